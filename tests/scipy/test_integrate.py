@@ -188,3 +188,40 @@ def test_multiple_integrals_of_plain_values_are_scipys_own():
     )
     with pytest.raises(TypeError, match="nquad: full_output=True is not supported"):
         fg.grad(lambda a: integrate.nquad(lambda x: a * x, [(0.0, a)], full_output=True)[0])(1.0)
+
+
+POWERS = np.array([0.3, 1.2, 2.0])
+VECTORS = {
+    "a vector": lambda t: scipy.integrate.quad_vec(lambda x: np.exp(-t * x * POWERS), t, 2.0)[0],
+    "a matrix, arguments": lambda t: scipy.integrate.quad_vec(
+        lambda x, k: np.outer(np.sin(k * x), POWERS), 0.0, 1 + t, args=(t * POWERS,)
+    )[0],
+    "a number, to infinity": lambda t: scipy.integrate.quad_vec(
+        lambda x: np.exp(-t * x * x), -np.inf, np.inf
+    )[0],
+    "in the maximum norm": lambda t: scipy.integrate.quad_vec(
+        lambda x: np.stack([x * t, np.cos(t * x)]), 0.0, 1.0, epsrel=1e-10, norm="max"
+    )[0],
+}
+
+
+@pytest.mark.parametrize("case", VECTORS)
+def test_integrals_of_vectors(case):
+    f, t, h = VECTORS[case], 0.7, 1e-3
+    value, slope = fg.jvp(f, (t,), (1.0,))
+    np.testing.assert_array_equal(value, f(t))
+    wanted = (8 * (f(t + h) - f(t - h)) - f(t + 2 * h) + f(t - 2 * h)) / (12 * h)
+    np.testing.assert_allclose(slope, wanted, rtol=1e-8)
+    np.testing.assert_allclose(fg.jacrev(f)(t), slope, rtol=1e-9)
+    total = lambda t: np.sum(f(t) ** 2)  # noqa: E731
+    second = (fg.grad(total)(t + h) - fg.grad(total)(t - h)) / (2 * h)
+    assert fg.grad(fg.grad(total))(t) == pytest.approx(second, rel=1e-5)
+    np.testing.assert_array_equal(fg.jit(f)(t), f(t))
+    np.testing.assert_array_equal(fg.vmap(f)(np.array([0.1, t]))[1], f(t))
+
+
+def test_what_quad_vec_refuses():
+    with pytest.raises(TypeError, match="quad_vec: full_output=True is not supported"):
+        fg.grad(lambda t: scipy.integrate.quad_vec(lambda x: t * x, 0, 1, full_output=True)[0])(1.0)
+    with pytest.raises(TypeError, match="quad_vec: expected a function that returns real numbers"):
+        fg.grad(lambda t: np.real(scipy.integrate.quad_vec(lambda x: 1j * t * x, 0, 1)[0]))(1.0)

@@ -327,3 +327,60 @@ def test_matrices_are_given_as_lists():
     solution = fg.grad(lambda t: scipy.linalg.solve([[4.0, t], [7.0, 2.0]], [t, 0])[0])
     assert inverse(1.0) == pytest.approx(4 / 49)
     assert solution(1.0) == pytest.approx(16.0)
+
+
+def _bands(t, lower=True):
+    bands = np.stack([2.0 + np.arange(4.0) * t, np.cos(t + np.arange(4.0)), 0.3 * t + np.ones(4)])
+    return bands if lower else bands[::-1]
+
+
+BANDED = {
+    "eigh_tridiagonal": lambda t: scipy.linalg.eigh_tridiagonal(_bands(t)[0], _bands(t)[1, :3]),
+    "a part of it": lambda t: scipy.linalg.eigh_tridiagonal(
+        _bands(t)[0], _bands(t)[1, :3], select="i", select_range=(1, 2)
+    ),
+    "eigvalsh_tridiagonal": lambda t: [
+        scipy.linalg.eigvalsh_tridiagonal(_bands(t)[0], _bands(t)[1, :3])
+    ],
+    "eig_banded": lambda t: scipy.linalg.eig_banded(_bands(t), lower=True),
+    "eig_banded, complex": lambda t: [
+        np.abs(part)  # the phases of eigenvectors are LAPACK's choice
+        for part in scipy.linalg.eig_banded(
+            _bands(t, False) * (1 + 0.3j * np.arange(2, -1, -1)[:, None])
+        )
+    ],
+    "its eigenvalues": lambda t: [scipy.linalg.eig_banded(_bands(t), True, eigvals_only=True)],
+    "eigvals_banded": lambda t: [
+        scipy.linalg.eigvals_banded(_bands(t, False), select="i", select_range=(0, 1))
+    ],
+}
+
+
+@pytest.mark.parametrize("case", BANDED)
+def test_eigenvalues_of_banded_matrices(case):
+    def f(t):
+        parts = [np.ravel(part) for part in BANDED[case](t)]
+        return np.concatenate([np.concatenate([np.real(part), np.imag(part)]) for part in parts])
+
+    t, h = 0.7, 1e-4
+    value, slope = fg.jvp(f, (t,), (1.0,))
+    np.testing.assert_allclose(value, f(t), rtol=1e-12, atol=1e-13)
+    wanted = (8 * (f(t + h) - f(t - h)) - f(t + 2 * h) + f(t - 2 * h)) / (12 * h)
+    np.testing.assert_allclose(slope, wanted, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(fg.jacrev(f)(t), slope, rtol=1e-10, atol=1e-11)
+    total = lambda t: np.sum(f(t) ** 3)  # noqa: E731
+    second = (fg.grad(total)(t + h) - fg.grad(total)(t - h)) / (2 * h)
+    assert fg.grad(fg.grad(total))(t) == pytest.approx(second, rel=1e-5, abs=1e-6)
+    np.testing.assert_allclose(fg.jit(f)(t), f(t), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(fg.vmap(f)(np.array([0.1, t]))[1], f(t), rtol=1e-12, atol=1e-13)
+
+
+def test_structure_is_a_constant():
+    matrix = np.triu(np.ones((3, 3)))
+
+    def f(t):
+        flags = scipy.linalg.issymmetric(t * matrix), scipy.linalg.ishermitian(t * np.eye(2))
+        below, above = scipy.linalg.bandwidth(t * matrix)
+        return t * (10 * above + below + (1 if flags[1] and not flags[0] else 0))
+
+    assert fg.grad(f)(2.0) == fg.jit(fg.grad(f))(2.0) == 21.0

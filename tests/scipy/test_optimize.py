@@ -341,8 +341,6 @@ def test_global_searches_refuse_traced_values_and_run_on_plain_ones():
         search = getattr(scipy.optimize, name)
         with pytest.raises(TypeError, match=f"{name}: expected plain values, .*write scipy.optim"):
             fg.grad(lambda a, search=search: search(lambda v: valley(v, a), bounds).x[0])(1.5)
-    with pytest.raises(TypeError, match=r"leastsq: .*write scipy.optimize.least_squares"):
-        fg.grad(lambda a: scipy.optimize.leastsq(lambda v: v - a, [0.0])[0][0])(1.5)
     with pytest.raises(TypeError, match="full_output=True is not supported"):
         fg.grad(lambda a: scipy.optimize.fmin(valley, [0.0, 0.0], (a,), full_output=True)[1])(1.5)
 
@@ -351,3 +349,38 @@ def test_global_searches_refuse_traced_values_and_run_on_plain_ones():
         return a * found.x[1]
 
     assert fg.grad(scaled)(1.5) == pytest.approx(1.0)
+
+
+MATRIX = np.array([[1.3, 0.2, -0.4], [0.5, 2.1, 0.3], [-0.2, 0.6, 1.7], [0.7, -0.3, 0.1]])
+POINTS = np.array([0.3, 0.9, 0.5, 0.7, 1.2])
+CHOSEN = {
+    "nnls": lambda t: np.append(*scipy.optimize.nnls(MATRIX * np.exp(t), POINTS[:4] - 0.6 + t**2)),
+    "nnls, all at the bound": lambda t: scipy.optimize.nnls(MATRIX, -POINTS[1:] * np.exp(t))[0],
+    "isotonic": lambda t: scipy.optimize.isotonic_regression(POINTS * np.exp(t * POINTS)).x,
+    "isotonic, falling": lambda t: (
+        scipy.optimize.isotonic_regression(
+            np.sin(t + POINTS), weights=np.exp(t * POINTS), increasing=False
+        ).x
+    ),
+    "leastsq": lambda t: scipy.optimize.leastsq(lambda v: v**3 - np.exp(t), [1.0], xtol=1e-14)[0],
+    "the cost of an assignment": lambda t: np.sum(
+        np.cos(t * MATRIX)[tuple(scipy.optimize.linear_sum_assignment(np.cos(t * MATRIX)))]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CHOSEN)
+def test_solutions_of_a_choice(case):
+    f = CHOSEN[case]
+    t, h = 0.3, 1e-4
+    value, slope = fg.jvp(f, (t,), (1.0,))
+    np.testing.assert_allclose(value, f(t), rtol=1e-12, atol=1e-14)
+    wanted = (8 * (f(t + h) - f(t - h)) - f(t + 2 * h) + f(t - 2 * h)) / (12 * h)
+    np.testing.assert_allclose(slope, wanted, rtol=1e-8, atol=1e-9)
+    total = lambda t: np.sum(np.sin(f(t)))  # noqa: E731
+    assert fg.grad(total)(t) == pytest.approx(np.sum(np.cos(f(t)) * wanted), rel=1e-8, abs=1e-9)
+    second = fg.grad(fg.grad(total))(t)
+    differences = (fg.grad(total)(t + h) - fg.grad(total)(t - h)) / (2 * h)
+    assert second == pytest.approx(differences, rel=1e-6, abs=1e-7)
+    np.testing.assert_allclose(fg.jit(f)(t), f(t), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(fg.vmap(f)(np.array([0.1, t]))[1], f(t), rtol=1e-9, atol=1e-12)

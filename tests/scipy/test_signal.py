@@ -53,6 +53,19 @@ SIGNAL = {
         * (1 + 0.1 * k[0] * np.arange(6) * (np.arange(6) != 3)),
         x,
     ),
+    "medfilt": lambda m, x, k: m.medfilt(x, 5),
+    "medfilt of an image": lambda m, x, k: m.medfilt(IMAGE * x[:5], (3, 1)),
+    "medfilt2d": lambda m, x, k: m.medfilt2d(IMAGE * x[:5]),
+    "order_filter": lambda m, x, k: m.order_filter(IMAGE * x[:5], np.eye(3), 2),
+    "sepfir2d": lambda m, x, k: m.sepfir2d(IMAGE * x[:5], k, np.append(k, [0.3, 1.2])),
+    "upfirdn": lambda m, x, k: m.upfirdn(k, x, 3, 2),
+    "upfirdn of rows": lambda m, x, k: m.upfirdn(x, IMAGE * k[0], 2, 3, 0),
+    "upfirdn wrapped": lambda m, x, k: m.upfirdn(x, k, mode="wrap"),
+    "upfirdn of a constant": lambda m, x, k: m.upfirdn(k, x[:4], 4, mode="constant", cval=0.7),
+    "upfirdn mirrored": lambda m, x, k: m.upfirdn(x, k, 2, mode="reflect"),
+    "cspline1d_eval": lambda m, x, k: m.cspline1d_eval(x, 9 * k + 0.3, 0.7, 0.2),
+    "qspline1d_eval": lambda m, x, k: m.qspline1d_eval(x, 12 * k + 0.2),
+    "peak_prominences": lambda m, x, k: m.peak_prominences(np.sin(np.arange(9.0)) * k[1], [4])[0],
     "detrend": lambda m, x, k: m.detrend(x * k[0]),
     "detrend constant": lambda m, x, k: m.detrend(x * k[0], type="constant"),
     "detrend in parts": lambda m, x, k: m.detrend(x * k[0], bp=3),
@@ -62,13 +75,16 @@ NDIMAGE = {
     f"map_coordinates {order} {mode}": lambda m, x, k, o=order, e=mode: m.map_coordinates(
         np.tile(IMAGE, (3, 3)) * x[0], PLACES + 0.1 * k[0], order=o, mode=e, cval=0.7
     )
-    for order in (0, 1, 3)
+    for order in range(6)
     for mode in ("constant", "nearest", "mirror", "reflect", "wrap", "grid-wrap", "grid-constant")
 } | {
     "map_coordinates without prefilter": lambda m, x, k: m.map_coordinates(
         IMAGE * x[:5], PLACES + 0.1 * k[0], mode="mirror", prefilter=False
     ),
     "spline_filter": lambda m, x, k: m.spline_filter(IMAGE * x[:5]),
+    "spline_filter1d of order 5": lambda m, x, k: m.spline_filter1d(x, 5, mode="reflect"),
+    "spline_filter of order 4": lambda m, x, k: m.spline_filter(IMAGE * x[:5], 4, mode="grid-wrap"),
+    "shift of order 2": lambda m, x, k: m.shift(IMAGE * x[:5], 0.4 * k[:2], order=2),
     "gaussian_filter": lambda m, x, k: m.gaussian_filter(IMAGE * x[:5], 0.8 + 0.1 * k[0]),
     "gaussian_filter of a derivative": lambda m, x, k: m.gaussian_filter(
         IMAGE * x[:5], 0.8, order=1
@@ -186,6 +202,17 @@ def test_batches_and_second_derivatives(case):
     assert fg.jvp(first, (0.0,), (1.0,))[1] == pytest.approx(wanted, rel=1e-6, abs=1e-7)
 
 
+@pytest.mark.parametrize("rate", [(3, 2), (1, 4)])
+def test_resampling_is_differentiated(rate):
+    f = lambda v: scipy.signal.resample_poly(v, *rate)  # noqa: E731
+    value, slope = fg.jvp(f, (X,), (X,))
+    np.testing.assert_allclose(value, f(X), rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(slope, f(X), rtol=1e-13, atol=1e-14)
+    single = X.astype(np.float32)
+    for g in (f, scipy.signal.medfilt, lambda v: scipy.signal.upfirdn(single[:2], v)):
+        assert fg.jvp(g, (single,), (single,))[0].dtype == g(single).dtype
+
+
 def test_images_keep_their_dtype():
     image = IMAGE.astype(np.float32)
     for f in (
@@ -242,8 +269,12 @@ def test_filters_write_integers_as_scipy():
 
 
 def test_what_is_not_supported_is_refused():
-    with pytest.raises(TypeError, match="map_coordinates: expected order 0, 1 or 3"):
-        fg.grad(lambda t: ndimage.map_coordinates(X * t, [[0.5]], order=2)[0])(1.0)
+    with pytest.raises(ValueError, match="map_coordinates: expected an order from 0 to 5"):
+        fg.grad(lambda t: ndimage.map_coordinates(X * t, [[0.5]], order=6)[0])(1.0)
+    with pytest.raises(ValueError, match="medfilt: expected odd sizes"):
+        fg.grad(lambda t: signal.medfilt(X * t, 4)[0])(1.0)
+    with pytest.raises(TypeError, match="upfirdn: mode='line' is not supported"):
+        fg.grad(lambda t: signal.upfirdn(K, X * t, mode="line")[0])(1.0)
     with pytest.raises(ValueError, match="map_coordinates: expected coordinates with a first axis"):
         fg.grad(lambda t: ndimage.map_coordinates(X * t, [[0.5], [1.0]])[0])(1.0)
     with pytest.raises(ValueError, match="convolve: expected mode"):

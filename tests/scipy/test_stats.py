@@ -10,6 +10,7 @@ from funcgrad.scipy.stats.continuous import CONTINUOUS
 from funcgrad.scipy.stats.discrete import DISCRETE
 
 SHAPES = {
+    "rdist": (1.6,),
     "bernoulli": (0.35,),
     "beta": (2.3, 1.6),
     "betaprime": (2.1, 3.2),
@@ -147,7 +148,7 @@ def test_plain_values_are_scipys():
     assert stats.norm.pdf(0.5) == scipy.stats.norm.pdf(0.5)
     assert stats.norm.mean(loc=3.0) == 3.0
     assert stats.norm(1.0, 2.0).var() == 4.0
-    assert stats.rankdata is scipy.stats.rankdata
+    assert stats.kstest is scipy.stats.kstest
     assert stats.gamma.rvs(2.0, size=3, random_state=0).shape == (3,)
 
 
@@ -557,3 +558,18 @@ def test_single_probabilities_of_a_multinomial_need_not_add_up_exactly():
     x, p = [1, 2, 5, 7, 4], np.full(5, 0.2, np.float32)
     wanted = scipy.stats.multinomial.pmf(x, 19, p)
     assert fg.jit(lambda p: stats.multinomial.pmf(x, 19, p))(p) == pytest.approx(wanted, rel=1e-14)
+
+
+def test_ranks_are_constants_and_statistics_of_ranks_follow():
+    x, y = np.array([0.3, 0.9, 0.3, 1.2]), np.array([1.0, 0.2, 0.7, 2.0])
+    for options in ({}, {"method": "min"}, {"axis": 0}):
+        f = lambda v, options=options: scipy.stats.rankdata(v, **options)  # noqa: E731
+        assert fg.jit(f)(x).dtype == f(x).dtype
+        np.testing.assert_array_equal(fg.jit(f)(x), f(x))
+        np.testing.assert_array_equal(fg.vmap(f)(np.stack([y, x]))[1], f(x))
+        np.testing.assert_array_equal(fg.grad(lambda v, f=f: v @ f(v))(x), f(x))
+    for name in ("spearmanr", "ranksums", "brunnermunzel"):
+        f = getattr(scipy.stats, name)
+        value, slope = fg.value_and_grad(lambda v, f=f: f(v, y).statistic)(x)
+        assert value == pytest.approx(f(x, y).statistic, rel=1e-14)
+        assert not slope.any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
@@ -19,6 +20,8 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 P = ParamSpec("P")
@@ -36,7 +39,7 @@ def composed(
 
     def decorator(traced: Callable[P, R]) -> Callable[P, R]:
         own = getattr(module, traced.__name__)
-        named = _naming(own)
+        named = _naming(own, traced)
         by_name: Callable[..., R] = traced
 
         @wraps(traced)
@@ -52,9 +55,14 @@ def composed(
     return decorator
 
 
-def _naming(own: Callable[..., Any]) -> Callable[..., dict[str, Any]] | None:
+def _naming(
+    own: Callable[..., Any], traced: Callable[..., Any]
+) -> Callable[..., dict[str, Any]] | None:
     """The names of a function's arguments; None of one that takes any number of them."""
-    expected = signature(own)
+    try:
+        expected = signature(own)
+    except ValueError:  # a function of compiled code
+        expected = signature(traced)
     kinds = {parameter.kind: name for name, parameter in expected.parameters.items()}
     if Parameter.VAR_POSITIONAL in kinds:
         return None
@@ -110,6 +118,15 @@ def as_single(found: Any, *data: Any) -> Any:
 def taken(x: Array, index: Any) -> Any:
     """``x[index]``: a plain array at a traced index is an expression, too."""
     return (lift_fully(x, index) if holds_expr(index) else x)[index]
+
+
+def decided(name: str, run: Callable[..., Any], *args: npt.ArrayLike) -> Any:
+    """What SciPy finds of values without a derivative: places, ranks, choices, in an array of one type."""
+    exprs = [stop_gradient(lift_fully(arg)) for arg in args]
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        like = np.asarray(run(*[np.ones(x.shape, x.dtype) for x in exprs]))
+    return primitive(run, out=lambda *types: like, name=name)(*exprs)
 
 
 def tuple_of(args: object) -> tuple[Any, ...]:

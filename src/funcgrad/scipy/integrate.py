@@ -1,8 +1,8 @@
 """``scipy.integrate`` for traced values: quadrature of functions and of samples, and differential equations.
 
 `quad` follows Leibniz's rule: the derivative in a limit is the integrand there, that in a parameter the
-integral of the integrand's derivative. `odeint` and `solve_ivp` are funcgrad's own where values are traced.
-All other names lead to SciPy.
+integral of the integrand's derivative; so does `quad_vec`. `odeint` and `solve_ivp` are funcgrad's own where
+values are traced. All other names lead to SciPy.
 """
 
 from __future__ import annotations
@@ -159,6 +159,36 @@ def quad(
     return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
 
 
+def quad_vec(
+    f: Callable[..., Any],
+    a: Array,
+    b: Array,
+    epsabs: float = 1e-200,
+    epsrel: float = 1e-8,
+    norm: str = "2",
+    cache_size: float = 100e6,
+    limit: float = 10000,
+    *others: object,
+    args: object = (),
+    **options: object,
+) -> Any:
+    """As `scipy.integrate.quad_vec`, in the limits, in ``args`` and in what ``f``
+    captures, as `quad`.
+    """
+    extra = tuple_of(args)
+    own = {"epsabs": epsabs, "epsrel": epsrel, "norm": norm, "limit": limit, **options}
+    if not holds_expr([a, b]) and without_tracing(f, 0.5, extra):
+        return _scipy.quad_vec(
+            f, a, b, epsabs, epsrel, norm, cache_size, limit, *others, args=extra, **options
+        )
+    refuse("quad_vec", full_output=own.pop("full_output", None), options=others or None)
+    body, theta = _integrand(f, extra, "quad_vec")
+    ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
+    error = primitive(_runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
+    value = _integral(body, own, _ORDERS)(*ends, *theta)
+    return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
+
+
 def nquad(
     func: Callable[..., Any],
     ranges: Sequence[Any],
@@ -247,20 +277,23 @@ def tplquad(
     return nquad(func, [of_z, of_y, (a, b)], args, {"epsabs": epsabs, "epsrel": epsrel})
 
 
-def _integrand(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Body, list[Expr]]:
+def _integrand(
+    func: Callable[..., Any], args: tuple[Any, ...], who: str = "quad"
+) -> tuple[Body, list[Expr]]:
     """The integrand as a body of the variable and parameters, and the parameters."""
     trees = [flatten(0.0, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
     given = [lift_fully(leaf) for tree in trees[1:] for leaf in tree.leaves]
     inside = [*symbols(trees[:1], [_REAL]), *given]
     body, captured, _ = trace_body(on_arrays(func), trees, inside)
     types = body.types
-    if len(types) != 1 or types[0].shape or types[0].dtype.kind not in "fiub":
+    several = who == "quad_vec"
+    if len(types) != 1 or (types[0].shape and not several) or types[0].dtype.kind not in "fiub":
         raise fail(
             TypeError,
-            f"quad: expected a function that returns a real number, but got {', '.join(map(str, types))}; "
-            "integrate its parts one by one",
+            f"{who}: expected a function that returns {'real numbers' if several else 'a real number'}, but "
+            f"got {', '.join(map(str, types))}; integrate its parts one by one",
         )
-    real_body = Body(body.inputs, [fit(body.outputs[0], _REAL)])
+    real_body = Body(body.inputs, [fit(body.outputs[0], ArrayType(types[0].shape, _REAL.dtype))])
     return real_body, [*given, *[lift_fully(item) for item in captured]]
 
 
@@ -272,11 +305,12 @@ def _runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[...,
             with np.errstate(all="ignore"):
                 return body.program.step([np.asarray(x, float), *theta])[0]
 
-        if not body.types[0].shape:
+        if not (body.types[0].shape or "norm" in options):
             return np.asarray(
                 _scipy.quad(lambda x: float(integrand(x)), float(a), float(b), **options)[place]
             )
-        found = _scipy.quad_vec(integrand, float(a), float(b), epsabs=1e-14, epsrel=1e-10)
+        tight = {"epsabs": 1e-14, "epsrel": 1e-10}
+        found = _scipy.quad_vec(integrand, float(a), float(b), **tight | dict(options))
         return np.asarray(found[place])
 
     return run

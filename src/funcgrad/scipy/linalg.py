@@ -13,6 +13,7 @@ from funcgrad.ops.base.matrix_stacks import hermitian_from
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import (
+    banded_eigenvalues,
     banded_systems,
     matrix_equations,
     matrix_exponentials,
@@ -281,6 +282,7 @@ def lstsq(a: Array, b: Array, cond: float | None = None, **options: object) -> A
 _LATER = (
     matrix_equations,
     matrix_factorizations,
+    banded_eigenvalues,
     banded_systems,
     matrix_exponentials,
     special_matrices,

@@ -1,7 +1,8 @@
 """``scipy.signal`` for traced values: convolutions, correlations and linear filters.
 
 Convolutions are those of NumPy along one axis, sums of shifted copies or products of Fourier transforms on
-several; `lfilter` is a scan. All other names lead to SciPy.
+several; `lfilter` is a scan, and ranks and splines are those of `funcgrad.scipy.ndimage`. All other names
+lead to SciPy.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import numpy.typing as npt
 import scipy.signal as _scipy
 
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import composed, floating
+from funcgrad.scipy import ndimage
+from funcgrad.scipy.composition import composed, decided, floating
+from funcgrad.scipy.ndimage.sampling import spline_neighbors
 from funcgrad.source import fail
 from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.typing import Array
@@ -328,6 +331,103 @@ def detrend(
         flat = signal[int(start) : int(end)].reshape(length, -1)
         parts.append(flat - line @ (onto @ flat))
     return np.moveaxis(np.concatenate(parts).reshape(signal.shape), 0, axis)
+
+
+# -- ranks, rates and splines ------------------------------------------------------------------------
+def _median(who: str, image: npt.ArrayLike, size: int | Sequence[int]) -> Any:
+    if not np.all(np.asarray(size) % 2):
+        raise fail(ValueError, f"{who}: expected odd sizes of the kernel, but got {size}")
+    return ndimage.median_filter(np.atleast_1d(floating(who, image)), size, mode="constant")
+
+
+@_composed
+def medfilt(volume: npt.ArrayLike, kernel_size: int | Sequence[int] | None = None) -> Any:
+    """As `scipy.signal.medfilt`."""
+    return _median("medfilt", volume, 3 if kernel_size is None else kernel_size)
+
+
+@_composed
+def medfilt2d(input: npt.ArrayLike, kernel_size: int | Sequence[int] = 3) -> Any:
+    """As `scipy.signal.medfilt2d`."""
+    return _median("medfilt2d", input, kernel_size)
+
+
+@_composed
+def order_filter(a: npt.ArrayLike, domain: npt.ArrayLike, rank: int) -> Any:
+    """As `scipy.signal.order_filter`."""
+    return ndimage.rank_filter(a, rank, footprint=domain, mode="constant")
+
+
+@_composed
+def sepfir2d(input: npt.ArrayLike, hrow: npt.ArrayLike, hcol: npt.ArrayLike) -> Any:
+    """As `scipy.signal.sepfir2d`."""
+    rows = ndimage.convolve1d(floating("sepfir2d", input), hrow, 1)
+    return ndimage.convolve1d(rows, hcol, 0)
+
+
+@_composed
+def upfirdn(
+    h: npt.ArrayLike,
+    x: npt.ArrayLike,
+    up: int = 1,
+    down: int = 1,
+    axis: int = -1,
+    mode: str = "constant",
+    cval: float = 0,
+) -> Any:
+    """As `scipy.signal.upfirdn`, in the filter and the signal."""
+    if mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):
+        raise fail(TypeError, f"upfirdn: mode={mode!r} is not supported with traced values")
+    taps, signal = floating("upfirdn", h), floating("upfirdn", x)
+    if taps.ndim != 1 or not signal.ndim:
+        raise fail(
+            ValueError,
+            f"upfirdn: expected a vector and a signal, but got {taps.shape} and {signal.shape}",
+        )
+    rows = np.moveaxis(signal, axis, -1)
+    # y[k] is the sum of h[k*down - i*up] * x[i] over i.
+    count = ((rows.shape[-1] - 1) * up + taps.shape[0] - 1) // down + 1
+    reach = -(-taps.shape[0] // up)
+    places = np.arange(count) * down
+    i = (places // up)[:, None] - np.arange(reach)
+    margins = [(0, 0)] * (rows.ndim - 1) + [(reach, reach)]
+    options = {"constant_values": cval} if mode == "constant" else {}
+    around = np.pad(rows, margins, mode, **options)  # type: ignore[call-overload]
+    weights = np.pad(taps, (0, reach * up - taps.shape[0]))[places[:, None] - i * up]
+    return np.moveaxis(np.sum(around[..., i + reach] * weights, axis=-1), -1, axis)
+
+
+def _evaluated(name: str, order: int) -> Any:
+    def function(cj: npt.ArrayLike, newx: npt.ArrayLike, dx: Array, x0: Array) -> Any:
+        coefficients, last = floating(name, cj), np.shape(cj)[0] - 1
+        places = (floating(name, newx) - x0) / dx
+        folded = np.abs(places) % (2.0 * last) if last else 0 * places
+        first, weights = spline_neighbors(np.where(folded > last, 2 * last - folded, folded), order)
+        # Beyond the ends, SciPy repeats the last coefficients.
+        terms = [coefficients[np.clip(first + k, 0, last)] * w for k, w in enumerate(weights)]
+        return sum(terms[1:], terms[0])
+
+    def evaluated(cj: npt.ArrayLike, newx: npt.ArrayLike, dx: Any = 1.0, x0: Any = 0) -> Any:
+        return function(cj, newx, dx, x0)
+
+    evaluated.__name__ = name
+    return _composed(evaluated)
+
+
+cspline1d_eval, qspline1d_eval = _evaluated("cspline1d_eval", 3), _evaluated("qspline1d_eval", 2)
+
+
+# -- peaks -------------------------------------------------------------------------------------------
+@_composed
+def peak_prominences(x: npt.ArrayLike, peaks: npt.ArrayLike, wlen: int | None = None) -> Any:
+    """As `scipy.signal.peak_prominences`; the places of the bases are constants."""
+    signal, at = floating("peak_prominences", x), np.asarray(peaks, int)
+
+    def bases(x: Array) -> Any:
+        return np.stack(_scipy.peak_prominences(x.astype(float), at, wlen)[1:])
+
+    left, right = decided("bases", bases, signal)
+    return signal[at] - np.maximum(signal[left], signal[right]), left, right
 
 
 def __getattr__(name: str) -> Any:

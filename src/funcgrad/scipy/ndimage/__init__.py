@@ -1,8 +1,8 @@
 """``scipy.ndimage`` for traced values: filters, samples, and images that are moved, scaled or turned.
 
-`map_coordinates` and what is made of it have the orders 0, 1 and 3, in the image and the coordinates; filters
-are sums, extremes and ranks of shifted copies of the padded image. SciPy's other filters and morphology are
-made of these. All other names lead to SciPy.
+`map_coordinates` and what is made of it take traced images and coordinates; filters are sums, extremes and
+ranks of shifted copies of the padded image. SciPy's other filters and morphology are made of these. All other
+names lead to SciPy.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Values of an image between its pixels: `map_coordinates`, and the spline filters that it needs.
 
-SciPy's spline filter of an image of n pixels in mode 'reflect' is off by 0.27**(2*n); this one is not.
+A spline filter is the matrix of SciPy's responses to unit impulses: in mode 'reflect' SciPy's is not exact.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.ndimage as _scipy
+from numpy.polynomial import polynomial
 
 from funcgrad.arrays.reference import Reference
 from funcgrad.scipy.composition import composed, number, real, taken
@@ -58,26 +59,38 @@ def _whole_index(i: Array, n: int, mode: str) -> Any:
     return i % n
 
 
-def _cubic_weights(share: Array) -> list[Any]:
-    """The four values of the cubic B-spline at a place between two knots."""
-    rest = 1 - share
-    return [
-        rest**3 / 6,
-        (4 - 6 * share**2 + 3 * share**3) / 6,
-        (4 - 6 * rest**2 + 3 * rest**3) / 6,
-        share**3 / 6,
-    ]
+def _pieces(order: int) -> list[Array]:
+    """The polynomials in the share t, 0 to 1, that a cardinal B-spline is between its knots, last first.
+
+    Each order follows from the one before: N(x) = (x N'(x) + (order + 1 - x) N'(x - 1)) / order.
+    """
+    pieces = [np.ones(1)]
+    for n in range(1, order + 1):
+        padded = [np.zeros(1), *pieces, np.zeros(1)]
+        # On the k-th interval x is k + t.
+        pieces = [
+            polynomial.polyadd(
+                polynomial.polymul([k, 1], padded[k + 1]),
+                polynomial.polymul([n + 1 - k, -1], padded[k]),
+            )
+            / n
+            for k in range(n + 1)
+        ]
+    return pieces[::-1]
 
 
-def _neighbors(q: Array, order: int) -> tuple[Any, list[Any]]:
+def spline_neighbors(q: Array, order: int) -> tuple[Any, list[Any]]:
     """The first of the pixels that a sample reads along an axis, and their weights."""
-    if order == 0:
-        return np.floor(q + 0.5).astype(int), [1.0]
-    first = np.floor(q)
-    share = q - first
-    if order == 1:
-        return first.astype(int), [1 - share, share]
-    return first.astype(int) - 1, _cubic_weights(share)
+    # A spline of even order has its knots between the pixels.
+    below = np.floor(q) if order % 2 else np.floor(q + 0.5)
+    share = q - below if order % 2 else q - below + 0.5
+    weights = []
+    for piece in _pieces(order):
+        value: Any = piece[-1] + 0 * share
+        for coefficient in piece[-2::-1]:
+            value = value * share + coefficient
+        weights.append(value)
+    return below.astype(int) - order // 2, weights
 
 
 @_composed
@@ -88,38 +101,30 @@ def spline_filter1d(
     output: Output = np.float64,
     mode: str = "mirror",
 ) -> Any:
-    """As `scipy.ndimage.spline_filter1d` for order 3: the coefficients of the
-    interpolating cubic spline.
+    """As `scipy.ndimage.spline_filter1d`: the coefficients of the interpolating
+    spline.
     """
     image = number("spline_filter1d", input)
     n = image.shape[axis]
-    if order in (0, 1) or (order == 3 and n == 1):
+    _check_order("spline_filter1d", order)
+    if order < 2 or n == 1:
         return filtered_output(image, input, output)
-    if order != 3:
-        raise fail(
-            TypeError,
-            f"spline_filter1d: expected order 0, 1 or 3 for traced values, but got {order}",
-        )
     rows = np.moveaxis(image, axis, 0)
-    flat = np.linalg.solve(_interpolation_matrix(n, mode), rows.reshape(n, -1))
+    responses = _scipy.spline_filter1d(np.eye(n), order, 0, mode=mode)
+    flat = responses @ rows.reshape(n, -1)
     return filtered_output(np.moveaxis(flat.reshape(rows.shape), 0, axis), input, output)
 
 
-def _interpolation_matrix(n: int, mode: str) -> Array:
-    """The values at the pixels of the cubic B-splines around them, beyond the ends by the mode."""
-    around = {"grid-wrap": mode, **dict.fromkeys(("reflect", "grid-mirror", "nearest"), "reflect")}
-    matrix = np.zeros((n, n))
-    for offset, weight in ((-1, 1 / 6), (0, 4 / 6), (1, 1 / 6)):
-        places = _whole_index(np.arange(n) + offset, n, around.get(mode, "mirror"))
-        np.add.at(matrix, (np.arange(n), places), weight)
-    return matrix
+def _check_order(who: str, order: int) -> None:
+    if order not in range(6):
+        raise fail(ValueError, f"{who}: expected an order from 0 to 5, but got {order}")
 
 
 @_composed
 def spline_filter(
     input: npt.ArrayLike, order: int = 3, output: Output = np.float64, mode: str = "mirror"
 ) -> Any:
-    """As `scipy.ndimage.spline_filter`, for order 3."""
+    """As `scipy.ndimage.spline_filter`."""
     image = number("spline_filter", input)
     dtype: Any = output.dtype if isinstance(output, np.ndarray | Reference) else output
     for axis in range(image.ndim):  # SciPy rounds to the output's dtype after each axis
@@ -137,8 +142,7 @@ def map_coordinates(
     cval: float = 0.0,
     prefilter: bool = True,
 ) -> Any:
-    """As `scipy.ndimage.map_coordinates`, for the orders 0, 1 and 3, in the image
-    and the coordinates.
+    """As `scipy.ndimage.map_coordinates`, in the image and the coordinates.
 
     >>> import funcgrad as fg
     >>> image = np.array([0.0, 1.0, 4.0])
@@ -146,11 +150,7 @@ def map_coordinates(
     3.0
     """
     extension_of("map_coordinates", mode)
-    if order not in (0, 1, 3):
-        raise fail(
-            TypeError,
-            f"map_coordinates: expected order 0, 1 or 3 for traced values, but got {order}",
-        )
+    _check_order("map_coordinates", order)
     image, places = number("map_coordinates", input), real("map_coordinates", coordinates)
     if places.ndim == 0 or places.shape[0] != image.ndim:
         raise fail(
@@ -164,10 +164,10 @@ def map_coordinates(
             "map_coordinates: expected an image of floats, since SciPy rounds the result of one of whole "
             "numbers; write image.astype(float)",
         )
-    if order == 3 and (prefilter or mode == "nearest"):
+    if order > 1 and (prefilter or mode == "nearest"):
         image, places = _padded(image, places, mode, cval)
-    if order == 3 and prefilter:
-        image = spline_filter(image, 3, mode=mode)
+    if order > 1 and prefilter:
+        image = spline_filter(image, order, mode=mode)
     return filtered_output(_sampled(image, places, order, mode, cval), input, output)
 
 
@@ -192,7 +192,7 @@ def _sampled(image: Any, places: Any, order: int, mode: str, cval: float) -> Any
             inside = np.logical_and(inside, np.logical_and(q >= 0, q <= n - 1))
         elif mode != "grid-constant":
             q = _wrapped_coordinate(q, n, mode)
-        first, weights = _neighbors(q, order)
+        first, weights = spline_neighbors(q, order)
         columns.append([(first + k, weight, n) for k, weight in enumerate(weights)])
     total: Any = 0.0
     for corner in itertools.product(*columns):
@@ -202,7 +202,7 @@ def _sampled(image: Any, places: Any, order: int, mode: str, cval: float) -> Any
             # Beyond the last pixel, a constant image has nothing: its weight there is 0 or is masked.
             if mode == "grid-constant":
                 present = np.logical_and(present, np.logical_and(i >= 0, i < n))
-            how = "mirror" if mode in ("constant", "wrap") and order == 3 else mode
+            how = "mirror" if mode in ("constant", "wrap") and order > 1 else mode
             index.append(_whole_index(i, n, how))
         value = taken(image, tuple(index))
         if mode == "grid-constant":

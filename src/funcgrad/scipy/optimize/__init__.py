@@ -13,6 +13,9 @@ from typing import Any
 
 import scipy.optimize as _scipy
 
+from funcgrad.scipy.optimize.active_sets import isotonic_regression as isotonic_regression
+from funcgrad.scipy.optimize.active_sets import linear_sum_assignment as linear_sum_assignment
+from funcgrad.scipy.optimize.active_sets import nnls as nnls
 from funcgrad.scipy.optimize.legacy import LEGACY
 from funcgrad.scipy.optimize.solutions import bisect as bisect
 from funcgrad.scipy.optimize.solutions import brenth as brenth

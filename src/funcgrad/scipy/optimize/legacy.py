@@ -16,7 +16,7 @@ import scipy.optimize as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import refuse, tuple_of, without_tracing
-from funcgrad.scipy.optimize.solutions import minimize, minimize_scalar, root
+from funcgrad.scipy.optimize.solutions import least_squares, minimize, minimize_scalar, root
 from funcgrad.source import fail
 
 _Solver = Callable[..., Any]
@@ -32,6 +32,10 @@ def _minimum_on_line(f: _Solver, args: Any, given: _Given) -> Any:
     return minimize_scalar(f, given.get("brack"), ends, args).x
 
 
+def _least_squares(f: _Solver, args: Any, given: _Given) -> Any:
+    return least_squares(f, given["x0"], args=args).x, 1
+
+
 def _root(f: _Solver, args: Any, given: _Given) -> Any:
     return np.reshape(root(f, given["xin"], args).x, np.shape(given["xin"]))
 
@@ -39,6 +43,7 @@ def _root(f: _Solver, args: Any, given: _Given) -> Any:
 _SOLVED: Mapping[str, Callable[[_Solver, Any, _Given], Any]] = {
     **dict.fromkeys(("fmin", "fmin_bfgs", "fmin_cg", "fmin_ncg", "fmin_powell"), _minimum),
     **dict.fromkeys(("brent", "fminbound", "golden"), _minimum_on_line),
+    "leastsq": _least_squares,
     **dict.fromkeys(("anderson", "broyden1", "broyden2", "diagbroyden"), _root),
     **dict.fromkeys(("excitingmixing", "linearmixing", "newton_krylov"), _root),
 }
@@ -51,7 +56,6 @@ _ADVICE = {
         "write scipy.optimize.minimize(func, x0, bounds=bounds).x",
     ),
     "bracket": "write scipy.optimize.minimize_scalar(func).x",
-    "leastsq": "write scipy.optimize.least_squares(func, x0).x",
     "line_search": "write scipy.optimize.minimize(func, x0).x",
 }
 

@@ -416,6 +416,21 @@ f = changed(
     back=lambda y, dfn, dfd: dfd * y / dfn,
     shapes=lambda dfn, dfd: (dfn / 2, dfd / 2),
 )
+wald = changed(
+    invgauss,
+    to=lambda x: x,
+    log_slope=lambda x: 0 * x,
+    back=lambda y: y,
+    shapes=lambda: (1.0,),
+)
+rdist = changed(
+    base_families.beta,
+    to=lambda x, c: (x + 1) / 2,
+    log_slope=lambda x, c: -math.log(2),
+    back=lambda y, c: 2 * y - 1,
+    shapes=lambda c: (c / 2, c / 2),
+    support=lambda c: (-1.0, 1.0),
+)
 arcsine = changed(
     uniform,
     to=lambda x: 2 / math.pi * np.arcsin(np.sqrt(x)),

@@ -1,0 +1,85 @@
+"""Eigenvalues of banded matrices, those of the whole matrix, and questions about a matrix's structure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg as _scipy
+
+from funcgrad.scipy.composition import as_single, composed, decided, number, refuse
+from funcgrad.typing import Array
+
+_composed = composed(_scipy)
+
+
+def _eigenvalues(
+    name: str, whole: Array, vectors: bool, given: tuple[Any, ...], options: Any
+) -> Any:
+    """Those of the lower triangle of a matrix; eigenvectors have the signs of SciPy's ``name``."""
+    select, places = options.get("select", "a"), options.get("select_range")
+    refuse(name, select=select if select in ("v", "value", 1) else None)
+    first, last = (0, whole.shape[0] - 1) if places is None else places
+    if not vectors:
+        return as_single(np.linalg.eigvalsh(whole)[first : last + 1], *given)
+    w, v = np.linalg.eigh(whole)
+    v = v[:, first : last + 1]
+
+    def own(v: Array, *given: Array) -> Any:
+        overlap = np.sum(np.conj(v) * getattr(_scipy, name)(*given, **options)[1], axis=0)
+        return np.where(overlap == 0, 1.0, overlap / np.abs(overlap))
+
+    return as_single((w[first : last + 1], v * decided("signs", own, v, *given)), *given)
+
+
+def _whole(bands: Array, lower: bool) -> Any:
+    """The lower triangle, or the conjugate of the upper one, of a matrix that is given by its diagonals."""
+    n, width = bands.shape[1], bands.shape[0] - 1
+    if lower:
+        return sum([np.diag(bands[k, : n - k], -k) for k in range(width + 1)])
+    return sum([np.diag(np.conj(bands[width - k, k:]), -k) for k in range(width + 1)])
+
+
+def _of_diagonals(name: str) -> Callable[..., Any]:
+    def function(d: npt.ArrayLike, e: npt.ArrayLike, **options: Any) -> Any:
+        main, beside = number(name, d, "fiub"), number(name, e, "fiub")
+        vectors = name == "eigh_tridiagonal" and not options.pop("eigvals_only", False)
+        whole = np.diag(main) + np.diag(beside, -1)
+        return _eigenvalues(name, whole, vectors, (main, beside), options)
+
+    function.__name__ = name
+    return _composed(function)
+
+
+def _of_bands(name: str) -> Callable[..., Any]:
+    def function(a_band: npt.ArrayLike, lower: bool = False, **options: Any) -> Any:
+        bands = number(name, a_band)
+        vectors = name == "eig_banded" and not options.pop("eigvals_only", False)
+        options["lower"] = lower
+        return _eigenvalues(name, _whole(bands, lower), vectors, (bands,), options)
+
+    function.__name__ = name
+    return _composed(function)
+
+
+eigh_tridiagonal, eigvalsh_tridiagonal = map(
+    _of_diagonals, ("eigh_tridiagonal", "eigvalsh_tridiagonal")
+)
+eig_banded, eigvals_banded = map(_of_bands, ("eig_banded", "eigvals_banded"))
+
+
+# -- questions -------------------------------------------------------------------------------------
+def _question(name: str) -> Callable[..., Any]:
+    own = getattr(_scipy, name)
+
+    def function(a: npt.ArrayLike, **options: object) -> Any:
+        found = decided(name, lambda a: own(np.asarray(a), **options), number(name, a))
+        return tuple(found) if found.ndim else found
+
+    function.__name__ = name
+    return _composed(function)
+
+
+bandwidth, ishermitian, issymmetric = map(_question, ("bandwidth", "ishermitian", "issymmetric"))
