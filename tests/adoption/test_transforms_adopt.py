@@ -1,5 +1,6 @@
 """Transforms adopt the functions that they are given, where that is needed."""
 
+import contextlib
 import ctypes
 import dataclasses
 import functools
@@ -259,6 +260,26 @@ class Model:
 
 cached = functools.lru_cache(scalar)
 memoized = toolz.memoize(scalar)
+cached_slope = functools.lru_cache(fg.grad(scalar))
+
+
+@contextlib.contextmanager
+def managed(x):
+    held = np.zeros(2)
+    held[0] = math.sin(x)
+    yield held
+    held[1] = x
+
+
+def manages(x):
+    with managed(x) as held, contextlib.suppress(ValueError):
+        held[0] *= x
+    return held[0] + held[1]
+
+
+def clears_a_cache(x):
+    cached.cache_clear()
+    return cached(x) + cached(1.0) + cached(1.0) * cached.cache_info().hits
 
 
 @functools.singledispatch
@@ -358,6 +379,9 @@ KINDS = {
     "groups by truth values": lambda x: (
         sum(toolz.groupby(lambda v: v > 0.1, [x, 2 * x, -x])[True]) ** 2
     ),
+    "helper that is a cached derivative": lambda x: cached_slope(x) * cached_slope(2.0),
+    "cache that is cleared": lambda x: clears_a_cache(x) - cached(1.0) * cached.cache_info().hits,
+    "context manager": manages,
     "toolz.memoize": memoized,
     "toolz.memoize of a key": toolz.memoize(lambda x, k=2.0: k * x, key=lambda args, kwargs: args),
     "helper that is memoized": lambda x: memoized(x) + memoized(1.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from collections.abc import Callable, Mapping
@@ -90,6 +91,8 @@ def _function(f: Any) -> Any:
         return _cached(f)
     if is_single_dispatch(f):
         return dispatching(f, redirect)
+    if f.__code__ is _MANAGES:
+        return contextlib.contextmanager(redirect(f.__wrapped__))
     home = f.__globals__
     if MARK in home or is_kept_namespace(home):
         return f
@@ -98,6 +101,10 @@ def _function(f: Any) -> Any:
     adopted = adopt_function(f, globals_of(home), redirect, original_of_value)
     name = public_name(f)
     return adopted if name is None else of_scipy_alone(name, f, adopted)
+
+
+_MANAGES = contextlib.contextmanager(lambda: iter(())).__code__
+"""The code of all functions under `contextlib.contextmanager`."""
 
 
 def _known(value: Any) -> Any:
@@ -153,7 +160,7 @@ def _partial(p: partial[Any]) -> Any:
 def _cached(wrapper: Any) -> Any:
     """A memoized function (`is_memoized`): calls with traced values bypass the cache."""
     function = redirect(wrapper.__wrapped__)
-    if function is wrapper.__wrapped__:
+    if function is wrapper.__wrapped__ and not is_transform(function):
         return wrapper
 
     @functools.wraps(wrapper)
@@ -161,9 +168,12 @@ def _cached(wrapper: Any) -> Any:
         plain = _HASHED.issuperset(map(type, (*args, *kwargs.values())))
         return (wrapper if plain else function)(*args, **kwargs)
 
+    for name in _OF_CACHES.intersection(dir(wrapper)):
+        setattr(cached, name, getattr(wrapper, name))
     return cached
 
 
+_OF_CACHES = frozenset(("cache_clear", "cache_info", "cache_parameters"))
 _HASHED = frozenset((int, float, complex, bool, str, bytes, type(None)))
 
 
