@@ -446,3 +446,17 @@ def test_methods_of_named_tuples_are_adopted():
 def test_methods_of_subclasses_of_list_are_adopted():
     assert fg.grad(lambda x: (Row([x, 1.0]) + Row([x, 3.0])).norm())(1.5) == pytest.approx(1.2)
     assert type(fg.adopt(lambda x: [Row([x])])(2.0)[0]) is Row
+
+
+def test_attributes_of_classes_are_not_asked_for_what_they_lack():
+    class Lazy:
+        def __getattr__(self, name):
+            raise ImportError(name)
+
+    class Model:
+        module = Lazy()
+
+        def value(self, x):
+            return np.array([x, 2.0]).sum()
+
+    assert fg.jit(lambda x: Model().value(x))(1.0) == 3.0

@@ -358,8 +358,11 @@ def test_plain_arrays_refuse_a_traced_array():
     )
     with pytest.raises(TypeError, match="holds it as a plain array too"):
         fg.grad(shared)(start())
-    with pytest.raises(TypeError, match="resize"):
-        fnp.zeros(3).resize(4)
+    viewed = fnp.zeros(3)
+    view = viewed[1:]
+    for array in (viewed, view):
+        with pytest.raises(ValueError, match="resize: expected an array without views"):
+            array.resize(4)
     with pytest.raises(TypeError, match="plain NumPy array"):
         fg.grad(adopted("def f(x):\n    np.sin(x, out=W)\n    return x.sum()", W=np.zeros(6)))(
             start()
@@ -480,3 +483,21 @@ def test_asarray_of_an_expression_is_that_expression():
     np.testing.assert_allclose(fg.value_and_grad(f)(x)[0], f(x.copy()))
     with pytest.raises(ValueError, match="read-only"):
         fg.grad(fg.adopt(lambda x: fnp.asarray(x).fill(x[0]), False))(x)
+
+
+def test_arrays_without_views_are_resized_in_place():
+    def grown(x):
+        a = np.zeros(2)
+        a[1] = x[0]
+        a.resize(a.size + 2, refcheck=False)
+        a[3] = x[1]
+        a.resize((2, 2))
+        b = a * 2
+        b.resize(3)
+        return a, b
+
+    x = np.array([3.0, 5.0])
+    for own, theirs in zip(fg.jit(grown)(x), grown(x), strict=True):
+        np.testing.assert_array_equal(own, theirs)
+    slope = fg.grad(lambda x: np.sum(grown(x)[0] ** 2) + np.sum(grown(x)[1]))(x)
+    np.testing.assert_array_equal(slope, [8.0, 10.0])

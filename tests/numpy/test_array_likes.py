@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
@@ -194,3 +195,37 @@ def test_other_names_of_dtypes_convert_traced_arrays(kind):
     for own, theirs in zip(fg.jit(of_namespace)(np.ones(2)), of_namespace(np.ones(2)), strict=True):
         assert own.dtype == theirs.dtype
         np.testing.assert_array_equal(own, theirs)
+
+
+def _windows(x, strided):
+    shape = (x.shape[0] - 2, 3, *x.shape[1:])
+    return strided(x, shape, (x.strides[0], *x.strides))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: _windows(x, np.lib.stride_tricks.as_strided),
+        lambda x: _windows(x * 2, as_strided),
+        lambda x: _windows(x[::2], as_strided),
+        lambda x: as_strided(x.reshape(2, 5).T.copy(), (5,), (x.itemsize,)),
+        lambda x: as_strided(x, (3, 3), (0, 2 * x.itemsize)),
+    ],
+)
+def test_strides_lead_to_the_entries_of_traced_arrays(f):
+    x = np.arange(10.0)
+    np.testing.assert_array_equal(fg.jit(f)(x), f(x))
+    fg.check_grads(fg.adopt(lambda x: np.sin(f(x))), (x,))
+
+
+def test_strides_that_lead_elsewhere_and_stores_are_refused():
+    with pytest.raises(ValueError, match="as_strided: expected strides that lead to entries"):
+        fg.grad(lambda x: np.sum(as_strided(x, (4,), (8,))))(np.ones(3))
+
+    def stored(x):
+        window = as_strided(x, (2,), (8,))
+        window[0] = 1.0
+        return np.sum(x)
+
+    with pytest.raises(ValueError, match="read-only"):
+        fg.grad(stored)(np.ones(3))

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from enum import Enum
 from functools import cache, cached_property, singledispatchmethod, wraps
 from inspect import getattr_static
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 from funcgrad.adoption.adopted_functions import (
@@ -77,6 +77,9 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
     return adopted
 
 
+_WRAPPERS = (staticmethod, classmethod, MethodType)
+
+
 def class_parts(kind: type) -> tuple[Any, ...]:
     """The methods and objects among the attributes of a class and its bases, with the parts of functions."""
     found: list[Any] = []
@@ -85,7 +88,7 @@ def class_parts(kind: type) -> tuple[Any, ...]:
             for member in vars(base).values():
                 if type(member) not in NEVER_REDIRECTED:
                     found.append(member)
-                    inner = getattr(member, "__func__", member)
+                    inner = member.__func__ if isinstance(member, _WRAPPERS) else member
                     found.extend(function_parts(inner) if type(inner) is FunctionType else ())
     return tuple(found)
 

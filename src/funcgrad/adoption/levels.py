@@ -167,8 +167,8 @@ def _methods(kind: type) -> Iterator[FunctionType]:
                 if not name.startswith("__") or name in ("__call__", "__getitem__"):
                     parts = (
                         member,
-                        getattr(member, "__func__", None),
-                        getattr(member, "fget", None),
+                        member.__func__ if isinstance(member, staticmethod | classmethod) else None,
+                        member.fget if isinstance(member, property) else None,
                     )
                     yield from [part for part in parts if type(part) is FunctionType]
                     if isinstance(member, singledispatchmethod):

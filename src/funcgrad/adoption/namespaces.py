@@ -47,7 +47,7 @@ _KEPT = frozenset(
 
 _OWN_NAMES = frozenset(("__main__", "test", "this", "antigravity", "statistics"))
 
-_NUMPY_SOURCES = ("numpy._core.", "numpy.lib.", "numpy.linalg._", "numpy.fft._", "numpy.polynomial")
+_NUMPY_SOURCES = ("numpy._core.", "numpy.lib", "numpy.linalg._", "numpy.fft._", "numpy.polynomial")
 """Prefixes of NumPy's modules in Python, which are adopted: their functions take traced values then."""
 
 
@@ -145,16 +145,18 @@ def replacements() -> dict[int, tuple[Any, Any]]:
 def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     # Imported here: code that runs as it is needs neither these modules nor `funcgrad.numpy`.
     from numpy import poly1d
+    from numpy.lib import stride_tricks
     from numpy.polynomial import polyutils
 
     from funcgrad.adoption.scipy_functions import as_adopted
-    from funcgrad.adoption.stand_ins import polynomials
+    from funcgrad.adoption.stand_ins import polynomials, striding
 
     found: dict[int, tuple[Any, Any]] = {
         id(theirs): (theirs, own)
         for theirs, own in (
             (polyutils.trimseq, polynomials.trimseq),
             (polyutils.trimcoef, polynomials.trimcoef),
+            (stride_tricks.as_strided, striding.as_strided),
             (poly1d.__init__, polynomials.initialize),
             (poly1d.__truediv__, polynomials.divide),
             (poly1d.__rtruediv__, polynomials.divide_into),

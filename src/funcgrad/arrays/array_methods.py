@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import operator as python
 from collections.abc import Callable, Iterator
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from funcgrad.arrays.reference import (
     Reference,
     assign,
     cell_dtype,
+    check_store,
     current,
     holds_expr,
     in_c_order,
@@ -368,13 +370,21 @@ class ArrayMethods:
         else:
             self.sort(axis)
 
-    def resize(self, *shape: object, **_: object) -> Never:
-        """Refused: views of the array would lose their base."""
-        raise fail(
-            TypeError,
-            "resize: expected an array that keeps its size, but a.resize() changes it in place; write "
-            "a = np.resize(a, shape), which repeats the entries, or np.pad or np.concatenate",
-        )
+    def resize(self: Any, *shape: Any, refcheck: bool = True) -> None:
+        """As `numpy.ndarray.resize`: new entries are 0. An array that is a view, or has views, is refused."""
+        state = self._state
+        if state is not None and (state.base is not None or state.viewed or state.exports):
+            raise fail(
+                ValueError,
+                "resize: expected an array without views, which would lose their base; write "
+                "a = np.resize(a, shape), which repeats the entries, or np.pad or np.concatenate",
+            )
+        lengths = tuple(np.atleast_1d(shape[0] if len(shape) == 1 else shape).tolist())
+        flat = functions["ravel"](current(self))
+        more = np.zeros(max(math.prod(lengths) - flat.size, 0), flat.dtype)
+        joined = functions["concatenate"]([flat[: math.prod(lengths)], more])
+        check_store(self, joined)
+        self._value, self._state = functions["reshape"](joined, lengths), None
 
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
         """Forbid stores, or allow them again."""

@@ -111,7 +111,12 @@ def _is_adopted(value: object) -> bool:
 
 
 _INDEXED = ("r_", "c_", "mgrid", "ogrid")
-_ADOPTED = (_numpy.polynomial, _numpy.poly1d, *[getattr(_numpy, name) for name in _INDEXED])
+_ADOPTED = (
+    _numpy.polynomial,
+    _numpy.poly1d,
+    _numpy.lib,
+    *[getattr(_numpy, name) for name in _INDEXED],
+)
 
 # As attributes of the module, which are found in a tenth of the time that __getattr__ takes.
 _theirs = {

@@ -1,0 +1,51 @@
+"""`numpy.lib.stride_tricks.as_strided` in adopted code: entries are gathered from where the strides lead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided as _as_strided
+
+from funcgrad.arrays.mutable_array import mutable
+from funcgrad.expr import Expr
+from funcgrad.ops.shape import holds_expr
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+
+def as_strided(
+    x: Array,
+    shape: Any = None,
+    strides: Any = None,
+    subok: bool = False,
+    writeable: bool = True,
+) -> Any:
+    """As `numpy.lib.stride_tricks.as_strided`; the result is read-only, since it is no view."""
+    if not holds_expr([x]):
+        return _as_strided(x, shape, strides, subok, writeable)
+    held = _offsets(x.shape, x.strides).ravel()
+    wanted = _offsets(
+        x.shape if shape is None else tuple(np.atleast_1d(shape)),
+        x.strides if strides is None else tuple(np.atleast_1d(strides)),
+    )
+    order = np.argsort(held, kind="stable")
+    places = order[np.searchsorted(held[order], wanted).clip(max=held.size - 1)]
+    if not np.array_equal(held[places], wanted):
+        raise fail(
+            ValueError,
+            f"as_strided: expected strides that lead to entries of the array of shape {x.shape} and "
+            f"strides {x.strides}, but got shape {wanted.shape} and strides {strides}",
+        )
+    found = np.ravel(x)[places]
+    found = mutable(found) if type(found) is Expr else found
+    found.setflags(write=False)
+    return found
+
+
+def _offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """The place of each entry, in bytes after the first."""
+    found = np.zeros(shape, int)
+    for axis, (n, step) in enumerate(zip(shape, strides, strict=True)):
+        found += (np.arange(n) * int(step)).reshape(-1, *[1] * (len(shape) - axis - 1))
+    return found
