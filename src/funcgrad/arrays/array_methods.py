@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator as python
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -370,7 +370,7 @@ class ArrayMethods:
         else:
             self.sort(axis)
 
-    def resize(self: Any, *shape: Any, refcheck: bool = True) -> None:
+    def resize(self: Any, *shape: Sequence[int] | int, refcheck: bool = True) -> None:
         """As `numpy.ndarray.resize`: new entries are 0. An array that is a view, or has views, is refused."""
         state = self._state
         if state is not None and (state.base is not None or state.viewed or state.exports):

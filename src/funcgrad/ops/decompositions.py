@@ -66,7 +66,7 @@ def differences(s: Array, size: int) -> Any:
     return significant(_row(s) - _column(s), s, size)
 
 
-def significant(x: Any, s: Array, size: int) -> Any:
+def significant(x: Array, s: Array, size: int) -> Any:
     """x, and 0 where it is as small as the rounding error of a decomposition of ``size`` rows."""
     if not s.shape[-1]:
         return x

@@ -33,11 +33,11 @@ def _conjugated(a: Array) -> Any:
     return np.conj(np.swapaxes(a, -1, -2))
 
 
-def _hermitian(a: Any, lower: bool) -> Any:
+def _hermitian(a: Array, lower: bool) -> Any:
     return hermitian_from("L" if lower else "U").apply(a)
 
 
-def _symmetric(a: Any, lower: bool) -> Any:
+def _symmetric(a: Array, lower: bool) -> Any:
     below = np.tril(a, -1) if lower else np.swapaxes(np.triu(a, 1), -1, -2)
     return below + np.swapaxes(below, -1, -2) + np.tril(np.triu(a))
 
@@ -54,7 +54,7 @@ _STRUCTURES: Mapping[str, Callable[[Any, bool], Any]] = {
 """The matrices that LAPACK takes for a by ``assume_a``: it reads a part of the entries."""
 
 
-def _assumed(who: str, a: Any, assume_a: str | None, lower: bool) -> Any:
+def _assumed(who: str, a: Array, assume_a: str | None, lower: bool) -> Any:
     if assume_a not in (None, *_STRUCTURES):
         raise fail(
             ValueError,

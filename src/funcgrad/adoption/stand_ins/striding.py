@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,14 @@ from funcgrad.typing import Array
 
 def as_strided(
     x: Array,
-    shape: Any = None,
-    strides: Any = None,
+    shape: Sequence[int] | int | None = None,
+    strides: Sequence[int] | int | None = None,
     subok: bool = False,
     writeable: bool = True,
 ) -> Any:
     """As `numpy.lib.stride_tricks.as_strided`; the result is read-only, since it is no view."""
     if not holds_expr([x]):
-        return _as_strided(x, shape, strides, subok, writeable)
+        return _as_strided(x, shape, strides, subok, writeable)  # type: ignore[arg-type]
     held = _offsets(x.shape, x.strides).ravel()
     wanted = _offsets(
         x.shape if shape is None else tuple(np.atleast_1d(shape)),

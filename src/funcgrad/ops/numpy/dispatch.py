@@ -224,7 +224,7 @@ def result_type(*items: Any) -> np.dtype[Any]:
     return np.result_type(*[item.dtype if isinstance(item, Expr) else item for item in items])
 
 
-def common_type(*arrays: Any) -> type[Any]:
+def common_type(*arrays: object) -> type[Any]:
     """As `numpy.common_type`."""
     return np.common_type(*[np.empty(0, result_type(item)) for item in arrays])
 
