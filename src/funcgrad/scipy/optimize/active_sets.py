@@ -21,7 +21,7 @@ _composed = composed(_scipy)
 
 @_composed
 def nnls(A: npt.ArrayLike, b: npt.ArrayLike, **options: object) -> Any:
-    """As `scipy.optimize.nnls`: the least squares solution on the entries that are positive."""
+    """As `scipy.optimize.nnls`: least squares on the entries that are positive."""
     matrix, right = real("nnls", A), real("nnls", b)
 
     def positive(matrix: Array, right: Array) -> Array:
@@ -40,7 +40,7 @@ def nnls(A: npt.ArrayLike, b: npt.ArrayLike, **options: object) -> Any:
 def isotonic_regression(
     y: npt.ArrayLike, *, weights: npt.ArrayLike | None = None, increasing: bool = True
 ) -> Any:
-    """As `scipy.optimize.isotonic_regression`: the means of the blocks; the result has ``x`` alone."""
+    """As `scipy.optimize.isotonic_regression`: the means of blocks; ``x`` alone."""
     values = real("isotonic_regression", y)
     scales = np.ones(values.shape) if weights is None else real("isotonic_regression", weights)
 
@@ -58,7 +58,7 @@ def isotonic_regression(
 
 @_composed
 def linear_sum_assignment(cost_matrix: npt.ArrayLike, maximize: bool = False) -> Any:
-    """As `scipy.optimize.linear_sum_assignment`: the places of the pairs, which are constants."""
+    """As `scipy.optimize.linear_sum_assignment`: places, which are constants."""
 
     def pairs(cost: Array) -> Any:
         return np.stack(_scipy.linear_sum_assignment(cost, maximize))
