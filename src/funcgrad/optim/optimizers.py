@@ -17,9 +17,7 @@ def sgd(learning_rate: object = 1e-2, momentum: object = None, nesterov: bool = 
     """Gradient descent: ``-learning_rate * g``, or with ``momentum`` times the
     running sum of `heavy_ball`.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for
-    one out of range; ``update`` raises TypeError if the trees differ in
-    structure or shape.
+    Raises as `Optimizer`.
 
     >>> optimizer = sgd(0.1)
     >>> updates, state = optimizer.update(5.0, optimizer.init(1.0))
@@ -33,9 +31,7 @@ def sgd(learning_rate: object = 1e-2, momentum: object = None, nesterov: bool = 
 def momentum(learning_rate: object = 1e-2, decay: object = 0.9) -> Optimizer:
     """Gradient descent with Polyak's momentum.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for
-    one out of range; ``update`` raises TypeError if the trees differ in
-    structure or shape.
+    Raises as `Optimizer`.
 
     >>> optimizer = momentum(0.1, 0.5)
     >>> _, state = optimizer.update(1.0, optimizer.init(0.0))
@@ -48,9 +44,7 @@ def momentum(learning_rate: object = 1e-2, decay: object = 0.9) -> Optimizer:
 def nesterov(learning_rate: object = 1e-2, decay: object = 0.9) -> Optimizer:
     """Gradient descent with Nesterov's momentum.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for
-    one out of range; ``update`` raises TypeError if the trees differ in
-    structure or shape.
+    Raises as `Optimizer`.
 
     >>> optimizer = nesterov(0.1, 0.5)
     >>> optimizer.update(1.0, optimizer.init(0.0))[0]
@@ -68,9 +62,7 @@ def adam(
 ) -> Optimizer:
     """Adam (Kingma and Ba, 2015).
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for
-    one out of range; ``update`` raises TypeError if the trees differ in
-    structure or shape.
+    Raises as `Optimizer`.
 
     >>> optimizer = adam(0.1)
     >>> updates, state = optimizer.update([5.0, -1.0], optimizer.init([0.0, 0.0]))
@@ -94,9 +86,7 @@ def adamw(
     The decay is times the learning rate, and 1e-4 unless given, as in optax
     (PyTorch's is 1e-2).
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for
-    one out of range; ``update`` raises TypeError if the trees differ in
-    structure or shape.
+    Raises as `Optimizer`.
 
     >>> optimizer = adamw(0.1, weight_decay=0.5)
     >>> optimizer.update(5.0, optimizer.init(1.0), 1.0)[0]
@@ -123,9 +113,7 @@ def rmsprop(
     ``eps_in_sqrt=False``. Momentum comes before the learning rate, as in
     PyTorch; with a schedule, optax does it the other way around.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for
-    one out of range; ``update`` raises TypeError if the trees differ in
-    structure or shape.
+    Raises as `Optimizer`.
 
     >>> optimizer = rmsprop(0.1, decay=0.75)
     >>> optimizer.update(5.0, optimizer.init(0.0))[0]

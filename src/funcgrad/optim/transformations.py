@@ -35,6 +35,10 @@ class Optimizer(NamedTuple):
     Updates are to be added: `apply_updates`. Optimizers are transformations
     whose updates descend.
 
+    The functions that make one raise TypeError for a hyperparameter that is
+    not a number, ValueError for one out of range; ``update`` raises TypeError
+    if the trees differ in structure or shape.
+
     >>> double = Optimizer(lambda params: (), lambda grads, state, params=None: (2 * grads, state))
     >>> double.update(3.0, double.init(1.0))
     (6.0, ())
@@ -127,9 +131,7 @@ def stateless(f: Callable[[Any, Any], Any]) -> Optimizer:
 def scale(factor: object) -> Optimizer:
     """Every gradient times a number, which may be traced.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for
-    one out of range; ``update`` raises TypeError if the trees differ in
-    structure or shape.
+    Raises as `Optimizer`.
 
     >>> scale(-0.1).update([1.0, 2.0], ())
     ([-0.1, -0.2], ())
@@ -148,9 +150,7 @@ def scale_by_learning_rate(learning_rate: object) -> Optimizer:
     """Every gradient times minus the learning rate: a number, or a schedule
     called with 0, 1, 2, ...
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for
-    one out of range; ``update`` raises TypeError if the trees differ in
-    structure or shape.
+    Raises as `Optimizer`.
 
     >>> from funcgrad.optim import exponential
     >>> descend = scale_by_learning_rate(exponential(0.1, 0.5))
@@ -180,9 +180,7 @@ def heavy_ball(decay: object = 0.9, nesterov: bool = False) -> Optimizer:
 
     No dampening, as PyTorch's default and optax's ``trace``.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for
-    one out of range; ``update`` raises TypeError if the trees differ in
-    structure or shape.
+    Raises as `Optimizer`.
 
     >>> ball = heavy_ball(0.5)
     >>> _, state = ball.update(1.0, ball.init(0.0))
@@ -219,9 +217,7 @@ def scale_by_adam(
     Where one differentiates through it, an ``eps_root`` above 0 keeps the root
     smooth at gradient 0.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for
-    one out of range; ``update`` raises TypeError if the trees differ in
-    structure or shape.
+    Raises as `Optimizer`.
 
     >>> scale_by_adam().update(5.0, scale_by_adam().init(0.0))[0]
     0.99999...
@@ -263,9 +259,7 @@ def scale_by_rms(decay: object = 0.9, eps: object = 1e-8, eps_in_sqrt: bool = Tr
 
     With ``eps_in_sqrt=False`` it is ``g / (sqrt(nu) + eps)``, as in PyTorch.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for
-    one out of range; ``update`` raises TypeError if the trees differ in
-    structure or shape.
+    Raises as `Optimizer`.
 
     >>> scale_by_rms(0.75).update(5.0, scale_by_rms().init(0.0))[0]
     1.99999...
@@ -326,9 +320,7 @@ def clip_by_global_norm(max_norm: object) -> Optimizer:
     """Gradients shrunk, all by one factor, where their norm taken together is
     above ``max_norm``.
 
-    Raises TypeError for a hyperparameter that is not a number, ValueError for
-    one out of range; ``update`` raises TypeError if the trees differ in
-    structure or shape.
+    Raises as `Optimizer`.
 
     >>> clip_by_global_norm(1.0).update([3.0, 4.0], ())
     ([0.6000..., 0.8], ())

@@ -44,14 +44,18 @@ def _guarded(expr: Expr) -> Expr | None:
         return None
     conditions = unnested(unbroadcast(p), _disjuncts)
     zeros = {x.key: x for condition in conditions for x in _nonzero(condition)}
-    inner = value
-    while inner.op is selection.mask:
-        inner = inner.args[1]
+    inner = _unmasked(value)
     terms = multiplied_out(terms_of(inner)).values() if zeros else ()
     infinite = [
         any([_is_infinite(base, k, zeros) for base, k in term.powers.values()]) for term in terms
     ]
     return value if any(infinite) or (terms and _vanishes(inner, zeros)) else None
+
+
+def _unmasked(value: Expr) -> Expr:
+    while value.op is selection.mask:
+        value = value.args[1]
+    return value
 
 
 def _finite_radius(expr: Expr) -> Expr | None:
@@ -67,9 +71,7 @@ def _finite_radius(expr: Expr) -> Expr | None:
     if radius.op not in (trigonometric.hypot, exponential.sqrt):
         return None
     sides = {unbroadcast(side).key for side in radius.args}
-    inner = value
-    while inner.op is selection.mask:
-        inner = inner.args[1]
+    inner = _unmasked(value)
     far = [
         any([k < 0 and _is_square_of_radius(base, sides) for base, k in term.powers.values()])
         for term in terms_of(inner).values()
@@ -81,9 +83,7 @@ def _finite_quotient(expr: Expr) -> Expr | None:
     """where(not (not isfinite(q) & p), q*x, 0) = q*x, which is not finite where q is not."""
     p, value = expr.args
     p = unbroadcast(p)
-    inner = value
-    while inner.op is selection.mask:
-        inner = inner.args[1]
+    inner = _unmasked(value)
     if p.op is not logic.logical_not or p.args[0].op not in _BOTH or value.dtype.kind != "f":
         return None
     factors = {key: k for key, (_, k) in monomial(inner).powers.items()}

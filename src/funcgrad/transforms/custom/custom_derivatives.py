@@ -102,6 +102,7 @@ class _Custom:
     """A function with a rule; without one it is differentiated through its body."""
 
     _who = "custom"
+    _rule: Any = None
 
     def __init__(self, f: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
         if not callable(f):
@@ -109,7 +110,21 @@ class _Custom:
         self.f = f
         fixed = [nondiff_argnums] if isinstance(nondiff_argnums, int) else nondiff_argnums
         self.nondiff_argnums = tuple(fixed)
-        update_wrapper(self, f)  # type: ignore[arg-type]
+        update_wrapper(self, f)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args = by_position(self._who, self.f, args, kwargs)
+        if not _traced(args):
+            return self.f(*args)
+        if self._rule is None:
+            return run(self.f, args, {})
+        if self._at_last_order():
+            return self._value_without_derivative(args)
+        return self._with_rule(args)
+
+    def _with_rule(self, args: tuple[Any, ...]) -> Any:
+        """The value of traced arguments, whose derivative is the rule's."""
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"<{self._who} {getattr(self.f, '__name__', 'function')}>"
@@ -180,7 +195,6 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
     """
 
     _who = "custom_vjp"
-    _rule: tuple[Callable[..., Any], Callable[..., Any]] | None = None
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Give the rule: ``fwd(*args) -> (value, residuals)`` and
@@ -189,14 +203,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         self._check_rules("defvjp(fwd, bwd)", fwd, bwd)
         self._rule = (fwd, bwd)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args = by_position(self._who, self.f, args, kwargs)
-        if not _traced(args):
-            return self.f(*args)
-        if self._rule is None:
-            return run(self.f, args, {})
-        if self._at_last_order():
-            return self._value_without_derivative(args)
+    def _with_rule(self, args: tuple[Any, ...]) -> Any:
         fwd, bwd = self._rule
         fixed, places = self._split_arguments(args)
         with self._nested():
@@ -289,7 +296,6 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
     """
 
     _who = "custom_jvp"
-    _rule: Callable[..., Any] | None = None
 
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the rule ``rule(primals, tangents) -> (value, tangent)``; may be
@@ -335,14 +341,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
 
         self._rule = rule
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args = by_position(self._who, self.f, args, kwargs)
-        if not _traced(args):
-            return self.f(*args)
-        if self._rule is None:
-            return run(self.f, args, {})
-        if self._at_last_order():
-            return self._value_without_derivative(args)
+    def _with_rule(self, args: tuple[Any, ...]) -> Any:
         rule = self._rule
         fixed, places = self._split_arguments(args)
         value = flatten(run(self.f, args, {}))
