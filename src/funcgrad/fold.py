@@ -308,9 +308,7 @@ def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
 
 
 def path_sums(
-    backward: Iterable[Item],
-    semiring: Semiring,
-    arcs: Callable[[Item], Iterable[tuple[Item, Any]]],
+    backward: Iterable[Item], semiring: Semiring, arcs: Callable[[Item], Iterable[tuple[Item, Any]]]
 ) -> dict[Item, Any]:
     """`sum_product` on a plain dict, over keys or ids, root first; ``arcs(key)`` is called at each step."""
     sums: dict[Item, Any] = {}
@@ -331,7 +329,7 @@ def _arcs(program: Mapping[Key, Node | Term], weight: Callable[[Edge], Any]) -> 
     if not callable(weight):
         raise TypeError(
             f"sum_product: expected a function from edges to weights, but got {type(weight).__name__}; "
-            f"write lambda edge: {weight!r}",
+            f"write lambda edge: {weight!r}"
         )
 
     def arcs(key: Key) -> list[tuple[Key, Any]]:

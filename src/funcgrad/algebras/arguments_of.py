@@ -79,8 +79,7 @@ def _traced(who: str, f: Callable[..., Any], args: Sequence[Any]) -> Subject:
     tree = flatten(output)
     if not tree.leaves:
         raise fail(
-            TypeError,
-            f"{who}: expected f to return numbers, but got {type(output).__name__}",
+            TypeError, f"{who}: expected f to return numbers, but got {type(output).__name__}"
         )
     roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
     ready = closed([*roots, *leaves], leaves)

@@ -11,13 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.algebras.arguments_of import (
-    Subject,
-    aligned_columns,
-    formula,
-    scalar_of,
-    subject,
-)
+from funcgrad.algebras.arguments_of import Subject, aligned_columns, formula, scalar_of, subject
 from funcgrad.algebras.precision import arithmetic
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.expr import Expr, by_key

@@ -8,14 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from funcgrad.arrays.reference import (
-    Reference,
-    current,
-    holds_expr,
-    lent_value,
-    unwrapped,
-    wrapped,
-)
+from funcgrad.arrays.reference import Reference, current, holds_expr, lent_value, unwrapped, wrapped
 from funcgrad.arrays.views import made_of
 from funcgrad.expr import Expr
 from funcgrad.expr.operators import has_own_operators

@@ -262,10 +262,7 @@ def check_writable(cell: Reference) -> None:
 
 # -- views ---------------------------------------------------------------------------------------
 def view_of(
-    base: Reference,
-    lens: Lens,
-    like: np.ndarray[Any, Any] | None = None,
-    read: Any = None,
+    base: Reference, lens: Lens, like: np.ndarray[Any, Any] | None = None, read: Any = None
 ) -> Any:
     """A view through a lens; ``like`` is the same view of the base's layout, ``read`` its value."""
     below = base._state

@@ -279,24 +279,14 @@ def _history(
     extra = [*values, *([] if cond is None else cond.inline(body.inputs))]
     if not extra:
         return []
-    loop = loop_op(
-        *operands,
-        body=Body(body.inputs, [*body.outputs, *extra]),
-        cond=cond,
-        spec=spec,
-    )
+    loop = loop_op(*operands, body=Body(body.inputs, [*body.outputs, *extra]), cond=cond, spec=spec)
     first = len(body.outputs)
     return [pick(loop, first + k) for k in range(len(extra))]
 
 
 # -- batches -------------------------------------------------------------------------------------
 def _batch(
-    size: int,
-    flags: Sequence[bool],
-    *operands: Expr,
-    body: Body,
-    cond: Body | None,
-    spec: LoopSpec,
+    size: int, flags: Sequence[bool], *operands: Expr, body: Body, cond: Body | None, spec: LoopSpec
 ) -> Any:
     n = spec.num_carry
     own = list(flags)

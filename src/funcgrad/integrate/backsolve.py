@@ -89,12 +89,7 @@ def _adjoint(
         found = back.states_at(back.advance(back.begin(start), before), before)
         return found[n:], of_time
 
-    xs = (
-        [x[1:] for x in states],
-        [g[1:] for g in cotangents],
-        times[1:],
-        times[:-1],
-    )
+    xs = ([x[1:] for x in states], [g[1:] for g in cotangents], times[1:], times[:-1])
     last, of_times = scan(to_previous, zeros, xs, reverse=True)
     return Cotangents(
         [a + g[0] for a, g in zip(last[:n], cotangents, strict=True)],

@@ -163,15 +163,7 @@ def _denominators(s: Array, d: Array, size: int) -> Any:
 
 
 def _by_general_matrix(
-    z: Array,
-    a: Array,
-    u: Array,
-    s: Array,
-    vh: Array,
-    d: Array,
-    t: Array,
-    form: str,
-    adjoint: bool,
+    z: Array, a: Array, u: Array, s: Array, vh: Array, d: Array, t: Array, form: str, adjoint: bool
 ) -> LinearMap:
     """With x = u^H da v: its hermitian part is multiplied with (d_j - d_i)/(s_j - s_i), the rest with
     (d_j + d_i)/(s_j + s_i), and what of da lies outside the spaces of u and v with d/s (Noferini 2017).
@@ -219,15 +211,7 @@ def _by_general_matrix(
 
 
 def _by_singular_values(
-    z: Array,
-    a: Array,
-    u: Array,
-    s: Array,
-    vh: Array,
-    d: Array,
-    t: Array,
-    form: str,
-    adjoint: bool,
+    z: Array, a: Array, u: Array, s: Array, vh: Array, d: Array, t: Array, form: str, adjoint: bool
 ) -> LinearMap:
     return _scaling(*_sides(u, vh, adjoint), d)
 

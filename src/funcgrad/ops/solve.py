@@ -40,8 +40,7 @@ from funcgrad.typing import Array
 def _solve_left(z: Array, a: Array, b: Array) -> LinearMap:
     """a z = b, so da z + a dz = 0."""
     return Structural(
-        lambda v: -solve_op(a, np.matmul(v, z)),
-        lambda g: -np.matmul(solve_op(mT(a), g), mT(z)),
+        lambda v: -solve_op(a, np.matmul(v, z)), lambda g: -np.matmul(solve_op(mT(a), g), mT(z))
     )
 
 

@@ -13,13 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.optim.tree_arithmetic import (
-    checked_number,
-    frozen,
-    squared_modulus,
-    tree_zeros,
-    weak,
-)
+from funcgrad.optim.tree_arithmetic import checked_number, frozen, squared_modulus, tree_zeros, weak
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten_numbers
 from funcgrad.trace.tree_map import mapped

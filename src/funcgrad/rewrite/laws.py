@@ -47,12 +47,7 @@ Holds: TypeAlias = Literal[
   formulas alone: see `funcgrad.rewrite.reading_laws`.
 """
 
-EXACT: tuple[Holds, ...] = (
-    "everywhere",
-    "for reals",
-    "for reals and arrays",
-    "as a stable form",
-)
+EXACT: tuple[Holds, ...] = ("everywhere", "for reals", "for reals and arrays", "as a stable form")
 """The laws that simplify a program that a user wrote."""
 
 Mode: TypeAlias = Literal["value", "part", "derivative", "formula", "reading"]
@@ -141,11 +136,7 @@ STABLE = (
     Law(lambda x: np.exp(x) / (1 + np.exp(x)), lambda x: sigmoid(x), _STABLE),
     Law(lambda x: np.log(sigmoid(x)), lambda x: -softplus(-x), _STABLE),
     Law(lambda x: 1 - sigmoid(x), lambda x: sigmoid(-x), _STABLE),
-    Law(
-        lambda x: 1 - np.square(np.tanh(x)),
-        lambda x: sech_squared(x),
-        _STABLE,
-    ),
+    Law(lambda x: 1 - np.square(np.tanh(x)), lambda x: sech_squared(x), _STABLE),
     Law(lambda x: x * np.log(x), lambda x: xlogx(x), _STABLE),
     Law(lambda x: np.sqrt(np.square(x)), lambda x: np.abs(x), _STABLE),
     Law(lambda x, y: np.sqrt(np.square(x) + np.square(y)), lambda x, y: np.hypot(x, y), _STABLE),

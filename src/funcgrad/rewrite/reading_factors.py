@@ -9,14 +9,7 @@ from itertools import permutations
 
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.ops.base import op
-from funcgrad.ops.elementwise import (
-    arithmetic,
-    extrema,
-    logic,
-    magnitude,
-    selection,
-    trigonometric,
-)
+from funcgrad.ops.elementwise import arithmetic, extrema, logic, magnitude, selection, trigonometric
 from funcgrad.rewrite.monomials import (
     SUMS,
     TANGENTS,

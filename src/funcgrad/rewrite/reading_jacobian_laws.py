@@ -12,13 +12,7 @@ from funcgrad.graph import CONSTANT, unnested
 from funcgrad.ops import contraction, indexing, reduction, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic, selection
-from funcgrad.rewrite.monomials import (
-    Monomial,
-    power,
-    product_of,
-    scalars_apart,
-    unbroadcast,
-)
+from funcgrad.rewrite.monomials import Monomial, power, product_of, scalars_apart, unbroadcast
 from funcgrad.rewrite.reading_array_laws import MOST_ENTRIES, ReadingLaw
 from funcgrad.rewrite.reading_matrix_laws import is_identity_matrix, is_reshaped_identity
 from funcgrad.rewrite.reading_ops import diag_op, trace_op

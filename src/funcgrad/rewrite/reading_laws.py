@@ -15,11 +15,7 @@ from types import MappingProxyType
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.ops.elementwise import (
-    arithmetic,
-    cardinal_sine,
-    trigonometric,
-)
+from funcgrad.ops.elementwise import arithmetic, cardinal_sine, trigonometric
 from funcgrad.rewrite.laws import Law
 from funcgrad.rewrite.monomials import (
     SUMS,

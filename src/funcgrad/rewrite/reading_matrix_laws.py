@@ -348,12 +348,7 @@ MATRIX_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "mask": (_triangle,),
         "reshape": (_solution_of_vector, _scattered_diagonal),
         "transpose": (_transposed_product, _transposed_entrywise, _transposed_symmetric),
-        "matmul": (
-            _identity_matrix,
-            _product_of_vectors,
-            _outer_of_products,
-            _vector_on_the_right,
-        ),
+        "matmul": (_identity_matrix, _product_of_vectors, _outer_of_products, _vector_on_the_right),
         "cofactors": (_cofactors_by_inverse,),
     }
 )

@@ -38,11 +38,7 @@ softmax_op = Op(
 )
 
 
-diff_op = Op(
-    name="diff",
-    run=np.diff,
-    infer=lambda x: ArrayType((x.shape[0] - 1,), x.dtype),
-)
+diff_op = Op(name="diff", run=np.diff, infer=lambda x: ArrayType((x.shape[0] - 1,), x.dtype))
 pad_op = Op(
     name="pad",
     run=lambda x: np.pad(x, 1),

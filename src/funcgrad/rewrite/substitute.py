@@ -87,11 +87,7 @@ def _cast(value: object, dtype: np.dtype[Any]) -> Any:
 
 
 def substitute_all(
-    exprs: Sequence[Expr],
-    given: Mapping[Key, Expr],
-    *,
-    simple: bool = False,
-    inputs: bool = False,
+    exprs: Sequence[Expr], given: Mapping[Key, Expr], *, simple: bool = False, inputs: bool = False
 ) -> list[Expr]:
     """`substitute` by key, in several expressions at once.
 

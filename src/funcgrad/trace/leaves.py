@@ -340,9 +340,7 @@ def _call(f: Callable[..., Any], level: int, args: Sequence[Any], kwargs: dict[s
 
 
 def _adopted_where_needed(
-    f: Callable[..., Any],
-    args: Sequence[Any],
-    call: Callable[[int], Any],
+    f: Callable[..., Any], args: Sequence[Any], call: Callable[[int], Any]
 ) -> Any:
     """The result of ``call`` at the level at which f is adopted; once more, adopted, if it is refused.
 

@@ -36,10 +36,7 @@ class Skeleton(NamedTuple):
 
 
 def skeleton(
-    roots: Sequence[Expr],
-    leaves: Sequence[Expr],
-    within: bool = False,
-    results: int | None = None,
+    roots: Sequence[Expr], leaves: Sequence[Expr], within: bool = False, results: int | None = None
 ) -> Skeleton:
     """The distinct operations between leaves and roots, by value numbering.
 

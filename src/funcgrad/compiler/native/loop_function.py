@@ -11,13 +11,7 @@ from collections.abc import Sequence
 
 from funcgrad.compiler.flat_program import Flat
 from funcgrad.compiler.native.array_program import ArrayProgram
-from funcgrad.compiler.native.array_values import (
-    Strided,
-    Value,
-    copy_into,
-    loaded,
-    new_array,
-)
+from funcgrad.compiler.native.array_values import Strided, Value, copy_into, loaded, new_array
 from funcgrad.compiler.native.control_forms import RolledLoop
 from funcgrad.compiler.native.deferred_code import UNINTERRUPTED
 from funcgrad.compiler.native.llvm_writer import (

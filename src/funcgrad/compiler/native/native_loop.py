@@ -17,11 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad.compiler.flat_program import Flat
-from funcgrad.compiler.native.deferred_code import (
-    UNINTERRUPTED,
-    DeferredCode,
-    MachineCode,
-)
+from funcgrad.compiler.native.deferred_code import UNINTERRUPTED, DeferredCode, MachineCode
 from funcgrad.compiler.native.llvm_writer import LONG, LLVMWriter
 from funcgrad.compiler.native.operand_layout import loop_operands
 from funcgrad.compiler.native.time_estimate import estimate_iteration, is_on_numbers
@@ -55,11 +51,7 @@ class NativeLoop:
     )
 
     def __init__(
-        self,
-        flat: Flat,
-        test: Flat | None,
-        spec: LoopSpec,
-        at_once: bool = False,
+        self, flat: Flat, test: Flat | None, spec: LoopSpec, at_once: bool = False
     ) -> None:
         self._flat, self._test, self._spec = flat, test, spec
         cost = estimate_iteration(flat)

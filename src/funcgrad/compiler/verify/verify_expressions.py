@@ -17,12 +17,7 @@ from funcgrad.ops.base.promotion import elementwise_types
 
 # -- types ---------------------------------------------------------------------------------------
 def type_by_rule(
-    stage: str,
-    where: str,
-    op: Op,
-    types: Sequence[ArrayType],
-    params: Params,
-    loose: bool = False,
+    stage: str, where: str, op: Op, types: Sequence[ArrayType], params: Params, loose: bool = False
 ) -> Any:
     """The type that an operation's own rule gives for operands of these types, which have to fit it.
 

@@ -199,14 +199,7 @@ class Machine:
             return ast.unparse(node)
         return self.value(node, env)
 
-    def method(
-        self,
-        name: str,
-        inner: Any,
-        args: list[Any],
-        keywords: list[Any],
-        env: Env,
-    ) -> Ref:
+    def method(self, name: str, inner: Any, args: list[Any], keywords: list[Any], env: Env) -> Ref:
         if name == "reduce":
             x = self.value(args[0], env)
             term = self.reduced(ast.unparse(inner), x.term, ast.unparse(args[1]))

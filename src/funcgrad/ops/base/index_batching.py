@@ -48,12 +48,7 @@ ALL = ("slice", None, None, None)
 
 
 def batched_entries(
-    size: int,
-    batched: Sequence[bool],
-    g: Any,
-    arrays: Sequence[Any],
-    spec: Spec,
-    ndim: int,
+    size: int, batched: Sequence[bool], g: Any, arrays: Sequence[Any], spec: Spec, ndim: int
 ) -> tuple[Any, Spec, Sequence[Any]]:
     """A batch of what an index of an array of ``ndim`` axes selects, and the index in a batch of such arrays.
 

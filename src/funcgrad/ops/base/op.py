@@ -25,14 +25,7 @@ from funcgrad.expr import Expr, assemble_node, const, make, scalar
 from funcgrad.graph import ArrayType, Params
 from funcgrad.linear import Identity, Joint, LinearMap, Structural, diagonal
 from funcgrad.ops.base.array_capture import capture
-from funcgrad.ops.base.columns import (
-    EMPTY,
-    TORCH_FORMS,
-    Columns,
-    ScalarUse,
-    any_kind,
-    no_flops,
-)
+from funcgrad.ops.base.columns import EMPTY, TORCH_FORMS, Columns, ScalarUse, any_kind, no_flops
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.operation_help import OperationHelp
 from funcgrad.ops.base.promotion import (

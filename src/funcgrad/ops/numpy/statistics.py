@@ -61,12 +61,7 @@ def median(a: npt.ArrayLike, axis: Axes = None, *, keepdims: bool | None = False
 
 
 def percentile(
-    a: Array,
-    q: Any,
-    axis: Axis = None,
-    *,
-    method: str = "linear",
-    keepdims: bool = False,
+    a: Array, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Any:
     """As `numpy.percentile`, differentiable in ``a`` and in ``q``: see `quantile`."""
     share = q / 100 if type(q) in (int, float) else np.true_divide(q, 100)
@@ -74,12 +69,7 @@ def percentile(
 
 
 def quantile(
-    a: Array,
-    q: Array,
-    axis: Axis = None,
-    *,
-    method: str = "linear",
-    keepdims: bool = False,
+    a: Array, q: Array, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Any:
     """As `numpy.quantile`, without weights.
 
@@ -110,12 +100,7 @@ ENTRIES = ("lower", "higher", "nearest")
 
 
 def _quantile(
-    name: str,
-    a: object,
-    q: npt.ArrayLike,
-    axis: Any,
-    method: str,
-    keepdims: bool | None,
+    name: str, a: object, q: npt.ArrayLike, axis: Any, method: str, keepdims: bool | None
 ) -> Any:
     a = lift_fully(a)
     if a.dtype.kind == "c" and name != "median":

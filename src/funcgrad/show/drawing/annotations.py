@@ -50,9 +50,7 @@ def no_annotations(nodes: list[Expr]) -> Annotations:
 
 
 def number_annotations(
-    nodes: list[Expr],
-    arcs: Iterable[Arc],
-    values: Mapping[Any, Any],
+    nodes: list[Expr], arcs: Iterable[Arc], values: Mapping[Any, Any]
 ) -> Annotations:
     """Values and gradients of nodes in canonical order, and linear maps of some edges, at given values."""
     root = nodes[-1]

@@ -290,11 +290,7 @@ def _node(
 
 
 def _input(
-    params: Params,
-    args: tuple[Expr, ...],
-    type_: Any,
-    where: str,
-    given: Mapping[str, Expr] | None,
+    params: Params, args: tuple[Expr, ...], type_: Any, where: str, given: Mapping[str, Expr] | None
 ) -> Expr:
     if args or [key for key, _ in params] != ["name"] or not _is_name(params[0][1]):
         mistake("no parents and a name for an input", dict(params), where)

@@ -27,10 +27,7 @@ from funcgrad.typing import Array
 
 
 def cond(
-    pred: Any,
-    true_fun: Callable[..., Any],
-    false_fun: Callable[..., Any],
-    *operands: Any,
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
 ) -> Any:
     """``true_fun(*operands)`` if ``pred`` is true, else ``false_fun(*operands)``,
     as `jax.lax.cond`.

@@ -93,9 +93,7 @@ def _exported(f: Callable[..., Any], library: str) -> Callable[..., Any]:
 
 # -- types ---------------------------------------------------------------------------------------
 def _with_floats(
-    default: Callable[[], np.dtype[Any]],
-    types: Sequence[ArrayType | None],
-    leaves: Sequence[Any],
+    default: Callable[[], np.dtype[Any]], types: Sequence[ArrayType | None], leaves: Sequence[Any]
 ) -> list[ArrayType | None]:
     """The types, with those of Python's floats, which follow the arrays'."""
     known = [t.dtype for t in types if t is not None and t.dtype.kind in "fc"]

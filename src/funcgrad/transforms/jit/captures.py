@@ -10,13 +10,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.transforms.jit.capture_comparison import PlaceComparison, checked, checker
 from funcgrad.transforms.jit.capture_search import places_of
-from funcgrad.transforms.jit.capture_sources import (
-    Contents,
-    Fixed,
-    Snapshot,
-    key_of,
-    seen,
-)
+from funcgrad.transforms.jit.capture_sources import Contents, Fixed, Snapshot, key_of, seen
 
 MOST_CONDITIONS = 500
 """The most captured variables that generated code compares: code for more takes long to compile."""

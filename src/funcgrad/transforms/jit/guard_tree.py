@@ -198,10 +198,7 @@ class GuardTree:
 
     # -- growing ----------------------------------------------------------------------------------
     def grow(
-        self,
-        asked: Sequence[Question],
-        results: Sequence[Expr] | SingleProgram,
-        rebuild: Any,
+        self, asked: Sequence[Question], results: Sequence[Expr] | SingleProgram, rebuild: Any
     ) -> TraceNode:
         """Add a path: the answers of one run, and its results. Returns its last node."""
         path: list[TraceNode] = []
