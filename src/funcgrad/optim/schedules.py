@@ -37,8 +37,7 @@ def constant(rate: object) -> Schedule:
 def exponential(rate: object, decay: object, every: object = 1) -> Schedule:
     """``rate * decay**(step / every)``.
 
-    Raises TypeError for a rate or a length that is not a number, ValueError
-    for a negative rate or a length of 0 or less.
+    Raises as `constant`.
 
     >>> exponential(0.1, 0.5, every=10)(20)
     0.025
@@ -55,8 +54,7 @@ def linear(start: Any, end: Any, steps: float) -> Schedule:
     """From ``start`` to ``end`` in equal parts over a number of steps; then
     ``end``.
 
-    Raises TypeError for a rate or a length that is not a number, ValueError
-    for a negative rate or a length of 0 or less.
+    Raises as `constant`.
 
     >>> [linear(0.0, 1.0, 4)(step) for step in (0, 1, 4, 9)]
     [0.0, 0.25, 1.0, 1.0]
@@ -70,8 +68,7 @@ def cosine(rate: object, steps: Any, end: Any = 0.0) -> Schedule:
     """From ``rate`` to ``end`` along half a cosine over a number of steps; then
     ``end``.
 
-    Raises TypeError for a rate or a length that is not a number, ValueError
-    for a negative rate or a length of 0 or less.
+    Raises as `constant`.
 
     >>> [cosine(1.0, 4)(step) for step in (0, 2, 4, 9)]
     [1.0, 0.5, 0.0, 0.0]
@@ -90,8 +87,7 @@ def warmup(schedule: object, steps: int, start: object = 0.0) -> Schedule:
     """A schedule or rate that is led up to from ``start``, in equal parts over a
     number of steps.
 
-    Raises TypeError for a rate or a length that is not a number, ValueError
-    for a negative rate or a length of 0 or less.
+    Raises as `constant`.
 
     >>> [warmup(exponential(1.0, 0.5), 2)(step) for step in (0, 1, 2, 3)]
     [0.0, 0.5, 1.0, 0.5]

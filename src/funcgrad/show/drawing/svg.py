@@ -96,10 +96,8 @@ def to_svg(
     repetitions, calls, and then parts become boxes that say what they hold;
     None folds nothing. What a loop, a branch or a call runs is drawn below,
     once, in a box with the name that the node says. A tall drawing is cut into
-    columns, to be read one after the other.
-
-    The picture has a title and a description for those who do not see it, and
-    can be read on light and on dark.
+    columns, to be read one after the other. The title and the description are
+    for those who do not see the picture.
 
     Raises ValueError for more than 20000 nodes, 3000 if nothing is folded, and
     for another direction, TypeError if ``f`` is no expression and no function,
