@@ -375,3 +375,21 @@ def test_an_array_that_stands_twice_in_an_index_is_checked_in_both_places():
     twice = np.array([True, False])
     with pytest.raises(IndexError, match="boolean index of the shape of the axes"):
         fg.var("x", (2, 3))[twice, twice]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int8, np.uint8, bool, np.float16, np.float64])
+@pytest.mark.parametrize("kind", [np.int8, np.int64, np.float32])
+def test_reductions_and_scans_have_the_dtype_they_are_given(kind, dtype):
+    x = np.array([[100, 3, 2], [1, 50, 7]], kind)
+    for function in (np.sum, np.prod, np.cumsum, np.cumprod, np.nanprod, np.nancumsum, np.trace):
+        alike(lambda x, f=function: f(x, dtype=dtype), x)
+    for ufunc in (np.add, np.multiply):
+        alike(lambda x, f=ufunc: f.accumulate(x, axis=1, dtype=dtype), x)
+
+
+@pytest.mark.parametrize("function", [np.mean, np.var, np.std])
+def test_means_in_whole_numbers_are_refused(function):
+    with pytest.raises(
+        TypeError, match=r"expected a floating-point or complex dtype, but got .*int"
+    ):
+        fg.jit(lambda x: function(x, dtype=np.int64))(np.arange(3.0))

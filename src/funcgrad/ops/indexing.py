@@ -220,9 +220,9 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return x[..., along + first, along + max(offset, 0)]
 
 
-def trace(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def trace(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
     """As `numpy.trace`."""
-    return np.sum(diagonal(x, offset, axis1, axis2), axis=-1)
+    return np.sum(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
 def diag(x: object, k: int = 0) -> Any:

@@ -355,7 +355,7 @@ def prod(x: npt.ArrayLike, axis: Any = None, dtype: object = None, keepdims: obj
     x = lift_fully(x) if dtype is None else astype(x, dtype)
     axes = axes_of("prod", axis, x)
     if not axes:
-        return astype(x, numpy_dtype(np.prod, x.dtype))
+        return astype(x, numpy_dtype(np.prod, x.dtype) if dtype is None else dtype)
     # The rule knows one axis: the reduced ones are moved to the end and joined.
     kept = [i for i in range(x.ndim) if i not in axes]
     joined = reshape(
@@ -363,6 +363,8 @@ def prod(x: npt.ArrayLike, axis: Any = None, dtype: object = None, keepdims: obj
         (*[x.shape[i] for i in kept], math.prod([x.shape[i] for i in axes])),
     )
     z = prod_op(joined, axis=(len(kept),))
+    # NumPy multiplies small integers in a wider dtype unless one is given.
+    z = z if dtype is None else astype(z, dtype)
     return np.expand_dims(z, axes) if keepdims is True else z
 
 

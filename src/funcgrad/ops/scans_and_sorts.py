@@ -143,14 +143,19 @@ def sort(x: object, axis: int | None = -1, **_: object) -> Any:
 
 def cumsum(x: object, axis: int | None = None, dtype: object = None) -> Any:
     """As `numpy.cumsum`."""
-    x, place = _flat("cumsum", x if dtype is None else astype(x, dtype), axis)
-    return cumsum_op(x, axis=place)
+    return _accumulated(cumsum_op, x, axis, dtype)
 
 
 def cumprod(x: Any, axis: int | None = None, dtype: object = None) -> Any:
     """As `numpy.cumprod`; its derivative is exact where entries are zero."""
-    x, place = _flat("cumprod", x if dtype is None else astype(x, dtype), axis)
-    return cumprod_op(x, axis=place)
+    return _accumulated(cumprod_op, x, axis, dtype)
+
+
+def _accumulated(op: Op, x: object, axis: int | None, dtype: object) -> Any:
+    x, place = _flat(op.name, x if dtype is None else astype(x, dtype), axis)
+    z = op(x, axis=place)
+    # NumPy accumulates small integers in a wider dtype unless one is given.
+    return z if dtype is None else astype(z, dtype)
 
 
 def cumulative_sum(

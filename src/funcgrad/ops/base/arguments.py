@@ -8,16 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.shape import astype
 from funcgrad.source import fail
 
 
-def inexact(x: object, dtype: object = None) -> Any:
+def inexact(x: object, dtype: Any = None) -> Any:
     """An operand as floating-point or complex numbers, or in the given dtype."""
     x = lift_fully(x)
     if dtype is None and not differentiable(x.dtype):
         dtype = float
+    if dtype is not None and not differentiable(np.dtype(dtype)):
+        raise fail(
+            TypeError,
+            f"mean, var or std: expected a floating-point or complex dtype, but got "
+            f"{np.dtype(dtype)}; use astype after",
+        )
     return x if dtype is None else astype(x, dtype)
 
 

@@ -16,22 +16,22 @@ import scipy.optimize as _scipy
 from funcgrad.scipy.optimize.active_sets import isotonic_regression as isotonic_regression
 from funcgrad.scipy.optimize.active_sets import linear_sum_assignment as linear_sum_assignment
 from funcgrad.scipy.optimize.active_sets import nnls as nnls
+from funcgrad.scipy.optimize.equations import bisect as bisect
+from funcgrad.scipy.optimize.equations import brenth as brenth
+from funcgrad.scipy.optimize.equations import brentq as brentq
+from funcgrad.scipy.optimize.equations import fixed_point as fixed_point
+from funcgrad.scipy.optimize.equations import fsolve as fsolve
+from funcgrad.scipy.optimize.equations import newton as newton
+from funcgrad.scipy.optimize.equations import ridder as ridder
+from funcgrad.scipy.optimize.equations import root as root
+from funcgrad.scipy.optimize.equations import root_scalar as root_scalar
+from funcgrad.scipy.optimize.equations import toms748 as toms748
 from funcgrad.scipy.optimize.legacy import LEGACY
-from funcgrad.scipy.optimize.solutions import bisect as bisect
-from funcgrad.scipy.optimize.solutions import brenth as brenth
-from funcgrad.scipy.optimize.solutions import brentq as brentq
-from funcgrad.scipy.optimize.solutions import curve_fit as curve_fit
-from funcgrad.scipy.optimize.solutions import fixed_point as fixed_point
-from funcgrad.scipy.optimize.solutions import fsolve as fsolve
-from funcgrad.scipy.optimize.solutions import least_squares as least_squares
-from funcgrad.scipy.optimize.solutions import linprog as linprog
-from funcgrad.scipy.optimize.solutions import minimize as minimize
-from funcgrad.scipy.optimize.solutions import minimize_scalar as minimize_scalar
-from funcgrad.scipy.optimize.solutions import newton as newton
-from funcgrad.scipy.optimize.solutions import ridder as ridder
-from funcgrad.scipy.optimize.solutions import root as root
-from funcgrad.scipy.optimize.solutions import root_scalar as root_scalar
-from funcgrad.scipy.optimize.solutions import toms748 as toms748
+from funcgrad.scipy.optimize.linear_programs import linprog as linprog
+from funcgrad.scipy.optimize.minima import curve_fit as curve_fit
+from funcgrad.scipy.optimize.minima import least_squares as least_squares
+from funcgrad.scipy.optimize.minima import minimize as minimize
+from funcgrad.scipy.optimize.minima import minimize_scalar as minimize_scalar
 
 globals().update(LEGACY)
 

@@ -16,7 +16,8 @@ import scipy.optimize as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import refuse, tuple_of, without_tracing
-from funcgrad.scipy.optimize.solutions import least_squares, minimize, minimize_scalar, root
+from funcgrad.scipy.optimize.equations import root
+from funcgrad.scipy.optimize.minima import least_squares, minimize, minimize_scalar
 from funcgrad.source import fail
 
 _Solver = Callable[..., Any]

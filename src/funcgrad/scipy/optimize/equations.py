@@ -1,0 +1,160 @@
+"""Solvers of equations of `scipy.optimize`, differentiated by the implicit function theorem.
+
+Solutions with traced values are found by SciPy's solvers with exact derivatives, and Newton steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.optimize as _scipy
+
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import real, refuse, tuple_of, without_tracing
+from funcgrad.scipy.optimize.solver_arguments import (
+    converged_result,
+    plain_number,
+    value_alone,
+)
+from funcgrad.transforms.custom import implicit
+from funcgrad.typing import Array
+
+_Function = Callable[..., Any]
+
+
+def root(
+    fun: _Function,
+    x0: npt.ArrayLike,
+    args: object = (),
+    method: str = "hybr",
+    jac: object = None,
+    tol: float | None = None,
+    **options: object,
+) -> Any:
+    """As `scipy.optimize.root`; with traced values ``method``, ``jac`` and
+    ``tol`` have no effect.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: root(lambda x: x**2 - a, [1.0]).x[0])(4.0)
+    0.25
+    """
+    args = tuple_of(args)
+    alone = value_alone(fun, jac)
+    if without_tracing(alone, x0, args):
+        return _scipy.root(fun, x0, args, method, jac, tol, **options)
+    x = implicit.implicit_root(alone)(np.atleast_1d(real("root", x0)), *args)
+    return converged_result(x, fun=alone(x, *args))
+
+
+def fsolve(func: _Function, x0: npt.ArrayLike, args: object = (), **options: object) -> Any:
+    """As `scipy.optimize.fsolve`."""
+    args = tuple_of(args)
+    if without_tracing(func, x0, args):
+        return _scipy.fsolve(func, x0, args, **options)
+    refuse("fsolve", full_output=options.get("full_output"))
+    return implicit.implicit_root(func)(np.atleast_1d(real("fsolve", x0)), *args)
+
+
+@lru_cache(maxsize=64)
+def _bracketing(name: str, a: float, b: float, options: tuple[tuple[str, Any], ...]) -> _Function:
+    def solve(fun: _Function, x0: Array) -> Any:
+        found = getattr(_scipy, name)(lambda x: float(fun(np.asarray(x))), a, b, **dict(options))
+        return np.asarray(found)
+
+    return solve
+
+
+def _bracketed(name: str) -> _Function:
+    own = getattr(_scipy, name)
+
+    def function(f: _Function, a: Array, b: Array, args: object = (), **options: object) -> Any:
+        args = tuple_of(args)
+        if not holds_expr([a, b]) and without_tracing(f, a, args):
+            return own(f, a, b, args, **options)
+        refuse(name, full_output=options.pop("full_output", None))
+        left, right = plain_number(a), plain_number(b)
+        solver = _bracketing(name, left, right, tuple(sorted(options.items())))
+        return implicit.implicit_root(f, solver)((left + right) / 2, *args)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `scipy.optimize.{name}`; the derivative in the bracket is 0."
+    return function
+
+
+brentq, brenth = _bracketed("brentq"), _bracketed("brenth")
+bisect, ridder = _bracketed("bisect"), _bracketed("ridder")
+toms748 = _bracketed("toms748")
+
+
+def newton(
+    func: _Function, x0: npt.ArrayLike, fprime: object = None, args: object = (), **options: object
+) -> Any:
+    """As `scipy.optimize.newton`, also for arrays of starting points; the exact
+    derivative is used.
+    """
+    args = tuple_of(args)
+    if without_tracing(func, x0, args):
+        return _scipy.newton(func, x0, fprime, args, **options)
+    refuse("newton", full_output=options.get("full_output"), x1=options.get("x1"))
+    return implicit.implicit_root(func)(real("newton", x0), *args)
+
+
+def root_scalar(
+    f: _Function,
+    args: Any = (),
+    method: str | None = None,
+    bracket: Any = None,
+    fprime: Callable[..., Any] | bool | None = None,
+    fprime2: Callable[..., Any] | bool | None = None,
+    x0: Any = None,
+    x1: Any = None,
+    **options: object,
+) -> Any:
+    """As `scipy.optimize.root_scalar`; the derivative in the bracket and the
+    starting point is 0.
+    """
+    args = tuple_of(args)
+    alone = value_alone(f, fprime)
+    start = x0 if bracket is None else (bracket[0] + bracket[1]) / 2
+    if not holds_expr([x0, x1, bracket]) and without_tracing(alone, start, args):
+        return _scipy.root_scalar(f, args, method, bracket, fprime, fprime2, x0, x1, **options)
+    if method is None:
+        method = "brentq" if bracket is not None else "secant" if x1 is not None else "newton"
+    if method in ("brentq", "brenth", "bisect", "ridder", "toms748"):
+        found = _bracketed(method)(alone, *bracket, args)
+    elif method == "secant" and x1 is not None:
+        solver = _secant(plain_number(x1))
+        found = implicit.implicit_root(alone, solver)(real("root_scalar", x0), *args)
+    else:
+        found = implicit.implicit_root(alone)(real("root_scalar", x0), *args)
+    return _scipy.RootResults(root=found, iterations=0, function_calls=0, flag=0, method=method)
+
+
+@lru_cache(maxsize=64)
+def _secant(x1: float) -> _Function:
+    return lambda fun, x0: _scipy.newton(fun, float(x0), x1=x1, tol=1e-14)
+
+
+def fixed_point(
+    func: _Function,
+    x0: npt.ArrayLike,
+    args: object = (),
+    xtol: float = 1e-8,
+    maxiter: int = 500,
+    method: str = "del2",
+) -> Any:
+    """As `scipy.optimize.fixed_point`."""
+    args = tuple_of(args)
+    if without_tracing(func, x0, args):
+        return _scipy.fixed_point(func, x0, args, xtol, maxiter, method)
+    solver = None if method == "iteration" else _accelerated
+    return implicit.fixed_point(func, solver)(real("fixed_point", x0), *args)
+
+
+def _accelerated(fun: _Function, x0: Array) -> Any:
+    """By Steffensen's method, and one iteration of the function."""
+    return fun(_scipy.fixed_point(fun, x0, xtol=1e-14, maxiter=2000))

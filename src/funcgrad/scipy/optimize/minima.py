@@ -1,0 +1,264 @@
+"""Minimizers of `scipy.optimize`, whose minima are differentiated by the implicit function theorem.
+
+A function with traced arguments, or that captures traced values, is minimized to the limit of rounding by
+SciPy's minimizers with exact derivatives, and Newton steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.optimize as _scipy
+
+from funcgrad.control.closed_program import Body, vjp_of_body
+from funcgrad.expr import scalar
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.scipy.composition import number, real, refuse, tuple_of, without_tracing
+from funcgrad.scipy.optimize.solver_arguments import (
+    converged_result,
+    end_of_bounds,
+    plain_number,
+    value_alone,
+)
+from funcgrad.source import fail
+from funcgrad.trace.leaves import on_arrays
+from funcgrad.trace.pytree import flatten
+from funcgrad.trace.trace_body import trace_body
+from funcgrad.transforms.custom import implicit
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import grad, stop_gradient
+from funcgrad.transforms.jacobian import jacobian
+from funcgrad.typing import Array
+
+_Function = Callable[..., Any]
+
+
+# -- minima ---------------------------------------------------------------------------------------------
+def minimize(
+    fun: _Function,
+    x0: npt.ArrayLike,
+    args: object = (),
+    method: object = None,
+    jac: object = None,
+    hess: object = None,
+    hessp: object = None,
+    bounds: object = None,
+    constraints: object = (),
+    **options: object,
+) -> Any:
+    """As `scipy.optimize.minimize`; with traced values ``jac`` and ``hess`` are
+    funcgrad's own.
+
+    Bounds hold their variables at the solution where they are active.
+    Constraints are refused.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda a: minimize(lambda x: np.sum((x - a) ** 2 + x**2), [0.0]).x[0])(3.0)
+    0.5
+    """
+    args = tuple_of(args)
+    if (
+        callable(fun)
+        and not holds_expr([bounds])
+        and without_tracing(value_alone(fun, jac), x0, args)
+    ):
+        return _scipy.minimize(
+            fun, x0, args, method, jac, hess, hessp, bounds, constraints, **options
+        )
+    if constraints:
+        raise fail(
+            TypeError,
+            "minimize: expected no constraints with traced values; write fg.implicit_root on the Lagrange "
+            "conditions of the constraints that hold with equality",
+        )
+    objective = value_alone(fun, jac)
+    start = np.atleast_1d(real("minimize", x0))
+    if bounds is None:
+        x = implicit.implicit_argmin(objective)(start, *args)
+    else:
+        x = _bounded(objective, start, args, *_limits(bounds, start.size))
+    return converged_result(x, fun=objective(x, *args))
+
+
+def _limits(bounds: Any, size: int) -> tuple[Any, Any]:
+    if isinstance(bounds, _scipy.Bounds):
+        low, high = bounds.lb, bounds.ub
+    else:
+        low = np.stack([end_of_bounds(-np.inf, pair[0]) for pair in bounds])
+        high = np.stack([end_of_bounds(np.inf, pair[1]) for pair in bounds])
+    return np.broadcast_to(low, (size,)), np.broadcast_to(high, (size,))
+
+
+def _bounded(
+    objective: _Function, start: object, args: tuple[Any, ...], low: object, high: object
+) -> Any:
+    """A solution of x = clip(x - gradient(x), low, high), near SciPy's constrained minimum."""
+    nearby = _minimum(objective, start, args, low, high)
+    return implicit.implicit_root(_stationary(objective))(nearby, low, high, *args)
+
+
+def _stationary(objective: _Function) -> _Function:
+    """The residual that is 0 at a minimum in bounds: what a step along the gradient moves."""
+
+    def residual(x: Any, low: Any, high: Any, *args: Any) -> Any:
+        # x - clip(x - slope, low, high), in which a small slope would be lost beside x.
+        return np.maximum(np.minimum(grad(objective)(x, *args), x - low), x - high)
+
+    return residual
+
+
+def _minimum(
+    objective: _Function, start: object, args: tuple[Any, ...], low: object, high: object
+) -> Any:
+    """SciPy's constrained minimum, with the exact gradient; it has no derivative."""
+    trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
+    leaves = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
+    body, captured, _ = trace_body(on_arrays(objective), trees, leaves)
+    seeds, back = vjp_of_body(body, [0], [0])
+    one = {seeds[0].key: scalar(1.0, seeds[0].dtype)}
+    slope = back[0] if 0 in back else 0 * body.inputs[0]
+    both = Body(body.inputs, [*body.outputs, *substitute_all([slope], one)])
+
+    def run(
+        low: npt.ArrayLike,
+        high: npt.ArrayLike,
+        x0: npt.ArrayLike,
+        *theta: npt.ArrayLike,
+    ) -> Any:
+        def fun(x: Array) -> tuple[float, Any]:
+            with np.errstate(all="ignore"):
+                value, gradient = both.program.step([x, *theta])
+            return float(value) / scale, np.asarray(gradient) / scale
+
+        # L-BFGS-B compares slopes with gtol: those of an objective with small values are scaled.
+        scale = 1.0
+        first = np.max(np.abs(fun(np.clip(x0, low, high))[1]), initial=0.0)
+        scale = min(first, 1.0) if first > 0 else 1.0
+        limits = _scipy.Bounds(low, high)
+        options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 10_000, "maxfun": 100_000}
+        found = _scipy.minimize(
+            fun, x0, jac=True, bounds=limits, method="L-BFGS-B", options=options
+        )
+        return found.x
+
+    solver = primitive(run, out=lambda low, high, x0, *theta: x0, name="constrained_minimum")
+    given = [stop_gradient(item) for item in (low, high, *leaves, *captured)]
+    return solver(*[lift_fully(item) for item in given])
+
+
+def minimize_scalar(
+    fun: _Function,
+    bracket: Sequence[Any] | None = None,
+    bounds: Sequence[Any] | None = None,
+    args: tuple[object, ...] = (),
+    **options: object,
+) -> Any:
+    """As `scipy.optimize.minimize_scalar`; the derivative in the bracket is 0."""
+    args = tuple_of(args)
+    ends = bracket if bounds is None else bounds
+    if not holds_expr(list(ends or ())) and without_tracing(fun, 0.5, args):
+        return _scipy.minimize_scalar(fun, bracket, bounds, args, **options)
+    plain = None if ends is None else tuple([plain_number(end) for end in ends])
+    start = 0.0 if plain is None else plain[len(plain) // 2]
+    solver = _line_search(None, plain) if bounds is not None else _line_search(plain, None)
+    nearby = stop_gradient(implicit.implicit_argmin(fun, solver)(start, *args))
+    if bounds is None:
+        x = implicit.implicit_argmin(fun)(nearby, *args)
+    else:
+        ends = _limits([bounds], 1)
+        x = _bounded(lambda x, *args: fun(x[0], *args), np.reshape(nearby, 1), args, *ends)[0]
+    return converged_result(x, fun=fun(x, *args))
+
+
+@lru_cache(maxsize=64)
+def _line_search(bracket: object, bounds: object) -> _Function:
+    def solve(fun: _Function, x0: Array) -> Any:
+        found = _scipy.minimize_scalar(
+            lambda x: float(fun(np.asarray(x))), bracket, bounds, tol=None if bounds else 1e-12
+        )
+        return np.asarray(found.x)
+
+    return solve
+
+
+# -- least squares ----------------------------------------------------------------------------------------
+def least_squares(
+    fun: _Function,
+    x0: npt.ArrayLike,
+    jac: str | Callable[..., Any] | None = "2-point",
+    bounds: Any = (-np.inf, np.inf),
+    method: str = "trf",
+    *,
+    loss: str | Callable[..., Any] | None = "linear",
+    args: tuple[object, ...] = (),
+    **options: object,
+) -> Any:
+    """As `scipy.optimize.least_squares`, for the loss 'linear'."""
+    args = tuple_of(args)
+    if not holds_expr(bounds) and without_tracing(fun, x0, args):
+        return _scipy.least_squares(fun, x0, jac, bounds, method, loss=loss, args=args, **options)
+    if loss != "linear":
+        raise fail(
+            TypeError,
+            f"least_squares: expected the loss 'linear' with traced values, but got {loss!r}; write "
+            "minimize of the sum of the losses",
+        )
+
+    def objective(x: Array, *args: object) -> Any:
+        return np.sum(np.square(fun(x, *args))) / 2
+
+    x0 = np.atleast_1d(real("least_squares", x0))
+    low, high = (bounds.lb, bounds.ub) if isinstance(bounds, _scipy.Bounds) else bounds
+    free = not holds_expr([low, high]) and np.all(np.isinf(low)) and np.all(np.isinf(high))
+    if free:
+        x = implicit.implicit_argmin(objective)(x0, *args)
+    else:
+        ends = [np.broadcast_to(real("bounds", end), x0.shape) for end in (low, high)]
+        x = _bounded(objective, x0, args, *ends)
+    return converged_result(x, cost=objective(x, *args), fun=fun(x, *args))
+
+
+def curve_fit(
+    f: _Function,
+    xdata: Any,
+    ydata: npt.ArrayLike,
+    p0: npt.ArrayLike | None = None,
+    sigma: npt.ArrayLike | None = None,
+    absolute_sigma: bool = False,
+    **options: object,
+) -> Any:
+    """As `scipy.optimize.curve_fit`: the parameters, and their covariance, in the
+    data and sigma.
+    """
+    count = len(signature(f).parameters) - 1 if p0 is None else np.size(p0)
+    start = np.ones(count) if p0 is None else np.atleast_1d(real("curve_fit", p0))
+
+    if isinstance(xdata, (list, tuple, np.ndarray)) and not holds_expr([xdata]):
+        xdata = np.asarray(xdata, float)
+
+    def residuals(p: Array, xdata: object, ydata: object, sigma: object) -> Any:
+        return (f(xdata, *[p[k] for k in range(count)]) - ydata) / sigma
+
+    weight = 1.0 if sigma is None else sigma
+    if without_tracing(residuals, start, (xdata, ydata, weight)):
+        return _scipy.curve_fit(f, xdata, ydata, p0, sigma, absolute_sigma, **options)
+    refuse("curve_fit", **{k: v for k, v in options.items() if k in ("bounds", "full_output")})
+    if np.ndim(weight) > 1:
+        raise fail(
+            TypeError, "curve_fit: expected sigma to be a vector with traced values, not a matrix"
+        )
+    ydata = number("curve_fit", ydata)
+    x = least_squares(residuals, start, args=(xdata, ydata, weight)).x
+    left = residuals(x, xdata, ydata, weight)
+    slopes = jacobian(residuals)(x, xdata, ydata, weight)
+    covariance = np.linalg.inv(slopes.T @ slopes)
+    if not absolute_sigma:
+        covariance = covariance * np.sum(left * left) / (left.size - count)
+    return x, covariance

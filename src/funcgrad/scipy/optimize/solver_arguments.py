@@ -1,0 +1,39 @@
+"""What the solvers of `scipy.optimize` are given and give back, for traced values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.optimize as _scipy
+
+from funcgrad.scipy.composition import real
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+_Function = Callable[..., Any]
+
+
+def converged_result(x: Array, **values: object) -> Any:
+    """SciPy's result object of a solver that has converged."""
+    return _scipy.OptimizeResult(
+        x=x, success=True, status=0, message="The solver has converged.", **values
+    )
+
+
+def value_alone(fun: _Function, jac: object) -> _Function:
+    """The function without the derivative that it may return as well."""
+    if jac is not True:
+        return fun
+    return lambda x, *args: fun(x, *args)[0]
+
+
+def plain_number(x: Array) -> float:
+    """The value of a traced number, without its derivative."""
+    return float(stop_gradient(x))
+
+
+def end_of_bounds(infinite: float, end: Any) -> Any:
+    """A bound of a variable; None is that there is none."""
+    return np.asarray(infinite) if end is None else real("bounds", end)
