@@ -384,3 +384,35 @@ def test_structure_is_a_constant():
         return t * (10 * above + below + (1 if flags[1] and not flags[0] else 0))
 
     assert fg.grad(f)(2.0) == fg.jit(fg.grad(f))(2.0) == 21.0
+
+
+SPREAD = np.array([[3.0, 2.0, 0.0], [-0.3, 3.0, 1.0], [1.0, 0.0, 4.0]])
+MATRIX_FUNCTIONS = {
+    "a power": lambda t: scipy.linalg.fractional_matrix_power(SPREAD + t * np.eye(3), -1.4),
+    "a whole power": lambda t: scipy.linalg.fractional_matrix_power(SPREAD * t, 2),
+    "a complex power": lambda t: np.abs(
+        scipy.linalg.fractional_matrix_power(SPREAD * (t - 1j), 0.5)
+    ),
+    "signm": lambda t: scipy.linalg.signm(SPREAD @ SPREAD.T - t * 9 * np.eye(3)),
+}
+
+
+@pytest.mark.parametrize("case", MATRIX_FUNCTIONS)
+def test_powers_and_signs_of_matrices(case):
+    f, t, h = MATRIX_FUNCTIONS[case], 0.7, 1e-4
+    value, slope = fg.jvp(f, (t,), (1.0,))
+    np.testing.assert_allclose(value, f(t), rtol=1e-14, atol=1e-15)
+    wanted = (8 * (f(t + h) - f(t - h)) - f(t + 2 * h) + f(t - 2 * h)) / (12 * h)
+    np.testing.assert_allclose(slope, wanted, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(fg.jacrev(f)(t), slope, rtol=1e-10, atol=1e-11)
+    total = lambda t: np.sum(np.sin(f(t)))  # noqa: E731
+    second = (fg.grad(total)(t + h / 10) - fg.grad(total)(t - h / 10)) / (0.2 * h)
+    assert fg.grad(fg.grad(total))(t) == pytest.approx(second, rel=1e-6, abs=1e-7)
+    np.testing.assert_allclose(fg.jit(f)(t), f(t), rtol=1e-14, atol=1e-15)
+    rows = fg.vmap(f)(np.array([0.5, t]))
+    np.testing.assert_allclose(rows[1], f(t), rtol=1e-14, atol=1e-15)
+
+
+def test_a_traced_power_of_a_matrix_is_refused():
+    with pytest.raises(TypeError, match=r"fractional_matrix_power: .*write expm\(t \* logm\(A\)\)"):
+        fg.grad(lambda t: scipy.linalg.fractional_matrix_power(SPREAD, t)[0, 0])(0.3)

@@ -285,3 +285,24 @@ def test_what_is_not_supported_is_refused():
         fg.grad(lambda t: signal.convolve2d(IMAGE * t, IMAGE.T, "valid")[0, 0])(1.0)
     assert signal.butter is scipy.signal.butter
     assert ndimage.label is scipy.ndimage.label
+
+
+def test_peaks():
+    places = np.arange(30.0)
+
+    def f(t):
+        x = np.sin(t * places) * (2 + np.cos(0.3 * places + t))
+        options = {"height": 0.2, "threshold": 0.01, "prominence": 0.1, "distance": 3}
+        peaks, found = scipy.signal.find_peaks(x, **options)
+        names = ("peak_heights", "left_thresholds", "right_thresholds", "prominences")
+        bases = 0.0 * (found["left_bases"] + found["right_bases"])
+        return np.stack([x[peaks] + bases, *[found[name] for name in names]])
+
+    t, h = 0.9, 1e-5
+    value, slope = fg.jvp(f, (t,), (1.0,))
+    np.testing.assert_allclose(value, f(t), rtol=1e-14)
+    np.testing.assert_allclose(slope, (f(t + h) - f(t - h)) / (2 * h), rtol=1e-7)
+    np.testing.assert_allclose(fg.jit(f)(t), f(t), rtol=1e-13)
+    np.testing.assert_allclose(fg.jit(f)(1.4), f(1.4), rtol=1e-13)  # other peaks: another path
+    with pytest.raises(TypeError, match="find_peaks: width=2 is not supported"):
+        fg.grad(lambda t: scipy.signal.find_peaks(X * t, width=2)[1]["widths"][0])(1.0)

@@ -156,3 +156,40 @@ def test_a_square_of_no_distances_is_one_zero():
     own = scipy.spatial.distance
     found = fg.jit(lambda x: distance.squareform(x))(np.zeros(0))
     assert found.shape == own.squareform(np.zeros(0)).shape == (1, 1)
+
+
+CLOUD = np.sin(np.arange(27.0) ** 2).reshape(9, 3)
+NEAR = np.cos(np.arange(12.0)).reshape(4, 3)
+TREES = [scipy.spatial.KDTree(CLOUD), scipy.spatial.cKDTree(CLOUD)]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: scipy.spatial.KDTree(CLOUD).query(x)[0],
+        lambda x: TREES[0].query(x[0])[0],
+        lambda x: TREES[1].query(x, 3, p=1)[0],
+        lambda x: TREES[0].query(x, [2], p=np.inf)[0],
+        lambda x: np.minimum(TREES[0].query(x, 4, distance_upper_bound=0.8)[0], 9.0),
+    ],
+)
+def test_distances_to_neighbors(f):
+    value, slope = fg.jvp(f, (NEAR,), (CLOUD[:4],))
+    np.testing.assert_allclose(value, f(NEAR), rtol=1e-14)
+    h = 1e-6
+    wanted = (f(NEAR + h * CLOUD[:4]) - f(NEAR - h * CLOUD[:4])) / (2 * h)
+    np.testing.assert_allclose(slope, wanted, rtol=1e-6, atol=1e-8)
+    back = fg.grad(lambda x: np.sum(f(x)))(NEAR)
+    assert np.sum(back * CLOUD[:4]) == pytest.approx(np.sum(slope), rel=1e-12)
+    total = lambda t: np.sum(f(NEAR + t * CLOUD[:4]) ** 2)  # noqa: E731
+    second = (fg.grad(total)(1e-5) - fg.grad(total)(-1e-5)) / 2e-5
+    assert fg.grad(fg.grad(total))(0.0) == pytest.approx(second, rel=1e-6, abs=1e-7)
+    np.testing.assert_allclose(fg.jit(f)(NEAR), value, rtol=1e-14)
+    np.testing.assert_allclose(fg.vmap(f)(np.stack([-NEAR, NEAR]))[1], value, rtol=1e-14)
+
+
+def test_trees_of_traced_points_are_refused():
+    index = fg.jit(lambda x: TREES[0].query(x, 2)[1])(NEAR)
+    np.testing.assert_array_equal(index, TREES[0].query(NEAR, 2)[1])
+    with pytest.raises(TypeError, match=r"cKDTree: expected plain points.*distance\.cdist"):
+        fg.grad(lambda x: np.sum(scipy.spatial.cKDTree(x).query(CLOUD)[0]))(NEAR)

@@ -419,9 +419,9 @@ def test_statistics_of_samples(name):
 
 
 def test_compiled_code_that_is_given_traced_values_says_what_to_write():
-    message = "scipy.stats.kendalltau: expected plain numbers.*write it with NumPy's functions"
+    message = "scipy.stats.siegelslopes: expected plain numbers.*write it with NumPy's functions"
     with pytest.raises(TypeError, match=f"(?s){message}.*test_stats.py"):
-        fg.grad(lambda x: scipy.stats.kendalltau(x, Y)[0])(Y**2)
+        fg.grad(lambda x: scipy.stats.siegelslopes(x, Y)[0])(Y**2)
 
 
 SPECIAL_PARAMETERS = [
@@ -573,3 +573,31 @@ def test_ranks_are_constants_and_statistics_of_ranks_follow():
         value, slope = fg.value_and_grad(lambda v, f=f: f(v, y).statistic)(x)
         assert value == pytest.approx(f(x, y).statistic, rel=1e-14)
         assert not slope.any()
+
+
+X_RANKED, Y_RANKED = np.array([0.3, 0.9, 0.5, 1.2, 0.1]), np.array([1.0, 0.23, 0.7, 2.0, 0.65])
+
+
+@pytest.mark.parametrize("name", ["kendalltau", "kruskal", "mannwhitneyu", "wilcoxon", "fligner"])
+def test_tests_of_ranks_are_constants(name):
+    own = getattr(scipy.stats, name)
+
+    def f(x):
+        found = own(x, Y_RANKED)
+        return np.stack([found.statistic, found.pvalue])
+
+    np.testing.assert_array_equal(fg.jit(f)(X_RANKED), f(X_RANKED))
+    np.testing.assert_array_equal(fg.vmap(f)(np.stack([-X_RANKED, X_RANKED]))[1], f(X_RANKED))
+    assert not fg.jacobian(f)(X_RANKED).any()
+    assert not np.any(f(X_RANKED * (1 + 1e-9)) - f(X_RANKED))
+
+
+def test_places_among_scores_and_other_forms_of_tests_of_ranks():
+    f = lambda x: scipy.stats.percentileofscore(x, 0.6, kind="mean")  # noqa: E731
+    assert fg.value_and_grad(f)(X_RANKED)[0] == f(X_RANKED)
+    samples = (X_RANKED, Y_RANKED, X_RANKED * Y_RANKED)
+    g = lambda t: scipy.stats.friedmanchisquare(*[t * v for v in samples])[0]  # noqa: E731
+    assert fg.value_and_grad(g)(1.0) == (g(1.0), 0.0)
+    wanted = scipy.stats.mannwhitneyu(X_RANKED, Y_RANKED, alternative="less")
+    found = fg.jit(lambda x: scipy.stats.mannwhitneyu(x, y=Y_RANKED, alternative="less"))(X_RANKED)
+    assert [*found] == [*wanted]

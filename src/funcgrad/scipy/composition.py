@@ -125,7 +125,12 @@ def decided(name: str, run: Callable[..., Any], *args: npt.ArrayLike) -> Any:
     exprs = [stop_gradient(lift_fully(arg)) for arg in args]
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        like = np.asarray(run(*[np.ones(x.shape, x.dtype) for x in exprs]))
+        # Of plain values, which differ: SciPy refuses samples without any variance.
+        plain = [
+            (k * np.arange(1, 1 + x.size)).reshape(x.shape).astype(x.dtype)
+            for k, x in enumerate(exprs, 1)
+        ]
+        like = np.asarray(run(*plain))
     return primitive(run, out=lambda *types: like, name=name)(*exprs)
 
 

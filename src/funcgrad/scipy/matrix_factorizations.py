@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy.linalg as _scipy
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import as_single, composed, number, real, refuse, taken
 from funcgrad.scipy.matrix_equations import (
     in_one_dtype,
@@ -27,9 +29,12 @@ _composed, _kept = composed(_scipy), composed(_scipy, single=True)
 
 
 # -- matrix functions -----------------------------------------------------------------------------------
-def _matrix_function(name: str) -> Callable[..., Any]:
+@lru_cache(maxsize=64)
+def _matrix_function(name: str, *args: Any) -> Callable[..., Any]:
     """A primary matrix function: its derivative is a block of its value at a block matrix (Mathias 1996)."""
-    own = getattr(_scipy, name)
+
+    def own(a: Array) -> Any:
+        return getattr(_scipy, name)(a, *args)
 
     def run(a: Array) -> Any:
         value = own(a)
@@ -66,6 +71,24 @@ def logm(A: npt.ArrayLike) -> Any:
 def sqrtm(A: npt.ArrayLike) -> Any:
     """As `scipy.linalg.sqrtm`; a real matrix must have a real square root."""
     return _sqrtm(square_matrix("sqrtm", number("sqrtm", A)))
+
+
+@_composed
+def fractional_matrix_power(A: npt.ArrayLike, t: float) -> Any:
+    """As `scipy.linalg.fractional_matrix_power`, in the matrix; a real one must have a real power."""
+    if holds_expr(t):
+        raise fail(
+            TypeError,
+            "fractional_matrix_power: expected a plain power, but got a traced one; write expm(t * logm(A))",
+        )
+    a = square_matrix("fractional_matrix_power", number("fractional_matrix_power", A))
+    return _matrix_function("fractional_matrix_power", t)(a)
+
+
+@_composed
+def signm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.signm`."""
+    return _matrix_function("signm")(square_matrix("signm", number("signm", A)))
 
 
 # -- LU ---------------------------------------------------------------------------------------------------

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.signal as _scipy
 
+from funcgrad.expr import concrete
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy import ndimage
-from funcgrad.scipy.composition import composed, decided, floating
+from funcgrad.scipy.composition import composed, decided, floating, refuse
 from funcgrad.scipy.ndimage.sampling import spline_neighbors
 from funcgrad.source import fail
 from funcgrad.transforms.control_flow.loops import scan
@@ -428,6 +429,31 @@ def peak_prominences(x: npt.ArrayLike, peaks: npt.ArrayLike, wlen: int | None = 
 
     left, right = decided("bases", bases, signal)
     return signal[at] - np.maximum(signal[left], signal[right]), left, right
+
+
+@_composed
+def find_peaks(x: npt.ArrayLike, **options: Any) -> Any:
+    """As `scipy.signal.find_peaks`: the places of the peaks are constants, their heights, thresholds
+    and prominences move with the signal.
+    """
+    signal = floating("find_peaks", x)
+    refuse("find_peaks", **{k: options.get(k) for k in ("width", "plateau_size")})
+
+    def places(x: Array) -> Any:
+        return _scipy.find_peaks(x, **options)[0]
+
+    peaks = np.asarray(concrete(signal, "find_peaks", places))
+    heights, found = signal[peaks], {}
+    if options.get("height") is not None:
+        found["peak_heights"] = heights
+    if options.get("threshold") is not None:
+        found["left_thresholds"] = heights - signal[peaks - 1]
+        found["right_thresholds"] = heights - signal[peaks + 1]
+    if options.get("prominence") is not None:
+        names = ("prominences", "left_bases", "right_bases")
+        parts = peak_prominences(signal, peaks, options.get("wlen"))
+        found |= dict(zip(names, parts, strict=True))
+    return peaks, found
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""``scipy.spatial`` for traced values: `distance` and `transform`. All other names lead to SciPy."""
+"""``scipy.spatial`` for traced values: `distance`, `transform`, `KDTree`. All other names lead to SciPy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from importlib import import_module
 from typing import Any
 
 import scipy.spatial as _scipy
+
+from funcgrad.scipy.spatial.trees import KDTree as KDTree
+from funcgrad.scipy.spatial.trees import cKDTree as cKDTree
 
 _OWN = ("distance", "transform")
 

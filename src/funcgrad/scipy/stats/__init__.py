@@ -25,11 +25,13 @@ from funcgrad.scipy.stats.distribution import Continuous, Discrete
 from funcgrad.scipy.stats.information import entropy as entropy
 from funcgrad.scipy.stats.kernel_density import gaussian_kde as gaussian_kde
 from funcgrad.scipy.stats.multivariate import MULTIVARIATE
+from funcgrad.scipy.stats.ranks import OF_RANKS
 from funcgrad.scipy.stats.ranks import rankdata as rankdata
 
 globals().update({name: Continuous(name, row) for name, row in CONTINUOUS.items()})
 globals().update({name: Discrete(name, row) for name, row in DISCRETE.items()})
 globals().update(MULTIVARIATE)
+globals().update(OF_RANKS)
 
 
 def __getattr__(name: str) -> Any:

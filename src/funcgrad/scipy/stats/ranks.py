@@ -1,12 +1,19 @@
-"""Ranks, which are constants: statistics that SciPy makes of them follow in adopted code."""
+"""Ranks, and the tests that SciPy computes of ranks in compiled code, which are constants.
+
+Other statistics of ranks are SciPy's own code, in adopted code, around `rankdata`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import scipy.stats as _scipy
 
+from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, decided, floating
 
 
@@ -14,3 +21,37 @@ from funcgrad.scipy.composition import composed, decided, floating
 def rankdata(a: npt.ArrayLike, **options: object) -> Any:
     """As `scipy.stats.rankdata`."""
     return decided("ranks", lambda a: _scipy.rankdata(a, **options), floating("rankdata", a))
+
+
+def _of_ranks(name: str) -> Callable[..., Any]:
+    own = getattr(_scipy, name)
+
+    @wraps(own)
+    def function(*args: object, **kwargs: object) -> Any:
+        given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+        traced = [key for key, value in given.items() if holds_expr(value)]
+        if not traced:
+            return own(*args, **kwargs)
+        kinds: set[type] = set()
+
+        def run(*values: Any) -> Any:
+            data = given | dict(zip(traced, values, strict=True))
+            places = [data[k] for k in range(len(args))]
+            found = own(*places, **{name: data[name] for name in kwargs})
+            kinds.add(type(found))
+            return np.stack(found) if isinstance(found, tuple) else found
+
+        parts = decided(name, run, *[floating(name, given[key]) for key in traced])
+        (kind,) = kinds
+        return kind(*parts) if issubclass(kind, tuple) else parts
+
+    function.__doc__ = f"As `scipy.stats.{name}`, a constant: it does not move with the values."
+    return function
+
+
+_NAMES = (
+    *("ansari", "fligner", "friedmanchisquare", "kendalltau", "kruskal", "mannwhitneyu", "mood"),
+    *("percentileofscore", "weightedtau", "wilcoxon"),
+)
+OF_RANKS = {name: _of_ranks(name) for name in _NAMES}
+"""The functions by their names in SciPy."""
