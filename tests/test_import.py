@@ -12,6 +12,7 @@ import funcgrad as fg
 # Each takes a millisecond or more to import, and a first gradient needs none of them.
 HEAVY = (
     "funcgrad.numpy",
+    "funcgrad.compiler.call_ir",
     "funcgrad.compiler.numpy.numpy_codegen",
     "funcgrad.compiler.disk_cache.entry_format",
     "funcgrad.compiler.python.scalar_codegen",

@@ -18,7 +18,7 @@ import numpy as np
 from funcgrad.expr import Expr, assemble_node
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Params
-from funcgrad.ops.base.op import leaf
+from funcgrad.ops.base.op import Elementwise, broadcast_to, leaf
 from funcgrad.rewrite.evaluate import present
 from funcgrad.typing import Array
 
@@ -160,6 +160,17 @@ def interpret(flat: Flat, values: Sequence[Any]) -> tuple[Any, ...]:
                 else step.run(*[known[i] for i in step.operands])
             )
     return tuple([present(known[i]) for i in flat.results])
+
+
+def elide_broadcasts(flat: Flat, step: FlatStep) -> tuple[int, ...]:
+    """The operands without explicit broadcasts, if NumPy's own broadcasting gives the same shape."""
+    steps = flat.steps
+    wide = [i for i in step.operands if steps[i].op is broadcast_to]
+    if not wide or not isinstance(step.op, Elementwise):
+        return step.operands
+    narrow = [steps[i].operands[0] if steps[i].op is broadcast_to else i for i in step.operands]
+    shape = np.broadcast_shapes(*[steps[i].type.shape for i in narrow])
+    return tuple(narrow if shape == step.type.shape else [step.operands[0], *narrow[1:]])
 
 
 _count = itertools.count(1)

@@ -18,11 +18,11 @@ import numpy as np
 from funcgrad.compiler.flat_program import (
     Flat,
     FlatStep,
+    elide_broadcasts,
     expressions_of,
     flatten_program,
     with_results,
 )
-from funcgrad.compiler.numpy.instruction_selection import elide_broadcasts
 from funcgrad.compiler.pass_options import PASS_OPTIONS
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
 from funcgrad.compiler.python.scalar_interpreter import ScalarInterpreter, interpret_scalars

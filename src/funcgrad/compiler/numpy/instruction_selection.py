@@ -22,12 +22,11 @@ from funcgrad.compiler.call_ir import (
     ufunc_call,
     without_dead_calls,
 )
-from funcgrad.compiler.flat_program import Flat, FlatStep
+from funcgrad.compiler.flat_program import Flat, FlatStep, elide_broadcasts
 from funcgrad.compiler.numpy.branchless_select import BITS, affine, chosen, masked
 from funcgrad.compiler.numpy.multi_call_ops import STAGES, put, put_constant, stack_call
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.index_spec import Spec, restore
-from funcgrad.ops.base.op import Elementwise, broadcast_to
 from funcgrad.ops.indexing import getitem_op
 from funcgrad.typing import Array
 
@@ -85,17 +84,6 @@ def is_foreign(run: Callable[..., Any]) -> bool:
     """Whether a function is user code, which may read NumPy's error state."""
     home = str(getattr(run, "__module__", "")).partition(".")[0]
     return not isinstance(run, np.ufunc) and home not in ("funcgrad", "numpy")
-
-
-def elide_broadcasts(flat: Flat, step: FlatStep) -> tuple[int, ...]:
-    """The operands without explicit broadcasts, if NumPy's own broadcasting gives the same shape."""
-    steps = flat.steps
-    wide = [i for i in step.operands if steps[i].op is broadcast_to]
-    if not wide or not isinstance(step.op, Elementwise):
-        return step.operands
-    narrow = [steps[i].operands[0] if steps[i].op is broadcast_to else i for i in step.operands]
-    shape = np.broadcast_shapes(*[steps[i].type.shape for i in narrow])
-    return tuple(narrow if shape == step.type.shape else [step.operands[0], *narrow[1:]])
 
 
 def _select(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> int:
