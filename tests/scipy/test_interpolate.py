@@ -433,3 +433,24 @@ def test_a_rational_interpolant_has_a_limit():
     aaa = scipy.interpolate.AAA(np.linspace(-1, 1, 50), np.exp(np.linspace(-1, 1, 50)))
     node = float(aaa.support_points[1])
     assert fg.grad(lambda q: aaa(q))(node) == pytest.approx(np.exp(node), rel=1e-9)
+
+
+def test_basis_elements_take_traced_points_and_knots():
+    knots, points = np.array([0.0, 0.4, 1.3, 2.0, 3.1]), np.linspace(-0.5, 3.5, 9)
+
+    def f(t, extrapolate=True):
+        spline = scipy.interpolate.BSpline.basis_element(knots + t[1] * knots**2, extrapolate)
+        return spline(points + t[0])
+
+    def of_points(t):
+        return scipy.interpolate.BSpline.basis_element(knots)(points + t)
+
+    t, h = np.array([0.1, 0.05]), 1e-5
+    np.testing.assert_allclose(fg.jit(f)(t), f(t), rtol=1e-12, atol=1e-14)
+    wanted = np.stack([(f(t + e) - f(t - e)) / (2 * h) for e in h * np.eye(2)], -1)
+    for jacobian in (fg.jacfwd(f)(t), fg.jacrev(f)(t)):
+        np.testing.assert_allclose(jacobian, wanted, rtol=1e-7, atol=1e-8)
+    value, slope = fg.jvp(of_points, (0.1,), (1.0,))
+    np.testing.assert_allclose(value, of_points(0.1), rtol=1e-12, atol=1e-14)
+    wanted = (of_points(0.1 + h) - of_points(0.1 - h)) / (2 * h)
+    np.testing.assert_allclose(slope, wanted, rtol=1e-7, atol=1e-8)

@@ -73,6 +73,16 @@ class BSpline:
         return made
 
     @staticmethod
+    def basis_element(t: npt.ArrayLike, extrapolate: object = True) -> BSpline:
+        """As SciPy's: the basis spline that is not 0 between the first and the last of the knots."""
+        if not holds_expr(t):
+            return BSpline.of_scipy(_scipy.BSpline.basis_element(t, extrapolate))
+        knots = real("BSpline.basis_element", t)
+        k = knots.shape[0] - 2
+        sides = [np.repeat(knots[:1] - 1, k), knots, np.repeat(knots[-1:] + 1, k)]
+        return BSpline(np.concatenate(sides), np.eye(1, 3 * k + 2, k)[0], k, extrapolate)
+
+    @staticmethod
     def design_matrix(x: Array, t: Array, k: int, extrapolate: object = False) -> Any:
         """As SciPy's, of plain points and knots."""
         if holds_expr([x, t]):
