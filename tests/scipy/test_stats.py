@@ -601,3 +601,29 @@ def test_places_among_scores_and_other_forms_of_tests_of_ranks():
     wanted = scipy.stats.mannwhitneyu(X_RANKED, Y_RANKED, alternative="less")
     found = fg.jit(lambda x: scipy.stats.mannwhitneyu(x, y=Y_RANKED, alternative="less"))(X_RANKED)
     assert [*found] == [*wanted]
+
+
+@pytest.mark.parametrize("confidence", [-0.1, 1.5])
+def test_an_interval_wants_a_confidence_from_0_to_1(confidence):
+    with pytest.raises(ValueError, match=r"norm\.interval: expected a confidence from 0 to 1"):
+        fg.grad(lambda loc: scipy.stats.norm.interval(confidence, loc)[0])(0.0)
+    ends, _ = fg.jvp(lambda c: scipy.stats.norm.interval(c, 0.0), (confidence,), (1.0,))
+    assert np.isnan(ends).all()
+
+
+def test_the_median_of_cauchy_is_its_location_and_nan_for_an_infinite_scale():
+    median = scipy.stats.cauchy.median
+    assert fg.value_and_grad(median)(0.5) == (0.5, 1.0)
+    assert fg.value_and_grad(lambda s: median(0.0, s))(2.0) == (0.0, 0.0)
+    assert np.isnan(fg.value_and_grad(lambda s: median(0.0, s))(np.inf)[0])
+    for q in (0.1, 0.25, 0.3, 0.5, 0.7, 0.75, 0.9):
+        value, slope = fg.value_and_grad(scipy.stats.cauchy.ppf)(q)
+        np.testing.assert_allclose(value, scipy.stats.cauchy.ppf(q), rtol=1e-14)
+        np.testing.assert_allclose(slope, np.pi / np.sin(np.pi * q) ** 2, rtol=1e-14)
+
+
+@pytest.mark.parametrize("mu", [1.0, np.inf])
+def test_the_density_of_invgauss_at_minus_zero_is_0(mu):
+    pdf = scipy.stats.invgauss.pdf
+    assert fg.value_and_grad(lambda x: pdf(x, mu))(-0.0) == (0.0, 0.0)
+    assert fg.value_and_grad(lambda m: pdf(-0.0, m))(mu) == (0.0, 0.0)

@@ -115,11 +115,17 @@ def _cauchy_logcdf(x: Array) -> Any:
     return np.where(far, tail, log_where_small(_cauchy_cdf(near), _cauchy_cdf(-near)))
 
 
+def _cauchy_ppf(q: Array) -> Any:
+    middle = np.abs(q - 0.5) < 0.25
+    near = np.tan(math.pi * np.where(middle, q - 0.5, 0.0))  # the median is 0, as SciPy's
+    return np.where(middle, near, -1 / np.tan(math.pi * np.where(middle, 0.25, q)))
+
+
 cauchy = symmetric(
     Standard(
         density=lambda x: -math.log(math.pi) - _log1p_square(x),
         cdf=_cauchy_cdf,
         logcdf=_cauchy_logcdf,
-        ppf=lambda q: -1 / np.tan(math.pi * q),
+        ppf=_cauchy_ppf,
     )
 )

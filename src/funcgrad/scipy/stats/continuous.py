@@ -115,7 +115,9 @@ def _invgauss_logsf(x: Array, mu: Array) -> Any:
 
 
 invgauss = Standard(
-    density=lambda x, mu: -_LOG_ROOT_TAU - 1.5 * np.log(x) - (x / mu - 1) ** 2 / (2 * x),
+    density=lambda x, mu: (
+        -_LOG_ROOT_TAU - 1.5 * np.log(x) - (x / mu - 1) ** 2 / (2 * np.abs(x))
+    ),  # -0.0
     logcdf=_invgauss_logcdf,
     logsf=_invgauss_logsf,
     support=half_line,

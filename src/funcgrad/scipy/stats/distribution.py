@@ -154,7 +154,14 @@ class Distribution:
         """As SciPy's method `interval`."""
         if not holds_expr([confidence, *args, *kwds.values()]):
             return self.own.interval(confidence, *args, **kwds)
-        tail = (1.0 - real(f"{self.name}.interval", confidence)) / 2
+        share = real(f"{self.name}.interval", confidence)
+        outside = np.logical_or(share < 0, share > 1)
+        if not holds_expr(outside) and np.any(outside):
+            raise fail(
+                ValueError,
+                f"{self.name}.interval: expected a confidence from 0 to 1, but got {confidence!r}",
+            )
+        tail = np.where(outside, np.nan, (1.0 - share) / 2)
         return self.ppf(tail, *args, **kwds), self.ppf(1.0 - tail, *args, **kwds)
 
     def traced(
