@@ -403,6 +403,11 @@ def rolled(scope: Scope) -> Instruction | None:
         f"fg.cond({n} > 0, lambda s: {one}, lambda s: {two}, {a})",
         f"fg.fori_loop(0, 3, lambda k, s: {one}, {a})",
         f"fg.fori_loop(0, 2, lambda k, s: s*(k > 0) + {b}, {a})",
+        f"fg.fori_loop(0, 30, lambda k, s: np.maximum(s, -s), {a})",
+        f"fg.fori_loop(0, 30, lambda k, s: np.where(s > {b}, -s, {b}), {a})",
+        f"fg.vmap(lambda t: fg.while_loop(lambda s: (s[0] < 4) & (np.sum(s[1]) < 3), "
+        f"lambda s: (s[0] + 1, s[1] + 1.5), (0, t))[1])({a})",
+        f"fg.vmap(lambda t: fg.cond(np.sum(t) > 0, np.sin, lambda s: 0.5*s, t))({a})",
         f"fg.scan(lambda s, x: (np.sin(s) + np.sum(x)*{b}, s*x), {a}, {xs})[0]",
         f"fg.scan(lambda s, x: ({one}, s - np.sum(x)), {a}, {xs})[1]",
         f"fg.while_loop(lambda s: np.max(np.abs(s)) > 0.2, lambda s: 0.5*s, {a})",
