@@ -501,3 +501,29 @@ def test_arrays_without_views_are_resized_in_place():
         np.testing.assert_array_equal(own, theirs)
     slope = fg.grad(lambda x: np.sum(grown(x)[0] ** 2) + np.sum(grown(x)[1]))(x)
     np.testing.assert_array_equal(slope, [8.0, 10.0])
+
+
+@pytest.mark.parametrize(
+    "flat",
+    [
+        lambda x: x.ravel(order="K"),
+        lambda x: x.ravel("A"),
+        lambda x: x.reshape(-1, order="A"),
+        lambda x: x.T.ravel(order="K"),
+        lambda x: x[::-1].ravel(order="K"),
+        lambda x: x[:, ::2].ravel(order="K"),
+        lambda x: np.ravel(x, order="K"),
+    ],
+)
+@pytest.mark.parametrize("shape", [(2, 3), (3, 3), (2, 3, 2)])
+def test_entries_in_the_order_of_memory_are_those_of_the_argument(flat, shape):
+    x = np.asfortranarray(np.arange(float(np.prod(shape))).reshape(shape))
+    weights = np.arange(1.0, flat(x).size + 1)
+
+    def loss(x):
+        return np.sum(flat(x) * weights)
+
+    value, slope = fg.value_and_grad(loss)(x)
+    assert value == loss(x)
+    assert np.sum(slope * x) == loss(x)
+    assert fg.jvp(loss, (x,), (x,)) == (loss(x), loss(x))

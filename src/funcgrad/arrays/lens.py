@@ -59,15 +59,32 @@ class IndexLens:
 class FunctionLens:
     """The view that a function of NumPy's makes, such as ``a.T`` or ``np.reshape(a, shape)``."""
 
-    def __init__(self, function: Callable[[Any], Any], shape: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        shape: tuple[int, ...],
+        like: np.ndarray[Any, Any] | None = None,
+    ) -> None:
         self.look = self.lay = function
         self._shape = shape
+        self._like = like
+        """An array laid out as the base is, where that is not in C order."""
+
+    @cached_property
+    def _numbers(self) -> Array:
+        """The places of the base's entries in C order, laid out as the base is."""
+        size = int(np.prod(self._shape, dtype=int))
+        found = np.arange(size).reshape(self._shape)
+        if self._like is None:
+            return found
+        laid_out = np.empty_like(self._like, found.dtype)
+        laid_out[...] = found
+        return laid_out
 
     @cached_property
     def _places(self) -> Array:
         """The places of the view's entries among those of the base, numbered in C order."""
-        size = int(np.prod(self._shape, dtype=int))
-        return np.asarray(self.look(np.arange(size).reshape(self._shape)))
+        return np.asarray(self.look(self._numbers))
 
     @cached_property
     def _axes(self) -> tuple[int, ...] | None:
@@ -76,7 +93,7 @@ class FunctionLens:
         size = int(np.prod(self._shape, dtype=int))
         if places.ndim != ndim or size in (0, 1) or places.size != size or 1 in self._shape:
             return None
-        steps = np.arange(size).reshape(self._shape).strides
+        steps = self._numbers.strides
         if places.flat[0] != 0:
             return None
         if sorted(places.strides) != sorted(steps) or len(set(steps)) != ndim:

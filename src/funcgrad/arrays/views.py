@@ -99,7 +99,7 @@ def _lens(function: Any, look: Callable[[Any], Any], base: Reference) -> Lens:
     # The imaginary part of real numbers is zero: it has none of their entries.
     if function is np.imag or (function is np.real and like.dtype.kind == "c"):
         return PartLens(function is np.imag)
-    return FunctionLens(look, like.shape)
+    return FunctionLens(look, like.shape, None if like.flags.c_contiguous else like)
 
 
 def _shared(like: object, likes: Sequence[np.ndarray[Any, Any]], k: int) -> int:
