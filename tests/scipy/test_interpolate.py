@@ -381,7 +381,9 @@ def test_radial_functions_have_scipys_values_and_derivatives_in_the_points(kerne
 @pytest.mark.parametrize(
     ("call", "remedy"),
     [
-        (lambda y: interpolate.splrep(np.arange(6.0), y), "make_interp_spline"),
+        (lambda y: interpolate.splrep(np.arange(6.0), y, s=0.1), "make_lsq_spline"),
+        (lambda y: interpolate.splrep(np.arange(6.0), y, w=np.ones(6)), "make_lsq_spline"),
+        (lambda y: interpolate.splrep(y, np.arange(6.0)), "make_lsq_spline"),
         (lambda y: interpolate.splprep([y, y]), "make_interp_spline"),
         (lambda y: interpolate.sproot((np.arange(10.0), y, 3)), "brentq"),
         (
@@ -391,7 +393,7 @@ def test_radial_functions_have_scipys_values_and_derivatives_in_the_points(kerne
     ],
 )
 def test_fitpack_refuses_traced_values_and_says_what_to_write(call, remedy):
-    with pytest.raises(TypeError, match=f"expected plain values.*{remedy}"):
+    with pytest.raises(TypeError, match=f"expected (plain|traced) values.*{remedy}"):
         fg.grad(lambda y: call(y)[0])(np.ones(6))
 
 
@@ -454,3 +456,26 @@ def test_basis_elements_take_traced_points_and_knots():
     np.testing.assert_allclose(value, of_points(0.1), rtol=1e-12, atol=1e-14)
     wanted = (of_points(0.1 + h) - of_points(0.1 - h)) / (2 * h)
     np.testing.assert_allclose(slope, wanted, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"k": 1},
+        {"k": 4, "s": 0},
+        {"t": [2.0, 4.5]},
+        {"s": 0, "w": np.arange(1.0, 9.0)},
+        {"per": 1},
+    ],
+)
+def test_a_spline_of_fitpack_is_differentiated_in_its_values(options):
+    x = np.arange(8.0)
+    y = np.append(np.sin(x[:-1]), 0.0)
+
+    def values(y):
+        return scipy.interpolate.splev([0.3, 2.2, 5.1], scipy.interpolate.splrep(x, y, **options))
+
+    np.testing.assert_allclose(fg.jit(values)(y), values(y), rtol=1e-12, atol=1e-14)
+    if "per" not in options:  # which takes the last value from the first
+        fg.check_grads(fg.adopt(lambda y: np.sin(values(y))), (y,))

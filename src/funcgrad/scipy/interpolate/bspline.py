@@ -220,7 +220,27 @@ def of_plain_data(name: str, remedy: str) -> Callable[..., Any]:
     return function
 
 
-splrep = of_plain_data("splrep", "make_interp_spline(x, y), or make_lsq_spline with given knots")
+@composed(_scipy)
+def splrep(
+    x: npt.ArrayLike, y: npt.ArrayLike, w: npt.ArrayLike | None = None, **options: Any
+) -> Any:
+    """As `scipy.interpolate.splrep`, in the values y, if the knots do not depend
+    on them: with ``s=0``, or with knots t.
+    """
+    plain = not holds_expr([x, w, *options.values()])
+    smooth = options.get("s", None if w is None else "by the weights")
+    fixed = plain and (options.get("t") is not None or smooth in (0, None))
+    if not fixed or options.get("full_output"):
+        raise fail(
+            TypeError,
+            "splrep: expected traced values y alone, with s=0 or knots t, since FITPACK chooses knots by "
+            "the values; write s=0, or make_lsq_spline with given knots",
+        )
+    values = real("splrep", y)
+    tables = [_scipy.splrep(x, row, w, **options) for row in np.eye(values.shape[0])]
+    return tables[0][0], np.stack([table[1] for table in tables], axis=1) @ values, tables[0][2]
+
+
 splprep = of_plain_data("splprep", "make_interp_spline(u, points)")
 splint = of_plain_data("splint", "the difference of PPoly.from_spline(tck).antiderivative()")
 sproot = of_plain_data("sproot", "scipy.optimize.brentq of splev")
