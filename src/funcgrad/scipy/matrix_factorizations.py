@@ -75,7 +75,10 @@ def sqrtm(A: npt.ArrayLike) -> Any:
 
 @_composed
 def fractional_matrix_power(A: npt.ArrayLike, t: float) -> Any:
-    """As `scipy.linalg.fractional_matrix_power`, in the matrix; a real one must have a real power."""
+    """As `scipy.linalg.fractional_matrix_power`, in the matrix.
+
+    A real matrix must have a real power.
+    """
     if holds_expr(t):
         raise fail(
             TypeError,

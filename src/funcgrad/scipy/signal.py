@@ -433,8 +433,9 @@ def peak_prominences(x: npt.ArrayLike, peaks: npt.ArrayLike, wlen: int | None = 
 
 @_composed
 def find_peaks(x: npt.ArrayLike, **options: Any) -> Any:
-    """As `scipy.signal.find_peaks`: the places of the peaks are constants, their heights, thresholds
-    and prominences move with the signal.
+    """As `scipy.signal.find_peaks`: places of peaks are constants.
+
+    Their heights, thresholds and prominences move with the signal.
     """
     signal = floating("find_peaks", x)
     refuse("find_peaks", **{k: options.get(k) for k in ("width", "plateau_size")})
