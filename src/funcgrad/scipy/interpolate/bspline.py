@@ -74,7 +74,7 @@ class BSpline:
 
     @staticmethod
     def basis_element(t: npt.ArrayLike, extrapolate: object = True) -> BSpline:
-        """As SciPy's: the basis spline that is not 0 between the first and the last of the knots."""
+        """As SciPy's: the basis spline from the first to the last knot."""
         if not holds_expr(t):
             return BSpline.of_scipy(_scipy.BSpline.basis_element(t, extrapolate))
         knots = real("BSpline.basis_element", t)
