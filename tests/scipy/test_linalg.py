@@ -416,3 +416,20 @@ def test_powers_and_signs_of_matrices(case):
 def test_a_traced_power_of_a_matrix_is_refused():
     with pytest.raises(TypeError, match=r"fractional_matrix_power: .*write expm\(t \* logm\(A\)\)"):
         fg.grad(lambda t: scipy.linalg.fractional_matrix_power(SPREAD, t)[0, 0])(0.3)
+
+
+@pytest.mark.filterwarnings("ignore:Matrix is singular")
+@pytest.mark.parametrize("a", [np.zeros((2, 2)), np.ones((2, 2)), np.diag([1.0, 0.0])])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_the_root_of_a_singular_matrix_has_no_derivative(a, dtype):
+    a = a.astype(dtype)
+    _, slope = fg.jvp(scipy.linalg.sqrtm, (a,), (np.eye(2, dtype=dtype),))
+    assert np.isnan(slope).all()
+    assert np.isnan(fg.grad(lambda a: np.real(scipy.linalg.sqrtm(a)[1, 1]))(a)).all()
+    assert np.isnan(fg.jit(fg.grad(lambda a: np.real(scipy.linalg.sqrtm(a)[1, 1])))(a)).all()
+
+
+def test_the_root_of_a_nearly_singular_matrix_has_its_derivative():
+    a = np.diag([1.0, 1e-20])
+    slope = fg.grad(lambda a: scipy.linalg.sqrtm(a)[1, 1])(a)
+    np.testing.assert_allclose(slope[1, 1], 5e9, rtol=1e-10)
