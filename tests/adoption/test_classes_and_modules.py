@@ -460,3 +460,19 @@ def test_attributes_of_classes_are_not_asked_for_what_they_lack():
             return np.array([x, 2.0]).sum()
 
     assert fg.jit(lambda x: Model().value(x))(1.0) == 3.0
+
+
+@dataclasses.dataclass
+class Length:
+    value: float
+
+
+METER = Length(1.0)
+
+
+def test_an_instance_among_the_globals_equals_one_that_adopted_code_makes():
+    def f(x):
+        return x * (Length(1.0) == METER) + math.sin(x)
+
+    assert fg.adopt(f)(2.0) == f(2.0)
+    assert fg.grad(f)(2.0) == pytest.approx(1 + math.cos(2.0))

@@ -186,9 +186,14 @@ def adopt_member(member: Any, redirect: Redirect) -> Any:
 
 
 def has_methods(kind: type) -> bool:
-    """Whether a class or its bases have methods beside those of Python's protocols, or can be called."""
+    """Whether a class or its bases have methods beside those of Python's protocols, calls or comparisons.
+
+    Comparisons often ask for one class of both sides, as those of dataclasses do.
+    """
     names = {name for base in kind.__mro__[:-1] for name in vars(base)}
-    return "__call__" in names or any([not name.startswith("__") for name in names])
+    return bool(names & {"__call__", "__eq__"}) or any(
+        [not name.startswith("__") for name in names]
+    )
 
 
 def view(instance: Any, kind: type, redirect: Redirect) -> Any:
