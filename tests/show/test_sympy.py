@@ -158,3 +158,10 @@ def test_expressions_and_sympys_values_do_not_mix(call):
     ) as refused:
         call(sympy.Symbol("s"), fg.var("x"))
     assert "at test_sympy.py" in str(refused.value)
+
+
+def test_the_cube_root_of_a_negative_number_is_real():
+    x = fg.var("x")
+    written = fg.to_sympy(np.cbrt(x) + 1)
+    assert float(written.subs("x", -8.0)) == pytest.approx(-1.0)
+    assert float(written.subs("x", 27.0)) == pytest.approx(4.0)

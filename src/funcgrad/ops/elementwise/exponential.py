@@ -111,7 +111,7 @@ cbrt = elementwise(
     columns=function(
         "cbrt",
         mpmath=lambda mp, x: mp.sign(x) * mp.cbrt(abs(x)),
-        sympy="cbrt",
+        sympy=lambda sp, x: sp.sign(x) * sp.Abs(x) ** sp.Rational(1, 3),
         interval=lambda iv, x: iv.monotone(np.cbrt, x),
         latex=Form("wrapped", r"\sqrt[3]{@}"),
         libraries={"torch": f"{TORCH_FORMS}:cbrt"},
