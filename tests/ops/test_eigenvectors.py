@@ -93,3 +93,17 @@ def test_as_jax():
     with jax.enable_x64(True):
         wanted = jax.grad(lambda a: f(jax.numpy, a))(TURNING)
     np.testing.assert_allclose(fg.grad(lambda a: f(np, a))(TURNING), wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "a", [np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[2.0, 1.0], [0.0, 2.0]]), np.eye(3, k=1)]
+)
+def test_a_defective_matrix_has_no_derivative(a):
+    size = np.arange(1.0, len(a) + 1)
+    for f in (
+        lambda x: np.sum(np.real(np.linalg.eigvals(x)) * size),
+        lambda x: np.sum(np.abs(np.linalg.eig(x)[1]) ** 2 * size),
+    ):
+        assert np.isnan(fg.grad(f)(a)).all()
+        assert np.isnan(fg.jvp(f, (a,), (np.ones_like(a),))[1])
+        assert np.isnan(fg.jit(fg.grad(f))(a)).all()

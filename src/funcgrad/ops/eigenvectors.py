@@ -42,9 +42,18 @@ def _eig_run(a: Array) -> tuple[Any, Any]:
     return w.astype(_complex(a.dtype)), v.astype(_complex(a.dtype))
 
 
+def _independent(v: Array) -> Any:
+    """v, and NaN if its columns are dependent up to rounding, as those of a defective matrix."""
+    n = v.shape[-1]
+    if not n:
+        return v
+    least = np.min(np.linalg.svdvals(stopped(v)), axis=-1)[..., None, None]
+    return np.where(least > n * np.finfo(v.dtype).eps, v, np.nan)
+
+
 def _eig_edge(z: Array, a: Array) -> LinearMap:
     """With x = v^-1 da v: dw is its diagonal, and dv = v (x / (w_j - w_i)); 0/0 is 0, and x/0 is NaN."""
-    w, v = pick_op(z, index=0), pick_op(z, index=1)
+    w, v = pick_op(z, index=0), _independent(pick_op(z, index=1))
     gaps = differences(w, w.shape[-1])
 
     def forward(da: Array) -> Parts:
@@ -85,8 +94,8 @@ def eig(a: Array) -> EigResult:
     """As `numpy.linalg.eig`; whether the eigenvalues of a real matrix are all real is read from its values.
 
     Without values, as under `vmap`, the results are complex. Vectors of equal eigenvalues have
-    no derivative, as those of `numpy.linalg.eigh`: a function that uses it has the derivative NaN. The matrix
-    must have as many independent eigenvectors as rows.
+    no derivative, as those of `numpy.linalg.eigh`: a function that uses it has the derivative NaN. So has a
+    matrix without as many independent eigenvectors as rows.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: np.linalg.eig(a)[0][0])(np.array([[2.0, 1.0], [0.0, 1.0]]))
