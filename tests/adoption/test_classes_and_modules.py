@@ -476,3 +476,23 @@ def test_an_instance_among_the_globals_equals_one_that_adopted_code_makes():
 
     assert fg.adopt(f)(2.0) == f(2.0)
     assert fg.grad(f)(2.0) == pytest.approx(1 + math.cos(2.0))
+
+
+class Absent:
+    def __eq__(self, other):
+        return self is other
+
+    __hash__ = object.__hash__
+
+
+ABSENT = Absent()
+
+
+@pytest.mark.parametrize("marker", ["given", "named"])
+def test_a_marker_that_is_an_argument_is_the_one_among_the_globals(marker):
+    def f(x, m=None):
+        return math.sin(x) if m is ABSENT else math.cos(x)
+
+    f = fg.adopt(f)
+    found = f(0.5, ABSENT) if marker == "given" else f(0.5, m=ABSENT)
+    assert found == pytest.approx(math.sin(0.5))

@@ -9,6 +9,8 @@ from importlib import import_module
 from types import MethodType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from funcgrad.adoption.adopted_classes import restored
 from funcgrad.adoption.adopted_functions import redirected
 from funcgrad.adoption.builtin_names import is_traced
@@ -73,7 +75,9 @@ class AdoptedFunction:
         if any([is_traced(value) for value in (*args, *kwargs.values())]):
             args = tuple([shared_argument(value) for value in args])
             kwargs = {name: shared_argument(value) for name, value in kwargs.items()}
-        return restored(adopted(self.__wrapped__)(*args, **kwargs))
+        function = adopted(self.__wrapped__)
+        given = {name: _as_named(value) for name, value in kwargs.items()}
+        return restored(function(*map(_as_named, args), **given))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -88,6 +92,15 @@ class AdoptedFunction:
 
     def __repr__(self) -> str:
         return f"<adopted {self.__wrapped__!r}>"
+
+
+def _as_named(value: Any) -> Any:
+    """An argument as adopted code finds it under a global name; arrays and containers stay as they are."""
+    kind = type(value)
+    return value if kind in PLAIN_DATA or kind in _UNCHANGED else redirect(value)
+
+
+_UNCHANGED = (np.ndarray, list, tuple, dict)
 
 
 def adopted(f: Any) -> Any:
