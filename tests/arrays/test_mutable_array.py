@@ -527,3 +527,6 @@ def test_entries_in_the_order_of_memory_are_those_of_the_argument(flat, shape):
     assert value == loss(x)
     assert np.sum(slope * x) == loss(x)
     assert fg.jvp(loss, (x,), (x,)) == (loss(x), loss(x))
+    compiled = fg.jit(loss)
+    for given in (x, np.ascontiguousarray(x), x, np.ascontiguousarray(x)):
+        assert compiled(given) == loss(given)

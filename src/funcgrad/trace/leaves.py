@@ -21,7 +21,7 @@ from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import CapturedArrays, capture, refer
-from funcgrad.ops.base.op import leaf
+from funcgrad.ops.base.op import leaf as leaf_op
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.transformed import Transformed, function_of
 
@@ -68,7 +68,7 @@ def fresh(value: object, scope: Scope, place: int, label: str) -> Expr:
         known = const(value)
     params = (("scope", scope), ("place", place))
     traced = known.traced or scope
-    return assemble_node(leaf, (known,), params, known.type, traced=traced, label=label)
+    return assemble_node(leaf_op, (known,), params, known.type, traced=traced, label=label)
 
 
 _FLOAT = np.dtype(float)
@@ -421,6 +421,8 @@ def _given(leaf: Expr) -> Any:
     """A leaf as an adopted function is given it: an array can be written."""
     if not leaf.type.shape:
         return leaf
+    if leaf.op is not leaf_op:
+        return mutable(leaf)
     known = leaf.args[0]
     array = known.params[0][1].array if known.op is CONSTANT else None
     like = None if array is None or array.flags.c_contiguous else np.empty_like(array)
@@ -442,7 +444,7 @@ def run(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> A
         if level < WRITABLE:
             return _call(f, level, *tree.rebuild(tree.leaves))
         values = [
-            mutable(leaf) if isinstance(leaf, Expr) else _borrow(leaf) for leaf in tree.leaves
+            _given(leaf) if isinstance(leaf, Expr) else _borrow(leaf) for leaf in tree.leaves
         ]
         return _call(f, level, *tree.rebuild(values))
 

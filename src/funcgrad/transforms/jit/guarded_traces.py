@@ -41,6 +41,7 @@ from funcgrad.transforms.jit.signature import (
     TRACED_NUMBERS,
     SignatureTraces,
     Static,
+    array_kind,
     checked_static,
     is_static,
     rebuilder,
@@ -113,7 +114,8 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         for leaf in leaves:
             kind = type(leaf)
             if kind is np.ndarray:
-                kinds.append((leaf.shape, leaf.dtype))
+                in_order = leaf.ndim < 2 or leaf.flags.c_contiguous
+                kinds.append((leaf.shape, leaf.dtype) if in_order else array_kind(leaf))
                 specializes = specializes or leaf.dtype not in DEFAULT_DTYPES
             elif kind in TRACED_NUMBERS:
                 kinds.append(kind)

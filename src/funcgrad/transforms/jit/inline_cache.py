@@ -259,6 +259,7 @@ def _tests(kinds: Sequence[Any], known: Sequence[str], objects: dict[str, Any]) 
             objects[f"shape{i}"], objects[f"dtype{i}"] = kind
             tests.append(
                 f"type({x}) is ndarray and {x}.shape == shape{i} and {x}.dtype == dtype{i}"
+                + (f" and {x}.flags.c_contiguous" if len(kind[0]) > 1 else "")
             )
         elif _is_scalar(kind) and kind[1].type in SCALAR_TYPES:
             objects[f"scalar{i}"] = kind[1].type

@@ -167,7 +167,13 @@ def kind_text(kind: Any) -> str:
         return value if kind[1][0] in (float, complex) else repr(value)
     if kind[0] == "scalar":
         return str(kind[1])
-    return str(ArrayType(*kind))
+    return str(ArrayType(*kind[:2])) + (" in another order" if kind[2:] else "")
+
+
+def array_kind(x: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """The kind of an array that is not in C order: ``order="K"`` asks how its entries lie in memory."""
+    axes = tuple(np.argsort(np.abs(x.strides), kind="stable").tolist())
+    return x.shape, x.dtype, (axes, x.flags.f_contiguous)
 
 
 class SignatureTraces:
