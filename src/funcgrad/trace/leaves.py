@@ -443,9 +443,7 @@ def run(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> A
         tree = flatten((args, kwargs))
         if level < WRITABLE:
             return _call(f, level, *tree.rebuild(tree.leaves))
-        values = [
-            _given(leaf) if isinstance(leaf, Expr) else _borrow(leaf) for leaf in tree.leaves
-        ]
+        values = [_given(leaf) if isinstance(leaf, Expr) else _borrow(leaf) for leaf in tree.leaves]
         return _call(f, level, *tree.rebuild(values))
 
     return _adopted_where_needed(f, [*args, *kwargs.values()], on_values)
