@@ -9,7 +9,6 @@ REFUSED = MappingProxyType(
     {
         "a bytes-like object is required": ("bezier_curve",),
         "array: expected numbers": (
-            "HydroErr.spearman_r",
             "networkx_laplacian",
             "networkx_pagerank",
             "nmrglue.process.proc_base.qart",
@@ -21,7 +20,6 @@ REFUSED = MappingProxyType(
         "float(): expected a value without": ("colormath_back", "colormath_lab"),
         "svd: expected full_matrices=False for float": ("trimesh.geometry.plane_transform",),
         "argument": ("csaps_smooth",),
-        "dct": ("python_speech_features.base.mfcc",),
         "vectorize: a signature is not supported": ("pymanopt_stiefel_retraction",),
     }
 )
