@@ -74,6 +74,38 @@ def test_distances(name):
         assert back == pytest.approx(np.sum(slope), rel=1e-11, abs=1e-12)
 
 
+TURN = scipy.spatial.transform.Rotation.from_rotvec([0.4, -0.7, 0.5]).as_matrix()
+BENT = TURN + 0.1 * np.sin(np.arange(9.0)).reshape(3, 3)
+
+
+@pytest.mark.parametrize("matrix", [TURN, 2 * TURN, BENT, np.stack([np.eye(3), BENT, 3 * BENT.T])])
+def test_from_matrix_takes_the_nearest_rotation(matrix):
+    own = scipy.spatial.transform.Rotation
+    move = np.cos(np.arange(9.0) ** 2).reshape(3, 3)
+
+    def f(t, rotation=transform.Rotation):
+        return rotation.from_matrix(matrix + t * move).as_quat(canonical=True)
+
+    value, slope = fg.jvp(f, (0.0,), (1.0,))
+    np.testing.assert_allclose(value, f(0.0, own), rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(slope, slope_of(lambda t: f(t, own)), rtol=1e-7, atol=1e-9)
+    weights = np.arange(1.0, 1 + value.size).reshape(value.shape)
+    total = fg.grad(lambda t: np.sum(weights * f(t)))
+    assert fg.jit(total)(0.0) == pytest.approx(np.sum(weights * slope), rel=1e-10)
+    assert fg.grad(total)(0.0) == pytest.approx(slope_of(total), rel=1e-6)
+    many = fg.vmap(f)(np.array([0.0, 0.1]))
+    np.testing.assert_allclose(many, [f(0.0, own), f(0.1, own)], rtol=1e-12, atol=1e-13)
+
+
+def test_from_matrix_asks_for_a_positive_determinant_unless_it_is_told():
+    own = scipy.spatial.transform.Rotation
+    with pytest.raises(ValueError, match="Non-positive determinant"):
+        fg.jit(lambda m: transform.Rotation.from_matrix(m).as_quat())(-TURN)
+    kept = fg.jit(lambda m: transform.Rotation.from_matrix(m, assume_valid=True).as_quat())
+    wanted = own.from_matrix(2 * TURN, assume_valid=True).as_quat()
+    np.testing.assert_allclose(kept(2 * TURN), wanted, rtol=1e-13)
+
+
 def test_equal_points_have_finite_derivatives():
     zeros = np.zeros((2, 3))
     for metric in ("euclidean", "minkowski", "chebyshev", "canberra", "cityblock"):

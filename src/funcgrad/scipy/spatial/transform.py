@@ -14,6 +14,7 @@ import scipy.spatial.transform as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, taken
+from funcgrad.scipy.matrix_equations import with_pullback
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -64,6 +65,26 @@ def _matrix_of(q: Array) -> Any:
         [2 * (x * z - y * w), 2 * (y * z + x * w), -x * x - y * y + z * z + w * w],
     ]
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def _nearest_pullback(m: Array, q: Array, g: Array) -> tuple[Any, ...]:
+    """With s = q.T m, dq = q [w] and (tr(s) - s) w is the axial vector of q.T dm - dm.T q."""
+    s, turned = np.swapaxes(q, -1, -2) @ m, np.swapaxes(q, -1, -2) @ g
+    trace = np.trace(s, axis1=-2, axis2=-1)[..., None, None]
+    turns = [turned[..., k, j] - turned[..., j, k] for j, k in ((1, 2), (2, 0), (0, 1))]
+    w = np.linalg.solve(trace * np.eye(3) - s, np.stack(turns, axis=-1)[..., None])[..., 0]
+    zero = np.zeros_like(w[..., 0])
+    x, y, z = w[..., 0], w[..., 1], w[..., 2]
+    rows = [[zero, -z, y], [z, zero, -x], [-y, x, zero]]
+    return (q @ np.stack([np.stack(row, axis=-1) for row in rows], axis=-2),)
+
+
+_nearest_rotation = with_pullback(
+    "from_matrix",
+    lambda m: _scipy.Rotation.from_matrix(m).as_matrix(),
+    lambda m: m,
+    _nearest_pullback,
+)
 
 
 def _of_matrix(m: Array) -> Any:
@@ -202,12 +223,16 @@ class Rotation:
         return cls(np.roll(q, -1, axis=-1) if scalar_first else q)
 
     @classmethod
-    def from_matrix(cls, matrix: npt.ArrayLike) -> Rotation:
-        """As SciPy's method; the derivative is that of a rotation matrix, which stays one."""
+    def from_matrix(cls, matrix: npt.ArrayLike, *, assume_valid: bool = False) -> Rotation:
+        """As SciPy's method: the rotation nearest to the matrix, and its derivative.
+
+        With ``assume_valid``, that of a rotation matrix, which stays one.
+        """
         m = real("from_matrix", matrix)
         if not holds_expr(m):
-            return cls(_scipy.Rotation.from_matrix(m).as_quat(), normalize=False)
-        return cls(_of_matrix(m), normalize=False)
+            plain = _scipy.Rotation.from_matrix(m, assume_valid=assume_valid)
+            return cls(plain.as_quat(), normalize=False)
+        return cls(_of_matrix(m if assume_valid else _nearest_rotation(m)), normalize=False)
 
     @classmethod
     def from_rotvec(cls, rotvec: npt.ArrayLike, degrees: bool = False) -> Rotation:
