@@ -503,6 +503,21 @@ def test_arrays_without_views_are_resized_in_place():
     np.testing.assert_array_equal(slope, [8.0, 10.0])
 
 
+def test_resized_arrays_of_plain_numbers_stay_plain_and_lengths_are_checked():
+    def resized(x, *shape):
+        a = np.array([[1.0, 2.0], [3.0, 4.0]])
+        a.resize(*shape)
+        return x * len(a.tolist()) * int(np.sum(a))
+
+    for shape in ((3, 2), (1,), (), (None,)):
+        assert fg.adopt(resized)(2.0, *shape) == resized(2.0, *shape)
+        assert fg.grad(resized)(2.0, *shape) == resized(1.0, *shape)
+    with pytest.raises(
+        ValueError, match="resize: expected lengths of at least 0, but got \\(-2,\\)"
+    ):
+        fg.adopt(resized)(2.0, -2)
+
+
 @pytest.mark.parametrize(
     "flat",
     [

@@ -221,6 +221,9 @@ def test_strides_lead_to_the_entries_of_traced_arrays(f):
 def test_strides_that_lead_elsewhere_and_stores_are_refused():
     with pytest.raises(ValueError, match="as_strided: expected strides that lead to entries"):
         fg.grad(lambda x: np.sum(as_strided(x, (4,), (8,))))(np.ones(3))
+    with pytest.raises(ValueError, match="as_strided: expected strides that lead to entries"):
+        fg.grad(lambda x: np.sum(as_strided(x, (2,), (8,))))(np.ones(0))
+    assert fg.grad(lambda x: np.sum(as_strided(x, (0,), (8,))))(np.ones(0)).shape == (0,)
 
     def stored(x):
         window = as_strided(x, (2,), (8,))

@@ -304,5 +304,14 @@ def test_peaks():
     np.testing.assert_allclose(slope, (f(t + h) - f(t - h)) / (2 * h), rtol=1e-7)
     np.testing.assert_allclose(fg.jit(f)(t), f(t), rtol=1e-13)
     np.testing.assert_allclose(fg.jit(f)(1.4), f(1.4), rtol=1e-13)  # other peaks: another path
+    wave = np.sin(0.7 * places) * (2 + np.cos(0.3 * places))
+
+    def heights(h):  # options are constants
+        return np.sum(scipy.signal.find_peaks(wave, height=(h, h + 1))[1]["peak_heights"])
+
+    assert heights(0.1) != heights(1.5)
+    for h in (0.1, 1.5):
+        assert fg.jit(heights)(h) == heights(h)
+        assert fg.grad(lambda h: heights(h) + h**2)(h) == 2 * h
     with pytest.raises(TypeError, match="find_peaks: width=2 is not supported"):
         fg.grad(lambda t: scipy.signal.find_peaks(X * t, width=2)[1]["widths"][0])(1.0)

@@ -51,8 +51,8 @@ class ScipyFunction(ArrayFunction):
         return as_adopted(getattr(self.__wrapped__, name))
 
 
-_TUPLES = ("args", "c_or_cr")
-"""Names of parameters that are tuples, no arrays: arguments of a function that SciPy calls, two vectors."""
+_TUPLES = ("args", "c_or_cr", "height", "prominence", "threshold")
+"""Names of parameters that are tuples, no arrays: arguments of a function, two vectors, two bounds."""
 
 
 @lru_cache(maxsize=1024)

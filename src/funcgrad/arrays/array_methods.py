@@ -379,12 +379,16 @@ class ArrayMethods:
                 "resize: expected an array without views, which would lose their base; write "
                 "a = np.resize(a, shape), which repeats the entries, or np.pad or np.concatenate",
             )
+        if shape in ((), (None,)):
+            return
         lengths = tuple(np.atleast_1d(shape[0] if len(shape) == 1 else shape).tolist())
-        flat = functions["ravel"](current(self))
+        if any(n < 0 for n in lengths):
+            raise fail(ValueError, f"resize: expected lengths of at least 0, but got {lengths}")
+        flat: Any = np.ravel(current(self))
         more = np.zeros(max(math.prod(lengths) - flat.size, 0), flat.dtype)
-        joined = functions["concatenate"]([flat[: math.prod(lengths)], more])
+        joined = np.concatenate([flat[: math.prod(lengths)], more])
         check_store(self, joined)
-        self._value, self._state = functions["reshape"](joined, lengths), None
+        self._value, self._state = np.reshape(joined, lengths), None
 
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
         """Forbid stores, or allow them again."""

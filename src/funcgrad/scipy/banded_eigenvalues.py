@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as _scipy
 
-from funcgrad.scipy.composition import as_single, composed, decided, number, refuse
+from funcgrad.scipy.composition import as_single, composed, nondifferentiable, number, refuse
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -31,7 +31,7 @@ def _eigenvalues(
         overlap = np.sum(np.conj(v) * getattr(_scipy, name)(*given, **options)[1], axis=0)
         return np.where(overlap == 0, 1.0, overlap / np.abs(overlap))
 
-    return as_single((w[first : last + 1], v * decided("signs", own, v, *given)), *given)
+    return as_single((w[first : last + 1], v * nondifferentiable("signs", own, v, *given)), *given)
 
 
 def _whole(bands: Array, lower: bool) -> Any:
@@ -75,7 +75,7 @@ def _question(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
     def function(a: npt.ArrayLike, **options: object) -> Any:
-        found = decided(name, lambda a: own(np.asarray(a), **options), number(name, a))
+        found = nondifferentiable(name, lambda a: own(np.asarray(a), **options), number(name, a))
         return tuple(found) if found.ndim else found
 
     function.__name__ = name

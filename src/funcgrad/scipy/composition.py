@@ -120,7 +120,7 @@ def taken(x: Array, index: Any) -> Any:
     return (lift_fully(x, index) if holds_expr(index) else x)[index]
 
 
-def decided(name: str, run: Callable[..., Any], *args: npt.ArrayLike) -> Any:
+def nondifferentiable(name: str, run: Callable[..., Any], *args: npt.ArrayLike) -> Any:
     """What SciPy finds of values without a derivative: places, ranks, choices, in an array of one type."""
     exprs = [stop_gradient(lift_fully(arg)) for arg in args]
     with np.errstate(all="ignore"), warnings.catch_warnings():

@@ -18,8 +18,10 @@ import scipy.signal as _scipy
 
 from funcgrad.expr import concrete
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.numpy.by_value import by_value
+from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import ndimage
-from funcgrad.scipy.composition import composed, decided, floating, refuse
+from funcgrad.scipy.composition import composed, floating, nondifferentiable, refuse
 from funcgrad.scipy.ndimage.sampling import spline_neighbors
 from funcgrad.source import fail
 from funcgrad.transforms.control_flow.loops import scan
@@ -427,7 +429,7 @@ def peak_prominences(x: npt.ArrayLike, peaks: npt.ArrayLike, wlen: int | None = 
     def bases(x: Array) -> Any:
         return np.stack(_scipy.peak_prominences(x.astype(float), at, wlen)[1:])
 
-    left, right = decided("bases", bases, signal)
+    left, right = nondifferentiable("bases", bases, signal)
     return signal[at] - np.maximum(signal[left], signal[right]), left, right
 
 
@@ -435,15 +437,16 @@ def peak_prominences(x: npt.ArrayLike, peaks: npt.ArrayLike, wlen: int | None = 
 def find_peaks(x: npt.ArrayLike, **options: Any) -> Any:
     """As `scipy.signal.find_peaks`: places of peaks are constants.
 
-    Their heights, thresholds and prominences move with the signal.
+    Their heights, thresholds and prominences move with the signal. Options
+    are constants, too.
     """
-    signal = floating("find_peaks", x)
+    signal, options = floating("find_peaks", x), by_value(options, "find_peaks")
     refuse("find_peaks", **{k: options.get(k) for k in ("width", "plateau_size")})
 
     def places(x: Array) -> Any:
         return _scipy.find_peaks(x, **options)[0]
 
-    peaks = np.asarray(concrete(signal, "find_peaks", places))
+    peaks = concrete(signal, "find_peaks", places) if holds_expr(signal) else places(signal)
     heights, found = signal[peaks], {}
     if options.get("height") is not None:
         found["peak_heights"] = heights

@@ -31,17 +31,18 @@ def as_strided(
         x.strides if strides is None else tuple(np.atleast_1d(strides)),
     )
     order = np.argsort(held, kind="stable")
-    places = order[np.searchsorted(held[order], wanted).clip(max=held.size - 1)]
-    if not np.array_equal(held[places], wanted):
+    found = np.searchsorted(held[order], wanted)
+    places = order[found.clip(max=held.size - 1)] if held.size else found
+    if wanted.size and not (held.size and np.array_equal(held[places], wanted)):
         raise fail(
             ValueError,
             f"as_strided: expected strides that lead to entries of the array of shape {x.shape} and "
             f"strides {x.strides}, but got shape {wanted.shape} and strides {strides}",
         )
-    found = np.ravel(x)[places]
-    found = mutable(found) if type(found) is Expr else found
-    found.setflags(write=False)
-    return found
+    entries = np.ravel(x)[places]
+    entries = mutable(entries) if type(entries) is Expr else entries
+    entries.setflags(write=False)
+    return entries
 
 
 def _offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.optimize as _scipy
 
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import composed, decided, real
+from funcgrad.scipy.composition import composed, nondifferentiable, real
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -28,7 +28,7 @@ def nnls(A: npt.ArrayLike, b: npt.ArrayLike, **options: object) -> Any:
         found: Array = _scipy.nnls(matrix, right, **options)[0] > 0
         return found
 
-    free = decided("positive", positive, matrix, right)
+    free = nondifferentiable("positive", positive, matrix, right)
     size = matrix.shape[1]
     # An entry at its bound solves x = 0, in a row of its own.
     rows = np.concatenate([matrix * free, np.diag(1.0 - free)])
@@ -48,7 +48,7 @@ def isotonic_regression(
         found = _scipy.isotonic_regression(values, weights=scales, increasing=increasing)
         return np.cumsum(np.diff(found.x, prepend=found.x[:1]) != 0)
 
-    blocks = decided("blocks", labels, values, scales + np.zeros(values.shape))
+    blocks = nondifferentiable("blocks", labels, values, scales + np.zeros(values.shape))
     total, count = [
         lift_fully(np.zeros(values.shape)).at[blocks].add(item)[blocks]
         for item in (scales * values, scales + 0 * values)
@@ -63,5 +63,7 @@ def linear_sum_assignment(cost_matrix: npt.ArrayLike, maximize: bool = False) ->
     def pairs(cost: Array) -> Any:
         return np.stack(_scipy.linear_sum_assignment(cost, maximize))
 
-    rows, columns = decided("assignment", pairs, real("linear_sum_assignment", cost_matrix))
+    rows, columns = nondifferentiable(
+        "assignment", pairs, real("linear_sum_assignment", cost_matrix)
+    )
     return rows, columns

@@ -10,7 +10,7 @@ import scipy.spatial as _scipy
 
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import OfPlainData, decided, real
+from funcgrad.scipy.composition import OfPlainData, nondifferentiable, real
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -48,7 +48,7 @@ class KDTree(OfPlainData):
         def places(x: Array) -> Any:
             return self.own.query(x, *rest)[1]
 
-        found = decided("query", places, points)
+        found = nondifferentiable("query", places, points)
         near = lift_fully(self.own.data)[np.minimum(found, self.own.n - 1)]
         away = (points[..., None, :] if found.ndim == points.ndim else points) - near
         # SciPy's place of a missing neighbor is the number of points.

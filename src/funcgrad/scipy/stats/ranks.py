@@ -14,13 +14,15 @@ import numpy.typing as npt
 import scipy.stats as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, decided, floating
+from funcgrad.scipy.composition import composed, floating, nondifferentiable
 
 
 @composed(_scipy)
 def rankdata(a: npt.ArrayLike, **options: object) -> Any:
     """As `scipy.stats.rankdata`."""
-    return decided("ranks", lambda a: _scipy.rankdata(a, **options), floating("rankdata", a))
+    return nondifferentiable(
+        "ranks", lambda a: _scipy.rankdata(a, **options), floating("rankdata", a)
+    )
 
 
 def _of_ranks(name: str) -> Callable[..., Any]:
@@ -41,7 +43,7 @@ def _of_ranks(name: str) -> Callable[..., Any]:
             kinds.add(type(found))
             return np.stack(found) if isinstance(found, tuple) else found
 
-        parts = decided(name, run, *[floating(name, given[key]) for key in traced])
+        parts = nondifferentiable(name, run, *[floating(name, given[key]) for key in traced])
         (kind,) = kinds
         return kind(*parts) if issubclass(kind, tuple) else parts
 
