@@ -65,7 +65,7 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
     found = known_adopted(home, kind)
     if found is not None:
         return found  # type: ignore[no-any-return]
-    adopted = _subclass(kind, redirect) if may_be_adopted(kind) else kind
+    adopted = subclass_over(kind, redirect) if may_be_adopted(kind) else kind
     keep_adopted(home, kind, adopted, class_parts)
     if adopted is not kind:
         # Instances among the attributes, which may be of this class, are seen through views of theirs.
@@ -93,7 +93,8 @@ def class_parts(kind: type) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _subclass(kind: type, redirect: Redirect) -> type:
+def subclass_over(kind: type, redirect: Redirect) -> type:
+    """A subclass of a class that overrides its methods with redirected ones; itself if there are none."""
     members = {name: adopt_member(member, redirect) for name, member in vars(kind).items()}
     if "_make" in members:
         del members["__new__"]  # `collections.namedtuple` has made it, over names of its own
@@ -221,6 +222,8 @@ def restored(value: Any) -> Any:
     kind = type(value)
     if kind in NEVER_REDIRECTED:
         return value
+    if isinstance(value, type):
+        return original_class(value)
     if ORIGINAL in getattr(kind, "__dict__", ()):
         value.__class__ = kind = original_class(kind)
     if issubclass(kind, list | tuple):

@@ -23,8 +23,8 @@ from funcgrad.adoption.namespaces import (
     is_kept_namespace,
     is_memoized,
     is_single_dispatch,
-    replacements,
 )
+from funcgrad.adoption.replacements import replacements
 from funcgrad.arrays.mutable_array import MARK
 from funcgrad.expr import Expr
 from funcgrad.source import USERS, code_names

@@ -29,8 +29,8 @@ from funcgrad.adoption.namespaces import (
     is_single_dispatch,
     original_of,
     replacement_of,
-    replacements,
 )
+from funcgrad.adoption.replacements import replacements
 from funcgrad.adoption.scipy_functions import as_adopted, of_scipy_alone, public_name
 from funcgrad.adoption.single_dispatch import DispatchingMethod, dispatching
 from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
@@ -201,7 +201,9 @@ def _instance(value: Any) -> Any:
     if kind is type(value):
         return returning_writable(value) if is_transform(value) else value
     of_scipy = getattr(kind, "of_scipy", None)
-    return _view(value, kind) if of_scipy is None else of_scipy(value)
+    if of_scipy is not None:
+        return of_scipy(value)
+    return _view(value, kind) if isinstance(kind, type) else value
 
 
 _INDEXED = {id(getattr(np, name)): name for name in ("r_", "c_", "mgrid", "ogrid")}

@@ -9,12 +9,18 @@ import inspect
 import re
 import sys
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import cache, lru_cache, wraps
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from funcgrad.adoption.adopted_classes import (
+    may_be_adopted,
+    original_class,
+    subclass_over,
+    view,
+)
 from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import Reference, is_numeric, unwrapped
 from funcgrad.expr import Expr
@@ -77,15 +83,49 @@ def _seen(value: object) -> Any:
 
 
 def as_adopted(value: Any) -> Any:
-    """A function, a method or an instance of this package in adopted code; anything else as it is."""
+    """A function, a class or an instance of this package in adopted code; anything else as it is."""
     home = str(getattr(value, "__module__", None))
     own = home.startswith("funcgrad.scipy.") or (home.startswith("funcgrad.") and callable(value))
-    if not own or isinstance(value, type | ArrayFunction | Expr):
+    if not own or isinstance(value, ArrayFunction | Expr):
         return value
-    return _kept(value) if isinstance(value, FunctionType) else ScipyFunction(value)
+    if isinstance(value, type):
+        return _class(value) if home.startswith("funcgrad.scipy.") else value
+    if isinstance(value, FunctionType):
+        return _kept(value)
+    kind: type = type(value)
+    if original_class(kind) is not kind:
+        return value
+    adopted = _class(kind)
+    return ScipyFunction(value) if adopted is kind else view(value, adopted, as_adopted)
 
 
 _kept = lru_cache(maxsize=1024)(ScipyFunction)
+
+
+@cache
+def _class(kind: Any) -> Any:
+    """A class that SciPy has by this name, with methods whose arrays can be written; any other as it is."""
+    parts = kind.__module__.split(".")
+    homes = [sys.modules.get(".".join(parts[1:n])) for n in (3, 4)]
+    found = [isinstance(getattr(home, kind.__name__, None), type) for home in homes]
+    if not any(found) or not may_be_adopted(kind):
+        return kind
+    return subclass_over(kind, _writable)
+
+
+def _writable(member: Any) -> Any:
+    """A method whose arrays can be written, and a base class with such methods."""
+    if isinstance(member, type):
+        return as_adopted(member)
+    name = getattr(member, "__name__", "_")
+    if type(member) is not FunctionType or re.match("_(?!_)", name):
+        return member
+
+    @wraps(member)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return _seen(member(*args, **kwargs))
+
+    return method
 
 
 # -- functions that are SciPy's alone ----------------------------------------------------------

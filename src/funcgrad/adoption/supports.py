@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.namespaces import replacements
+from funcgrad.adoption.replacements import replacements
 from funcgrad.expr import operation_table
 from funcgrad.expr.registry import stand_in_of
 from funcgrad.numpy.array_likes import ArrayFunction, Ufunc

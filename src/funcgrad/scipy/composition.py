@@ -117,7 +117,8 @@ def as_single(found: Any, *data: Any) -> Any:
 
 def taken(x: Array, index: Any) -> Any:
     """``x[index]``: a plain array at a traced index is an expression, too."""
-    return (lift_fully(x, index) if holds_expr(index) else x)[index]
+    beside = index if isinstance(index, tuple) else (index,)
+    return (lift_fully(x, beside) if holds_expr(index) else x)[index]
 
 
 def nondifferentiable(name: str, run: Callable[..., Any], *args: npt.ArrayLike) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,9 @@ import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, real
-from funcgrad.scipy.interpolate.piecewise import PiecewisePolynomial, along
+from funcgrad.scipy.interpolate.piecewise import PPoly, along
 from funcgrad.source import fail
 from funcgrad.typing import Array
-
-_of_plain = PiecewisePolynomial.of_scipy
 
 
 def _data(who: str, x: npt.ArrayLike, y: npt.ArrayLike, axis: int) -> tuple[Array, Array, int]:
@@ -31,40 +30,53 @@ def _data(who: str, x: npt.ArrayLike, y: npt.ArrayLike, axis: int) -> tuple[Arra
     return knots, np.moveaxis(values, axis, 0), axis
 
 
-def _hermite(
-    x: Array, y: Array, slopes: Array, extrapolate: object, axis: int
-) -> PiecewisePolynomial:
-    """The piecewise cubic with these values and slopes at the knots."""
-    width = along(np.diff(x), y.ndim - 1)
-    chord = np.diff(y, axis=0) / width
-    bend = (slopes[:-1] + slopes[1:] - 2 * chord) / width
-    c = np.stack([bend / width, (chord - slopes[:-1]) / width - bend, slopes[:-1], y[:-1]])
-    return PiecewisePolynomial(c, x, extrapolate, axis)
-
-
-def CubicHermiteSpline(
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    dydx: npt.ArrayLike,
-    axis: int = 0,
-    extrapolate: object = None,
-) -> PiecewisePolynomial:
+class CubicHermiteSpline(PPoly):
     """As `scipy.interpolate.CubicHermiteSpline`."""
-    if not holds_expr([x, y, dydx]):
-        return _of_plain(_scipy.CubicHermiteSpline(x, y, dydx, axis, extrapolate))
-    knots, values, axis = _data("CubicHermiteSpline", x, y, axis)
-    _, slopes, _ = _data("CubicHermiteSpline", x, dydx, axis)
-    return _hermite(knots, values, slopes, extrapolate, axis)
+
+    def __init__(
+        self,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        dydx: npt.ArrayLike,
+        axis: int = 0,
+        extrapolate: object = None,
+    ) -> None:
+        if not holds_expr([x, y, dydx]):
+            self._set_own(_scipy.CubicHermiteSpline(x, y, dydx, axis, extrapolate))
+            return
+        knots, values, axis = _data("CubicHermiteSpline", x, y, axis)
+        _, slopes, _ = _data("CubicHermiteSpline", x, dydx, axis)
+        self._set_hermite(knots, values, slopes, extrapolate, axis)
+
+    def _set_hermite(
+        self, x: Array, y: Array, slopes: Array, extrapolate: object, axis: int
+    ) -> None:
+        """The piecewise cubic with these values and slopes at the knots."""
+        width = along(np.diff(x), y.ndim - 1)
+        chord = np.diff(y, axis=0) / width
+        bend = (slopes[:-1] + slopes[1:] - 2 * chord) / width
+        c = np.stack([bend / width, (chord - slopes[:-1]) / width - bend, slopes[:-1], y[:-1]])
+        self._set(c, x, extrapolate, axis)
+
+    def _set_local(
+        self,
+        slopes: Callable[[Array, Array], Any],
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        axis: int,
+        extrapolate: object,
+    ) -> None:
+        """The piecewise cubic with slopes at the knots that are those of nearby data."""
+        knots, values, axis = _data(type(self).__name__, x, y, axis)
+        width = along(np.diff(knots), values.ndim - 1)
+        chord = np.diff(values, axis=0) / width
+        two = knots.shape[0] == 2
+        found = np.concatenate([chord, chord]) if two else slopes(width, chord)
+        self._set_hermite(knots, values, found, extrapolate, axis)
 
 
 # -- splines -----------------------------------------------------------------------------------------
-def CubicSpline(
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    axis: int = 0,
-    bc_type: object = "not-a-knot",
-    extrapolate: object = None,
-) -> PiecewisePolynomial:
+class CubicSpline(CubicHermiteSpline):
     """As `scipy.interpolate.CubicSpline`: the spline, also in the data, their
     abscissae and end conditions.
 
@@ -72,12 +84,23 @@ def CubicSpline(
     >>> fg.grad(lambda y: CubicSpline([0.0, 1.0, 2.0], y)(0.5))(np.array([0.0, 1.0, 4.0]))
     array([ 0.375,  0.75 , -0.125])
     """
-    if not holds_expr([x, y, bc_type]):
-        return _of_plain(_scipy.CubicSpline(x, y, axis, bc_type, extrapolate))
-    knots, values, axis = _data("CubicSpline", x, y, axis)
-    if extrapolate is None:
-        extrapolate = "periodic" if isinstance(bc_type, str) and bc_type == "periodic" else True
-    return _hermite(knots, values, _spline_slopes(knots, values, bc_type), extrapolate, axis)
+
+    def __init__(
+        self,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        axis: int = 0,
+        bc_type: object = "not-a-knot",
+        extrapolate: object = None,
+    ) -> None:
+        if not holds_expr([x, y, bc_type]):
+            self._set_own(_scipy.CubicSpline(x, y, axis, bc_type, extrapolate))
+            return
+        knots, values, axis = _data("CubicSpline", x, y, axis)
+        if extrapolate is None:
+            extrapolate = "periodic" if _is(bc_type, "periodic") else True
+        slopes = _spline_slopes(knots, values, bc_type)
+        self._set_hermite(knots, values, slopes, extrapolate, axis)
 
 
 def _spline_slopes(x: Array, y: Array, bc_type: Any) -> Any:
@@ -171,47 +194,36 @@ def _periodic_slopes(width: Array, chord: Array) -> Any:
 
 
 # -- local slopes ------------------------------------------------------------------------------------
-def PchipInterpolator(
-    x: npt.ArrayLike, y: npt.ArrayLike, axis: int = 0, extrapolate: object = None
-) -> PiecewisePolynomial:
+class PchipInterpolator(CubicHermiteSpline):
     """As `scipy.interpolate.PchipInterpolator`."""
-    if not holds_expr([x, y]):
-        return _of_plain(_scipy.PchipInterpolator(x, y, axis, extrapolate))
-    return _local("PchipInterpolator", _pchip_slopes, x, y, axis, extrapolate)
+
+    def __init__(
+        self, x: npt.ArrayLike, y: npt.ArrayLike, axis: int = 0, extrapolate: object = None
+    ) -> None:
+        if not holds_expr([x, y]):
+            self._set_own(_scipy.PchipInterpolator(x, y, axis, extrapolate))
+            return
+        self._set_local(_pchip_slopes, x, y, axis, extrapolate)
 
 
-def Akima1DInterpolator(
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    axis: int = 0,
-    *,
-    method: str = "akima",
-    extrapolate: object = None,
-) -> PiecewisePolynomial:
+class Akima1DInterpolator(CubicHermiteSpline):
     """As `scipy.interpolate.Akima1DInterpolator`."""
-    if not holds_expr([x, y]):
-        own = _scipy.Akima1DInterpolator(x, y, axis, method=method, extrapolate=extrapolate)
-        return _of_plain(own)
-    slopes = lambda width, chord: _akima_slopes(width, chord, method)  # noqa: E731
-    return _local("Akima1DInterpolator", slopes, x, y, axis, bool(extrapolate))
 
-
-def _local(
-    who: str,
-    slopes: Callable[[Array, Array], Any],
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    axis: int,
-    extrapolate: object,
-) -> PiecewisePolynomial:
-    knots, values, axis = _data(who, x, y, axis)
-    width = along(np.diff(knots), values.ndim - 1)
-    chord = np.diff(values, axis=0) / width
-    if knots.shape[0] == 2:
-        found = np.concatenate([chord, chord])
-    else:
-        found = slopes(width, chord)
-    return _hermite(knots, values, found, extrapolate, axis)
+    def __init__(
+        self,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        axis: int = 0,
+        *,
+        method: str = "akima",
+        extrapolate: object = None,
+    ) -> None:
+        if not holds_expr([x, y]):
+            own = _scipy.Akima1DInterpolator(x, y, axis, method=method, extrapolate=extrapolate)
+            self._set_own(own)
+            return
+        slopes = partial(_akima_slopes, method=method)
+        self._set_local(slopes, x, y, axis, bool(extrapolate))
 
 
 def _pchip_slopes(width: Array, chord: Array) -> Any:
@@ -253,11 +265,3 @@ def _akima_slopes(width: Array, chord: Array, method: str) -> Any:
     moved = total > 1e-9 * np.max(total)
     share = second / np.where(moved, total, 1.0)
     return np.where(moved, m[1:-2] + share * (m[2:-1] - m[1:-2]), 0.5 * (m[3:] + m[:-3]))
-
-
-_MADE_OF_DATA: tuple[Any, ...] = (
-    *(CubicHermiteSpline, CubicSpline),
-    *(PchipInterpolator, Akima1DInterpolator),
-)
-for _made in _MADE_OF_DATA:
-    _made.of_scipy = _of_plain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -38,28 +38,60 @@ def points_at(axis: int, ndim: int, value: Array) -> Any:
     return np.transpose(value, order)
 
 
-class PiecewisePolynomial:
-    """As `scipy.interpolate.PPoly`: sum of c[m, i] * (q - x[i])**(k - m), for q from x[i] to x[i + 1].
+class PPoly:
+    """As `scipy.interpolate.PPoly`, also in the coefficients, the breakpoints and
+    the points.
 
-    ``own`` is SciPy's object, if the coefficients are plain: it evaluates at plain points, and has all other
-    methods.
+    The value at q between x[i] and x[i + 1] is the sum of the
+    c[m, i] * (q - x[i])**(k - m).
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda c: PPoly(np.stack([[c], [1.0]]), [0.0, 2.0])(0.5))(3.0)
+    0.5
     """
 
+    c: Array
+    x: Array
+    axis: int
+    extrapolate: Any
+    own: OfScipy | None
+    """SciPy's object, if the coefficients are plain: it is evaluated at plain points."""
+
     def __init__(
-        self,
-        c: Array,
-        x: Array,
-        extrapolate: object = None,
-        axis: int = 0,
-        own: OfScipy | None = None,
+        self, c: npt.ArrayLike, x: npt.ArrayLike, extrapolate: object = None, axis: int = 0
+    ) -> None:
+        if not holds_expr([c, x]):
+            self._set_own(_scipy.PPoly(c, x, extrapolate, axis))
+            return
+        coefficients = np.moveaxis(number("PPoly", c), (axis, axis + 1), (0, 1))
+        self._set(coefficients, real("PPoly", x), extrapolate, axis)
+
+    def _set(
+        self, c: Array, x: Array, extrapolate: object, axis: int, own: OfScipy | None = None
     ) -> None:
         self.c, self.x, self.axis, self.own = c, x, axis, own
         self.extrapolate = True if extrapolate is None else extrapolate
 
-    @staticmethod
-    def of_scipy(own: OfScipy) -> PiecewisePolynomial:
+    def _set_own(self, own: Any) -> None:
+        self._set(own.c, own.x, own.extrapolate, own.axis, own)
+
+    def _like(self, c: Array, extrapolate: object, own: OfScipy | None) -> Self:
+        """The piecewise polynomial with other coefficients."""
+        made = type(self).__new__(type(self))
+        made._set(c, self.x, extrapolate, self.axis, own)
+        return made
+
+    @classmethod
+    def of_scipy(cls, own: OfScipy) -> Self:
         """SciPy's piecewise polynomial as one that takes traced points, too."""
-        return PiecewisePolynomial(own.c, own.x, own.extrapolate, own.axis, own)
+        made = cls.__new__(cls)
+        made._set_own(own)
+        return made
+
+    @classmethod
+    def from_spline(cls, tck: Any, extrapolate: object = None) -> Self:
+        """As SciPy's method."""
+        return cls.of_scipy(_scipy.PPoly.from_spline(tck, extrapolate))
 
     def __getattr__(self, name: str) -> Any:
         own = None if name.startswith("__") else self.__dict__.get("own")
@@ -99,7 +131,7 @@ class PiecewisePolynomial:
             value = np.where(along(inside, c.ndim - 2), value, np.nan)
         return value
 
-    def derivative(self, nu: int = 1) -> PiecewisePolynomial:
+    def derivative(self, nu: int = 1) -> Self:
         """The derivative of order nu."""
         if nu < 0:
             return self.antiderivative(-nu)
@@ -112,16 +144,16 @@ class PiecewisePolynomial:
                 np.prod([float(degree - m - j) for j in range(nu)]) for m in range(degree + 1 - nu)
             ]
             c = self.c[: degree + 1 - nu] * np.reshape(factors, (-1, *[1] * (self.c.ndim - 1)))
-        return PiecewisePolynomial(c, self.x, self.extrapolate, self.axis, own)
+        return self._like(c, self.extrapolate, own)
 
-    def antiderivative(self, nu: int = 1) -> PiecewisePolynomial:
+    def antiderivative(self, nu: int = 1) -> Self:
         """The antiderivative of order nu, 0 at the first breakpoint."""
         found = self
         for _ in range(nu):
             found = found._antiderivative()
         return found
 
-    def _antiderivative(self) -> PiecewisePolynomial:
+    def _antiderivative(self) -> Self:
         own = None if self.own is None else self.own.antiderivative()  # type: ignore[attr-defined]
         degree = self.c.shape[0] - 1
         divisors = np.reshape([float(degree - m + 1) for m in range(degree + 1)], (-1, 1))
@@ -134,7 +166,7 @@ class PiecewisePolynomial:
         c = np.concatenate([c, start[None]])
         # An antiderivative of a periodic function is not periodic.
         extrapolate = False if self.extrapolate == "periodic" else self.extrapolate
-        return PiecewisePolynomial(c, self.x, extrapolate, self.axis, own)
+        return self._like(c, extrapolate, own)
 
     def integrate(self, a: npt.ArrayLike, b: npt.ArrayLike, extrapolate: object = None) -> Any:
         """The integral from a to b, also in the limits."""
@@ -148,28 +180,3 @@ class PiecewisePolynomial:
             )
         primitive = self.antiderivative()
         return primitive(b, extrapolate=extrapolate) - primitive(a, extrapolate=extrapolate)
-
-
-class PPoly(PiecewisePolynomial):
-    """As `scipy.interpolate.PPoly`, also in the coefficients, the breakpoints and
-    the points.
-
-    >>> import funcgrad as fg
-    >>> fg.grad(lambda c: PPoly(np.stack([[c], [1.0]]), [0.0, 2.0])(0.5))(3.0)
-    0.5
-    """
-
-    def __init__(
-        self, c: npt.ArrayLike, x: npt.ArrayLike, extrapolate: object = None, axis: int = 0
-    ) -> None:
-        own: Any = None if holds_expr([c, x]) else _scipy.PPoly(c, x, extrapolate, axis)
-        if own is not None:
-            super().__init__(own.c, own.x, own.extrapolate, axis, own)
-            return
-        coefficients = np.moveaxis(number("PPoly", c), (axis, axis + 1), (0, 1))
-        super().__init__(coefficients, real("PPoly", x), extrapolate, axis)
-
-    @staticmethod
-    def from_spline(tck: Any, extrapolate: object = None) -> PiecewisePolynomial:
-        """As SciPy's method."""
-        return PiecewisePolynomial.of_scipy(_scipy.PPoly.from_spline(tck, extrapolate))

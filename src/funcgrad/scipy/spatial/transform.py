@@ -6,7 +6,7 @@ A rotation is its quaternion (x, y, z, w). All other names lead to SciPy.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -202,6 +202,11 @@ class Rotation:
             )
         self._quat = q / _norm(q) if normalize else q
 
+    @classmethod
+    def of_scipy(cls, own: Any) -> Self:
+        """SciPy's rotation as one that takes traced vectors and rotations, too."""
+        return cls(own.as_quat(), normalize=False)
+
     @property
     def _own(self) -> Any:
         return _scipy.Rotation.from_quat(self._quat)
@@ -333,6 +338,14 @@ class Slerp:
             raise fail(ValueError, "Slerp: expected as many rotations as times, and at least two")
         self.rotations = rotations[:-1]
         self.steps = (rotations[:-1].inv() * rotations[1:]).as_rotvec()
+
+    @classmethod
+    def of_scipy(cls, own: Any) -> Self:
+        """SciPy's interpolation as one that takes traced times, too."""
+        made = cls.__new__(cls)
+        made.times, made.steps = own.times, own.rotvecs
+        made.rotations = Rotation.of_scipy(own.rotations)
+        return made
 
     def __call__(self, times: npt.ArrayLike) -> Rotation:
         """The rotation at the given times."""

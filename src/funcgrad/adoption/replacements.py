@@ -1,0 +1,54 @@
+"""The functions, types and distributions that stand in for those of replaced modules."""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+from importlib import import_module
+from operator import attrgetter
+from typing import Any
+
+from funcgrad.adoption.namespaces import REPLACED
+
+
+def replacements() -> dict[int, tuple[Any, Any]]:
+    """Functions, types and distributions of replaced modules by id, each with its replacement.
+
+    They are looked up when code has imported them by name: ``from math import sin``.
+    """
+    # A module that may not be imported stands as None among the modules.
+    loaded = tuple([name for name in REPLACED if sys.modules.get(name) is not None])
+    return _replacements(loaded)
+
+
+@lru_cache(maxsize=8)
+def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
+    # Imported here: code that runs as it is needs neither these modules nor `funcgrad.numpy`.
+    from numpy import poly1d
+    from numpy.lib import stride_tricks
+    from numpy.polynomial import polyutils
+
+    from funcgrad.adoption.scipy_functions import as_adopted
+    from funcgrad.adoption.stand_ins import polynomials, striding
+
+    found: dict[int, tuple[Any, Any]] = {
+        id(theirs): (theirs, own)
+        for theirs, own in (
+            (polyutils.trimseq, polynomials.trimseq),
+            (polyutils.trimcoef, polynomials.trimcoef),
+            (stride_tricks.as_strided, striding.as_strided),
+            (poly1d.__init__, polynomials.initialize),
+            (poly1d.__truediv__, polynomials.divide),
+            (poly1d.__rtruediv__, polynomials.divide_into),
+        )
+    }
+    for name in names:
+        original, stand_in = sys.modules[name], import_module(REPLACED[name])
+        for key, own in vars(stand_in).items():
+            theirs = getattr(original, key, own)
+            if theirs is not own and not key.startswith("_") and callable(theirs):
+                found[id(theirs)] = (theirs, as_adopted(own) if name.startswith("scipy.") else own)
+        for path, own in getattr(stand_in, "REPLACED_METHODS", {}).items():
+            theirs = attrgetter(path)(original)
+            found[id(theirs)] = (theirs, own)
+    return found

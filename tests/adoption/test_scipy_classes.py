@@ -1,0 +1,98 @@
+"""SciPy's classes in adopted code: their arrays can be written, and instances are of the class."""
+
+import copy
+
+import numpy as np
+import pytest
+import scipy.interpolate
+import scipy.spatial.transform
+from scipy.interpolate import BSpline, CubicSpline, PPoly, RegularGridInterpolator, interp1d
+from scipy.spatial.transform import Rotation, Slerp
+
+import funcgrad as fg
+import funcgrad.scipy.interpolate
+
+X = np.linspace(0.0, 3.0, 7)
+Y = np.sin(X)
+AT = np.array([0.6, 1.3])
+TURN = Rotation.from_euler("x", 0.3)
+TURNS = Rotation.from_euler("x", [[0.3], [0.4]])
+SPLINE, LINE = CubicSpline(X, Y), interp1d(X, Y)
+SLERP = Slerp([0.0, 1.0], TURNS)
+
+
+def _stored(y):
+    y[0] = 0.0
+    y[-1] *= 2
+    return np.sum(np.sin(y + np.arange(y.size).reshape(y.shape)))
+
+
+def _of_one_class(spline, kind):
+    assert isinstance(spline, kind)
+    assert type(spline) is kind
+    return spline
+
+
+RESULTS = {
+    "interp1d": lambda x: interp1d(X, Y)(x * AT),
+    "interp1d, values": lambda x: _of_one_class(interp1d(X, Y * x, kind="cubic"), interp1d)(AT),
+    "CubicSpline": lambda x: _of_one_class(CubicSpline(X, Y * x), CubicSpline)(AT),
+    "derivative": lambda x: _of_one_class(CubicSpline(X, Y * x).derivative(), CubicSpline)(AT),
+    "PchipInterpolator": lambda x: scipy.interpolate.PchipInterpolator(X, Y * x)(AT),
+    "PPoly": lambda x: PPoly(np.array([[1.0, 2.0], [3.0, 4.0]]) * x, np.array([0.0, 1.0, 2.0]))(AT),
+    "BSpline": lambda x: BSpline(np.arange(10.0), np.arange(6.0) * x, 3)(AT + 3),
+    "grid": lambda x: RegularGridInterpolator((X, X), np.outer(Y, Y) * x)([AT, AT[::-1]]),
+    "captured spline": lambda x: _of_one_class(SPLINE, CubicSpline)(x * AT),
+    "captured line": lambda x: _of_one_class(LINE, interp1d)(x * AT),
+    "Rotation": lambda x: _of_one_class(Rotation.from_euler("z", x), Rotation).as_matrix(),
+    "product": lambda x: (Rotation.from_euler("z", x) * TURN).as_matrix(),
+    "captured product": lambda x: (TURN * Rotation.from_euler("z", x)).as_matrix(),
+    "captured stack": lambda x: (TURNS[1].inv() * Rotation.from_euler("z", x)).apply([1.0, 2.0, x]),
+    "power": lambda x: (copy.deepcopy(Rotation.from_rotvec([0.1, 0.2, x])) ** 2).as_rotvec(),
+    "Slerp": lambda x: SLERP(x).as_matrix(),
+    "Slerp, stack": lambda x: SLERP(np.stack([x, 0.5])).as_matrix(),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_arrays_of_scipys_classes_are_written(name):
+    f, h, x = (lambda x: _stored(RESULTS[name](x))), 1e-6, 0.7
+    slope = (f(x + h) - f(x - h)) / (2 * h)
+    np.testing.assert_allclose(fg.grad(f)(x), slope, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(fg.jvp(f, (x,), (1.0,))[1], slope, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(fg.jit(RESULTS[name])(x), RESULTS[name](x), rtol=1e-13)
+
+
+def test_classes_and_instances_leave_adopted_code_as_they_came():
+    assert fg.adopt(lambda: CubicSpline)() is funcgrad.scipy.interpolate.CubicSpline
+    spline = fg.adopt(lambda x: CubicSpline(X, Y * x))(2.0)
+    assert type(spline) is funcgrad.scipy.interpolate.CubicSpline
+    np.testing.assert_array_equal(spline(AT), CubicSpline(X, Y * 2.0)(AT))
+
+
+class _Pose:
+    def __init__(self, turn, move):
+        self.turn, self.move = turn, move
+
+    def __matmul__(self, other):
+        return _Pose(self.turn * other.turn, self.move + self.turn.apply(other.move))
+
+
+def test_a_class_of_the_user_returned_by_adopted_code_is_the_users():
+    assert fg.adopt(lambda: _Pose)() is _Pose
+
+    def moved(x):
+        pose = _Pose(Rotation.from_euler("xyz", [x, 0.1, 0.2]), np.array([1.0, 0.0, 0.0]))
+        move = (pose @ pose @ pose).move
+        move[1] *= 2
+        return np.sum(move)
+
+    slope = (moved(0.7 + 1e-6) - moved(0.7 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(fg.grad(moved)(0.7), slope, rtol=1e-7)
+
+
+def test_interpolants_without_traced_points_are_scipys():
+    nearest = scipy.interpolate.NearestNDInterpolator([[0.0, 0.0], [1.0, 1.0]], [1.0, 2.0])
+    assert fg.grad(lambda x: x * nearest(0.9, 0.8)[()])(3.0) == 2.0
+    with pytest.raises(TypeError, match="array: expected numbers"):
+        fg.grad(lambda x: nearest(x, 0.8))(3.0)
