@@ -479,3 +479,42 @@ def test_a_spline_of_fitpack_is_differentiated_in_its_values(options):
     np.testing.assert_allclose(fg.jit(values)(y), values(y), rtol=1e-12, atol=1e-14)
     if "per" not in options:  # which takes the last value from the first
         fg.check_grads(fg.adopt(lambda y: np.sin(values(y))), (y,))
+
+
+@pytest.mark.parametrize("extrapolate", [True, False, None])
+def test_breakpoints_of_piecewise_polynomials_may_fall(extrapolate):
+    c = np.cos(np.arange(40.0)).reshape(4, 5, 2)
+    x = np.array([3.0, 2.5, 1.0, 0.2, -1.0, -2.0])
+    q = np.array([3.5, 3.0, 2.9, 2.5, 1.0, 0.3, 0.2, -1.0, -1.5, -2.0, -2.5])
+
+    def f(c, x, q):
+        return scipy.interpolate.PPoly(c, x, extrapolate)(q)
+
+    np.testing.assert_allclose(fg.jit(f)(c, x, q), f(c, x, q), rtol=1e-13)
+    np.testing.assert_allclose(fg.jit(lambda q: f(c, x, q))(q), f(c, x, q), rtol=1e-13)
+    between = q[[2, 5, 8]]
+    fg.check_grads(lambda c, x: f(c, x, between), (c, x))
+
+    def integral(c, x, b):
+        return scipy.interpolate.PPoly(c, x).integrate(0.1, b)
+
+    np.testing.assert_allclose(fg.jit(integral)(c, x, 1.7), integral(c, x, 1.7), rtol=1e-13)
+    fg.check_grads(integral, (c, x, 1.7))
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest"])
+@pytest.mark.parametrize("fill", [np.nan, 7.0, None])
+def test_grids_of_one_point_and_points_that_are_nan(method, fill):
+    grid = (np.array([0.0]), np.array([0.0, 1.0, 3.0]))
+    points = np.array(
+        [[0.0, 0.5], [0.0, 2.9], [0.0, np.nan], [np.nan, 1.0], [0.0, 4.0], [1.0, 1.0]]
+    )
+
+    def f(values, points):
+        made = scipy.interpolate.RegularGridInterpolator(grid, values, method, False, fill)
+        return made(points)
+
+    values = np.array([[1.0, 2.0, 5.0]])
+    np.testing.assert_allclose(fg.jit(f)(values, points), f(values, points), rtol=1e-14)
+    along = lambda values, q: f(values, np.stack([np.zeros(2), q], axis=-1))  # noqa: E731
+    fg.check_grads(along, (values, np.array([0.4, 2.9])))

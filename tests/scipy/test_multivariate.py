@@ -140,3 +140,35 @@ def test_a_matrix_may_be_singular_but_is_not():
 
     point = np.array([0.1, -0.2, 0.3])
     np.testing.assert_allclose(fg.grad(value)(point), -np.linalg.solve(MATRIX, point), rtol=1e-10)
+
+
+EQUAL = np.array([[1.0, 0.2, 0.2], [0.2, 1.0, 0.2], [0.2, 0.2, 1.0]])  # two eigenvalues are equal
+POINT, CENTER = np.array([[0.77, -0.69, 1.5]]), np.array([[0.3, 0.3, 0.3]])
+
+
+@pytest.mark.parametrize("law", [scipy.stats.matrix_normal, scipy.stats.matrix_t])
+@pytest.mark.parametrize(
+    "density",
+    [
+        lambda law, t: law.logpdf(POINT * t, CENTER, np.ones((1, 1)), EQUAL),
+        lambda law, t: law.logpdf(POINT, CENTER * t, np.full((1, 1), 2.0) * t, EQUAL * t),
+        lambda law, t: law.pdf(POINT, None, 1.0 * t, np.array([1.0, 2.0, 2.0]) * t),
+        lambda law, t: law.pdf(POINT.T @ POINT * t, POINT.T @ POINT, EQUAL * t, EQUAL),
+    ],
+)
+def test_matrix_distributions_of_covariances_with_equal_eigenvalues(law, density):
+    f, h = (lambda t: density(law, t)), 1e-5
+    slope = (f(1 + h) - f(1 - h)) / (2 * h)
+    np.testing.assert_allclose(fg.grad(f)(1.0), slope, rtol=1e-8)
+    np.testing.assert_allclose(fg.jvp(f, (1.0,), (1.0,))[1], slope, rtol=1e-8)
+    second = (fg.grad(f)(1 + h) - fg.grad(f)(1 - h)) / (2 * h)
+    np.testing.assert_allclose(fg.hessian(f)(1.0), second, rtol=1e-7)
+    np.testing.assert_allclose(fg.jit(f)(1.0), f(1.0), rtol=1e-13)
+
+
+def test_matrix_distributions_of_singular_covariances_are_refused():
+    def f(t):
+        return scipy.stats.matrix_normal.logpdf(POINT, CENTER, 1.0, np.ones((3, 3)) * t)
+
+    with pytest.raises(np.linalg.LinAlgError, match="covariance: expected a positive definite"):
+        fg.grad(f)(1.0)

@@ -48,7 +48,18 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
             theirs = getattr(original, key, own)
             if theirs is not own and not key.startswith("_") and callable(theirs):
                 found[id(theirs)] = (theirs, as_adopted(own) if name.startswith("scipy.") else own)
-        for path, own in getattr(stand_in, "REPLACED_METHODS", {}).items():
+        for path, (home, method) in _METHODS.get(name, {}).items():
             theirs = attrgetter(path)(original)
+            own = getattr(import_module(f"{stand_in.__name__}.{home}"), method)
             found[id(theirs)] = (theirs, own)
     return found
+
+
+_METHODS = {
+    "scipy.interpolate": {
+        "BarycentricInterpolator._evaluate": ("barycentric", "evaluate_polynomial"),
+        "FloaterHormannInterpolator.__call__": ("barycentric", "evaluate_rational"),
+    },
+    "scipy.stats": {"_multivariate._PSD.__init__": ("multivariate", "initialize_psd")},
+}
+"""Methods of SciPy's classes, and the module and the name of the function that stands in for each."""

@@ -14,7 +14,6 @@ from typing import Any
 
 import scipy.interpolate as _scipy
 
-from funcgrad.scipy.interpolate.barycentric import REPLACED_METHODS as REPLACED_METHODS
 from funcgrad.scipy.interpolate.bivariate import RectBivariateSpline as RectBivariateSpline
 from funcgrad.scipy.interpolate.bivariate import bisplev as bisplev
 from funcgrad.scipy.interpolate.bspline import BSpline as BSpline

@@ -48,10 +48,3 @@ def evaluate_rational(interpolator: Any, z: npt.ArrayLike) -> Any:
         limit = np.sum(weights[:, None] * rows, axis=0) / np.sum(weights)
     found = np.where(far[:, None], limit, found).reshape(x.shape + values.shape[1:])
     return np.moveaxis(found, 0, interpolator._axis) if x.ndim else found
-
-
-REPLACED_METHODS = {
-    "BarycentricInterpolator._evaluate": evaluate_polynomial,
-    "FloaterHormannInterpolator.__call__": evaluate_rational,
-}
-"""Methods of SciPy's classes, and what stands for them in adopted code."""

@@ -28,11 +28,14 @@ _DEGREES = {"cubic": 3, "quintic": 5}
 """The degrees of the splines on grids."""
 
 
-def _cell(grid: Array, q: Array) -> tuple[Any, Any]:
-    """The cell of each point, the end cells reaching to infinity, and the place in it from 0 to 1."""
+def _cell(grid: Array, q: Array) -> tuple[tuple[Any, Any], Any]:
+    """The ends of each point's cell, the end cells reaching to infinity, and the place in it from 0 to 1."""
+    if grid.shape[0] == 1:
+        place = np.zeros(q.shape, int)
+        return (place, place), np.zeros(q.shape)
     place = np.clip(np.searchsorted(grid, q, side="right") - 1, 0, grid.shape[0] - 2)
     left = taken(grid, place)
-    return place, (q - left) / (taken(grid, place + 1) - left)
+    return (place, place + 1), (q - left) / (taken(grid, place + 1) - left)
 
 
 class interp1d:  # noqa: N801
@@ -224,11 +227,13 @@ class RegularGridInterpolator:
             found = value(grid, values, points)
         rest = values.shape[len(grid) :]
         if self.fill_value is not None:
-            inside: Any = True
+            outside: Any = False
             for k, axis in enumerate(grid):
-                here = np.logical_and(points[:, k] >= axis[0], points[:, k] <= axis[-1])
-                inside = np.logical_and(inside, here)
-            found = np.where(along(inside, len(rest)), found, self.fill_value)
+                here = np.logical_or(points[:, k] < axis[0], points[:, k] > axis[-1])
+                outside = np.logical_or(outside, here)
+            found = np.where(along(outside, len(rest)), self.fill_value, found)
+        unknown = np.any(np.isnan(points), axis=-1)
+        found = np.where(along(unknown, len(rest)), np.nan, found)
         shape = q.shape[:-1] if q.ndim > 1 else (points.shape[0],)
         return found.reshape((*shape, *rest))
 
@@ -266,7 +271,7 @@ def _multilinear(grid: Sequence[Array], values: Array, points: Array) -> Any:
     axes = values.ndim - len(grid)
     total: Any = 0.0
     for corner in itertools.product((0, 1), repeat=len(grid)):
-        places = [place + up for (place, _), up in zip(cells, corner, strict=True)]
+        places = [ends[up] for (ends, _), up in zip(cells, corner, strict=True)]
         weight: Any = 1.0
         for (_, share), up in zip(cells, corner, strict=True):
             weight = weight * (share if up else 1 - share)
@@ -289,6 +294,6 @@ def _spline(grid: Sequence[Array], values: Array, points: Array, degree: int) ->
 def _nearest_corner(grid: Sequence[Array], values: Array, points: Array) -> Any:
     places = []
     for k, axis in enumerate(grid):
-        place, share = _cell(axis, points[:, k])
-        places.append(np.where(share <= 0.5, place, place + 1))
+        (low, high), share = _cell(axis, points[:, k])
+        places.append(np.where(share <= 0.5, low, high))
     return taken(values, tuple(places))

@@ -118,7 +118,10 @@ class PPoly:
         x, c = self.x, self.c
         if isinstance(extrapolate, str):  # "periodic"
             q = x[0] + (q - x[0]) % (x[-1] - x[0])
-        place = np.clip(np.searchsorted(x, q, side="right") - 1, 0, x.shape[0] - 2)
+        # Breakpoints may fall, too.
+        rising = np.where(x[0] < x[-1], 1.0, -1.0)
+        place = np.searchsorted(rising * x, rising * q, side="right")
+        place = np.clip(place - 1, 0, x.shape[0] - 2)
         off = along(q - taken(x, place), c.ndim - 2)
         degree = c.shape[0] - 1
         value: Any = np.zeros((1, *c.shape[2:]))
@@ -127,7 +130,7 @@ class PPoly:
             value = value * off + factor * taken(c[m], place)
         value = value + np.zeros((*q.shape, *c.shape[2:]))
         if extrapolate is False:
-            inside = np.logical_and(q >= x[0], q <= x[-1])
+            inside = np.logical_and(rising * (q - x[0]) >= 0, rising * (q - x[-1]) <= 0)
             value = np.where(along(inside, c.ndim - 2), value, np.nan)
         return value
 

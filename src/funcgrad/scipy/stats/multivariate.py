@@ -15,7 +15,7 @@ from funcgrad.ops.special.gamma import digamma_difference
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import real, refuse
-from funcgrad.source import fail
+from funcgrad.source import USERS, fail
 from funcgrad.typing import Array
 
 _LOG_TAU = math.log(2 * math.pi)
@@ -54,11 +54,37 @@ def _squared_distance(x: Array, center: Array, matrix: Array) -> tuple[Array, Ar
     return distance, 2 * np.sum(np.log(np.diagonal(factor)))
 
 
-def _check_regular(matrix: Array) -> None:
-    """Refuse a singular matrix, by SciPy's bound on its eigenvalues: its density is one on a subspace."""
-    values = np.abs(np.linalg.eigvalsh(matrix))
-    if not np.min(values) > 1e6 * np.finfo(float).eps * np.max(values):
-        refuse("multivariate_normal", allow_singular=True)
+def _is_regular(matrix: Array) -> bool:
+    """Whether a matrix is positive definite, by SciPy's bound on its eigenvalues."""
+    values = np.linalg.eigvalsh(matrix)
+    return bool(np.min(values) > 1e6 * np.finfo(float).eps * np.max(np.abs(values)))
+
+
+def initialize_psd(
+    self: Any,
+    M: npt.ArrayLike,
+    cond: float | None = None,
+    rcond: float | None = None,
+    lower: bool = True,
+    check_finite: bool = True,
+    allow_singular: bool = True,
+) -> None:
+    """As the constructor of `scipy.stats._multivariate._PSD`, by Cholesky's factor.
+
+    It is differentiable where eigenvalues are equal, too. ``self.U @ self.U.T`` is the inverse.
+    """
+    self._M = M = real("covariance", M)
+    if not _is_regular(M):
+        raise fail(
+            np.linalg.LinAlgError,
+            "covariance: expected a positive definite matrix, since a traced one must not be singular",
+            USERS,
+        )
+    factor = np.linalg.cholesky(M)
+    self.U = np.linalg.inv(factor).T
+    self.log_pdet = 2 * np.sum(np.log(np.diagonal(factor)))
+    self.rank, self._pinv = M.shape[0], None
+    self.eps, self.V = 0.0, np.zeros((self.rank, 0))
 
 
 def _normal(
@@ -68,8 +94,8 @@ def _normal(
     allow_singular: bool = False,
 ) -> Any:
     center, matrix = _parameters("multivariate_normal", mean, cov)
-    if allow_singular:
-        _check_regular(matrix)
+    if allow_singular and not _is_regular(matrix):  # its density is one on a subspace
+        refuse("multivariate_normal", allow_singular=True)
     points = np.atleast_1d(real("multivariate_normal", x))
     distance, log_det = _squared_distance(points, center, matrix)
     return _squeezed(-(center.size * _LOG_TAU + log_det + distance) / 2)
