@@ -384,3 +384,53 @@ def test_solutions_of_a_choice(case):
     assert second == pytest.approx(differences, rel=1e-6, abs=1e-7)
     np.testing.assert_allclose(fg.jit(f)(t), f(t), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(fg.vmap(f)(np.array([0.1, t]))[1], f(t), rtol=1e-9, atol=1e-12)
+
+
+class _Model:
+    """Functions of an object that stores into arrays, and holds a traced number."""
+
+    def __init__(self, a):
+        self.a = a
+
+    def residuals(self, x):
+        f = (3 - x) * x + self.a
+        f[1:] -= x[:-1]
+        f[:-1] -= 2 * x[1:]
+        return f
+
+    def loss(self, x):
+        y = x.copy()
+        y[0] *= 2
+        return np.sum((y - self.a) ** 2) + np.sum(x**4)
+
+    def line(self, z):
+        u = np.zeros(2)
+        u[0] = z * self.a
+        return np.sum(u) - 1
+
+
+START = -np.ones(5)
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda a: scipy.optimize.root(_Model(a).residuals, START).x[1],
+        lambda a: scipy.optimize.root(_Model(a).residuals, START).fun[1] + a,
+        lambda a: scipy.optimize.fsolve(_Model(a).residuals, START)[1],
+        lambda a: scipy.optimize.least_squares(_Model(a).residuals, START, xtol=1e-15).x[1],
+        lambda a: scipy.optimize.least_squares(_Model(1.0).residuals, START * a).cost + a,
+        lambda a: scipy.optimize.minimize(_Model(a).loss, np.ones(3), tol=1e-12).x[1],
+        lambda a: (
+            scipy.optimize.minimize_scalar(lambda x: _Model(a).loss(np.stack([x, x])), tol=1e-14).x
+        ),
+        lambda a: scipy.optimize.root_scalar(_Model(a).line, x0=0.5, x1=0.6).root,
+        lambda a: scipy.optimize.newton(_Model(a).line, 0.5),
+        lambda a: scipy.optimize.fixed_point(lambda z: np.cos(_Model(a).line(z)), 0.5),
+    ],
+)
+def test_solvers_adopt_functions_that_store_into_arrays(solve):
+    a, h = 1.1, 1e-4
+    slope = (solve(a + h) - solve(a - h)) / (2 * h)
+    np.testing.assert_allclose(fg.grad(solve)(a), slope, rtol=2e-4)
+    np.testing.assert_allclose(fg.jvp(solve, (a,), (1.0,))[1], slope, rtol=2e-4)

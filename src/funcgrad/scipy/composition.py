@@ -145,9 +145,9 @@ def without_tracing(f: Callable[..., Any], x: npt.ArrayLike, args: tuple[Any, ..
     if holds_expr([x, *args]):
         return False
     tree = flatten(np.asarray(x, np.result_type(np.asarray(x), 0.0)))
-    stand_ins = [lift_fully(leaf) for leaf in tree.leaves]
+    stand_ins, called = [lift_fully(leaf) for leaf in tree.leaves], on_arrays(f)
     try:
-        _, captured, _ = trace_body(on_arrays(lambda x: f(x, *args)), [tree], stand_ins)
+        _, captured, _ = trace_body(lambda x: called(x, *args), [tree], stand_ins)
     except Exception:  # SciPy says what is wrong with a function that cannot be traced
         return True
     return not any([isinstance(item, Expr) for item in captured])

@@ -165,6 +165,7 @@ def minimize_scalar(
     ends = bracket if bounds is None else bounds
     if not holds_expr(list(ends or ())) and without_tracing(fun, 0.5, args):
         return _scipy.minimize_scalar(fun, bracket, bounds, args, **options)
+    fun = on_arrays(fun)
     plain = None if ends is None else tuple([plain_number(end) for end in ends])
     start = 0.0 if plain is None else plain[len(plain) // 2]
     solver = _line_search(None, plain) if bounds is not None else _line_search(plain, None)
@@ -211,8 +212,10 @@ def least_squares(
             "minimize of the sum of the losses",
         )
 
+    residuals = on_arrays(fun)
+
     def objective(x: Array, *args: object) -> Any:
-        return np.sum(np.square(fun(x, *args))) / 2
+        return np.sum(np.square(residuals(x, *args))) / 2
 
     x0 = np.atleast_1d(real("least_squares", x0))
     low, high = (bounds.lb, bounds.ub) if isinstance(bounds, _scipy.Bounds) else bounds
@@ -222,7 +225,7 @@ def least_squares(
     else:
         ends = [np.broadcast_to(real("bounds", end), x0.shape) for end in (low, high)]
         x = _bounded(objective, x0, args, *ends)
-    return converged_result(x, cost=objective(x, *args), fun=fun(x, *args))
+    return converged_result(x, cost=objective(x, *args), fun=residuals(x, *args))
 
 
 def curve_fit(
@@ -243,8 +246,10 @@ def curve_fit(
     if isinstance(xdata, (list, tuple, np.ndarray)) and not holds_expr([xdata]):
         xdata = np.asarray(xdata, float)
 
+    called = on_arrays(f)
+
     def residuals(p: Array, xdata: object, ydata: object, sigma: object) -> Any:
-        return (f(xdata, *[p[k] for k in range(count)]) - ydata) / sigma
+        return (called(xdata, *[p[k] for k in range(count)]) - ydata) / sigma
 
     weight = 1.0 if sigma is None else sigma
     if without_tracing(residuals, start, (xdata, ydata, weight)):

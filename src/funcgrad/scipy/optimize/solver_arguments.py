@@ -9,6 +9,7 @@ import numpy as np
 import scipy.optimize as _scipy
 
 from funcgrad.scipy.composition import real
+from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -23,10 +24,9 @@ def converged_result(x: Array, **values: object) -> Any:
 
 
 def value_alone(fun: _Function, jac: object) -> _Function:
-    """The function without the derivative that it may return as well."""
-    if jac is not True:
-        return fun
-    return lambda x, *args: fun(x, *args)[0]
+    """The function, adopted where it must be, without the derivative that it may return as well."""
+    called = on_arrays(fun)
+    return called if jac is not True else lambda x, *args: called(x, *args)[0]
 
 
 def plain_number(x: Array) -> float:
