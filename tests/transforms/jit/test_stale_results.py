@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import itertools
 import operator
 import random
 import types
@@ -363,6 +364,33 @@ def test_a_traced_value_that_is_stored_outside_is_told_of(place, f):
         with pytest.warns(UserWarning, match=f"stores a traced value into {place} while it is"):
             assert jitted(2.0) == expected
         assert jitted(2.0) == expected
+
+
+def takers():
+    stack, queue = [1.0, 2.0, 3.0], collections.deque([1.0, 2.0])
+    items, counter, known = iter([4.0, 5.0]), itertools.count(2), {"a": 3.0}
+    yield "stack", lambda x: x * stack.pop()
+    yield "queue", lambda x: x * queue.popleft()
+    yield "items", lambda x: x * next(items)
+    yield "counter", lambda x: x * next(counter)
+    yield "known", lambda x: x * known.pop("a")
+
+
+@pytest.mark.parametrize(("place", "f"), list(takers()))
+def test_items_that_are_taken_out_of_what_is_captured_are_told_of(place, f):
+    jitted = fg.jit(f)
+    with pytest.warns(UserWarning, match=f"takes items out of {place} while it is traced"):
+        jitted(2.0)
+
+
+def test_a_stack_that_is_left_as_it_was_is_no_mistake():
+    stack = [1.0]
+
+    def f(x):
+        stack.append(2.0)
+        return x * stack.pop()
+
+    assert fg.jit(f)(3.0) == 6.0
 
 
 def test_what_is_no_traced_value_may_be_stored_outside():

@@ -56,7 +56,7 @@ from funcgrad.transforms.jit.signature_cache import (
     SignatureKey,
 )
 from funcgrad.transforms.jit.stage_text import Lowered
-from funcgrad.transforms.jit.stored_values import warn_of_stores
+from funcgrad.transforms.jit.stored_values import warn_of_stores, warn_of_taken_items
 
 MAX_PATHS = 64
 """The number of paths of one signature at which a function is no longer compiled."""
@@ -198,6 +198,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             return found, (result,)  # f captures values of an enclosing trace: the path is not kept
         warn_of_draws(self.name, generators)
         warn_of_stores(self.name, before)
+        warn_of_taken_items(self.name, before)
         if self._specializes_from_now(key[0], path):
             return None, None
         if found.tree.leaves >= MAX_PATHS:

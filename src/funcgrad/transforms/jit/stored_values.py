@@ -1,12 +1,14 @@
-"""Traced values that a function stores into a captured container while it is traced.
+"""Changes of captured containers and iterators by a function that is traced, which later calls do not repeat.
 
-Later calls store nothing there. (A function that changes a captured attribute is traced at each call.) What
-holds no traced value is not looked at: a list of calls, or a count of traces, is no mistake.
+It stores traced values, takes items out, or advances an iterator. (A function that changes a captured
+attribute is traced at each call.) Other changes are not looked at: a list of calls, or a count of traces, is
+no mistake.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from io import IOBase
 
 from funcgrad.expr import Expr
 from funcgrad.source import warn
@@ -21,6 +23,22 @@ def warn_of_stores(who: str, before: Sequence[Snapshot]) -> None:
             f"jit: {who} stores a traced value into {', '.join(names)} while it is traced, and later calls "
             "store nothing; return the value"
         )
+
+
+def warn_of_taken_items(who: str, before: Sequence[Snapshot]) -> None:
+    """Warn if a container holds fewer items than before the trace, or if an iterator is captured."""
+    names = [item.place.name for item in before if _is_consumed(item)]
+    if names:
+        warn(
+            f"jit: {who} takes items out of {', '.join(dict.fromkeys(names))} while it is traced, and later "
+            "calls repeat their values; take them outside, and hand them to it as arguments"
+        )
+
+
+def _is_consumed(item: Snapshot) -> bool:
+    if isinstance(item.place, Contents):
+        return len(item.place.get()) < len(item.value)
+    return isinstance(item.value, Iterator) and not isinstance(item.value, IOBase)
 
 
 def _is_stored_to(item: Snapshot) -> bool:
