@@ -49,6 +49,7 @@ RESULTS = {
     "captured product": lambda x: (TURN * Rotation.from_euler("z", x)).as_matrix(),
     "captured stack": lambda x: (TURNS[1].inv() * Rotation.from_euler("z", x)).apply([1.0, 2.0, x]),
     "power": lambda x: (copy.deepcopy(Rotation.from_rotvec([0.1, 0.2, x])) ** 2).as_rotvec(),
+    "by modules": lambda x: scipy.spatial.transform.Rotation.from_euler("z", x).as_matrix(),
     "Slerp": lambda x: SLERP(x).as_matrix(),
     "Slerp, stack": lambda x: SLERP(np.stack([x, 0.5])).as_matrix(),
 }

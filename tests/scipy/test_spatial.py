@@ -178,8 +178,8 @@ def test_slerp_and_plain_rotations():
         plain.as_mrp(), own.Rotation.from_euler("xyz", V).as_mrp(), rtol=1e-14
     )
     assert len(found.Rotation.random(5)) == 5
-    with pytest.raises(AttributeError, match="expected a rotation of plain values for as_mrp"):
-        fg.grad(lambda t: found.Rotation.from_rotvec(t * V).as_mrp()[0])(1.0)
+    with pytest.raises(AttributeError, match="expected a rotation of plain values for mean"):
+        fg.grad(lambda t: found.Rotation.from_rotvec(t * V).mean().magnitude())(1.0)
     with pytest.raises(ValueError, match="Rotation: expected up to three axes"):
         fg.grad(lambda t: found.Rotation.from_euler("xY", t * V[:2]).magnitude())(1.0)
 
@@ -225,3 +225,45 @@ def test_trees_of_traced_points_are_refused():
     np.testing.assert_array_equal(index, TREES[0].query(NEAR, 2)[1])
     with pytest.raises(TypeError, match=r"cKDTree: expected plain points.*distance\.cdist"):
         fg.grad(lambda x: np.sum(scipy.spatial.cKDTree(x).query(CLOUD)[0]))(NEAR)
+
+
+TURNS = scipy.spatial.transform.Rotation.from_euler("xy", [[0.3, 0.1], [0.4, 2.8], [1.0, 3.1]])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda own, t: own.from_mrp([0.1 * t, 0.2, -t]).as_matrix(),
+        lambda own, t: own.from_mrp(np.array([[0.1 * t, 0.2, -t], [t, 5.2, -t]])).as_mrp(),
+        lambda own, t: (TURNS * own.from_euler("z", t)).as_mrp(),
+        lambda own, t: own.concatenate([own.from_euler("z", t), TURNS]).as_matrix(),
+        lambda own, t: own.concatenate(own.from_euler("z", t)).as_matrix(),
+        lambda own, t: own.align_vectors(CLOUD, CLOUD[::-1])[0].apply([1.0, t, 2.0]),
+        lambda own, t: (own.create_group("C3") * own.from_euler("z", t)).as_matrix(),
+        lambda own, t: own.from_davenport([0, 0, 1.0], "e", 0.3).apply([1.0, t, 2.0]),
+        lambda own, t: (TURNS.mean() * own.from_euler("z", t)).as_matrix(),
+    ],
+)
+def test_other_rotations_of_scipy(f):
+    own = scipy.spatial.transform.Rotation
+    g = fg.adopt(lambda t: f(own, t))
+    np.testing.assert_allclose(fg.jit(g)(0.7), f(own, 0.7), rtol=1e-13, atol=1e-15)
+    slope = slope_of(lambda t: f(own, t), 0.7)
+    np.testing.assert_allclose(fg.jvp(g, (0.7,), (1.0,))[1], slope, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(fg.jacrev(g)(0.7), slope, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (
+            lambda own, t: own.align_vectors(CLOUD * t, CLOUD),
+            "align_vectors: expected plain vectors",
+        ),
+        (lambda own, t: own.from_davenport([0, 0, 1.0], "e", t), "from_davenport: expected plain"),
+    ],
+)
+def test_rotations_of_plain_values_alone(f, message):
+    own = scipy.spatial.transform.Rotation
+    with pytest.raises(TypeError, match=message):
+        fg.grad(lambda t: f(own, t)[0].magnitude())(1.0)

@@ -5,7 +5,8 @@ A rotation is its quaternion (x, y, z, w). All other names lead to SciPy.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,11 @@ import scipy.spatial.transform as _scipy
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, taken
 from funcgrad.scipy.matrix_equations import with_pullback
+from funcgrad.scipy.spatial.euler_angles import (
+    euler_of_quaternion,
+    quaternion_of_euler,
+    quaternion_product,
+)
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -23,14 +29,6 @@ _SMALL = 1e-3
 
 def _norm(x: Array) -> Any:
     return np.sqrt(np.sum(x * x, axis=-1, keepdims=True))
-
-
-def _product(p: Array, q: Array) -> Any:
-    """Hamilton's product of quaternions."""
-    u, v, s, t = p[..., :3], q[..., :3], p[..., 3:], q[..., 3:]
-    vector = s * v + t * u + np.cross(u, v)
-    scalar = s * t - np.sum(u * v, axis=-1, keepdims=True)
-    return np.concatenate([vector, scalar], axis=-1)
 
 
 def _of_vector(r: Array) -> Any:
@@ -110,79 +108,6 @@ def _of_matrix(m: Array) -> Any:
     return found / _norm(found)
 
 
-def _axes(seq: str) -> tuple[list[int], bool]:
-    """The places of the axes, and whether they turn with the body."""
-    if not 1 <= len(seq) <= 3 or not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):
-        raise fail(
-            ValueError,
-            f"Rotation: expected up to three axes among 'xyz', or among 'XYZ', but got {seq!r}",
-        )
-    return ["xyz".index(letter) for letter in seq.lower()], seq.isupper()
-
-
-def _of_angles(seq: str, angles: Array) -> Any:
-    places, intrinsic = _axes(seq)
-    if len(places) == 1 and (angles.ndim == 0 or angles.shape[-1:] != (1,)):
-        angles = angles[..., None]
-    if angles.shape[-1] != len(places):
-        raise fail(
-            ValueError,
-            f"Rotation: expected {len(places)} angles along the last axis, but got {angles.shape}",
-        )
-    total = None
-    for k, place in enumerate(places):
-        unit = np.eye(4)
-        half = angles[..., k : k + 1] / 2
-        single = np.sin(half) * unit[place] + np.cos(half) * unit[3]
-        if total is None:
-            total = single
-        else:
-            total = _product(total, single) if intrinsic else _product(single, total)
-    return total
-
-
-def _angles_of(seq: str, q: Array) -> Any:
-    """Euler angles (Bernardes and Viollet 2022), as SciPy's."""
-    places, intrinsic = _axes(seq)
-    if len(places) != 3 or places[0] == places[1] or places[1] == places[2]:
-        raise fail(
-            ValueError, f"as_euler: expected three axes, neighbors different, but got {seq!r}"
-        )
-    i, j, k = places[::-1] if intrinsic else places
-    symmetric = i == k
-    if symmetric:
-        k = 3 - i - j
-    sign = (i - j) * (j - k) * (k - i) / 2
-    parts = [q[..., n] for n in range(4)]
-    if symmetric:
-        a, b, c, d = parts[3], parts[i], parts[j], parts[k] * sign
-    else:
-        a, b = parts[3] - parts[j], parts[i] + parts[k] * sign
-        c, d = parts[j] + parts[3], parts[k] * sign - parts[i]
-    half_sum, half_difference = np.arctan2(b, a), np.arctan2(d, c)
-    middle = 2 * np.arctan2(np.hypot(c, d), np.hypot(a, b))
-    folded = np.abs(middle) <= 1e-7
-    opposite = np.abs(middle - math.pi) <= 1e-7
-    locked = np.logical_or(folded, opposite)
-    # Without a third angle, where only a sum or a difference is determined.
-    single = np.where(folded, 2 * half_sum, 2 * half_difference * (1 if intrinsic else -1))
-    early = half_sum - half_difference
-    late = half_sum + half_difference
-    if intrinsic:
-        first, third = np.where(locked, single, late), np.where(locked, 0.0, early)
-        if not symmetric:
-            first = first * np.where(locked, 1.0, sign)
-    else:
-        first, third = np.where(locked, single, early), np.where(locked, 0.0, late)
-        if not symmetric:
-            third = third * sign
-    if not symmetric:
-        middle = middle - math.pi / 2
-    angles = np.stack([first, middle, third], axis=-1)
-    over, under = angles > math.pi, angles < -math.pi
-    return np.where(over, angles - 2 * math.pi, np.where(under, angles + 2 * math.pi, angles))
-
-
 class Rotation:
     """As `scipy.spatial.transform.Rotation`, for traced values.
 
@@ -219,7 +144,8 @@ class Rotation:
                 AttributeError,
                 f"Rotation: expected a rotation of plain values for {name}, but got a traced one",
             )
-        return getattr(self._own, name)
+        found = getattr(self._own, name)
+        return _with_plain_rotations(found) if callable(found) else found
 
     @classmethod
     def from_quat(cls, quat: npt.ArrayLike, *, scalar_first: bool = False) -> Rotation:
@@ -249,7 +175,9 @@ class Rotation:
     def from_euler(cls, seq: str, angles: npt.ArrayLike, degrees: bool = False) -> Rotation:
         """As SciPy's method."""
         given = real("from_euler", angles)
-        return cls(_of_angles(seq, np.deg2rad(given) if degrees else given), normalize=False)
+        return cls(
+            quaternion_of_euler(seq, np.deg2rad(given) if degrees else given), normalize=False
+        )
 
     @classmethod
     def identity(cls, num: int | None = None) -> Rotation:
@@ -261,6 +189,58 @@ class Rotation:
     def random(cls, *args: object, **kwargs: object) -> Rotation:
         """As SciPy's method: a plain rotation."""
         return cls(_scipy.Rotation.random(*args, **kwargs).as_quat(), normalize=False)
+
+    @classmethod
+    def from_mrp(cls, mrp: npt.ArrayLike) -> Rotation:
+        """As SciPy's method: of modified Rodrigues parameters."""
+        m = real("from_mrp", mrp)
+        square = np.sum(m * m, axis=-1, keepdims=True)
+        return cls(np.concatenate([2 * m, 1 - square], axis=-1) / (1 + square), normalize=False)
+
+    @classmethod
+    def concatenate(cls, rotations: Any) -> Rotation:
+        """As SciPy's method."""
+        if hasattr(rotations, "as_quat"):  # one, which is copied
+            return cls(rotations.as_quat(), normalize=False)
+        quats = [np.atleast_2d(rotation.as_quat()) for rotation in rotations]
+        return cls(np.concatenate(quats), normalize=False)
+
+    @classmethod
+    def align_vectors(
+        cls, a: npt.ArrayLike, b: npt.ArrayLike, *args: object, **kwargs: object
+    ) -> Any:
+        """As SciPy's method, of plain vectors."""
+        if holds_expr([a, b, *args, *kwargs.values()]):
+            raise fail(
+                TypeError,
+                "align_vectors: expected plain vectors, but got traced ones; write "
+                "Rotation.from_matrix(a.T @ b), the same rotation if the determinant is positive",
+            )
+        rotation, *rest = _scipy.Rotation.align_vectors(a, b, *args, **kwargs)
+        return (cls.of_scipy(rotation), *rest)
+
+    @classmethod
+    def from_davenport(
+        cls, axes: npt.ArrayLike, order: str, angles: npt.ArrayLike, degrees: bool = False
+    ) -> Rotation:
+        """As SciPy's method, of plain angles."""
+        if holds_expr([axes, angles]):
+            raise fail(
+                TypeError,
+                "from_davenport: expected plain angles, but got traced ones; write the product of "
+                "Rotation.from_rotvec(angle * axis) for each axis",
+            )
+        return cls.of_scipy(_scipy.Rotation.from_davenport(axes, order, angles, degrees))
+
+    @classmethod
+    def create_group(cls, *args: object, **kwargs: object) -> Rotation:
+        """As SciPy's method: plain rotations."""
+        return cls.of_scipy(_scipy.Rotation.create_group(*args, **kwargs))
+
+    def as_mrp(self) -> Any:
+        """As SciPy's method: modified Rodrigues parameters."""
+        q = self.as_quat(canonical=True)
+        return q[..., :3] / (1 + q[..., 3:])
 
     def as_quat(self, canonical: bool = False, *, scalar_first: bool = False) -> Any:
         """As SciPy's method; ``canonical`` makes w positive."""
@@ -280,7 +260,7 @@ class Rotation:
 
     def as_euler(self, seq: str, degrees: bool = False) -> Any:
         """As SciPy's method."""
-        found = _angles_of(seq, self._quat)
+        found = euler_of_quaternion(seq, self._quat)
         return np.rad2deg(found) if degrees else found
 
     def apply(self, vectors: npt.ArrayLike, inverse: bool = False) -> Any:
@@ -301,12 +281,11 @@ class Rotation:
         zero = square == 0
         return np.where(zero, 0.0, np.sqrt(np.where(zero, 1.0, square)))
 
-    def __mul__(self, other: Rotation) -> Rotation:
-        second = other if isinstance(other, Rotation) else Rotation(other.as_quat())
-        return Rotation(_product(self._quat, second._quat))
+    def __mul__(self, other: Any) -> Rotation:
+        return Rotation(quaternion_product(self._quat, other.as_quat()))
 
     def __rmul__(self, other: Any) -> Rotation:
-        return Rotation(other.as_quat()) * self
+        return Rotation(quaternion_product(other.as_quat(), self._quat))
 
     def __pow__(self, n: float) -> Rotation:
         return Rotation.from_rotvec(n * self.as_rotvec())
@@ -325,6 +304,18 @@ class Rotation:
     def single(self) -> bool:
         """Whether this is one rotation, not a stack."""
         return self._quat.ndim == 1
+
+
+def _with_plain_rotations(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of SciPy's rotation, which takes and gives rotations of this module."""
+
+    @wraps(method)
+    def function(*args: object, **kwargs: object) -> Any:
+        given = [arg._own if isinstance(arg, Rotation) else arg for arg in args]
+        found = method(*given, **kwargs)
+        return Rotation.of_scipy(found) if isinstance(found, _scipy.Rotation) else found
+
+    return function
 
 
 class Slerp:

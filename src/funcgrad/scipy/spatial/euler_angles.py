@@ -1,0 +1,97 @@
+"""Euler angles of rotations, and quaternions (x, y, z, w)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+
+def quaternion_product(p: Array, q: Array) -> Any:
+    """Hamilton's product of quaternions."""
+    u, v, s, t = p[..., :3], q[..., :3], p[..., 3:], q[..., 3:]
+    vector = s * v + t * u + np.cross(u, v)
+    scalar = s * t - np.sum(u * v, axis=-1, keepdims=True)
+    return np.concatenate([vector, scalar], axis=-1)
+
+
+def _axes(seq: str) -> tuple[list[int], bool]:
+    """The places of the axes, and whether they turn with the body."""
+    if not 1 <= len(seq) <= 3 or not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):
+        raise fail(
+            ValueError,
+            f"Rotation: expected up to three axes among 'xyz', or among 'XYZ', but got {seq!r}",
+        )
+    return ["xyz".index(letter) for letter in seq.lower()], seq.isupper()
+
+
+def quaternion_of_euler(seq: str, angles: Array) -> Any:
+    """The quaternion of Euler angles, which are along the last axis."""
+    places, intrinsic = _axes(seq)
+    if len(places) == 1 and (angles.ndim == 0 or angles.shape[-1:] != (1,)):
+        angles = angles[..., None]
+    if angles.shape[-1] != len(places):
+        raise fail(
+            ValueError,
+            f"Rotation: expected {len(places)} angles along the last axis, but got {angles.shape}",
+        )
+    total = None
+    for k, place in enumerate(places):
+        unit = np.eye(4)
+        half = angles[..., k : k + 1] / 2
+        single = np.sin(half) * unit[place] + np.cos(half) * unit[3]
+        if total is None:
+            total = single
+        else:
+            total = (
+                quaternion_product(total, single)
+                if intrinsic
+                else quaternion_product(single, total)
+            )
+    return total
+
+
+def euler_of_quaternion(seq: str, q: Array) -> Any:
+    """Euler angles (Bernardes and Viollet 2022), as SciPy's."""
+    places, intrinsic = _axes(seq)
+    if len(places) != 3 or places[0] == places[1] or places[1] == places[2]:
+        raise fail(
+            ValueError, f"as_euler: expected three axes, neighbors different, but got {seq!r}"
+        )
+    i, j, k = places[::-1] if intrinsic else places
+    symmetric = i == k
+    if symmetric:
+        k = 3 - i - j
+    sign = (i - j) * (j - k) * (k - i) / 2
+    parts = [q[..., n] for n in range(4)]
+    if symmetric:
+        a, b, c, d = parts[3], parts[i], parts[j], parts[k] * sign
+    else:
+        a, b = parts[3] - parts[j], parts[i] + parts[k] * sign
+        c, d = parts[j] + parts[3], parts[k] * sign - parts[i]
+    half_sum, half_difference = np.arctan2(b, a), np.arctan2(d, c)
+    middle = 2 * np.arctan2(np.hypot(c, d), np.hypot(a, b))
+    folded = np.abs(middle) <= 1e-7
+    opposite = np.abs(middle - math.pi) <= 1e-7
+    locked = np.logical_or(folded, opposite)
+    # Without a third angle, where only a sum or a difference is determined.
+    single = np.where(folded, 2 * half_sum, 2 * half_difference * (1 if intrinsic else -1))
+    early = half_sum - half_difference
+    late = half_sum + half_difference
+    if intrinsic:
+        first, third = np.where(locked, single, late), np.where(locked, 0.0, early)
+        if not symmetric:
+            first = first * np.where(locked, 1.0, sign)
+    else:
+        first, third = np.where(locked, single, early), np.where(locked, 0.0, late)
+        if not symmetric:
+            third = third * sign
+    if not symmetric:
+        middle = middle - math.pi / 2
+    angles = np.stack([first, middle, third], axis=-1)
+    over, under = angles > math.pi, angles < -math.pi
+    return np.where(over, angles - 2 * math.pi, np.where(under, angles + 2 * math.pi, angles))
