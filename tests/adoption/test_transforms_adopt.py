@@ -374,6 +374,8 @@ KINDS = {
     "helper under singledispatch": lambda x: by_type(x) * by_type([x, 2.0]) + by_type(1) * x,
     "singledispatch on arrays": lambda x: by_type(np.stack([x, 2.0 * x])),
     "singledispatch on abstract classes": of_reals,
+    "bound singledispatchmethod": Dispatching().method,
+    "class's singledispatchmethod": Dispatching.of_class,
     "singledispatchmethod": lambda x: Dispatching().method(x) + Dispatching.of_class(x),
     "object with a truth value": lambda x: x**2 if Truthful(x) and not Truthful(-x) else x,
     "groups by truth values": lambda x: (

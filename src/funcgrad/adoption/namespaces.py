@@ -100,10 +100,12 @@ def is_single_dispatch(value: object) -> bool:
     """Whether a value is a function under `functools.singledispatch`, or a method under its like."""
     if isinstance(value, singledispatchmethod):
         return True
-    return type(value) is FunctionType and value.__code__ is _DISPATCHES
+    return type(value) is FunctionType and value.__code__ in (_DISPATCHES, BOUND_DISPATCH)
 
 
 _DISPATCHES = singledispatch(lambda x: x).__code__  # type: ignore[attr-defined]
+BOUND_DISPATCH: Any = getattr(singledispatchmethod(lambda x: x).__get__(0), "__code__", None)
+"""The code of a method under `functools.singledispatchmethod` that is taken from its instance."""
 _TOOLZ = ("toolz", "cytoolz")
 
 

@@ -6,16 +6,20 @@ function that is registered for ``object``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import singledispatchmethod, wraps
 from typing import Any
 
 from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.builtin_names import is_traced, stand_ins
+from funcgrad.adoption.namespaces import BOUND_DISPATCH
 
 
-def dispatching(f: Callable[..., Any], redirect: Redirect) -> Callable[..., Any]:
-    """A function under `functools.singledispatch`, over adopted functions."""
+def dispatching(f: Any, redirect: Redirect) -> Any:
+    """A function under `functools.singledispatch`, or a method of an instance, over adopted functions."""
+    if f.__code__ is BOUND_DISPATCH:
+        cells = dict(zip(f.__code__.co_freevars, f.__closure__, strict=True))
+        method, instance, owner = [cells[name].cell_contents for name in ("self", "obj", "cls")]
+        return DispatchingMethod(method, redirect).__get__(redirect(instance), owner)
 
     @wraps(f)
     def dispatched(*args: object, **kwargs: object) -> Any:
