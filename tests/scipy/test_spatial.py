@@ -267,3 +267,9 @@ def test_rotations_of_plain_values_alone(f, message):
     own = scipy.spatial.transform.Rotation
     with pytest.raises(TypeError, match=message):
         fg.grad(lambda t: f(own, t)[0].magnitude())(1.0)
+
+
+@pytest.mark.parametrize("product", [lambda turn: turn * 2, lambda turn: 2 * turn])
+def test_a_rotation_times_a_number_is_pythons_error(product):
+    with pytest.raises(TypeError, match="unsupported operand"):
+        fg.grad(lambda t: product(transform.Rotation.from_rotvec([0, 0, t])).magnitude())(1.0)

@@ -282,9 +282,13 @@ class Rotation:
         return np.where(zero, 0.0, np.sqrt(np.where(zero, 1.0, square)))
 
     def __mul__(self, other: Any) -> Rotation:
+        if not hasattr(other, "as_quat"):
+            return NotImplemented
         return Rotation(quaternion_product(self._quat, other.as_quat()))
 
     def __rmul__(self, other: Any) -> Rotation:
+        if not hasattr(other, "as_quat"):
+            return NotImplemented
         return Rotation(quaternion_product(other.as_quat(), self._quat))
 
     def __pow__(self, n: float) -> Rotation:
