@@ -509,7 +509,7 @@ def test_resized_arrays_of_plain_numbers_stay_plain_and_lengths_are_checked():
         a.resize(*shape)
         return x * len(a.tolist()) * int(np.sum(a))
 
-    for shape in ((3, 2), (1,), (), (None,)):
+    for shape in ((3, 2), (1,), (), (None,), ([3, 2],), (np.array([3, 2]),), (np.int64(3),)):
         assert fg.adopt(resized)(2.0, *shape) == resized(2.0, *shape)
         assert fg.grad(resized)(2.0, *shape) == resized(1.0, *shape)
     with pytest.raises(

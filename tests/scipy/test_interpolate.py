@@ -516,5 +516,8 @@ def test_grids_of_one_point_and_points_that_are_nan(method, fill):
 
     values = np.array([[1.0, 2.0, 5.0]])
     np.testing.assert_allclose(fg.jit(f)(values, points), f(values, points), rtol=1e-14)
-    along = lambda values, q: f(values, np.stack([np.zeros(2), q], axis=-1))  # noqa: E731
-    fg.check_grads(along, (values, np.array([0.4, 2.9])))
+
+    def along_the_second_axis(values, q):
+        return f(values, np.stack([np.zeros(2), q], axis=-1))
+
+    fg.check_grads(along_the_second_axis, (values, np.array([0.4, 2.9])))

@@ -146,18 +146,24 @@ EQUAL = np.array([[1.0, 0.2, 0.2], [0.2, 1.0, 0.2], [0.2, 0.2, 1.0]])  # two eig
 POINT, CENTER = np.array([[0.77, -0.69, 1.5]]), np.array([[0.3, 0.3, 0.3]])
 
 
-@pytest.mark.parametrize("law", [scipy.stats.matrix_normal, scipy.stats.matrix_t])
+@pytest.mark.parametrize("distribution", [scipy.stats.matrix_normal, scipy.stats.matrix_t])
 @pytest.mark.parametrize(
     "density",
     [
-        lambda law, t: law.logpdf(POINT * t, CENTER, np.ones((1, 1)), EQUAL),
-        lambda law, t: law.logpdf(POINT, CENTER * t, np.full((1, 1), 2.0) * t, EQUAL * t),
-        lambda law, t: law.pdf(POINT, None, 1.0 * t, np.array([1.0, 2.0, 2.0]) * t),
-        lambda law, t: law.pdf(POINT.T @ POINT * t, POINT.T @ POINT, EQUAL * t, EQUAL),
+        lambda distribution, t: distribution.logpdf(POINT * t, CENTER, np.ones((1, 1)), EQUAL),
+        lambda distribution, t: distribution.logpdf(
+            POINT, CENTER * t, np.full((1, 1), 2.0) * t, EQUAL * t
+        ),
+        lambda distribution, t: distribution.pdf(
+            POINT, None, 1.0 * t, np.array([1.0, 2.0, 2.0]) * t
+        ),
+        lambda distribution, t: distribution.pdf(
+            POINT.T @ POINT * t, POINT.T @ POINT, EQUAL * t, EQUAL
+        ),
     ],
 )
-def test_matrix_distributions_of_covariances_with_equal_eigenvalues(law, density):
-    f, h = (lambda t: density(law, t)), 1e-5
+def test_matrix_distributions_of_covariances_with_equal_eigenvalues(distribution, density):
+    f, h = (lambda t: density(distribution, t)), 1e-5
     slope = (f(1 + h) - f(1 - h)) / (2 * h)
     np.testing.assert_allclose(fg.grad(f)(1.0), slope, rtol=1e-8)
     np.testing.assert_allclose(fg.jvp(f, (1.0,), (1.0,))[1], slope, rtol=1e-8)

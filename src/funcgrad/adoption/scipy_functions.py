@@ -105,12 +105,11 @@ _kept = lru_cache(maxsize=1024)(ScipyFunction)
 @cache
 def _class(kind: Any) -> Any:
     """A class that SciPy has by this name, with methods whose arrays can be written; any other as it is."""
-    parts = kind.__module__.split(".")
-    homes = [sys.modules.get(".".join(parts[1:n])) for n in (3, 4)]
-    found = [isinstance(getattr(home, kind.__name__, None), type) for home in homes]
-    if not any(found) or not may_be_adopted(kind):
-        return kind
-    return subclass_over(kind, _writable)
+    package, *path = kind.__module__.split(".")
+    homes = [sys.modules.get(".".join(path[:n])) for n in (2, 3)]
+    public = any([isinstance(getattr(home, kind.__name__, None), type) for home in homes])
+    own = package == "funcgrad" and path[0] == "scipy"
+    return subclass_over(kind, _writable) if own and public and may_be_adopted(kind) else kind
 
 
 def _writable(member: Any) -> Any:

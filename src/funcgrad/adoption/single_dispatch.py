@@ -18,7 +18,8 @@ def dispatching(f: Any, redirect: Redirect) -> Any:
     """A function under `functools.singledispatch`, or a method of an instance, over adopted functions."""
     if f.__code__ is BOUND_DISPATCH:
         cells = dict(zip(f.__code__.co_freevars, f.__closure__, strict=True))
-        method, instance, owner = [cells[name].cell_contents for name in ("self", "obj", "cls")]
+        instance, owner = cells["obj"].cell_contents, cells["cls"].cell_contents
+        method = f.register.__self__  # the closure has it in some versions of Python alone
         return DispatchingMethod(method, redirect).__get__(redirect(instance), owner)
 
     @wraps(f)

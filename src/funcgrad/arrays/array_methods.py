@@ -379,9 +379,10 @@ class ArrayMethods:
                 "resize: expected an array without views, which would lose their base; write "
                 "a = np.resize(a, shape), which repeats the entries, or np.pad or np.concatenate",
             )
-        if shape in ((), (None,)):
+        given = shape[0] if len(shape) == 1 else shape or None
+        if given is None:
             return
-        lengths = tuple(np.atleast_1d(shape[0] if len(shape) == 1 else shape).tolist())
+        lengths = tuple(np.atleast_1d(given).tolist())
         if any(n < 0 for n in lengths):
             raise fail(ValueError, f"resize: expected lengths of at least 0, but got {lengths}")
         flat: Any = np.ravel(current(self))

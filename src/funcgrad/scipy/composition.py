@@ -122,7 +122,7 @@ def taken(x: Array, index: Any) -> Any:
 
 
 def nondifferentiable(name: str, run: Callable[..., Any], *args: npt.ArrayLike) -> Any:
-    """What SciPy finds of values without a derivative: places, ranks, choices, in an array of one type."""
+    """SciPy's result for the values of arrays, as one array without a derivative: places, ranks, choices."""
     exprs = [stop_gradient(lift_fully(arg)) for arg in args]
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")

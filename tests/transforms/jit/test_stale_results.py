@@ -369,17 +369,17 @@ def test_a_traced_value_that_is_stored_outside_is_told_of(place, f):
 def takers():
     stack, queue = [1.0, 2.0, 3.0], collections.deque([1.0, 2.0])
     items, counter, known = iter([4.0, 5.0]), itertools.count(2), {"a": 3.0}
-    yield "stack", lambda x: x * stack.pop()
-    yield "queue", lambda x: x * queue.popleft()
-    yield "items", lambda x: x * next(items)
-    yield "counter", lambda x: x * next(counter)
-    yield "known", lambda x: x * known.pop("a")
+    yield "takes items out of stack", lambda x: x * stack.pop()
+    yield "takes items out of queue", lambda x: x * queue.popleft()
+    yield "takes items out of known", lambda x: x * known.pop("a")
+    yield "reads the iterator items", lambda x: x * next(items)
+    yield "reads the iterator counter", lambda x: x * next(counter)
 
 
-@pytest.mark.parametrize(("place", "f"), list(takers()))
-def test_items_that_are_taken_out_of_what_is_captured_are_told_of(place, f):
+@pytest.mark.parametrize(("effect", "f"), list(takers()))
+def test_items_that_are_taken_out_of_what_is_captured_are_told_of(effect, f):
     jitted = fg.jit(f)
-    with pytest.warns(UserWarning, match=f"takes items out of {place} while it is traced"):
+    with pytest.warns(UserWarning, match=f"{effect} while it is traced"):
         jitted(2.0)
 
 

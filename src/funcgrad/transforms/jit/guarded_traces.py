@@ -34,6 +34,7 @@ from funcgrad.transforms.jit.guard_tree import (
 )
 from funcgrad.transforms.jit.inline_cache import InlineCache
 from funcgrad.transforms.jit.random_draws import generator_states, warn_of_draws
+from funcgrad.transforms.jit.side_effects import warn_of_side_effects
 from funcgrad.transforms.jit.signature import (
     DEFAULT_DTYPES,
     FLAG_KINDS,
@@ -56,7 +57,6 @@ from funcgrad.transforms.jit.signature_cache import (
     SignatureKey,
 )
 from funcgrad.transforms.jit.stage_text import Lowered
-from funcgrad.transforms.jit.stored_values import warn_of_stores, warn_of_taken_items
 
 MAX_PATHS = 64
 """The number of paths of one signature at which a function is no longer compiled."""
@@ -197,8 +197,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         if path is None:
             return found, (result,)  # f captures values of an enclosing trace: the path is not kept
         warn_of_draws(self.name, generators)
-        warn_of_stores(self.name, before)
-        warn_of_taken_items(self.name, before)
+        warn_of_side_effects(self.name, before)
         if self._specializes_from_now(key[0], path):
             return None, None
         if found.tree.leaves >= MAX_PATHS:
