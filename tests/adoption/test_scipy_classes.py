@@ -92,8 +92,19 @@ def test_a_class_of_the_user_returned_by_adopted_code_is_the_users():
     np.testing.assert_allclose(fg.grad(moved)(0.7), slope, rtol=1e-7)
 
 
-def test_interpolants_without_traced_points_are_scipys():
-    nearest = scipy.interpolate.NearestNDInterpolator([[0.0, 0.0], [1.0, 1.0]], [1.0, 2.0])
-    assert fg.grad(lambda x: x * nearest(0.9, 0.8)[()])(3.0) == 2.0
-    with pytest.raises(TypeError, match="array: expected numbers"):
-        fg.grad(lambda x: nearest(x, 0.8))(3.0)
+CORNERS = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize("name", ["NearestNDInterpolator", "CloughTocher2DInterpolator"])
+def test_interpolants_of_compiled_code_take_plain_values(name):
+    kind = getattr(scipy.interpolate, name)
+    captured = kind(CORNERS, [1.0, 2.0, 4.0])
+    at = float(captured(0.1, 0.2))
+    for f in (
+        lambda x: x * captured(0.1, 0.2)[()],
+        lambda x: x * kind(CORNERS, [1, 2, 4])(0.1, 0.2),
+    ):
+        np.testing.assert_allclose(fg.grad(f)(3.0), at, rtol=1e-14)
+    for f in (lambda x: captured(x, 0.2), lambda x: kind(CORNERS, [1.0, 2.0, x])(0.1, 0.2)):
+        with pytest.raises(TypeError, match=f"{name}: expected plain values.*LinearNDInterp"):
+            fg.grad(f)(0.1)

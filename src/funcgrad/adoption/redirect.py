@@ -203,9 +203,7 @@ def _instance(value: Any) -> Any:
     if kind is type(value):
         return returning_writable(value) if is_transform(value) else value
     of_scipy = getattr(kind, "of_scipy", None)
-    if of_scipy is not None:
-        return of_scipy(value)
-    return _view(value, kind) if isinstance(kind, type) else value
+    return _view(value, kind) if of_scipy is None else of_scipy(value)
 
 
 _INDEXED = {id(getattr(np, name)): name for name in ("r_", "c_", "mgrid", "ogrid")}

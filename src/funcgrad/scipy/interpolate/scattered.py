@@ -13,7 +13,6 @@ import scipy.interpolate as _scipy
 from funcgrad.graph import ArrayType
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import OfPlainData, number, real, refuse, taken
-from funcgrad.scipy.interpolate.bspline import of_plain_data
 from funcgrad.scipy.interpolate.piecewise import along
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
@@ -163,6 +162,30 @@ def _one_each(points: ArrayType) -> ArrayType:
     return ArrayType(points.shape[:1], np.dtype(np.int32))
 
 
-_REMEDY = "LinearNDInterpolator, or RegularGridInterpolator for values on a grid"
-CloughTocher2DInterpolator = of_plain_data("CloughTocher2DInterpolator", _REMEDY)
-NearestNDInterpolator = of_plain_data("NearestNDInterpolator", _REMEDY)
+class _AtPlainPoints(OfPlainData):
+    """An interpolant that SciPy computes in compiled code, of plain values at plain points."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        self._refuse_traced([*args, *kwargs.values()])
+        super().__init__(getattr(_scipy, type(self).__name__)(*args, **kwargs))
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        """The values at the points, as SciPy's."""
+        self._refuse_traced([*args, *kwargs.values()])
+        return self.own(*args, **kwargs)
+
+    def _refuse_traced(self, given: object) -> None:
+        if holds_expr(given):
+            raise fail(
+                TypeError,
+                f"{type(self).__name__}: expected plain values, but got traced ones; write "
+                "LinearNDInterpolator, or RegularGridInterpolator for values on a grid",
+            )
+
+
+class CloughTocher2DInterpolator(_AtPlainPoints):
+    """As `scipy.interpolate.CloughTocher2DInterpolator`, of plain values."""
+
+
+class NearestNDInterpolator(_AtPlainPoints):
+    """As `scipy.interpolate.NearestNDInterpolator`, of plain values."""
