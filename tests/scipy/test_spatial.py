@@ -182,6 +182,8 @@ def test_slerp_and_plain_rotations():
         fg.grad(lambda t: found.Rotation.from_rotvec(t * V).mean().magnitude())(1.0)
     with pytest.raises(ValueError, match="Rotation: expected up to three axes"):
         fg.grad(lambda t: found.Rotation.from_euler("xY", t * V[:2]).magnitude())(1.0)
+    with pytest.raises(ValueError, match="Rotation: expected neighboring axes to differ"):
+        fg.grad(lambda t: found.Rotation.from_euler("zz", t * V[:2]).magnitude())(1.0)
 
 
 def test_a_square_of_no_distances_is_one_zero():

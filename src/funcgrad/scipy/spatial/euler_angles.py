@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ def _axes(seq: str) -> tuple[list[int], bool]:
             ValueError,
             f"Rotation: expected up to three axes among 'xyz', or among 'XYZ', but got {seq!r}",
         )
+    if any(a == b for a, b in pairwise(seq)):
+        raise fail(ValueError, f"Rotation: expected neighboring axes to differ, but got {seq!r}")
     return ["xyz".index(letter) for letter in seq.lower()], seq.isupper()
 
 
@@ -58,10 +61,8 @@ def quaternion_of_euler(seq: str, angles: Array) -> Any:
 def euler_of_quaternion(seq: str, q: Array) -> Any:
     """Euler angles (Bernardes and Viollet 2022), as SciPy's."""
     places, intrinsic = _axes(seq)
-    if len(places) != 3 or places[0] == places[1] or places[1] == places[2]:
-        raise fail(
-            ValueError, f"as_euler: expected three axes, neighbors different, but got {seq!r}"
-        )
+    if len(places) != 3:
+        raise fail(ValueError, f"as_euler: expected three axes, but got {seq!r}")
     i, j, k = places[::-1] if intrinsic else places
     symmetric = i == k
     if symmetric:
