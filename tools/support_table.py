@@ -252,7 +252,7 @@ _INTRODUCTION = """# What takes traced values
 Each public function of `numpy`, `numpy.linalg`, `numpy.fft` and `numpy.polynomial`, each ufunc of
 `scipy.special`, and the functions, distributions and interpolants of SciPy's other modules, as measured by
 `python tools/support_table.py`: one call of it is run, and compared with NumPy's or SciPy's value and with
-central differences. The last section names what has no row.
+central differences, with {versions}. The last section names what has no row.
 
 - *any*: NumPy hands the call over, also for formulas (`np.sin(fg.var("x"))`). *functions*: it does not,
   so the call works in functions that are differentiated, compiled or mapped, which are adopted, and with
@@ -267,12 +267,18 @@ central differences. The last section names what has no row.
 """
 
 
-WITHOUT_A_ROW = "## Names that have no row\n\nThose of SciPy are those of version "
+WITHOUT_A_ROW = "## Names that have no row\n\n| names | why |\n| --- | --- |\n"
+
+
+def versions() -> str:
+    """The versions of NumPy and SciPy that are measured: others have other names, and other code."""
+    numbers = [module.__version__.split(".")[:2] for module in (np, scipy)]
+    return "NumPy {}.{} and SciPy {}.{}".format(*numbers[0], *numbers[1])
 
 
 def page(rows: Iterable[Row]) -> str:
     """docs/support.md."""
-    parts = [_INTRODUCTION]
+    parts = [_INTRODUCTION.replace("{versions}", versions())]
     by_home: dict[str, list[Row]] = {}
     for row in rows:
         home = row.name.rpartition(".")[0]
@@ -283,9 +289,7 @@ def page(rows: Iterable[Row]) -> str:
     head = f"| {' | '.join(columns)} |\n{'| --- ' * len(columns)}|\n"
     for home, own in by_home.items():
         parts.append(f"## {home}\n\n{head}" + "".join(f"{_line(row)}\n" for row in own))
-    parts.append(
-        f"{WITHOUT_A_ROW}{scipy.__version__}.\n\n| names | why |\n| --- | --- |\n" + _others()
-    )
+    parts.append(WITHOUT_A_ROW + _others())
     return "\n".join(parts)
 
 

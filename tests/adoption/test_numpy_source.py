@@ -239,6 +239,7 @@ def test_polymul_has_derivatives_in_a_first_coefficient_of_zero():
         lambda c: interpolate.lagrange(np.arange(3.0), c)(0.5) ** 2,
     ],
 )
+@pytest.mark.filterwarnings("ignore:`lagrange` is deprecated:DeprecationWarning")
 def test_a_first_coefficient_of_zero_has_a_derivative_in_poly1d(f):
     for zero in (np.array([0.0, 2.0, 1.0]), np.array([-0.0, 2.0, 0.0]), np.zeros(3)):
         near = np.where(zero == 0.0, 1e-12, zero)

@@ -51,8 +51,8 @@ def test_supported(function):
     [
         np.nextafter,
         "np.nextafter",
-        scipy.stats.siegelslopes,
-        "scipy.stats.siegelslopes",
+        scipy.stats.landau,
+        "scipy.stats.landau",
         len,
         math.gcd,
     ],
@@ -102,12 +102,20 @@ SAMPLE = [
 ]
 
 
+of_the_measured_versions = pytest.mark.skipif(
+    support_table.versions() not in support_table.PAGE.read_text("utf-8"),
+    reason="docs/support.md was measured with other versions of NumPy and SciPy",
+)
+
+
+@of_the_measured_versions
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_call_measures_as_it_is_stored(name):
     check_row(name)
 
 
 @pytest.mark.slow
+@of_the_measured_versions
 @pytest.mark.parametrize("name", sorted(support_table.stored()))
 def test_every_call_measures_as_it_is_stored(name):
     check_row(name)
@@ -118,6 +126,7 @@ def check_row(name):
     assert row._replace(note="") == support_table.stored()[name]
 
 
+@of_the_measured_versions
 def test_every_public_name_is_measured_or_said_to_be_no_function_of_numbers():
     calls, other = support_calls.calls(), support_calls.other()
     assert set(support_calls.public_names()) <= set(calls) | set(other)
@@ -125,16 +134,14 @@ def test_every_public_name_is_measured_or_said_to_be_no_function_of_numbers():
     assert all(row.call == calls[name] for name, row in support_table.stored().items())
 
 
+@of_the_measured_versions
 def test_the_page_shows_what_is_stored():
-    shown = support_table.PAGE.read_text("utf-8")
-    expected = support_table.page(support_table.stored().values())
-    heading = support_table.WITHOUT_A_ROW
-    assert heading in shown
-    if f"{heading}{scipy.__version__}." in shown:  # other versions have other names
-        assert shown == expected
-    assert shown.partition(heading)[0] == expected.partition(heading)[0]
+    assert support_table.PAGE.read_text("utf-8") == support_table.page(
+        support_table.stored().values()
+    )
 
 
+@of_the_measured_versions
 def test_supports_answers_what_was_measured():
     for name, row in support_table.stored().items():
         home, _, attribute = name.rpartition(".")

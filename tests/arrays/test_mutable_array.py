@@ -102,6 +102,7 @@ BODIES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # since NumPy 2.5
 @pytest.mark.parametrize("name", BODIES)
 def test_stores_have_numpys_values_and_their_gradients(name):
     plain, f = both(BODIES[name])
@@ -119,6 +120,7 @@ def test_stores_have_numpys_values_and_their_gradients(name):
 ASKING = {"masks", "where", "sum where", "a copy of the argument"}
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # since NumPy 2.5
 @pytest.mark.parametrize("name", [name for name in BODIES if name not in ASKING])
 def test_stores_are_mapped_and_stand_in_loops(name):
     _, f = both(BODIES[name])

@@ -1,5 +1,7 @@
 """Distributions: values are SciPy's, derivatives those of central differences."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -411,6 +413,25 @@ ON_SAMPLES = {
 }
 
 
+@pytest.mark.parametrize(
+    "name", ["linregress", "pearsonr", "ttest_rel", "spearmanr", "theilslopes"]
+)
+def test_results_of_tests_and_fits_are_trees(name):
+    own, x = getattr(scipy.stats, name), np.array([0.31, 0.72, 0.55, 0.87, 1.3])
+    f = lambda x: own(x, Y)  # noqa: E731
+    wanted, made = f(x), fg.jit(f)(x)
+    np.testing.assert_allclose(made, wanted, rtol=1e-12)
+    value, slope = fg.jvp(f, (x,), (x,))
+    assert made._fields == slope._fields
+    assert slope[0] == pytest.approx(np.dot(fg.grad(lambda x: f(x)[0])(x), x), abs=1e-14)
+    fields = [each for each in wanted._extra_fields if each[0] != "_"]
+    assert [getattr(value, each) for each in fields] == pytest.approx(
+        [getattr(wanted, each) for each in fields]
+    )
+    assert type(made) is type(fg.adopt(f)(x)) is type(wanted)
+    assert pickle.loads(pickle.dumps(made)) == made
+
+
 @pytest.mark.parametrize("name", ON_SAMPLES)
 def test_statistics_of_samples(name):
     x = np.array([0.31, 0.72, 0.55, 0.87, 1.3])
@@ -419,9 +440,9 @@ def test_statistics_of_samples(name):
 
 
 def test_compiled_code_that_is_given_traced_values_says_what_to_write():
-    message = "scipy.stats.siegelslopes: expected plain numbers.*write it with NumPy's functions"
+    message = "scipy.stats.somersd: expected plain numbers.*write it with NumPy's functions"
     with pytest.raises(TypeError, match=f"(?s){message}.*test_stats.py"):
-        fg.grad(lambda x: scipy.stats.siegelslopes(x, Y)[0])(Y**2)
+        fg.grad(lambda x: scipy.stats.somersd(x, Y).statistic)(Y**2)
 
 
 SPECIAL_PARAMETERS = [

@@ -225,7 +225,8 @@ def restored(value: Any) -> Any:
     if isinstance(value, type):
         return original_class(value)
     if ORIGINAL in getattr(kind, "__dict__", ()):
-        value.__class__ = kind = original_class(kind)
+        kind = original_class(kind)
+        object.__setattr__(value, "__class__", kind)  # past a method of its own
     if issubclass(kind, list | tuple):
         for item in value:
             restored(item)

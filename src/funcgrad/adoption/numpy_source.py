@@ -11,7 +11,7 @@ from typing import Any
 
 from funcgrad.adoption.redirect import redirect
 from funcgrad.arrays.mutable_array import mutable
-from funcgrad.arrays.reference import plain_value
+from funcgrad.arrays.reference import plain_value, with_items
 
 
 def run_source(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -37,6 +37,5 @@ def _mapped(change: Any, tree: Any) -> Any:
     if isinstance(tree, dict):
         return {key: _mapped(change, item) for key, item in tree.items()}
     if isinstance(tree, list | tuple):
-        items = [_mapped(change, item) for item in tree]
-        return tree._make(items) if hasattr(tree, "_make") else type(tree)(items)
+        return with_items(tree, [_mapped(change, item) for item in tree])
     return change(tree)

@@ -24,7 +24,7 @@ def replacements() -> dict[int, tuple[Any, Any]]:
 @lru_cache(maxsize=8)
 def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     # Imported here: code that runs as it is needs neither these modules nor `funcgrad.numpy`.
-    from numpy import poly1d
+    from numpy import linalg, poly1d
     from numpy.lib import stride_tricks
     from numpy.polynomial import polyutils
 
@@ -42,6 +42,8 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
             (poly1d.__rtruediv__, polynomials.divide_into),
         )
     }
+    if real_if := getattr(linalg._linalg, "_to_real_if_imag_zero", None):  # since NumPy 2.5
+        found[id(real_if)] = (real_if, polynomials.real_roots_if_all_are)
     for name in names:
         original, stand_in = sys.modules[name], import_module(REPLACED[name])
         for key, own in vars(stand_in).items():

@@ -22,7 +22,7 @@ from funcgrad.adoption.adopted_classes import (
     view,
 )
 from funcgrad.arrays.mutable_array import mutable
-from funcgrad.arrays.reference import Reference, is_numeric, unwrapped
+from funcgrad.arrays.reference import Reference, is_numeric, unwrapped, with_items
 from funcgrad.expr import Expr
 from funcgrad.numpy.array_likes import ArrayFunction
 from funcgrad.source import USERS, fail
@@ -77,8 +77,7 @@ def _seen(value: object) -> Any:
     if type(value) is np.ndarray:
         return mutable(np.array(value))  # it may be an argument
     if isinstance(value, tuple | list):
-        items = [_seen(item) for item in value]
-        return value._make(items) if hasattr(value, "_make") else type(value)(items)
+        return with_items(value, [_seen(item) for item in value])
     return as_adopted(value)
 
 

@@ -69,9 +69,18 @@ def wrapped(cell: Reference, value: object) -> Any:
     if isinstance(value, np.ndarray):
         return sibling(cell, value)
     if isinstance(value, tuple | list):
-        items = [wrapped(cell, item) for item in value]
-        return value._make(items) if hasattr(value, "_make") else type(value)(items)
+        return with_items(value, [wrapped(cell, item) for item in value])
     return value
+
+
+def with_items(value: Any, items: list[Any]) -> Any:
+    """A tuple or list like another one, with other items; a tuple keeps its attributes."""
+    if not isinstance(value, tuple):
+        return type(value)(items)
+    made = tuple.__new__(type(value), items)
+    if hasattr(value, "__dict__"):
+        vars(made).update(vars(value))
+    return made
 
 
 # -- reading -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.arrays.mutable_array import cell_of, mutable
-from funcgrad.arrays.reference import Reference, holds_expr, plain_value
+from funcgrad.arrays.reference import Reference, holds_expr, plain_value, with_items
 from funcgrad.expr import Expr, const
 from funcgrad.expr.registry import stand_in_of
 from funcgrad.numpy.creation import array
@@ -169,8 +169,7 @@ def _array(value: Any) -> Any:
 
 def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
     if isinstance(value, tuple | list):
-        items = [_mapped(change, item) for item in value]
-        return value._make(items) if hasattr(value, "_make") else type(value)(items)
+        return with_items(value, [_mapped(change, item) for item in value])
     return change(value)
 
 

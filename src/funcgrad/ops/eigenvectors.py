@@ -91,20 +91,20 @@ eig_op: Op = Op(
 
 
 def eig(a: Array) -> EigResult:
-    """As `numpy.linalg.eig`; whether the eigenvalues of a real matrix are all real is read from its values.
+    """As `numpy.linalg.eig`; before NumPy 2.5, the results of a real matrix are real if all eigenvalues are.
 
-    Without values, as under `vmap`, the results are complex. Vectors of equal eigenvalues have
-    no derivative, as those of `numpy.linalg.eigh`: a function that uses it has the derivative NaN. So has a
-    matrix without as many independent eigenvectors as rows.
+    That is read from its values: without them, as under `vmap`, the results are complex. Vectors of equal
+    eigenvalues have no derivative, as those of `numpy.linalg.eigh`: a function that uses it has the
+    derivative NaN. So has a matrix without as many independent eigenvectors as rows.
 
     >>> import funcgrad as fg
-    >>> fg.grad(lambda a: np.linalg.eig(a)[0][0])(np.array([[2.0, 1.0], [0.0, 1.0]]))
+    >>> fg.grad(lambda a: np.linalg.eig(a)[0][0].real)(np.array([[2.0, 1.0], [0.0, 1.0]]))
     array([[1., 0.],
            [1., 0.]])
     """
     node = eig_op(matrices("eig", a))
     w, v = pick_op(node, index=0), pick_op(node, index=1)
-    if _is_real(a, w):
+    if not _ALWAYS_COMPLEX and has_real_eigenvalues(a, w):
         w, v = np.real(w), np.real(v)
     size = np.linalg.norm(v, axis=-2, keepdims=True)
     v = v * (stopped(size) / size)
@@ -119,11 +119,15 @@ def eig(a: Array) -> EigResult:
 def eigvals(a: Array) -> Any:
     """As `numpy.linalg.eigvals`; as the first of `eig`."""
     w = pick_op(eig_op(matrices("eigvals", a)), index=0)
-    return np.real(w) if _is_real(a, w) else w
+    return np.real(w) if not _ALWAYS_COMPLEX and has_real_eigenvalues(a, w) else w
 
 
-def _is_real(a: Array, w: Array) -> bool:
-    """Whether the results are real: of a real matrix, if all eigenvalues are."""
+_ALWAYS_COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"
+"""Whether NumPy's results are complex for any matrix, as since NumPy 2.5."""
+
+
+def has_real_eigenvalues(a: Array, w: Array) -> bool:
+    """Whether a matrix is real, and so are its eigenvalues; False of one without values."""
     if np.iscomplexobj(a):
         return False
     try:

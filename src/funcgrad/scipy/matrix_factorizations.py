@@ -12,6 +12,7 @@ import scipy.linalg as _scipy
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.eigenvectors import has_real_eigenvalues
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import as_single, composed, number, real, refuse, taken
 from funcgrad.scipy.matrix_equations import (
@@ -262,7 +263,7 @@ def schur(a: npt.ArrayLike, output: str = "real", **options: object) -> Any:
     refuse("schur", sort=options.get("sort"))
     matrix: Any = lift_fully(square_matrix("schur", number("schur", a)))
     w, v = np.linalg.eig(matrix)
-    if output not in ("real", "r") or matrix.dtype.kind == "c" or w.dtype.kind == "c":
+    if output not in ("real", "r") or not has_real_eigenvalues(matrix, w):
         raise fail(
             TypeError,
             "schur: expected a real matrix with real eigenvalues and output='real' for traced values, since "
@@ -270,6 +271,7 @@ def schur(a: npt.ArrayLike, output: str = "real", **options: object) -> Any:
             "expm for a function of the matrix",
         )
     form, vectors = [own(stop_gradient(matrix)) for own in (_schur_form, _schur_vectors)]
+    w, v = np.real(w), np.real(v)
     order = np.argsort(w)[np.argsort(np.argsort(np.diagonal(form)))]
     q = np.linalg.qr(v[:, order])[0]
     z = q * np.sign(np.sum(q * vectors, axis=0))

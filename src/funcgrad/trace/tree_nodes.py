@@ -51,6 +51,8 @@ def flatten_function(kind: type) -> Flatten | None:
     if issubclass(kind, tuple):
         if kind is FormulaTuple:
             return _formula_tuple
+        if hasattr(kind, "_fields") and hasattr(kind, "_extra_fields"):
+            return _tuple_with_attributes
         return _marked_tuple if marked and hasattr(kind, "_fields") else None
     import optree
 
@@ -146,6 +148,18 @@ def _marked_tuple(tree: Any) -> TreeNode:
         return tree._replace(**dict(zip(labels, values, strict=True)))
 
     return TreeNode(labels, [getattr(tree, name) for name in labels], put, fixed, True)
+
+
+def _tuple_with_attributes(tree: Any) -> TreeNode:
+    """A result of SciPy's tests and fits: a named tuple whose instances have attributes, too."""
+    space = vars(tree)
+
+    def put(values: Sequence[Any]) -> Any:
+        new = tuple.__new__(type(tree), values[: len(tree)])
+        vars(new).update(zip(space, values[len(tree) :], strict=True))
+        return new
+
+    return TreeNode([*tree._fields, *space], [*tree, *space.values()], put, (), True)
 
 
 def _formula_tuple(tree: Any) -> TreeNode:

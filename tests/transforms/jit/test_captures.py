@@ -72,6 +72,7 @@ def test_arrays_of_classes_derived_from_numpys(size):
     check(f, 2.0, lambda: a.__setitem__(0, 5.0), f)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")  # since NumPy 2.5
 def test_a_shape_and_a_type_that_are_set_in_place():
     def reshape():
         a.shape = (3, 2)

@@ -15,6 +15,7 @@ from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
 from funcgrad.numpy.creation import array
+from funcgrad.ops.eigenvectors import has_real_eigenvalues
 from funcgrad.ops.shape import holds_expr
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -41,6 +42,11 @@ def trimcoef(c: Array, tol: float = 0) -> Any:
         return given
     places = np.nonzero(np.abs(given) > tol)[0]
     return given[: places[-1] + 1] if len(places) else given[:1] * 0
+
+
+def real_roots_if_all_are(w: Array, matrix: Array) -> Any:
+    """The eigenvalues of a companion matrix as NumPy's roots are: real, if the matrix and all of them are."""
+    return np.real(w) if has_real_eigenvalues(matrix, w) else w
 
 
 def initialize(

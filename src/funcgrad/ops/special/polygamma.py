@@ -14,8 +14,9 @@ from funcgrad.expr import Expr, concrete
 from funcgrad.linear import Diagonal, LinearMap
 from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.op import Op, elementwise, lift_fully, same_on_batch
+from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.ops.special.scipy_special import scipy_special
-from funcgrad.ops.special.special_function import real_loop
+from funcgrad.ops.special.special_function import real_loop, ufunc_named
 from funcgrad.source import fail
 from funcgrad.typing import Array, FunctionLibrary
 
@@ -114,8 +115,8 @@ def _interval_gammaln(iv: FunctionLibrary, x: Array) -> Any:
 
 
 def _loop(dtype: npt.DTypeLike) -> tuple[np.dtype[Any], ...]:
-    own = real_loop("gammaln", dtype)
-    return own, own
+    real_loop("gammaln", dtype)  # refuses complex numbers
+    return ufunc_loop(ufunc_named("gammaln"), dtype)
 
 
 gammaln = elementwise(
@@ -150,6 +151,8 @@ def polygamma(n: int, x: object) -> Any:
         raise fail(TypeError, f"polygamma: expected an order of 0 or more, but got {n!r}")
     given, x = x, lift_fully(x)
     loop = real_loop("polygamma", x.dtype)
+    if not n:
+        loop = ufunc_loop(ufunc_named("psi"), x.dtype)[0]
     z = polygamma_op(x if x.dtype == loop else x.astype(loop), order=int(n))
     return z if holds_expr(given) else concrete(z, "a value")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -124,11 +125,13 @@ class LinearNDInterpolator:
             raise AttributeError(name)
         return getattr(self.own, name)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, simplex_tolerance: float = 1.0) -> Any:
         """The interpolant at points, whose coordinates are along the last axis, or given one by one."""
         own: Any = self.own
         if not holds_expr([self.values, *args]):
-            return own(*args)
+            # SciPy has the argument since version 1.18.
+            options = {} if simplex_tolerance == 1 else {"simplex_tolerance": simplex_tolerance}
+            return own(*args, **options)
         given = args[0] if len(args) == 1 else args
         apart = isinstance(given, tuple)
         q = real(
@@ -144,8 +147,9 @@ class LinearNDInterpolator:
         flat = q.reshape(-1, size)
         if own.scale is not None:  # the points were shifted and scaled
             flat = (flat - own.offset) / own.scale
-        find = primitive(own.tri.find_simplex, out=_one_each, name="find_simplex")
-        found = find(flat)
+        tolerance = 100 * np.finfo(float).eps * simplex_tolerance
+        find_simplex = partial(own.tri.find_simplex, tol=tolerance)
+        found = primitive(find_simplex, out=_one_each, name="find_simplex")(flat)
         transform = taken(own.tri.transform, found)
         share = np.sum(transform[:, :size] * (flat - transform[:, size])[:, None, :], axis=-1)
         shares = np.concatenate([share, 1 - np.sum(share, axis=-1, keepdims=True)], axis=-1)

@@ -144,17 +144,21 @@ _ALIASES = {
 }
 
 
+_NORM_IN_DOUBLE = isinstance(_scipy.euclidean(np.float32([0]), np.float32([0])), float)
+"""Whether SciPy's norms of differences are in float64 for any vectors, as before SciPy 1.18."""
+
+
 def _widening(name: str, *args: Any, **kwargs: Any) -> list[Any]:
     """What SciPy computes a distance in, beside the vectors: weights and some metrics are in float64."""
     in_double = [np.float64(0)]
-    if name in ("braycurtis", "canberra", "euclidean", "seuclidean"):
+    if name in ("braycurtis", "canberra", "seuclidean"):
         return in_double
     given: dict[str, Any] = signature(getattr(_scipy, name)).bind(0, 0, *args, **kwargs).arguments
     if name == "mahalanobis":
         return [given["VI"]]
-    p = given.get("p", 2) if name == "minkowski" else None
+    p = given.get("p", 2) if name in ("minkowski", "euclidean") else None
     largest = name == "chebyshev" or (p is not None and not holds_expr(p) and np.isinf(p))
-    if p is not None and (holds_expr(p) or p == 2):
+    if p is not None and (holds_expr(p) or (p == 2 and _NORM_IN_DOUBLE)):
         return in_double
     return in_double if given.get("w") is not None and not largest else []
 

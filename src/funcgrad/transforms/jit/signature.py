@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,7 +141,7 @@ def _result(value: object) -> Any:
     )
 
 
-_IMMUTABLE = (float, int, complex, str, bytes, np.generic, np.dtype, type, Enum)
+_IMMUTABLE = (float, int, complex, str, bytes, np.generic, np.dtype, type, Enum, ModuleType)
 
 
 def _is_single(shape: Tree) -> bool:
