@@ -11,6 +11,7 @@ from collections.abc import Hashable
 from functools import lru_cache, partial
 from inspect import get_annotations
 from numbers import Number
+from types import ModuleType
 from typing import Annotated, Any, get_type_hints
 
 import numpy as np
@@ -120,7 +121,7 @@ def is_static_value(value: object) -> bool:
         return isinstance(value, np.str_ | np.bytes_)
     if isinstance(value, Number) or (hasattr(value, "shape") and hasattr(value, "dtype")):
         return False
-    if isinstance(value, type | partial | set | slice) or hashes_by_content(value):
+    if isinstance(value, type | partial | set | slice | ModuleType) or hashes_by_content(value):
         return True
     return callable(value) and hasattr(value, "__name__")  # other objects may hold numbers
 

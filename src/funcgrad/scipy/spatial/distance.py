@@ -144,7 +144,7 @@ _ALIASES = {
 }
 
 
-_NORM_IN_DOUBLE = isinstance(_scipy.euclidean(np.float32([0]), np.float32([0])), float)
+_NORM_IN_DOUBLE = isinstance(_scipy.euclidean(np.zeros(1, "f"), np.zeros(1, "f")), float)
 """Whether SciPy's norms of differences are in float64 for any vectors, as before SciPy 1.18."""
 
 
