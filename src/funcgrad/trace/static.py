@@ -119,9 +119,11 @@ def is_static_value(value: object) -> bool:
     """
     if isinstance(value, Expr | np.ndarray | np.generic):
         return isinstance(value, np.str_ | np.bytes_)
+    if isinstance(value, ModuleType):  # NumPy itself has a shape and a dtype
+        return True
     if isinstance(value, Number) or (hasattr(value, "shape") and hasattr(value, "dtype")):
         return False
-    if isinstance(value, type | partial | set | slice | ModuleType) or hashes_by_content(value):
+    if isinstance(value, type | partial | set | slice) or hashes_by_content(value):
         return True
     return callable(value) and hasattr(value, "__name__")  # other objects may hold numbers
 
