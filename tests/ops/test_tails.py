@@ -115,8 +115,11 @@ POLES = {
             (5.0, -1 + 1e-9),
             (-0.3, -0.9),
             (5.0, 5.9),
+            (-1.5, 0.5),
+            (-10.3, -3.0),
         ],
     ),
+    "beta": (mp.beta, (0, 1), [(-0.5, 0.5), (-2.5, 0.5), (3.75, -7.75)]),
     "elliprc": (
         _elliprc,
         (0, 1),
@@ -171,9 +174,25 @@ def test_elliprc_and_log_wright_bessel_of_very_large_numbers():
         ("nbdtr", 2, (1.0, 0.0, 0.3)),
         ("jve", 1, (-np.inf, 1.0)),
         ("jve", 1, (1.5, 2.0)),
+        ("bdtr", 2, (3.0, 3, 1.0)),
+        ("bdtrc", 2, (3.0, 3, -1.0)),
     ],
 )
 def test_values_of_traced_arguments_are_scipys(name, place, args):
     f = getattr(scipy.special, name)
     found, _ = fg.jvp(lambda x: f(*args[:place], x, *args[place + 1 :]), (args[place],), (1.0,))
     np.testing.assert_array_equal(found, f(*args))
+
+
+@pytest.mark.parametrize("kind", "jyik")
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_spherical_bessel_functions_left_of_0(kind, n):
+    f = getattr(scipy.special, f"spherical_{kind}n")
+    value, slope = fg.jvp(lambda x: f(n, x), (-1.3,), (1.0,))
+    assert value == pytest.approx(f(n, -1.3), rel=1e-14)
+    assert slope == pytest.approx(f(n, -1.3, derivative=True), rel=1e-13)
+    assert fg.jit(fg.grad(lambda x: f(n, x)))(-1.3) == pytest.approx(slope, rel=1e-13)
+    second = fg.grad(lambda x: f(n, x, derivative=True))(-1.3)
+    h = 1e-5
+    found = (f(n, -1.3 + h, derivative=True) - f(n, -1.3 - h, derivative=True)) / (2 * h)
+    assert second == pytest.approx(found, rel=1e-7)

@@ -171,16 +171,20 @@ def _struve_term(v: Array, x: Array) -> Any:
     return np.power(0.5 * x, v) * rgamma(v + 1.5) / math.sqrt(math.pi)
 
 
-struve: Op = of_last_argument(
-    "struve",
-    lambda z, v, x: 0.5 * (struve(v - 1.0, x) - struve(v + 1.0, x) + _struve_term(v, x)),
-    mpmath="struveh",
-)
-modstruve: Op = of_last_argument(
-    "modstruve",
-    lambda z, v, x: 0.5 * (modstruve(v - 1.0, x) + modstruve(v + 1.0, x) + _struve_term(v, x)),
-    mpmath="struvel",
-)
+def _struve(name: str, mpmath: str, above: float) -> Op:
+    def slope(z: Array, v: Array, x: Array) -> Any:
+        """Far out by the order below alone: the order above and the power cancel (DLMF 11.4)."""
+        far = np.abs(x) > 1.0
+        near = np.where(far, 0.5 * np.sign(x), x)
+        around = op(v - 1.0, near) + above * op(v + 1.0, near) + _struve_term(v, near)
+        return np.where(far, op(v - 1.0, x) - v * z / np.where(far, x, 1.0), 0.5 * around)
+
+    op = of_last_argument(name, slope, mpmath=mpmath)
+    return op
+
+
+struve: Op = _struve("struve", "struveh", -1.0)
+modstruve: Op = _struve("modstruve", "struvel", 1.0)
 
 
 # -- Airy and Kelvin functions -------------------------------------------------------------------

@@ -15,11 +15,21 @@ from funcgrad.typing import Array
 
 
 def _spherical(kind: str, op: Op, below: float, above: float) -> Callable[..., Any]:
+    def anywhere(n: Array, z: Array) -> Any:
+        """Left of 0, where SciPy's own loop is NaN, by the parity of the order (DLMF 10.47)."""
+        if kind == "y" or np.iscomplexobj(z):
+            return op(n, z)
+        left = z < 0
+        right = op(n, np.abs(z))
+        if kind == "k":
+            return np.where(left, np.real(op(n, np.where(left, z, -1.0) + 0j)), right)
+        return np.where(left & (n % 2 == 1), -right, right)
+
     def function(n: Array, z: Array, derivative: bool = False) -> Any:
         if not derivative:
-            return op(n, z)
-        lower = below * n * op(np.maximum(n - 1, 0), z)
-        return (lower + above * (n + 1) * op(n + 1, z)) / (2 * n + 1)
+            return anywhere(n, z)
+        lower = below * n * anywhere(np.maximum(n - 1, 0), z)
+        return (lower + above * (n + 1) * anywhere(n + 1, z)) / (2 * n + 1)
 
     return _named(f"spherical_{kind}n", function)
 

@@ -177,12 +177,14 @@ stdtridf: Op = special_function("stdtridf", *inverse_partials(lambda: stdtr, 2, 
 
 def bdtr(k: Array, n: Array, p: Array) -> Any:
     """The binomial distribution function, not differentiated in the count. As `scipy.special.bdtr`."""
-    return betaincc(_above_count(k), n - np.floor(k), p)
+    found = betaincc(_above_count(k), n - np.floor(k), p)
+    return np.where(np.floor(k) == n, np.where((p >= 0) & (p <= 1), 1.0, math.nan), found)
 
 
 def bdtrc(k: Array, n: Array, p: Array) -> Any:
     """The binomial survival function, not differentiated in the count. As `scipy.special.bdtrc`."""
-    return betainc(np.floor(k) + 1.0, n - np.floor(k), p)
+    found = betainc(np.floor(k) + 1.0, n - np.floor(k), p)
+    return np.where(np.floor(k) == n, np.where((p >= 0) & (p <= 1), 0.0, math.nan), found)
 
 
 def bdtri(k: Array, n: Array, y: Array) -> Any:

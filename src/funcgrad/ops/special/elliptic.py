@@ -41,11 +41,22 @@ elliprc: Op = special_function(
     mpmath="elliprc",
 )
 elliprg: Op = special_function(
-    "elliprg", *[by_mpmath("elliprg", k) for k in range(3)], mpmath="elliprg"
+    "elliprg",
+    lambda z, x, y, w: _elliprg_slope(y, w, x),
+    lambda z, x, y, w: _elliprg_slope(x, w, y),
+    lambda z, x, y, w: _elliprg_slope(x, y, w),
+    mpmath="elliprg",
 )
 elliprj: Op = special_function(
     "elliprj", *[by_mpmath("elliprj", k) for k in range(4)], mpmath="elliprj"
 )
+
+
+def _elliprg_slope(x: Array, y: Array, w: Array) -> Any:
+    """The derivative of R_G in w, by its integral (DLMF 19.16.3); at w = 0 it is that of R_F alone."""
+    zero = w == 0
+    beyond = np.where(zero, 0.0, w * elliprd(x, y, np.where(zero, 1.0, w)))
+    return 0.25 * (elliprf(x, y, w) - beyond / 3.0)
 
 
 def _elliprc_slope(z: Array, x: Array, y: Array, argument: int) -> Any:

@@ -113,13 +113,13 @@ inv_boxcox: Op = special_function(
 inv_boxcox1p: Op = special_function(
     "inv_boxcox1p",
     lambda z, y, power: _inverse_slope(y, power),
-    lambda z, y, power: (1.0 + z) * _inverse_power_slope(y, power),
+    lambda z, y, power: inv_boxcox(y, power) * _inverse_power_slope(y, power),
     mpmath=lambda mp, y, power: (1 + power * y) ** (1 / power) - 1 if power else mp.expm1(y),
 )
 powm1: Op = special_function(
     "powm1",
     lambda z, x, y: np.where((x == 0) & (y == 0), 0.0, y * np.power(x, y - 1.0)),
-    lambda z, x, y: np.where((x == 0) & (y > 0), 0.0, (1.0 + z) * np.log(x)),
+    lambda z, x, y: np.where((x == 0) & (y > 0), 0.0, np.power(x, y) * np.log(x)),
     mpmath=lambda mp, x, y: mp.powm1(x, y),
 )
 _HALF_SQUARE = [(k + 1) / math.factorial(k + 2) for k in range(20)]

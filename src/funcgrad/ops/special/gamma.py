@@ -65,6 +65,15 @@ def _turn(x: Array) -> tuple[Any, Any]:
     return parity * np.sin(angle), parity * np.cos(angle)
 
 
+def _binom_slope_at_zero(z: Array, n: Array, k: Array, argument: int) -> Any:
+    """The derivative where 1/gamma(n - k + 1) or 1/gamma(k + 1) is 0, for n below -1."""
+    first, second = rgamma(k + 1.0), rgamma(n - k + 1.0)
+    slope = gamma(n + 1.0) * first * _rgamma_slope(second, n - k + 1.0)
+    if argument == 0:
+        return slope + z * digamma(n + 1.0)
+    return gamma(n + 1.0) * second * _rgamma_slope(first, k + 1.0) - slope
+
+
 def _binom_slope(z: Array, n: Array, k: Array, argument: int) -> Any:
     """By digamma; left of k = 0 and right of k = n, where it has poles, by its reflection (DLMF 5.5.4)."""
     low = (n > -1.0) & (k < -0.75)
@@ -73,13 +82,17 @@ def _binom_slope(z: Array, n: Array, k: Array, argument: int) -> Any:
     away = np.where(chosen, np.where(low, -k, k - n), 1.0)
     top, count = np.where(chosen, n, 0.0), np.where(chosen, 0.0, k)
     rest = np.where(chosen, 1.0, n)
+    zero = (z == 0) & (n < -1.0)
+    at_zero = _binom_slope_at_zero(z, np.where(zero, n, 0.5), np.where(zero, k, 0.5), argument)
     turned = _turn(away)[1] * beta(top + 1.0, away)
     if argument == 0:
         usual = digamma_difference(rest - count + 1.0, count)
-        return np.where(chosen, z * digamma_difference(away, top + 1.0 - away) - turned, z * usual)
-    usual = digamma_difference(count + 1.0, rest - 2.0 * count)
+        usual = np.where(zero, at_zero, z * usual)
+        return np.where(chosen, z * digamma_difference(away, top + 1.0 - away) - turned, usual)
+    usual = z * digamma_difference(count + 1.0, rest - 2.0 * count)
     reflected = z * digamma_difference(away, top + 1.0) - turned
-    return np.where(chosen, np.where(low, reflected, -reflected), z * usual)
+    found = np.where(chosen, np.where(low, reflected, -reflected), usual)
+    return np.where(zero, at_zero, found)
 
 
 def _poch_slope(z: Array, x: Array, m: Array) -> Any:
@@ -100,10 +113,18 @@ def _poch_slope(z: Array, x: Array, m: Array) -> Any:
 
 
 # -- quotients -----------------------------------------------------------------------------------
+def _beta_slope(z: Array, a: Array, b: Array) -> Any:
+    """The derivative in a; at the zeros, where a + b is 0 or a negative integer, that of 1/gamma(a + b)."""
+    zero = (z == 0) & (a + b <= 0)
+    c, d = np.where(zero, a, 0.5), np.where(zero, b, 0.5)
+    across = gamma(c) * gamma(d) * _rgamma_slope(rgamma(c + d), c + d) + z * digamma(c)
+    return np.where(zero, across, -z * digamma_difference(np.where(zero, 1.0, a), b))
+
+
 beta: Op = special_function(
     "beta",
-    lambda z, a, b: -z * digamma_difference(a, b),
-    lambda z, a, b: -z * digamma_difference(b, a),
+    lambda z, a, b: _beta_slope(z, a, b),
+    lambda z, a, b: _beta_slope(z, b, a),
     mpmath="beta",
     sympy="beta",
     jax="beta",

@@ -35,6 +35,12 @@ def log1p_minus(u: Array) -> Any:
     return np.where(near, r * (total - small), np.log1p(away) - away)
 
 
+def _log_minus(ratio: Array, excess: Array) -> Any:
+    """log(ratio) - excess, where excess is ratio - 1, with the digits of a ratio that is close to 0."""
+    far = excess < -0.5
+    return np.where(far, np.log(ratio) - excess, log1p_minus(np.where(far, 0.0, excess)))
+
+
 def expm1_minus(u: Array) -> Any:
     """exp(u) - 1 - u, which cancels in this form near 0."""
     near = np.abs(u) < 0.5
@@ -81,9 +87,26 @@ def digamma_difference(a: Array, d: Array) -> Any:
         total = total + np.where(step, e / (b * (b + e)), 0.0)
         b = np.where(step, b + 1.0, b)
     by_series = total + np.log1p(e / b) + _excess_difference(b, e)
-    far = ~regular | ~np.isfinite(by_series)
+    left = (a < 0) & (a + d < 0)
+    far = ~regular & ~left | ~np.isfinite(by_series)
     psi = scipy_special("psi").psi
-    return np.where(far, psi(np.where(far, a + d, 1.0)) - psi(np.where(far, a, 1.0)), by_series)
+    found = np.where(far, psi(np.where(far, a + d, 1.0)) - psi(np.where(far, a, 1.0)), by_series)
+    return np.where(left, _reflected_difference(a, d), found) if np.any(left) else found
+
+
+def _reflected_difference(a: Array, d: Array) -> Any:
+    """`digamma_difference` left of 0: that of 1 - a, and a difference of cotangents (DLMF 5.5.4)."""
+    left = (a < 0) & (a + d < 0)
+    b, e = np.where(left, a, -0.5), np.where(left, d, 0.0)
+    turns = math.pi * np.sin(math.pi * np.remainder(e, 2.0))
+    cotangents = turns / (sin_pi(b + e) * sin_pi(b))
+    return digamma_difference(1.0 - b, -e) + cotangents
+
+
+def sin_pi(x: Array) -> Any:
+    """sin(pi*x), exact at integers."""
+    whole = np.round(x)
+    return (1.0 - 2.0 * np.remainder(whole, 2.0)) * np.sin(math.pi * (x - whole))
 
 
 def log_minus_digamma_at(a: Array, x: Array) -> Any:
@@ -96,16 +119,16 @@ def log_minus_digamma_at(a: Array, x: Array) -> Any:
     return np.where(large, log + _log_minus_digamma(b), np.log(np.where(large, 1.0, x)) - small)
 
 
-def gamma_log_density(a: Array, x: Array) -> Any:
-    """x**a*exp(-x)/gamma(a), the density of the logarithm of a gamma variable, and that of x times x."""
+def gamma_log_density(a: Array, x: Array, power: int = 0) -> Any:
+    """x**a*exp(-x)/gamma(a), the density of the logarithm of a gamma variable; times x**power."""
     special = scipy_special("gammainc")
     large = (a >= LARGE) & np.isfinite(a)
     b = np.where(large, a, LARGE)
-    excess = (np.where(large, x, b) - b) / b
-    exponent = b * log1p_minus(np.maximum(excess, -1.0)) - _stirling_error(b)
+    y = np.where(large, x, b)
+    exponent = b * _log_minus(y / b, (y - b) / b) - _stirling_error(b) + special.xlogy(power, y)
     by_series = np.exp(exponent) * np.sqrt(b / (2.0 * math.pi))
     s, t = np.where(large, 1.0, a), np.where(large, 1.0, x)
-    direct = np.exp(special.xlogy(s, t) - t) * special.rgamma(s)
+    direct = np.exp(special.xlogy(s + power, t) - t) * special.rgamma(s)
     return np.where(large, by_series, direct)
 
 
@@ -130,9 +153,7 @@ def beta_log_density(a: Array, b: Array, x: Array, y: Array) -> Any:
     both = large & (few >= LARGE)
     c, d = np.where(both, many, LARGE), np.where(both, few, LARGE)
     n, gap = c + d, d * p - c * q
-    exponent = c * log1p_minus(np.maximum(gap / c, -1.0)) + d * log1p_minus(
-        np.maximum(-gap / d, -1.0)
-    )
+    exponent = c * _log_minus(n * p / c, gap / c) + d * _log_minus(n * q / d, -gap / d)
     errors = _stirling_error(c) + _stirling_error(d) - _stirling_error(n)
     balanced = np.exp(exponent - errors) * np.sqrt(c * (d / n) / (2.0 * math.pi))
     m, s = np.where(large, many, LARGE), np.where(large & ~both, few, 1.0)

@@ -30,7 +30,7 @@ from funcgrad.typing import Array, FunctionLibrary
 # -- densities -----------------------------------------------------------------------------------
 def _gamma_density(a: Array, x: Array) -> Any:
     inside = x > 0
-    value = gamma_numerics.gamma_log_density(a, np.where(inside, x, 1.0)) / x
+    value = gamma_numerics.gamma_log_density(a, np.where(inside, x, 1.0), -1)
     edge = np.where(a > 1, 0.0, np.where((a < 1) & (a > 0), np.inf, np.where(a == 1, 1.0, 0.0)))
     return np.where(inside, np.where(np.isinf(x), 0.0, value), np.where(x == 0, edge, np.nan))
 

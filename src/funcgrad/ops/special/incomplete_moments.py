@@ -86,7 +86,8 @@ def _gamma_block(a: Array, x: Array, order: int, upper: bool) -> Array:
     inside = valid & (x > 0) & np.isfinite(x)
     b, t = np.where(valid, a, 1.0), np.where(inside, x, 1.0)
     deviation = log_minus_digamma_at(b, t)
-    early = (b < 1.0) & (deviation > 0) & (deviation <= 1.0 / b)
+    special = scipy_special("polygamma")
+    early = (b < 1.0) & (deviation > 0) & (np.log(t) <= special.psi(b + 1.0))
     lower = (deviation <= 0) | early
     part = np.empty_like(t)
     for side, above in ((lower, False), (~lower, True)):
@@ -94,8 +95,7 @@ def _gamma_block(a: Array, x: Array, order: int, upper: bool) -> Array:
             part[side] = _gamma_side(b[side], t[side], deviation[side], order, above)
     if order == 1 and early.any():
         part[early] = _gamma_series(b[early], t[early])
-    polygamma = scipy_special("polygamma").polygamma
-    total = _complete_moment(lambda i, j: polygamma(i + j - 1, b), order, 0)
+    total = _complete_moment(lambda i, j: special.polygamma(i + j - 1, b), order, 0)
     found = np.where(lower != upper, part, total - part)
     edge = np.where((x == 0) == upper, total, 0.0)
     return np.where(inside, found, np.where(valid, edge, np.nan))
@@ -103,7 +103,9 @@ def _gamma_block(a: Array, x: Array, order: int, upper: bool) -> Array:
 
 def _gamma_side(a: Array, x: Array, deviation: Array, order: int, upper: bool) -> Any:
     """The integral from x to 0, over the logarithm of t/x, or from x to infinity, over t/x."""
-    scale = 1.0 / (np.abs(a - x) + np.sqrt(x))
+    # Below a small x the density of the logarithm decays at its rate at infinity.
+    rate = np.abs(a - x) + np.sqrt(x)
+    scale = 1.0 / (rate if upper else np.where(x < 1.0, a, rate))
     nodes, weights = _half_line()
     u = scale * nodes
     if upper:
@@ -178,7 +180,8 @@ def _beta_side(
         return density * (first + move[0]) ** orders[0] * (second + move[1]) ** orders[1]
 
     plateau = np.maximum(-np.log(y * np.maximum(a + b, 1.0)), 0.0)
-    scale = 1.0 / (np.abs(slope) + np.sqrt((a + b) * x * y))
+    spread = (a + b) * x * y
+    scale = 1.0 / (np.abs(slope) + np.minimum(spread, np.sqrt(spread)))
     plateau = np.where(10.0 * scale < plateau, 0.0, plateau)
     scale = np.where(plateau > 0, 1.0 / np.minimum(a, 1.0), scale)
     nodes, weights = _half_line()

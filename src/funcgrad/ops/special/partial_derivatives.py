@@ -25,6 +25,8 @@ from funcgrad.source import fail
 from funcgrad.typing import Array, FunctionLibrary
 
 _DIGITS = 40
+_STEP = 1e-35
+"""Numbers that are smaller may lie within mpmath's steps of 0."""
 
 
 @lru_cache(maxsize=1)
@@ -42,6 +44,19 @@ def _context() -> Any:
     return context
 
 
+def _of_relative_steps(function: Any, points: Sequence[Any], orders: tuple[int, ...]) -> Any:
+    """A derivative next to an end of the domain, which steps of the usual size would cross."""
+    mp = _context()
+    scales = [abs(x) if x and order else mp.one for x, order in zip(points, orders, strict=True)]
+
+    def moved(*steps: Any) -> Any:
+        return function(*[x + s * t for x, s, t in zip(points, scales, steps, strict=True)])
+
+    with mp.workdps(10 * _DIGITS):
+        slope = mp.diff(moved, (mp.zero,) * len(points), orders)
+        return slope / mp.fprod([s**order for s, order in zip(scales, orders, strict=True)])
+
+
 def _entry(name: str, orders: tuple[int, ...], values: Sequence[Any]) -> Any:
     """One entry: NaN where the function is not defined or not smooth."""
     mp = _context()
@@ -49,8 +64,12 @@ def _entry(name: str, orders: tuple[int, ...], values: Sequence[Any]) -> Any:
         return math.nan
     row: Any = operation_table.ops[name].columns.mpmath  # type: ignore[attr-defined]
     function: Any = in_library(row, mp, "f")
+    points = [mp.convert(value) for value in values]
     try:
-        return mp.diff(function, tuple([mp.convert(value) for value in values]), orders)
+        found = mp.diff(function, tuple(points), orders)
+        if mp.im(found) == 0 or all([mp.im(x) != 0 or abs(x) > _STEP or x == 0 for x in points]):
+            return found
+        return _of_relative_steps(function, points, orders)
     except (ZeroDivisionError, ValueError, OverflowError):
         return math.nan
     except mp.NoConvergence:
