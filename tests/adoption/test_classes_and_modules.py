@@ -496,3 +496,58 @@ def test_a_marker_that_is_an_argument_is_the_one_among_the_globals(marker):
     f = fg.adopt(f)
     found = f(0.5, ABSENT) if marker == "given" else f(0.5, m=ABSENT)
     assert found == pytest.approx(math.sin(0.5))
+
+
+class Backend:
+    """Stands for a module, as objects do by which a package has its arrays elsewhere."""
+
+    def __init__(self, module):
+        self._module = module
+
+    def __getattr__(self, name):
+        return getattr(self._module, name)
+
+
+class Table:
+    def __init__(self, functions):
+        self._functions = functions
+
+    def __getitem__(self, name):
+        return self._functions[name]
+
+
+class ArrayLike:
+    def __init__(self, values):
+        self.values = np.zeros(2)
+        self.values[:] = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+
+BACKEND, TABLE = Backend(np), Table({"sin": math.sin})
+
+
+def test_objects_that_hand_out_functions_hand_out_adopted_ones():
+    def f(x):
+        z = BACKEND.zeros(2)
+        z[:] = BACKEND.asarray([x, TABLE["sin"](x)])
+        return z[0] * z[1]
+
+    assert fg.grad(f)(0.7) == pytest.approx(math.sin(0.7) + 0.7 * math.cos(0.7), rel=1e-14)
+
+
+def test_array_likes_of_users_are_arrays():
+    f = lambda x: np.sum(np.asarray(ArrayLike(x**2))) + np.sum(x * ArrayLike([2.0, 3.0]))  # noqa: E731
+    assert fg.grad(f)(0.5) == pytest.approx(7.0)
+    assert fg.jit(f)(0.5) == 3.0
+
+
+def test_several_numbers_become_arrays_that_can_be_written():
+    def f(x):
+        first, second = np.atleast_1d(x, 2.0)
+        both = second * first
+        both[both > 100.0] = 0.0
+        return both[0]
+
+    assert fg.grad(f)(3.0) == 2.0

@@ -547,3 +547,16 @@ def test_entries_in_the_order_of_memory_are_those_of_the_argument(flat, shape):
     compiled = fg.jit(loss)
     for given in (x, np.ascontiguousarray(x), x, np.ascontiguousarray(x)):
         assert compiled(given) == loss(given)
+
+
+def test_a_long_chain_of_results_that_are_laid_out_as_views():
+    def f(a):
+        z = np.zeros((3, 2)) + 0.0 * a.T
+        for _ in range(3000):
+            z = 0.5 * z + a[:, :3].T
+        z[0, 0] = 7.0
+        return np.sum(z.ravel(order="K")[1:])
+
+    a = np.arange(6.0).reshape(2, 3)
+    assert fg.value_and_grad(f)(a)[0] == f(a)
+    np.testing.assert_allclose(fg.grad(f)(a), [[0, 2, 2], [2, 2, 2]], rtol=1e-12)

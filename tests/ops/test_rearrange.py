@@ -42,6 +42,12 @@ def test_cross_of_vectors_of_two_as_before_numpy_2_5():
     fg.check_grads(f, (X,), order=2)
 
 
+def test_the_counts_of_repeat_may_be_a_formula():
+    counts = fg.const(np.array([1, 2, 0, 1]))
+    gradient = fg.grad(lambda x: np.sum(np.repeat(x, counts)))(X)
+    np.testing.assert_array_equal(gradient, [1.0, 2.0, 0.0, 1.0])
+
+
 def test_partition_puts_the_smaller_entries_first():
     made = fg.jit(lambda x: np.partition(x, 2))(X)
     assert sorted(made) == sorted(X)

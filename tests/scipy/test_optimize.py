@@ -24,6 +24,9 @@ CASES = {
     "ridder": lambda m, a: m.ridder(lambda x: x**2 - a, 0.0, 3.0, xtol=1e-14),
     "toms748": lambda m, a: m.toms748(lambda x: x**2 - a, 0.0, 3.0, xtol=1e-14),
     "newton": lambda m, a: m.newton(lambda x: x**2 - a, 1.3, tol=1e-14),
+    "newton with a list of arguments": lambda m, a: m.newton(
+        lambda x, b, c: c * x**2 - b, 1.3, args=[a, 2.0], tol=1e-14
+    ),
     "root_scalar": lambda m, a: (
         m.root_scalar(lambda x: x**2 - a, bracket=(0.0, 3.0), xtol=1e-14).root
     ),

@@ -187,12 +187,13 @@ def adopt_member(member: Any, redirect: Redirect) -> Any:
 
 
 def has_methods(kind: type) -> bool:
-    """Whether a class or its bases have methods beside those of Python's protocols, calls or comparisons.
+    """Whether a class or its bases have methods beside those of Python's protocols, but for these four.
 
-    Comparisons often ask for one class of both sides, as those of dataclasses do.
+    Comparisons often ask for one class of both sides, as those of dataclasses do. Attributes and items that
+    are looked up may be functions, as those of an object that stands for a module are.
     """
     names = {name for base in kind.__mro__[:-1] for name in vars(base)}
-    return bool(names & {"__call__", "__eq__"}) or any(
+    return bool(names & {"__call__", "__eq__", "__getattr__", "__getitem__"}) or any(
         [not name.startswith("__") for name in names]
     )
 

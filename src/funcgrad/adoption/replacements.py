@@ -51,6 +51,8 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
             if theirs is not own and not key.startswith("_") and callable(theirs):
                 found[id(theirs)] = (theirs, as_adopted(own) if name.startswith("scipy.") else own)
         for path, (home, method) in _METHODS.get(name, {}).items():
+            if not hasattr(original, path.partition(".")[0]):  # a class of a later SciPy
+                continue
             theirs = attrgetter(path)(original)
             own = getattr(import_module(f"{stand_in.__name__}.{home}"), method)
             found[id(theirs)] = (theirs, own)

@@ -26,7 +26,7 @@ from funcgrad.arrays.reference import Reference, is_numeric, unwrapped, with_ite
 from funcgrad.expr import Expr
 from funcgrad.numpy.array_likes import ArrayFunction
 from funcgrad.source import USERS, fail
-from funcgrad.trace.leaves import PLAIN_DATA
+from funcgrad.trace.leaves import PLAIN_DATA, REFUSALS_OF_COMPILED_CODE
 
 
 class ScipyFunction(ArrayFunction):
@@ -193,11 +193,5 @@ def _met_compiled_code(error: BaseException) -> bool:
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     asked = place is not None and place.tb_frame.f_code.co_name == "__array__"
-    return asked or isinstance(error, CompiledCodeError) or bool(_REFUSALS.search(str(error)))
-
-
-_REFUSALS = re.compile(
-    r"MutableArray|\bExpr\b|No matching signature|bytes-like|incompatible function arguments"
-    "|not a proper array of floats"
-)
-"""What compiled code says of an argument that is no array of NumPy's."""
+    refused = REFUSALS_OF_COMPILED_CODE.search(str(error))
+    return asked or isinstance(error, CompiledCodeError) or refused is not None

@@ -73,7 +73,7 @@ def wrapped(cell: Reference, value: object) -> Any:
     return value
 
 
-def with_items(value: Any, items: list[Any]) -> Any:
+def with_items(value: tuple[Any, ...] | list[Any], items: list[Any]) -> Any:
     """A tuple or list like another one, with other items; a tuple keeps its attributes."""
     if not isinstance(value, tuple):
         return type(value)(items)

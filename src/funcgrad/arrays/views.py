@@ -141,12 +141,12 @@ def lay_out(made: Reference, operands: Sequence[Any], elementwise: bool) -> None
         return
     if all([_is_in_order(item) for item in operands]):
         return
-    state = state_of(made)
-    if elementwise:
-        shape = made._value.shape
-        state.layout = lambda: _like_operands(operands, shape, made._value.dtype)
-    else:
-        state.guessed = True
+    if not elementwise:
+        state_of(made).guessed = True
+        return
+    like = _like_operands(operands, made._value.shape, made._value.dtype)
+    if not like.flags.c_contiguous:
+        state_of(made).layout = like
 
 
 def _is_in_order(item: object) -> bool:

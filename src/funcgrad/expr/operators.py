@@ -150,14 +150,18 @@ _ARRAY_POWERS = ((2, "square"), (-1, "reciprocal"), (0.5, "sqrt"))
 """What NumPy's arrays run for ``x ** n``: of complex numbers and float16, not what ``np.power`` does."""
 
 
+_DTYPE_OF_SQUARED_BOOLEANS = (np.ones(1, bool) ** 2).dtype
+
+
 def _base(x: Any, exponent: Any) -> Any:
     """The base of a power: an integer becomes a float under a negative exponent, as in Python.
 
-    An array of booleans becomes one of int8 under the exponent 2, as in NumPy, where it is `numpy.square`.
+    An array of booleans becomes one of int8 under the exponent 2, as in NumPy, where it is `numpy.square`
+    since version 2.4.
     """
     if type(exponent) is int:
         if exponent == 2 and isinstance(x, Operators) and _is_boolean_array(x):
-            return functions["astype"](x, np.int8)
+            return functions["astype"](x, _DTYPE_OF_SQUARED_BOOLEANS)
         return functions["astype"](x, float) if exponent < 0 and _is_traced_integer(x) else x
     if not _is_traced_integer(exponent) or not (type(x) is int or _is_traced_integer(x)):
         return x

@@ -86,8 +86,8 @@ class ArrayFunction:
         made = function(*args, **kwargs)
         if listed and type(made) is np.ndarray:
             return mutable(made)
-        if type(made) is Expr and made.type.shape and not any([_is_immutable(a) for a in args]):
-            return mutable(made)
+        if type(made) in (Expr, tuple) and not any([_is_immutable(a) for a in args]):
+            return _mapped(_as_array, made)
         return made
 
     def _each_converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -108,6 +108,10 @@ class ArrayFunction:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.__wrapped__,)
+
+
+def _as_array(value: object) -> Any:
+    return mutable(value) if type(value) is Expr and value.type.shape else value
 
 
 def _is_immutable(value: object) -> bool:

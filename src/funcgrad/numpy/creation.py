@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from itertools import islice
 from operator import index
+from types import FunctionType
 from typing import Any, Literal
 
 import numpy as np
@@ -57,6 +58,9 @@ def array(
         return shared_argument(value)  # a store would have to reach the expression
     if isinstance(value, np.poly1d):
         value = value.coeffs  # which may be traced
+    elif not isinstance(value, Reference | Expr) and _is_array_like(type(value)):
+        made = value.__array__()  # of an adopted class, which may make one of adopted arrays
+        value = made if isinstance(made, Reference) else value
     lend(value)
     given = unwrapped(value)
     if not holds_expr(given):
@@ -74,6 +78,11 @@ def array(
         like = layout_of(value) if isinstance(value, Reference) else np.empty(made.shape)
         state_of(cell).layout = np.empty_like(like, made.dtype, order, shape=cell.shape)
     return cell
+
+
+def _is_array_like(kind: type) -> bool:
+    """Whether a class of Python code has NumPy's protocol for arrays."""
+    return isinstance(getattr(kind, "__array__", None), FunctionType)
 
 
 def _of_objects(given: object) -> np.ndarray[Any, np.dtype[np.object_]]:

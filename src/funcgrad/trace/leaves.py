@@ -8,6 +8,7 @@ scope. Python's questions (``if x > 0``) are answered from the values.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -139,17 +140,24 @@ def run_on_leaves(
 
 def _explain(error: Exception, args: Sequence[Any]) -> None:
     """Add to a refusal of a list that an array may be meant, and to others what to write."""
-    if not isinstance(error, TypeError):
+    if not isinstance(error, TypeError | ValueError):
         return
     kinds = {type(arg).__name__ for arg in args if isinstance(arg, list | tuple)}
     text, notes = str(error), getattr(error, "__notes__", ())
     if any([f"'{kind}'" in text for kind in kinds]) and _ON_LISTS not in notes:
         error.add_note(_ON_LISTS)
-    if MutableArray.__name__ in text and _ON_COMPILED not in notes:
+    told = "\n  at " in text  # the text is this package's own
+    if REFUSALS_OF_COMPILED_CODE.search(text) and not told and _ON_COMPILED not in notes:
         error.add_note(_ON_COMPILED)
     if text.startswith("expected a sequence of integers") and _ON_SHAPES not in notes:
         error.add_note(_ON_SHAPES)
 
+
+REFUSALS_OF_COMPILED_CODE = re.compile(
+    rf"\b{MutableArray.__name__}\b|\bExpr\b|No matching signature found|bytes-like object is required"
+    "|incompatible function arguments|not a proper array of floats|can not convert to array"
+)
+"""What compiled code says of an argument that is no array of NumPy's."""
 
 _ON_LISTS = (
     "a list or a tuple of numbers is a tree of them, on which NumPy's arithmetic does not work: "

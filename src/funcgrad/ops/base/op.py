@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -208,6 +209,10 @@ def lift(arg: object, beside: Sequence[Any] = ()) -> Any:
         refuse_other_arrays("operand", arg)
         return _lift_array(np.asarray(arg), beside)
     refuse_others("operand", arg)
+    as_array = getattr(type(arg), "__array__", None)
+    if isinstance(as_array, FunctionType) and not hasattr(arg, "__rmul__"):
+        # A user's class that is like an array, but has no arithmetic of its own, as `numpy.poly1d` has.
+        return lift(as_array(arg), beside)
     raise fail(
         TypeError,
         f"operand: expected a number, an array or an expression, but got {type(arg).__name__}",

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.arrays.reference import holds_expr
+from funcgrad.expr import Expr
+from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.base.axes import axis_index, axis_tuple
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
@@ -43,13 +45,14 @@ def roll(x: object, shift: Any, axis: Axis = None) -> Any:
     return concatenate([x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]], axis=place)
 
 
-def repeat(x: Any, repeats: Array, axis: int | None = None) -> Any:
+def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     """As `numpy.repeat`: one count for all entries, or one for each."""
     x = lift_fully(x)
     if axis is None or x.ndim == 0:
         x, axis = ravel(x), 0
     place = axis_index("repeat", axis, x)
     if np.ndim(repeats):
+        repeats = concrete_value(repeats, "repeat") if isinstance(repeats, Expr) else repeats
         return x[(slice(None),) * place + (np.repeat(np.arange(x.shape[place]), repeats),)]
     count = operator.index(repeats)
     wide = broadcast_to(

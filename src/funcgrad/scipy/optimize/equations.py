@@ -5,7 +5,7 @@ Solutions with traced values are found by SciPy's solvers with exact derivatives
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -91,12 +91,16 @@ toms748 = _bracketed("toms748")
 
 
 def newton(
-    func: _Function, x0: npt.ArrayLike, fprime: object = None, args: object = (), **options: object
+    func: _Function,
+    x0: npt.ArrayLike,
+    fprime: object = None,
+    args: Sequence[Any] = (),
+    **options: object,
 ) -> Any:
     """As `scipy.optimize.newton`, also for arrays of starting points; the exact
     derivative is used.
     """
-    args = tuple_of(args)
+    args = tuple(args)  # SciPy unpacks any sequence here, and in newton alone
     if without_tracing(func, x0, args):
         return _scipy.newton(func, x0, fprime, args, **options)
     refuse("newton", full_output=options.get("full_output"), x1=options.get("x1"))

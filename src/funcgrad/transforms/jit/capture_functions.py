@@ -82,7 +82,7 @@ def callees(item: object, bound: Bound) -> list[tuple[Any, Bound]]:
         return [(item.func, Bound((*item.args, *bound.args), words))]
     if item is None or isinstance(item, type | ModuleType):
         return []
-    if type(item).__module__.partition(".")[0] in ("toolz", "cytoolz"):
+    if str(type(item).__module__).partition(".")[0] in ("toolz", "cytoolz"):
         parts = [getattr(item, name, None) for name in ("func", "first")]
         return [(part, Bound()) for part in (*parts, *getattr(item, "funcs", ()))]
     call = getattr(type(item), "__call__", None)  # noqa: B004  # its code is wanted

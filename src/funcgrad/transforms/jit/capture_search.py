@@ -290,7 +290,7 @@ class _Search:
         own, owners = namespace(item), self.owners[type(item)]
         names, assignable = self.names, has_namespace(item)
         # Those of funcgrad's own classes are functions with custom rules and the like.
-        ours = type(item).__module__.startswith("funcgrad.")
+        ours = str(type(item).__module__).startswith("funcgrad.")
         if self.whole or ours or isinstance(item, _COLLECTIONS):
             if assignable:
                 yield Contents(f"{label}.__dict__", own)

@@ -264,7 +264,7 @@ def is_buffer(item: object) -> bool:
     """Whether an object is a buffer of bytes that may be written, or a labeled array, other than an array."""
     if isinstance(item, bytearray | memoryview | array):
         return True
-    if type(item).__module__.partition(".")[0] in ("pandas", "xarray"):
+    if str(type(item).__module__).partition(".")[0] in ("pandas", "xarray"):
         return hasattr(item, "__array__")
     return any(
         base.__module__ == "_ctypes"
