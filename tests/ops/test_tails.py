@@ -196,3 +196,18 @@ def test_spherical_bessel_functions_left_of_0(kind, n):
     h = 1e-5
     found = (f(n, -1.3 + h, derivative=True) - f(n, -1.3 - h, derivative=True)) / (2 * h)
     assert second == pytest.approx(found, rel=1e-7)
+
+
+def test_slopes_of_jacobi_polynomials_in_the_degree_are_those_of_differences():
+    f, h = scipy.special.eval_jacobi, 1e-6
+    for x in (-0.5, 3.0):
+        found = (f(2 + h, 0.0, 0.7, x) - f(2 - h, 0.0, 0.7, x)) / (2 * h)
+        assert fg.grad(f)(2.0, 0.0, 0.7, x) == pytest.approx(found, rel=1e-8)
+
+
+def test_many_digits_of_owens_t_and_of_spherical_functions_are_scipys_first_ones():
+    for f, x in (
+        (lambda h: scipy.special.owens_t(h, 1.0), 20.0),
+        (lambda x: scipy.special.spherical_yn(2, x), -1.3),
+    ):
+        assert float(fg.precise(f, x)) == pytest.approx(f(x), rel=1e-12)

@@ -152,7 +152,9 @@ def _spherical(kind: str, below: float, above: float) -> Op:
         return (lower + above * (n + 1) * op(n + 1, x)) / (2 * n + 1)
 
     def by_mp(mp: FunctionLibrary, n: object, x: Array) -> Any:
-        return mp.sqrt(mp.pi / (2 * x)) * getattr(mp, f"bessel{kind}")(n + mp.mpf(1) / 2, x)
+        # Roots of negative numbers are on the branch of the Bessel function, so that the quotient is real.
+        value = getattr(mp, f"bessel{kind}")(n + mp.mpf(1) / 2, x) / mp.sqrt(x) * mp.sqrt(mp.pi / 2)
+        return value if mp.im(x) else mp.re(value)
 
     name = f"spherical_{kind}n"
     op = special_function(name, None, slope, ufunc=f"_{name}", mpmath=by_mp)

@@ -122,7 +122,13 @@ def _periodic(phi: Array, m: Array, part: Callable[..., Any], whole: Callable[..
     """An integral from 0 to phi of a function of sin(t)**2 from the one below a quarter period."""
     turns = np.rint(phi / math.pi)
     rest = phi - turns * math.pi
-    return part(np.sin(rest), np.cos(rest), m) + 2.0 * turns * whole(m)
+    return part(np.sin(rest), np.cos(rest), m) + _of_turns(turns, m, whole)
+
+
+def _of_turns(turns: Array, m: Array, whole: Callable[..., Any]) -> Any:
+    """Twice the complete integral, which is infinite at m = 1, times the number of half periods."""
+    none = turns == 0
+    return np.where(none, 0.0, 2.0 * turns * whole(np.where(none, 0.5, m)))
 
 
 def _slope_e(z: Array, phi: Array, m: Array) -> Any:
@@ -139,10 +145,11 @@ def _slope_k(z: Array, phi: Array, m: Array) -> Any:
     def part(s: Array, c: Array, m: Array) -> Any:
         return s**3 * elliprd(c * c, np.ones_like(s), 1.0 - m * s * s)
 
-    def whole(m: Array) -> Any:
-        return elliprd(np.zeros_like(m), np.ones_like(m), 1.0 - m)
+    return _periodic(phi, m, part, _whole_k) / 6.0
 
-    return _periodic(phi, m, part, whole) / 6.0
+
+def _whole_k(m: Array) -> Any:
+    return elliprd(np.zeros_like(m), np.ones_like(m), 1.0 - m)
 
 
 ellipkinc: Op = special_function(
@@ -163,9 +170,15 @@ ellipeinc: Op = special_function(
 
 # -- Jacobian functions --------------------------------------------------------------------------
 def _amplitude_slope(u: Array, m: Array) -> Any:
-    """The derivative of the amplitude in m: the first integral stays u."""
-    phi = ellipj_am(u, m)
-    return -ellipj_dn(u, m) * _slope_k(u, phi, m)
+    """The derivative of the amplitude in m: the first integral stays u.
+
+    Its sine and cosine are sn and cn, which have more digits than those of the amplitude.
+    """
+    sn, cn, dn = ellipj_sn(u, m), ellipj_cn(u, m), ellipj_dn(u, m)
+    turns = np.rint(ellipj_am(u, m) / math.pi)
+    sine = np.where(np.remainder(turns, 2.0) == 1.0, -sn, sn)
+    part = sine**3 * elliprd(cn * cn, np.ones_like(sn), dn * dn)
+    return -dn * (part + _of_turns(turns, m, _whole_k)) / 6.0
 
 
 def _jacobi(part: int, result: str, in_u: Callable[..., Any], in_m: Callable[..., Any]) -> Op:

@@ -105,13 +105,27 @@ eval_jacobi: Op = special_function(
     lambda z, n, a, b, x: _degree_less(
         n, 0.5 * (n + a + b + 1.0), lambda k: eval_jacobi(k, a + 1.0, b + 1.0, x)
     ),
-    mpmath="jacobi",
+    # mpmath's own `jacobi` has another formula at a = 0, which holds for whole degrees alone.
+    mpmath=lambda mp, n, a, b, x: (
+        mp.binomial(n + a, n) * mp.hyp2f1(-n, n + a + b + 1, a + 1, (1 - x) / 2)
+    ),
 )
+
+
+def _lpmv_slope(z: Array, m: Array, v: Array, x: Array) -> Any:
+    """By the order above (DLMF 14.10); by the degree below, which cancels near the ends, for m below 0."""
+    rises = m >= 0
+    order, square = np.where(rises, m + 1, m), (1.0 - x) * (1.0 + x)
+    other = lpmv(order, np.where(rises, v, v - 1.0), x)
+    by_order = -(m * x * z / square + other / np.sqrt(square))
+    return np.where(rises, by_order, ((v + m) * other - v * x * z) / square)
+
+
 lpmv: Op = special_function(
     "lpmv",
     None,
     by_mpmath("lpmv", 1),
-    lambda z, m, v, x: (v * x * z - (v + m) * lpmv(m, v - 1.0, x)) / (x * x - 1.0),
+    lambda z, m, v, x: _lpmv_slope(z, m, v, x),
     mpmath=lambda mp, m, v, x: mp.legenp(v, m, x),
 )
 
