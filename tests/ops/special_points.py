@@ -184,7 +184,7 @@ MORE_ARGUMENTS = {
     "lpmv": [(1, 2.0, 0.37), (2, 3.0, -0.7), (2, 1.7, -0.6), (0, 2.7, 1.0 - 1e-12)],
     "smirnov": [(5, 0.37), (40, 0.1), (3, 0.9), (12, 1e-3)],
     "smirnov_slope": [(5, 0.37), (40, 0.1)],
-    "eval_gegenbauer": [(0.0, 0.0, 0.37), (3.0, 0.7, 0.37), (0.5, 0.7, 0.37)],
+    "eval_gegenbauer": [(3.0, 0.7, 0.37), (0.5, 0.7, 0.37), (0.0, 0.0, 0.37)],
     "eval_chebyt": DEGREES,
     "eval_chebyu": DEGREES,
     "eval_chebyc": DEGREES,

@@ -211,3 +211,33 @@ def test_many_digits_of_owens_t_and_of_spherical_functions_are_scipys_first_ones
         (lambda x: scipy.special.spherical_yn(2, x), -1.3),
     ):
         assert float(fg.precise(f, x)) == pytest.approx(f(x), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "point"),
+    [
+        ("gammainc", (1e-3, 20.0)),
+        ("gammainc", (3.0, 60.0)),
+        ("gammaincc", (1e-5, 0.5)),
+        ("gammaincc", (30.0, 0.1)),
+        ("betainc", (1e-3, 5.0, 0.999)),
+        ("betainc", (2.5, 30.0, 0.9)),
+        ("betaincc", (0.5, 1e-4, 0.3)),
+    ],
+)
+def test_second_derivatives_in_small_shapes_and_where_all_is_almost_1(name, point):
+    f, upper = getattr(scipy.special, name), name.endswith("cc")
+
+    def exact(step):
+        *shapes, x = [mp.mpf(value) for value in point]
+        shapes[0] *= 1 + step
+        ends = (x, mp.inf if len(shapes) == 1 else 1) if upper else (0, x)
+        integral = mp.gammainc if len(shapes) == 1 else mp.betainc
+        return integral(*shapes, *ends, regularized=True)
+
+    with mp.workdps(120):
+        second = mp.diff(exact, 0, 2) / mp.mpf(point[0]) ** 2
+    assert fg.grad(fg.grad(f))(*point) == pytest.approx(float(second), rel=1e-9, abs=0)
+    assert fg.jvp(fg.grad(f), point, (1.0, *[0.0] * (len(point) - 1)))[1] == pytest.approx(
+        float(second), rel=1e-9, abs=0
+    )

@@ -20,7 +20,7 @@ from funcgrad.ops.special.incomplete import (
     betainccinv,
     betaincinv,
     gamma_density,
-    gamma_moment,
+    gamma_shape_slope,
     gammainc,
     gammaincc,
     gammainccinv,
@@ -35,7 +35,7 @@ def _gdtr(name: str, sign: float) -> Op:
     return special_function(
         name,
         lambda z, a, b, x: mask(x != 0, sign * x * gamma_density(b, a * x)),
-        lambda z, a, b, x: gamma_moment(b, a * x, 1, upper),
+        lambda z, a, b, x: gamma_shape_slope(b, a * x, upper),
         lambda z, a, b, x: sign * a * gamma_density(b, a * x),
         mpmath=lambda mp, a, b, x: (
             mp.gammainc(b, a * x, regularized=True)

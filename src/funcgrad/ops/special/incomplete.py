@@ -95,10 +95,15 @@ def _as_given(value: object, *args: Array) -> Any:
 
 
 def _gamma_moment_a(z: Array, a: Array, x: Array, *, order: int, upper: bool) -> LinearMap:
-    slope = gamma_moment(a, x, order + 1, upper)
-    if order:
-        slope = slope - order * polygamma(1, a) * gamma_moment(a, x, order - 1, upper)
-    return Diagonal(slope)
+    def slope(upper: bool) -> Any:
+        rest = order * polygamma(1, a) * gamma_moment(a, x, order - 1, upper)
+        return gamma_moment(a, x, order + 1, upper) - rest
+
+    if order != 1:
+        return Diagonal(slope(upper))
+    # The complete moment is 0: on the side of the mean with the smaller moments nothing cancels.
+    below = gamma_deviation(a, x) <= 0
+    return Diagonal(np.where(below != upper, slope(upper), -slope(not upper)))
 
 
 def _gamma_moment_x(z: Array, a: Array, x: Array, *, order: int, upper: bool) -> LinearMap:
@@ -154,13 +159,21 @@ def _beta_moment_edge(place: int) -> Any:
         joint = polygamma(1, a + b)
         own = joint - polygamma(1, b if place else a)
         up = (orders[0] + (place == 0), orders[1] + (place == 1))
-        slope = beta_moment(a, b, x, up, upper)
-        for k in (0, 1):
-            if orders[k]:
-                down = (orders[0] - (k == 0), orders[1] - (k == 1))
-                moved = own if k == place else joint
-                slope = slope + orders[k] * moved * beta_moment(a, b, x, down, upper)
-        return Diagonal(slope)
+
+        def slope(upper: bool) -> Any:
+            total = beta_moment(a, b, x, up, upper)
+            for k in (0, 1):
+                if orders[k]:
+                    down = (orders[0] - (k == 0), orders[1] - (k == 1))
+                    moved = own if k == place else joint
+                    total = total + orders[k] * moved * beta_moment(a, b, x, down, upper)
+            return total
+
+        if sum(orders) != 1:
+            return Diagonal(slope(upper))
+        # The complete moment is 0: of two parts, the one with less probability does not cancel.
+        below = betainc(a, b, x) < 0.5
+        return Diagonal(np.where(below != upper, slope(upper), -slope(not upper)))
 
     return edge
 
@@ -220,9 +233,19 @@ def beta_moment(a: Array, b: Array, x: Array, orders: tuple[int, int], upper: bo
 
 
 # -- the functions -------------------------------------------------------------------------------
+def gamma_shape_slope(a: Array, x: Array, upper: bool) -> Any:
+    """The derivative of `gammainc` or `gammaincc` in a; below 1 by the function of a + 1 (DLMF 8.8.5)."""
+    small = (a > 0) & (a < 1)
+    raised = np.where(small, a + 1.0, a)
+    inside = small & (x > 0) & (x < np.inf)
+    b, t = np.where(inside, raised, 2.0), np.where(inside, x, 1.0)
+    step = np.where(inside, gamma_density(b, t) * gamma_deviation(b, t), 0.0)
+    return gamma_moment(raised, x, 1, upper) + (-step if upper else step)
+
+
 gammainc: Op = special_function(
     "gammainc",
-    lambda z, a, x: gamma_moment(a, x, 1, False),
+    lambda z, a, x: gamma_shape_slope(a, x, False),
     lambda z, a, x: gamma_density(a, x),
     mpmath=_mp_gammainc,
     sympy=lambda sp, a, x: sp.lowergamma(a, x) / sp.gamma(a),
@@ -231,7 +254,7 @@ gammainc: Op = special_function(
 )
 gammaincc: Op = special_function(
     "gammaincc",
-    lambda z, a, x: gamma_moment(a, x, 1, True),
+    lambda z, a, x: gamma_shape_slope(a, x, True),
     lambda z, a, x: -gamma_density(a, x),
     mpmath=lambda mp, a, x: mp.gammainc(a, x, regularized=True),
     sympy=lambda sp, a, x: sp.uppergamma(a, x) / sp.gamma(a),

@@ -86,16 +86,13 @@ def _gamma_block(a: Array, x: Array, order: int, upper: bool) -> Array:
     inside = valid & (x > 0) & np.isfinite(x)
     b, t = np.where(valid, a, 1.0), np.where(inside, x, 1.0)
     deviation = log_minus_digamma_at(b, t)
-    special = scipy_special("polygamma")
-    early = (b < 1.0) & (deviation > 0) & (np.log(t) <= special.psi(b + 1.0))
-    lower = (deviation <= 0) | early
+    lower = deviation <= 0
     part = np.empty_like(t)
     for side, above in ((lower, False), (~lower, True)):
         if side.any():
             part[side] = _gamma_side(b[side], t[side], deviation[side], order, above)
-    if order == 1 and early.any():
-        part[early] = _gamma_series(b[early], t[early])
-    total = _complete_moment(lambda i, j: special.polygamma(i + j - 1, b), order, 0)
+    polygamma = scipy_special("polygamma").polygamma
+    total = _complete_moment(lambda i, j: polygamma(i + j - 1, b), order, 0)
     found = np.where(lower != upper, part, total - part)
     edge = np.where((x == 0) == upper, total, 0.0)
     return np.where(inside, found, np.where(valid, edge, np.nan))
@@ -116,16 +113,6 @@ def _gamma_side(a: Array, x: Array, deviation: Array, order: int, upper: bool) -
         move = -u
     values = np.where(exponent < -745.0, 0.0, np.exp(exponent)) * (deviation + move) ** order
     return gamma_log_density(a, x) * scale * np.sum(weights * values, axis=0)
-
-
-def _gamma_series(a: Array, x: Array) -> Any:
-    """The derivative of gammainc in a for x below exp(digamma(a + 1)): a sum of terms of one sign."""
-    special = scipy_special("gammainc")
-    log, total, power = np.log(x), np.zeros_like(x), np.ones_like(x)
-    for n in range(30):
-        total = total + power * special.rgamma(a + n + 1.0) * (log - special.psi(a + n + 1.0))
-        power = power * x
-    return x**a * np.exp(-x) * total
 
 
 # -- the beta function ---------------------------------------------------------------------------
