@@ -39,6 +39,19 @@ from funcgrad.expr.registry import functions
 from funcgrad.source import fail
 
 
+def _real_itself(name: str) -> Callable[..., Any]:
+    """A method by which an array of real numbers is itself, and no copy."""
+    of_complex = _method(name)
+
+    def method(self: Any, *args: object, **kwargs: object) -> Any:
+        if cell_dtype(self).kind == "c" or args or kwargs:
+            return of_complex(self, *args, **kwargs)
+        return self
+
+    method.__name__ = name
+    return method
+
+
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: object, **kwargs: object) -> Any:
         value = self._value if self._state is None else current(self)
@@ -263,8 +276,8 @@ class ArrayMethods:
     choose = _method("choose")
     clip = _method("clip")
     compress = _method("compress")
-    conj = _method("conj")
-    conjugate = _method("conjugate")
+    conj = _real_itself("conj")
+    conjugate = _real_itself("conjugate")
     cumprod = _method("cumprod")
     cumsum = _method("cumsum")
     dot = _method("dot")

@@ -93,6 +93,8 @@ class FunctionLens:
         size = int(np.prod(self._shape, dtype=int))
         if places.ndim != ndim or size in (0, 1) or places.size != size or 1 in self._shape:
             return None
+        if not np.may_share_memory(places, self._numbers):
+            return None  # of a copy, strides do not tell where the entries come from
         steps = self._numbers.strides
         if places.flat[0] != 0:
             return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import unwrap
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from funcgrad.arrays.array_stores import IN_PLACE, store_where, update_at
 from funcgrad.arrays.reference import (
     Reference,
+    cell_dtype,
     current,
     export,
     holds_expr,
@@ -76,7 +78,10 @@ class ArrayProtocols:
             kwargs["copy"] = True
             _changed(np.copyto, (args[0], func(args[0], *args[2:], **kwargs)), {})
             return args[0]
-        if func in VIEW_FUNCTIONS or _is_view_of_one(func, args):
+        if func in _BY_SOURCE:
+            _function(self, func, args, kwargs)  # refuses what would lose a derivative
+            return functions["call_adopted"](unwrap(func), args, kwargs)
+        if func in VIEW_FUNCTIONS or _is_view(func, args, kwargs):
             return _viewed(self, func, args, kwargs)
         reducer = _REDUCERS.get(func)
         if reducer is not None and kwargs.keys() & {"where", "initial"}:
@@ -109,7 +114,13 @@ class ArrayProtocols:
 
 _ADOPT = "call fg.adopt(f) on the function that asks, or use funcgrad.numpy there"
 _OPTIONS = {"out", "where", "initial"}
-_OTHERWISE = frozenset({*IN_PLACE, *VIEW_FUNCTIONS, np.diag, np.einsum, np.nan_to_num})
+_UNLESS_COPIED = frozenset({np.astype, np.meshgrid})
+_BY_SOURCE: frozenset[Any] = frozenset({np.real_if_close, np.trim_zeros})
+"""Functions in Python that give their argument, or a view of it, as its values are."""
+_OTHERWISE = frozenset(
+    {*IN_PLACE, *VIEW_FUNCTIONS, *_UNLESS_COPIED, *_BY_SOURCE}
+    | {np.diag, np.einsum, np.ix_, np.nan_to_num}
+)
 _PLAIN = frozenset({int, float, str, bool, type(None), np.ndarray, Expr})
 
 _REDUCERS: dict[Any, Any] = {
@@ -253,9 +264,13 @@ def _changed(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     IN_PLACE[func](target, *rest, **named)
 
 
-def _is_view_of_one(func: Callable[..., Any], args: tuple[Any, ...]) -> bool:
-    """Whether a function gives a view of its one operand: `numpy.einsum` that sums nothing, or a matrix's
-    diagonal."""
+def _is_view(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, object]) -> bool:
+    """Whether a function gives views for these operands: `numpy.einsum` that sums nothing, `numpy.diag` of a
+    matrix, `numpy.ix_` of places, or one that is told not to copy."""
+    if func in _UNLESS_COPIED:
+        return not kwargs.get("copy", True)
+    if func is np.ix_:
+        return all([isinstance(item, Reference) and cell_dtype(item).kind != "b" for item in args])
     if func is np.diag:
         return bool(args) and isinstance(args[0], Reference) and layout_of(args[0]).ndim == 2
     if func is not np.einsum or len(args) != 2 or not isinstance(args[1], Reference):

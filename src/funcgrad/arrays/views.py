@@ -89,6 +89,8 @@ def viewed(
         if not isinstance(like, np.ndarray) or not np.may_share_memory(like, likes[place]):
             value = current(base)
             return wrapped(base, look(value) if isinstance(value, np.ndarray) else lens.get(value))
+        if any([step == 0 and n > 1 for step, n in zip(like.strides, like.shape, strict=True)]):
+            like.flags.writeable = False  # a store would reach several entries
         return view_of(base, lens, like)
 
     return type(found)([part(k) for k in range(len(found))]) if several else part(0)

@@ -43,6 +43,7 @@ from funcgrad.numpy.creation import kaiser as kaiser
 from funcgrad.numpy.creation import ndenumerate as ndenumerate
 from funcgrad.numpy.creation import ones as ones
 from funcgrad.numpy.creation import ones_like as ones_like
+from funcgrad.numpy.creation import require as require
 from funcgrad.numpy.creation import take as take
 from funcgrad.numpy.creation import zeros as zeros
 from funcgrad.numpy.creation import zeros_like as zeros_like

@@ -125,6 +125,22 @@ def asfortranarray(value: object, dtype: npt.DTypeLike | None = None, **kwargs: 
     return array(value, dtype, copy=None, order="F", ndmin=1, **kwargs)
 
 
+def require(
+    a: object,
+    dtype: npt.DTypeLike | None = None,
+    requirements: str | Iterable[str] | None = None,
+    *,
+    like: object = None,
+) -> Any:
+    """As `numpy.require`: the array itself if it is as it must be."""
+    wanted = {name[:1].upper() for name in requirements or ()} - {"E"}  # as NumPy's names begin
+    if {"C", "F"} <= wanted:
+        raise ValueError('Cannot specify both "C" and "F" order')
+    order = "F" if "F" in wanted else "C" if "C" in wanted else "A"
+    made = array(a, dtype, copy=None, order=order, like=like)
+    return made if all([made.flags[name] for name in wanted]) else made.copy(order)
+
+
 def asarray_chkfinite(
     value: object, dtype: npt.DTypeLike | None = None, order: object = None
 ) -> Any:

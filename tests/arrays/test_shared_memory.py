@@ -1,0 +1,214 @@
+"""Which results share memory: a store into a result or its argument reaches the entries that NumPy's does."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+X = np.array([[0.3, 1.7, 0.9], [0.2, 0.5, 0.45]])
+LAYOUTS = {
+    "C": lambda x: x,
+    "Fortran": np.asfortranarray,
+    "transposed": lambda x: x.reshape(3, 2).T,
+    "reversed": lambda x: x[::-1],
+    "strided": lambda x: np.stack([x, x], -1)[..., 0],
+    "complex": lambda x: x + 0j,
+    "real part": lambda x: (x + 1j * x).real,
+}
+CALLS = """
+np.atleast_1d(x)
+np.atleast_2d(x)
+np.atleast_2d(x,x[0])[1]
+np.atleast_3d(x)
+np.squeeze(x[None])
+np.ravel(x)
+np.ravel(x,"F")
+np.ravel(x.T)
+np.ravel(x.T,"F")
+np.ravel(x.T,"K")
+x.flatten()
+np.real(x)
+x.real
+np.expand_dims(x,0)
+np.swapaxes(x,0,1)
+np.moveaxis(x,0,1)
+np.rot90(x)
+np.flip(x)
+np.flip(x,0)
+np.flipud(x)
+np.fliplr(x)
+np.split(x,2)[1]
+np.array_split(x,2,1)[1]
+np.hsplit(x,3)[1]
+np.vsplit(x,2)[1]
+np.diagonal(x)
+np.diag(x)
+np.nan_to_num(x,copy=False)
+np.nan_to_num(x)
+np.ascontiguousarray(x)
+np.ascontiguousarray(x.T)
+np.asfortranarray(x)
+np.asfortranarray(x.T)
+np.rollaxis(x,1)
+np.permute_dims(x,(1,0))
+np.matrix_transpose(x)
+np.linalg.matrix_transpose(x)
+np.linalg.diagonal(x)
+np.unstack(x)[1]
+np.unstack(x,axis=1)[1]
+np.trim_zeros(x[0])
+np.broadcast_arrays(x,x)[0]
+np.meshgrid(x[0],x[1],sparse=True,copy=False)[0]
+np.meshgrid(x[0],x[1])[0]
+np.ix_(x[0],x[1])[0]
+np.real_if_close(x)
+np.asarray_chkfinite(x)
+np.astype(x,x.dtype,copy=False)
+x.astype(x.dtype,copy=False)
+x.astype(x.dtype)
+np.array(x)
+np.array(x,copy=None)
+np.array(x,copy=None)
+np.asarray(x)
+np.asanyarray(x)
+np.reshape(x,(3,2))
+np.reshape(x.T,(6,))
+x.reshape(-1)
+np.reshape(x,(3,2),copy=True)
+np.transpose(x)
+x.T
+x.mT
+x.view()
+x[:]
+x[...]
+x[:,None]
+x[:, ::2]
+x[::-1]
+x[x>.4]
+x[[0,1]]
+np.take(x,[0,1],0)
+x.take([0],1)
+np.compress([True,True],x,axis=0)
+np.delete(x,0,0)
+np.insert(x,0,1.,0)
+np.copy(x)
+x.copy()
++x
+x[:1].squeeze()
+x.swapaxes(0,1)
+x.diagonal()
+np.conj(x)
+x.conj()
+np.clip(x,None,9.)
+np.sort(x)
+np.lib.stride_tricks.sliding_window_view(x,2,0)
+np.tril(x)
+np.append(x,1.)
+np.stack([x])
+np.concatenate([x])
+np.vstack([x])
+np.hstack([x])
+np.block([x])
+np.where(x>0,x,x)
+np.select([x>0],[x])
+np.choose(0,[x,x])
+np.repeat(x,1)
+np.tile(x,1)
+np.roll(x,0)
+np.pad(x,0)
+np.resize(x,(2,3))
+np.cumsum(x,0)
+np.absolute(x)
+np.maximum(x,0.)
+np.broadcast_to(x,(2,3))
+np.require(x)
+np.add(x,0)
+list(x)[1]
+list(x.T)[1]
+[r for r in x][0]
+[r for _,r in enumerate(x)][0]
+list(reversed(x))[0]
+x.ravel()[::2]
+np.dstack([x])
+np.column_stack([x])
+np.kron([1.],x)
+x.reshape(2,3,1)[...,0]
+np.transpose(x[None],(1,0,2))[:,0]
+np.ravel(x[:,:2])
+np.ravel(x[:1])
+np.array(x,order="F",copy=None)
+np.emath.sqrt(x)
+np.diagflat(x[0])
+x.flat[:]
+np.sort_complex(x[0]).real
+np.triu(x)
+np.angle(x)
+np.imag(x+0j)
+(x+0j).real
+np.take_along_axis(x,np.array([[0],[1]]),1)
+np.extract(x>.4,x)
+np.gradient(x,axis=1)
+np.ediff1d(x)
+np.c_[x]
+np.r_[x]
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("call", CALLS)
+def test_stores_reach_the_entries_that_numpys_do(call, layout):
+    g, laid_out = eval(f"lambda x: {call}"), LAYOUTS[layout]
+
+    def f(x):
+        x = laid_out(x * 1.0)
+        r = g(x)
+        r[(0,) * r.ndim] = 7.0
+        x[-1, -1] = 5.0
+        weights = np.cos(np.arange(r.size)).reshape(r.shape)
+        return np.real(np.sum(x**2 * np.arange(1.0, 7.0).reshape(2, 3)) + np.sum(r * weights))
+
+    try:
+        expected = f(X)
+    except ValueError:  # the result is read-only
+        with pytest.raises(ValueError, match="read-only"):
+            fg.grad(f)(X)
+        return
+    value, slope = fg.value_and_grad(f)(X)
+    assert value == pytest.approx(expected, rel=1e-13)
+    moved = np.sin(np.arange(6.0)).reshape(2, 3)
+    difference = (f(X + 1e-6 * moved) - f(X - 1e-6 * moved)) / 2e-6
+    assert np.sum(slope * moved) == pytest.approx(difference, rel=1e-7, abs=1e-8)
+
+
+SHAPES = [(2, 3), (3, 2), (2, 2), (6,), (2, 3, 2), (1, 6), (2, 1, 3)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("given", ["x", "x.T", "x[::-1]", "np.asfortranarray(x)", "x[..., ::-1]"])
+def test_reshape_in_every_order(shape, given):
+    x = np.sin(np.arange(1.0, 1 + np.prod(shape))).reshape(shape)
+    lengths = [s for n in (1, 2, 3) for s in itertools.product((1, 2, 3, 4, 6), repeat=n)]
+    calls = [
+        f"np.reshape({given}, {s}, order='{order}')"
+        for s in lengths
+        if np.prod(s) == x.size
+        for order in "CFA"
+    ]
+    calls += [f"np.ravel({given}, '{order}')" for order in "CFAK"]
+    calls += [f"({given}).copy('{order}').ravel('K')" for order in "CFAK"]
+    for call in calls:
+        f = eval(f"lambda x: {call}")
+        np.testing.assert_array_equal(fg.jvp(fg.adopt(f), (x,), (x,))[0], f(x), err_msg=call)
+
+
+def test_a_store_that_would_reach_several_entries_is_refused():
+    def f(x):
+        x = x * 1.0
+        wide = np.meshgrid(x[0], x[1], copy=False)[0]
+        wide[0, 0] = 7.0
+        return np.sum(x)
+
+    with pytest.raises(ValueError, match="read-only"):
+        fg.grad(f)(X)
