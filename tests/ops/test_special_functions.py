@@ -185,7 +185,6 @@ COMPOSITIONS = {
     "nbdtri": (2, 7, 0.4),
     "nrdtrimn": (0.4, 1.6, 2.5),
     "nrdtrisd": (0.4, 0.3, 2.5),
-    "voigt_profile": (0.4, 1.6, 2.5),
     "pbvv": (0.4, 1.6),
     "pbwa": (0.4, 1.6),
     "airy": (0.4,),

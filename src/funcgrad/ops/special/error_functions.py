@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -190,10 +191,36 @@ skewnorm_cdf: Op = numeric_function(
 )
 
 
-def voigt_profile(x: Array, sigma: Array, gamma: Array) -> Any:
-    """The density of a sum of a normal and a Cauchy variable. As `scipy.special.voigt_profile`.
+def _wofz_curvature(w: Array, z: Array) -> Any:
+    """The second derivative of `wofz`: far out in the upper half plane by its asymptotic series."""
+    far = (np.abs(z) > _FAR) & (np.imag(z) >= 0)
+    t = _half_inverse_square(z, far)
+    total: Any = 0.0
+    for k in range(15, 0, -1):
+        total = t * (2 * k - 1) * ((2 * k + 1) * (2 * k + 2) + total)
+    series = 1j * _TWO_OVER_ROOT_PI * t * (2.0 + total) / np.where(far, z, _FAR)
+    return np.where(far, series, -2.0 * (w + z * _wofz_slope(w, z)))
 
-    Traced values take ``sigma`` above 0.
-    """
-    scale = sigma * math.sqrt(2.0)
-    return np.real(wofz((x + 1j * gamma) / scale)) / (sigma * _ROOT_TAU)
+
+def _voigt_slope(place: int) -> Callable[..., Any]:
+    """In x and gamma by the derivative of `wofz`; in sigma as heat spreads, by the second derivative."""
+
+    def slope(z: Array, x: Array, sigma: Array, gamma: Array) -> Any:
+        at = (x + 1j * gamma) / (sigma * math.sqrt(2.0))
+        size = 2.0 * math.sqrt(math.pi) * sigma * sigma
+        if place == 1:
+            return np.real(_wofz_curvature(wofz(at), at)) / (math.sqrt(2.0) * size)
+        found = _wofz_slope(wofz(at), at)
+        return (-np.imag(found) if place else np.real(found)) / size
+
+    return slope
+
+
+def _mp_voigt(mp: FunctionLibrary, x: Array, sigma: Array, gamma: Array) -> Any:
+    z = mp.mpc(x, gamma) / (sigma * mp.sqrt(2))
+    return mp.re(mp.exp(-z * z) * mp.erfc(mp.mpc(0, -1) * z)) / (sigma * mp.sqrt(2 * mp.pi))
+
+
+voigt_profile: Op = special_function(
+    "voigt_profile", *[_voigt_slope(place) for place in range(3)], mpmath=_mp_voigt
+)
