@@ -25,7 +25,12 @@ from funcgrad.ops.special.incomplete import (
     gammaincc,
     gammainccinv,
 )
-from funcgrad.ops.special.special_function import inverse_partials, special_function
+from funcgrad.ops.special.incomplete_moments import fdtr_slope_in_d
+from funcgrad.ops.special.special_function import (
+    inverse_partials,
+    numeric_function,
+    special_function,
+)
 from funcgrad.typing import Array, FunctionLibrary
 
 
@@ -99,6 +104,24 @@ def _odds(n: Array, d: Array, x: Array) -> tuple[Any, Any]:
     return n * x / total, d / total
 
 
+def _refined(n: Array, d: Array, x: Array, slope: Array) -> Any:
+    large = (d >= 32.0) & (d >= n) & (d < np.inf) & (n > 0) & (x > 0) & (x < np.inf)
+    given = [np.where(large, value, 32.0) for value in (n, d, x)]
+    return np.where(large, fdtr_slope_in_d(*given), slope) if np.any(large) else slope
+
+
+fdtr_refined: Op = numeric_function(
+    "fdtr_refined",
+    _refined,
+    None,
+    None,
+    None,
+    lambda z, n, d, x, slope: np.ones_like(slope),
+    mpmath=lambda mp, n, d, x, slope: slope,
+)
+"""The slope of `fdtr` in a large d, given with fewer digits: its derivatives are those of what is given."""
+
+
 def _fdtr_partials(sign: float) -> tuple[Callable[..., Any], ...]:
     """Those of the F distribution function, or of its complement (sign -1)."""
 
@@ -122,10 +145,11 @@ def _fdtr_partials(sign: float) -> tuple[Callable[..., Any], ...]:
         return np.where(small, below, above)
 
     def in_n(z: Array, n: Array, d: Array, x: Array) -> Any:
-        return sign * (0.5 * moment(n, d, x, 0) + density(n, d, x) / n)
+        slope = 0.5 * moment(n, d, x, 0) + density(n, d, x) / n
+        return -sign * fdtr_refined(d, n, 1.0 / x, -slope)
 
     def in_d(z: Array, n: Array, d: Array, x: Array) -> Any:
-        return sign * (0.5 * moment(n, d, x, 1) - density(n, d, x) / d)
+        return sign * fdtr_refined(n, d, x, 0.5 * moment(n, d, x, 1) - density(n, d, x) / d)
 
     def in_x(z: Array, n: Array, d: Array, x: Array) -> Any:
         return sign * density(n, d, x) / x

@@ -68,7 +68,7 @@ def _log_minus_digamma(a: Array) -> Any:
     return (0.5 + _series(_DIGAMMA, 1.0 / a) / a) / a
 
 
-def _excess_difference(a: Array, d: Array) -> Any:
+def excess_difference(a: Array, d: Array) -> Any:
     """The difference of digamma(a) - log(a) between a + d and a, for large a and a + d."""
     total: Any = 0.0
     ratio = np.log1p(d / a)
@@ -86,7 +86,7 @@ def digamma_difference(a: Array, d: Array) -> Any:
         step = np.minimum(b, b + e) < LARGE
         total = total + np.where(step, e / (b * (b + e)), 0.0)
         b = np.where(step, b + 1.0, b)
-    by_series = total + np.log1p(e / b) + _excess_difference(b, e)
+    by_series = total + np.log1p(e / b) + excess_difference(b, e)
     left = (a < 0) & (a + d < 0)
     far = ~regular & ~left | ~np.isfinite(by_series)
     psi = scipy_special("psi").psi
@@ -141,7 +141,7 @@ def beta_deviation(a: Array, b: Array, x: Array, y: Array) -> Any:
     log = np.where(np.abs(excess) > 0.5, np.log(ratio), np.log1p(excess))
     log_x = np.where(y < 0.5, np.log1p(-y), np.log(x))
     difference = digamma_difference(np.where(large, 1.0, a), np.where(large, 0.0, b))
-    return np.where(large, log + _excess_difference(c, b), log_x + difference)
+    return np.where(large, log + excess_difference(c, b), log_x + difference)
 
 
 def beta_log_density(a: Array, b: Array, x: Array, y: Array) -> Any:

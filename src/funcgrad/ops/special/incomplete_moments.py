@@ -20,6 +20,7 @@ import numpy as np
 from funcgrad.ops.special.gamma_numerics import (
     beta_deviation,
     beta_log_density,
+    excess_difference,
     expm1_minus,
     gamma_log_density,
     log1p_minus,
@@ -133,12 +134,13 @@ def _beta_block(a: Array, b: Array, x: Array, orders: tuple[int, int], upper: bo
     # Below the point, the first logarithm is below its mean, or the second one above its own.
     lower = first <= 0 if orders[0] >= orders[1] else second > 0
     part = np.empty_like(t)
-    if lower.any():
-        given = [v[lower] for v in (c, d, t, s, first, second)]
-        part[lower] = _beta_side(orders, *given)
-    if not lower.all():
-        given = [v[~lower] for v in (d, c, s, t, second, first)]
-        part[~lower] = _beta_side((orders[1], orders[0]), *given)
+    for side, given, powers in (
+        (lower, (c, d, t, s, first, second), orders),
+        (~lower, (d, c, s, t, second, first), orders[::-1]),
+    ):
+        if side.any():
+            own = [v[side] for v in given]
+            part[side] = _beta_side(*own[:4], _powers(powers, *own[4:]))
     total = _complete_moment(lambda i, j: _beta_cumulant(c, d, i, j), *orders)
     found = np.where(lower != upper, part, total - part)
     edge = np.where((x == 0) == upper, total, 0.0)
@@ -153,10 +155,52 @@ def _beta_cumulant(a: Array, b: Array, first: int, second: int) -> Any:
     return polygamma(order, a if first else b) - joint
 
 
+def _powers(orders: tuple[int, int], first: Array, second: Array) -> Callable[..., Any]:
+    return lambda *moves: (first + moves[0]) ** orders[0] * (second + moves[1]) ** orders[1]
+
+
+def fdtr_slope_in_d(n: Array, d: Array, x: Array) -> Any:
+    """The derivative of the F distribution function in its large second degree of freedom.
+
+    The shape d/2 and the odds move together and nearly cancel: of their sum, the incomplete integral of one
+    factor, the large terms are taken out. The complete integral is 0, so that the shorter side is taken.
+    """
+    return _in_blocks(_fdtr_block, (0.5 * n, 0.5 * d, n * x / (d + n * x), d / (d + n * x)))
+
+
+def _fdtr_block(a: Array, b: Array, x: Array, y: Array) -> Array:
+    constant = log1p_minus(a / b) + excess_difference(b, a)
+    lower = b * x <= a * y
+    found = np.full_like(x, np.nan)
+    for side, sign in ((lower, 0.5), (~lower, -0.5)):
+        if side.any():
+            c, d, p, q = (v[side] for v in (a, b, x, y))
+            excess = _excess(c / d, constant[side], p, q, upper=sign < 0)
+            order = (c, d, p, q) if sign > 0 else (d, c, q, p)
+            found[side] = sign * _beta_side(*order, excess)
+    return found
+
+
+def _excess(
+    ratio: Array, constant: Array, x: Array, y: Array, *, upper: bool
+) -> Callable[..., Any]:
+    """log(1 - t) + t + ratio*t + constant."""
+
+    def factor(*moves: Array) -> Any:
+        in_t, in_rest = moves[::-1] if upper else moves
+        t = x * np.exp(in_t)
+        log = np.where(t < 0.5, log1p_minus(-np.minimum(t, 0.5)), np.log(y) + in_rest + t)
+        return log + ratio * t + constant
+
+    return factor
+
+
 def _beta_side(
-    orders: tuple[int, int], a: Array, b: Array, x: Array, y: Array, first: Array, second: Array
+    a: Array, b: Array, x: Array, y: Array, factor: Callable[[Array, Array], Any]
 ) -> Any:
-    """The integral from x to 0, over the log odds: u is how far they lie below those of x."""
+    """The integral of a factor times the density from x to 0, over the log odds: u is how far they lie
+    below those of x, and the factor is a function of how far the logarithms of t and 1 - t moved.
+    """
     slope = b * x - a * y
 
     def integrand(u: Array) -> Any:
@@ -164,7 +208,7 @@ def _beta_side(
         exponent = np.where(x <= 0.5, *[slope * u + (a + b) * m for m in _curvatures(x, y, u)])
         exponent = np.where(u > 0.5, a * move[0] + b * move[1], exponent)
         density = np.where(exponent < -745.0, 0.0, np.exp(exponent))
-        return density * (first + move[0]) ** orders[0] * (second + move[1]) ** orders[1]
+        return density * factor(*move)
 
     plateau = np.maximum(-np.log(y * np.maximum(a + b, 1.0)), 0.0)
     spread = (a + b) * x * y
