@@ -241,3 +241,18 @@ def test_second_derivatives_in_small_shapes_and_where_all_is_almost_1(name, poin
     assert fg.jvp(fg.grad(f), point, (1.0, *[0.0] * (len(point) - 1)))[1] == pytest.approx(
         float(second), rel=1e-9, abs=0
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "point", "exact"),
+    [
+        ("pseudo_huber", (0.5, 1e4), lambda d, r: (1 + (r / d) ** 2) ** -1.5),
+        ("pseudo_huber", (1e-3, -7.0), lambda d, r: (1 + (r / d) ** 2) ** -1.5),
+        ("kl_div", (1e-10, 0.5), lambda x, y: x / y**2),
+        ("kl_div", (1.0, 1.0 + 1e-9), lambda x, y: x / y**2),
+    ],
+)
+def test_second_derivatives_of_losses_do_not_cancel(name, point, exact):
+    slope = fg.grad(getattr(scipy.special, name), 1)
+    assert fg.grad(slope, 1)(*point) == pytest.approx(exact(*point), rel=1e-12)
+    assert fg.jvp(slope, point, (0.0, 1.0))[1] == pytest.approx(exact(*point), rel=1e-12)

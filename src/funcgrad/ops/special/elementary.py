@@ -73,9 +73,15 @@ huber: Op = special_function(
 pseudo_huber: Op = special_function(
     "pseudo_huber",
     lambda z, delta, r: _pseudo_huber_slope(r / delta) * delta,
-    lambda z, delta, r: r / np.hypot(1.0, r / delta),
+    lambda z, delta, r: _pseudo_huber_force(delta, r),
     mpmath=lambda mp, delta, r: delta**2 * (mp.sqrt(1 + (r / delta) ** 2) - 1),
 )
+
+
+def _pseudo_huber_force(delta: Array, r: Array) -> Any:
+    """r/sqrt(1 + (r/delta)**2): for a large r by tanh, whose own slope does not cancel."""
+    u = r / delta
+    return np.where(np.abs(u) > 1.0, delta * np.tanh(np.arcsinh(u)), r / np.hypot(1.0, u))
 
 
 def _pseudo_huber_slope(u: Array) -> Any:

@@ -50,7 +50,7 @@ rel_entr: Op = special_function(
 kl_div: Op = special_function(
     "kl_div",
     lambda z, x, y: _log_ratio(x, y),
-    lambda z, x, y: np.where((x == 0) & (y == 0), 1.0, (y - x) / y),
+    lambda z, x, y: _kl_slope(x, y),
     mpmath=lambda mp, x, y: (x * mp.log(x / y) if x else mp.mpf(0)) - x + y,
     sympy=lambda sp, x, y: x * sp.log(x / y) - x + y,
     jax="kl_div",
@@ -61,6 +61,12 @@ def _where_finite(log: Callable[..., Any], x: Array, y: Array, inside: Array, un
     """The logarithm, and 0 where x is 0 and it is not finite: the product does not depend on x there."""
     absent = (x == 0) & ~np.isnan(y) & ~(inside & (y < np.inf))
     return np.where(absent, 0.0, log(np.where(absent, unit, y)))
+
+
+def _kl_slope(x: Array, y: Array) -> Any:
+    """1 - x/y, in the form that keeps the digits of a small difference, and those of a small x/y."""
+    slope = np.where(2.0 * x > y, (y - x) / y, 1.0 - x / y)
+    return np.where((x == 0) & (y == 0), 1.0, slope)
 
 
 def _log_ratio(x: Array, y: Array) -> Any:

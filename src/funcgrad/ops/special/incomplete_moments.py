@@ -139,8 +139,8 @@ def _beta_block(a: Array, b: Array, x: Array, orders: tuple[int, int], upper: bo
         (~lower, (d, c, s, t, second, first), orders[::-1]),
     ):
         if side.any():
-            own = [v[side] for v in given]
-            part[side] = _beta_side(*own[:4], _powers(powers, *own[4:]))
+            e, f, p, q, *logs = (v[side] for v in given)
+            part[side] = _beta_side(e, f, p, q, _powers(powers, *logs))
     total = _complete_moment(lambda i, j: _beta_cumulant(c, d, i, j), *orders)
     found = np.where(lower != upper, part, total - part)
     edge = np.where((x == 0) == upper, total, 0.0)
