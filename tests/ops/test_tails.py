@@ -256,3 +256,18 @@ def test_second_derivatives_of_losses_do_not_cancel(name, point, exact):
     slope = fg.grad(getattr(scipy.special, name), 1)
     assert fg.grad(slope, 1)(*point) == pytest.approx(exact(*point), rel=1e-12)
     assert fg.jvp(slope, point, (0.0, 1.0))[1] == pytest.approx(exact(*point), rel=1e-12)
+
+
+def test_second_derivatives_of_distribution_functions_next_to_0_and_at_the_ends():
+    for t in (-1e-10, 1e-4, 0.3):
+        wanted = -4.0 * t / 3.0 * fg.grad(scipy.special.stdtr, 1)(3.0, t) / (1 + t * t / 3.0)
+        slope = fg.grad(scipy.special.stdtr, 1)
+        assert fg.grad(slope, 1)(3.0, t) == pytest.approx(wanted, rel=1e-12, abs=0)
+    ends = {(2.0, 3.0): (12.0, 0.0), (1.0, 4.0): (-12.0, 0.0), (3.0, 2.0): (0.0, -12.0)}
+    ends |= {(1.0, 1.0): (0.0, 0.0), (0.5, 2.0): (-np.inf, -0.75), (1.0, 2.0): (-2.0, -2.0)}
+    for shapes, wanted in ends.items():
+        for x, second in zip((0.0, 1.0), wanted, strict=True):
+            slope = fg.grad(lambda x, shapes=shapes: scipy.special.betainc(*shapes, x))
+            assert fg.grad(slope)(x) == pytest.approx(second, rel=1e-12, abs=0)
+            assert fg.jvp(slope, (x,), (1.0,))[1] == pytest.approx(second, rel=1e-12, abs=0)
+    assert fg.grad(fg.grad(lambda p: scipy.special.bdtr(1, 4, p)))(0.0) == pytest.approx(-12.0)

@@ -178,11 +178,15 @@ def _stdtr_slopes(df: Array, t: Array) -> tuple[Any, Any]:
     near, far = np.abs(t) < 1e-100, np.isinf(t)
     s = np.where(near | far, 1.0, t)
     away = 0.5 * np.sign(s) * in_d(t, one, df, s * s)
-    slope = np.abs(s) * in_x(t, one, df, s * s)
+    # The F density is infinite at 0: within 1, the t density as such.
+    inner = np.abs(t) < 1.0
+    outer = np.where(inner | far, 1.0, t)
+    slope = np.abs(outer) * in_x(t, one, df, outer * outer)
     center = 1.0 / (np.sqrt(df) * beta(0.5 * df, 0.5))
     tilt = 0.5 * t * center * (digamma_difference(0.5 * df, 0.5) - 1.0 / df)
     in_df = np.where(near, tilt, np.where(far, 0.0, away))
-    return in_df, np.where(near, center, np.where(far, 0.0, slope))
+    within = center * np.exp(-0.5 * (df + 1.0) * np.log1p(np.where(inner, t, 0.0) ** 2 / df))
+    return in_df, np.where(inner, within, np.where(far, 0.0, slope))
 
 
 stdtr: Op = special_function(

@@ -35,6 +35,11 @@ def _gamma_density(a: Array, x: Array) -> Any:
     return np.where(inside, np.where(np.isinf(x), 0.0, value), np.where(x == 0, edge, np.nan))
 
 
+def _times_log(z: Array, deviation: Array) -> Any:
+    """A density times a logarithm, which is infinite at the ends: 0 where the density is."""
+    return np.where(z == 0, 0.0, z * deviation)
+
+
 def _gamma_density_slope(z: Array, a: Array, x: Array) -> Any:
     at_zero = gamma_density(a - 1.0, x) - z
     return np.where(x == 0, at_zero, z * (a - 1.0 - x) / np.where(x == 0, 1.0, x))
@@ -50,7 +55,7 @@ gamma_deviation: Op = numeric_function(
 gamma_density: Op = numeric_function(
     "gamma_density",
     _gamma_density,
-    lambda z, a, x: z * gamma_deviation(a, x),
+    lambda z, a, x: _times_log(z, gamma_deviation(a, x)),
     _gamma_density_slope,
     mpmath=lambda mp, a, x: x ** (a - 1) * mp.exp(-x) * mp.rgamma(a),
 )
@@ -61,12 +66,17 @@ def _beta_density(a: Array, b: Array, x: Array) -> Any:
     t = np.where(inside, x, 0.5)
     value = gamma_numerics.beta_log_density(a, b, t, 1.0 - t) / (t * (1.0 - t))
     first, second = np.where(x == 0, a, b), np.where(x == 0, b, a)
-    edge = np.where(first > 1, 0.0, np.where(first < 1, np.inf, second))
+    edge = np.where(first == 1, second, np.where((first < 1) & (first > 0), np.inf, 0.0))
     return np.where(inside, value, np.where((x == 0) | (x == 1), edge, np.nan))
 
 
 def _beta_density_slope(z: Array, a: Array, b: Array, x: Array) -> Any:
-    return z * ((a - 1.0) * (1.0 - x) - (b - 1.0) * x) / (x * (1.0 - x))
+    end = (x == 0) | (x == 1)
+    t = np.where(end, 0.5, x)
+    inside = z * ((a - 1.0) * (1.0 - t) - (b - 1.0) * t) / (t * (1.0 - t))
+    limit = (a + b - 1.0) * (beta_density(a - 1.0, b, x) - beta_density(a, b - 1.0, x))
+    limit = np.where(np.isinf(z), np.where(x == 0, -z, z), limit)
+    return np.where(end, limit, inside)
 
 
 beta_deviation: Op = numeric_function(
@@ -82,8 +92,8 @@ beta_deviation: Op = numeric_function(
 beta_density: Op = numeric_function(
     "beta_density",
     _beta_density,
-    lambda z, a, b, x: z * beta_deviation(a, b, x, 1.0 - x),
-    lambda z, a, b, x: z * beta_deviation(b, a, 1.0 - x, x),
+    lambda z, a, b, x: _times_log(z, beta_deviation(a, b, x, 1.0 - x)),
+    lambda z, a, b, x: _times_log(z, beta_deviation(b, a, 1.0 - x, x)),
     _beta_density_slope,
     mpmath=lambda mp, a, b, x: x ** (a - 1) * (1 - x) ** (b - 1) / mp.beta(a, b),
 )
