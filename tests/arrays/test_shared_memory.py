@@ -212,3 +212,48 @@ def test_a_store_that_would_reach_several_entries_is_refused():
 
     with pytest.raises(ValueError, match="read-only"):
         fg.grad(f)(X)
+
+
+MADE = [
+    "np.zeros((2, 4), order='F')",
+    "np.asfortranarray(np.zeros((2, 4)))",
+    "np.zeros((4, 2)).T",
+    "np.array(np.ones((4, 2)).T)",
+    "np.zeros((2, 8))[:, ::2]",
+    "np.zeros((2, 4))[::-1]",
+    "np.full((2, 4), 2.0, order='F')",
+]
+STORES = """
+a[...] = x.reshape(2, 4)
+a[0] = x[:4]
+a[0, 0] = x[0]
+a += x[0]
+a.fill(x[0])
+np.copyto(a, x.reshape(2, 4))
+a.flat = x
+a.flat[0] = x[0]
+np.add(a, x[0], out=a)
+a[a < 1] = x[0]
+np.put(a, [0], x[0])
+np.add.at(a, (0, 0), x[0])
+np.fill_diagonal(a, x[0])
+a.T[0] = x[0]
+a[[0, 1]] = x.reshape(2, 4)
+a.real = x.reshape(2, 4)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("store", STORES)
+def test_an_array_keeps_its_layout_when_a_traced_value_is_stored(made, store):
+    x = np.arange(1.0, 9.0)
+    for view in ("a.T.reshape(-1)", "a.ravel('K')", "a.ravel()", "a.reshape(-1, order='F')"):
+        space = {"np": np}
+        exec(
+            f"def f(x):\n    a = {made}\n    {store}\n    b = {view}\n    b[0] = 3.0\n"
+            "    a[-1, -1] = 9.0\n    return a * x[1], b * x[1]",
+            space,
+        )
+        found, expected = fg.jvp(fg.adopt(space["f"]), (x,), (x,))[0], space["f"](x)
+        np.testing.assert_array_equal(found[0], expected[0], err_msg=view)
+        np.testing.assert_array_equal(found[1], expected[1], err_msg=view)

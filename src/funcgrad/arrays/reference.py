@@ -245,6 +245,15 @@ def _own_layout(cell: Reference) -> np.ndarray[Any, Any]:
     return found
 
 
+def _keep_layout(cell: Reference) -> None:
+    """Record how numbers are laid out, before other values take their place; C order needs no record."""
+    value = cell._value
+    if isinstance(value, np.ndarray) and not value.flags.c_contiguous:
+        state = state_of(cell)
+        if state.layout is None:
+            state.layout = value
+
+
 def in_c_order(cell: Reference) -> bool:
     """Whether the entries are known to stand in C order before the layout is made."""
     state = cell._state
@@ -302,7 +311,7 @@ def writable(cell: Any) -> np.ndarray[Any, Any] | None:
     check_writable(cell)
     if state is not None and state.lent:
         _refuse_exports(state)
-        layout_of(root)
+        _keep_layout(root)
         root._value = root._value.copy("K")
         state.lent = False
         state.epoch += 1
@@ -320,7 +329,7 @@ def assign(cell: Any, value: Any) -> None:
     while view is not root:
         chain.append((view, expression_of(view._state.base)))
         view = view._state.base
-    layout_of(root)
+    _keep_layout(root)
     changed = value
     values = [value]
     for view, below in chain:
@@ -349,7 +358,7 @@ def expression_of(cell: Any) -> Any:
 def make_expression(root: Reference) -> None:
     """Turn numbers into a constant: a view by a traced index is one of an expression."""
     if is_numeric(root):
-        layout_of(root)
+        _keep_layout(root)
         state = state_of(root)
         root._value = expression_of(root)
         state.epoch += 1

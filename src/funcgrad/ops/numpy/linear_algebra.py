@@ -190,7 +190,7 @@ def vecdot(x: npt.ArrayLike, y: npt.ArrayLike, /, *, axis: int = -1) -> Any:
     x = np.conjugate(x) if x.dtype.kind == "c" else x
     products = x * y
     # NumPy sums small integers in their own dtype here.
-    return np.sum(products, axis=axis, dtype=products.dtype)
+    return np.sum(products, axis=operator.index(axis), dtype=products.dtype)
 
 
 def matrix_transpose(x: Array, /) -> Any:
