@@ -271,3 +271,16 @@ def test_second_derivatives_of_distribution_functions_next_to_0_and_at_the_ends(
             assert fg.grad(slope)(x) == pytest.approx(second, rel=1e-12, abs=0)
             assert fg.jvp(slope, (x,), (1.0,))[1] == pytest.approx(second, rel=1e-12, abs=0)
     assert fg.grad(fg.grad(lambda p: scipy.special.bdtr(1, 4, p)))(0.0) == pytest.approx(-12.0)
+
+
+def test_slopes_of_inverse_beta_functions_next_to_1():
+    # With a = 1 the inverse is 1 - (1 - y)**(1/b), and that of the complement 1 - y**(1/b).
+    for f, y, rest, sign in (
+        (scipy.special.betaincinv, 1 - 2.0**-30, 2.0**-30, 1.0),
+        (scipy.special.betainccinv, 1e-12, 1e-12, -1.0),
+    ):
+        slopes = fg.grad(f, (1, 2))(1.0, 0.5, y)
+        assert slopes[0] == pytest.approx(4 * np.log(rest) * rest**2, rel=1e-12, abs=0)
+        assert slopes[1] == pytest.approx(sign * 2.0 * rest, rel=1e-12, abs=0)
+        tangent = fg.jvp(f, (1.0, 0.5, y), (0.0, 1.0, 0.0))[1]
+        assert tangent == pytest.approx(slopes[0], rel=1e-12, abs=0)

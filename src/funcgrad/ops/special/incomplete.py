@@ -6,7 +6,8 @@ derivatives are integrals of the same kind: `incomplete_moments` computes them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -288,7 +289,24 @@ betaincc: Op = special_function(
     lambda z, a, b, x: -beta_density(a, b, x),
     mpmath=lambda mp, a, b, x: mp.betainc(a, b, x, 1, regularized=True),
 )
-betaincinv: Op = special_function("betaincinv", *inverse_partials(lambda: betainc, 3, 2))
-betainccinv: Op = special_function("betainccinv", *inverse_partials(lambda: betaincc, 3, 2))
+
+
+def _beta_inverse_partials(upper: bool) -> list[Callable[..., Any]]:
+    """Near 1, where the inverse x has few digits of 1 - x, those of 1 - x, the mirrored inverse."""
+    usual = inverse_partials(lambda: betaincc if upper else betainc, 3, 2)
+    mirrored = inverse_partials(lambda: betainc if upper else betaincc, 3, 2)
+
+    def rule(place: int, z: Array, a: Array, b: Array, y: Array) -> Any:
+        near = z > 0.5
+        rest = (betaincinv if upper else betainccinv)(b, a, y)
+        below = usual[place](np.where(near, 0.5, z), a, b, y)
+        above = mirrored[(1, 0, 2)[place]](np.where(near, rest, 0.5), b, a, y)
+        return np.where(near, -above, below)
+
+    return [partial(rule, place) for place in range(3)]
+
+
+betaincinv: Op = special_function("betaincinv", *_beta_inverse_partials(False))
+betainccinv: Op = special_function("betainccinv", *_beta_inverse_partials(True))
 btdtria: Op = special_function("btdtria", *inverse_partials(lambda: betainc, 3, 0))
 btdtrib: Op = special_function("btdtrib", *inverse_partials(lambda: betainc, 3, 1))
