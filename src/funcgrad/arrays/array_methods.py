@@ -32,11 +32,15 @@ from funcgrad.arrays.reference import (
     wrapped,
     writable,
 )
-from funcgrad.arrays.views import lay_out, made_of, viewed
+from funcgrad.arrays.views import lay_out, made_of, viewed, zeros_in_place_of
 from funcgrad.expr import Expr
 from funcgrad.expr.operators import At
 from funcgrad.expr.registry import functions
 from funcgrad.source import fail
+
+
+def _called(name: str, array: object, args: Sequence[object], kwargs: dict[str, object]) -> Any:
+    return getattr(array, name)(*args, **kwargs)
 
 
 def _real_itself(name: str) -> Callable[..., Any]:
@@ -56,7 +60,8 @@ def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: object, **kwargs: object) -> Any:
         value = self._value if self._state is None else current(self)
         if type(value) is Expr and not args and not kwargs and name in functions:
-            return made_of(self, functions[name](value), None)
+            made = functions[name](value)
+            return made_of(self, made, (self,), lambda: getattr(zeros_in_place_of(self), name)())
         if type(value) is not Expr:
             if (args or kwargs) and (
                 isinstance(kwargs.get("out"), Reference) or holds_expr([args, kwargs])
@@ -68,7 +73,8 @@ def _method(name: str) -> Callable[..., Any]:
         lend([args, kwargs])
         made = wrapped(self, getattr(value, name)(*unwrapped(args), **unwrapped(kwargs)))
         if isinstance(made, Reference):
-            lay_out(made, (self,), False)
+            again = (self, args, kwargs)
+            lay_out(made, (self,), lambda: _called(name, *zeros_in_place_of(again)))
         return made
 
     method.__name__ = method.__qualname__ = name

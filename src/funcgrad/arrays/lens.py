@@ -77,7 +77,7 @@ class FunctionLens:
         found = np.arange(size).reshape(self._shape)
         if self._like is None:
             return found
-        laid_out = np.empty_like(self._like, found.dtype)
+        laid_out = _with_steps_of(self._like, found.dtype)
         laid_out[...] = found
         return laid_out
 
@@ -125,6 +125,19 @@ class FunctionLens:
         flat = functions["reshape"](x, (-1,))
         changed = functions["index_update"](flat, self._places, v, "set")
         return functions["reshape"](changed, self._shape)
+
+
+def _with_steps_of(like: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A new array whose strides are those of another one, negative ones and gaps included."""
+    steps = [stride // like.itemsize for stride in like.strides]
+    repeated = [step == 0 and n > 1 for step, n in zip(steps, like.shape, strict=True)]
+    if any(repeated) or any([stride % like.itemsize for stride in like.strides]) or not like.size:
+        return np.empty_like(like, dtype)
+    ends = [step * (n - 1) for step, n in zip(steps, like.shape, strict=True)]
+    first = -sum([min(end, 0) for end in ends])
+    buffer = np.empty(1 + sum([abs(end) for end in ends]), dtype)
+    strides = [step * dtype.itemsize for step in steps]
+    return np.lib.stride_tricks.as_strided(buffer[first:], like.shape, strides)
 
 
 class PartLens:

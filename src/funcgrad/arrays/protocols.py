@@ -25,7 +25,7 @@ from funcgrad.arrays.reference import (
     wrapped,
     writable,
 )
-from funcgrad.arrays.views import VIEW_FUNCTIONS, lay_out, made_of, viewed
+from funcgrad.arrays.views import VIEW_FUNCTIONS, lay_out, made_of, viewed, zeros_in_place_of
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.plain_numbers import remedy
@@ -71,7 +71,9 @@ class ArrayProtocols:
                 rest = args[1:]
                 if not rest or _PLAIN.issuperset(map(type, rest)):
                     made = functions["apply_numpy"](func, (value, *rest), kwargs)
-                    return made_of(self, made, None)
+                    return made_of(
+                        self, made, args, lambda: func(*zeros_in_place_of(args), **kwargs)
+                    )
         if func in IN_PLACE:
             return _changed(func, args, kwargs)
         if func is np.nan_to_num and args and not (args[1] if args[1:] else kwargs.get("copy", 1)):
@@ -189,10 +191,16 @@ def _ufunc(
                 [functions["where"](where, item, np.zeros((), item.dtype)) for item in several]
             )
         found = wrapped(cell, several if isinstance(made, tuple) else several[0])
+
+        def again() -> Any:
+            return getattr(ufunc, method)(*zeros_in_place_of(inputs), **zeros_in_place_of(options))
+
         for item in found if isinstance(found, tuple) else (found,):
             if isinstance(item, Reference):
-                entrywise = method == "__call__" and ufunc.signature is None
-                lay_out(item, _laid_out_as(ufunc, inputs), entrywise)
+                if method == "__call__" and ufunc.signature is None:
+                    lay_out(item, inputs)
+                else:
+                    lay_out(item, _laid_out_as(ufunc, inputs), again)
         return found
     for item, target in zip(several, targets, strict=True):
         if target is not None:
@@ -348,9 +356,15 @@ def _function(
     found = wrapped(cell, made)
     entrywise = func is np.where and not any([isinstance(item, list | tuple) for item in args])
     operands = args if entrywise else _flat([list(args), named])
+
+    def again() -> Any:
+        # LAPACK's functions may not take zeros.
+        taken = func.__module__ != "numpy.linalg"
+        return func(*zeros_in_place_of(args), **zeros_in_place_of(named)) if taken else None
+
     for item in found if isinstance(found, tuple | list) else (found,):
         if isinstance(item, Reference):
-            lay_out(item, operands, entrywise)
+            lay_out(item, operands, None if entrywise else again)
     return found
 
 

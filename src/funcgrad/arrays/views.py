@@ -88,7 +88,14 @@ def viewed(
         lens = _lens(function, look, base)
         if not isinstance(like, np.ndarray) or not np.may_share_memory(like, likes[place]):
             value = current(base)
-            return wrapped(base, look(value) if isinstance(value, np.ndarray) else lens.get(value))
+            made = wrapped(base, look(value) if isinstance(value, np.ndarray) else lens.get(value))
+            if (
+                isinstance(value, Expr)
+                and isinstance(like, np.ndarray)
+                and not like.flags.c_contiguous
+            ):
+                state_of(made).layout = like
+            return made
         if any([step == 0 and n > 1 for step, n in zip(like.strides, like.shape, strict=True)]):
             like.flags.writeable = False  # a store would reach several entries
         return view_of(base, lens, like)
@@ -121,8 +128,13 @@ def _rely(cell: Reference) -> None:
         root._state.relied = True
 
 
-def made_of(cell: Reference, value: object, operands: Sequence[Any] | None) -> Any:
-    """A new expression as a cell, if it is an array; laid out as the operands of an entrywise operation."""
+def made_of(
+    cell: Reference,
+    value: object,
+    operands: Sequence[Any],
+    again: Callable[[], object] | None = None,
+) -> Any:
+    """A new expression as a cell, if it is an array, laid out as by `lay_out`."""
     if type(value) is not Expr:
         return wrapped(cell, value)
     shape = value.type.shape
@@ -133,22 +145,52 @@ def made_of(cell: Reference, value: object, operands: Sequence[Any] | None) -> A
     made._state = None
     made._birth = next_in_order()
     if len(shape) > 1:
-        lay_out(made, (cell,) if operands is None else operands, operands is not None)
+        lay_out(made, operands, again)
     return made
 
 
-def lay_out(made: Reference, operands: Sequence[Any], elementwise: bool) -> None:
-    """Have a new array laid out as NumPy's result would be: as its operands are, entry by entry."""
+def lay_out(
+    made: Reference, operands: Sequence[Any], again: Callable[[], object] | None = None
+) -> None:
+    """Have a new array laid out as NumPy's result would be: as the operands of an entrywise operation.
+
+    ``again`` calls any other function of NumPy's once more, on `zeros_in_place_of`.
+    """
     if sum(n > 1 for n in made._value.shape) < 2:
         return
     if all([_is_in_order(item) for item in operands]):
         return
-    if not elementwise:
+    value = made._value
+    if again is None:
+        like: Any = _like_operands(operands, value.shape, value.dtype)
+    else:
+        try:
+            with np.errstate(all="ignore"):
+                like = again()
+        except Exception:  # of values that the function refuses
+            like = None
+    if not isinstance(like, np.ndarray) or like.shape != value.shape:
         state_of(made).guessed = True
-        return
-    like = _like_operands(operands, made._value.shape, made._value.dtype)
-    if not like.flags.c_contiguous:
+    elif not like.flags.c_contiguous:
         state_of(made).layout = like
+
+
+def zeros_in_place_of(tree: Any) -> Any:
+    """Zeros that are laid out as the arrays among arguments.
+
+    Raises TypeError for a function among them.
+    """
+    if isinstance(tree, Reference):
+        return np.zeros_like(layout_of(tree))
+    if isinstance(tree, Expr):
+        return np.zeros(tree.shape, tree.dtype)
+    if type(tree) is list or type(tree) is tuple:
+        return type(tree)([zeros_in_place_of(item) for item in tree])
+    if type(tree) is dict:
+        return {name: zeros_in_place_of(item) for name, item in tree.items()}
+    if callable(tree) and not isinstance(tree, type | np.dtype):
+        raise TypeError("a function would be called once more")
+    return tree
 
 
 def _is_in_order(item: object) -> bool:
