@@ -130,3 +130,22 @@ def test_batches_and_arrays_in_which_only_some_entries_underflow():
     np.testing.assert_allclose(
         fg.jit(fg.vmap(fg.grad(lambda x: stats.gamma.logcdf(x, 3.0))))(x), single, rtol=1e-13
     )
+
+
+@pytest.mark.parametrize("method", ["logcdf", "logsf"])
+def test_an_entry_in_the_tail_leaves_the_slopes_of_the_others(method):
+    f = getattr(stats.gamma, method)
+    x, a = np.array([1e-25, 1.0, 2.5, 900.0, 1e5]), np.full(5, 2.5)
+    slopes = fg.grad(lambda x, a: np.sum(f(x, a)), argnums=(0, 1))(x, a)
+    single = np.transpose([fg.grad(f, argnums=(0, 1))(v, 2.5) for v in x])
+    np.testing.assert_allclose(slopes, single, rtol=1e-13)
+
+
+def test_a_small_shape_whose_complement_rounds_to_one():
+    value, slopes = fg.value_and_grad(stats.beta.logcdf, argnums=(0, 1))(1e-300, 1e-3, 0.627)
+    with mp.workdps(60):
+        point = mp.mpf(1e-300), mp.mpf(1e-3), mp.mpf(0.627)
+        assert value == pytest.approx(float(beta(point[1], point[2], point[0])), rel=1e-12)
+        slope = mp.diff(lambda a: beta(a, point[2], point[0]), point[1], h=mp.mpf(10) ** -20)
+    assert slopes[0] == pytest.approx(1e297, rel=1e-12)
+    assert slopes[1] == pytest.approx(float(slope), rel=1e-10)

@@ -31,13 +31,19 @@ def _last_axis(x: Array) -> Any:
     return np.expand_dims(x, -1)
 
 
-def _beyond_underflow(small: Array, other: Array, tail: Callable[..., Any], *args: Array) -> Any:
-    """log(small), by ``tail`` where it underflows, which is computed only if that happens."""
+def _beyond_underflow(
+    small: Array, other: Array, tail: Callable[..., Any], inner: tuple[float, ...], *args: Array
+) -> Any:
+    """log(small), by ``tail`` where it underflows, which is computed only if that happens.
+
+    Other entries of the same arrays are replaced by ``inner``, since the series may overflow there.
+    """
     tiny = np.logical_and(small < _TINY, other > 0.5)
     usual = log_where_small(np.where(tiny, 0.25, small), other)
 
     def far(usual: Array, tiny: Array, *args: Array) -> Any:
-        return np.where(tiny, tail(*args), usual)
+        held = [np.where(tiny, arg, stand_in) for arg, stand_in in zip(args, inner, strict=True)]
+        return np.where(tiny, tail(*held), usual)
 
     def near(usual: object, tiny: object, *args: object) -> Any:
         return usual
@@ -49,7 +55,7 @@ def _beyond_underflow(small: Array, other: Array, tail: Callable[..., Any], *arg
 def log_gammainc(a: Array, x: Array) -> Any:
     """The logarithm of the regularized lower incomplete gamma function."""
     return _beyond_underflow(
-        special.gammainc(a, x), special.gammaincc(a, x), _log_gammainc_tail, a, x
+        special.gammainc(a, x), special.gammaincc(a, x), _log_gammainc_tail, (1.5, 1.0), a, x
     )
 
 
@@ -62,7 +68,7 @@ def _log_gammainc_tail(a: Array, x: Array) -> Any:
 def log_gammaincc(a: Array, x: Array) -> Any:
     """The logarithm of the regularized upper incomplete gamma function."""
     return _beyond_underflow(
-        special.gammaincc(a, x), special.gammainc(a, x), _log_gammaincc_tail, a, x
+        special.gammaincc(a, x), special.gammainc(a, x), _log_gammaincc_tail, (1.5, 1e3), a, x
     )
 
 
@@ -77,9 +83,12 @@ def _log_gammaincc_tail(a: Array, x: Array) -> Any:
 # -- the incomplete beta function --------------------------------------------------------------------
 def log_betainc(a: Array, b: Array, x: Array, y: Array) -> Any:
     """The logarithm of the regularized incomplete beta function, for y = 1 - x."""
-    return _beyond_underflow(
-        special.betainc(a, b, x), special.betainc(b, a, y), _log_betainc_tail, a, b, x, y
-    )
+    # Each by the smaller one of x and y, which holds the digits.
+    left = x < y
+    low, high = np.where(left, x, 0.5), np.where(left, 0.5, y)
+    small = np.where(left, special.betainc(a, b, low), special.betaincc(b, a, high))
+    other = np.where(left, special.betaincc(a, b, low), special.betainc(b, a, high))
+    return _beyond_underflow(small, other, _log_betainc_tail, (1.5, 1.5, 0.25, 0.75), a, b, x, y)
 
 
 def _log_betainc_tail(a: Array, b: Array, x: Array, y: Array) -> Any:
