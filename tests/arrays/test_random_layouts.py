@@ -146,6 +146,24 @@ def test_random_layouts(part):
         check(seed)
 
 
+def test_fortran_order_of_an_expression_is_known_under_jit():
+    def f(x):
+        made = np.asfortranarray(x.reshape(3, 4))
+        return made.ravel("A"), made.astype(bool)
+
+    np.testing.assert_array_equal(fg.jit(f)(X)[0], f(X)[0])
+
+
+def test_a_traced_value_is_not_stored_into_a_view_of_another_dtype():
+    def f(x):
+        a = np.zeros(4, np.int64)
+        a.view(float)[0] = x[1]
+        return a * x
+
+    with pytest.raises(TypeError, match=r"held here alone, .* give that code a\.copy\(\)"):
+        fg.grad(lambda x: np.sum(f(x[:4])))(X)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(20))
 def test_many_random_layouts(part):

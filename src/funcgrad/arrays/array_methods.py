@@ -25,6 +25,7 @@ from funcgrad.arrays.reference import (
     lend,
     lengths_of,
     lent_value,
+    note_export,
     sibling,
     state_of,
     unwrapped,
@@ -269,8 +270,12 @@ class ArrayMethods:
         """The same array under another name; of another dtype, if it holds numbers."""
         if not args and not kwargs:
             return viewed(None, lambda values: values[0].view(), [self])
-        buffer = self.__array__()
-        return wrapped(self, buffer.view(*args, **kwargs))
+        made = wrapped(self, self.__array__().view(*args, **kwargs))
+        if isinstance(made, Reference):
+            note_export(
+                made, lambda: self
+            )  # a traced value stored there would not reach this array
+        return made
 
     # -- what makes new arrays --------------------------------------------------------------------
     all = _method("all")
@@ -390,12 +395,13 @@ class ArrayMethods:
             self.sort(axis)
 
     def resize(self: Any, *shape: Sequence[int] | int, refcheck: bool = True) -> None:
-        """As `numpy.ndarray.resize`: new entries are 0. An array that is a view, or has views, is refused."""
+        """As `numpy.ndarray.resize`: new entries are 0. An array that is a view or has views is refused."""
         state = self._state
-        if state is not None and (state.base is not None or state.viewed or state.exports):
+        is_shared = state is not None and (state.base is not None or state.viewed or state.exports)
+        if is_shared or not layout_of(self).flags.c_contiguous:
             raise fail(
                 ValueError,
-                "resize: expected an array without views, which would lose their base; write "
+                "resize: expected an array in C order without views, which would lose their base; write "
                 "a = np.resize(a, shape), which repeats the entries, or np.pad or np.concatenate",
             )
         given = shape[0] if len(shape) == 1 else shape or None

@@ -54,7 +54,7 @@ def array(
         missing = (1,) * (ndmin - value.ndim)
         return value.reshape(missing + value.shape) if missing else value
     as_asked = type(value) is Expr and (dtype is None or value.dtype == np.dtype(dtype))
-    if as_asked and not copy and value.ndim >= max(ndmin, 1):
+    if as_asked and not copy and order != "F" and value.ndim >= max(ndmin, 1):
         return shared_argument(value)  # a store would have to reach the expression
     if isinstance(value, np.poly1d):
         value = value.coeffs  # which may be traced
