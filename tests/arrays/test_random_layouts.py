@@ -164,6 +164,12 @@ def test_a_traced_value_is_not_stored_into_a_view_of_another_dtype():
         fg.grad(lambda x: np.sum(f(x[:4])))(X)
 
 
+def test_the_method_conj_of_booleans_is_the_array_itself():
+    for f in (lambda x: (x > 1).conj(), lambda x: np.conj(x > 1), lambda x: (1j * x).conj()):
+        assert fg.jit(f)(X).dtype == f(X).dtype
+        np.testing.assert_array_equal(fg.jit(f)(X), f(X))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(20))
 def test_many_random_layouts(part):

@@ -302,8 +302,6 @@ class Operators:
     astype = _function("astype")
     choose = _method("choose")
     clip = _method("clip")
-    conj = _function("conjugate")
-    conjugate = _function("conjugate")
     cumprod = _method("cumprod")
     cumsum = _method("cumsum")
     diagonal = _method("diagonal")
@@ -356,6 +354,14 @@ class Operators:
     def flat(self) -> Any:
         """The entries in C order, as a vector."""
         return functions["reshape"](self, -1)
+
+    def conjugate(self: Any, *args: object, **kwargs: object) -> Any:
+        """As `numpy.ndarray.conjugate`: an array of real numbers is itself."""
+        if self.dtype.kind != "c" and not args and not kwargs:
+            return self
+        return functions["conjugate"](self, *args, **kwargs)
+
+    conj = conjugate
 
     @property
     def real(self) -> Any:
