@@ -272,9 +272,8 @@ class ArrayMethods:
             return viewed(None, lambda values: values[0].view(), [self])
         made = wrapped(self, self.__array__().view(*args, **kwargs))
         if isinstance(made, Reference):
-            note_export(
-                made, lambda: self
-            )  # a traced value stored there would not reach this array
+            # A traced value that is stored there would not reach this array.
+            note_export(made, lambda: self)
         return made
 
     # -- what makes new arrays --------------------------------------------------------------------

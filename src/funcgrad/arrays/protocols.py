@@ -358,9 +358,7 @@ def _function(
     operands = args if entrywise else _flat([list(args), named])
 
     def again() -> Any:
-        # LAPACK's functions may not take zeros.
-        taken = func.__module__ != "numpy.linalg"
-        return func(*zeros_in_place_of(args), **zeros_in_place_of(named)) if taken else None
+        return func(*zeros_in_place_of(args), **zeros_in_place_of(named))
 
     for item in found if isinstance(found, tuple | list) else (found,):
         if isinstance(item, Reference):
