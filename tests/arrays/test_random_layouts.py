@@ -175,3 +175,19 @@ def test_the_method_conj_of_booleans_is_the_array_itself():
 def test_many_random_layouts(part):
     for seed in range(10_000 + 500 * part, 10_000 + 500 * (part + 1)):
         check(seed)
+
+
+def test_a_function_that_is_given_runs_once():
+    calls = []
+
+    def fill(vector, width, axis, options):
+        calls.append(axis)
+        vector[: width[0]] = 2.0
+
+    def f(x):
+        return np.sum(np.pad(np.asfortranarray(x.reshape(3, 4)), pad_width=1, mode=fill))
+
+    f(X)
+    expected = len(calls)
+    fg.grad(fg.adopt(f))(X)
+    assert len(calls) == 2 * expected

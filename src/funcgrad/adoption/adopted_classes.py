@@ -187,10 +187,10 @@ def adopt_member(member: Any, redirect: Redirect) -> Any:
 
 
 def has_methods(kind: type) -> bool:
-    """Whether a class or its bases have methods beside those of Python's protocols, but for these four.
+    """Whether a class or its bases have methods beside those of Python's protocols.
 
-    Comparisons often ask for one class of both sides, as those of dataclasses do. Attributes and items that
-    are looked up may be functions, as those of an object that stands for a module are.
+    Calls, comparisons and lookups count, too. Comparisons often ask for one class of both sides, as those of
+    dataclasses do; an object that stands for a module looks up functions.
     """
     names = {name for base in kind.__mro__[:-1] for name in vars(base)}
     return bool(names & {"__call__", "__eq__", "__getattr__", "__getitem__"}) or any(

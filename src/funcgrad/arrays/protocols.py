@@ -71,9 +71,11 @@ class ArrayProtocols:
                 rest = args[1:]
                 if not rest or _PLAIN.issuperset(map(type, rest)):
                     made = functions["apply_numpy"](func, (value, *rest), kwargs)
-                    return made_of(
-                        self, made, args, lambda: func(*zeros_in_place_of(args), **kwargs)
-                    )
+
+                    def once_more() -> object:
+                        return func(*zeros_in_place_of(args), **zeros_in_place_of(kwargs))
+
+                    return made_of(self, made, args, once_more)
         if func in IN_PLACE:
             return _changed(func, args, kwargs)
         if func is np.nan_to_num and args and not (args[1] if args[1:] else kwargs.get("copy", 1)):

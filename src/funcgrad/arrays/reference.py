@@ -399,7 +399,8 @@ def _refuse_exports(state: State | None) -> None:
         raise fail(
             TypeError,
             "item assignment: expected an array that is held here alone, but NumPy code holds it as a "
-            "plain array too (np.asarray(a)), which would not see a traced value; give that code a.copy()",
+            "plain array too (np.asarray(a), a.view(dtype)), which would not see a traced value; give that "
+            "code a.copy()",
         )
 
 

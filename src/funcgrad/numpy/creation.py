@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from itertools import islice
 from operator import index
-from types import FunctionType
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +26,7 @@ from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import indexing
 from funcgrad.ops import shape as shape_module
+from funcgrad.ops.base.foreign_arrays import has_array_method
 from funcgrad.typing import Array
 
 _IF_NEEDED = 2
@@ -58,7 +58,7 @@ def array(
         return shared_argument(value)  # a store would have to reach the expression
     if isinstance(value, np.poly1d):
         value = value.coeffs  # which may be traced
-    elif not isinstance(value, Reference | Expr) and _is_array_like(type(value)):
+    elif not isinstance(value, Reference | Expr) and has_array_method(value):
         made = value.__array__()  # of an adopted class, which may make one of adopted arrays
         value = made if isinstance(made, Reference) else value
     lend(value)
@@ -78,11 +78,6 @@ def array(
         like = layout_of(value) if isinstance(value, Reference) else np.empty(made.shape)
         state_of(cell).layout = np.empty_like(like, made.dtype, order, shape=cell.shape)
     return cell
-
-
-def _is_array_like(kind: type) -> bool:
-    """Whether a class of Python code has NumPy's protocol for arrays."""
-    return isinstance(getattr(kind, "__array__", None), FunctionType)
 
 
 def _of_objects(given: object) -> np.ndarray[Any, np.dtype[np.object_]]:

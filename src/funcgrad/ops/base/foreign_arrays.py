@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import NamedTuple
 
 import numpy as np
@@ -76,6 +77,11 @@ def _first_object(value: object) -> object:
             (v for v in value if not isinstance(v, int | float | complex | np.generic)), None
         )
     return value
+
+
+def has_array_method(value: object) -> bool:
+    """Whether the class of a value has ``__array__`` in Python code: NumPy makes an array of the value."""
+    return isinstance(getattr(type(value), "__array__", None), FunctionType)
 
 
 def refuse_others(who: str, value: object) -> None:

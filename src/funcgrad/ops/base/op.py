@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,7 +26,7 @@ from funcgrad.graph import ArrayType, Params
 from funcgrad.linear import Identity, Joint, LinearMap, Structural, diagonal
 from funcgrad.ops.base.array_capture import capture
 from funcgrad.ops.base.columns import EMPTY, TORCH_FORMS, Columns, ScalarUse, any_kind, no_flops
-from funcgrad.ops.base.foreign_arrays import refuse_others
+from funcgrad.ops.base.foreign_arrays import has_array_method, refuse_others
 from funcgrad.ops.base.operation_help import OperationHelp
 from funcgrad.ops.base.promotion import (
     PYTHON_NUMBERS,
@@ -209,10 +208,9 @@ def lift(arg: object, beside: Sequence[Any] = ()) -> Any:
         refuse_other_arrays("operand", arg)
         return _lift_array(np.asarray(arg), beside)
     refuse_others("operand", arg)
-    as_array = getattr(type(arg), "__array__", None)
-    if isinstance(as_array, FunctionType) and not hasattr(arg, "__rmul__"):
+    if has_array_method(arg) and not hasattr(arg, "__rmul__"):
         # A user's class that is like an array, but has no arithmetic of its own, as `numpy.poly1d` has.
-        return lift(as_array(arg), beside)
+        return lift(type(arg).__array__(arg), beside)  # type: ignore[attr-defined]
     raise fail(
         TypeError,
         f"operand: expected a number, an array or an expression, but got {type(arg).__name__}",
