@@ -332,6 +332,45 @@ class Dispatching:
         return x**2
 
 
+def dispatches_within(x):
+    @functools.singledispatch
+    def scaled_by_type(value):
+        return 3.0 * value
+
+    @scaled_by_type.register
+    def _(value: float):
+        return math.sin(value)
+
+    @scaled_by_type.register(np.ndarray)
+    def _(value):
+        return np.sum(value**3)
+
+    class Within:
+        @functools.singledispatchmethod
+        def method(self, value):
+            return 3.0 * value
+
+        @method.register
+        def _(self, value: float):
+            return value**2
+
+    of_numbers = scaled_by_type(x) + scaled_by_type(1) * x
+    return of_numbers + scaled_by_type(np.stack([x, 2.0 * x])) + Within().method(x)
+
+
+def caches_within(x):
+    @functools.lru_cache(maxsize=64)
+    def fibonacci(n):
+        return x if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+    @functools.cache
+    def square(value):
+        return value * value
+
+    found = fibonacci(40) * 1e-8 + square(x)
+    return found + fibonacci.cache_info().hits
+
+
 module = ModuleType("a_module_of_its_own")
 exec(
     "import math, numpy as np\n"
@@ -374,6 +413,7 @@ KINDS = {
     "helper under singledispatch": lambda x: by_type(x) * by_type([x, 2.0]) + by_type(1) * x,
     "singledispatch on arrays": lambda x: by_type(np.stack([x, 2.0 * x])),
     "singledispatch on abstract classes": of_reals,
+    "singledispatch within": dispatches_within,
     "bound singledispatchmethod": Dispatching().method,
     "class's singledispatchmethod": Dispatching.of_class,
     "singledispatchmethod": lambda x: Dispatching().method(x) + Dispatching.of_class(x),
@@ -381,6 +421,7 @@ KINDS = {
     "groups by truth values": lambda x: (
         sum(toolz.groupby(lambda v: v > 0.1, [x, 2 * x, -x])[True]) ** 2
     ),
+    "cache within": caches_within,
     "helper that is a cached derivative": lambda x: cached_slope(x) * cached_slope(2.0),
     "cache that is cleared": lambda x: clears_a_cache(x) - cached(1.0) * cached.cache_info().hits,
     "context manager": manages,

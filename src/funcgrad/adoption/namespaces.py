@@ -14,6 +14,7 @@ REPLACED = {
     "numpy.linalg": "funcgrad.numpy.linalg",
     "numpy.lib.scimath": "funcgrad.numpy.emath",
     "autograd.numpy": "funcgrad.numpy",
+    "functools": "funcgrad.adoption.stand_ins.functools_",
     "math": "funcgrad.adoption.stand_ins.math_",
     "numba": "funcgrad.adoption.stand_ins.numba_",
     "cmath": "funcgrad.adoption.stand_ins.cmath_",

@@ -19,6 +19,7 @@ from funcgrad.adoption.adopted_functions import adopt_function, redirected
 from funcgrad.adoption.builtin_names import builtin_names
 from funcgrad.adoption.containers import container_view, tuple_view
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
+from funcgrad.adoption.memoized import all_plain, bypassing_cache
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import (
     is_composed,
@@ -160,23 +161,11 @@ def _partial(p: partial[Any]) -> Any:
 
 
 def _cached(wrapper: Any) -> Any:
-    """A memoized function (`is_memoized`): calls with traced values bypass the cache."""
+    """A memoized function (`is_memoized`) over the adopted one."""
     function = redirect(wrapper.__wrapped__)
     if function is wrapper.__wrapped__ and not is_transform(function):
         return wrapper
-
-    @functools.wraps(wrapper)
-    def cached(*args: Any, **kwargs: Any) -> Any:
-        plain = _HASHED.issuperset(map(type, (*args, *kwargs.values())))
-        return (wrapper if plain else function)(*args, **kwargs)
-
-    for name in _OF_CACHES.intersection(dir(wrapper)):
-        setattr(cached, name, getattr(wrapper, name))
-    return cached
-
-
-_OF_CACHES = frozenset(("cache_clear", "cache_info", "cache_parameters"))
-_HASHED = frozenset((int, float, complex, bool, str, bytes, type(None)))
+    return bypassing_cache(wrapper, function, all_plain)
 
 
 def _vectorized(value: Any) -> Any:

@@ -145,6 +145,8 @@ globals().update(
         if hasattr(math, name)
     }
 )
+if not hasattr(math, "sumprod"):  # code may ask
+    del sumprod
 globals().update({name: value for name, value in vars(math).items() if name not in globals()})
 
 
