@@ -387,6 +387,14 @@ def test_second_derivatives_of_sums_over_equal_eigenvalues():
     np.testing.assert_allclose(np.einsum("ijkl,ij,kl", hessian, e, e), 6 * np.sum(e * e), rtol=1e-9)
 
 
+def test_second_derivatives_of_one_singular_value_beside_equal_others():
+    """The largest singular value of x x' + 3 I is x'x + 3; the two others are equal."""
+    largest = lambda x: LA.svd(np.outer(x, x) + 3 * np.eye(3))[1][0]  # noqa: E731
+    x = np.array([0.3, -0.7, 1.1])
+    np.testing.assert_allclose(fg.hessian(largest)(x), 2 * np.eye(3), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(fg.jacrev(fg.grad(largest))(x), 2 * np.eye(3), rtol=1e-10, atol=1e-10)
+
+
 def test_singular_values_of_zero():
     gradient = fg.grad(lambda a: LA.norm(a, "nuc"))(np.zeros((3, 2)))
     assert LA.norm(gradient, 2) <= 1 + 1e-12  # a subgradient

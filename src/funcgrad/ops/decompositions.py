@@ -229,6 +229,8 @@ def _svd_edge(z: Array, a: Array) -> LinearMap:
         return Parts({0: du, 1: np.real(_diagonal(x)), 2: mH(dv)})
 
     def backward(g: Parts) -> Any:
+        if g.of.keys() == {1}:
+            return np.matmul(mT(mH(u)) * _row(g.of[1]), mT(v))
         inner, outer, alike, opposed = [], [], [], []
         if 0 in g.of:
             gu = g.of[0]
