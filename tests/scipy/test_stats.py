@@ -433,6 +433,13 @@ def test_results_of_tests_and_fits_are_trees(name):
         assert pickle.loads(pickle.dumps(made)) == made
 
 
+@pytest.mark.parametrize("name", ["pearsonr", "ttest_rel", "ttest_ind"])
+def test_methods_of_results_of_tests(name):
+    own, x = getattr(scipy.stats, name), np.array([0.31, 0.72, 0.55, 0.87, 1.3])
+    made = fg.jit(lambda x: own(x, Y))(x)
+    np.testing.assert_allclose(made.confidence_interval(), own(x, Y).confidence_interval())
+
+
 @pytest.mark.parametrize("name", ON_SAMPLES)
 def test_statistics_of_samples(name):
     x = np.array([0.31, 0.72, 0.55, 0.87, 1.3])

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar, overload
 
+import numpy as np
+
 from funcgrad.expr import Expr
 from funcgrad.expr.formula_tuple import FormulaTuple
 from funcgrad.source import fail
@@ -151,10 +153,14 @@ def _marked_tuple(tree: Any) -> TreeNode:
 
 
 def _tuple_with_attributes(tree: Any) -> TreeNode:
-    """A result of SciPy's tests and fits: a named tuple whose instances have attributes, too."""
+    """A result of SciPy's tests and fits: a named tuple whose instances have attributes, too.
+
+    Its numbers are NumPy's, whose dtype its methods read.
+    """
     space = vars(tree)
 
-    def put(values: Sequence[Any]) -> Any:
+    def put(parts: Sequence[Any]) -> Any:
+        values = [np.float64(part) if type(part) is float else part for part in parts]
         new = tuple.__new__(type(tree), values[: len(tree)])
         vars(new).update(zip(space, values[len(tree) :], strict=True))
         return new
