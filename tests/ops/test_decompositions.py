@@ -392,7 +392,9 @@ def test_second_derivatives_of_one_singular_value_beside_equal_others():
     largest = lambda x: LA.svd(np.outer(x, x) + 3 * np.eye(3))[1][0]  # noqa: E731
     x = np.array([0.3, -0.7, 1.1])
     np.testing.assert_allclose(fg.hessian(largest)(x), 2 * np.eye(3), rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(fg.jacrev(fg.grad(largest))(x), 2 * np.eye(3), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        fg.jacrev(fg.grad(largest))(x), 2 * np.eye(3), rtol=1e-10, atol=1e-10
+    )
 
 
 def test_singular_values_of_zero():

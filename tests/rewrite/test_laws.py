@@ -128,6 +128,9 @@ PROGRAMS = {
     "overwritten": lambda x: _stored(x, ("add", 0, x[2]), ("set", 0, x[1])),
     "added_to_zero": lambda x: _stored(x, ("set", 0, 0.0), ("add", 0, x[1])),
     "accumulated": lambda x: x + _stored(np.zeros_like(x), ("add", 0, 1.0)),
+    "joined": lambda x: _stored(
+        np.zeros_like(x), ("add", slice(2, None), x[2:]), ("add", slice(2), x[:2])
+    ),
     "_cleared": lambda x: _stored(x, ("set", 0, 0.0)) * (1 / x),
     "_nested_move": _moved,
     "_moved_mask": lambda x: np.reshape(_triangle(x), -1)[::-1],
@@ -173,3 +176,40 @@ def test_stable_forms_have_the_value_of_what_was_written(name):
     f = STABLE_PROGRAMS[name]
     for x in (np.array([0.5, -1.0, 2.0]), np.array([0.0, 3.0, 3.0])):
         assert fg.jit(f)(x) == pytest.approx(f(x), rel=1e-14)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((5,), 0), ((3, 4), 0), ((3, 4), 1), ((2, 3, 4), -1)])
+def test_the_cotangent_of_what_roll_reads_is_rolled_back(shape, axis):
+    """No array of zeros is made for the two parts of x, and none for those of a second roll."""
+    f = lambda x: np.sum(np.roll(x, 1, axis) ** 2 * x + np.roll(x, -2, axis) ** 3)  # noqa: E731
+    x = np.random.default_rng(0).normal(size=shape)
+    formula = str(fg.grad(f).expr(x))
+    assert "concatenate" in formula
+    assert ".at[" not in formula
+    back = 2 * np.roll(np.roll(x, 1, axis) * x, -1, axis) + np.roll(x, 1, axis) ** 2 + 3 * x**2
+    np.testing.assert_allclose(fg.grad(f)(x), back, rtol=1e-13, atol=1e-15)
+    fg.check_grads(f, (x,), order=2)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (slice(3), slice(2, None)),
+        (slice(2), slice(2, 5)),
+        (slice(0, 2), slice(3, None)),
+        (slice(2, None), slice(-3)),
+        (slice(None, None, 2), slice(1, None, 2)),
+    ],
+)
+def test_parts_that_are_read_have_their_cotangents(first, second):
+    x, w = np.arange(1.0, 6.0), np.array([1.0, 10.0, 100.0])
+
+    def f(x):
+        a, b = x[first], x[second]
+        return np.sum(w[: len(a)] * a) + np.sum(w[: len(b)] * b)
+
+    wanted = np.zeros(5)
+    for part in (first, second):
+        wanted[part] += w[: len(x[part])]
+    np.testing.assert_array_equal(fg.grad(f)(x), wanted)
+    np.testing.assert_array_equal(fg.jit(fg.grad(f))(x), wanted)

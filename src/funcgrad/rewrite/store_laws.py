@@ -6,11 +6,15 @@ store that adds, whose cost is that of the entries, not of the array.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.ops import indexing
+from funcgrad.ops import indexing, shape
 from funcgrad.ops.base import op
+from funcgrad.ops.elementwise import arithmetic
 from funcgrad.ops.store_forwarding import constant_entry, forwarded, place_of
 from funcgrad.ops.stores import index_add_op, index_set_op
 
@@ -70,3 +74,58 @@ def accumulated(expr: Expr) -> Expr | None:
             spec = dict(term.params)["spec"]
             return index_add_op(x, v, *arrays, spec=spec)  # type: ignore[no-any-return]
     return None
+
+
+class _Block(NamedTuple):
+    """Entries from start to stop along an axis, to which a term of a sum adds x; the rest of the sum."""
+
+    axis: int
+    start: int
+    stop: int
+    x: Expr
+    rest: Expr | None
+
+
+def joined(expr: Expr) -> Expr | None:
+    """zeros.at[:k].add(x) + zeros.at[k:].add(y) = concatenate([x, y]), also within a sum with an array.
+
+    Such is the cotangent of an array that `numpy.roll` reads.
+    """
+    for first in _blocks(expr):
+        for second in _blocks(first.rest):
+            a, b = sorted((first, second), key=lambda block: block.start)
+            covers = a.start == 0 and a.stop == b.start and b.stop == expr.shape[a.axis]
+            if covers and a.axis == b.axis and a.x.dtype == b.x.dtype == expr.dtype:
+                whole: Expr = shape.concatenate([a.x, b.x], axis=a.axis)
+                return whole if second.rest is None else second.rest + whole
+    return None
+
+
+def _blocks(expr: Expr | None) -> Iterator[_Block]:
+    """The blocks that are the last terms of a sum."""
+    if expr is None:
+        return
+    terms: list[tuple[Expr, Expr, Expr | None]] = []
+    if expr.op is indexing.scatter_op and len(expr.args) == 1:
+        terms = [(expr, expr.args[0], None)]
+    elif expr.op is index_add_op and len(expr.args) == 2:
+        terms = [(expr, expr.args[1], expr.args[0])]
+    elif expr.op is arithmetic.add:
+        pairs = (expr.args, expr.args[::-1])
+        terms = [
+            (term, term.args[0], rest)
+            for term, rest in pairs
+            if term.op is indexing.scatter_op and len(term.args) == 1
+        ]
+    for term, x, rest in terms:
+        spec = dict(term.params)["spec"]
+        axis = len(spec) - 1
+        if not spec or not isinstance(spec[-1], tuple) or spec[:-1] != (_ALL,) * axis:
+            continue
+        start, stop, step = slice(*spec[-1][1:]).indices(expr.shape[axis])
+        wanted = (*expr.shape[:axis], stop - start, *expr.shape[axis + 1 :])
+        if step == 1 and start < stop and x.shape == wanted:
+            yield _Block(axis, start, stop, x, rest)
+
+
+_ALL = ("slice", None, None, None)

@@ -327,6 +327,7 @@ _MOVED = StructuralLaw(_moved_mask, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
 _SCATTERED = StructuralLaw(_selected, (indexing.scatter_op,), "for finite reals")
 _STORES = (index_set_op, index_add_op)
+_SUMS = (indexing.scatter_op, index_add_op, arithmetic.add)
 _CLEARED = StructuralLaw(_cleared, _CLEARING, "for finite reals")
 _LOGICAL = (StructuralLaw(_logical_cases),)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
@@ -340,7 +341,10 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     ),
     "scatter_add": (_MOVED,),
     "index_set": (StructuralLaw(store_laws.overwritten, _STORES),),
-    "index_add": (StructuralLaw(store_laws.added_to_zero, (index_set_op,), "for finite reals"),),
+    "index_add": (
+        StructuralLaw(store_laws.added_to_zero, (index_set_op,), "for finite reals"),
+        StructuralLaw(store_laws.joined, _SUMS, "for finite reals"),
+    ),
     "matmul": (StructuralLaw(matrix_laws.function_by_vectors),),
     "einsum": (StructuralLaw(matrix_laws.einsum_by_vectors, holds=_STABLE),),
     "multiply": (_SCATTERED, _CLEARED),
@@ -351,6 +355,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     ),
     "mask": (StructuralLaw(_mask_cases),),
     "add": (
+        StructuralLaw(store_laws.joined, (indexing.scatter_op,), "for finite reals"),
         StructuralLaw(store_laws.accumulated, (indexing.scatter_op,), "for finite reals"),
         StructuralLaw(_joined_masks, (selection.mask,)),
         StructuralLaw(_shifted_log_sum_exp, _TOTALS, _STABLE),
