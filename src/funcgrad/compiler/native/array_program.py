@@ -19,6 +19,8 @@ from funcgrad.compiler.native.array_values import (
     Strided,
     Value,
     cast_array,
+    collapsed,
+    copy_into,
     loaded,
     new_array,
     sum_dtype,
@@ -389,25 +391,57 @@ class ArrayProgram:
                 dtype = sum_dtype(type.dtype.name) if form.adds else type.dtype.name
                 targets[i] = new_array(w, type.shape, dtype)
                 start = cast_number(w, form.start(steps[i]), REGISTER[dtype])
-                with w.loops(type.shape) as index:
-                    targets[i].put(w, index, start)
+                copy_into(w, targets[i], Splat(dtype, type.shape, start))
             elif shape and i in self.stored:
                 targets[i] = new_array(w, shape, type.dtype.name)
+        loops, read, written = self._collapsed(shape, members, targets)
         numbers: dict[int, Number] = {}
-        with w.loops(shape) as index:
+        with w.loops(loops) as index:
             for i in members:
-                numbers[i] = self._entry(i, index, numbers, targets)
+                numbers[i] = self._entry(i, index, numbers, read, written)
         for i in members:
             if i in targets:
                 self.values[i] = loaded(w, cast_array(w, targets[i], steps[i].type.dtype.name))
             elif not shape:
                 self.values[i] = Splat(steps[i].type.dtype.name, (), numbers[i])
 
+    def _collapsed(
+        self, shape: tuple[int, ...], members: Sequence[int], targets: Mapping[int, Strided]
+    ) -> tuple[tuple[int, ...], dict[int, Strided], dict[int, Strided]]:
+        """The shape of a nest's loops, and the arrays that it reads and writes, with strides in that shape.
+
+        Along the axes of a reduction its target's stride is 0. An operation that computes with its index
+        needs the loops as they are.
+        """
+        steps, inside = self.flat.steps, set(members)
+        outside = {k for i in members for k in steps[i].operands} - inside
+        arrays = {k: self.values[k] for k in outside}
+        read = {k: x for k, x in arrays.items() if isinstance(x, Strided) and x.shape == shape}
+        written = {}
+        for i, target in targets.items():
+            axes = dict(steps[i].params)["axis"] if isinstance(self.forms[i], Reduce) else ()
+            own = iter(target.strides)
+            strides = tuple([0 if k in axes else next(own) for k in range(len(shape))])
+            written[i] = target._replace(shape=shape, strides=strides)
+        if any([isinstance(self.forms[i], Lookup) for i in members]):
+            return shape, read, written
+        both = [*read.values(), *written.values()]
+        loops, strides_there = collapsed(shape, [x.strides for x in both])
+        moved = [
+            x._replace(shape=loops, strides=own) for x, own in zip(both, strides_there, strict=True)
+        ]
+        return (
+            loops,
+            dict(zip(read, moved, strict=False)),
+            dict(zip(written, moved[len(read) :], strict=True)),
+        )
+
     def _entry(
         self,
         i: int,
         index: Sequence[Number],
         numbers: Mapping[int, Number],
+        read: Mapping[int, Strided],
         targets: Mapping[int, Strided],
     ) -> Number:
         step, form, w = self.flat.steps[i], self.forms[i], self.writer
@@ -417,12 +451,12 @@ class ArrayProgram:
             given = [
                 numbers[k]
                 if k in numbers
-                else self.values[k].at(w, index if self.values[k].shape else ())
+                else read[k].at(w, index)
+                if k in read
+                else self.values[k].at(w, ())
                 for k in step.operands
             ]
             if isinstance(form, Reduce):
-                axes = dict(step.params)["axis"]
-                index = tuple([at for axis, at in enumerate(index) if axis not in axes])
                 found = form.fold(w, step, targets[i].at(w, index), given[0])
             elif isinstance(form, ElementForm):
                 found = form.build(w, step, given)

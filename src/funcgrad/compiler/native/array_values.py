@@ -97,10 +97,45 @@ def loaded(writer: LLVMWriter, array: Strided) -> Value:
     return array if array.shape else Splat(array.dtype, (), array.at(writer, ()))
 
 
+# Nested loops of so few entries are unrolled by LLVM, and their arrays are kept in registers.
+_UNROLLED = 16
+
+
+def collapsed(
+    shape: Sequence[int], strides: Sequence[Sequence[int]]
+) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The shape of the fewest loops over the same entries in the same order, and the strides in it.
+
+    Loop collapsing: an axis joins the one before if no array has a gap or a turn between them, so that
+    loops of 5 times 5 entries are one of 25, whose entries fill vector registers.
+
+    >>> collapsed((5, 1, 4, 3), [(12, 12, 3, 1), (3, 0, 0, 1)])
+    ((5, 4, 3), [(12, 3, 1), (3, 0, 1)])
+    >>> collapsed((5, 1, 4, 3), [(12, 12, 3, 1), (0, 0, 0, 0)])
+    ((60,), [(1,), (0,)])
+    """
+    if math.prod(shape) <= _UNROLLED:
+        return tuple(shape), [tuple(own) for own in strides]
+    axes: list[tuple[int, ...]] = []
+    for length, *own in zip(shape, *strides, strict=True):
+        if length == 1:
+            continue
+        if axes and all([x == length * y for x, y in zip(axes[-1][1:], own, strict=True)]):
+            length *= axes.pop()[0]
+        axes.append((length, *own))
+    joined = [tuple([axis[k] for axis in axes]) for k in range(1 + len(strides))]
+    return joined[0], joined[1:]
+
+
 def copy_into(writer: LLVMWriter, target: Strided, value: Value) -> None:
     """Copy a value into an array of its shape."""
-    with writer.loops(target.shape) as index:
-        target.put(writer, index, value.at(writer, index))
+    arrays = [target, value] if isinstance(value, Strided) else [target]
+    shape, strides = collapsed(target.shape, [x.strides for x in arrays])
+    target, *rest = [
+        x._replace(shape=shape, strides=own) for x, own in zip(arrays, strides, strict=True)
+    ]
+    with writer.loops(shape) as index:
+        target.put(writer, index, (*rest, value)[0].at(writer, index))
 
 
 def zeros(writer: LLVMWriter, shape: tuple[int, ...], dtype: str) -> Strided:

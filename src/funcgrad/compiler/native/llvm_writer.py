@@ -60,6 +60,18 @@ def real(value: float, type: str = "double") -> Number:
     return Number(type, f"0x{wide:016X}")
 
 
+def real_value(number: Number) -> float | None:
+    """The value of a literal of a `float64`; None of a register.
+
+    >>> real_value(real(-1.5)), real_value(Number("double", "%v1"))
+    (-1.5, None)
+    """
+    if number.type != "double" or not number.text.startswith("0x"):
+        return None
+    found: float = struct.unpack(">d", struct.pack(">Q", int(number.text, 16)))[0]
+    return found
+
+
 def truth_literal(value: bool) -> Number:
     """A literal of a truth value."""
     return Number("i1", "true" if value else "false", int(value))

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from funcgrad.compiler.native.half_powers import half_power, halves_of
 from funcgrad.compiler.native.llvm_writer import (
     TRUTH,
     LLVMWriter,
@@ -254,8 +255,12 @@ class _Reader:
         if not hasattr(math, name):
             raise UnsupportedError(name)
         wide = [x if x.type == "double" else self.w.cast("fpext", x, "double") for x in args]
-        self.w.declared.update(declarations(name, len(wide)))
-        found = self.w.call(name, "double", *wide)
+        halves = halves_of(wide[1]) if name == "pow" else None
+        if halves is None:
+            self.w.declared.update(declarations(name, len(wide)))
+            found = self.w.call(name, "double", *wide)
+        else:
+            found = half_power(self.w, wide[0], halves)
         return found if self.real == "double" else self.w.cast("fptrunc", found, "float")
 
     def _size(self, x: Number) -> Number:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, FlatStep
-from funcgrad.compiler.native.array_forms import zero_of
+from funcgrad.compiler.native.array_forms import reshape, zero_of
 from funcgrad.compiler.native.array_program import ArrayProgram, Lookup, View, Whole
 from funcgrad.compiler.native.array_values import (
     Splat,
@@ -28,6 +28,7 @@ from funcgrad.compiler.native.llvm_writer import (
     truth_literal,
 )
 from funcgrad.ops.base.index_batching import ALL, chosen_axes
+from funcgrad.ops.base.index_spec import is_reshape
 
 
 # -- joining and indexing --------------------------------------------------------------------------
@@ -164,6 +165,12 @@ def _each_selected(
         whole.put(w, where, change(where, v.at(w, index)))
 
 
+def scatter_add(flat: Flat, step: FlatStep) -> Any:
+    """A view if the index only adds axes of length 1, which are dropped again."""
+    before, spec = flat.steps[step.operands[0]].type, dict(step.params)["spec"]
+    return reshape if is_reshape(spec, before, step.type) else Whole(_scatter)
+
+
 def _scatter(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
     (g, *arrays), w, params = operands, program.writer, dict(step.params)
     whole = new_array(w, step.type.shape, step.type.dtype.name)
@@ -206,6 +213,5 @@ def _stored(add: bool) -> Any:
     return build
 
 
-scatter_add = Whole(_scatter)
 index_set = Whole(_stored(False))
 index_add = Whole(_stored(True))

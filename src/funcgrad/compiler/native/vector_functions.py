@@ -48,7 +48,8 @@ def has_vector_functions() -> bool:
 
 
 @lru_cache(maxsize=1)
-def _features() -> dict[str, bool]:
+def host_features() -> dict[str, bool]:
+    """What the processor has, by LLVM's names; empty without llvmlite."""
     try:
         import llvmlite.binding as llvm
     except ImportError:  # `lower` prints code that is not compiled here
@@ -68,7 +69,7 @@ def vector_functions(name: str, operands: int) -> tuple[VectorFunction, ...]:
     found = [
         VectorFunction(f"{PREFIX}{letter}N{lanes}{'v' * operands}_{name}", lanes)
         for letter, feature, lanes in _SETS
-        if _features().get(feature, False)
+        if host_features().get(feature, False)
     ]
     return tuple([function for function in found if vector_address(function.name)])
 

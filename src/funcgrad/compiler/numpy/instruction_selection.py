@@ -26,7 +26,7 @@ from funcgrad.compiler.flat_program import Flat, FlatStep, elide_broadcasts
 from funcgrad.compiler.numpy.branchless_select import BITS, affine, chosen, masked
 from funcgrad.compiler.numpy.multi_call_ops import STAGES, put, put_constant, stack_call
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
-from funcgrad.ops.base.index_spec import Spec, restore
+from funcgrad.ops.base.index_spec import Spec, is_reshape, restore
 from funcgrad.ops.indexing import getitem_op
 from funcgrad.typing import Array
 
@@ -151,7 +151,9 @@ def _call(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> Call:
         return _ufunc(made, op.run, operands, type)
     if name == "reshape":
         return reshape_call(params["shape"], operands[0], type)
-    if name in ("getitem", "scatter_add") and _is_reshape(params, made[operands[0]].type, type):
+    if name in ("getitem", "scatter_add") and is_reshape(
+        params["spec"], made[operands[0]].type, type
+    ):
         return reshape_call(type.shape, operands[0], type)
     if name == "transpose":
         return Call(Callee(name, CallForm.TRANSPOSE), operands, type, "view", step.params)
@@ -181,13 +183,6 @@ def broadcast_copy(
     filled: np.ndarray[Any, Any] = np.empty(shape, dtype) if out is None else out
     filled[...] = x
     return filled
-
-
-def _is_reshape(params: dict[str, Any], before: ArrayType, after: ArrayType) -> bool:
-    """Whether an index only drops or adds axes of length 1, so that it and its transpose are reshapes."""
-    spec = params["spec"]
-    forward = all(not isinstance(item, tuple) or item[3] in (None, 1) for item in spec)
-    return before.size == after.size > 0 and "array" not in spec and forward
 
 
 def _ufunc(made: list[Call], ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayType) -> Call:

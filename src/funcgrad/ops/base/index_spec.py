@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr, concrete
-from funcgrad.graph import CONSTANT
+from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.source import fail
 
 Spec: TypeAlias = tuple[Any, ...]
@@ -34,6 +34,16 @@ def restore(spec: Spec, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
         else special.get(item, item)
         for item in spec
     )
+
+
+def is_reshape(spec: Spec, before: ArrayType, after: ArrayType) -> bool:
+    """Whether an index only drops or adds axes of length 1, so that it and its transpose are reshapes.
+
+    >>> is_reshape(("new", 0), ArrayType((1, 3), float), ArrayType((1, 3), float))
+    True
+    """
+    forward = all([not isinstance(item, tuple) or item[3] in (None, 1) for item in spec])
+    return before.size == after.size > 0 and "array" not in spec and forward
 
 
 def parse_index(index: object, x: Expr) -> tuple[Expr, Spec, list[Any]]:
