@@ -22,6 +22,7 @@ from funcgrad.compiler.passes import fusion as blocks
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.passes.fusion import fuse
 from funcgrad.compiler.passes.loop_invariant_motion import hoist_loop_invariants
+from funcgrad.compiler.passes.residual_selection import select_residuals
 from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.compiler.python import scalar_ops as templates
 from funcgrad.compiler.python.scalar_codegen import compile_flat
@@ -57,8 +58,10 @@ def check_program(roots, inputs, values):
     after(roots, simple, inputs, values, "simplify")
     shared = subsume_bodies(simple)
     after(simple, shared, inputs, values, "share", exact=True)
-    moved = hoist_loop_invariants(shared)
-    after(shared, moved, inputs, values, "hoist")
+    kept = select_residuals(shared)
+    after(shared, kept, inputs, values, "residuals", exact=True)
+    moved = hoist_loop_invariants(kept)
+    after(kept, moved, inputs, values, "hoist")
     check_lowered(moved, inputs, values)
     for name, body in all_bodies(moved).items():
         check_text_of_body(body, name)

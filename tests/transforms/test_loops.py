@@ -387,7 +387,7 @@ def peak(f, *args):
 
 
 def test_checkpoints_take_a_fraction_of_the_memory():
-    n, size = 400, 2000
+    n, size = 400, 8000  # more than a pool of stacks holds
 
     def slope(checkpoint):
         def f(x):

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from funcgrad.algebras.arguments_of import aligned_columns, expressions, formula, subject
 from funcgrad.expr import Expr, by_key
 from funcgrad.graph import CONSTANT, INPUT
-from funcgrad.ops.base.op import Elementwise, broadcast_to, columns_of, leaf
+from funcgrad.ops.base.op import broadcast_to, columns_of, flops_of, leaf
 from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.source import fail, position
 
@@ -127,13 +127,9 @@ def _with_bodies(expr: Expr) -> NodeCost | None:
 
 
 def _flops(expr: Expr) -> int:
-    row = columns_of(expr).flops
-    if row is not None:
-        return row(expr)
-    if isinstance(expr.op, Elementwise) or columns_of(expr).entrywise:
-        return expr.size
-    if expr.op.moves or expr.op.hidden:
-        return 0
+    known = flops_of(expr)
+    if known is not None:
+        return known
     raise fail(
         TypeError,
         f"cost: expected operations whose flops are known, but got {expr.op.name!r}; "

@@ -14,6 +14,7 @@ from typing import NamedTuple
 WITHOUT, VERIFY = "FUNCGRAD_WITHOUT", "FUNCGRAD_VERIFY"
 PASSES = (
     "body_subsumption",
+    "residual_selection",
     "loop_invariant_motion",
     "loop_body_regrouping",
     "constant_factoring",

@@ -190,12 +190,15 @@ class Program:
                 self._roots = self.outputs
                 return self._roots
             from funcgrad.compiler.passes.loop_invariant_motion import hoist_loop_invariants
+            from funcgrad.compiler.passes.residual_selection import select_residuals
 
-            self._roots = tuple(hoist_loop_invariants(self.outputs))
+            kept = select_residuals(self.outputs)
+            self._roots = tuple(hoist_loop_invariants(kept))
             if PASS_OPTIONS.verify:
                 from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
 
-                verify_rewrite(self.outputs, self._roots, self.inputs, "loop_invariant_motion")
+                verify_rewrite(self.outputs, kept, self.inputs, "residual_selection")
+                verify_rewrite(kept, self._roots, self.inputs, "loop_invariant_motion")
         return self._roots
 
     def flat(self) -> Flat:

@@ -30,6 +30,7 @@ from funcgrad.compiler.native.llvm_writer import (
     truth_literal,
 )
 from funcgrad.compiler.native.scalar_instructions import cast_number, template_value
+from funcgrad.compiler.native.time_estimate import is_for_blas
 
 
 # -- views ---------------------------------------------------------------------------------------
@@ -211,10 +212,6 @@ norm = Whole(_norm)
 
 
 # -- contractions --------------------------------------------------------------------------------
-# Multiplications from which BLAS is faster, if each entry of the product is a sum of so many.
-_PRODUCT, _TERMS = 16384, 16
-
-
 def _contracted(
     program: ArrayProgram,
     step: FlatStep,
@@ -233,9 +230,10 @@ def _contracted(
         raise UnsupportedError("a product of truth values")
     found = new_array(w, step.type.shape, dtype.name)
     summed = [letter for letter in lengths if letter not in output]
-    if math.prod(lengths.values()) >= _PRODUCT and has_blas(dtype.name):
+    count = math.prod(lengths.values())
+    if is_for_blas(count, count // max(step.type.size, 1)) and has_blas(dtype.name):
         pair = matrices_of(terms, output, operands)
-        if pair is not None and pair[0].shape[1] >= _TERMS:
+        if pair is not None:
             multiply(w, found, *pair)
             return found
     inner = _innermost(terms, output, operands)

@@ -21,6 +21,7 @@ from funcgrad.compiler.native.deferred_code import UNINTERRUPTED, DeferredCode, 
 from funcgrad.compiler.native.llvm_writer import LONG, LLVMWriter
 from funcgrad.compiler.native.operand_layout import loop_operands
 from funcgrad.compiler.native.time_estimate import estimate_iteration, is_on_numbers
+from funcgrad.compiler.stack_pool import StackPool
 from funcgrad.control.loop import LoopSpec, stacked
 from funcgrad.graph import ArrayType
 
@@ -45,6 +46,7 @@ class NativeLoop:
         "_iteration",
         "_layout",
         "_outputs",
+        "_pool",
         "_spec",
         "_test",
         "later",
@@ -61,6 +63,7 @@ class NativeLoop:
         self._outputs: list[ArrayType] = [
             flat.steps[i].type for i in flat.results[spec.num_carry :]
         ]
+        self._pool = StackPool(self._outputs)
         arrays = len(self._layout.holders) + len(self._outputs)
         self._chunk = max(int(UNINTERRUPTED / max(cost.native, 1.0)), 1)
         self._first = max(_FIRST // max([1, *[type.size for type in self._outputs]]), 1)
@@ -118,7 +121,7 @@ class NativeLoop:
         at: int,
         met: Sequence[Sequence[Any]],
     ) -> list[Any] | None:
-        stacks, chunk = self._stacks(length), max(self._chunk // 16, 1)
+        stacks, chunk = self._pool.stacks(length), max(self._chunk // 16, 1)
         if at:
             done = slice(length - at, length) if self._spec.reverse else slice(at)
             for stack, found in zip(stacks, met, strict=True):

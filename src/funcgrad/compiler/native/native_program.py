@@ -24,8 +24,8 @@ from funcgrad.compiler.native.time_estimate import estimate, is_on_numbers
 
 # Nanoseconds that calling the function takes, and those of handing an array to it or making one for it.
 _ENTER, _ARRAY = 2000.0, 500.0
-# How much faster than NumPy's it is to be at least: NumPy may use several threads.
-_GAIN = 1.5
+# How much faster than NumPy's it is to be at least, since both times are estimated.
+_GAIN = 1.25
 
 
 class NativeProgram:
@@ -38,7 +38,8 @@ class NativeProgram:
         self._call: Callable[..., tuple[Any, ...]] | None = None
         cost = self._cost = estimate(flat)
         values = flat.inputs + len(flat.results)
-        pays = _GAIN * (cost.native + _ENTER + _ARRAY * values) < cost.numpy
+        own = cost.native - cost.blas + _ENTER + _ARRAY * values
+        pays = _GAIN * own < cost.numpy - cost.blas
         self._given = OperandLayout([step.type for step in flat.steps[: flat.inputs]])
         self._made = OperandLayout([flat.steps[i].type for i in flat.results])
         arrays = len(self._given.holders) + len(self._made.holders)

@@ -7,15 +7,19 @@ nanoseconds for a transcendental function.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, FlatStep, flatten_program
 from funcgrad.compiler.native.vector_functions import has_vector_functions
+from funcgrad.compiler.numpy.thread_pool import cores
 from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import loop_op
 from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops.base.op import Elementwise, broadcast_to
 from funcgrad.ops.recurrences import recurrence_op
 from funcgrad.ops.tuples import pick_op
 
@@ -29,6 +33,8 @@ class Estimate(NamedTuple):
     """The number of steps that are compiled, those of inner programs included."""
     numbers: int = 0
     """How many of them are on numbers."""
+    blas: float = 0.0
+    """Nanoseconds of products that BLAS computes in both: their ratio says nothing."""
 
     @property
     def compiling(self) -> float:
@@ -37,7 +43,8 @@ class Estimate(NamedTuple):
 
     def times(self, count: int) -> Estimate:
         """Of so many runs of what is compiled once."""
-        return self._replace(numpy=self.numpy * count, native=self.native * count)
+        numpy, native, blas = [part * count for part in (self.numpy, self.native, self.blas)]
+        return self._replace(numpy=numpy, native=native, blas=blas)
 
     def plus(self, other: Estimate) -> Estimate:
         """Of both."""
@@ -46,18 +53,23 @@ class Estimate(NamedTuple):
             self.native + other.native,
             self.steps + other.steps,
             self.numbers + other.numbers,
+            self.blas + other.blas,
         )
 
 
-# Nanoseconds: a call of a NumPy function, an entry in it; in machine code an entry, one of a reduction that
-# is no sum; a multiplication of a product in BLAS and in machine code.
-_CALL, _NUMPY_ENTRY, _ENTRY, _SERIAL = 800.0, 0.5, 0.4, 4.0
+# Nanoseconds: a call of a NumPy function, an entry in it, and a run of its innermost loop where an operand is
+# broadcast or an axis reduced; in machine code an entry, and one of a recurrence.
+_CALL, _NUMPY_ENTRY, _INNERMOST, _ENTRY, _SERIAL = 800.0, 0.5, 10.0, 0.4, 2.0
+# Entries from which NumPy's calls are split among threads.
+_THREADED = 1 << 17
 # Compiling a step on numbers, and one on arrays.
 _COMPILE_NUMBER, _COMPILE_STEP = 0.2e6, 3.5e6
+# An entry of NumPy's that lies far from the one before.
+_STRIDED = 5.0
 # Python's arithmetic on a number, which NumPy made, and in the generated code of a loop on numbers.
 _NUMBER, _STATEMENT = 100.0, 25.0
 # An entry of a function such as exp: in NumPy, in vectors and by itself in machine code.
-_TRANSCENDENTAL, _IN_VECTORS, _ALONE = 2.0, 2.5, 9.0
+_TRANSCENDENTAL, _IN_VECTORS, _ALONE = 2.5, 1.3, 9.0
 _PYTHON = tuple([np.dtype(kind) for kind in (float, int, bool)])  # the dtypes of its numbers
 _BLAS, _PRODUCT = 0.08, 0.17
 # A call of NumPy's for linear algebra, and a small matrix of a stack in it and in machine code.
@@ -150,7 +162,9 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
     entries = max([step.type.size, *sizes])
     if step.op.name in ("matmul", "einsum"):
         count = _multiplications(flat, step)
-        return Estimate(_CALL + _BLAS * count, _PRODUCT * count, 1)
+        called = is_for_blas(count, count // max(step.type.size, 1)) and _has_scipy()
+        shared = _BLAS * count if called else 0.0
+        return Estimate(_CALL + _BLAS * count, shared or _PRODUCT * count, 1, blas=shared)
     if (step.op.columns.machine or "").startswith("matrix_forms:"):
         *stack, n = flat.steps[step.operands[0]].type.shape[:-1]
         right = step.type.shape[-1] if step.op.name in ("solve", "inv") else 0
@@ -159,18 +173,54 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
             _FACTORED + count * (_MATRIX + _BLAS * work), count * (_FIXED + _PRODUCT * work), 1
         )
     if step.op is recurrence_op:
-        rows = step.type.shape[params["axis"]]
-        each = min(2 * _CALL * rows, _NUMBER * entries)
-        return Estimate(_CALL + each, _SERIAL * entries, 1)
+        # NumPy computes a row of all lanes at a time, whose entries lie apart unless the axis is the first.
+        lanes = 2 * _CALL * step.type.shape[params["axis"]] + _STRIDED * entries
+        return Estimate(_CALL + min(lanes, _NUMBER * entries), _SERIAL * entries, 1)
     if step.op.in_place:  # (What a store leaves as it is costs nothing.)
         entries = flat.steps[step.operands[1]].type.size
-    columns = step.op.columns
+    return _of_entries(flat, step, entries)
+
+
+def _of_entries(flat: Flat, step: FlatStep, entries: int) -> Estimate:
+    """What a step of so many entries takes that NumPy computes by a ufunc, or by a view."""
+    columns, number = step.op.columns, int(entries == 1)
+    is_view = columns.may_alias and not (columns.reduces or isinstance(step.op, Elementwise))
+    if is_view and len(step.operands) == 1:
+        return Estimate(_CALL, 0.0, 1, number)
+    by_numpy, own = _NUMPY_ENTRY, _ENTRY
     if columns.transcendental:
-        cost = _IN_VECTORS if has_vector_functions() else _ALONE
-        return Estimate(_CALL + _TRANSCENDENTAL * entries, cost * entries, 1, int(entries == 1))
-    serial = columns.reduces and columns.reduces is not np.add
-    cost = _SERIAL if serial else _ENTRY
-    return Estimate(_CALL + _NUMPY_ENTRY * entries, cost * entries, 1, int(entries == 1))
+        by_numpy, own = _TRANSCENDENTAL, _IN_VECTORS if has_vector_functions() else _ALONE
+    work = by_numpy * entries + _INNERMOST * _innermost_runs(flat, step)
+    threads = cores() if entries >= _THREADED else 1
+    return Estimate(_CALL + work / threads, own * entries, 1, number)
+
+
+def _innermost_runs(flat: Flat, step: FlatStep) -> int:
+    """How often NumPy's innermost loop runs, if not over whole arrays: it runs along the last axis."""
+    broadcast = isinstance(step.op, Elementwise) and any(
+        [_is_spread(flat, k) for k in step.operands]
+    )
+    whole = step.type if broadcast else flat.steps[step.operands[0]].type if step.operands else None
+    if whole is None or not (broadcast or step.op.columns.reduces) or not whole.shape:
+        return 0
+    return whole.size // max(whole.shape[-1], 1)
+
+
+def _is_spread(flat: Flat, i: int) -> bool:
+    """Whether a step is an array that is broadcast, and no number."""
+    step = flat.steps[i]
+    return step.op is broadcast_to and flat.steps[step.operands[0]].type.size > 1
+
+
+def is_for_blas(multiplications: int, terms: int) -> bool:
+    """Whether BLAS is faster than loops, for a product each of whose entries is a sum of so many terms."""
+    return multiplications >= 16384 and terms >= 16
+
+
+@lru_cache(maxsize=1)
+def _has_scipy() -> bool:
+    """Whether SciPy is installed, which has the addresses of BLAS; it is imported when code is compiled."""
+    return find_spec("scipy") is not None
 
 
 def _multiplications(flat: Flat, step: FlatStep) -> int:

@@ -33,6 +33,7 @@ from funcgrad.compiler.python.loop_body_codegen import (
     tuple_text,
     unpacked,
 )
+from funcgrad.compiler.stack_pool import StackPool
 from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import LoopSpec, iterations_of, reference_loop, stacked
 
@@ -238,6 +239,7 @@ def _on_arrays(flat: Flat, cond: Body | None, spec: LoopSpec) -> Rolled:
     n = spec.num_carry
     types = [flat.steps[i].type for i in flat.results[n:]]
     later = NativeLoop(flat, None if cond is None else flat_of(cond), spec)
+    pool = StackPool(types)
 
     def run(operands: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
         nonlocal tested
@@ -252,7 +254,7 @@ def _on_arrays(flat: Flat, cond: Body | None, spec: LoopSpec) -> Rolled:
             met: list[Any] = [[] for _ in types]
             state = enter((), operands[:n], operands[n:], met)
             return state, [stacked(found, type) for found, type in zip(met, types, strict=True)]
-        met = [np.empty((len(iterations), *type.shape), type.dtype) for type in types]
+        met = pool.stacks(len(iterations))
         return enter(iterations, operands[:n], operands[n:], met), met
 
     return run

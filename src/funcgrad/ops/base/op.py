@@ -146,6 +146,16 @@ def columns_of(expr: Expr) -> Columns:
     return columns
 
 
+def flops_of(expr: Expr) -> int | None:
+    """The flops of a node by itself; None if they are not known."""
+    row = columns_of(expr).flops
+    if row is not None:
+        return row(expr)
+    if isinstance(expr.op, Elementwise) or columns_of(expr).entrywise:
+        return expr.size
+    return 0 if expr.op.moves or expr.op.hidden else None
+
+
 def op_named(name: str) -> Op:
     """The operation of the package that has this name."""
     op: Any = expr_module.operation_table.ops.get(name)
