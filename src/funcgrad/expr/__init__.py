@@ -424,7 +424,8 @@ def is_derived(expr: Expr) -> bool:
 
 def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:
     """``expr`` on other operands of the same types: itself where they are the same objects."""
-    if len(args) == len(expr.args) and all(map(is_, args, expr.args)):
+    own = expr.args
+    if args is own or (len(args) == len(own) and all(map(is_, args, own))):
         return expr
     traced: TraceContext | None = None
     for arg in args:

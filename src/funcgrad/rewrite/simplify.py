@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from operator import is_
-from typing import Any
+from typing import Any, TypeAlias
 
 from funcgrad.expr import (
     Expr,
@@ -93,6 +93,10 @@ def _operands_unless_simple(expr: Expr) -> tuple[Expr, ...]:
     return () if is_simple(expr) else expr.args
 
 
+_Found: TypeAlias = tuple[Laws | None, int]
+"""The laws that may apply to a node, and the place of its kind: a plain tuple, which is read faster."""
+
+
 class Simplifier:
     """The state of one simplification: a table in which equal expressions are one object.
 
@@ -107,16 +111,18 @@ class Simplifier:
         self.mode = mode
         self.canonical: dict[Any, Expr] = {}
         """The one expression that stands for all equal ones, by operation and operands."""
-        self.kinds: dict[int, Any] = {}
-        """How patterns see each canonical expression as an operand, by its id."""
+        self.kinds: dict[int, int] = {}
+        """How patterns see each canonical expression as an operand, by its id: a place in `kinds_met`."""
+        self.kinds_met: dict[Any, int] = {}
+        """The kinds of operands, each with its place: a small number is hashed faster than a tuple."""
         self.normal_forms: dict[int, Expr] = {}
         """The normal form of a canonical expression, by its id, where it is another expression."""
         self.unvisited: set[int] = set()
         """The ids of canonical expressions that no law has been tried on."""
         self.canonical_of_simple: dict[int, Expr] = {}
         """The canonical expressions of expressions known to be simple, by the ids of these."""
-        self.candidates_memo: dict[Any, Candidates] = {}
-        """A part of the memo of `candidates`, which answers in half the time."""
+        self.candidates_memo: dict[Any, _Found] = {}
+        """A part of the memo of `candidates`, by the places of kinds, which answers in half the time."""
         self.deferred: dict[int, Laws] = {}
         """Laws for a node, by its id, that need an operand without other uses."""
 
@@ -129,34 +135,38 @@ class Simplifier:
     @property
     def holds_tuples(self) -> bool:
         """Whether an expression in the table has a tuple value, as a loop has."""
-        return any(dtype == "O" for _, dtype, _, _ in self.candidates_memo)
+        return any(dtype == "O" for _, dtype, *_ in self.candidates_memo)
 
-    def _insert(
-        self, expr: Expr, args: tuple[Expr, ...], identity: object
-    ) -> tuple[Expr, Candidates]:
+    def _insert(self, expr: Expr, args: tuple[Expr, ...], identity: object) -> tuple[Expr, _Found]:
         """The node on ``args`` as a new canonical expression, and the laws that may apply to it."""
         self.canonical[identity] = node = rebuild(expr, args)
         found = self._candidates(node)
-        self.kinds[id(node)] = found.kind
+        self.kinds[id(node)] = found[1]
         return node, found
 
-    def _candidates(self, expr: Expr) -> Candidates:
+    def _candidates(self, expr: Expr) -> _Found:
         """The laws that may apply to a node, judged by its operation and the kinds of its operands."""
         args, kinds = expr.args, self.kinds
+        key: Any
         if len(args) == 2:  # most have: a list would take half as long as the rest
             x, y = args
-            operands: tuple[Any, ...] = (kinds[id(x)], kinds[id(y)])
-            same = x is y
+            key = expr.op, expr.type.dtype.kind, x is y, kinds[id(x)], kinds[id(y)]
         elif args:
-            operands = tuple([kinds[id(arg)] for arg in args])
-            same = False
+            key = expr.op, expr.type.dtype.kind, False, *[kinds[id(arg)] for arg in args]
         else:
-            return candidates_of_leaf(self.mode, expr)
-        key = (expr.op, expr.type.dtype.kind, same, operands)
+            return self._numbered(candidates_of_leaf(self.mode, expr))
         found = self.candidates_memo.get(key)
         if found is None:
-            found = self.candidates_memo[key] = candidates(self.mode, *key)
+            op, dtype, same, *places = key
+            met = list(self.kinds_met)
+            operands = tuple([met[place] for place in places])
+            found = self._numbered(candidates(self.mode, op, dtype, same, operands))
+            self.candidates_memo[key] = found
         return found
+
+    def _numbered(self, found: Candidates) -> _Found:
+        """Candidates with the place of the node's kind."""
+        return found.laws, self.kinds_met.setdefault(found.kind, len(self.kinds_met))
 
     def _canonical_form(self, root: Expr) -> Expr:
         """The canonical expression that is equal to one known to be simple: no law is tried."""
@@ -186,7 +196,11 @@ class Simplifier:
 
     def normal_form(self, expr: Expr, args: tuple[Expr, ...], budget: int = BUDGET) -> Expr:
         """The normal form of a node on ``args``, which are canonical."""
-        identity = _identity(expr, args)
+        identity: Any
+        if len(args) == 2:  # (`_identity` without a call)
+            identity = expr.op, expr.params, id(args[0]), id(args[1])
+        else:
+            identity = _identity(expr, args)
         node = self.canonical.get(identity)
         if node is None:
             node, found = self._insert(expr, args, identity)
@@ -195,7 +209,7 @@ class Simplifier:
             found = self._candidates(node)
         else:
             return self.normal_forms.get(id(node), node)
-        laws = found.laws
+        laws = found[0]
         if laws is not None and budget > 0:
             # The node itself may be part of its replacement, under a mask: there it is simple.
             new = self.rewrite(node, laws)
