@@ -22,7 +22,9 @@ def both(f, *args, rtol=1e-11):
     roots = flatten(fg.trace(f, *args)).leaves
     moved = hoist_loop_invariants(roots)
     values = dict(zip(parameter_names(f, len(args)), args, strict=True))
-    for old, new in zip(roots, moved, strict=True):
+    for old, new in zip(
+        [*roots, *roots], [*moved, *hoist_loop_invariants(roots, native=True)], strict=True
+    ):
         assert old.type == new.type
         given = {name: values[name] for name in variables(new)}
         expected = evaluate(old, {name: values[name] for name in variables(old)})
@@ -207,3 +209,28 @@ def test_slices_of_states(cuts, axis):
         return np.sum(h) + np.sum(totals**2)
 
     both(fg.grad(f, (0, 1)), RNG.normal(size=(6, 6)), RNG.normal(size=(5, 6, 6)))
+
+
+@pytest.mark.parametrize(("size", "leaves"), [(4, False), (64, True)])
+def test_in_machine_code_only_products_for_blas_leave_the_loop(size, leaves):
+    """Small products and elementwise work stay in the loop, which has no calls to save."""
+    iteration = cell("tanh")
+
+    def loss(w, u, b, h, xs):
+        return np.sum(fg.scan(lambda h, x: (iteration(w, u, b, h, np.sin(x)), None), h, xs)[0])
+
+    shapes = [(size, size), (size, size), (size,), (2, size), (16, 2, size)]
+    args = [0.1 * RNG.normal(size=s) for s in shapes]
+    both(fg.grad(loss, (0, 1, 2)), *args)
+    roots = flatten(fg.trace(fg.grad(loss, (0, 1, 2)), *args)).leaves
+    for native in (False, True):
+        moved = hoist_loop_invariants(roots, native=native)
+        outside = [e.op.name for e in subexpressions(*moved)]
+        inside = [e for e in subexpressions(*moved) if e.op.name == "loop"]
+        states = {dict(e.params)["spec"].num_carry for e in inside}
+        if native and not leaves:
+            assert {"matmul", "sin"}.isdisjoint(outside)
+            assert max(states) > 1  # the sums of the weights' gradients
+        else:
+            assert {"matmul", "sin"} <= set(outside)
+            assert states == ({1, 2} if native else {1})  # the bias's gradient is added up in it

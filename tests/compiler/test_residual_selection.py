@@ -6,8 +6,9 @@ import pytest
 import funcgrad as fg
 from funcgrad.compiler.pass_options import PassOptions
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
-from funcgrad.compiler.passes.residual_selection import is_loop, select_residuals
+from funcgrad.compiler.passes.residual_selection import select_residuals
 from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
+from funcgrad.control.loop import is_loop
 from funcgrad.expr import subexpressions
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.trace.run_formula import evaluate
@@ -22,10 +23,10 @@ def gradient_of(f, **shapes):
     return subsume_bodies(simplify_all(list(grad))), names
 
 
-def checked(f, **shapes):
+def checked(f, native=False, **shapes):
     """The loops' bodies of a gradient before the pass and after it, which must not change a bit."""
     roots, names = gradient_of(f, **shapes)
-    kept = select_residuals(roots)
+    kept = select_residuals(roots, native=native)
     verify_rewrite(roots, kept, names, "residual_selection")
     values = {name: RNG.normal(size=shape) for name, shape in shapes.items()}
     for old, new in zip(roots, kept, strict=True):
@@ -83,6 +84,13 @@ def test_cheap_values_are_computed_again():
         return fg.scan(lambda h, _: (h * h * 0.5 + h, None), h, None, length=5)[0].sum()
 
     before, after = checked(loss, h=(64,))
+    assert before == after
+
+
+def test_machine_code_keeps_what_is_a_little_expensive():
+    before, after = checked(recurrent, native=True, w=(3, 3), h=(3,))
+    assert before[True][0].count("matmul") > after[True][0].count("matmul")
+    before, after = checked(recurrent, w=(3, 3), h=(3,))
     assert before == after
 
 

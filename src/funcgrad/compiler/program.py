@@ -122,7 +122,9 @@ class Program:
             with Paused():
                 flat = self.flat()
                 run = compile_bytecode(flat) or compile_flat(flat)
-                self._compiled = run or compile_arrays(self._outputs(), self.inputs)
+                self._compiled = run or compile_arrays(
+                    self._outputs(), self.inputs, native=self._native_outputs()
+                )
             self._interpreted = self._steps = None
         return self._compiled
 
@@ -136,7 +138,9 @@ class Program:
 
         if self.compiled.__code__.co_filename.split()[1] == "array":
             with Paused():
-                self._compiled = compile_natively(self._outputs(), self.inputs)
+                native = self._native_outputs()
+                roots = self._outputs() if native is None else native()
+                self._compiled = compile_natively(roots, self.inputs)
 
     @property
     def entry(self) -> Callable[..., tuple[Any, ...]]:
@@ -189,17 +193,14 @@ class Program:
             if not any([expr.type.dtype.kind == "O" for expr in subexpressions(*self.outputs)]):
                 self._roots = self.outputs
                 return self._roots
-            from funcgrad.compiler.passes.loop_invariant_motion import hoist_loop_invariants
-            from funcgrad.compiler.passes.residual_selection import select_residuals
-
-            kept = select_residuals(self.outputs)
-            self._roots = tuple(hoist_loop_invariants(kept))
-            if PASS_OPTIONS.verify:
-                from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
-
-                verify_rewrite(self.outputs, kept, self.inputs, "residual_selection")
-                verify_rewrite(kept, self._roots, self.inputs, "loop_invariant_motion")
+            self._roots = _relieved(self.outputs, self.inputs)
         return self._roots
+
+    def _native_outputs(self) -> Callable[[], Sequence[Expr]] | None:
+        """Makes the outputs as they run in machine code; None if they are the same."""
+        if self._outputs() is self.outputs:
+            return None
+        return partial(_relieved, self.outputs, self.inputs, native=True)
 
     def flat(self) -> Flat:
         """What runs, as steps."""
@@ -232,6 +233,23 @@ class Program:
                     flat
                 )
         return self._interpreted
+
+
+def _relieved(
+    outputs: Sequence[Expr], inputs: Sequence[Expr], native: bool = False
+) -> tuple[Expr, ...]:
+    """Outputs whose loops are relieved of work, for NumPy or for machine code."""
+    from funcgrad.compiler.passes.loop_invariant_motion import hoist_loop_invariants
+    from funcgrad.compiler.passes.residual_selection import select_residuals
+
+    kept = select_residuals(outputs, native=native)
+    moved = tuple(hoist_loop_invariants(kept, native=native))
+    if PASS_OPTIONS.verify:
+        from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
+
+        verify_rewrite(outputs, kept, inputs, "residual_selection")
+        verify_rewrite(kept, moved, inputs, "loop_invariant_motion")
+    return moved
 
 
 def _source_dtypes(flat: Flat) -> frozenset[np.dtype[Any]]:

@@ -53,6 +53,11 @@ class LoopSpec(NamedTuple):
     reverse: bool = False
 
 
+def is_loop(expr: Expr) -> bool:
+    """Whether a node is a loop, whose value is the tuple of its states and outputs."""
+    return expr.op is loop_op and expr.type.dtype.kind == "O"
+
+
 # -- running -------------------------------------------------------------------------------------
 def _run(*operands: Array, body: Body, cond: Body | None, spec: LoopSpec) -> Any:
     # The compiler is in a higher layer: the package registers its runner of loops.

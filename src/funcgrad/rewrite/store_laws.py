@@ -117,6 +117,10 @@ def _blocks(expr: Expr | None) -> Iterator[_Block]:
             for term, rest in pairs
             if term.op is indexing.scatter_op and len(term.args) == 1
         ]
+    elif expr.op is arithmetic.subtract:
+        term, other = expr.args
+        if term.op is indexing.scatter_op and len(term.args) == 1:
+            terms = [(term, term.args[0], -other)]
     for term, x, rest in terms:
         spec = dict(term.params)["spec"]
         axis = len(spec) - 1

@@ -29,12 +29,17 @@ _GAIN = 1.25
 
 
 class NativeProgram:
-    """A program as machine code, later."""
+    """A program as machine code, later.
 
-    __slots__ = ("_call", "_cost", "_flat", "_given", "_made", "later")
+    NumPy runs the steps of ``flat``; ``steps`` gives those of the machine code, which may be others.
+    """
 
-    def __init__(self, flat: Flat, at_once: bool = False) -> None:
-        self._flat = flat
+    __slots__ = ("_call", "_cost", "_flat", "_given", "_made", "_steps", "later")
+
+    def __init__(
+        self, flat: Flat, at_once: bool = False, steps: Callable[[], Flat] | None = None
+    ) -> None:
+        self._flat, self._steps = flat, steps
         self._call: Callable[..., tuple[Any, ...]] | None = None
         cost = self._cost = estimate(flat)
         values = flat.inputs + len(flat.results)
@@ -66,7 +71,7 @@ class NativeProgram:
     def _write(self) -> tuple[str, LLVMWriter]:
         from funcgrad.compiler.native.loop_function import program_text
 
-        return program_text(self._flat)
+        return program_text(self._flat if self._steps is None else self._steps())
 
     def function(self) -> Callable[..., tuple[Any, ...]] | None:
         """The compiled program for its next run; None before compiling pays, or if it cannot be."""
@@ -94,9 +99,11 @@ class NativeProgram:
         return call
 
 
-def entry_lines(flat: Flat) -> tuple[Sequence[str], dict[str, Any]]:
+def entry_lines(
+    flat: Flat, steps: Callable[[], Flat] | None = None
+) -> tuple[Sequence[str], dict[str, Any]]:
     """The prologue of a program, which calls its machine code once there is any, and its bindings."""
-    later = NativeProgram(flat)
+    later = NativeProgram(flat, steps=steps)
     if not later.is_possible:
         return [], {}
     given = ", ".join([f"x{i}" for i in range(flat.inputs)])

@@ -7,8 +7,9 @@ prints the plan as Python.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from funcgrad.compiler.call_ir import Plan
 from funcgrad.compiler.flat_program import Flat, build, flatten_program
@@ -24,13 +25,20 @@ from funcgrad.compiler.passes.softplus_sigmoid import softplus_sigmoid
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
 from funcgrad.expr import Expr
 
+Roots: TypeAlias = Callable[[], Sequence[Expr]]
+"""Makes the roots that machine code is compiled from, when that pays."""
+
 
 def compile_arrays(
-    roots: Sequence[Expr], inputs: Sequence[Expr], options: PassOptions = PASS_OPTIONS
+    roots: Sequence[Expr],
+    inputs: Sequence[Expr],
+    options: PassOptions = PASS_OPTIONS,
+    native: Roots | None = None,
 ) -> Callable[..., tuple[Any, ...]]:
     """A function from the inputs' values to the roots' values.
 
     Arrays have the inputs' shapes and dtypes. Results are new arrays; scalars are as `present` gives them.
+    ``native`` gives equal roots for machine code, if they are others.
 
     >>> import numpy as np
     >>> import funcgrad as fg
@@ -40,13 +48,18 @@ def compile_arrays(
     """
     flat = run_step_passes(flatten_program(roots, inputs), options)
     plan = make_plan(flat, options)
-    first, bound = entry_lines(flat) if options.runs("whole_program") else ([], {})
+    own = None if native is None else partial(_steps_of, native, inputs, options)
+    first, bound = entry_lines(flat, own) if options.runs("whole_program") else ([], {})
     text = numpy_source(plan, first)
     if options.verify:
         from funcgrad.compiler.verify.verify_pipeline import verify_source
 
         verify_source(select_instructions(flat), plan, text, bound)
     return build("array", text, {**bindings(plan), **bound})
+
+
+def _steps_of(roots: Roots, inputs: Sequence[Expr], options: PassOptions) -> Flat:
+    return run_step_passes(flatten_program(roots(), inputs), options)
 
 
 def compile_natively(

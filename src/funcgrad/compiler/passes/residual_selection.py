@@ -10,12 +10,13 @@ Gain (docs/passes.md): without it the hidden Markov model takes 1.34 times as lo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
 from funcgrad.control.closed_program import Body
-from funcgrad.control.loop import loop_op
+from funcgrad.control.loop import is_loop, loop_op
 from funcgrad.expr import Expr, by_key, rebuild, subexpressions, symbol
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key, dependent
@@ -24,9 +25,20 @@ from funcgrad.ops.tuples import pick, pick_op
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 
-# An entry costs more to compute than to keep from so many flops on. So does one of a transcendental function
-# in arrays of so many entries: the overhead of smaller ones is higher. Residuals have at most so many bytes.
-_FLOPS, _ENTRIES, _MEMORY = 24, 64, 1 << 26
+_MEMORY = 1 << 26
+"""The most bytes of a residual of all iterations."""
+
+
+class _Worth(NamedTuple):
+    """From when on an entry costs more to compute than to keep."""
+
+    flops: int
+    entries: int
+    """The size of arrays from which an entry of a transcendental function does, too."""
+
+
+# A call of NumPy's computes an entry in less time than another call takes to keep it.
+_IN_NUMPY, _IN_MACHINE_CODE = _Worth(24, 64), _Worth(2, 16)
 
 
 class _Pair(NamedTuple):
@@ -46,13 +58,21 @@ class _Residual(NamedTuple):
     kept: Expr
 
 
-def select_residuals(roots: Sequence[Expr], options: PassOptions = PASS_OPTIONS) -> list[Expr]:
-    """The roots, in which reverse loops read expensive values that their forward loops keep."""
+def select_residuals(
+    roots: Sequence[Expr], options: PassOptions = PASS_OPTIONS, *, native: bool = False
+) -> list[Expr]:
+    """The roots, in which reverse loops read expensive values that their forward loops keep.
+
+    ``native`` says that they will be machine code.
+    """
     loops = [expr for expr in subexpressions(*roots) if is_loop(expr)]
     if not (options.runs("residual_selection") and loops):
         return list(roots)
     pairs = {loop.key: pair for loop in loops if (pair := _pair_of(loop)) is not None}
-    chosen = {loop.key: _residuals(loop, pairs[loop.key]) for loop in loops if loop.key in pairs}
+    worth = _IN_MACHINE_CODE if native else _IN_NUMPY
+    chosen = {
+        loop.key: _residuals(loop, pairs[loop.key], worth) for loop in loops if loop.key in pairs
+    }
     kept: dict[Key, dict[Key, Expr]] = {}
     for key, residuals in chosen.items():
         kept.setdefault(pairs[key].forward.key, {}).update({r.kept.key: r.kept for r in residuals})
@@ -63,23 +83,17 @@ def select_residuals(roots: Sequence[Expr], options: PassOptions = PASS_OPTIONS)
             return pick(args[0], expr.params[0][1])
         if not is_loop(expr):
             return rebuild(expr, args)
-        residuals = chosen.get(expr.key, [])
-        outputs = list(kept.get(expr.key, {}).values())
+        residuals, values = chosen.get(expr.key, []), list[Expr]()
         if residuals:
             forward = pairs[expr.key].forward
             first, places = len(_body(forward).outputs), list(kept[forward.key])
             values = [
                 pick(became[forward.key], first + places.index(r.kept.key)) for r in residuals
             ]
-            return _with_residuals(expr, args, residuals, values, outputs, options)
-        return _with_residuals(expr, args, [], [], outputs, options)
+        return _with_residuals(again, expr, args, residuals, values, kept.get(expr.key, {}))
 
+    again = partial(select_residuals, options=options, native=native)
     return folded_by_key(roots, step, became)
-
-
-def is_loop(expr: Expr) -> bool:
-    """Whether a node is a loop: a tuple of states and outputs."""
-    return expr.op is loop_op and expr.type.dtype.kind == "O"
 
 
 def _body(loop: Expr) -> Body:
@@ -128,7 +142,7 @@ def _is_history(x: Expr, trip_count: int) -> bool:
     return counted and x.params[0][1] >= params["spec"].num_carry
 
 
-def _residuals(loop: Expr, pair: _Pair) -> list[_Residual]:
+def _residuals(loop: Expr, pair: _Pair, worth: _Worth) -> list[_Residual]:
     """The values that a reverse loop is to read."""
     outputs = _body(loop).outputs
     exprs = list(by_key(*outputs).values())
@@ -136,7 +150,9 @@ def _residuals(loop: Expr, pair: _Pair) -> list[_Residual]:
     changing, late = dependent(exprs, pair.history), dependent(exprs, others)
     length = dict(loop.params)["spec"].trip_count
     expensive = [
-        x for x in exprs if x.key in changing and x.key not in late and _is_expensive(x, length)
+        x
+        for x in exprs
+        if x.key in changing and x.key not in late and _is_expensive(x, length, worth)
     ]
     if not expensive:
         return []
@@ -152,25 +168,26 @@ def _residuals(loop: Expr, pair: _Pair) -> list[_Residual]:
     return [residual for key, residual in found.items() if key in met]
 
 
-def _is_expensive(x: Expr, length: int) -> bool:
+def _is_expensive(x: Expr, length: int, worth: _Worth) -> bool:
     if x.op in (INPUT, CONSTANT) or x.type.dtype.kind not in "fc" or not x.size:
         return False
     if x.size * x.dtype.itemsize * length > _MEMORY:
         return False
     flops = flops_of(x) or 0
-    return flops >= _FLOPS * x.size or (x.op.columns.transcendental and x.size >= _ENTRIES)
+    transcendental = x.op.columns.transcendental and x.size >= worth.entries
+    return flops >= worth.flops * x.size or transcendental
 
 
 # -- building --------------------------------------------------------------------------------------
 def _with_residuals(
+    again: Callable[[Sequence[Expr]], list[Expr]],
     loop: Expr,
     args: Sequence[Expr],
     residuals: Sequence[_Residual],
     sequences: Sequence[Expr],
-    outputs: Sequence[Expr],
-    options: PassOptions,
+    kept: Mapping[Key, Expr],
 ) -> Expr:
-    """A loop with more outputs, that reads residuals from sequences; and so on in its body."""
+    """A loop with more outputs, that reads residuals from sequences; its body goes through the pass again."""
     params = dict(loop.params)
     body, spec = params["body"], params["spec"]
     middle = spec.num_carry + spec.num_xs
@@ -178,7 +195,7 @@ def _with_residuals(
     given = {r.recomputed.key: name for r, name in zip(residuals, names, strict=True)}
     made = substitute_all(body.outputs, given) if given else body.outputs
     inputs = [*body.inputs[:middle], *names, *body.inputs[middle:]]
-    new = Body(inputs, select_residuals([*made, *outputs], options))
+    new = Body(inputs, again([*made, *kept.values()]))
     operands: Any = (*args[:middle], *sequences, *args[middle:])
     spec = spec._replace(num_xs=spec.num_xs + len(names))
     found: Expr = loop_op(*operands, body=new, cond=params["cond"], spec=spec)
