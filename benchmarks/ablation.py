@@ -43,7 +43,7 @@ def programs(peer: str) -> dict[str, str]:
                 continue
             lowered = work.call.lower(*work.args)
             schedule = getattr(lowered.schedule, "lines", lambda: [])()
-            texts = [lowered.source, *map(str, lowered.loops), *schedule]
+            texts = [lowered.source, *map(str, lowered.loops), *schedule, *map(str, lowered.native)]
             found[f"{name} {size}"] = hashlib.sha256("\n".join(texts).encode()).hexdigest()
     return found
 

@@ -23,6 +23,7 @@ from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.passes.fusion import fuse
 from funcgrad.compiler.passes.loop_invariant_motion import hoist_loop_invariants
 from funcgrad.compiler.passes.residual_selection import select_residuals
+from funcgrad.compiler.passes.strip_mining import strip_mine
 from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.compiler.python import scalar_ops as templates
 from funcgrad.compiler.python.scalar_codegen import compile_flat
@@ -63,6 +64,10 @@ def check_program(roots, inputs, values):
     moved = hoist_loop_invariants(kept)
     after(kept, moved, inputs, values, "hoist")
     check_lowered(moved, inputs, values)
+    fused = strip_mine(
+        hoist_loop_invariants(select_residuals(shared, native=True), native=True), inputs
+    )
+    after(shared, fused, inputs, values, "machine code")
     for name, body in all_bodies(moved).items():
         check_text_of_body(body, name)
 

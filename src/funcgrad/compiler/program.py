@@ -138,9 +138,7 @@ class Program:
 
         if self.compiled.__code__.co_filename.split()[1] == "array":
             with Paused():
-                native = self._native_outputs()
-                roots = self._outputs() if native is None else native()
-                self._compiled = compile_natively(roots, self.inputs)
+                self._compiled = compile_natively(self._native_outputs()(), self.inputs)
 
     @property
     def entry(self) -> Callable[..., tuple[Any, ...]]:
@@ -189,18 +187,14 @@ class Program:
     def _outputs(self) -> tuple[Expr, ...]:
         """The outputs as they run: not those that `on` rebuilds, which readers see."""
         if self._roots is None:
-            # (Loops give tuples; a program without any does not load what loops need.)
-            if not any([expr.type.dtype.kind == "O" for expr in subexpressions(*self.outputs)]):
-                self._roots = self.outputs
-                return self._roots
-            self._roots = _relieved(self.outputs, self.inputs)
+            # (A program without loops does not load what they need.)
+            loops = _has_loops(self.outputs)
+            self._roots = _relieved(self.outputs, self.inputs) if loops else self.outputs
         return self._roots
 
-    def _native_outputs(self) -> Callable[[], Sequence[Expr]] | None:
-        """Makes the outputs as they run in machine code; None if they are the same."""
-        if self._outputs() is self.outputs:
-            return None
-        return partial(_relieved, self.outputs, self.inputs, native=True)
+    def _native_outputs(self) -> Callable[[], Sequence[Expr]]:
+        """Makes the outputs as they run in machine code."""
+        return partial(_for_machine_code, self.outputs, self.inputs)
 
     def flat(self) -> Flat:
         """What runs, as steps."""
@@ -235,6 +229,11 @@ class Program:
         return self._interpreted
 
 
+def _has_loops(outputs: Sequence[Expr]) -> bool:
+    """Whether a program may have loops: these give tuples."""
+    return any([expr.type.dtype.kind == "O" for expr in subexpressions(*outputs)])
+
+
 def _relieved(
     outputs: Sequence[Expr], inputs: Sequence[Expr], native: bool = False
 ) -> tuple[Expr, ...]:
@@ -250,6 +249,19 @@ def _relieved(
         verify_rewrite(outputs, kept, inputs, "residual_selection")
         verify_rewrite(kept, moved, inputs, "loop_invariant_motion")
     return moved
+
+
+def _for_machine_code(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Sequence[Expr]:
+    """Outputs as they run in machine code, whose loops are not NumPy's."""
+    from funcgrad.compiler.passes.strip_mining import strip_mine
+
+    moved = _relieved(outputs, inputs, native=True) if _has_loops(outputs) else outputs
+    mined = strip_mine(moved, inputs)
+    if PASS_OPTIONS.verify:
+        from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
+
+        verify_rewrite(moved, mined, inputs, "strip_mining")
+    return mined
 
 
 def _source_dtypes(flat: Flat) -> frozenset[np.dtype[Any]]:

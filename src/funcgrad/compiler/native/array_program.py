@@ -465,3 +465,17 @@ class ArrayProgram:
         if i in targets:
             targets[i].put(w, index, found)
         return found
+
+
+def stored_bytes(flat: Flat) -> int:
+    """The bytes of arrays in memory between the steps of a program; 0 if a step has no form."""
+    try:
+        program = ArrayProgram(LLVMWriter(), flat)
+    except UnsupportedError:
+        return 0
+    between = [
+        flat.steps[i].type
+        for i in program.stored - set(flat.results)
+        if i in program.forms and not isinstance(program.forms[i], View)
+    ]
+    return sum([type.size * type.dtype.itemsize for type in between if type.dtype.kind != "O"])

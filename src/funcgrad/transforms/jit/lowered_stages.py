@@ -71,6 +71,7 @@ def stages(
         *_run(program, input_names(given)),
         constant,
         _machine_code(program if running is None else running),
+        _native_steps(program if running is None else running, input_names(given)),
     )
 
 
@@ -96,6 +97,22 @@ def _machine_code(program: Program) -> str:
         loop = NativeLoop(flat_of(body), test, params["spec"])
         lines.append(f"the loop around {bodies[body]}: {loop.later.explanation()}")
     return "\n".join(lines)
+
+
+def _native_steps(program: Program, names: tuple[str, ...]) -> tuple[Steps | Inner, ...]:
+    """The steps of a program's machine code, and its bodies, if it may be compiled and they are others."""
+    kind = program.compiled.__code__.co_filename.split()[1]
+    later = native_program_of(program.compiled)
+    if kind != "machine" and (kind != "array" or later is None or not later.is_possible):
+        return ()
+    by_numpy, own = [
+        run_step_passes(flatten_program(roots, program.inputs))
+        for roots in (program._outputs(), program._native_outputs()())
+    ]
+    if own == by_numpy:
+        return ()
+    closed = closed_below(own)
+    return Steps(own, names, closed[0].steps.bodies if closed else {}), *closed
 
 
 def _run(

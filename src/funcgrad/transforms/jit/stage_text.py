@@ -98,6 +98,8 @@ class Lowered(NamedTuple):
     """The result, of a function that computes nothing."""
     machine_code: str = ""
     """Which parts of the program are machine code or become it, and why the others do not."""
+    native: tuple[Steps | Inner, ...] = ()
+    """The steps of the whole program's machine code, and the bodies in it, where they differ from NumPy's."""
 
     def __repr__(self) -> str:
         return "\n".join(
@@ -125,6 +127,8 @@ class Lowered(NamedTuple):
             yield f"steps on {self.steps.given()}", parts
         if self.prepared is not None:
             yield "prepared", repr(self.prepared).splitlines()
+        if self.native:
+            yield "steps of machine code", bounded(_parts(self.native))
         if self.schedule:
             yield "schedule", bounded(str(self.schedule).splitlines(), most=MOST + 1)
         yield "as it runs", bounded(self.source.splitlines())

@@ -1,0 +1,227 @@
+"""Strip mining: rows of large arrays in blocks, so that what passes between steps stays in the cache.
+
+A program of machine code on arrays with one first axis becomes loops over blocks of their rows. A row of a
+step in a loop depends on the same row of its operands, or on arrays that are there before the loop. A step
+that needs other rows of what a loop computes, such as the largest entry of a column, follows the loop, and
+what depends on it is in the next one. Sums over the rows are added up block by block. Legal because no entry
+depends on the order of the rows; sums are added in another order.
+Gain (docs/passes.md): without it bundle adjustment takes 2.2 times as long.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.compiler.flat_program import flatten_program
+from funcgrad.compiler.native.array_program import stored_bytes
+from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
+from funcgrad.control.closed_program import Body
+from funcgrad.control.loop import LoopSpec, loop_op
+from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions, symbol
+from funcgrad.fold import folded
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import Elementwise, broadcast_to, infer_type
+from funcgrad.ops.indexing import getitem_op
+from funcgrad.ops.shape import concatenate_op, reshape_op, transpose_op
+from funcgrad.ops.tuples import pick
+
+# Bytes in memory between the steps of a program from which it gains; how many times as many they are as those
+# that are left; and the bytes of a block.
+_LEAST, _TIMES, _BLOCK = 1 << 20, 4, 1 << 16
+# The rows of a block, best a multiple of the lanes of a vector register, and the steps of a loop: what fewer
+# steps compute is in memory in any case.
+_FEWEST_ROWS, _MOST_ROWS, _LANES, _FEWEST_STEPS = 8, 256, 8, 4
+
+_ALL = ("slice", None, None, None)
+
+
+def strip_mine(
+    roots: Sequence[Expr], inputs: Sequence[Expr], options: PassOptions = PASS_OPTIONS
+) -> list[Expr]:
+    """The roots of a program, with loops over blocks of rows if it is large.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x", (20_000, 9))
+    >>> y = np.exp(x)
+    >>> z = np.sum(np.sin(y * np.sum(y * y, axis=1)[:, None]))
+    >>> [e.op.name for e in subexpressions(*strip_mine([z], [x]))]
+    ['input', 'reshape', 'loop', 'pick', 'sum']
+    """
+    exprs = subexpressions(*roots)
+    length = _common_length(exprs) if options.runs("strip_mining") else 0
+    between = stored_bytes(flatten_program(roots, inputs)) if length else 0
+    rows = _rows_of_a_block(length, between) if between >= _LEAST else 0
+    if not rows:
+        return list(roots)
+    mining = _Mining(exprs, roots, length)
+    return mining.run(rows) if _TIMES * mining.kept_bytes <= between else list(roots)
+
+
+def _common_length(exprs: Sequence[Expr]) -> int:
+    """The length of the first axis that most bytes of a program have."""
+    bytes_of: Counter[int] = Counter()
+    for expr in exprs:
+        if _operands_by_rows(expr) is not None and not expr.op.moves:
+            bytes_of[expr.shape[0]] += expr.size * expr.dtype.itemsize
+    return bytes_of.most_common(1)[0][0] if bytes_of else 0
+
+
+def _rows_of_a_block(length: int, between: int) -> int:
+    """How many rows a block has; 0 if no such number divides the length."""
+    wanted = min(max(_BLOCK * length // between, _FEWEST_ROWS), _MOST_ROWS)
+    most = min(_MOST_ROWS, length // 2)
+    dividing = [rows for rows in range(_FEWEST_ROWS, most + 1) if length % rows == 0]
+    return min(dividing, key=lambda rows: (rows % _LANES > 0, abs(rows - wanted)), default=0)
+
+
+def _operands_by_rows(expr: Expr) -> tuple[bool, ...] | None:
+    """Of each operand whether a row of the step reads its row of it, or all of it; None if other rows."""
+    op, args, params = expr.op, expr.args, dict(expr.params)
+    if not args or any([x.type.dtype.kind not in "fib" for x in (expr, *args)]) or not expr.shape:
+        return None
+    alike = tuple([x.shape[:1] == expr.shape[:1] for x in args])
+    if op is broadcast_to:
+        return (alike[0] and args[0].ndim == expr.ndim,)
+    if op is getitem_op:
+        return _indexed_by_rows(params["spec"], alike)
+    kept = (
+        isinstance(op, Elementwise)
+        or op is reshape_op
+        or (op is transpose_op and params["axes"][0] == 0)
+        or (op is concatenate_op and params["axis"] != 0)
+        or (bool(op.columns.reduces) and "axis" in params and 0 not in params["axis"])
+    )
+    return alike if kept and all(alike) else None
+
+
+def _indexed_by_rows(spec: tuple[Any, ...], alike: tuple[bool, ...]) -> tuple[bool, ...] | None:
+    if len(alike) == 1:
+        return alike if alike[0] and spec[:1] == (_ALL,) else None
+    at_rows = spec[:1] == ("array",) and all([item == _ALL for item in spec[1:]])
+    return (False, True) if len(alike) == 2 and alike[1] and at_rows else None
+
+
+class _Place(NamedTuple):
+    """Where a value is computed: in a loop by its number, or when the loops of smaller numbers have ended."""
+
+    number: int
+    inside: bool
+
+
+class _Loop(NamedTuple):
+    """A loop over blocks of rows."""
+
+    members: list[Expr]
+    """The steps in it."""
+    kept: list[Expr]
+    """Those of which something outside reads the values of all rows."""
+    sums: list[Expr]
+    """The sums over the rows of others."""
+
+
+class _Mining:
+    """The loops over blocks of rows of one program."""
+
+    def __init__(self, exprs: Sequence[Expr], roots: Sequence[Expr], length: int) -> None:
+        self.exprs, self.roots, self.length = exprs, roots, length
+        self.places: dict[int, _Place] = {}
+        folded(roots, self._place_of, self.places)
+        self.loops: dict[int, _Loop] = {}
+        for number in range(1 + max([place.number for place in self.places.values()])):
+            members = [e for e in exprs if self.places[id(e)] == (number, True)]
+            if sum([not e.op.moves for e in members]) >= _FEWEST_STEPS:
+                sums = list(self._row_sums(members))
+                self.loops[number] = _Loop(members, list(self._read_later(members, sums)), sums)
+        self.found: dict[int, Expr] = {}
+        """By the ids of the program's expressions: these values of the new program, of all rows."""
+
+    @property
+    def kept_bytes(self) -> int:
+        """The bytes of arrays that stand in memory between the loops."""
+        return sum([e.size * e.dtype.itemsize for loop in self.loops.values() for e in loop.kept])
+
+    def _place_of(self, expr: Expr, operands: tuple[_Place, ...]) -> _Place:
+        sliced = self._sliced(expr)
+        by_rows = sliced or (False,) * len(operands)
+        numbers = [
+            place.number + (place.inside and not same)
+            for place, same in zip(operands, by_rows, strict=True)
+        ]
+        return _Place(max(numbers, default=0), sliced is not None)
+
+    def _sliced(self, expr: Expr) -> tuple[bool, ...] | None:
+        return _operands_by_rows(expr) if expr.shape[:1] == (self.length,) else None
+
+    def run(self, rows: int) -> list[Expr]:
+        """The roots of the new program, with blocks of so many rows."""
+        for _, loop in sorted(self.loops.items()):
+            self._write(loop, rows)
+        return folded(self.roots, rebuild, self.found)
+
+    def _of_all_rows(self, expr: Expr) -> Expr:
+        """A value of the new program that is there before a loop."""
+        return folded([expr], rebuild, self.found)[0]
+
+    def _row_sums(self, members: Sequence[Expr]) -> Iterator[Expr]:
+        """The sums over all rows of what a loop computes."""
+        own = {id(e) for e in members}
+        for expr in self.exprs:
+            adds = expr.op.columns.reduces is np.add if expr.args else False
+            if adds and id(expr.args[0]) in own and id(expr) not in own and expr.dtype.kind == "f":
+                yield expr
+
+    def _read_later(self, members: Sequence[Expr], sums: Sequence[Expr]) -> Iterator[Expr]:
+        """The values of a loop that something after it reads; a view is made again of its operand."""
+        own = {id(e) for e in (*members, *sums)}
+        read = {id(root) for root in self.roots}
+        for expr in self.exprs:
+            if id(expr) not in own:
+                read.update([id(arg) for arg in expr.args])
+        for expr in reversed(members):
+            if id(expr) in read and expr.op.moves:
+                read.update([id(arg) for arg in expr.args])
+            elif id(expr) in read:
+                yield expr
+
+    def _write(self, loop: _Loop, rows: int) -> None:
+        """Make a loop, and the values of all rows that are kept, and the sums over the rows."""
+        blocks = self.length // rows
+        of_block, whole = dict[int, Expr](), dict[int, Expr]()
+        sequences, fixed = list[tuple[Expr, Any]](), list[tuple[Expr, Any]]()
+        for expr in loop.members:
+            args = []
+            for arg, sliced in zip(expr.args, self._sliced(expr) or (), strict=True):
+                known = of_block if sliced else whole
+                if id(arg) not in known:
+                    shape = (rows, *arg.shape[1:]) if sliced else arg.shape
+                    name = symbol(f"i{len(sequences) + len(fixed)}", ArrayType(shape, arg.dtype))
+                    operand: Any = self._of_all_rows(arg)
+                    known[id(arg)] = name
+                    if sliced:
+                        sequences.append((name, np.reshape(operand, (blocks, *shape))))
+                    else:
+                        fixed.append((name, operand))
+                args.append(known[id(arg)])
+            of_block[id(expr)] = _on_block(expr, tuple(args), rows)
+        outputs = [of_block[id(e)] for e in loop.kept]
+        outputs.extend([rebuild(e, (of_block[id(e.args[0])],)) for e in loop.sums])
+        names, operands = zip(*sequences, *fixed, strict=True)
+        spec = LoopSpec(0, len(sequences), blocks)
+        found = loop_op(*operands, body=Body(names, outputs), cond=None, spec=spec)
+        parts: list[Any] = [pick(found, k) for k in range(len(outputs))]
+        stacks = zip(loop.kept, parts, strict=False)
+        full: list[Any] = [np.reshape(stack, expr.shape) for expr, stack in stacks]
+        full.extend([np.sum(stack, axis=0) for stack in parts[len(loop.kept) :]])
+        results = zip((*loop.kept, *loop.sums), full, strict=True)
+        self.found.update({id(expr): value for expr, value in results})
+
+
+def _on_block(expr: Expr, args: tuple[Expr, ...], rows: int) -> Expr:
+    """A step on a block of so many rows."""
+    shape = rows, *expr.shape[1:]
+    params = tuple([(k, shape if k == "shape" else value) for k, value in expr.params])
+    return assemble_node(expr.op, args, params, infer_type(expr.op, args, params))

@@ -1,0 +1,167 @@
+"""Programs in blocks of rows compute what they computed as whole arrays."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import funcgrad as fg
+from funcgrad.compiler.flat_program import flatten_program, interpret
+from funcgrad.compiler.native import llvm_jit
+from funcgrad.compiler.pass_options import PassOptions
+from funcgrad.compiler.passes import strip_mining
+from funcgrad.compiler.passes.strip_mining import strip_mine
+from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
+from funcgrad.control.loop import is_loop
+from funcgrad.expr import subexpressions
+from funcgrad.rewrite.simplify import simplify_all
+from tests.default_slice import examples
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def small_programs(monkeypatch):
+    monkeypatch.setattr(strip_mining, "_LEAST", 1)
+    monkeypatch.setattr(strip_mining, "_TIMES", 0)
+    monkeypatch.setattr(strip_mining, "_FEWEST_STEPS", 1)
+    monkeypatch.setattr(strip_mining, "stored_bytes", lambda flat: 1 << 20)
+
+
+def mined(roots, inputs, values, rtol=1e-13):
+    """The operations of a program after the pass, which must compute what it computed before."""
+    new = strip_mine(roots, inputs)
+    verify_rewrite(roots, new, inputs, "strip_mining")
+    for got, want in zip(
+        interpret(flatten_program(new, inputs), values),
+        interpret(flatten_program(roots, inputs), values),
+        strict=True,
+    ):
+        np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-14)
+    return [e.op.name for e in subexpressions(*new)], [
+        e for e in subexpressions(*new) if is_loop(e)
+    ]
+
+
+def inputs_of(*shapes):
+    names = [fg.var(f"x{k}", shape) for k, shape in enumerate(shapes)]
+    return names, [RNG.normal(size=shape) for shape in shapes]
+
+
+def test_elementwise_steps_and_sums_along_rows_are_one_loop():
+    (x, w), values = inputs_of((64, 5), (5,))
+    y = np.exp(x) * w
+    z = np.sin(y * np.sum(y * y, axis=1)[:, None]) + np.max(x, axis=1)[:, None]
+    names, loops = mined([z], [x, w], values)
+    assert len(loops) == 1
+    assert "exp" not in names
+    assert dict(loops[0].params)["spec"].trip_count == 8  # of 8 rows
+
+
+def test_sums_over_rows_are_added_up_in_the_loop():
+    (x,), values = inputs_of((64, 5))
+    y = np.exp(x)
+    _, loops = mined(
+        [np.sum(y * y), np.sum(np.sin(y), axis=0), np.mean(y, axis=(0, 1))], [x], values
+    )
+    assert len(loops) == 1
+    body = dict(loops[0].params)["body"]
+    assert {type.shape for type in body.types} == {(), (5,)}
+
+
+def test_what_needs_other_rows_ends_a_loop():
+    (x,), values = inputs_of((64, 5))
+    y = np.exp(x) * x
+    z = np.sin(y - np.max(y, axis=0)) * y[::-1]
+    names, loops = mined([z, np.cumsum(y, axis=0)], [x], values)
+    assert len(loops) == 2
+    assert {"max", "getitem"} <= set(names)
+
+
+def test_indices_of_rows_gather_from_whole_arrays():
+    (x, table), values = inputs_of((64, 5), (7, 5))
+    index = fg.var("k", 64, int)
+    rows = RNG.integers(0, 7, 64)
+    y = np.exp(table[index] * x) + x[:, 1:2] * x[:, ::-1]
+    names, loops = mined([y], [x, table, index], [*values, rows])
+    assert len(loops) == 1
+    assert names.count("getitem") == 0
+
+
+def test_arrays_of_the_same_length_along_other_axes_are_whole():
+    (x, v), values = inputs_of((16, 16), (16,))
+    y = np.exp(x) * v + np.sin(v)[:, None]  # v along rows, and by rows
+    _, loops = mined([y * np.cos(y.T), y @ x], [x, v], values)
+    assert loops
+
+
+def test_joined_and_moved_axes():
+    (x, y), values = inputs_of((64, 2, 3), (64, 2, 1))
+    z = np.concatenate([np.exp(x), y, x * y], axis=2)
+    z = np.transpose(z, (0, 2, 1)).reshape(64, 14) * 2.0
+    mined([z, np.where(z > 0, z, -z), np.any(z > 1, axis=1)], [x, y], values)
+
+
+def test_lengths_without_divisors_are_left_whole():
+    (x,), values = inputs_of((61, 5))
+    _, loops = mined([np.sin(np.exp(x) * x)], [x], values)
+    assert loops == []
+
+
+def test_gradients_of_losses_over_rows():
+    def loss(w, b, x, t):
+        h = np.tanh(x @ w + b)
+        return np.sum((np.sum(h * h, axis=1) - t) ** 2)
+
+    names, values = inputs_of((5, 4), (4,), (64, 5), (64,))
+    roots = simplify_all(list(fg.grad(loss, (0, 1)).expr(*names)))
+    mined(roots, names, values, rtol=1e-11)
+
+
+def test_it_is_left_out_where_it_gains_nothing(monkeypatch):
+    (x,), _ = inputs_of((64, 5))
+    roots = [np.sin(np.exp(x) * x)]
+    assert strip_mine(roots, [x], PassOptions(frozenset({"strip_mining"}))) == roots
+    monkeypatch.setattr(strip_mining, "_TIMES", 1 << 20)  # as if as much was stored after it
+    assert strip_mine(roots, [x]) == roots
+    monkeypatch.setattr(strip_mining, "stored_bytes", lambda flat: 0)
+    assert strip_mine(roots, [x]) == roots
+
+
+STEPS = {
+    "sin": lambda x, y: np.sin(x) * y,
+    "row": lambda x, y: x - np.sum(y, axis=1, keepdims=True),
+    "column": lambda x, y: x / (1 + np.sum(y * y, axis=0)),
+    "top": lambda x, y: x - np.max(y, axis=0),
+    "flip": lambda x, y: x[::-1] + y,
+    "swap": lambda x, y: np.concatenate([y[:, 1:], x[:, :1]], axis=1),
+    "spread": lambda x, y: x * np.reshape(y, (16, 3, 1))[:, 0] + y[:, 0:1],
+    "product": lambda x, y: x @ (y.T @ y) * 0.1,
+    "where": lambda x, y: np.where(x > y, x, np.exp(-np.abs(y))),
+}
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 9), st.integers(0, 9))))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
+def test_random_programs(steps):
+    (x, y), values = inputs_of((16, 3), (16, 3))
+    made = [x, y]
+    for name, i, j in steps[:8]:
+        made.append(STEPS[name](made[i % len(made)], made[j % len(made)]))
+    mined([made[-1], np.sum(made[-1] * made[len(made) // 2])], [x, y], values, rtol=1e-9)
+
+
+@pytest.mark.skipif(not llvm_jit.llvm_available(), reason="llvmlite is not installed")
+def test_machine_code(monkeypatch):
+    monkeypatch.undo()
+    x = RNG.normal(size=(20_000, 9))
+
+    def f(x):
+        y = np.exp(-x * x)
+        z = np.sin(y * np.sum(y * y, axis=1)[:, None]) + np.sqrt(np.sum(y, axis=1))[:, None]
+        return np.sum(z, axis=0), np.sum(z * y, axis=1)
+
+    formula = simplify_all(list(fg.trace(f, fg.var("x", x.shape))))
+    assert any(is_loop(e) for e in subexpressions(*strip_mine(formula, [fg.var("x", x.shape)])))
+    for got, want in zip(fg.jit(f, native=True)(x), f(x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
