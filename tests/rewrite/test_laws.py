@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.rewrite.laws import EXACT, LAWS
 from funcgrad.rewrite.simplify import simplify_all
@@ -213,3 +214,25 @@ def test_parts_that_are_read_have_their_cotangents(first, second):
         wanted[part] += w[: len(x[part])]
     np.testing.assert_array_equal(fg.grad(f)(x), wanted)
     np.testing.assert_array_equal(fg.jit(fg.grad(f))(x), wanted)
+
+
+def _exponential_where_it_does_not_underflow(x):
+    y = np.where(np.isfinite(x), x, -1.0)
+    log = y - np.exp(y)
+    value = np.exp(np.where(np.isfinite(x) & (log > -746.0), log, -np.inf))
+    return np.where(np.isnan(x), np.nan, value)
+
+
+def test_masks_in_another_order_are_taken_out_of_a_sum():
+    """An infinite factor of a second derivative, whose terms have masks in other orders, stays under them."""
+    x, y, p, q, r = fg.vars("x y p q r")
+    a, b, c = p > 0, q > 0, r > 0
+    total = mask(a, mask(b, x)) + mask(b, mask(c, mask(a, y)))
+    assert str(fg.simplify(total * np.exp(y))) == (
+        "where(p > 0, where(q > 0, (x + where(r > 0, y, 0))*exp(y), 0), 0)"
+    )
+    f = _exponential_where_it_does_not_underflow
+    assert fg.grad(fg.grad(f))(750.0) == 0.0
+    assert fg.jit(fg.grad(fg.grad(f)))(750.0) == 0.0
+    wanted = (1 - 3 * np.exp(1.5) + np.exp(3.0)) * f(1.5)
+    assert fg.grad(fg.grad(f))(1.5) == pytest.approx(wanted, rel=1e-14)

@@ -170,13 +170,33 @@ def _logical_cases(expr: Expr) -> Expr | None:
 
 
 def _joined_masks(expr: Expr) -> Expr | None:
-    """mask(p, x) + mask(q, y) = mask(p | q, mask(p, x) + mask(q, y))."""
+    """mask(p, x) + mask(q, mask(p, y)) = mask(p, x + mask(q, y)), and, if no condition is in both terms,
+    mask(p, x) + mask(q, y) = mask(p | q, mask(p, x) + mask(q, y))."""
     x, y = expr.args
     if not (_is(x, selection.mask) and _is(y, selection.mask)):
         return None
     if x.args[0].key == y.args[0].key:
         return None
+    for one, other in ((x, y), (y, x)):
+        p, inside = one.args
+        rest = _unmasked(other, p)
+        if rest is not None:
+            return selection.mask(p, inside + rest)  # type: ignore[no-any-return]
     return selection.mask(np.logical_or(x.args[0], y.args[0]), expr)  # type: ignore[no-any-return]
+
+
+def _unmasked(expr: Expr, condition: Expr) -> Expr | None:
+    """Nested masks without the one of a condition; None if it is not among them."""
+    conditions = []
+    while _is(expr, selection.mask) and expr.args[0].key != condition.key:
+        conditions.append(expr.args[0])
+        expr = expr.args[1]
+    if not _is(expr, selection.mask):
+        return None
+    expr = expr.args[1]
+    for p in reversed(conditions):
+        expr = selection.mask(p, expr)
+    return expr
 
 
 def _sum_over_no_axes(expr: Expr) -> Expr | None:
