@@ -20,6 +20,7 @@ from funcgrad.ops.base.op import Op
 from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.special import gamma_numerics, incomplete_moments
 from funcgrad.ops.special.polygamma import polygamma
+from funcgrad.ops.special.scipy_special import scipy_special
 from funcgrad.ops.special.special_function import (
     inverse_partials,
     numeric_function,
@@ -66,6 +67,11 @@ def _beta_density(a: Array, b: Array, x: Array) -> Any:
     inside = (x > 0) & (x < 1)
     t = np.where(inside, x, 0.5)
     value = gamma_numerics.beta_log_density(a, b, t, 1.0 - t) / (t * (1.0 - t))
+    tiny = t < 1e-100
+    if np.any(tiny):
+        special = scipy_special("betainc")
+        log = special.xlogy(a - 1.0, np.where(tiny, t, 1.0)) - special.betaln(a, b)
+        value = np.where(tiny, np.exp(log), value)
     first, second = np.where(x == 0, a, b), np.where(x == 0, b, a)
     edge = np.where(first == 1, second, np.where((first < 1) & (first > 0), np.inf, 0.0))
     return np.where(inside, value, np.where((x == 0) | (x == 1), edge, np.nan))

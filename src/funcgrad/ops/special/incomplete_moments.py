@@ -33,7 +33,7 @@ _BLOCK = 2048
 
 
 @lru_cache(maxsize=1)
-def _half_line() -> tuple[Array, Array]:
+def half_line_rule() -> tuple[Array, Array]:
     """Nodes and weights for integrals from 0 to infinity of what decays exponentially on a scale of 1."""
     step = 0.075
     tau = step * np.arange(-49, 85)[:, None]
@@ -104,7 +104,7 @@ def _gamma_side(a: Array, x: Array, deviation: Array, order: int, upper: bool) -
     # Below a small x the density of the logarithm decays at its rate at infinity.
     rate = np.abs(a - x) + np.sqrt(x)
     scale = 1.0 / (rate if upper else np.where(x < 1.0, a, rate))
-    nodes, weights = _half_line()
+    nodes, weights = half_line_rule()
     u = scale * nodes
     if upper:
         exponent = (a - x) * u + a * log1p_minus(u)
@@ -215,7 +215,7 @@ def _beta_side(
     scale = 1.0 / (np.abs(slope) + np.minimum(spread, np.sqrt(spread)))
     plateau = np.where(10.0 * scale < plateau, 0.0, plateau)
     scale = np.where(plateau > 0, 1.0 / np.minimum(a, 1.0), scale)
-    nodes, weights = _half_line()
+    nodes, weights = half_line_rule()
     total = scale * np.sum(weights * integrand(plateau + scale * nodes), axis=0)
     if np.any(plateau > 0):
         nodes, weights = _unit_interval()

@@ -15,6 +15,7 @@ from funcgrad.scipy.stats.standard import (
     Standard,
     half_line,
     log1mexp,
+    log1p_square,
     log_where_small,
     symmetric,
     unit_interval,
@@ -41,6 +42,7 @@ expon = Standard(
     ppf=lambda q: -np.log1p(-q),
     isf=lambda q: -np.log(q),
     support=half_line,
+    start=lambda log_x: log_x,
 )
 
 logistic = symmetric(
@@ -73,7 +75,11 @@ gamma = Standard(
     sf=lambda x, a: special.gammaincc(a, x),
     logcdf=lambda x, a: log_gammainc(a, x),
     logsf=lambda x, a: log_gammaincc(a, x),
+    ppf=lambda q, a: special.gammaincinv(a, q),
+    isf=lambda q, a: special.gammainccinv(a, q),
     support=half_line,
+    start=lambda log_x, a: a * log_x - gammaln(a + 1),
+    log_quantile=lambda log_q, a: (log_q + gammaln(a + 1)) / a,
 )
 
 beta = Standard(
@@ -97,13 +103,6 @@ uniform = Standard(
 )
 
 
-def _log1p_square(x: Array) -> Any:
-    """log(1 + x*x), also where the square overflows."""
-    far = np.abs(x) > 1e9
-    near = np.where(far, 0.0, x)
-    return np.where(far, 2 * np.log(np.abs(np.where(far, x, 1.0))), np.log1p(near * near))
-
-
 def _cauchy_cdf(x: Array) -> Any:
     return np.arctan2(1.0, -x) / math.pi
 
@@ -123,7 +122,7 @@ def _cauchy_ppf(q: Array) -> Any:
 
 cauchy = symmetric(
     Standard(
-        density=lambda x: -math.log(math.pi) - _log1p_square(x),
+        density=lambda x: -math.log(math.pi) - log1p_square(x),
         cdf=_cauchy_cdf,
         logcdf=_cauchy_logcdf,
         ppf=_cauchy_ppf,

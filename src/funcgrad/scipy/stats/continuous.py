@@ -4,65 +4,57 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.error_functions import skewnorm_cdf
-from funcgrad.ops.special.polygamma import gammaln
+from funcgrad.ops.special.incomplete_moments import half_line_rule
 from funcgrad.scipy import special
-from funcgrad.scipy.stats import base_families, extreme_values
-from funcgrad.scipy.stats.base_families import (
-    below,
-    cauchy,
-    expon,
-    gamma,
-    laplace,
-    logistic,
-    norm,
-    uniform,
-)
-from funcgrad.scipy.stats.log_tails import (
-    log_betainc,
-    log_half_ratio,
-    t_cdf,
-    t_logcdf,
-)
+from funcgrad.scipy.stats import base_families, changed_families, circular, extreme_values
+from funcgrad.scipy.stats.base_families import below, cauchy, logistic, norm
+from funcgrad.scipy.stats.log_tails import log_betainc, log_half_ratio, only_where, t_cdf, t_logcdf
 from funcgrad.scipy.stats.standard import (
     Standard,
     any_real,
-    changed,
     half_line,
     log1mexp,
+    log1p_square,
+    log_where_small,
     symmetric,
     unit_interval,
-    whole_line,
 )
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _LOG_ROOT_TAU = math.log(2 * math.pi) / 2
 _ROOT_TWO = math.sqrt(2)
-
-
-def _own(*shapes: Array) -> tuple[Array, ...]:
-    """The shape parameters of a base distribution that are those of the new one."""
-    return shapes
-
-
-def _positive_scale(a: Array, b: Array) -> Any:
-    """The condition on shapes of which only the second must be positive."""
-    return b > 0
+_ONE: Any = 1.0
 
 
 # -- the normal distribution on a part of the line -----------------------------------------------
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+
+
+def _log_narrow_mass(a: Array, b: Array) -> Any:
+    """That of a short interval, by Gauss and Legendre's rule."""
+    center, half = (a + b) / 2, (b - a) / 2
+    moves = np.expand_dims(half, -1) * _NODES
+    values = np.exp(-moves * (np.expand_dims(center, -1) + moves / 2))
+    return norm.density(center) + np.log(half) + np.log(np.sum(values * _WEIGHTS, axis=-1))
+
+
 def _log_mass(a: Array, b: Array) -> Any:
     """The logarithm of the normal probability of the interval from a to b."""
     right = a > 0
     low, high = np.where(right, -b, a), np.where(right, -a, b)
+    narrow = np.logical_and(high - low < 1, (high - low) * (1 + np.abs(high)) < 4)
     above = special.log_ndtr(high)
-    return above + log1mexp(above - special.log_ndtr(low))
+    wide = above + log1mexp(above - special.log_ndtr(np.where(narrow, low - 1, low)))
+    return np.where(
+        narrow, _log_narrow_mass(np.where(narrow, low, -1.0), np.where(narrow, high, 0.0)), wide
+    )
 
 
 def _log_share(part: Array, rest: Array, whole: Array) -> Any:
@@ -83,43 +75,110 @@ halfnorm = Standard(
     density=lambda x: norm.density(x) + math.log(2),
     cdf=lambda x: special.erf(x / _ROOT_TWO),
     sf=lambda x: special.erfc(x / _ROOT_TWO),
-    logsf=lambda x: special.log_ndtr(-x) + math.log(2),
+    logsf=lambda x: np.where(
+        x < 0.5,
+        np.log1p(-special.erf(np.minimum(x, 0.5) / _ROOT_TWO)),
+        special.log_ndtr(-x) + math.log(2),
+    ),
     ppf=lambda q: _ROOT_TWO * special.erfinv(q),
     isf=lambda q: -special.ndtri(q / 2),
     support=half_line,
 )
 
+
+def _log_ndtr_move(z: Array, u: Array) -> Any:
+    """log(ndtr(z + u)/ndtr(z)), far to the left without the squares, which cancel."""
+    left = np.logical_and(z < -1, z + u < -1)
+    here, there = np.where(left, z, -1.0), np.where(left, z + u, -1.0)
+    ratio = special.erfcx(-there / _ROOT_TWO) / special.erfcx(-here / _ROOT_TWO)
+    far = -u * (here + u / 2) + np.log(ratio)
+    return np.where(left, far, special.log_ndtr(z + u) - special.log_ndtr(z))
+
+
+def _skewnorm_left_tail(x: Array, a: Array) -> Any:
+    """log(cdf) where the density falls to the left: its integral over what it falls by."""
+    z = a * x
+    rate = np.exp(norm.density(z) - special.log_ndtr(z)) * np.abs(a) - x
+    nodes, weights = half_line_rule()
+    moves = stop_gradient(1 / np.expand_dims(rate, -1)) * nodes[:, 0]
+    place, shape = np.expand_dims(x, -1), np.expand_dims(a, -1)
+    values = np.exp(moves * (place - moves / 2) + _log_ndtr_move(shape * place, -shape * moves))
+    total = np.sum(values * weights[:, 0], axis=-1) * stop_gradient(1 / rate)
+    return skewnorm.density(x, a) + np.log(total)
+
+
+def _skewnorm_logcdf(x: Array, a: Array) -> Any:
+    falling = np.logical_and(x < 0, np.minimum(x, a * x) < -1)
+    place = np.where(falling, 0.0, x)
+    usual = log_where_small(skewnorm_cdf(place, a), skewnorm_cdf(-place, -a))
+    return only_where(falling, usual, _skewnorm_left_tail, (-1.0, 1.0), x, a)
+
+
 skewnorm = Standard(
     density=lambda x, a: norm.density(x) + math.log(2) + special.log_ndtr(a * x),
     cdf=skewnorm_cdf,
     sf=lambda x, a: skewnorm_cdf(-x, -a),
+    logcdf=_skewnorm_logcdf,
+    logsf=lambda x, a: _skewnorm_logcdf(-x, -a),
     valid=any_real,
 )
 
 
 # -- Wald's distribution -------------------------------------------------------------------------
-def _invgauss_parts(x: Array, mu: Array, sign: float) -> Any:
-    root, share = np.sqrt(x), x / mu  # mu may be infinite
-    first = special.log_ndtr(sign * (share - 1) / root)
-    return first, 2 / mu + special.log_ndtr(-(share + 1) / root)
+def _invgauss_density(x: Array, mu: Array) -> Any:
+    return -_LOG_ROOT_TAU - 1.5 * np.log(x) - ((x / mu - 1) / np.sqrt(np.abs(x))) ** 2 / 2  # -0.0
 
 
 def _invgauss_logcdf(x: Array, mu: Array) -> Any:
-    first, second = _invgauss_parts(x, mu, 1.0)
+    root, share = np.sqrt(x), x / mu  # mu may be infinite
+    first = special.log_ndtr((share - 1) / root)
+    second = 2 / mu + special.log_ndtr(-(share + 1) / root)
     return first + np.log1p(np.exp(second - first))
 
 
+def _invgauss_tail(x: Array, mu: Array) -> Any:
+    """log(sf) far out: the integral of the density over the logarithm of the place, less that of x."""
+    decay = x / mu / mu / 2
+    rate = stop_gradient(decay + 0.5)
+    nodes, weights = half_line_rule()
+    moves = nodes[:, 0] / np.expand_dims(rate, -1)
+    exponent = -np.expand_dims(decay, -1) * np.expm1(np.minimum(moves, 700.0)) - moves / 2
+    exponent = exponent - np.expm1(-moves) / np.expand_dims(2 * x, -1)
+    total = np.sum(np.exp(exponent) * weights[:, 0], axis=-1)
+    return _invgauss_density(x, mu) + np.log(x) - np.log(rate) + np.log(total)
+
+
+def _invgauss_by_mass(x: Array, mu: Array) -> Any:
+    """log(sf) of a large mean: by the normal probability between two points that are close."""
+    root, share = np.sqrt(x), x / mu
+    first, last = (share - 1) / root, (share + 1) / root
+    excess = np.expm1(2 / mu) * np.exp(special.log_ndtr(-last))
+    return np.log(np.exp(_log_mass(first, last)) - excess)
+
+
 def _invgauss_logsf(x: Array, mu: Array) -> Any:
-    first, second = _invgauss_parts(x, mu, -1.0)
-    return first + log1mexp(first - second)
+    right = x > 2
+    far = np.logical_and(right, x / mu / mu > 1)
+    place, mean = np.where(right, 1.0, x), np.where(right, 1.0, mu)
+    root, share = np.sqrt(place), place / mean
+    first = special.log_ndtr(-(share - 1) / root)
+    second = 2 / mean + special.log_ndtr(-(share + 1) / root)
+    near = first + log1mexp(first - second)
+    middle = np.logical_and(right, np.logical_not(far))
+    found = only_where(middle, near, _invgauss_by_mass, (3.0, 100.0), x, mu)
+    return only_where(far, found, _invgauss_tail, (3.0, 1.0), x, mu)
 
 
 invgauss = Standard(
-    density=lambda x, mu: (
-        -_LOG_ROOT_TAU - 1.5 * np.log(x) - (x / mu - 1) ** 2 / (2 * np.abs(x))
-    ),  # -0.0
+    density=_invgauss_density,
     logcdf=_invgauss_logcdf,
     logsf=_invgauss_logsf,
+    support=half_line,
+)
+wald = Standard(
+    density=lambda x: _invgauss_density(x, _ONE),
+    logcdf=lambda x: _invgauss_logcdf(x, _ONE),
+    logsf=lambda x: _invgauss_logsf(x, _ONE),
     support=half_line,
 )
 
@@ -142,6 +201,11 @@ triang = Standard(
     sf=lambda x, c: np.where(
         x < c, 1 - x * x / np.where(c == 0, 1.0, c), (1 - x) ** 2 / np.where(c == 1, 1.0, 1 - c)
     ),
+    logcdf=lambda x, c: np.where(
+        x < c,
+        2 * np.log(np.where(x < c, x, 1.0)) - np.log(np.where(c == 0, 1.0, c)),
+        np.log1p(-((1 - np.where(x < c, 1.0, x)) ** 2) / np.where(c == 1, 1.0, 1 - c)),
+    ),
     ppf=lambda q, c: np.where(q < c, np.sqrt(c * q), 1 - np.sqrt((1 - c) * (1 - q))),
     isf=lambda q, c: np.where(1 - q < c, np.sqrt(c * (1 - q)), 1 - np.sqrt((1 - c) * q)),
     support=unit_interval,
@@ -151,7 +215,7 @@ triang = Standard(
 
 # -- Student's t ----------------------------------------------------------------------------------
 def _t_density(x: Array, df: Array) -> Any:
-    power = (df + 1) / 2 * np.log1p(x * x / df)
+    power = (df + 1) / 2 * log1p_square(x / np.sqrt(df))
     return log_half_ratio(df / 2) - _LOG_ROOT_TAU - power
 
 
@@ -176,268 +240,53 @@ t = symmetric(
 )
 
 
-# -- on the circle ---------------------------------------------------------------------------------
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
+# -- on an interval --------------------------------------------------------------------------------
+def _rdist_cdf(x: Array, c: Array) -> Any:
+    """By the shorter one of the distances from the ends."""
+    left = x < 0
+    below = special.betainc(c / 2, c / 2, (1 + np.where(left, x, 0.0)) / 2)
+    above = special.betaincc(c / 2, c / 2, (1 - np.where(left, 0.0, x)) / 2)
+    return np.where(left, below, above)
 
 
-def _vonmises_density(x: Array, kappa: Array) -> Any:
-    # At 0, where i0e has a kink, by its series from the right.
-    series = np.exp(-kappa) * (1 + kappa * kappa / 4)
-    scaled = np.where(kappa == 0, series, special.i0e(kappa))
-    return kappa * special.cosm1(x) - np.log(2 * math.pi * scaled)
-
-
-def _vonmises_center(x: Array, kappa: Array) -> Any:
-    """The integral of the density from 0 to x, for x from -pi to pi, by Gauss and Legendre's rule."""
-    end = 12 / np.sqrt(np.maximum(kappa, 1e-300))
-    reach = np.clip(x, -end, end)
-    angles = np.expand_dims(reach, -1) * ((_NODES + 1) / 2)
-    values = np.exp(_vonmises_density(angles, np.expand_dims(kappa, -1)))
-    return reach * np.sum(values * (_WEIGHTS / 2), axis=-1)
-
-
-def _vonmises_cdf(x: Array, kappa: Array) -> Any:
-    turns = np.round(x / (2 * math.pi))
-    off = x - 2 * math.pi * turns
-    return turns + 0.5 + _vonmises_center(off, kappa)
-
-
-vonmises = symmetric(
-    Standard(density=_vonmises_density, cdf=_vonmises_cdf, valid=lambda kappa: kappa >= 0)
-)
-
-
-# -- changed variables -----------------------------------------------------------------------------
-lognorm = changed(
-    norm,
-    to=lambda x, s: np.log(x) / s,
-    log_slope=lambda x, s: -np.log(x) - np.log(s),
-    back=lambda y, s: np.exp(s * y),
-)
-gumbel_l = changed(
-    expon, to=lambda x: np.exp(x), log_slope=lambda x: x, back=np.log, support=whole_line
-)
-weibull_min = changed(
-    expon,
-    to=lambda x, c: x**c,
-    log_slope=lambda x, c: np.log(c) + special.xlogy(c - 1, x),
-    back=lambda y, c: y ** (1 / c),
-)
-weibull_max = changed(
-    weibull_min,
-    to=lambda x, c: -x,
-    log_slope=lambda x, c: 0.0,
-    back=lambda y, c: -y,
-    shapes=_own,
-    support=lambda c: (-math.inf, 0.0),
-    decreasing=True,
-)
-
-
-def _of_half_square(base: Standard, **options: Any) -> Standard:
-    """The distribution of x such that x*x/2 has the base distribution."""
-    return changed(
-        base,
-        to=lambda x, *own: x * x / 2,
-        log_slope=lambda x, *own: np.log(x),
-        back=lambda y, *own: np.sqrt(2 * y),
-        **options,
+rdist = symmetric(
+    Standard(
+        density=lambda x, c: (
+            special.xlog1py(c / 2 - 1, x)
+            + special.xlog1py(c / 2 - 1, -x)
+            - (c - 1) * math.log(2)
+            - special.betaln(c / 2, c / 2)
+        ),
+        cdf=_rdist_cdf,
+        logcdf=lambda x, c: log_betainc(c / 2, c / 2, (1 + x) / 2, (1 - x) / 2),
+        support=lambda c: (-1.0, 1.0),
     )
-
-
-def _of_log(base: Standard, sign: float = 1.0, **options: Any) -> Standard:
-    """The distribution of x with shape c, such that ``sign*c*log(x)`` has the base distribution."""
-    return changed(
-        base,
-        to=lambda x, c: sign * c * np.log(x),
-        log_slope=lambda x, c: np.log(c) - np.log(x),
-        back=lambda y, c: np.exp(sign * y / c),
-        decreasing=sign < 0,
-        **options,
-    )
-
-
-rayleigh = _of_half_square(expon)
-pareto = _of_log(expon, support=lambda b: (1.0, math.inf))
-powerlaw = replace(
-    _of_log(expon, -1.0, support=unit_interval),
-    # At 0 it is that of the uniform distribution for c = 1; for c < 1, where it has a pole, SciPy has 0.
-    density=lambda x, c: np.where(
-        (x == 0) & (c < 1), -math.inf, np.log(c) + special.xlogy(c - 1, x)
-    ),
-)
-lomax = changed(
-    expon,
-    to=lambda x, c: c * np.log1p(x),
-    log_slope=lambda x, c: np.log(c) - np.log1p(x),
-    back=lambda y, c: np.expm1(y / c),
-)
-gompertz = changed(
-    expon,
-    to=lambda x, c: c * np.expm1(x),
-    log_slope=lambda x, c: np.log(c) + x,
-    back=lambda y, c: np.log1p(y / c),
-)
-maxwell = _of_half_square(gamma, shapes=lambda: (np.float64(1.5),))
-# The densities of these are written out, since they may be positive at 0, where the slope of ``to`` is not.
-chi = replace(
-    _of_half_square(gamma, shapes=lambda df: (df / 2,)),
-    density=lambda x, df: (
-        math.log(2)
-        - 0.5 * math.log(2) * df
-        - gammaln(0.5 * df)
-        + special.xlogy(df - 1.0, x)
-        - 0.5 * x * x
-    ),
-)
-chi2 = changed(
-    gamma,
-    to=lambda x, df: x / 2,
-    log_slope=lambda x, df: -math.log(2),
-    back=lambda y, df: 2 * y,
-    shapes=lambda df: (df / 2,),
-)
-nakagami = replace(
-    changed(
-        gamma,
-        to=lambda x, nu: nu * x * x,
-        log_slope=lambda x, nu: np.log(2 * nu) + np.log(x),
-        back=lambda y, nu: np.sqrt(y / nu),
-        shapes=_own,
-    ),
-    density=lambda x, nu: (
-        math.log(2)
-        + special.xlogy(nu, nu)
-        - gammaln(nu)
-        + special.xlogy(2 * nu - 1, x)
-        - nu * x * x
-    ),
-)
-invgamma = changed(
-    gamma,
-    to=lambda x, a: 1 / x,
-    log_slope=lambda x, a: -2 * np.log(x),
-    back=lambda y, a: 1 / y,
-    shapes=_own,
-    decreasing=True,
-)
-_TINY = np.finfo(float).tiny
-_LOG_TINY = math.log(_TINY)
-
-
-def _loggamma_quantile(power: Array, log_q: Array, c: Array) -> Any:
-    """By the first term of the series of the distribution function where exp(x) underflows."""
-    small = power < _TINY
-    return np.where(small, (log_q + gammaln(c + 1)) / c, np.log(np.where(small, 1.0, power)))
-
-
-loggamma = replace(
-    changed(
-        gamma,
-        to=lambda x, c: np.exp(x),
-        log_slope=lambda x, c: x,
-        back=lambda y, c: np.log(y),
-        shapes=_own,
-        support=whole_line,
-    ),
-    density=lambda x, c: c * x - np.exp(x) - gammaln(c),
-    cdf=lambda x, c: np.where(
-        x < _LOG_TINY, np.exp(c * x - gammaln(c + 1)), special.gammainc(c, np.exp(x))
-    ),
-    sf=lambda x, c: np.where(
-        x < _LOG_TINY, -np.expm1(c * x - gammaln(c + 1)), special.gammaincc(c, np.exp(x))
-    ),
-    ppf=lambda q, c: _loggamma_quantile(special.gammaincinv(c, q), np.log(q), c),
-    isf=lambda q, c: _loggamma_quantile(special.gammainccinv(c, q), np.log1p(-q), c),
-)
-levy = changed(
-    gamma,
-    to=lambda x: 1 / (2 * x),
-    log_slope=lambda x: -math.log(2) - 2 * np.log(x),
-    back=lambda y: 1 / (2 * y),
-    shapes=lambda: (np.float64(0.5),),
-    decreasing=True,
 )
 
 
-def _log1p_power(x: Array, c: Array) -> Any:
-    """log(1 + x**c), also where the power overflows."""
-    low, high = np.where(x <= 1, x, 1.0), np.where(x <= 1, 1.0, x)
-    return np.where(x <= 1, np.log1p(low**c), c * np.log(high) + np.log1p(high**-c))
+def _arcsine_halves(x: Array) -> Any:
+    """Whether x is left of the middle, and the probability from there to the nearer end."""
+    left = x < 0.5
+    below = np.arcsin(np.sqrt(np.where(left, x, 0.5)))
+    return left, 2 / math.pi * np.where(left, below, np.arcsin(np.sqrt(np.where(left, 0.5, 1 - x))))
 
 
-fisk = replace(
-    _of_log(logistic),
-    density=lambda x, c: np.log(c) + special.xlogy(c - 1, x) - 2 * _log1p_power(x, c),
-)
-loglaplace = replace(
-    _of_log(laplace),
-    density=lambda x, c: np.log(c / 2) + special.xlogy(-c * np.sign(x - 1) - 1, x),
-)
-johnsonsu = changed(
-    norm,
-    to=lambda x, a, b: a + b * np.arcsinh(x),
-    log_slope=lambda x, a, b: np.log(b) - np.log1p(x * x) / 2,
-    back=lambda y, a, b: np.sinh((y - a) / b),
-    support=whole_line,
-    valid=_positive_scale,
-)
-johnsonsb = changed(
-    norm,
-    to=lambda x, a, b: a + b * special.logit(x),
-    log_slope=lambda x, a, b: np.log(b) - np.log(x) - np.log1p(-x),
-    back=lambda y, a, b: special.expit((y - a) / b),
-    support=unit_interval,
-    valid=_positive_scale,
-)
-fatiguelife = changed(
-    norm,
-    to=lambda x, c: (x - 1) / (c * np.sqrt(x)),
-    log_slope=lambda x, c: np.log1p(x) - np.log(2 * c) - 1.5 * np.log(x),
-    back=lambda y, c: (c * y / 2 + np.sqrt(1 + (c * y / 2) ** 2)) ** 2,
-)
-betaprime = Standard(
-    density=lambda x, a, b: (
-        special.xlogy(a - 1, x) - special.xlog1py(a + b, x) - special.betaln(a, b)
-    ),
-    # x/(1 + x) loses the digits of a large x, and 1/(1 + x) those of a small one.
-    cdf=lambda x, a, b: np.where(
-        x > 1, special.betaincc(b, a, 1 / (1 + x)), special.betainc(a, b, x / (1 + x))
-    ),
-    sf=lambda x, a, b: np.where(
-        x > 1, special.betainc(b, a, 1 / (1 + x)), special.betaincc(a, b, x / (1 + x))
-    ),
-    logcdf=lambda x, a, b: log_betainc(a, b, x / (1 + x), 1 / (1 + x)),
-    logsf=lambda x, a, b: log_betainc(b, a, 1 / (1 + x), x / (1 + x)),
-    support=half_line,
-)
-f = changed(
-    betaprime,
-    to=lambda x, dfn, dfd: dfn * x / dfd,
-    log_slope=lambda x, dfn, dfd: np.log(dfn / dfd),
-    back=lambda y, dfn, dfd: dfd * y / dfn,
-    shapes=lambda dfn, dfd: (dfn / 2, dfd / 2),
-)
-wald = changed(
-    invgauss,
-    to=lambda x: x,
-    log_slope=lambda x: 0 * x,
-    back=lambda y: y,
-    shapes=lambda: (1.0,),
-)
-rdist = changed(
-    base_families.beta,
-    to=lambda x, c: (x + 1) / 2,
-    log_slope=lambda x, c: -math.log(2),
-    back=lambda y, c: 2 * y - 1,
-    shapes=lambda c: (c / 2, c / 2),
-    support=lambda c: (-1.0, 1.0),
-)
-arcsine = changed(
-    uniform,
-    to=lambda x: 2 / math.pi * np.arcsin(np.sqrt(x)),
-    log_slope=lambda x: -math.log(math.pi) - (np.log(x) + np.log1p(-x)) / 2,
-    back=lambda y: np.sin(math.pi / 2 * y) ** 2,
+def _arcsine_cdf(x: Array) -> Any:
+    left, share = _arcsine_halves(x)
+    return np.where(left, share, 1 - share)
+
+
+def _arcsine_sf(x: Array) -> Any:
+    left, share = _arcsine_halves(x)
+    return np.where(left, 1 - share, share)
+
+
+arcsine = Standard(
+    density=lambda x: -math.log(math.pi) - (np.log(x) + np.log1p(-x)) / 2,
+    cdf=_arcsine_cdf,
+    sf=_arcsine_sf,
+    ppf=lambda q: np.sin(math.pi / 2 * q) ** 2,
+    isf=lambda q: np.cos(math.pi / 2 * q) ** 2,
     support=unit_interval,
 )
 halfcauchy = Standard(
@@ -482,8 +331,9 @@ hypsecant = symmetric(
     )
 )
 
-_NAMES = {**vars(base_families), **vars(extreme_values), **globals()}
+_MODULES = (base_families, changed_families, circular, extreme_values)
+_NAMES = {name: row for module in _MODULES for name, row in vars(module).items()} | globals()
 CONTINUOUS: Mapping[str, Standard] = {
-    name: row for name, row in _NAMES.items() if isinstance(row, Standard)
+    name: row for name, row in _NAMES.items() if isinstance(row, Standard) and name[0] != "_"
 }
 """The continuous distributions by their names in SciPy."""

@@ -112,6 +112,10 @@ _ENDS: Mapping[str, tuple[float, float]] = {
 """The values below and above the support."""
 
 
+_UNDERFLOW = -746.0
+"""A number whose exponential is 0."""
+
+
 class Distribution:
     """A distribution of SciPy's, whose methods take traced values.
 
@@ -271,7 +275,9 @@ class Continuous(Distribution):
             y = self.standardized(x, loc, scale)
             held, log = self._log_density(y, shapes)
             log = log - np.log(scale)
-            value = np.where(np.logical_and(held, log > -np.inf), log, -np.inf)
+            # Where the density underflows, its slope is 0, also if that of its logarithm overflows.
+            least = -np.inf if name == "logpdf" else _UNDERFLOW
+            value = np.where(np.logical_and(held, log > least), log, -np.inf)
             return _checked(value if name == "logpdf" else np.exp(value), valid, y)
 
         return density

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,17 @@ def _log1p_ratio(u: Array) -> Any:
 
 
 def _pareto_exponent(x: Array, c: Array) -> Any:
-    return x * _log1p_ratio(c * x)
+    """log(1 + c*x)/c, also where the product overflows."""
+    large = c * x > 1e16
+    usual = x * _log1p_ratio(np.where(large, 1.0, c * x))
+    shape, place = np.where(large, c, 1.0), np.where(large, x, 1.0)
+    return np.where(large, (np.log(np.abs(shape)) + np.log(np.abs(place))) / shape, usual)
+
+
+def _unless_flat(exponent: Array, flat: Array, log: Callable[[Array], Any]) -> Any:
+    """A log density, which is 0 at the end of the support for the shape with which it is flat there."""
+    at_end = np.logical_and(flat, exponent == np.inf)
+    return np.where(at_end, 0.0, log(np.where(at_end, 1.0, exponent)))
 
 
 def _pareto_support(c: Array) -> Any:
@@ -36,13 +48,16 @@ def _extreme_support(c: Array) -> Any:
     return np.where(c < 0, ends, -np.inf), np.where(c > 0, ends, np.inf)
 
 
-genpareto = changed(
-    expon,
-    to=_pareto_exponent,
-    log_slope=lambda x, c: -c * _pareto_exponent(x, c),
-    back=lambda y, c: y * special.exprel(c * y),
-    support=_pareto_support,
-    valid=any_real,
+genpareto = replace(
+    changed(
+        expon,
+        to=_pareto_exponent,
+        log_slope=lambda x, c: -c * _pareto_exponent(x, c),
+        back=lambda y, c: y * special.exprel(c * y),
+        support=_pareto_support,
+        valid=any_real,
+    ),
+    density=lambda x, c: _unless_flat(_pareto_exponent(x, c), c == -1, lambda y: -(1 + c) * y),
 )
 
 gumbel_r = changed(
@@ -52,13 +67,19 @@ gumbel_r = changed(
     back=lambda y: -np.log(y),
     support=whole_line,
     decreasing=True,
+    log_to=lambda x: -x,
 )
 
-genextreme = changed(
-    gumbel_r,
-    to=lambda x, c: _pareto_exponent(x, -c),
-    log_slope=lambda x, c: c * _pareto_exponent(x, -c),
-    back=lambda y, c: y * special.exprel(-c * y),
-    support=_extreme_support,
-    valid=any_real,
+genextreme = replace(
+    changed(
+        gumbel_r,
+        to=lambda x, c: _pareto_exponent(x, -c),
+        log_slope=lambda x, c: c * _pareto_exponent(x, -c),
+        back=lambda y, c: y * special.exprel(-c * y),
+        support=_extreme_support,
+        valid=any_real,
+    ),
+    density=lambda x, c: _unless_flat(
+        _pareto_exponent(x, -c), c == 1, lambda y: (c - 1) * y - np.exp(-y)
+    ),
 )

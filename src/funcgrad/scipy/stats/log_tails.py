@@ -31,24 +31,31 @@ def _last_axis(x: Array) -> Any:
     return np.expand_dims(x, -1)
 
 
+def only_where(
+    chosen: Array, usual: Array, tail: Callable[..., Any], inner: tuple[float, ...], *args: Array
+) -> Any:
+    """``tail(*args)`` where entries are chosen, computed only if one is, and ``usual`` elsewhere.
+
+    Other entries of the same arrays are replaced by ``inner``, since the tail may overflow there.
+    """
+
+    def far(usual: Array, chosen: Array, *args: Array) -> Any:
+        held = [np.where(chosen, arg, stand_in) for arg, stand_in in zip(args, inner, strict=True)]
+        return np.where(chosen, tail(*held), usual)
+
+    def near(usual: object, chosen: object, *args: object) -> Any:
+        return usual
+
+    return cond(np.any(chosen), far, near, usual, chosen, *np.broadcast_arrays(*args, usual)[:-1])
+
+
 def _beyond_underflow(
     small: Array, other: Array, tail: Callable[..., Any], inner: tuple[float, ...], *args: Array
 ) -> Any:
-    """log(small), by ``tail`` where it underflows, which is computed only if that happens.
-
-    Other entries of the same arrays are replaced by ``inner``, since the series may overflow there.
-    """
+    """log(small), by ``tail`` where it underflows."""
     tiny = np.logical_and(small < _TINY, other > 0.5)
     usual = log_where_small(np.where(tiny, 0.25, small), other)
-
-    def far(usual: Array, tiny: Array, *args: Array) -> Any:
-        held = [np.where(tiny, arg, stand_in) for arg, stand_in in zip(args, inner, strict=True)]
-        return np.where(tiny, tail(*held), usual)
-
-    def near(usual: object, tiny: object, *args: object) -> Any:
-        return usual
-
-    return cond(np.any(tiny), far, near, usual, tiny, *np.broadcast_arrays(*args, usual)[:-1])
+    return only_where(tiny, usual, tail, inner, *args)
 
 
 # -- the incomplete gamma functions ----------------------------------------------------------------
@@ -118,8 +125,26 @@ def log_half_ratio(z: Array) -> Any:
 _CENTER_TERMS = 60
 
 
+def _far_t_tail(x: Array, df: Array, far: Array) -> Any:
+    """The logarithm of the tail where the square of x/sqrt(df) has no digits of 1 + its square."""
+    log = np.where(far, np.log(np.abs(np.where(far, x, 1.0))) - np.log(df) / 2, 20.0)
+    return -df * log - np.log(df) - special.betaln(df / 2, 0.5)
+
+
+def _held(x: Array, df: Array) -> tuple[Any, Any]:
+    """Whether x is that far out, and x where it is not."""
+    far = np.abs(x) > 1e9 * np.sqrt(df)
+    return far, np.where(far, 0.0, x)
+
+
 def t_cdf(x: Array, df: Array) -> Any:
     """Student's distribution function: around 0 a series, which has derivatives there."""
+    far, y = _held(x, df)
+    beyond = np.exp(_far_t_tail(x, df, far))
+    return np.where(far, np.where(x < 0, beyond, 1 - beyond), _t_cdf_near(y, df))
+
+
+def _t_cdf_near(x: Array, df: Array) -> Any:
     square = x * x
     share = square / (df + square)
     near = np.logical_and(square < 1, share < 0.5)
@@ -134,8 +159,10 @@ def t_cdf(x: Array, df: Array) -> Any:
 
 def t_logcdf(x: Array, df: Array) -> Any:
     """The logarithm of Student's distribution function."""
-    square = x * x
-    far = np.where(x < -1, square, 1.0)
-    tail = log_betainc(df / 2, 0.5 + 0 * df, df / (df + far), far / (df + far)) - math.log(2)
-    left, right = t_cdf(x, df), t_cdf(-x, df)
-    return np.where(x < -1, tail, log_where_small(left, right))
+    far, y = _held(x, df)
+    square = np.where(y < -1, y * y, 1.0)
+    tail = log_betainc(df / 2, 0.5 + 0 * df, df / (df + square), square / (df + square))
+    beyond = _far_t_tail(x, df, far)
+    beyond = np.where(x < 0, beyond, np.log1p(-np.exp(beyond)))
+    near = log_where_small(_t_cdf_near(y, df), _t_cdf_near(-y, df))
+    return np.where(far, beyond, np.where(y < -1, tail - math.log(2), near))

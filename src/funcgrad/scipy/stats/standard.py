@@ -59,6 +59,10 @@ class Standard:
     ``cdf`` and ``sf`` add up to 1, and each is accurate where it is small; ``logcdf`` and ``logsf`` are
     finite where those underflow. ``ppf`` and ``isf`` are the inverses of ``cdf`` and ``sf``.
 
+    ``start`` is the logarithm of ``cdf`` next to 0, as a function of log(x): for arguments that underflow.
+    ``end`` is the logarithm of ``sf`` next to infinity, as a function of log(x), for a distribution with a
+    fat tail. ``log_quantile`` is the inverse of ``start``: log(x) as a function of log(q).
+
     ``mass`` is the probability mass as a product, for parameters on the ``edge`` of their range, at which
     ``density`` may be -inf while the mass has a derivative. ``exact`` is the mass with the digits that
     exp(``density``) loses for large counts.
@@ -73,6 +77,9 @@ class Standard:
     isf: Formula | None = None
     support: Callable[..., tuple[Any, Any]] = whole_line
     valid: Formula = all_positive
+    start: Formula | None = None
+    end: Formula | None = None
+    log_quantile: Formula | None = None
     mass: Formula | None = None
     edge: Formula | None = None
     exact: Formula | None = None
@@ -81,6 +88,13 @@ class Standard:
 def log1mexp(t: Array) -> Any:
     """log(1 - exp(-t)) for t > 0."""
     return np.where(t < math.log(2), np.log(-np.expm1(-t)), np.log1p(-np.exp(-t)))
+
+
+def log1p_square(x: Array) -> Any:
+    """log(1 + x*x), also where the square overflows."""
+    far = np.abs(x) > 1e9
+    near = np.where(far, 0.0, x)
+    return np.where(far, 2 * np.log(np.abs(np.where(far, x, 1.0))), np.log1p(near * near))
 
 
 def log_where_small(small: Array, other: Array) -> Any:
@@ -118,6 +132,74 @@ def _given(function: Formula | None) -> Formula:
     return function
 
 
+_TINY, _HUGE = 1e-290, 1e140
+_FAR = 1e100
+"""Beyond it, distributions without a fat tail are constant, and slopes of a change of variables overflow."""
+_LIMITS = {
+    "cdf": (0.0, 1.0),
+    "sf": (1.0, 0.0),
+    "logcdf": (-math.inf, 0.0),
+    "logsf": (0.0, -math.inf),
+}
+"""The values far to the left and to the right: infinite ones are those at infinity."""
+
+
+def with_limits(name: str, base: Standard, function: Formula) -> Formula:
+    """A cumulative function of a base distribution, with the slope 0 where it is constant far out."""
+    low, high = _LIMITS[name]
+    if base.end is not None:
+        return function
+
+    def held(y: Array, *shapes: Array) -> Any:
+        limits = [(y > _FAR if math.isfinite(high) else y == math.inf, high)]
+        if base.support is whole_line:
+            limits.append((y < -_FAR if math.isfinite(low) else y == -math.inf, low))
+        for far, _ in limits:
+            y = np.where(far, 1.0, y)
+        found = function(y, *shapes)
+        for far, limit in limits:
+            found = np.where(far, limit, found)
+        return found
+
+    return held
+
+
+def _small(name: str, log: Array) -> Any:
+    """A cumulative function from the logarithm of a small ``cdf``."""
+    if name == "cdf":
+        return np.exp(log)
+    if name == "sf":
+        return -np.expm1(log)
+    return log if name == "logcdf" else log1mexp(-log)
+
+
+def _by_logarithm(name: str, base: Standard, function: Formula) -> Callable[..., Any]:
+    """A cumulative function of y and log(y), for which y may underflow or overflow."""
+    start, end = base.start, base.end
+    mirrored = {"cdf": "sf", "sf": "cdf", "logcdf": "logsf", "logsf": "logcdf"}[name]
+
+    def value(y: Array, log_y: Array, *shapes: Array) -> Any:
+        parts = []
+        if start is not None:
+            tiny = y < _TINY
+            log = start(np.where(tiny, log_y, -1e3), *shapes)
+            if name != "logcdf":  # the other functions underflow, too, unless they are steep at 0
+                tiny = np.logical_and(tiny, log > log_y)
+            parts.append((tiny, _small(name, log)))
+        if end is not None:
+            huge = y > _HUGE
+            log = end(np.where(huge, log_y, 1e3), *shapes)
+            parts.append((huge, _small(mirrored, log)))
+        for chosen, _ in parts:
+            y = np.where(chosen, 1.0, y)
+        found = function(y, *shapes)
+        for chosen, part in parts:
+            found = np.where(chosen, part, found)
+        return found
+
+    return value
+
+
 def changed(
     base: Standard,
     to: Formula,
@@ -128,22 +210,42 @@ def changed(
     support: Callable[..., tuple[Any, Any]] = half_line,
     valid: Formula = all_positive,
     decreasing: bool = False,
+    log_to: Formula | None = None,
+    back_log: Formula | None = None,
 ) -> Standard:
     """The distribution of x, if y = to(x) has the distribution ``base``.
 
     ``log_slope`` is log |dy/dx|, ``back`` the inverse of ``to``, and ``shapes`` gives the shape parameters of
-    ``base`` from those of the result.
+    ``base`` from those of the result. ``log_to`` is log(to(x)), if y may underflow or overflow for an x that
+    does not, and ``back_log`` is x as a function of log(y).
     """
 
-    def after(function: Formula | None) -> Formula | None:
+    def after(name: str) -> Formula | None:
+        function = getattr(base, name)
         if function is None:
             return None
-        return lambda x, *own: function(to(x, *own), *shapes(*own))
+        limited = with_limits(name, base, function)
+        if log_to is None or base.start is None:
+            return lambda x, *own: limited(to(x, *own), *shapes(*own))
+        value = _by_logarithm(name, base, limited)
+        return lambda x, *own: value(to(x, *own), log_to(x, *own), *shapes(*own))
 
-    def before(function: Formula | None) -> Formula | None:
+    def before(name: str) -> Formula | None:
+        function = getattr(base, name)
         if function is None:
             return None
-        return lambda q, *own: back(function(q, *shapes(*own)), *own)
+        if back_log is None or base.log_quantile is None:
+            return lambda q, *own: back(function(q, *shapes(*own)), *own)
+        log_quantile = base.log_quantile
+
+        def quantile(q: Array, *own: Array) -> Any:
+            y = function(q, *shapes(*own))
+            tiny = y < _TINY
+            log_q = np.log(q) if name == "ppf" else np.log1p(-q)
+            low = back_log(log_quantile(log_q, *shapes(*own)), *own)
+            return np.where(tiny, low, back(np.where(tiny, 1.0, y), *own))
+
+        return quantile
 
     def density(x: Array, *own: Array) -> Any:
         return base.density(to(x, *own), *shapes(*own)) + log_slope(x, *own)
@@ -151,12 +253,12 @@ def changed(
     low, high = ("sf", "cdf") if decreasing else ("cdf", "sf")
     return Standard(
         density=density,
-        cdf=after(getattr(base, low)),
-        sf=after(getattr(base, high)),
-        logcdf=after(getattr(base, f"log{low}")),
-        logsf=after(getattr(base, f"log{high}")),
-        ppf=before(base.isf if decreasing else base.ppf),
-        isf=before(base.ppf if decreasing else base.isf),
+        cdf=after(low),
+        sf=after(high),
+        logcdf=after(f"log{low}"),
+        logsf=after(f"log{high}"),
+        ppf=before("isf" if decreasing else "ppf"),
+        isf=before("ppf" if decreasing else "isf"),
         support=support,
         valid=valid,
     )

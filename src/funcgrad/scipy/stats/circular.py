@@ -1,0 +1,54 @@
+"""Von Mises' distribution on the circle."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.scipy import special
+from funcgrad.scipy.stats.standard import Standard, symmetric
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
+_SHARES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
+_FALL = 40.0
+"""The density of the part of a tail that is left out is less than exp(-40) times that at its end."""
+
+
+def _density(x: Array, kappa: Array) -> Any:
+    # At 0, where i0e has a kink, by its series from the right.
+    series = np.exp(-kappa) * (1 + kappa * kappa / 4)
+    scaled = np.where(kappa == 0, series, special.i0e(kappa))
+    return kappa * special.cosm1(x) - np.log(2 * math.pi * scaled)
+
+
+def _integral(x: Array, length: Array, kappa: Array) -> Any:
+    """The integral of the density from x - length to x."""
+    angles = np.expand_dims(x, -1) - np.expand_dims(length, -1) * _SHARES
+    values = np.exp(_density(angles, np.expand_dims(kappa, -1)))
+    return length * np.sum(values * _WEIGHTS, axis=-1)
+
+
+def _left_tail(x: Array, kappa: Array) -> Any:
+    """The integral of the density from -pi to x < 0, as far as it has digits."""
+    end = np.cos(x) - _FALL / np.maximum(kappa, 1e-300)
+    cut = end > -1
+    reach = stop_gradient(np.arccos(np.where(cut, end, 0.0)) + x)
+    return _integral(x, np.where(cut, reach, x + math.pi), kappa)
+
+
+def _cdf(x: Array, kappa: Array) -> Any:
+    """Around 0 by the integral from there, elsewhere by the shorter tail."""
+    turns = np.round(x / (2 * math.pi))
+    off = x - 2 * math.pi * turns
+    around = np.abs(off) < 1 / np.sqrt(kappa + 0.5)
+    center = np.where(around, off, 0.0)
+    tail = _left_tail(np.where(around, -1.0, -np.abs(off)), kappa)
+    half = np.where(off < 0, tail, 1 - tail)
+    return turns + np.where(around, 0.5 + _integral(center, center, kappa), half)
+
+
+vonmises = symmetric(Standard(density=_density, cdf=_cdf, valid=lambda kappa: kappa >= 0))
