@@ -103,6 +103,9 @@ def programs():
 WITH_PARAMS = {
     "gamma_moment": ((2.5, 1.6), {"order": 1, "upper": False}),
     "beta_moment": ((2.5, 1.6, 0.37), {"orders": (1, 1), "upper": True}),
+    "polygamma_difference": ((2.5, 1.6), {"order": 1}),
+    "fdtr_first": ((2.5, 1.6, 0.37), {"orders": (0, 1)}),
+    "fdtr_second": ((2.5, 1.6, 0.37, 0.9), {"orders": (0, 2)}),
     "lambertw": ((0.3 + 0.4j,), {"branch": 0}),
     "partial_derivative": ((2.5, 1.6), {"operation": "gammainc", "orders": (1, 0)}),
 }

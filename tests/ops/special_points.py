@@ -214,7 +214,11 @@ MORE_ARGUMENTS = {
     "fdtr": [(2.5, 1.6, 0.37), (5.0, 30.0, 2.0), (0.3, 3.0, 1e-9), (4.0, 7.0, 1e6), *FAR_F],
     "fdtrc": [(2.5, 1.6, 0.37), (5.0, 30.0, 2.0), (0.3, 3.0, 1e-9), (4.0, 7.0, 1e6), *FAR_F],
     "stdtr": [(2.5, 0.37), (2.5, -1.6), (30.0, 1e-8), (0.5, -1e6), (3.0, 40.0), (1e8, -3.0)],
-    "fdtr_refined": [(2.5, 1.6, 0.37, 0.9), (2.5, 40.0, 0.37, 0.9)],
+    "fdtr_score": [(2.5, 1.6, 0.37), (2.5, 40.0, 0.37), (40.0, 3.0, 5.0), (3.0, 5e3, 1.2)],
+    "fdtr_density": [(2.5, 1.6, 0.37), (2.5, 40.0, 0.37), (40.0, 3.0, 5.0), (3.5, 5.5, 1e-150)],
+    "stdtr_score": [(2.5, 0.37), (2.5, -16.0), (40.0, 0.0), (0.01, 1e140)],
+    "stdtr_in_df": [(2.5, 0.37), (2.5, -16.0), (40.0, 1e-3)],
+    "stdtr_density": [(2.5, 0.37), (2.5, -16.0), (40.0, 0.0), (0.01, 1e155)],
     "powm1": [(1.6, 0.37), (1.0000001, 1e-8), (1e-300, 0.5), (1e8, -3.0), (1e-10, 3.0)],
 }
 MATHIEU = [
@@ -264,6 +268,26 @@ WITHOUT_MPMATH = {
     "ncfdtridfn": [(0.4, 3.1, 0.7, 0.6)],
 }
 """Arguments of functions that mpmath does not have: their derivatives are compared with differences."""
+SECOND_ORDER = {
+    # Large arguments, and nearly equal ones.
+    "beta": [(1e15, 3.0), (1e5, 1e-5), (1e12, 1e-3), (1e3, 1e3 + 1e-6), (400.0, 1.0)],
+    "betaln": [(1e15, 3.0), (1e5, 1e-5), (1e12, 1e-3), (-2.5, 1e-10), (-2.5, -1e-10)],
+    "binom": [(1e8, 3.0), (1e8, 1e-3), (1e15, 5.0), (60.0, 59.999999)],
+    "poch": [(1e8, 3.0), (1e8, 1e-3), (1e15, 2.0), (100.0, 1e-8)],
+    "fdtr": [(2.0, 1e8, 0.5), (3.0, 1e5, 1.0), (1e6, 3.0, 0.8), (1e3, 1e3, 1.01), (3.0, 33.0, 5.0)],
+    "fdtrc": [(50.0, 400.0, 3.0), (40.0, 20.0, 1.5)],
+    "stdtr": [(1e5, 1.0), (1e6, 0.4), (1e4, -3.0), (0.5, -1e6)],
+    "betainc": [(1e-10, 2.0, 0.3), (2.0, 1e-10, 0.3), (1e-10, 300.0, 0.2), (1e-5, 1e-7, 0.2)],
+    "betaincc": [(1e-10, 3.0, 0.999), (0.3, 1e-10, 0.6)],
+    **{f"airye_{part}": [(100.0,), (500.0,), (1e6,)] for part in ("ai", "aip", "bi", "bip")},
+    "agm": [(0.5, 1e-100), (1e160, 1.0), (1e-5, 1e200), (1e-7, 1.0)],
+    "eval_legendre": [(-2.0, 0.37), (-3.0, 0.37), (-1.7, 0.37)],
+    "eval_chebyt": [(-2.0, 0.37), (-5.0, 0.37)],
+    "eval_chebyu": [(-2.0, 0.37), (-5.0, 0.37)],
+    "eval_chebys": [(-2.0, 0.37), (-5.0, 0.37)],
+    "eval_sh_chebyu": [(-3.0, 0.37)],
+}
+"""By the name of an operation, further arguments at which its second derivatives have nine digits."""
 POINTS = {name: [(x,) for x in points] for name, points in ONE_ARGUMENT.items()} | MORE_ARGUMENTS
 """By the name of an operation, arguments at which its partial derivatives have all digits."""
 

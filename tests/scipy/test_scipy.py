@@ -356,3 +356,38 @@ def test_the_factorial_of_complex_numbers(x):
     wanted = scipy.special.factorial(x, extend="complex")
     found = fg.jit(lambda x: special.factorial(x, extend="complex"))(x)
     assert found == pytest.approx(wanted, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ([0.0, 1.0, 0.3], [0.0, 1.0, 2.0]),
+        ([3.0, 3.0, 0.3], [2.0, -1.0, 0.5]),
+        ([1e3, 2.0, 3.0], [1e-300, 1.0, 1.0]),
+        ([700.0, 0.0, 1.0], [1e-310, 1.0, 1.0]),
+        ([-1e5, -1e5 - 1.0, -1e5], [1.0, 2.0, 0.0]),
+    ],
+)
+def test_weighted_logsumexp_has_slopes_in_all_weights(a, b):
+    a, b = np.array(a), np.array(b)
+    f = lambda a, b: scipy.special.logsumexp(a, b=b)  # noqa: E731
+    value, (in_a, in_b) = fg.value_and_grad(f, (0, 1))(a, b)
+    top = np.max(np.where(b != 0, a, -np.inf)) - 300.0
+    scaled = np.exp((a - top).astype(np.longdouble))
+    total = np.sum(b * scaled)
+    assert value == pytest.approx(f(a, b), rel=1e-14)
+    np.testing.assert_allclose(in_a, (b * scaled / total).astype(float), rtol=1e-12)
+    np.testing.assert_allclose(in_b, (scaled / total).astype(float), rtol=1e-12)
+    np.testing.assert_allclose(fg.jit(fg.grad(f, 1))(a, b), in_b, rtol=1e-12)
+    mixed = fg.jacfwd(fg.grad(f, 0), 0)(a, b)
+    p = (b * scaled / total).astype(float)
+    np.testing.assert_allclose(mixed, np.diag(p) - np.outer(p, p), rtol=1e-9, atol=1e-12)
+
+
+def test_logsumexp_without_any_weight_is_flat():
+    a, b = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 0.0]])
+    value, slope = fg.value_and_grad(
+        lambda a: np.sum(np.exp(scipy.special.logsumexp(a, axis=1, b=b)))
+    )(a)
+    assert value == pytest.approx(np.e)
+    np.testing.assert_allclose(slope, [[np.e, 0.0], [0.0, 0.0]])

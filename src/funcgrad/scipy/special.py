@@ -20,7 +20,8 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.gamma import any_digamma
 from funcgrad.ops.special.polygamma import polygamma as polygamma_of_order
 from funcgrad.ops.special.special_stand_ins import STAND_INS
-from funcgrad.scipy.composition import real
+from funcgrad.scipy.composition import floating, real
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 
@@ -78,12 +79,21 @@ def logsumexp(
     if b is None and not return_sign:
         return reduction.logsumexp(a, axis=axis, keepdims=keepdims)
     weights = 1.0 if b is None else b
-    # The largest entry with a weight is taken out of the sum.
-    top = np.max(np.where(weights == 0, -np.inf, a), axis=axis, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    terms = np.where(np.equal(weights, 0), 0.0, weights * np.exp(a - top))
-    total = np.sum(terms, axis=axis, keepdims=keepdims)
-    size = np.log(np.abs(total)) + (top if keepdims else np.squeeze(top, axis=axis))
+    # The largest entry with a weight is taken out of the sum. One without a weight has a slope in it.
+    absent = np.equal(weights, 0)
+    huge = float(np.finfo(np.result_type(floating("logsumexp", a).dtype, np.float16)).max)
+    entries = np.where(absent & np.isnan(a), -np.inf, a)
+    sizes = np.log(np.where(absent, 1.0, np.abs(weights)))
+    present = np.where(absent, -np.inf, np.real(entries))
+    top = np.max(present + np.minimum(sizes, 0.0), axis=axis, keepdims=True)
+    top = np.maximum(top, np.max(present, axis=axis, keepdims=True) - math.log(huge) + 8.0)
+    top = stop_gradient(np.where(np.isfinite(top), top, 0.0))
+    growth = np.exp(entries - top)
+    growth = np.where(absent & np.isinf(growth), huge, growth)
+    total = np.sum(weights * growth, axis=axis, keepdims=keepdims)
+    nothing = np.all(np.broadcast_to(absent, np.shape(growth)), axis=axis, keepdims=keepdims)
+    logs = np.where(nothing, -np.inf, np.log(np.abs(np.where(nothing, 1.0, total))))
+    size = logs + (top if keepdims else np.squeeze(top, axis=axis))
     return (size, np.sign(total)) if return_sign else np.where(total < 0, np.nan, size)
 
 

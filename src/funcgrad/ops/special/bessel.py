@@ -17,6 +17,7 @@ from funcgrad.ops.special.special_function import (
     SeveralResults,
     by_mpmath,
     of_last_argument,
+    power_series,
     removable,
     result_of,
     special_function,
@@ -216,10 +217,42 @@ def _scaled_airy(part: int, result: str, order: int, slope: Callable[..., Any]) 
     return result_of("airye", part, result, slope, mpmath=by_mp)
 
 
-airye_ai: Op = _scaled_airy(0, "ai", 0, lambda z, x: airye_aip(x) + np.sqrt(x) * airye_ai(x))
-airye_aip: Op = _scaled_airy(1, "aip", 1, lambda z, x: x * airye_ai(x) + np.sqrt(x) * airye_aip(x))
-airye_bi: Op = _scaled_airy(2, "bi", 0, lambda z, x: airye_bip(x) - _root(x) * airye_bi(x))
-airye_bip: Op = _scaled_airy(3, "bip", 1, lambda z, x: x * airye_bi(x) - _root(x) * airye_bip(x))
+def _airy_coefficients(prime: bool, sign: float) -> list[float]:
+    """Those of the series in 1/zeta for zeta = 2/3*x**1.5 (DLMF 9.7.2)."""
+    found, u = [1.0], 1.0
+    for k in range(1, 13):
+        u *= sign * (6 * k - 5) * (6 * k - 3) * (6 * k - 1) / (216.0 * k * (2 * k - 1))
+        found.append(u * (6 * k + 1) / (1 - 6 * k) if prime else u)
+    return found
+
+
+def _far_airy_slope(factor: float, power: float, series: list[float], usual: Any) -> Any:
+    """From 20 on, where the two terms of the ``usual`` slope cancel, that of the asymptotic series."""
+    terms = [c * (power - 1.5 * k) * 1.5**k for k, c in enumerate(series)]
+
+    def slope(z: Array, x: Array) -> Any:
+        far = x > 20.0
+        y = np.where(far, x, 20.0)
+        distant = factor * y ** (power - 1.0) * power_series(y**-1.5, terms)
+        return np.where(far, distant, usual(z, np.where(far, 20.0, x)))
+
+    return slope
+
+
+_AI, _BI = 0.5 / math.sqrt(math.pi), 1.0 / math.sqrt(math.pi)
+_AIRY_SLOPES = [
+    _far_airy_slope(factor, power, _airy_coefficients(power > 0, sign), usual)
+    for factor, power, sign, usual in (
+        (_AI, -0.25, -1.0, lambda z, x: airye_aip(x) + np.sqrt(x) * airye_ai(x)),
+        (-_AI, 0.25, -1.0, lambda z, x: x * airye_ai(x) + np.sqrt(x) * airye_aip(x)),
+        (_BI, -0.25, 1.0, lambda z, x: airye_bip(x) - _root(x) * airye_bi(x)),
+        (_BI, 0.25, 1.0, lambda z, x: x * airye_bi(x) - _root(x) * airye_bip(x)),
+    )
+]
+airye_ai: Op = _scaled_airy(0, "ai", 0, _AIRY_SLOPES[0])
+airye_aip: Op = _scaled_airy(1, "aip", 1, _AIRY_SLOPES[1])
+airye_bi: Op = _scaled_airy(2, "bi", 0, _AIRY_SLOPES[2])
+airye_bip: Op = _scaled_airy(3, "bip", 1, _AIRY_SLOPES[3])
 
 
 def _root(x: Array) -> Any:

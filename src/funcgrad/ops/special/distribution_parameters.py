@@ -9,8 +9,8 @@ import numpy as np
 
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.bessel import ive
-from funcgrad.ops.special.distributions import fdtr
 from funcgrad.ops.special.entropy import power_slope
+from funcgrad.ops.special.f_distribution import fdtr
 from funcgrad.ops.special.gamma import rgamma
 from funcgrad.ops.special.incomplete import betainc, betaincc, gammaincc
 from funcgrad.ops.special.special_function import inverse_partials, special_function

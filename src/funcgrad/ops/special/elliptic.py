@@ -221,10 +221,16 @@ ellipj = SeveralResults((ellipj_sn, ellipj_cn, ellipj_dn, ellipj_am))
 
 # -- the arithmetic-geometric mean ---------------------------------------------------------------
 def _agm_slope(z: Array, a: Array, b: Array) -> Any:
-    """The derivative in a, of the mean as pi/(2 R_F(0, a**2, b**2)), in terms of b/a."""
-    ratio = b / a
-    square = (z / a) ** 2
-    return square * elliprd(np.zeros_like(a), ratio * ratio, np.ones_like(a)) * (2 / (3 * math.pi))
+    """The derivative in a, of the mean as pi/(2 R_F(0, a**2, b**2)), in terms of b/a; where one of a and b is
+    far larger, it is m, the mean is pi*m/(2 log(4 m/s)) for the smaller one s."""
+    share = z / a
+    small, large = np.abs(a) < 1e-8 * np.abs(b), np.abs(b) < 1e-8 * np.abs(a)
+    ratio = np.where(small | large, 1.0, b / a)
+    curved = elliprd(np.zeros_like(a), ratio * ratio, np.ones_like(a)) / 3.0
+    of_small = share * np.where(small, z / np.where(small, b, 1.0), 0.0)
+    of_large = share * (0.5 * math.pi - share)
+    usual = np.where(small | large, 0.0, share) ** 2 * curved
+    return np.where(small, of_small, np.where(large, of_large, usual)) * (2 / math.pi)
 
 
 agm: Op = special_function(

@@ -179,14 +179,24 @@ def _skewnorm_cdf(x: Array, a: Array) -> Any:
     return skewnorm.cdf(x, a)
 
 
+def _mp_skewnorm_tail(mp: FunctionLibrary, x: Any, a: Any) -> Any:
+    """Of x < 0, by Owen's integral over the angle."""
+
+    def density(angle: Any) -> Any:
+        exponent = (x / mp.cos(angle)) ** 2 / 2
+        return mp.exp(-exponent) if exponent < 10**6 else mp.mpf(0)
+
+    return mp.quad(density, [mp.atan(a), mp.pi / 2]) / mp.pi
+
+
 # `ndtr` less twice `owens_t` would have a slope that cancels in the left tail.
 skewnorm_cdf: Op = numeric_function(
     "skewnorm_cdf",
     _skewnorm_cdf,
     lambda z, x, a: 2.0 / _ROOT_TAU * np.exp(-0.5 * x * x) * ndtr(a * x),
     lambda z, x, a: -np.exp(-0.5 * x * x * (1.0 + a * a)) / (math.pi * (1.0 + a * a)),
-    mpmath=lambda mp, x, a: mp.quad(
-        lambda t: 2 * mp.npdf(t) * mp.ncdf(a * t), [-mp.inf, x - 1, x] if x < 0 else [-mp.inf, 0, x]
+    mpmath=lambda mp, x, a: (
+        _mp_skewnorm_tail(mp, x, a) if x < 0 else 1 - _mp_skewnorm_tail(mp, -x, -a)
     ),
 )
 

@@ -22,6 +22,13 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 /
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 
+def log1p_square(x: Array) -> Any:
+    """log(1 + x*x), also where the square overflows."""
+    far = np.abs(x) > 1e9
+    near = np.where(far, 0.0, x)
+    return np.where(far, 2 * np.log(np.abs(np.where(far, x, 1.0))), np.log1p(near * near))
+
+
 def log1p_minus(u: Array) -> Any:
     """log(1 + u) - u, which cancels in this form near 0."""
     near = np.abs(u) < 0.4
@@ -79,28 +86,75 @@ def excess_difference(a: Array, d: Array) -> Any:
 
 def digamma_difference(a: Array, d: Array) -> Any:
     """digamma(a + d) - digamma(a), with the digits of d where d is small."""
+    return polygamma_difference(a, d, 0)
+
+
+def polygamma_difference(a: Array, d: Array, order: int) -> Any:
+    """The difference of the polygamma function of an order between a + d and a, with the digits of d."""
     regular = (a > 0) & (a + d > 0)
     b, e = np.where(regular, a, 1.0), np.where(regular, d, 0.0)
+    sign, power, large = (-1.0) ** order * math.factorial(order), order + 1.0, LARGE + 2 * order
     total: Any = 0.0
-    for _ in range(int(LARGE)):
-        step = np.minimum(b, b + e) < LARGE
-        total = total + np.where(step, e / (b * (b + e)), 0.0)
+    for _ in range(int(large)):
+        step = np.minimum(b, b + e) < large
+        rise = _power_difference(b, e, -power) if order else -e / (b * (b + e))
+        total = total - np.where(step, sign * rise, 0.0)
         b = np.where(step, b + 1.0, b)
-    by_series = total + np.log1p(e / b) + excess_difference(b, e)
+    by_series = total + _difference_for_large(b, e, order)
     left = (a < 0) & (a + d < 0)
     far = ~regular & ~left | ~np.isfinite(by_series)
-    psi = scipy_special("psi").psi
+    special = scipy_special("polygamma")
+    psi = special.psi if order == 0 else lambda x: special.polygamma(order, x)
     found = np.where(far, psi(np.where(far, a + d, 1.0)) - psi(np.where(far, a, 1.0)), by_series)
-    return np.where(left, _reflected_difference(a, d), found) if np.any(left) else found
+    return np.where(left, _reflected_difference(a, d, order), found) if np.any(left) else found
 
 
-def _reflected_difference(a: Array, d: Array) -> Any:
-    """`digamma_difference` left of 0: that of 1 - a, and a difference of cotangents (DLMF 5.5.4)."""
+def _power_difference(a: Array, d: Array, power: float) -> Any:
+    """(a + d)**power - a**power."""
+    return a**power * np.expm1(power * np.log1p(d / a))
+
+
+def _difference_for_large(a: Array, d: Array, order: int) -> Any:
+    if order == 0:
+        return np.log1p(d / a) + excess_difference(a, d)
+    total = math.factorial(order - 1) * _power_difference(a, d, -order)
+    total = total + 0.5 * math.factorial(order) * _power_difference(a, d, -order - 1.0)
+    for k, c in enumerate(_DIGAMMA, 1):
+        rising = math.prod(range(2 * k, 2 * k + order))
+        total = total + c * rising * _power_difference(a, d, -2.0 * k - order)
+    return (-1.0) ** (order + 1) * total
+
+
+def trigamma_excess(a: Array) -> Any:
+    """trigamma(a) - 1/a, for large a."""
+    total: Any = 0.0
+    for k in range(len(_DIGAMMA), 0, -1):
+        total = total + 2.0 * k * _DIGAMMA[k - 1] * a ** (-2.0 * k - 1.0)
+    return 0.5 / (a * a) + total
+
+
+def trigamma_excess_difference(a: Array, d: Array) -> Any:
+    """The difference of trigamma(a) - 1/a between a + d and a, for large a and a + d."""
+    total: Any = 0.0
+    for k in range(len(_DIGAMMA), 0, -1):
+        total = total + 2.0 * k * _DIGAMMA[k - 1] * _power_difference(a, d, -2.0 * k - 1.0)
+    return 0.5 * _power_difference(a, d, -2.0) + total
+
+
+def _reflected_difference(a: Array, d: Array, order: int) -> Any:
+    """`polygamma_difference` left of 0: that of 1 - a, and a difference of derivatives of the cotangent (DLMF
+    5.5.4 and 5.15.6)."""
     left = (a < 0) & (a + d < 0)
     b, e = np.where(left, a, -0.5), np.where(left, d, 0.0)
-    turns = math.pi * np.sin(math.pi * np.remainder(e, 2.0))
-    cotangents = turns / (sin_pi(b + e) * sin_pi(b))
-    return digamma_difference(1.0 - b, -e) + cotangents
+    mirrored = (-1.0) ** order * polygamma_difference(1.0 - b, -e, order)
+    first, second = sin_pi(b), sin_pi(b + e)
+    cotangents = math.pi * sin_pi(e) / (second * first)
+    if order == 0:
+        return mirrored + cotangents
+    if order == 1:
+        return mirrored - math.pi * cotangents * sin_pi(2.0 * b + e) / (first * second)
+    polygamma = scipy_special("polygamma").polygamma
+    return polygamma(order, b + e) - polygamma(order, b)
 
 
 def sin_pi(x: Array) -> Any:

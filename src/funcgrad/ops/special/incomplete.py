@@ -260,6 +260,29 @@ def gamma_shape_slope(a: Array, x: Array, upper: bool) -> Any:
     return gamma_moment(raised, x, 1, upper) + (-step if upper else step)
 
 
+_TINY_SHAPE = 1e-2
+
+
+def beta_shape_slope(a: Array, b: Array, x: Array, place: int, upper: bool) -> Any:
+    """The derivative of `betainc` or `betaincc` in a shape; for a tiny one, by the functions of that shape
+    plus 1 (DLMF 8.17.20 and 21). For a tiny b, these would cancel if a were large."""
+    y = 1.0 - x
+    own, other = (b, a) if place else (a, b)
+    tiny = (own > 0) & (own < _TINY_SHAPE)
+    if place:
+        tiny = tiny & (a < 100.0)
+    raised = np.where(tiny, own + 1.0, own)
+    shapes = (other, raised) if place else (raised, other)
+    inside = tiny & (x > 0) & (x < 1)
+    t, s = np.where(inside, x, 0.5), np.where(inside, y, 0.5)
+    near, far = (s, t) if place else (t, s)
+    rise = beta_density(*shapes, t) * far / (a + b)
+    step = rise * (beta_deviation(raised, other, near, far) - 1.0 / (a + b))
+    step = np.where(inside, step if (place == 1) == upper else -step, 0.0)
+    moment: Any = beta_moment
+    return moment(*shapes, x, orders=(1 - place, place), upper=upper) + step
+
+
 gammainc: Op = special_function(
     "gammainc",
     lambda z, a, x: gamma_shape_slope(a, x, False),
@@ -282,16 +305,16 @@ gammaincinv: Op = special_function("gammaincinv", *inverse_partials(lambda: gamm
 gammainccinv: Op = special_function("gammainccinv", *inverse_partials(lambda: gammaincc, 2, 1))
 betainc: Op = special_function(
     "betainc",
-    lambda z, a, b, x: beta_moment(a, b, x, (1, 0), False),
-    lambda z, a, b, x: beta_moment(a, b, x, (0, 1), False),
+    lambda z, a, b, x: beta_shape_slope(a, b, x, 0, False),
+    lambda z, a, b, x: beta_shape_slope(a, b, x, 1, False),
     lambda z, a, b, x: beta_density(a, b, x),
     mpmath=lambda mp, a, b, x: mp.betainc(a, b, 0, x, regularized=True),
     jax="betainc",
 )
 betaincc: Op = special_function(
     "betaincc",
-    lambda z, a, b, x: beta_moment(a, b, x, (1, 0), True),
-    lambda z, a, b, x: beta_moment(a, b, x, (0, 1), True),
+    lambda z, a, b, x: beta_shape_slope(a, b, x, 0, True),
+    lambda z, a, b, x: beta_shape_slope(a, b, x, 1, True),
     lambda z, a, b, x: -beta_density(a, b, x),
     mpmath=lambda mp, a, b, x: mp.betainc(a, b, x, 1, regularized=True),
 )

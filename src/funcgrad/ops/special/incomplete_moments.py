@@ -20,7 +20,6 @@ import numpy as np
 from funcgrad.ops.special.gamma_numerics import (
     beta_deviation,
     beta_log_density,
-    excess_difference,
     expm1_minus,
     gamma_log_density,
     log1p_minus,
@@ -48,7 +47,7 @@ def _unit_interval() -> tuple[Array, Array]:
     return 0.5 * (nodes[:, None] + 1.0), 0.5 * weights[:, None]
 
 
-def _in_blocks(run: Callable[..., Array], arrays: Sequence[Array]) -> Any:
+def in_blocks(run: Callable[..., Array], arrays: Sequence[Array]) -> Any:
     """A function of flat arrays, on some entries at a time: nodes times entries stay in the cache."""
     shape = np.broadcast_shapes(*[np.shape(x) for x in arrays])
     flat = [np.broadcast_to(np.asarray(x, float), shape).reshape(-1) for x in arrays]
@@ -79,7 +78,7 @@ def _complete_moment(cumulant: Callable[[int, int], Array], first: int, second: 
 # -- the gamma function --------------------------------------------------------------------------
 def gamma_log_moment(a: Array, x: Array, order: int, upper: bool) -> Any:
     """The integral of t**(a - 1)*exp(-t)*(log(t) - digamma(a))**order/gamma(a) over t below or above x."""
-    return _in_blocks(lambda a, x: _gamma_block(a, x, order, upper), (a, x))
+    return in_blocks(lambda a, x: _gamma_block(a, x, order, upper), (a, x))
 
 
 def _gamma_block(a: Array, x: Array, order: int, upper: bool) -> Array:
@@ -122,7 +121,7 @@ def beta_log_moment(a: Array, b: Array, x: Array, orders: tuple[int, int], upper
 
     The logarithms are those of t and 1 - t, less their means; ``orders`` are their powers.
     """
-    return _in_blocks(lambda a, b, x: _beta_block(a, b, x, orders, upper), (a, b, x))
+    return in_blocks(lambda a, b, x: _beta_block(a, b, x, orders, upper), (a, b, x))
 
 
 def _beta_block(a: Array, b: Array, x: Array, orders: tuple[int, int], upper: bool) -> Array:
@@ -140,7 +139,7 @@ def _beta_block(a: Array, b: Array, x: Array, orders: tuple[int, int], upper: bo
     ):
         if side.any():
             e, f, p, q, *logs = (v[side] for v in given)
-            part[side] = _beta_side(e, f, p, q, _powers(powers, *logs))
+            part[side] = beta_side(e, f, p, q, _powers(powers, *logs))
     total = _complete_moment(lambda i, j: _beta_cumulant(c, d, i, j), *orders)
     found = np.where(lower != upper, part, total - part)
     edge = np.where((x == 0) == upper, total, 0.0)
@@ -159,45 +158,7 @@ def _powers(orders: tuple[int, int], first: Array, second: Array) -> Callable[..
     return lambda *moves: (first + moves[0]) ** orders[0] * (second + moves[1]) ** orders[1]
 
 
-def fdtr_slope_in_d(n: Array, d: Array, x: Array) -> Any:
-    """The derivative of the F distribution function in its large second degree of freedom.
-
-    The shape d/2 and the odds move together and nearly cancel: of their sum, the incomplete integral of one
-    factor, the large terms are taken out. The complete integral is 0, so that the shorter side is taken.
-    """
-    return _in_blocks(_fdtr_block, (0.5 * n, 0.5 * d, n * x / (d + n * x), d / (d + n * x)))
-
-
-def _fdtr_block(a: Array, b: Array, x: Array, y: Array) -> Array:
-    constant = log1p_minus(a / b) + excess_difference(b, a)
-    lower = b * x <= a * y
-    found = np.full_like(x, np.nan)
-    for side, sign in ((lower, 0.5), (~lower, -0.5)):
-        if side.any():
-            c, d, p, q = (v[side] for v in (a, b, x, y))
-            excess = _excess(c / d, constant[side], p, q, upper=sign < 0)
-            order = (c, d, p, q) if sign > 0 else (d, c, q, p)
-            found[side] = sign * _beta_side(*order, excess)
-    return found
-
-
-def _excess(
-    ratio: Array, constant: Array, x: Array, y: Array, *, upper: bool
-) -> Callable[..., Any]:
-    """log(1 - t) + t + ratio*t + constant."""
-
-    def factor(*moves: Array) -> Any:
-        in_t, in_rest = moves[::-1] if upper else moves
-        t = x * np.exp(in_t)
-        log = np.where(t < 0.5, log1p_minus(-np.minimum(t, 0.5)), np.log(y) + in_rest + t)
-        return log + ratio * t + constant
-
-    return factor
-
-
-def _beta_side(
-    a: Array, b: Array, x: Array, y: Array, factor: Callable[[Array, Array], Any]
-) -> Any:
+def beta_side(a: Array, b: Array, x: Array, y: Array, factor: Callable[[Array, Array], Any]) -> Any:
     """The integral of a factor times the density from x to 0, over the log odds: u is how far they lie
     below those of x, and the factor is a function of how far the logarithms of t and 1 - t moved.
     """

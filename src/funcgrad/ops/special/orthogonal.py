@@ -18,9 +18,33 @@ from funcgrad.typing import Array
 
 
 def _degree_less(n: Array, factor: object, polynomial: Callable[[Any], Any]) -> Any:
-    """A multiple of a polynomial of degree n - 1, and 0 for n = 0."""
-    zero = n == 0
+    """A multiple of a polynomial of degree n - 1, and 0 for n = 0 and n = -1."""
+    zero = (n == 0) | (n == -1)
     return np.where(zero, 0.0, factor * polynomial(np.where(zero, 1, n) - 1))
+
+
+def _reflected(n: Array, axis: float, sign: float = 1.0) -> tuple[Any, Any]:
+    """The degree right of an axis at which a polynomial is the same up to a sign, and the sign."""
+    left = n < axis
+    return np.where(left, 2.0 * axis - n, n), np.where(left, sign, 1.0)
+
+
+def _of_legendre(n: Array, factor: float, x: Array) -> Any:
+    """By P(n) = P(-n - 1)."""
+    degree, _ = _reflected(n, -0.5)
+    return _degree_less(degree, factor, lambda k: eval_gegenbauer(k, 1.5, x))
+
+
+def _of_first_kind(n: Array, factor: float, x: Array) -> Any:
+    """By T(n) = T(-n)."""
+    degree, _ = _reflected(n, 0.0)
+    return _degree_less(degree, factor * degree, lambda k: eval_chebyu(k, x))
+
+
+def _of_second_kind(n: Array, factor: float, x: Array) -> Any:
+    """By U(n) = -U(-n - 2)."""
+    degree, sign = _reflected(n, -1.0, -1.0)
+    return sign * _degree_less(degree, factor, lambda k: eval_gegenbauer(k, 2.0, x))
 
 
 eval_gegenbauer: Op = of_last_argument(
@@ -33,45 +57,45 @@ eval_gegenbauer: Op = of_last_argument(
 )
 eval_chebyu: Op = of_last_argument(
     "eval_chebyu",
-    lambda z, n, x: _degree_less(n, 2.0, lambda k: eval_gegenbauer(k, 2.0, x)),
+    lambda z, n, x: _of_second_kind(n, 2.0, x),
     mpmath="chebyu",
     sympy="chebyshevu",
 )
 eval_chebyt: Op = of_last_argument(
     "eval_chebyt",
-    lambda z, n, x: _degree_less(n, n, lambda k: eval_chebyu(k, x)),
+    lambda z, n, x: _of_first_kind(n, 1.0, x),
     mpmath="chebyt",
     sympy="chebyshevt",
 )
 eval_chebyc: Op = of_last_argument(
     "eval_chebyc",
-    lambda z, n, x: _degree_less(n, n, lambda k: eval_chebyu(k, 0.5 * x)),
+    lambda z, n, x: _of_first_kind(n, 1.0, 0.5 * x),
     mpmath=lambda mp, n, x: 2 * mp.chebyt(n, x / 2),
 )
 eval_chebys: Op = of_last_argument(
     "eval_chebys",
-    lambda z, n, x: _degree_less(n, 1.0, lambda k: eval_gegenbauer(k, 2.0, 0.5 * x)),
+    lambda z, n, x: _of_second_kind(n, 1.0, 0.5 * x),
     mpmath=lambda mp, n, x: mp.chebyu(n, x / 2),
 )
 eval_sh_chebyt: Op = of_last_argument(
     "eval_sh_chebyt",
-    lambda z, n, x: _degree_less(n, 2.0 * n, lambda k: eval_chebyu(k, 2.0 * x - 1.0)),
+    lambda z, n, x: _of_first_kind(n, 2.0, 2.0 * x - 1.0),
     mpmath=lambda mp, n, x: mp.chebyt(n, 2 * x - 1),
 )
 eval_sh_chebyu: Op = of_last_argument(
     "eval_sh_chebyu",
-    lambda z, n, x: _degree_less(n, 4.0, lambda k: eval_gegenbauer(k, 2.0, 2.0 * x - 1.0)),
+    lambda z, n, x: _of_second_kind(n, 4.0, 2.0 * x - 1.0),
     mpmath=lambda mp, n, x: mp.chebyu(n, 2 * x - 1),
 )
 eval_legendre: Op = of_last_argument(
     "eval_legendre",
-    lambda z, n, x: _degree_less(n, 1.0, lambda k: eval_gegenbauer(k, 1.5, x)),
+    lambda z, n, x: _of_legendre(n, 1.0, x),
     mpmath="legendre",
     sympy="legendre",
 )
 eval_sh_legendre: Op = of_last_argument(
     "eval_sh_legendre",
-    lambda z, n, x: _degree_less(n, 2.0, lambda k: eval_gegenbauer(k, 1.5, 2.0 * x - 1.0)),
+    lambda z, n, x: _of_legendre(n, 2.0, 2.0 * x - 1.0),
     mpmath=lambda mp, n, x: mp.legendre(n, 2 * x - 1),
 )
 eval_genlaguerre: Op = of_last_argument(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.elementwise.exponential import softplus
+from funcgrad.ops.special.gamma_numerics import log1p_square
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.log_tails import log_betainc, log_gammainc, log_gammaincc
@@ -15,7 +16,6 @@ from funcgrad.scipy.stats.standard import (
     Standard,
     half_line,
     log1mexp,
-    log1p_square,
     log_where_small,
     symmetric,
     unit_interval,

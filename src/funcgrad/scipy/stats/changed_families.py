@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.ops.special.gamma_numerics import log1p_square
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.base_families import expon, gamma, laplace, logistic, norm
@@ -16,7 +17,6 @@ from funcgrad.scipy.stats.standard import (
     Standard,
     changed,
     half_line,
-    log1p_square,
     unit_interval,
     whole_line,
 )
@@ -274,4 +274,6 @@ f = replace(
         log_to=lambda x, dfn, dfd: np.log(dfn) - np.log(dfd) + np.log(x),
     ),
     density=_f_density,
+    cdf=lambda x, dfn, dfd: special.fdtr(dfn, dfd, x),
+    sf=lambda x, dfn, dfd: special.fdtrc(dfn, dfd, x),
 )

@@ -10,6 +10,7 @@ import numpy as np
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.error_functions import skewnorm_cdf
+from funcgrad.ops.special.gamma_numerics import log1p_square
 from funcgrad.ops.special.incomplete_moments import half_line_rule
 from funcgrad.scipy import special
 from funcgrad.scipy.stats import base_families, changed_families, circular, extreme_values
@@ -20,7 +21,6 @@ from funcgrad.scipy.stats.standard import (
     any_real,
     half_line,
     log1mexp,
-    log1p_square,
     log_where_small,
     symmetric,
     unit_interval,

@@ -122,9 +122,6 @@ def log_half_ratio(z: Array) -> Any:
     return np.where(large, series, gammaln(near + 0.5) - gammaln(near) - np.log(near) / 2)
 
 
-_CENTER_TERMS = 60
-
-
 def _far_t_tail(x: Array, df: Array, far: Array) -> Any:
     """The logarithm of the tail where the square of x/sqrt(df) has no digits of 1 + its square."""
     log = np.where(far, np.log(np.abs(np.where(far, x, 1.0))) - np.log(df) / 2, 20.0)
@@ -138,23 +135,26 @@ def _held(x: Array, df: Array) -> tuple[Any, Any]:
 
 
 def t_cdf(x: Array, df: Array) -> Any:
-    """Student's distribution function: around 0 a series, which has derivatives there."""
+    """Student's distribution function, also where its square overflows."""
     far, y = _held(x, df)
     beyond = np.exp(_far_t_tail(x, df, far))
     return np.where(far, np.where(x < 0, beyond, 1 - beyond), _t_cdf_near(y, df))
 
 
+_CENTER_TERMS = 60
+
+
 def _t_cdf_near(x: Array, df: Array) -> Any:
+    """Around 0, and for a small df, by a series, since SciPy's function has eight digits there."""
     square = x * x
     share = square / (df + square)
-    near = np.logical_and(square < 1, share < 0.5)
-    tail = special.betainc(df / 2, 0.5, df / (df + np.where(near, 1.0, square))) / 2
+    near = np.logical_and(df < 30, np.logical_and(square < 1, share < 0.5))
     around = _last_axis(np.where(near, share, 0.0))
     half = _last_axis(df / 2)
     series = _series(lambda k: (half + 0.5 + k) / (1.5 + k) * around, _CENTER_TERMS)
-    factor = log_half_ratio(df / 2) - df / 2 * np.log1p(square / df) - np.log1p(square / df) / 2
+    factor = log_half_ratio(df / 2) - (df + 1) / 2 * np.log1p(square / df)
     center = 0.5 + x * np.exp(factor) * series / math.sqrt(2 * math.pi)
-    return np.where(near, center, np.where(x < 0, tail, 1 - tail))
+    return np.where(near, center, special.stdtr(df, np.where(near, 1.0, x)))
 
 
 def t_logcdf(x: Array, df: Array) -> Any:

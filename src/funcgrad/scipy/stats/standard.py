@@ -90,13 +90,6 @@ def log1mexp(t: Array) -> Any:
     return np.where(t < math.log(2), np.log(-np.expm1(-t)), np.log1p(-np.exp(-t)))
 
 
-def log1p_square(x: Array) -> Any:
-    """log(1 + x*x), also where the square overflows."""
-    far = np.abs(x) > 1e9
-    near = np.where(far, 0.0, x)
-    return np.where(far, 2 * np.log(np.abs(np.where(far, x, 1.0))), np.log1p(near * near))
-
-
 def log_where_small(small: Array, other: Array) -> Any:
     """The logarithm of a probability, by the other one if that is less than 1/2."""
     return np.where(small < 0.5, np.log(small), np.log1p(-other))
