@@ -83,6 +83,7 @@ def programs():
         "eigh": of_function(lambda a: np.linalg.eigh(a)[0], SQUARE),
         "hermitian_function": of_function(_root_of_hermitian, SQUARE),
         "singular_function": of_function(_orthogonal_factor, SQUARE),
+        "singular_norm": of_function(lambda a: np.linalg.norm(a, 2), SQUARE),
         "svd": of_function(lambda a: np.linalg.svd(a)[1], SQUARE),
         "qr": of_function(lambda a: np.linalg.qr(a)[1], SQUARE),
         "call": of_function(fg.checkpoint(np.sin), 0.7),
@@ -335,11 +336,11 @@ ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
     "argsort cumprod cumsum recurrence fft getitem index_add index_set scatter_add matmul einsum "
     "solve inv pinv cholesky logabsdet detsign detphase det cofactors eig eigh hermitian_function "
-    "singular_function svd qr"
+    "singular_function singular_norm svd qr"
 )
 MATRICES = (
-    "solve inv pinv cholesky logabsdet det cofactors eig eigh hermitian_function singular_function svd qr "
-    "detsign"
+    "solve inv pinv cholesky logabsdet det cofactors eig eigh hermitian_function singular_function "
+    "singular_norm svd qr detsign"
 )
 BODIES = "call branch loop custom_derivative implicit"
 NOT_DIFFERENTIABLE = {"its derivative is zero, or it has none": DISCRETE}
@@ -383,7 +384,7 @@ GAPS: dict[str, dict[str, str]] = {
     },
     "precise": {
         "NumPy's decompositions and transforms know no other numbers": (
-            "eig eigh fft hermitian_function pinv qr singular_function svd"
+            "eig eigh fft hermitian_function pinv qr singular_function singular_norm svd"
         ),
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",

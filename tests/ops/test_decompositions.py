@@ -397,6 +397,51 @@ def test_second_derivatives_of_one_singular_value_beside_equal_others():
     )
 
 
+NORMS = {
+    # The order, and singular values where the norm is smooth though some are equal.
+    "2": (lambda a: LA.norm(a, 2), [(3.0, 2.0, 2.0), (3.0, 0.0, 0.0), (5.0, 2.0, 2.0, 2.0)]),
+    "-2": (lambda a: LA.norm(a, -2), [(3.0, 3.0, 2.0), (5.0, 5.0, 2.0, 1.0)]),
+    "nuc": (lambda a: LA.norm(a, "nuc"), [(2.0, 2.0, 2.0), (3.0, 3.0, 2.0), (1.0, 1.0, 1.0, 0.5)]),
+    "cond": (LA.cond, [(3.0, 2.0, 2.0, 1.0)]),
+    "s[0]": (lambda a: LA.svd(a)[1][0], [(3.0, 2.0, 2.0)]),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_second_derivatives_of_norms_beside_equal_singular_values(name):
+    norm, cases = NORMS[name]
+    for values in cases:
+        n, rng = len(values), np.random.default_rng(0)
+        u, v = (np.linalg.qr(rng.normal(size=(n, n)))[0] for _ in range(2))
+        a, x, y = u * np.array(values) @ v, *rng.normal(size=(2, n, n))
+
+        def along(s, t, a=a, x=x, y=y):
+            return norm(a + s * x + t * y)
+
+        # In the directions of x and y, by differences of fourth order.
+        h = 1e-3
+        weights = {1: 8.0, -1: -8.0, 2: -1.0, -2: 1.0}
+        wanted = 0.0
+        for i, p in weights.items():
+            for j, q in weights.items():
+                wanted += p * q * along(i * h, j * h) / (12 * h) ** 2
+        hessians = [fg.hessian(norm)(a), fg.jacrev(fg.grad(norm))(a), fg.jit(fg.hessian(norm))(a)]
+        found = [np.einsum("ijkl,ij,kl", each, x, y) for each in hessians]
+        found.append(fg.jvp(lambda a, x=x: fg.jvp(norm, (a,), (x,))[1], (a,), (y,))[1])
+        found.append(
+            np.sum(fg.vmap(fg.grad(lambda a, x=x: fg.jvp(norm, (a,), (x,))[1]))(a[None])[0] * y)
+        )
+        np.testing.assert_allclose(found, wanted, rtol=2e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("order", [2, -2])
+def test_second_derivatives_of_norms_at_a_kink_are_nan(order):
+    a = np.linalg.qr(np.arange(9.0).reshape(3, 3) ** 1.5 + np.eye(3))[0]
+    assert np.all(np.isfinite(fg.grad(lambda a: LA.norm(a, order))(a)))
+    assert np.isnan(fg.hessian(lambda a: LA.norm(a, order))(a)).any()
+    assert np.isnan(fg.hessian(lambda a: LA.norm(a, "nuc"))(np.diag([1.0, 0.0, 0.0]))).any()
+
+
 def test_singular_values_of_zero():
     gradient = fg.grad(lambda a: LA.norm(a, "nuc"))(np.zeros((3, 2)))
     assert LA.norm(gradient, 2) <= 1 + 1e-12  # a subgradient

@@ -37,6 +37,7 @@ def test_every_operation_has_samples():
             "eigh",
             "hermitian_function",
             "singular_function",
+            "singular_norm",
             "svd",
             "qr",
         }

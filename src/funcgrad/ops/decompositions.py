@@ -58,7 +58,8 @@ def _on_diagonal(s: Array) -> Any:
 
 
 def _diagonal(x: Array) -> Any:
-    return np.sum(x * eye_like(x), axis=-1)
+    """The diagonals of matrices, whose other entries may be NaN."""
+    return np.sum(mask(eye_like(x) != 0, x), axis=-1)
 
 
 def differences(s: Array, size: int) -> Any:

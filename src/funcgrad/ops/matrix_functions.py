@@ -8,6 +8,7 @@ The simplifier recognizes such products (`rewrite.matrix_laws`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,11 +17,20 @@ import numpy as np
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns
-from funcgrad.ops.base.matrix_stacks import eye_like, hermitian_from, mH, mT
+from funcgrad.ops.base.matrix_stacks import (
+    eye_like,
+    hermitian_from,
+    mH,
+    mT,
+    of_stacks,
+    real_dtype,
+    svd_flops,
+)
 from funcgrad.ops.base.op import Op, spread
-from funcgrad.ops.decompositions import significant
+from funcgrad.ops.decompositions import significant, svd_op
 from funcgrad.ops.elementwise.arithmetic import determined_quotient
-from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.elementwise.selection import mask, stopped
+from funcgrad.ops.tuples import pick_op
 from funcgrad.typing import Array
 
 _EPS = float(np.finfo(float).eps)
@@ -56,6 +66,7 @@ def _quotients(w: Array, d: Array, s: Array) -> Any:
     rest = np.abs(rise - mean * distance)
     near = np.abs(distance) <= _NEAR * sizes[0]
     near = near & (rest <= _NEAR * np.abs(rise) + 16 * _EPS * sizes[1])
+    near = near | (np.isnan(mean) & (distance == 0))  # a function without a slope
     quotient = determined_quotient(rise, np.where(near, np.ones_like(distance), distance))
     return mask(1 - eye_like(quotient) != 0, np.where(near, mean, quotient))
 
@@ -238,3 +249,71 @@ singular_function_op: Op = Op(
     batch=_batch(lambda: singular_function_op),
     columns=Columns(decompose=_singular_product, shown=False),
 )
+
+
+# -- norms -----------------------------------------------------------------------------------------
+_REDUCTIONS = {"nuc": "sum", "2": "max", "-2": "min"}
+
+
+def _norm_run(a: Array, order: str) -> Any:
+    reduce = getattr(np, _REDUCTIONS[order])
+    return reduce(np.linalg.svd(a, compute_uv=False), axis=-1)
+
+
+def _shares(s: Array, size: int, order: str) -> tuple[Any, Any, Any]:
+    """The singular values, those that are equal to the norm made equal, with their weights and the slopes of
+    these: none, and NaN where several share the norm."""
+    ones = np.ones_like(s)
+    if order == "nuc":
+        return s, ones, 0.0 * ones
+    values = stopped(s)
+    largest = np.max(values, axis=-1, keepdims=True)
+    extreme = largest if order == "2" else np.min(values, axis=-1, keepdims=True)
+    chosen = np.abs(values - extreme) <= size * np.finfo(s.dtype).eps * largest
+    count = np.sum(mask(chosen, ones), axis=-1, keepdims=True)
+    several = np.broadcast_to(count > 1, np.shape(s)) & chosen
+    return np.where(chosen, extreme, s), mask(chosen, ones / count), np.where(several, np.nan, 0.0)
+
+
+def _norm_edge(z: Array, a: Array, *, order: str) -> LinearMap:
+    """The derivative is u*d @ v^H, which is a function of the matrix."""
+    u, s, vh = (pick_op(svd_op(a), index=k) for k in range(3))
+    s, d, t = _shares(s, max(np.shape(a)[-2:]), order)
+    form = "plain" if order == "nuc" else "columns"
+    along = singular_function_op(a, u, s, vh, d, t, form=form, adjoint=False)
+    along = np.conjugate(along) if a.dtype.kind == "c" else along
+
+    def forward(da: Array) -> Any:
+        return np.real(np.sum(along * da, axis=(-2, -1)))
+
+    return Structural(forward, lambda g: np.expand_dims(g, (-2, -1)) * along)
+
+
+singular_norm_op: Op = Op(
+    name="singular_norm",
+    run=_norm_run,
+    infer=lambda a, order: ArrayType(a.shape[:-2], real_dtype(a.dtype)),
+    edges=(_norm_edge,),
+    batch=of_stacks(lambda: singular_norm_op),
+    notation=lambda x, order: f"matrix_norm({x}, ord={repr(order) if order == 'nuc' else order})",
+    columns=Columns(
+        flops=lambda z: math.prod(z.args[0].shape[:-2]) * svd_flops(*z.args[0].shape[-2:]),
+        numpy=lambda expr, texts: _norm_source(dict(expr.params)["order"], texts[0]),
+        libraries={
+            "any": lambda xp, a, order: getattr(xp, _REDUCTIONS[order])(
+                xp.linalg.svd(a, compute_uv=False), axis=-1
+            ),
+            "torch": lambda torch, a, order: getattr(
+                torch, _REDUCTIONS[order] if order == "nuc" else f"a{_REDUCTIONS[order]}"
+            )(torch.linalg.svdvals(a), dim=-1),
+        },
+    ),
+)
+"""The sum of the singular values (order "nuc"), the largest one ("2") or the least one ("-2"), of matrices.
+
+Equal values share the derivative. Its own derivative is NaN there, unless all are added.
+"""
+
+
+def _norm_source(order: str, text: str) -> str:
+    return f"np.{_REDUCTIONS[order]}(np.linalg.svd({text}, compute_uv=False), axis=-1)"

@@ -15,6 +15,7 @@ from funcgrad.ops.base.matrix_stacks import eye_like, matrices
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.decompositions import svdvals
 from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.matrix_functions import singular_norm_op
 from funcgrad.ops.shape import astype, broadcast_to, moveaxis, reshape
 from funcgrad.ops.solve import inv, pinv, solve
 from funcgrad.source import fail
@@ -33,10 +34,10 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: object = "fro") -> 
         z = reduction.norm(x, axis=(-2, -1))
     elif ord in ("nuc", 2):
         # The norm of an empty matrix is an empty sum.
-        z = (np.max if ord == 2 and x.size else np.sum)(svdvals(x), axis=-1)
+        z = singular_norm_op(x, order="2" if ord == 2 and x.size else "nuc")
         z = mask(z != 0, z)
     elif ord == -2:
-        z = np.min(svdvals(x), axis=-1)
+        z = singular_norm_op(x, order="-2")
     elif ord in (1, -1, np.inf, -np.inf):
         along, across = (-2, -1) if abs(ord) == 1 else (-1, -1)
         sums = np.sum(np.abs(x), axis=along)
@@ -75,9 +76,8 @@ def any_norm(x: npt.ArrayLike, ord: Any = None, axis: Axis = None, keepdims: boo
 def cond(x: Array, p: object = None) -> Any:
     """As `numpy.linalg.cond`; inf at a singular matrix where ``p`` is None, 2 or -2."""
     if p in (None, 2, -2):
-        s = svdvals(x)
-        # Not the first and the last, which would not share the derivative of equal values.
-        largest, least = np.max(s, axis=-1), np.min(s, axis=-1)
+        x = matrices("cond", x, square=False)
+        largest, least = (singular_norm_op(x, order=order) for order in ("2", "-2"))
         return least / largest if p == -2 else largest / least
     x = matrices("cond", x)
     return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
