@@ -107,6 +107,10 @@ WITH_PARAMS = {
     "polygamma_difference": ((2.5, 1.6), {"order": 1}),
     "fdtr_first": ((2.5, 1.6, 0.37), {"orders": (0, 1)}),
     "fdtr_second": ((2.5, 1.6, 0.37, 0.9), {"orders": (0, 2)}),
+    "legendre_derivative": ((3.0, 0.37), {"order": 1}),
+    "associated_legendre": ((3.0, 1.0, 0.37), {"order": 1, "branch_cut": 2, "norm": True}),
+    "spherical_legendre": ((3.0, 1.0, 0.37), {"order": 1}),
+    "legendre_q": ((3.0, 0.37), {"order": 1}),
     "lambertw": ((0.3 + 0.4j,), {"branch": 0}),
     "partial_derivative": ((2.5, 1.6), {"operation": "gammainc", "orders": (1, 0)}),
 }

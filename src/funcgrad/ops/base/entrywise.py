@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.ops.base.op import broadcast_to, lift_all, spread
+from funcgrad.ops.base.op import Op, broadcast_to, lift_all, spread
+
+
+class Entrywise(Op):
+    """An operation with params that acts entry by entry, on operands that are fitted to each other."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        traced = any([type(arg) is Expr for arg in args])
+        return super().__call__(*(fit_entrywise(args) if traced else args), **params)
 
 
 def fit_entrywise(args: Sequence[Any]) -> tuple[Expr, ...]:

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.linear import LinearMap, Structural
+from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, LibraryRow
+from funcgrad.ops.base.entrywise import Entrywise, spread_unbatched
 from funcgrad.ops.base.op import Op, elementwise
-from funcgrad.ops.base.promotion import in_precision_of, ufunc_loop
+from funcgrad.ops.base.promotion import in_precision_of, same_type, ufunc_loop
 from funcgrad.ops.special.partial_derivatives import partial_derivative
 from funcgrad.ops.special.scipy_special import scipy_special
 from funcgrad.source import fail
@@ -126,6 +127,40 @@ def numeric_function(
         return (real_loop(name, np.result_type(*dtypes, np.float16)),) * (len(partials) + 1)
 
     return elementwise(name, cast, *partials, loop=loop, columns=Columns(mpmath=mpmath))
+
+
+def derivative_family(
+    name: str, run: Callable[..., Any], *slopes: Callable[..., Any] | None, mpmath: LibraryRow
+) -> Op:
+    """A function with params that choose a derivative of it, such as its order.
+
+    ``run`` takes arrays in double precision. ``slopes`` has one function of (z, *inputs, **params) an
+    argument, whose result is another member of the family, as a rule, or None.
+    """
+
+    def cast(*args: Array, **params: Any) -> Any:
+        dtype = np.result_type(*args, np.float32)
+        wide = np.promote_types(dtype, np.float64)
+        with np.errstate(all="ignore"):
+            return np.asarray(run(*[np.asarray(arg, wide) for arg in args], **params), dtype)[()]
+
+    def edge(slope: Callable[..., Any]) -> Any:
+        return lambda z, *args, **params: Diagonal(
+            in_precision_of(z.dtype, slope(z, *args, **params))
+        )
+
+    def batch(size: int, batched: Sequence[bool], *args: Any, **params: Any) -> Any:
+        return op(*spread_unbatched(size, batched, args), **params)
+
+    op = Entrywise(
+        name=name,
+        run=cast,
+        infer=lambda *types, **_: same_type(types[0]),
+        edges=tuple([slope and edge(slope) for slope in slopes]),
+        batch=batch,
+        columns=Columns(entrywise=True, mpmath=mpmath),
+    )
+    return op
 
 
 def real_loop(name: str, dtype: npt.DTypeLike) -> np.dtype[Any]:

@@ -23,6 +23,7 @@ from funcgrad.ops.special import (
     hypergeometric,
     incomplete,
     integrals,
+    legendre_functions,
     mathieu,
     orthogonal,
     partial_derivatives,
@@ -47,6 +48,7 @@ SPECIAL_FAMILIES: tuple[ModuleType, ...] = (
     mathieu,
     hypergeometric,
     orthogonal,
+    legendre_functions,
     partial_derivatives,
 )
 

@@ -1,0 +1,109 @@
+"""Legendre functions, spherical harmonics and other functions that return arrays: SciPy's values, and
+derivatives to the third order."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.special as special
+
+import funcgrad as fg
+import funcgrad.scipy.special as ours
+
+Z = np.array([-0.83, 0.2, 0.61])
+N = np.array([[0], [1], [4]])
+CALLS = {
+    "legendre_p": lambda z: special.legendre_p(N, z, diff_n=2),
+    "legendre_p beyond 1": lambda z: special.legendre_p(3, 1.0 + z * z),
+    "legendre_p_all": lambda z: special.legendre_p_all(3, z, diff_n=1),
+    "assoc_legendre_p": lambda z: special.assoc_legendre_p(4, [[0], [1], [-3]], z, diff_n=2),
+    "assoc_legendre_p beyond 1": lambda z: special.assoc_legendre_p(4, 1, 2.0 + z, branch_cut=3),
+    "assoc_legendre_p with a norm": lambda z: special.assoc_legendre_p(4, 1, z, norm=True),
+    "assoc_legendre_p_all": lambda z: special.assoc_legendre_p_all(3, 2, z),
+    "sph_legendre_p": lambda z: special.sph_legendre_p(4, [[0], [1], [-3]], 1.0 + z, diff_n=2),
+    "sph_legendre_p_all": lambda z: special.sph_legendre_p_all(3, 2, 1.0 + z),
+    "sph_harm_y": lambda z: special.sph_harm_y(4, [[0], [1], [-3]], 1.0 + z, z * z),
+    "sph_harm_y with a gradient": lambda z: special.sph_harm_y(4, -3, 1.0 + z, z * z, diff_n=1)[1],
+    "sph_harm_y with a Hessian": lambda z: special.sph_harm_y(4, 2, 1.0 + z, z * z, diff_n=2)[2],
+    "sph_harm_y_all": lambda z: special.sph_harm_y_all(3, 2, 1.0 + z, z),
+    "lqn": lambda z: np.stack(special.lqn(4, z)),
+    "lqn beyond 1": lambda z: np.stack(special.lqn(3, 2.0 + z)),
+    "lmbda": lambda z: np.stack(special.lmbda(3, z[1])),
+    "lmbda of a fraction": lambda z: np.stack(special.lmbda(2.3, 4.0 + z[1])),
+    "riccati_jn": lambda z: np.stack(special.riccati_jn(3, z[1])),
+    "riccati_yn": lambda z: np.stack(special.riccati_yn(3, 1.0 + z[1])),
+}
+
+
+def parts(value):
+    """A real array of all numbers."""
+    return np.stack([np.real(value), np.imag(value)])
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_values_are_scipys_and_derivatives_those_of_differences(name):
+    def f(z):
+        return parts(CALLS[name](z))
+
+    own, h, v = f(Z), 1e-5, np.array([0.4, 1.0, -0.7])
+    value, slope = fg.jvp(f, (Z,), (v,))
+    np.testing.assert_allclose(value, own, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(slope, (f(Z + h * v) - f(Z - h * v)) / (2 * h), rtol=1e-8, atol=1e-8)
+    weights = np.cos(np.arange(own.size)).reshape(own.shape)
+    back = fg.grad(lambda z: np.sum(weights * f(z)))
+    assert back(Z) @ v == pytest.approx(np.sum(weights * slope), rel=1e-12)
+    np.testing.assert_allclose(fg.jit(back)(Z), back(Z), rtol=1e-12)
+    np.testing.assert_allclose(fg.vmap(back)(np.stack([Z, Z]))[1], back(Z), rtol=1e-12)
+    second = fg.jvp(back, (Z,), (v,))[1]
+    wanted = (back(Z + h * v) - back(Z - h * v)) / (2 * h)
+    np.testing.assert_allclose(second, wanted, rtol=1e-7, atol=1e-7)
+    third = fg.jvp(lambda z: fg.jvp(back, (z,), (v,))[1], (Z,), (v,))[1]
+    wanted = (fg.jvp(back, (Z + h * v,), (v,))[1] - fg.jvp(back, (Z - h * v,), (v,))[1]) / (2 * h)
+    np.testing.assert_allclose(third, wanted, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["legendre_p", "assoc_legendre_p", "lqn"])
+def test_complex_arguments(name):
+    z = np.array([0.3 + 0.4j, -1.2 + 0.1j])
+    call = {
+        "legendre_p": lambda z: special.assoc_legendre_p(3, 0, z)[0],
+        "assoc_legendre_p": lambda z: special.assoc_legendre_p(4, 1, z)[0],
+        "lqn": lambda z: special.lqn(3, z)[0],
+    }[name]
+    value, slope = fg.jvp(call, (z,), (np.ones_like(z),))
+    np.testing.assert_allclose(value, call(z), rtol=1e-13)
+    np.testing.assert_allclose(slope, (call(z + 1e-6) - call(z - 1e-6)) / 2e-6, rtol=1e-8)
+
+
+def test_derivatives_at_the_ends_and_at_zero():
+    assert fg.grad(lambda z: special.legendre_p(4, z)[0])(1.0) == 10.0
+    assert fg.grad(fg.grad(lambda z: special.legendre_p(4, z)[0]))(-1.0) == 45.0
+    assert fg.grad(fg.grad(fg.grad(lambda z: special.legendre_p(4, z)[0])))(1.0) == 105.0
+    assert fg.grad(lambda x: special.riccati_jn(1, x)[1][0])(0.0) == 0.0
+    assert fg.grad(lambda x: special.lmbda(1, x)[1][1])(0.0) == -0.25
+    pole = fg.grad(lambda angle: special.sph_legendre_p(3, 1, angle)[0])(0.0)
+    assert pole == pytest.approx(special.sph_legendre_p(3, 1, 0.0, diff_n=1)[1], rel=1e-14)
+
+
+def test_functions_of_the_second_kind_have_all_digits():
+    with mp.workdps(40):
+        wanted = mp.diff(lambda z: mp.legenq(2, 0, z, type=2), mp.mpf("0.25"), 3)
+    slope = fg.grad(fg.grad(fg.grad(lambda z: special.lqn(2, z)[0][2])))
+    assert slope(0.25) == pytest.approx(float(wanted), rel=1e-11)
+
+
+def test_degrees_and_orders_are_plain_numbers():
+    for call in (
+        lambda n: special.legendre_p(n, 0.3)[0],
+        lambda n: special.sph_harm_y(2, n, 0.3, 0.4).real,
+        lambda n: special.lqn(n, 0.3)[0][0],
+        lambda n: special.lmbda(n, 0.3)[0][0],
+    ):
+        with pytest.raises(
+            TypeError, match=r"expected a plain (n|m|v), in which it has no derivative"
+        ):
+            fg.grad(call)(2.0)
+    with pytest.raises(ValueError, match="legendre_p: expected diff_n to be 0, 1 or 2, but got 3"):
+        fg.grad(lambda z: special.legendre_p(2, z, diff_n=3)[0])(0.3)
+    with pytest.raises(ValueError, match="lmbda: expected an order of 0 or more"):
+        fg.grad(lambda z: special.lmbda(-1, z)[0])(0.3)
+    assert ours.legendre_p(2, 0.3) == special.legendre_p(2, 0.3)
