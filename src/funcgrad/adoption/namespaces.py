@@ -18,6 +18,8 @@ REPLACED = {
     "math": "funcgrad.adoption.stand_ins.math_",
     "numba": "funcgrad.adoption.stand_ins.numba_",
     "cmath": "funcgrad.adoption.stand_ins.cmath_",
+    "scipy.cluster": "funcgrad.scipy.cluster",
+    "scipy.cluster.vq": "funcgrad.scipy.cluster.vq",
     "scipy.fft": "funcgrad.scipy.fft",
     "scipy.fftpack": "funcgrad.scipy.fftpack",
     "scipy.integrate": "funcgrad.scipy.integrate",

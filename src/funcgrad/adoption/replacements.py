@@ -6,6 +6,7 @@ import sys
 from functools import lru_cache
 from importlib import import_module
 from operator import attrgetter
+from types import FunctionType
 from typing import Any
 
 from funcgrad.adoption.namespaces import REPLACED
@@ -54,16 +55,21 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
             if not hasattr(original, path.partition(".")[0]):  # a class of a later SciPy
                 continue
             theirs = attrgetter(path)(original)
-            own = getattr(import_module(f"{stand_in.__name__}.{home}"), method)
-            found[id(theirs)] = (theirs, own)
+            own = getattr(import_module(f"{stand_in.__name__}{home}"), method)
+            compiled = not isinstance(theirs, FunctionType)
+            found[id(theirs)] = (theirs, as_adopted(own) if compiled else own)
     return found
 
 
 _METHODS = {
+    "scipy.cluster.vq": {"_vq.update_cluster_means": ("", "cluster_means")},
     "scipy.interpolate": {
-        "BarycentricInterpolator._evaluate": ("barycentric", "evaluate_polynomial"),
-        "FloaterHormannInterpolator.__call__": ("barycentric", "evaluate_rational"),
+        "BarycentricInterpolator._evaluate": (".barycentric", "evaluate_polynomial"),
+        "FloaterHormannInterpolator.__call__": (".barycentric", "evaluate_rational"),
     },
-    "scipy.stats": {"_multivariate._PSD.__init__": ("multivariate", "initialize_psd")},
+    "scipy.stats": {"_multivariate._PSD.__init__": (".multivariate", "initialize_psd")},
 }
-"""Methods of SciPy's classes, and the module and the name of the function that stands in for each."""
+"""Methods of SciPy's classes and functions of its compiled code, and the function that stands in for each.
+
+A function is given by its module, below that which stands in for SciPy's, and its name.
+"""

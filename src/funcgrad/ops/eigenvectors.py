@@ -42,7 +42,7 @@ def _eig_run(a: Array) -> tuple[Any, Any]:
     return w.astype(_complex(a.dtype)), v.astype(_complex(a.dtype))
 
 
-def _independent(v: Array) -> Any:
+def independent(v: Array) -> Any:
     """v, and NaN if its columns are dependent up to rounding, as those of a defective matrix."""
     n = v.shape[-1]
     if not n:
@@ -53,7 +53,7 @@ def _independent(v: Array) -> Any:
 
 def _eig_edge(z: Array, a: Array) -> LinearMap:
     """With x = v^-1 da v: dw is its diagonal, and dv = v (x / (w_j - w_i)); 0/0 is 0, and x/0 is NaN."""
-    w, v = pick_op(z, index=0), _independent(pick_op(z, index=1))
+    w, v = pick_op(z, index=0), independent(pick_op(z, index=1))
     gaps = differences(w, w.shape[-1])
 
     def forward(da: Array) -> Parts:

@@ -16,6 +16,7 @@ from typing import Any
 
 _OWN = (
     *(
+        "cluster",
         "fft",
         "fftpack",
         "integrate",

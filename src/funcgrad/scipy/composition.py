@@ -55,6 +55,21 @@ def composed(
     return decorator
 
 
+def in_place_of(own: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator: SciPy's compiled function on plain values, and the decorated one on traced values."""
+
+    def decorator(traced: Callable[P, R]) -> Callable[P, R]:
+        @wraps(traced)
+        def function(*args: P.args, **kwargs: P.kwargs) -> R:
+            if not holds_expr([*args, *kwargs.values()]):
+                return cast(R, own(*args, **kwargs))
+            return traced(*args, **kwargs)
+
+        return function
+
+    return decorator
+
+
 def _naming(
     own: Callable[..., Any], traced: Callable[..., Any]
 ) -> Callable[..., dict[str, Any]] | None:
@@ -133,6 +148,18 @@ def nondifferentiable(name: str, run: Callable[..., Any], *args: npt.ArrayLike) 
         ]
         like = np.asarray(run(*plain))
     return primitive(run, out=lambda *types: like, name=name)(*exprs)
+
+
+def with_value(own: Array, found: Array) -> Any:
+    """SciPy's own value, with the derivative of a composition that differs from it by rounding."""
+    return own + (found - stop_gradient(found))
+
+
+def with_phases(v: Array, own: Array, axis: int = -2) -> Any:
+    """Vectors along an axis, with the signs, or complex phases, of SciPy's own; those have no derivative."""
+    overlap = stop_gradient(np.sum(np.conj(v) * own, axis=axis, keepdims=True))
+    overlap = np.where(overlap == 0, 1.0, overlap)
+    return v * (overlap / np.abs(overlap))
 
 
 def tuple_of(args: object) -> tuple[Any, ...]:

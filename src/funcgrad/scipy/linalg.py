@@ -15,12 +15,14 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import (
     banded_eigenvalues,
     banded_systems,
+    functions_of_eigenvalues,
     matrix_equations,
     matrix_exponentials,
     matrix_factorizations,
+    orthogonal_factorizations,
     special_matrices,
 )
-from funcgrad.scipy.composition import composed, floating, number, refuse
+from funcgrad.scipy.composition import composed, floating, number, refuse, with_phases
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -166,16 +168,9 @@ def eigh(
     w, v = w[..., first : last + 1], v[..., first : last + 1]
     if left is not None:
         v = left @ v if type == 3 else np.linalg.solve(_conjugated(left), v)
-    return w, _with_phases(
+    return w, with_phases(
         v, _own_eigenvectors(lower, type, (first, last), lift_fully(v).type, a, b)
     )
-
-
-def _with_phases(v: Any, own: Any) -> Any:
-    """Eigenvectors with the signs, or complex phases, of others; they have no derivative."""
-    overlap = stop_gradient(np.sum(np.conj(v) * own, axis=-2, keepdims=True))
-    overlap = np.where(overlap == 0, 1.0, overlap)
-    return v * (overlap / np.abs(overlap))
 
 
 def _own_eigenvectors(
@@ -231,7 +226,7 @@ def eig(
     own = own_eigenvectors(*[stop_gradient(lift_fully(matrix)) for matrix in (a, b)])
     order = _columns_as(stop_gradient(v), own)
     w, v = np.take_along_axis(w, order, -1), np.take_along_axis(v, order[..., None, :], -1)
-    return w + 0j, _with_phases(v, own)
+    return w + 0j, with_phases(v, own)
 
 
 @_composed
@@ -255,19 +250,18 @@ def svdvals(a: Array, **_: object) -> Any:
 
 @_composed
 def qr(a: Array, mode: str = "full", pivoting: bool = False, **_: object) -> Any:
-    refuse("qr", pivoting=pivoting)
     rows, columns = a.shape[-2:]
-    if mode == "r":  # with as many rows as a
-        found = np.linalg.qr(a, "r")
-        margins = [(0, 0)] * (a.ndim - 2) + [(0, max(rows - columns, 0)), (0, 0)]
-        return (np.pad(found, margins),)
-    if mode != "economic" and (mode != "full" or rows > columns):
+    if mode not in ("economic", "r") and (mode != "full" or rows > columns):
         raise fail(
             ValueError,
             f"qr: expected mode 'economic' or 'r' for traced values, but got {mode!r}; the columns beside "
             "those of a are arbitrary, and have no derivative",
         )
-    return tuple(np.linalg.qr(a, "reduced"))
+    q, r, *order = orthogonal_factorizations.pivoted_qr(a) if pivoting else np.linalg.qr(a)
+    if mode == "r":  # with as many rows as a
+        margins = [(0, 0)] * (a.ndim - 2) + [(0, max(rows - columns, 0)), (0, 0)]
+        return (np.pad(r, margins), *order)
+    return (q, r, *order)
 
 
 @_composed
@@ -282,6 +276,8 @@ def lstsq(a: Array, b: Array, cond: float | None = None, **options: object) -> A
 _LATER = (
     matrix_equations,
     matrix_factorizations,
+    functions_of_eigenvalues,
+    orthogonal_factorizations,
     banded_eigenvalues,
     banded_systems,
     matrix_exponentials,

@@ -1,0 +1,20 @@
+"""``scipy.cluster`` for traced values: vector quantization and hierarchical clustering.
+
+Which cluster an observation belongs to is a choice, without a derivative. Centroids and distances have
+derivatives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import scipy.cluster as _scipy
+
+from funcgrad.scipy.cluster import vq
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_scipy, name)
+
+
+__all__ = ["vq"]

@@ -1,0 +1,253 @@
+"""Hessenberg's form, RQ, products with the factor of QR, and bases of the range and the null space.
+
+Values are SciPy's. Vectors are determined up to signs, or phases, which are SciPy's and have no derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg as _scipy
+
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.elementwise.arithmetic import determined_quotient
+from funcgrad.ops.numpy.by_value import by_value
+from funcgrad.scipy.composition import (
+    composed,
+    nondifferentiable,
+    number,
+    refuse,
+    with_phases,
+    with_value,
+)
+from funcgrad.scipy.matrix_equations import square_matrix
+from funcgrad.source import fail
+from funcgrad.transforms.control_flow.loops import scan
+from funcgrad.transforms.custom.custom_derivatives import custom_jvp
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+_composed, _kept = composed(_scipy), composed(_scipy, single=True)
+
+
+def _adjoint(a: Array) -> Any:
+    return np.conj(a.T)
+
+
+# -- Hessenberg's form -------------------------------------------------------------------------------
+_form_and_vectors = primitive(
+    lambda a: np.stack(_scipy.hessenberg(a, calc_q=True)),
+    out=lambda a: ArrayType((2, *a.shape), a.dtype),
+    name="hessenberg",
+)
+
+
+@custom_jvp
+def _reduced(a: Array) -> Any:
+    """Hessenberg's form and its vectors, of at least three rows."""
+    return _form_and_vectors(lift_fully(a))
+
+
+@_reduced.defjvp
+def _reduced_slope(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """With q = exp(w): x = q^H da q = w h - h w + dh, and w is antihermitian, with nothing in column 0."""
+    both = _reduced(primals[0])
+    h, q = both[0], both[1]
+    x = _adjoint(q) @ tangents[0] @ q
+    w = _turns(h, x)
+    return both, np.stack([np.triu(x - w @ h + h @ w, -1), q @ w])
+
+
+def _turns(h: Array, x: Array) -> Any:
+    """w, column by column: nothing of w h - h w - x is left below the diagonal under the main one."""
+    n, is_complex = h.shape[0], h.dtype.kind == "c"
+    unit, below = np.eye(n), np.tril(np.ones((n, n)), -1)
+    steps = {
+        "x": x.T[:-1],
+        "known": (np.triu(h)).T[:-1],
+        "divisor": np.diagonal(h, -1),
+        "place": unit[:-1],
+        "next": unit[1:],
+        "below": below.T[1:],
+    }
+
+    def step(w: Array, at: Any) -> tuple[Any, None]:
+        column = at["x"] + h @ (w @ at["place"]) - w @ at["known"]
+        divisor = at["divisor"] * np.ones(n)
+        turned = determined_quotient(column * at["below"], divisor)
+        w = w + np.outer(turned, at["next"]) - np.outer(at["next"], np.conj(turned))
+        if is_complex:  # the entries below the diagonal are real
+            turn = 1j * np.imag(determined_quotient(column * at["next"], divisor))
+            w = w + np.outer(turn, at["next"])
+        return w, None
+
+    return scan(step, 0 * x, steps)[0]
+
+
+@_kept
+def hessenberg(
+    a: npt.ArrayLike, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """As `scipy.linalg.hessenberg`.
+
+    Where an entry below the diagonal is 0, the vectors after it are not
+    determined: the derivative is NaN, except where they do not turn.
+
+    >>> import funcgrad as fg
+    >>> a = np.array([[1.0, 2.0, 0.0], [3.0, 1.0, 1.0], [4.0, 0.0, 2.0]])
+    >>> fg.grad(lambda a: hessenberg(a)[1, 0])(a)[:, 0]
+    array([ 0. , -0.6, -0.8])
+    """
+    matrix = square_matrix("hessenberg", number("hessenberg", a))
+    if matrix.shape[0] <= 2:
+        return (matrix, np.eye(matrix.shape[0])) if calc_q else matrix
+    both = _reduced(matrix)
+    return (both[0], both[1]) if calc_q else both[0]
+
+
+# -- RQ, and products with the factor of QR ----------------------------------------------------------
+@_kept
+def rq(
+    a: npt.ArrayLike,
+    overwrite_a: bool = False,
+    lwork: int | None = None,
+    mode: str = "full",
+    check_finite: bool = True,
+) -> Any:
+    """As `scipy.linalg.rq`.
+
+    The last rows, as many as there are columns, must be independent. The
+    rows of q beside them are arbitrary, so that a matrix with more columns
+    than rows takes the modes 'economic' and 'r'.
+    """
+    matrix: Any = number("rq", a)
+    m, n = matrix.shape
+    if mode not in ("economic", "r") and (mode != "full" or m < n):
+        raise fail(
+            ValueError,
+            f"rq: expected mode 'economic' or 'r' for traced values, but got {mode!r}; the rows of q beside "
+            "those that span the rows of a are arbitrary, and have no derivative",
+        )
+    # With the rows in reverse, the adjoint is q^H r^H, with r^H turned by half a turn.
+    left, right = np.linalg.qr(_adjoint(matrix)[:, ::-1])
+    r, q = _adjoint(right)[::-1, ::-1], _adjoint(left)[::-1]
+    own_r, own_q = _own_parts("rq", matrix)
+    q = with_phases(q, own_q, axis=1)
+    r = with_value(own_r, np.triu(matrix @ _adjoint(q), r.shape[1] - m))
+    if mode == "r":
+        return np.concatenate([np.zeros((m, n - m)), r], axis=1) if m < n else r
+    return r, with_value(own_q, q)
+
+
+def _own_parts(name: str, a: Array) -> tuple[Any, Any]:
+    """SciPy's two factors of a matrix, in the mode 'economic', without derivatives."""
+    own = getattr(_scipy, name)
+    r, q = [nondifferentiable(name, lambda a, k=k: own(a, mode="economic")[k], a) for k in range(2)]
+    return r, q
+
+
+@_kept
+def qr_multiply(
+    a: npt.ArrayLike,
+    c: npt.ArrayLike,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> Any:
+    """As `scipy.linalg.qr_multiply`."""
+    matrix, factor = number("qr_multiply", a), number("qr_multiply", c)
+    if mode not in ("left", "right"):
+        raise fail(ValueError, f"qr_multiply: expected mode 'left' or 'right', but got {mode!r}")
+    refuse("qr_multiply", overwrite_c=overwrite_c)
+    q, *rest = pivoted_qr(matrix) if pivoting else np.linalg.qr(matrix)
+    q = np.conj(q) if conjugate else q
+    inside = [q.shape[1], q.shape[0]][mode == "right"]
+    if factor.shape[-1 if mode == "right" or factor.ndim < 2 else 0] != inside:
+        raise fail(
+            ValueError,
+            f"qr_multiply: expected shapes that fit {'Q @ c' if mode == 'left' else 'c @ Q'}, but got "
+            f"{matrix.shape} and {factor.shape}",
+        )
+    own = nondifferentiable(
+        "qr_multiply",
+        lambda a, c: _scipy.qr_multiply(a, c, mode, pivoting, conjugate)[0],
+        matrix,
+        factor,
+    )
+    return (with_value(own, q @ factor if mode == "left" else factor @ q), *rest)
+
+
+def pivoted_qr(a: Array) -> tuple[Any, Any, Any]:
+    """The reduced factors of a matrix whose columns are exchanged as LAPACK does, and the order."""
+    order = nondifferentiable(
+        "qr_order", lambda a: _scipy.qr(a, mode="r", pivoting=True)[1].astype(np.int32), a
+    )
+    q, r = np.linalg.qr(lift_fully(a)[:, order])
+    return q, r, order
+
+
+# -- bases of the range and the null space -------------------------------------------------------------
+def _rank(name: str, a: Array, rcond: float | None) -> int:
+    """The number of singular values above SciPy's bound: it is read from the values."""
+    values = np.linalg.svdvals(a)
+    relative = np.finfo(values.dtype).eps * max(a.shape) if rcond is None else rcond
+    return int(by_value(np.sum(values > np.max(values, initial=0.0) * relative), name))
+
+
+@_kept
+def orth(A: npt.ArrayLike, rcond: float | None = None) -> Any:
+    """As `scipy.linalg.orth`.
+
+    Vectors of equal singular values are arbitrary within their space, and have
+    the derivative NaN; ``A @ pinv(A)`` is the projector onto the range.
+    """
+    matrix: Any = number("orth", A)
+    rank = _rank("orth", matrix, rcond)
+    u, s, vh = np.linalg.svd(matrix, full_matrices=False)
+    if rank < s.shape[0]:  # singular vectors in a basis of the range
+        columns = stop_gradient(_adjoint(vh[:rank]) / s[:rank])
+        basis = np.linalg.qr(matrix @ columns)[0]
+        u = basis @ np.linalg.svd(_adjoint(basis) @ matrix, full_matrices=False)[0]
+    own = nondifferentiable(
+        "orth", lambda a: _scipy.svd(a, full_matrices=False)[0][:, :rank], matrix
+    )
+    return with_value(own, with_phases(u[:, :rank], own))
+
+
+@_kept
+def null_space(
+    A: npt.ArrayLike,
+    rcond: float | None = None,
+    *,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """As `scipy.linalg.null_space`.
+
+    One vector has its derivative. Several are arbitrary within their space,
+    and have the derivative NaN; ``eye(n) - pinv(A) @ A`` is the projector onto
+    it.
+    """
+    matrix = number("null_space", A)
+    rank = _rank("null_space", matrix, rcond)
+    m, n = matrix.shape
+    own = nondifferentiable(
+        "null_space",
+        lambda a: _scipy.svd(a, lapack_driver=lapack_driver)[2][rank:].T.conj(),
+        matrix,
+    )
+    if n - rank == 1:  # the vector whose product with itself, as it is here, is 1
+        found = np.linalg.pinv(np.concatenate([matrix, _adjoint(own)]))[:, -1:]
+        found = found / np.linalg.norm(found)
+    else:
+        square = np.pad(matrix, ((0, max(n - m, 0)), (0, 0)))
+        found = with_phases(_adjoint(np.linalg.svd(square, full_matrices=False)[2][rank:]), own)
+    return with_value(own, found)

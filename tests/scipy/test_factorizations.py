@@ -1,0 +1,157 @@
+"""Hessenberg's form, RQ and other factorizations of `scipy.linalg`, and functions of a matrix."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import funcgrad as fg
+from tests.default_slice import one_in
+from tests.scipy.derivative_check import check_function
+
+A = np.array(
+    [
+        [1.3, 0.2, -0.4, 0.9, 0.1],
+        [0.5, 2.1, 0.3, -0.2, 0.8],
+        [-0.2, 0.6, 1.7, 0.4, -0.7],
+        [1.1, -0.5, 0.2, 0.6, 0.3],
+        [-0.3, 0.7, 0.9, -0.8, 1.9],
+    ]
+)
+
+
+def spread(a):
+    """A complex matrix of a real one."""
+    return a + 1j * a.T @ a
+
+
+FACTORS = {
+    "hessenberg": lambda a: scipy.linalg.hessenberg(a),
+    "its vectors": lambda a: scipy.linalg.hessenberg(a, calc_q=True)[1],
+    "of two rows": lambda a: scipy.linalg.hessenberg(a[:2, :2]),
+    "hessenberg, complex": lambda a: scipy.linalg.hessenberg(spread(a)),
+    "its complex vectors": lambda a: scipy.linalg.hessenberg(spread(a), calc_q=True)[1],
+    **{
+        f"{name}, factor {k}": lambda a, f=f, k=k: f(a)[k]
+        for k in (0, 1)
+        for name, f in {
+            "rq": lambda a: scipy.linalg.rq(a),
+            "rq, tall": lambda a: scipy.linalg.rq(a[:, :3]),
+            "rq, wide": lambda a: scipy.linalg.rq(a[:3], mode="economic"),
+            "rq, complex": lambda a: scipy.linalg.rq(spread(a)),
+            "qr_multiply": lambda a: scipy.linalg.qr_multiply(a, a),
+            "qr_multiply, left": lambda a: scipy.linalg.qr_multiply(
+                a[:, :3], a[:3], mode="left", pivoting=True
+            ),
+            "qr_multiply, a vector": lambda a: scipy.linalg.qr_multiply(
+                spread(a)[:, :3], a[0], conjugate=True
+            ),
+            "qr with pivoting": lambda a: scipy.linalg.qr(a[::-1, ::-1], pivoting=True),
+        }.items()
+    },
+    "rq, r alone": lambda a: scipy.linalg.rq(a[:3], mode="r"),
+    "qr with pivoting, r alone": lambda a: scipy.linalg.qr(a[:, :3], mode="r", pivoting=True)[0],
+    "qr with pivoting, economic": lambda a: scipy.linalg.qr(
+        a[:, :3], mode="economic", pivoting=True
+    )[0],
+}
+
+
+@pytest.mark.parametrize("case", one_in(2, FACTORS))
+def test_factors_have_scipys_values_and_derivatives(case):
+    check_function(FACTORS[case], A, value_rtol=1e-14 if "with pivoting" in case else 0.0)
+
+
+def test_the_order_of_pivots_is_constant():
+    columns = A[:, :3] * np.array([1.0, 3.0, 2.0])
+    for f in (
+        lambda a: scipy.linalg.qr(a, mode="economic", pivoting=True)[2],
+        lambda a: scipy.linalg.qr_multiply(a, A, pivoting=True)[2],
+    ):
+        np.testing.assert_array_equal(fg.jit(f)(columns), f(columns))
+
+
+def test_a_matrix_in_hessenbergs_form_keeps_its_vectors():
+    form = scipy.linalg.hessenberg(A)
+    # Entries in the band do not turn the vectors, though some under the diagonal are 0.
+    form[2, 1] = 0.0
+    slope = fg.jacobian(scipy.linalg.hessenberg)(form)
+    for place in ((0, 0), (1, 3), (1, 0), (4, 4)):
+        unit = np.zeros((5, 5))
+        unit[place] = 1.0
+        np.testing.assert_array_equal(slope[(..., *place)], unit)
+    assert np.isnan(slope[..., 4, 1]).any()
+
+
+BASES = {
+    "orth": lambda a: scipy.linalg.orth(a[:, :3]),
+    "orth of dependent columns": lambda a: scipy.linalg.orth(a[:, :3] @ a[:3, :]),
+    "null_space": lambda a: scipy.linalg.null_space(a[:4]),
+    "null_space of a tall matrix": lambda a: scipy.linalg.null_space(a[:, :2] @ a[:2, :3]) ** 2,
+    "null_space, complex": lambda a: np.abs(scipy.linalg.null_space(spread(a)[:4])),
+}
+
+
+@pytest.mark.parametrize("case", BASES)
+def test_bases_have_scipys_values_and_derivatives(case):
+    check_function(BASES[case], A, vmap=False)
+
+
+def test_several_vectors_of_a_null_space_have_no_derivative():
+    value = fg.jit(scipy.linalg.null_space)(A[:3])
+    np.testing.assert_array_equal(value, scipy.linalg.null_space(A[:3]))
+    assert np.isnan(fg.grad(lambda a: scipy.linalg.null_space(a)[0, 0])(A[:3])).any()
+    full = fg.jacobian(scipy.linalg.null_space)(A)
+    assert full.shape == (5, 0, 5, 5)
+
+
+WELL = A @ A.T + np.diag(np.arange(1.0, 6.0))
+FUNCTIONS = {
+    "log": (WELL, lambda a: scipy.linalg.funm(a, np.log)),
+    "complex eigenvalues": (A, lambda a: scipy.linalg.funm(a, np.sin)),
+    "a composition": (A, lambda a: scipy.linalg.funm(a, lambda w: np.sqrt(w + 6) / (w + 9))),
+    "complex": (A, lambda a: scipy.linalg.funm(spread(a), np.cos)),
+    "what it captures": (A, lambda a: scipy.linalg.funm(A, lambda w: np.sin(w * a[0, 0]))),
+    "both": (A, lambda a: scipy.linalg.funm(a, lambda w: a[0, 1] * np.cos(w * a[0, 0]))),
+}
+
+
+@pytest.mark.parametrize("case", FUNCTIONS)
+def test_functions_of_a_matrix(case):
+    a, f = FUNCTIONS[case]
+    check_function(f, a, value_rtol=1e-15)
+
+
+def test_functions_of_matrices_with_equal_eigenvalues():
+    turned, _ = np.linalg.qr(A)
+    close = turned @ np.diag([1.0, 1.0 + 1e-9, 1.0 - 1e-7, 2.0, 0.0]) @ turned.T
+    for a in (np.eye(3), turned @ np.diag([1.0, 1.0, 2.0, 2.0, 3.0]) @ turned.T, close):
+        wanted = fg.jacobian(scipy.linalg.expm)(a)
+        found = fg.jacobian(lambda a: scipy.linalg.funm(a, np.exp))(a)
+        np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-7)
+    nilpotent = np.array([[1.0, 1.0], [0.0, 1.0]])
+    assert np.isnan(fg.jacobian(lambda a: scipy.linalg.funm(a, np.exp))(nilpotent)).any()
+
+
+def test_the_error_of_a_function_of_a_matrix_is_constant():
+    found, error = fg.jit(lambda a: scipy.linalg.funm(a, np.sin, disp=False))(A)
+    wanted = scipy.linalg.funm(A, np.sin, disp=False)
+    np.testing.assert_allclose(found, wanted[0], rtol=1e-14)
+    assert error == wanted[1]
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda a: scipy.linalg.rq(a[:3])[0], "rq: expected mode 'economic' or 'r'"),
+        (lambda a: scipy.linalg.hessenberg(a[:3]), "hessenberg: expected a square matrix"),
+        (lambda a: scipy.linalg.qr_multiply(a, a, "up")[0], "expected mode 'left' or 'right'"),
+        (lambda a: scipy.linalg.qr_multiply(a, a[:, :3])[0], "shapes that fit c @ Q"),
+        (
+            lambda a: scipy.linalg.funm(-a @ a.T, np.log),
+            r"funm: .* real result, .*a.astype\(complex\)",
+        ),
+    ],
+)
+def test_what_is_refused(f, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        fg.jacobian(f)(A)
