@@ -19,6 +19,10 @@ A = np.array(
 )
 
 
+STEPS = np.diag([-4.0, 5.0, -2.0, 1.0, 3.0])
+WELL = A @ A.T + np.diag(np.arange(1.0, 6.0))
+
+
 def spread(a):
     """A complex matrix of a real one."""
     return a + 1j * a.T @ a
@@ -82,6 +86,99 @@ def test_a_matrix_in_hessenbergs_form_keeps_its_vectors():
     assert np.isnan(slope[..., 4, 1]).any()
 
 
+def symmetric(a):
+    return a + a.T - 3 * np.eye(5)
+
+
+def of_qr(a):
+    """The factors of a matrix whose columns are independent."""
+    return scipy.linalg.qr(a, mode="economic")
+
+
+V = A[:, 0] - 0.3
+UPDATED = {
+    "qr_delete, a row": lambda a: scipy.linalg.qr_delete(*of_qr(a), 1),
+    "qr_delete, rows": lambda a: scipy.linalg.qr_delete(*of_qr(a), 1, 2),
+    "qr_delete, a column": lambda a: scipy.linalg.qr_delete(*of_qr(a), -2, which="col"),
+    "qr_delete, columns": lambda a: scipy.linalg.qr_delete(*of_qr(a[:, :4]), 1, 2, "col"),
+    "qr_delete, a row of many": lambda a: scipy.linalg.qr_delete(*of_qr(a[:, :3]), -1),
+    "qr_insert, a row": lambda a: scipy.linalg.qr_insert(*of_qr(a), a[0] ** 2, 2),
+    "qr_insert, a row at the end": lambda a: scipy.linalg.qr_insert(*of_qr(a), a[0] ** 2, -1),
+    "qr_insert, rows": lambda a: scipy.linalg.qr_insert(*of_qr(a[:, :3]), a[:2, :3] ** 2, 0),
+    "qr_insert, a column": lambda a: scipy.linalg.qr_insert(*of_qr(a[:, :3]), V, 1, which="col"),
+    "qr_insert, a column at the end": lambda a: scipy.linalg.qr_insert(
+        *of_qr(a[:, :3]), V, -1, which="col"
+    ),
+    "qr_insert, columns": lambda a: scipy.linalg.qr_insert(
+        *of_qr(a[:, :3]), a[:, 3:] ** 2, 3, which="col"
+    ),
+    "qr_update": lambda a: scipy.linalg.qr_update(*of_qr(a), a[0], V),
+    "qr_update, complex": lambda a: [
+        np.abs(part)  # phases are SciPy's choice
+        for part in scipy.linalg.qr_update(*of_qr(spread(a)), spread(a)[0], spread(a)[1])
+    ],
+    "qr_update, two": lambda a: scipy.linalg.qr_update(*of_qr(a[:, :3]), a[:, :2], a[:3, 1:3]),
+}
+
+
+@pytest.mark.parametrize("k", [0, 1])
+@pytest.mark.parametrize("case", one_in(3, UPDATED))
+def test_updates_of_qr(case, k):
+    check_function(lambda a: UPDATED[case](a)[k], A, value_rtol=1e-13)
+
+
+GENERALIZED = {
+    **{
+        f"ldl of {options}, factor {k}": lambda a, o=options, k=k: scipy.linalg.ldl(
+            symmetric(a) * (1 if o.get("hermitian", True) else 1 + 0.2j), **o
+        )[k]
+        for k in (0, 1)
+        for options in (
+            {},
+            {"lower": False},
+            {"hermitian": False},
+            {"hermitian": False, "lower": False},
+        )
+    },
+    "ldl, hermitian": lambda a: scipy.linalg.ldl(spread(a) + np.conj(spread(a).T))[0],
+    "ldl, its middle": lambda a: scipy.linalg.ldl(spread(a) + np.conj(spread(a).T), False)[1],
+    "ldl without pivots": lambda a: scipy.linalg.ldl(a @ a.T)[0],
+    **{
+        f"qz, result {k}": lambda a, k=k: scipy.linalg.qz(STEPS + 0.2 * a, np.eye(5) + 0.1 * a.T)[k]
+        for k in range(4)
+    },
+    **{
+        f"ordqz, result {k}": lambda a, k=k: np.real(
+            scipy.linalg.ordqz(0.2 * a - STEPS, np.eye(5) + 0.1 * a.T, sort="lhp")[k]
+        )
+        for k in range(6)
+    },
+    **{
+        f"matrix_balance of {scale}": lambda a, scale=scale: scipy.linalg.matrix_balance(
+            (np.triu(a) + a[:, :1]) * 2.0 ** np.arange(0, 5 * scale, scale)
+        )[0]
+        for scale in (1, 7)
+    },
+    "matrix_balance, the scales": lambda a: scipy.linalg.matrix_balance(
+        np.triu(a) * 2.0 ** np.arange(0, 35, 7)
+    )[1],
+}
+
+
+@pytest.mark.parametrize("case", one_in(4, GENERALIZED))
+def test_factors_of_symmetric_matrices_and_of_two_matrices(case):
+    vmap = not case.startswith(("qz", "ordqz"))  # whether eigenvalues are real is read from them
+    check_function(GENERALIZED[case], A, vmap=vmap, hessian="balance" not in case)
+
+
+def test_ldl_of_a_singular_matrix():
+    a = np.diag([3.0, 2.0, 0.0])
+    slope = fg.jacobian(lambda a: scipy.linalg.ldl(a)[1])(a)
+    np.testing.assert_array_equal(slope[2, 2], np.diag([0.0, 0.0, 1.0]))
+    # The last block is not solved for.
+    assert np.isfinite(fg.jacobian(lambda a: scipy.linalg.ldl(a)[0])(a)).all()
+
+
 BASES = {
     "orth": lambda a: scipy.linalg.orth(a[:, :3]),
     "orth of dependent columns": lambda a: scipy.linalg.orth(a[:, :3] @ a[:3, :]),
@@ -104,7 +201,6 @@ def test_several_vectors_of_a_null_space_have_no_derivative():
     assert full.shape == (5, 0, 5, 5)
 
 
-WELL = A @ A.T + np.diag(np.arange(1.0, 6.0))
 FUNCTIONS = {
     "log": (WELL, lambda a: scipy.linalg.funm(a, np.log)),
     "complex eigenvalues": (A, lambda a: scipy.linalg.funm(a, np.sin)),

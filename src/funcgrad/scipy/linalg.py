@@ -16,10 +16,12 @@ from funcgrad.scipy import (
     banded_eigenvalues,
     banded_systems,
     functions_of_eigenvalues,
+    generalized_schur,
     matrix_equations,
     matrix_exponentials,
     matrix_factorizations,
     orthogonal_factorizations,
+    qr_updates,
     special_matrices,
 )
 from funcgrad.scipy.composition import composed, floating, number, refuse, with_phases
@@ -277,7 +279,9 @@ _LATER = (
     matrix_equations,
     matrix_factorizations,
     functions_of_eigenvalues,
+    generalized_schur,
     orthogonal_factorizations,
+    qr_updates,
     banded_eigenvalues,
     banded_systems,
     matrix_exponentials,

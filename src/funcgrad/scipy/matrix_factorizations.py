@@ -1,8 +1,8 @@
-"""Matrix functions and factorizations of `scipy.linalg` that NumPy does not have: LU, polar and Schur's."""
+"""Matrix functions and factorizations of `scipy.linalg`: LU, LDL, polar and Schur's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.graph import ArrayType
+from funcgrad.ops.base.matrix_stacks import hermitian_from
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.eigenvectors import has_real_eigenvalues
 from funcgrad.ops.shape import holds_expr
@@ -22,6 +23,7 @@ from funcgrad.scipy.matrix_equations import (
     with_pullback,
 )
 from funcgrad.source import fail
+from funcgrad.transforms.custom.custom_derivatives import custom_jvp
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -208,6 +210,66 @@ def lu_solve(
             left, upper = np.conj(left), np.conj(upper)
         found = np.linalg.solve(left.T, np.linalg.solve(upper.T, right))[np.argsort(order)]
     return as_single(found, lu_and_piv[0], b)
+
+
+# -- Bunch and Kaufman's L D L^T --------------------------------------------------------------------
+@lru_cache(maxsize=4)
+def _ldl_of(lower: bool, hermitian: bool) -> Callable[..., Any]:
+    """Both factors, the rows of the first in the order that makes it triangular."""
+
+    def run(a: Array) -> Any:
+        factor, middle, order = _scipy.ldl(a, lower, hermitian)
+        return np.stack([factor[order], middle])
+
+    value = primitive(run, out=lambda a: ArrayType((2, *a.shape), a.dtype), name="ldl")
+    order_of = primitive(
+        lambda a: _scipy.ldl(a, lower, hermitian)[2].astype(np.int64),
+        out=_whole_numbers,
+        name="ldl_order",
+    )
+    adjoint = (lambda a: np.conj(a.T)) if hermitian else (lambda a: a.T)
+
+    @custom_jvp
+    def factors(a: Array) -> Any:
+        return value(lift_fully(a))
+
+    @factors.defjvp
+    def slope(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        """With p = l^-1 da l^-H: its diagonal blocks are dd, and dl = l x where x d is what is below them."""
+        both = factors(primals[0])
+        left, middle = both[0], both[1]
+        order = order_of(stop_gradient(lift_fully(primals[0])))
+        moved = _one_triangle(tangents[0], lower, hermitian)[order][:, order]
+        half = np.linalg.solve(left, moved)
+        p = adjoint(np.linalg.solve(left, adjoint(half)))
+        block = (middle != 0) | (np.eye(middle.shape[0]) == 1)
+        outside = np.where(block, 0.0, np.tril(p) if lower else np.triu(p))
+        # A block of zeros is the last one, and divides nothing.
+        zero = ~np.any(middle != 0, axis=0)
+        x = np.linalg.solve((middle + np.diag(zero)).T, outside.T).T
+        x = x + np.where(zero & (outside != 0), np.nan, 0.0)
+        return both, np.stack([left @ x, np.where(block, p, 0.0)])
+
+    def found(a: Array) -> tuple[Any, Any, Any]:
+        order = order_of(stop_gradient(lift_fully(a)))
+        both = factors(a)
+        return both[0][np.argsort(order)], both[1], order
+
+    return found
+
+
+def _one_triangle(a: Array, lower: bool, hermitian: bool) -> Any:
+    """The matrix that LAPACK reads: one triangle of it."""
+    if hermitian:
+        return hermitian_from("L" if lower else "U").apply(a)
+    half = np.tril(a, -1) if lower else np.triu(a, 1)
+    return half + half.T + np.diag(np.diagonal(a))
+
+
+@_kept
+def ldl(A: npt.ArrayLike, lower: bool = True, hermitian: bool = True, **_: object) -> Any:
+    """As `scipy.linalg.ldl`; the order and the size of the blocks are constant."""
+    return _ldl_of(lower, hermitian)(square_matrix("ldl", np.atleast_2d(number("ldl", A))))
 
 
 # -- polar --------------------------------------------------------------------------------------------------
