@@ -29,11 +29,12 @@ from funcgrad.typing import Array
 _kept = composed(_scipy, single=True)
 
 
-def _triangular(who: str, run: Callable[..., Any], a: Any, b: Any, output: str) -> Any:
+def _triangular(who: str, run: Callable[..., Any], pair: tuple[Any, Any], output: str) -> Any:
     """Both triangles and the vectors on both sides, as ``run`` gives them; the eigenvalues are real.
 
     The right vectors are the orthogonal factor of the eigenvectors v of b^-1 a, the left ones that of b v.
     """
+    a, b = pair
     w, v = np.linalg.eig(np.linalg.solve(b, a))
     if output not in ("real", "r") or not has_real_eigenvalues(a, w):
         raise fail(
@@ -56,9 +57,9 @@ def _triangular(who: str, run: Callable[..., Any], a: Any, b: Any, output: str) 
     return [with_value(own[k], found[k]) for k in range(4)]
 
 
-def _real_pair(who: str, a: npt.ArrayLike, b: npt.ArrayLike) -> list[Any]:
-    pair = in_one_dtype(who, a, b)
-    return [lift_fully(square_matrix(who, matrix)) for matrix in pair]
+def _real_pair(who: str, a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[Any, Any]:
+    first, second = [lift_fully(square_matrix(who, item)) for item in in_one_dtype(who, a, b)]
+    return first, second
 
 
 @_kept
@@ -67,7 +68,7 @@ def qz(A: npt.ArrayLike, B: npt.ArrayLike, output: str = "real", **options: obje
     eigenvalues, of which B is not singular.
     """
     refuse("qz", sort=options.get("sort"))
-    found = _triangular("qz", _scipy.qz, *_real_pair("qz", A, B), output)
+    found = _triangular("qz", _scipy.qz, _real_pair("qz", A, B), output)
     return tuple(found)
 
 
@@ -85,7 +86,7 @@ def ordqz(
         found = _scipy.ordqz(a, b, sort)
         return (*found[:2], *found[4:])
 
-    first, second, q, z = _triangular("ordqz", run, *_real_pair("ordqz", A, B), output)
+    first, second, q, z = _triangular("ordqz", run, _real_pair("ordqz", A, B), output)
     # The second triangle has no negative entries on the diagonal.
     return first, second, np.diagonal(first) + 0j, np.diagonal(second), q, z
 

@@ -227,7 +227,9 @@ def _ldl_of(lower: bool, hermitian: bool) -> Callable[..., Any]:
         out=_whole_numbers,
         name="ldl_order",
     )
-    adjoint = (lambda a: np.conj(a.T)) if hermitian else (lambda a: a.T)
+
+    def adjoint(a: Array) -> Any:
+        return np.conj(a.T) if hermitian else a.T
 
     @custom_jvp
     def factors(a: Array) -> Any:
