@@ -56,7 +56,7 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
                 continue
             theirs = attrgetter(path)(original)
             own = getattr(import_module(f"{stand_in.__name__}{home}"), method)
-            compiled = not isinstance(theirs, FunctionType)
+            compiled = not isinstance(theirs, FunctionType) and not hasattr(own, "writes")
             found[id(theirs)] = (theirs, as_adopted(own) if compiled else own)
     return found
 
@@ -66,6 +66,12 @@ _METHODS = {
     "scipy.interpolate": {
         "BarycentricInterpolator._evaluate": (".barycentric", "evaluate_polynomial"),
         "FloaterHormannInterpolator.__call__": (".barycentric", "evaluate_rational"),
+        "AAA._compute_weights": (".barycentric", "weights_of_aaa"),
+        "AAA.clean_up": (".barycentric", "clean_up"),
+        "_ppoly.evaluate_bernstein": (".polynomial_pieces", "evaluate_bernstein"),
+        "_interpnd._ndim_coords_from_arrays": (".polynomial_pieces", "coordinates_of"),
+        "_ppoly.evaluate_nd": (".polynomial_pieces", "evaluate_nd"),
+        "_ppoly.fix_continuity": (".polynomial_pieces", "fix_continuity"),
     },
     "scipy.stats": {"_multivariate._PSD.__init__": (".multivariate", "initialize_psd")},
 }

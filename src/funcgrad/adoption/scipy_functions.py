@@ -57,8 +57,8 @@ class ScipyFunction(ArrayFunction):
         return as_adopted(getattr(self.__wrapped__, name))
 
 
-_TUPLES = ("args", "c_or_cr", "height", "prominence", "threshold")
-"""Names of parameters that are tuples, no arrays: arguments of a function, two vectors, two bounds."""
+_TUPLES = ("args", "bc_type", "c_or_cr", "height", "prominence", "tck", "threshold")
+"""Names of parameters that are tuples, no arrays: arguments of a function, vectors, bounds, a spline."""
 
 
 @lru_cache(maxsize=1024)

@@ -20,6 +20,7 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
+from funcgrad.transforms.custom.implicit import implicit_root
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -68,6 +69,33 @@ def in_place_of(own: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[
         return function
 
     return decorator
+
+
+def storing(own: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """A decorator: SciPy's compiled function, which stores its result into the last argument.
+
+    The decorated function returns the result for traced values.
+    """
+
+    def decorator(traced: Callable[..., Any]) -> Callable[..., None]:
+        @writes
+        @wraps(traced)
+        def function(*args: Any) -> None:
+            *given, out = args
+            if not holds_expr(given):
+                own(*args)
+            else:
+                out[...] = traced(*given)
+
+        return function
+
+    return decorator
+
+
+def writes(function: Callable[P, R]) -> Callable[P, R]:
+    """A function in the place of compiled code that writes into arrays of adopted code, which it is given."""
+    function.writes = True  # type: ignore[attr-defined]
+    return function
 
 
 def _naming(
@@ -160,6 +188,15 @@ def with_phases(v: Array, own: Array, axis: int = -2) -> Any:
     overlap = stop_gradient(np.sum(np.conj(v) * own, axis=axis, keepdims=True))
     overlap = np.where(overlap == 0, 1.0, overlap)
     return v * (overlap / np.abs(overlap))
+
+
+def solution(x: Array, residual: Callable[..., Any], *theta: Any) -> Any:
+    """x, with the derivative of the solution of residual(x, *theta) = 0 that it is."""
+    return implicit_root(residual, _start)(stop_gradient(lift_fully(x)), *theta)
+
+
+def _start(_: object, x0: Array) -> Any:
+    return x0
 
 
 def tuple_of(args: object) -> tuple[Any, ...]:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.interpolate as _scipy
 
-from funcgrad.scipy.composition import number
+from funcgrad.arrays.reference import unwrapped
+from funcgrad.expr import concrete
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import number, taken, with_phases, with_value
+from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -22,9 +30,9 @@ def barycentric(x: Array, nodes: Array, weights: Array, values: Array) -> Any:
     nearest = np.argmin(np.real(stop_gradient(apart * np.conj(apart))), axis=1)
     here = nearest[:, None] == np.arange(nodes.shape[0])
     others = np.where(here, 0.0, weights / np.where(here, 1.0, apart))
-    distance = (x - nodes[nearest])[:, None]
+    distance = (x - taken(nodes, nearest))[:, None]
     total = np.sum(others, axis=1, keepdims=True)
-    at_node, weight = values[nearest], weights[nearest][:, None]
+    at_node, weight = taken(values, nearest), taken(weights, nearest)[:, None]
     rise = others @ values - total * at_node
     return at_node + distance * rise / (weight + distance * total)
 
@@ -48,3 +56,82 @@ def evaluate_rational(interpolator: Any, z: npt.ArrayLike) -> Any:
         limit = np.sum(weights[:, None] * rows, axis=0) / np.sum(weights)
     found = np.where(far[:, None], limit, found).reshape(x.shape + values.shape[1:])
     return np.moveaxis(found, 0, interpolator._axis) if x.ndim else found
+
+
+# -- AAA -----------------------------------------------------------------------------------------------
+@lru_cache(maxsize=64)
+def _fit(rtol: float | None, max_terms: int, cleanup_tol: float | None) -> Callable[[Array], Any]:
+    """The plain interpolant of the points and the values in one vector."""
+
+    def fit(given: Array) -> Any:
+        z, f = np.split(given, 2)
+        clean = {"clean_up": False} if cleanup_tol is None else {"clean_up_tol": cleanup_tol}
+        return _scipy.AAA(z, f, rtol=rtol, max_terms=max_terms, **clean)
+
+    return fit
+
+
+@lru_cache(maxsize=64)
+def _choice(fit: Callable[[Array], Any]) -> Callable[[Array], Any]:
+    """Whether the columns are scaled before the fit, and which points are support points."""
+
+    def choice(given: Array) -> Any:
+        (z, f), found = np.split(given, 2), fit(given)
+        places = np.array([int(np.flatnonzero(z == at)[0]) for at in found.support_points])
+        overlaps = []
+        for scaled in (False, True):
+            weights = _weights(z, f, places, scaled)
+            overlaps.append(abs(np.vdot(weights, found.weights)) / np.linalg.norm(weights))
+        return np.array([int(overlaps[1] > overlaps[0] * (1 + 1e-12)), *places])
+
+    return choice
+
+
+def _weights(z: Array, f: Array, places: Array, scaled: bool) -> Any:
+    """The weights of support points for which the linearized errors at the other points are least."""
+    count = len(places)
+    others = np.setdiff1d(np.arange(z.shape[0]), places)
+    loewner = (f[others][:, None] - f[places]) / (z[others][:, None] - z[places])
+    scale: Any = np.linalg.norm(loewner, axis=0) if scaled else np.ones(count)
+    matrix = np.pad(loewner / scale, ((0, max(count - len(others), 0)), (0, 0)))
+    return np.conj(np.linalg.svd(matrix, full_matrices=False)[2][-1]) / scale
+
+
+def weights_of_aaa(
+    interpolator: Any, z: Array, f: Array, rtol: float | None, max_terms: int
+) -> Any:
+    """As `AAA._compute_weights`: which points are support points is read from the values."""
+    if not holds_expr([z, f]):
+        return _compute_weights(interpolator, *unwrapped([z, f]), rtol, max_terms)
+    interpolator._points, interpolator._values = lift_fully(z), lift_fully(f)
+    interpolator._search = rtol, max_terms
+    return _chosen(interpolator, None)
+
+
+def clean_up(interpolator: Any, cleanup_tol: float = 1e-13) -> int:
+    """As `AAA.clean_up`."""
+    if not holds_expr([interpolator._points, interpolator._values]):
+        return int(_clean_up(interpolator, cleanup_tol))
+    before = interpolator._support_points.shape[0]
+    points, values, weights = _chosen(interpolator, cleanup_tol)
+    interpolator._support_points, interpolator._support_values = points, values
+    interpolator.weights = weights
+    return int(before - points.shape[0])
+
+
+def _chosen(interpolator: Any, cleanup_tol: float | None) -> tuple[Any, Any, Any]:
+    """The support points, their values and their weights."""
+    z, f = interpolator._points, interpolator._values
+    fit = _fit(*interpolator._search, cleanup_tol)
+    whole: Any = np.concatenate([z, f])
+    scaled, *places = [int(item) for item in concrete(whole, "AAA", _choice(fit))]
+    found = _weights(z, f, np.array(places), bool(scaled))
+    own = primitive(
+        lambda given: fit(given).weights.astype(found.dtype), out=lambda _: found, name="AAA"
+    )(stop_gradient(whole))
+    found = found * stop_gradient(np.linalg.norm(own) / np.linalg.norm(found))
+    return z[places], f[places], with_value(own, with_phases(found, own, axis=-1))
+
+
+# The methods of SciPy's that plain values take.
+_compute_weights, _clean_up = _scipy.AAA._compute_weights, _scipy.AAA.clean_up

@@ -12,7 +12,8 @@ import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, real
-from funcgrad.scipy.interpolate.piecewise import PPoly, along
+from funcgrad.scipy.interpolate.piecewise import PPoly
+from funcgrad.scipy.interpolate.polynomial_pieces import along
 from funcgrad.source import fail
 from funcgrad.typing import Array
 

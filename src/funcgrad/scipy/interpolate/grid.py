@@ -14,7 +14,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import as_single, composed, floating, number, real, taken
 from funcgrad.scipy.interpolate.bspline import spline_weights
 from funcgrad.scipy.interpolate.cubic import CubicSpline
-from funcgrad.scipy.interpolate.piecewise import along, points_at
+from funcgrad.scipy.interpolate.polynomial_pieces import along, points_at
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -92,7 +92,10 @@ class interp1d:  # noqa: N801
             )
         # SciPy has a line in the dtype of all, and a step in that of the data.
         self.kept = {"linear": (x, y), **dict.fromkeys(_STEPS, (y,))}.get(str(self.kind))
+        double = all([floating("interp1d", item).dtype == float for item in (x, y)])
         x, y = real("interp1d", x), number("interp1d", y)
+        # SciPy calls NumPy's interp then, whose value at a node does not depend on other nodes.
+        self.by_numpy = double and y.ndim == 1 and not isinstance(self.fill_value, str)
         if not assume_sorted:
             order = np.argsort(x, kind="stable")
             x, y = x[order], np.take(y, order, axis=axis)
@@ -138,8 +141,14 @@ class interp1d:  # noqa: N801
             return CubicSpline(x, y)(q) + np.zeros((*q.shape, *y.shape[1:]))
         if self.kind == "quadratic":
             return np.tensordot(spline_weights("interp1d", x, 2, q), y, 1)
-        if self.kind in ("linear", "slinear"):
-            # As SciPy: a point on a knot belongs to the cell on its left.
+        if self.kind == "linear" and self.by_numpy:
+            return np.interp(q, x, y)
+        if self.kind == "slinear":  # a spline, whose cell is the one on the right of a node
+            (first, second), share = _cell(x, q)
+            weight = along(share, y.ndim - 1)
+            return (1 - weight) * taken(y, first) + weight * taken(y, second)
+        if self.kind == "linear":
+            # A point on a node belongs to the cell on its left.
             place = np.clip(np.searchsorted(x, q), 1, x.shape[0] - 1) - 1
             left, low = taken(x, place), taken(y, place)
             width = along(taken(x, place + 1) - left, y.ndim - 1)

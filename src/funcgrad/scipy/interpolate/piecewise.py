@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.interpolate as _scipy
 
+from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, real, taken
+from funcgrad.scipy.interpolate.bspline import BSpline
+from funcgrad.scipy.interpolate.polynomial_pieces import (
+    along,
+    inside,
+    interval_of,
+    points_at,
+    solved,
+)
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -23,19 +33,6 @@ class OfScipy(Protocol):
     extrapolate: Any
 
     def __call__(self, x: npt.ArrayLike, nu: int = 0, extrapolate: object = None) -> Any: ...
-
-
-def along(flat: Array, axis: int) -> Any:
-    """A vector as an array that broadcasts along its first axis with arrays of more axes."""
-    return flat.reshape((-1, *[1] * axis))
-
-
-def points_at(axis: int, ndim: int, value: Array) -> Any:
-    """Values at points, whose ndim axes come first, with these axes in the place of the data's axis."""
-    if not axis:
-        return value
-    order = [*range(ndim, ndim + axis), *range(ndim), *range(ndim + axis, value.ndim)]
-    return np.transpose(value, order)
 
 
 class PPoly:
@@ -88,10 +85,97 @@ class PPoly:
         made._set_own(own)
         return made
 
+    @property
+    def _c(self) -> Array:
+        return self.c
+
+    @property
+    def _x(self) -> Array:
+        return self.x
+
+    @staticmethod
+    def _asarray(x: Array) -> Array:
+        return x
+
+    @classmethod
+    def construct_fast(cls, c: Array, x: Array, extrapolate: object = None, axis: int = 0) -> Self:
+        """As SciPy's: of coefficients whose first axes are those of the powers and the intervals."""
+        made = cls.__new__(cls)
+        if holds_expr([c, x]):
+            coefficients: Any = lift_fully(c)
+            breakpoints: Any = lift_fully(x)
+            made._set(coefficients, breakpoints, extrapolate, axis)
+        else:
+            made._set_own(_scipy.PPoly.construct_fast(c, x, extrapolate, axis))
+        return made
+
     @classmethod
     def from_spline(cls, tck: Any, extrapolate: object = None) -> Self:
         """As SciPy's method."""
-        return cls.of_scipy(_scipy.PPoly.from_spline(tck, extrapolate))
+        made = hasattr(tck, "tck")
+        if made and extrapolate is None:
+            extrapolate = tck.extrapolate
+        t, c, k = (tck.t, tck.c, tck.k) if made else tck
+        if not holds_expr([t, c]):
+            return cls.of_scipy(_scipy.PPoly.from_spline((t, c, k), extrapolate))
+        knots = real("PPoly.from_spline", t)
+        spline = BSpline(knots, number("PPoly.from_spline", c), k)
+        rows = [spline(knots[:-1], m) / math.factorial(m) for m in range(k, -1, -1)]
+        return cls.construct_fast(np.stack(rows), knots, extrapolate)
+
+    @classmethod
+    def from_bernstein_basis(cls, bp: Any, extrapolate: object = None) -> Self:
+        """As SciPy's method."""
+        if not holds_expr([bp.c, bp.x]):
+            return cls.of_scipy(_scipy.PPoly.from_bernstein_basis(bp, extrapolate))
+        c, width = lift_fully(bp.c), np.diff(lift_fully(bp.x))
+        k, powers = c.shape[0] - 1, along(width, c.ndim - 2)
+        # The power s of the distance has the differences of order s.
+        rows = [math.comb(k, s) * np.diff(c, s, axis=0)[0] / powers**s for s in range(k, -1, -1)]
+        extrapolate = bp.extrapolate if extrapolate is None else extrapolate
+        return cls.construct_fast(np.stack(rows), bp.x, extrapolate, bp.axis)
+
+    def extend(self, c: npt.ArrayLike, x: npt.ArrayLike) -> None:
+        """As SciPy's method: more pieces, before or after the others."""
+        if self.own is not None and not holds_expr([c, x]):
+            self.own.extend(c, x)  # type: ignore[attr-defined]
+            self._set_own(self.own)
+            return
+        more, points = number("extend", c), real("extend", x)
+        if more.ndim != self.c.ndim or points.shape != more.shape[1:2]:
+            raise fail(
+                ValueError,
+                f"extend: expected coefficients like those of shape {self.c.shape}, and as many breakpoints "
+                f"as pieces, but got {more.shape} and {points.shape}",
+            )
+        degree = max(more.shape[0], self.c.shape[0])
+        rest = [(0, 0)] * (more.ndim - 1)
+        old, new = [
+            np.pad(part, [(degree - part.shape[0], 0), *rest])
+            for part in (lift_fully(self.c), more)
+        ]
+        rising = bool(self.x[-1] >= self.x[0])
+        after = bool(points[0] >= self.x[-1]) if rising else bool(points[0] <= self.x[-1])
+        parts, ends = ([old, new], [self.x, points]) if after else ([new, old], [points, self.x])
+        self._set(np.concatenate(parts, 1), np.concatenate(ends), self.extrapolate, self.axis)
+
+    def solve(
+        self, y: npt.ArrayLike = 0.0, discontinuity: bool = True, extrapolate: object = None
+    ) -> Any:
+        """As SciPy's method: the points where the value is y; how many there are is read from the values."""
+        if self.own is not None and not holds_expr(y):
+            return self.own.solve(y, discontinuity, extrapolate)  # type: ignore[attr-defined]
+        outside = bool(self.extrapolate if extrapolate is None else extrapolate)
+        if self.c.ndim != 2:
+            raise fail(
+                TypeError,
+                f"solve: expected one polynomial a piece for traced values, but got {self.c.shape}",
+            )
+        return solved(self.c, self.x, real("solve", y), bool(discontinuity), outside)
+
+    def roots(self, discontinuity: bool = True, extrapolate: object = None) -> Any:
+        """As SciPy's method: the points where the value is 0."""
+        return self.solve(0.0, discontinuity, extrapolate)
 
     def __getattr__(self, name: str) -> Any:
         own = None if name.startswith("__") else self.__dict__.get("own")
@@ -99,7 +183,7 @@ class PPoly:
             raise fail(
                 AttributeError,
                 f"piecewise polynomial: expected plain data for {name}, but got traced data; evaluation, "
-                "derivative, antiderivative and integrate take traced data",
+                "derivative, antiderivative, integrate, solve and roots take traced data",
             )
         return getattr(own, name)
 
@@ -118,10 +202,7 @@ class PPoly:
         x, c = self.x, self.c
         if isinstance(extrapolate, str):  # "periodic"
             q = x[0] + (q - x[0]) % (x[-1] - x[0])
-        # Breakpoints may fall, too.
-        rising = np.where(x[0] < x[-1], 1.0, -1.0)
-        place = np.searchsorted(rising * x, rising * q, side="right")
-        place = np.clip(place - 1, 0, x.shape[0] - 2)
+        place = interval_of(x, q)
         off = along(q - taken(x, place), c.ndim - 2)
         degree = c.shape[0] - 1
         value: Any = np.zeros((1, *c.shape[2:]))
@@ -130,8 +211,7 @@ class PPoly:
             value = value * off + factor * taken(c[m], place)
         value = value + np.zeros((*q.shape, *c.shape[2:]))
         if extrapolate is False:
-            inside = np.logical_and(rising * (q - x[0]) >= 0, rising * (q - x[-1]) <= 0)
-            value = np.where(along(inside, c.ndim - 2), value, np.nan)
+            value = np.where(along(inside(x, q), c.ndim - 2), value, np.nan)
         return value
 
     def derivative(self, nu: int = 1) -> Self:

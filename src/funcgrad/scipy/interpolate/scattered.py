@@ -1,10 +1,8 @@
-"""Interpolants of scattered data: by radial functions, in the points; on triangles, in the values, too."""
+"""Interpolants of scattered data: linear on triangles, and by the nearest point."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,78 +10,14 @@ import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import OfPlainData, number, real, refuse, taken
-from funcgrad.scipy.interpolate.piecewise import along
+from funcgrad.scipy.composition import OfPlainData, number, real, taken
+from funcgrad.scipy.interpolate.polynomial_pieces import along
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
-
-
-def _thin_plate(r: Array) -> Any:
-    positive = r > 0
-    return np.where(positive, r * r * np.log(np.where(positive, r, 1.0)), 0.0)
-
-
-_KERNELS: Mapping[str, Callable[[Array], Any]] = MappingProxyType(
-    {
-        "linear": lambda r: -r,
-        "thin_plate_spline": _thin_plate,
-        "cubic": lambda r: r**3,
-        "quintic": lambda r: -(r**5),
-        "multiquadric": lambda r: -np.sqrt(r * r + 1),
-        "inverse_multiquadric": lambda r: 1 / np.sqrt(r * r + 1),
-        "inverse_quadratic": lambda r: 1 / (r * r + 1),
-        "gaussian": lambda r: np.exp(-r * r),
-    }
-)
-
-
-class RBFInterpolator(OfPlainData):
-    """As `scipy.interpolate.RBFInterpolator`, also in the points.
-
-    Traced data and, for traced points, ``neighbors`` are TypeErrors.
-
-    >>> import funcgrad as fg
-    >>> plane = RBFInterpolator([[0.0], [1.0], [3.0]], [1.0, 3.0, 7.0], kernel="linear", degree=1)
-    >>> round(fg.grad(lambda x: plane([[x]])[0])(0.5), 12)
-    2.0
-    """
-
-    def __init__(self, y: npt.ArrayLike, d: npt.ArrayLike, *args: Any, **kwargs: Any) -> None:
-        if holds_expr([y, d, *args, *kwargs.values()]):
-            raise fail(
-                TypeError,
-                "RBFInterpolator: expected plain data, since SciPy solves for the coefficients in compiled "
-                "code, but got traced values; write np.linalg.solve of the kernel's matrix",
-            )
-        super().__init__(_scipy.RBFInterpolator(y, d, *args, **kwargs))
-
-    def __call__(self, x: npt.ArrayLike) -> Any:
-        """The interpolant at points, whose coordinates are along the last axis."""
-        own = self.own
-        if not holds_expr(x):
-            return own(x)
-        refuse("RBFInterpolator", neighbors=own.neighbors)
-        points = real("RBFInterpolator", x)
-        if points.ndim != 2 or points.shape[1] != own.y.shape[1]:
-            raise fail(
-                ValueError,
-                f"RBFInterpolator: expected points of shape (n, {own.y.shape[1]}), but got {points.shape}",
-            )
-        off = (points[:, None, :] - own.y) * own.epsilon
-        scaled = (points - own._shift) / own._scale
-        columns = [_KERNELS[own.kernel](np.linalg.norm(off, axis=-1))]
-        columns += [
-            np.prod(np.stack([scaled[:, j] ** int(k) for j, k in enumerate(powers)]), axis=0)[
-                :, None
-            ]
-            for powers in own.powers
-        ]
-        value = np.concatenate(columns, axis=1) @ own._coeffs
-        if own.d_dtype is complex:
-            value = value[:, 0::2] + 1j * value[:, 1::2]
-        return value.reshape((points.shape[0], *own.d_shape))
 
 
 class LinearNDInterpolator:
@@ -132,64 +66,96 @@ class LinearNDInterpolator:
             # SciPy has the argument since version 1.18.
             options = {} if simplex_tolerance == 1 else {"simplex_tolerance": simplex_tolerance}
             return own(*args, **options)
-        given = args[0] if len(args) == 1 else args
-        apart = isinstance(given, tuple)
-        q = real(
-            "LinearNDInterpolator",
-            np.stack(np.broadcast_arrays(*given), axis=-1) if apart else given,
-        )
-        size = own.tri.ndim
-        if q.shape[-1:] != (size,):
-            raise fail(
-                ValueError,
-                f"LinearNDInterpolator: expected {size} coordinates along the last axis, but got {q.shape}",
-            )
-        flat = q.reshape(-1, size)
+        q = coordinates("LinearNDInterpolator", args, own.tri.ndim)
+        flat = q.reshape(-1, own.tri.ndim)
         if own.scale is not None:  # the points were shifted and scaled
             flat = (flat - own.offset) / own.scale
-        tolerance = 100 * np.finfo(float).eps * simplex_tolerance
-        find_simplex = partial(own.tri.find_simplex, tol=tolerance)
-        found = primitive(find_simplex, out=_one_each, name="find_simplex")(flat)
-        transform = taken(own.tri.transform, found)
-        share = np.sum(transform[:, :size] * (flat - transform[:, size])[:, None, :], axis=-1)
-        shares = np.concatenate([share, 1 - np.sum(share, axis=-1, keepdims=True)], axis=-1)
+        found, shares = barycentric_in(own.tri, flat, simplex_tolerance)
         at_corners = taken(
             number("LinearNDInterpolator", self.values), taken(own.tri.simplices, found)
         )
         value = np.einsum("pc,pc...->p...", shares, at_corners)
         value = np.where(along(found >= 0, value.ndim - 1), value, own.fill_value)
-        shape = q.shape[:-1] if apart or q.ndim > 1 else (1,)
-        return value.reshape((*shape, *value.shape[1:]))
+        return value.reshape((*q.shape[:-1], *value.shape[1:]))
+
+
+def coordinates(who: str, args: tuple[Any, ...], size: int | None = None) -> Any:
+    """Points whose coordinates are along the last axis, or given one by one; one alone is one of a list."""
+    given = args[0] if len(args) == 1 else args
+    if isinstance(given, tuple):
+        return real(who, np.stack(np.broadcast_arrays(*given), axis=-1))
+    q = real(who, given)
+    if size is not None and q.shape[-1:] != (size,):
+        raise fail(
+            ValueError,
+            f"{who}: expected {size} coordinates along the last axis, but got {q.shape}",
+        )
+    return q if q.ndim > 1 else q[None]
+
+
+def barycentric_in(tri: Any, q: Array, simplex_tolerance: float = 1.0) -> tuple[Any, Any]:
+    """The simplex around each point, -1 of none, and the barycentric coordinates in it."""
+    size = tri.ndim
+    tolerance = 100 * np.finfo(float).eps * simplex_tolerance
+    find_simplex = partial(tri.find_simplex, tol=tolerance)
+    found = primitive(find_simplex, out=_one_each, name="find_simplex")(lift_fully(q))
+    transform = taken(tri.transform, found)
+    share = np.sum(transform[:, :size] * (q - transform[:, size])[:, None, :], axis=-1)
+    return found, np.concatenate([share, 1 - np.sum(share, axis=-1, keepdims=True)], axis=-1)
 
 
 def _one_each(points: ArrayType) -> ArrayType:
     return ArrayType(points.shape[:1], np.dtype(np.int32))
 
 
-class _AtPlainPoints(OfPlainData):
-    """An interpolant that SciPy computes in compiled code, of plain values at plain points."""
+class NearestNDInterpolator(OfPlainData):
+    """As `scipy.interpolate.NearestNDInterpolator`, in the values; which point is
+    nearest has derivative 0.
+    """
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        self._refuse_traced([*args, *kwargs.values()])
-        super().__init__(getattr(_scipy, type(self).__name__)(*args, **kwargs))
+    def __init__(
+        self, x: npt.ArrayLike, y: npt.ArrayLike, rescale: bool = False, tree_options: Any = None
+    ) -> None:
+        self.values: Any = y
+        self._made = x, rescale, tree_options
+        self.own = (
+            None
+            if holds_expr([x, y])
+            else _scipy.NearestNDInterpolator(x, y, rescale, tree_options)
+        )
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
-        """The values at the points, as SciPy's."""
-        self._refuse_traced([*args, *kwargs.values()])
-        return self.own(*args, **kwargs)
+    @classmethod
+    def of_scipy(cls, own: Any) -> NearestNDInterpolator:
+        """SciPy's interpolant as one that takes traced points, too."""
+        made = cls.__new__(cls)
+        made.own, made.values = own, own.values
+        return made
 
-    def _refuse_traced(self, given: object) -> None:
-        if holds_expr(given):
-            raise fail(
-                TypeError,
-                f"{type(self).__name__}: expected plain values, but got traced ones; write "
-                "LinearNDInterpolator, or RegularGridInterpolator for values on a grid",
-            )
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """The value at the nearest point; NaN where ``distance_upper_bound`` excludes all."""
+        own: Any = self.own
+        if own is not None and not holds_expr(args):
+            return own(*args, **options)
+        q = coordinates("NearestNDInterpolator", args)
+        flat = q.reshape(-1, q.shape[-1])
 
+        def places(q: Array, *points: Array) -> Any:
+            """The place of the nearest point, -1 of none."""
+            indices, interpolant = np.arange(len(points[0]) if points else len(own.values)), own
+            if points:
+                _, rescale, tree_options = self._made
+                interpolant = _scipy.NearestNDInterpolator(
+                    points[0], indices, rescale, tree_options
+                )
+            distance, found = interpolant.tree.query(interpolant._scale_x(q), **options)
+            return np.where(np.isfinite(distance), found, -1)
 
-class CloughTocher2DInterpolator(_AtPlainPoints):
-    """As `scipy.interpolate.CloughTocher2DInterpolator`, of plain values."""
-
-
-class NearestNDInterpolator(_AtPlainPoints):
-    """As `scipy.interpolate.NearestNDInterpolator`, of plain values."""
+        given = [] if own is not None else [real("NearestNDInterpolator", self._made[0])]
+        nearest = primitive(
+            places, out=lambda q, *_: ArrayType(q.shape[:1], np.dtype(np.int64)), name="nearest"
+        )
+        found = nearest(*[stop_gradient(lift_fully(item)) for item in (flat, *given)])
+        values = number("NearestNDInterpolator", self.values)
+        value = taken(values, np.where(found < 0, 0, found))
+        value = np.where(along(found >= 0, value.ndim - 1), value, np.nan)
+        return value.reshape((*q.shape[:-1], *value.shape[1:]))

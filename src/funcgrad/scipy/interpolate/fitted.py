@@ -1,0 +1,185 @@
+"""`UnivariateSpline` and its like: splines that FITPACK has fitted, in the data where its knots are fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.interpolate as _scipy
+
+from funcgrad.expr import concrete
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import real
+from funcgrad.scipy.interpolate.bspline import antiderivative_of, derivative_of
+from funcgrad.scipy.interpolate.fitpack import interpolating, spalde, splev, splint, sproot
+from funcgrad.scipy.interpolate.through_data import least_squares
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+_MODES: dict[Any, int] = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
+
+
+class FittedSpline:
+    """A spline of FITPACK, also in its coefficients and the points.
+
+    ``own`` is SciPy's object, if the data are plain.
+    """
+
+    own: Any
+    _eval_args: tuple[Any, Any, int]
+    ext: Any
+    _residual: Any
+
+    @classmethod
+    def of_scipy(cls, own: Any) -> FittedSpline:
+        """SciPy's spline as one that takes traced points, too."""
+        made = cls.__new__(cls)
+        made.own, made._eval_args, made.ext = own, own._eval_args, own.ext
+        return made
+
+    @classmethod
+    def of_traced(cls, tck: tuple[Any, Any, int], ext: Any, residual: Any = None) -> FittedSpline:
+        """A spline with traced coefficients."""
+        made = cls.__new__(cls)
+        made.own, made._eval_args, made._residual = None, tck, residual
+        made.ext = _MODES.get(ext, ext)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        own = None if name.startswith("__") else self.__dict__.get("own")
+        if own is None:
+            raise fail(
+                AttributeError, f"spline: expected plain data for {name}, but got traced data"
+            )
+        return getattr(own, name)
+
+    def __call__(self, x: npt.ArrayLike, nu: int = 0, ext: int | str | None = None) -> Any:
+        """The value, or the derivative of order nu, at the points x."""
+        if self.own is not None and not holds_expr(x):
+            return self.own(x, nu, ext)
+        ext = self.ext if ext is None else ext
+        return splev(x, self._eval_args, nu, _MODES.get(ext, ext))
+
+    def derivative(self, n: int = 1) -> FittedSpline:
+        """The derivative of order n."""
+        if self.own is not None:
+            return FittedSpline.of_scipy(self.own.derivative(n))
+        return FittedSpline.of_traced(
+            derivative_of(self._eval_args, n), 1 if self.ext == 3 else self.ext
+        )
+
+    def antiderivative(self, n: int = 1) -> FittedSpline:
+        """The antiderivative of order n, 0 at the first knot."""
+        if self.own is not None:
+            return FittedSpline.of_scipy(self.own.antiderivative(n))
+        return FittedSpline.of_traced(antiderivative_of(self._eval_args, n), self.ext)
+
+    def integral(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
+        """The integral from a to b, where the spline is 0 outside of its interval."""
+        return splint(a, b, self._eval_args)
+
+    def derivatives(self, x: npt.ArrayLike) -> Any:
+        """All derivatives at the point x."""
+        return spalde(x, self._eval_args)
+
+    def roots(self) -> Any:
+        """The zeros of a cubic spline in its interval."""
+        return self.own.roots() if self.own is not None else sproot(self._eval_args)
+
+    def get_knots(self) -> Any:
+        """The knots inside of the interval, and its ends."""
+        t, _, k = self._eval_args
+        return self.own.get_knots() if self.own is not None else t[k : t.shape[0] - k]
+
+    def get_coeffs(self) -> Any:
+        """The coefficients."""
+        return self.own.get_coeffs() if self.own is not None else self._eval_args[1]
+
+    def get_residual(self) -> Any:
+        """The weighted sum of the squares of the errors at the data."""
+        return self.own.get_residual() if self.own is not None else self._residual
+
+
+def _fitted(name: str) -> Callable[..., FittedSpline]:
+    own = getattr(_scipy, name)
+
+    def function(*args: Any, **kwargs: Any) -> FittedSpline:
+        if not holds_expr([*args, *kwargs.values()]):
+            return FittedSpline.of_scipy(own(*args, **kwargs))
+        bound = signature(own).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return _of_traced_data(name, **bound.arguments)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"As `scipy.interpolate.{name}`, in the points, and in the data where the knots are fixed."
+    )
+    function.of_scipy = FittedSpline.of_scipy  # type: ignore[attr-defined]
+    return function
+
+
+def _of_traced_data(
+    name: str,
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    t: Any = None,
+    w: Any = None,
+    bbox: Any = (None, None),
+    k: int = 3,
+    s: Any = 0,
+    ext: Any = 0,
+    check_finite: bool = False,
+) -> FittedSpline:
+    abscissae, values, ends = real(name, x), real(name, y), tuple(bbox)
+    weights = None if w is None else real(name, w)
+    if t is None and s != 0:
+        kind = _kind_of_fit(abscissae, values, weights, ends, k, s)
+        if kind not in (-1, -2):
+            raise fail(
+                TypeError,
+                f"{name}: expected s=0, or an s so large that one polynomial fits, for traced data, since "
+                "FITPACK chooses the knots by them; write make_smoothing_spline, or LSQUnivariateSpline with "
+                "given knots",
+            )
+        t = np.zeros(0) if kind == -2 else None
+    if t is None:
+        tck = interpolating(abscissae, values, k, ends)
+    else:
+        first, last = [
+            np.reshape(abscissae[i] if end is None else end, 1)
+            for i, end in zip((0, -1), ends, strict=True)
+        ]
+        inner = real(name, t)
+        knots = np.concatenate([*[first] * (k + 1), inner, *[last] * (k + 1)])
+        tck = knots, least_squares(abscissae, values, knots, k, weights), k
+    errors = values - splev(abscissae, tck)
+    residual = np.sum(np.square(errors if weights is None else weights * errors))
+    return FittedSpline.of_traced(tck, ext, residual)
+
+
+def _kind_of_fit(x: Array, y: Array, w: Any, bbox: tuple[Any, Any], k: int, s: Any) -> int:
+    """FITPACK's code, read from the values: -1 of an interpolating spline, -2 of one polynomial."""
+    if holds_expr([*bbox, s]):
+        return 0
+    parts = [lift_fully(part) for part in (x, y, *(() if w is None else (w,)))]
+    whole: Any = np.concatenate(parts)
+    return int(concrete(whole, "UnivariateSpline", _reading(bbox, k, s, len(parts))))
+
+
+@lru_cache(maxsize=64)
+def _reading(bbox: tuple[Any, Any], k: int, s: Any, count: int) -> Callable[[Array], int]:
+    def kind(value: Array) -> int:
+        x, y, *rest = np.split(value, count)
+        return int(_scipy.UnivariateSpline(x, y, *rest, bbox=list(bbox), k=k, s=s)._data[-1])
+
+    return kind
+
+
+UnivariateSpline = _fitted("UnivariateSpline")
+InterpolatedUnivariateSpline = _fitted("InterpolatedUnivariateSpline")
+LSQUnivariateSpline = _fitted("LSQUnivariateSpline")
