@@ -80,7 +80,7 @@ def storing(own: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[
     def decorator(traced: Callable[..., Any]) -> Callable[..., None]:
         @writes
         @wraps(traced)
-        def function(*args: Any) -> None:
+        def function(*args: Array) -> None:
             *given, out = args
             if not holds_expr(given):
                 own(*args)
@@ -190,7 +190,7 @@ def with_phases(v: Array, own: Array, axis: int = -2) -> Any:
     return v * (overlap / np.abs(overlap))
 
 
-def solution(x: Array, residual: Callable[..., Any], *theta: Any) -> Any:
+def solution(x: Array, residual: Callable[..., Any], *theta: Array) -> Any:
     """x, with the derivative of the solution of residual(x, *theta) = 0 that it is."""
     return implicit_root(residual, _start)(stop_gradient(lift_fully(x)), *theta)
 

@@ -116,7 +116,7 @@ def _moved(
     """The tangent of the function's values at the eigenvalues, by what it captures."""
 
     def of_one(w: Array) -> Any:
-        def changed(*parts: Any) -> Any:
+        def changed(*parts: Array) -> Any:
             given = list(captured)
             for k, part in zip(moving, parts, strict=True):
                 given[k] = part

@@ -76,7 +76,7 @@ def qz(A: npt.ArrayLike, B: npt.ArrayLike, output: str = "real", **options: obje
 def ordqz(
     A: npt.ArrayLike,
     B: npt.ArrayLike,
-    sort: Any = "lhp",
+    sort: str | Callable[..., Any] = "lhp",
     output: str = "real",
     **options: object,
 ) -> Any:

@@ -5,7 +5,7 @@ Values are SciPy's. Vectors are determined up to signs, or phases, which are Sci
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ def _turns(h: Array, x: Array) -> Any:
         "below": below.T[1:],
     }
 
-    def step(w: Array, at: Any) -> tuple[Any, None]:
+    def step(w: Array, at: Mapping[str, Array]) -> tuple[Any, None]:
         column = at["x"] + h @ (w @ at["place"]) - w @ at["known"]
         divisor = at["divisor"] * np.ones(n)
         turned = determined_quotient(column * at["below"], divisor)

@@ -98,7 +98,7 @@ def _weights(z: Array, f: Array, places: Array, scaled: bool) -> Any:
 
 
 def weights_of_aaa(
-    interpolator: Any, z: Array, f: Array, rtol: float | None, max_terms: int
+    interpolator: _scipy.AAA, z: Array, f: Array, rtol: float | None, max_terms: int
 ) -> Any:
     """As `AAA._compute_weights`: which points are support points is read from the values."""
     if not holds_expr([z, f]):
@@ -108,7 +108,7 @@ def weights_of_aaa(
     return _chosen(interpolator, None)
 
 
-def clean_up(interpolator: Any, cleanup_tol: float = 1e-13) -> int:
+def clean_up(interpolator: _scipy.AAA, cleanup_tol: float = 1e-13) -> int:
     """As `AAA.clean_up`."""
     if not holds_expr([interpolator._points, interpolator._values]):
         return int(_clean_up(interpolator, cleanup_tol))
@@ -119,7 +119,7 @@ def clean_up(interpolator: Any, cleanup_tol: float = 1e-13) -> int:
     return int(before - points.shape[0])
 
 
-def _chosen(interpolator: Any, cleanup_tol: float | None) -> tuple[Any, Any, Any]:
+def _chosen(interpolator: _scipy.AAA, cleanup_tol: float | None) -> tuple[Any, Any, Any]:
     """The support points, their values and their weights."""
     z, f = interpolator._points, interpolator._values
     fit = _fit(*interpolator._search, cleanup_tol)

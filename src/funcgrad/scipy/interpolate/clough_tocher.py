@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.interpolate as _scipy
 from scipy.sparse import coo_array
+from scipy.spatial import Delaunay
 
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
@@ -32,9 +33,9 @@ class CloughTocher2DInterpolator(OfPlainData):
 
     def __init__(
         self,
-        points: Any,
+        points: npt.ArrayLike,
         values: npt.ArrayLike,
-        fill_value: Any = np.nan,
+        fill_value: npt.ArrayLike = np.nan,
         tol: float = 1e-6,
         maxiter: int = 400,
         rescale: bool = False,
@@ -57,13 +58,13 @@ class CloughTocher2DInterpolator(OfPlainData):
         super().__init__(_scipy.CloughTocher2DInterpolator(points, plain, **self._options))
 
     @classmethod
-    def of_scipy(cls, own: Any) -> CloughTocher2DInterpolator:
+    def of_scipy(cls, own: _scipy.CloughTocher2DInterpolator) -> CloughTocher2DInterpolator:
         """SciPy's interpolant as one that takes traced points, too."""
         made = cls.__new__(cls)
         made.own, made.values = own, own.values.reshape((-1, *own.values_shape))
         return made
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: npt.ArrayLike, **options: float) -> Any:
         """The interpolant at points, whose coordinates are along the last axis, or given one by one."""
         own: Any = self.own
         if not holds_expr([self.values, *args]):
@@ -99,7 +100,7 @@ class CloughTocher2DInterpolator(OfPlainData):
         return value(*[stop_gradient(lift_fully(item)) for item in (q, rows)])
 
 
-def _gradients(tri: Any, values: Array) -> Any:
+def _gradients(tri: Delaunay, values: Array) -> Any:
     """The gradients at the vertices, by values: those for which the curvature along the edges is least."""
     starts, ends = tri.vertex_neighbor_vertices
     first = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -120,7 +121,7 @@ def _gradients(tri: Any, values: Array) -> Any:
     return np.transpose(found.reshape(count, 2, -1), (0, 2, 1))
 
 
-def _cubic(tri: Any, place: Array, b: Array, values: Array, gradients: Array) -> Any:
+def _cubic(tri: Delaunay, place: Array, b: Array, values: Array, gradients: Array) -> Any:
     """The cubic on the third of a triangle in which a point lies, by Bernstein's coefficients.
 
     Its slope across each edge is linear in the direction to the center of the triangle beyond it.
@@ -157,7 +158,7 @@ def _cubic(tri: Any, place: Array, b: Array, values: Array, gradients: Array) ->
     return total
 
 
-def _directions(tri: Any) -> list[Any]:
+def _directions(tri: Delaunay) -> list[Any]:
     """For each corner of all triangles, the direction across the other edge, by its share along that edge."""
     found = []
     centers = np.mean(tri.points[tri.simplices], axis=1)

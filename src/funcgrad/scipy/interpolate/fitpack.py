@@ -5,7 +5,7 @@ A spline is a tuple of its knots, coefficients and degree, or a `BSpline`; a cur
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,12 +26,13 @@ from funcgrad.source import fail
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
-_Tck = tuple[Any, Any, int]
+Tck = tuple[Any, Any, int]
+"""The knots, the coefficients and the degree of a spline."""
 
 
-def _known(tck: Any) -> Any:
+def _known(tck: Tck | BSpline) -> Any:
     """The knots, the coefficients and the degree."""
-    return (tck.t, tck.c, tck.k) if hasattr(tck, "tck") else tck
+    return tck if isinstance(tck, tuple | list) else (tck.t, tck.c, tck.k)
 
 
 def _of_spline(place: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -40,15 +41,15 @@ def _of_spline(place: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     def decorator(traced: Callable[..., Any]) -> Callable[..., Any]:
         own = getattr(_scipy, traced.__name__)
 
-        def function(*args: Any, **kwargs: Any) -> Any:
-            args = list(args)  # type: ignore[assignment]
+        def function(*args: object, **kwargs: object) -> Any:
+            given: list[Any] = list(args)
             if "tck" in kwargs:
-                args.insert(place, kwargs.pop("tck"))  # type: ignore[attr-defined]
-            tck = _known(args[place])
-            if not holds_expr([*args[:place], *args[place + 1 :], *tck, *kwargs.values()]):
+                given.insert(place, kwargs.pop("tck"))
+            tck, before, after = _known(given[place]), given[:place], given[place + 1 :]
+            if not holds_expr([*before, *after, *tck, *kwargs.values()]):
                 return own(*args, **kwargs)
-            made = isinstance(args[place], BSpline | _scipy.BSpline)
-            found = traced(*args[:place], tck, *args[place + 1 :], **kwargs)
+            made = isinstance(given[place], BSpline | _scipy.BSpline)
+            found = traced(*before, tck, *after, **kwargs)
             return BSpline(*found) if made and isinstance(found, tuple) else found
 
         function.__name__ = function.__qualname__ = traced.__name__
@@ -58,16 +59,16 @@ def _of_spline(place: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     return decorator
 
 
-def _coefficients(tck: Any) -> _Tck:
+def _coefficients(tck: Tck) -> Tck:
     t, k = real("spline", tck[0]), int(tck[2])
     return t, number("spline", tck[1])[: t.shape[0] - k - 1], k
 
 
-def _is_curve(c: Any) -> bool:
+def _is_curve(c: object) -> bool:
     return isinstance(c, list | tuple) and len(c) > 0 and np.ndim(c[0]) > 0
 
 
-def _padded(tck: _Tck) -> _Tck:
+def _padded(tck: Tck) -> Tck:
     """FITPACK's coefficients, as many as there are knots."""
     t, c, k = tck
     margins = [(0, t.shape[0] - c.shape[0]), *[(0, 0)] * (c.ndim - 1)]
@@ -75,7 +76,7 @@ def _padded(tck: _Tck) -> _Tck:
 
 
 @_of_spline(1)
-def splev(x: npt.ArrayLike, tck: Any, der: int = 0, ext: int = 0) -> Any:
+def splev(x: npt.ArrayLike, tck: Tck, der: int = 0, ext: int = 0) -> Any:
     """As `scipy.interpolate.splev`, also in the points, the knots and the
     coefficients.
     """
@@ -95,19 +96,19 @@ def splev(x: npt.ArrayLike, tck: Any, der: int = 0, ext: int = 0) -> Any:
 
 
 @_of_spline(0)
-def splder(tck: Any, n: int = 1) -> Any:
+def splder(tck: Tck, n: int = 1) -> Any:
     """As `scipy.interpolate.splder`."""
     return splantider(tck, -n) if n < 0 else _padded(derivative_of(_coefficients(tck), n))
 
 
 @_of_spline(0)
-def splantider(tck: Any, n: int = 1) -> Any:
+def splantider(tck: Tck, n: int = 1) -> Any:
     """As `scipy.interpolate.splantider`."""
     return splder(tck, -n) if n < 0 else _padded(antiderivative_of(_coefficients(tck), n))
 
 
 @_of_spline(2)
-def splint(a: npt.ArrayLike, b: npt.ArrayLike, tck: Any, full_output: int = 0) -> Any:
+def splint(a: npt.ArrayLike, b: npt.ArrayLike, tck: Tck, full_output: int = 0) -> Any:
     """As `scipy.interpolate.splint`: the spline is 0 outside of its interval.
 
     >>> import funcgrad as fg
@@ -125,7 +126,7 @@ def splint(a: npt.ArrayLike, b: npt.ArrayLike, tck: Any, full_output: int = 0) -
 
 
 @_of_spline(1)
-def spalde(x: npt.ArrayLike, tck: Any) -> Any:
+def spalde(x: npt.ArrayLike, tck: Tck) -> Any:
     """As `scipy.interpolate.spalde`: all derivatives at a point, or a list of them at points."""
     if _is_curve(tck[1]):
         return [spalde(x, (tck[0], c, tck[2])) for c in tck[1]]
@@ -136,7 +137,7 @@ def spalde(x: npt.ArrayLike, tck: Any) -> Any:
 
 
 @_of_spline(0)
-def sproot(tck: Any, mest: int = 10) -> Any:
+def sproot(tck: Tck, mest: int = 10) -> Any:
     """As `scipy.interpolate.sproot`: the zeros of a cubic spline in its interval."""
     if _is_curve(tck[1]):
         return [sproot((tck[0], c, tck[2]), mest) for c in tck[1]]
@@ -149,7 +150,7 @@ def sproot(tck: Any, mest: int = 10) -> Any:
 # -- splines through data ------------------------------------------------------------------------------
 @_composed
 def splrep(
-    x: npt.ArrayLike, y: npt.ArrayLike, w: npt.ArrayLike | None = None, **options: Any
+    x: npt.ArrayLike, y: npt.ArrayLike, w: npt.ArrayLike | None = None, **options: object
 ) -> Any:
     """As `scipy.interpolate.splrep`, in the values y, if the knots do not depend
     on them: with ``s=0``, or with knots t; with ``s=0`` in the abscissae, too.
@@ -168,12 +169,16 @@ def splrep(
         )
     values = real("splrep", y)
     if holds_expr(x):
-        return _padded(interpolating(real("splrep", x), values, int(options.get("k", 3))))
+        return _padded(interpolating(real("splrep", x), values, _degree(options)))
     tables = [_scipy.splrep(x, row, w, **options) for row in np.eye(values.shape[0])]
     return tables[0][0], np.stack([table[1] for table in tables], axis=1) @ values, tables[0][2]
 
 
-def interpolating(x: Array, y: Array, k: int, bbox: tuple[Any, Any] = (None, None)) -> _Tck:
+def _degree(options: Mapping[str, Any]) -> int:
+    return int(options.get("k", 3))
+
+
+def interpolating(x: Array, y: Array, k: int, bbox: tuple[Any, Any] = (None, None)) -> Tck:
     """The spline through y at x with FITPACK's knots."""
     first, last = [x[i] if end is None else end for i, end in zip((0, -1), bbox, strict=True)]
     t = knots_through(x, k, first, last)
@@ -181,9 +186,15 @@ def interpolating(x: Array, y: Array, k: int, bbox: tuple[Any, Any] = (None, Non
 
 
 @_composed
-def splprep(x: Any, w: Any = None, u: Any = None, **options: Any) -> Any:
+def splprep(
+    x: Sequence[npt.ArrayLike],
+    w: npt.ArrayLike | None = None,
+    u: npt.ArrayLike | None = None,
+    **options: object,
+) -> Any:
     """As `scipy.interpolate.splprep` with ``s=0``: a curve through the points x."""
-    k, smooth = int(options.pop("k", 3)), options.pop("s", None)
+    k, smooth = _degree(options), options.pop("s", None)
+    options.pop("k", None)
     others = {name: value for name, value in options.items() if value is not None and value != 0}
     if smooth != 0 or w is not None or set(others) - {"quiet", "nest"}:
         raise fail(

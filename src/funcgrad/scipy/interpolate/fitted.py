@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from inspect import signature
 from typing import Any
@@ -16,7 +16,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
 from funcgrad.scipy.interpolate.bspline import antiderivative_of, derivative_of
-from funcgrad.scipy.interpolate.fitpack import interpolating, spalde, splev, splint, sproot
+from funcgrad.scipy.interpolate.fitpack import Tck, interpolating, spalde, splev, splint, sproot
 from funcgrad.scipy.interpolate.through_data import least_squares
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -36,14 +36,14 @@ class FittedSpline:
     _residual: Any
 
     @classmethod
-    def of_scipy(cls, own: Any) -> FittedSpline:
+    def of_scipy(cls, own: _scipy.UnivariateSpline) -> FittedSpline:
         """SciPy's spline as one that takes traced points, too."""
         made = cls.__new__(cls)
         made.own, made._eval_args, made.ext = own, own._eval_args, own.ext
         return made
 
     @classmethod
-    def of_traced(cls, tck: tuple[Any, Any, int], ext: Any, residual: Any = None) -> FittedSpline:
+    def of_traced(cls, tck: Tck, ext: int | str, residual: Array | None = None) -> FittedSpline:
         """A spline with traced coefficients."""
         made = cls.__new__(cls)
         made.own, made._eval_args, made._residual = None, tck, residual
@@ -108,7 +108,7 @@ class FittedSpline:
 def _fitted(name: str) -> Callable[..., FittedSpline]:
     own = getattr(_scipy, name)
 
-    def function(*args: Any, **kwargs: Any) -> FittedSpline:
+    def function(*args: object, **kwargs: object) -> FittedSpline:
         if not holds_expr([*args, *kwargs.values()]):
             return FittedSpline.of_scipy(own(*args, **kwargs))
         bound = signature(own).bind(*args, **kwargs)
@@ -127,12 +127,12 @@ def _of_traced_data(
     name: str,
     x: npt.ArrayLike,
     y: npt.ArrayLike,
-    t: Any = None,
-    w: Any = None,
-    bbox: Any = (None, None),
+    t: npt.ArrayLike | None = None,
+    w: npt.ArrayLike | None = None,
+    bbox: Sequence[Any] = (None, None),
     k: int = 3,
-    s: Any = 0,
-    ext: Any = 0,
+    s: float | None = 0,
+    ext: int | str = 0,
     check_finite: bool = False,
 ) -> FittedSpline:
     abscissae, values, ends = real(name, x), real(name, y), tuple(bbox)
@@ -172,7 +172,7 @@ def _kind_of_fit(x: Array, y: Array, w: Any, bbox: tuple[Any, Any], k: int, s: A
 
 
 @lru_cache(maxsize=64)
-def _reading(bbox: tuple[Any, Any], k: int, s: Any, count: int) -> Callable[[Array], int]:
+def _reading(bbox: tuple[Any, ...], k: int, s: float | None, count: int) -> Callable[[Array], int]:
     def kind(value: Array) -> int:
         x, y, *rest = np.split(value, count)
         return int(_scipy.UnivariateSpline(x, y, *rest, bbox=list(bbox), k=k, s=s)._data[-1])

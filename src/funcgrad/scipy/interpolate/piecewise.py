@@ -124,7 +124,7 @@ class PPoly:
         return cls.construct_fast(np.stack(rows), knots, extrapolate)
 
     @classmethod
-    def from_bernstein_basis(cls, bp: Any, extrapolate: object = None) -> Self:
+    def from_bernstein_basis(cls, bp: _scipy.BPoly, extrapolate: object = None) -> Self:
         """As SciPy's method."""
         if not holds_expr([bp.c, bp.x]):
             return cls.of_scipy(_scipy.PPoly.from_bernstein_basis(bp, extrapolate))

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.interpolate as _scipy
 from scipy.interpolate import _interpnd, _ppoly
 
@@ -121,7 +122,9 @@ def fix_continuity(c: Array, x: Array, order: int) -> None:
 
 
 @in_place_of(_interpnd._ndim_coords_from_arrays)
-def coordinates_of(points: Any, ndim: int | None = None) -> Any:
+def coordinates_of(
+    points: npt.ArrayLike | tuple[npt.ArrayLike, ...], ndim: int | None = None
+) -> Any:
     """Points whose coordinates are along the last axis, of an array or of a tuple of them."""
     if isinstance(points, tuple) and len(points) == 1:
         points = points[0]
@@ -151,7 +154,9 @@ def _solver(discontinuity: bool, extrapolate: bool) -> Callable[..., Any]:
 def solved(c: Array, x: Array, y: Array, discontinuity: bool, extrapolate: bool) -> Any:
     """The points where a piecewise polynomial is y: those of SciPy, moved as the data move."""
     degree, run = c.shape[0] - 1, _solver(discontinuity, extrapolate)
-    whole: Any = np.concatenate([lift_fully(y).reshape(1), lift_fully(x), lift_fully(c).reshape(-1)])
+    whole: Any = np.concatenate(
+        [lift_fully(y).reshape(1), lift_fully(x), lift_fully(c).reshape(-1)]
+    )
     count = concrete(whole, "solve", _counter(run, degree))
     found = primitive(
         lambda given: run(given, degree),

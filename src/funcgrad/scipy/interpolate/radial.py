@@ -57,7 +57,7 @@ class RBFInterpolator(OfPlainData):
     2.0
     """
 
-    def __init__(self, y: npt.ArrayLike, d: npt.ArrayLike, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, y: npt.ArrayLike, d: npt.ArrayLike, *args: object, **kwargs: object) -> None:
         if not holds_expr([y, d, *args, *kwargs.values()]):
             self._set(_scipy.RBFInterpolator(y, d, *args, **kwargs))
             return
@@ -67,13 +67,13 @@ class RBFInterpolator(OfPlainData):
         self._set_traced(**bound.arguments)
 
     @classmethod
-    def of_scipy(cls, own: Any) -> RBFInterpolator:
+    def of_scipy(cls, own: _scipy.RBFInterpolator) -> RBFInterpolator:
         """SciPy's interpolant as one that takes traced points, too."""
         made = cls.__new__(cls)
         made._set(own)
         return made
 
-    def _set(self, own: Any) -> None:
+    def _set(self, own: _scipy.RBFInterpolator) -> None:
         self.own = own
         data = own.d if own.d_dtype is float else own.d[:, 0::2] + 1j * own.d[:, 1::2]
         self._data = own.y, data, own.smoothing, own.epsilon
@@ -86,7 +86,7 @@ class RBFInterpolator(OfPlainData):
         neighbors: int | None,
         smoothing: npt.ArrayLike,
         kernel: str,
-        epsilon: Any,
+        epsilon: npt.ArrayLike | None,
         degree: int | None,
     ) -> None:
         who, kernel = "RBFInterpolator", kernel.lower()
@@ -172,7 +172,7 @@ def _powers(size: int, degree: int) -> Any:
     return np.array(found, int).reshape(-1, size)
 
 
-def _radial(x: Array, y: Array, epsilon: Any, kernel: str) -> Any:
+def _radial(x: Array, y: Array, epsilon: Array, kernel: str) -> Any:
     """The kernel of the distances between points and places."""
     off = (x[..., :, None, :] - y[..., None, :, :]) * epsilon
     return _KERNELS[kernel](np.linalg.norm(off, axis=-1))
@@ -188,7 +188,7 @@ def _monomials(x: Array, powers: Array) -> Any:
 
 
 def _solved(
-    y: Array, d: Array, smoothing: Array, epsilon: Any, kernel: str, powers: Array
+    y: Array, d: Array, smoothing: Array, epsilon: Array, kernel: str, powers: Array
 ) -> tuple[Any, Any, Any]:
     """The shift and the scale of the monomials, and all coefficients, of one set of data or of many."""
     low, high = np.min(y, axis=-2, keepdims=True), np.max(y, axis=-2, keepdims=True)

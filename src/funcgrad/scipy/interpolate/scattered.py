@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.interpolate as _scipy
+from scipy.spatial import Delaunay
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
@@ -93,7 +94,7 @@ def coordinates(who: str, args: tuple[Any, ...], size: int | None = None) -> Any
     return q if q.ndim > 1 else q[None]
 
 
-def barycentric_in(tri: Any, q: Array, simplex_tolerance: float = 1.0) -> tuple[Any, Any]:
+def barycentric_in(tri: Delaunay, q: Array, simplex_tolerance: float = 1.0) -> tuple[Any, Any]:
     """The simplex around each point, -1 of none, and the barycentric coordinates in it."""
     size = tri.ndim
     tolerance = 100 * np.finfo(float).eps * simplex_tolerance
@@ -114,7 +115,11 @@ class NearestNDInterpolator(OfPlainData):
     """
 
     def __init__(
-        self, x: npt.ArrayLike, y: npt.ArrayLike, rescale: bool = False, tree_options: Any = None
+        self,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        rescale: bool = False,
+        tree_options: dict[str, Any] | None = None,
     ) -> None:
         self.values: Any = y
         self._made = x, rescale, tree_options
@@ -131,7 +136,7 @@ class NearestNDInterpolator(OfPlainData):
         made.own, made.values = own, own.values
         return made
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: npt.ArrayLike, **options: object) -> Any:
         """The value at the nearest point; NaN where ``distance_upper_bound`` excludes all."""
         own: Any = self.own
         if own is not None and not holds_expr(args):

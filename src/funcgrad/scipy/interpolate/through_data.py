@@ -15,8 +15,11 @@ from funcgrad.scipy.interpolate.bspline import BSpline, value_at
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
+BoundaryConditions = str | tuple[Any, ...] | list[Any] | None
+"""A name, or for each end a name or pairs of an order and the value of that derivative."""
 
-def knots_through(x: Array, k: int, first: Any, last: Any) -> Any:
+
+def knots_through(x: Array, k: int, first: npt.ArrayLike, last: npt.ArrayLike) -> Any:
     """The knots of a spline of degree k through data at x, on the interval from ``first`` to ``last``."""
     half = (k + 1) // 2
     inner = x if k % 2 else (x[1:] + x[:-1]) / 2
@@ -36,8 +39,8 @@ def make_interp_spline(
     x: npt.ArrayLike,
     y: npt.ArrayLike,
     k: int = 3,
-    t: Any = None,
-    bc_type: Any = None,
+    t: npt.ArrayLike | None = None,
+    bc_type: BoundaryConditions = None,
     axis: int = 0,
     check_finite: bool = True,
 ) -> BSpline:
@@ -76,10 +79,12 @@ def make_interp_spline(
     return found
 
 
-def _solved(x: Array, y: Array, k: int, t: Any, bc_type: Any) -> tuple[Any, Any]:
+def _solved(
+    x: Array, y: Array, k: int, t: Array | None, bc_type: BoundaryConditions
+) -> tuple[Any, Any]:
     """The knots and the coefficients of the spline through y with derivatives given at both ends."""
-    named = bc_type is None or isinstance(bc_type, str)
-    start, end = [_conditions(item, y) for item in ((bc_type, bc_type) if named else bc_type)]
+    pair = (bc_type, bc_type) if bc_type is None or isinstance(bc_type, str) else bc_type
+    start, end = [_conditions(item, y) for item in pair]
     if t is None and (start or end):
         t = np.concatenate([np.repeat(x[:1], k), x, np.repeat(x[-1:], k)])
     elif t is None:
@@ -103,7 +108,7 @@ def _solved(x: Array, y: Array, k: int, t: Any, bc_type: Any) -> tuple[Any, Any]
     return t, np.linalg.solve(matrix, right.reshape(count, -1)).reshape(right.shape)
 
 
-def _conditions(given: Any, y: Array) -> list[tuple[int, Any]]:
+def _conditions(given: BoundaryConditions, y: Array) -> list[tuple[int, Any]]:
     """The orders and the values of the derivatives at one end."""
     if given is None or (isinstance(given, str) and given == "not-a-knot"):
         return []
@@ -118,7 +123,7 @@ def _conditions(given: Any, y: Array) -> list[tuple[int, Any]]:
     return [(int(order), number("make_interp_spline", value)) for order, value in given]
 
 
-def make_lsq_spline(*args: Any, **kwargs: Any) -> BSpline:
+def make_lsq_spline(*args: object, **kwargs: object) -> BSpline:
     """As `scipy.interpolate.make_lsq_spline`, also in the data, the abscissae, the
     knots and the weights.
     """
@@ -133,7 +138,7 @@ def make_lsq_spline(*args: Any, **kwargs: Any) -> BSpline:
     return found
 
 
-def least_squares(x: Array, y: Array, t: Array, k: int, w: Any) -> Any:
+def least_squares(x: Array, y: Array, t: Array, k: int, w: npt.ArrayLike | None) -> Any:
     """The coefficients of the spline with the least sum of the squares of w times its errors."""
     matrix, right = basis_at(t, k, x), y.reshape(y.shape[0], -1)
     if w is not None:
