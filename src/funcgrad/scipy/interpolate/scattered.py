@@ -44,8 +44,8 @@ class LinearNDInterpolator:
                 "LinearNDInterpolator: expected plain points, since triangles between them change by jumps, "
                 "but got traced ones; traced values, and traced places to interpolate at, have derivatives",
             )
-        self.values: Any = values
-        plain = np.zeros(np.shape(values)) if holds_expr(values) else values
+        self.values: Any = number("LinearNDInterpolator", values) if holds_expr(values) else values
+        plain = np.zeros(self.values.shape) if holds_expr(values) else values
         self.own = _scipy.LinearNDInterpolator(points, plain, fill_value, rescale)
 
     @classmethod
