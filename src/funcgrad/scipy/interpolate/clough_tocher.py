@@ -47,14 +47,16 @@ class CloughTocher2DInterpolator(OfPlainData):
                 "jumps, but got traced ones; traced values, and traced places to interpolate at, have "
                 "derivatives",
             )
-        self.values: Any = number("CloughTocher2DInterpolator", values) if holds_expr(values) else values
+        self.values: Any = (
+            number("CloughTocher2DInterpolator", values) if holds_expr(values) else values
+        )
         self._options = {
             "fill_value": fill_value,
             "tol": tol,
             "maxiter": maxiter,
             "rescale": rescale,
         }
-        plain = np.zeros(self.values.shape) if holds_expr(values) else values
+        plain = np.zeros(np.shape(self.values)) if holds_expr(values) else values
         super().__init__(_scipy.CloughTocher2DInterpolator(points, plain, **self._options))
 
     @classmethod

@@ -45,7 +45,7 @@ class LinearNDInterpolator:
                 "but got traced ones; traced values, and traced places to interpolate at, have derivatives",
             )
         self.values: Any = number("LinearNDInterpolator", values) if holds_expr(values) else values
-        plain = np.zeros(self.values.shape) if holds_expr(values) else values
+        plain = np.zeros(np.shape(self.values)) if holds_expr(values) else values
         self.own = _scipy.LinearNDInterpolator(points, plain, fill_value, rescale)
 
     @classmethod

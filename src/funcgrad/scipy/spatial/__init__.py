@@ -1,4 +1,7 @@
-"""``scipy.spatial`` for traced values: `distance`, `transform`, `KDTree`. All other names lead to SciPy."""
+"""``scipy.spatial`` for traced values: `distance`, `transform`, `KDTree`, `ConvexHull`, `Delaunay`.
+
+All other names lead to SciPy.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from typing import Any
 
 import scipy.spatial as _scipy
 
+from funcgrad.scipy.spatial.hulls import ConvexHull as ConvexHull
+from funcgrad.scipy.spatial.hulls import Delaunay as Delaunay
 from funcgrad.scipy.spatial.trees import KDTree as KDTree
 from funcgrad.scipy.spatial.trees import cKDTree as cKDTree
 

@@ -14,9 +14,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy.spatial.distance as _scipy
 
+from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import as_single, composed, floating, real, refuse
+from funcgrad.scipy.composition import (
+    as_single,
+    composed,
+    floating,
+    nondifferentiable,
+    real,
+    refuse,
+    with_value,
+)
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -278,6 +287,25 @@ def squareform(X: npt.ArrayLike, force: str = "no", checks: bool = True) -> Any:
     places = np.zeros((n, n), int)
     places[first, second] = places[second, first] = np.arange(x.shape[0]) + 1
     return np.concatenate([np.zeros(1, x.dtype), x])[places]
+
+
+@_composed
+def directed_hausdorff(u: npt.ArrayLike, v: npt.ArrayLike, rng: Any = 0, **_: object) -> Any:
+    """As `scipy.spatial.distance.directed_hausdorff`: the distance, and the places of the two points."""
+    first, second = real("directed_hausdorff", u), real("directed_hausdorff", v)
+
+    def places(u: Array, v: Array) -> Any:
+        return np.array(_scipy.directed_hausdorff(u, v, rng)[1:])
+
+    found = nondifferentiable("directed_hausdorff", places, first, second)
+    pair = lift_fully(first)[found[0]], lift_fully(second)[found[1]]
+    own = nondifferentiable(
+        "directed_hausdorff",
+        lambda u, v: float(_scipy.directed_hausdorff(u, v, rng)[0]),
+        first,
+        second,
+    )
+    return with_value(own, _euclidean(*pair)), found[0], found[1]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.ops.shape import holds_expr
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -96,3 +97,49 @@ def euler_of_quaternion(seq: str, q: Array) -> Any:
     angles = np.stack([first, middle, third], axis=-1)
     over, under = angles > math.pi, angles < -math.pi
     return np.where(over, angles - 2 * math.pi, np.where(under, angles + 2 * math.pi, angles))
+
+
+SMALL = 1e-3
+"""The length of a rotation vector below which its sine and cosine are sums of powers."""
+
+
+def quaternion_of_vector(r: Array) -> Any:
+    """The quaternion of a rotation vector, with derivatives at 0."""
+    square = np.sum(r * r, axis=-1, keepdims=True)
+    small = square < SMALL**2
+    angle = np.sqrt(np.where(small, 1.0, square))
+    near = np.where(small, square, 0.0)
+    sine = np.where(small, 0.5 - near / 48 + near * near / 3840, np.sin(angle / 2) / angle)
+    cosine = np.where(small, 1 - near / 8 + near * near / 384, np.cos(angle / 2))
+    return np.concatenate([sine * r, cosine], axis=-1)
+
+
+_ORDERS = {"e": True, "extrinsic": True, "i": False, "intrinsic": False}
+
+
+def davenport_quaternion(axes: Array, order: str, angles: Array, degrees: bool) -> Any:
+    """Turns about up to three axes, of which neighbors are orthogonal, by angles along the last axis."""
+    lines, turns = np.atleast_2d(axes), np.atleast_1d(np.deg2rad(angles) if degrees else angles)
+    count = lines.shape[-2]
+    if (
+        order not in _ORDERS
+        or lines.shape[-1] != 3
+        or not 1 <= count <= 3
+        or turns.shape[-1] != count
+    ):
+        raise fail(
+            ValueError,
+            "from_davenport: expected up to three axes, as many angles, and the order 'extrinsic' or "
+            f"'intrinsic', but got {axes.shape}, {angles.shape} and {order!r}",
+        )
+    lines = lines / np.sqrt(np.sum(lines * lines, axis=-1, keepdims=True))
+    slant = np.max(np.abs(np.sum(lines[..., 1:, :] * lines[..., :-1, :], axis=-1)), initial=0.0)
+    if not holds_expr(slant) and slant > 1e-7:
+        raise fail(ValueError, "from_davenport: expected neighboring axes to be orthogonal")
+    lines = np.where(slant > 1e-7, np.nan, lines)
+    found = quaternion_of_vector(turns[..., :1] * lines[..., 0, :])
+    for k in range(1, count):
+        turn = quaternion_of_vector(turns[..., k : k + 1] * lines[..., k, :])
+        pair = (turn, found) if _ORDERS[order] else (found, turn)
+        found = quaternion_product(*pair)
+    return found

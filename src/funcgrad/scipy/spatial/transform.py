@@ -16,30 +16,21 @@ import scipy.spatial.transform as _scipy
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, taken
 from funcgrad.scipy.matrix_equations import with_pullback
+from funcgrad.scipy.spatial.alignment import aligned, mean_quaternion, nearest_pullback
 from funcgrad.scipy.spatial.euler_angles import (
+    SMALL,
+    davenport_quaternion,
     euler_of_quaternion,
     quaternion_of_euler,
+    quaternion_of_vector,
     quaternion_product,
 )
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
-_SMALL = 1e-3
-
 
 def _norm(x: Array) -> Any:
     return np.sqrt(np.sum(x * x, axis=-1, keepdims=True))
-
-
-def _of_vector(r: Array) -> Any:
-    """The quaternion of a rotation vector, with derivatives at 0."""
-    square = np.sum(r * r, axis=-1, keepdims=True)
-    small = square < _SMALL**2
-    angle = np.sqrt(np.where(small, 1.0, square))
-    near = np.where(small, square, 0.0)
-    sine = np.where(small, 0.5 - near / 48 + near * near / 3840, np.sin(angle / 2) / angle)
-    cosine = np.where(small, 1 - near / 8 + near * near / 384, np.cos(angle / 2))
-    return np.concatenate([sine * r, cosine], axis=-1)
 
 
 def _vector_of(q: Array) -> Any:
@@ -47,7 +38,7 @@ def _vector_of(q: Array) -> Any:
     q = np.where(q[..., 3:] < 0, -q, q)
     v, w = q[..., :3], q[..., 3:]
     square = np.sum(v * v, axis=-1, keepdims=True)
-    small = square < _SMALL**2
+    small = square < SMALL**2
     sine = np.sqrt(np.where(small, 1.0, square))
     near = np.where(small, square, 0.0) / np.where(small, w * w, 1.0)
     # 2 arctan(t)/t / w, t being the tangent of half the angle.
@@ -65,23 +56,11 @@ def _matrix_of(q: Array) -> Any:
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
-def _nearest_pullback(m: Array, q: Array, g: Array) -> tuple[Any, ...]:
-    """With s = q.T m, dq = q [w] and (tr(s) - s) w is the axial vector of q.T dm - dm.T q."""
-    s, turned = np.swapaxes(q, -1, -2) @ m, np.swapaxes(q, -1, -2) @ g
-    trace = np.trace(s, axis1=-2, axis2=-1)[..., None, None]
-    turns = [turned[..., k, j] - turned[..., j, k] for j, k in ((1, 2), (2, 0), (0, 1))]
-    w = np.linalg.solve(trace * np.eye(3) - s, np.stack(turns, axis=-1)[..., None])[..., 0]
-    zero = np.zeros_like(w[..., 0])
-    x, y, z = w[..., 0], w[..., 1], w[..., 2]
-    rows = [[zero, -z, y], [z, zero, -x], [-y, x, zero]]
-    return (q @ np.stack([np.stack(row, axis=-1) for row in rows], axis=-2),)
-
-
 _nearest_rotation = with_pullback(
     "from_matrix",
     lambda m: _scipy.Rotation.from_matrix(m).as_matrix(),
     lambda m: m,
-    _nearest_pullback,
+    nearest_pullback,
 )
 
 
@@ -169,7 +148,7 @@ class Rotation:
     def from_rotvec(cls, rotvec: npt.ArrayLike, degrees: bool = False) -> Rotation:
         """As SciPy's method."""
         r = real("from_rotvec", rotvec)
-        return cls(_of_vector(np.deg2rad(r) if degrees else r), normalize=False)
+        return cls(quaternion_of_vector(np.deg2rad(r) if degrees else r), normalize=False)
 
     @classmethod
     def from_euler(cls, seq: str, angles: npt.ArrayLike, degrees: bool = False) -> Rotation:
@@ -207,30 +186,46 @@ class Rotation:
 
     @classmethod
     def align_vectors(
-        cls, a: npt.ArrayLike, b: npt.ArrayLike, *args: object, **kwargs: object
+        cls,
+        a: npt.ArrayLike,
+        b: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+        return_sensitivity: bool = False,
     ) -> Any:
-        """As SciPy's method, of plain vectors."""
-        if holds_expr([a, b, *args, *kwargs.values()]):
-            raise fail(
-                TypeError,
-                "align_vectors: expected plain vectors, but got traced ones; write "
-                "Rotation.from_matrix(a.T @ b), the same rotation if the determinant is positive",
-            )
-        rotation, *rest = _scipy.Rotation.align_vectors(a, b, *args, **kwargs)
-        return (cls.of_scipy(rotation), *rest)
+        """As SciPy's method, of one or several pairs of vectors with finite weights."""
+        if not holds_expr([a, b, weights]):
+            rotation, *rest = _scipy.Rotation.align_vectors(a, b, weights, return_sensitivity)
+            return (cls.of_scipy(rotation), *rest)
+        matrix, *others = aligned(
+            real("align_vectors", a),
+            real("align_vectors", b),
+            None if weights is None else real("align_vectors", weights),
+            return_sensitivity,
+        )
+        return (cls(_of_matrix(matrix), normalize=False), *others)
+
+    def mean(
+        self,
+        weights: npt.ArrayLike | None = None,
+        axis: int | tuple[int, ...] | None = None,
+    ) -> Rotation:
+        """As SciPy's method: the rotation whose quaternion is nearest to all."""
+        if not holds_expr([self._quat, weights]):
+            return Rotation.of_scipy(self._own.mean(weights, axis))
+        given = None if weights is None else real("mean", weights)
+        return Rotation(mean_quaternion(self._quat, given, axis), normalize=False)
 
     @classmethod
     def from_davenport(
         cls, axes: npt.ArrayLike, order: str, angles: npt.ArrayLike, degrees: bool = False
     ) -> Rotation:
-        """As SciPy's method, of plain angles."""
-        if holds_expr([axes, angles]):
-            raise fail(
-                TypeError,
-                "from_davenport: expected plain angles, but got traced ones; write the product of "
-                "Rotation.from_rotvec(angle * axis) for each axis",
-            )
-        return cls.of_scipy(_scipy.Rotation.from_davenport(axes, order, angles, degrees))
+        """As SciPy's method: turns about three axes, or fewer, each about the one that the others moved."""
+        if not holds_expr([axes, angles]):
+            return cls.of_scipy(_scipy.Rotation.from_davenport(axes, order, angles, degrees))
+        found = davenport_quaternion(
+            real("from_davenport", axes), order, real("from_davenport", angles), degrees
+        )
+        return cls(found, normalize=False)
 
     @classmethod
     def create_group(cls, *args: object, **kwargs: object) -> Rotation:

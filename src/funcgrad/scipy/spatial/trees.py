@@ -1,7 +1,8 @@
-"""Trees of plain points of `scipy.spatial`: the distances of traced points to their neighbors."""
+"""Trees of points of `scipy.spatial`: distances to neighbors, in the points and in the data."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,43 @@ from funcgrad.typing import Array
 
 
 class KDTree(OfPlainData):
-    """As `scipy.spatial.KDTree`, whose `query` takes traced points."""
+    """As `scipy.spatial.KDTree`, whose `query` takes traced points and data."""
 
     _kind: Any = _scipy.KDTree
 
     def __init__(self, data: npt.ArrayLike, *args: object, **kwargs: object) -> None:
+        if not holds_expr(data):
+            super().__init__(self._kind(data, *args, **kwargs))
+            self.data: Any = self.own.data
+            return
         name = type(self).__name__
-        if holds_expr(data):
+        self.data = real(name, data)
+        if self.data.ndim != 2:
             raise fail(
-                TypeError,
-                f"{name}: expected plain points, but got traced ones; write np.sort or np.min of "
-                "scipy.spatial.distance.cdist(x, data)",
+                ValueError,
+                f"{name}: expected points in the rows of a matrix, but got {self.data.shape}",
             )
-        super().__init__(self._kind(data, *args, **kwargs))
+        self.n, self.m = self.data.shape
+        self._made = args, kwargs
+
+    @classmethod
+    def of_scipy(cls, own: Any) -> KDTree:
+        """SciPy's tree as one that takes traced points, too."""
+        made = cls.__new__(cls)
+        OfPlainData.__init__(made, own)
+        made.data = own.data
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("own", "_made", "data"):
+            raise AttributeError(name)
+        if "own" not in self.__dict__:
+            kind = type(self).__name__
+            raise fail(
+                AttributeError,
+                f"{kind}: expected plain points for {name}, but got traced ones; query takes them",
+            )
+        return getattr(self.own, name)
 
     def query(
         self,
@@ -39,23 +64,32 @@ class KDTree(OfPlainData):
         distance_upper_bound: float = np.inf,
         workers: int = 1,
     ) -> Any:
-        """As SciPy's method, in the points; which neighbors are near is a constant."""
+        """As SciPy's method, in the points and the data; which neighbors are near is constant."""
         rest = (k, eps, p, distance_upper_bound, workers)
-        if not holds_expr(x):
+        if "own" in self.__dict__ and not holds_expr(x):
             return self.own.query(x, *rest)
         points = real(f"{type(self).__name__}.query", x)
-
-        def places(x: Array) -> Any:
-            return self.own.query(x, *rest)[1]
-
-        found = nondifferentiable("query", places, points)
-        near = lift_fully(self.own.data)[np.minimum(found, self.own.n - 1)]
+        found = nondifferentiable("query", *self._places(rest, points))
+        near = lift_fully(self.data)[np.minimum(found, self.n - 1)]
         away = (points[..., None, :] if found.ndim == points.ndim else points) - near
         # SciPy's place of a missing neighbor is the number of points.
-        return np.where(found < self.own.n, np.linalg.norm(away, p, axis=-1), np.inf), found
+        return np.where(found < self.n, np.linalg.norm(away, p, axis=-1), np.inf), found
+
+    def _places(self, rest: tuple[Any, ...], points: Array) -> tuple[Callable[..., Any], Any]:
+        """SciPy's query for the places of the neighbors, and what it is given."""
+        if "own" in self.__dict__:
+            return (lambda x: self.own.query(x, *rest)[1]), points
+        args, kwargs = self._made
+
+        def places(both: Array) -> Any:
+            data, x = both[: self.data.size], both[self.data.size :]
+            tree = self._kind(data.reshape(self.data.shape), *args, **kwargs)
+            return tree.query(x.reshape(points.shape), *rest)[1]
+
+        return places, np.concatenate([self.data.reshape(-1), points.reshape(-1)])
 
 
 class cKDTree(KDTree):  # noqa: N801  # SciPy's name
-    """As `scipy.spatial.cKDTree`, whose `query` takes traced points."""
+    """As `scipy.spatial.cKDTree`, whose `query` takes traced points and data."""
 
     _kind: Any = _scipy.cKDTree

@@ -1,0 +1,158 @@
+"""`ConvexHull` and `Delaunay` of traced points: volumes, areas and planes, of facets that are a choice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.spatial as _scipy
+
+from funcgrad.expr import concrete
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import OfPlainData, real
+from funcgrad.source import fail
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+
+class _OfPoints(OfPlainData):
+    """What Qhull makes of points: its own object of plain ones, and of traced ones what moves with them.
+
+    Which points a facet or a simplex has is read from the values.
+    """
+
+    _kind: Any
+    _choices: tuple[str, ...]
+    """The attributes that are choices, the same for all near points."""
+
+    def __init__(self, points: npt.ArrayLike, *args: object, **kwargs: object) -> None:
+        if not holds_expr(points):
+            super().__init__(self._kind(points, *args, **kwargs))
+            return
+        name = type(self).__name__
+        self.points: Any = real(name, points)
+        if self.points.ndim != 2:
+            raise fail(
+                ValueError,
+                f"{name}: expected points in the rows of a matrix, but got {self.points.shape}",
+            )
+        self.npoints, self.ndim = self.points.shape
+        self._made = (*args, *sorted(kwargs.items()))
+        options = dict(kwargs)
+        self._make: Callable[[Array], Any] = lambda value: self._kind(value, *args, **options)
+        self._key = (self._kind, args, tuple(sorted(options.items())))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in ("own", "points", "npoints", "ndim"):
+            raise AttributeError(name)
+        if "own" in self.__dict__:
+            return getattr(self.own, name)
+        if name in self._choices:
+            return concrete(self.points, type(self).__name__, _reading(*self._key, name))
+        raise fail(
+            AttributeError,
+            f"{type(self).__name__}: expected plain points for {name}, but got traced ones",
+        )
+
+
+@lru_cache(maxsize=256)
+def _reading(kind: Any, args: Any, options: Any, name: str) -> Callable[[Array], Any]:
+    return lambda points: getattr(kind(points, *args, **dict(options)), name)
+
+
+class ConvexHull(_OfPoints):
+    """As `scipy.spatial.ConvexHull`: ``volume``, ``area`` and ``equations`` of traced
+    points.
+
+    >>> import funcgrad as fg
+    >>> square = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0]])
+    >>> fg.grad(lambda p: ConvexHull(p).volume)(square)
+    array([[-0.5, -1. ],
+           [ 0.5, -1. ],
+           [ 0.5,  1. ],
+           [-0.5,  1. ]])
+    """
+
+    _kind = _scipy.ConvexHull
+    _choices = ("simplices", "vertices", "neighbors", "coplanar", "nsimplex", "good")
+
+    def _edges(self) -> tuple[Any, Any]:
+        """A point inside, and the corners of the facets as seen from there."""
+        inside = np.mean(self.points[self.vertices], axis=0)
+        return inside, self.points[self.simplices] - inside
+
+    @property
+    def volume(self) -> Any:
+        """The volume, in two dimensions the area."""
+        if "own" in self.__dict__:
+            return self.own.volume
+        return np.sum(np.abs(np.linalg.det(self._edges()[1]))) / math.factorial(self.ndim)
+
+    @property
+    def area(self) -> Any:
+        """The area of the surface, in two dimensions the length of the outline."""
+        if "own" in self.__dict__:
+            return self.own.area
+        _, corners = self._edges()
+        sides = corners[:, 1:] - corners[:, :1]
+        square = np.linalg.det(sides @ np.swapaxes(sides, -1, -2))
+        flat = square <= 0  # a facet without area
+        roots = np.where(flat, 0.0, np.sqrt(np.where(flat, 1.0, square)))
+        return np.sum(roots) / math.factorial(self.ndim - 1)
+
+    @property
+    def equations(self) -> Any:
+        """The normal of each facet, outward, and its offset."""
+        if "own" in self.__dict__:
+            return self.own.equations
+        inside, corners = self._edges()
+        ones = np.ones((*corners.shape[:2], 1))
+        normals = np.linalg.solve(corners, ones)[..., 0]
+        size = np.linalg.norm(normals, axis=1, keepdims=True)
+        offsets = -(1 + normals @ inside)[:, None]
+        return np.concatenate([normals, offsets], axis=1) / size
+
+
+class Delaunay(_OfPoints):
+    """As `scipy.spatial.Delaunay`: ``points`` and ``transform`` of traced points."""
+
+    _kind = _scipy.Delaunay
+    _choices = (
+        *("simplices", "neighbors", "coplanar", "convex_hull", "vertex_to_simplex", "nsimplex"),
+        "vertex_neighbor_vertices",
+    )
+
+    @property
+    def transform(self) -> Any:
+        """For each simplex, the matrix of barycentric coordinates and the last corner."""
+        if "own" in self.__dict__:
+            return self.own.transform
+        corners = self.points[self.simplices]
+        sides = np.swapaxes(corners[:, :-1] - corners[:, -1:], -1, -2)
+        return np.concatenate([np.linalg.inv(sides), corners[:, -1:]], axis=1)
+
+    def find_simplex(
+        self, xi: npt.ArrayLike, bruteforce: bool = False, tol: float | None = None
+    ) -> Any:
+        """As SciPy's method, without a derivative."""
+        if "own" in self.__dict__ and not holds_expr(xi):
+            return self.own.find_simplex(xi, bruteforce, tol)
+        at: Any = real("find_simplex", xi)
+        make = None if "own" in self.__dict__ else self._make
+
+        def find(x: Array, *points: Array) -> Any:
+            made = self.own if make is None else make(*points)
+            return made.find_simplex(x, bruteforce, tol)
+
+        given = [at] if make is None else [at, self.points]
+        place = primitive(
+            find, out=lambda x, *_: ArrayType(x.shape[:-1], np.dtype(np.int32)), name="find_simplex"
+        )
+        return place(*[stop_gradient(lift_fully(item)) for item in given])
