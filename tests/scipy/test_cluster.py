@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy.cluster.hierarchy
 import scipy.cluster.vq
+import scipy.spatial.distance
 
 import funcgrad as fg
 from tests.scipy.derivative_check import check_function
@@ -56,3 +58,49 @@ def test_an_empty_cluster_keeps_its_code():
     np.testing.assert_allclose(wanted[0], POINTS.mean(axis=0))
     np.testing.assert_allclose(slope[0, 0, :, 0], np.full(7, 1 / 7))
     assert not slope[1].any()
+
+
+TREES = {
+    **{
+        method: lambda x, method=method: getattr(scipy.cluster.hierarchy, method)(x)[:, 2]
+        for method in ("single", "complete", "average", "weighted", "centroid", "median", "ward")
+    },
+    **{
+        f"{method} of distances": lambda x, method=method: scipy.cluster.hierarchy.linkage(
+            np.abs(x.ravel()[:10]) + 1 + np.arange(10) % 3, method
+        )[:, 2]
+        for method in ("single", "average", "ward", "median")
+    },
+    "another metric": lambda x: scipy.cluster.hierarchy.linkage(x, "average", "cityblock")[:, 2],
+    "an ordering": lambda x: scipy.cluster.hierarchy.linkage(x, "ward", optimal_ordering=True)[
+        :, 2
+    ],
+    "cophenet": lambda x: scipy.cluster.hierarchy.cophenet(scipy.cluster.hierarchy.ward(x)),
+    "its correlation": lambda x: scipy.cluster.hierarchy.cophenet(
+        scipy.cluster.hierarchy.average(x), scipy.spatial.distance.pdist(x)
+    )[0],
+    "maxdists": lambda x: scipy.cluster.hierarchy.maxdists(scipy.cluster.hierarchy.centroid(x)),
+    "inconsistent": lambda x: scipy.cluster.hierarchy.inconsistent(
+        scipy.cluster.hierarchy.ward(x), 3
+    ),
+}
+UNEVEN = POINTS + 0.3 * np.cos(np.arange(14.0) ** 2).reshape(7, 2)
+
+
+@pytest.mark.parametrize("case", TREES)
+def test_heights_of_merges(case):
+    check_function(TREES[case], UNEVEN, value_rtol=1e-13 if "correlation" in case else 0.0)
+
+
+def test_clusters_of_a_tree_are_constant():
+    tree = scipy.cluster.hierarchy
+    for f in (
+        lambda x: tree.fcluster(tree.ward(x), 2, criterion="maxclust"),
+        lambda x: tree.fcluster(tree.ward(x), x[3, 0]),
+        lambda x: tree.fcluster(tree.ward(x), 0.8, R=tree.inconsistent(tree.ward(x))),
+        lambda x: tree.leaves_list(tree.single(x)),
+        lambda x: tree.linkage(x, "ward", optimal_ordering=True)[:, :2],
+    ):
+        np.testing.assert_array_equal(fg.jit(f)(UNEVEN), f(UNEVEN))
+    with pytest.raises(ValueError, match="linkage: expected a method among single, complete"):
+        fg.grad(lambda x: scipy.cluster.hierarchy.linkage(x, "nearest")[0, 2])(POINTS)

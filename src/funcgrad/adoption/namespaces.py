@@ -19,6 +19,7 @@ REPLACED = {
     "numba": "funcgrad.adoption.stand_ins.numba_",
     "cmath": "funcgrad.adoption.stand_ins.cmath_",
     "scipy.cluster": "funcgrad.scipy.cluster",
+    "scipy.cluster.hierarchy": "funcgrad.scipy.cluster.hierarchy",
     "scipy.cluster.vq": "funcgrad.scipy.cluster.vq",
     "scipy.fft": "funcgrad.scipy.fft",
     "scipy.fftpack": "funcgrad.scipy.fftpack",

@@ -10,11 +10,11 @@ from typing import Any
 
 import scipy.cluster as _scipy
 
-from funcgrad.scipy.cluster import vq
+from funcgrad.scipy.cluster import hierarchy, vq
 
 
 def __getattr__(name: str) -> Any:
     return getattr(_scipy, name)
 
 
-__all__ = ["vq"]
+__all__ = ["hierarchy", "vq"]

@@ -39,7 +39,9 @@ def _kabsch(m: Array) -> Any:
 _best_rotation = with_pullback("align_vectors", _kabsch, lambda m: m, nearest_pullback)
 
 
-def aligned(a: Array, b: Array, weights: Array | None, sensitivity: bool) -> tuple[Any, ...]:
+def rotation_between(
+    a: Array, b: Array, weights: Array | None, sensitivity: bool
+) -> tuple[Any, ...]:
     """The matrix of the rotation from b to a, the root of the sum of squares left, and the sensitivity."""
     who = "align_vectors"
     first, second = np.atleast_2d(a), np.atleast_2d(b)

@@ -16,7 +16,7 @@ import scipy.spatial.transform as _scipy
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, taken
 from funcgrad.scipy.matrix_equations import with_pullback
-from funcgrad.scipy.spatial.alignment import aligned, mean_quaternion, nearest_pullback
+from funcgrad.scipy.spatial.alignment import mean_quaternion, nearest_pullback, rotation_between
 from funcgrad.scipy.spatial.euler_angles import (
     SMALL,
     davenport_quaternion,
@@ -196,7 +196,7 @@ class Rotation:
         if not holds_expr([a, b, weights]):
             rotation, *rest = _scipy.Rotation.align_vectors(a, b, weights, return_sensitivity)
             return (cls.of_scipy(rotation), *rest)
-        matrix, *others = aligned(
+        matrix, *others = rotation_between(
             real("align_vectors", a),
             real("align_vectors", b),
             None if weights is None else real("align_vectors", weights),
