@@ -798,3 +798,23 @@ def test_a_traced_array_has_the_attributes_of_arrays_and_at():
         assert fg.grad(lambda x, name=name: sum(x) * (2.0 if hasattr(x, name) else 3.0))(
             np.ones(1)
         ) == [2.0]
+
+
+def test_types_of_numpy_are_equal_to_their_dtypes():
+    def scaled(x):
+        array = np.zeros(2)
+        array[:] = x
+        flags = (
+            array.dtype == np.float64,
+            np.float64 == array.dtype,
+            array.dtype in [np.float32, np.float64],
+            array.dtype in (np.float64,),
+            array.dtype not in [np.float32, np.complex128],
+            np.float32 != array.dtype,
+            np.float64 != "name",
+            array.dtype.type is np.float64 or array.dtype.type == np.float64,
+        )
+        return np.sum(array) * sum([2**k * bool(flag) for k, flag in enumerate(flags)])
+
+    assert scaled(np.ones(2)) == 2 * 255
+    np.testing.assert_array_equal(fg.grad(scaled)(np.ones(2)), [255.0, 255.0])

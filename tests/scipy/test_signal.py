@@ -313,5 +313,7 @@ def test_peaks():
     for h in (0.1, 1.5):
         assert fg.jit(heights)(h) == heights(h)
         assert fg.grad(lambda h: heights(h) + h**2)(h) == 2 * h
-    with pytest.raises(TypeError, match="find_peaks: width=2 is not supported"):
-        fg.grad(lambda t: scipy.signal.find_peaks(X * t, width=2)[1]["widths"][0])(1.0)
+    with pytest.raises(TypeError, match="find_peaks: plateau_size=2 is not supported"):
+        fg.grad(lambda t: scipy.signal.find_peaks(X * t, plateau_size=2)[1]["plateau_sizes"][0])(
+            1.0
+        )

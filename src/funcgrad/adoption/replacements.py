@@ -73,6 +73,11 @@ _METHODS = {
         "_ppoly.evaluate_nd": (".polynomial_pieces", "evaluate_nd"),
         "_ppoly.fix_continuity": (".polynomial_pieces", "fix_continuity"),
     },
+    "scipy.signal": {
+        "_spline.symiirorder1_ic": ("", "first_order_conditions"),
+        "_spline.symiirorder2_ic_fwd": ("", "forward_conditions"),
+        "_spline.symiirorder2_ic_bwd": ("", "backward_conditions"),
+    },
     "scipy.stats": {"_multivariate._PSD.__init__": (".multivariate", "initialize_psd")},
 }
 """Methods of SciPy's classes and functions of its compiled code, and the function that stands in for each.

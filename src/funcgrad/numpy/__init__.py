@@ -71,8 +71,10 @@ class _OfExpressions(type):
     def __subclasscheck__(cls, kind: type) -> bool:
         return issubclass(kind, cls.__mro__[1])
 
-    def __eq__(cls, other: object) -> bool:
-        return other is cls or other is cls.__mro__[1]
+    def __eq__(cls, other: object) -> Any:
+        # A dtype knows whether it is that of this class.
+        known = other is cls or other is cls.__mro__[1]
+        return known if known or isinstance(other, type) else NotImplemented
 
     def __hash__(cls) -> int:
         return hash(cls.__mro__[1])

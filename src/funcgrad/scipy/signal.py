@@ -16,13 +16,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy.signal as _scipy
 
-from funcgrad.expr import concrete
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.numpy.by_value import by_value
-from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import ndimage
-from funcgrad.scipy.composition import composed, floating, nondifferentiable, refuse
+from funcgrad.scipy.composition import composed, floating
+from funcgrad.scipy.filter_design import remez as remez
+from funcgrad.scipy.filter_design import unique_roots as unique_roots
 from funcgrad.scipy.ndimage.sampling import spline_neighbors
+from funcgrad.scipy.peaks import find_peaks as find_peaks
+from funcgrad.scipy.peaks import peak_prominences as peak_prominences
+from funcgrad.scipy.peaks import peak_widths as peak_widths
+from funcgrad.scipy.spline_filters import backward_conditions as backward_conditions
+from funcgrad.scipy.spline_filters import first_order_conditions as first_order_conditions
+from funcgrad.scipy.spline_filters import forward_conditions as forward_conditions
 from funcgrad.source import fail
 from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.typing import Array
@@ -299,7 +304,7 @@ def sosfilt(
     sos: npt.ArrayLike, x: npt.ArrayLike, axis: int = -1, zi: npt.ArrayLike | None = None
 ) -> Any:
     """As `scipy.signal.sosfilt`: the second-order sections one after the other."""
-    sections = floating("sosfilt", sos)
+    sections = np.atleast_2d(floating("sosfilt", sos))
     starts = None if zi is None else floating("sosfilt", zi)
     states: list[Any] = []
     for k in range(sections.shape[0]):
@@ -418,46 +423,6 @@ def _evaluated(name: str, order: int) -> Any:
 
 
 cspline1d_eval, qspline1d_eval = _evaluated("cspline1d_eval", 3), _evaluated("qspline1d_eval", 2)
-
-
-# -- peaks -------------------------------------------------------------------------------------------
-@_composed
-def peak_prominences(x: npt.ArrayLike, peaks: npt.ArrayLike, wlen: int | None = None) -> Any:
-    """As `scipy.signal.peak_prominences`; the places of the bases are constants."""
-    signal, at = floating("peak_prominences", x), np.asarray(peaks, int)
-
-    def bases(x: Array) -> Any:
-        return np.stack(_scipy.peak_prominences(x.astype(float), at, wlen)[1:])
-
-    left, right = nondifferentiable("bases", bases, signal)
-    return signal[at] - np.maximum(signal[left], signal[right]), left, right
-
-
-@_composed
-def find_peaks(x: npt.ArrayLike, **options: Any) -> Any:
-    """As `scipy.signal.find_peaks`: places of peaks are constants.
-
-    Their heights, thresholds and prominences move with the signal. Options
-    are constants, too.
-    """
-    signal, options = floating("find_peaks", x), by_value(options, "find_peaks")
-    refuse("find_peaks", **{k: options.get(k) for k in ("width", "plateau_size")})
-
-    def places(x: Array) -> Any:
-        return _scipy.find_peaks(x, **options)[0]
-
-    peaks = concrete(signal, "find_peaks", places) if holds_expr(signal) else places(signal)
-    heights, found = signal[peaks], {}
-    if options.get("height") is not None:
-        found["peak_heights"] = heights
-    if options.get("threshold") is not None:
-        found["left_thresholds"] = heights - signal[peaks - 1]
-        found["right_thresholds"] = heights - signal[peaks + 1]
-    if options.get("prominence") is not None:
-        names = ("prominences", "left_bases", "right_bases")
-        parts = peak_prominences(signal, peaks, options.get("wlen"))
-        found |= dict(zip(names, parts, strict=True))
-    return peaks, found
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,199 @@
+"""`unique_roots` and `remez` of `scipy.signal`: groups of roots, and frequencies of ripples, are choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.signal as _scipy
+
+from funcgrad.expr import concrete
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import composed, number, real, taken, with_value
+from funcgrad.source import fail
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+_composed = composed(_scipy)
+
+# -- groups of roots -----------------------------------------------------------------------------------
+_CHOICES = {
+    **dict.fromkeys(("max", "maximum"), np.max),
+    **dict.fromkeys(("min", "minimum"), np.min),
+    **dict.fromkeys(("avg", "mean"), None),
+}
+
+
+@lru_cache(maxsize=64)
+def _grouping(tol: float, rtype: str) -> Callable[[Array], Any]:
+    """For each root the number of its group, or -1 of one that its group does not need."""
+
+    def group(p: Array) -> Any:
+        found, left, count = np.full(len(p), -1), np.ones(len(p), bool), 0
+        choose: Any = _CHOICES[rtype]
+        for i in range(len(p)):
+            if not left[i]:
+                continue
+            near = np.flatnonzero(left & (np.abs(p - p[i]) <= tol))
+            left[near] = False
+            chosen = (
+                near if choose is None else near[np.flatnonzero(p[near] == choose(p[near]))[:1]]
+            )
+            found[chosen] = count
+            count += 1
+        return np.concatenate([found, np.bincount(_all_groups(p, tol), minlength=count)])
+
+    return group
+
+
+def _all_groups(p: Array, tol: float) -> Any:
+    found, count = np.full(len(p), -1), 0
+    for i in range(len(p)):
+        if found[i] < 0:
+            found[(found < 0) & (np.abs(p - p[i]) <= tol)] = count
+            count += 1
+    return found
+
+
+@_composed
+def unique_roots(p: npt.ArrayLike, tol: float = 1e-3, rtype: str = "min") -> Any:
+    """As `scipy.signal.unique_roots`: which roots are one is read from the values."""
+    roots = number("unique_roots", p)
+    if rtype not in _CHOICES:
+        raise fail(
+            ValueError,
+            f"unique_roots: expected rtype among {', '.join(_CHOICES)}, but got {rtype!r}",
+        )
+    answer = concrete(lift_fully(roots), "unique_roots", _grouping(float(tol), rtype))
+    size = roots.shape[0]
+    places, counts = answer[:size], answer[size:]
+    found = [np.mean(roots[np.flatnonzero(places == k)]) for k in range(len(counts))]
+    return np.stack(found) if found else roots, counts
+
+
+# -- filters with equal ripples ------------------------------------------------------------------------
+def _grid(
+    count: int, edges: Array, bands: int, density: int, signed: bool, odd: bool
+) -> tuple[Any, Any]:
+    """The frequencies at which SciPy's exchange looks for ripples, and the band of each."""
+    step = 0.5 / (density * count)
+    found, band = [], []
+    for k in range(bands):
+        first, last = edges[2 * k], edges[2 * k + 1]
+        start = step if signed and k == 0 and first < step else first
+        points = [start]
+        while points[-1] + step <= last:
+            points.append(points[-1] + step)
+        points = [*points[:-1], last] if len(points) > 1 else [start, last]
+        found += points
+        band += [k] * len(points)
+    if signed == odd and found[-1] > 0.5 - step:
+        found, band = found[:-1], band[:-1]
+    return np.array(found), np.array(band)
+
+
+def _amplitudes(taps: int, signed: bool, f: Array) -> Any:
+    """The real amplitude at frequencies, by the first half of the coefficients."""
+    half = (taps + 1) // 2 if not signed else taps // 2
+    places = (taps - 1) / 2 - np.arange(half)
+    angle = 2 * np.pi * f[:, None] * places
+    weight = np.where(places == 0, 1.0, 2.0)
+    return weight * (np.sin(angle) if signed else np.cos(angle))
+
+
+def _ripples(h: Array, desired: Array, weight: Array, form: tuple[Any, ...]) -> Any:
+    """The frequencies, the bands and the signs of the greatest errors, which alternate."""
+    taps, edges, kind, density, rate = form
+    signed, odd = kind != "bandpass", bool(taps % 2)
+    count = taps // 2 + (1 if odd and not signed else 0)
+    f, band = _grid(count, np.asarray(edges) / rate, len(desired), density, signed, odd)
+    wanted, scale = _targets(f, band, desired, weight, kind)
+    half = h[: taps // 2] if signed else h[: (taps + 1) // 2]
+    error = scale * (wanted - _amplitudes(taps, signed, f) @ half)
+    size = np.abs(error)
+    chosen: list[int] = []
+    for i in np.flatnonzero(size >= np.max(size) * (1 - 1e-6)):
+        if chosen and np.sign(error[i]) == np.sign(error[chosen[-1]]):
+            if size[i] > size[chosen[-1]]:
+                chosen[-1] = int(i)
+        else:
+            chosen.append(int(i))
+    if len(chosen) < count + 1:
+        raise fail(
+            np.linalg.LinAlgError,
+            f"remez: expected {count + 1} ripples of one height, but got {len(chosen)}; the filter has no "
+            "derivative",
+        )
+    chosen = chosen[: count + 1]
+    return np.stack([f[chosen], band[chosen], np.sign(error[chosen])])
+
+
+def _targets(f: Array, band: Array, desired: Array, weight: Array, kind: str) -> tuple[Any, Any]:
+    """The desired amplitudes and the weights at frequencies."""
+    wanted, scale = taken(desired, band), taken(weight, band)
+    if kind == "differentiator":
+        steep = wanted >= 0.0001
+        return wanted * f, np.where(steep, scale / np.where(steep, f, 1.0), scale)
+    return wanted, scale
+
+
+@_composed
+def remez(
+    numtaps: int,
+    bands: npt.ArrayLike,
+    desired: npt.ArrayLike,
+    *,
+    weight: npt.ArrayLike | None = None,
+    type: str = "bandpass",
+    maxiter: int = 25,
+    grid_density: int = 16,
+    fs: float | None = None,
+) -> Any:
+    """As `scipy.signal.remez`, in the desired amplitudes and the weights.
+
+    The frequencies of the ripples are constants: SciPy looks for them on a
+    grid.
+    """
+    if holds_expr([bands, fs]):
+        raise fail(
+            TypeError,
+            "remez: expected plain bands, since SciPy looks for the ripples on a grid between them, but got "
+            "traced ones; the desired amplitudes and the weights have derivatives",
+        )
+    goals = real("remez", desired)
+    weights = np.ones(goals.shape[0]) if weight is None else real("remez", weight)
+    rate = 1.0 if fs is None else float(fs)
+    options = {"type": type, "maxiter": maxiter, "grid_density": grid_density, "fs": rate}
+    form = (int(numtaps), np.asarray(bands, float), type, grid_density, rate)
+
+    def own(desired: Array, weight: Array) -> Any:
+        return _scipy.remez(numtaps, bands, desired, weight=weight, **options)
+
+    signed = type != "bandpass"
+    count = numtaps // 2 + (1 if numtaps % 2 and not signed else 0)
+    amplitudes: Any = lift_fully(goals)
+    sizes: Any = lift_fully(weights)
+    kept = [stop_gradient(item) for item in (amplitudes, sizes)]
+    vector = ArrayType((int(numtaps),), np.dtype(float))
+    h = primitive(own, out=lambda *_: vector, name="remez")(*kept)
+    table = ArrayType((3, count + 1), np.dtype(float))
+    found = primitive(
+        lambda h, desired, weight: _ripples(h, desired, weight, form),
+        out=lambda *_: table,
+        name="ripples",
+    )(h, *kept)
+    f, band, sign = found[0], found[1].astype(int), found[2]
+    wanted, scale = _targets(f, band, amplitudes, sizes, type)
+    basis = _amplitudes(numtaps, signed, f)
+    # The error at each ripple is the height, with its sign, over the weight.
+    matrix = np.concatenate([basis, (sign / scale)[:, None]], axis=1)
+    half = np.linalg.solve(matrix, wanted)[:-1]
+    middle = [np.zeros(1)] if numtaps % 2 and signed else []
+    other = half[: numtaps // 2][::-1]
+    return with_value(h, np.concatenate([half, *middle, -other if signed else other]))

@@ -1,0 +1,112 @@
+"""Partial fractions, filters with equal ripples, spline filters and widths of peaks of `scipy.signal`."""
+
+import numpy as np
+import pytest
+import scipy.signal
+
+import funcgrad as fg
+from tests.default_slice import one_in
+from tests.scipy.derivative_check import check_function
+
+X = np.array([0.31, 0.72, 0.55, 0.87])
+SIGNAL = np.sin(0.7 * np.arange(48.0)) + 0.02 * np.arange(48)
+PEAKS = np.array([1.0, 0.3, 0.9, 0.1, 0.4, 0.4, 0.2])
+
+
+def image(x, repeats=4):
+    return np.tile(x[:, None] * x, (repeats, repeats))
+
+
+READ = {
+    "unique_roots, mean": lambda x: scipy.signal.unique_roots(
+        np.concatenate([x, x + 1e-4]), rtype="avg"
+    )[0],
+    "unique_roots, least": lambda x: scipy.signal.unique_roots(np.concatenate([x, x + 1e-4]))[0],
+    "unique_roots, greatest": lambda x: scipy.signal.unique_roots(
+        np.concatenate([x, x + 1e-4]) * (1 + 1j), rtype="max"
+    )[0],
+    **{
+        f"{name}, result {k}": lambda x, f=f, k=k: f(x)[k]
+        for k in (0, 1)
+        for name, f in {
+            "residue": lambda x: scipy.signal.residue(x[:2], 1 + x[1:]),
+            "residuez": lambda x: scipy.signal.residuez(x[:2], 1 + x[1:]),
+        }.items()
+    },
+    "residue, the polynomial": lambda x: scipy.signal.residue(x[:3], x[2:])[2],
+    "invres": lambda x: scipy.signal.invres(*scipy.signal.residue(x[:2], 1 + x[1:]))[0],
+    "find_peaks": lambda x: scipy.signal.find_peaks(np.append(x, PEAKS), width=0.1)[1]["widths"],
+    "its options": lambda x: scipy.signal.find_peaks(
+        np.append(x, PEAKS), width=0.1, prominence=0.2, rel_height=0.3
+    )[1]["right_ips"],
+    "symiirorder1, its parameters": lambda x: scipy.signal.symiirorder1(
+        SIGNAL, x[0], 0.3 * x[1], precision=1e-14
+    ),
+    "symiirorder2, its parameters": lambda x: scipy.signal.symiirorder2(
+        SIGNAL, 0.5 * x[0], x[1], precision=1e-14
+    ),
+}
+FIXED = {
+    "remez": lambda x: scipy.signal.remez(5, [0, 0.2, 0.3, 0.5], x[:2]),
+    "remez, weights": lambda x: scipy.signal.remez(
+        12, [0, 0.1, 0.2, 0.3, 0.4, 0.5], x[:3], weight=x[1:]
+    ),
+    "remez, a differentiator": lambda x: scipy.signal.remez(
+        13, [0.05, 0.2], x[:1], type="differentiator"
+    ),
+    "remez, Hilbert's": lambda x: scipy.signal.remez(
+        12, [0.1, 0.9], x[:1], type="hilbert", weight=x[2:3], fs=2.0
+    ),
+    **{
+        f"peak_widths, {k}": lambda x, k=k: scipy.signal.peak_widths(
+            np.append(x, PEAKS), [1, 4, 6], 0.7
+        )[k]
+        for k in range(4)
+    },
+    "symiirorder1": lambda x: scipy.signal.symiirorder1(np.tile(x, 8), 0.5, 0.3, precision=1e-6),
+    "symiirorder2": lambda x: scipy.signal.symiirorder2(np.tile(x, 16), 0.3, 0.5, precision=1e-3),
+    "sosfilt of one section": lambda x: scipy.signal.sosfilt([1, x[0], 0.3, 1, x[1], 0.2], SIGNAL),
+    "cspline2d": lambda x: scipy.signal.cspline2d(image(x)),
+    "cspline2d, smooth": lambda x: scipy.signal.cspline2d(image(x, 16), 0.1),
+    "qspline2d": lambda x: scipy.signal.qspline2d(image(x)),
+    "spline_filter": lambda x: scipy.signal.spline_filter(image(x, 16), 0.1),
+}
+
+
+@pytest.mark.parametrize("case", one_in(2, READ))
+def test_what_is_read_from_the_values(case):
+    check_function(READ[case], X, vmap=False, value_rtol=1e-13)
+
+
+@pytest.mark.parametrize("case", one_in(2, FIXED))
+def test_filters_and_widths(case):
+    check_function(FIXED[case], X, value_rtol=1e-13)
+
+
+def test_multiplicities_are_constant():
+    def counts(x):
+        return scipy.signal.unique_roots(np.concatenate([x, x[:2] + 1e-4]))[1]
+
+    np.testing.assert_array_equal(fg.jit(counts)(X), counts(X))
+
+
+def test_conditions_where_the_angle_is_0():
+    def smoothed(omega):
+        return scipy.signal.symiirorder2(SIGNAL, 0.4, omega, precision=1e-12)
+
+    np.testing.assert_allclose(fg.jit(smoothed)(0.0), smoothed(0.0), rtol=1e-12)
+    slope = (smoothed(1e-4) - smoothed(-1e-4)) / 2e-4
+    np.testing.assert_allclose(fg.jvp(smoothed, (0.0,), (1.0,))[1], slope, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda x: scipy.signal.remez(5, x / 2, [0, 1])[0], "remez: expected plain bands"),
+        (lambda x: scipy.signal.unique_roots(x, rtype="mode")[0], "expected rtype among max"),
+        (lambda x: scipy.signal.find_peaks(x, plateau_size=1)[1]["left_edges"], "plateau_size=1"),
+    ],
+)
+def test_what_is_refused(f, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        fg.jacobian(f)(X)
