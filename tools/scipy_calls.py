@@ -39,7 +39,8 @@ solve_toeplitz: 3*np.eye(4)[0] + x, y | solve_triangular: A, x[:3]
 solveh_banded: np.stack([x, 3 + y]), y | sqrtm: S | subspace_angles: A[:, :1], B[:, :1] | svd: A
 svdvals: A | tanhm: A/4 | tanm: A/4 | toeplitz: x, y | bandwidth: A
 clarkson_woodruff_transform: A, 2, rng=0 | cdf2rdf: *np.linalg.eig(A) | cossin: S, p=1, q=1
-diagsvd: x[:3], 3, 3 | ishermitian: S | issymmetric: S | matrix_balance: A | ordqz: A, B | qz: A, B
+diagsvd: x[:3], 3, 3 | ishermitian: S | issymmetric: S | matrix_balance: A
+ordqz: S, B.dot(B.T) + np.eye(3) | qz: S, B.dot(B.T) + np.eye(3)
 qr_delete: *scipy.linalg.qr(A), 1 | qr_insert: *scipy.linalg.qr(A), x[:3], 1
 qr_update: *scipy.linalg.qr(A), x[:3], y[:3] | rsf2csf: *scipy.linalg.schur(A)""",
     "signal": """
@@ -85,8 +86,9 @@ place_poles: A, B, [-1.0, -2.0, -3.0] @ .gain_matrix | remez: 5, [0, 0.2, 0.3, 0
 sos2tf: np.array([[1.0, 0.2, 0.1, 1.0, 0.3, 0.2]])*y[0]
 sos2zpk: np.array([[1.0, 0.2, 0.1, 1.0, 0.3, 0.2]])*y[0]
 sosfilt_zi: np.array([[1.0, 0.2, 0.1, 1.0, 0.3, 0.2]])*[1, x[0], 1, 1, 1, 1]
-spline_filter: np.tile(A, (4, 4)) | ss2zpk: A[:2, :2], A[:2, 2:], A[2:, :2], A[2:, 2:]
-symiirorder1: np.tile(x, 8), 0.5, 0.3 | symiirorder2: np.tile(x, 8), 0.5, 0.3 | tf2sos: x[:2], y[:3]
+spline_filter: np.tile(A, (16, 16)), 0.1 | ss2zpk: A[:2, :2], A[:2, 2:], A[2:, :2], A[2:, 2:]
+symiirorder1: np.tile(x, 8), 0.5, 0.3, 1e-6 | symiirorder2: np.tile(x, 16), 0.3, 0.5, 1e-3
+tf2sos: x[:2], y[:3]
 unique_roots: x | get_window: ('kaiser', y[0]), 5 | savgol_coeffs: 5, 2, pos=y[0]
 abcd_normalize: A[:2, :2], A[:2, 2:], A[2:, :2], A[2:, 2:]""",
     "ndimage": """
@@ -108,7 +110,7 @@ uniform_filter: A, 2 | uniform_filter1d: x, 2 | variance: x | white_tophat: A, 2
 histogram: x, 0.0, 1.0, 3 | label: x > 0.5 | distance_transform_edt: c | binary_closing: c
 binary_dilation: c | binary_erosion: c | binary_fill_holes: c | binary_hit_or_miss: A > 0.5
 binary_opening: A > 0.5 | binary_propagation: c | distance_transform_bf: c | distance_transform_cdt: c
-find_objects: k | generic_filter1d: x, lambda i, o: None, 3
+find_objects: k | generic_filter1d: x, lambda i, o: o.__setitem__(slice(None), i[2:] * i[:-2]), 3
 labeled_comprehension: x, k, [1, 2], np.mean, float, 0 | value_indices: k
 vectorized_filter: x, np.sum, size=3 | watershed_ift: k.astype(np.uint8), k""",
     "interpolate": """
@@ -116,6 +118,11 @@ barycentric_interpolate: [0.0, 1.0, 2.0, 3.0], x, y
 griddata: [[0, 0], [0, 3], [3, 0], [3, 3]], x, y[:2]*0.5 | interpn: ([0.0, 1.0, 2.0],)*2, A, [y[0], x[0]]
 krogh_interpolate: [0.0, 1.0, 2.0, 3.0], x, y | lagrange: [0.0, 1.0, 2.0, 3.0], x | pade: y, 2
 pchip_interpolate: [0.0, 1.0, 2.0, 3.0], x, y | splev: y, (np.arange(8.0) - 2, x, 3)
+spalde: 1.5, (np.arange(8.0) - 2, np.append(x, y), 3)
+splder: (np.arange(8.0) - 2, np.append(x, y), 3) @ [1]
+splantider: (np.arange(8.0) - 2, np.append(x, y), 3) @ [1] | splprep: [x, y], s=0 @ [0][1][0]
+sproot: (np.arange(8.0) - 2, x - 0.6, 3)
+bisplev: 0.5, y[0], [np.array([0.0, 0, 2, 2]), np.array([0.0, 0, 2, 2]), x, 1, 1]
 splint: 0.5, 1.0, (np.arange(8.0) - 2, x, 3) | splrep: [0.0, 1.0, 2.0, 3.0], x
 make_interp_spline: [0.0, 1.0, 2.0, 3.0], x @ (y)
 make_smoothing_spline: np.arange(5.0), np.append(x, y[0]), lam=0.5 @ (y)
@@ -131,11 +138,12 @@ NdPPoly: A[:, :, None, None], ([0.0, 3.0], [0.0, 3.0]) @ (np.stack([x, y], 1))
 LinearNDInterpolator: [[0.0, 0.0], [0.0, 2.0], [2.0, 0.0], [3.0, 3.0]], x @ (x, y)
 NearestNDInterpolator: [[0.0, 0.0], [0.0, 2.0], [2.0, 0.0], [3.0, 3.0]], x @ (x, y)
 PPoly: A, [0.0, 1.0, 2.0, 3.0] @ (y) | PchipInterpolator: [0.0, 1.0, 2.0, 3.0], x @ (y)
-RBFInterpolator: A, x[:3] @ (B) | Rbf: [0.0, 1.0, 2.0, 3.0], x @ (y)
+RBFInterpolator: A, x[:3], kernel='linear' @ (B) | Rbf: [0.0, 1.0, 2.0, 3.0], x @ (y)
 RectBivariateSpline: [0.0, 1.0, 2.0], [0.0, 1.0, 2.0], A, kx=2, ky=2 @ .ev(x, y)
 RegularGridInterpolator: ([0.0, 1.0, 2.0], [0.0, 1.0, 2.0]), A @ (np.stack([x, y], 1))
 UnivariateSpline: [0.0, 1.0, 2.0, 3.0], x, s=0 @ (y) | interp1d: [0.0, 1.0, 2.0, 3.0], x @ (y)
-AAA: [0.0, 1.0, 2.0, 3.0], x @ (y) | FloaterHormannInterpolator: [0.0, 1.0, 2.0, 3.0], x @ (y)
+AAA: np.arange(8.0), np.append(x, y), max_terms=3, clean_up=False @ (y)
+FloaterHormannInterpolator: [0.0, 1.0, 2.0, 3.0], x @ (y)
 make_lsq_spline: [0.0, 1.0, 2.0, 3.0], x, [0.0, 0.0, 0.0, 3.0, 3.0, 3.0], 2 @ (y)
 make_splrep: [0.0, 1.0, 2.0, 3.0], x @ (y)
 approximate_taylor_polynomial: lambda t: np.sin(t*x[0]), 0.0, 2, 1.0 @ (0.5)""",
@@ -211,7 +219,7 @@ probplot: x, fit=False | boxcox_normplot: y, -1, 1, N=4 | yeojohnson_normplot: y
 yeojohnson_normmax: y | anderson_ksamp: [x, y] @ .statistic | dunnett: x, control=y @ .statistic
 bws_test: x, y @ .statistic | fisher_exact: [[3, 2], [1, 4]]""",
     "cluster.vq": """
-whiten: A | vq: A, B | kmeans: A, 2, rng=0 | kmeans2: A, 2, rng=0""",
+whiten: A | vq: A, B | kmeans: A, 2, rng=0 | kmeans2: A, 2, rng=0, minit='points'""",
     "signal.windows": """
 kaiser: 5, y[0] | gaussian: 5, y[0] | general_gaussian: 5, y[0], y[1] | general_cosine: 5, x
 general_hamming: 5, x[0] | chebwin: 5, 60*y[0] | exponential: 5, tau=y[0] | tukey: 5, x[0]
@@ -227,7 +235,9 @@ margins: A | expected_freq: A + 1 | association: [[3, 2], [1, 4]]""",
     "cluster.hierarchy": """
 linkage: A @ [:, 2] | average: A @ [:, 2] | centroid: A @ [:, 2] | complete: A @ [:, 2]
 median: A @ [:, 2] | single: A @ [:, 2] | ward: A @ [:, 2] | weighted: A @ [:, 2]
-cophenet: scipy.cluster.hierarchy.single(A)""",
+cophenet: scipy.cluster.hierarchy.single(A) | maxdists: scipy.cluster.hierarchy.single(A)
+fcluster: scipy.cluster.hierarchy.single(A), 1.0 | inconsistent: scipy.cluster.hierarchy.ward(B)
+leaves_list: scipy.cluster.hierarchy.single(A)""",
     "sparse.linalg": """
 bicg: D, x[:3] @ [0] | bicgstab: D, x[:3], rtol=1e-12 @ [0] | cg: D, x[:3] @ [0] | cgs: D, x[:3] @ [0]
 gcrotmk: D, x[:3] @ [0] | gmres: D, x[:3] @ [0] | lgmres: D, x[:3] @ [0] | minres: D, x[:3] @ [0]

@@ -89,6 +89,8 @@ SPLINES = {
     "splantider": lambda x: scipy.interpolate.splev(
         Q, scipy.interpolate.splantider((x[:7], x[7:], 2))
     ),
+    "splantider, its coefficients": lambda x: scipy.interpolate.splantider((x[:7], x[7:], 2))[1],
+    "splder, its coefficients": lambda x: scipy.interpolate.splder((x[:7], x[7:], 2))[1],
     "splint": lambda x: scipy.interpolate.splint(x[8], x[5], (x[:7], x[7:], 2)),
     "splint of a curve": lambda x: scipy.interpolate.splint(0.2, x[3], (X, [x[7:], x[:7]], 2)),
     "spalde": lambda x: scipy.interpolate.spalde(x[2] + 0.1, (x[:7], x[7:], 2)),

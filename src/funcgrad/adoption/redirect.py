@@ -32,7 +32,13 @@ from funcgrad.adoption.namespaces import (
     replacement_of,
 )
 from funcgrad.adoption.replacements import replacements
-from funcgrad.adoption.scipy_functions import as_adopted, of_scipy_alone, public_name
+from funcgrad.adoption.scipy_functions import (
+    as_adopted,
+    is_compiled_function,
+    of_compiled_code,
+    of_scipy_alone,
+    public_name,
+)
 from funcgrad.adoption.single_dispatch import DispatchingMethod, dispatching
 from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
 from funcgrad.adoption.transforms import is_transform, returning_writable
@@ -114,13 +120,13 @@ def _known(value: Any) -> Any:
     return replacements().get(id(value), (None, value))[1]
 
 
-def _builtin(f: object) -> Any:
+def _builtin(f: Any) -> Any:
     """A function of compiled code, or a method: that of the object which stands in for its own."""
     known = _known(f)
     stand_in = _known(type(getattr(f, "__self__", None)))
     if known is f and hasattr(stand_in, "of_scipy"):
         return getattr(stand_in.of_scipy(f.__self__), f.__name__)
-    return known
+    return of_compiled_code(f) if known is f and is_compiled_function(f) else known
 
 
 def _transformed(f: Any) -> Any:
@@ -184,6 +190,8 @@ def _instance(value: Any) -> Any:
         return getattr(replacement_of(np), _INDEXED[id(value)])
     if isinstance(value, tuple) and hasattr(value, "_make"):
         return _named_tuple(value)
+    if is_compiled_function(value):
+        return of_compiled_code(value)
     if str(type(value).__module__).startswith("numba."):
         return redirect(_python_function(value))
     if is_composed(value) or is_curried(value):

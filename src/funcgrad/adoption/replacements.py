@@ -78,7 +78,12 @@ _METHODS = {
         "_spline.symiirorder2_ic_fwd": ("", "forward_conditions"),
         "_spline.symiirorder2_ic_bwd": ("", "backward_conditions"),
     },
-    "scipy.stats": {"_multivariate._PSD.__init__": (".multivariate", "initialize_psd")},
+    "scipy.stats": {
+        "_ansari_swilk_statistics.swilk": ("", "swilk"),
+        "_stats_pythran.siegelslopes": ("", "siegel_slope"),
+        "_multicomp._pvalue_dunnett": ("", "dunnett_significance"),
+        "_multivariate._PSD.__init__": (".multivariate", "initialize_psd"),
+    },
 }
 """Methods of SciPy's classes and functions of its compiled code, and the function that stands in for each.
 

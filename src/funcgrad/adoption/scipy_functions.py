@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import cache, lru_cache, wraps
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -167,6 +167,29 @@ def of_scipy_alone(name: str, own: FunctionType, adopted: Callable[..., Any]) ->
     return function
 
 
+@lru_cache(maxsize=1024)
+def of_compiled_code(own: Callable[..., Any]) -> Callable[..., Any]:
+    """A compiled function of SciPy's, which takes arrays of adopted code that hold numbers."""
+
+    @wraps(own)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if _is_plain([args, kwargs]):
+            return own(*unwrapped(args), **unwrapped(kwargs))
+        return own(*args, **kwargs)
+
+    return function
+
+
+def is_compiled_function(value: object) -> bool:
+    """Whether a value is a function of a compiled module of SciPy's, not a method."""
+    if type(value).__name__ not in _COMPILED:  # no other object is asked for attributes
+        return False
+    home, own = getattr(value, "__module__", None), getattr(value, "__self__", None)
+    of_module = own is None or isinstance(own, ModuleType)
+    return of_module and isinstance(home, str) and home.startswith("scipy.")
+
+
+_COMPILED = ("builtin_function_or_method", "cython_function_or_method")
 _PLAIN = PLAIN_DATA - {Expr}
 
 

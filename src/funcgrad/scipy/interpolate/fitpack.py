@@ -68,11 +68,11 @@ def _is_curve(c: object) -> bool:
     return isinstance(c, list | tuple) and len(c) > 0 and np.ndim(c[0]) > 0
 
 
-def _padded(tck: Tck) -> Tck:
-    """FITPACK's coefficients, as many as there are knots."""
+def _padded(tck: Tck, mode: str = "constant") -> Tck:
+    """FITPACK's coefficients, as many as there are knots: with zeros, or the last one ("edge")."""
     t, c, k = tck
     margins = [(0, t.shape[0] - c.shape[0]), *[(0, 0)] * (c.ndim - 1)]
-    return t, np.pad(c, margins), k
+    return t, np.pad(c, margins, mode), k  # type: ignore[call-overload]
 
 
 @_of_spline(1)
@@ -104,7 +104,7 @@ def splder(tck: Tck, n: int = 1) -> Any:
 @_of_spline(0)
 def splantider(tck: Tck, n: int = 1) -> Any:
     """As `scipy.interpolate.splantider`."""
-    return splder(tck, -n) if n < 0 else _padded(antiderivative_of(_coefficients(tck), n))
+    return splder(tck, -n) if n < 0 else _padded(antiderivative_of(_coefficients(tck), n), "edge")
 
 
 @_of_spline(2)

@@ -15,7 +15,7 @@ from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import OfPlainData, real
+from funcgrad.scipy.composition import OfPlainData, real, with_value
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -93,7 +93,8 @@ class ConvexHull(_OfPoints):
         """The volume, in two dimensions the area."""
         if "own" in self.__dict__:
             return self.own.volume
-        return np.sum(np.abs(np.linalg.det(self._edges()[1]))) / math.factorial(self.ndim)
+        found = np.sum(np.abs(np.linalg.det(self._edges()[1]))) / math.factorial(self.ndim)
+        return with_value(self._number("volume"), found)
 
     @property
     def area(self) -> Any:
@@ -105,7 +106,15 @@ class ConvexHull(_OfPoints):
         square = np.linalg.det(sides @ np.swapaxes(sides, -1, -2))
         flat = square <= 0  # a facet without area
         roots = np.where(flat, 0.0, np.sqrt(np.where(flat, 1.0, square)))
-        return np.sum(roots) / math.factorial(self.ndim - 1)
+        found = np.sum(roots) / math.factorial(self.ndim - 1)
+        return with_value(self._number("area"), found)
+
+    def _number(self, name: str) -> Any:
+        """SciPy's volume or area."""
+        run = primitive(
+            lambda points: float(getattr(self._make(points), name)), out=lambda _: 1.0, name=name
+        )
+        return run(stop_gradient(self.points))
 
     @property
     def equations(self) -> Any:

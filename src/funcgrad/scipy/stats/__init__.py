@@ -19,15 +19,24 @@ from typing import Any
 
 import scipy.stats as _scipy
 
+from funcgrad.scipy.stats.comparisons import dunnett_significance as dunnett_significance
+from funcgrad.scipy.stats.comparisons import siegel_slope as siegel_slope
+from funcgrad.scipy.stats.comparisons import swilk as swilk
 from funcgrad.scipy.stats.continuous import CONTINUOUS
 from funcgrad.scipy.stats.discrete import DISCRETE
 from funcgrad.scipy.stats.distribution import Continuous, Discrete
 from funcgrad.scipy.stats.information import entropy as entropy
 from funcgrad.scipy.stats.kernel_density import gaussian_kde as gaussian_kde
 from funcgrad.scipy.stats.multivariate import MULTIVARIATE
+from funcgrad.scipy.stats.normalizing import boxcox_normmax as boxcox_normmax
+from funcgrad.scipy.stats.normalizing import ppcc_max as ppcc_max
+from funcgrad.scipy.stats.normalizing import yeojohnson_normmax as yeojohnson_normmax
+from funcgrad.scipy.stats.of_statistics import OF_STATISTICS
 from funcgrad.scipy.stats.ranks import OF_RANKS
 from funcgrad.scipy.stats.ranks import rankdata as rankdata
+from funcgrad.scipy.stats.transport import wasserstein_distance_nd as wasserstein_distance_nd
 
+globals().update(OF_STATISTICS)
 globals().update({name: Continuous(name, row) for name, row in CONTINUOUS.items()})
 globals().update({name: Discrete(name, row) for name, row in DISCRETE.items()})
 globals().update(MULTIVARIATE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ import scipy.stats as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
+from funcgrad.scipy.stats.likelihood import maximum_likelihood
 from funcgrad.scipy.stats.standard import Formula, Standard, completed
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
@@ -265,6 +266,18 @@ class Continuous(Distribution):
     """A continuous distribution: densities, and a scale."""
 
     pdf, logpdf = _method("pdf"), _method("logpdf")
+
+    def nnlf(self, theta: Sequence[npt.ArrayLike], x: npt.ArrayLike) -> Any:
+        """As SciPy's method: the negative logarithm of the likelihood of data x."""
+        if not holds_expr([*theta, x]):
+            return self.own.nnlf(theta, x)
+        return -np.sum(self.logpdf(x, *theta))
+
+    def fit(self, data: npt.ArrayLike, *args: npt.ArrayLike, **kwds: Any) -> Any:
+        """As SciPy's method: the likeliest parameters, in the data and in parameters that are fixed."""
+        if not holds_expr([data, *args, *kwds.values()]):
+            return self.own.fit(data, *args, **kwds)
+        return maximum_likelihood(self.own, self.nnlf, real(f"{self.name}.fit", data), args, kwds)
 
     def formula(self, name: str) -> _Method:
         """As `Distribution.formula`."""

@@ -173,9 +173,22 @@ def _wishart(x: npt.ArrayLike, df: npt.ArrayLike, scale: npt.ArrayLike) -> Any:
     return _squeezed((df - n - 1) / 2 * log_det - trace / 2 + constant)
 
 
+def _invwishart(x: npt.ArrayLike, df: npt.ArrayLike, scale: npt.ArrayLike) -> Any:
+    x, df = real("invwishart", x), real("invwishart", df)
+    _, matrix = _parameters("invwishart", None, scale)
+    n = matrix.shape[0]
+    points = np.moveaxis(x, -1, 0) if x.ndim == 3 else x.reshape(-1, n, n)
+    log_det = np.linalg.slogdet(points)[1]
+    trace = np.trace(np.linalg.solve(points, matrix), axis1=-2, axis2=-1)
+    gammas = n * (n - 1) / 4 * math.log(math.pi) + np.sum(gammaln((df - np.arange(n)) / 2))
+    constant = df / 2 * np.linalg.slogdet(matrix)[1] - df * n / 2 * math.log(2) - gammas
+    return _squeezed(constant - (df + n + 1) / 2 * log_det - trace / 2)
+
+
 _FORMULAS: Mapping[str, Callable[..., Any]] = {
     "dirichlet": _dirichlet,
     "dirichlet_multinomial": _dirichlet_multinomial,
+    "invwishart": _invwishart,
     "multinomial": _multinomial,
     "multivariate_normal": _normal,
     "multivariate_t": _t,

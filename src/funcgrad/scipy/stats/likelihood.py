@@ -1,0 +1,73 @@
+"""The parameters of a distribution for which data are likeliest, by the implicit function theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import refuse, solution
+from funcgrad.source import fail
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import grad, stop_gradient
+from funcgrad.typing import Array
+
+
+def _fixed(own: Any, kwds: Mapping[str, Any]) -> dict[int, Any]:
+    """The parameters that are given, by their place among shapes, loc and scale."""
+    names = [name.strip() for name in (own.shapes or "").split(",") if name.strip()]
+    found = {}
+    for k, name in enumerate([*names, "loc", "scale"]):
+        keys = [f"f{k}", f"f{name}", f"fix_{name}"]
+        given = [kwds[key] for key in keys if key in kwds]
+        if given:
+            found[k] = given[0]
+    return found
+
+
+def maximum_likelihood(
+    own: Any, nnlf: Callable[..., Any], data: Array, starts: tuple[Any, ...], kwds: dict[str, Any]
+) -> Any:
+    """SciPy's fit, with the derivative of the parameters at which the slope of the likelihood is 0."""
+    who = f"{own.name}.fit"
+    refuse(who, method=None if kwds.get("method", "MLE").upper() == "MLE" else kwds["method"])
+    if holds_expr(list(starts)):
+        raise fail(TypeError, f"{who}: expected plain values to start from, but got traced ones")
+    fixed = _fixed(own, kwds)
+    count = own.numargs + 2
+    if own.name in ("expon", "uniform") and not fixed:
+        low = np.min(data)
+        return low, (np.mean(data) if own.name == "expon" else np.max(data)) - low
+    free = [k for k in range(count) if k not in fixed]
+    traced = {key: lift_fully(value) for key, value in kwds.items() if holds_expr(value)}
+    known: dict[int, Any] = {k: lift_fully(value) for k, value in fixed.items()}
+
+    def joined(part: Array, *given: Array) -> list[Any]:
+        values = dict(zip(known, given, strict=True))
+        return [values[k] if k in values else part[free.index(k)] for k in range(count)]
+
+    def objective(part: Array, data: Array, *given: Array) -> Any:
+        return nnlf(joined(part, *given), data)
+
+    def run(data: Array, *given: Array) -> Any:
+        options = {**kwds, **{key: float(x) for key, x in zip(traced, given, strict=True)}}
+        found = np.asarray(own.fit(data, *starts, **options), float)
+        fixed_values = [np.asarray(value, float) for value in _fixed(own, options).values()]
+        slope = grad(objective)(found[free], data, *fixed_values)
+        size = np.maximum(np.abs(found[free]), found[-1])
+        if not np.all(np.abs(slope * size) <= 0.02 * len(data)):
+            raise fail(
+                np.linalg.LinAlgError,
+                f"{who}: expected a likelihood whose slope is 0 at the fit, but it is {slope}; the fit lies "
+                "at an end of its parameters, and has no derivative; fix some of them by floc= or fscale=",
+            )
+        return found[free]
+
+    start = primitive(run, out=lambda *_: ArrayType((len(free),), np.dtype(float)), name="fit")
+    place = start(*[stop_gradient(lift_fully(item)) for item in (data, *traced.values())])
+    found = solution(place, grad(objective), data, *known.values())
+    return tuple(joined(found, *known.values()))

@@ -1,0 +1,146 @@
+"""The powers of Box and Cox and of Yeo and Johnson, and the shape that fits best: optima in the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.stats as _scipy
+
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy import special
+from funcgrad.scipy.composition import composed, real
+from funcgrad.scipy.stats.continuous import CONTINUOUS
+from funcgrad.scipy.stats.distribution import Continuous
+from funcgrad.source import fail
+from funcgrad.transforms.custom.implicit import implicit_root
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import grad, stop_gradient
+from funcgrad.typing import Array
+
+_composed = composed(_scipy)
+_Function = Callable[..., Any]
+
+
+def _optimum(who: str, own: _Function, objective: _Function, data: Array) -> Any:
+    """The place near SciPy's optimum where the objective's slope is 0, to all digits."""
+
+    def run(data: Array) -> Any:
+        found = float(own(data))
+        step = 1e-3 * max(1.0, abs(found))
+        slopes = [float(grad(objective)(found + s * step, data)) for s in (1, -1)]
+        if not slopes[0] * slopes[1] <= 0:
+            raise fail(
+                np.linalg.LinAlgError,
+                f"{who}: expected an optimum inside of its bounds, but got {found} at one of them, which has "
+                "no derivative",
+            )
+        return found
+
+    start = primitive(run, out=lambda _: ArrayType((), np.dtype(float)), name=who)
+    place = start(stop_gradient(lift_fully(data)))
+    return implicit_root(grad(objective))(place, data)
+
+
+def _medians(count: int) -> Any:
+    """Filliben's medians of uniform order statistics."""
+    last = 0.5 ** (1.0 / count)
+    inner = (np.arange(2, count) - 0.3175) / (count + 0.365)
+    return np.concatenate([[1 - last], inner, [last]])
+
+
+def _correlation(x: Array, y: Array) -> Any:
+    off, other = x - np.mean(x), y - np.mean(y)
+    return np.sum(off * other) / np.sqrt(np.sum(off * off) * np.sum(other * other))
+
+
+@_composed
+def boxcox_normmax(
+    x: npt.ArrayLike,
+    brack: tuple[float, ...] | None = None,
+    method: str = "pearsonr",
+    optimizer: _Function | None = None,
+    *,
+    ymax: float | None = None,
+) -> Any:
+    """As `scipy.stats.boxcox_normmax`: the power that makes data normal.
+
+    >>> import funcgrad as fg
+    >>> data = np.array([1.0, 2.0, 4.0, 9.0, 12.0])
+    >>> slope = fg.grad(lambda t: boxcox_normmax(t * data, method="mle"))(1.0)
+    >>> abs(slope) < 1e-6  # a scale leaves the power as it is
+    True
+    """
+    data = real("boxcox_normmax", x)
+    scores = special.ndtri(_medians(data.shape[0]))
+    limit = {} if ymax is None else {"ymax": ymax}
+
+    def pearson(power: Array, data: Array) -> Any:
+        return -_correlation(scores, special.boxcox(np.sort(data), power))
+
+    def likelihood(power: Array, data: Array) -> Any:
+        spread = np.log(np.var(special.boxcox(data, power))) / 2
+        return spread - (power - 1) * np.mean(np.log(data))
+
+    objectives = {"pearsonr": pearson, "mle": likelihood}
+    if method not in (*objectives, "all"):
+        raise fail(
+            ValueError,
+            f"boxcox_normmax: expected the method 'pearsonr', 'mle' or 'all', but got {method!r}",
+        )
+
+    def found(name: str) -> Any:
+        own = lambda data: _scipy.boxcox_normmax(data, brack, name, optimizer, **limit)  # noqa: E731
+        return _optimum("boxcox_normmax", own, objectives[name], data)
+
+    return np.stack([found(name) for name in objectives]) if method == "all" else found(method)
+
+
+@_composed
+def yeojohnson_normmax(x: npt.ArrayLike, brack: tuple[float, ...] | None = None) -> Any:
+    """As `scipy.stats.yeojohnson_normmax`."""
+    data = real("yeojohnson_normmax", x)
+
+    def likelihood(power: Array, data: Array) -> Any:
+        up = data >= 0
+        moved = np.where(
+            up,
+            special.boxcox1p(np.where(up, data, 0.0), power),
+            -special.boxcox1p(np.where(up, 0.0, -data), 2 - power),
+        )
+        rest = np.mean(np.sign(data) * np.log1p(np.abs(data)))
+        return np.log(np.var(moved)) / 2 - (power - 1) * rest
+
+    own = lambda data: _scipy.yeojohnson_normmax(data, brack)  # noqa: E731
+    return _optimum("yeojohnson_normmax", own, likelihood, data)
+
+
+@_composed
+def ppcc_max(
+    x: npt.ArrayLike, brack: tuple[float, ...] = (0.0, 1.0), dist: str | Continuous = "tukeylambda"
+) -> Any:
+    """As `scipy.stats.ppcc_max`: the shape whose quantiles correlate best with the data."""
+    data = real("ppcc_max", x)
+    name = dist if isinstance(dist, str) else dist.name
+    medians = _medians(data.shape[0])
+
+    def fit(shape: Array, data: Array) -> Any:
+        if name == "tukeylambda":
+            quantiles = special.boxcox(medians, shape) - special.boxcox(1 - medians, shape)
+        else:
+            quantiles = Continuous(name, CONTINUOUS[name]).ppf(medians, shape)
+        return -_correlation(quantiles, np.sort(data))
+
+    if name not in (*CONTINUOUS, "tukeylambda"):
+        raise fail(
+            TypeError,
+            f"ppcc_max: expected a distribution whose ppf takes traced values, but got {name!r}",
+        )
+    if holds_expr(brack):
+        raise fail(TypeError, "ppcc_max: expected a plain bracket, but got a traced one")
+    own = lambda data: _scipy.ppcc_max(data, brack, dist)  # noqa: E731
+    return _optimum("ppcc_max", own, fit, data)

@@ -1,0 +1,137 @@
+"""Statistics of tests, fits and distances of `scipy.stats`: values are SciPy's, slopes differences."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import funcgrad as fg
+from tests.default_slice import one_in
+from tests.scipy.derivative_check import check_function
+
+X = np.array([0.31, 0.72, 0.55, 0.87, 1.4, 0.1])
+Y = np.array([1.21, 1.83, 1.47, 1.69, 1.2, 0.7])
+MORE = np.array([0.2, 0.3, 0.5, 0.9, 1.3, 2.0, -0.3])
+
+TESTS = {
+    **{
+        f"{name}, result {k}": lambda x, f=f, k=k: f(x)[k]
+        for k in (0, 1)
+        for name, f in {
+            "shapiro": lambda x: scipy.stats.shapiro(x),
+            "shapiro of three": lambda x: scipy.stats.shapiro(x[:3]),
+            "shapiro of many": lambda x: scipy.stats.shapiro(np.append(x, MORE)),
+            "siegelslopes": lambda x: scipy.stats.siegelslopes(x, Y),
+            "siegelslopes, in x": lambda x: scipy.stats.siegelslopes(Y, x, method="separate"),
+            "siegelslopes, equal x": lambda x: scipy.stats.siegelslopes(x, [1, 2, 2, 3, 4, 5]),
+            "ks_1samp": lambda x: scipy.stats.ks_1samp(x, lambda t: t / 2),
+            "ks_1samp, one side": lambda x: scipy.stats.ks_1samp(
+                x, scipy.stats.norm.cdf, alternative="less"
+            ),
+            "kstest": lambda x: scipy.stats.kstest(x, "norm"),
+            "kstest, far": lambda x: scipy.stats.kstest(x, "norm", method="asymp"),
+        }.items()
+    },
+    "somersd": lambda x: scipy.stats.somersd(x, Y).statistic * x[0],
+    "tukey_hsd": lambda x: scipy.stats.tukey_hsd(x, Y, Y[:3] + x[1:4]).statistic,
+    "its p-value": lambda x: scipy.stats.tukey_hsd(x, Y).pvalue[0, 1],
+    "its p-value, by Welch": lambda x: scipy.stats.tukey_hsd(x, Y[:4], equal_var=False).pvalue[
+        0, 1
+    ],
+    "dunnett": lambda x: scipy.stats.dunnett(x, Y - 0.5, control=Y, rng=0).statistic,
+    **{
+        f"anderson, {name}": lambda x, name=name: (
+            scipy.stats.anderson(x, name, method="interpolate").statistic
+        )
+        for name in ("norm", "expon", "gumbel_r")
+    },
+}
+OPTIMA = {
+    **{
+        f"boxcox_normmax, {method}": lambda x, method=method: scipy.stats.boxcox_normmax(
+            x, method=method
+        )
+        for method in ("pearsonr", "mle", "all")
+    },
+    "boxcox": lambda x: scipy.stats.boxcox(x)[0],
+    "yeojohnson_normmax": lambda x: scipy.stats.yeojohnson_normmax(x - 0.5),
+    "ppcc_max": lambda x: scipy.stats.ppcc_max(x, brack=(-1, 0.1)),
+    "fit of a normal": lambda x: np.array(scipy.stats.norm.fit(x)),
+    "fit of a Gumbel": lambda x: np.array(scipy.stats.gumbel_r.fit(x)),
+    "fit of an exponential": lambda x: np.array(scipy.stats.expon.fit(x)),
+    "fit of a gamma": lambda x: np.array(scipy.stats.gamma.fit(np.append(x, Y), floc=0)),
+    "its fixed place": lambda x: np.array(scipy.stats.gamma.fit(Y, floc=-x[0])),
+}
+POINTS = np.arange(6.0).reshape(3, 2) ** 1.3
+SITES = np.cos(np.arange(8.0)).reshape(4, 2)
+DISTANCES = {
+    "wasserstein_distance_nd": (
+        POINTS,
+        lambda a: scipy.stats.wasserstein_distance_nd(a, SITES),
+    ),
+    "its weights": (
+        X[:3],
+        lambda w: scipy.stats.wasserstein_distance_nd(POINTS * w[0], SITES, w, Y[:4]),
+    ),
+    "on a line": (X, lambda x: scipy.stats.wasserstein_distance_nd(x, Y)),
+    "invwishart": (
+        np.array([[2.0, 0.3], [0.3, 1.5]]),
+        lambda a: scipy.stats.invwishart.logpdf(a + a.T, 3 + a[0, 0], np.eye(2) + a @ a.T),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", one_in(3, TESTS))
+@pytest.mark.filterwarnings("ignore:As of SciPy")
+def test_statistics_of_tests(case):
+    # The second slope of a p-value is a difference of densities.
+    check_function(TESTS[case], X, vmap=False, rtol=2e-5 if "p-value" in case else 4e-6)
+
+
+@pytest.mark.parametrize("case", one_in(3, OPTIMA))
+def test_optimal_parameters(case):
+    # SciPy's minimizers stop at about eight digits.
+    check_function(OPTIMA[case], X, vmap=case != "boxcox", value_rtol=1e-9, rtol=1e-3)
+
+
+@pytest.mark.parametrize("case", DISTANCES)
+def test_distances_and_densities(case):
+    at, f = DISTANCES[case]
+    check_function(f, at, value_rtol=1e-13)
+
+
+def test_a_p_value_that_is_integrated_at_random_has_no_derivative():
+    def pvalue(x):
+        return scipy.stats.dunnett(x, Y - 0.5, control=Y, rng=0).pvalue
+
+    np.testing.assert_array_equal(fg.jit(pvalue)(X), pvalue(X))
+    with pytest.raises(TypeError, match="dunnett_pvalue"):
+        fg.jacobian(pvalue)(X)
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda x: scipy.stats.boxcox_normmax(x, method="mode"), "expected the method 'pearsonr'"),
+        (lambda x: scipy.stats.gamma.fit(x, method="MM")[0], "gamma.fit: method='MM'"),
+        (lambda x: scipy.stats.gamma.fit(Y, x[0])[0], "expected plain values to start from"),
+        (
+            lambda x: scipy.stats.wasserstein_distance_nd(x[:, None], SITES),
+            "expected points of as many coordinates",
+        ),
+        (lambda x: scipy.stats.kstwo.ppf(x[0], 5), "kstwo.ppf: expected plain values"),
+        (lambda x: scipy.stats.pareto.fit(x)[0], "the fit lies at an end of its parameters"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_refused(f, message):
+    with pytest.raises((TypeError, ValueError, np.linalg.LinAlgError), match=message):
+        fg.value_and_grad(f)(X)
+
+
+def test_compiled_functions_of_scipy_take_plain_arrays_of_adopted_code():
+    def scaled(x):
+        table = np.zeros((2, 2))
+        table[:] = [[3, 1], [1, 2]]
+        return x * scipy.stats.somersd(table).statistic
+
+    assert fg.grad(scaled)(2.0) == pytest.approx(scaled(1.0))
