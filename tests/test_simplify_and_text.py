@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.expr import mark_simple
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.rewrite.laws import ALGEBRA, FORMULAS, LAWS, MASKS, PRODUCTS, STABLE
-from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.rewrite.simplify import Simplifier, simplify_all
 
 SHAPES = [(), (3,)]
 
@@ -321,3 +322,15 @@ def test_a_shift_that_is_not_the_same_stays():
     ):
         values = {"x": np.arange(9.0).reshape(3, 3), "c": np.array([1.0, 2.0, 4.0])}
         np.testing.assert_allclose(fg.simplify(shifted)(**values), shifted(**values), rtol=1e-13)
+
+
+def test_an_expression_that_is_gone_stands_for_no_other_one():
+    """A simplification that goes on meets new expressions where equal ones of others were in memory."""
+    simplifier = Simplifier()
+    for k in range(100):
+        expr = fg.const(np.full((1, 1 + k % 3), float(k % 3)))
+        mark_simple(expr)
+        found = simplifier.simplified(expr)
+        assert found.type == expr.type
+        assert np.all(fg.evaluate(found) == k % 3)
+        del expr, found

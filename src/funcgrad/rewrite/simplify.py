@@ -121,6 +121,8 @@ class Simplifier:
         """The ids of canonical expressions that no law has been tried on."""
         self.canonical_of_simple: dict[int, Expr] = {}
         """The canonical expressions of expressions known to be simple, by the ids of these."""
+        self.simple_roots: list[Expr] = []
+        """These expressions, which are kept: the id of one that is gone may be that of another."""
         self.candidates_memo: dict[Any, _Found] = {}
         """A part of the memo of `candidates`, by the places of kinds, which answers in half the time."""
         self.deferred: dict[int, Laws] = {}
@@ -170,6 +172,7 @@ class Simplifier:
 
     def _canonical_form(self, root: Expr) -> Expr:
         """The canonical expression that is equal to one known to be simple: no law is tried."""
+        self.simple_roots.append(root)
         return folded([root], self._canonical_node, self.canonical_of_simple)[0]
 
     def _canonical_node(self, expr: Expr, args: tuple[Expr, ...]) -> Expr:
