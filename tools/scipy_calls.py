@@ -158,8 +158,9 @@ odeint: lambda u, t: -y[0]*u, x[:2], [0.0, 0.5], rtol=1e-10, atol=1e-10
 nsum: lambda n: x[0]**n, 1, 30 @ .sum
 solve_ivp: lambda t, u: -y[0]*u, (0.0, 0.5), x[:2], t_eval=[0.0, 0.5], rtol=1e-10, atol=1e-10 @ .y
 tanhsinh: lambda t: x[0]*t**2, 0.0, y[1] @ .integral | newton_cotes: 3
-cubature: lambda t: x[0]*t[:, 0]**2, [0.0], [1.0] @ .estimate | qmc_quad: lambda t: x[0]*t[0], 0.0, 1.0
-solve_bvp: lambda t, u: u, lambda a, b: a, [0.0, 1.0], [x[:2]] @ .y""",
+cubature: lambda t: x[0]*t[:, 0]**2, [0.0], [1.0] @ .estimate
+qmc_quad: lambda t: x[0]*t[0], 0.0, y[1], qrng=scipy.stats.qmc.Halton(1, rng=0)
+solve_bvp: lambda t, u: x[0]*u, lambda a, b: a - y[0], [0.0, 0.5, 1.0], [[1, 1, 1]] @ .y""",
     "optimize": """
 bisect: lambda t: t**3 - y[0], 0.0, 3.0, xtol=1e-12 | brentq: lambda t: t**3 - y[0], 0.0, 3.0
 brenth: lambda t: t**3 - y[0], 0.0, 3.0 | ridder: lambda t: t**3 - y[0], 0.0, 3.0
@@ -177,6 +178,17 @@ approx_fprime: x, np.sum | fmin: lambda t: (t[0] - x[0])**2, [0.0], disp=False
 fmin_bfgs: lambda t: (t[0] - x[0])**2, [0.0], disp=False | fminbound: lambda t: (t - x[0])**2, 0.0, 1.0
 brent: lambda t: (t - x[0])**2
 differential_evolution: lambda t: (t[0] - x[0])**2, [(0.0, 1.0)], rng=0 @ .x
+dual_annealing: lambda t: (t[0] - x[0])**2, [(0.0, 1.0)], maxiter=20, rng=0 @ .x
+shgo: lambda t: (t[0] - x[0])**2, [(0.0, 1.0)] @ .x | direct: lambda t: (t[0] - x[0])**2, [(0.0, 1.0)] @ .x
+basinhopping: lambda t: (t[0] - x[0])**2, [0.1], niter=3, rng=0 @ .x
+brute: lambda t: (t[0] - x[0])**2, [(0.0, 1.0)], disp=False
+fmin_l_bfgs_b: lambda t: (t[0] - x[0])**2, [0.0], approx_grad=True @ [0]
+fmin_tnc: lambda t: (t[0] - x[0])**2, [0.0], approx_grad=True, disp=0 @ [0]
+fmin_slsqp: lambda t: (t[0] - x[0])**2, [0.0], iprint=0
+fmin_cg: lambda t: (t[0] - x[0])**2, [0.0], disp=False
+fmin_powell: lambda t: (t[0] - x[0])**2, [0.0], disp=False
+broyden2: lambda t: t**3 - y[0], 1.0
+diagbroyden: lambda t: t**3 - y[0], 1.0
 newton_krylov: lambda t: t**3 - y[0], 1.0 | broyden1: lambda t: t**3 - y[0], 1.0
 anderson: lambda t: t**3 - y[0], 1.0""",
     "spatial": """

@@ -163,8 +163,8 @@ def test_what_is_not_supported_is_refused():
         fg.grad(
             lambda a: optimize.minimize(lambda x: np.sum((x - a) ** 2), [0.0], constraints=[{}]).fun
         )(1.0)
-    with pytest.raises(TypeError, match="least_squares: expected the loss 'linear'"):
-        fg.grad(lambda a: optimize.least_squares(lambda x: x - a, [0.0], loss="huber").cost)(1.0)
+    with pytest.raises(ValueError, match="least_squares: expected a loss among linear, soft_l1"):
+        fg.grad(lambda a: optimize.least_squares(lambda x: x - a, [0.0], loss="mean").cost)(1.0)
     with pytest.raises(RuntimeError, match="linprog: expected a solution"):
         fg.grad(lambda a: optimize.linprog([a], [[1.0]], [-1.0]).fun)(1.0)
 
@@ -338,12 +338,8 @@ def test_other_solvers_of_equations(name):
     assert fg.grad(solution)(1.5) == pytest.approx(1.5 ** (-2 / 3) / 3, rel=1e-9)
 
 
-def test_global_searches_refuse_traced_values_and_run_on_plain_ones():
+def test_searches_run_on_plain_values():
     bounds = [(0.0, 2.0)] * 2
-    for name in ("differential_evolution", "dual_annealing", "shgo", "direct", "brute"):
-        search = getattr(scipy.optimize, name)
-        with pytest.raises(TypeError, match=f"{name}: expected plain values, .*write scipy.optim"):
-            fg.grad(lambda a, search=search: search(lambda v: valley(v, a), bounds).x[0])(1.5)
     with pytest.raises(TypeError, match="full_output=True is not supported"):
         fg.grad(lambda a: scipy.optimize.fmin(valley, [0.0, 0.0], (a,), full_output=True)[1])(1.5)
 

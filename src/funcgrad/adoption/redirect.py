@@ -140,9 +140,13 @@ def _class(kind: Any) -> Any:
         return known[1]
     home = kind.__init__.__module__ if kind is np.poly1d else kind.__module__
     module = sys.modules.get(home)
-    if module is None or is_kept(home) or MARK in vars(module):
+    if module is None or is_kept(home) or MARK in vars(module) or home in _OF_RANDOM_NUMBERS:
         return kind
     return adopt_class(kind, globals_of(vars(module)), redirect)
+
+
+_OF_RANDOM_NUMBERS = ("scipy.stats._qmc",)
+"""Modules whose classes hold plain numbers alone, which they draw."""
 
 
 def _method(method: MethodType) -> Any:

@@ -2,7 +2,7 @@
 
 `quad` follows Leibniz's rule: the derivative in a limit is the integrand there, that in a parameter the
 integral of the integrand's derivative; so does `quad_vec`. `odeint` and `solve_ivp` are funcgrad's own where
-values are traced. All other names lead to SciPy.
+values are traced, and `solve_bvp` solves on SciPy's mesh. All other names lead to SciPy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from funcgrad.integrate.odeint import odeint as _odeint
 from funcgrad.integrate.solve_ivp import solve_ivp as _solve_ivp
 from funcgrad.ops.base.op import fit, lift_fully
 from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.boundary_values import solve_bvp as solve_bvp
 from funcgrad.scipy.composition import composed, number, real, refuse, tuple_of, without_tracing
+from funcgrad.scipy.quasi_monte_carlo import qmc_quad as qmc_quad
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten

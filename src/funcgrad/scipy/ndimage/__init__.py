@@ -24,6 +24,8 @@ from funcgrad.scipy.ndimage.filters import percentile_filter as percentile_filte
 from funcgrad.scipy.ndimage.filters import rank_filter as rank_filter
 from funcgrad.scipy.ndimage.filters import uniform_filter as uniform_filter
 from funcgrad.scipy.ndimage.filters import uniform_filter1d as uniform_filter1d
+from funcgrad.scipy.ndimage.generic import generic_filter as generic_filter
+from funcgrad.scipy.ndimage.generic import generic_filter1d as generic_filter1d
 from funcgrad.scipy.ndimage.geometry import affine_transform as affine_transform
 from funcgrad.scipy.ndimage.geometry import fourier_ellipsoid as fourier_ellipsoid
 from funcgrad.scipy.ndimage.geometry import fourier_gaussian as fourier_gaussian

@@ -78,14 +78,21 @@ def _along_axis(
     who: str, image: Array, size: int, axis: int, mode: str, cval: float, origin: int
 ) -> list[Any]:
     """The image shifted by the places of a window of this size along an axis."""
+    around = padded_along_axis(who, image, size, axis, mode, cval, origin)
+    n = image.shape[axis]
+    return [np.moveaxis(around[k : k + n], 0, axis) for k in range(size)]
+
+
+def padded_along_axis(
+    who: str, image: Array, size: int, axis: int, mode: str, cval: float, origin: int
+) -> Any:
+    """The image with what a window of this size reads beyond its ends, and the axis first."""
     before = size // 2 + origin
     margins = [(0, 0)] * image.ndim
     margins[axis] = (before, size - 1 - before)
     extension = extension_of(who, mode)
     options = {"constant_values": cval} if extension == "constant" else {}
-    around = np.moveaxis(np.pad(image, margins, extension, **options), axis, 0)  # type: ignore[call-overload]
-    n = image.shape[axis]
-    return [np.moveaxis(around[k : k + n], 0, axis) for k in range(size)]
+    return np.moveaxis(np.pad(image, margins, extension, **options), axis, 0)  # type: ignore[call-overload]
 
 
 @_filter
@@ -236,9 +243,7 @@ minimum_filter1d = _extreme("minimum_filter1d", np.minimum)
 
 
 # -- neighborhoods -------------------------------------------------------------------------------
-def _neighbors(
-    who: str, image: Array, footprint: Array, mode: Any, cval: float, origin: Any
-) -> Any:
+def neighbors(who: str, image: Array, footprint: Array, mode: Any, cval: float, origin: Any) -> Any:
     """The pixels around each pixel that are in the footprint, along a new first axis."""
     copies = [image]
     parts = [_for_axes(item, image.ndim) for item in (footprint.shape, mode, origin)]
@@ -252,7 +257,7 @@ def _neighbors(
     return np.stack([copies[k] for k in places])
 
 
-def _footprint(who: str, image: Array, size: object, footprint: npt.ArrayLike | None) -> Array:
+def footprint_of(who: str, image: Array, size: object, footprint: npt.ArrayLike | None) -> Array:
     if holds_expr([size, footprint]):
         raise fail(TypeError, f"{who}: expected a plain size and footprint, but got a traced one")
     if footprint is not None:
@@ -276,7 +281,7 @@ def correlate(
     """As `scipy.ndimage.correlate`."""
     refuse("correlate", axes=axes)
     image, kernel = number("correlate", input), np.conj(number("correlate", weights))
-    around = _neighbors("correlate", image, np.ones(kernel.shape), mode, cval, origin)
+    around = neighbors("correlate", image, np.ones(kernel.shape), mode, cval, origin)
     result = np.tensordot(kernel.reshape(-1), around, 1)
     return filtered_output(result, input, output)
 
@@ -310,8 +315,8 @@ def _ranked(
     image = number(who, input)
     output, mode, cval, origin, axes = options
     refuse(who, axes=axes)
-    chosen = _footprint(who, image, size, footprint)
-    around = np.sort(_neighbors(who, image, chosen, mode, cval, origin), axis=0)
+    chosen = footprint_of(who, image, size, footprint)
+    around = np.sort(neighbors(who, image, chosen, mode, cval, origin), axis=0)
     return filtered_output(around[rank(around.shape[0])], input, output)
 
 

@@ -12,8 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize as _scipy
 
+from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import composed, nondifferentiable, real
+from funcgrad.scipy.optimize.solver_arguments import converged_result
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -34,6 +38,35 @@ def nnls(A: npt.ArrayLike, b: npt.ArrayLike, **options: object) -> Any:
     rows = np.concatenate([matrix * free, np.diag(1.0 - free)])
     x = np.linalg.lstsq(rows, np.concatenate([right, np.zeros(size)]))[0] * free
     return x, np.linalg.norm(matrix @ x - right)
+
+
+@_composed
+def lsq_linear(
+    A: npt.ArrayLike, b: npt.ArrayLike, bounds: Any = (-np.inf, np.inf), **options: object
+) -> Any:
+    """As `scipy.optimize.lsq_linear`: least squares on the entries that are between their bounds."""
+    matrix: Any = np.atleast_2d(real("lsq_linear", A))
+    right: Any = np.atleast_1d(real("lsq_linear", b))
+    size = matrix.shape[1]
+    ends = (bounds.lb, bounds.ub) if isinstance(bounds, _scipy.Bounds) else bounds
+    low, high = [np.broadcast_to(real("lsq_linear", end), (size,)) for end in ends]
+
+    def active(matrix: Array, right: Array, low: Array, high: Array) -> Any:
+        found = _scipy.lsq_linear(matrix, right, (low, high), **options)
+        return np.asarray(found.active_mask, int)
+
+    given = [stop_gradient(lift_fully(item)) for item in (matrix, right, low, high)]
+    mask = primitive(active, out=lambda *_: ArrayType((size,), np.dtype(int)), name="active")(
+        *given
+    )
+    held = np.where(mask < 0, np.where(mask < 0, low, 0.0), np.where(mask > 0, high, 0.0))
+    held = np.where(mask == 0, 0.0, held)
+    free = mask == 0
+    rows = np.concatenate([matrix * free, np.diag(1.0 - free)])
+    x = np.linalg.lstsq(rows, np.concatenate([right - matrix @ held, np.zeros(size)]))[0]
+    x = np.where(free, x, held)
+    left = matrix @ x - right
+    return converged_result(x, fun=left, cost=np.sum(left**2) / 2, active_mask=mask)
 
 
 @_composed

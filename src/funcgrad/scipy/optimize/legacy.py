@@ -1,8 +1,7 @@
-"""Legacy functions and global searches of `scipy.optimize` for traced values.
+"""Legacy functions of `scipy.optimize` for traced values.
 
 A search compares values: a derivative through its steps would be 0, or that of the last steps. A local
-solution is that of `minimize`, `minimize_scalar` or `root`, by the implicit function theorem; other searches
-refuse traced values.
+solution is that of `minimize`, `minimize_scalar` or `root`, by the implicit function theorem.
 """
 
 from __future__ import annotations
@@ -28,6 +27,21 @@ def _minimum(f: _Solver, args: Any, given: _Given) -> Any:
     return minimize(f, given["x0"], args).x
 
 
+def _minimum_in_box(name: str) -> Callable[[_Solver, Any, _Given], Any]:
+    """A minimum in bounds, as `fmin_l_bfgs_b` and its like return it."""
+
+    def solve(f: _Solver, args: Any, given: _Given) -> Any:
+        constrained = ("eqcons", "f_eqcons", "ieqcons", "f_ieqcons")
+        refuse(name, **{key: given.get(key) or None for key in constrained})
+        both = name != "fmin_slsqp" and given.get("fprime") is None and not given.get("approx_grad")
+        found = minimize(f, given["x0"], args, jac=both or None, bounds=given.get("bounds") or None)
+        if name == "fmin_l_bfgs_b":
+            return found.x, found.fun, {"task": "CONVERGENCE", "warnflag": 0}
+        return (found.x, 0, 1) if name == "fmin_tnc" else found.x
+
+    return solve
+
+
 def _minimum_on_line(f: _Solver, args: Any, given: _Given) -> Any:
     ends = (given["x1"], given["x2"]) if "x1" in given else None
     return minimize_scalar(f, given.get("brack"), ends, args).x
@@ -45,17 +59,12 @@ _SOLVED: Mapping[str, Callable[[_Solver, Any, _Given], Any]] = {
     **dict.fromkeys(("fmin", "fmin_bfgs", "fmin_cg", "fmin_ncg", "fmin_powell"), _minimum),
     **dict.fromkeys(("brent", "fminbound", "golden"), _minimum_on_line),
     "leastsq": _least_squares,
+    **{name: _minimum_in_box(name) for name in ("fmin_l_bfgs_b", "fmin_slsqp", "fmin_tnc")},
     **dict.fromkeys(("anderson", "broyden1", "broyden2", "diagbroyden"), _root),
     **dict.fromkeys(("excitingmixing", "linearmixing", "newton_krylov"), _root),
 }
-_FROM_THERE = "search on plain values, and write scipy.optimize.minimize(func, x0).x from there"
 _ADVICE = {
-    **dict.fromkeys(("basinhopping", "brute", "differential_evolution", "direct"), _FROM_THERE),
-    **dict.fromkeys(("dual_annealing", "shgo"), _FROM_THERE),
-    **dict.fromkeys(
-        ("fmin_cobyla", "fmin_l_bfgs_b", "fmin_slsqp", "fmin_tnc"),
-        "write scipy.optimize.minimize(func, x0, bounds=bounds).x",
-    ),
+    "fmin_cobyla": "write fg.implicit_root on the conditions that hold with equality",
     "bracket": "write scipy.optimize.minimize_scalar(func).x",
     "line_search": "write scipy.optimize.minimize(func, x0).x",
 }

@@ -6,9 +6,10 @@ SciPy's minimizers with exact derivatives, and Newton steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import signature
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.scipy.composition import number, real, refuse, tuple_of, without_tracing
 from funcgrad.scipy.optimize.solver_arguments import (
     converged_result,
-    end_of_bounds,
+    limits,
     plain_number,
     value_alone,
 )
@@ -81,22 +82,18 @@ def minimize(
     objective = value_alone(fun, jac)
     start = np.atleast_1d(real("minimize", x0))
     if bounds is None:
-        x = implicit.implicit_argmin(objective)(start, *args)
+        x = local_minimum(objective, start, args)
     else:
-        x = _bounded(objective, start, args, *_limits(bounds, start.size))
+        x = minimum_in_bounds(objective, start, args, *limits(bounds, start.size))
     return converged_result(x, fun=objective(x, *args))
 
 
-def _limits(bounds: Any, size: int) -> tuple[Any, Any]:
-    if isinstance(bounds, _scipy.Bounds):
-        low, high = bounds.lb, bounds.ub
-    else:
-        low = np.stack([end_of_bounds(-np.inf, pair[0]) for pair in bounds])
-        high = np.stack([end_of_bounds(np.inf, pair[1]) for pair in bounds])
-    return np.broadcast_to(low, (size,)), np.broadcast_to(high, (size,))
+def local_minimum(objective: _Function, start: Array, args: tuple[Any, ...]) -> Any:
+    """A place near ``start`` where the gradient of the objective is 0."""
+    return implicit.implicit_argmin(objective)(start, *args)
 
 
-def _bounded(
+def minimum_in_bounds(
     objective: _Function, start: object, args: tuple[Any, ...], low: object, high: object
 ) -> Any:
     """A solution of x = clip(x - gradient(x), low, high), near SciPy's constrained minimum."""
@@ -173,8 +170,10 @@ def minimize_scalar(
     if bounds is None:
         x = implicit.implicit_argmin(fun)(nearby, *args)
     else:
-        ends = _limits([bounds], 1)
-        x = _bounded(lambda x, *args: fun(x[0], *args), np.reshape(nearby, 1), args, *ends)[0]
+        ends = limits([bounds], 1)
+        x = minimum_in_bounds(
+            lambda x, *args: fun(x[0], *args), np.reshape(nearby, 1), args, *ends
+        )[0]
     return converged_result(x, fun=fun(x, *args))
 
 
@@ -189,6 +188,18 @@ def _line_search(bracket: object, bounds: object) -> _Function:
     return solve
 
 
+LOSSES: Mapping[str, _Function] = MappingProxyType(
+    {
+        "linear": lambda z: z,
+        "soft_l1": lambda z: 2 * z / (np.sqrt(1 + z) + 1),
+        "huber": lambda z: np.where(z <= 1, z, 2 * np.sqrt(np.where(z <= 1, 1.0, z)) - 1),
+        "cauchy": np.log1p,
+        "arctan": np.arctan,
+    }
+)
+"""The losses of `least_squares`, of the squares of the residuals."""
+
+
 # -- least squares ----------------------------------------------------------------------------------------
 def least_squares(
     fun: _Function,
@@ -201,30 +212,34 @@ def least_squares(
     args: tuple[object, ...] = (),
     **options: object,
 ) -> Any:
-    """As `scipy.optimize.least_squares`, for the loss 'linear'."""
+    """As `scipy.optimize.least_squares`; ``jac`` is funcgrad's own."""
     args = tuple_of(args)
-    if not holds_expr(bounds) and without_tracing(fun, x0, args):
+    scale: Any = options.get("f_scale", 1.0)
+    if not holds_expr([bounds, scale]) and without_tracing(fun, x0, args):
         return _scipy.least_squares(fun, x0, jac, bounds, method, loss=loss, args=args, **options)
-    if loss != "linear":
+    if not callable(loss) and str(loss) not in LOSSES:
         raise fail(
-            TypeError,
-            f"least_squares: expected the loss 'linear' with traced values, but got {loss!r}; write "
-            "minimize of the sum of the losses",
+            ValueError,
+            f"least_squares: expected a loss among {', '.join(LOSSES)}, or a function, but got {loss!r}",
         )
-
     residuals = on_arrays(fun)
+    width = 1.0 if loss == "linear" else real("least_squares", scale)
+    given = on_arrays(loss) if callable(loss) else None
+
+    def of_squares(z: Array) -> Any:
+        return LOSSES[str(loss)](z) if given is None else given(z)[0]
 
     def objective(x: Array, *args: object) -> Any:
-        return np.sum(np.square(residuals(x, *args))) / 2
+        return width**2 * np.sum(of_squares(np.square(residuals(x, *args) / width))) / 2
 
     x0 = np.atleast_1d(real("least_squares", x0))
     low, high = (bounds.lb, bounds.ub) if isinstance(bounds, _scipy.Bounds) else bounds
     free = not holds_expr([low, high]) and np.all(np.isinf(low)) and np.all(np.isinf(high))
     if free:
-        x = implicit.implicit_argmin(objective)(x0, *args)
+        x = local_minimum(objective, x0, args)
     else:
         ends = [np.broadcast_to(real("bounds", end), x0.shape) for end in (low, high)]
-        x = _bounded(objective, x0, args, *ends)
+        x = minimum_in_bounds(objective, x0, args, *ends)
     return converged_result(x, cost=objective(x, *args), fun=residuals(x, *args))
 
 

@@ -37,3 +37,13 @@ def plain_number(x: Array) -> float:
 def end_of_bounds(infinite: float, end: Any) -> Any:
     """A bound of a variable; None is that there is none."""
     return np.asarray(infinite) if end is None else real("bounds", end)
+
+
+def limits(bounds: Any, size: int) -> tuple[Any, Any]:
+    """The lower and the upper bounds of as many variables."""
+    if isinstance(bounds, _scipy.Bounds):
+        low, high = bounds.lb, bounds.ub
+    else:
+        low = np.stack([end_of_bounds(-np.inf, pair[0]) for pair in bounds])
+        high = np.stack([end_of_bounds(np.inf, pair[1]) for pair in bounds])
+    return np.broadcast_to(low, (size,)), np.broadcast_to(high, (size,))

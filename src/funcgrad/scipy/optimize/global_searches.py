@@ -1,0 +1,167 @@
+"""Global searches of `scipy.optimize`: the minimum that a search finds is differentiated as a local one is.
+
+A search itself compares values, and runs on plain ones. From the place that it finds, the minimum is solved
+for to all digits, and differentiated by the implicit function theorem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import scipy.optimize as _scipy
+
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import real, refuse, tuple_of, without_tracing
+from funcgrad.scipy.optimize.minima import local_minimum, minimum_in_bounds
+from funcgrad.scipy.optimize.solver_arguments import converged_result, limits
+from funcgrad.trace.leaves import on_arrays
+from funcgrad.trace.pytree import flatten
+from funcgrad.trace.trace_body import trace_body
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+_Function = Callable[..., Any]
+
+
+def _found(
+    name: str,
+    f: _Function,
+    start: Array,
+    args: tuple[Any, ...],
+    search: Callable[..., Any],
+    ends: Sequence[Any] = (),
+) -> Any:
+    """The place that a search of plain values finds; it has no derivative.
+
+    ``search`` gets the function of x alone, the place to start from, and the bounds.
+    """
+    trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
+    leaves = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
+    body, captured, _ = trace_body(on_arrays(f), trees, leaves)
+
+    def run(x0: Array, *others: Array) -> Any:
+        theta = others[: len(others) - len(ends)]
+
+        def value(x: Array, *_: object) -> float:
+            with np.errstate(all="ignore"):
+                return float(body.program.step([np.asarray(x, float).reshape(x0.shape), *theta])[0])
+
+        found = search(value, x0, *others[len(theta) :])
+        return np.asarray(found, float).reshape(x0.shape)
+
+    size = ArrayType(np.shape(start), np.dtype(float))
+    given = [stop_gradient(lift_fully(item)) for item in (*leaves, *captured, *ends)]
+    return primitive(run, out=lambda *_: size, name=name)(*given)
+
+
+def _middle(low: Any, high: Any) -> Any:
+    ends = np.stack([low, high])
+    bounded = np.isfinite(ends)
+    return np.where(np.all(bounded, 0), np.sum(np.where(bounded, ends, 0.0), 0) / 2, 0.5)
+
+
+def _in_bounds(name: str) -> _Function:
+    """A search in a box."""
+    own = getattr(_scipy, name)
+    parameters = signature(own)
+
+    def function(*args: object, **kwargs: object) -> Any:
+        given: dict[str, Any] = dict(parameters.bind(*args, **kwargs).arguments)
+        f, extra, box = given.pop("func"), tuple_of(given.pop("args", ())), given.pop("bounds")
+        ends = [real(name, end) for end in limits(box, _size(box))]
+        start: Any = _middle(*[stop_gradient(lift_fully(end)) for end in ends])
+        if not holds_expr(ends):
+            start = _middle(*ends)
+            if without_tracing(f, start, extra) and not holds_expr(list(given.values())):
+                return own(*args, **kwargs)
+        plain = ("constraints", "integrality", "vectorized", "callback")
+        refuse(name, **{key: given.get(key) or None for key in plain})
+        first = given.pop("x0", None)
+        if first is not None:
+            start = stop_gradient(lift_fully(real(name, first)))
+
+        def search(value: _Function, x0: Array, low: Array, high: Array) -> Any:
+            options = given if first is None else {**given, "x0": x0}
+            return own(value, list(zip(low, high, strict=True)), **options).x
+
+        begun: Any = lift_fully(start)
+        place = _found(name, f, begun, extra, search, ends)
+        x = minimum_in_bounds(f, place, extra, *ends)
+        return converged_result(x, fun=on_arrays(f)(x, *extra))
+
+    return _named(name, function)
+
+
+def _size(box: Any) -> int:
+    return int(np.size(box.lb)) if isinstance(box, _scipy.Bounds) else len(box)
+
+
+def _named(name: str, function: _Function) -> _Function:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"As `scipy.optimize.{name}`; the minimum that it finds is differentiable in what the function "
+        "captures."
+    )
+    return function
+
+
+def _basinhopping() -> _Function:
+    own = _scipy.basinhopping
+    parameters = signature(own)
+
+    def function(*args: object, **kwargs: object) -> Any:
+        given: dict[str, Any] = dict(parameters.bind(*args, **kwargs).arguments)
+        f, x0 = given.pop("func"), given.pop("x0")
+        minimizer: Mapping[str, Any] = given.get("minimizer_kwargs") or {}
+        extra = tuple_of(minimizer.get("args", ()))
+        if not holds_expr([x0, *extra]) and without_tracing(f, x0, extra):
+            return own(*args, **kwargs)
+        refuse("basinhopping", **{key: minimizer.get(key) for key in ("bounds", "constraints")})
+        options = {
+            **given,
+            "minimizer_kwargs": {k: v for k, v in minimizer.items() if k == "method"},
+        }
+        start = np.atleast_1d(real("basinhopping", x0))
+        place = _found(
+            "basinhopping", f, start, extra, lambda value, x0: own(value, x0, **options).x
+        )
+        x = local_minimum(f, place, extra)
+        return converged_result(x, fun=on_arrays(f)(x, *extra))
+
+    return _named("basinhopping", function)
+
+
+def _brute() -> _Function:
+    own = _scipy.brute
+    parameters = signature(own)
+
+    def function(*args: object, **kwargs: object) -> Any:
+        given: dict[str, Any] = dict(parameters.bind(*args, **kwargs).arguments)
+        f, extra = given.pop("func"), tuple_of(given.pop("args", ()))
+        start = np.full(len(given["ranges"]), 0.5)
+        if not holds_expr([given["ranges"]]) and without_tracing(f, start, extra):
+            return own(*args, **kwargs)
+        refuse("brute", full_output=given.get("full_output"))
+        finish = given.pop("finish", _scipy.fmin)
+        place = _found("brute", f, start, extra, lambda value, _: own(value, finish=None, **given))
+        # Without a last search the minimum is a point of the grid, which does not move.
+        return place if finish is None else local_minimum(f, place, extra)
+
+    return _named("brute", function)
+
+
+SEARCHES = {
+    **{
+        name: _in_bounds(name)
+        for name in ("differential_evolution", "direct", "dual_annealing", "shgo")
+    },
+    "basinhopping": _basinhopping(),
+    "brute": _brute(),
+}
+"""The searches by their names in SciPy."""

@@ -1,0 +1,72 @@
+"""Filters of `scipy.ndimage` by a function of the user's."""
+
+import numpy as np
+import pytest
+import scipy.ndimage
+
+import funcgrad as fg
+from tests.scipy.derivative_check import check_function
+
+IMAGE = (np.random.default_rng(0).permutation(np.arange(20.0)) / 10 - 0.7).reshape(4, 5)
+
+
+def middle(window, power=1.0):
+    return np.max(window) - np.sum(window**2) * power
+
+
+def larger(window):
+    """A choice by the values."""
+    return window[0] * 2 if window[0] > window[-1] else window[-1] ** 2
+
+
+def products(line, out):
+    out[:] = line[1:-1] * line[2:] + line[:-2]
+
+
+def backward(line, out, scale, shift=0.0):
+    for k in range(len(out)):
+        out[-1 - k] = scale * line[k] + shift
+
+
+FOOTPRINT = np.array([[0, 1, 1], [1, 1, 0]])
+FILTERS = {
+    "sum": lambda a: scipy.ndimage.generic_filter(a, np.sum, 2),
+    "a function": lambda a: scipy.ndimage.generic_filter(a, middle, 3, mode="mirror"),
+    "a footprint": lambda a: scipy.ndimage.generic_filter(
+        a, middle, footprint=FOOTPRINT, mode="constant", cval=0.3, origin=(0, 1)
+    ),
+    "arguments": lambda a: scipy.ndimage.generic_filter(
+        a, middle, (2, 3), extra_arguments=(a[0, 0],), mode="wrap"
+    ),
+    "keywords": lambda a: scipy.ndimage.generic_filter(
+        a[0], middle, 3, extra_keywords={"power": 0.5}
+    ),
+    "what it captures": lambda a: scipy.ndimage.generic_filter(
+        IMAGE, lambda w: np.sum(w) * a[1, 1], 2
+    ),
+    "a choice": lambda a: scipy.ndimage.generic_filter(a[:, :3], larger, (1, 2)),
+    "lines": lambda a: scipy.ndimage.generic_filter1d(a, products, 3),
+    "columns": lambda a: scipy.ndimage.generic_filter1d(
+        a, products, 3, axis=0, mode="nearest", origin=-1
+    ),
+    "a loop": lambda a: scipy.ndimage.generic_filter1d(
+        a[0], backward, 3, extra_arguments=(a[1, 1],), extra_keywords={"shift": 0.5}
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FILTERS)
+def test_filters_by_a_function(case):
+    check_function(FILTERS[case], IMAGE, vmap="choice" not in case, value_rtol=1e-14)
+
+
+def test_outputs():
+    for f in (scipy.ndimage.generic_filter, scipy.ndimage.generic_filter1d):
+        function = middle if f is scipy.ndimage.generic_filter else products
+        made = fg.jit(lambda a, f=f, g=function: f(a, g, 3, output=np.float32))(IMAGE)
+        assert made.dtype == np.float32
+        np.testing.assert_allclose(made, f(IMAGE, function, 3, output=np.float32), rtol=1e-6)
+    with pytest.raises(ValueError, match="generic_filter1d: expected a size of 1 or more"):
+        fg.jacobian(lambda a: scipy.ndimage.generic_filter1d(a, products, 0))(IMAGE)
+    with pytest.raises(ValueError, match="generic_filter: expected a size or a footprint"):
+        fg.jacobian(lambda a: scipy.ndimage.generic_filter(a, middle))(IMAGE)
