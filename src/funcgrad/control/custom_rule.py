@@ -3,7 +3,8 @@
 The operation `custom_derivative` has the results of a function and its arguments as operands, and the
 results as its value. Its linear map is a body, linear in some of its inputs: from tangents of the arguments
 to tangents of the results (``forward``), or from cotangents of the results to cotangents of the arguments.
-The other direction is the transpose, by reverse accumulation of the linear program.
+The other direction is the transpose, by reverse accumulation of the linear program, or a second body,
+``other``.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Wiring(NamedTuple):
     forward: bool
 
 
-def _joint(z: object, *operands: Expr, body: Body, wiring: Wiring) -> Joint:
+def _joint(
+    z: object, *operands: Expr, body: Body, wiring: Wiring, other: Body | None = None
+) -> Joint:
     first, last = wiring.results, wiring.results + wiring.arguments
     context = operands[last:]
 
@@ -40,8 +43,8 @@ def _joint(z: object, *operands: Expr, body: Body, wiring: Wiring) -> Joint:
         linear = body.inputs[len(context) :]
         return [flows[i] if i in flows else zeros_of_type(x.type) for i, x in enumerate(linear)]
 
-    def apply(flows: Mapping[int, Any]) -> list[Expr]:
-        return body.inline([*context, *given(body, flows)])
+    def apply(body: Body, flows: Mapping[int, Any]) -> dict[int, Expr]:
+        return dict(enumerate(body.inline([*context, *given(body, flows)])))
 
     def transposed(flows: Mapping[int, Any]) -> dict[int, Expr]:
         """The transpose of the linear map, taken at zero, since it is the same everywhere."""
@@ -56,29 +59,42 @@ def _joint(z: object, *operands: Expr, body: Body, wiring: Wiring) -> Joint:
         moved = {i - first: v for i, v in flows.items() if first <= i < last}
         if not moved:
             return Parts({})
-        return Parts(dict(enumerate(apply(moved))) if wiring.forward else transposed(moved))
+        if other is not None:
+            return Parts(apply(other, moved))
+        return Parts(apply(body, moved) if wiring.forward else transposed(moved))
 
     def backward(g: Parts) -> Mapping[int, Any]:
-        found = transposed(g.of) if wiring.forward else dict(enumerate(apply(g.of)))
+        found = transposed(g.of) if wiring.forward else apply(body, g.of)
         return {first + i: v for i, v in found.items() if differentiable(operands[first + i].dtype)}
 
     return Joint(forward, backward)
 
 
-def _batch(size: int, flags: Sequence[bool], *operands: Expr, body: Body, wiring: Wiring) -> Any:
+def _batch(
+    size: int,
+    flags: Sequence[bool],
+    *operands: Expr,
+    body: Body,
+    wiring: Wiring,
+    other: Body | None = None,
+) -> Any:
     last = wiring.results + wiring.arguments
     count = len(operands) - last
-    own = [*flags[last:], *[True] * (len(body.inputs) - count)]
-    inputs, outputs = on_examples(body, size, own)
-    results = [expr if batched else spread(expr, size) for expr, batched in outputs]
+
+    def on_batch(body: Body) -> Body:
+        own = [*flags[last:], *[True] * (len(body.inputs) - count)]
+        inputs, outputs = on_examples(body, size, own)
+        return body_of(inputs, [x if batched else spread(x, size) for x, batched in outputs])
+
     wide = [
         x if i >= last or own else spread(x, size)
         for i, (x, own) in enumerate(zip(operands, flags, strict=True))
     ]
-    return custom_derivative_op(*wide, body=body_of(inputs, results), wiring=wiring)
+    more = {} if other is None else {"other": on_batch(other)}
+    return custom_derivative_op(*wide, body=on_batch(body), wiring=wiring, **more)
 
 
-def _type(*types: ArrayType, body: Body, wiring: Wiring) -> Any:
+def _type(*types: ArrayType, body: Body, wiring: Wiring, other: Body | None = None) -> Any:
     return TupleType(types[: wiring.results])
 
 
@@ -97,13 +113,13 @@ def _jacobians(z: Expr, place: int) -> list[HeldJacobian]:
     return [HeldJacobian([body.outputs[argument]], linear, given, transposed=True)]
 
 
-def _notation(*operands: str, body: Body, wiring: Wiring) -> str:
+def _notation(*operands: str, body: Body, wiring: Wiring, other: Body | None = None) -> str:
     return f"custom_derivative({', '.join(operands[: wiring.results])})"
 
 
 custom_derivative_op: Op = Op(
     name="custom_derivative",
-    run=lambda *operands, body, wiring: operands[: wiring.results],
+    run=lambda *operands, body, wiring, other=None: operands[: wiring.results],
     infer=_type,
     joint=_joint,
     batch=_batch,
@@ -119,8 +135,13 @@ def custom_derivative(
     body: Body,
     *,
     forward: bool,
+    other: Body | None = None,
 ) -> list[Expr]:
-    """The results, with the derivative in the arguments that the body gives."""
+    """The results, with the derivative in the arguments that the body gives.
+
+    ``other`` is the linear map in the other direction, on the same context.
+    """
     wiring = Wiring(len(results), len(arguments), forward)
-    node = custom_derivative_op(*results, *arguments, *context, body=body, wiring=wiring)
+    more = {} if other is None else {"other": other}
+    node = custom_derivative_op(*results, *arguments, *context, body=body, wiring=wiring, **more)
     return [pick(node, k) for k in range(len(results))]

@@ -45,8 +45,16 @@ def _banded_pullback(ab: Array, b: Array, x: Array, g: Array) -> tuple[Any, ...]
     return np.stack(rows), w
 
 
+def _banded_pushforward(ab: Array, b: Array, x: Array, dab: Array, db: Array) -> Any:
+    width = ab.shape[0] // 2
+    rows = [_shifted(dab[r][:, None] * x, r - width) for r in range(2 * width + 1)]
+    return _banded(ab, db - sum(rows[1:], rows[0]))
+
+
 # As many diagonals above the main one as below, so that the transposed system is of the same kind.
-_banded = with_pullback("solve_banded", _run_banded, lambda ab, b: b, _banded_pullback)
+_banded = with_pullback(
+    "solve_banded", _run_banded, lambda ab, b: b, _banded_pullback, _banded_pushforward
+)
 
 
 @_composed

@@ -28,9 +28,18 @@ _Pullback = Callable[..., tuple[Any, ...]]
 
 
 def with_pullback(
-    name: str, run: Callable[..., Any], out: Callable[..., ArrayType], pullback: _Pullback
+    name: str,
+    run: Callable[..., Any],
+    out: Callable[..., ArrayType],
+    pullback: _Pullback,
+    pushforward: _Pullback | None = None,
 ) -> Callable[..., Any]:
-    """A function of arrays that SciPy computes, with its derivative."""
+    """A function of arrays that SciPy computes, with its derivative.
+
+    ``pushforward`` is a function of the arguments, the value and the tangents of the arguments. Where it is
+    missing, forward mode transposes the pullback, and two derivatives of it by forward mode are an error if
+    the pullback calls the function itself.
+    """
     value = primitive(run, out=out, name=name)
 
     @custom_vjp
@@ -46,6 +55,10 @@ def with_pullback(
         return pullback(*args, found, cotangent)
 
     function.defvjp(forward, backward)
+    if pushforward is not None:
+        function.pushforward = lambda residuals, tangents: pushforward(
+            *residuals[0], residuals[1], *tangents
+        )
     return function
 
 
@@ -69,8 +82,18 @@ def _sylvester_pullback(a: Array, b: Array, q: Array, x: Array, g: Array) -> tup
     return -(w @ x.T), -(x.T @ w), w
 
 
+def _sylvester_pushforward(
+    a: Array, b: Array, q: Array, x: Array, da: Array, db: Array, dq: Array
+) -> Any:
+    return sylvester(a, b, dq - da @ x - x @ db)
+
+
 sylvester = with_pullback(
-    "solve_sylvester", _scipy.solve_sylvester, lambda a, b, q: q, _sylvester_pullback
+    "solve_sylvester",
+    _scipy.solve_sylvester,
+    lambda a, b, q: q,
+    _sylvester_pullback,
+    _sylvester_pushforward,
 )
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.scipy.composition import composed, number
+from funcgrad.source import fail
 from funcgrad.transforms.control_flow.loops import fori_loop
 from funcgrad.transforms.grad import stop_gradient
 
@@ -37,6 +38,30 @@ def expm(A: npt.ArrayLike) -> Any:
     even = even + b[6] * six + b[4] * four + b[2] * two + b[0] * eye
     result = np.linalg.solve(even - odd, even + odd)
     return fori_loop(0, halvings.astype(int), lambda _, x: x @ x, result)
+
+
+@_composed
+def expm_frechet(
+    A: npt.ArrayLike,
+    E: npt.ArrayLike,
+    method: str | None = None,
+    compute_expm: bool = True,
+    check_finite: bool = True,
+) -> Any:
+    """As `scipy.linalg.expm_frechet`, by the exponential of the block matrix [[A, E], [0, A]]."""
+    a, direction = number("expm_frechet", A), number("expm_frechet", E)
+    if a.shape[-2:] != direction.shape[-2:] or a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise fail(
+            ValueError,
+            f"expm_frechet: expected square matrices of one shape, but got {a.shape} and {direction.shape}",
+        )
+    a, direction = np.broadcast_arrays(a, direction)
+    n = a.shape[-1]
+    upper = np.concatenate([a, direction], axis=-1)
+    lower = np.concatenate([0 * a, a], axis=-1)
+    both = expm(np.concatenate([upper, lower], axis=-2))
+    slope = both[..., :n, n:]
+    return (both[..., :n, :n], slope) if compute_expm else slope
 
 
 @_composed

@@ -51,18 +51,20 @@ def _matrix_function(name: str, *args: Any) -> Callable[..., Any]:
             value = value.real
         return value
 
-    def pullback(a: Array, x: Array, g: Array) -> tuple[Any, ...]:
+    def along(a: Array, direction: Array) -> Any:
         n = a.shape[0]
-        upper = np.concatenate([a.T, g], axis=1)
-        lower = np.concatenate([0 * a.T, a.T], axis=1)
+        upper = np.concatenate([a, direction], axis=1)
+        lower = np.concatenate([0 * a, a], axis=1)
         slope = found(np.concatenate([upper, lower]))[:n, n:]
-        if (
-            name == "sqrtm"
-        ):  # it has none at singular matrices, where SciPy divides by a small number
+        if name == "sqrtm":
+            # It has none at singular matrices, where SciPy divides by a small number.
             slope = slope * np.where(np.linalg.slogdet(a)[0] == 0, np.nan, 1.0)
-        return (slope,)
+        return slope
 
-    found = with_pullback(name, run, lambda a: a, pullback)
+    def pullback(a: Array, x: Array, g: Array) -> tuple[Any, ...]:
+        return (along(a.T, g),)
+
+    found = with_pullback(name, run, lambda a: a, pullback, lambda a, x, da: along(a, da))
     return found
 
 

@@ -19,62 +19,19 @@ from funcgrad.control.closed_program import Body, body_of, zeros_of_type
 from funcgrad.control.custom_rule import custom_derivative
 from funcgrad.expr import Expr, assemble_node
 from funcgrad.graph import ArrayType
-from funcgrad.linear import LinearMap
-from funcgrad.ops.base.columns import Columns
-from funcgrad.ops.base.op import Op, differentiable, fit, lift_fully, same_on_batch
+from funcgrad.ops.base.op import Op, differentiable, fit, lift_fully
 from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
 from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body
+from funcgrad.transforms.custom.last_order import ORDERS, last_order_op
 from funcgrad.transforms.transform_arguments import by_position, positions
-from funcgrad.typing import Array
-
-ORDERS = 3
-"""The highest derivative of a function whose rule calls it: the rule is expanded so many times."""
 
 _NONE: Mapping[int, int] = MappingProxyType({})
 _running: ContextVar[Mapping[int, int]] = ContextVar(
     "the rules that are being traced", default=_NONE
-)
-
-
-def _refuse(_: object) -> Any:
-    raise fail(
-        TypeError,
-        f"custom rule: expected at most {ORDERS} derivatives of a function whose rule calls the function "
-        "itself, but got more; write the plain formula in the rule instead",
-    )
-
-
-class _NoDerivative(LinearMap):
-    """A missing derivative: an error when it runs, not when it is built, since most never run."""
-
-    def apply(self, v: Array) -> Any:
-        return _beyond(v)
-
-    def transpose(self, g: Any) -> Any:
-        return _beyond(g)
-
-
-# Marks the value of a call inside its own rule at the deepest expansion, and the derivative of that value.
-_last: Op = Op(
-    name="last",
-    run=lambda x: x,
-    infer=same_type,
-    edges=(lambda z, x: _NoDerivative(),),
-    batch=same_on_batch(lambda: _last),
-    hidden=True,
-    columns=Columns(entrywise=True),
-)
-_beyond: Op = Op(
-    name="beyond",
-    run=_refuse,
-    infer=same_type,
-    edges=(lambda z, x: _NoDerivative(),),
-    batch=same_on_batch(lambda: _beyond),
-    columns=Columns(entrywise=True),
 )
 
 
@@ -158,7 +115,7 @@ class _Custom:
     def _value_without_derivative(self, args: tuple[Any, ...]) -> Any:
         value = flatten(run(self.f, args, {}))
         return value.rebuild(
-            [_last(leaf) if isinstance(leaf, Expr) else leaf for leaf in value.leaves]
+            [last_order_op(leaf) if isinstance(leaf, Expr) else leaf for leaf in value.leaves]
         )
 
     def _split_arguments(self, args: Sequence[Any]) -> tuple[list[Any], list[int]]:
@@ -195,6 +152,8 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
     """
 
     _who = "custom_vjp"
+    pushforward: Callable[[Any, Any], Any] | None = None
+    """Of this package's own functions, the tangents of the results by residuals and tangents of arguments."""
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Give the rule: ``fwd(*args) -> (value, residuals)`` and
@@ -229,7 +188,30 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         body, captured, _ = trace_body(back, [residuals, value], [*kept, *seeds])
         context = [*kept, *[lift_fully(item) for item in captured]]
         body = _context_first(body, len(kept), len(seeds))
-        return value.rebuild(custom_derivative(results, arguments, context, body, forward=False))
+        other = None if captured else self._tangents(residuals, kept, arguments, results)
+        found = custom_derivative(results, arguments, context, body, forward=False, other=other)
+        return value.rebuild(found)
+
+    def _tangents(
+        self, residuals: Tree, kept: list[Expr], arguments: list[Expr], results: list[Expr]
+    ) -> Body | None:
+        """The body of the forward rule, if there is one that reads the residuals alone."""
+        rule = self.pushforward
+        if rule is None or not all([differentiable(x.dtype) for x in arguments]):
+            return None
+        tangents = flatten(tuple(arguments), "tangent")
+        seeds = [_stand_in(_TANGENT, x.type) for x in arguments]
+
+        def forward(residuals: object, tangents: object) -> Any:
+            with self._nested():
+                return run(rule, [residuals, tangents], {})
+
+        body, captured, output = trace_body(forward, [residuals, tangents], [*kept, *seeds])
+        moved = flatten(output).leaves
+        if captured or len(moved) != len(results) or len(body.inputs) != len(kept) + len(seeds):
+            return None
+        fitted = [fit(x, z.type) for x, z in zip(body.outputs, results, strict=True)]
+        return body_of(body.inputs, fitted)
 
 
 def _cotangents(found: Any, trees: Sequence[Tree], arguments: Sequence[Expr]) -> list[Any]:

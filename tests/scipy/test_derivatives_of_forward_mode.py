@@ -1,0 +1,44 @@
+"""Forward mode of forward mode, for functions whose rule calls the function itself."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.scipy import linalg
+
+A = np.array([[2.0, 0.3, -0.2], [0.1, 1.5, 0.4], [-0.3, 0.2, 1.8]])
+D = np.array([[0.5, -0.2, 0.1], [0.3, 0.4, -0.1], [0.2, 0.1, -0.3]])
+BANDS = np.array([[0.0, 0.2, 0.4], [3.0, 2.5, 4.0], [0.3, -0.6, 0.0]])
+
+FUNCTIONS = {
+    "solve_sylvester": lambda t: linalg.solve_sylvester(A + t * D, A.T, t * D + A),
+    "solve_continuous_lyapunov": lambda t: linalg.solve_continuous_lyapunov(A + t * D, D),
+    "solve_banded": lambda t: linalg.solve_banded((1, 1), BANDS * (1 + t**2), D * t + A),
+    "sqrtm": lambda t: linalg.sqrtm(A + t * D),
+    "logm": lambda t: linalg.logm(A + t * D),
+    "fractional_matrix_power": lambda t: linalg.fractional_matrix_power(A + t * D, 0.3),
+    "expm_frechet": lambda t: linalg.expm_frechet(A + t * D, D),
+}
+
+
+def along(f):
+    return lambda t: fg.jvp(f, (t,), (1.0,))[1]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_forward_mode_nests(name):
+    f = lambda t: np.sum(FUNCTIONS[name](t))  # noqa: E731
+    second, third = along(along(f)), along(along(along(f)))
+    found = second(0.2)
+    assert np.allclose(found, fg.grad(fg.grad(f))(0.2), rtol=1e-10)
+    step = 1e-4
+    assert np.isclose(found, (along(f)(0.2 + step) - along(f)(0.2 - step)) / (2 * step), rtol=1e-6)
+    assert np.isclose(third(0.2), (second(0.2 + step) - second(0.2 - step)) / (2 * step), rtol=1e-5)
+    assert np.isclose(fg.jit(second)(0.2), found)
+    assert np.isclose(fg.grad(along(f))(0.2), found)
+    assert np.allclose(fg.vmap(second)(np.array([0.2, 0.3])), [found, second(0.3)])
+
+
+def test_forward_mode_of_a_jacobian():
+    f = lambda q: linalg.solve_sylvester(A, A.T, q * q)  # noqa: E731
+    assert np.allclose(fg.jacfwd(fg.jacfwd(f))(D), fg.jacfwd(fg.jacrev(f))(D))
