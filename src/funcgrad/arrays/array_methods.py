@@ -33,6 +33,7 @@ from funcgrad.arrays.reference import (
     wrapped,
     writable,
 )
+from funcgrad.arrays.selections import on_selections, selection_of
 from funcgrad.arrays.views import lay_out, made_of, viewed, zeros_in_place_of
 from funcgrad.expr import Expr
 from funcgrad.expr.operators import At
@@ -59,6 +60,8 @@ def _real_itself(name: str) -> Callable[..., Any]:
 
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: object, **kwargs: object) -> Any:
+        if name in _OF_SELECTIONS and (selection_of(self) is not None or name == "nonzero"):
+            return getattr(np, name)(self, *args, **kwargs)
         value = self._value if self._state is None else current(self)
         if type(value) is Expr and not args and not kwargs and name in functions:
             made = functions[name](value)
@@ -92,6 +95,8 @@ def _by_function(name: str, cell: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 _OPTIONS = {"out", "where", "initial"}
+_OF_SELECTIONS = {"clip", "mean", "nonzero", "prod", "round", "sum"}
+"""Methods whose functions do not ask how many entries a mask chooses."""
 
 
 def _view(name: str, function: Any = None) -> Callable[..., Any]:
@@ -165,6 +170,8 @@ class ArrayMethods:
     @shape.setter
     def shape(self: Any, shape: Any) -> None:
         state = state_of(self)
+        current(self)
+        state.selection = None
         if state.viewed:
             raise fail(
                 TypeError,
@@ -188,6 +195,9 @@ class ArrayMethods:
 
     @property
     def ndim(self) -> int:
+        selection = selection_of(self)
+        if selection is not None:
+            return selection.ndim
         return len(lengths_of(self))
 
     @property
@@ -314,6 +324,8 @@ class ArrayMethods:
         copy: bool = True,
     ) -> Any:
         """A copy in another dtype."""
+        if selection_of(self) is not None and copy and casting == "unsafe":
+            return on_selections(lambda x: functions["astype"](x, dtype), (self,))
         value = current(self)
         if not copy and value.dtype == np.dtype(dtype):
             return self
@@ -330,6 +342,8 @@ class ArrayMethods:
 
     def copy(self: Any, order: Any = "C") -> Any:
         """An array of its own with the same entries."""
+        if selection_of(self) is not None:
+            return on_selections(_itself, (self,))
         value = current(self)
         if isinstance(value, np.ndarray):
             return sibling(self, value.copy(order))
@@ -455,6 +469,10 @@ class ArrayMethods:
 
     def __format__(self: Any, spec: str) -> str:
         return format(_single(self, "__format__") if self.size == 1 else current(self), spec)
+
+
+def _itself(x: Expr) -> Expr:
+    return x
 
 
 def _ordered(made: Any, source: Any, order: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from funcgrad.arrays.reference import Reference, current, holds_expr, lent_value, unwrapped, wrapped
+from funcgrad.arrays.selections import on_selections, selection_of
 from funcgrad.arrays.views import made_of
 from funcgrad.expr import Expr
 from funcgrad.expr.operators import has_own_operators
@@ -22,7 +23,12 @@ def _binary(
 
     def operator(self: Any, other: object) -> Any:
         # Written out for a cell that has not been viewed or written: this runs at every operation.
-        x = self._value if self._state is None else current(self)
+        state = self._state
+        if state is not None and state.selection is not None and name != "matmul":
+            made = on_selections(function, (other, self) if swapped else (self, other))
+            if made is not None:
+                return made
+        x = self._value if state is None else current(self)
         kind = type(other)
         if kind is float or kind is int or kind is Expr:
             y = other
@@ -65,6 +71,10 @@ def _on_values(function: Callable[..., Any], *, swapped: bool = False) -> Callab
     """An operator that expressions have by other rules than those of the operation."""
 
     def operator(self: Any, other: Any) -> Any:
+        if selection_of(self) is not None:
+            made = on_selections(function, (other, self) if swapped else (self, other))
+            if made is not None:
+                return made
         x = current(self)
         y = current(other) if isinstance(other, Reference) else _operand(other)
         if type(x) is not Expr and type(y) is Expr:
@@ -81,6 +91,8 @@ def _unary(name: str) -> Callable[[Any], Any]:
     function = getattr(python, name)
 
     def operator(self: Any) -> Any:
+        if selection_of(self) is not None:
+            return on_selections(function, (self,))
         return made_of(self, function(current(self)), (self,))
 
     operator.__name__ = operator.__qualname__ = f"__{name.strip('_')}__"

@@ -71,8 +71,11 @@ def store_flat(a: Any, index: Any, value: Any) -> None:
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """As `numpy.place`."""
-    chosen = np.flatnonzero(_known(mask, "place"))
     values = _values(arr, vals)
+    if _is_like(mask, arr) and values.size == 1:
+        store_where(arr, functions["reshape"](values, ()), unwrapped(mask))
+        return
+    chosen = np.flatnonzero(_known(mask, "place"))
     if chosen.size == 0:
         return
     if values.size == 0:
@@ -82,10 +85,20 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 def putmask(a: Reference, mask: npt.ArrayLike, values: npt.ArrayLike) -> None:
     """As `numpy.putmask`."""
-    chosen = np.flatnonzero(_known(mask, "putmask"))
     given = _values(a, values)
+    if _is_like(mask, a) and given.size in (1, layout_of(a).size):
+        shape = () if given.size == 1 else layout_of(a).shape
+        store_where(a, functions["reshape"](given, shape), unwrapped(mask))
+        return
+    chosen = np.flatnonzero(_known(mask, "putmask"))
     if chosen.size and given.size:
         store_flat(a, chosen, given[chosen % given.size])
+
+
+def _is_like(mask: object, cell: Reference) -> bool:
+    """Whether a mask is one condition for each entry of an array."""
+    like = np.shape(unwrapped(mask)) == layout_of(cell).shape
+    return like and getattr(mask, "dtype", None) == np.bool_
 
 
 def copyto(

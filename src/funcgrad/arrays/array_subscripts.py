@@ -30,6 +30,13 @@ from funcgrad.arrays.reference import (
     wrapped,
     writable,
 )
+from funcgrad.arrays.selections import (
+    Selection,
+    mask_of_places,
+    selected,
+    selection_of,
+    stored_by_mask,
+)
 from funcgrad.arrays.values import converted
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
@@ -76,11 +83,20 @@ def _bounds(part: slice) -> tuple[Any, Any, Any]:
     return part.start, part.stop, part.step
 
 
+def _as_mask(cell: Reference, index: object) -> Any:
+    """The mask in the place of what `numpy.nonzero` gives of it."""
+    first = index[0] if type(index) is tuple and index else index
+    if selection_of(first) is None:
+        return index
+    mask = mask_of_places(index, lengths_of(cell))
+    return index if mask is None else mask
+
+
 def get_item(cell: Any, index: Any) -> Any:
     """``cell[index]``: a view for a basic index, as in NumPy; else a copy; an entry is a scalar."""
     if type(index) is slice and type(cell._value) is Expr:
         return view_of(cell, IndexLens(index, index))
-    index, basic, probe = read_index(index)
+    index, basic, probe = read_index(_as_mask(cell, index))
     if not basic:
         return _chosen(cell, index)
     if is_numeric(cell):
@@ -114,6 +130,10 @@ def _of_numbers(cell: Reference, index: object, probe: object) -> Any:
 
 def _chosen(cell: Any, index: Any) -> Any:
     """Entries that arrays choose, copied."""
+    if holds_expr(index):
+        found = selected(cell, index)
+        if found is not None:
+            return found
     value = current(cell)
     if isinstance(value, np.ndarray) and not holds_expr(index):
         return wrapped(cell, value[index])
@@ -126,12 +146,15 @@ def _chosen(cell: Any, index: Any) -> Any:
 
 def set_item(cell: Any, index: Any, value: Any) -> None:
     """``cell[index] = value``."""
-    index, basic, _ = read_index(index)
+    index, basic, _ = read_index(_as_mask(cell, index))
     if isinstance(value, Reference):
         state = value._state
         same = state is not None and state.base is cell and _is_same(state.lens, index)
         if same and basic:
             return  # what ``a[i] += v`` stores back has been stored already
+    selection = selection_of(value)
+    if selection is not None and store_selection(cell, index, selection):
+        return
     value = unwrapped(value)
     if not holds_expr(value) and not holds_expr(index):
         buffer = writable(cell)
@@ -154,21 +177,21 @@ def _is_same(lens: object, index: object) -> bool:
     )
 
 
+def store_selection(cell: Reference, index: object, selection: Selection) -> bool:
+    """Store entries through the mask that chose them; False if the index is another one."""
+    whole = expression_of(cell)
+    filled = stored_by_mask(whole, index, selection, whole.dtype)
+    if filled is None:
+        return False
+    assign(cell, filled)
+    return True
+
+
 def store_chosen(cell: Any, index: Any, value: Any) -> None:
     """Store into the entries that an index chooses: of an entry that is named twice, the last value."""
     check_store(cell, value)
     whole = expression_of(cell)
-    value = converted(value, whole.dtype)
-    mask = index[0] if type(index) is tuple and len(index) == 1 else index
-    filled = _masked(whole, mask, value) if isinstance(mask, Expr) else None
+    filled = stored_by_mask(whole, index, value, whole.dtype)
     if filled is None:
-        filled = functions["index_update"](whole, index, value, "set")
+        filled = functions["index_update"](whole, index, converted(value, whole.dtype), "set")
     assign(cell, filled)
-
-
-def _masked(whole: Any, mask: Any, value: Any) -> Any:
-    """The array with one value where a mask holds, without the mask's values."""
-    if mask.dtype.kind != "b" or value.size != 1 or whole.shape[: mask.ndim] != mask.shape:
-        return None
-    mask = functions["reshape"](mask, mask.shape + (1,) * (whole.ndim - mask.ndim))
-    return functions["where"](mask, functions["reshape"](value, ()), whole)

@@ -25,6 +25,8 @@ from funcgrad.arrays.reference import (
     wrapped,
     writable,
 )
+from funcgrad.arrays.selected_functions import PLACES, function_of_selections, ufunc_of_selections
+from funcgrad.arrays.selections import selection_of
 from funcgrad.arrays.views import VIEW_FUNCTIONS, lay_out, made_of, viewed, zeros_in_place_of
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
@@ -41,6 +43,10 @@ class ArrayProtocols:
     def __array_ufunc__(
         self: Any, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object
     ) -> Any:
+        if method == "__call__" and any([selection_of(item) is not None for item in inputs]):
+            found = ufunc_of_selections(ufunc, inputs, kwargs)
+            if found is not None:
+                return found
         if len(inputs) == 1 and method == "__call__" and not kwargs:
             value = self._value if self._state is None else current(self)
             stand_in = stand_in_of(ufunc) if type(value) is Expr else None
@@ -65,6 +71,10 @@ class ArrayProtocols:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
+        if func in PLACES or any([selection_of(item) is not None for item in args]):
+            found = function_of_selections(func, args, kwargs)
+            if found is not None:
+                return found
         if not kwargs.keys() & _OPTIONS:
             value = self._value if self._state is None else current(self)
             if type(value) is Expr and args and args[0] is self and func not in _OTHERWISE:

@@ -39,6 +39,8 @@ class State:
     """Whether the buffer is another's: an expression's, or that of an array given by the user."""
     exports: list[Callable[[], Any]] | None = None
     """The plain arrays that share the buffer, by weak references."""
+    selection: Any = None
+    """The `funcgrad.arrays.selections.Selection` whose chosen entries are the value, until a store."""
 
 
 class Reference:
@@ -47,7 +49,8 @@ class Reference:
     __slots__ = ("_birth", "_state", "_value")
 
     _value: Any
-    """An array of NumPy's or an expression; of a view, as it was when last read."""
+    """An array of NumPy's or an expression; of a view, as it was when last read; None of a selection that has
+    not been read."""
     _state: State | None
     _birth: int
     """When it was made, among the scopes of traces."""
@@ -90,6 +93,8 @@ def current(cell: Reference) -> Any:
     if state is None:
         return cell._value
     if state.base is None:
+        if cell._value is None:
+            cell._value = state.selection.chosen
         return cell._value
     root = root_of(cell)
     epoch = 0 if root._state is None else root._state.epoch
@@ -139,12 +144,12 @@ def is_numeric(cell: Reference) -> bool:
 def lent_value(cell: Any) -> Any:
     """The value of an array, captured by an expression: its buffer is not written any more."""
     value = current(cell)
-    if isinstance(value, np.ndarray) and value.nbytes > _LENT:
+    if isinstance(value, np.ndarray) and value.nbytes > COPIED:
         state_of(root_of(cell)).lent = True
     return value
 
 
-_LENT = 1 << 16
+COPIED = 1 << 16
 """Bytes above which an expression refers to an array (`funcgrad.ops.base.array_capture.COPIED`)."""
 
 
@@ -208,14 +213,14 @@ def holds_expr(tree: object) -> bool:
 def lengths_of(cell: Any) -> tuple[int, ...]:
     """The shape of an array."""
     value = cell._value
-    shape: tuple[int, ...] = (layout_of(cell) if value is None else value).shape
+    shape: tuple[int, ...] = (current(cell) if value is None else value).shape
     return shape
 
 
 def cell_dtype(cell: Any) -> np.dtype[Any]:
     """The dtype of an array."""
     value = cell._value
-    dtype: np.dtype[Any] = (layout_of(cell) if value is None else value).dtype
+    dtype: np.dtype[Any] = (cell._state.selection.whole if value is None else value).dtype
     return dtype
 
 
@@ -233,7 +238,7 @@ def layout_of(cell: Any) -> np.ndarray[Any, Any]:
 
 
 def _own_layout(cell: Reference) -> np.ndarray[Any, Any]:
-    state, value = cell._state, cell._value
+    state, value = cell._state, current(cell)
     if state is None or state.layout is None:
         if isinstance(value, np.ndarray):
             return value
@@ -336,6 +341,7 @@ def assign(cell: Any, value: Any) -> None:
         changed = view._state.lens.put(below, changed)
         values.append(changed)
     root._value = changed
+    state.selection = None
     state.epoch += 1
     for (view, _), known in zip(chain, values, strict=False):
         view._value = known

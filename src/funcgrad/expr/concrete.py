@@ -210,6 +210,15 @@ def concrete(root: ExprBase, asker: str, reading: Callable[[Any], Any] = _itself
     return answer
 
 
+def has_known_value(root: ExprBase) -> bool:
+    """Whether a traced expression stands for one value, which Python may ask for."""
+    try:
+        _value(root, "a value")
+    except TypeError:
+        return False
+    return True
+
+
 def number(root: ExprBase, asker: str, reading: Callable[[Any], Any]) -> Any:
     """`concrete`, where the answer would carry a derivative: refused for what is being differentiated."""
     _value(root, asker)  # what has no value says so

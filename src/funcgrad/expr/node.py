@@ -34,6 +34,9 @@ class TraceContext(Protocol):
     def record(self, asked: Any, reading: Callable[[Any], Any], answer: Any) -> None:
         """Called for each question of Python: the traced value, the function that reads it, the answer."""
 
+    def forget_since(self, start: int) -> None:
+        """Called if a run that started then was refused, and is repeated: its questions do not count."""
+
     def derived(self, program: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Called with expressions derived in an inner trace: a program's outputs on these inputs."""
 

@@ -46,6 +46,9 @@ class Scope:
         self.refusal: Exception | None = None
         """The error by which a number was refused, which the function may catch: its result is wrong then."""
 
+    def forget_since(self, start: int) -> None:
+        """Forget the questions from then on: the run that asked them was refused, and is repeated."""
+
     def record(self, asked: Expr, reading: Callable[[Any], Any], answer: Any) -> None:
         """Called for each question of Python."""
 
@@ -357,6 +360,7 @@ def _adopted_where_needed(
     first error otherwise.
     """
     level = _level(f, args)
+    start = next_in_order()
     try:
         return call(level)
     except Exception as error:
@@ -366,6 +370,7 @@ def _adopted_where_needed(
             raise
         refusal = error
     _withdraw(refusal)
+    _forget_since(start, args)
     try:
         result = call(later)
     except Exception as error:
@@ -379,6 +384,15 @@ def _adopted_where_needed(
         del refusal  # its traceback refers to this frame
     functions["learn"](f)
     return result
+
+
+def _forget_since(start: int, item: object) -> None:
+    """Have the traces that arguments belong to forget the questions of a run that was refused."""
+    if isinstance(item, list | tuple | dict):
+        for part in item.values() if isinstance(item, dict) else item:
+            _forget_since(start, part)
+    elif isinstance(item, Expr) and item.traced:
+        item.traced.forget_since(start)
 
 
 def _tells_refusal(error: BaseException) -> bool:

@@ -26,6 +26,7 @@ from funcgrad.expr import (
     rebuild,
     subexpressions,
 )
+from funcgrad.expr.scope_order import next_in_order
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.tuples import pick_op
@@ -45,6 +46,8 @@ class Question(NamedTuple):
     answer: Any
     line: Any = None
     """The position in the user's code."""
+    order: int = 0
+    """When it was asked first, among the scopes of traces."""
 
 
 class QuestionLog(Scope):
@@ -66,7 +69,14 @@ class QuestionLog(Scope):
     def record(self, asked: Expr, reading: Reading, answer: Any) -> None:
         # The log refers to the expression, so that its id is not reused.
         if (id(asked), reading) not in self._recorded:
-            self._recorded[id(asked), reading] = Question(asked, reading, answer, caller())
+            self._recorded[id(asked), reading] = Question(
+                asked, reading, answer, caller(), next_in_order()
+            )
+
+    def forget_since(self, start: int) -> None:
+        for key, question in list(self._recorded.items()):
+            if question.order > start:
+                del self._recorded[key]
 
     def derived(self, program: Program, inputs: Sequence[Any], outputs: Sequence[Expr]) -> None:
         self._derived = program, inputs, outputs

@@ -1,0 +1,170 @@
+"""Stores through a mask of traced values: one program, whatever the mask's values."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+
+def doubled(x):
+    a = x * 1.0
+    a[a > 1] *= 2
+    return a
+
+
+def numbers(x):
+    a = x.copy()
+    a[x > 1] = 3.0
+    a[a < 0.3] += x[2]
+    return a
+
+
+def from_another(x):
+    a = np.zeros(x.shape)
+    m = x > 1
+    a[m] = np.sqrt(x[m] - 1) * x.sum()
+    a[~m] += 5 * np.exp(-x[~m]) / 2
+    return a * x
+
+
+def kept_in_a_name(x):
+    a = x**2
+    m = a > 1
+    chosen = a[m]
+    chosen *= 3
+    chosen = np.clip(chosen, 0.5, 20.0).astype(float).copy()
+    a[:] = 1.0
+    a[m] = np.where(chosen > 5, -chosen, 2.0 - chosen) ** 2
+    return a
+
+
+def changed_meanwhile(x):
+    a = x**2
+    m = a > 1
+    chosen = a[m]
+    a[0] = 7.0 * x[1]
+    m[1] = True
+    a[m] *= x[0]
+    a[x**2 > 1] += chosen
+    return a
+
+
+def counted(x):
+    m = x > 0.6
+    return x[m].sum() * x[m].mean() * np.prod(x[m]) * x / np.mean(np.sin(x[m]))
+
+
+def rows(x):
+    a = np.outer(x, x[:3])
+    m = x > 1
+    a[m] = x[:3]
+    a[m, 1] *= 2
+    a[:, x[:3] > 0.6] -= 1
+    a[1, x[:3] > 0.6] = a[0, x[:3] > 0.6] * 2
+    a[2:, x[:3] > 0.6] += x[0]
+    return a
+
+
+def of_two_axes(x):
+    a = np.outer(x, x)
+    a[a > 1] = np.log(a[a > 1])
+    b = np.stack([a, 2 * a], axis=2)
+    b[a < 0.3] *= np.array([3.0, 4.0]) * x[0]
+    return b
+
+
+def by_places(x):
+    a = x**2
+    a[np.where(a > 1)] = 0.5
+    a[np.nonzero(x < 0.6)] *= 3
+    k = np.flatnonzero(x > 1.5)
+    a[k] = x[k] ** 3
+    b = np.outer(a, x)
+    i, j = np.where(b > 1)
+    b[i, j] -= a[0]
+    return b
+
+
+def in_place_functions(x):
+    a = x**2
+    np.putmask(a, a > 1, 2 * x)
+    np.putmask(a, a > 1.5, -x[0])
+    np.place(a, a < 0.6, [x[1]])
+    np.copyto(a, 5 * x, where=x > 0.7)
+    return a
+
+
+def views(x):
+    a = np.zeros((2, x.size))
+    row = a[1]
+    row[x > 1] = x[x > 1]
+    flat = a.ravel()
+    flat[flat > 1.2] *= x[0]
+    return a
+
+
+def integers(x):
+    a = np.arange(x.size)
+    a[x > 1] = x[x > 1] * 10
+    return a * x
+
+
+PROGRAMS = [
+    *(
+        doubled,
+        numbers,
+        from_another,
+        kept_in_a_name,
+        changed_meanwhile,
+        counted,
+        rows,
+        of_two_axes,
+    ),
+    *(by_places, in_place_functions, views, integers),
+]
+XS = np.array(
+    [
+        [0.51, 1.53, 2.12, 0.72],
+        [3.03, 1.21, 0.23, 0.91],
+        [0.12, 0.25, 0.41, 0.82],
+        [1.73, 1.34, 2.22, 1.91],
+    ]
+)
+W = np.cos(np.arange(40.0)) + 1.5
+
+
+def loss_of(f):
+    def loss(x):
+        y = np.ravel(f(x))
+        return np.sum(y * y * W[: y.size])
+
+    return loss
+
+
+def slope(f, x):
+    h = 1e-6
+    return np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(x.size)])
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_a_masked_store_is_one_program(f):
+    loss = loss_of(f)
+    jitted, slopes = fg.jit(f), fg.jit(fg.grad(loss))
+    curved = fg.jit(fg.hessian(loss))
+    for x in XS:
+        np.testing.assert_allclose(jitted(x), f(x.copy()), rtol=1e-12)
+        expected = slope(loss, x)
+        np.testing.assert_allclose(fg.grad(loss)(x), expected, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(slopes(x), expected, rtol=1e-6, atol=1e-6)
+        forward = [fg.jit(lambda x, e: fg.jvp(loss, (x,), (e,))[1])(x, e) for e in np.eye(4)]
+        np.testing.assert_allclose(forward, expected, rtol=1e-6, atol=1e-6)
+        second = slope(fg.grad(loss), x)
+        np.testing.assert_allclose(curved(x), second, rtol=1e-5, atol=1e-4)
+    if f is not counted:  # which stores nothing, and runs as it is
+        assert "\n" not in jitted.explain_misses() + slopes.explain_misses()
+    np.testing.assert_allclose(fg.vmap(f)(XS), [f(x.copy()) for x in XS], rtol=1e-12)
+    np.testing.assert_allclose(
+        fg.vmap(fg.grad(loss))(XS), [fg.grad(loss)(x) for x in XS], rtol=1e-9
+    )
+    each = fg.scan(lambda c, x: (c, f(x)), 0.0, XS)[1]
+    np.testing.assert_allclose(each, [f(x.copy()) for x in XS], rtol=1e-12)
