@@ -38,10 +38,32 @@ def stand_ins(value: Any) -> tuple[type, ...]:
     if isinstance(value, MutableArray) or value.type.shape:
         return _ARRAYS
     kind = value.type.dtype.type
+    if kind is np.int64 and is_numpy_integer(value):
+        return _INTEGERS
     return _NUMBERS.get(kind) or (kind,)
 
 
+def is_numpy_integer(value: Expr) -> bool:
+    """Whether NumPy gives an integer, as a count or an index: arithmetic of Python's ints gives Python's."""
+    waiting = [value]
+    for _ in range(_FAR):
+        if not waiting:
+            break
+        expr = waiting.pop()
+        if dict(expr.params).get("numpy"):  # a leaf's value is
+            return True
+        for arg in expr.args:
+            if arg.type.shape or arg.type.dtype.kind in "fc":
+                return True
+            if arg.type.dtype.kind == "i":
+                waiting.append(arg)
+    return False
+
+
+_FAR = 1000
+"""Operations beyond which the origin of an integer is not looked for."""
 _ARRAYS = (np.ndarray,)
+_INTEGERS = (np.int64,)
 _NUMBERS: Mapping[type, tuple[type, ...]] = {
     np.bool_: (np.bool_, bool),
     np.complex128: (np.complex128, complex),

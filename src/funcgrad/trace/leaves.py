@@ -70,7 +70,9 @@ def fresh(value: object, scope: Scope, place: int, label: str) -> Expr:
         known = scalar(value, _FLOAT)
     else:
         known = const(value)
-    params = (("scope", scope), ("place", place))
+    params: tuple[tuple[str, Any], ...] = (("scope", scope), ("place", place))
+    if isinstance(value, np.integer):
+        params = (*params, ("numpy", True))
     traced = known.traced or scope
     return assemble_node(leaf_op, (known,), params, known.type, traced=traced, label=label)
 

@@ -108,8 +108,12 @@ def fields_of(tree: object, moving: Sequence[str], kept: Sequence[str]) -> TreeN
     """An instance taken apart into the fields that it has; the fields ``kept`` are static."""
     labels = [name for name in moving if hasattr(tree, name)]
     fixed = _fixed(tree, kept)
+    parameters = getattr(type(tree), "__dataclass_params__", None)
+    is_frozen = parameters is not None and parameters.frozen
 
     def put(values: Sequence[Any]) -> Any:
+        if is_frozen and all([getattr(tree, n) is v for n, v in zip(labels, values, strict=True)]):
+            return tree  # code may compare it by `is`
         # As it is, not made anew: __init__ would forget what has been set since, and __post_init__ may
         # refuse a gradient's values.
         new = copy.copy(tree)

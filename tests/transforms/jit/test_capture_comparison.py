@@ -88,7 +88,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_of_a_place_is_noticed(change: str) -> None:
     f, found = case()
-    compare = PlaceComparison([seen(place) for place in places_of(f)])
+    compare = PlaceComparison([seen(place) for place in places_of(f)[0]])
     assert compare()
     assert compare()
     CHANGES[change](found)
@@ -107,7 +107,7 @@ def test_a_change_of_a_place_is_noticed(change: str) -> None:
 )
 def test_what_stays_the_same_is_no_change(change: Callable[[dict[str, Any]], Any]) -> None:
     f, found = case()
-    compare = PlaceComparison([seen(place) for place in places_of(f)])
+    compare = PlaceComparison([seen(place) for place in places_of(f)[0]])
     change(found)
     assert compare()
 
@@ -118,7 +118,7 @@ def test_many_places_are_compared_in_a_fraction_of_the_time_of_one_by_one() -> N
     def f(x: Any) -> Any:
         return sum([model.scale(x) * model.w for model in models])
 
-    held = [seen(place) for place in places_of(f)]
+    held = [seen(place) for place in places_of(f)[0]]
     compare = PlaceComparison(held)
 
     def one_by_one() -> bool:

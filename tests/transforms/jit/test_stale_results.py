@@ -394,20 +394,27 @@ def test_a_stack_that_is_left_as_it_was_is_no_mistake():
 
 
 def test_what_is_no_traced_value_may_be_stored_outside():
-    calls, last, model = [], [0], Model()
+    calls, count, totals, model = [], [0], {"n": 0}, Model()
 
     def f(x):
         calls.append("called")
-        last[0] += 1
         return x * x
 
     jitted = fg.jit(f)
-    assert [jitted(2.0), jitted(3.0), calls, last] == [4.0, 9.0, ["called"], [1]]
+    assert [jitted(2.0), jitted(3.0), calls] == [4.0, 9.0, ["called"]]
+
+    def counted(x):
+        count[0] += 1
+        totals["n"] += count[0]
+        return x * count[0] + totals["n"]
+
+    # It is traced at each call.
+    jitted = fg.jit(counted)
+    assert [jitted(1.0), jitted(1.0), jitted(1.0), count] == [2.0, 5.0, 9.0, [3]]
 
     def stepped(x):
         model.w += 1.0
         return x * model.w
 
-    # It is traced at each call.
     jitted = fg.jit(stepped)
     assert [jitted(1.0), jitted(1.0), model.w] == [3.0, 4.0, 4.0]

@@ -69,12 +69,14 @@ def weak(item):
 """
 
 
-def outcome(how, made, body, change, monkeypatch):
+def outcome(how, made, body, change, monkeypatch, file):
     """What four calls return, with a change before the third, and the warnings."""
 
     def run(wrap):
         home = types.ModuleType("a_user_module")
         monkeypatch.setitem(sys.modules, "a_user_module", home)
+        home.file = file
+        file.write_text("2.0")
         monkeypatch.setattr(np, "own_rate", 2.0, raising=False)
         monkeypatch.setenv("OWN_RATE", "2.0")
         change_in_f = f"def change():\n    global h\n    {change}\n"
@@ -95,11 +97,11 @@ def outcome(how, made, body, change, monkeypatch):
 
 @pytest.mark.parametrize("how", [lambda f: f, fg.grad], ids=["value", "gradient"])
 @pytest.mark.parametrize(("name", "made", "body", "change", "said"), ROWS, ids=[r[0] for r in ROWS])
-def test_a_row_of_the_table(name, made, body, change, said, how, monkeypatch):
+def test_a_row_of_the_table(name, made, body, change, said, how, monkeypatch, tmp_path):
     if "pandas" in made:
         pytest.importorskip("pandas")
     change = "pass" if change == "another call" else change.strip("`")
-    assert outcome(how, made, body, change, monkeypatch) == said
+    assert outcome(how, made, body, change, monkeypatch, tmp_path / "rate") == said
 
 
 def test_the_table_has_rows_of_each_kind():

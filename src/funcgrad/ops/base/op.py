@@ -428,11 +428,12 @@ def _leaf_edge(z: Array, x: Array, **_: object) -> LinearMap:
 
 
 # A fresh leaf: an identity whose ``scope`` is like no other, so that a derivative with respect to it can
-# never be confused with one with respect to what it stands for. Its parent is the value at this call.
+# never be confused with one with respect to what it stands for. Its parent is the value at this call. If
+# ``numpy`` holds, that is an integer of NumPy's, which is no int of Python's.
 leaf: Op = Op(
     name="leaf",
-    run=lambda x, scope, place: x,
-    infer=lambda type, scope, place: type,
+    run=lambda x, scope, place, numpy=False: x,
+    infer=lambda type, scope, place, numpy=False: type,
     edges=(_leaf_edge,),
     batch=same_on_batch(lambda: leaf),
     hidden=True,

@@ -211,7 +211,7 @@ def checker(held: Sequence[Snapshot]) -> Callable[[], bool]:
         if isinstance(item.place, ClosureCell):
             given[name] = item.place.cell
         else:
-            name = item.place[-1]
+            name = str(item.place[-1])
             value = getattr(builtins, name) if value is ABSENT else value
         given[f"v{k}"] = CellType(value)
         tests.append(f"{name} is v{k}")

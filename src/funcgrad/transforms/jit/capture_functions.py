@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
     Attribute,
     ClosureCell,
+    Contents,
     Fixed,
     NamespaceItem,
 )
@@ -132,7 +134,13 @@ def captured_places(f: FunctionType) -> Iterator[Any]:
             yield NamespaceItem(name, home, name)
             if value is ABSENT and not _is_pythons(getattr(builtins, name, None)):
                 yield NamespaceItem(name, vars(builtins), name)
+    if not named.isdisjoint(_OF_ENVIRONMENT):
+        yield Contents("os.environ", os.environ._data)  # type: ignore[attr-defined]
     yield from _imported(named, home)
+
+
+_OF_ENVIRONMENT = ("environ", "environb", "getenv", "getenvb", "expandvars")
+"""Names in code that reads variables of the environment."""
 
 
 def _is_pythons(value: object) -> bool:

@@ -12,20 +12,22 @@ The methods that Python calls by itself, such as ``__getitem__``, are watched wi
 that make instances with each class.
 
 Not watched is what would cost a call too much, or has no end: the state of modules, functions and classes of
-installed packages (``os.environ``, random generators), iterators, context variables, attributes of modules by
+installed packages (random generators; but ``os.environ`` is watched), iterators, attributes of modules by
 computed names, methods that a class gets only later (``__bool__``), and the code of a function that is given
 other code (``f.__code__ = ...``: 20 ns for each function).
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import weakref
 from collections import ChainMap, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from enum import Enum
-from functools import cached_property, partial, partialmethod
+from functools import _lru_cache_wrapper, cached_property, partial, partialmethod
 from itertools import starmap
 from operator import attrgetter, methodcaller
 from types import (
@@ -63,6 +65,7 @@ from funcgrad.transforms.jit.capture_owners import (
 )
 from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
+    Answer,
     Attribute,
     ClassMember,
     ClassOf,
@@ -70,6 +73,8 @@ from funcgrad.transforms.jit.capture_sources import (
     Fixed,
     InstanceMember,
     NamespaceItem,
+    cache_size,
+    context_value,
     has_namespace,
     in_class,
     is_buffer,
@@ -84,8 +89,8 @@ MOST_VALUES = 10_000
 """Values, found nearest first, beyond which none is looked into."""
 
 
-def places_of(f: Callable[..., Any]) -> list[Any]:
-    """The places that a callable, and the functions that it names, depend on."""
+def places_of(f: Callable[..., Any]) -> tuple[list[Any], frozenset[str]]:
+    """The places that a callable, and the functions that it names, depend on; and the names in their code."""
     names: frozenset[str] = frozenset()
     owners = _Owners()
     while True:
@@ -93,7 +98,7 @@ def places_of(f: Callable[..., Any]) -> list[Any]:
         search.run(f)
         if search.met <= names:
             search.add_absent()
-            return list(search.found.values())
+            return list(search.found.values()), frozenset(search.met)
         names |= search.met
 
 
@@ -212,6 +217,12 @@ class _Search:
             yield Fixed(label, item.mapping)
         elif isinstance(item, weakref.ref):
             yield Fixed(label, item())
+        elif item is os.environ:
+            yield Contents("os.environ", item._data)  # type: ignore[attr-defined]
+        elif isinstance(item, ContextVar):
+            yield Answer(label, item, context_value)
+        elif isinstance(item, _lru_cache_wrapper) and _is_users(item.__wrapped__):
+            yield Answer(f"the cache of {label}", item, cache_size)
         elif isinstance(item, threading.local):
             found = [name for name in self.names if hasattr(item, name)]
             yield from [Attribute(f"{label}.{name}", item, name) for name in found]
@@ -358,6 +369,10 @@ class _Search:
             return
         if code is not None:
             self.waiting.append((code, label, False, Bound()))
+
+
+def _is_users(f: object) -> bool:
+    return isinstance(f, FunctionType) and not is_installed(f)
 
 
 _AT_CREATION = frozenset(("__init__", "__new__", "__post_init__"))

@@ -8,10 +8,12 @@ from __future__ import annotations
 from abc import ABCMeta
 from array import array
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from functools import cached_property
 from keyword import iskeyword
 from operator import is_
+from sys import intern
 from types import FunctionType, MappingProxyType, MemberDescriptorType
 from typing import Any, NamedTuple
 
@@ -89,6 +91,37 @@ class Attribute(NamedTuple):
         """A condition, as above."""
         objects[f"c{k}"], objects[f"v{k}"] = self.holder, value
         return f"c{k}.{self.key} is v{k}"
+
+
+class Answer(NamedTuple):
+    """What a function says of an object: the same object as long as nothing has changed."""
+
+    name: str
+    holder: Any
+    ask: Callable[[Any], Any]
+
+    def get(self) -> Any:
+        """What it says now."""
+        return self.ask(self.holder)
+
+    def test(self, k: int, value: object, objects: dict[str, Any]) -> str:
+        """A condition, as above."""
+        objects[f"c{k}"], objects[f"w{k}"], objects[f"v{k}"] = self.ask, self.holder, value
+        return f"c{k}(w{k}) is v{k}"
+
+
+def context_value(variable: ContextVar[Any]) -> Any:
+    """The value of a context variable; ABSENT of one without."""
+    return variable.get(ABSENT)
+
+
+def cache_size(cached: Any) -> str:
+    """The numbers of results that a function under `functools.lru_cache` has computed and that it holds.
+
+    They are those of before as long as nothing is computed and `cache_clear` is not called.
+    """
+    info = cached.cache_info()
+    return intern(f"{info.misses} {info.currsize}")
 
 
 class Fixed(NamedTuple):
@@ -286,7 +319,8 @@ class Snapshot(NamedTuple):
     """What a place held: the object, and what may change of it in place, where it is an array."""
 
     place: (
-        ClosureCell
+        Answer
+        | ClosureCell
         | NamespaceItem
         | Attribute
         | Fixed

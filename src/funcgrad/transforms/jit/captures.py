@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -10,7 +11,15 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.transforms.jit.capture_comparison import PlaceComparison, checked, checker
 from funcgrad.transforms.jit.capture_search import places_of
-from funcgrad.transforms.jit.capture_sources import Contents, Fixed, Snapshot, key_of, seen
+from funcgrad.transforms.jit.capture_sources import (
+    Answer,
+    Contents,
+    Fixed,
+    Snapshot,
+    cache_size,
+    key_of,
+    seen,
+)
 
 MOST_CONDITIONS = 500
 """The most captured variables that generated code compares: code for more takes long to compile."""
@@ -21,12 +30,15 @@ class CapturedVariables:
 
     def __init__(self, f: Callable[..., Any]) -> None:
         self.f = f
+        self.names: frozenset[str] = frozenset()
+        """The names in the code that was searched last."""
         self._compared: tuple[Sequence[Snapshot], PlaceComparison] | None = None
 
     def values(self, before: Sequence[Snapshot] = ()) -> list[Snapshot]:
         """What is held now; of arrays of which ``before`` has the content, the content as well."""
         whole = {key_of(item.place) for item in before if item.content is not None}
-        return [seen(place, key_of(place) in whole) for place in places_of(self.f)]
+        places, self.names = places_of(self.f)
+        return [seen(place, key_of(place) in whole) for place in places]
 
     def traced(
         self, held: Sequence[Snapshot], read: Collection[int], before: Sequence[Snapshot] = ()
@@ -88,11 +100,46 @@ class CapturedVariables:
 
 
 def _as_left(item: Snapshot) -> Snapshot | None:
-    """The contents of a container after a trace, or None if the trace has changed it and it is no dict."""
-    if not isinstance(item.place, Contents) or not item.event(now := seen(item.place)):
+    """What a place holds after a trace, or None of a container that the trace has changed, if it is no dict.
+
+    A container in which the trace has replaced a number stays as it was before: f counts there, and has to be
+    traced at each call.
+    """
+    place = item.place
+    if isinstance(place, Answer) and place.ask is cache_size:
+        return seen(place)
+    if not isinstance(place, Contents) or not item.event(now := seen(place)):
         return item
-    plain = isinstance(item.place.holder, dict) and Expr not in map(type, now.value)
+    if _replaces_numbers(item, now):
+        return item
+    plain = isinstance(place.holder, dict) and Expr not in map(type, now.value)
     return now if plain else None
+
+
+def _replaces_numbers(before: Snapshot, now: Snapshot) -> bool:
+    """Whether another number stands at a place of a container where one stood before."""
+    holder = before.place.holder if isinstance(before.place, Contents) else None
+    if isinstance(holder, dict):
+        old, new = (_items(item.value) for item in (before, now))
+        return any([_is_other_number(old[key], new[key]) for key in old.keys() & new.keys()])
+    if not isinstance(holder, list | deque) or len(before.value) != len(now.value):
+        return False
+    return any(map(_is_other_number, before.value, now.value))
+
+
+def _items(value: Sequence[Any]) -> dict[Any, Any]:
+    """The items of a dict from what `Contents.get` gives of it."""
+    count = len(value) // 2
+    return dict(zip(value[:count], value[count:], strict=True))
+
+
+def _is_other_number(old: object, new: object) -> bool:
+    if old is new or not isinstance(new, _NUMBERS):
+        return False
+    return type(old) is not type(new) or not np.array_equal(old, new, equal_nan=True)
+
+
+_NUMBERS = (bool, int, float, complex, str, np.generic, np.ndarray)
 
 
 def arrays_of(held: Sequence[Snapshot]) -> dict[int, Any]:

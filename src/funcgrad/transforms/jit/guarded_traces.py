@@ -23,6 +23,7 @@ from funcgrad.trace.pytree import flatten_with_static, leaves_of
 from funcgrad.trace.skeleton import instantiate, skeleton
 from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import arrays_of
+from funcgrad.transforms.jit.file_reads import noticed_reads
 from funcgrad.transforms.jit.guard_tree import (
     INT64_MAX,
     INT64_MIN,
@@ -34,7 +35,7 @@ from funcgrad.transforms.jit.guard_tree import (
 )
 from funcgrad.transforms.jit.inline_cache import InlineCache
 from funcgrad.transforms.jit.random_draws import generator_states, warn_of_draws
-from funcgrad.transforms.jit.side_effects import warn_of_side_effects
+from funcgrad.transforms.jit.side_effects import warn_of_copies, warn_of_side_effects
 from funcgrad.transforms.jit.signature import (
     DEFAULT_DTYPES,
     FLAG_KINDS,
@@ -193,11 +194,14 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
                 return found, (node.rebuild(results),)
         before = self.captures()
         generators = generator_states(before)
-        result, path = self._trace(found, before, key[0], args, kwargs, values)
+        names = frozenset() if self.watch is None else self.watch.names
+        with noticed_reads(self.name, names):
+            result, path = self._trace(found, before, key[0], args, kwargs, values)
         if path is None:
             return found, (result,)  # f captures values of an enclosing trace: the path is not kept
         warn_of_draws(self.name, generators)
         warn_of_side_effects(self.name, before)
+        warn_of_copies(self.name, self.f, (args, kwargs), before)
         if self._specializes_from_now(key[0], path):
             return None, None
         if found.tree.leaves >= MAX_PATHS:
