@@ -416,3 +416,62 @@ def test_rules_of_methods():
         60.0,
         60.0,
     )
+
+
+LINEAR_RULES = {
+    "a product": lambda r, g: np.cos(r) * g,
+    "a choice by the cotangent": lambda r, g: np.where(g == 0, 0.0, g * np.cos(r)),
+    "a choice by the residual": lambda r, g: np.where(r > 0, g, -g) * np.abs(np.cos(r)),
+    "sums": lambda r, g: np.cumsum(g)[::-1] + np.flip(g) * np.mean(r) + np.sum(g),
+    "a system": lambda r, g: np.linalg.solve(np.diag(2 + np.cos(r)), g),
+    "a sign": lambda r, g: np.sign(g) * np.abs(g) * r,
+    "a residual without a logarithm": lambda r, g: g * np.log(r) / np.sqrt(r),
+}
+OTHER_RULES = {
+    "clipped": lambda r, g: np.clip(g * np.cos(r), -1, 1),
+    "of length 1": lambda r, g: g / np.linalg.norm(g),
+    "with decay": lambda r, g: g * np.cos(r) + 0.01 * r,
+    "a sign": lambda r, g: np.sign(g),
+    "squared": lambda r, g: g**2 * r,
+}
+
+
+def reversed_by(rule):
+    f = fg.custom_vjp(lambda x: np.sin(x))
+    f.defvjp(lambda x: (np.sin(x), x), lambda r, g: (rule(r, g),))
+    return f
+
+
+def pushed_by(rule):
+    f = fg.custom_jvp(lambda x: np.sin(x))
+    f.defjvp(lambda primals, tangents: (np.sin(primals[0]), rule(primals[0], tangents[0])))
+    return f
+
+
+@pytest.mark.parametrize("name", LINEAR_RULES)
+def test_a_linear_rule_has_its_transpose_without_a_warning(name):
+    rule = LINEAR_RULES[name]
+    x, g = np.array([0.3, -0.5, 0.9]), np.array([1.0, -2.0, 0.5])
+    x = np.abs(x) if "logarithm" in name else x
+    matrix = np.stack([rule(x, e) for e in np.eye(3)], axis=1)
+    backward, forward = reversed_by(rule), pushed_by(rule)
+    np.testing.assert_allclose(fg.jvp(backward, (x,), (g,))[1], matrix.T @ g, rtol=1e-12)
+    np.testing.assert_allclose(fg.vjp(backward, x)[1](g)[0], matrix @ g, rtol=1e-12)
+    np.testing.assert_allclose(fg.vjp(forward, x)[1](g)[0], matrix.T @ g, rtol=1e-12)
+    jitted = fg.jit(lambda x, g: fg.jvp(backward, (x,), (g,))[1])
+    np.testing.assert_allclose(jitted(x, g), matrix.T @ g, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", OTHER_RULES)
+def test_a_rule_that_is_not_linear_is_told_of_in_the_other_mode(name):
+    rule = OTHER_RULES[name]
+    x, g = np.array([0.3, -0.5, 0.9]), np.array([1.0, -2.0, 0.5])
+    backward, forward = reversed_by(rule), pushed_by(rule)
+    np.testing.assert_allclose(fg.vjp(backward, x)[1](g)[0], rule(x, g), rtol=1e-12)
+    np.testing.assert_allclose(fg.jvp(forward, (x,), (g,))[1], rule(x, g), rtol=1e-12)
+    with pytest.warns(UserWarning, match="custom_vjp: expected bwd to be linear in the cotangent"):
+        fg.jvp(backward, (x,), (g,))
+    with pytest.warns(
+        UserWarning, match="custom_jvp: expected a rule that is linear in the tangents"
+    ):
+        fg.vjp(forward, x)[1](g)

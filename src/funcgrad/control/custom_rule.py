@@ -13,12 +13,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from funcgrad.control.closed_program import Body, body_of, on_examples, vjp_of_body, zeros_of_type
+from funcgrad.control.rule_linearity import is_linear
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, HeldJacobian, no_flops
 from funcgrad.ops.base.op import Op, differentiable, spread
+from funcgrad.ops.shape import astype, broadcast_to
 from funcgrad.ops.tuples import pick
+from funcgrad.source import warn
 
 
 class Wiring(NamedTuple):
@@ -47,12 +50,16 @@ def _joint(
         return dict(enumerate(body.inline([*context, *given(body, flows)])))
 
     def transposed(flows: Mapping[int, Any]) -> dict[int, Expr]:
-        """The transpose of the linear map, taken at zero, since it is the same everywhere."""
+        """The transpose of the linear map, which is the same everywhere, taken at one: a rule may treat
+        zero by itself, as ``where(g == 0, 0, g * c)`` does."""
+        if not is_linear(body, len(context)):
+            warn(_NOT_LINEAR[wiring.forward])
         places = [k for k in flows if differentiable(body.outputs[k].dtype)]
         start = len(context)
         seeds, back = vjp_of_body(body, places, range(start, len(body.inputs)))
         derived = body_of([*body.inputs, *seeds], list(back.values()))
-        values = derived.inline([*context, *given(body, {}), *[flows[k] for k in places]])
+        ones = [broadcast_to(astype(1.0, x.dtype), x.shape) for x in body.inputs[start:]]
+        values = derived.inline([*context, *ones, *[flows[k] for k in places]])
         return {i - start: value for i, value in zip(back, values, strict=True)}
 
     def forward(flows: Mapping[int, Any]) -> Parts:
@@ -68,6 +75,14 @@ def _joint(
         return {first + i: v for i, v in found.items() if differentiable(operands[first + i].dtype)}
 
     return Joint(forward, backward)
+
+
+_NOT_LINEAR = {
+    False: "custom_vjp: expected bwd to be linear in the cotangent, but it is not: forward mode (jvp, "
+    "jacfwd) is that of cotangents around 1, and differs from grad; write the rule for custom_jvp",
+    True: "custom_jvp: expected a rule that is linear in the tangents, but it is not: reverse mode (grad) "
+    "is that of tangents around 1, and differs from jvp; write the rule for custom_vjp",
+}
 
 
 def _batch(
