@@ -208,6 +208,7 @@ def test_no_pass_writes_out_a_fold_by_hand():
 
 # Loops over lists that they add to, and what the lists hold: none walks the operands of a program.
 WORKLISTS = {
+    "adoption/adopted_classes.py: _cells_of_class": "functions within functions",
     "adoption/adopted_functions.py: _codes": "code objects",
     "adoption/levels.py: _level_of_held": "objects that a function holds",
     "adoption/levels.py: _searched": "objects that a function holds",

@@ -2,9 +2,11 @@
 
 import abc
 import dataclasses
+import enum
 import math
 import sys
 import types
+import typing
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -551,3 +553,118 @@ def test_several_numbers_become_arrays_that_can_be_written():
         return both[0]
 
     assert fg.grad(f)(3.0) == 2.0
+
+
+class Kind:
+    def __init__(self, w):
+        self.w = w
+
+    def exactly(self, x):
+        kinds = type(self) is __class__, self.__class__ is __class__, isinstance(self, __class__)
+        return math.sin(x) * sum([10.0**k for k, holds in enumerate(kinds) if holds])
+
+    def again(self, x):
+        return __class__(3.0).scaled(x)
+
+    def scaled(self, x):
+        return self.w * math.sin(x)
+
+    @classmethod
+    def made(cls, x):
+        return math.cos(x) * (2.0 if cls is __class__ else 3.0)
+
+    @property
+    def own(self):
+        return 2.0 if any(type(self) is __class__ for _ in range(2)) else 3.0
+
+    def through(self, x):
+        return math.sin(x) * self.own
+
+
+class Derived(Kind):
+    def scaled(self, x):
+        return 2.0 * super().scaled(x) if type(self) is __class__ else 0.0 * x
+
+
+@pytest.mark.parametrize("name", ["exactly", "again", "scaled", "made", "through"])
+@pytest.mark.parametrize("kind", [Kind, Derived])
+def test_the_name_of_its_class_in_a_method(kind, name):
+    made = kind(2.0)
+
+    def f(x):
+        return getattr(made, name)(x) + getattr(kind(0.5), name)(x)
+
+    slope = (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6
+    for how in (fg.grad(f), fg.jit(fg.grad(f)), lambda x: fg.jvp(f, (x,), (1.0,))[1]):
+        assert how(0.7) == pytest.approx(slope, rel=1e-8)
+    assert f(0.7) == fg.adopt(f)(0.7)
+    assert made.exactly(0.0) == 0.0
+    assert type(made) is kind
+
+
+class Adding(type):
+    """A metaclass that adds to the instances that a call of its classes makes."""
+
+    def __call__(cls, x):
+        made = super().__call__(x)
+        made.extra = math.sin(x)
+        return made
+
+
+class Widened(metaclass=Adding):
+    def __init__(self, x):
+        self.x = x
+
+    def total(self):
+        return math.cos(self.x) + self.extra
+
+
+class Shared(type):
+    """A metaclass of classes with one instance each."""
+
+    made: typing.ClassVar = {}
+
+    def __call__(cls):
+        if cls not in cls.made:
+            cls.made[cls] = super().__call__()
+        return cls.made[cls]
+
+
+class OneScale(metaclass=Shared):
+    factor = 2.0
+
+    def scaled(self, x):
+        return self.factor * math.cos(x) if OneScale() is self else 0.0 * x
+
+
+def test_classes_whose_metaclass_is_called():
+    assert fg.grad(lambda x: Widened(x).total())(0.7) == math.cos(0.7) - math.sin(0.7)
+    assert fg.jit(lambda x: Widened(x).total())(0.7) == math.cos(0.7) + math.sin(0.7)
+    for _ in range(2):
+        assert fg.grad(lambda x: OneScale().scaled(x))(0.7) == -2.0 * math.sin(0.7)
+    assert type(OneScale()) is OneScale
+    assert list(Shared.made) == [OneScale]
+
+
+class Mode(enum.Enum):
+    SIN = "sin"
+
+    def apply(self, x):
+        return math.sin(x)
+
+
+class Quantity(float):
+    def __new__(cls, value, unit="m"):
+        made = float.__new__(cls, value)
+        made.unit = unit
+        return made
+
+
+def test_what_enums_and_subclasses_of_float_are_refused_with():
+    with pytest.raises(TypeError, match="since methods of an Enum, such"):
+        fg.grad(lambda x: Mode.SIN.apply(x))(0.7)
+    with pytest.raises(
+        TypeError, match="an instance of Quantity, a subclass of float, holds a plain number"
+    ):
+        fg.grad(lambda x: Quantity(x) * 2)(0.7)
+    assert fg.grad(lambda x: math.sin(Quantity(2.0) * x))(0.7) == 2.0 * math.cos(1.4)

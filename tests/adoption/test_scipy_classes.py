@@ -1,6 +1,7 @@
 """SciPy's classes in adopted code: their arrays can be written, and instances are of the class."""
 
 import copy
+import math
 
 import numpy as np
 import pytest
@@ -108,3 +109,55 @@ def test_interpolants_of_scattered_data_take_plain_values_and_traced_ones(name):
     for f in (lambda x: captured(x, 0.2), lambda x: kind(CORNERS, [1.0, 2.0, x])(0.1, 0.2)):
         slope = (f(0.1 + 1e-5) - f(0.1 - 1e-5)) / 2e-5
         np.testing.assert_allclose(fg.grad(f)(0.1), slope, rtol=1e-6, atol=1e-7)
+
+
+KNOTS = np.linspace(0.0, 2.0, 8)
+
+
+class Natural(scipy.interpolate.CubicSpline):
+    """A class of the user's over one of SciPy's."""
+
+    def __init__(self, x, y):
+        super().__init__(x, y, bc_type="natural")
+        self.name = "natural"
+
+    def __call__(self, x, nu=0):
+        return 2 * super().__call__(x, nu)
+
+    @classmethod
+    def of(cls, y):
+        return cls(KNOTS, y)
+
+    def slope(self, x):
+        return self(x, 1) * math.cos(x)
+
+
+class Renamed(Natural):
+    def slope(self, x):
+        return super().slope(x) if isinstance(self, Natural) else 0.0 * x
+
+
+class Linear(scipy.interpolate.interp1d):
+    def value(self, x):
+        return float(self(x))
+
+
+LINEAR = Linear(KNOTS, np.sin(KNOTS))
+OF_USERS = {
+    "points": lambda x: Natural(KNOTS, np.sin(KNOTS))(x),
+    "data": lambda x: Natural(KNOTS, np.sin(x * KNOTS))(0.3),
+    "a class method": lambda x: Renamed.of(np.sin(x * KNOTS)).slope(x),
+    "linear": lambda x: Linear(KNOTS, np.sin(x * KNOTS)).value(x),
+    "made outside": lambda x: LINEAR.value(x),
+}
+
+
+@pytest.mark.parametrize("name", OF_USERS)
+def test_classes_of_users_over_interpolants(name):
+    f = OF_USERS[name]
+    slope = (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6
+    assert fg.grad(f)(0.7) == pytest.approx(slope, rel=1e-7)
+    assert fg.jvp(f, (0.7,), (1.0,))[1] == pytest.approx(slope, rel=1e-7)
+    assert fg.jit(fg.grad(f))(0.7) == pytest.approx(slope, rel=1e-7)
+    assert fg.jit(f)(0.7) == pytest.approx(f(0.7), rel=1e-12)
+    np.testing.assert_allclose(fg.vmap(f)(np.array([0.7, 0.9])), [f(0.7), f(0.9)], rtol=1e-12)

@@ -12,12 +12,12 @@ from abc import ABCMeta
 from collections.abc import Callable
 from enum import Enum
 from functools import cache, cached_property, singledispatchmethod, wraps
-from inspect import getattr_static
-from types import FunctionType, MethodType
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from funcgrad.adoption.adopted_functions import (
     Redirect,
+    cell_contents,
     function_parts,
     keep_adopted,
     known_adopted,
@@ -26,6 +26,7 @@ from funcgrad.adoption.adopted_functions import (
 from funcgrad.adoption.containers import view_attributes
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.namespaces import is_kept
+from funcgrad.arrays.reference import holds_expr
 from funcgrad.transformed import Transformed
 
 ORIGINAL = "__funcgrad_original__"
@@ -38,22 +39,14 @@ def original_class(kind: Any) -> Any:
 
 def may_be_adopted(kind: type) -> bool:
     """Whether a subclass of a class can be made that has its instances."""
-    if not _may_be_bypassed(type(kind)) or ORIGINAL in vars(kind):
+    if is_kept(type(kind).__module__) and type(kind) not in (type, ABCMeta):
+        return False
+    if ORIGINAL in vars(kind):
         return False
     if issubclass(kind, BaseException | Enum | type) or getattr(kind, "__final__", False):
         return False
     bases = [base for base in kind.__mro__[:-1] if base.__module__ not in ("abc", "typing")]
     return all([base.__flags__ & _HEAP or base in _CONTAINERS for base in bases])
-
-
-def _may_be_bypassed(meta: type) -> bool:
-    """Whether a class of a metaclass can be made without the metaclass's own code.
-
-    One that says what a call of the class gives, as that of singletons does, must hear of its classes.
-    """
-    return meta in (type, ABCMeta) or not (
-        is_kept(meta.__module__) or getattr_static(meta, "__call__") is not type.__call__
-    )
 
 
 _HEAP = 1 << 9  # made by a class statement, so that instances are laid out as those of object
@@ -68,6 +61,7 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
     adopted = subclass_over(kind, redirect) if may_be_adopted(kind) else kind
     keep_adopted(home, kind, adopted, class_parts)
     if adopted is not kind:
+        name_class(kind, adopted)
         # Instances among the attributes, which may be of this class, are seen through views of theirs.
         for name, member in vars(kind).items():
             if name not in vars(adopted) and not isinstance(member, type | property):
@@ -75,6 +69,41 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
                 if seen is not member:
                     setattr(adopted, name, seen)
     return adopted
+
+
+def name_class(kind: type, adopted: type) -> None:
+    """Have the methods of an adopted class that name ``__class__`` find that class there.
+
+    `adopt_function` gives these a cell of their own.
+    """
+    for name, member in vars(adopted).items():
+        cells = {id(cell) for cell in _cells_of_class(vars(kind).get(name))}
+        for cell in _cells_of_class(member):
+            if id(cell) not in cells:
+                cell.cell_contents = adopted
+
+
+def _cells_of_class(member: Any) -> list[CellType]:
+    """The cells of ``__class__`` of a method, a property or what a decorator makes."""
+    found: list[CellType] = []
+    waiting, done = [member], set()
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, _WRAPPERS):
+            waiting.append(item.__func__)
+        elif isinstance(item, property):
+            waiting.extend((item.fget, item.fset, item.fdel))
+        elif isinstance(item, cached_property):
+            waiting.append(item.func)
+        elif isinstance(item, FunctionType) and id(item) not in done:
+            done.add(id(item))
+            waiting.append(item.__dict__.get("__wrapped__"))
+            for name, cell in zip(item.__code__.co_freevars, item.__closure__ or (), strict=True):
+                if name == "__class__":
+                    found.append(cell)
+                elif cell_contents(cell) is not None:
+                    waiting.append(cell.cell_contents)
+    return found
 
 
 _WRAPPERS = (staticmethod, classmethod, MethodType)
@@ -101,8 +130,10 @@ def subclass_over(kind: type, redirect: Redirect) -> type:
     if isinstance(members.get("__bool__"), FunctionType):
         members["__bool__"] = _of_bool(members["__bool__"])
     changed = {name: new for name, new in members.items() if new is not vars(kind)[name]}
-    adopted = zip(map(redirect, kind.__bases__), kind.__bases__, strict=True)
-    bases = [base for base, original in adopted if base is not original]
+    given = [redirect(base) for base in kind.__bases__]
+    if any([isinstance(b, type) and not set(kind.__bases__) & set(b.__mro__) for b in given]):
+        return _over_stand_ins(kind, given, members)
+    bases = [base for base, own in zip(given, kind.__bases__, strict=True) if base is not own]
     if not changed and not bases:
         return kind
     # A class that defines __eq__ without __hash__ would lose it.
@@ -113,8 +144,46 @@ def subclass_over(kind: type, redirect: Redirect) -> type:
     registers = any(["__init_subclass__" in vars(base) for base in kind.__mro__[:-1]])
     first = (_unannounced(),) if registers else ()
     made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
-    result: type = made(_metaclass(type(kind)), kind.__name__, (*first, kind, *bases), space)
+    result: type = made(
+        _metaclass(type(kind), redirect), kind.__name__, (*first, kind, *bases), space
+    )
     return result
+
+
+def _over_stand_ins(kind: type, bases: list[type], members: dict[str, Any]) -> type:
+    """A class whose bases have stand-ins that are no subclasses of theirs, such as SciPy's interpolants: the
+    same statement over these.
+    """
+    space = {name: new for name, new in members.items() if name not in ("__dict__", "__weakref__")}
+    made: type = type(bases[0])(kind.__name__, tuple(bases), space)
+    return made
+
+
+def may_stand_for(kind: type) -> bool:
+    """Whether an instance of a class, SciPy's or based on one of SciPy's, may be taken for one of that.
+
+    Not if the class defines what SciPy's has, such as ``__call__``, which would run twice.
+    """
+    own = [base for base in kind.__mro__ if base.__module__.partition(".")[0] != "scipy"]
+    names = {name for base in own[:-1] for name in vars(base)} - _OF_STATEMENTS
+    return not any(
+        [hasattr(base, name) for base in kind.__mro__ if base not in own for name in names]
+    )
+
+
+_OF_STATEMENTS = {
+    *(
+        "__init__",
+        "__doc__",
+        "__module__",
+        "__dict__",
+        "__weakref__",
+        "__annotations__",
+        "__qualname__",
+    ),
+    *("__firstlineno__", "__static_attributes__"),
+}
+"""Names that class statements define by themselves, and the method that has run."""
 
 
 def _of_bool(method: Callable[[Any], Any]) -> Any:
@@ -141,15 +210,27 @@ setattr(_AdoptedType, ORIGINAL, type)
 
 
 @cache
-def _metaclass(meta: type) -> Any:
+def _metaclass(meta: type, redirect: Redirect) -> Any:
     """The metaclass of the adopted classes whose originals have a metaclass.
 
-    It derives from those of the bases, as the metaclass of a class must.
+    It derives from those of the bases, as the metaclass of a class must. One that says what a call of the
+    class gives, as that of singletons does, is asked for the original class, and what it gives is redirected;
+    but the adopted code of one that is given traced values makes an instance of the adopted class.
     """
     if meta is type or issubclass(meta, _AdoptedType):
         return _AdoptedType if meta is type else meta
-    bases = [_metaclass(base) for base in meta.__bases__ if issubclass(base, type)]
-    return type.__new__(type, meta.__name__, (meta, *bases), {ORIGINAL: meta})
+    bases = [_metaclass(base, redirect) for base in meta.__bases__ if issubclass(base, type)]
+    space: dict[str, Any] = {ORIGINAL: meta}
+    call = vars(meta).get("__call__")
+    if isinstance(call, FunctionType):
+
+        def made_by_call(cls: type, *args: Any, **kwargs: Any) -> Any:
+            if holds_expr([args, kwargs]):
+                return redirect(call)(cls, *args, **kwargs)
+            return redirect(original_class(cls)(*args, **kwargs))
+
+        space["__call__"] = made_by_call
+    return type.__new__(type, meta.__name__, (meta, *bases), space)
 
 
 def _unannounced() -> type:

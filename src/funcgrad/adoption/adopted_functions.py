@@ -48,7 +48,7 @@ class Entry:
             if len(parts) != len(known) or not all(map(is_, parts, known)):
                 return True
         return bool(self.cells) and any(
-            [_contents(value.__closure__[i]) is not content for i, content in self.cells]
+            [cell_contents(value.__closure__[i]) is not content for i, content in self.cells]
         )
 
 
@@ -117,11 +117,15 @@ def adopt_function(
     changed = [
         i
         for i, name in enumerate(f.__code__.co_freevars)
-        if name not in written and _is_redirected(_contents(cells[i]))
+        if name not in written and _is_redirected(cell_contents(cells[i]))
     ]
     contents = [cells[i].cell_contents for i in changed]
     for i in changed:
         cells[i] = CellType()
+    names = f.__code__.co_freevars
+    if "__class__" in names:
+        # A cell of its own, in which `adopt_class` puts the adopted class.
+        cells[names.index("__class__")] = CellType(cell_contents(cells[names.index("__class__")]))
     # Made before the contents are redirected, since a recursive function is the content of its own cell.
     made = _over(f, over, tuple(cells))
     result = _flushing(made, over) if isinstance(over, StoringGlobals) else made
@@ -192,7 +196,8 @@ def _marked(wrapper: Any, made: FunctionType) -> Any:
     return update_wrapper(marked, made)
 
 
-def _contents(cell: CellType) -> Any:
+def cell_contents(cell: CellType) -> Any:
+    """What a cell holds; None of an empty one."""
     try:
         return cell.cell_contents
     except ValueError:  # empty as yet

@@ -22,6 +22,7 @@ from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
+from funcgrad.fold import folded
 from funcgrad.ops import shape
 
 
@@ -45,23 +46,22 @@ def stand_ins(value: Any) -> tuple[type, ...]:
 
 def is_numpy_integer(value: Expr) -> bool:
     """Whether NumPy gives an integer, as a count or an index: arithmetic of Python's ints gives Python's."""
-    waiting = [value]
-    for _ in range(_FAR):
-        if not waiting:
-            break
-        expr = waiting.pop()
-        if dict(expr.params).get("numpy"):  # a leaf's value is
-            return True
-        for arg in expr.args:
-            if arg.type.shape or arg.type.dtype.kind in "fc":
-                return True
-            if arg.type.dtype.kind == "i":
-                waiting.append(arg)
-    return False
+
+    def step(expr: Expr, parts: tuple[bool, ...]) -> bool:
+        of_leaf = bool(dict(expr.params).get("numpy"))
+        return of_leaf or any(parts) or any([_is_of_numpy(arg) for arg in expr.args])
+
+    return folded([value], step, operands=_integers)[0]
 
 
-_FAR = 1000
-"""Operations beyond which the origin of an integer is not looked for."""
+def _is_of_numpy(arg: Expr) -> bool:
+    return bool(arg.type.shape) or arg.type.dtype.kind in "fc"
+
+
+def _integers(expr: Expr) -> tuple[Expr, ...]:
+    return tuple([arg for arg in expr.args if not arg.type.shape and arg.type.dtype.kind == "i"])
+
+
 _ARRAYS = (np.ndarray,)
 _INTEGERS = (np.int64,)
 _NUMBERS: Mapping[type, tuple[type, ...]] = {
@@ -172,7 +172,7 @@ class _SuperType(type):
             return super(original_class(args[0]), *args[1:])
         frame = sys._getframe(1)
         first = frame.f_code.co_varnames[0]
-        return super(frame.f_locals["__class__"], frame.f_locals[first])
+        return super(original_class(frame.f_locals["__class__"]), frame.f_locals[first])
 
 
 class super_(metaclass=_SuperType):  # noqa: N801

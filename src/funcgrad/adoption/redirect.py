@@ -14,7 +14,13 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 from numpy._core import fromnumeric
 
-from funcgrad.adoption.adopted_classes import adopt_class, has_methods, original_class, view
+from funcgrad.adoption.adopted_classes import (
+    adopt_class,
+    has_methods,
+    may_stand_for,
+    original_class,
+    view,
+)
 from funcgrad.adoption.adopted_functions import adopt_function, redirected
 from funcgrad.adoption.builtin_names import builtin_names
 from funcgrad.adoption.containers import container_view, tuple_view
@@ -204,7 +210,9 @@ def _instance(value: Any) -> Any:
     if kind is type(value):
         return returning_writable(value) if is_transform(value) else value
     of_scipy = getattr(kind, "of_scipy", None)
-    return _view(value, kind) if of_scipy is None else of_scipy(value)
+    if of_scipy is None:
+        return _view(value, kind)
+    return of_scipy(value) if may_stand_for(type(value)) else value
 
 
 _INDEXED = {id(getattr(np, name)): name for name in ("r_", "c_", "mgrid", "ogrid")}

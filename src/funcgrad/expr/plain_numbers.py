@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from types import MappingProxyType
+from enum import Enum
+from types import CodeType, FrameType, MappingProxyType
 
 import numpy as np
 
@@ -57,6 +58,17 @@ def remedy() -> str:
     called = text.partition("(")[0].strip()
     name = called.rpartition(".")[2]
     instead = _in_numpy(name)
+    owner = _owner(source)
+    if issubclass(owner, float | complex | int) and name in ("__new__", "__init__", "super"):
+        return (
+            f"an instance of {owner.__name__}, a subclass of {owner.__mro__[-2].__name__}, holds a plain "
+            "number; write a class that has the number as an attribute"
+        )
+    if instead and issubclass(owner, Enum):
+        return (
+            f"write {instead} in the place of {called}, since methods of an Enum, such as "
+            f"{owner.__name__}, are not adopted"
+        )
     if instead:
         return f"write {instead} in the place of {called}, or fg.adopt(f) for the function"
     if "ma." in called and name.startswith("mask"):
@@ -73,6 +85,16 @@ def remedy() -> str:
             "np.stack([...]), or write fg.adopt(f) for the function"
         )
     return ""
+
+
+def _owner(source: tuple[CodeType, int] | None) -> type:
+    """The class that is, or has as an instance, the first argument of the function of the user's line."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (source is None or frame.f_code is not source[0]):
+        frame = frame.f_back
+    names = frame.f_code.co_varnames[:1] if frame is not None else ()
+    first = frame.f_locals.get(names[0]) if frame is not None and names else None
+    return first if isinstance(first, type) else type(first)
 
 
 _ASSIGNED = re.compile(r"\](?!.*\()[^=]*=(?!=)")
