@@ -112,6 +112,14 @@ def written(source: tuple[CodeType, int]) -> str:
     return line[place[2] : place[3]].decode(errors="replace")
 
 
+def calls_method(frame: FrameType, name: str) -> bool:
+    """Whether the code of a frame calls a method by its name, as in ``a.__array__()``."""
+    if name not in frame.f_code.co_names:
+        return False
+    text = written((frame.f_code, frame.f_lasti))
+    return text.endswith(")") and text[: text.rfind("(")].endswith(f".{name}")
+
+
 def warn(message: str) -> None:
     """Warn of the line of the user's code that called."""
     level, frame = 2, sys._getframe(1)

@@ -1,6 +1,7 @@
 """Arrays that can be written: stores, views and in-place functions are NumPy's, with their gradients."""
 
 import copy
+import operator
 import pickle
 import warnings
 
@@ -560,3 +561,18 @@ def test_a_long_chain_of_results_that_are_laid_out_as_views():
     a = np.arange(6.0).reshape(2, 3)
     assert fg.value_and_grad(f)(a)[0] == f(a)
     np.testing.assert_allclose(fg.grad(f)(a), [[0, 2, 2], [2, 2, 2]], rtol=1e-12)
+
+
+def asked_by_name(x):
+    a = (x * 2).__array__()
+    a[0] *= x[1]
+    return (a * a).sum() + x.__array__(float)[1]
+
+
+def test_an_array_that_is_asked_for_by_name_is_the_array_itself():
+    expected = slope(lambda at: asked_by_name(at.copy()), start())
+    np.testing.assert_allclose(fg.grad(asked_by_name)(start()), expected, rtol=1e-6, atol=1e-8)
+    assert fg.jit(asked_by_name)(start()) == asked_by_name(start())
+    asking = adopted("def f(x):\n    return h(x * 2)[0]", h=operator.methodcaller("__array__"))
+    with pytest.raises(TypeError, match="gradient a plain array would cut"):
+        fg.grad(asking)(start())

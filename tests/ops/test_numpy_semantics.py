@@ -923,3 +923,20 @@ def test_a_complex_number_is_true_if_one_of_its_parts_is(f):
 def test_angles_of_truth_values_are_floats_of_numpys_dtype():
     for x in (np.array([True, False]), np.array([-1, 2], np.int8), np.array([-1, 0], np.float32)):
         np.testing.assert_array_equal(fg.jit(np.angle)(x), np.angle(x), strict=True)
+
+
+@pytest.mark.parametrize("name", ["dot", "inner", "tensordot"])
+@pytest.mark.parametrize(
+    "shapes", [((1,), (1,)), ((1, 1), (1, 1)), ((1, 1), (1, 3)), ((3, 1), (1, 1)), ((2,), (2,))]
+)
+def test_a_product_of_one_entry_each_keeps_the_sign_of_zero(name, shapes):
+    a, b = np.zeros(shapes[0]), -np.ones(shapes[1])
+    b = b.T if name == "inner" and b.ndim == 2 else b
+    more = (1,) if name == "tensordot" else ()
+
+    def f(x):
+        return getattr(np, name)(x, b, *more)
+
+    for found in (fg.jit(f)(a), fg.jvp(f, (a,), (a,))[0]):
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(f(a)))
+        assert np.shape(found) == np.shape(f(a))

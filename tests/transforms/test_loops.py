@@ -3,6 +3,7 @@
 import dataclasses
 import tracemalloc
 from collections import namedtuple
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -614,3 +615,37 @@ def test_long_loops_count_in_their_state(monkeypatch):
 def test_a_loop_of_any_length_takes_no_memory_for_its_numbers():
     expr = fg.trace(lambda x: fg.fori_loop(0, 10**15, lambda i, y: y * i, x), 1.0)
     assert expr.shape == ()
+
+
+class Counter:
+    def __init__(self):
+        self.counts = np.zeros(3)
+
+    def step(self, c, x):
+        self.counts[1] += 1.0
+        return c * x, c
+
+
+def in_a_list(counts):
+    return lambda c, x: (counts[0].__setitem__(1, 5.0) or c * x, c)
+
+
+COUNTER = Counter()
+
+
+def by_a_global(c, x):
+    COUNTER.counts[1] += 1.0
+    return c * x, c
+
+
+@pytest.mark.parametrize(
+    "body",
+    [Counter().step, in_a_list([np.zeros(3)]), partial(Counter.step, Counter()), by_a_global],
+    ids=["a method", "a list", "a partial function", "a global instance"],
+)
+def test_a_store_of_a_constant_from_a_body_into_an_array_that_it_reaches(body):
+    with pytest.raises(
+        TypeError, match="scan: expected a function without effects, but it stores into"
+    ):
+        fg.grad(lambda x: fg.scan(body, x, np.ones(3))[0])(2.0)
+    assert not COUNTER.counts.any()

@@ -270,3 +270,10 @@ def test_a_partial_of_pythons_math_is_adopted(transform):
 def test_a_function_that_returns_nothing_is_refused():
     with pytest.raises(TypeError, match="primitive: expected numbers, but got None"):
         fg.value_and_grad(primitive(lambda x: None, [lambda x: 1.0]))(2.0)
+
+
+def test_a_complex_step_through_a_function_of_real_numbers_is_refused():
+    for f in (math.sin, lambda x: math.sin(x) * x, np.vectorize(lambda x: x * float(x))):
+        with pytest.raises(TypeError, match="complex-step: expected a function of complex numbers"):
+            fg.grad(primitive(f, "complex-step"))(0.7)
+    assert fg.grad(primitive(np.sin, "complex-step"))(0.7) == pytest.approx(np.cos(0.7), rel=1e-15)

@@ -15,7 +15,7 @@ from weakref import ref
 from funcgrad.adoption.arithmetic_errors import handles_errors, warn_of_not_finite
 from funcgrad.adoption.containers import leads_elsewhere
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals, StoringGlobals
-from funcgrad.arrays.mutable_array import MARK
+from funcgrad.arrays.reference import MARK
 
 Redirect = Callable[[Any], Any]
 

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from funcgrad.arrays.mutable_array import MARK
+from funcgrad.arrays.reference import MARK
 from funcgrad.trace.leaves import PLAIN_DATA
 
 NEVER_REDIRECTED = PLAIN_DATA - {np.ndarray, list, tuple, dict}

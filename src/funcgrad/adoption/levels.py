@@ -25,7 +25,7 @@ from funcgrad.adoption.namespaces import (
     is_single_dispatch,
 )
 from funcgrad.adoption.replacements import replacements
-from funcgrad.arrays.mutable_array import MARK
+from funcgrad.arrays.reference import MARK
 from funcgrad.expr import Expr
 from funcgrad.source import USERS, code_names
 from funcgrad.trace.leaves import (

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from funcgrad.adoption.globals import NEVER_REDIRECTED
-from funcgrad.arrays.mutable_array import MARK
+from funcgrad.arrays.reference import MARK
 
 
 class ModuleView(ModuleType):

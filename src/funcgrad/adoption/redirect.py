@@ -48,7 +48,8 @@ from funcgrad.adoption.scipy_functions import (
 from funcgrad.adoption.single_dispatch import DispatchingMethod, dispatching
 from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
 from funcgrad.adoption.transforms import is_transform, returning_writable
-from funcgrad.arrays.mutable_array import MARK, shared_argument
+from funcgrad.arrays.mutable_array import shared_argument
+from funcgrad.arrays.reference import MARK
 from funcgrad.transformed import Decorator, Transformed
 
 

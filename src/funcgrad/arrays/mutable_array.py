@@ -11,12 +11,9 @@ import numpy as np
 from funcgrad.arrays.array_methods import ArrayMethods
 from funcgrad.arrays.array_operators import ArrayOperators
 from funcgrad.arrays.protocols import ArrayProtocols
-from funcgrad.arrays.reference import Reference, current, note_export, state_of
+from funcgrad.arrays.reference import MARK, Reference, current, note_export, state_of
 from funcgrad.expr import Expr
 from funcgrad.expr.scope_order import next_in_order
-
-MARK = "__funcgrad_adopted__"
-"""The key that the globals of all adopted code have."""
 
 
 class MutableArray(ArrayOperators, ArrayMethods, ArrayProtocols, Reference):

@@ -18,6 +18,9 @@ from funcgrad.expr.scope_order import innermost_scope, next_in_order
 from funcgrad.graph import Constant
 from funcgrad.source import fail
 
+MARK = "__funcgrad_adopted__"
+"""The key that the globals of all adopted code have."""
+
 
 class State:
     """What a reference cell needs once it is viewed, written or lent: most never are."""

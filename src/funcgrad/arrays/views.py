@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +15,9 @@ from funcgrad.arrays.reference import (
     current,
     in_c_order,
     layout_of,
+    note_export,
     root_of,
+    sibling,
     state_of,
     view_of,
     wrapped,
@@ -101,6 +104,16 @@ def viewed(
         return view_of(base, lens, like)
 
     return type(found)([part(k) for k in range(len(found))]) if several else part(0)
+
+
+def as_cell(cell: Reference, item: object) -> Any:
+    """An operand as a cell like another: numbers that are stored reach an array of NumPy's."""
+    if isinstance(item, Reference):
+        return item
+    made: Any = sibling(cell, item if isinstance(item, Expr) else np.asarray(item))
+    if made._value is item and not isinstance(item, Expr):
+        note_export(made, weakref.ref(item))
+    return made
 
 
 def _lens(function: Any, look: Callable[[Any], Any], base: Reference) -> Lens:

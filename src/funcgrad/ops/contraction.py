@@ -353,8 +353,15 @@ def dot(a: object, b: object) -> Any:
     if a.ndim == 0 or b.ndim == 0:
         return a * b
     if a.ndim <= 2 and b.ndim <= 2:
-        return matmul(a, b)
+        return _product(a, b)
     return tensordot(a, b, axes=((a.ndim - 1,), (max(b.ndim - 2, 0),)))
+
+
+def _product(a: Expr, b: Expr) -> Any:
+    """The matrix product by `numpy.dot`: of one entry each the product, in which a zero keeps its sign."""
+    if a.size == b.size == 1:
+        return reshape(reshape(a, ()) * reshape(b, ()), (*a.shape[:-1], *b.shape[1:]))
+    return matmul(a, b)
 
 
 def vdot(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
@@ -367,7 +374,9 @@ def vdot(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
 def inner(a: object, b: object) -> Any:
     """As `numpy.inner`."""
     a, b = lift_all((a, b))
-    return a * b if a.ndim == 0 or b.ndim == 0 else tensordot(a, b, axes=((-1,), (-1,)))
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    return tensordot(a, b, axes=((-1,), (-1,)))
 
 
 def outer(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
@@ -396,7 +405,7 @@ def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
     outside_b = int(np.prod([b.shape[i] for i in free_b], dtype=int))
     flat_a = reshape(np.transpose(a, (*free_a, *left)), (outside_a, inside))
     flat_b = reshape(np.transpose(b, (*right, *free_b)), (inside, outside_b))
-    return reshape(matmul(flat_a, flat_b), shape)
+    return reshape(_product(flat_a, flat_b), shape)
 
 
 def kron(a: Any, b: Any) -> Any:

@@ -6,9 +6,10 @@ would happen at the trace, not at each iteration; so it is refused.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
 from funcgrad.source import code_names, fail
+from funcgrad.transformed import Transformed
 
 COMPARED = 1 << 20
 """Bytes up to which an array is compared. (A copy of 1 MiB takes about 0.1 ms.)"""
@@ -48,27 +50,56 @@ def _content(array: object) -> bytes:
 
 
 def _outer_arrays(f: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """The arrays that f, and the functions in its closure, name; each with its name."""
-    waiting: list[Any] = [f]
+    """The arrays that f reaches by names: in its closure and globals, in the functions, containers and
+    instances there, and in the instance of a method; each with its name."""
+    waiting: deque[tuple[str, Any]] = deque([("f", f)])
     met: set[int] = set()
-    while waiting:
-        function = waiting.pop()
-        if id(function) in met:
+    kept: list[Any] = []  # so that ids stay their own
+    size = 0
+    while waiting and len(met) < _MOST:
+        name, item = waiting.popleft()
+        if id(item) in met or type(item) in _WITHOUT_ARRAYS:
             continue
-        met.add(id(function))
-        if isinstance(function, partial):
-            waiting.append(function.func)
-        elif isinstance(function, MethodType):
-            waiting.append(function.__func__)
-        if not isinstance(function, FunctionType):
-            continue
-        for name, value in _named_values(function):
-            if isinstance(value, np.ndarray | MutableArray):
-                if id(value) not in met and value.nbytes <= COMPARED:
-                    met.add(id(value))
-                    yield name, value
-            elif isinstance(value, FunctionType | MethodType | partial):
-                waiting.append(value)
+        met.add(id(item))
+        kept.append(item)
+        if isinstance(item, np.ndarray | MutableArray):
+            size += item.nbytes
+            if item.nbytes <= COMPARED and size <= 16 * COMPARED:
+                yield name, item
+        elif isinstance(item, FunctionType):
+            waiting.extend(_named_values(item))
+        elif isinstance(item, MethodType):
+            waiting.extend([(name, item.__func__), ("self", item.__self__)])
+        elif isinstance(item, partial):
+            held = [*item.args, *item.keywords.values()]
+            waiting.extend([(name, item.func), *[(name, value) for value in held]])
+        else:
+            waiting.extend(_parts(name, item))
+
+
+_MOST = 1000
+"""Objects beyond which none is looked into."""
+_WITHOUT_ARRAYS = frozenset((int, float, complex, bool, str, bytes, type(None), Expr, type))
+
+
+def _parts(name: str, item: Any) -> list[tuple[str, Any]]:
+    """The items of a container, and the attributes of an instance."""
+    if isinstance(item, dict):
+        return [(f"{name}[{key!r}]", value) for key, value in item.items()]
+    if isinstance(item, list | tuple):
+        return [(f"{name}[{k}]", value) for k, value in enumerate(item[:_MOST])]
+    return (
+        [(f"{name}.{key}", value) for key, value in vars(item).items()]
+        if _is_instance(item)
+        else []
+    )
+
+
+def _is_instance(item: object) -> bool:
+    """Whether an object is an instance of a class, with attributes of its own."""
+    if isinstance(item, FunctionType | ModuleType | Transformed | type):
+        return False
+    return isinstance(getattr(item, "__dict__", None), dict)
 
 
 def _named_values(f: FunctionType) -> Iterator[tuple[str, Any]]:
@@ -79,5 +110,5 @@ def _named_values(f: FunctionType) -> Iterator[tuple[str, Any]]:
             continue
     for name in sorted(code_names(f.__code__)):
         value = f.__globals__.get(name)
-        if isinstance(value, np.ndarray | MutableArray):
+        if isinstance(value, np.ndarray | MutableArray | list | dict) or _is_instance(value):
             yield name, value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -311,7 +312,15 @@ def _complex_step(f: Callable[..., Any], place: int, *args: Array) -> Any:
     # In double precision for every dtype of x: in single, the step would be zero.
     h = 1e-100
     moved = [np.asarray(x, complex) + 1j * h if i == place else x for i, x in enumerate(args)]
-    return np.imag(f(*moved)) / h
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", np.exceptions.ComplexWarning)
+        try:
+            return np.imag(f(*moved)) / h
+        except np.exceptions.ComplexWarning as error:
+            raise TypeError(
+                "complex-step: expected a function of complex numbers, but it takes the real part of one, as "
+                "math.sin and float do, which has no derivative; write np.sin, or ask for 'finite-difference'"
+            ) from error
 
 
 def _central(f: Callable[..., Any], place: int, *args: object) -> Any:
