@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import builtins
 import sys
+from abc import get_cache_token
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import lru_cache, wraps
 from types import MappingProxyType, UnionType
 from typing import Any
 
@@ -214,15 +215,40 @@ def _import_name(redirect: Redirect) -> Callable[..., Any]:
 
 @wraps(isinstance)
 def isinstance_(value: Any, kinds: Any) -> bool:
-    if type(kinds) is not type:  # that of an adopted class is another
-        kinds = _originals(kinds)
-    if type(value) not in _TRACED:
+    kind = type(value)
+    if kind is Expr:
+        given = value.type
+        kind = _ARRAY if given.shape else given.dtype.type
+        if kind is np.int64 and is_numpy_integer(value):
+            kind = _NUMPY_INTEGER
+    elif kind is not MutableArray:
+        if type(kinds) is not type:
+            kinds = _known_originals(kinds) if type(kinds) is tuple else _originals(kinds)
         return isinstance(value, kinds)
-    for kind in stand_ins(value):
-        if issubclass(kind, kinds):
-            return True
+    return _is_taken_for(kind, kinds, get_cache_token())
+
+
+_ARRAY, _NUMPY_INTEGER = "an array", "an integer of NumPy's"
+_TAKEN_FOR: Mapping[Any, tuple[type, ...]] = {
+    **_NUMBERS,
+    MutableArray: _ARRAYS,
+    _ARRAY: _ARRAYS,
+    _NUMPY_INTEGER: _INTEGERS,
+}
+
+
+@lru_cache(maxsize=1024)
+def _is_taken_for(kind: Any, kinds: Any, _: object) -> bool:
+    """Whether a traced value, an array or of a type of numbers, is taken for an instance of some classes.
+
+    The last argument is another one once a class has been registered with an abstract one.
+    """
+    originals = kinds if type(kinds) is type else _originals(kinds)
+    if any([issubclass(own, originals) for own in _TAKEN_FOR.get(kind, (kind,))]):
+        return True
     # Its own type counts if it is asked for by name.
-    return type(value) in kinds if isinstance(kinds, tuple) else type(value) is kinds
+    own = MutableArray if kind is MutableArray else Expr
+    return own in originals if isinstance(originals, tuple) else own is originals
 
 
 @wraps(issubclass)
@@ -238,6 +264,9 @@ def _originals(kinds: Any) -> Any:
         parts = kinds if isinstance(kinds, tuple) else kinds.__args__
         return tuple([kind if type(kind) is type else _originals(kind) for kind in parts])
     return original_class(kinds)
+
+
+_known_originals = lru_cache(maxsize=1024)(_originals)
 
 
 @wraps(hasattr)

@@ -78,14 +78,16 @@ class AdoptedGlobals(dict[str, Any]):
     # -- what has changed since ---------------------------------------------------------------
     def is_stale(self) -> bool:
         """Whether a name is bound anew, or what has been adopted has changed."""
-        # Copies, since another thread may look up names, and a function may be collected.
-        bindings = self._bindings.copy()
-        if not all(map(is_, map(self.original.get, bindings, _ABSENTS), bindings.values())):
-            return True
-        for known in self.entries.copy().values():
-            entry = known()
-            if entry is not None and entry.is_stale():
+        bindings = self._bindings
+        try:
+            if not all(map(is_, map(self.original.get, bindings, _ABSENTS), bindings.values())):
                 return True
+            for known in self.entries.values():
+                entry = known()
+                if entry is not None and entry.is_stale():
+                    return True
+        except RuntimeError:  # another thread has looked up a name, or a function was collected
+            return True
         return False
 
     def forget(self, name: str | None = None) -> None:

@@ -76,6 +76,8 @@ class ArrayFunction:
     def _call(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        if len(args) == 1 and not kwargs and _is_immutable(args[0]):
+            return function(args[0])
         listed = False
         for value in args:
             if type(value) in _LISTS:
@@ -86,6 +88,8 @@ class ArrayFunction:
         made = function(*args, **kwargs)
         if listed and type(made) is np.ndarray:
             return mutable(made)
+        if type(made) is Expr and not made.type.shape:
+            return made
         if type(made) in (Expr, tuple) and not any([_is_immutable(a) for a in args]):
             return _mapped(_as_array, made)
         return made
@@ -196,10 +200,12 @@ class Ufunc(ArrayFunction):
     __wrapped__: np.ufunc
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if Expr in map(type, args) and not kwargs and _EXACT.issuperset(map(type, args)):
-            own = stand_in_of(self.__wrapped__)
-            if own is not None:
-                return own(*args)
+        if not kwargs:
+            kinds = {*map(type, args)}
+            if Expr in kinds and kinds <= _EXACT:
+                own = stand_in_of(self.__wrapped__)
+                if own is not None:
+                    return own(*args)
         return self._call(self.__wrapped__, args, kwargs)
 
     def reduce(self, *args: Any, **kwargs: Any) -> Any:
