@@ -215,7 +215,7 @@ def _import_name(redirect: Redirect) -> Callable[..., Any]:
 
 @wraps(isinstance)
 def isinstance_(value: Any, kinds: Any) -> bool:
-    kind = type(value)
+    kind: Any = type(value)
     if kind is Expr:
         given = value.type
         kind = _ARRAY if given.shape else given.dtype.type
