@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.interpolate
 
 import funcgrad as fg
 
@@ -168,3 +169,23 @@ def test_a_masked_store_is_one_program(f):
     )
     each = fg.scan(lambda c, x: (c, f(x)), 0.0, XS)[1]
     np.testing.assert_allclose(each, [f(x.copy()) for x in XS], rtol=1e-12)
+
+
+def test_places_of_a_mask_are_plain_numbers():
+    def f(x):
+        k = np.where(x > 1)[0]
+        counts = np.zeros(8)
+        np.add.at(counts, k + 1, 1.0)
+        scaled = k * 1.0
+        scaled[:] = scaled * x[k]
+        total = sum([x[i] * i for i in k]) + np.diff(k).sum() * x[2] + len(k) * x[0]
+        spline = scipy.interpolate.CubicSpline(
+            np.append(k, [10, 11, 12]), np.ones(k.size + 3) * x[1]
+        )
+        k[0] = 3
+        return total + (counts * np.arange(8)).sum() + scaled.sum() + x[k].sum() + spline(2.5)
+
+    jitted, slopes = fg.jit(f), fg.jit(fg.grad(f))
+    for x in (XS[0], XS[3], XS[1], 1.1 * XS[0]):
+        assert jitted(x) == pytest.approx(f(x.copy()), rel=1e-12)
+        np.testing.assert_allclose(slopes(x), slope(f, x), rtol=1e-6, atol=1e-6)

@@ -141,7 +141,9 @@ def state_of(cell: Reference) -> State:
 
 def is_numeric(cell: Reference) -> bool:
     """Whether an array holds numbers alone."""
-    return isinstance(root_of(cell)._value, np.ndarray)
+    root = root_of(cell)
+    value = root._value
+    return root._state.selection.is_plain if value is None else isinstance(value, np.ndarray)
 
 
 def lent_value(cell: Any) -> Any:
@@ -317,6 +319,9 @@ def writable(cell: Any) -> np.ndarray[Any, Any] | None:
     root = root_of(cell)
     state = root._state
     check_writable(cell)
+    if state is not None and state.selection is not None:
+        current(root)
+        state.selection = None
     if state is not None and state.lent:
         _refuse_exports(state)
         _keep_layout(root)

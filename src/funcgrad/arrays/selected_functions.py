@@ -78,9 +78,11 @@ def _places_of(func: Callable[..., Any], cell: Any) -> Any:
     def place(axis: int) -> Any:
         numbers = np.arange(mask.shape[axis]).reshape((-1,) + (1,) * (mask.ndim - axis - 1))
         grid = np.broadcast_to(numbers, mask.shape)
-        made = Selection(
-            mask, 0, lambda: grid, lambda: functions["apply_numpy"](np.nonzero, (mask,), {})[axis]
-        )
+
+        def chosen() -> Any:
+            return functions["apply_numpy"](np.nonzero, (mask,), {})[axis]
+
+        made = Selection(mask, 0, lambda: grid, chosen, is_plain=True)
         made.axis = axis
         return cell_of_selection(cell, made)
 

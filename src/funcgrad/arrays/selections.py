@@ -34,9 +34,16 @@ class Selection:
     """Entries that a mask chooses, in both forms; each is computed when it is first read."""
 
     def __init__(
-        self, mask: Expr, after: int, whole: Callable[[], Any], chosen: Callable[[], Any]
+        self,
+        mask: Expr,
+        after: int,
+        whole: Callable[[], Any],
+        chosen: Callable[[], Any],
+        is_plain: bool = False,
     ) -> None:
         self.mask = mask
+        self.is_plain = is_plain
+        """Whether the chosen entries are plain numbers, as places are."""
         self.after = after
         """The number of axes behind those of the mask."""
         self.axis: int | None = None
@@ -211,7 +218,8 @@ def _combined(function: Callable[..., Any], operands: Sequence[Any]) -> Selectio
             *[getattr(part, form) if isinstance(part, Selection) else part for part in parts]
         )
 
-    return Selection(first.mask, first.after, on("whole"), on("chosen"))
+    plain = all([not isinstance(part, Expr) and getattr(part, "is_plain", True) for part in parts])
+    return Selection(first.mask, first.after, on("whole"), on("chosen"), plain)
 
 
 def _beside(item: object) -> Any:
