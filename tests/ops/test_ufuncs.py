@@ -70,11 +70,22 @@ def test_the_loop_of_a_dtype_is_numpys():
         fg.jit(lambda x: np.add(x, x, dtype=int))(y)
 
 
+def test_entries_that_where_leaves_out_are_zero():
+    for on in (True, False):
+        f = fg.adopt(lambda x: np.add(x, x * x, where=KEEP), on)
+        np.testing.assert_array_equal(fg.jit(f)(X), np.where(KEEP, X + X * X, 0.0))
+        slopes = fg.grad(lambda x, f=f: np.sum(f(x)))(X)
+        np.testing.assert_array_equal(slopes, np.where(KEEP, 1 + 2 * X, 0.0))
+    g = fg.adopt(lambda x: np.log10(x, where=x > 0) + np.divmod(x, 2.0, where=x > 0)[1])
+    assert fg.grad(g)(-1.0) == 0.0
+    np.testing.assert_allclose(
+        fg.vmap(fg.grad(g))(np.array([2.5, -1.0])), [1 + 0.4 / np.log(10), 0.0]
+    )
+
+
 def test_what_is_refused():
     with pytest.raises(TypeError, match=r"add\.at: out= .* would change an array in place"):
         fg.grad(fg.adopt(lambda x: np.add.at(x, 0, 1.0), False))(X)
-    with pytest.raises(TypeError, match="add: where= is not supported without out="):
-        fg.grad(fg.adopt(lambda x: np.add(x, x, where=KEEP).sum(), False))(X)
     with pytest.raises(ValueError, match="'maximum' does not have an identity"):
         fg.grad(lambda x: np.max(x, where=KEEP))(X)
     with pytest.raises(ValueError, match="'subtract' is not reorderable"):

@@ -96,7 +96,10 @@ def get_item(cell: Any, index: Any) -> Any:
     """``cell[index]``: a view for a basic index, as in NumPy; else a copy; an entry is a scalar."""
     if type(index) is slice and type(cell._value) is Expr:
         return view_of(cell, IndexLens(index, index))
-    index, basic, probe = read_index(_as_mask(cell, index))
+    given, index = index, _as_mask(cell, index)
+    if given is not index and is_numeric(cell):
+        return selected(cell, index, given)
+    index, basic, probe = read_index(index)
     if not basic:
         return _chosen(cell, index)
     if is_numeric(cell):

@@ -22,6 +22,7 @@ from funcgrad.arrays.reference import (
     lent_value,
     sibling,
     state_of,
+    unwrapped,
 )
 from funcgrad.arrays.values import converted
 from funcgrad.expr import Expr, constant_of, same
@@ -119,25 +120,28 @@ def is_mask(item: object) -> bool:
 
 
 # -- reading -------------------------------------------------------------------------------------
-def selected(cell: Reference, index: object) -> Any:
-    """``cell[index]`` for a mask whose values would be asked for; None for any other index."""
+def selected(cell: Reference, index: object, places: object = None) -> Any:
+    """``cell[index]`` for a mask whose values would be asked for; None for any other index.
+
+    Of an array of numbers at the ``places`` where the mask holds, the chosen entries are plain numbers.
+    """
     value = current(cell)
     masked = masked_index(index, value.shape)
     if masked is None or not is_asked_for(masked.mask):
         return None
+    numbers = value
     if isinstance(value, np.ndarray):
-        value = value.copy() if value.nbytes <= COPIED else lent_value(cell)
-        value = constant_of(Constant(value, captured=True))
+        numbers = value.copy() if value.nbytes <= COPIED else lent_value(cell)
+        value = constant_of(Constant(numbers, captured=True))
+
+    def chosen() -> Any:
+        if places is None:
+            return functions["getitem"](value, index)
+        return numbers[unwrapped(places)]
+
     after = _ndim_of_part(masked, value.ndim) - masked.before - masked.mask.ndim
-    return cell_of_selection(
-        cell,
-        Selection(
-            masked.mask,
-            after,
-            lambda: masked.of(value),
-            lambda: functions["getitem"](value, index),
-        ),
-    )
+    made = Selection(masked.mask, after, lambda: masked.of(value), chosen, places is not None)
+    return cell_of_selection(cell, made)
 
 
 def is_asked_for(mask: Expr) -> bool:

@@ -85,11 +85,11 @@ def apply_ufunc(
 # -- calls ---------------------------------------------------------------------------------------
 def _call(ufunc: np.ufunc, *inputs: Any, where: Any = True, **typing: Any) -> Any:
     if where is not True:
-        raise fail(
-            TypeError,
-            f"{ufunc.__name__}: where= is not supported without out=, since the other entries would have no "
-            "value; write np.where(condition, new, old)",
-        )
+        made = _call(ufunc, *inputs, **typing)
+        several = made if isinstance(made, tuple) else (made,)
+        # NumPy leaves the other entries as the memory was: often zero.
+        chosen = [np.where(where, z, np.zeros((), z.dtype)) for z in several]
+        return tuple(chosen) if isinstance(made, tuple) else chosen[0]
     function: Any = stand_in_of(ufunc)
     if ufunc.signature is not None and "axis" in typing:
         function = partial(function, axis=typing.pop("axis"))
