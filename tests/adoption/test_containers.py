@@ -1,5 +1,6 @@
 """Attributes of instances, and lists, dicts and tuples of functions and instances, in adopted code."""
 
+import dataclasses
 import math
 from collections import namedtuple
 
@@ -160,3 +161,127 @@ def test_types_of_views_are_pythons():
     assert fg.adopt(lambda x: x if type(TABLE) is dict and type(EDGES) is list else 0.0)(3.0) == 3.0
     numbers = [1.0, 2.0]
     assert fg.adopt(lambda: numbers)() is numbers
+
+
+# -- arrays in containers -------------------------------------------------------------------------
+class Options(dict):
+    """A dict whose items are attributes."""
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __setattr__(self, name, value):
+        self[name] = value
+
+    def total(self, x):
+        return sum([math.sin(w * x) for w in self.weights])
+
+
+class Holder:
+    """A class without methods."""
+
+
+@dataclasses.dataclass
+class Parameters:
+    a: np.ndarray
+
+
+A = np.array([1.0, 2.0, 3.0])
+DICT, LIST, TUPLE, NESTED = {"a": A}, [A], (A,), {"x": [{"a": A}]}
+OPTIONS = Options(a=A, weights=[1.0, 2.0], inner=Options(a=A), f=math.sin)
+HOLDER = Holder()
+HOLDER.a, HOLDER.items = A, {"a": A}
+PARAMETERS = Parameters(A)
+HELD = {
+    "a dict": lambda: DICT["a"],
+    "a list": lambda: LIST[0],
+    "a tuple": lambda: TUPLE[0],
+    "containers in containers": lambda: NESTED["x"][0]["a"],
+    "a loop": lambda: next(iter([a for a in LIST])),  # noqa: C416
+    "values": lambda: next(iter(DICT.values())),
+    "a subclass of dict": lambda: OPTIONS["a"],
+    "an attribute of one": lambda: OPTIONS.inner.a,
+    "an instance": lambda: HOLDER.a,
+    "a dict of an instance": lambda: HOLDER.items["a"],
+    "a dataclass": lambda: PARAMETERS.a,
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_a_copy_of_an_array_in_a_container_takes_stores(name):
+    held = HELD[name]
+
+    def f(x):
+        a = held().copy()
+        a[0] = math.sin(x)
+        a[1:] *= x
+        return (a * held()).sum() + held().sum() * x
+
+    slope = (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6
+    for how in (fg.grad(f), fg.jit(fg.grad(f)), lambda x: fg.jvp(f, (x,), (1.0,))[1]):
+        assert how(0.7) == pytest.approx(slope, rel=1e-8)
+        assert how(0.7) == pytest.approx(slope, rel=1e-8)
+    assert fg.jit(f)(0.7) == pytest.approx(f(0.7), rel=1e-14)
+    np.testing.assert_array_equal(A, [1.0, 2.0, 3.0])
+
+
+def test_a_view_of_a_subclass_of_dict_is_one():
+    def f(x):
+        a = OPTIONS.a.copy()
+        a[0] = x
+        kinds = (
+            type(OPTIONS) is Options,
+            isinstance(OPTIONS, dict),
+            "a" in OPTIONS,
+            len(OPTIONS) == 4,
+        )
+        held = type(HOLDER) is Holder, HOLDER.__class__ is Holder, isinstance(HOLDER, Holder)
+        return (
+            a.sum() + OPTIONS.total(x) * sum(kinds) + OPTIONS.f(x) * len([*OPTIONS]) + x * sum(held)
+        )
+
+    assert fg.grad(f)(0.7) == pytest.approx((f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6, rel=1e-8)
+    assert fg.adopt(lambda: OPTIONS)() is OPTIONS
+    assert fg.adopt(lambda: [OPTIONS, {"d": DICT}])() == [OPTIONS, {"d": DICT}]
+    assert fg.adopt(lambda x: (math.sin(x), OPTIONS))(0.5)[1] is OPTIONS
+
+
+def test_what_is_stored_into_a_view_of_a_subclass_of_dict_reaches_it():
+    options = Options(a=A, n=0)
+
+    class Counted(dict):
+        count = 0
+
+        def __setitem__(self, key, value):
+            self.count += 1
+            super().__setitem__(key, value)
+
+    counted = Counted(f=math.sin)
+
+    def f(x):
+        options.n += 1
+        options.w = 2.0
+        counted["w"] = 3.0
+        return counted["f"](x) * options.w * counted["w"]
+
+    assert fg.adopt(f)(0.5) == 6 * math.sin(0.5)
+    assert (options.n, options.w, counted["w"], counted.count) == (1, 2.0, 3.0, 1)
+
+
+def test_trees_of_views_are_plain_dicts():
+    def loss(p, x):
+        a = p["a"].copy()
+        a[0] = math.sin(x)
+        return (a * x).sum()
+
+    def outer(x):
+        a = DICT["a"].copy()
+        a[0] = x
+        return a.sum() * fg.grad(loss)(DICT, x)["a"].sum()
+
+    assert fg.grad(outer)(0.5) == pytest.approx(
+        (outer(0.5 + 1e-6) - outer(0.5 - 1e-6)) / 2e-6, rel=1e-7
+    )

@@ -180,9 +180,7 @@ def test_places_of_a_mask_are_plain_numbers():
         scaled = k * 1.0
         scaled[:] = scaled * x[k]
         total = sum([x[i] * i for i in k]) + np.diff(k).sum() * x[2] + len(k) * x[0]
-        spline = scipy.interpolate.CubicSpline(
-            knots, np.ones(k.size + 3) * x[1]
-        )
+        spline = scipy.interpolate.CubicSpline(knots, np.ones(k.size + 3) * x[1])
         k[0] = 3
         return total + (counts * np.arange(8)).sum() + scaled.sum() + x[k].sum() + spline(2.5)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Callable
 from enum import Enum
-from functools import cache, cached_property, singledispatchmethod, wraps
+from functools import cache, cached_property, lru_cache, singledispatchmethod, wraps
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
@@ -23,7 +23,7 @@ from funcgrad.adoption.adopted_functions import (
     known_adopted,
     redirected,
 )
-from funcgrad.adoption.containers import view_attributes
+from funcgrad.adoption.containers import DictView, leads_elsewhere, view_attributes
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.namespaces import is_kept
 from funcgrad.arrays.reference import holds_expr
@@ -279,12 +279,43 @@ def has_methods(kind: type) -> bool:
     )
 
 
+def class_of_views(instance: Any) -> type:
+    """A class for a view of an instance that holds arrays or functions, if its own class has nothing to
+    adopt; else its own class."""
+    kind: type = type(instance)
+    home = kind.__module__
+    known = is_kept(home) or home.partition(".")[0] in ("funcgrad", "scipy")
+    if known or not kind.__flags__ & _HEAP or not may_be_adopted(kind):
+        return kind
+    space = getattr(instance, "__dict__", None)
+    if type(space) is not dict or not any(map(leads_elsewhere, space.values())):
+        return kind
+    return _class_of_plain_views(kind)
+
+
+def is_class_of_views(kind: type) -> bool:
+    """Whether a class is that of views: of subclasses of dict, or of instances with nothing to adopt."""
+    space = vars(kind)
+    return ORIGINAL in space and ("__class__" in space or issubclass(kind, DictView))
+
+
+@lru_cache(maxsize=256)
+def _class_of_plain_views(kind: type) -> type:
+    space = {"__slots__": (), ORIGINAL: kind, "__class__": property(lambda self: kind)}
+    space |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
+    result: type = made(_metaclass(type(kind), lambda value: value), kind.__name__, (kind,), space)
+    return result
+
+
 def view(instance: Any, kind: type, redirect: Redirect) -> Any:
     """An object of the adopted class that shares the attributes of an instance; itself if it has none.
 
     The slots of SciPy's interpolants, which are set once, are copied.
     """
     try:
+        if isinstance(instance, dict):
+            return _dict_view(instance, kind, redirect)
         space = object.__getattribute__(instance, "__dict__")
         text = isinstance(instance, str)
         new: Any = str.__new__(kind, instance) if text else object.__new__(kind)
@@ -299,6 +330,25 @@ def view(instance: Any, kind: type, redirect: Redirect) -> Any:
     return new
 
 
+def _dict_view(instance: dict[Any, Any], kind: type, redirect: Redirect) -> Any:
+    """A view of an instance of a user's subclass of dict, whose items and attributes it shares."""
+    if not leads_elsewhere(instance):
+        return instance
+    made: Any = _class_of_views(kind)
+    new = dict.__new__(made)
+    DictView.__init__(new, instance, redirect)
+    if hasattr(new, "__dict__"):
+        object.__setattr__(new, "__dict__", vars(instance))
+    return new
+
+
+@lru_cache(maxsize=256)
+def _class_of_views(kind: type) -> type:
+    space = {"__slots__": (), ORIGINAL: original_class(kind), "__module__": kind.__module__}
+    made: type = type.__new__(type(kind), kind.__name__, (kind, DictView), space)
+    return made
+
+
 def restored(value: Any) -> Any:
     """A result with the original classes for adopted ones, also in lists, tuples and dicts."""
     kind = type(value)
@@ -306,13 +356,26 @@ def restored(value: Any) -> Any:
         return value
     if isinstance(value, type):
         return original_class(value)
+    if isinstance(value, DictView) and kind is not DictView:
+        return value._funcgrad_original
     if ORIGINAL in getattr(kind, "__dict__", ()):
         kind = original_class(kind)
-        object.__setattr__(value, "__class__", kind)  # past a method of its own
-    if issubclass(kind, list | tuple):
-        for item in value:
-            restored(item)
+        _CLASS.__set__(value, kind)  # past a method of its own
+    if issubclass(kind, list):
+        for k, item in enumerate(value):
+            seen = restored(item)
+            if seen is not item:
+                value[k] = seen
+    elif issubclass(kind, tuple):
+        items = [restored(item) for item in value]
+        if kind is tuple and any([new is not old for new, old in zip(items, value, strict=True)]):
+            return tuple(items)
     elif issubclass(kind, dict):
-        for item in value.values():
-            restored(item)
+        for key, item in value.items():
+            seen = restored(item)
+            if seen is not item:
+                value[key] = seen
     return value
+
+
+_CLASS: Any = vars(object)["__class__"]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.adopted_classes import original_class
+from funcgrad.adoption.adopted_classes import is_class_of_views, original_class
 from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.containers import DictView, ListView
 from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
@@ -134,7 +134,9 @@ class _TypeType(type):
     def _kind_of(cls, value: Any) -> Any:
         """The type of a value; that of a traced one is the type of the number or the array it stands for."""
         kind = stand_ins(value)[-1] if is_traced(value) else type(value)
-        if issubclass(kind, type):  # a metaclass
+        if issubclass(kind, type) or is_class_of_views(
+            kind
+        ):  # a metaclass, or a class of views alone
             kind = original_class(kind)
         kind = _CONTAINERS.get(kind, kind)
         return cls if kind is type else cls._redirect(kind)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.adoption.namespaces import is_kept
+from funcgrad.trace.leaves import ARRAYS_HELD
 
 _Redirect = Callable[[Any], Any]
 
@@ -42,7 +43,8 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
     if kind in _CALLED:
         return True
     if kind is np.ndarray:
-        return depth == _DEEPEST and bool(value.ndim) and value.dtype.kind in "biufc"
+        seen = depth == _DEEPEST or ARRAYS_HELD.get()
+        return seen and bool(value.ndim) and value.dtype.kind in "biufc"
     if isinstance(value, list | tuple | dict):
         items: Iterable[Any] = value.values() if isinstance(value, dict) else value
         if depth > 0 and any(
@@ -74,13 +76,14 @@ def container_view(value: Any, redirect: _Redirect) -> Any:
     return (DictView if type(value) is dict else ListView)(value, redirect)
 
 
-def _stored(name: str) -> Callable[..., Any]:
+def _stored(name: str, base: type = list) -> Callable[..., Any]:
     """A method that changes the original, and then the copy."""
+    own = getattr(base, name)  # one that a subclass defines has run
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        made = getattr(self.original, name)(*args, **kwargs)
-        self.renew()
-        return self if made is self.original else self.redirect(made)
+        made = own(self._funcgrad_original, *args, **kwargs)
+        (ListView if base is list else DictView).renew(self)
+        return self if made is self._funcgrad_original else self._funcgrad_redirect(made)
 
     method.__name__ = method.__qualname__ = name
     return method
@@ -89,36 +92,39 @@ def _stored(name: str) -> Callable[..., Any]:
 class ListView(list[Any]):
     """A list whose items are redirected when they are read."""
 
-    __slots__ = ("original", "redirect")
+    __slots__ = ("_funcgrad_original", "_funcgrad_redirect")
+
+    _funcgrad_original: Any
+    _funcgrad_redirect: _Redirect
 
     def __init__(self, original: list[Any], redirect: _Redirect) -> None:
-        self.original = original
-        self.redirect = redirect
+        self._funcgrad_original = original
+        self._funcgrad_redirect = redirect
         self.renew()
 
     def renew(self) -> None:
         """Copy the items again."""
-        super().__init__([self.redirect(item) for item in self.original])
+        super().__init__([self._funcgrad_redirect(item) for item in self._funcgrad_original])
 
     def __getitem__(self, index: Any) -> Any:
-        found = self.original[index]
+        found = self._funcgrad_original[index]
         return (
-            [self.redirect(item) for item in found]
+            [self._funcgrad_redirect(item) for item in found]
             if type(index) is slice
-            else self.redirect(found)
+            else self._funcgrad_redirect(found)
         )
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self.redirect, self.original)
+        return map(self._funcgrad_redirect, self._funcgrad_original)
 
     def __len__(self) -> int:
-        return len(self.original)
+        return len(self._funcgrad_original)
 
     def __contains__(self, item: Any) -> bool:
-        return item in self.original or item in list(self)
+        return item in self._funcgrad_original or item in list(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return list, (list(self.original),)
+        return list, (list(self._funcgrad_original),)
 
     append = _stored("append")
     clear = _stored("clear")
@@ -137,53 +143,75 @@ class ListView(list[Any]):
 class DictView(dict[Any, Any]):
     """A dict whose values are redirected when they are read."""
 
-    __slots__ = ("original", "redirect")
+    __slots__ = ("_funcgrad_original", "_funcgrad_redirect")
+
+    _funcgrad_original: Any
+    _funcgrad_redirect: _Redirect
+
+    def __new__(cls, *given: Any) -> Any:
+        return (
+            dict.__new__(cls) if given else {}
+        )  # a tree that is put together again is a plain dict
 
     def __init__(self, original: dict[Any, Any], redirect: _Redirect) -> None:
-        self.original = original
-        self.redirect = redirect
-        self.renew()
+        object.__setattr__(self, "_funcgrad_original", original)
+        object.__setattr__(self, "_funcgrad_redirect", redirect)
+        DictView.renew(self)
 
     def renew(self) -> None:
         """Copy the values again."""
-        super().clear()
-        super().update({key: self.redirect(value) for key, value in self.original.items()})
+        dict.clear(self)
+        dict.update(
+            self,
+            {
+                key: self._funcgrad_redirect(value)
+                for key, value in dict.items(self._funcgrad_original)
+            },
+        )
 
     def __getitem__(self, key: Any) -> Any:
-        return self.redirect(self.original[key])
+        if not dict.__contains__(self._funcgrad_original, key):
+            return dict.__getitem__(self, key)  # which asks ``__missing__`` of a subclass
+        return self._funcgrad_redirect(dict.__getitem__(self._funcgrad_original, key))
 
     def get(self, key: Any, default: Any = None) -> Any:
-        return self.redirect(self.original.get(key, default))
+        return self._funcgrad_redirect(dict.get(self._funcgrad_original, key, default))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.original)
+        return dict.__iter__(self._funcgrad_original)
 
     def __len__(self) -> int:
-        return len(self.original)
+        return dict.__len__(self._funcgrad_original)
 
     def __contains__(self, key: object) -> bool:
-        return key in self.original
+        return dict.__contains__(self._funcgrad_original, key)
 
     def keys(self) -> Any:
-        return self.original.keys()
+        return dict.keys(self._funcgrad_original)
 
     def values(self) -> Any:
-        return {key: self.redirect(value) for key, value in self.original.items()}.values()
+        return {
+            key: self._funcgrad_redirect(value)
+            for key, value in dict.items(self._funcgrad_original)
+        }.values()
 
     def items(self) -> Any:
-        return {key: self.redirect(value) for key, value in self.original.items()}.items()
+        return {
+            key: self._funcgrad_redirect(value)
+            for key, value in dict.items(self._funcgrad_original)
+        }.items()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return dict, (dict(self.original),)
+        return dict, (dict(self._funcgrad_original),)
 
-    clear = _stored("clear")
-    pop = _stored("pop")
-    popitem = _stored("popitem")
-    setdefault = _stored("setdefault")
-    update = _stored("update")
-    __delitem__ = _stored("__delitem__")
-    __ior__ = _stored("__ior__")
-    __setitem__ = _stored("__setitem__")
+    clear = _stored("clear", dict)
+    pop = _stored("pop", dict)
+    popitem = _stored("popitem", dict)
+    setdefault = _stored("setdefault", dict)
+    update = _stored("update", dict)
+    __delitem__ = _stored("__delitem__", dict)
+    __ior__ = _stored("__ior__", dict)
+    __setitem__ = _stored("__setitem__", dict)
 
 
 class AttributeView:

@@ -2,8 +2,8 @@
 
 A function is adopted by itself if its names, or those of functions and classes that they lead to, tell a
 traced value from a number (``math``, ``float``, ``isinstance``, ...). A function that is refused is run
-again, adopted and on arrays that can be written, and so from then on. All others run as they are. Of code,
-only the names are read (``co_names``).
+again, adopted and on arrays that can be written, then with such arrays in the containers that it reaches, and
+so from then on. All others run as they are. Of code, only the names are read (``co_names``).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from funcgrad.trace.leaves import (
     ADOPTED,
     AS_IT_IS,
     CLASS_LEVELS,
+    HELD,
     KEPT,
     KNOWN_LEVELS,
     LEARNED,
@@ -66,8 +67,9 @@ def _searched_level(f: Any, args: Iterable[Any]) -> int:
     if type(function) is not FunctionType:
         of_adopt = MARK in vars(type(function))
         return WRITABLE if of_adopt else _level_of_held(f, [function, *args])
-    if id(function.__code__) in LEARNED or MARK in function.__globals__:
-        return WRITABLE
+    learned = LEARNED.get(id(function.__code__))
+    if learned is not None or MARK in function.__globals__:
+        return WRITABLE if learned is None else learned[1]
     level = _level_by_names(function)
     if level != AS_IT_IS:
         return AS_IT_IS if level == KEPT else level
@@ -315,9 +317,9 @@ an argument of compiled code."""
 
 def level_after(f: Any, level: int, error: BaseException) -> int | None:
     """The level at which a function is run once more after an error; None if it is not."""
-    if level == WRITABLE or not is_refusal(error) or not can_be_adopted(f):
+    if level == HELD or not is_refusal(error) or not can_be_adopted(f):
         return None
-    return WRITABLE
+    return WRITABLE if level < WRITABLE else HELD
 
 
 def can_be_adopted(f: Any) -> bool:
@@ -332,8 +334,8 @@ def can_be_adopted(f: Any) -> bool:
     )
 
 
-def learn(f: Any) -> None:
-    """Record that functions with f's code are given arrays that can be written."""
+def learn(f: Any, level: int) -> None:
+    """Record that functions with f's code run at a level."""
     function = _function_of(f)
     if type(function) is FunctionType:  # which the first function of a composition need not be
-        learn_code(function.__code__)
+        learn_code(function.__code__, level)

@@ -16,6 +16,7 @@ from numpy._core import fromnumeric
 
 from funcgrad.adoption.adopted_classes import (
     adopt_class,
+    class_of_views,
     has_methods,
     may_stand_for,
     original_class,
@@ -50,6 +51,7 @@ from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
 from funcgrad.adoption.transforms import is_transform, returning_writable
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.arrays.reference import MARK
+from funcgrad.trace.leaves import ARRAYS_HELD
 from funcgrad.transformed import Decorator, Transformed
 
 
@@ -209,7 +211,10 @@ def _instance(value: Any) -> Any:
         return _of_toolz(value)
     kind = _class(type(value))
     if kind is type(value):
-        return returning_writable(value) if is_transform(value) else value
+        if is_transform(value):
+            return returning_writable(value)
+        kind = class_of_views(value) if ARRAYS_HELD.get() else kind
+        return value if kind is type(value) else _viewed(value, kind)
     of_scipy = getattr(kind, "of_scipy", None)
     if of_scipy is None:
         return _view(value, kind)
@@ -236,8 +241,10 @@ def _of_toolz(value: Any) -> Any:
 
 def _view(instance: Any, kind: Any) -> Any:
     """One view of an instance; markers, which have no methods, stay as they are."""
-    if not has_methods(kind):
-        return instance
+    return _viewed(instance, kind) if has_methods(kind) else instance
+
+
+def _viewed(instance: Any, kind: Any) -> Any:
     entry = _VIEWED.get(id(instance))
     if entry is not None and entry[0]() is instance:
         known = entry[1]()
@@ -272,8 +279,23 @@ def _python_function(compiled: Any) -> Any:
 
 
 def _array(array: np.ndarray[Any, Any]) -> Any:
-    """An array of code that is not adopted: its methods and operators take lists of traced values then."""
-    return shared_argument(array) if array.ndim and array.dtype.kind in "biufc" else array
+    """An array of code that is not adopted: its methods and operators take lists of traced values then.
+
+    It is one object for as long as code refers to it, which may compare it by ``is``.
+    """
+    if not array.ndim or array.dtype.kind not in "biufc":
+        return array
+    key = id(array)
+    entry = _CELLS.get(key)
+    known = None if entry is None or entry[0]() is not array else entry[1]()
+    if known is not None:
+        return known
+    cell = shared_argument(array)
+    _CELLS[key] = ref(array, partial(_forget, _CELLS, key)), ref(cell)
+    return cell
+
+
+_CELLS: _Views = {}
 
 
 def _container(value: Any) -> Any:
@@ -322,17 +344,19 @@ _VIEWS: dict[str, ModuleView] = {}
 
 
 # -- globals -----------------------------------------------------------------------------------
-_GLOBALS: WeakValueDictionary[int, AdoptedGlobals] = WeakValueDictionary()
+_GLOBALS: WeakValueDictionary[tuple[int, bool], AdoptedGlobals] = WeakValueDictionary()
+"""By the id of the original, and whether code finds arrays in containers that can be written."""
 _OF_MODULES: dict[str, AdoptedGlobals] = {}
 
 
 def globals_of(original: dict[str, Any]) -> AdoptedGlobals:
     """The globals of adopted code for globals: one object, those of modules for as long as they are there."""
-    found = _GLOBALS.get(id(original))
+    key = id(original), ARRAYS_HELD.get()
+    found = _GLOBALS.get(key)
     if found is None or found.original is not original:
         name = original.get("__name__")
         leads = _in_numpy if str(name).startswith("numpy.") else redirect
-        found = _GLOBALS[id(original)] = AdoptedGlobals(original, leads, NAMES)
+        found = _GLOBALS[key] = AdoptedGlobals(original, leads, NAMES)
         if isinstance(name, str) and getattr(sys.modules.get(name), "__dict__", None) is original:
             _OF_MODULES[name] = found
     return found
@@ -361,7 +385,7 @@ def refresh() -> None:
 def redirect_refreshed(value: Any) -> Any:
     """`redirect`, right after `refresh`: a function that is known there has not changed."""
     if type(value) is FunctionType:
-        home = _GLOBALS.get(id(value.__globals__))
+        home = _GLOBALS.get((id(value.__globals__), ARRAYS_HELD.get()))
         if home is not None and home.original is value.__globals__:
             known = home.entries.get(id(value))
             entry = None if known is None else known()

@@ -33,7 +33,7 @@ class MutableArray(ArrayOperators, ArrayMethods, ArrayProtocols, Reference):
     (12.0, 7.0)
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return mutable, (current(self),)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -122,7 +123,7 @@ def run_on_leaves(
                 called[i] = tree.rebuild(
                     own[i] if level < WRITABLE else [_given(leaf) for leaf in own[i]]
                 )
-            if level == WRITABLE:
+            if level >= WRITABLE:
                 called = [_borrow(arg) for arg in called]
                 named = {name: _borrow(arg) for name, arg in kwargs.items()}
             output = _call(f, level, called, named)
@@ -179,9 +180,16 @@ _ON_COMPILED = (
 
 
 # -- adoption: levels that are known ---------------------------------------------------------------
-KEPT, AS_IT_IS, ADOPTED, WRITABLE = -1, 0, 1, 2
+KEPT, AS_IT_IS, ADOPTED, WRITABLE, HELD = -1, 0, 1, 2, 3
 """Levels of adoption: a function of a module that is never adopted, one that runs as it is, one that is
-adopted, and one that is also given arrays that can be written (`funcgrad.adoption.levels`)."""
+adopted, one that is also given arrays that can be written, and one that finds such arrays in the containers
+and instances that it reaches, too (`funcgrad.adoption.levels`)."""
+
+ARRAYS_HELD: ContextVar[bool] = ContextVar(
+    "whether arrays in containers can be written", default=False
+)
+"""Whether a function runs at the last level. Views of containers cost time, and are no lists and dicts for
+code in C, so that they are made for functions alone that are refused otherwise."""
 
 PLAIN_DATA = frozenset(
     (
@@ -222,8 +230,8 @@ class KnownLevel(NamedTuple):
 KNOWN_LEVELS: dict[int, KnownLevel] = {}
 """The levels of code objects by the names in it, by id."""
 
-LEARNED: dict[int, ref[CodeType]] = {}
-"""The code of functions that were refused, and ran with arrays that can be written, by id."""
+LEARNED: dict[int, tuple[ref[CodeType], int]] = {}
+"""The code of functions that were refused, and ran at a higher level, by id."""
 
 CLASS_LEVELS: WeakKeyDictionary[type, int] = WeakKeyDictionary()
 """The levels of the methods of classes."""
@@ -328,10 +336,10 @@ def note_runs_as_it_is(f: Any) -> None:
     _RUN_AS_THEY_ARE[key] = (first, *held[1:])
 
 
-def learn_code(code: CodeType) -> None:
-    """Keep in mind that functions with this code are given arrays that can be written."""
+def learn_code(code: CodeType, level: int) -> None:
+    """Keep in mind that functions with this code run at a level."""
     key = id(code)
-    LEARNED[key] = ref(code, lambda _: LEARNED.pop(key, None))
+    LEARNED[key] = ref(code, lambda _: LEARNED.pop(key, None)), level
 
 
 def note_level(code: CodeType, level: int, bindings: Sequence[Binding]) -> KnownLevel:
@@ -349,15 +357,21 @@ def _level(f: Any, args: Sequence[Any]) -> int:
 
 
 def _call(f: Callable[..., Any], level: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    if level == HELD and not ARRAYS_HELD.get():
+        before = ARRAYS_HELD.set(True)
+        try:
+            return functions["call_adopted"](f, args, kwargs)
+        finally:
+            ARRAYS_HELD.reset(before)
     return functions["call_adopted"](f, args, kwargs) if level else f(*args, **kwargs)
 
 
 def _adopted_where_needed(
     f: Callable[..., Any], args: Sequence[Any], call: Callable[[int], Any]
 ) -> Any:
-    """The result of ``call`` at the level at which f is adopted; once more, adopted, if it is refused.
+    """The result of ``call`` at the level at which f is adopted; again, at higher levels, if it is refused.
 
-    The error of the second run is raised if a traced value was refused and then f makes a mistake of its own,
+    The error of the last run is raised if a traced value was refused and then f makes a mistake of its own,
     is refused at another line, or a function that stands in for SciPy's or compiled code refuses it, the
     first error otherwise.
     """
@@ -372,20 +386,24 @@ def _adopted_where_needed(
             raise
         refusal = error
     _withdraw(refusal)
-    _forget_since(start, args)
-    try:
-        result = call(later)
-    except Exception as error:
-        _explain(error, args)
-        told = _is_of_stand_in(error) or hasattr(error, "__notes__")
-        told = told or _is_mistake(f, level, error) or _is_at_another_line(refusal, error)
-        if told and _tells_refusal(refusal):
-            raise
-        raise refusal from refusal.__cause__
-    finally:
-        del refusal  # its traceback refers to this frame
-    functions["learn"](f)
-    return result
+    while True:
+        _forget_since(start, args)
+        try:
+            result = call(later)
+        except Exception as error:
+            further = functions["level_after"](f, later, error)
+            if further is not None:
+                later = further
+                _withdraw(error)
+                continue
+            _explain(error, args)
+            told = _is_of_stand_in(error) or hasattr(error, "__notes__")
+            told = told or _is_mistake(f, level, error) or _is_at_another_line(refusal, error)
+            if told and _tells_refusal(refusal):
+                raise
+            raise refusal from refusal.__cause__
+        functions["learn"](f, later)
+        return result
 
 
 def _forget_since(start: int, item: object) -> None:
