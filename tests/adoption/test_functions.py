@@ -365,3 +365,27 @@ def test_match_takes_a_traced_number_for_a_float():
 
     assert [fg.grad(f)(1.5), fg.jit(fg.grad(f))(1.5), fg.jit(f)(1.5)] == [2.0, 2.0, 3.0]
     assert [fg.grad(g)(1.5), fg.grad(g)(-1.5)] == [6.0, 1.0]
+
+
+def test_a_compiled_function_of_numbas_runs_as_python():
+    numba = pytest.importorskip("numba")
+
+    @numba.njit
+    def total(a, x):
+        found = np.zeros(a.size)
+        for i in range(a.size):
+            found[i] = a[i] * math.sin(x) if a[i] > 1 else x
+        return found.sum()
+
+    class Model:
+        def __init__(self):
+            self.a = np.array([0.5, 2.0, 3.0])
+
+        def value(self, x):
+            return total(self.a, x) ** 2
+
+    f = Model().value
+    slope = (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6
+    assert fg.grad(lambda x: Model().value(x))(0.7) == pytest.approx(slope, rel=1e-8)
+    assert fg.jit(fg.grad(f))(0.7) == pytest.approx(slope, rel=1e-8)
+    assert fg.grad(lambda x: total(f.__self__.a, x))(0.7) == pytest.approx(5 * math.cos(0.7) + 1)

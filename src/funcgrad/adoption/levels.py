@@ -301,6 +301,8 @@ def is_refusal(error: BaseException) -> bool:
             return True
         if isinstance(found, TypeError) and any([text in str(found) for text in _OF_PYTHON]):
             return True
+        if type(found).__module__.startswith("numba."):  # of a compiled function
+            return True
         place = found.__traceback__
         while place is not None and place.tb_next is not None:
             place = place.tb_next
