@@ -389,3 +389,27 @@ def test_a_compiled_function_of_numbas_runs_as_python():
     assert fg.grad(lambda x: Model().value(x))(0.7) == pytest.approx(slope, rel=1e-8)
     assert fg.jit(fg.grad(f))(0.7) == pytest.approx(slope, rel=1e-8)
     assert fg.grad(lambda x: total(f.__self__.a, x))(0.7) == pytest.approx(5 * math.cos(0.7) + 1)
+
+
+def checked(x):
+    y = np.array([x, x * x])
+    np.testing.assert_array_almost_equal(y, [x, x**2])
+    np.testing.assert_allclose(y[0], x, rtol=1e-3, err_msg="the first")
+    np.testing.assert_equal(y, y)
+    np.testing.assert_array_equal([1, 2], [1, 2])
+    np.testing.assert_array_less(y, 100.0)
+    np.testing.assert_almost_equal(y[1], x * x, decimal=3)
+    return y.sum()
+
+
+def test_assertions_of_numpys_about_traced_values():
+    assert fg.grad(checked)(0.5) == 2.0
+    assert fg.jit(fg.grad(checked))(0.5) == 2.0
+    jitted = fg.jit(checked)
+    assert jitted(0.5) == 0.75
+    with pytest.raises(AssertionError, match="assert_array_less does not hold"):
+        jitted(20.0)
+    with pytest.raises(AssertionError, match="assert_allclose does not hold of"):
+        fg.grad(
+            lambda x: np.testing.assert_allclose(np.array([x]), 1.0, err_msg="the second") or x
+        )(0.5)

@@ -400,3 +400,34 @@ def test_what_a_store_replaces_has_gradient_zero_also_beside_an_infinity(store):
     with np.errstate(divide="ignore"):
         np.testing.assert_array_equal(fg.grad(f)(x), wanted)
         np.testing.assert_array_equal(fg.jit(fg.grad(f))(x), wanted)
+
+
+def of_nans(x):
+    y = x.copy() * np.nan
+    for j in range(x.size):
+        y[j] = x[j] ** 2
+    return y.sum()
+
+
+def of_infinities(x):
+    y = x * np.inf
+    y[:] = x**2
+    return y.sum()
+
+
+def of_columns(x):
+    y = np.zeros((2, 3))
+    y[:, 0] = x[:2] * np.nan
+    y[0], y[1] = x**2, 2 * x
+    return (y * y).sum()
+
+
+@pytest.mark.parametrize("f", [of_nans, of_infinities, of_columns])
+def test_an_array_of_nans_that_is_filled_later_leaves_no_trace(f):
+    x = np.array([2.0, 3.0, 0.5])
+    step = 1e-6 * np.eye(3)
+    slope = [(f(x + e) - f(x - e)) / 2e-6 for e in step]
+    for how in (fg.grad(f), fg.jit(fg.grad(f)), lambda x: fg.vmap(fg.grad(f))(x[None])[0]):
+        np.testing.assert_allclose(how(x), slope, rtol=1e-6)
+    second = [(fg.grad(f)(x + e) - fg.grad(f)(x - e)) / 2e-6 for e in step]
+    np.testing.assert_allclose(fg.hessian(f)(x), second, rtol=1e-5, atol=1e-6)

@@ -13,6 +13,7 @@ REPLACED = {
     "numpy.fft": "funcgrad.numpy.fft",
     "numpy.linalg": "funcgrad.numpy.linalg",
     "numpy.lib.scimath": "funcgrad.numpy.emath",
+    "numpy.testing": "funcgrad.adoption.stand_ins.testing_",
     "autograd.numpy": "funcgrad.numpy",
     "functools": "funcgrad.adoption.stand_ins.functools_",
     "math": "funcgrad.adoption.stand_ins.math_",

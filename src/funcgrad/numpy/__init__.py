@@ -110,7 +110,9 @@ double, single, half, cdouble, csingle = float64, float32, float16, complex128, 
 
 def _is_adopted(value: object) -> bool:
     """Whether a name of NumPy's leads to Python code that NumPy does not dispatch: it is adopted here."""
-    return isinstance(value, FunctionType) or any(value is item for item in _ADOPTED)
+    if isinstance(value, FunctionType) or any(value is item for item in _ADOPTED):
+        return True
+    return getattr(value, "__name__", None) == "numpy.testing"
 
 
 _INDEXED = ("r_", "c_", "mgrid", "ogrid")

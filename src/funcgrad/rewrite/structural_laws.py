@@ -102,13 +102,13 @@ def _cleared(expr: Expr) -> Expr | None:
     """x.at[i].set(0)*(1/y) = mask(kept, x.at[i].set(0)*(1/y)): a factor may be infinite where 0 was stored.
 
     The array may have been moved between and after the stores, as by `numpy.fill_diagonal`. Only beside a
-    division, which is where infinite factors come from.
+    division, which is where infinite factors come from, and a constant that is not finite.
     """
     x, y = expr.args
     if expr.op is arithmetic.multiply:
-        if x.op is arithmetic.divide:
+        if _may_be_infinite(x):
             x, y = y, x
-        if y.op is not arithmetic.divide:
+        if not _may_be_infinite(y):
             return None
     chain = _clearing_chain(x)
     if not chain:
@@ -119,12 +119,25 @@ def _cleared(expr: Expr) -> Expr | None:
             blank = shape.full_like(node.args[1], False, bool)
             kept = index_set_op(kept, blank, *node.args[2:], **dict(node.params))
         else:
-            kept = node.op(kept, **dict(node.params))
+            kept = node.op(kept, *node.args[1:], **dict(node.params))
     return selection.mask(kept, expr)  # type: ignore[no-any-return]
 
 
-_CLEARING = (index_set_op, shape.reshape_op, shape.transpose_op)
-"""Stores, and moves of all entries."""
+def _may_be_infinite(factor: Expr) -> bool:
+    if factor.op is arithmetic.divide:
+        return True
+    value = value_of(factor)
+    if value is None and factor.op is CONSTANT and factor.type.size <= _FEW:
+        value = factor.params[0][1].array
+    return value is not None and not np.all(np.isfinite(value))
+
+
+_FEW = 1000
+"""Entries up to which a constant array is asked whether all are finite."""
+
+
+_CLEARING = (index_set_op, shape.reshape_op, shape.transpose_op, indexing.getitem_op)
+"""Stores, and moves of entries."""
 
 
 def _clearing_chain(x: Expr) -> list[Expr]:

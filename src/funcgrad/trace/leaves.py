@@ -424,9 +424,12 @@ def _tells_refusal(error: BaseException) -> bool:
 def _is_mistake(f: Callable[..., Any], level: int, error: Exception) -> bool:
     """Whether f's own mistake raised the error of an adopted run."""
     if functions["level_after"](f, level, error) is not None:  # raised by funcgrad or a library
-        wrong_values = isinstance(error, ValueError | LookupError | ArithmeticError)
+        wrong_values = isinstance(error, _OF_MISTAKES)
         return wrong_values and not _tells_refusal(error)
     return not any([kind.__name__ in str(error) for kind in (Expr, MutableArray)])
+
+
+_OF_MISTAKES = (ArithmeticError, AssertionError, LookupError, ValueError)
 
 
 def _is_of_stand_in(error: BaseException) -> bool:
