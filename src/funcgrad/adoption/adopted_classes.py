@@ -164,8 +164,9 @@ def may_stand_for(kind: type) -> bool:
 
     Not if the class defines what SciPy's has, such as ``__call__``, which would run twice.
     """
-    own = [base for base in kind.__mro__ if base.__module__.partition(".")[0] != "scipy"]
-    names = {name for base in own[:-1] for name in vars(base)} - _OF_STATEMENTS
+    others = ("scipy", "abc", "builtins")
+    own = [base for base in kind.__mro__ if base.__module__.partition(".")[0] not in others]
+    names = {name for base in own for name in vars(base)} - _OF_STATEMENTS
     return not any(
         [hasattr(base, name) for base in kind.__mro__ if base not in own for name in names]
     )
