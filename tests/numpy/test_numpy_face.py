@@ -24,6 +24,33 @@ def test_a_dtype_converts_expressions_and_is_a_dtype(name):
     assert fg.grad(lambda x: abs(kind(x) * 3))(2.0) == 3.0
 
 
+@pytest.mark.parametrize("name", ["int64", "int32", "int8", "uint8", "intp", "int_", "longlong"])
+def test_an_integer_type_converts_expressions_and_is_a_dtype(name):
+    kind, theirs = getattr(fnp, name), getattr(np, name)
+    assert type(kind(2)) is theirs
+    assert kind() == 0
+    assert isinstance(theirs(1), kind)
+    assert issubclass(theirs, kind)
+    assert not isinstance(1, kind)
+    assert fnp.zeros(2, kind).dtype == np.dtype(kind) == theirs
+    assert np.dtype(theirs) == kind
+    assert np.issubdtype(kind, np.integer)
+    assert fnp.iinfo(kind).max == np.iinfo(theirs).max
+    assert {kind: 1}[theirs] == 1
+    assert kind(fg.var("x", 2)).dtype == theirs
+
+
+def test_an_integer_of_a_traced_value_is_an_index():
+    def f(x):
+        place, table = np.int64(np.floor(x[0])), np.zeros(4)
+        table[place] = x[2]
+        return np.sum(table) * x[np.intp(x[1])] + place * x[0]
+
+    point = np.array([1.5, 2.2, 3.0])
+    for gradient in (fg.grad(f), fg.grad(fg.adopt(f)), fg.jit(fg.grad(f))):
+        np.testing.assert_array_equal(gradient(point), [1.0, 0.0, 6.0])
+
+
 def test_an_array_is_copied_in_numpys_copy_modes():
     modes = type(np._CopyMode.IF_NEEDED)
     for mode in (True, None, modes.ALWAYS, modes.IF_NEEDED):

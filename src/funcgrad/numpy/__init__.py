@@ -107,6 +107,19 @@ class complex64(_numpy.complex64, metaclass=_OfExpressions):  # noqa: N801
 
 double, single, half, cdouble, csingle = float64, float32, float16, complex128, complex64
 
+# Integers of an expression have no derivative, but they are indices and lengths.
+_INTEGERS = {
+    kind: _OfExpressions(kind.__name__, (kind,), {"__module__": __name__, "__doc__": kind.__doc__})
+    for kind in {_numpy.dtype(code).type for code in _numpy.typecodes["AllInteger"]}
+}
+globals().update(
+    {
+        name: _INTEGERS[kind]
+        for name, kind in vars(_numpy).items()
+        if isinstance(kind, type) and kind in _INTEGERS
+    }
+)
+
 
 def _is_adopted(value: object) -> bool:
     """Whether a name of NumPy's leads to Python code that NumPy does not dispatch: it is adopted here."""
