@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import funcgrad as fg
+
 ROOT = Path(__file__).resolve().parent.parent
 spec = importlib.util.spec_from_file_location("singular", ROOT / "tools" / "singular_points.py")
 singular = importlib.util.module_from_spec(spec)
@@ -21,3 +23,65 @@ def test_the_ideal_is_reached(row):
 def test_the_page_is_what_the_script_writes():
     page = (ROOT / "docs" / "singular_points.md").read_text(encoding="utf-8")
     assert singular.table() in page
+
+
+SIZES = {
+    "abs": lambda x: np.abs(x[0]) * np.abs(x[0]),
+    "abs of a complex number": lambda x: np.abs(x[0] + 2j * x[1]) ** 2,
+    "abs, of one entry": lambda x: np.abs(x * (1 + 1j))[1] ** 2,
+    "hypot": lambda x: np.hypot(x[0], 3 * x[1]) ** 2,
+    "norm": lambda x: (2 * np.linalg.norm(x)) ** 2,
+    "norm of complex entries": lambda x: np.linalg.norm(x + 1j * x[::-1]) ** 2,
+    "std": lambda x: np.std(x) ** 2,
+    "std along an axis": lambda x: np.std(np.reshape(x, (2, 1)), axis=0, keepdims=True)[0, 0] ** 2,
+    "var of complex entries": lambda x: np.var(x * (2 + 1j)),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_even_powers_of_sizes_are_smooth_at_zero(name):
+    """They are quadratic forms, whose second derivative is the same everywhere."""
+    f = SIZES[name]
+    ideal = fg.hessian(f)(np.array([0.7, -0.4]))
+    assert np.any(ideal)
+    modes = (fg.hessian, lambda f: fg.jacfwd(fg.jacfwd(f)), lambda f: fg.jacrev(fg.jacfwd(f)))
+    for second in (*modes, lambda f: fg.jit(fg.hessian(f))):
+        np.testing.assert_allclose(second(f)(np.zeros(2)), ideal, atol=1e-14)
+    fourth = fg.grad(fg.grad(fg.grad(fg.grad(lambda t: f(t * np.array([1.0, 0.5])) ** 2))))
+    value = f(np.array([1.0, 0.5]))
+    np.testing.assert_allclose(fourth(0.0), 24 * value**2, rtol=1e-12)
+
+
+def test_even_powers_of_the_size_of_a_complex_number():
+    f, z, v = lambda z: np.abs(z) ** 2, 0j, 0.3 + 0.1j
+    along = lambda z: fg.jvp(f, (z,), (v,))[1]  # noqa: E731
+    np.testing.assert_allclose(fg.jvp(along, (z,), (v,))[1], 2 * abs(v) ** 2)
+    np.testing.assert_allclose(fg.grad(along)(z), 2 * np.conj(v))
+    np.testing.assert_allclose(fg.jvp(fg.grad(f), (z,), (v,))[1], 2 * np.conj(v))
+    for x in (np.inf + 1j, 3 - 4j, 1e200j, 1e-200 + 0j):
+        with np.errstate(over="ignore", under="ignore"):
+            assert fg.value_and_grad(f)(x)[0] == f(x)
+
+
+SELECTIONS = {
+    "quotient": lambda z: np.real(np.where(z != 0, (0.3 + 0.1j) / z, 0)),
+    "direction": lambda z: np.real((1 - 2j) * np.where(np.abs(z) != 0, np.conj(z) / np.abs(z), 0)),
+    "logarithm": lambda z: np.imag(np.where(z != 0, np.log(z), 0) * np.array(2j)),
+    "derivative of abs": lambda z: fg.jvp(np.abs, (z,), (0.3 + 0.1j,))[1],
+    "store": lambda z: np.real(
+        np.sum(np.where(z == 0, 0, np.stack([z, 1 / z])) * np.conj(1 / (z + 1)))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_what_a_condition_does_not_select_has_no_gradient_at_complex_zeros(name):
+    f, v = SELECTIONS[name], 0.6 - 0.2j
+    for gradient in (
+        fg.grad(f),
+        fg.jit(fg.grad(f)),
+        lambda z: fg.vmap(fg.grad(f))(np.array([z]))[0],
+    ):
+        assert gradient(0j) == 0
+    assert fg.jvp(f, (0j,), (v,))[1] == 0
+    fg.check_grads(f, (0.4 + 0.7j,), order=2)

@@ -344,6 +344,7 @@ MOST_NAMED = 8
 TABLES = {
     "rewrite/laws.py",
     "rewrite/structural_laws.py",
+    "rewrite/square_laws.py",
     "rewrite/matrix_laws.py",
     "rewrite/monomials.py",
     "rewrite/reading_laws.py",

@@ -135,6 +135,7 @@ PROGRAMS = {
     "_cleared": lambda x: _stored(x, ("set", 0, 0.0)) * (1 / x),
     "_nested_move": _moved,
     "_moved_mask": lambda x: np.reshape(_triangle(x), -1)[::-1],
+    "_mask_of_entries": lambda x: np.real(np.where(np.real(x) > 0, x + 2j, 0.0)),
     "_masked_sum": lambda x: np.sum(_triangle(x), axis=1),
     "_mask_cases": lambda x: np.where(np.ones(x.shape, bool), x, 0.0),
     "_logical_cases": lambda x: np.where((np.real(x) > 0) | np.zeros(x.shape, bool), x, 0.0),
@@ -151,7 +152,8 @@ STABLE_PROGRAMS = {
     "_log_softmax": lambda x: np.log(fg.softmax(x))[1],
     "_softmax": lambda x: np.exp(x[1]) / np.sum(np.exp(x)),
     "_root_of_squares": lambda x: np.sqrt(np.mean(x**2)),
-    "_square_of_norm": lambda x: np.linalg.norm(x) ** 2,
+    "square_of_size": lambda x: np.linalg.norm(x) ** 2 + np.abs(x - 2j) ** 2,
+    "even_power_of_size": lambda x: np.hypot(x, 2.0) ** 4,
     "einsum_by_vectors": lambda x: _exponential(x, lambda v, d: np.einsum("ij,j,kj->ik", v, d, v)),
 }
 

@@ -324,6 +324,11 @@ READINGS = {
         lambda: fg.gradient(np.sum(np.abs(np.fft.fft(V))), V),
         "let a = fft(v.astype(complex128), axis=0)\nin real(fft(conjugate(a)/abs(a), axis=0))",
     ),
+    "square_of_size": (lambda: np.real(np.conj(X + 1j * Y) * (X + 1j * Y)), "abs(x + 1j*y)**2"),
+    "conjugate_product": (
+        lambda: np.conjugate(X * (Y + 1j * W)),
+        "x*conjugate(y + 1j*w)",
+    ),
     "real_factors": (lambda: fg.gradient(np.abs(X + 1j * Y) ** 2, X), "2*x"),
     "transformed_back": (lambda: fg.gradient(np.sum(np.abs(np.fft.fft(V)) ** 2), V), "6*v"),
     "transformed_back by the inverse": (

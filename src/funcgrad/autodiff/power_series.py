@@ -26,8 +26,8 @@ from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.elementwise.arithmetic import divide
 from funcgrad.ops.shape import concatenate_op, zeros_like
 from funcgrad.ops.tuples import pick_op
+from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.simplify import simplify
-from funcgrad.rewrite.structural_laws import value_of
 from funcgrad.rewrite.substitute import substitute_all
 
 

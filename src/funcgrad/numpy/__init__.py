@@ -109,7 +109,14 @@ double, single, half, cdouble, csingle = float64, float32, float16, complex128, 
 
 # Integers of an expression have no derivative, but they are indices and lengths.
 _INTEGERS = {
-    kind: _OfExpressions(kind.__name__, (kind,), {"__module__": __name__, "__doc__": kind.__doc__})
+    kind: _OfExpressions(
+        kind.__name__,
+        (kind,),
+        {
+            "__module__": __name__,
+            "__doc__": f"As `numpy.{kind.__name__}`; an expression is converted.",
+        },
+    )
     for kind in {_numpy.dtype(code).type for code in _numpy.typecodes["AllInteger"]}
 }
 globals().update(

@@ -26,6 +26,7 @@ Holds: TypeAlias = Literal[
     "for reals and arrays",
     "as a stable form",
     "for finite reals",
+    "for finite numbers",
     "for normal constants",
     "for readers",
     "where finite",
@@ -39,6 +40,8 @@ Holds: TypeAlias = Literal[
 - ``as a stable form``: equal up to rounding for real values; the right side is also accurate where the left
   side overflows, underflows, cancels or divides 0 by 0.
 - ``for finite reals``: equal up to rounding and the sign of a zero, for finite real values.
+- ``for finite numbers``: as ``for finite reals``, and for finite complex values, where a zero may have
+  another sign. Derivatives use such a law, which no branch cut sees.
 - ``for normal constants``: as ``for finite reals``, if the constant on the right side is finite and normal.
 - ``for readers``: as ``for finite reals``, but the right side may overflow where the left side does not.
   Formulas for display use such a law. A program that runs uses it only if it has a constant c, from 1 to
@@ -66,8 +69,9 @@ class Law(NamedTuple):
     ``log(u)*x/(u - 1)`` for u = 1 + x, needs the logarithm of the sum as it is rounded."""
 
 
+_NUMBERS: Holds = "for finite numbers"
 ALGEBRA = (
-    Law(lambda x: x + 0, lambda x: x),
+    Law(lambda x: x + 0, lambda x: x, _NUMBERS),
     Law(lambda x: x + -0.0, lambda x: x, "for reals"),
     Law(lambda x: x - 0, lambda x: x, "everywhere"),
     Law(lambda x: 0 - x, lambda x: -x),
@@ -146,9 +150,9 @@ STABLE = (
 # factor it meets may be infinite where it is false.
 MASKS = (
     Law(lambda p, x: mask(p, mask(p, x)), lambda p, x: mask(p, x), "everywhere"),
-    Law(lambda p, x, y: mask(p, x) * y, lambda p, x, y: mask(p, x * y)),
-    Law(lambda p, x, y: mask(p, x) / y, lambda p, x, y: mask(p, x / y)),
-    Law(lambda p, x: -mask(p, x), lambda p, x: mask(p, -x)),
+    Law(lambda p, x, y: mask(p, x) * y, lambda p, x, y: mask(p, x * y), _NUMBERS),
+    Law(lambda p, x, y: mask(p, x) / y, lambda p, x, y: mask(p, x / y), _NUMBERS),
+    Law(lambda p, x: -mask(p, x), lambda p, x: mask(p, -x), _NUMBERS),
     Law(lambda p, x, y: mask(p, x) + mask(p, y), lambda p, x, y: mask(p, x + y), "everywhere"),
 )
 

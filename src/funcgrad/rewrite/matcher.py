@@ -19,8 +19,9 @@ from funcgrad.expr import Expr, rebuild, scalar, subexpressions, var
 from funcgrad.graph import CONSTANT, INPUT, unnested
 from funcgrad.ops.base.op import Elementwise, Op, broadcast_to
 from funcgrad.ops.elementwise import arithmetic
+from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.laws import COMMUTING, EXACT, LAWS, Holds, Law, Mode
-from funcgrad.rewrite.structural_laws import STRUCTURAL, fold_constants, value_of
+from funcgrad.rewrite.structural_laws import STRUCTURAL, fold_constants
 from funcgrad.typing import Array
 
 Check: TypeAlias = tuple[Literal["op", "bind", "same_as", "constant", "literal"], int, Any]
@@ -167,6 +168,8 @@ def _is_taken(holds: Holds, mode: Mode, dtype: str) -> bool:
         return mode in ("derivative", *FOR_READERS) or holds in EXACT
     # A complex zero's sign chooses the side of a branch cut.
     if holds in ("everywhere", "for reals and arrays"):
+        return True
+    if holds == "for finite numbers" and mode == "derivative":
         return True
     return mode in FOR_READERS and holds != "as a stable form"
 

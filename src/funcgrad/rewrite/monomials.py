@@ -22,7 +22,7 @@ from funcgrad.ops.elementwise import arithmetic, exponential, magnitude, trigono
 from funcgrad.ops.indexing import getitem_op
 from funcgrad.ops.reduction import norm_op, sum_op
 from funcgrad.ops.shape import reshape_op
-from funcgrad.rewrite.structural_laws import value_of
+from funcgrad.rewrite.constant_values import value_of
 from funcgrad.typing import Array
 
 _LARGEST_DENOMINATOR = 64

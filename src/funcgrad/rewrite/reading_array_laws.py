@@ -13,6 +13,7 @@ from funcgrad.graph import CONSTANT
 from funcgrad.ops import indexing, reduction, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic, selection
+from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.monomials import (
     SUMS,
     Monomial,
@@ -26,7 +27,6 @@ from funcgrad.rewrite.monomials import (
     unbroadcast,
 )
 from funcgrad.rewrite.reading_ops import outer_op, softmax_op
-from funcgrad.rewrite.structural_laws import value_of
 
 ReadingLaw: TypeAlias = Callable[[Expr], Expr | None]
 """What may stand in the place of a node whose operands are read; None if the law does not apply."""

@@ -16,10 +16,10 @@ from funcgrad.graph import CONSTANT, Key, unnested
 from funcgrad.ops import indexing, recurrences, reduction, scans_and_sorts, shape
 from funcgrad.ops.base.axes import shifted
 from funcgrad.ops.elementwise import arithmetic
+from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.monomials import collected, terms_of
 from funcgrad.rewrite.reading_array_laws import ReadingLaw
 from funcgrad.rewrite.reading_ops import diff_op, pad_op, sort_op
-from funcgrad.rewrite.structural_laws import value_of
 
 
 def _products_of_others(expr: Expr) -> Expr | None:

@@ -18,6 +18,7 @@ from funcgrad.ops.elementwise import (
     selection,
     trigonometric,
 )
+from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.monomials import (
     SUMS,
     Monomial,
@@ -31,7 +32,6 @@ from funcgrad.rewrite.monomials import (
 )
 from funcgrad.rewrite.reading_array_laws import ReadingLaw
 from funcgrad.rewrite.reading_terms import multiplied_out
-from funcgrad.rewrite.structural_laws import value_of
 
 
 def _guarded(expr: Expr) -> Expr | None:

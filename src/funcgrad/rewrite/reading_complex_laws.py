@@ -13,9 +13,9 @@ from funcgrad.fold import folded
 from funcgrad.ops import fourier
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic, logic, magnitude, selection
+from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.monomials import Monomial, monomial, power, product_of, unbroadcast
 from funcgrad.rewrite.reading_array_laws import ReadingLaw
-from funcgrad.rewrite.structural_laws import value_of
 
 _Factor = tuple[Expr, float]
 
@@ -46,16 +46,19 @@ def _real_operand(x: Expr) -> Expr | None:
 
 def _real_factors(expr: Expr) -> Expr | None:
     """z/r*(2*r) = 2*z for a real r: the real factors of a complex product are collected."""
-    real, rest, count = Monomial(1.0, {}), [], 0
+    real, rest, count, numbers = Monomial(1.0, {}), [], 0, 0
     for x, k in _factors(expr):
-        inner = _real_operand(x)
-        if inner is None:
+        inner, value = _real_operand(x), value_of(x)
+        if value is not None and not value.imag and np.isfinite(value) and value:
+            numbers += 1
+            real = real.times(Monomial(float(value.real) ** k, {}))
+        elif inner is None:
             rest.append((x, k))
         else:
             own = monomial(inner)
-            count += len(own.powers)
+            count, numbers = count + len(own.powers), numbers + (own.number != 1)
             real = real.times(own.to_the(k))
-    if not rest or len(real.powers) == count:
+    if not rest or (len(real.powers) == count and numbers < 2):
         return None
     parts = [x for x, k in rest if k > 0]
     if real.powers or real.number != 1 or not parts:
@@ -123,6 +126,30 @@ def _imaginary_part(expr: Expr) -> Expr | None:
     return _part(expr)
 
 
+def _square_of_size(expr: Expr) -> Expr | None:
+    """real(conjugate(z)*z) = abs(z)**2."""
+    (x,) = expr.args
+    if x.op is not arithmetic.multiply:
+        return None
+    for left, z in (x.args, x.args[::-1]):
+        if left.op is magnitude.conjugate and left.args[0].key == z.key:
+            size: Expr = arithmetic.square(magnitude.absolute(z))
+            return size
+    return None
+
+
+def _conjugate_product(expr: Expr) -> Expr | None:
+    """conjugate(r*z) = r*conjugate(z) for a real r."""
+    (x,) = expr.args
+    if x.op is not arithmetic.multiply:
+        return None
+    for r, z in (x.args, x.args[::-1]):
+        number = value_of(r)
+        if _real_operand(r) is not None or (number is not None and not number.imag):
+            return r * np.conjugate(z)  # type: ignore[no-any-return]
+    return None
+
+
 def _part(expr: Expr) -> Expr | None:
     (z,) = expr.args
     if z.type == expr.type:
@@ -175,13 +202,14 @@ def _known_part(is_real: bool, z: Expr) -> Expr | None:
 
 
 COMPLEX_PARTS: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
-    {"real": (_real_part,), "imag": (_imaginary_part,)}
+    {"real": (_square_of_size, _real_part), "imag": (_imaginary_part,)}
 )
 """The laws of real results, by operation."""
 COMPLEX_PRODUCTS: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
         "multiply": (_real_factors,),
         "divide": (_real_factors,),
+        "conjugate": (_conjugate_product,),
         "mask": (_guarded,),
         "fft": (_transformed_back,),
     }

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from funcgrad.expr import Expr
 from funcgrad.ops import contraction, reduction, shape
 from funcgrad.ops.base import op
+from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.reading_array_laws import ReadingLaw
-from funcgrad.rewrite.structural_laws import value_of
 
 _Operand = tuple[str, Expr]
 

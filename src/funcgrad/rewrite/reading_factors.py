@@ -10,6 +10,7 @@ from itertools import permutations
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic, extrema, logic, magnitude, selection, trigonometric
+from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.monomials import (
     SUMS,
     TANGENTS,
@@ -21,7 +22,6 @@ from funcgrad.rewrite.monomials import (
     terms_of,
     unbroadcast,
 )
-from funcgrad.rewrite.structural_laws import value_of
 from funcgrad.rewrite.substitute import substitute_all
 
 

@@ -17,10 +17,10 @@ from funcgrad.graph import CONSTANT, unnested
 from funcgrad.ops import indexing, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic, logic, selection
+from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.monomials import scalars_apart
 from funcgrad.rewrite.reading_array_laws import MOST_ENTRIES, ReadingLaw
 from funcgrad.rewrite.reading_complex_laws import is_guarded
-from funcgrad.rewrite.structural_laws import value_of
 
 
 def _zero_elsewhere(expr: Expr) -> Expr | None:

@@ -14,10 +14,10 @@ from funcgrad.graph import CONSTANT
 from funcgrad.ops import contraction, determinants, indexing, shape, solve
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic
+from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.monomials import scalars_apart, terms_of, unbroadcast
 from funcgrad.rewrite.reading_array_laws import ReadingLaw
 from funcgrad.rewrite.reading_ops import diag_op, outer_op, trace_op, tril_op, triu_op
-from funcgrad.rewrite.structural_laws import value_of
 
 
 def _transposed_product(expr: Expr) -> Expr | None:

@@ -7,28 +7,19 @@ rewrites of each operation, in the order in which they are tried, and the values
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from funcgrad.expr import Expr, scalar
-from funcgrad.graph import CONSTANT
 from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection
 from funcgrad.ops.stores import index_add_op, index_set_op
-from funcgrad.rewrite import matrix_laws, store_laws
+from funcgrad.rewrite import matrix_laws, square_laws, store_laws
+from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.laws import Holds
-
-
-def value_of(expr: Expr) -> Any:
-    """The scalar of a constant whose entries are equal, also if it is broadcast; else None."""
-    while expr.op is op.broadcast_to:
-        expr = expr.args[0]
-    return (
-        expr.params[0][1].array.reshape(())[()] if expr.op is CONSTANT and expr.size == 1 else None
-    )
 
 
 def fold_constants(expr: Expr) -> Expr | None:
@@ -79,6 +70,14 @@ def _moved_mask(expr: Expr) -> Expr | None:
     if _is(expr, indexing.scatter_op) and rest:
         return selection.mask(expr.op(p, *rest, **params), expr)  # type: ignore[no-any-return]
     return selection.mask(expr.op(p, *rest, **params), expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
+
+
+def _mask_of_entries(expr: Expr) -> Expr | None:
+    """f(mask(p, x)) = mask(p, f(x)), for casts and parts of complex numbers, which are 0 at 0."""
+    (x,) = expr.args
+    if not _is(x, selection.mask):
+        return None
+    return selection.mask(x.args[0], expr.op(x.args[1], **dict(expr.params)))  # type: ignore[no-any-return]
 
 
 def _selected(expr: Expr) -> Expr | None:
@@ -332,14 +331,6 @@ def _root_of_squares(expr: Expr) -> Expr | None:
     return reduction.norm_op(inside, axis=axes) if inside.dtype.kind == "f" else None
 
 
-def _square_of_norm(expr: Expr) -> Expr | None:
-    """norm(x)**2 = sum(x**2)."""
-    (x,) = expr.args
-    if not _is(x, reduction.norm_op) or x.args[0].dtype.kind != "f":
-        return None
-    return reduction.sum_op(np.square(x.args[0]), **dict(x.params))  # type: ignore[no-any-return]
-
-
 def _picked(expr: Expr) -> Expr | None:
     """(x, y)[0] = x."""
     (t,) = expr.args
@@ -355,19 +346,24 @@ class StructuralLaw(NamedTuple):
 
 
 _STABLE: Holds = "as a stable form"
+_NUMBERS: Holds = "for finite numbers"
 _TOTALS = (shape.reshape_op, reduction.logsumexp_op)
 _MOVED = StructuralLaw(_moved_mask, (selection.mask,))
+_OF_ENTRIES = StructuralLaw(_mask_of_entries, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
-_SCATTERED = StructuralLaw(_selected, (indexing.scatter_op,), "for finite reals")
+_SCATTERED = StructuralLaw(_selected, (indexing.scatter_op,), _NUMBERS)
 _STORES = (index_set_op, index_add_op)
 _SUMS = (indexing.scatter_op, index_add_op, arithmetic.add)
-_CLEARED = StructuralLaw(_cleared, _CLEARING, "for finite reals")
+_CLEARED = StructuralLaw(_cleared, _CLEARING, _NUMBERS)
 _LOGICAL = (StructuralLaw(_logical_cases),)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "reshape": _MOVES,
     "broadcast_to": _MOVES,
     "transpose": _MOVES,
-    "astype": (StructuralLaw(_nested_move),),
+    "astype": (StructuralLaw(_nested_move), _OF_ENTRIES),
+    "conjugate": (StructuralLaw(_mask_of_entries, (selection.mask,), _NUMBERS),),
+    "real": (_OF_ENTRIES,),
+    "imag": (_OF_ENTRIES,),
     "getitem": (
         StructuralLaw(store_laws.stored_entry),
         _MOVED,
@@ -403,6 +399,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     ),
     "divide": (StructuralLaw(_softmax, (exponential.exp, *_MOVING), _STABLE), _SCATTERED, _CLEARED),
     "sqrt": (StructuralLaw(_root_of_squares, holds=_STABLE),),
-    "square": (StructuralLaw(_square_of_norm, (reduction.norm_op,), _STABLE),),
+    "square": (StructuralLaw(square_laws.square_of_size, holds=_STABLE),),
+    "power": (StructuralLaw(square_laws.even_power_of_size, holds=_STABLE),),
     "pick": (StructuralLaw(_picked, (tuples.together_op,)),),
 }

@@ -63,7 +63,9 @@ def _all_groups(p: Array, tol: float) -> Any:
 
 @_composed
 def unique_roots(p: npt.ArrayLike, tol: float = 1e-3, rtype: str = "min") -> Any:
-    """As `scipy.signal.unique_roots`: which roots are one is read from the values."""
+    """As `scipy.signal.unique_roots`: which roots are one is read from the
+    values.
+    """
     roots = number("unique_roots", p)
     if rtype not in _CHOICES:
         raise fail(

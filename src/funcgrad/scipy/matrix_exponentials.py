@@ -48,7 +48,9 @@ def expm_frechet(
     compute_expm: bool = True,
     check_finite: bool = True,
 ) -> Any:
-    """As `scipy.linalg.expm_frechet`, by the exponential of the block matrix [[A, E], [0, A]]."""
+    """As `scipy.linalg.expm_frechet`, by the exponential of
+    [[A, E], [0, A]].
+    """
     a, direction = number("expm_frechet", A), number("expm_frechet", E)
     if a.shape[-2:] != direction.shape[-2:] or a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise fail(

@@ -54,7 +54,9 @@ def peak_widths(
     prominence_data: tuple[Any, ...] | None = None,
     wlen: int | None = None,
 ) -> Any:
-    """As `scipy.signal.peak_widths`: widths, heights, and both ends by linear interpolation."""
+    """As `scipy.signal.peak_widths`: widths, heights, and both ends by linear
+    interpolation.
+    """
     signal, at = floating("peak_widths", x), np.asarray(peaks, int)
     prominences, left, right = prominence_data or peak_prominences(signal, at, wlen)
     heights = signal[at] - real("peak_widths", prominences) * real("peak_widths", rel_height)

@@ -27,7 +27,8 @@ def qmc_quad(
     qrng: Any = None,
     log: bool = False,
 ) -> Any:
-    """As `scipy.integrate.qmc_quad`, in the limits and in what the function captures.
+    """As `scipy.integrate.qmc_quad`, in the limits and in what the function
+    captures.
 
     >>> import funcgrad as fg
     >>> def square(c):

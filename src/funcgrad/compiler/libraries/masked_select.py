@@ -18,7 +18,7 @@ from funcgrad.graph import Key
 from funcgrad.ops.elementwise.arithmetic import negative, positive
 from funcgrad.ops.elementwise.magnitude import conjugate
 from funcgrad.ops.elementwise.selection import mask, where
-from funcgrad.rewrite.structural_laws import value_of
+from funcgrad.rewrite.constant_values import value_of
 
 _ARITHMETIC = ("+", "-", "*", "/")
 # Operations that one selection goes through, at most: what lies deeper is cut off there.

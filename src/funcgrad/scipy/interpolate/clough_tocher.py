@@ -23,8 +23,8 @@ from funcgrad.typing import Array
 
 
 class CloughTocher2DInterpolator(OfPlainData):
-    """As `scipy.interpolate.CloughTocher2DInterpolator`, also in the values and the
-    points x.
+    """As `scipy.interpolate.CloughTocher2DInterpolator`, also in the values
+    and the points x.
 
     The triangles are those of plain data. SciPy estimates the gradients at the
     vertices by iteration, up to ``tol``; their derivatives are those of the

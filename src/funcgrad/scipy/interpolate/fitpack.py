@@ -127,7 +127,9 @@ def splint(a: npt.ArrayLike, b: npt.ArrayLike, tck: Tck, full_output: int = 0) -
 
 @_of_spline(1)
 def spalde(x: npt.ArrayLike, tck: Tck) -> Any:
-    """As `scipy.interpolate.spalde`: all derivatives at a point, or a list of them at points."""
+    """As `scipy.interpolate.spalde`: all derivatives at a point, or a
+    list of them at points.
+    """
     if _is_curve(tck[1]):
         return [spalde(x, (tck[0], c, tck[2])) for c in tck[1]]
     t, c, k = _coefficients(tck)

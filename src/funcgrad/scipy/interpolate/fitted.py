@@ -117,7 +117,7 @@ def _fitted(name: str) -> Callable[..., FittedSpline]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"As `scipy.interpolate.{name}`, in the points, and in the data where the knots are fixed."
+        f"As `scipy.interpolate.{name}`, in the points,\nand in the data where the knots are fixed."
     )
     function.of_scipy = FittedSpline.of_scipy  # type: ignore[attr-defined]
     return function

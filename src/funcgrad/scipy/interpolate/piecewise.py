@@ -162,7 +162,9 @@ class PPoly:
     def solve(
         self, y: npt.ArrayLike = 0.0, discontinuity: bool = True, extrapolate: object = None
     ) -> Any:
-        """As SciPy's method: the points where the value is y; how many there are is read from the values."""
+        """As SciPy's method: the points where the value is y, whose
+        number is read from the values.
+        """
         if self.own is not None and not holds_expr(y):
             return self.own.solve(y, discontinuity, extrapolate)  # type: ignore[attr-defined]
         outside = bool(self.extrapolate if extrapolate is None else extrapolate)

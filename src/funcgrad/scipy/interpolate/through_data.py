@@ -44,8 +44,8 @@ def make_interp_spline(
     axis: int = 0,
     check_finite: bool = True,
 ) -> BSpline:
-    """As `scipy.interpolate.make_interp_spline`, also in the data, the abscissae, the
-    knots and the end conditions.
+    """As `scipy.interpolate.make_interp_spline`, also in the data, the
+    abscissae, the knots and the end conditions.
     """
     if not holds_expr([x, y, t, bc_type]):
         return BSpline.of_scipy(_scipy.make_interp_spline(x, y, k, t, bc_type, axis, check_finite))
@@ -124,8 +124,8 @@ def _conditions(given: BoundaryConditions, y: Array) -> list[tuple[int, Any]]:
 
 
 def make_lsq_spline(*args: object, **kwargs: object) -> BSpline:
-    """As `scipy.interpolate.make_lsq_spline`, also in the data, the abscissae, the
-    knots and the weights.
+    """As `scipy.interpolate.make_lsq_spline`, also in the data, the
+    abscissae, the knots and the weights.
     """
     if not holds_expr([*args, *kwargs.values()]):
         return BSpline.of_scipy(_scipy.make_lsq_spline(*args, **kwargs))

@@ -44,7 +44,9 @@ def nnls(A: npt.ArrayLike, b: npt.ArrayLike, **options: object) -> Any:
 def lsq_linear(
     A: npt.ArrayLike, b: npt.ArrayLike, bounds: Any = (-np.inf, np.inf), **options: object
 ) -> Any:
-    """As `scipy.optimize.lsq_linear`: least squares on the entries that are between their bounds."""
+    """As `scipy.optimize.lsq_linear`: least squares on the entries that are
+    between their bounds.
+    """
     matrix: Any = np.atleast_2d(real("lsq_linear", A))
     right: Any = np.atleast_1d(real("lsq_linear", b))
     size = matrix.shape[1]

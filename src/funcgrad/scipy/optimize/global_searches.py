@@ -105,8 +105,8 @@ def _size(box: Any) -> int:
 def _named(name: str, function: _Function) -> _Function:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"As `scipy.optimize.{name}`; the minimum that it finds is differentiable in what the function "
-        "captures."
+        f"As `scipy.optimize.{name}`; the minimum that it finds is\ndifferentiable in what "
+        "the function captures."
     )
     return function
 

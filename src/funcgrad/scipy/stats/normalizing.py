@@ -123,7 +123,9 @@ def yeojohnson_normmax(x: npt.ArrayLike, brack: tuple[float, ...] | None = None)
 def ppcc_max(
     x: npt.ArrayLike, brack: tuple[float, ...] = (0.0, 1.0), dist: str | Continuous = "tukeylambda"
 ) -> Any:
-    """As `scipy.stats.ppcc_max`: the shape whose quantiles correlate best with the data."""
+    """As `scipy.stats.ppcc_max`: the shape whose quantiles correlate best
+    with the data.
+    """
     data = real("ppcc_max", x)
     name = dist if isinstance(dist, str) else dist.name
     medians = _medians(data.shape[0])

@@ -1,0 +1,18 @@
+"""The values of constant expressions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad.expr import Expr
+from funcgrad.graph import CONSTANT
+from funcgrad.ops.base import op
+
+
+def value_of(expr: Expr) -> Any:
+    """The scalar of a constant whose entries are equal, also if it is broadcast; else None."""
+    while expr.op is op.broadcast_to:
+        expr = expr.args[0]
+    return (
+        expr.params[0][1].array.reshape(())[()] if expr.op is CONSTANT and expr.size == 1 else None
+    )
