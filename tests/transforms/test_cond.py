@@ -171,7 +171,7 @@ def test_branches_in_branches_in_loops():
             "switch: expected one integer and some branches, but got int64 and 0",
         ),
         (
-            lambda x: cond(x > 0, lambda y: y if y > 1 else 2 * y, np.sin, x),
+            lambda x: cond(x > 0, lambda y: y if y > 1 else (y, y), np.sin, x),
             r"bool\(\): expected a number, but .* has none",
         ),
     ],

@@ -475,3 +475,28 @@ def test_a_rule_that_is_not_linear_is_told_of_in_the_other_mode(name):
         UserWarning, match="custom_jvp: expected a rule that is linear in the tangents"
     ):
         fg.vjp(forward, x)[1](g)
+
+
+def test_a_rule_that_adds_into_captured_zeros_is_linear():
+    @fg.custom_vjp
+    def gathered(x):
+        return x[[1, 1, 3]] ** 2
+
+    def backward(x, g):
+        return (fg.const(np.zeros(4)).at[[1, 1, 3]].add(2 * x[[1, 1, 3]] * g),)
+
+    gathered.defvjp(lambda x: (gathered(x), x), backward)
+    x = np.array([0.3, 0.7, 1.1, 1.9])
+    for how in (fg.jacfwd, fg.jacrev, fg.sparse_jacobian, lambda f: fg.jit(fg.jacfwd(f))):
+        found = how(gathered)(x)
+        dense = found.toarray() if hasattr(found, "toarray") else found
+        np.testing.assert_allclose(dense[:, [0, 2]], 0.0)
+        np.testing.assert_allclose(dense[:, [1, 3]], [[1.4, 0], [1.4, 0], [0, 3.8]])
+
+
+def test_a_rule_that_is_not_linear_travels_as_json():
+    e = fg.trace(lambda x: reversed_by(OTHER_RULES["squared"])(x).sum(), np.ones(3))
+    again = fg.from_json(fg.to_json(e))
+    assert again.key == e.key
+    with pytest.warns(UserWarning, match="expected bwd to be linear"):
+        fg.jvp(lambda x: again(x=x), (np.ones(3),), (np.ones(3),))

@@ -439,7 +439,7 @@ def test_results_share_no_memory():
             "scan: expected a carry of the structure .* before, {'a': float64}, but got {'b': float64}",
         ),
         (
-            lambda: scan(lambda c, x: (c if c > 0 else x, x), 0.0, X),
+            lambda: scan(lambda c, x: (c if c > 0 else (c, x), x), 0.0, X),
             TypeError,
             r"bool\(\): .* but 'carry > 0' has none, .*; choose with fg.cond .* fg.while_loop",
         ),
@@ -509,7 +509,7 @@ def test_results_share_no_memory():
             "'log' or a number of iterations, but got 'cbrt'",
         ),
         (
-            lambda: scan(lambda c, x: (c if c > 0 else x, x), 0.0, X),
+            lambda: scan(lambda c, x: (c if c > 0 else X, x), 0.0, X),
             TypeError,
             r"bool\(\): expected a number, but .* has none.*fg.cond",
         ),

@@ -229,9 +229,9 @@ def test_wrong_axes_are_errors(f: Any, args: Any, options: Any, message: str) ->
         vmap(f, **options)(*args)
 
 
-def test_a_branch_on_one_example_is_an_error_with_a_remedy() -> None:
+def test_a_number_of_one_example_is_an_error_with_a_remedy() -> None:
     with pytest.raises(TypeError, match=r"choose with np.where"):
-        vmap(lambda x: x if x > 0 else -x)(np.ones(3))
+        vmap(lambda x: [1.0, 2.0][int(x)] * x)(np.ones(3))
 
 
 def test_an_expression_is_refused() -> None:

@@ -44,7 +44,17 @@ REPLACED = {
 _KEPT = frozenset(
     (
         *("autograd", "cupy", "dask", "funcgrad", "jax", "jaxlib", "matplotlib", "mpmath", "numba"),
-        *("numpy", "optree", "pandas", "pyrsistent", "pytest", "sympy", "tensorflow", "torch"),
+        *(
+            "numpy",
+            "optree",
+            "pandas",
+            "pyrsistent",
+            "_pytest",
+            "pytest",
+            "sympy",
+            "tensorflow",
+            "torch",
+        ),
     )
 )
 """Packages that are never adopted, as the standard library is not: their own arrays, or no numbers."""

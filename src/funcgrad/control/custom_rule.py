@@ -34,6 +34,8 @@ class Wiring(NamedTuple):
     results: int
     arguments: int
     forward: bool
+    linear: bool = True
+    """False of a rule that is known not to be linear."""
 
 
 def _joint(
@@ -52,7 +54,7 @@ def _joint(
     def transposed(flows: Mapping[int, Any]) -> dict[int, Expr]:
         """The transpose of the linear map, which is the same everywhere, taken at one: a rule may treat
         zero by itself, as ``where(g == 0, 0, g * c)`` does."""
-        if not is_linear(body, len(context)):
+        if not wiring.linear:
             warn(_NOT_LINEAR[wiring.forward])
         places = [k for k in flows if differentiable(body.outputs[k].dtype)]
         start = len(context)
@@ -156,7 +158,7 @@ def custom_derivative(
 
     ``other`` is the linear map in the other direction, on the same context.
     """
-    wiring = Wiring(len(results), len(arguments), forward)
+    wiring = Wiring(len(results), len(arguments), forward, is_linear(body, context))
     more = {} if other is None else {"other": other}
     node = custom_derivative_op(*results, *arguments, *context, body=body, wiring=wiring, **more)
     return [pick(node, k) for k in range(len(results))]

@@ -1,35 +1,53 @@
 """Whether a user's derivative rule is linear in its tangents or cotangents, as its transpose supposes.
 
 The rule's program runs on random numbers, once for each program: at the sum of two cotangents, a linear rule
-has the sum of its results, up to rounding.
+has the sum of its results, up to rounding. If it has not, the program runs on the values of the residuals and
+captured arrays, among which may be zeros that are added.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from funcgrad.control.closed_program import Body
+from funcgrad.expr import Expr
+from funcgrad.expr.concrete import known_value
 from funcgrad.graph import ArrayType
 
 MOST = 1_000_000
 """The number of entries of inputs beyond which no program runs to find out."""
 
 
+def is_linear(body: Body, context: Sequence[Expr]) -> bool:
+    """Whether a body is linear in the inputs that follow the context; True also where that is not known."""
+    start = len(context)
+    if _is_linear_anywhere(body, start):
+        return True
+    values = [known_value(x) for x in context]
+    return any([value is None for value in values]) or _adds(body, values)
+
+
 @lru_cache(maxsize=1024)
-def is_linear(body: Body, start: int) -> bool:
-    """Whether a body is linear in its inputs from ``start`` on; True also where that is not known."""
+def _is_linear_anywhere(body: Body, start: int) -> bool:
     if sum([int(np.prod(x.shape)) for x in body.inputs]) > MOST:
         return True
     draw = np.random.default_rng(0)
-    context = [_random(draw, x.type) for x in body.inputs[:start]]
-    one, other = ([_random(draw, x.type) for x in body.inputs[start:]] for _ in range(2))
+    return _adds(body, [_random(draw, x.type) for x in body.inputs[:start]])
+
+
+def _adds(body: Body, context: Sequence[Any]) -> bool:
+    """Whether the results at the sum of two cotangents are the sum of those at each."""
+    draw = np.random.default_rng(1)
+    linear = body.inputs[len(context) :]
+    one, other = ([_random(draw, x.type) for x in linear] for _ in range(2))
 
     def at(scale: float, more: float) -> list[Any]:
         flows = [_scaled(a, scale) + _scaled(b, more) for a, b in zip(one, other, strict=True)]
-        return [np.asarray(out) for out in body.program.step([*context, *flows])]
+        return [np.array(out) for out in body.program.step([*context, *flows])]
 
     try:
         with np.errstate(all="ignore"):

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.expr.branches import PATH
 from funcgrad.expr.node import ExprBase, set_value
 from funcgrad.expr.plain_numbers import advice, remedy
 from funcgrad.expr.registry import functions
@@ -114,6 +115,11 @@ class Questions:
             is_same = x.key == y.key
             if (is_same and _has_input(x)) or (x.op is INPUT and y.op is INPUT):
                 return is_same is (self.op.name == "equal")
+        path = PATH.get()
+        if path is not None and self.size == 1 and not has_known_value(self):
+            answer = path.answer(self)
+            if answer is not None:
+                return answer
         return bool(concrete(self, "bool()", bool))
 
     def __float__(self: Any) -> float:
@@ -217,6 +223,11 @@ def has_known_value(root: ExprBase) -> bool:
     except TypeError:
         return False
     return True
+
+
+def known_value(root: ExprBase) -> Any:
+    """The value that a traced expression has at this call, without a question; None if it has none."""
+    return _value(root, "a value") if has_known_value(root) else None
 
 
 def number(root: ExprBase, asker: str, reading: Callable[[Any], Any]) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 
 from funcgrad.arrays.mutable_array import MutableArray, borrowed, mutable
 from funcgrad.expr import Expr, assemble_node, const, scalar
+from funcgrad.expr.branches import PATH
 from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.graph import CONSTANT
@@ -388,6 +389,9 @@ def _adopted_where_needed(
     _withdraw(refusal)
     while True:
         _forget_since(start, args)
+        path = PATH.get()
+        if path is not None:
+            path.forget_since(start)
         try:
             result = call(later)
         except Exception as error:

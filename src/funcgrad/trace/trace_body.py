@@ -10,18 +10,24 @@ from funcgrad.expr import Expr, symbol
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.trace.branches import all_paths, one_path
 from funcgrad.trace.leaves import Scope, fresh, parameter_names
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.skeleton import instantiate, skeleton
 
 
 def trace_body(
-    f: Callable[..., Any], trees: Sequence[Tree], stand_ins: Sequence[Expr]
+    f: Callable[..., Any],
+    trees: Sequence[Tree],
+    stand_ins: Sequence[Expr],
+    *,
+    branches: bool = True,
 ) -> tuple[Body, list[Any], Any]:
     """The body of f, the captured expressions and arrays that are its last inputs, and f's result.
 
     ``trees`` are f's arguments. f is traced on ``stand_ins`` of the same types for their leaves. Python may
-    read the value of a stand-in, if it has one; a `symbol` has none.
+    read the value of a stand-in, if it has one; a `symbol` has none. It may branch on truth values of those,
+    unless ``branches`` is False.
     """
     scope = Scope()
     names = parameter_names(f, len(trees))
@@ -34,9 +40,13 @@ def trace_body(
         fresh(stand_in, scope, k, label)
         for k, (label, stand_in) in enumerate(zip(labels, stand_ins, strict=True))
     ]
-    rest = iter(leaves)
+
+    def run() -> Any:
+        rest = iter(leaves)
+        return f(*[tree.rebuild([next(rest) for _ in tree.leaves]) for tree in trees])
+
     try:
-        output = f(*[tree.rebuild([next(rest) for _ in tree.leaves]) for tree in trees])
+        output = all_paths(run) if branches else one_path(run)
         roots = [lift_fully(item) for item in flatten(output).leaves]
         found = skeleton(roots, leaves)
     finally:

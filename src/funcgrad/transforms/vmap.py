@@ -18,6 +18,7 @@ from funcgrad.ops.base.op import example, lift_fully
 from funcgrad.ops.shape import moveaxis
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
+from funcgrad.trace.branches import all_paths
 from funcgrad.trace.derive import derive
 from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten
@@ -41,9 +42,12 @@ def vmap(
     of each result likewise, None for a result that all examples share, which
     comes back once. Without f, a decorator.
 
+    f may branch on its values (``if x > 0``): it runs once for each path, up
+    to 64, and `numpy.where` chooses.
+
     Raises ValueError if the batch axes differ in length or do not exist, and
-    TypeError if f asks for the value of one example (``if x > 0``): write
-    `numpy.where` or `cond`.
+    TypeError if f asks for the number of one example (``int(x)``) or loops
+    until it has some value: write `while_loop`.
 
     >>> import numpy as np
     >>> vmap(np.dot)(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 1.0]]))
@@ -81,7 +85,7 @@ def vmap(
                     for value, batch in zip(whole.leaves, batches, strict=True)
                 ]
             )
-            return run(f, inner, named)
+            return all_paths(lambda: run(f, inner, named))
 
         present = [batch for batch in batches if batch is not None]
         output, leaves = run_on_leaves(on_one, present, {})

@@ -18,6 +18,7 @@ from funcgrad.scipy.composition import real, refuse, tuple_of, without_tracing
 from funcgrad.scipy.optimize.solver_arguments import (
     converged_result,
     plain_number,
+    start_as_vector,
     value_alone,
 )
 from funcgrad.transforms.custom import implicit
@@ -44,7 +45,7 @@ def root(
     """
     args = tuple_of(args)
     alone = value_alone(fun, jac)
-    if without_tracing(alone, x0, args):
+    if without_tracing(alone, start_as_vector(x0), args):
         return _scipy.root(fun, x0, args, method, jac, tol, **options)
     x = implicit.implicit_root(alone)(np.atleast_1d(real("root", x0)), *args)
     return converged_result(x, fun=alone(x, *args))
@@ -53,7 +54,7 @@ def root(
 def fsolve(func: _Function, x0: npt.ArrayLike, args: object = (), **options: object) -> Any:
     """As `scipy.optimize.fsolve`."""
     args = tuple_of(args)
-    if without_tracing(func, x0, args):
+    if without_tracing(func, start_as_vector(x0), args):
         return _scipy.fsolve(func, x0, args, **options)
     refuse("fsolve", full_output=options.get("full_output"))
     return implicit.implicit_root(func)(np.atleast_1d(real("fsolve", x0)), *args)

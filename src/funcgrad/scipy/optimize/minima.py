@@ -26,6 +26,7 @@ from funcgrad.scipy.optimize.solver_arguments import (
     converged_result,
     limits,
     plain_number,
+    start_as_vector,
     value_alone,
 )
 from funcgrad.source import fail
@@ -68,7 +69,7 @@ def minimize(
     if (
         callable(fun)
         and not holds_expr([bounds])
-        and without_tracing(value_alone(fun, jac), x0, args)
+        and without_tracing(value_alone(fun, jac), start_as_vector(x0), args)
     ):
         return _scipy.minimize(
             fun, x0, args, method, jac, hess, hessp, bounds, constraints, **options
@@ -215,16 +216,20 @@ def least_squares(
     """As `scipy.optimize.least_squares`; ``jac`` is funcgrad's own."""
     args = tuple_of(args)
     scale: Any = options.get("f_scale", 1.0)
-    if not holds_expr([bounds, scale]) and without_tracing(fun, x0, args):
+    start = start_as_vector(x0)
+    if not holds_expr([bounds, scale]) and without_tracing(fun, start, args):
         return _scipy.least_squares(fun, x0, jac, bounds, method, loss=loss, args=args, **options)
     if not callable(loss) and str(loss) not in LOSSES:
         raise fail(
             ValueError,
             f"least_squares: expected a loss among {', '.join(LOSSES)}, or a function, but got {loss!r}",
         )
-    residuals = on_arrays(fun)
+    called = on_arrays(fun)
     width = 1.0 if loss == "linear" else real("least_squares", scale)
     given = on_arrays(loss) if callable(loss) else None
+
+    def residuals(x: Array, *args: object) -> Any:
+        return np.atleast_1d(real("least_squares", called(x, *args)))
 
     def of_squares(z: Array) -> Any:
         return LOSSES[str(loss)](z) if given is None else given(z)[0]

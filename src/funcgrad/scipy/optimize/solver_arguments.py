@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.optimize as _scipy
 
+from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.grad import stop_gradient
@@ -27,6 +29,11 @@ def value_alone(fun: _Function, jac: object) -> _Function:
     """The function, adopted where it must be, without the derivative that it may return as well."""
     called = on_arrays(fun)
     return called if jac is not True else lambda x, *args: called(x, *args)[0]
+
+
+def start_as_vector(x0: npt.ArrayLike) -> Any:
+    """A plain start as SciPy's solvers hand it to the function; a traced one as it is."""
+    return x0 if holds_expr([x0]) else np.atleast_1d(x0)
 
 
 def plain_number(x: Array) -> float:

@@ -185,7 +185,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
                 found = run(bwd, [*fixed, residuals, cotangent], {})
             return _cotangents(found, trees, arguments)
 
-        body, captured, _ = trace_body(back, [residuals, value], [*kept, *seeds])
+        body, captured, _ = trace_body(back, [residuals, value], [*kept, *seeds], branches=False)
         context = [*kept, *[lift_fully(item) for item in captured]]
         body = _context_first(body, len(kept), len(seeds))
         other = None if captured else self._tangents(residuals, kept, arguments, results)
@@ -355,7 +355,9 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
                 )
             return [fit(x, z.type) for x, z in zip(moved, results, strict=True)]
 
-        body, captured, _ = trace_body(forward, [primals, moving], [*arguments, *seeds])
+        body, captured, _ = trace_body(
+            forward, [primals, moving], [*arguments, *seeds], branches=False
+        )
         context = [*arguments, *[lift_fully(item) for item in captured]]
         body = _context_first(body, len(arguments), len(seeds))
         return value.rebuild(custom_derivative(results, arguments, context, body, forward=True))

@@ -1,0 +1,189 @@
+"""Functions of values that stand for many, such as examples of a batch, may branch on them.
+
+A function runs once for each path through its branches, on the same leaves. The results are joined by
+`numpy.where`, from the last condition to the first, so that what a condition does not choose reaches no
+gradient. A path that raises an error, as code does that checks its arguments, has the result NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.expr import Expr, rebuild
+from funcgrad.expr.branches import PATH
+from funcgrad.expr.registry import functions
+from funcgrad.expr.scope_order import innermost_scope, next_in_order
+from funcgrad.fold import folded
+from funcgrad.ops.base.op import leaf
+from funcgrad.trace.pytree import flatten_with_static
+from funcgrad.trace.static import contents, is_static_value
+from funcgrad.typing import Array
+
+MOST_PATHS = 64
+"""Paths, and branches of one, beyond which a function is refused: a loop may have no last one."""
+
+
+class _Branch(NamedTuple):
+    """A condition that Python asked for, the answer in this run, and when it was asked."""
+
+    condition: Any
+    answer: bool
+    order: int
+
+
+class _Path:
+    """The answers of one run: given ones first, then True."""
+
+    def __init__(self, given: tuple[bool, ...]) -> None:
+        self.given = given
+        self.start = next_in_order()
+        self.branches: list[_Branch] = []
+
+    def answer(self, condition: Expr) -> bool | None:
+        """The answer to a condition: the one that it had before in this run, if it was asked."""
+        condition = self._outside(condition)
+        for branch in self.branches:
+            if branch.condition.key == condition.key:
+                return branch.answer
+        place = len(self.branches)
+        if place == MOST_PATHS:
+            return None
+        found = self.given[place] if place < len(self.given) else True
+        self.branches.append(_Branch(condition, found, next_in_order()))
+        return found
+
+    def _outside(self, condition: Expr) -> Expr:
+        """A condition without the leaves of traces inside of the run, which are others in each run."""
+        if innermost_scope(condition) < self.start:
+            return condition
+
+        def step(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
+            if expr.op is leaf and parts:
+                scope = expr.params[0][1]
+                if scope is not None and scope.number > self.start:
+                    return parts[0]
+            return rebuild(expr, parts)
+
+        return folded([condition], step)[0]
+
+    def forget_since(self, start: int) -> None:
+        """Forget the questions from then on: the run that asked them was refused, and is repeated."""
+        self.branches = [branch for branch in self.branches if branch.order < start]
+
+
+class _Raised(NamedTuple):
+    """What a path raises."""
+
+    error: Exception
+
+
+def all_paths(run: Callable[[], Any]) -> Any:
+    """The result of a function of values that stand for many, whichever way it branches on them."""
+    first = _Path(())
+    result: Any = _outcome(run, first)
+    if first.branches:
+        result = _joined(run, first, 0, result, [1])
+    if isinstance(result, _Raised):
+        raise result.error
+    return result
+
+
+def one_path(run: Callable[[], Any]) -> Any:
+    """The result of a function that may not branch on values that stand for many."""
+    before = PATH.set(None)
+    try:
+        return run()
+    finally:
+        PATH.reset(before)
+
+
+def _outcome(run: Callable[[], Any], path: _Path) -> Any:
+    """What a run returns; or the error that it raises, unless a traced value was refused."""
+    before = PATH.set(path)
+    try:
+        return run()
+    except Exception as error:
+        if _is_refusal(error):
+            raise
+        return _Raised(error)
+    finally:
+        PATH.reset(before)
+
+
+def _is_refusal(error: BaseException | None) -> bool:
+    """Whether an error, or one that it came from, is of a type by which traced values are refused."""
+    while error is not None:
+        if isinstance(error, TypeError | AttributeError | ImportError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _joined(
+    run: Callable[[], Any], path: _Path, start: int, result: object, count: list[int]
+) -> object:
+    """The result of a run and of those that differ from it at a branch from ``start`` on."""
+    for place in reversed(range(start, len(path.branches))):
+        condition = path.branches[place].condition
+        before = path.branches[:place]
+        count[0] += 1
+        other = _Path((*[branch.answer for branch in before], False))
+        if count[0] > MOST_PATHS:
+            _refuse(condition)
+        found = _outcome(run, other)
+        met = [branch.condition.key for branch in other.branches[: place + 1]]
+        if met != [branch.condition.key for branch in path.branches[: place + 1]]:
+            _refuse(condition)
+        found = _joined(run, other, place + 1, found, count)
+        result = _chosen(condition, result, found)
+    return result
+
+
+def _refuse(condition: Expr) -> None:
+    """Raise the refusal of a question about a value that stands for many."""
+    before = PATH.set(None)
+    try:
+        bool(condition)
+    finally:
+        PATH.reset(before)
+
+
+def _chosen(condition: Expr, one: object, other: object) -> Any:
+    """The tree whose leaves are those of one result where a condition holds, else those of the other."""
+    if isinstance(one, _Raised) and isinstance(other, _Raised):
+        return one
+    tree = flatten_with_static(other if isinstance(one, _Raised) else one)
+    second = tree if isinstance(one, _Raised) else flatten_with_static(other)
+    if isinstance(one, _Raised) or isinstance(other, _Raised):
+        first = [_nan_like(condition, leaf) for leaf in tree.leaves]
+        second = tree._replace(leaves=first) if isinstance(other, _Raised) else tree
+        tree = tree if isinstance(other, _Raised) else tree._replace(leaves=first)
+    if tree.paths != second.paths:
+        _refuse(condition)
+    chosen = functions["reshape"](condition, ())
+    pairs = zip(tree.leaves, second.leaves, strict=True)
+    return tree.rebuild([_leaf(condition, chosen, a, b) for a, b in pairs])
+
+
+def _nan_like(condition: Expr, leaf: Any) -> Any:
+    """NaN in the place of a result that is not there."""
+    if is_static_value(leaf):
+        return leaf
+    if np.result_type(getattr(leaf, "dtype", type(leaf))).kind not in "fc":
+        _refuse(condition)
+    return np.full(np.shape(leaf), np.nan)[()]
+
+
+def _leaf(condition: Expr, chosen: Expr, one: Array, other: Array) -> Any:
+    if one is other:
+        return one
+    if is_static_value(one) or is_static_value(other):
+        if contents(one) != contents(other):
+            _refuse(condition)
+        return one
+    if np.shape(one) != np.shape(other):
+        _refuse(condition)
+    return functions["where"](chosen, one, other)

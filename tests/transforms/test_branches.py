@@ -1,0 +1,215 @@
+"""Python's ``if`` on values that stand for many: under vmap, in bodies of loops, in SciPy's solvers."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.optimize
+
+import funcgrad as fg
+
+XS = np.array([-1.2, 0.3, 0.7, 2.5])
+
+
+def several(x):
+    y = 0.0
+    if x > 0:
+        y = y + x
+    if x > 1:
+        y = y * 2
+    if x < 0.5:
+        return y - 3 * x
+    return math.exp(y)
+
+
+def filled(x):
+    a = np.zeros(3)
+    for i in range(3):
+        if x > i - 1:
+            a[i] = x * i
+        else:
+            a[i] = -1
+    return a.sum() * x
+
+
+def recursive(x, depth=0):
+    return x if depth > 3 or x < 0.2 else recursive(x / 2, depth + 1) * x
+
+
+def infinite_elsewhere(x):
+    return x * math.log(x) if x > 0 else x**2
+
+
+class Model:
+    def __init__(self, scale):
+        self.scale = scale
+
+    def value(self, x):
+        return self.positive(x) if x > 0 else self.scale * x
+
+    def positive(self, x):
+        return math.sin(x) if self.scale * x < 1 else math.cos(x)
+
+
+FUNCTIONS = {
+    "a choice": lambda x: x * x if x > 0 else -x,
+    "elif": lambda x: x * x if x > 1 else (math.sin(x) if x > 0 else -x),
+    "several": several,
+    "largest and smallest": lambda x: max(x, 0.2) * min(x * x, 1.0) + abs(x),
+    "stores": filled,
+    "and, or": lambda x: x**3 if (x > 0 and x < 1) or x == -1.2 else x,
+    "recursion": recursive,
+    "methods": lambda x: Model(2.0).value(x),
+    "a tuple": lambda x: (lambda t: t[0] * t[1])((x, 2.0) if x > 0 else (3.0, x)),
+    "a dict": lambda x: {True: x, False: x * x}[bool(x > 0)],
+    "sorted": lambda x: sum([k * v for k, v in enumerate(sorted([x, 0.5, x * x]))]),
+    "any": lambda x: x**2 if any([x > k for k in (0, 1, 2)]) else x,
+    "of an array": lambda x: x**2 if np.any(np.array([x, x - 1]) > 0) else x,
+    "division": lambda x: 1 / x if x != 0.3 else 2 * x,
+    "infinite elsewhere": infinite_elsewhere,
+    "text": lambda x: {"above": x, "below": -2 * x}["above" if x > 0 else "below"],
+    "whole numbers": lambda x: 2 * x if x > 0 else x,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_with_branches_is_mapped(name):
+    f = FUNCTIONS[name]
+    values = [f(float(x)) for x in XS]
+    slopes = [fg.grad(f)(float(x)) for x in XS]
+    second = [fg.grad(fg.grad(f))(float(x)) for x in XS]
+    close = {"rtol": 1e-12, "atol": 1e-14}
+    np.testing.assert_allclose(fg.vmap(f)(XS), values, **close)
+    np.testing.assert_allclose(fg.jit(fg.vmap(f))(XS), values, **close)
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(XS), slopes, **close)
+    np.testing.assert_allclose(fg.grad(lambda x: np.sum(fg.vmap(f)(x)))(XS), slopes, **close)
+    np.testing.assert_allclose(fg.jvp(fg.vmap(f), (XS,), (np.ones(4),))[1], slopes, **close)
+    np.testing.assert_allclose(fg.vmap(fg.grad(fg.grad(f)))(XS), second, **close)
+    np.testing.assert_allclose(fg.scan(lambda c, x: (c, f(x)), 0.0, XS)[1], values, **close)
+    grid = fg.vmap(fg.vmap(f))(np.stack([XS, XS[::-1]]))
+    np.testing.assert_allclose(grid, [values, values[::-1]], **close)
+
+
+def test_branches_in_bodies_of_loops():
+    def collatz(n):
+        return fg.while_loop(
+            lambda c: c[0] != 1,
+            lambda c: (c[0] // 2 if c[0] % 2 == 0 else 3 * c[0] + 1, c[1] + 1),
+            (n, 0),
+        )[1]
+
+    assert [int(collatz(n)) for n in (1, 6, 7, 27)] == [0, 8, 16, 111]
+
+    def clipped(x):
+        return fg.fori_loop(0, 5, lambda i, c: c * x if c * x < 2 else c - 0.5, x)
+
+    def plain(x):
+        c = x
+        for _ in range(5):
+            c = c * x if c * x < 2 else c - 0.5
+        return c
+
+    for x in (1.1, 1.3, 1.7):
+        assert clipped(x) == pytest.approx(plain(x), rel=1e-14)
+        slope = (plain(x + 1e-6) - plain(x - 1e-6)) / 2e-6
+        assert fg.grad(clipped)(x) == pytest.approx(slope, rel=1e-7)
+    choice = lambda x: fg.cond(x > 0, lambda y: y if y > 1 else 2 * y, np.sin, x)  # noqa: E731
+    np.testing.assert_allclose(fg.vmap(choice)(XS), [choice(x) for x in XS], rtol=1e-14)
+
+
+def piece(t, y):
+    if t < 0:
+        return -1.0 - y
+    return math.sin(t) * t - y
+
+
+SOLVED = {
+    "brentq": lambda y: scipy.optimize.brentq(lambda t: piece(t, y), 0.0, 1.5),
+    "newton": lambda y: scipy.optimize.newton(lambda t: piece(t, y), 1.0),
+    "fsolve": lambda y: scipy.optimize.fsolve(lambda t: piece(t[0], y), 1.0)[0],
+    "root": lambda y: scipy.optimize.root(lambda t: [piece(t[0], y)], [1.0]).x[0],
+    "minimize": lambda y: scipy.optimize.minimize(
+        lambda t: piece(t[0], y) ** 2 + t[1] ** 2, [1.0, 0.3]
+    ).x[0],
+    "least_squares": lambda y: scipy.optimize.least_squares(lambda t: [piece(t[0], y)], [1.0]).x[0],
+    "quad": lambda y: scipy.integrate.quad(lambda t: piece(t - 0.5, y), 0.0, 1.5, points=[0.5])[0],
+    "odeint": lambda y: scipy.integrate.odeint(
+        lambda s, t: [-y * s[0] if s[0] > 0.1 else -0.1 * y], [1.0], [0, 1.0]
+    )[-1, 0],
+    "solve_ivp": lambda y: scipy.integrate.solve_ivp(
+        lambda t, s: [-y * s[0] if s[0] > 0.7 else -0.7 * y], (0, 1.5), [1.0], rtol=1e-9, atol=1e-11
+    ).y[0, -1],
+}
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_functions_with_branches_are_solved_for(name):
+    f = SOLVED[name]
+    slope = (f(0.5 + 1e-4) - f(0.5 - 1e-4)) / 2e-4
+    for how in (fg.grad(f), fg.jit(fg.grad(f)), lambda y: fg.jvp(f, (y,), (1.0,))[1]):
+        assert how(0.5) == pytest.approx(slope, rel=2e-4)
+
+
+def test_a_path_that_raises_an_error_is_nan():
+    def checked(x):
+        if x < 0:
+            raise ValueError("expected a number from 0")
+        assert x < 10, "too large"
+        return math.sqrt(x)
+
+    xs = np.array([-1.0, 4.0, 9.0, 25.0])
+    np.testing.assert_array_equal(fg.vmap(checked)(xs), [np.nan, 2.0, 3.0, np.nan])
+    np.testing.assert_allclose(fg.vmap(fg.grad(checked))(xs), [np.nan, 1 / 4, 1 / 6, np.nan])
+
+    def always(x):
+        if x < 0:
+            raise ValueError("below")
+        raise ValueError("above")
+
+    with pytest.raises(ValueError, match="below"):
+        fg.vmap(always)(xs)
+
+
+def test_what_has_no_last_path_or_other_results_is_refused():
+    def halved(x):
+        while x > 0.1:
+            x = x / 2
+        return x
+
+    def of_shapes(x):
+        return np.array([x, x]) if x > 0 else x
+
+    def of_structures(x):
+        return (x, x) if x > 0 else x
+
+    def of_nothing(x):
+        return x if x > 0 else None
+
+    def of_texts(x):
+        return (x, "above") if x > 0 else (x, "below")
+
+    def of_counts(x):
+        if x < 0:
+            raise ValueError
+        return 1, x
+
+    for f in (halved, of_shapes, of_structures, of_nothing, of_texts, of_counts):
+        with pytest.raises(TypeError, match=r"choose with np\.where"):
+            fg.vmap(f)(XS)
+    with pytest.raises(TypeError, match=r"fg\.while_loop"):
+        fg.scan(lambda c, x: (c, halved(x)), 0.0, XS)
+
+
+def test_equal_conditions_are_one_branch():
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        y = 0.0
+        for _ in range(20):
+            y = y + (x if x > 0 else 1.0)
+        return y
+
+    np.testing.assert_allclose(fg.vmap(f)(XS), [20 * x if x > 0 else 20.0 for x in XS], rtol=1e-13)
+    assert len(runs) == 2
