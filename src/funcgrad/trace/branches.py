@@ -81,11 +81,19 @@ class _Raised(NamedTuple):
 
 
 def all_paths(run: Callable[[], Any]) -> Any:
-    """The result of a function of values that stand for many, whichever way it branches on them."""
+    """The result of a function of values that stand for many, whichever way it branches on them.
+
+    If its paths cannot be joined, it runs once more without an answer, which may have it adopted.
+    """
     first = _Path(())
-    result: Any = _outcome(run, first)
-    if first.branches:
-        result = _joined(run, first, 0, result, [1])
+    try:
+        result: Any = _outcome(run, first)
+        if first.branches:
+            result = _joined(run, first, 0, result, [1])
+    except TypeError:
+        if not first.branches:
+            raise
+        return one_path(run)
     if isinstance(result, _Raised):
         raise result.error
     return result
