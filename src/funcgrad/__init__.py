@@ -251,6 +251,7 @@ if not _expr.operation_table.functions:  # a reload, such as IPython's %reload_e
                     "call_adopted": _later("adoption.adopt", "call_adopted"),
                     "evaluate": evaluate,
                     "is_varied": _is_varied,
+                    "is_refusal": _levels.is_refusal,
                     "level_after": _levels.level_after,
                     "learn": _levels.learn,
                     "lower": _lower,

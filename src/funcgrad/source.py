@@ -6,6 +6,7 @@ holds no frame; it is resolved to a line only for a message.
 
 from __future__ import annotations
 
+import dis
 import linecache
 import os
 import sys
@@ -118,6 +119,31 @@ def calls_method(frame: FrameType, name: str) -> bool:
         return False
     text = written((frame.f_code, frame.f_lasti))
     return text.endswith(")") and text[: text.rfind("(")].endswith(f".{name}")
+
+
+def is_raising(code: CodeType, offset: int) -> bool:
+    """Whether the statement at a position of code raises an exception."""
+    return _ends_with(code, offset, ("RAISE_VARARGS",))
+
+
+def is_for_people(code: CodeType, offset: int) -> bool:
+    """Whether a statement raises an exception, or drops its value, as ``print(x)`` does."""
+    return _ends_with(code, offset, ("RAISE_VARARGS", "POP_TOP"))
+
+
+def _ends_with(code: CodeType, offset: int, names: tuple[str, ...]) -> bool:
+    """Whether the statement at a position ends with one of some instructions."""
+    for step in dis.get_instructions(code):
+        if step.offset > offset:
+            if step.opname in names:
+                return True
+            if step.opname.startswith(_ENDS):
+                return False
+    return False
+
+
+_ENDS = ("STORE_", "RETURN_", "POP_", "RAISE_", "YIELD_", "JUMP_", "FOR_ITER", "DELETE_")
+"""What ends a statement, or a part of it."""
 
 
 def warn(message: str) -> None:

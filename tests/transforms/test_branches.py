@@ -213,3 +213,34 @@ def test_equal_conditions_are_one_branch():
 
     np.testing.assert_allclose(fg.vmap(f)(XS), [20 * x if x > 0 else 20.0 for x in XS], rtol=1e-13)
     assert len(runs) == 2
+
+
+def test_errors_and_messages_that_name_a_value():
+    told = []
+
+    def checked(x):
+        if x < 0:
+            raise ValueError(f"expected a number from 0, but got {x:.3f}")
+        if x > 100:
+            raise KeyError("%f is too large" % x)  # noqa: UP031
+        if x > 10:
+            told.append(f"{x} is large")
+            print("large", x)
+        return math.sqrt(x)
+
+    xs = np.array([-1.0, 4.0, 25.0, 400.0])
+    np.testing.assert_array_equal(fg.vmap(checked)(xs), [np.nan, 2.0, 5.0, np.nan])
+    assert told
+    assert set(told) == {"x is large"}
+
+    def of_texts(x):
+        return len(f"{x}") * x if x > 0 else x
+
+    with pytest.raises(TypeError, match="the value of one example"):
+        fg.vmap(of_texts)(xs)
+
+    def of_none(x):
+        found = None if x < 0 else (x, 2 * x)
+        return found[1]
+
+    np.testing.assert_array_equal(fg.vmap(of_none)(xs), [np.nan, 8.0, 50.0, 800.0])

@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
 
 
 class Path(Protocol):
     """The answers of one run."""
+
+    @property
+    def branches(self) -> Sequence[object]:
+        """The conditions that were answered so far."""
 
     def answer(self, condition: Any) -> bool | None:
         """The answer to a condition; None beyond the most branches of a path."""

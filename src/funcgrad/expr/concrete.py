@@ -29,7 +29,7 @@ from funcgrad.expr.registry import functions
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, subexpressions
 from funcgrad.one_line import one_line
-from funcgrad.source import USERS, fail
+from funcgrad.source import USERS, fail, is_for_people
 
 
 # -- how a value is read ---------------------------------------------------------------------------
@@ -167,12 +167,22 @@ class Questions:
         return concrete(entry, "item()", _item) if is_whole else entry
 
     def __str__(self: Any) -> str:
-        return str(concrete(self, "str()", str)) if self.traced else repr(self)
+        if not self.traced or _is_told(self, sys._getframe(1)):
+            return repr(self)
+        return str(concrete(self, "str()", str))
 
     def __format__(self: Any, spec: str) -> str:
-        return (
-            str(concrete(self, "a format", _formatted(spec))) if spec or self.traced else repr(self)
-        )
+        if not (spec or self.traced) or _is_told(self, sys._getframe(1)):
+            return repr(self)
+        return str(concrete(self, "a format", _formatted(spec)))
+
+
+def _is_told(root: ExprBase, caller: FrameType) -> bool:
+    """Whether the text of a value that stands for many is for people: in an error, or in a call that gives
+    nothing back."""
+    if PATH.get() is None or has_known_value(root):
+        return False
+    return is_for_people(caller.f_code, caller.f_lasti)
 
 
 def concrete_value(value: object, asker: str) -> Any:

@@ -18,6 +18,7 @@ from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import innermost_scope, next_in_order
 from funcgrad.fold import folded
 from funcgrad.ops.base.op import leaf
+from funcgrad.source import USERS, is_raising
 from funcgrad.trace.pytree import flatten_with_static
 from funcgrad.trace.static import contents, is_static_value
 from funcgrad.typing import Array
@@ -121,13 +122,16 @@ def _outcome(run: Callable[[], Any], path: _Path) -> Any:
         PATH.reset(before)
 
 
-def _is_refusal(error: BaseException | None) -> bool:
-    """Whether an error, or one that it came from, is of a type by which traced values are refused."""
-    while error is not None:
-        if isinstance(error, TypeError | AttributeError | ImportError):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+def _is_refusal(error: Exception) -> bool:
+    """Whether a traced value was refused, elsewhere than in a statement that raises an error."""
+    place = error.__traceback__
+    raising = False
+    while place is not None:
+        code = place.tb_frame.f_code
+        if not USERS[code.co_filename]:
+            raising = is_raising(code, place.tb_lasti)
+        place = place.tb_next
+    return not raising and functions["is_refusal"](error)
 
 
 def _joined(

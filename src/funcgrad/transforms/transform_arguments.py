@@ -12,6 +12,7 @@ import numpy as np
 
 from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr, scalar
+from funcgrad.expr.branches import PATH
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import Op, differentiable, lift_fully, refuse_other_arrays
 from funcgrad.source import fail, warn
@@ -276,6 +277,9 @@ def split_aux(output: object, has_aux: bool, who: str = "grad") -> tuple[Any, An
 
 
 def warn_unreached() -> None:
+    path = PATH.get()
+    if path is not None and path.branches:  # another path may depend on them
+        return
     warn(
         "the output does not depend on the arguments that it is differentiated in, so the gradient is "
         "zero; int(), round(), text and stop_gradient give values without a derivative"
