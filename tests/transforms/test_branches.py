@@ -215,6 +215,21 @@ def test_equal_conditions_are_one_branch():
     assert len(runs) == 2
 
 
+def test_conditions_on_arrays_that_the_function_makes():
+    def f(x):
+        offset = np.array([0.0, 0.0, -3.0])
+        height = (offset - x) @ offset
+        if height < 9:
+            return -x[1]
+        return np.sqrt(height) * x[0]
+
+    xs = np.array([[0.3, 0.7, 1.1], [0.3, 0.7, -0.5], [9.0, 9.0, 1.0]])
+    np.testing.assert_allclose(fg.vmap(f)(xs), [f(x) for x in xs], rtol=1e-13)
+    np.testing.assert_allclose(
+        fg.vmap(fg.grad(f))(xs), [fg.grad(f)(x) for x in xs], rtol=1e-13, atol=1e-15
+    )
+
+
 def test_errors_and_messages_that_name_a_value():
     told = []
 

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.expr import Expr, rebuild
+from funcgrad.expr import Expr, const, rebuild
 from funcgrad.expr.branches import PATH
 from funcgrad.expr.registry import functions
-from funcgrad.expr.scope_order import innermost_scope, next_in_order
+from funcgrad.expr.scope_order import next_in_order
 from funcgrad.fold import folded
+from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.op import leaf
 from funcgrad.source import USERS, is_raising
 from funcgrad.trace.pytree import flatten_with_static
@@ -57,18 +58,23 @@ class _Path:
         return found
 
     def _outside(self, condition: Expr) -> Expr:
-        """A condition without the leaves of traces inside of the run, which are others in each run."""
-        if innermost_scope(condition) < self.start:
-            return condition
+        """A condition without what is made anew in each run: leaves of traces inside, and arrays."""
+
+        def operands(expr: Expr) -> tuple[Expr, ...]:
+            return () if expr.op is leaf and not self._is_inside(expr) else expr.args
 
         def step(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
-            if expr.op is leaf and parts:
-                scope = expr.params[0][1]
-                if scope is not None and scope.number > self.start:
-                    return parts[0]
+            if expr.op is CONSTANT and expr.params[0][1].captured:
+                return const(expr.params[0][1].array)
+            if expr.op is leaf:
+                return parts[0] if parts else expr
             return rebuild(expr, parts)
 
-        return folded([condition], step)[0]
+        return folded([condition], step, operands=operands)[0]
+
+    def _is_inside(self, expr: Expr) -> bool:
+        scope = expr.params[0][1]
+        return scope is not None and scope.number > self.start
 
     def forget_since(self, start: int) -> None:
         """Forget the questions from then on: the run that asked them was refused, and is repeated."""
