@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from funcgrad.expr import Expr, scalar
+from funcgrad.graph import CONSTANT
 from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
