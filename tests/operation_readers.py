@@ -107,14 +107,20 @@ WITH_PARAMS = {
     "polygamma_difference": ((2.5, 1.6), {"order": 1}),
     "fdtr_first": ((2.5, 1.6, 0.37), {"orders": (0, 1)}),
     "fdtr_second": ((2.5, 1.6, 0.37, 0.9), {"orders": (0, 2)}),
+    "noncentral_chi_square": ((2.5, 1.6, 0.7, 0.0), {"order": 1, "kind": "density"}),
+    "beta_mixture": ((2.5, 1.6, 0.7, 0.4, 0.0), {"orders": (1, 0), "kind": "step"}),
+    "noncentral_t": ((2.5, 1.6, 0.7, 0.0), {"order": 1, "slope": 0, "power": 0}),
     "legendre_derivative": ((3.0, 0.37), {"order": 1}),
     "associated_legendre": ((3.0, 1.0, 0.37), {"order": 1, "branch_cut": 2, "norm": True}),
     "spherical_legendre": ((3.0, 1.0, 0.37), {"order": 1}),
     "legendre_q": ((3.0, 0.37), {"order": 1}),
+    "noncentral_t_shift": ((2.5, 1.6, 0.7), {"slope": 1, "power": 1}),
     "lambertw": ((0.3 + 0.4j,), {"branch": 0}),
     "partial_derivative": ((2.5, 1.6), {"operation": "gammainc", "orders": (1, 0)}),
 }
 FURTHER = {
+    "chi_square_shift": (2.5, 1.6, 0.7),
+    "mixture_shift": (2.5, 1.6, 0.7, 0.4),
     "gammasgn": (2.5,),
     "wofz": (0.3 + 0.4j,),
     "hankel1": (1.3, 0.3 + 0.4j),
@@ -123,8 +129,9 @@ FURTHER = {
     "hankel2e": (1.3, 0.3 + 0.4j),
     **{f"modfresnel{sign}_{part}": (0.37,) for sign in "pm" for part in "fk"},
 }
-COMPLEX_VALUES = {*FURTHER, "lambertw"} - {"gammasgn"}
-NO_EDGE = {"gammasgn", *IN_ARGUMENT_ALONE, *IN_SOME}
+SHIFTS = {"chi_square_shift", "mixture_shift", "noncentral_t_shift"}
+COMPLEX_VALUES = {*FURTHER, "lambertw"} - {"gammasgn"} - SHIFTS
+NO_EDGE = {"gammasgn", *SHIFTS, *IN_ARGUMENT_ALONE, *IN_SOME}
 SPECIAL = sorted(all_ops(*SPECIAL_FAMILIES).keys() - all_ops().keys())
 """SciPy's special functions, and the functions that their derivatives are made of."""
 

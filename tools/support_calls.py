@@ -199,6 +199,10 @@ _SPECIAL_CALLS = {
     "chndtr": "x, 2.5, y",
     "chndtrix": "0.4, 2.5, x",
     "chndtrinc": "2.3, 3.1, 0.2 + 0.3*x",
+    "chndtridf": "2, 0.1 + 0.3*x, y",
+    "ncfdtridfd": "2.3, 0.38 + 0.05*x, 1.5, y",
+    "ncfdtridfn": "0.488 + 0.01*x, 3.1, 0.7, 1.2",
+    "nctdtridf": "0.84 + 0.05*x, 0.3, 1.7",
     "fdtridfd": "2.2, 0.6, 1.1 + 0.1*x",
     "stdtridf": "0.9, 1.3 + 0.3*x",
 }

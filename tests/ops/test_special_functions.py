@@ -286,9 +286,6 @@ def test_modified_fresnel_integrals(name):
     [
         (lambda x: scipy.special.mathieu_a(2, x), "q"),
         (lambda x: scipy.special.mathieu_cem(2, x, 30.0)[0], "q"),
-        (lambda x: scipy.special.chndtr(2.0, x, 0.5), "df"),
-        (lambda x: scipy.special.nctdtr(2.0, 0.5, x), "t"),
-        (lambda x: scipy.special.ncfdtr(2.0, 3.0, 0.5, x), "f"),
         (lambda x: scipy.special.besselpoly(0.5, x, 1.0), "lmb"),
     ],
 )

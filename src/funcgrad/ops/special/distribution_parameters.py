@@ -1,4 +1,4 @@
-"""Inverses of distribution functions in a parameter, the noncentral chi-square, and Tukey's lambda."""
+"""Inverses of distribution functions in a parameter, and Tukey's lambda."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.special.bessel import ive
 from funcgrad.ops.special.entropy import power_slope
 from funcgrad.ops.special.f_distribution import fdtr
-from funcgrad.ops.special.gamma import rgamma
 from funcgrad.ops.special.incomplete import betainc, betaincc, gammaincc
 from funcgrad.ops.special.special_function import inverse_partials, special_function
 from funcgrad.typing import Array
@@ -73,52 +71,6 @@ bdtrin: Op = special_function(
     lambda z, k, y, p: _quotient(_of_binomial(k, z, p), 2, 1),
 )
 fdtridfd: Op = special_function("fdtridfd", *inverse_partials(lambda: fdtr, 3, 1))
-
-
-# -- noncentral distributions --------------------------------------------------------------------
-def _density(x: Array, k: Array, nc: Array) -> Any:
-    """The density of a noncentral chi-square variable: by a Bessel function, or the start of its series."""
-    order = 0.5 * k - 1.0
-    positive = x > 0
-    x = np.where(positive, x, 1.0)
-    near = x * nc < 1e-8
-    square = np.where(near, x * nc, 0.0)
-    series = (1.0 + 0.25 * square / (order + 1.0)) * rgamma(order + 1.0) * (0.5 * x) ** order
-    start = np.exp(-0.5 * (x + np.where(near, nc, 0.0))) * series
-    root, far = np.sqrt(x), np.sqrt(np.where(near, 1.0 / x, nc))
-    whole = np.exp(-0.5 * (root - far) ** 2) * (root / far) ** order * ive(order, root * far)
-    return np.where(positive, 0.5 * np.where(near, start, whole), 0.0)
-
-
-chndtr: Op = special_function(
-    "chndtr",
-    lambda z, x, df, nc: _density(x, df, nc),
-    "df",
-    lambda z, x, df, nc: -_density(x, df + 2.0, nc),
-)
-chndtrix: Op = special_function(
-    "chndtrix",
-    lambda z, p, df, nc: 1.0 / _density(z, df, nc),
-    "df",
-    lambda z, p, df, nc: _density(z, df + 2.0, nc) / _density(z, df, nc),
-)
-chndtrinc: Op = special_function(
-    "chndtrinc",
-    lambda z, x, df, p: _density(x, df, z) / _density(x, df + 2.0, z),
-    "df",
-    lambda z, x, df, p: -1.0 / _density(x, df + 2.0, z),
-)
-
-
-chndtridf: Op = special_function("chndtridf", "x", "p", "nc")
-nctdtr: Op = special_function("nctdtr", "df", "nc", "t")
-nctdtrit: Op = special_function("nctdtrit", "df", "nc", "p")
-nctdtridf: Op = special_function("nctdtridf", "p", "nc", "t")
-nctdtrinc: Op = special_function("nctdtrinc", "df", "p", "t")
-ncfdtr: Op = special_function("ncfdtr", "dfn", "dfd", "nc", "f")
-ncfdtri: Op = special_function("ncfdtri", "dfn", "dfd", "nc", "p")
-ncfdtridfd: Op = special_function("ncfdtridfd", "dfn", "p", "nc", "f")
-ncfdtridfn: Op = special_function("ncfdtridfn", "p", "dfd", "nc", "f")
 
 
 # -- Tukey's lambda ------------------------------------------------------------------------------

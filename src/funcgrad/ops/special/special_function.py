@@ -130,7 +130,10 @@ def numeric_function(
 
 
 def derivative_family(
-    name: str, run: Callable[..., Any], *slopes: Callable[..., Any] | None, mpmath: LibraryRow
+    name: str,
+    run: Callable[..., Any],
+    *slopes: Callable[..., Any] | None,
+    mpmath: LibraryRow | None,
 ) -> Op:
     """A function with params that choose a derivative of it, such as its order.
 

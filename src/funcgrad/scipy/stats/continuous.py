@@ -13,7 +13,13 @@ from funcgrad.ops.special.error_functions import skewnorm_cdf
 from funcgrad.ops.special.gamma_numerics import log1p_square
 from funcgrad.ops.special.incomplete_moments import half_line_rule
 from funcgrad.scipy import special
-from funcgrad.scipy.stats import base_families, changed_families, circular, extreme_values
+from funcgrad.scipy.stats import (
+    base_families,
+    changed_families,
+    circular,
+    extreme_values,
+    noncentral_families,
+)
 from funcgrad.scipy.stats.base_families import below, cauchy, logistic, norm
 from funcgrad.scipy.stats.log_tails import log_betainc, log_half_ratio, only_where, t_cdf, t_logcdf
 from funcgrad.scipy.stats.standard import (
@@ -331,7 +337,7 @@ hypsecant = symmetric(
     )
 )
 
-_MODULES = (base_families, changed_families, circular, extreme_values)
+_MODULES = (base_families, changed_families, circular, extreme_values, noncentral_families)
 _NAMES = {name: row for module in _MODULES for name, row in vars(module).items()} | globals()
 CONTINUOUS: Mapping[str, Standard] = {
     name: row for name, row in _NAMES.items() if isinstance(row, Standard) and name[0] != "_"

@@ -1,0 +1,88 @@
+"""The noncentral chi-square, F and t distributions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.special.noncentral import (
+    chi_square_shift,
+    chndtr,
+    f_mixture,
+    mixture_shift,
+    ncfdtr,
+    noncentral_chi_square,
+    noncentral_t,
+    noncentral_t_shift,
+)
+from funcgrad.scipy.stats.standard import Standard, half_line
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+
+def _is_positive(*shapes: Array) -> Any:
+    """Whether all shapes but the last, the noncentrality, are positive."""
+    *degrees, nc = shapes
+    valid = np.logical_and(nc >= 0, np.isfinite(nc))
+    for degree in degrees:
+        valid = np.logical_and(valid, degree > 0)
+    return valid
+
+
+# -- chi-square ----------------------------------------------------------------------------------------
+def _chi_density(x: Array, df: Array, nc: Array) -> Any:
+    shift = stop_gradient(chi_square_shift(x, df, nc))
+    return np.log(noncentral_chi_square(x, df, nc, shift, order=0, kind="density")) - shift
+
+
+ncx2 = Standard(
+    density=_chi_density,
+    cdf=lambda x, df, nc: chndtr(x, df, nc),
+    sf=lambda x, df, nc: noncentral_chi_square(x, df, nc, np.zeros_like(x), order=0, kind="sf"),
+    support=half_line,
+    valid=_is_positive,
+)
+
+
+# -- F -------------------------------------------------------------------------------------------------
+def _f_density(x: Array, dfn: Array, dfd: Array, nc: Array) -> Any:
+    shift = stop_gradient(mixture_shift(0.5 * dfn, 0.5 * dfd, 0.5 * nc, dfn * x / dfd))
+    return np.log(f_mixture(dfn, dfd, nc, x, "density", shift=shift)) - shift - np.log(x)
+
+
+ncf = Standard(
+    density=_f_density,
+    cdf=lambda x, dfn, dfd, nc: ncfdtr(dfn, dfd, nc, x),
+    sf=lambda x, dfn, dfd, nc: f_mixture(dfn, dfd, nc, x, "sf"),
+    support=half_line,
+    valid=_is_positive,
+)
+
+
+# -- Student's t ---------------------------------------------------------------------------------------
+def _t_log(x: Array, df: Array, nc: Array, slope: int) -> Any:
+    """The logarithm of the density (slope 1) or of the distribution function (0)."""
+    shift = stop_gradient(noncentral_t_shift(df, nc, x, slope=slope, power=slope))
+    return np.log(noncentral_t(df, nc, x, shift, order=0, slope=slope, power=slope)) - shift
+
+
+def _t_cdf(x: Array, df: Array, nc: Array) -> Any:
+    return noncentral_t(df, nc, x, np.zeros_like(x), order=0, slope=0, power=0)
+
+
+def _t_logcdf(x: Array, df: Array, nc: Array) -> Any:
+    """By the complement where that is the smaller one."""
+    right = stop_gradient(x) > nc
+    tail = _t_cdf(-np.where(right, x, nc), df, -nc)
+    return np.where(right, np.log1p(-tail), _t_log(np.where(right, nc, x), df, nc, 0))
+
+
+nct = Standard(
+    density=lambda x, df, nc: _t_log(x, df, nc, 1),
+    cdf=_t_cdf,
+    sf=lambda x, df, nc: _t_cdf(-x, df, -nc),
+    logcdf=_t_logcdf,
+    logsf=lambda x, df, nc: _t_logcdf(-x, df, -nc),
+    valid=lambda df, nc: np.logical_and(df > 0, np.isfinite(nc)),
+)

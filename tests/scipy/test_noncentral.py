@@ -1,0 +1,230 @@
+"""Noncentral chi-square, F and t distributions in all parameters, against series and integrals by mpmath."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.special
+import scipy.stats
+
+import funcgrad as fg
+
+
+def series(rate, term):
+    total, k = mp.mpf(0), 0
+    while True:
+        part = mp.exp(-rate) * rate**k / mp.factorial(k) * term(k)
+        total, k = total + part, k + 1
+        if k > rate and abs(part) < mp.mpf(10) ** -42 * abs(total):
+            return total
+
+
+def chi_square(x, df, nc, ends=None):
+    return series(
+        nc / 2,
+        lambda k: mp.gammainc(df / 2 + k, *(ends or (0, x / 2)), regularized=True),
+    )
+
+
+def chi_square_density(x, df, nc):
+    return series(
+        nc / 2, lambda k: (x / 2) ** (df / 2 + k - 1) * mp.exp(-x / 2) / mp.gamma(df / 2 + k) / 2
+    )
+
+
+def f(dfn, dfd, nc, x):
+    y = dfn * x / (dfd + dfn * x)
+    return series(nc / 2, lambda k: mp.betainc(dfn / 2 + k, dfd / 2, 0, y, regularized=True))
+
+
+def f_density(x, dfn, dfd, nc):
+    y, rest = dfn * x / (dfd + dfn * x), dfd / (dfd + dfn * x)
+    return series(
+        nc / 2, lambda k: y ** (dfn / 2 + k) * rest ** (dfd / 2) / mp.beta(dfn / 2 + k, dfd / 2) / x
+    )
+
+
+def chi_mean(df, center, width, function):
+    """The mean of a function of a chi variable over the root of df."""
+    ends = sorted({max(mp.mpf(0), center + k * width) for k in range(-18, 19)})
+    constant = 2 * (df / 2) ** (df / 2) / mp.gamma(df / 2)
+    return constant * mp.quad(lambda s: s ** (df - 1) * mp.exp(-df * s * s / 2) * function(s), ends)
+
+
+def t(df, nc, x):
+    return chi_mean(df, 1, 1 / mp.sqrt(2 * df), lambda s: mp.ncdf(x * s - nc))
+
+
+def t_density(x, df, nc):
+    square = x * x + df
+    center = (nc * x + mp.sqrt((nc * x) ** 2 + 4 * square * (df + 1))) / (2 * square)
+    return chi_mean(df, center, 1 / mp.sqrt(square), lambda s: s * mp.npdf(x * s - nc))
+
+
+def difference(function, args, places, step):
+    """A derivative by relative steps."""
+    if not places:
+        return function(*args)
+    first, *rest = places
+    ends = []
+    for s in (1, -1):
+        moved = [v * (1 + s * step) if k == first else v for k, v in enumerate(args)]
+        ends.append(difference(function, moved, rest, step))
+    return (ends[0] - ends[1]) / (2 * step * args[first])
+
+
+CASES = [
+    ("chndtr", scipy.special.chndtr, chi_square, (2.3, 3.1, 0.7)),
+    ("chndtr", scipy.special.chndtr, chi_square, (1e-3, 0.5, 2.0)),
+    ("chndtr", scipy.special.chndtr, chi_square, (5.0, 10.0, 60.0)),
+    ("chndtr", scipy.special.chndtr, chi_square, (100.0, 5.0, 3.0)),
+    ("ncfdtr", scipy.special.ncfdtr, f, (2.3, 3.1, 0.7, 0.6)),
+    ("ncfdtr", scipy.special.ncfdtr, f, (5.0, 12.0, 10.0, 0.1)),
+    ("ncfdtr", scipy.special.ncfdtr, f, (3.0, 300.0, 2.0, 8.0)),
+    ("nctdtr", scipy.special.nctdtr, t, (5.0, 1.0, 3.0)),
+    ("nctdtr", scipy.special.nctdtr, t, (5.0, 1.0, -1.0)),
+    ("nctdtr", scipy.special.nctdtr, t, (5e3, 1.0, 0.5)),
+    (
+        "ncx2.logpdf",
+        scipy.stats.ncx2.logpdf,
+        lambda *v: mp.log(chi_square_density(*v)),
+        (3.0, 3.5, 1.4),
+    ),
+    (
+        "ncx2.logpdf",
+        scipy.stats.ncx2.logpdf,
+        lambda *v: mp.log(chi_square_density(*v)),
+        (1e4, 3.0, 2.0),
+    ),
+    (
+        "ncx2.sf",
+        scipy.stats.ncx2.sf,
+        lambda x, *v: chi_square(x, *v, (x / 2, mp.inf)),
+        (90.0, 3.0, 2.0),
+    ),
+    ("ncf.logpdf", scipy.stats.ncf.logpdf, lambda *v: mp.log(f_density(*v)), (1e9, 5.5, 8.5, 1.4)),
+    ("ncf.logpdf", scipy.stats.ncf.logpdf, lambda *v: mp.log(f_density(*v)), (0.8, 5.5, 8.5, 10.0)),
+    ("nct.logpdf", scipy.stats.nct.logpdf, lambda *v: mp.log(t_density(*v)), (1.3, 5.5, 0.8)),
+    ("nct.logpdf", scipy.stats.nct.logpdf, lambda *v: mp.log(t_density(*v)), (-1e3, 3.0, 2.0)),
+    (
+        "nct.logcdf",
+        scipy.stats.nct.logcdf,
+        lambda x, df, nc: mp.log(t(df, nc, x)),
+        (-1.5, 3.0, 2.0),
+    ),
+]
+IDS = [f"{name}-{'-'.join(map(str, args))}" for name, _, _, args in CASES]
+
+
+@pytest.mark.parametrize(("name", "own", "exact", "args"), CASES, ids=IDS)
+def test_slopes_in_all_arguments_are_those_of_mpmath(name, own, exact, args):
+    places = tuple(range(len(args)))
+    value, slopes = fg.value_and_grad(own, places)(*args)
+    compiled = fg.jit(fg.grad(own, places))(*args)
+    batched = fg.vmap(fg.grad(own, places))(*[np.array([v, v]) for v in args])
+    with mp.workdps(40):
+        given = [mp.mpf(v) for v in args]
+        assert value == pytest.approx(float(exact(*given)), rel=1e-11, abs=0)
+        for k in places:
+            wanted = float(difference(exact, given, [k], mp.mpf(10) ** -12))
+            assert slopes[k] == pytest.approx(wanted, rel=1e-10, abs=0), k
+            tangents = tuple([float(place == k) for place in places])
+            assert fg.jvp(own, args, tangents)[1] == pytest.approx(wanted, rel=1e-10, abs=0)
+            assert compiled[k] == pytest.approx(slopes[k], rel=1e-12)
+            np.testing.assert_allclose(batched[k], [slopes[k]] * 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "own", "exact", "args"), CASES[::3], ids=IDS[::3])
+def test_second_derivatives_are_those_of_mpmath(name, own, exact, args):
+    places = tuple(range(len(args)))
+    found = fg.jacfwd(fg.grad(own, places), places)(*args)
+    with mp.workdps(45):
+        given = [mp.mpf(v) for v in args]
+        for i in places:
+            for j in range(i + 1):
+                wanted = float(difference(exact, given, [i, j], mp.mpf(10) ** -10))
+                assert found[i][j] == pytest.approx(wanted, rel=1e-8, abs=1e-300), (i, j)
+
+
+INVERSES = {
+    "chndtrix": (scipy.special.chndtr, 0, (0.37, 3.1, 0.7)),
+    "chndtridf": (scipy.special.chndtr, 1, (2.3, 0.4, 0.7)),
+    "chndtrinc": (scipy.special.chndtr, 2, (2.3, 3.1, 0.37)),
+    "ncfdtri": (scipy.special.ncfdtr, 3, (2.3, 3.1, 0.7, 0.4)),
+    "ncfdtridfn": (scipy.special.ncfdtr, 0, (0.49, 3.1, 0.7, 1.2)),
+    "ncfdtridfd": (scipy.special.ncfdtr, 1, (2.3, 0.45, 0.7, 1.2)),
+    "ncfdtrinc": (scipy.special.ncfdtr, 2, (2.3, 3.1, 0.4, 1.2)),
+    "nctdtrit": (scipy.special.nctdtr, 2, (2.3, 1.1, 0.4)),
+    "nctdtridf": (scipy.special.nctdtr, 0, (0.9, 0.3, 1.7)),
+    "nctdtrinc": (scipy.special.nctdtr, 1, (2.3, 0.4, 0.7)),
+}
+
+
+@pytest.mark.parametrize("name", INVERSES)
+def test_inverses_undo_the_distribution_function(name):
+    forward, place, args = INVERSES[name]
+    own = getattr(scipy.special, name)
+
+    def undone(v):
+        solved = own(*[v[k] for k in range(len(args))])
+        return forward(*[solved if k == place else v[k] for k in range(len(args))])
+
+    v = np.array(args)
+    slope = fg.grad(undone)(v)
+    np.testing.assert_allclose(slope, np.eye(len(args))[place], atol=1e-7)
+    np.testing.assert_allclose(fg.hessian(undone)(v), 0.0, atol=1e-6)
+    # SciPy's inverses have five to eight digits: by differences of roots that are exact.
+    h, near = 1e-4, own(*args)
+
+    def root(step, k):
+        given = [x + step * (j == k) for j, x in enumerate(args)]
+        value = given[place]
+
+        def rest(z):
+            return forward(*[z if j == place else x for j, x in enumerate(given)]) - value
+
+        return scipy.optimize.brentq(rest, 0.8 * near, 1.25 * near, xtol=1e-14, rtol=1e-14)
+
+    for k in range(len(args)):
+        wanted = (8 * (root(h, k) - root(-h, k)) - root(2 * h, k) + root(-2 * h, k)) / (12 * h)
+        assert fg.grad(own, k)(*args) == pytest.approx(wanted, rel=1e-3)
+
+
+@pytest.mark.parametrize("df", [3.0, 40.0, 1e6, 1e8])
+def test_the_t_distribution_without_noncentrality_is_students(df):
+    found, wanted = (
+        fg.grad(call)(df)
+        for call in (
+            lambda v: scipy.special.nctdtr(v, 0.0, 1.0),
+            lambda v: scipy.special.stdtr(v, 1.0),
+        )
+    )
+    assert found == pytest.approx(wanted, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("own", "args"),
+    [
+        (scipy.special.chndtr, (np.inf, 2.0, 3.0)),
+        (scipy.special.chndtr, (0.0, 4.0, 3.0)),
+        (scipy.special.ncfdtr, (3.0, 4.0, 2.0, np.inf)),
+        (scipy.special.ncfdtr, (3.0, 4.0, 2.0, 0.0)),
+        (scipy.special.nctdtr, (3.0, 2.0, np.inf)),
+    ],
+)
+def test_slopes_at_the_ends_are_zero(own, args):
+    assert not any(fg.grad(own, tuple(range(len(args))))(*args))
+
+
+@pytest.mark.parametrize(
+    ("own", "args", "bound"),
+    [
+        (scipy.special.ncfdtridfd, (0.4, 0.3, 1.5, 0.6), 1e100),
+        (scipy.special.chndtridf, (2.0, 0.9, 1.7), 0.0),
+        (scipy.special.nctdtridf, (0.3, 1.2, 0.4), 1e100),
+    ],
+)
+def test_inverses_are_constant_where_no_argument_solves_the_equation(own, args, bound):
+    value, slopes = fg.value_and_grad(own, tuple(range(len(args))))(*args)
+    assert value == pytest.approx(bound, abs=1e-300)
+    assert not any(slopes)
