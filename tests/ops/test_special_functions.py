@@ -24,6 +24,7 @@ mp.mp.dps = 15
 
 EXPENSIVE = (
     "owens_t",
+    "bivariate_normal_cdf",
     "skewnorm_cdf",
     "k0",
     "k1",

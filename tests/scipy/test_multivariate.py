@@ -178,3 +178,64 @@ def test_matrix_distributions_of_singular_covariances_are_refused():
 
     with pytest.raises(np.linalg.LinAlgError, match="covariance: expected a positive definite"):
         fg.grad(f)(1.0)
+
+
+SPREAD = np.array([[2.0, 0.3, 0.1], [0.3, 1.0, -0.2], [0.1, -0.2, 1.5]])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_normal_distribution_function_in_bounds_and_parameters(n):
+    rng = np.random.default_rng(n)
+    x, mean, spread = rng.normal(size=(4, n)), rng.normal(size=n), SPREAD[:n, :n]
+    normal = scipy.stats.multivariate_normal
+
+    def below(x, mean, spread):
+        return normal.cdf(x, mean, (spread + spread.T) / 2)
+
+    def within(x, mean, spread):
+        return normal.cdf(x, mean, (spread + spread.T) / 2, lower_limit=x - 1.2)
+
+    for f in (below, within):
+        # SciPy's value for three entries is a random estimate.
+        close = {"rtol": 1e-11, "atol": 1e-14} if n < 3 else {"atol": 3e-5}
+        np.testing.assert_allclose(fg.jit(f)(x, mean, spread), f(x, mean, spread), **close)
+        fg.check_grads(f, (x, mean, spread), order=2)
+        slopes = fg.vmap(fg.grad(lambda x, f=f: f(x, mean, spread)))(x)
+        np.testing.assert_allclose(
+            slopes, fg.grad(lambda x, f=f: np.sum(f(x, mean, spread)))(x), rtol=1e-12
+        )
+    frozen = fg.grad(lambda m: np.sum(normal(m, spread).logcdf(x)))(mean)
+    wanted = fg.grad(lambda m: np.sum(np.log(normal.cdf(x, m, spread))))(mean)
+    np.testing.assert_allclose(frozen, wanted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("x", [[0.3, np.inf], [0.3, -0.4, np.inf], [np.inf, -0.4, 0.3]])
+def test_the_normal_distribution_function_at_infinite_bounds(x):
+    normal, x = scipy.stats.multivariate_normal, np.array(x)
+    kept, spread = np.isfinite(x), SPREAD[: len(x), : len(x)]
+    value, slope = fg.value_and_grad(lambda x: normal.cdf(x, None, spread))(x)
+    wanted = normal.cdf(x[kept], None, spread[np.ix_(kept, kept)])
+    assert value == pytest.approx(float(wanted), rel=1e-12)
+    assert slope[~kept] == 0
+
+
+def test_normal_distribution_functions_that_are_refused_are_named():
+    normal = scipy.stats.multivariate_normal
+    with pytest.raises(
+        TypeError, match="cdf: expected up to three entries with traced values, but got 4"
+    ):
+        fg.grad(lambda x: normal.cdf(x, np.zeros(4)))(np.zeros(4))
+    with pytest.raises(TypeError, match=r"multivariate_normal\.cdf: allow_singular=True"):
+        fg.grad(lambda x: normal.cdf(x, np.zeros(2), allow_singular=True))(np.zeros(2))
+    with pytest.raises(TypeError, match="multivariate_t: method='cdf'"):
+        fg.grad(lambda x: scipy.stats.multivariate_t.cdf(x, np.zeros(2)))(np.zeros(2))
+
+
+def test_inverse_wishart():
+    x, scale = SPREAD @ SPREAD, SPREAD
+    f = lambda x, df, s: scipy.stats.invwishart.logpdf((x + x.T) / 2, df, (s + s.T) / 2)  # noqa: E731
+    assert fg.jit(f)(x, 5.5, scale) == pytest.approx(f(x, 5.5, scale), rel=1e-13)
+    fg.check_grads(f, (x, 5.5, scale), order=2)
+    many = np.stack([x, scale], axis=2)
+    density = lambda m: scipy.stats.invwishart(5.5, scale).pdf(m)  # noqa: E731
+    np.testing.assert_allclose(fg.jit(density)(many), density(many), rtol=1e-12)

@@ -36,6 +36,16 @@ kolmogorov: Op = special_function(
         -2 * mp.nsum(lambda k: (-1) ** int(k) * mp.exp(-2 * k * k * x * x), [1, mp.inf], method="d")
     ),
 )
+kolmogorov_cdf: Op = special_function(
+    "kolmogorov_cdf",
+    lambda z, x: -_kolmogorov_slope(x),
+    ufunc="_kolmogc",
+    mpmath=lambda mp, x: (
+        1
+        + 2
+        * mp.nsum(lambda k: (-1) ** int(k) * mp.exp(-2 * k * k * x * x), [1, mp.inf], method="d")
+    ),
+)
 kolmogi: Op = special_function("kolmogi", lambda z, p: 1.0 / _kolmogorov_slope(z))
 
 
@@ -60,5 +70,12 @@ smirnov_slope: Op = special_function(
 )
 smirnov: Op = special_function(
     "smirnov", None, lambda z, n, d: smirnov_slope(n, d), mpmath=_mp_smirnov
+)
+smirnov_cdf: Op = special_function(
+    "smirnov_cdf",
+    None,
+    lambda z, n, d: -smirnov_slope(n, d),
+    ufunc="_smirnovc",
+    mpmath=lambda mp, n, d: 1 - _mp_smirnov(mp, n, d),
 )
 smirnovi: Op = special_function("smirnovi", None, lambda z, n, p: 1.0 / smirnov_slope(n, z))

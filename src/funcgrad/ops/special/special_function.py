@@ -113,13 +113,22 @@ def of_last_argument(
     )
 
 
+def _floating_dtype(args: Sequence[Any]) -> np.dtype[Any]:
+    """That of arrays, and double precision of Python's numbers."""
+    typed = any([hasattr(arg, "dtype") for arg in args])
+    return np.result_type(*args, np.float32) if typed else np.dtype(float)
+
+
 def numeric_function(
-    name: str, run: Callable[..., Any], *partials: Callable[..., Any] | None, mpmath: LibraryRow
+    name: str,
+    run: Callable[..., Any],
+    *partials: Callable[..., Any] | None,
+    mpmath: LibraryRow | None,
 ) -> Op:
     """An elementwise operation on real numbers that is computed here, in double precision."""
 
     def cast(*args: Array) -> Any:
-        dtype = np.result_type(*args, np.float32)
+        dtype = _floating_dtype(args)
         with np.errstate(all="ignore"):
             return np.asarray(run(*[np.asarray(arg, float) for arg in args]), dtype)[()]
 
@@ -142,7 +151,7 @@ def derivative_family(
     """
 
     def cast(*args: Array, **params: Any) -> Any:
-        dtype = np.result_type(*args, np.float32)
+        dtype = _floating_dtype(args)
         wide = np.promote_types(dtype, np.float64)
         with np.errstate(all="ignore"):
             return np.asarray(run(*[np.asarray(arg, wide) for arg in args], **params), dtype)[()]

@@ -18,6 +18,7 @@ from funcgrad.scipy.stats import (
     changed_families,
     circular,
     extreme_values,
+    goodness_of_fit_families,
     noncentral_families,
 )
 from funcgrad.scipy.stats.base_families import below, cauchy, logistic, norm
@@ -189,6 +190,52 @@ wald = Standard(
 )
 
 
+# -- the double Pareto lognormal distribution -----------------------------------------------------
+def _log_mills(z: Array) -> Any:
+    """The logarithm of the complement of the normal distribution function over the density."""
+    right = z > 0
+    far = np.log(special.erfcx(np.where(right, z, 0.0) / _ROOT_TWO)) + math.log(math.pi / 2) / 2
+    near = np.where(right, 0.0, z)
+    return np.where(right, far, special.log_ndtr(-near) - norm.density(near))
+
+
+def _dpareto_parts(x: Array, u: Array, s: Array, a: Array, b: Array) -> tuple[Any, Any, Any]:
+    z = (np.log(x) - u) / s
+    return z, _log_mills(a * s - z), _log_mills(b * s + z)
+
+
+def _dpareto_density(x: Array, u: Array, s: Array, a: Array, b: Array) -> Any:
+    z, first, second = _dpareto_parts(x, u, s, a, b)
+    rates = np.log(a) + np.log(b) - np.log(a + b) - np.log(x)
+    return rates + norm.density(z) + np.logaddexp(first, second)
+
+
+def _dpareto_side(z: Array, own: Array, near: Array, far: Array, a: Array, b: Array) -> Any:
+    """The logarithm of a side, from logarithms of Mills' ratio: a sum of positive terms."""
+    difference = np.log(b) + own + log1mexp(np.maximum(own - near, 1e-300))
+    total = np.logaddexp(difference, np.log(a) + np.logaddexp(own, far))
+    return norm.density(z) - np.log(a + b) + total
+
+
+def _dpareto_logcdf(x: Array, u: Array, s: Array, a: Array, b: Array) -> Any:
+    z, first, second = _dpareto_parts(x, u, s, a, b)
+    return _dpareto_side(z, _log_mills(-z), first, second, a, b)
+
+
+def _dpareto_logsf(x: Array, u: Array, s: Array, a: Array, b: Array) -> Any:
+    z, first, second = _dpareto_parts(x, u, s, a, b)
+    return _dpareto_side(z, _log_mills(z), second, first, b, a)
+
+
+dpareto_lognorm = Standard(
+    density=_dpareto_density,
+    logcdf=_dpareto_logcdf,
+    logsf=_dpareto_logsf,
+    support=half_line,
+    valid=lambda u, s, a, b: np.logical_and(s > 0, np.logical_and(a > 0, b > 0)),
+)
+
+
 # -- piecewise ------------------------------------------------------------------------------------
 def _triang_density(x: Array, c: Array) -> Any:
     rising = np.where(c == 0, False, x < c)
@@ -337,7 +384,14 @@ hypsecant = symmetric(
     )
 )
 
-_MODULES = (base_families, changed_families, circular, extreme_values, noncentral_families)
+_MODULES = (
+    base_families,
+    changed_families,
+    circular,
+    extreme_values,
+    goodness_of_fit_families,
+    noncentral_families,
+)
 _NAMES = {name: row for module in _MODULES for name, row in vars(module).items()} | globals()
 CONTINUOUS: Mapping[str, Standard] = {
     name: row for name, row in _NAMES.items() if isinstance(row, Standard) and name[0] != "_"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from funcgrad.ops.special.gamma import digamma_difference
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import real, refuse
+from funcgrad.scipy.stats.normal_cdf import normal_cdf
 from funcgrad.source import USERS, fail
 from funcgrad.typing import Array
 
@@ -326,6 +328,27 @@ class Multivariate:
 
     pdf, logpdf = _method("pdf"), _method("logpdf")
     pmf, logpmf = _method("pmf"), _method("logpmf")
+
+    def cdf(self, x: npt.ArrayLike, *args: Any, **kwds: Any) -> Any:
+        """As SciPy's method; of traced values for a normal vector of up to three entries."""
+        own = self.own.cdf  # an AttributeError, if SciPy's has no such method
+        args, kwds = self.parameters(args, kwds)
+        if not holds_expr([x, *args, *kwds.values()]):
+            return own(x, *args, **kwds)
+        given = signature(own).bind(x, *args, **kwds).arguments
+        if self.name != "multivariate_normal":
+            refuse(self.name, method="cdf")
+        refuse("multivariate_normal.cdf", allow_singular=given.get("allow_singular", False))
+        center, matrix = _parameters(self.name, given.get("mean"), given.get("cov", 1))
+        with np.errstate(all="ignore"):
+            return _squeezed(normal_cdf(x, center, matrix, given.get("lower_limit")))
+
+    def logcdf(self, x: npt.ArrayLike, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of `cdf`."""
+        merged, named = self.parameters(args, kwds)
+        if not holds_expr([x, *merged, *named.values()]):
+            return self.own.logcdf(x, *merged, **named)
+        return np.log(self.cdf(x, *args, **kwds))
 
 
 MULTIVARIATE: Mapping[str, Multivariate] = {name: Multivariate(name) for name in _FORMULAS}

@@ -1,0 +1,85 @@
+"""The distributions of Kolmogorov's and Smirnov's statistics."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.special.goodness_of_fit import kolmogorov_cdf, smirnov_cdf, smirnov_slope
+from funcgrad.scipy import special
+from funcgrad.scipy.stats.standard import Standard, half_line, log1mexp, unit_interval
+from funcgrad.typing import Array
+
+_BORDER = 0.82
+"""Below it the series of the theta function converges, above it that of exponentials."""
+
+
+def _halves(x: Array) -> tuple[Any, Any, Any]:
+    small = x < _BORDER
+    return small, np.where(small, x, 0.5), np.where(small, 1.0, x)
+
+
+def _rate(k: int) -> float:
+    return (k * math.pi) ** 2 / 8
+
+
+def _large_k_density(x: Array) -> Any:
+    """The logarithm of the density of the limit: each series by its first term."""
+    small, s, t = _halves(x)
+    square = s * s
+    low: Any = 0.0
+    for k in (1, 3, 5, 7):
+        low = low + np.exp((_rate(1) - _rate(k)) / square) * (2 * _rate(k) / square - 1)
+    high: Any = 0.0
+    for k in range(1, 7):
+        high = high - (-1.0) ** k * k * k * np.exp(-2.0 * (k * k - 1) * t * t)
+    below = math.log(2 * math.pi) / 2 - 2 * np.log(s) - _rate(1) / square + np.log(low)
+    above = math.log(8) + np.log(t) - 2 * t * t + np.log(high)
+    return np.where(small, below, above)
+
+
+def _large_k_log_sides(x: Array) -> tuple[Any, Any]:
+    """The logarithms of the smaller side: of the distribution function, or of its complement."""
+    small, s, t = _halves(x)
+    low: Any = 0.0
+    for k in (1, 3, 5, 7):
+        low = low + np.exp((_rate(1) - _rate(k)) / (s * s))
+    high: Any = 0.0
+    for k in range(1, 7):
+        high = high - (-1.0) ** k * np.exp(-2.0 * (k * k - 1) * t * t)
+    below = math.log(2 * math.pi) / 2 - np.log(s) - _rate(1) / (s * s) + np.log(low)
+    above = math.log(2) - 2 * t * t + np.log(high)
+    return small, np.where(small, below, above)
+
+
+def _large_k_logcdf(x: Array) -> Any:
+    small, log = _large_k_log_sides(x)
+    return np.where(small, log, log1mexp(-log))
+
+
+def _large_k_logsf(x: Array) -> Any:
+    small, log = _large_k_log_sides(x)
+    return np.where(small, log1mexp(-log), log)
+
+
+kstwobign = Standard(
+    density=_large_k_density,
+    cdf=lambda x: kolmogorov_cdf(x),
+    sf=lambda x: special.kolmogorov(x),
+    logcdf=_large_k_logcdf,
+    logsf=_large_k_logsf,
+    isf=lambda q: special.kolmogi(q),
+    support=half_line,
+)
+
+ksone = Standard(
+    density=lambda x, n: np.log(-smirnov_slope(n, x)),
+    cdf=lambda x, n: smirnov_cdf(n, x),
+    sf=lambda x, n: special.smirnov(n, x),
+    isf=lambda q, n: special.smirnovi(n, q),
+    support=unit_interval,
+    valid=lambda n: np.logical_and(n >= 1, n == np.round(n)),
+)
+"""It has no derivative in the number of samples."""
