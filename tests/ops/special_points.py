@@ -226,8 +226,12 @@ MORE_ARGUMENTS = {
 }
 MATHIEU = [
     f"mathieu_{kind}_{part}"
-    for kind in ("cem", "sem", "modcem1", "modcem2", "modsem1", "modsem2")
+    for kind in ("modcem1", "modcem2", "modsem1", "modsem2")
     for part in ("y", "slope")
+]
+ANGULAR = [f"mathieu_{kind}_{part}" for kind in ("cem", "sem") for part in ("y", "slope")]
+SPHEROIDAL = [
+    f"{kind}_{part}" for kind in ("pro_ang1", "obl_ang1", "obl_rad1") for part in ("s", "slope")
 ]
 WITHOUT_MPMATH = {
     **{name: [(2.5, 0.37)] for name in ("gammaincinv", "gammainccinv", "stdtrit")},
@@ -267,7 +271,12 @@ WITHOUT_MPMATH = {
     "besselpoly": [(0.7, 1.5, 0.6)],
     "log_wright_bessel": [(0.37, 1.6, 0.9)],
     **{name: [(2, 1.3, 0.6)] for name in MATHIEU},
-    **{name: [(2, 1.3)] for name in ("mathieu_a", "mathieu_b")},
+    **{name: [(2, 1.3, 25.0), (3, -2.3, 70.0)] for name in ANGULAR},
+    **{name: [(1, 2, 1.3, 0.6)] for name in SPHEROIDAL},
+    "pro_rad1_s": [(1, 2, 1.3, 1.6)],
+    "pro_rad1_slope": [(1, 2, 1.3, 1.6)],
+    **{name: [(1, 2, 1.3)] for name in ("pro_cv", "obl_cv")},
+    **{name: [(2, 1.3), (5, -25.0)] for name in ("mathieu_a", "mathieu_b")},
     "nctdtr": [(2.3, 3.1, 0.7)],
     "nctdtrit": [(2.3, 1.1, 0.4)],
     "nctdtridf": [(0.9, 0.3, 1.7)],
@@ -311,6 +320,9 @@ IN_ARGUMENT_ALONE += ("log_wright_bessel", "smirnovi", *MATHIEU)
 """Functions that are not differentiated in their parameters."""
 IN_SOME = {
     "besselpoly": (0,),
-    **dict.fromkeys(("mathieu_a", "mathieu_b"), ()),
+    **dict.fromkeys(("mathieu_a", "mathieu_b"), (1,)),
+    **dict.fromkeys(ANGULAR, (1, 2)),
+    **dict.fromkeys((*SPHEROIDAL, "pro_rad1_s", "pro_rad1_slope"), (3,)),
+    **dict.fromkeys(("pro_cv", "obl_cv"), ()),
 }
 """Functions that are differentiated in some arguments, by their places, or in none."""

@@ -285,8 +285,8 @@ def test_modified_fresnel_integrals(name):
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
-        (lambda x: scipy.special.mathieu_a(2, x), "q"),
-        (lambda x: scipy.special.mathieu_cem(2, x, 30.0)[0], "q"),
+        (lambda x: scipy.special.mathieu_modcem1(2, x, 0.5)[0], "q"),
+        (lambda x: scipy.special.pro_ang1(1, 2, x, 0.5)[0], "c"),
         (lambda x: scipy.special.besselpoly(0.5, x, 1.0), "lmb"),
     ],
 )

@@ -25,6 +25,12 @@ CALLS = {
     "sph_harm_y with a gradient": lambda z: special.sph_harm_y(4, -3, 1.0 + z, z * z, diff_n=1)[1],
     "sph_harm_y with a Hessian": lambda z: special.sph_harm_y(4, 2, 1.0 + z, z * z, diff_n=2)[2],
     "sph_harm_y_all": lambda z: special.sph_harm_y_all(3, 2, 1.0 + z, z),
+    "mathieu_a": lambda z: special.mathieu_a([[1], [2], [6]], 9.0 * z),
+    "mathieu_b": lambda z: special.mathieu_b([[1], [2], [6]], 9.0 * z),
+    "mathieu_cem": lambda z: np.stack(special.mathieu_cem(3, 9.0 * z, 40.0 * z[::-1])),
+    "mathieu_sem": lambda z: np.stack(special.mathieu_sem(4, 9.0 * z, 40.0 * z[::-1])),
+    "pro_ang1": lambda z: np.stack(special.pro_ang1(1, 2, 1.3, z)),
+    "obl_ang1": lambda z: np.stack(special.obl_ang1(1, 2, 1.3, z)),
     "lqn": lambda z: np.stack(special.lqn(4, z)),
     "lqn beyond 1": lambda z: np.stack(special.lqn(3, 2.0 + z)),
     "lmbda": lambda z: np.stack(special.lmbda(3, z[1])),
@@ -107,3 +113,26 @@ def test_degrees_and_orders_are_plain_numbers():
     with pytest.raises(ValueError, match="lmbda: expected an order of 0 or more"):
         fg.grad(lambda z: special.lmbda(-1, z)[0])(0.3)
     assert ours.legendre_p(2, 0.3) == special.legendre_p(2, 0.3)
+
+
+def test_coefficients_of_mathieu_functions_in_q():
+    for own, m in (
+        (special.mathieu_even_coef, 2),
+        (special.mathieu_even_coef, 3),
+        (special.mathieu_odd_coef, 4),
+    ):
+        value, slope = fg.jvp(lambda q, own=own, m=m: own(m, q), (1.3,), (1.0,))
+        np.testing.assert_allclose(value, own(m, 1.3), rtol=1e-11, atol=1e-15)
+        wanted = (own(m, 1.3 + 1e-5) - own(m, 1.3 - 1e-5)) / 2e-5
+        np.testing.assert_allclose(slope, wanted, rtol=1e-7, atol=1e-10)
+        second = fg.grad(fg.grad(lambda q, own=own, m=m: own(m, q)[1]))(1.3)
+        h = 1e-3
+        wanted = (own(m, 1.3 + h)[1] - 2 * own(m, 1.3)[1] + own(m, 1.3 - h)[1]) / h**2
+        assert second == pytest.approx(wanted, rel=1e-5)
+
+
+def test_characteristic_values_at_zero():
+    """a(0) has the series -q**2/2 + 7*q**4/128 (DLMF 28.6.1)."""
+    a = lambda q: special.mathieu_a(0, q)  # noqa: E731
+    found = [fg.grad(a)(0.0), fg.grad(fg.grad(a))(0.0), fg.grad(fg.grad(fg.grad(fg.grad(a))))(0.0)]
+    np.testing.assert_allclose(found, [0.0, -1.0, 7 / 128 * 24], atol=1e-12)

@@ -126,6 +126,16 @@ def refuse(name: str, **given: object) -> None:
             raise fail(TypeError, f"{name}: {key}={value!r} is not supported with traced values")
 
 
+def only_plain(who: str, **given: npt.ArrayLike) -> None:
+    for name, value in given.items():
+        if holds_expr(value):
+            raise fail(
+                TypeError,
+                f"{who}: expected a plain {name}, in which it has no derivative, but got a traced one; give "
+                f"an integer, or hold {name} constant with int({name})",
+            )
+
+
 def number(who: str, value: npt.ArrayLike, kinds: str = "fiubc") -> Array:
     """An argument in double precision, as SciPy takes it; ``kinds`` are the kinds of dtypes it may have."""
     item: Any = lift_fully(value) if holds_expr(value) else np.asarray(value)

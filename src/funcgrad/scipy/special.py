@@ -20,7 +20,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.gamma import any_digamma
 from funcgrad.ops.special.polygamma import polygamma as polygamma_of_order
 from funcgrad.ops.special.special_stand_ins import STAND_INS
-from funcgrad.scipy import spherical
+from funcgrad.scipy import legendre, spherical
 from funcgrad.scipy.composition import floating, real
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -122,8 +122,9 @@ def log_softmax(x: Array, axis: Any = None) -> Any:
 globals().update(
     {
         name: _composed(function)
-        for name, function in vars(spherical).items()
-        if getattr(function, "__module__", None) == spherical.__name__ and hasattr(_scipy, name)
+        for module in (legendre, spherical)
+        for name, function in vars(module).items()
+        if getattr(function, "__module__", None) == module.__name__ and hasattr(_scipy, name)
     }
 )
 globals().update(

@@ -30,6 +30,7 @@ from funcgrad.ops.special import (
     orthogonal,
     partial_derivatives,
     polygamma,
+    spheroidal,
 )
 from funcgrad.ops.special.special_function import SeveralResults
 
@@ -50,6 +51,7 @@ SPECIAL_FAMILIES: tuple[ModuleType, ...] = (
     integrals,
     elliptic,
     mathieu,
+    spheroidal,
     hypergeometric,
     orthogonal,
     legendre_functions,
