@@ -26,7 +26,11 @@ from funcgrad.arrays.reference import (
     wrapped,
     writable,
 )
-from funcgrad.arrays.selected_functions import PLACES, function_of_selections, ufunc_of_selections
+from funcgrad.arrays.selected_functions import (
+    OF_PLACES,
+    function_of_selections,
+    ufunc_of_selections,
+)
 from funcgrad.arrays.selections import selection_of
 from funcgrad.arrays.views import (
     VIEW_FUNCTIONS,
@@ -79,7 +83,7 @@ class ArrayProtocols:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        if func in PLACES or any([selection_of(item) is not None for item in args]):
+        if func in OF_PLACES or any([selection_of(item) is not None for item in args]):
             found = function_of_selections(func, args, kwargs)
             if found is not None:
                 return found

@@ -155,7 +155,10 @@ def lent_value(cell: Any) -> Any:
 
 
 COPIED = 1 << 16
-"""Bytes above which an expression refers to an array (`funcgrad.ops.base.array_capture.COPIED`)."""
+"""Bytes up to which an expression copies an array that it meets; it refers to a larger one.
+
+(Copying takes 3 us: 3 % of the gradient of ``sum(x * a)``; 15 % at 1 MiB.)
+"""
 
 
 def plain_value(item: object) -> Any:

@@ -36,7 +36,7 @@ def function_of_selections(
 ) -> Any:
     """As `ufunc_of_selections`, for a function that is no ufunc."""
     if len(args) == 1 and not kwargs:
-        if func in PLACES:
+        if func in OF_PLACES:
             return _places_of(func, args[0])
         selection = selection_of(args[0])
         if func in _TOTALS and selection is not None:
@@ -50,7 +50,7 @@ _ENTRYWISE: frozenset[Any] = frozenset(
     {np.angle, np.around, np.clip, np.copy, np.full_like, np.nan_to_num, np.ones_like}
     | {np.round, np.sinc, np.where, np.zeros_like}
 )
-PLACES: frozenset[Any] = frozenset({np.flatnonzero, np.nonzero, np.where})
+OF_PLACES: frozenset[Any] = frozenset({np.flatnonzero, np.nonzero, np.where})
 """Functions that give the places where a mask of their one argument holds."""
 _TOTALS: frozenset[Any] = frozenset({np.mean, np.prod, np.sum})
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.expr import Expr, const, rebuild
-from funcgrad.expr.branches import PATH
+from funcgrad.expr.branch_path import PATH
 from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.fold import folded

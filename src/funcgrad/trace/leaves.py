@@ -19,7 +19,7 @@ import numpy as np
 
 from funcgrad.arrays.mutable_array import MutableArray, borrowed, mutable
 from funcgrad.expr import Expr, assemble_node, const, scalar
-from funcgrad.expr.branches import PATH
+from funcgrad.expr.branch_path import PATH
 from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.graph import CONSTANT

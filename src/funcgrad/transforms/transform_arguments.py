@@ -12,7 +12,7 @@ import numpy as np
 
 from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr, scalar
-from funcgrad.expr.branches import PATH
+from funcgrad.expr.branch_path import PATH
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import Op, differentiable, lift_fully, refuse_other_arrays
 from funcgrad.source import fail, warn

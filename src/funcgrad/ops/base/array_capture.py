@@ -13,14 +13,12 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from funcgrad.arrays.reference import COPIED
 from funcgrad.expr import Expr, constant_of
 from funcgrad.graph import Constant
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.source import fail
 from funcgrad.typing import Array
-
-COPIED = 1 << 16
-"""Bytes up to which an array is copied. (3 us: 3 % of the gradient of ``sum(x * a)``; 15 % at 1 MiB.)"""
 
 CapturedArrays: TypeAlias = dict[int, tuple[Array, Expr]]
 """The arrays that one trace has copied, by id, each with the constant that holds its copy."""

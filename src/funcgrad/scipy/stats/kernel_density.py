@@ -18,8 +18,8 @@ from funcgrad.typing import Array
 
 
 class gaussian_kde(OfPlainData):  # noqa: N801
-    """As `scipy.stats.gaussian_kde`, whose density takes traced points, data, weights
-    and a traced factor as its bandwidth.
+    """As `scipy.stats.gaussian_kde`, whose density takes traced points, data,
+    weights and a traced factor as its bandwidth.
 
     >>> import funcgrad as fg
     >>> float(fg.grad(lambda x: gaussian_kde([-1.0, 1.0])(x)[0])(0.0))

@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.arrays.mutable_array import MutableArray
-from funcgrad.arrays.reference import plain_value
+from funcgrad.arrays.reference import COPIED, plain_value
 from funcgrad.expr import Expr
-from funcgrad.ops.base.array_capture import COPIED
 from funcgrad.transformed import Transformed
 
 ABSENT = object()
@@ -261,7 +260,9 @@ class Contents(NamedTuple):
 
     def get(self) -> Any:
         """The items now, those of a dict with their keys; the bytes of a buffer."""
-        if isinstance(self.holder, dict | MappingProxyType):
+        if isinstance(self.holder, dict):  # whatever iteration over a subclass gives
+            return (*dict.keys(self.holder), *dict.values(self.holder))
+        if isinstance(self.holder, MappingProxyType):
             return (*self.holder, *self.holder.values())
         if isinstance(self.holder, np.ndarray):
             return tuple(self.holder.flat)

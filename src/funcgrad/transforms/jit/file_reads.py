@@ -14,7 +14,7 @@ from typing import Any
 
 from funcgrad.source import warn
 
-NAMES = frozenset(
+FILE_READERS = frozenset(
     (
         *("open", "fromfile", "genfromtxt", "load", "loadmat", "loadtxt", "memmap", "read"),
         *("read_bytes", "read_csv", "read_json", "read_table", "read_text", "reader", "wavfile"),
@@ -26,7 +26,7 @@ NAMES = frozenset(
 @contextmanager
 def noticed_reads(who: str, names: Collection[str]) -> Iterator[None]:
     """Warn of files that are opened in the block, by a function with these names in its code."""
-    if NAMES.isdisjoint(names) or sys.getprofile() is not None:
+    if FILE_READERS.isdisjoint(names) or sys.getprofile() is not None:
         yield
         return
     opened: list[str] = []

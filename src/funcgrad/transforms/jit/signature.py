@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import optree
 
+from funcgrad.arrays.reference import COPIED
 from funcgrad.expr import Expr, assemble_node, const
 from funcgrad.graph import INPUT, ArrayType
-from funcgrad.ops.base.array_capture import COPIED
 from funcgrad.ops.base.foreign_arrays import advice_on, refuse_libraries, refuse_others
 from funcgrad.source import fail
 from funcgrad.trace.leaves import parameter_names
