@@ -18,7 +18,7 @@ from funcgrad.expr import Expr
 from funcgrad.expr.concrete import known_value
 from funcgrad.graph import ArrayType
 
-MOST_ENTRIES = 1_000_000
+_MOST = 1_000_000
 """The number of entries of inputs beyond which no program runs to find out."""
 
 
@@ -33,7 +33,7 @@ def is_linear(body: Body, context: Sequence[Expr]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_linear_anywhere(body: Body, start: int) -> bool:
-    if sum([int(np.prod(x.shape)) for x in body.inputs]) > MOST_ENTRIES:
+    if sum([int(np.prod(x.shape)) for x in body.inputs]) > _MOST:
         return True
     draw = np.random.default_rng(0)
     return _adds(body, [_random(draw, x.type) for x in body.inputs[:start]])

@@ -1,7 +1,6 @@
 """Arguments of jitted functions are what they are in plain code: markers, and integers of NumPy."""
 
 import dataclasses
-import warnings
 
 import numpy as np
 import pytest
@@ -32,18 +31,6 @@ def test_a_marker_stays_the_object_that_it_is(how):
 
     expected = how(lambda x: np.log(x))(3.0), how(lambda x: x * x)(3.0)
     assert (how(f)(3.0, LOG), how(f)(3.0, Scale("linear"))) == expected
-
-
-def test_a_captured_object_that_is_an_argument_is_told_of():
-    def f(x, model):
-        return np.log(x) if model is MODEL else x * model.w
-
-    with pytest.warns(UserWarning, match="given MODEL as an argument, and traced on a copy"):
-        fg.jit(f)(3.0, MODEL)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert fg.jit(f)(3.0, Model(2.0)) == 6.0
-        assert fg.jit(lambda x, model: x if model is None else x * MODEL.w)(3.0, MODEL) == 6.0
 
 
 def counted(n, x):

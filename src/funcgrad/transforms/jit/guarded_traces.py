@@ -35,7 +35,7 @@ from funcgrad.transforms.jit.guard_tree import (
 )
 from funcgrad.transforms.jit.inline_cache import InlineCache
 from funcgrad.transforms.jit.random_draws import generator_states, warn_of_draws
-from funcgrad.transforms.jit.side_effects import warn_of_copies, warn_of_side_effects
+from funcgrad.transforms.jit.side_effects import warn_of_side_effects
 from funcgrad.transforms.jit.signature import (
     DEFAULT_DTYPES,
     FLAG_KINDS,
@@ -201,7 +201,6 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             return found, (result,)  # f captures values of an enclosing trace: the path is not kept
         warn_of_draws(self.name, generators)
         warn_of_side_effects(self.name, before)
-        warn_of_copies(self.name, self.f, (args, kwargs), before)
         if self._specializes_from_now(key[0], path):
             return None, None
         if found.tree.leaves >= MAX_PATHS:
