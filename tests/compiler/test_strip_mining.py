@@ -13,9 +13,12 @@ from funcgrad.compiler.passes import strip_mining
 from funcgrad.compiler.passes.strip_mining import strip_mine
 from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
 from funcgrad.control.loop import is_loop
-from funcgrad.expr import subexpressions
+from funcgrad.expr import Expr, subexpressions, symbol
+from funcgrad.graph import ArrayType
 from funcgrad.rewrite.simplify import simplify_all
 from tests.default_slice import examples
+from tests.fuzz.strategies import programs
+from tests.fuzz.values import generic_arguments
 
 RNG = np.random.default_rng(0)
 
@@ -149,6 +152,30 @@ def test_random_programs(steps):
     for name, i, j in steps[:8]:
         made.append(STEPS[name](made[i % len(made)], made[j % len(made)]))
     mined([made[-1], np.sum(made[-1] * made[len(made) // 2])], [x, y], values, rtol=1e-9)
+
+
+@pytest.mark.parametrize("family", ["elementwise", "arrays", "dtypes"])
+def test_random_programs_of_the_fuzzer(family, monkeypatch):
+    monkeypatch.setattr(strip_mining, "_FEWEST_ROWS", 1)
+    with_loops = 0
+
+    @settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
+    @given(programs(family), st.integers(0, 99))
+    def tried(program, seed):
+        nonlocal with_loops
+        args = [np.asarray(x) for x in generic_arguments(program, seed)]
+        inputs = [symbol(f"i{k}", ArrayType(x.shape, x.dtype)) for k, x in enumerate(args)]
+        try:
+            roots = [x for x in program.traced(*inputs) if isinstance(x, Expr)]
+        except (TypeError, IndexError):  # it asks for values
+            return
+        roots = [x for x in roots if x.dtype.kind in "fib"]
+        if roots:
+            single = any(x.dtype == np.float32 for x in subexpressions(*roots))
+            with_loops += len(mined(roots, inputs, args, rtol=1e-4 if single else 1e-9)[1])
+
+    tried()
+    assert with_loops > 5
 
 
 @pytest.mark.skipif(not llvm_jit.llvm_available(), reason="llvmlite is not installed")
