@@ -92,7 +92,7 @@ def _operands_by_rows(expr: Expr) -> tuple[bool, ...] | None:
         isinstance(op, Elementwise)
         or op is reshape_op
         or (op is transpose_op and params["axes"][0] == 0)
-        or (op is concatenate_op and params["axis"] != 0)
+        or op is concatenate_op  # (along another axis: the operands have all rows)
         or (bool(op.columns.reduces) and "axis" in params and 0 not in params["axis"])
     )
     return alike if kept and all(alike) else None
