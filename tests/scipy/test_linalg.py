@@ -169,7 +169,7 @@ def test_what_is_not_supported_is_refused():
     with pytest.raises(
         ValueError, match=r"sqrtm: expected a real matrix with a real result.*astype"
     ):
-        fg.grad(lambda t: linalg.sqrtm(-t * np.eye(2))[0, 0])(1.0)
+        fg.vmap(lambda t: linalg.sqrtm(-t * np.eye(2)))(np.ones(1))
     with pytest.raises(ValueError, match="lu_factor: expected a square matrix"):
         fg.grad(lambda t: linalg.lu_factor(t * A[:2])[0][0, 0])(1.0)
     with pytest.raises(ValueError, match="solve_banded: expected diagonals of shape"):

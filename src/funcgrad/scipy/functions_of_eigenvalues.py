@@ -17,6 +17,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.tuples import pick_op
 from funcgrad.scipy.composition import nondifferentiable, number, without_tracing
 from funcgrad.scipy.matrix_equations import square_matrix
+from funcgrad.scipy.matrix_powers import complex_type, has_complex_value
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
@@ -34,10 +35,9 @@ _Function = Callable[..., Any]
 def funm(A: npt.ArrayLike, func: _Function, disp: bool = True) -> Any:
     """As `scipy.linalg.funm`, in the matrix and in what ``func`` captures.
 
-    ``func`` is analytic, and is traced on one eigenvalue. A real matrix must
-    have a real result. A matrix without as many independent eigenvectors as
-    rows has the derivative NaN, and one with equal eigenvalues has the second
-    derivative NaN.
+    ``func`` is analytic, and is traced on one eigenvalue. A matrix without as
+    many independent eigenvectors as rows has the derivative NaN, and one with
+    equal eigenvalues has the second derivative NaN.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: funm(a, np.sin)[0, 1])(np.diag([1.0, 2.0]))
@@ -55,7 +55,12 @@ def funm(A: npt.ArrayLike, func: _Function, disp: bool = True) -> Any:
         return body.inline([lift_fully(item) for item in (w, *captured)])[0] + 0j
 
     given = [lift_fully(item) for item in captured]
-    found = _of_matrix(at, len(given))(matrix, *given)
+
+    def own(a: Array, *given: Array) -> Any:
+        return _scipy.funm(a, _on_all(at, given), disp=False)[0]
+
+    whole = has_complex_value("funm", own, matrix, *given)
+    found = _of_matrix(at, own, whole)(matrix, *given)
     if disp:
         return found
     error = nondifferentiable(
@@ -73,18 +78,19 @@ def _on_all(at: _Function, captured: Sequence[Any]) -> _Function:
     return lambda w: vmap(at, axes)(w, *captured)
 
 
-def _of_matrix(at: _Function, count: int) -> _Function:
+def _of_matrix(at: _Function, own: _Function, is_complex: bool) -> _Function:
     def run(a: Array, *captured: Array) -> Any:
-        value, _ = _scipy.funm(a, _on_all(at, captured), disp=False)
-        if a.dtype.kind == "f" and np.iscomplexobj(value):
+        value = own(a, *captured)
+        if not is_complex and np.iscomplexobj(value):
             raise fail(
                 ValueError,
-                "funm: expected a real matrix with a real result, but it is complex; write "
-                "funm(a.astype(complex), func)",
+                "funm: expected a real matrix with a real result, but it is complex, and a mapped function "
+                "or a formula has one type for all values; write funm(a.astype(complex), func)",
             )
-        return value.astype(a.dtype)
+        return value.astype(np.result_type(a.dtype, np.complex64) if is_complex else a.dtype)
 
-    value = primitive(run, out=lambda a, *_: a, name="funm")
+    out = (lambda a, *_: complex_type(a)) if is_complex else lambda a, *_: a
+    value = primitive(run, out=out, name="funm")
     # 1, and an error if the value is complex: a derivative alone does not compute the value.
     one = primitive(lambda *given: 1.0 + 0 * run(*given)[0, 0], out=lambda *_: 1.0, name="is_real")
 
@@ -96,14 +102,14 @@ def _of_matrix(at: _Function, count: int) -> _Function:
     def slope(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         """In the basis of eigenvectors, da is multiplied by divided differences (Daleckii and Krein)."""
         (a, *captured), (da, *moves) = primals, tangents
-        node = eig_op(lift_fully(a) + 0j)
+        node = eig_op(lift_fully(a))
         w, v = pick_op(node, index=0), independent(pick_op(node, index=1))
         inner = _divided_differences(at, w, captured) * np.linalg.solve(v, da @ v)
         moving = [k for k, item in enumerate(captured) if differentiable(lift_fully(item).dtype)]
         if moving:
             inner = inner + np.diag(_moved(at, w, captured, moves, moving))
         moved = np.linalg.solve(v.T, (v @ inner).T).T
-        if lift_fully(a).dtype.kind != "c":
+        if not is_complex:
             moved = np.real(moved) * one(*[stop_gradient(lift_fully(item)) for item in primals])
         return found(*primals), moved
 

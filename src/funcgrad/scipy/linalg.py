@@ -20,6 +20,7 @@ from funcgrad.scipy import (
     matrix_equations,
     matrix_exponentials,
     matrix_factorizations,
+    matrix_powers,
     orthogonal_factorizations,
     qr_updates,
     special_matrices,
@@ -278,6 +279,7 @@ def lstsq(a: Array, b: Array, cond: float | None = None, **options: object) -> A
 _LATER = (
     matrix_equations,
     matrix_factorizations,
+    matrix_powers,
     functions_of_eigenvalues,
     generalized_schur,
     orthogonal_factorizations,

@@ -1,4 +1,4 @@
-"""Matrix functions and factorizations of `scipy.linalg`: LU, LDL, polar and Schur's."""
+"""Factorizations of `scipy.linalg`: LU, LDL, polar and Schur's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.matrix_stacks import hermitian_from
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.eigenvectors import has_real_eigenvalues
-from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import as_single, composed, number, real, refuse, taken
 from funcgrad.scipy.matrix_equations import (
     in_one_dtype,
@@ -29,79 +28,6 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _composed, _kept = composed(_scipy), composed(_scipy, single=True)
-
-
-# -- matrix functions -----------------------------------------------------------------------------------
-@lru_cache(maxsize=64)
-def _matrix_function(name: str, *args: Any) -> Callable[..., Any]:
-    """A primary matrix function: its derivative is a block of its value at a block matrix (Mathias 1996)."""
-
-    def own(a: Array) -> Any:
-        return getattr(_scipy, name)(a, *args)
-
-    def run(a: Array) -> Any:
-        value = own(a)
-        if a.dtype.kind == "f" and np.iscomplexobj(value):
-            if np.any(np.abs(value.imag) > 1e-12 * (1 + np.abs(value.real))):
-                raise fail(
-                    ValueError,
-                    f"{name}: expected a real matrix with a real result, but it is complex; write "
-                    f"{name}(a.astype(complex))",
-                )
-            value = value.real
-        return value
-
-    def along(a: Array, direction: Array) -> Any:
-        n = a.shape[0]
-        upper = np.concatenate([a, direction], axis=1)
-        lower = np.concatenate([0 * a, a], axis=1)
-        slope = found(np.concatenate([upper, lower]))[:n, n:]
-        if name == "sqrtm":
-            # It has none at singular matrices, where SciPy divides by a small number.
-            slope = slope * np.where(np.linalg.slogdet(a)[0] == 0, np.nan, 1.0)
-        return slope
-
-    def pullback(a: Array, x: Array, g: Array) -> tuple[Any, ...]:
-        return (along(a.T, g),)
-
-    found = with_pullback(name, run, lambda a: a, pullback, lambda a, x, da: along(a, da))
-    return found
-
-
-_logm, _sqrtm = _matrix_function("logm"), _matrix_function("sqrtm")
-
-
-@_composed
-def logm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.logm`; a real matrix must have a real logarithm."""
-    return _logm(square_matrix("logm", number("logm", A)))
-
-
-@_kept
-def sqrtm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.sqrtm`; a real matrix must have a real square root."""
-    return _sqrtm(square_matrix("sqrtm", number("sqrtm", A)))
-
-
-@_composed
-def fractional_matrix_power(A: npt.ArrayLike, t: float) -> Any:
-    """As `scipy.linalg.fractional_matrix_power`, in the matrix.
-
-    A real matrix must have a real power.
-    """
-    if holds_expr(t):
-        raise fail(
-            TypeError,
-            "fractional_matrix_power: expected a plain power, but got a traced one; write expm(t * logm(A))",
-        )
-    a = square_matrix("fractional_matrix_power", number("fractional_matrix_power", A))
-    return _matrix_function("fractional_matrix_power", t)(a)
-
-
-@_composed
-def signm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.signm`."""
-    return _matrix_function("signm")(square_matrix("signm", number("signm", A)))
 
 
 # -- LU ---------------------------------------------------------------------------------------------------

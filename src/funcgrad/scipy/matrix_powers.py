@@ -1,0 +1,191 @@
+"""Functions of matrices of `scipy.linalg` that have branches: roots, powers, the logarithm and the sign.
+
+A real matrix with negative eigenvalues has a complex root. SciPy finds it by the real form of Schur, so that
+rounding does not move an eigenvalue across the branch cut: the matrix stays real, and the result is complex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg as _scipy
+
+from funcgrad.graph import ArrayType
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import composed, nondifferentiable, number
+from funcgrad.scipy.matrix_equations import square_matrix, sylvester, with_pullback
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+_composed, _kept = composed(_scipy), composed(_scipy, single=True)
+_Function = Callable[[Array], Any]
+_Rule = Callable[[Array, Array, Array], Any]
+
+
+def has_complex_value(name: str, own: Callable[..., Any], *given: Any) -> bool:
+    """Whether SciPy's function of a matrix is complex.
+
+    A program that stands for any values, a formula or one under `vmap`, has the type of the matrix.
+    """
+    if given[0].dtype.kind == "c":
+        return True
+
+    def flag(*values: Array) -> Any:
+        # SciPy draws directions, to estimate norms, from the generator whose draws `jit` warns of.
+        state = np.random.get_state()  # noqa: NPY002
+        found = _is_complex(own(*values))
+        np.random.set_state(state)  # noqa: NPY002
+        return found
+
+    try:
+        return bool(nondifferentiable(f"{name}_is_complex", flag, *given))
+    except TypeError:  # mapped, or a formula: there is no value to ask for
+        return False
+
+
+def _is_complex(value: Array) -> Any:
+    """Whether a value is more than a real one with rounding errors."""
+    return np.any(np.abs(np.imag(value)) > 1e-12 * (1 + np.abs(np.real(value))))
+
+
+def complex_type(a: ArrayType) -> ArrayType:
+    """The type of a complex result of its precision."""
+    return ArrayType(a.shape, np.result_type(a.dtype, np.complex64))
+
+
+def _real_function(name: str, own: _Function, rule: _Rule) -> _Function:
+    """A real function of a real matrix, whose derivative along a direction is ``rule(a, value, direction)``.
+
+    That of the transposed matrix is its transpose.
+    """
+
+    def run(a: Array) -> Any:
+        value = own(a)
+        if _is_complex(value):
+            raise fail(
+                ValueError,
+                f"{name}: expected a real matrix with a real result, but it is complex, and a mapped "
+                f"function or a formula has one type for all values; write {name}(a.astype(complex))",
+            )
+        return value.real
+
+    def pullback(a: Array, x: Array, g: Array) -> tuple[Any, ...]:
+        return (rule(a.T, x.T, g),)
+
+    return with_pullback(name, run, lambda a: a, pullback, rule)
+
+
+def _complex_function(name: str, own: _Function, rule: _Rule) -> _Function:
+    """The same for a complex function, of a real or a complex matrix."""
+
+    def run(a: Array) -> Any:
+        # With complex arithmetic, rounding chooses the side of the cut for a negative eigenvalue.
+        is_real = not (np.any(np.imag(a)) or np.any(np.signbit(np.imag(a))))
+        return own(np.real(a) if is_real else a).astype(np.result_type(a.dtype, np.complex64))
+
+    def pullback(a: Array, x: Array, g: Array) -> tuple[Any, ...]:
+        found = rule(a.T, x.T, g)
+        return (found if a.dtype.kind == "c" else np.real(found),)
+
+    return with_pullback(name, run, complex_type, pullback, rule)
+
+
+def _root_along(a: Array, x: Array, direction: Array) -> Any:
+    """x dx + dx x = da. There is none at singular matrices, where SciPy divides by a small number."""
+    change = direction if direction.dtype == x.dtype else direction + 0 * x
+    return sylvester(x, x, change) * np.where(np.linalg.slogdet(a)[0] == 0, np.nan, 1.0)
+
+
+_real_root = _real_function("sqrtm", _scipy.sqrtm, _root_along)
+_root = _complex_function("sqrtm", _scipy.sqrtm, _root_along)
+
+
+def _along_by_blocks(found: _Function, a: Array, direction: Array) -> Any:
+    """The derivative as a block of the function of a block matrix (Mathias 1996).
+
+    It has each eigenvalue twice, and rounding parts the two: they must not lie on two sides of a cut.
+    """
+    n = a.shape[0]
+    upper = np.concatenate([a, direction], axis=1)
+    lower = np.concatenate([0 * a, a], axis=1)
+    return found(np.concatenate([upper, lower]))[:n, n:]
+
+
+def _by_blocks(
+    kind: Callable[[str, _Function, _Rule], _Function], name: str, own: _Function
+) -> _Function:
+    found = kind(name, own, lambda a, _, direction: _along_by_blocks(found, a, direction))
+    return found
+
+
+def _by_roots(name: str, own: _Function, of_root: _Function, factor: float = 1.0) -> _Function:
+    """A complex function that is ``factor * of_root(sqrtm(a))``.
+
+    The eigenvalues of the root are in the right half-plane, far from the cut.
+    """
+
+    def along(a: Array, _: Array, direction: Array) -> Any:
+        root = _root(a)
+        return factor * _along_by_blocks(of_root, root, _root_along(a, root, direction))
+
+    return _complex_function(name, own, along)
+
+
+_real_logarithm = _by_blocks(_real_function, "logm", _scipy.logm)
+_logarithm = _by_roots("logm", _scipy.logm, _by_blocks(_complex_function, "logm", _scipy.logm), 2.0)
+
+
+@lru_cache(maxsize=64)
+def _powers(t: float) -> tuple[_Function, _Function]:
+    """The power of a matrix as a real and as a complex function. One that is whole has no branch cut."""
+
+    def to_the(t: float) -> tuple[str, _Function]:
+        return "fractional_matrix_power", lambda a: _scipy.fractional_matrix_power(a, t)
+
+    real = _by_blocks(_real_function, *to_the(t))
+    if t == int(t):
+        return real, _by_blocks(_complex_function, *to_the(t))
+    return real, _by_roots(*to_the(t), _by_blocks(_complex_function, *to_the(2 * t)))
+
+
+@_composed
+def logm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.logm`."""
+    a = square_matrix("logm", number("logm", A))
+    return (_logarithm if has_complex_value("logm", _scipy.logm, a) else _real_logarithm)(a)
+
+
+@_kept
+def sqrtm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.sqrtm`."""
+    a = square_matrix("sqrtm", number("sqrtm", A))
+    return (_root if has_complex_value("sqrtm", _scipy.sqrtm, a) else _real_root)(a)
+
+
+@_composed
+def fractional_matrix_power(A: npt.ArrayLike, t: float) -> Any:
+    """As `scipy.linalg.fractional_matrix_power`, in the matrix."""
+    name = "fractional_matrix_power"
+    if holds_expr(t):
+        raise fail(
+            TypeError,
+            f"{name}: expected a plain power, but got a traced one; write expm(t * logm(A))",
+        )
+    a = square_matrix(name, number(name, A))
+    whole = has_complex_value(name, lambda a: _scipy.fractional_matrix_power(a, t), a)
+    return _powers(t)[whole](a)
+
+
+_REAL_SIGN = _by_blocks(_real_function, "signm", _scipy.signm)
+_COMPLEX_SIGN = _by_blocks(_complex_function, "signm", _scipy.signm)
+
+
+@_composed
+def signm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.signm`."""
+    a = square_matrix("signm", number("signm", A))
+    return (_COMPLEX_SIGN if a.dtype.kind == "c" else _REAL_SIGN)(a)

@@ -1,0 +1,71 @@
+"""Roots, powers and logarithms of matrices with negative eigenvalues, which are complex."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import funcgrad as fg
+from funcgrad.scipy import linalg
+
+A = np.array([[1.0, 2.0, 0.3], [3.0, -4.0, 0.1], [0.2, 0.5, -1.5]])
+E = np.array([[0.4, -1.1, 0.6], [0.9, 0.3, -0.2], [-0.7, 0.8, 0.5]])
+FUNCTIONS = {
+    "sqrtm": lambda m, a: m.sqrtm(a),
+    "logm": lambda m, a: m.logm(a),
+    "fractional_matrix_power": lambda m, a: m.fractional_matrix_power(a, 0.7),
+    "fractional_matrix_power, negative": lambda m, a: m.fractional_matrix_power(a, -1.3),
+    "fractional_matrix_power, whole": lambda m, a: m.fractional_matrix_power(a, 3),
+    "signm": lambda m, a: m.signm(a),
+    "funm": lambda m, a: m.funm(a, np.sqrt),
+}
+MATRICES = {"real": A, "complex": A + 1j * E, "on the cut": A + 0j}
+
+
+def loss(m, f, a):
+    return np.sum(np.abs(f(m, a) - 0.3 * E) ** 2)
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_with_complex_values(name, matrix):
+    a, function = MATRICES[matrix], FUNCTIONS[name]
+    if name == "funm" and matrix == "on the cut":
+        pytest.skip("SciPy's own branch is chosen by rounding")
+    f = lambda a: loss(linalg, function, a)  # noqa: E731
+    # The steps stay real, as SciPy's own branch of a real matrix that is complex is chosen by rounding.
+    own = lambda t: loss(scipy.linalg, function, (a.real if matrix == "on the cut" else a) + t * E)  # noqa: E731
+    value, gradient = fg.value_and_grad(f)(a)
+    np.testing.assert_allclose(value, own(0.0), rtol=1e-12)
+    step = 1e-5
+    slope = (own(step) - own(-step)) / (2 * step)
+    np.testing.assert_allclose(np.real(np.sum(gradient * E)), slope, rtol=1e-6)
+    np.testing.assert_allclose(fg.jvp(f, (a,), (E + 0 * a,))[1], slope, rtol=1e-6)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(a), gradient)
+    if matrix == "on the cut":
+        return
+    turned = fg.jvp(fg.grad(f), (a,), (E + 0 * a,))[1]
+    ahead, behind = [fg.grad(f)(a + s * E) for s in (step, -step)]
+    scale = np.max(np.abs(turned))
+    np.testing.assert_allclose(turned, (ahead - behind) / (2 * step), atol=1e-5 * scale)
+    along = lambda a: fg.jvp(f, (a,), (E + 0 * a,))[1]  # noqa: E731
+    np.testing.assert_allclose(along_twice(along, a), np.real(np.sum(turned * E)), rtol=1e-8)
+
+
+def along_twice(along, a):
+    return fg.jvp(along, (a,), (E + 0 * a,))[1]
+
+
+def test_a_mapped_function_has_the_type_of_its_matrix():
+    positive = A @ A.T + np.eye(3)
+    found = fg.vmap(linalg.sqrtm)(np.stack([positive, 2 * positive]))
+    np.testing.assert_allclose(found[1], scipy.linalg.sqrtm(2 * positive))
+    with pytest.raises(ValueError, match="astype"):
+        fg.vmap(linalg.sqrtm)(np.stack([A, A]))
+    found = fg.vmap(lambda a: linalg.sqrtm(a.astype(complex)))(np.stack([A, positive]))
+    np.testing.assert_allclose(found[0], scipy.linalg.sqrtm(A))
+
+
+def test_jit_finds_the_type_of_each_matrix():
+    f = fg.jit(lambda a: np.sum(np.abs(linalg.sqrtm(a))))
+    for a in (A @ A.T, A, 2 * A @ A.T, 3 * A):
+        np.testing.assert_allclose(f(a), np.sum(np.abs(scipy.linalg.sqrtm(a))))
