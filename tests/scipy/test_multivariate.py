@@ -121,17 +121,51 @@ def test_entropy_of_t_keeps_its_digits_for_all_degrees_of_freedom(df):
 
 
 def test_wrong_arguments_are_refused():
-    with pytest.raises(TypeError, match="allow_singular=True is not supported"):
-        fg.grad(lambda t: stats.multivariate_normal.logpdf(t, 0.0, 0.0, True))(1.0)
-    singular = np.ones((2, 2))
-    with pytest.raises(TypeError, match="allow_singular=True is not supported"):
-        fg.grad(
-            lambda s: stats.multivariate_normal.logpdf(np.zeros(2), cov=s, allow_singular=True)
-        )(singular)
     with pytest.raises(ValueError, match="expected a mean of n entries"):
         fg.grad(lambda t: stats.multivariate_normal.logpdf(t, np.zeros(2), np.eye(3)))(1.0)
     with pytest.raises(ValueError, match="expected x with as many entries"):
         fg.grad(lambda t: stats.dirichlet.logpdf(np.ones(5) * t, np.ones(3)))(1.0)
+
+
+SPAN = np.array([[1.0, 0.2], [0.5, -1.0], [-0.3, 0.8]])
+
+
+def test_a_singular_normal_distribution():
+    own, plain = stats.multivariate_normal, scipy.stats.multivariate_normal
+    center, points = np.array([0.1, 0.2, -0.3]), np.array([[0.4, -0.2], [1.0, 0.3]]) @ SPAN.T
+
+    def value(m, points, center, span):
+        return m.logpdf(points + center, center, span @ span.T, allow_singular=True)
+
+    def total(points, center, span):
+        return np.sum(value(own, points, center, span) * np.array([1.0, 2.0]))
+
+    np.testing.assert_allclose(
+        fg.jit(lambda p, c, s: value(own, p, c, s))(points, center, SPAN),
+        value(plain, points, center, SPAN),
+    )
+    change = np.array([[0.3, 0.1], [-0.2, 0.4], [0.5, -0.6]])
+
+    def moving(t):
+        """The matrix moves among matrices of its rank, and the points with the subspace."""
+        span = SPAN + t * change
+        parts = np.array([[0.4, -0.2], [1.0, 0.3]]) + t
+        return np.sum(value(own, parts @ span.T, center * (1 + t), span) * np.array([1.0, 2.0]))
+
+    fg.check_grads(moving, (0.0,), order=2)
+    slope = -np.array([[1.0], [2.0]]) * (points @ np.linalg.pinv(SPAN @ SPAN.T))
+    np.testing.assert_allclose(fg.grad(total)(points, center, SPAN), slope)
+    outside = fg.grad(lambda x: own.pdf(x, center, SPAN @ SPAN.T, True))(np.ones(3))
+    np.testing.assert_array_equal(outside, 0)
+    assert own.logpdf(np.ones(3), center, SPAN @ SPAN.T, True) == -np.inf
+
+
+def test_the_entropy_of_a_singular_normal_distribution():
+    f = lambda span: stats.multivariate_normal.entropy(np.zeros(3), span @ span.T)  # noqa: E731
+    np.testing.assert_allclose(
+        fg.jit(f)(SPAN), scipy.stats.multivariate_normal.entropy(np.zeros(3), SPAN @ SPAN.T)
+    )
+    np.testing.assert_allclose(fg.grad(f)(SPAN), np.linalg.pinv(SPAN).T)
 
 
 def test_a_matrix_may_be_singular_but_is_not():

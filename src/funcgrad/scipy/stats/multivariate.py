@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from funcgrad.scipy import special
 from funcgrad.scipy.composition import real, refuse
 from funcgrad.scipy.stats.normal_cdf import normal_cdf
 from funcgrad.source import USERS, fail
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _LOG_TAU = math.log(2 * math.pi)
@@ -59,7 +60,18 @@ def _squared_distance(x: Array, center: Array, matrix: Array) -> tuple[Array, Ar
 def _is_regular(matrix: Array) -> bool:
     """Whether a matrix is positive definite, by SciPy's bound on its eigenvalues."""
     values = np.linalg.eigvalsh(matrix)
-    return bool(np.min(values) > 1e6 * np.finfo(float).eps * np.max(np.abs(values)))
+    return bool(np.min(values) > _NEGLIGIBLE * np.max(np.abs(values)))
+
+
+_NEGLIGIBLE = 1e6 * np.finfo(float).eps
+"""The eigenvalues that SciPy takes for 0, as a part of the largest."""
+
+
+def _is_known_singular(matrix: Array) -> bool:
+    try:
+        return not _is_regular(matrix)
+    except TypeError:  # mapped, or a formula: there is no value to ask for
+        return False
 
 
 def initialize_psd(
@@ -89,6 +101,47 @@ def initialize_psd(
     self.eps, self.V = 0.0, np.zeros((self.rank, 0))
 
 
+class _OfRank(NamedTuple):
+    """A singular covariance matrix, whose rank is a choice, read from the values."""
+
+    rank: int
+    log_det: Array
+    """The logarithm of the product of the eigenvalues that are not 0."""
+    precision: Array
+    """The pseudoinverse."""
+    off: Array
+    """The vectors of the eigenvalues that are 0."""
+    slack: Array
+    """The distance from the subspace up to which SciPy counts a point to it."""
+
+
+def _of_rank(matrix: Array) -> _OfRank:
+    """The parts of a singular matrix, with their derivatives among matrices of its rank."""
+    values, vectors = np.linalg.eigh(matrix)
+    known = stop_gradient(values)
+    least = _NEGLIGIBLE * np.max(np.abs(known))
+    if np.min(known) < -least:
+        raise fail(ValueError, "covariance: expected a matrix that is positive semidefinite", USERS)
+    others = matrix.shape[0] - int(np.sum(known > least))
+    return _OfRank(
+        rank=matrix.shape[0] - others,
+        log_det=np.sum(np.log(values[others:])),
+        precision=np.linalg.pinv(matrix, _NEGLIGIBLE, True),
+        off=stop_gradient(vectors[:, :others]),
+        slack=1e3 * least,
+    )
+
+
+def _singular_normal(x: Array, center: Array, matrix: Array) -> Any:
+    """The density on a subspace, which depends on the matrix through matrices of the same rank."""
+    points = x.reshape((-1, 1) if x.ndim == 1 and center.size == 1 else x.shape)
+    away, parts = points - center, _of_rank(matrix)
+    distance = np.sum(away * (away @ parts.precision), axis=-1)
+    inside = np.linalg.norm(stop_gradient(away) @ parts.off, axis=-1) < parts.slack
+    log_density = -(parts.rank * _LOG_TAU + parts.log_det + distance) / 2
+    return np.where(inside, log_density, -np.inf)
+
+
 def _normal(
     x: npt.ArrayLike,
     mean: npt.ArrayLike | None = None,
@@ -96,9 +149,9 @@ def _normal(
     allow_singular: bool = False,
 ) -> Any:
     center, matrix = _parameters("multivariate_normal", mean, cov)
-    if allow_singular and not _is_regular(matrix):  # its density is one on a subspace
-        refuse("multivariate_normal", allow_singular=True)
     points = np.atleast_1d(real("multivariate_normal", x))
+    if allow_singular and not _is_regular(matrix):
+        return _squeezed(_singular_normal(points, center, matrix))
     distance, log_det = _squared_distance(points, center, matrix)
     return _squeezed(-(center.size * _LOG_TAU + log_det + distance) / 2)
 
@@ -201,6 +254,9 @@ _FORMULAS: Mapping[str, Callable[..., Any]] = {
 
 def _normal_entropy(mean: npt.ArrayLike | None = None, cov: npt.ArrayLike = 1) -> Any:
     center, matrix = _parameters("multivariate_normal", mean, cov)
+    if _is_known_singular(matrix):
+        parts = _of_rank(matrix)
+        return (parts.rank * (_LOG_TAU + 1) + parts.log_det) / 2
     log_det = 2 * np.sum(np.log(np.diagonal(np.linalg.cholesky(matrix))))
     return (center.size * (_LOG_TAU + 1) + log_det) / 2
 
