@@ -1,5 +1,6 @@
 """Python's ``if`` on values that stand for many: under vmap, in bodies of loops, in SciPy's solvers."""
 
+import functools
 import math
 
 import numpy as np
@@ -259,3 +260,64 @@ def test_errors_and_messages_that_name_a_value():
         return found[1]
 
     np.testing.assert_array_equal(fg.vmap(of_none)(xs), [np.nan, 8.0, 50.0, 800.0])
+
+
+def _warping(x):
+    y = np.array([0.2, 0.9, 1.0, 0.4])
+    cost = np.full((len(x) + 1, len(y) + 1), np.inf)
+    cost[0, 0] = 0
+    for i in range(1, len(x) + 1):
+        for j in range(1, len(y) + 1):
+            before = min(cost[i - 1, j], cost[i, j - 1], cost[i - 1, j - 1])
+            cost[i, j] = (x[i - 1] - y[j - 1]) ** 2 + before
+    return cost[-1, -1]
+
+
+def _clamped(x):
+    y = x[0]
+    for k in range(20):
+        y = math.sin(min(max(y + x[k % 3] - 0.1 * k, 0.0), 2.0))
+    return y if y > 0.3 else -y * x[1]
+
+
+_WITH = {max: 1.0, min: 2.0}
+
+
+def _folded(x, fold=max):
+    scale = 3.0 if fold is max else 5.0
+    return math.exp(fold(x)) * scale * _WITH[fold] * _WITH[min] + functools.reduce(min, x)
+
+
+@pytest.mark.parametrize("f", [_warping, _clamped, _folded, lambda x: _folded(x, min)])
+def test_the_least_and_the_greatest_of_many_numbers(f):
+    xs = np.random.default_rng(0).normal(size=(12, 3))
+    gradients = np.stack([fg.grad(f)(x) for x in xs])
+    np.testing.assert_allclose(fg.vmap(f)(xs), [f(x) for x in xs], rtol=1e-13)
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(xs), gradients, rtol=1e-13)
+    jitted = fg.jit(fg.grad(f))
+    np.testing.assert_allclose([jitted(x) for x in xs], gradients, rtol=1e-12)
+
+
+def test_the_least_of_many_numbers_is_python_s_own():
+    def f(x):
+        return math.fabs(min(x, 1.0)) + max(2.0, x, 1.0)  # NaN is kept where it is first
+
+    xs = np.array([0.5, np.nan, 3.0])
+    np.testing.assert_array_equal(fg.vmap(f)(xs), [f(x) for x in xs])
+
+
+def test_clamps_are_one_program_under_jit():
+    traces = []
+
+    def f(x):
+        traces.append(1)  # stores the same at each call
+        y = 0.0
+        for k in range(6):
+            y = max(math.fsum([y, x[k % 3]]), 0.0)
+        return y
+
+    jitted = fg.jit(f)
+    xs = np.random.default_rng(0).normal(size=(12, 3))
+    values = [jitted(x) for x in xs]
+    assert len(traces) < 4
+    assert values == [f(x) for x in xs]

@@ -164,12 +164,10 @@ def may_stand_for(kind: type) -> bool:
 
     Not if the class defines what SciPy's has, such as ``__call__``, which would run twice.
     """
-    others = ("scipy", "abc", "builtins")
-    own = [base for base in kind.__mro__ if base.__module__.partition(".")[0] not in others]
+    of_scipy = [base for base in kind.__mro__ if base.__module__.startswith("scipy.")]
+    own = [base for base in kind.__mro__ if base not in of_scipy and not is_kept(base.__module__)]
     names = {name for base in own for name in vars(base)} - _OF_STATEMENTS
-    return not any(
-        [hasattr(base, name) for base in kind.__mro__ if base not in own for name in names]
-    )
+    return not any([hasattr(base, name) for base in of_scipy for name in names])
 
 
 _OF_STATEMENTS = {

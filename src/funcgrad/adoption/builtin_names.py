@@ -7,10 +7,11 @@ scalars, or Python's ints and bools; an array for one of NumPy's.
 from __future__ import annotations
 
 import builtins
+import operator
 import sys
 from abc import get_cache_token
-from collections.abc import Callable, Mapping
-from functools import lru_cache, wraps
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, update_wrapper, wraps
 from types import MappingProxyType, UnionType
 from typing import Any
 
@@ -23,8 +24,10 @@ from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
+from funcgrad.expr.concrete import has_known_value
 from funcgrad.fold import folded
 from funcgrad.ops import shape
+from funcgrad.ops.elementwise.selection import where
 
 
 def is_traced(value: object) -> bool:
@@ -282,6 +285,49 @@ def hasattr_(value: Any, name: str) -> bool:
     return hasattr(value, name) and not (name in _OF_NODES and is_traced(value))
 
 
+class _Extreme:
+    """`min` or `max`: in one program for many numbers, a choice, without a question to Python.
+
+    It is equal to Python's own, as which a table may hold it.
+    """
+
+    def __init__(self, own: Callable[..., Any], is_before: Callable[[Any, Any], Any]) -> None:
+        self._own, self._is_before = own, is_before
+        update_wrapper(self, own)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        items = [*args[0]] if len(args) == 1 else args
+        if kwargs or Expr not in set(map(type, items)) or not _are_open_numbers(items):
+            return self._own(items, **kwargs) if len(args) == 1 else self._own(*args, **kwargs)
+        found = items[0]
+        for item in items[1:]:
+            found = where(self._is_before(item, found), item, found)
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self._own
+
+    def __hash__(self) -> int:
+        return hash(self._own)
+
+    def __repr__(self) -> str:
+        return repr(self._own)
+
+
+def _are_open_numbers(items: Sequence[Any]) -> bool:
+    """Whether items are numbers, one of them with other values in other runs of one program."""
+    return not any(map(np.ndim, items)) and any([_is_open(item) for item in items])
+
+
+def _is_open(value: Any) -> bool:
+    if type(value) is not Expr or value.dtype.kind != "f" or value.traced is None:
+        return False
+    return value.traced.records or not has_known_value(value)
+
+
+max_, min_ = _Extreme(max, operator.gt), _Extreme(min, operator.lt)
+
+
 _OF_NODES = frozenset(dir(Expr)).difference(dir(np.ndarray), dir(float), dir(int), ["at"])
 """Attributes that an expression has as a node, and a number or an array has not."""
 
@@ -303,6 +349,8 @@ def builtin_names(redirect: Redirect) -> Mapping[str, Any]:
             "hasattr": hasattr_,
             "isinstance": isinstance_,
             "issubclass": issubclass_,
+            "max": max_,
+            "min": min_,
             "super": super_,
             "type": _type_name(redirect),
         }

@@ -29,12 +29,15 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     from numpy.lib import stride_tricks
     from numpy.polynomial import polyutils
 
+    from funcgrad.adoption.builtin_names import max_, min_
     from funcgrad.adoption.scipy_functions import as_adopted
     from funcgrad.adoption.stand_ins import polynomials, striding
 
     found: dict[int, tuple[Any, Any]] = {
         id(theirs): (theirs, own)
         for theirs, own in (
+            (max, max_),
+            (min, min_),
             (polyutils.trimseq, polynomials.trimseq),
             (polyutils.trimcoef, polynomials.trimcoef),
             (stride_tricks.as_strided, striding.as_strided),

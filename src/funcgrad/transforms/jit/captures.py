@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -120,6 +120,8 @@ def _replaces_numbers(before: Snapshot, now: Snapshot) -> bool:
     """Whether another number stands at a place of a container where one stood before."""
     holder = before.place.holder if isinstance(before.place, Contents) else None
     if isinstance(holder, dict):
+        if type(holder).__iter__ not in _KEYS:  # as SciPy's, which gives other things than keys
+            return False
         old, new = (_items(item.value) for item in (before, now))
         return any([_is_other_number(old[key], new[key]) for key in old.keys() & new.keys()])
     if not isinstance(holder, list | deque) or len(before.value) != len(now.value):
@@ -139,6 +141,7 @@ def _is_other_number(old: object, new: object) -> bool:
     return type(old) is not type(new) or not np.array_equal(old, new, equal_nan=True)
 
 
+_KEYS = (dict.__iter__, OrderedDict.__iter__)
 _NUMBERS = (bool, int, float, complex, str, np.generic, np.ndarray)
 
 
