@@ -453,8 +453,8 @@ def _one_example(x: Array) -> Any:
     raise fail(
         TypeError,
         "vmap: expected a program that does not depend on values, but Python asked for the value of "
-        "one example, and each has its own; choose with np.where(condition, a, b) or fg.cond, and compute "
-        "with np.sin, not math.sin",
+        "one example, and each has its own; choose with np.where(condition, a, b) or fg.cond, loop with "
+        "fg.while_loop, and compute with np.sin, not math.sin",
         USERS,
     )
 
