@@ -88,8 +88,27 @@ GOALS = (
         for n in ("1", "10", "100")
     ],
     *[
+        Goal(
+            f"array of {n}, elementwise, with llvmlite",
+            "elementwise",
+            n,
+            "by hand",
+            "speed",
+            1,
+            1.4,
+            NATIVE,
+        )
+        for n in ("1", "10", "100")
+    ],
+    *[
         Goal(f"{CHAIN}, 10{power}", "elementwise", n, peer, "speed", *bounds)
         for peer, bounds in (("jax", (0.8, 1)), ("autograd", (2, 3)))
+        for n, power in (("100000", "⁵"), ("1000000", "⁶"), ("10000000", "⁷"))
+    ],
+    *[
+        Goal(
+            f"{CHAIN}, 10{power}, with llvmlite", "elementwise", n, "jax", "speed", 1, None, NATIVE
+        )
         for n, power in (("100000", "⁵"), ("1000000", "⁶"), ("10000000", "⁷"))
     ],
     Goal("logistic gradient, 100×10", "logistic", "100x10", "by hand", "time", 1.3, 1.05),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import Work, jax, tensors
+from benchmarks.work.base import NATIVE, Work, jax, tensors, with_native
 
 SIZES = ("1", "10", "100", "100000", "1000000", "10000000")
 SMOKE = "100"
@@ -78,6 +78,7 @@ def by_hand(x: Any) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
+    NATIVE: with_native(funcgrad),
     "autograd": autograd,
     "jax": with_jax,
     "torch": torch,
