@@ -152,7 +152,19 @@ GOALS = (
     Goal(RK4, "rk4", "10000 steps", "autograd", "speed", 300, None),
     Goal(RK4, "rk4", "10000 steps", "torch", "speed", 60, None),
     Goal("fluid, 32×32, with llvmlite", "fluid", "32x32", "jax", "speed", 1, None, NATIVE),
-    Goal(f"{BUNDLE}, `sparse_jacobian`", "bundle", "10000 observations", "jax", "speed", 1, None),
+    *[
+        Goal(
+            f"{BUNDLE}, `sparse_jacobian`{more}",
+            "bundle",
+            "10000 observations",
+            "jax",
+            "speed",
+            1,
+            None,
+            ours,
+        )
+        for more, ours in (("", "funcgrad"), (", with llvmlite", NATIVE))
+    ],
     Goal(STORES, "stores", "10000 stores", "jax", "speed", 0.3, 1),
     Goal(STORES, "stores", "10000 stores", "autograd", "speed", 15, 30),
     Goal(f"{STORES}, with llvmlite", "stores", "10000 stores", "jax", "speed", 1, None, NATIVE),
