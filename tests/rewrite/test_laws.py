@@ -145,6 +145,7 @@ PROGRAMS = {
     "_picked": lambda x: fg.jit(lambda y: (y, -y))(x)[1] if isinstance(x, fg.Expr) else -x,
     "_selected": lambda x: x[::-1] * (1 / x),
     "function_by_vectors": lambda x: _exponential(x, lambda v, d: (v * d) @ v.T),
+    "sum_of_product": lambda x: np.sum(-(np.reshape(x, (-1, 1)) @ np.reshape(x, (1, -1))), axis=0),
 }
 STABLE_PROGRAMS = {
     "_log_sum_exp": lambda x: np.log(np.sum(np.exp(x))),
@@ -216,6 +217,36 @@ def test_parts_that_are_read_have_their_cotangents(first, second):
         wanted[part] += w[: len(x[part])]
     np.testing.assert_array_equal(fg.grad(f)(x), wanted)
     np.testing.assert_array_equal(fg.jit(fg.grad(f))(x), wanted)
+
+
+MEANS, POINTS = np.arange(6.0).reshape(2, 3) / 7, np.cos(np.arange(15.0)).reshape(5, 3)
+WEIGHTS = np.sin(np.arange(24.0)).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda m: np.sum(((POINTS - m[:, None]) @ WEIGHTS) ** 2),
+        lambda m: np.sum((WEIGHTS.swapaxes(1, 2) @ (POINTS.T + m[:, :, None])) ** 2),
+        lambda m: np.sum(
+            (np.ones((7, 40)) @ (WEIGHTS[0, 0, 0] * m[0, 0] + np.eye(40)[:, :2])) ** 2
+        ),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_over_rows_or_columns_of_a_product_of_matrices(f, dtype):
+    m = MEANS.astype(dtype)
+    gradient = fg.jit(fg.grad(f))
+    exact = fg.grad(f)(MEANS)
+    fg.check_grads(f, (MEANS,), order=2)
+    np.testing.assert_allclose(gradient(m), exact, rtol=1e-5 if dtype is np.float32 else 1e-13)
+
+
+def test_the_gradient_of_centers_has_no_product_of_matrices_for_each_point():
+    f = lambda m: np.sum(((POINTS - m[:, None]) @ WEIGHTS) ** 2)  # noqa: E731
+    steps = str(fg.jit(fg.grad(f)).lower(MEANS).steps).splitlines()
+    products = [step.rpartition(" : ")[2] for step in steps if "= matmul " in step]
+    assert products == ["float64[2, 5, 4]", "float64[2, 1, 3]"]
 
 
 def _exponential_where_it_does_not_underflow(x):

@@ -1,6 +1,7 @@
 """Laws on products of matrices: v*f(w) @ v^H, with (w, v) = eigh(a), is a function of the matrix a.
 
 So is u*f(s) @ v^H, with (u, s, v^H) = svd(a). The product may be written by `matmul` or by `einsum`.
+A sum over the rows of x @ y is reassociated: 1^T (x @ y) = (1^T x) @ y.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.fold import folded
-from funcgrad.ops import contraction, indexing, shape, tuples
+from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.decompositions import eigh_op, svd_op
@@ -176,6 +177,34 @@ def _on_diagonal(expr: Expr) -> Expr | None:
     on_diagonal = dict(flat.params)["spec"] == (("slice", None, None, expr.shape[0] + 1),)
     return flat.args[0] if on_diagonal else None
 
+
+def sum_of_product(expr: Expr) -> Expr | None:
+    """The sum of x @ y over rows = the sum of x over rows, @ y; over columns likewise; also of -(x @ y).
+
+    Left as it is where x has many more columns than y, as another step may read x @ y.
+    """
+    (total,) = expr.args
+    product = total.args[0] if total.op is arithmetic.negative else total
+    axes = dict(expr.params)["axis"]
+    if product.op is not contraction.matmul_op or product.dtype not in (np.float32, np.float64):
+        return None
+    x, y = product.args
+    if len(axes) != 1 or min(x.ndim, y.ndim) < 2 or product.shape[axes[0]] < 2:
+        return None
+    *_, inner, columns = y.shape
+    if axes[0] == product.ndim - 2 and inner <= _LONGER * columns:
+        x = reduction.sum_op(x, axis=(x.ndim - 2,))
+        x = shape.reshape(x, (*x.shape[:-1], 1, inner))
+    elif axes[0] == product.ndim - 1 and inner <= _LONGER * x.shape[-2]:
+        y = shape.reshape(reduction.sum_op(y, axis=(y.ndim - 1,)), (*y.shape[:-1], 1))
+    else:
+        return None
+    found = shape.reshape(contraction.matmul_op(x, y), expr.shape)
+    return found if product is total else arithmetic.negative(found)  # type: ignore[no-any-return]
+
+
+# How many times as long the axis that a product sums over may be as the one that is left.
+_LONGER = 4
 
 _ENTRYWISE = (shape.reshape_op, op.broadcast_to, op.astype)
 

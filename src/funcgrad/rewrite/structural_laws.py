@@ -355,6 +355,7 @@ _MOVES = (StructuralLaw(_nested_move), _MOVED)
 _SCATTERED = StructuralLaw(_selected, (indexing.scatter_op,), _NUMBERS)
 _STORES = (index_set_op, index_add_op)
 _SUMS = (indexing.scatter_op, index_add_op, arithmetic.add)
+_PRODUCTS = (contraction.matmul_op, arithmetic.negative)
 _CLEARED = StructuralLaw(_cleared, _CLEARING, _NUMBERS)
 _LOGICAL = (StructuralLaw(_logical_cases),)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
@@ -382,6 +383,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),
         StructuralLaw(_sum_of_repeated, (op.broadcast_to,), "for finite reals"),
         StructuralLaw(_masked_sum, (selection.mask,)),
+        StructuralLaw(matrix_laws.sum_of_product, _PRODUCTS, "for finite reals"),
     ),
     "mask": (StructuralLaw(_mask_cases),),
     "add": (
