@@ -57,6 +57,7 @@ FUNCTIONS = {
     "a choice": lambda x: x * x if x > 0 else -x,
     "elif": lambda x: x * x if x > 1 else (math.sin(x) if x > 0 else -x),
     "several": several,
+    "counts": lambda x: x * (int(x > 0) + int(x > 1)) + [1.0, x**2][x > 0.5],
     "largest and smallest": lambda x: max(x, 0.2) * min(x * x, 1.0) + abs(x),
     "stores": filled,
     "and, or": lambda x: x**3 if (x > 0 and x < 1) or x == -1.2 else x,

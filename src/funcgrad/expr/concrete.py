@@ -115,12 +115,8 @@ class Questions:
             is_same = x.key == y.key
             if (is_same and _has_input(x)) or (x.op is INPUT and y.op is INPUT):
                 return is_same is (self.op.name == "equal")
-        path = PATH.get()
-        if path is not None and self.size == 1 and not has_known_value(self):
-            answer = path.answer(self)
-            if answer is not None:
-                return answer
-        return bool(concrete(self, "bool()", bool))
+        answer = _answer_of_path(self)
+        return bool(concrete(self, "bool()", bool)) if answer is None else answer
 
     def __float__(self: Any) -> float:
         if self.traced and functions["is_varied"](self) and _is_formatted(sys._getframe(1)):
@@ -130,12 +126,16 @@ class Questions:
         return float(number(self, "float()", float))
 
     def __int__(self: Any) -> int:
-        return int(concrete(self, "int()", int))
+        answer = _answer_of_path(self) if self.type.dtype.kind == "b" else None
+        return int(concrete(self, "int()", int) if answer is None else answer)
 
     def __complex__(self: Any) -> complex:
         return complex(number(self, "complex()", complex))
 
     def __index__(self: Any) -> int:
+        answer = _answer_of_path(self) if self.type.dtype.kind == "b" else None
+        if answer is not None:
+            return int(answer)
         reading = operator.index if self.type.dtype.kind in "iu" else index
         return int(concrete(self, "an index", reading))
 
@@ -175,6 +175,14 @@ class Questions:
         if not (spec or self.traced) or _is_told(self, sys._getframe(1)):
             return repr(self)
         return str(concrete(self, "a format", _formatted(spec)))
+
+
+def _answer_of_path(root: ExprBase) -> bool | None:
+    """The truth value that the path of a run has for one that stands for many; None without one."""
+    path = PATH.get()
+    if path is None or root.size != 1 or has_known_value(root):
+        return None
+    return path.answer(root)
 
 
 def _is_told(root: ExprBase, caller: FrameType) -> bool:
