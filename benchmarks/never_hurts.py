@@ -54,7 +54,7 @@ def of_rows(names: tuple[str, ...]) -> Iterator[Pair]:
         work = family.PEERS["funcgrad"](family.data(family.SIZES[0]))
         for what, jitted in (("gradient", work.call), ("value", work.function)):
             plain = getattr(jitted, "__wrapped__", None)
-            if plain is not None:
+            if plain is not None and hasattr(jitted, "lower"):  # a gradient without jit has f there
                 yield Pair(
                     f"{name} {family.SIZES[0]} {what}".replace("  ", " "), jitted, plain, work.args
                 )
