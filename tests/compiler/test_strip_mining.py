@@ -16,6 +16,7 @@ from funcgrad.control.loop import is_loop
 from funcgrad.expr import Expr, subexpressions, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.trace.pytree import flatten
 from tests.default_slice import examples
 from tests.fuzz.strategies import programs
 from tests.fuzz.values import generic_arguments
@@ -26,6 +27,7 @@ RNG = np.random.default_rng(0)
 @pytest.fixture(autouse=True)
 def small_programs(monkeypatch):
     monkeypatch.setattr(strip_mining, "_LEAST", 1)
+    monkeypatch.setattr(strip_mining, "_LEAST_IN_LOOPS", 1)
     monkeypatch.setattr(strip_mining, "_TIMES", 0)
     monkeypatch.setattr(strip_mining, "_FEWEST_STEPS", 1)
     monkeypatch.setattr(strip_mining, "stored_bytes", lambda flat: 1 << 20)
@@ -121,6 +123,53 @@ def test_gradients_of_losses_over_rows():
     mined(roots, names, values, rtol=1e-11)
 
 
+def test_gradients_of_parts_of_rows_are_one_loop():
+    def turned(x, weights):
+        axis, point = x[:, :3], x[..., 3:6]
+        k = axis / np.sqrt(np.sum(axis * axis, axis=-1))[..., None]
+        seen = np.cross(k, point) + np.sum(k * point, axis=1)[:, None] * k
+        pairs = seen[:, None, :] * np.stack([x[..., 6], np.sin(x[:, -1])], axis=1)[..., None]
+        return np.sum(weights * np.transpose(pairs, (0, 2, 1)).reshape(len(x), 6)[:, ::-1])
+
+    names, values = inputs_of((64, 8), (6,))
+    roots = simplify_all(list(fg.grad(turned, (0, 1)).expr(*names)))
+    steps, loops = mined(roots, names, values, rtol=1e-11)
+    assert len(loops) == 1
+    assert "scatter_add" not in steps
+
+
+def test_rows_are_along_the_last_axis_of_a_block():
+    (x,), values = inputs_of((64, 5))
+    y = np.exp(x)
+    _, (loop,) = mined([np.sum(y * np.sin(y), axis=1)], [x], values)
+    inside = subexpressions(*dict(loop.params)["body"].outputs)
+    assert {e.shape for e in inside if e.op.name in ("exp", "sin", "multiply")} == {(5, 8)}
+
+
+def members(x0):
+    """The ends of an ensemble of small systems."""
+
+    def step(state, t):
+        x, y, z = state
+        new = state + 0.01 * np.stack([10 * (y - x), x * (28 - z) - y, x * y - 2.5 * z + t])
+        return new, np.sum(new * new)
+
+    return fg.scan(step, x0, np.arange(20.0) / 20)
+
+
+@pytest.mark.parametrize("f", [fg.vmap(members), fg.grad(lambda x: np.sum(fg.vmap(members)(x)[1]))])
+def test_short_rows_in_the_body_of_a_loop(f, monkeypatch):
+    x = fg.var("x", (32, 3))
+    roots = simplify_all(list(flatten(fg.trace(f, x)).leaves))
+    _, loops = mined(roots, [x], [RNG.normal(size=(32, 3))], rtol=1e-11)
+    bodies = [e for loop in loops for e in subexpressions(*dict(loop.params)["body"].outputs)]
+    assert any(map(is_loop, bodies))
+    monkeypatch.setattr(strip_mining, "_WIDEST_IN_LOOPS", 2)
+    _, loops = mined(roots, [x], [RNG.normal(size=(32, 3))], rtol=1e-11)
+    bodies = [e for loop in loops for e in subexpressions(*dict(loop.params)["body"].outputs)]
+    assert not any(map(is_loop, bodies))
+
+
 def test_it_is_left_out_where_it_gains_nothing(monkeypatch):
     (x,), _ = inputs_of((64, 5))
     roots = [np.sin(np.exp(x) * x)]
@@ -138,6 +187,9 @@ STEPS = {
     "top": lambda x, y: x - np.max(y, axis=0),
     "flip": lambda x, y: x[::-1] + y,
     "swap": lambda x, y: np.concatenate([y[:, 1:], x[:, :1]], axis=1),
+    "last": lambda x, y: (
+        x[..., 1:2] * y[..., None, :][:, 0] + np.sum(x * x[..., -1:], axis=-1)[:, None]
+    ),
     "spread": lambda x, y: x * np.reshape(y, (16, 3, 1))[:, 0] + y[:, 0:1],
     "product": lambda x, y: x @ (y.T @ y) * 0.1,
     "where": lambda x, y: np.where(x > y, x, np.exp(-np.abs(y))),

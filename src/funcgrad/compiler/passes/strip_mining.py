@@ -1,15 +1,20 @@
-"""Strip mining: rows of large arrays in blocks, so that what passes between steps stays in the cache.
+"""Strip mining: rows of arrays in blocks, so that what passes between steps stays in the cache.
 
 A program of machine code on arrays with one first axis becomes loops over blocks of their rows. A row of a
 step in a loop depends on the same row of its operands, or on arrays that are there before the loop. A step
 that needs other rows of what a loop computes, such as the largest entry of a column, follows the loop, and
-what depends on it is in the next one. Sums over the rows are added up block by block. Legal because no entry
-depends on the order of the rows; sums are added in another order.
-Gain (docs/passes.md): without it bundle adjustment takes 2.2 times as long.
+what depends on it is in the next one. Sums over the rows are added up block by block. In a block the rows are
+along the last axis (a structure of arrays), so that the innermost loops are over rows and fill vector
+registers, however few entries a row has. Bodies of other loops are treated in the same way where rows are
+short, as in an ensemble of small systems. Legal because no entry depends on the order of the rows; sums are
+added in another order.
+Gain (docs/passes.md): without it bundle adjustment takes 6.5 times as long, k-means 2.3 to 2.7, the Lorenz
+ensemble 1.8.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -20,18 +25,22 @@ from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.native.array_program import stored_bytes
 from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
 from funcgrad.control.closed_program import Body
-from funcgrad.control.loop import LoopSpec, loop_op
+from funcgrad.control.loop import LoopSpec, is_loop, loop_op
 from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions, symbol
 from funcgrad.fold import folded
 from funcgrad.graph import ArrayType
-from funcgrad.ops.base.op import Elementwise, broadcast_to, infer_type
-from funcgrad.ops.indexing import getitem_op
+from funcgrad.ops.base.op import Elementwise, Op, broadcast_to, infer_type
+from funcgrad.ops.indexing import getitem_op, scatter_op
 from funcgrad.ops.shape import concatenate_op, reshape_op, transpose_op
+from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.ops.tuples import pick
 
 # Bytes in memory between the steps of a program from which it gains; how many times as many they are as those
 # that are left; and the bytes of a block.
-_LEAST, _TIMES, _BLOCK = 1 << 20, 4, 1 << 16
+_LEAST, _TIMES, _BLOCK = 1 << 16, 4, 1 << 16
+# In the body of another loop arrays are in the cache. There blocks gain where rows are short, such as the
+# three numbers of a state, since loops along them do not fill vector registers.
+_LEAST_IN_LOOPS, _WIDEST_IN_LOOPS = 1 << 13, 32
 # The rows of a block, best a multiple of the lanes of a vector register, and the steps of a loop: what fewer
 # steps compute is in memory in any case.
 _FEWEST_ROWS, _MOST_ROWS, _LANES, _FEWEST_STEPS = 8, 256, 8, 4
@@ -51,14 +60,33 @@ def strip_mine(
     >>> [e.op.name for e in subexpressions(*strip_mine([z], [x]))]
     ['input', 'reshape', 'loop', 'pick', 'sum']
     """
+    if not options.runs("strip_mining"):
+        return list(roots)
+    return _mined(folded(roots, _with_mined_body), inputs, _LEAST, sys.maxsize)
+
+
+def _mined(roots: Sequence[Expr], inputs: Sequence[Expr], least: int, widest: int) -> list[Expr]:
+    """The roots in blocks, if they write so many bytes between steps and no row has too many entries."""
     exprs = subexpressions(*roots)
-    length = _common_length(exprs) if options.runs("strip_mining") else 0
+    length = _common_length(exprs)
     between = stored_bytes(flatten_program(roots, inputs)) if length else 0
-    rows = _rows_of_a_block(length, between) if between >= _LEAST else 0
+    rows = _rows_of_a_block(length, between) if between >= least else 0
     if not rows:
         return list(roots)
     mining = _Mining(exprs, roots, length)
-    return mining.run(rows) if _TIMES * mining.kept_bytes <= between else list(roots)
+    gains = mining.loops and _TIMES * mining.kept_bytes <= between and mining.widest_row <= widest
+    return mining.run(rows) if gains else list(roots)
+
+
+def _with_mined_body(expr: Expr, operands: tuple[Expr, ...]) -> Expr:
+    """A step, of whose loop the body has loops over blocks of rows."""
+    if not is_loop(expr):
+        return rebuild(expr, operands)
+    params = dict(expr.params)
+    body = params["body"]
+    outputs = folded(body.outputs, _with_mined_body)
+    mined = Body(body.inputs, _mined(outputs, body.inputs, _LEAST_IN_LOOPS, _WIDEST_IN_LOOPS))
+    return _step(expr.op, operands, **params | {"body": mined})
 
 
 def _common_length(exprs: Sequence[Expr]) -> int:
@@ -86,8 +114,8 @@ def _operands_by_rows(expr: Expr) -> tuple[bool, ...] | None:
     alike = tuple([x.shape[:1] == expr.shape[:1] for x in args])
     if op is broadcast_to:
         return (alike[0] and args[0].ndim == expr.ndim,)
-    if op is getitem_op:
-        return _indexed_by_rows(params["spec"], alike)
+    if op in _INDEXED:
+        return _indexed_by_rows(expr, alike)
     kept = (
         isinstance(op, Elementwise)
         or op is reshape_op
@@ -98,11 +126,25 @@ def _operands_by_rows(expr: Expr) -> tuple[bool, ...] | None:
     return alike if kept and all(alike) else None
 
 
-def _indexed_by_rows(spec: tuple[Any, ...], alike: tuple[bool, ...]) -> tuple[bool, ...] | None:
-    if len(alike) == 1:
-        return alike if alike[0] and spec[:1] == (_ALL,) else None
-    at_rows = spec[:1] == ("array",) and all([item == _ALL for item in spec[1:]])
-    return (False, True) if len(alike) == 2 and alike[1] and at_rows else None
+def _indexed_by_rows(expr: Expr, alike: tuple[bool, ...]) -> tuple[bool, ...] | None:
+    first, *rest = _whole_index(expr)
+    if all(alike) and first == _ALL and "array" not in rest:
+        return alike
+    gathers = expr.op is getitem_op and first == "array" and all([item == _ALL for item in rest])
+    return (False, True) if gathers and alike[1:] == (True,) else None
+
+
+_INDEXED = (getitem_op, scatter_op, index_set_op, index_add_op)
+
+
+def _whole_index(expr: Expr) -> tuple[Any, ...]:
+    """The index of a step, with an item for each axis of what it indexes."""
+    spec = list(dict(expr.params)["spec"])
+    ndim = (expr.args[0] if expr.op is getitem_op else expr).ndim
+    left = ndim - sum([item not in ("new", "...") for item in spec])
+    place = spec.index("...") if "..." in spec else len(spec)
+    spec[place : place + 1] = [_ALL] * left
+    return tuple(spec)
 
 
 class _Place(NamedTuple):
@@ -143,6 +185,12 @@ class _Mining:
     def kept_bytes(self) -> int:
         """The bytes of arrays that stand in memory between the loops."""
         return sum([e.size * e.dtype.itemsize for loop in self.loops.values() for e in loop.kept])
+
+    @property
+    def widest_row(self) -> int:
+        """The most entries of a row of an array in a loop."""
+        members = [e for loop in self.loops.values() for e in loop.members]
+        return max([e.size // self.length for e in members], default=0)
 
     def _place_of(self, expr: Expr, operands: tuple[_Place, ...]) -> _Place:
         sliced = self._sliced(expr)
@@ -193,22 +241,22 @@ class _Mining:
         of_block, whole = dict[int, Expr](), dict[int, Expr]()
         sequences, fixed = list[tuple[Expr, Any]](), list[tuple[Expr, Any]]()
         for expr in loop.members:
-            args = []
-            for arg, sliced in zip(expr.args, self._sliced(expr) or (), strict=True):
+            args, by_rows = list[Expr](), self._sliced(expr) or ()
+            for arg, sliced in zip(expr.args, by_rows, strict=True):
                 known = of_block if sliced else whole
                 if id(arg) not in known:
                     shape = (rows, *arg.shape[1:]) if sliced else arg.shape
                     name = symbol(f"i{len(sequences) + len(fixed)}", ArrayType(shape, arg.dtype))
                     operand: Any = self._of_all_rows(arg)
-                    known[id(arg)] = name
+                    known[id(arg)] = _rows_last(name) if sliced else name
                     if sliced:
                         sequences.append((name, np.reshape(operand, (blocks, *shape))))
                     else:
                         fixed.append((name, operand))
                 args.append(known[id(arg)])
-            of_block[id(expr)] = _on_block(expr, tuple(args), rows)
-        outputs = [of_block[id(e)] for e in loop.kept]
-        outputs.extend([rebuild(e, (of_block[id(e.args[0])],)) for e in loop.sums])
+            of_block[id(expr)] = _on_block(expr, args, by_rows, rows)
+        outputs = [_rows_first(of_block[id(e)]) for e in loop.kept]
+        outputs.extend([_on_block(e, [of_block[id(e.args[0])]], (True,), rows) for e in loop.sums])
         names, operands = zip(*sequences, *fixed, strict=True)
         spec = LoopSpec(0, len(sequences), blocks)
         found = loop_op(*operands, body=Body(names, outputs), cond=None, spec=spec)
@@ -220,8 +268,42 @@ class _Mining:
         self.found.update({id(expr): value for expr, value in results})
 
 
-def _on_block(expr: Expr, args: tuple[Expr, ...], rows: int) -> Expr:
-    """A step on a block of so many rows."""
-    shape = rows, *expr.shape[1:]
-    params = tuple([(k, shape if k == "shape" else value) for k, value in expr.params])
-    return assemble_node(expr.op, args, params, infer_type(expr.op, args, params))
+# -- a block: its arrays have the rows along their last axis ----------------------------------------
+def _on_block(expr: Expr, args: Sequence[Expr], by_rows: Sequence[bool], rows: int) -> Expr:
+    """A step on a block of so many rows; operands that it does not read by rows are whole."""
+    op, params, ndim = expr.op, dict(expr.params), expr.args[0].ndim
+    if "shape" in params:
+        params["shape"] = (*expr.shape[1:], rows)
+    if op is broadcast_to and not by_rows[0]:
+        (x,) = args
+        lead, *rest = (*(1,) * (expr.ndim - x.ndim), *x.shape)
+        args = [_step(reshape_op, args, shape=(*rest, lead))]
+    elif op is getitem_op and not by_rows[0]:
+        params["shape"] = (rows, *expr.shape[1:])
+        return _rows_last(_step(op, (args[0], _rows_first(args[1])), **params))
+    elif op in _INDEXED:
+        params["spec"] = (*_whole_index(expr)[1:], _ALL)
+    elif op is transpose_op:
+        params["axes"] = (*[axis - 1 for axis in params["axes"][1:]], ndim - 1)
+    elif op is concatenate_op:
+        params["axis"] -= 1
+    elif op.columns.reduces:
+        params["axis"] = tuple(sorted([(axis - 1) % ndim for axis in params["axis"]]))
+    return _step(op, args, **params)
+
+
+def _rows_last(block: Expr) -> Expr:
+    return _transposed(block, (*range(1, block.ndim), 0))
+
+
+def _rows_first(block: Expr) -> Expr:
+    return _transposed(block, (block.ndim - 1, *range(block.ndim - 1)))
+
+
+def _transposed(block: Expr, axes: tuple[int, ...]) -> Expr:
+    return block if block.ndim < 2 else _step(transpose_op, (block,), axes=axes)
+
+
+def _step(op: Op, args: Sequence[Expr], **params: Any) -> Expr:
+    given = tuple(params.items())
+    return assemble_node(op, tuple(args), given, infer_type(op, tuple(args), given))
