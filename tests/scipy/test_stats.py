@@ -376,14 +376,91 @@ def test_a_kernel_density_in_data_weights_and_bandwidth(bandwidth):
 
 def test_a_kernel_density_of_traced_data_says_what_it_has():
     kde = scipy.stats.gaussian_kde
-    with pytest.raises(AttributeError, match="expected plain data for integrate_box_1d"):
-        fg.grad(lambda y: kde(y).integrate_box_1d(0.0, 1.0))(np.arange(4.0))
+    with pytest.raises(TypeError, match="integrate_box: expected plain data and bounds"):
+        fg.grad(lambda y: kde(y).integrate_box([0.0, 0.0], [1.0, 1.0]))(np.eye(2, 4))
+    with pytest.raises(ValueError, match="expected data on a line, but got 2-D data"):
+        fg.grad(lambda y: kde(y).integrate_box_1d(0.0, 1.0))(np.eye(2, 4))
+    with pytest.raises(AttributeError, match="gaussian_kde: expected plain data for kernels"):
+        fg.grad(lambda y: kde(y).kernels)(np.arange(4.0))
     with pytest.raises(ValueError, match="expected bw_method 'scott', 'silverman'"):
         fg.grad(lambda y: kde(y, "wide")(0.0)[0])(np.arange(4.0))
     with pytest.raises(ValueError, match="expected a dataset of several elements"):
         fg.grad(lambda y: kde(y)(0.0)[0])(np.arange(1.0))
     with pytest.raises(ValueError, match="expected 4 weights, but got 3"):
         fg.grad(lambda y: kde(y, weights=np.ones(3))(0.0)[0])(np.arange(4.0))
+
+
+class _Narrow(scipy.stats.gaussian_kde):
+    def covariance_factor(self):
+        return 0.77
+
+
+def test_a_subclass_may_define_the_bandwidth():
+    data = np.array([0.0, 1.0, 3.0, 4.2])
+    density = lambda d, x: _Narrow(d)(x)[0]  # noqa: E731
+    expected = scipy.stats.gaussian_kde(data, 0.77)(0.5)[0]
+    for argnums in (0, 1):
+        value = fg.value_and_grad(density, argnums)(data, 0.5)[0]
+        assert value == pytest.approx(expected, rel=1e-12)
+    kde = stats.gaussian_kde(data, "silverman")
+    assert pickle.loads(pickle.dumps(kde))(0.5) == kde(0.5)
+
+
+DENSITIES = {
+    "a number": 0.4,
+    "scott": None,
+    "silverman": "silverman",
+    "a rule": lambda kde: 0.9 * kde.neff**-0.3,
+}
+OF_DENSITIES = {
+    "pdf": lambda kde, x: kde(x),
+    "logpdf": lambda kde, x: kde.logpdf(x),
+    "integrate_gaussian": lambda kde, x: kde.integrate_gaussian(x[:, 0], np.eye(kde.d)),
+    "integrate_kde": lambda kde, x: kde.integrate_kde(kde.marginal(np.arange(kde.d))),
+    "inv_cov": lambda kde, x: kde.inv_cov,
+    "marginal": lambda kde, x: kde.marginal([0])(x[0]),
+    "integrate_box_1d": lambda kde, x: kde.marginal([0]).integrate_box_1d(x[0, 0], 0.9),
+    "integrate_box": lambda kde, x: kde.marginal([0]).integrate_box([-0.5], [0.9]),
+}
+
+
+@pytest.mark.parametrize("method", OF_DENSITIES)
+@pytest.mark.parametrize("bandwidth", DENSITIES)
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_a_kernel_density_of_traced_data(dimensions, bandwidth, method):
+    rng = np.random.default_rng(3)
+    data, weights = rng.normal(size=(dimensions, 6)), rng.random(6) + 0.1
+    points = rng.normal(size=(dimensions, 3))
+
+    def value(data, weights, points):
+        kde = scipy.stats.gaussian_kde(data, DENSITIES[bandwidth], weights)
+        return OF_DENSITIES[method](kde, points)
+
+    given = (data, weights, points)
+    np.testing.assert_allclose(fg.jit(value)(*given), value(*given), rtol=1e-9)
+    order = 2 if method in ("pdf", "integrate_box_1d") else 1
+    fg.check_grads(lambda t: value(data * (1 + t), weights + t, points), (0.1,), order=order)
+    own = stats.gaussian_kde(data, DENSITIES[bandwidth], weights)
+    np.testing.assert_allclose(OF_DENSITIES[method](own, points), value(*given), rtol=1e-9)
+
+
+def test_the_bandwidth_of_a_kernel_density_is_differentiable():
+    data, point = np.array([-0.4, 0.1, 0.9, 1.7]), 0.3
+
+    def changed(h):
+        kde = scipy.stats.gaussian_kde(data)
+        kde.set_bandwidth(h)
+        return kde(point)[0]
+
+    for f in (
+        changed,
+        lambda h: scipy.stats.gaussian_kde(data, h)(point)[0],
+        lambda h: scipy.stats.gaussian_kde(data, lambda kde: h)(point)[0],
+    ):
+        fg.check_grads(f, (0.5,), order=2)
+        assert fg.jit(f)(0.5) == pytest.approx(f(0.5), rel=1e-12)
+    with pytest.raises(TypeError, match="gaussian_kde: expected plain data to draw from"):
+        fg.grad(lambda t: scipy.stats.gaussian_kde(t * data).resample(3)[0, 0])(1.0)
 
 
 @pytest.mark.parametrize(
