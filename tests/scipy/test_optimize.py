@@ -155,7 +155,7 @@ def test_plain_problems_are_scipys():
         == scipy.optimize.minimize(lambda x: np.sum((x - 1) ** 2), [0.0], method="Nelder-Mead").nit
     )
     assert fg.grad(lambda a: a * optimize.brentq(square, 0.0, 2.0))(1.0) == pytest.approx(2**0.5)
-    assert optimize.rosen is scipy.optimize.rosen
+    assert optimize.rosen.__wrapped__ is scipy.optimize.rosen
 
 
 def test_what_is_not_supported_is_refused():

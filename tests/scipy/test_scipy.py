@@ -1,5 +1,7 @@
 """Functions of SciPy: their values are SciPy's, their derivatives those of central differences."""
 
+import pickle
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -332,8 +334,33 @@ def test_arguments_that_are_not_supported_are_refused():
 
 
 def test_other_names_are_scipys():
-    assert special.roots_legendre is scipy.special.roots_legendre
+    assert special.SpecialFunctionError is scipy.special.SpecialFunctionError
     assert fg.scipy.special is special
+
+
+def test_functions_without_a_composition_take_traced_values():
+    from funcgrad.scipy import signal, stats
+
+    x, w = np.array([1.0, 2.0, 4.0]), np.array([0.3, -1.0, 0.5])
+    rows = {
+        linalg.fiedler: scipy.linalg.fiedler,
+        linalg.companion: scipy.linalg.companion,
+        signal.savgol_coeffs: None,
+        stats.zscore: scipy.stats.zscore,
+        stats.gzscore: scipy.stats.gzscore,
+    }
+    for function, own in rows.items():
+        assert pickle.loads(pickle.dumps(function)) is function
+        if own is None:
+            continue
+        assert function is not own
+        assert type(function(x)) is np.ndarray
+        np.testing.assert_array_equal(function(x), own(x))
+        loss = lambda x, f=function: np.sum(f(x) @ w[-f(x).shape[-1] :])  # noqa: E731
+        np.testing.assert_array_equal(fg.jit(loss)(x), loss(x))
+        fg.check_grads(loss, (x,), order=2)
+    np.testing.assert_array_equal(fg.vmap(linalg.fiedler)(x[None])[0], linalg.fiedler(x))
+    np.testing.assert_array_equal(fg.adopt(lambda x: linalg.fiedler(x))(x), linalg.fiedler(x))
 
 
 @pytest.mark.parametrize("n", [2, 5])

@@ -160,7 +160,7 @@ def test_plain_values_are_scipys():
     assert stats.norm.pdf(0.5) == scipy.stats.norm.pdf(0.5)
     assert stats.norm.mean(loc=3.0) == 3.0
     assert stats.norm(1.0, 2.0).var() == 4.0
-    assert stats.kstest is scipy.stats.kstest
+    assert stats.kstest.__wrapped__ is scipy.stats.kstest
     assert stats.gamma.rvs(2.0, size=3, random_state=0).shape == (3,)
 
 
@@ -461,6 +461,24 @@ def test_the_bandwidth_of_a_kernel_density_is_differentiable():
         assert fg.jit(f)(0.5) == pytest.approx(f(0.5), rel=1e-12)
     with pytest.raises(TypeError, match="gaussian_kde: expected plain data to draw from"):
         fg.grad(lambda t: scipy.stats.gaussian_kde(t * data).resample(3)[0, 0])(1.0)
+
+
+def test_distributions_without_formulas_take_traced_values():
+    x = np.array([0.3, 0.9])
+    for own, mine, parameters in (
+        (scipy.stats.gennorm, stats.gennorm, (1.4,)),
+        (scipy.stats.wrapcauchy, stats.wrapcauchy, (0.4,)),
+    ):
+        assert mine is not own
+        assert mine.name == own.name
+        assert set(dir(own)) <= set(dir(mine))
+        assert repr(mine) == f"funcgrad.scipy.stats.{own.name}"
+        np.testing.assert_array_equal(mine.pdf(x, *parameters), own.pdf(x, *parameters))
+        loss = lambda p, d=mine: np.sum(d.logpdf(x, p))  # noqa: E731
+        np.testing.assert_allclose(fg.jit(loss)(*parameters), np.sum(own.logpdf(x, *parameters)))
+        fg.check_grads(loss, parameters, order=2)
+        np.testing.assert_array_equal(mine(*parameters).cdf(x), own.cdf(x, *parameters))
+    assert repr(stats.matrix_normal) == "funcgrad.scipy.stats.matrix_normal"
 
 
 @pytest.mark.parametrize(

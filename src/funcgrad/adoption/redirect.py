@@ -88,6 +88,7 @@ def _of_scipy(value: Any) -> Any:
     """What an attribute of a module of `funcgrad.scipy` is in adopted code: its own, or SciPy's."""
     if isinstance(value, ModuleType) and value.__name__.startswith("funcgrad.scipy."):
         return _module_view(value, _of_scipy)
+    value = getattr(value, "scipys_own", value)
     found = as_adopted(value)
     return redirect(value) if found is value else found
 

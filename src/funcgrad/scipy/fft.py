@@ -20,6 +20,7 @@ from funcgrad.ops import fourier
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import as_single, composed, number
+from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes
 
@@ -272,7 +273,7 @@ fht, ifht = map(_hankel, ("fht", "ifht"))
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)
 
 
 def __dir__() -> list[str]:

@@ -16,6 +16,7 @@ import scipy.fftpack as _scipy
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import fft as _fft
 from funcgrad.scipy.composition import composed, floating, number
+from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import fail
 
 _composed = composed(_scipy)
@@ -102,4 +103,4 @@ globals().update({name: _circular(name) for name in _CIRCULAR})
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)

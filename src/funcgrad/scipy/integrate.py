@@ -23,6 +23,7 @@ from funcgrad.ops.base.op import fit, lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.boundary_values import solve_bvp as solve_bvp
 from funcgrad.scipy.composition import composed, number, real, refuse, tuple_of, without_tracing
+from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.quasi_monte_carlo import qmc_quad as qmc_quad
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
@@ -429,4 +430,4 @@ def solve_ivp(
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from funcgrad.scipy import (
     special_matrices,
 )
 from funcgrad.scipy.composition import composed, floating, number, refuse, with_phases
+from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -301,10 +303,14 @@ globals().update(
     {
         name: value
         for name, value in vars(_scipy).items()
-        if name[0] != "_" and name not in globals()
+        if name[0] != "_" and name not in globals() and not isinstance(value, FunctionType)
     }
 )
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(_scipy)})

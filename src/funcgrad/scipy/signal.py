@@ -25,6 +25,7 @@ from funcgrad.scipy.ndimage.sampling import spline_neighbors
 from funcgrad.scipy.peaks import find_peaks as find_peaks
 from funcgrad.scipy.peaks import peak_prominences as peak_prominences
 from funcgrad.scipy.peaks import peak_widths as peak_widths
+from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.spline_filters import backward_conditions as backward_conditions
 from funcgrad.scipy.spline_filters import first_order_conditions as first_order_conditions
 from funcgrad.scipy.spline_filters import forward_conditions as forward_conditions
@@ -426,4 +427,4 @@ cspline1d_eval, qspline1d_eval = _evaluated("cspline1d_eval", 3), _evaluated("qs
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from funcgrad.ops.special.polygamma import polygamma as polygamma_of_order
 from funcgrad.ops.special.special_stand_ins import STAND_INS
 from funcgrad.scipy import legendre, spherical
 from funcgrad.scipy.composition import floating, real
+from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -131,10 +133,14 @@ globals().update(
     {
         name: value
         for name, value in vars(_scipy).items()
-        if name[0] != "_" and name not in globals()
+        if name[0] != "_" and name not in globals() and not isinstance(value, FunctionType)
     }
 )
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(_scipy)})

@@ -11,10 +11,11 @@ from typing import Any
 import scipy.cluster as _scipy
 
 from funcgrad.scipy.cluster import hierarchy, vq
+from funcgrad.scipy.python_functions import attribute_of
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)
 
 
 __all__ = ["hierarchy", "vq"]

@@ -16,6 +16,7 @@ import scipy.cluster.hierarchy as _scipy
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import composed, real, with_value
+from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.spatial import distance
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
@@ -250,4 +251,4 @@ def leaves_list(Z: npt.ArrayLike) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)

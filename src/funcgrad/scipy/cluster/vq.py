@@ -14,6 +14,7 @@ from scipy.cluster import _vq
 
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import composed, in_place_of, nondifferentiable, number, with_value
+from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.typing import Array
 
 _kept = composed(_scipy, single=True)
@@ -49,4 +50,4 @@ def cluster_means(obs: Array, labels: Array, nc: int) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)

@@ -46,9 +46,10 @@ from funcgrad.scipy.interpolate.scattered import LinearNDInterpolator as LinearN
 from funcgrad.scipy.interpolate.scattered import NearestNDInterpolator as NearestNDInterpolator
 from funcgrad.scipy.interpolate.through_data import make_interp_spline as make_interp_spline
 from funcgrad.scipy.interpolate.through_data import make_lsq_spline as make_lsq_spline
+from funcgrad.scipy.python_functions import attribute_of
 
 pchip = PchipInterpolator
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)

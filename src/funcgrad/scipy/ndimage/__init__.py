@@ -37,7 +37,8 @@ from funcgrad.scipy.ndimage.geometry import zoom as zoom
 from funcgrad.scipy.ndimage.sampling import map_coordinates as map_coordinates
 from funcgrad.scipy.ndimage.sampling import spline_filter as spline_filter
 from funcgrad.scipy.ndimage.sampling import spline_filter1d as spline_filter1d
+from funcgrad.scipy.python_functions import attribute_of
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)

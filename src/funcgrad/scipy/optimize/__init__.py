@@ -34,10 +34,11 @@ from funcgrad.scipy.optimize.minima import curve_fit as curve_fit
 from funcgrad.scipy.optimize.minima import least_squares as least_squares
 from funcgrad.scipy.optimize.minima import minimize as minimize
 from funcgrad.scipy.optimize.minima import minimize_scalar as minimize_scalar
+from funcgrad.scipy.python_functions import attribute_of
 
 globals().update(LEGACY)
 globals().update(SEARCHES)
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)

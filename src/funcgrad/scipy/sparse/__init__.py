@@ -27,6 +27,7 @@ from funcgrad.arrays.reference import Reference
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, taken
+from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import fail
 
 
@@ -189,4 +190,4 @@ globals().update({name: _maker(name) for name in _MAKERS if hasattr(_scipy, name
 def __getattr__(name: str) -> Any:
     if name == "linalg":
         return import_module("funcgrad.scipy.sparse.linalg")
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)

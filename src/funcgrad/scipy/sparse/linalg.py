@@ -1,6 +1,7 @@
 """``scipy.sparse.linalg`` for traced values: solutions of systems with constant matrices and operators.
 
-The derivative solves the transposed system with the same method. All other names lead to SciPy.
+The derivative solves the transposed system with the same method. Dense matrices may be traced. All other
+names lead to SciPy.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import OfPlainData, floating, real, refuse
+from funcgrad.scipy.matrix_equations import with_pullback
+from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import fail
 from funcgrad.transforms.custom.custom_derivatives import custom_vjp
 from funcgrad.transforms.custom.primitive import primitive
@@ -95,14 +98,15 @@ def _linear(
 
 # -- direct solutions ------------------------------------------------------------------------------
 def spsolve(A: Array, b: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
-    """As `scipy.sparse.linalg.spsolve`, in the right side, a vector or a matrix of columns."""
+    """As `scipy.sparse.linalg.spsolve`, in the right side and in a dense matrix."""
     if not holds_expr([A, b]):
         return _scipy.spsolve(A, b, *args, **kwargs)
 
     def solve(matrix: Array, b: Array) -> Array:
-        return np.asarray(_scipy.spsolve(matrix, b, *args, **kwargs)).reshape(b.shape)
+        stored = matrix if _sparse.issparse(matrix) else _sparse.csc_matrix(matrix)
+        return np.asarray(_scipy.spsolve(stored, b, *args, **kwargs)).reshape(b.shape)
 
-    return _solved("spsolve", solve, A, b)
+    return (_of_traced_matrix if holds_expr(A) else _solved)("spsolve", solve, A, b)
 
 
 def spsolve_triangular(A: Array, b: npt.ArrayLike, lower: bool = True, **options: Any) -> Any:
@@ -171,10 +175,31 @@ def _iterative(name: str) -> Callable[..., Any]:
                 raise fail(RuntimeError, f"{name}: expected convergence, but SciPy reports {info}")
             return x
 
+        if holds_expr(A):
+            return _of_traced_matrix(name, solve, A, b), 0
         return _solved(name, solve, A, b), 0
 
-    function.__doc__ = f"As `scipy.sparse.linalg.{name}`, in the right side."
+    function.__doc__ = f"As `scipy.sparse.linalg.{name}`, in the right side and in a dense matrix."
     return function
+
+
+def _of_traced_matrix(name: str, solve: Solver, a: Array, b: npt.ArrayLike) -> Any:
+    """The solution of a system with a dense matrix, by the same method for its derivative."""
+    matrix, right = lift_fully(floating(name, a)), _right_side(name, np.shape(a), b, True)
+    dtype = np.result_type(matrix.dtype, right.dtype)
+
+    def run(a: Array, b: Array) -> Any:
+        return np.asarray(solve(np.asarray(a), np.asarray(b))).reshape(b.shape)
+
+    def pullback(a: Array, b: Array, x: Array, g: Array) -> tuple[Any, ...]:
+        w = found(a.T, g)
+        return -(w.reshape(len(a), -1) @ x.reshape(len(a), -1).T), w
+
+    def pushforward(a: Array, b: Array, x: Array, da: Array, db: Array) -> Any:
+        return found(a, db - da @ x)
+
+    found = with_pullback(name, run, lambda _, b: b, pullback, pushforward)
+    return found(matrix.astype(dtype), right.astype(dtype))
 
 
 _ITERATIVE = (
@@ -224,4 +249,4 @@ lsqr, lsmr = map(_least_squares, _RESULTS)
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)

@@ -10,6 +10,7 @@ from typing import Any
 
 import scipy.spatial as _scipy
 
+from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.spatial.hulls import ConvexHull as ConvexHull
 from funcgrad.scipy.spatial.hulls import Delaunay as Delaunay
 from funcgrad.scipy.spatial.trees import KDTree as KDTree
@@ -21,4 +22,4 @@ _OWN = ("distance", "transform")
 def __getattr__(name: str) -> Any:
     if name in _OWN:
         return import_module(f"funcgrad.scipy.spatial.{name}")
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)

@@ -26,6 +26,7 @@ from funcgrad.scipy.composition import (
     refuse,
     with_value,
 )
+from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -309,4 +310,4 @@ def directed_hausdorff(u: npt.ArrayLike, v: npt.ArrayLike, rng: Any = 0, **_: ob
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)

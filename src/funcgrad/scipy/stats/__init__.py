@@ -19,6 +19,7 @@ from typing import Any
 
 import scipy.stats as _scipy
 
+from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.stats.comparisons import dunnett_significance as dunnett_significance
 from funcgrad.scipy.stats.comparisons import siegel_slope as siegel_slope
 from funcgrad.scipy.stats.comparisons import swilk as swilk
@@ -44,4 +45,4 @@ globals().update(OF_RANKS)
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_scipy, name)
+    return attribute_of(_scipy, name)

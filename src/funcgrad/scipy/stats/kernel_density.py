@@ -56,7 +56,7 @@ class gaussian_kde(OfPlainData):  # noqa: N801
     @classmethod
     def of_scipy(cls, own: Any) -> Self:
         made = super().of_scipy(own)
-        made.covariance_factor = own.covariance_factor
+        made.covariance_factor = own.covariance_factor  # type: ignore[method-assign]
         return made
 
     def __getattr__(self, name: str) -> Any:
@@ -93,12 +93,14 @@ class gaussian_kde(OfPlainData):  # noqa: N801
         """Silverman's bandwidth."""
         return (self.neff * (self.d + 2.0) / 4.0) ** (-1.0 / (self.d + 4))
 
-    covariance_factor: Callable[[], Any] = scotts_factor  # which subclasses may define
+    def covariance_factor(self) -> Any:
+        """The factor of the bandwidth, which subclasses may define."""
+        return self.scotts_factor()
 
     def set_bandwidth(self, bw_method: _Bandwidth = None) -> None:
         """As SciPy's method; the bandwidth may be traced."""
         if bw_method is not None:
-            self.covariance_factor = self._rule(bw_method)
+            self.covariance_factor = self._rule(bw_method)  # type: ignore[method-assign]
         self.factor = self.covariance_factor()
         if self.own is not None:
             if not holds_expr(self.factor):

@@ -1,0 +1,71 @@
+"""SciPy's functions without a composition here: its own of plain values, its adopted code of traced ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+from funcgrad.expr.registry import functions
+from funcgrad.ops.shape import holds_expr
+
+
+def attribute_of(module: ModuleType, name: str) -> Any:
+    """What SciPy's module has by this name; functions of Python code and distributions take traced values."""
+    value = getattr(module, name)
+    if name[0] == "_":
+        return value
+    if isinstance(value, FunctionType):
+        return _function(f"funcgrad.{module.__name__}", value)
+    is_distribution = hasattr(value, "rvs") and not isinstance(value, type)
+    return _distribution(value, name) if is_distribution else value
+
+
+def _called(own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if not holds_expr([*args, *kwargs.values()]):
+        return own(*args, **kwargs)
+    return functions["call_adopted"](own, args, kwargs)
+
+
+@lru_cache(maxsize=1024)
+def _function(home: str, own: FunctionType) -> Callable[..., Any]:
+    @wraps(own)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return _called(own, args, kwargs)
+
+    function.__module__ = home
+    function.scipys_own = own  # type: ignore[attr-defined]
+    return function
+
+
+class ScipysDistribution:
+    """A distribution of SciPy's, whose methods take traced values."""
+
+    def __init__(self, own: Any, name: str) -> None:
+        self.scipys_own, self._name = own, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _called(self.scipys_own, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("scipys_own", "_name"):
+            raise AttributeError(name)
+        value = getattr(self.scipys_own, name)
+        if not isinstance(value, MethodType):
+            return value
+
+        @wraps(value)
+        def method(*args: Any, **kwargs: Any) -> Any:
+            return _called(value, args, kwargs)
+
+        return method
+
+    def __dir__(self) -> list[str]:
+        return dir(self.scipys_own)
+
+    def __repr__(self) -> str:
+        return f"funcgrad.scipy.stats.{self._name}"
+
+
+_distribution = lru_cache(maxsize=256)(ScipysDistribution)
