@@ -624,11 +624,6 @@ def test_repeated_indices_add_up():
     np.testing.assert_array_equal(pullback(np.array([1.0, 5.0, 7.0]))[1], [1.0, 1.0, 7.0])
 
 
-def test_updates_of_repeated_entries_by_their_old_values_are_refused():
-    with pytest.raises(ValueError, match="expected each entry to be named once"):
-        fg.grad(lambda x: np.sum(x.at[[0, 0]].multiply(2.0)))(V)
-
-
 def test_of_repeated_entries_the_last_value_is_stored():
     at, v = np.array([[0, 2], [0, 1]]), np.array([[1.0, 2.0], [3.0, 4.0]])
     for given in (at, fg.const(at)):

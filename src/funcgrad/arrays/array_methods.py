@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator as python
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,13 +37,23 @@ from funcgrad.arrays.reference import (
 from funcgrad.arrays.selections import on_selections, selection_of
 from funcgrad.arrays.views import lay_out, made_of, viewed, zeros_in_place_of
 from funcgrad.expr import Expr
-from funcgrad.expr.operators import At
+from funcgrad.expr.at import At
 from funcgrad.expr.registry import functions
+from funcgrad.graph import INPUT, subexpressions
 from funcgrad.source import fail
 
 
 def _called(name: str, array: object, args: Sequence[object], kwargs: dict[str, object]) -> Any:
     return getattr(array, name)(*args, **kwargs)
+
+
+def _of_numbers(cell: Any, made: Any) -> Any:
+    """An array that can be written in the place of an expression; its numbers, if it has no variables."""
+    if type(made) is not Expr:
+        return made
+    has_variables = made.traced or any([node.op is INPUT for node in subexpressions(made)])
+    value = made if has_variables else made()
+    return wrapped(cell, value)
 
 
 def _real_itself(name: str) -> Callable[..., Any]:
@@ -257,8 +268,8 @@ class ArrayMethods:
 
     @property
     def at(self) -> At:
-        """Functional update, as of an expression."""
-        return At(functions["array"](lent_value(self)))
+        """Functional update, as of an expression; of plain numbers, an array of numbers."""
+        return At(functions["array"](lent_value(self)), partial(_of_numbers, self))
 
     @property
     def data(self: Any) -> Any:

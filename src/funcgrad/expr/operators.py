@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Never
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.expr.at import At
 from funcgrad.expr.concrete import assignment, concrete_value, in_place_operator
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
@@ -373,7 +374,7 @@ class Operators:
 
     @property
     def at(self) -> At:
-        """Functional update: ``x.at[i].set(v)``, ``add``, ``multiply``, ``min``, ``max``."""
+        """Functional update: ``x.at[i].set(v)``, ``add``, ``multiply``, ``min``, ``max`` and others."""
         return At(self)
 
     def __getitem__(self, index: Any) -> Any:
@@ -447,58 +448,3 @@ class Operators:
 
 _BUILD = "write np.stack([...]) for an array of expressions, or fg.adopt(f) for the function"
 _INDEX = "write np.stack([...]) for an array of expressions, or fg.const(a)[i] to index an array"
-
-
-class At:
-    """``x.at``: index it, then say how the entries change."""
-
-    __slots__ = ("_expr",)
-
-    def __init__(self, expr: Any) -> None:
-        self._expr = expr
-
-    def __getitem__(self, index: Any) -> AtIndex:
-        return AtIndex(self._expr, index)
-
-    def __repr__(self) -> str:
-        return f"({self._expr!r}).at; index it and say how its entries change, as in x.at[i].set(v)"
-
-
-class AtIndex:
-    """``x.at[index]``: the entries of a new array that will differ from ``x``."""
-
-    __slots__ = ("_expr", "_index")
-
-    def __init__(self, expr: Any, index: object) -> None:
-        self._expr = expr
-        self._index = index
-
-    def __repr__(self) -> str:
-        return f"({self._expr!r}).at[{self._index!r}]; say how its entries change, as in x.at[i].set(v)"
-
-    def _update(self, how: str, value: npt.ArrayLike) -> Any:
-        return functions["index_update"](self._expr, self._index, value, how)
-
-    def get(self) -> Any:
-        """The entries themselves, ``x[index]``."""
-        return self._expr[self._index]
-
-    def set(self, value: npt.ArrayLike) -> Any:
-        """``x`` with the entries replaced by ``value``."""
-        return self._update("set", value)
-
-    def add(self, value: npt.ArrayLike) -> Any:
-        """``x`` with ``value`` added to the entries; a repeated index adds each time."""
-        return self._update("add", value)
-
-    def multiply(self, value: npt.ArrayLike) -> Any:
-        """``x`` with the entries multiplied by ``value``."""
-        return self._update("multiply", value)
-
-    def min(self, value: npt.ArrayLike) -> Any:
-        """``x`` with the entries' minimum with ``value``."""
-        return self._update("minimum", value)
-
-    def max(self, value: Any) -> Any:
-        """``x`` with the entries' maximum with ``value``."""
-        return self._update("maximum", value)

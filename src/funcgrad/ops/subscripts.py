@@ -11,7 +11,9 @@ from funcgrad.expr import Expr, concrete
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.index_spec import parse_index, restore, shape_of
 from funcgrad.ops.base.op import build_structural, lift_fully
+from funcgrad.ops.index_modes import default_fill, within_bounds
 from funcgrad.ops.indexing import getitem_op
+from funcgrad.ops.repeated_updates import repeated_update
 from funcgrad.ops.shape import astype, broadcast_to
 from funcgrad.ops.store_forwarding import forwarded, place_of
 from funcgrad.ops.stores import index_add_op, index_set_op
@@ -31,12 +33,32 @@ def getitem(x: npt.ArrayLike, index: object) -> Any:
     return build_structural(getitem_op, (x, *exprs), {"spec": spec, "shape": shape})
 
 
-def index_update(x: object, index: object, value: Any, how: str) -> Any:
-    """``x.at[index].set(value)`` and its kin: a new array, with these entries changed."""
+def index_get(x: object, index: object, mode: str, fill_value: Any = None) -> Any:
+    """``x.at[index].get(mode=mode)``: indices out of bounds are clipped, or read fill_value."""
     whole = lift_fully(x)
+    fill = default_fill(whole.dtype) if fill_value is None else fill_value
+    inside, index = within_bounds(whole, index, mode, fill)
+    return inside[index]
+
+
+def index_update(x: object, index: object, value: Any, how: str, mode: str | None = None) -> Any:
+    """``x.at[index].set(value)`` and its kin: a new array, with these entries changed.
+
+    A mode says what indices out of bounds mean: "clip", "drop", or "fill",
+    which drops, too.
+    """
+    whole = lift_fully(x)
+    if mode is not None:
+        inside, index = within_bounds(whole, index, mode)
+        changed = index_update(inside, index, value, how)
+        return changed[tuple([slice(length) for length in whole.shape])]
     x, spec, arrays = parse_index(index, whole)
     exprs = tuple(lift_fully(a, (x,)) for a in arrays)
     shape = shape_of(x, spec, exprs)
+    if how == "apply":
+        function, how = value, "set"
+        _refuse_repeated(exprs, spec, x)
+        value = function(getitem_op(x, *exprs, spec=spec, shape=shape))
     value = lift_fully(value, (x,))
     if not np.can_cast(value.dtype, x.dtype, "same_kind"):
         raise fail(
@@ -49,7 +71,10 @@ def index_update(x: object, index: object, value: Any, how: str) -> Any:
         value = np.reshape(value, value.shape[lead:])
     value = broadcast_to(value, shape)
     if how not in ("set", "add"):
-        _unique(exprs, spec, x, how)
+        if _repeats(exprs, spec, x):
+            places = _places(x, spec, exprs)
+            vector = repeated_update(np.reshape(x, -1), places, np.reshape(value, -1), how)
+            return np.reshape(vector, whole.shape)
         old = getitem_op(x, *exprs, spec=spec, shape=shape)
         value = getattr(np, how)(old, value)
     op = index_add_op if how == "add" else index_set_op
@@ -77,16 +102,24 @@ def _is_unique(x: Expr, index: object, spec: tuple[Any, ...], arrays: tuple[Expr
     return bool(np.unique(places).size == places.size)
 
 
-def _unique(arrays: tuple[Expr, ...], spec: tuple[Any, ...], x: Expr, how: str) -> None:
-    """Refuse an index that names an entry twice, if it is not clear what that means."""
-    if not arrays:
-        return
-    counts = np.zeros(x.shape, int)
+def _places(x: Expr, spec: tuple[Any, ...], arrays: tuple[Expr, ...]) -> Any:
+    """The positions that an index names, in the order of its values."""
     values = tuple(concrete(a, "an index of at[]") for a in arrays)
-    np.add.at(counts, restore(spec, values), 1)
-    if counts.size and counts.max() > 1:
+    return np.arange(x.size).reshape(x.shape)[restore(spec, values)].reshape(-1)
+
+
+def _repeats(arrays: tuple[Expr, ...], spec: tuple[Any, ...], x: Expr) -> bool:
+    """Whether an index names an entry twice."""
+    if not arrays:
+        return False
+    places = _places(x, spec, arrays)
+    return bool(np.unique(places).size < places.size)
+
+
+def _refuse_repeated(arrays: tuple[Expr, ...], spec: tuple[Any, ...], x: Expr) -> None:
+    if _repeats(arrays, spec, x):
         raise fail(
             ValueError,
-            f"at[...].{how}: expected each entry to be named once, but an index is repeated; "
-            "only at[...].set and at[...].add say what repetition means",
+            "at[...].apply: expected each entry to be named once, but an index is repeated; apply the "
+            "function to np.unique(index)",
         )
