@@ -20,7 +20,6 @@ REFUSED = MappingProxyType(
         "float(): expected a value without": ("colormath_back", "colormath_lab"),
         "svd: expected full_matrices=False for float": ("trimesh.geometry.plane_transform",),
         "argument": ("csaps_smooth",),
-        "vectorize: a signature is not supported": ("pymanopt_stiefel_retraction",),
     }
 )
 

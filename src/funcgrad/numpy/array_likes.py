@@ -18,6 +18,7 @@ from funcgrad.arrays.reference import Reference, holds_expr, plain_value, with_i
 from funcgrad.expr import Expr, const
 from funcgrad.expr.registry import stand_in_of
 from funcgrad.numpy.creation import array
+from funcgrad.numpy.jax_keywords import ADAPTERS
 from funcgrad.source import fail
 
 _LISTS = (list, tuple)
@@ -68,23 +69,36 @@ class ArrayFunction:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function, updated=())
-        self._converted = _CONVERTED.get(getattr(function, "__name__", ""), array_like)
+        name = getattr(function, "__name__", "")
+        self._converted = _CONVERTED.get(name, array_like)
+        self._of_jax = ADAPTERS.get(name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(self.__wrapped__, args, kwargs)
 
     def _call(
-        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_adapted: bool = False,
     ) -> Any:
         if len(args) == 1 and not kwargs and _is_immutable(args[0]):
             return function(args[0])
+        if kwargs:
+            adapter = None if is_adapted else self._of_jax
+            if adapter is not None and not adapter.keywords.isdisjoint(kwargs):
+
+                def call(*args: Any, **kwargs: Any) -> Any:
+                    return self._call(function, args, kwargs, is_adapted=True)
+
+                return adapter.function(call, args, {**kwargs})
+            kwargs = {name: self._by_name(name, value) for name, value in kwargs.items()}
         listed = False
         for value in args:
             if type(value) in _LISTS:
                 args, listed = self._each_converted(args), True
                 break
-        if kwargs:
-            kwargs = {name: self._by_name(name, value) for name, value in kwargs.items()}
         made = function(*args, **kwargs)
         if listed and type(made) is np.ndarray:
             return mutable(made)
@@ -215,6 +229,12 @@ class Ufunc(ArrayFunction):
     def accumulate(self, *args: Any, **kwargs: Any) -> Any:
         """As `numpy.ufunc.accumulate`."""
         return self._call(self.__wrapped__.accumulate, args, kwargs)
+
+    def at(self, a: Any, *args: Any, inplace: bool = True) -> Any:
+        """As `numpy.ufunc.at`; with ``inplace=False``, of `jax.numpy`, on a copy, which it returns."""
+        changed = a if inplace else array(a)
+        self._call(self.__wrapped__.at, (changed, *args), {})
+        return None if inplace else changed
 
     def outer(self, *args: Any, **kwargs: Any) -> Any:
         """As `numpy.ufunc.outer`."""

@@ -301,14 +301,22 @@ def take(
     indices: Any,
     axis: Any = None,
     out: Any = None,
-    mode: Literal["raise", "wrap", "clip"] = "raise",
+    mode: Literal["raise", "wrap", "clip", "fill"] | None = "raise",
+    *,
+    fill_value: Any = None,
+    **_: Any,
 ) -> Any:
     """As `numpy.take`, which does not dispatch on its indices: traced ones select
-    in the program.
+    in the program. Mode "fill" and the hints are those of `jax.numpy`.
     """
     places: Any = unwrapped(indices)
     if isinstance(a, list | tuple) and holds_expr(a):
         a = array(a)
+    if mode == "fill":
+        before = (slice(None),) * (0 if axis is None else axis % np.ndim(a))
+        whole = array(np.ravel(a) if axis is None else a, copy=False)
+        return whole.at[(*before, places)].get(mode="fill", fill_value=fill_value)
+    mode = mode or "raise"
     if not isinstance(places, Expr) or isinstance(unwrapped(a), Expr) or out is not None:
         return np.take(a, indices, axis, out=out, mode=mode)
     return mutable(indexing.take(np.asarray(a), places, axis, mode=mode))

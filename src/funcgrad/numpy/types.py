@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from typing import Any
@@ -12,6 +13,7 @@ from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
+from funcgrad.source import fail
 from funcgrad.typing import Array
 
 
@@ -42,10 +44,6 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
             except TypeError:  # the function may return traced values of its own
                 if self.signature is not None:
                     raise
-        if self.signature is not None:
-            raise TypeError(
-                "vectorize: a signature is not supported with traced values; use fg.vmap"
-            )
         fixed = {k: v for k, v in kwargs.items() if k in self.excluded}
         named = [k for k in kwargs if k not in fixed]
         moving = [i for i in range(len(args)) if i not in self.excluded]
@@ -57,7 +55,10 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
             further = dict(zip(named, values[len(moving) :], strict=True))
             return self.pyfunc(*called, **further, **fixed)
 
-        return by_entry(function, [*(args[i] for i in moving), *(kwargs[k] for k in named)])
+        arrays = [*(args[i] for i in moving), *(kwargs[k] for k in named)]
+        if self.signature is not None:
+            return by_core(function, arrays, self.signature)
+        return by_entry(function, arrays)
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: object) -> Any:
@@ -75,6 +76,46 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: objec
         return by_entry(func, args)
 
     return update_wrapper(function, func) if hasattr(func, "__name__") else function
+
+
+def by_core(function: Callable[..., Any], arrays: Iterable[Any], signature: str) -> Any:
+    """A function on each of the parts of arrays whose axes a signature such as ``"(n),(n)->()"`` names."""
+    inputs, outputs = signature.replace(" ", "").split("->")
+    cores = [
+        [name for name in part.split(",") if name] for part in re.findall(r"\((.*?)\)", inputs)
+    ]
+    given = [shape.array(x) if holds_expr(x) else np.asarray(x) for x in arrays]
+    if len(cores) != len(given):
+        raise fail(TypeError, f"vectorize: expected {len(cores)} arguments, but got {len(given)}")
+    lengths: dict[str, int] = {}
+    for core, x in zip(cores, given, strict=True):
+        own = x.shape[x.ndim - len(core) :] if len(core) <= x.ndim else ()
+        if len(own) < len(core) or any(
+            [lengths.setdefault(name, n) != n for name, n in zip(core, own, strict=True)]
+        ):
+            raise fail(
+                ValueError,
+                f"vectorize: expected arguments with the axes {signature!r}, but got shapes "
+                f"{', '.join([str(x.shape) for x in given])}",
+            )
+    outer = [x.shape[: x.ndim - len(core)] for core, x in zip(cores, given, strict=True)]
+    common = np.broadcast_shapes(*outer)
+    rows = []
+    for core, x in zip(cores, given, strict=True):
+        own = x.shape[x.ndim - len(core) :]
+        rows.append(np.reshape(np.broadcast_to(x, (*common, *own)), (-1, *own)))
+    count = int(np.prod(common, dtype=int))
+    if not count:
+        raise fail(ValueError, "vectorize: expected at least one part, but got empty arguments")
+    results = [function(*[row[i] for row in rows]) for i in range(count)]
+
+    def joined(items: list[Any]) -> Any:
+        whole = np.stack([shape.array(item) for item in items])
+        return mutable(np.reshape(whole, (*common, *whole.shape[1:])))
+
+    if outputs.count("(") > 1:
+        return tuple([joined(list(items)) for items in zip(*results, strict=True)])
+    return joined(results)
 
 
 def by_entry(function: Callable[..., Any], arrays: Iterable[Any]) -> Any:

@@ -33,6 +33,7 @@ def scan(
     xs: object = None,
     length: int | None = None,
     reverse: bool = False,
+    unroll: int | bool = 1,
     *,
     checkpoint: int | str | None = None,
 ) -> tuple[Any, Any]:
@@ -43,6 +44,7 @@ def scan(
     first axis is the iteration, or None with a ``length``. Returns the last
     carry and the tree of stacked y. With ``reverse`` the iterations run from
     the last to the first. The carry keeps its structure, shapes and dtypes.
+    ``unroll`` changes nothing: the compiler of the loop's body decides.
 
     ``checkpoint`` selects the states that reverse mode keeps: all (None),
     every k-th (an int), about the square root of their number ("sqrt"), or
@@ -327,6 +329,7 @@ def fori_loop(
     body_fun: Callable[[Any, Any], Any],
     init_val: Any,
     *,
+    unroll: int | bool | None = None,
     checkpoint: int | str | None = None,
 ) -> Any:
     """``for i in range(lower, upper): value = body_fun(i, value)``, as

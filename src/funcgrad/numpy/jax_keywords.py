@@ -1,0 +1,191 @@
+"""Keywords that functions have in `jax.numpy`, and not in NumPy: ``precision``, ``size``, ``inplace=False``.
+
+Each adapter takes its own keywords out of those of a call, and calls NumPy's function with the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcgrad.numpy.creation import array, full
+from funcgrad.source import fail
+
+_Call: TypeAlias = Callable[..., Any]
+_Named: TypeAlias = dict[str, Any]
+
+
+class Adapter(NamedTuple):
+    """Keywords of JAX's, and a function of the call without them, its arguments and all its keywords."""
+
+    keywords: frozenset[str]
+    function: Callable[[_Call, tuple[Any, ...], _Named], Any]
+
+
+def _product(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    named.pop("precision", None)
+    named.pop("out_sharding", None)
+    dtype = named.pop("preferred_element_type", None)
+    made = call(*args, **named)
+    return made if dtype is None else made.astype(dtype)
+
+
+def _hinted(*names: str) -> Adapter:
+    """An adapter that leaves keywords out, since they choose between methods of equal results."""
+
+    def function(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+        return call(*args, **{name: v for name, v in named.items() if name not in names})
+
+    return Adapter(frozenset(names), function)
+
+
+def _sort(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    made = call(*args, **{name: v for name, v in named.items() if name != "descending"})
+    return np.flip(made, _axis_of(args, named)) if named["descending"] else made
+
+
+def _argsort(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    if not named.pop("descending"):
+        return call(*args, **named)
+    a, axis = array(args[0], copy=False), _axis_of(args, named)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    named["stable"] = named.get("stable", True)  # as in JAX: equal entries stay in their order
+    last = a.shape[axis] - 1
+    reversed_places = call(np.flip(a, axis), **(named | {"axis": axis}))
+    return last - np.flip(reversed_places, axis)
+
+
+def _axis_of(args: Sequence[Any], named: _Named) -> Any:
+    return args[1] if len(args) > 1 else named.get("axis", -1)
+
+
+def _places(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    """Of `nonzero` and its kin: 0 stands in the places that are missing."""
+    size, fill = named.pop("size", None), named.pop("fill_value", None)
+    made = call(*args, **named)
+    if size is None:
+        return made
+    if not isinstance(made, tuple):
+        return _of_size(made, size, 0 if fill is None else fill)
+    fills = fill if isinstance(fill, tuple) else (0 if fill is None else fill,) * len(made)
+    return tuple([_of_size(part, size, v) for part, v in zip(made, fills, strict=True)])
+
+
+def _members(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    """Of `unique` and `union1d`: the least member stands for those that are missing."""
+    size, fill = named.pop("size", None), named.pop("fill_value", None)
+    made = call(*args, **named)
+    if size is None:
+        return made
+    if isinstance(made, tuple) or named.get("axis") is not None:
+        raise fail(TypeError, "unique: expected no size with axis or further results; leave it out")
+    return _of_size(made, size, made[0] if fill is None else fill)
+
+
+def _of_size(a: Any, size: int, fill: Any) -> Any:
+    missing = size - len(a)
+    if missing <= 0:
+        return a[:size]
+    more = full((missing, *a.shape[1:]), fill).astype(a.dtype)
+    return np.concatenate([a, more])
+
+
+def _repeat(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    total = named.pop("total_repeat_length")
+    made = call(*args, **named)
+    if total is None:
+        return made
+    axis = (args[2] if len(args) > 2 else named.get("axis")) or 0
+    last = made.shape[axis] - 1
+    return np.take(made, np.minimum(np.arange(total), last), axis=axis)
+
+
+def _store(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    if named.pop("inplace"):
+        return call(*args, **named)
+    made = array(args[0])
+    call(made, *args[1:], **named)
+    return made
+
+
+def _bincount(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    length = named.pop("length")
+    if length is None:
+        return call(*args, **named)
+    return call(*args, **(named | {"minlength": length}))[:length]
+
+
+def _symmetric(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    a = args[0]
+    if named.pop("symmetrize_input"):
+        a = (a + np.conj(np.swapaxes(a, -1, -2))) / 2
+    return call(a, *args[1:], **named)
+
+
+def _take_along_axis(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    mode, fill = named.pop("mode", None), named.pop("fill_value", None)
+    if mode in (None, "promise_in_bounds"):
+        return call(*args, **named)
+    if mode not in ("clip", "fill"):
+        raise fail(ValueError, f"take_along_axis: expected mode 'clip' or 'fill', but got {mode!r}")
+    a, places = args[:2]
+    axis = args[2] if len(args) > 2 else named.get("axis", -1)
+    length = np.shape(a)[axis] if axis is not None else np.size(a)
+    places = np.where(np.less(places, 0), np.add(places, length), places)
+    made = call(a, np.clip(places, 0, length - 1), axis)
+    beyond = np.logical_or(places < 0, places >= length)
+    return made if mode == "clip" else np.where(beyond, np.nan if fill is None else fill, made)
+
+
+def _interp(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    beyond = [named.pop(side, None) for side in ("left", "right")]
+    on = [isinstance(value, str) and value == "extrapolate" for value in beyond]
+    kept = {
+        side: v
+        for side, v, line in zip(("left", "right"), beyond, on, strict=True)
+        if not line and v is not None
+    }
+    made = call(*args, **named, **kept)
+    if any(on):
+        x, xp, fp = [array(arg, copy=False) for arg in args[:3]]
+        for line, end, inner, is_beyond in zip(
+            on, (0, -1), (1, -2), (x < xp[0], x > xp[-1]), strict=True
+        ):
+            if line:
+                slope = (fp[end] - fp[inner]) / (xp[end] - xp[inner])
+                made = np.where(is_beyond, fp[end] + slope * (x - xp[end]), made)
+    return made
+
+
+_OF_PRODUCTS = Adapter(frozenset({"precision", "preferred_element_type", "out_sharding"}), _product)
+_OF_PLACES = Adapter(frozenset({"size", "fill_value"}), _places)
+_OF_STORES = Adapter(frozenset({"inplace"}), _store)
+_OF_SYMMETRIC = Adapter(frozenset({"symmetrize_input"}), _symmetric)
+ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("convolve", "correlate", "dot", "einsum", "inner", "matmul"), _OF_PRODUCTS
+        ),
+        **dict.fromkeys(("matvec", "multi_dot", "tensordot", "vdot", "vecdot"), _OF_PRODUCTS),
+        **dict.fromkeys(("vecmat", "outer"), _OF_PRODUCTS),
+        **dict.fromkeys(("argwhere", "flatnonzero", "nonzero", "where"), _OF_PLACES),
+        **dict.fromkeys(("fill_diagonal", "place", "put", "put_along_axis"), _OF_STORES),
+        **dict.fromkeys(("cholesky", "eigh", "eigvalsh"), _OF_SYMMETRIC),
+        **dict.fromkeys(("digitize", "isin", "searchsorted", "slogdet"), _hinted("method")),
+        **dict.fromkeys(
+            ("union1d", "unique"), Adapter(frozenset({"size", "fill_value"}), _members)
+        ),
+        "argsort": Adapter(frozenset({"descending"}), _argsort),
+        "bincount": Adapter(frozenset({"length"}), _bincount),
+        "delete": _hinted("assume_unique_indices"),
+        "interp": Adapter(frozenset({"left", "right"}), _interp),
+        "polyval": _hinted("unroll"),
+        "repeat": Adapter(frozenset({"total_repeat_length"}), _repeat),
+        "sort": Adapter(frozenset({"descending"}), _sort),
+        "take_along_axis": Adapter(frozenset({"mode", "fill_value"}), _take_along_axis),
+    }
+)
