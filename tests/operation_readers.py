@@ -117,6 +117,7 @@ WITH_PARAMS = {
     "associated_legendre": ((3.0, 1.0, 0.37), {"order": 1, "branch_cut": 2, "norm": True}),
     "spherical_legendre": ((3.0, 1.0, 0.37), {"order": 1}),
     "legendre_q": ((3.0, 0.37), {"order": 1}),
+    "landau_integral": ((0.7, 0.0), {"order": 2, "upper": False}),
     "noncentral_t_shift": ((2.5, 1.6, 0.7), {"slope": 1, "power": 1}),
     "lambertw": ((0.3 + 0.4j,), {"branch": 0}),
     "partial_derivative": ((2.5, 1.6), {"operation": "gammainc", "orders": (1, 0)}),
@@ -124,6 +125,9 @@ WITH_PARAMS = {
 FURTHER = {
     "chi_square_shift": (2.5, 1.6, 0.7),
     "mixture_shift": (2.5, 1.6, 0.7, 0.4),
+    "inverse_gaussian_reach": (0.3, 1.6, 0.7),
+    **{f"normal_mixture_{end}": (0.3, 1.6, 2.7, 0.4) for end in ("start", "end")},
+    **{f"studentized_{end}": (1.6, 3.0, 10.0, 0.0) for end in ("start", "end")},
     "gammasgn": (2.5,),
     "wofz": (0.3 + 0.4j,),
     "hankel1": (1.3, 0.3 + 0.4j),
@@ -133,8 +137,12 @@ FURTHER = {
     **{f"modfresnel{sign}_{part}": (0.37,) for sign in "pm" for part in "fk"},
 }
 SHIFTS = {"chi_square_shift", "mixture_shift", "noncentral_t_shift"}
-COMPLEX_VALUES = {*FURTHER, "lambertw"} - {"gammasgn"} - SHIFTS
-NO_EDGE = {"gammasgn", *SHIFTS, *IN_ARGUMENT_ALONE, *IN_SOME}
+RANGES = {
+    "inverse_gaussian_reach",
+    *[f"{kind}_{end}" for kind in ("normal_mixture", "studentized") for end in ("start", "end")],
+}
+COMPLEX_VALUES = {*FURTHER, "lambertw"} - {"gammasgn"} - SHIFTS - RANGES
+NO_EDGE = {"gammasgn", *SHIFTS, *RANGES, *IN_ARGUMENT_ALONE, *IN_SOME}
 SPECIAL = sorted(all_ops(*SPECIAL_FAMILIES).keys() - all_ops().keys())
 """SciPy's special functions, and the functions that their derivatives are made of."""
 
@@ -165,7 +173,7 @@ def reads_special(reader, name):
         "to_torch": "torch" in libraries,
         "bounds": columns.interval is not None,
         "precise": columns.mpmath is not None,
-        "sparsity": name not in {*COMPLEX_VALUES, *NO_EDGE} - {"gammasgn"},
+        "sparsity": name not in {*COMPLEX_VALUES, *NO_EDGE} - {"gammasgn", *SHIFTS, *RANGES},
     }.get(reader, True)
 
 

@@ -26,6 +26,8 @@ SHAPES = {
     "fisk": (1.8,),
     "gamma": (2.3,),
     "genextreme": (0.2,),
+    "genhyperbolic": (0.5, 1.5, -0.5),
+    "geninvgauss": (2.3, 1.5),
     "genpareto": (0.2,),
     "geom": (0.35,),
     "gompertz": (1.2,),
@@ -55,14 +57,15 @@ SHAPES = {
     "weibull_max": (1.7,),
     "weibull_min": (1.7,),
 }
-NAMES = [*CONTINUOUS, *DISCRETE]
+NAMES = [*[name for name in CONTINUOUS if name != "studentized_range"], *DISCRETE]
+"""`test_integral_families` has the studentized range, of which SciPy's values have too few digits."""
 CUMULATIVE = ["cdf", "sf", "logcdf", "logsf", "ppf", "isf"]
 SOME = [
     name if k % 4 == 0 else pytest.param(name, marks=pytest.mark.slow)
     for k, name in enumerate(NAMES)
 ]
-DIGITS = {"kstwobign": 1e-7}
-"""Those of SciPy's values where they are fewer: `test_kolmogorovs_statistic` compares with mpmath."""
+DIGITS = {"kstwobign": 1e-7, "genhyperbolic": 1e-9, "geninvgauss": 1e-9, "landau": 1e-12}
+"""Those of SciPy's values where they are fewer: other tests compare with mpmath."""
 LEVELS = np.array([0.1, 0.3, 0.62, 0.9])
 
 
@@ -135,6 +138,7 @@ def test_all_methods_in_both_modes_and_orders_batched_and_compiled(name, method)
     assert backward == pytest.approx(np.sum(second), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:Infinite values encountered in scipy.special.kve")
 @pytest.mark.parametrize("name", SOME)
 def test_outside_the_support_and_for_invalid_parameters(name):
     own, found = getattr(scipy.stats, name), getattr(stats, name)
@@ -143,6 +147,8 @@ def test_outside_the_support_and_for_invalid_parameters(name):
     for method in [density, density[3:]]:
         with np.errstate(all="ignore"):
             wanted = getattr(own, method)(x, *pars)
+        if name == "geninvgauss":  # SciPy's is NaN at 1e9, whose density underflows
+            wanted[3] = -np.inf if method == density else 0.0
         wanted = np.where(np.isinf(x), -np.inf if method == density else 0.0, wanted)
         value, slope = fg.vmap(fg.value_and_grad(lambda v, m=method: getattr(found, m)(v, *pars)))(
             x

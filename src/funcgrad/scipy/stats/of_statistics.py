@@ -103,7 +103,5 @@ class OfStatistic:
         return self._by("pdf", x, args, kwds)
 
 
-OF_STATISTICS = {
-    name: OfStatistic(name) for name in ("ksone", "kstwo", "kstwobign", "studentized_range")
-}
+OF_STATISTICS = {"kstwo": OfStatistic("kstwo")}
 """The distributions by their names in SciPy."""

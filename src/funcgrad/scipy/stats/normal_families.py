@@ -1,0 +1,223 @@
+"""Distributions that are made of the normal one: parts of it, skewed ones, Wald's, double Pareto's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.special.error_functions import skewnorm_cdf
+from funcgrad.ops.special.incomplete_moments import half_line_rule
+from funcgrad.scipy import special
+from funcgrad.scipy.stats.base_families import norm
+from funcgrad.scipy.stats.log_tails import only_where
+from funcgrad.scipy.stats.standard import (
+    Standard,
+    any_real,
+    half_line,
+    log1mexp,
+    log_where_small,
+)
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+_LOG_ROOT_TAU = math.log(2 * math.pi) / 2
+_ROOT_TWO = math.sqrt(2)
+_ONE: Any = 1.0
+
+
+# -- the normal distribution on a part of the line -----------------------------------------------
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+
+
+def _log_narrow_mass(a: Array, b: Array) -> Any:
+    """That of a short interval, by Gauss and Legendre's rule."""
+    center, half = (a + b) / 2, (b - a) / 2
+    moves = np.expand_dims(half, -1) * _NODES
+    values = np.exp(-moves * (np.expand_dims(center, -1) + moves / 2))
+    return norm.density(center) + np.log(half) + np.log(np.sum(values * _WEIGHTS, axis=-1))
+
+
+def _log_mass(a: Array, b: Array) -> Any:
+    """The logarithm of the normal probability of the interval from a to b."""
+    right = a > 0
+    low, high = np.where(right, -b, a), np.where(right, -a, b)
+    narrow = np.logical_and(high - low < 1, (high - low) * (1 + np.abs(high)) < 4)
+    above = special.log_ndtr(high)
+    wide = above + log1mexp(above - special.log_ndtr(np.where(narrow, low - 1, low)))
+    return np.where(
+        narrow, _log_narrow_mass(np.where(narrow, low, -1.0), np.where(narrow, high, 0.0)), wide
+    )
+
+
+def _log_share(part: Array, rest: Array, whole: Array) -> Any:
+    """The logarithm of a part of the whole, by the rest where that is the smaller one."""
+    small = part < rest
+    return np.where(small, part - whole, np.log1p(-np.exp(np.where(small, -1.0, rest - whole))))
+
+
+truncnorm = Standard(
+    density=lambda x, a, b: norm.density(x) - _log_mass(a, b),
+    logcdf=lambda x, a, b: _log_share(_log_mass(a, x), _log_mass(x, b), _log_mass(a, b)),
+    logsf=lambda x, a, b: _log_share(_log_mass(x, b), _log_mass(a, x), _log_mass(a, b)),
+    support=lambda a, b: (a, b),
+    valid=lambda a, b: a < b,
+)
+
+halfnorm = Standard(
+    density=lambda x: norm.density(x) + math.log(2),
+    cdf=lambda x: special.erf(x / _ROOT_TWO),
+    sf=lambda x: special.erfc(x / _ROOT_TWO),
+    logsf=lambda x: np.where(
+        x < 0.5,
+        np.log1p(-special.erf(np.minimum(x, 0.5) / _ROOT_TWO)),
+        special.log_ndtr(-x) + math.log(2),
+    ),
+    ppf=lambda q: _ROOT_TWO * special.erfinv(q),
+    isf=lambda q: -special.ndtri(q / 2),
+    support=half_line,
+)
+
+
+def _log_ndtr_move(z: Array, u: Array) -> Any:
+    """log(ndtr(z + u)/ndtr(z)), far to the left without the squares, which cancel."""
+    left = np.logical_and(z < -1, z + u < -1)
+    here, there = np.where(left, z, -1.0), np.where(left, z + u, -1.0)
+    ratio = special.erfcx(-there / _ROOT_TWO) / special.erfcx(-here / _ROOT_TWO)
+    far = -u * (here + u / 2) + np.log(ratio)
+    return np.where(left, far, special.log_ndtr(z + u) - special.log_ndtr(z))
+
+
+def _skewnorm_left_tail(x: Array, a: Array) -> Any:
+    """log(cdf) where the density falls to the left: its integral over what it falls by."""
+    z = a * x
+    rate = np.exp(norm.density(z) - special.log_ndtr(z)) * np.abs(a) - x
+    nodes, weights = half_line_rule()
+    moves = stop_gradient(1 / np.expand_dims(rate, -1)) * nodes[:, 0]
+    place, shape = np.expand_dims(x, -1), np.expand_dims(a, -1)
+    values = np.exp(moves * (place - moves / 2) + _log_ndtr_move(shape * place, -shape * moves))
+    total = np.sum(values * weights[:, 0], axis=-1) * stop_gradient(1 / rate)
+    return skewnorm.density(x, a) + np.log(total)
+
+
+def _skewnorm_logcdf(x: Array, a: Array) -> Any:
+    falling = np.logical_and(x < 0, np.minimum(x, a * x) < -1)
+    place = np.where(falling, 0.0, x)
+    usual = log_where_small(skewnorm_cdf(place, a), skewnorm_cdf(-place, -a))
+    return only_where(falling, usual, _skewnorm_left_tail, (-1.0, 1.0), x, a)
+
+
+skewnorm = Standard(
+    density=lambda x, a: norm.density(x) + math.log(2) + special.log_ndtr(a * x),
+    cdf=skewnorm_cdf,
+    sf=lambda x, a: skewnorm_cdf(-x, -a),
+    logcdf=_skewnorm_logcdf,
+    logsf=lambda x, a: _skewnorm_logcdf(-x, -a),
+    valid=any_real,
+)
+
+
+# -- Wald's distribution -------------------------------------------------------------------------
+def _invgauss_density(x: Array, mu: Array) -> Any:
+    return -_LOG_ROOT_TAU - 1.5 * np.log(x) - ((x / mu - 1) / np.sqrt(np.abs(x))) ** 2 / 2  # -0.0
+
+
+def _invgauss_logcdf(x: Array, mu: Array) -> Any:
+    root, share = np.sqrt(x), x / mu  # mu may be infinite
+    first = special.log_ndtr((share - 1) / root)
+    second = 2 / mu + special.log_ndtr(-(share + 1) / root)
+    return first + np.log1p(np.exp(second - first))
+
+
+def _invgauss_tail(x: Array, mu: Array) -> Any:
+    """log(sf) far out: the integral of the density over the logarithm of the place, less that of x."""
+    decay = x / mu / mu / 2
+    rate = stop_gradient(decay + 0.5)
+    nodes, weights = half_line_rule()
+    moves = nodes[:, 0] / np.expand_dims(rate, -1)
+    exponent = -np.expand_dims(decay, -1) * np.expm1(np.minimum(moves, 700.0)) - moves / 2
+    exponent = exponent - np.expm1(-moves) / np.expand_dims(2 * x, -1)
+    total = np.sum(np.exp(exponent) * weights[:, 0], axis=-1)
+    return _invgauss_density(x, mu) + np.log(x) - np.log(rate) + np.log(total)
+
+
+def _invgauss_by_mass(x: Array, mu: Array) -> Any:
+    """log(sf) of a large mean: by the normal probability between two points that are close."""
+    root, share = np.sqrt(x), x / mu
+    first, last = (share - 1) / root, (share + 1) / root
+    excess = np.expm1(2 / mu) * np.exp(special.log_ndtr(-last))
+    return np.log(np.exp(_log_mass(first, last)) - excess)
+
+
+def _invgauss_logsf(x: Array, mu: Array) -> Any:
+    right = x > 2
+    far = np.logical_and(right, x / mu / mu > 1)
+    place, mean = np.where(right, 1.0, x), np.where(right, 1.0, mu)
+    root, share = np.sqrt(place), place / mean
+    first = special.log_ndtr(-(share - 1) / root)
+    second = 2 / mean + special.log_ndtr(-(share + 1) / root)
+    near = first + log1mexp(first - second)
+    middle = np.logical_and(right, np.logical_not(far))
+    found = only_where(middle, near, _invgauss_by_mass, (3.0, 100.0), x, mu)
+    return only_where(far, found, _invgauss_tail, (3.0, 1.0), x, mu)
+
+
+invgauss = Standard(
+    density=_invgauss_density,
+    logcdf=_invgauss_logcdf,
+    logsf=_invgauss_logsf,
+    support=half_line,
+)
+wald = Standard(
+    density=lambda x: _invgauss_density(x, _ONE),
+    logcdf=lambda x: _invgauss_logcdf(x, _ONE),
+    logsf=lambda x: _invgauss_logsf(x, _ONE),
+    support=half_line,
+)
+
+
+# -- the double Pareto lognormal distribution -----------------------------------------------------
+def _log_mills(z: Array) -> Any:
+    """The logarithm of the complement of the normal distribution function over the density."""
+    right = z > 0
+    far = np.log(special.erfcx(np.where(right, z, 0.0) / _ROOT_TWO)) + math.log(math.pi / 2) / 2
+    near = np.where(right, 0.0, z)
+    return np.where(right, far, special.log_ndtr(-near) - norm.density(near))
+
+
+def _dpareto_parts(x: Array, u: Array, s: Array, a: Array, b: Array) -> tuple[Any, Any, Any]:
+    z = (np.log(x) - u) / s
+    return z, _log_mills(a * s - z), _log_mills(b * s + z)
+
+
+def _dpareto_density(x: Array, u: Array, s: Array, a: Array, b: Array) -> Any:
+    z, first, second = _dpareto_parts(x, u, s, a, b)
+    rates = np.log(a) + np.log(b) - np.log(a + b) - np.log(x)
+    return rates + norm.density(z) + np.logaddexp(first, second)
+
+
+def _dpareto_side(z: Array, own: Array, near: Array, far: Array, a: Array, b: Array) -> Any:
+    """The logarithm of a side, from logarithms of Mills' ratio: a sum of positive terms."""
+    difference = np.log(b) + own + log1mexp(np.maximum(own - near, 1e-300))
+    total = np.logaddexp(difference, np.log(a) + np.logaddexp(own, far))
+    return norm.density(z) - np.log(a + b) + total
+
+
+def _dpareto_logcdf(x: Array, u: Array, s: Array, a: Array, b: Array) -> Any:
+    z, first, second = _dpareto_parts(x, u, s, a, b)
+    return _dpareto_side(z, _log_mills(-z), first, second, a, b)
+
+
+def _dpareto_logsf(x: Array, u: Array, s: Array, a: Array, b: Array) -> Any:
+    z, first, second = _dpareto_parts(x, u, s, a, b)
+    return _dpareto_side(z, _log_mills(z), second, first, b, a)
+
+
+dpareto_lognorm = Standard(
+    density=_dpareto_density,
+    logcdf=_dpareto_logcdf,
+    logsf=_dpareto_logsf,
+    support=half_line,
+    valid=lambda u, s, a, b: np.logical_and(s > 0, np.logical_and(a > 0, b > 0)),
+)

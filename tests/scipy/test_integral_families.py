@@ -1,0 +1,203 @@
+"""Distributions whose functions are integrals: values and derivatives in all arguments against mpmath."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.stats
+
+import funcgrad as fg
+
+
+# -- generalized hyperbolic and inverse Gaussian -------------------------------------------------------
+def hyperbolic(x, p, a, b):
+    gamma, size = mp.sqrt(a * a - b * b), mp.sqrt(1 + x * x)
+    half = p - mp.mpf(1) / 2
+    constant = gamma**p / (mp.sqrt(2 * mp.pi) * a**half * mp.besselk(p, gamma))
+    return constant * mp.exp(b * x) * mp.besselk(half, a * size) * size**half
+
+
+def hyperbolic_cdf(x, p, a, b):
+    constant = hyperbolic(mp.mpf(0), p, a, b) / mp.besselk(p - mp.mpf(1) / 2, a)
+
+    def density(t):
+        size = mp.sqrt(1 + t * t)
+        half = p - mp.mpf(1) / 2
+        return mp.exp(b * t) * mp.besselk(half, a * size) * size**half
+
+    return constant * mp.quad(lambda t: density(x - t), [0, 1, 2, 4, 8, 16, 40])
+
+
+def inverse_gaussian(x, p, b):
+    return x ** (p - 1) * mp.exp(-b * (x + 1 / x) / 2) / (2 * mp.besselk(p, b))
+
+
+def inverse_gaussian_cdf(x, p, b):
+    return mp.quad(lambda t: inverse_gaussian(t, p, b), [0, x / 8, x / 4, x / 2, x])
+
+
+# -- Landau's ------------------------------------------------------------------------------------------
+def landau(x, order=0):
+    """A derivative of the density."""
+    y = mp.pi / 2 * x + mp.log(mp.pi / 2)
+    ends = [0, 0.01, 0.1, 0.3, 1, 2, 4, 8, 16, 24]
+    return mp.quad(
+        lambda t: (
+            (-t * mp.pi / 2) ** order * mp.exp(-t * mp.log(t) - y * t) * mp.sin(mp.pi * t) / 2
+        ),
+        ends,
+    )
+
+
+# -- the studentized range -----------------------------------------------------------------------------
+def studentized_cdf(q, k, df):
+    """By Gauss and Legendre's rule in both variables, for complex arguments, too."""
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    z, dz = 16 * nodes, 16 * weights
+    s, ds = 3 * (nodes + 1), 3 * weights
+    normal = lambda t: scipy.special.erfc(-t / np.sqrt(2)) / 2  # noqa: E731
+    share = normal(z + 0j) - normal(z - q * s[:, None])
+    inner = k * share ** (k - 1) @ (dz * np.exp(-z * z / 2) / np.sqrt(2 * np.pi))
+    log = df / 2 * np.log(df / 2) - scipy.special.loggamma(df / 2) - df * s * s / 2
+    return 2 * np.sum(ds * np.exp(log + (df - 1) * np.log(s)) * inner)
+
+
+def difference(function, args, places, scale):
+    """The derivative in the arguments at some places, by central differences of the fourth order."""
+    if not places:
+        return function(*args)
+    first, *rest = places
+    step = scale * abs(args[first] or 1)
+
+    def at(move):
+        moved = [v + move * step if k == first else v for k, v in enumerate(args)]
+        return difference(function, moved, rest, scale)
+
+    return (8 * (at(1) - at(-1)) - at(2) + at(-2)) / (12 * step)
+
+
+def log(function):
+    return lambda *args: mp.log(function(*args))
+
+
+CASES = [
+    ("genhyperbolic", "logpdf", log(hyperbolic), (0.3, 0.5, 1.5, -0.5)),
+    ("genhyperbolic", "logpdf", log(hyperbolic), (-3.0, -1.0, 2.0, 0.3)),
+    pytest.param(
+        *("genhyperbolic", "cdf", hyperbolic_cdf, (0.3, 0.5, 1.5, -0.5)), marks=pytest.mark.slow
+    ),
+    ("geninvgauss", "logpdf", log(inverse_gaussian), (1.2, 2.3, 1.5)),
+    ("geninvgauss", "logpdf", log(inverse_gaussian), (0.05, 30.0, 10.0)),
+    ("geninvgauss", "logpdf", log(inverse_gaussian), (5.0, 0.0, 1e-3)),
+    ("genhyperbolic", "logpdf", log(hyperbolic), (0.1, 1.0, 50.0, 3.0)),
+    ("genhyperbolic", "logpdf", log(hyperbolic), (0.7, 0.0, 0.1, 0.05)),
+    ("geninvgauss", "logpdf", log(inverse_gaussian), (20.0, 0.25, 1e-20)),
+    ("geninvgauss", "cdf", inverse_gaussian_cdf, (1.2, 2.3, 1.5)),
+    ("geninvgauss", "cdf", inverse_gaussian_cdf, (0.3, -1.0, 0.2)),
+    ("landau", "logpdf", log(landau), (-0.7,)),
+    ("landau", "logpdf", log(landau), (3.0,)),
+]
+
+
+@pytest.mark.parametrize(("name", "method", "exact", "args"), CASES)
+def test_first_and_second_derivatives_are_those_of_mpmath(name, method, exact, args):
+    own, places = getattr(getattr(scipy.stats, name), method), tuple(range(len(args)))
+    value, slopes = fg.value_and_grad(own, places)(*args)
+    compiled = fg.jit(fg.grad(own, places))(*args)
+    hessian = fg.jacfwd(fg.grad(own, places), places)(*args)
+    is_density = method == "logpdf"
+    with mp.workdps(50 if is_density else 18):
+        given, step = [mp.mpf(v) for v in args], mp.mpf(10) ** (-6 if is_density else -4)
+        assert value == pytest.approx(float(exact(*given)), rel=1e-12)
+        for k in places:
+            wanted = float(difference(exact, given, [k], step))
+            assert slopes[k] == pytest.approx(wanted, rel=1e-10, abs=1e-13), k
+            assert compiled[k] == pytest.approx(wanted, rel=1e-10, abs=1e-13)
+            tangents = tuple([float(place == k) for place in places])
+            assert fg.jvp(own, args, tangents)[1] == pytest.approx(wanted, rel=1e-10, abs=1e-13)
+            if is_density:
+                wanted = float(difference(exact, given, [k, 0], mp.mpf(10) ** -6))
+                assert hessian[k][0] == pytest.approx(wanted, rel=1e-8, abs=1e-9), k
+
+
+@pytest.mark.parametrize(
+    "args", [(1.6, 3.0, 10.0), (4.0, 5.0, 20.0), (0.1, 3.0, 10.0), (3.0, 2.5, 4.0)]
+)
+def test_the_studentized_range(args):
+    own = scipy.stats.studentized_range
+    for method in ("cdf", "sf"):
+        f, sign = getattr(own, method), 1.0 if method == "cdf" else -1.0
+        value, slopes = fg.value_and_grad(f, (0, 1, 2))(*args)
+        assert value == pytest.approx(f(*args), rel=1e-9)
+        density, curvature = fg.value_and_grad(own.pdf, (0, 1, 2))(*args)
+        assert slopes[0] == pytest.approx(sign * density, rel=1e-9)
+        mixed = fg.jacfwd(fg.grad(f), (0, 1, 2))(*args)
+        assert mixed == pytest.approx([sign * c for c in curvature], rel=1e-8, abs=1e-10)
+    assert density == pytest.approx(own.pdf(*args), rel=1e-9)
+    assert own.cdf(*args) == pytest.approx(studentized_cdf(*args).real, rel=1e-9)
+    for k in range(3):
+        moved = [complex(v, 1e-30 * (place == k)) for place, v in enumerate(args)]
+        wanted = studentized_cdf(*moved).imag / 1e-30
+        assert fg.grad(own.cdf, k)(*args) == pytest.approx(wanted, rel=1e-10)
+        assert fg.grad(own.sf, k)(*args) == pytest.approx(-wanted, rel=1e-10)
+    rows = fg.vmap(fg.grad(own.logsf))(np.array([1.0, 2.0]), *[np.array([v, v]) for v in args[1:]])
+    assert rows[1] == pytest.approx(fg.jit(fg.grad(own.logsf))(2.0, *args[1:]), rel=1e-12)
+
+
+@pytest.mark.parametrize("x", [-4.5, -3.0, 0.3, 27.0, 29.0, 1e3, 1e9])
+def test_landaus_distribution_from_tail_to_tail(x):
+    own = scipy.stats.landau
+    for method in ("cdf", "sf"):
+        f = getattr(own, method)
+        value, slope = fg.value_and_grad(f)(x)
+        assert value == pytest.approx(f(x), rel=1e-12)
+        assert slope == pytest.approx(own.pdf(x) * (1 if method == "cdf" else -1), rel=1e-12)
+    first, second = fg.grad(own.logpdf), fg.grad(fg.grad(own.logpdf))
+    h = 1e-3 * max(abs(x), 1.0)
+    wanted = (
+        8 * (own.logpdf(x + h) - own.logpdf(x - h)) - own.logpdf(x + 2 * h) + own.logpdf(x - 2 * h)
+    ) / (12 * h)
+    assert first(x) == pytest.approx(wanted, rel=1e-8)
+    assert second(x) == pytest.approx(
+        (8 * (first(x + h) - first(x - h)) - first(x + 2 * h) + first(x - 2 * h)) / (12 * h),
+        rel=1e-8,
+    )
+
+
+@pytest.mark.parametrize("x", [0.3, 40.0])
+def test_higher_derivatives_of_landaus_distribution(x):
+    own = scipy.stats.landau.cdf
+    for _ in range(6):
+        own = fg.grad(own)
+    with mp.workdps(40):
+        assert own(x) == pytest.approx(float(landau(mp.mpf(x), 5)), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "places"),
+    [
+        ("genhyperbolic", (0.5, 1.5, -0.5), (-1e3, -2.0, 0.3, 60.0)),
+        ("geninvgauss", (2.3, 1.5), (1e-3, 0.7, 4.0, 300.0)),
+    ],
+)
+def test_both_sides_of_distributions_that_are_integrals(name, shapes, places):
+    """Each logarithm has its digits where the other side is 1, and the sides add up to 1."""
+    own = getattr(scipy.stats, name)
+    for x in places:
+        below = fg.value_and_grad(own.logcdf)(x, *shapes)
+        above = fg.value_and_grad(own.logsf)(x, *shapes)
+        assert np.exp(below[0]) + np.exp(above[0]) == pytest.approx(1.0, rel=1e-13)
+        (small, slope), (other, _) = sorted([below, above])
+        if small < -40:
+            assert other == pytest.approx(-np.exp(small), rel=1e-12)
+        density = fg.jit(own.logpdf)(x, *shapes)
+        assert abs(slope) == pytest.approx(np.exp(density - small), rel=1e-10)
+
+
+def test_landaus_left_tail_beyond_underflow():
+    """The density falls as exp(-exp(-1 - y)), where y = pi/2*x + log(pi/2)."""
+    x = -12.0
+    y = np.pi / 2 * x + np.log(np.pi / 2)
+    for call in (scipy.stats.landau.logpdf, scipy.stats.landau.logcdf):
+        value, slope = fg.value_and_grad(call)(x)
+        assert value == pytest.approx(-np.exp(-1 - y), rel=1e-6)
+        assert slope == pytest.approx(np.pi / 2 * np.exp(-1 - y), rel=1e-6)
