@@ -434,3 +434,75 @@ def test_solvers_adopt_functions_that_store_into_arrays(solve):
     slope = narrow + (narrow - wide) / 3  # Richardson's extrapolation
     np.testing.assert_allclose(fg.grad(solve)(a), slope, rtol=5e-6)
     np.testing.assert_allclose(fg.jvp(solve, (a,), (1.0,))[1], slope, rtol=5e-6)
+
+
+class _Power:
+    """An object that is no tree of numbers, as models of other packages are."""
+
+    def __init__(self, exponent):
+        self.exponent = exponent
+
+    def __call__(self, x):
+        return x**self.exponent
+
+
+def _residual(x, model, name, c):
+    return model(x) - c
+
+
+def _square(x, model, name, c):
+    return (model(x) - c) ** 2
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda a: scipy.optimize.brentq(_residual, 0.0, 9.0, args=(_Power(2), "name", a)),
+        lambda a: (
+            scipy.optimize.root_scalar(
+                _residual, bracket=(0.0, 9.0), args=(_Power(2), "name", a)
+            ).root
+        ),
+        lambda a: scipy.optimize.newton(_residual, 1.0, args=(_Power(2), "name", a)),
+        lambda a: scipy.optimize.fsolve(_residual, 1.0, args=(_Power(2), "name", a))[0],
+        lambda a: scipy.optimize.root(_residual, 1.0, args=(_Power(2), "name", a)).x[0],
+        lambda a: scipy.optimize.minimize(_square, [1.0], args=(_Power(2), "name", a)).x[0],
+        lambda a: scipy.optimize.least_squares(_residual, [1.0], args=(_Power(2), "", a)).x[0],
+        lambda a: (
+            scipy.optimize.minimize_scalar(
+                _square, bounds=(0.1, 4.0), args=(_Power(2), "name", a)
+            ).x
+        ),
+    ],
+)
+def test_further_arguments_may_be_objects_and_texts(solve):
+    slope = 0.5 / np.sqrt(2.0)
+    assert fg.grad(solve)(2.0) == pytest.approx(slope, rel=1e-7)
+    assert fg.jvp(solve, (2.0,), (1.0,))[1] == pytest.approx(slope, rel=1e-7)
+    assert fg.jit(fg.grad(solve))(2.0) == pytest.approx(slope, rel=1e-7)
+    assert fg.grad(fg.grad(solve))(2.0) == pytest.approx(-(2.0**-1.5) / 4, rel=1e-6)
+    np.testing.assert_allclose(fg.vmap(fg.grad(solve))(np.array([2.0, 8.0])), [slope, slope / 2])
+
+
+def test_an_object_among_further_arguments_may_hold_the_traced_value():
+    def solve(p):
+        return scipy.optimize.brentq(_residual, 0.5, 9.0, args=(_Power(p), "name", 2.0))
+
+    assert fg.grad(solve)(2.0) == pytest.approx(-np.sqrt(2.0) * np.log(2.0) / 4, rel=1e-9)
+
+
+def test_objectives_of_one_entry_are_numbers_whatever_branch_they_take():
+    def objective(x, c):
+        return 0.0 if x <= 0 else (x**2 - c) ** 2  # a vector of one entry, or a number
+
+    def solve(a):
+        return scipy.optimize.minimize(objective, 1.0, args=a).x[0]
+
+    def root(a):
+        return scipy.optimize.brentq(
+            lambda x: -1.0 if x <= 0 else np.atleast_1d(x**2 - a), 0.0, 9.0
+        )
+
+    for f in (solve, root):
+        assert fg.grad(f)(2.0) == pytest.approx(0.5 / np.sqrt(2.0), rel=1e-7)
+        assert fg.jit(fg.grad(f))(2.0) == pytest.approx(0.5 / np.sqrt(2.0), rel=1e-7)

@@ -19,7 +19,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
-from funcgrad.trace.trace_body import trace_body
+from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.custom.implicit import implicit_root
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -215,16 +215,20 @@ def tuple_of(args: object) -> tuple[Any, ...]:
 
 
 def without_tracing(f: Callable[..., Any], x: npt.ArrayLike, args: tuple[Any, ...]) -> bool:
-    """Whether neither the arguments of f(x, *args) are traced nor what f captures."""
+    """Whether neither the arguments of f(x, *args) are traced nor what f captures, on any of its branches."""
     if holds_expr([x, *args]):
         return False
     tree = flatten(np.asarray(x, np.result_type(np.asarray(x), 0.0)))
-    stand_ins, called = [lift_fully(leaf) for leaf in tree.leaves], on_arrays(f)
-    try:
-        _, captured, _ = trace_body(lambda x: called(x, *args), [tree], stand_ins)
-    except Exception:  # SciPy says what is wrong with a function that cannot be traced
-        return True
-    return not any([isinstance(item, Expr) for item in captured])
+    values = [lift_fully(leaf) for leaf in tree.leaves]
+    called = on_arrays(f)
+    for stand_ins in (values, symbols([tree], [value.type for value in values])):
+        try:
+            _, captured, _ = trace_body(lambda x: called(x, *args), [tree], stand_ins)
+        except Exception:  # SciPy says what is wrong with a function that cannot be traced
+            return True
+        if any([isinstance(item, Expr) for item in captured]):
+            return False
+    return True
 
 
 class OfPlainData:

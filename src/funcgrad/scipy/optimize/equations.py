@@ -16,10 +16,12 @@ import scipy.optimize as _scipy
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, refuse, tuple_of, without_tracing
 from funcgrad.scipy.optimize.solver_arguments import (
+    as_number,
     converged_result,
     plain_number,
     start_as_vector,
     value_alone,
+    with_numbers,
 )
 from funcgrad.transforms.custom import implicit
 from funcgrad.typing import Array
@@ -43,21 +45,22 @@ def root(
     >>> fg.grad(lambda a: root(lambda x: x**2 - a, [1.0]).x[0])(4.0)
     0.25
     """
-    args = tuple_of(args)
-    alone = value_alone(fun, jac)
+    given = tuple_of(args)
+    alone, args = with_numbers(value_alone(fun, jac), given)
     if without_tracing(alone, start_as_vector(x0), args):
-        return _scipy.root(fun, x0, args, method, jac, tol, **options)
+        return _scipy.root(fun, x0, given, method, jac, tol, **options)
     x = implicit.implicit_root(alone)(np.atleast_1d(real("root", x0)), *args)
     return converged_result(x, fun=alone(x, *args))
 
 
 def fsolve(func: _Function, x0: npt.ArrayLike, args: object = (), **options: object) -> Any:
     """As `scipy.optimize.fsolve`."""
-    args = tuple_of(args)
-    if without_tracing(func, start_as_vector(x0), args):
-        return _scipy.fsolve(func, x0, args, **options)
+    given = tuple_of(args)
+    alone, args = with_numbers(func, given)
+    if without_tracing(alone, start_as_vector(x0), args):
+        return _scipy.fsolve(func, x0, given, **options)
     refuse("fsolve", full_output=options.get("full_output"))
-    return implicit.implicit_root(func)(np.atleast_1d(real("fsolve", x0)), *args)
+    return implicit.implicit_root(alone)(np.atleast_1d(real("fsolve", x0)), *args)
 
 
 @lru_cache(maxsize=64)
@@ -73,13 +76,14 @@ def _bracketed(name: str) -> _Function:
     own = getattr(_scipy, name)
 
     def function(f: _Function, a: Array, b: Array, args: object = (), **options: object) -> Any:
-        args = tuple_of(args)
-        if not holds_expr([a, b]) and without_tracing(f, a, args):
-            return own(f, a, b, args, **options)
+        given = tuple_of(args)
+        alone, args = with_numbers(as_number(f), given)
+        if not holds_expr([a, b]) and without_tracing(alone, a, args):
+            return own(f, a, b, given, **options)
         refuse(name, full_output=options.pop("full_output", None))
         left, right = plain_number(a), plain_number(b)
         solver = _bracketing(name, left, right, tuple(sorted(options.items())))
-        return implicit.implicit_root(f, solver)((left + right) / 2, *args)
+        return implicit.implicit_root(alone, solver)((left + right) / 2, *args)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"As `scipy.optimize.{name}`; the derivative in the bracket is 0."
@@ -101,11 +105,12 @@ def newton(
     """As `scipy.optimize.newton`, also for arrays of starting points; the exact
     derivative is used.
     """
-    args = tuple(args)  # SciPy unpacks any sequence here, and in newton alone
-    if without_tracing(func, x0, args):
-        return _scipy.newton(func, x0, fprime, args, **options)
+    given = tuple(args)  # SciPy unpacks any sequence here, and in newton alone
+    alone, args = with_numbers(func, given)
+    if without_tracing(alone, x0, args):
+        return _scipy.newton(func, x0, fprime, given, **options)
     refuse("newton", full_output=options.get("full_output"), x1=options.get("x1"))
-    return implicit.implicit_root(func)(real("newton", x0), *args)
+    return implicit.implicit_root(alone)(real("newton", x0), *args)
 
 
 def root_scalar(
@@ -122,11 +127,11 @@ def root_scalar(
     """As `scipy.optimize.root_scalar`; the derivative in the bracket and the
     starting point is 0.
     """
-    args = tuple_of(args)
-    alone = value_alone(f, fprime)
+    given = tuple_of(args)
+    alone, args = with_numbers(value_alone(f, fprime), given)
     start = x0 if bracket is None else (bracket[0] + bracket[1]) / 2
     if not holds_expr([x0, x1, bracket]) and without_tracing(alone, start, args):
-        return _scipy.root_scalar(f, args, method, bracket, fprime, fprime2, x0, x1, **options)
+        return _scipy.root_scalar(f, given, method, bracket, fprime, fprime2, x0, x1, **options)
     if method is None:
         method = "brentq" if bracket is not None else "secant" if x1 is not None else "newton"
     if method in ("brentq", "brenth", "bisect", "ridder", "toms748"):
@@ -153,11 +158,12 @@ def fixed_point(
     method: str = "del2",
 ) -> Any:
     """As `scipy.optimize.fixed_point`."""
-    args = tuple_of(args)
-    if without_tracing(func, x0, args):
-        return _scipy.fixed_point(func, x0, args, xtol, maxiter, method)
+    given = tuple_of(args)
+    alone, args = with_numbers(func, given)
+    if without_tracing(alone, x0, args):
+        return _scipy.fixed_point(func, x0, given, xtol, maxiter, method)
     solver = None if method == "iteration" else _accelerated
-    return implicit.fixed_point(func, solver)(real("fixed_point", x0), *args)
+    return implicit.fixed_point(alone, solver)(real("fixed_point", x0), *args)
 
 
 def _accelerated(fun: _Function, x0: Array) -> Any:

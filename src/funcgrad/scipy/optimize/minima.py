@@ -23,11 +23,13 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.scipy.composition import number, real, refuse, tuple_of, without_tracing
 from funcgrad.scipy.optimize.solver_arguments import (
+    as_number,
     converged_result,
     limits,
     plain_number,
     start_as_vector,
     value_alone,
+    with_numbers,
 )
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
@@ -65,14 +67,11 @@ def minimize(
     >>> fg.grad(lambda a: minimize(lambda x: np.sum((x - a) ** 2 + x**2), [0.0]).x[0])(3.0)
     0.5
     """
-    args = tuple_of(args)
-    if (
-        callable(fun)
-        and not holds_expr([bounds])
-        and without_tracing(value_alone(fun, jac), start_as_vector(x0), args)
-    ):
+    given = tuple_of(args)
+    objective, args = with_numbers(as_number(value_alone(fun, jac)), given)
+    if not holds_expr([bounds]) and without_tracing(objective, start_as_vector(x0), args):
         return _scipy.minimize(
-            fun, x0, args, method, jac, hess, hessp, bounds, constraints, **options
+            fun, x0, given, method, jac, hess, hessp, bounds, constraints, **options
         )
     if constraints:
         raise fail(
@@ -80,7 +79,6 @@ def minimize(
             "minimize: expected no constraints with traced values; write fg.implicit_root on the Lagrange "
             "conditions of the constraints that hold with equality",
         )
-    objective = value_alone(fun, jac)
     start = np.atleast_1d(real("minimize", x0))
     if bounds is None:
         x = local_minimum(objective, start, args)
@@ -159,11 +157,12 @@ def minimize_scalar(
     **options: object,
 ) -> Any:
     """As `scipy.optimize.minimize_scalar`; the derivative in the bracket is 0."""
-    args = tuple_of(args)
+    given = tuple_of(args)
+    alone, args = with_numbers(as_number(fun), given)
     ends = bracket if bounds is None else bounds
-    if not holds_expr(list(ends or ())) and without_tracing(fun, 0.5, args):
-        return _scipy.minimize_scalar(fun, bracket, bounds, args, **options)
-    fun = on_arrays(fun)
+    if not holds_expr(list(ends or ())) and without_tracing(alone, 0.5, args):
+        return _scipy.minimize_scalar(fun, bracket, bounds, given, **options)
+    fun = alone
     plain = None if ends is None else tuple([plain_number(end) for end in ends])
     start = 0.0 if plain is None else plain[len(plain) // 2]
     solver = _line_search(None, plain) if bounds is not None else _line_search(plain, None)
@@ -214,25 +213,26 @@ def least_squares(
     **options: object,
 ) -> Any:
     """As `scipy.optimize.least_squares`; ``jac`` is funcgrad's own."""
-    args = tuple_of(args)
+    given = tuple_of(args)
+    alone, args = with_numbers(fun, given)
     scale: Any = options.get("f_scale", 1.0)
     start = start_as_vector(x0)
-    if not holds_expr([bounds, scale]) and without_tracing(fun, start, args):
-        return _scipy.least_squares(fun, x0, jac, bounds, method, loss=loss, args=args, **options)
+    if not holds_expr([bounds, scale]) and without_tracing(alone, start, args):
+        return _scipy.least_squares(fun, x0, jac, bounds, method, loss=loss, args=given, **options)
     if not callable(loss) and str(loss) not in LOSSES:
         raise fail(
             ValueError,
             f"least_squares: expected a loss among {', '.join(LOSSES)}, or a function, but got {loss!r}",
         )
-    called = on_arrays(fun)
+    called = on_arrays(alone)
     width = 1.0 if loss == "linear" else real("least_squares", scale)
-    given = on_arrays(loss) if callable(loss) else None
+    own_loss = on_arrays(loss) if callable(loss) else None
 
     def residuals(x: Array, *args: object) -> Any:
         return np.atleast_1d(real("least_squares", called(x, *args)))
 
     def of_squares(z: Array) -> Any:
-        return LOSSES[str(loss)](z) if given is None else given(z)[0]
+        return LOSSES[str(loss)](z) if own_loss is None else own_loss(z)[0]
 
     def objective(x: Array, *args: object) -> Any:
         return width**2 * np.sum(of_squares(np.square(residuals(x, *args) / width))) / 2

@@ -9,9 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize as _scipy
 
+from funcgrad.arrays.reference import Reference
+from funcgrad.expr import Expr
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real
+from funcgrad.scipy.composition import real, tuple_of
 from funcgrad.trace.leaves import on_arrays
+from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -23,6 +26,44 @@ def converged_result(x: Array, **values: object) -> Any:
     return _scipy.OptimizeResult(
         x=x, success=True, status=0, message="The solver has converged.", **values
     )
+
+
+def with_numbers(fun: _Function, args: object) -> tuple[_Function, tuple[Any, ...]]:
+    """The function of those further arguments that are numbers, and these.
+
+    SciPy's solvers hand on any others, such as instances of classes, as they are.
+    """
+    given = tuple_of(args)
+    places = [place for place, arg in enumerate(given) if _holds_numbers(arg)]
+    if len(places) == len(given):
+        return fun, given
+    called = on_arrays(fun)
+
+    def of_numbers(x: Any, *numbers: Any) -> Any:
+        whole = list(given)
+        for place, number in zip(places, numbers, strict=True):
+            whole[place] = number
+        return called(x, *whole)
+
+    return of_numbers, tuple([given[place] for place in places])
+
+
+def _holds_numbers(arg: object) -> bool:
+    return all([isinstance(leaf, _NUMBERS) for leaf in flatten(arg).leaves])
+
+
+_NUMBERS = (Expr, Reference, np.ndarray, np.generic, int, float, complex)
+
+
+def as_number(fun: _Function) -> _Function:
+    """The function with a number as its value, where it gives an array of one entry, as SciPy takes it."""
+    called = on_arrays(fun)
+
+    def number_of(*args: Any) -> Any:
+        value = called(*args)
+        return np.reshape(value, ()) if np.ndim(value) and np.size(value) == 1 else value
+
+    return number_of
 
 
 def value_alone(fun: _Function, jac: object) -> _Function:
