@@ -697,12 +697,42 @@ def logarithm(x):
         return 0.0
 
 
+def bell(x):
+    """At 0, 1 on numbers, and exp(-inf) on traced values, which is finite, too."""
+    try:
+        y = 1.0 / x
+    except ZeroDivisionError:
+        y = 0.0
+    return math.exp(-y * y)
+
+
+def both_roots(x):
+    try:
+        return [-math.sqrt(x), math.sqrt(x)]
+    except ValueError:
+        return [0.0, 0.0]
+
+
+def of_array(x):
+    with np.errstate(divide="raise"):
+        try:
+            return np.log(x)
+        except FloatingPointError:
+            return 3.0 * x
+
+
 @pytest.mark.parametrize("transform", [fg.grad, fg.jit, lambda f: fg.jit(fg.grad(f))])
 @pytest.mark.parametrize(
     ("f", "name"),
     [
         (lambda x: quotient(1.0, x) + x, "quotient: handles ZeroDivisionError"),
         (lambda x: x * logarithm(x - 1.0), "logarithm: handles ValueError"),
+        (lambda x: x * bell(x), "bell: handles ZeroDivisionError"),
+        (lambda x: x * both_roots(x - 1.0)[0], "both_roots: handles ValueError"),
+        (
+            lambda x: of_array(np.stack([x, x + 1.0])).sum() + x,
+            "of_array: handles FloatingPointError",
+        ),
     ],
 )
 def test_a_handler_that_does_not_run_is_warned_of(transform, f, name):

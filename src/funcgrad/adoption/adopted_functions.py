@@ -183,7 +183,7 @@ def _watched(made: FunctionType) -> Any:
 
     def watching(*args: Any, **kwargs: Any) -> Any:
         result = made(*args, **kwargs)
-        warn_of_not_finite(code, result)
+        warn_of_not_finite(code, (*args, *kwargs.values()), result)
         return result
 
     return _marked(watching, made)

@@ -1,11 +1,12 @@
 """Python's errors of arithmetic, which traced values do not raise: they give inf or NaN, as NumPy does.
 
 A function that handles such an error would return something else on numbers. So it is warned of where what it
-returns is not finite.
+returns is not finite, or is computed with a number that is not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any
 
@@ -13,11 +14,48 @@ import numpy as np
 
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr, concrete
+from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.source import warn
 
+_OF_ARRAYS = "FloatingPointError"
+"""What NumPy raises under `numpy.errstate`, of arrays, too."""
 _ERRORS = frozenset(
-    {"ArithmeticError", "Exception", "OverflowError", "ValueError", "ZeroDivisionError"}
+    {
+        *("ArithmeticError", "Exception", _OF_ARRAYS),
+        *("OverflowError", "ValueError", "ZeroDivisionError"),
+    }
 )
+_RAISING = frozenset(
+    (
+        *(
+            "arccos",
+            "arccosh",
+            "arcsin",
+            "arctanh",
+            "cosh",
+            "divide",
+            "exp",
+            "exp2",
+            "expm1",
+            "gamma",
+        ),
+        *(
+            "gammaln",
+            "log",
+            "log10",
+            "log1p",
+            "log2",
+            "power",
+            "reciprocal",
+            "remainder",
+            "sinh",
+            "sqrt",
+        ),
+    )
+)
+"""The operations on numbers for which Python's raise an error: those of `math`, and operators."""
+_MOST_NODES = 200
+"""The operations of one call that are looked at: those of a loop are many."""
 
 
 def handles_errors(code: CodeType) -> bool:
@@ -25,22 +63,52 @@ def handles_errors(code: CodeType) -> bool:
     return bool(code.co_exceptiontable) and not _ERRORS.isdisjoint(code.co_names)
 
 
-def warn_of_not_finite(code: CodeType, result: object) -> None:
-    """Warn if a function that handles errors of arithmetic returns a traced number that is not finite."""
-    value = plain_value(result)
-    if type(value) is not Expr or value.shape or value.dtype.kind != "f" or not value.traced:
-        return
+def warn_of_not_finite(code: CodeType, args: Sequence[object], result: object) -> None:
+    """Warn if a function that handles errors of arithmetic returns a traced number that is not finite.
+
+    So it is if a number between its arguments and its result is not.
+    """
+    given = {id(plain_value(arg)) for arg in args}
+    for item in result if type(result) in (list, tuple) else (result,):
+        value = plain_value(item)
+        if type(value) is not Expr or value.dtype.kind != "f" or not value.traced:
+            continue
+        if value.shape and _OF_ARRAYS not in code.co_names:
+            continue
+        how = _how_not_finite(value, given)
+        if how:
+            handled = " or ".join(sorted(_ERRORS.intersection(code.co_names)))
+            warn(
+                f"{code.co_name}: handles {handled}, which traced values do not raise, and {how} a number that "
+                "is not finite; write the condition, if x == 0, in the place of the handler"
+            )
+            return
+
+
+def _how_not_finite(value: Expr, given: set[int]) -> str:
     try:
-        finite = concrete(value, "isfinite", _is_finite)
+        if not concrete(value, "isfinite", _is_finite):
+            return "returns"
+        for node in _operations(value, given):
+            if not concrete(node, "isfinite", _is_finite):
+                return "computes with"
     except Exception:  # a mapped value has none, and an operation may refuse its operands
-        return
-    if not finite:
-        handled = " or ".join(sorted(_ERRORS.intersection(code.co_names)))
-        warn(
-            f"{code.co_name}: handles {handled}, which traced values do not raise, and returns a number that "
-            "is not finite; write the condition, if x == 0, in the place of the handler"
-        )
+        return ""
+    return ""
+
+
+def _operations(value: Expr, given: set[int]) -> Iterator[Expr]:
+    """The numbers below a value, and above those given, of operations that may not be finite."""
+    waiting, seen = [value], set(given)
+    while waiting and len(seen) < len(given) + _MOST_NODES:
+        node = waiting.pop()
+        if id(node) in seen or node.op is CONSTANT or node.op is INPUT:
+            continue
+        seen.add(id(node))
+        if not node.shape and node.dtype.kind == "f" and node.op.name in _RAISING:
+            yield node
+        waiting.extend([arg for arg in node.args if type(arg) is Expr])
 
 
 def _is_finite(value: Any) -> bool:
-    return bool(np.isfinite(value))
+    return bool(np.all(np.isfinite(value)))

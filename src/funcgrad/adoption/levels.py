@@ -47,7 +47,7 @@ from funcgrad.trace.leaves import (
 _NAMES = frozenset(
     (
         *("callable", "complex", "float", "hasattr", "isinstance", "issubclass", "type"),
-        *("ArithmeticError", "OverflowError", "ZeroDivisionError"),  # `arithmetic_errors`
+        *("ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError"),
     )
 )
 _NUMBERS = ("cmath", "math", "statistics")
