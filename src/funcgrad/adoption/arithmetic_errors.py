@@ -6,7 +6,7 @@ returns is not finite, or is computed with a number that is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import CodeType
 from typing import Any
 
@@ -14,7 +14,8 @@ import numpy as np
 
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr, concrete
-from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.graph import subexpressions
+from funcgrad.ops.base.op import columns_of
 from funcgrad.source import warn
 
 _OF_ARRAYS = "FloatingPointError"
@@ -25,36 +26,7 @@ _ERRORS = frozenset(
         *("OverflowError", "ValueError", "ZeroDivisionError"),
     }
 )
-_RAISING = frozenset(
-    (
-        *(
-            "arccos",
-            "arccosh",
-            "arcsin",
-            "arctanh",
-            "cosh",
-            "divide",
-            "exp",
-            "exp2",
-            "expm1",
-            "gamma",
-        ),
-        *(
-            "gammaln",
-            "log",
-            "log10",
-            "log1p",
-            "log2",
-            "power",
-            "reciprocal",
-            "remainder",
-            "sinh",
-            "sqrt",
-        ),
-    )
-)
-"""The operations on numbers for which Python's raise an error: those of `math`, and operators."""
-_MOST_NODES = 200
+_MOST_NODES = 50
 """The operations of one call that are looked at: those of a loop are many."""
 
 
@@ -69,7 +41,7 @@ def warn_of_not_finite(code: CodeType, args: Sequence[object], result: object) -
     So it is if a number between its arguments and its result is not.
     """
     given = {id(plain_value(arg)) for arg in args}
-    for item in result if type(result) in (list, tuple) else (result,):
+    for item in result if isinstance(result, list | tuple) else (result,):
         value = plain_value(item)
         if type(value) is not Expr or value.dtype.kind != "f" or not value.traced:
             continue
@@ -79,8 +51,8 @@ def warn_of_not_finite(code: CodeType, args: Sequence[object], result: object) -
         if how:
             handled = " or ".join(sorted(_ERRORS.intersection(code.co_names)))
             warn(
-                f"{code.co_name}: handles {handled}, which traced values do not raise, and {how} a number that "
-                "is not finite; write the condition, if x == 0, in the place of the handler"
+                f"{code.co_name}: handles {handled}, which traced values do not raise, and {how} a number "
+                "that is not finite; write the condition, if x == 0, in the place of the handler"
             )
             return
 
@@ -97,17 +69,25 @@ def _how_not_finite(value: Expr, given: set[int]) -> str:
     return ""
 
 
-def _operations(value: Expr, given: set[int]) -> Iterator[Expr]:
-    """The numbers below a value, and above those given, of operations that may not be finite."""
-    waiting, seen = [value], set(given)
-    while waiting and len(seen) < len(given) + _MOST_NODES:
-        node = waiting.pop()
-        if id(node) in seen or node.op is CONSTANT or node.op is INPUT:
-            continue
-        seen.add(id(node))
-        if not node.shape and node.dtype.kind == "f" and node.op.name in _RAISING:
-            yield node
-        waiting.extend([arg for arg in node.args if type(arg) is Expr])
+def _operations(value: Expr, given: set[int]) -> list[Expr]:
+    """The numbers below a value, and above those given, of operations that may raise an error on numbers."""
+    left = _MOST_NODES
+
+    def operands(expr: Expr) -> tuple[Expr, ...]:
+        nonlocal left
+        left -= 1
+        return () if id(expr) in given or left < 0 else expr.args
+
+    return [
+        node
+        for node in subexpressions(value, operands=operands)
+        if not node.shape and node.args and id(node) not in given and _may_raise(node)
+    ]
+
+
+def _may_raise(node: Expr) -> bool:
+    columns = columns_of(node)
+    return columns.transcendental or node.op.name in ("divide", "sqrt", "power", "reciprocal")
 
 
 def _is_finite(value: Any) -> bool:

@@ -12,7 +12,7 @@ import sys
 from abc import get_cache_token
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, update_wrapper, wraps
-from types import MappingProxyType, UnionType
+from types import FunctionType, MappingProxyType, UnionType
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,8 @@ class _NumberType(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         own, parts = _own(cls), [plain_value(part) for part in (*args, *kwargs.values())]
+        if len(parts) == 1:
+            parts = [_as_number(parts[0], f"__{own.__name__}__")]
         if not any([is_traced(part) for part in parts]):
             return own(*parts[: len(args)], **dict(zip(kwargs, parts[len(args) :], strict=True)))
         whole = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
@@ -109,6 +111,15 @@ class _NumberType(type):
         return hash(_own(cls))
 
 
+def _as_number(value: object, name: str) -> Any:
+    """What an instance of a user's class gives as its number, if that is traced."""
+    method = getattr(type(value), name, None)
+    if type(method) is not FunctionType or is_traced(value):
+        return value
+    number = plain_value(method(value))
+    return number if is_traced(number) or type(number).__name__ == name.strip("_") else value
+
+
 def _own(cls: type) -> Any:
     return type.__getattribute__(cls, "__dict__")["_own"]
 
@@ -117,6 +128,7 @@ class float_(np.float64, metaclass=_NumberType):  # noqa: N801  # its name is fl
     """As Python's own; a traced value is converted and stays traced."""
 
     _own = float
+    __match_args__ = ("real",)  # `case float(x):` takes the number itself
 
 
 class complex_(np.complex128, metaclass=_NumberType):  # noqa: N801

@@ -10,9 +10,10 @@ import numpy as np
 
 from funcgrad.arrays.reference import Reference, current, holds_expr, lent_value, unwrapped, wrapped
 from funcgrad.arrays.selections import on_selections, selection_of
+from funcgrad.arrays.values import array_of
 from funcgrad.arrays.views import made_of
 from funcgrad.expr import Expr
-from funcgrad.expr.operators import has_own_operators
+from funcgrad.expr.operators import has_own_operators, overrides_ufuncs
 from funcgrad.expr.registry import functions
 
 
@@ -41,10 +42,13 @@ def _binary(
         elif kind is list or kind is tuple:
             y = _operand(other)
         else:
-            y = other
+            y = other if kind in _WITHOUT_OWN else _of_class(other)
         if type(x) is Expr:
-            if not (swapped or type(y) in _WITHOUT_OWN) and has_own_operators(y, x, name):
-                return NotImplemented
+            if type(y) not in _WITHOUT_OWN:
+                if overrides_ufuncs(y):
+                    return getattr(np, name)(*((y, self) if swapped else (self, y)))
+                if not swapped and has_own_operators(y, x, name):
+                    return NotImplemented
             made = functions[name](y, x) if swapped else functions[name](x, y)
         elif type(y) is Expr:
             x = lent_value(self)
@@ -59,6 +63,14 @@ def _binary(
 
 _WITHOUT_OWN = (Expr, float, int, np.ndarray)
 """What a sparse matrix or a polynomial, whose operators go first, is not: most operands."""
+
+
+def _of_class(value: Any) -> Any:
+    """The array of an instance of a user's class that has one, unless it answers NumPy's ufuncs itself."""
+    if overrides_ufuncs(value):
+        return value
+    made = array_of(value)
+    return current(made) if isinstance(made, Reference) else made
 
 
 def _operand(value: object) -> Any:

@@ -42,6 +42,7 @@ from funcgrad.arrays.views import (
 )
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
+from funcgrad.expr.operators import overrides_ufuncs
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
 from funcgrad.source import BUT_PANDAS, calls_method, fail
@@ -65,6 +66,8 @@ class ArrayProtocols:
             if stand_in is not None:
                 return made_of(self, stand_in(value), inputs)
         given = [current(item) if isinstance(item, Reference) else item for item in inputs]
+        if any([type(item) is not Expr and overrides_ufuncs(item) for item in given]):
+            return NotImplemented
         if method == "__call__" and not kwargs:
             if not any([type(item) is Expr for item in given]):
                 return wrapped(self, ufunc(*given))

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import warnings
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.arrays.reference import holds_expr
+from funcgrad.arrays.reference import Reference, holds_expr
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
 from funcgrad.source import fail
 from funcgrad.typing import Array
+
+
+def array_of(value: Any) -> Any:
+    """What an instance of a user's class gives as its array, if that can hold expressions.
+
+    NumPy asks for it as well, and takes its own arrays alone. Anything else is given back.
+    """
+    method = getattr(type(value), "__array__", None)
+    if type(method) is not FunctionType or isinstance(value, Expr | Reference):
+        return value
+    made = method(value)
+    return made if isinstance(made, Reference) else value
 
 
 def fitted_value(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

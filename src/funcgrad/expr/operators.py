@@ -53,9 +53,13 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
             return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
         except TypeError:
             found = functions["with_labels"](functions[name], x, y)
-            if found is NotImplemented and (reflected or not has_own_operators(other, self, name)):
+            if found is not NotImplemented:
+                return found
+            if self.shape and overrides_ufuncs(other):
+                return getattr(np, name)(x, y)
+            if reflected or not has_own_operators(other, self, name):
                 raise
-            return found
+            return NotImplemented
 
     operator.__name__ = operator.__qualname__ = name
     return operator
@@ -73,6 +77,17 @@ def has_own_operators(value: object, beside: Any, name: str) -> bool:
         return not hasattr(kind, "__array__")
     return any([base.__module__.startswith("scipy.sparse.") for base in kind.__mro__])
 
+
+def overrides_ufuncs(value: object) -> bool:
+    """Whether NumPy leaves a ufunc, and an array's operator, to a value: an instance of a user's class."""
+    kind = type(value)
+    if kind in _WITHOUT_OVERRIDES or getattr(kind, "__array_ufunc__", None) is None:
+        return False
+    known = isinstance(value, Operators | np.ndarray | np.generic)
+    return not known and not kind.__module__.startswith("funcgrad.")
+
+
+_WITHOUT_OVERRIDES = frozenset({int, float, complex, bool, list, tuple, np.ndarray, np.float64})
 
 _REFLECTED = {
     "add": "__radd__",
@@ -420,9 +435,11 @@ class Operators:
                     return _beside(made, sys._getframe(1)) if plain else made
                 except TypeError:
                     found = functions["with_labels"](stand_in, *inputs)
-                    if found is NotImplemented:
+                    if found is NotImplemented and not any(map(overrides_ufuncs, inputs)):
                         raise
                     return found
+        elif any(map(overrides_ufuncs, inputs)):
+            return NotImplemented
         if any([_takes_stores(item) for item in kwargs.get("out", ())]):
             return NotImplemented
         return functions["apply_ufunc"](ufunc, method, inputs, kwargs)

@@ -15,10 +15,13 @@ import numpy as np
 
 from funcgrad.arrays.mutable_array import cell_of, mutable
 from funcgrad.arrays.reference import Reference, holds_expr, plain_value, with_items
+from funcgrad.arrays.values import array_of
 from funcgrad.expr import Expr, const
+from funcgrad.expr.operators import overrides_ufuncs
 from funcgrad.expr.registry import stand_in_of
 from funcgrad.numpy.creation import array
 from funcgrad.numpy.jax_keywords import ADAPTERS
+from funcgrad.ops.base.foreign_arrays import has_array_method
 from funcgrad.source import fail
 
 _LISTS = (list, tuple)
@@ -34,7 +37,17 @@ def array_like(value: Any) -> Any:
     >>> array_like([fg.var("x"), 1.0]).shape, array_like([2.0, 1.0])
     ((2,), [2.0, 1.0])
     """
-    return array(value) if type(value) in _LISTS and _holds_traced(value) else value
+    if type(value) in _LISTS:
+        return array(value) if _holds_traced(value) else value
+    return array_of(value) if _is_array_like(value) else value
+
+
+def _is_array_like(value: Any) -> bool:
+    """Whether NumPy asks a value for its array, as an instance of a user's class."""
+    if type(value) in _NUMBERS or isinstance(value, Expr | Reference):
+        return False
+    answers = overrides_ufuncs(value) or hasattr(type(value), "__array_function__")
+    return has_array_method(value) and not answers
 
 
 def _holds_traced(items: Any) -> bool:
@@ -96,7 +109,7 @@ class ArrayFunction:
             kwargs = {name: self._by_name(name, value) for name, value in kwargs.items()}
         listed = False
         for value in args:
-            if type(value) in _LISTS:
+            if type(value) in _LISTS or _is_array_like(value):
                 args, listed = self._each_converted(args), True
                 break
         made = function(*args, **kwargs)

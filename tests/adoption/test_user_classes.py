@@ -1,0 +1,111 @@
+"""Instances of users' classes that stand for a number or an array: what Python and NumPy ask of them."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+X = np.array([0.7, 1.3])
+
+
+def slope_by_differences(f, x, h=1e-3):
+    """Central differences of sixth order."""
+
+    def along(k):
+        moved = [
+            f(x + n * h * np.eye(x.size)[k]) - f(x - n * h * np.eye(x.size)[k]) for n in (1, 2, 3)
+        ]
+        return (45 * moved[0] - 9 * moved[1] + moved[2]) / (60 * h)
+
+    return np.array([along(k) for k in range(x.size)])
+
+
+class Held:
+    """Converts itself, by the methods that Python and NumPy ask for."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __float__(self):
+        return float(self.value)
+
+    def __complex__(self):
+        return complex(self.value)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.value)
+
+
+class Answering:
+    """Answers ufuncs itself; its reflected operators would give something else."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        plain = [item.value if isinstance(item, Answering) else item for item in inputs]
+        return Answering(getattr(ufunc, method)(*plain, **kwargs))
+
+    def __add__(self, other):
+        return Answering(self.value + getattr(other, "value", other))
+
+    def __rmul__(self, other):
+        return Answering(3 * self.value * other)
+
+    __radd__ = __rsub__ = __rmatmul__ = __rmul__
+
+
+def stored(x):
+    total = np.zeros(2)
+    total[:] = Held(x)
+    copied = x * 1.0
+    copied[0] = Held(x[1])
+    return (total * x).sum() * copied.sum()
+
+
+FUNCTIONS = {
+    "float": lambda x: float(Held(x[0])) ** 2 * x[1],
+    "complex": lambda x: abs(complex(Held(x[0])) * (1 + 2j)) * x[1],
+    "store": stored,
+    "function": lambda x: (np.sin(Held(x)) * np.dot(Held(x), x)).sum(),
+    "operator of numbers": lambda x: np.array([3.0, 4.0]) @ Held(x) + (x * Held(x)).sum(),
+    "ufunc in an operator": lambda x: (x * Answering(x)).value.sum(),
+    "ufunc of numbers": lambda x: (np.array([3.0, 4.0]) - Answering(x**2)).value.sum(),
+    "ufunc by name": lambda x: np.multiply(x, Answering(x)).value.sum(),
+    "ufunc of a number": lambda x: np.multiply(x[0], Answering(x[1])).value,
+    "ufunc with options": lambda x: np.add(x, Answering(x**2), dtype=float).value.sum(),
+    "matmul": lambda x: (x @ Answering(x)).value * x[0],
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_instances_are_converted_as_python_and_numpy_convert_them(name):
+    f = FUNCTIONS[name]
+    expected = slope_by_differences(f, X)
+    gradient = fg.grad(f)
+    np.testing.assert_allclose(gradient(X), expected, rtol=1e-7)
+    np.testing.assert_allclose(fg.jvp(f, (X,), (X,))[0], f(X), rtol=1e-12)
+    np.testing.assert_allclose(fg.jvp(f, (X,), (X,))[1], expected @ X, rtol=1e-7)
+    np.testing.assert_allclose(fg.jit(gradient)(X), expected, rtol=1e-7)
+    batch = np.stack([X, 2 * X])
+    rows = [gradient(row) for row in batch]
+    np.testing.assert_allclose(fg.vmap(gradient)(batch), rows, rtol=1e-12)
+    curvature = slope_by_differences(lambda x: gradient(x).sum(), X)
+    np.testing.assert_allclose(fg.hessian(f)(X).sum(axis=0), curvature, rtol=1e-6, atol=1e-9)
+
+
+def kind_of(x):
+    match x, x > 1:
+        case (float(value), flag) if flag:
+            return 2 * value
+        case (float(value), _):
+            return 3 * value
+    return 0 * x
+
+
+@pytest.mark.parametrize(("x", "slope"), [(2.0, 2.0), (0.5, 3.0)])
+def test_a_pattern_of_floats_takes_the_number(x, slope):
+    assert kind_of(x) == slope * x
+    assert fg.grad(kind_of)(x) == slope
+    assert fg.jit(fg.grad(kind_of))(x) == slope
+    assert fg.vmap(fg.grad(kind_of))(np.array([x, x])).tolist() == [slope, slope]
