@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad.arrays.reference import Reference, current, holds_expr, lent_value, unwrapped, wrapped
 from funcgrad.arrays.selections import on_selections, selection_of
-from funcgrad.arrays.values import array_of
+from funcgrad.arrays.values import array_held_by
 from funcgrad.arrays.views import made_of
 from funcgrad.expr import Expr
 from funcgrad.expr.operators import has_own_operators, overrides_ufuncs
@@ -69,7 +69,7 @@ def _of_class(value: Any) -> Any:
     """The array of an instance of a user's class that has one, unless it answers NumPy's ufuncs itself."""
     if overrides_ufuncs(value):
         return value
-    made = array_of(value)
+    made = array_held_by(value)
     return current(made) if isinstance(made, Reference) else made
 
 

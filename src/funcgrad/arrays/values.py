@@ -16,7 +16,7 @@ from funcgrad.source import fail
 from funcgrad.typing import Array
 
 
-def array_of(value: Any) -> Any:
+def array_held_by(value: Any) -> Any:
     """What an instance of a user's class gives as its array, if that can hold expressions.
 
     NumPy asks for it as well, and takes its own arrays alone. Anything else is given back.

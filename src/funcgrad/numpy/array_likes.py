@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad.arrays.mutable_array import cell_of, mutable
 from funcgrad.arrays.reference import Reference, holds_expr, plain_value, with_items
-from funcgrad.arrays.values import array_of
+from funcgrad.arrays.values import array_held_by
 from funcgrad.expr import Expr, const
 from funcgrad.expr.operators import overrides_ufuncs
 from funcgrad.expr.registry import stand_in_of
@@ -39,7 +39,7 @@ def array_like(value: Any) -> Any:
     """
     if type(value) in _LISTS:
         return array(value) if _holds_traced(value) else value
-    return array_of(value) if _is_array_like(value) else value
+    return array_held_by(value) if _is_array_like(value) else value
 
 
 def _is_array_like(value: Any) -> bool:

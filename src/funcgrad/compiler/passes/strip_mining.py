@@ -30,9 +30,8 @@ from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions, symbol
 from funcgrad.fold import folded
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import Elementwise, Op, broadcast_to, infer_type
-from funcgrad.ops.indexing import getitem_op, scatter_op
+from funcgrad.ops.indexing import getitem_op
 from funcgrad.ops.shape import concatenate_op, reshape_op, transpose_op
-from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.ops.tuples import pick
 
 # Bytes in memory between the steps of a program from which it gains; how many times as many they are as those
@@ -114,7 +113,7 @@ def _operands_by_rows(expr: Expr) -> tuple[bool, ...] | None:
     alike = tuple([x.shape[:1] == expr.shape[:1] for x in args])
     if op is broadcast_to:
         return (alike[0] and args[0].ndim == expr.ndim,)
-    if op in _INDEXED:
+    if "spec" in params:
         return _indexed_by_rows(expr, alike)
     kept = (
         isinstance(op, Elementwise)
@@ -132,9 +131,6 @@ def _indexed_by_rows(expr: Expr, alike: tuple[bool, ...]) -> tuple[bool, ...] | 
         return alike
     gathers = expr.op is getitem_op and first == "array" and all([item == _ALL for item in rest])
     return (False, True) if gathers and alike[1:] == (True,) else None
-
-
-_INDEXED = (getitem_op, scatter_op, index_set_op, index_add_op)
 
 
 def _whole_index(expr: Expr) -> tuple[Any, ...]:
@@ -281,7 +277,7 @@ def _on_block(expr: Expr, args: Sequence[Expr], by_rows: Sequence[bool], rows: i
     elif op is getitem_op and not by_rows[0]:
         params["shape"] = (rows, *expr.shape[1:])
         return _rows_last(_step(op, (args[0], _rows_first(args[1])), **params))
-    elif op in _INDEXED:
+    elif "spec" in params:
         params["spec"] = (*_whole_index(expr)[1:], _ALL)
     elif op is transpose_op:
         params["axes"] = (*[axis - 1 for axis in params["axes"][1:]], ndim - 1)

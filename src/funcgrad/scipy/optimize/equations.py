@@ -16,8 +16,8 @@ import scipy.optimize as _scipy
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, refuse, tuple_of, without_tracing
 from funcgrad.scipy.optimize.solver_arguments import (
-    as_number,
     converged_result,
+    of_one_entry,
     plain_number,
     start_as_vector,
     value_alone,
@@ -77,7 +77,7 @@ def _bracketed(name: str) -> _Function:
 
     def function(f: _Function, a: Array, b: Array, args: object = (), **options: object) -> Any:
         given = tuple_of(args)
-        alone, args = with_numbers(as_number(f), given)
+        alone, args = with_numbers(of_one_entry(f), given)
         if not holds_expr([a, b]) and without_tracing(alone, a, args):
             return own(f, a, b, given, **options)
         refuse(name, full_output=options.pop("full_output", None))

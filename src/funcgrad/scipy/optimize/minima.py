@@ -23,9 +23,9 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.scipy.composition import number, real, refuse, tuple_of, without_tracing
 from funcgrad.scipy.optimize.solver_arguments import (
-    as_number,
     converged_result,
     limits,
+    of_one_entry,
     plain_number,
     start_as_vector,
     value_alone,
@@ -68,7 +68,7 @@ def minimize(
     0.5
     """
     given = tuple_of(args)
-    objective, args = with_numbers(as_number(value_alone(fun, jac)), given)
+    objective, args = with_numbers(of_one_entry(value_alone(fun, jac)), given)
     if not holds_expr([bounds]) and without_tracing(objective, start_as_vector(x0), args):
         return _scipy.minimize(
             fun, x0, given, method, jac, hess, hessp, bounds, constraints, **options
@@ -158,7 +158,7 @@ def minimize_scalar(
 ) -> Any:
     """As `scipy.optimize.minimize_scalar`; the derivative in the bracket is 0."""
     given = tuple_of(args)
-    alone, args = with_numbers(as_number(fun), given)
+    alone, args = with_numbers(of_one_entry(fun), given)
     ends = bracket if bounds is None else bounds
     if not holds_expr(list(ends or ())) and without_tracing(alone, 0.5, args):
         return _scipy.minimize_scalar(fun, bracket, bounds, given, **options)

@@ -55,7 +55,7 @@ def _holds_numbers(arg: object) -> bool:
 _NUMBERS = (Expr, Reference, np.ndarray, np.generic, int, float, complex)
 
 
-def as_number(fun: _Function) -> _Function:
+def of_one_entry(fun: _Function) -> _Function:
     """The function with a number as its value, where it gives an array of one entry, as SciPy takes it."""
     called = on_arrays(fun)
 
