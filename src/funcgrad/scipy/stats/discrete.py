@@ -11,6 +11,7 @@ import numpy as np
 from funcgrad.ops.special.gamma_numerics import beta_log_density
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
+from funcgrad.scipy.stats import noncentral_hypergeometric
 from funcgrad.scipy.stats.log_tails import log_betainc, log_gammainc, log_gammaincc
 from funcgrad.scipy.stats.standard import Standard, half_line, log1mexp
 from funcgrad.typing import Array
@@ -103,6 +104,8 @@ planck = Standard(
 )
 
 DISCRETE: Mapping[str, Standard] = {
-    name: row for name, row in list(globals().items()) if isinstance(row, Standard)
+    name: row
+    for name, row in [*vars(noncentral_hypergeometric).items(), *globals().items()]
+    if isinstance(row, Standard)
 }
 """The discrete distributions by their names in SciPy."""

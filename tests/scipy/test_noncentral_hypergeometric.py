@@ -1,0 +1,71 @@
+"""The noncentral hypergeometric distributions in their odds, against mpmath."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.stats
+
+import funcgrad as fg
+
+
+def fisher(x, M, n, N, odds):
+    def weight(j):
+        return mp.binomial(n, j) * mp.binomial(M - n, N - j) * odds**j
+
+    return weight(x) / mp.fsum(weight(j) for j in range(max(0, n + N - M), min(n, N) + 1))
+
+
+MASSES = {"nchypergeom_fisher": fisher}
+CASES = [
+    (3, 14, 8, 6, 0.5),
+    (28, 140, 80, 60, 0.5),
+    (0, 140, 80, 60, 5.0),
+    (60, 140, 80, 60, 0.01),
+    (5, 10, 10, 5, 2.0),
+    (7, 20, 15, 12, 1.0),
+]
+
+
+@pytest.mark.parametrize("name", MASSES)
+@pytest.mark.parametrize("case", CASES)
+def test_derivatives_in_the_odds_are_those_of_mpmath(name, case):
+    *counts, odds = case
+    x, M, n, N = counts
+    places = range(max(0, n + N - M), min(n, N) + 1)
+    exact = {
+        "logpmf": lambda w: mp.log(MASSES[name](*counts, w)),
+        "cdf": lambda w: mp.fsum(MASSES[name](j, M, n, N, w) for j in places if j <= x),
+        "logsf": lambda w: mp.log(mp.fsum(MASSES[name](j, M, n, N, w) for j in places if j > x)),
+    }
+    for method, function in exact.items():
+        if method == "logsf" and x == places[-1]:
+            continue
+
+        def own(w, method=method):
+            return getattr(getattr(scipy.stats, name), method)(*counts, w)
+
+        value, slope = fg.value_and_grad(own)(odds)
+        with mp.workdps(30):
+            assert value == pytest.approx(float(function(mp.mpf(odds))), rel=1e-11, abs=1e-14)
+            first, second = [float(mp.diff(function, mp.mpf(odds), k)) for k in (1, 2)]
+        assert slope == pytest.approx(first, rel=1e-10, abs=1e-12)
+        assert fg.grad(fg.grad(own))(odds) == pytest.approx(second, rel=1e-8, abs=1e-9)
+        assert fg.jvp(own, (odds,), (1.0,))[1] == pytest.approx(first, rel=1e-10, abs=1e-12)
+        assert fg.jit(fg.grad(own))(odds) == pytest.approx(first, rel=1e-10, abs=1e-12)
+        rows = fg.vmap(fg.grad(own))(np.array([odds, 1.7]))
+        assert rows == pytest.approx([slope, fg.grad(own)(1.7)], rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.parametrize("name", MASSES)
+def test_counts_may_be_arrays_and_the_mean_has_a_derivative(name):
+    own = getattr(scipy.stats, name)
+    x, n = np.array([2, 5, 9]), np.array([8, 5, 7])
+    slopes = fg.jacobian(lambda w: own.logpmf(x, 14, n, 6, w))(0.5)
+    assert slopes[0] == pytest.approx(fg.grad(lambda w: own.logpmf(2, 14, 8, 6, w))(0.5))
+    assert slopes[2] == 0
+    places = np.arange(7)
+    mean = fg.grad(lambda w: np.sum(places * own.pmf(places, 14, 8, 6, w)))(0.5)
+    h = 1e-4
+    wanted = (own.mean(14, 8, 6, 0.5 + h) - own.mean(14, 8, 6, 0.5 - h)) / (2 * h)
+    assert mean == pytest.approx(wanted, rel=1e-5)
+    assert np.isnan(fg.value_and_grad(lambda w: own.pmf(2, 14, 8, 6, w))(-1.0)[0])
