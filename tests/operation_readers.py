@@ -128,6 +128,7 @@ FURTHER = {
     "inverse_gaussian_reach": (0.3, 1.6, 0.7),
     **{f"normal_mixture_{end}": (0.3, 1.6, 2.7, 0.4) for end in ("start", "end")},
     **{f"studentized_{end}": (1.6, 3.0, 10.0, 0.0) for end in ("start", "end")},
+    **{f"wallenius_{end}": (2.0, 3.0, 4.5, 0.5) for end in ("start", "end")},
     "gammasgn": (2.5,),
     "wofz": (0.3 + 0.4j,),
     "hankel1": (1.3, 0.3 + 0.4j),
@@ -139,7 +140,11 @@ FURTHER = {
 SHIFTS = {"chi_square_shift", "mixture_shift", "noncentral_t_shift"}
 RANGES = {
     "inverse_gaussian_reach",
-    *[f"{kind}_{end}" for kind in ("normal_mixture", "studentized") for end in ("start", "end")],
+    *[
+        f"{kind}_{end}"
+        for kind in ("normal_mixture", "studentized", "wallenius")
+        for end in ("start", "end")
+    ],
 }
 COMPLEX_VALUES = {*FURTHER, "lambertw"} - {"gammasgn"} - SHIFTS - RANGES
 NO_EDGE = {"gammasgn", *SHIFTS, *RANGES, *IN_ARGUMENT_ALONE, *IN_SOME}

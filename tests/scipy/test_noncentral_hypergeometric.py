@@ -15,12 +15,26 @@ def fisher(x, M, n, N, odds):
     return weight(x) / mp.fsum(weight(j) for j in range(max(0, n + N - M), min(n, N) + 1))
 
 
-MASSES = {"nchypergeom_fisher": fisher}
+def wallenius(x, M, n, N, odds):
+    """By the binomial theorem, a sum of terms that cancel."""
+    y, left = N - x, odds * (n - x) + M - n - N + x
+    if left == 0:
+        return mp.mpf(1)
+    with mp.workdps(120):
+        total = mp.fsum(
+            (-1) ** (i + j) * mp.binomial(x, i) * mp.binomial(y, j) * left / (left + odds * i + j)
+            for i in range(x + 1)
+            for j in range(y + 1)
+        )
+        return mp.binomial(n, x) * mp.binomial(M - n, y) * total
+
+
+MASSES = {"nchypergeom_fisher": fisher, "nchypergeom_wallenius": wallenius}
 CASES = [
     (3, 14, 8, 6, 0.5),
-    (28, 140, 80, 60, 0.5),
-    (0, 140, 80, 60, 5.0),
-    (60, 140, 80, 60, 0.01),
+    (9, 40, 20, 15, 0.5),
+    (0, 40, 20, 15, 5.0),
+    (15, 40, 20, 15, 0.01),
     (5, 10, 10, 5, 2.0),
     (7, 20, 15, 12, 1.0),
 ]

@@ -46,6 +46,7 @@ SHAPES = {
     "nct": (4.5, 0.7),
     "ncx2": (3.5, 1.4),
     "nchypergeom_fisher": (14, 8, 6, 0.5),
+    "nchypergeom_wallenius": (14, 8, 6, 0.5),
     "pareto": (2.2,),
     "planck": (0.4,),
     "poisson": (3.4,),
@@ -66,6 +67,7 @@ SOME = [
     for k, name in enumerate(NAMES)
 ]
 DIGITS = {"kstwobign": 1e-7, "genhyperbolic": 1e-9, "geninvgauss": 1e-9, "landau": 1e-12}
+DIGITS["nchypergeom_wallenius"] = 1e-9
 """Those of SciPy's values where they are fewer: other tests compare with mpmath."""
 LEVELS = np.array([0.1, 0.3, 0.62, 0.9])
 

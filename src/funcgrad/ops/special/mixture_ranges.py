@@ -103,3 +103,27 @@ studentized_start: Op = numeric_function(
 studentized_end: Op = numeric_function(
     "studentized_end", _studentized_range(True), None, None, None, None, mpmath=None
 )
+
+
+def _wallenius_range(end: bool) -> Callable[..., Any]:
+    """An end of the range for the logarithm of the time of draws: x of the first kind, y of the others."""
+
+    def run(*args: Array) -> Any:
+        x, y, rest, odds = [arg[..., None] for arg in np.broadcast_arrays(*args)]
+
+        def exponent(w: Array) -> Any:
+            time = np.exp(w)
+            drawn = x * np.log(-np.expm1(-odds * time)) + y * np.log(-np.expm1(-time))
+            return w - rest * time + np.where(x + y > 0, drawn, 0.0)
+
+        return _search(exponent, np.broadcast(*args).shape)[end]
+
+    return run
+
+
+wallenius_start: Op = numeric_function(
+    "wallenius_start", _wallenius_range(False), None, None, None, None, mpmath=None
+)
+wallenius_end: Op = numeric_function(
+    "wallenius_end", _wallenius_range(True), None, None, None, None, mpmath=None
+)

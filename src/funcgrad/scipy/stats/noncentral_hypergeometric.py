@@ -1,15 +1,18 @@
-"""Fisher's noncentral hypergeometric distribution: of M objects n are of the first kind, of which the odds to
-be among N that are drawn are those of the others times a factor.
+"""Fisher's and Wallenius' noncentral hypergeometric distributions: of M objects n are of the first kind, of
+which the odds to be among N that are drawn are those of the others times a factor.
 
-All functions are sums over the support, in logarithms.
+All functions are sums over the support, in logarithms. Wallenius' mass is an integral over the time of draws,
+of which the trapezoidal rule has all digits in the logarithm of the time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from funcgrad.ops.special.mixture_ranges import wallenius_end, wallenius_start
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.standard import Standard
@@ -34,12 +37,36 @@ def _valid(M: Array, n: Array, N: Array, odds: Array) -> Any:
     return np.logical_and(_counted(M, n, N), odds > 0)
 
 
-def _log_weight(x: Array, M: Array, n: Array, N: Array, odds: Array) -> Any:
-    """The logarithm of the number of draws with x of the first kind, times the odds of each."""
+def _log_choices(x: Array, M: Array, n: Array, N: Array) -> Any:
+    """The logarithm of the number of draws with x of the first kind."""
     first = gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1)
     y, others = N - x, M - n
-    second = gammaln(others + 1) - gammaln(y + 1) - gammaln(others - y + 1)
-    return first + second + x * np.log(odds)
+    return first + gammaln(others + 1) - gammaln(y + 1) - gammaln(others - y + 1)
+
+
+def _fisher_log_weight(x: Array, M: Array, n: Array, N: Array, odds: Array) -> Any:
+    """The logarithm of the mass, but for the sum of all."""
+    return _log_choices(x, M, n, N) + x * np.log(odds)
+
+
+_STEPS = np.arange(401.0)
+
+
+def _wallenius_log_mass(x: Array, M: Array, n: Array, N: Array, odds: Array) -> Any:
+    """Objects are drawn at times with exponential distributions, of the rates odds and 1, until N are."""
+    y = N - x
+    left = odds * (n - x) + (M - n - y)
+    rest = np.where(left > 0, left, 1.0)  # if all are drawn, the mass is 1
+    held = [stop_gradient(item) for item in (x, y, rest, odds)]
+    start, end = wallenius_start(*held), wallenius_end(*held)
+    step = (end - start) / (len(_STEPS) - 1)
+    w = np.expand_dims(start, -1) + np.expand_dims(step, -1) * _STEPS
+    x_, y_, rest_, odds_ = [np.expand_dims(item, -1) for item in (x, y, rest, odds)]
+    time = np.exp(w)
+    drawn = x_ * np.log(-np.expm1(-odds_ * time)) + y_ * np.log(-np.expm1(-time))
+    total = special.logsumexp(w - rest_ * time + drawn, axis=-1)
+    found = _log_choices(x, M, n, N) + np.log(rest) + np.log(step) + total
+    return np.where(left > 0, found, 0.0)
 
 
 def _places(shapes: tuple[Any, ...]) -> tuple[Any, Any, tuple[Any, ...]]:
@@ -56,30 +83,44 @@ def _places(shapes: tuple[Any, ...]) -> tuple[Any, Any, tuple[Any, ...]]:
     return np.where(held, x, low), held, tuple([np.expand_dims(shape, -1) for shape in shapes])
 
 
-def _log_sum(x: Array, shapes: tuple[Any, ...], upper: bool | None) -> Any:
-    """The logarithm of the weights up to x, or above it, or of all."""
+def _log_sum(log_weight: Callable[..., Any], x: Array, shapes: tuple[Any, ...], side: str) -> Any:
+    """The logarithm of the sum of weights up to x, or above it, or of all."""
     places, held, beside = _places(shapes)
-    if upper is not None:
+    if side != "all":
         last = np.expand_dims(x, -1)
-        held = np.logical_and(held, places > last if upper else places <= last)
-    return special.logsumexp(np.where(held, _log_weight(places, *beside), -np.inf), axis=-1)
+        held = np.logical_and(held, places > last if side == "sf" else places <= last)
+    weights = log_weight(places, *beside)
+    return special.logsumexp(np.where(held, weights, -np.inf), axis=-1)
 
 
-def _density(x: Array, *shapes: Array) -> Any:
-    return _log_weight(x, *shapes) - _log_sum(x, shapes, None)
-
-
-def _side(x: Array, shapes: tuple[Any, ...], upper: bool) -> Any:
+def _side(log_weight: Callable[..., Any], own: str, other: str) -> Callable[..., Any]:
     """The logarithm of a side: by the other one where that is small."""
-    whole = _log_sum(x, shapes, None)
-    own, other = [_log_sum(x, shapes, side) - whole for side in (upper, not upper)]
-    return np.where(own < other, own, np.log1p(-np.exp(np.where(own < other, -1.0, other))))
+
+    def log(x: Array, *shapes: Array) -> Any:
+        here, there, whole = [_log_sum(log_weight, x, shapes, side) for side in (own, other, "all")]
+        small = here < there
+        return np.where(
+            small, here - whole, np.log1p(-np.exp(np.where(small, -1.0, there - whole)))
+        )
+
+    return log
+
+
+def _fisher_density(x: Array, *shapes: Array) -> Any:
+    return _fisher_log_weight(x, *shapes) - _log_sum(_fisher_log_weight, x, shapes, "all")
 
 
 nchypergeom_fisher = Standard(
-    density=_density,
-    logcdf=lambda x, *shapes: _side(x, shapes, False),
-    logsf=lambda x, *shapes: _side(x, shapes, True),
+    density=_fisher_density,
+    logcdf=_side(_fisher_log_weight, "cdf", "sf"),
+    logsf=_side(_fisher_log_weight, "sf", "cdf"),
+    support=_support,
+    valid=_valid,
+)
+nchypergeom_wallenius = Standard(
+    density=_wallenius_log_mass,
+    logcdf=_side(_wallenius_log_mass, "cdf", "sf"),
+    logsf=_side(_wallenius_log_mass, "sf", "cdf"),
     support=_support,
     valid=_valid,
 )
