@@ -117,6 +117,7 @@ WITH_PARAMS = {
     "associated_legendre": ((3.0, 1.0, 0.37), {"order": 1, "branch_cut": 2, "norm": True}),
     "spherical_legendre": ((3.0, 1.0, 0.37), {"order": 1}),
     "legendre_q": ((3.0, 0.37), {"order": 1}),
+    "kolmogorov_two_sided": ((0.3, 8.0), {"order": 1, "upper": False}),
     "landau_integral": ((0.7, 0.0), {"order": 2, "upper": False}),
     "noncentral_t_shift": ((2.5, 1.6, 0.7), {"slope": 1, "power": 1}),
     "lambertw": ((0.3 + 0.4j,), {"branch": 0}),

@@ -201,3 +201,57 @@ def test_landaus_left_tail_beyond_underflow():
         value, slope = fg.value_and_grad(call)(x)
         assert value == pytest.approx(-np.exp(-1 - y), rel=1e-6)
         assert slope == pytest.approx(np.pi / 2 * np.exp(-1 - y), rel=1e-6)
+
+
+# -- Kolmogorov's statistic ----------------------------------------------------------------------------
+def kolmogorov_cdf(x, n):
+    """By a power of a matrix (Marsaglia, Tsang and Wang 2003)."""
+    k = int(mp.ceil(n * x))
+    m, h = 2 * k - 1, k - n * x
+    matrix = mp.matrix(m, m)
+    for i in range(m):
+        for j in range(min(i + 2, m)):
+            matrix[i, j] = mp.mpf(1)
+    for i in range(m):
+        matrix[i, 0] -= h ** (i + 1)
+        matrix[m - 1, i] -= h ** (m - i)
+    matrix[m - 1, 0] += max(2 * h - 1, 0) ** m
+    for i in range(m):
+        for j in range(i + 1):
+            matrix[i, j] /= mp.factorial(i - j + 1)
+    return (matrix**n)[k - 1, k - 1] * mp.factorial(n) / mp.mpf(n) ** n
+
+
+@pytest.mark.parametrize(("n", "x"), [(5, 0.23), (10, 0.247), (10, 0.62), (10, 0.95), (40, 0.35)])
+def test_kolmogorovs_statistic_of_few_samples(n, x):
+    own = scipy.stats.kstwo
+    with mp.workdps(40):
+        exact = lambda v: kolmogorov_cdf(v, n)  # noqa: E731
+        d = [difference(exact, [mp.mpf(x)], [0] * k, mp.mpf(10) ** -7) for k in range(4)]
+        below, above = float(d[0]), float(1 - d[0])
+        first, second, third = map(float, d[1:])
+    at = lambda method: lambda v: getattr(own, method)(v, n)  # noqa: E731
+    assert fg.value_and_grad(at("cdf"))(x) == pytest.approx((below, first), rel=1e-11)
+    assert fg.value_and_grad(at("sf"))(x) == pytest.approx((above, -first), rel=1e-9)
+    assert fg.value_and_grad(at("pdf"))(x) == pytest.approx((first, second), rel=1e-11)
+    assert fg.grad(fg.grad(at("pdf")))(x) == pytest.approx(third, rel=1e-9)
+    assert fg.grad(at("logsf"))(x) == pytest.approx(-first / above, rel=1e-9)
+    assert fg.jvp(at("logpdf"), (x,), (1.0,)) == pytest.approx((np.log(first), second / first))
+    assert fg.jit(fg.grad(at("logcdf")))(x) == pytest.approx(first / below, rel=1e-9)
+    assert fg.grad(at("isf"))(own.sf(x, n)) == pytest.approx(-1 / first, rel=1e-7)
+    rows = fg.vmap(fg.grad(at("logpdf")))(np.array([x, 0.4 / n, 1.0, x]))
+    assert rows == pytest.approx([second / first, 0.0, 0.0, second / first], rel=1e-10)
+
+
+def test_kolmogorovs_statistic_of_many_samples():
+    """SciPy's values are Pelz and Good's approximation there, of seven digits."""
+    n = 1000
+    x = np.array([0.6, 1.0, 2.0]) / np.sqrt(n)
+    value, slope = fg.jvp(lambda x: scipy.stats.kstwo.cdf(x, n), (x,), (np.ones(3),))
+    np.testing.assert_allclose(value, scipy.stats.kstwo.cdf(x, n), atol=1e-7)
+    np.testing.assert_allclose(slope, scipy.stats.kstwo.pdf(x, n), rtol=2e-6)
+    cdf = fg.jit(lambda x: scipy.stats.kstwo.cdf(x, n))
+    h = 3e-6
+    near = [cdf(x + k * h) for k in (1, -1, 2, -2)]
+    difference = (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
+    np.testing.assert_allclose(slope, difference, rtol=1e-7)

@@ -17,6 +17,7 @@ import numpy as np
 from funcgrad.fold import Algebra
 from funcgrad.graph import Node, TupleType
 from funcgrad.ops.base.columns import in_library
+from funcgrad.ops.base.entrywise import Entrywise
 from funcgrad.ops.base.op import Elementwise, Op
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.indexing import scatter_op
@@ -70,7 +71,7 @@ class Arithmetic:
         if kind not in "fc" and not any(x.dtype == object for x in operands):
             return np.asarray(op.run(*operands, **params))
         row = in_library(op.columns.mpmath, self.mp, kind)
-        if row is None and isinstance(op, Elementwise):
+        if row is None and isinstance(op, Elementwise | Entrywise):  # run would round
             raise _no_rule(op.name)
         if row is None:
             try:

@@ -32,12 +32,10 @@ from funcgrad.scipy.stats.multivariate import MULTIVARIATE
 from funcgrad.scipy.stats.normalizing import boxcox_normmax as boxcox_normmax
 from funcgrad.scipy.stats.normalizing import ppcc_max as ppcc_max
 from funcgrad.scipy.stats.normalizing import yeojohnson_normmax as yeojohnson_normmax
-from funcgrad.scipy.stats.of_statistics import OF_STATISTICS
 from funcgrad.scipy.stats.ranks import OF_RANKS
 from funcgrad.scipy.stats.ranks import rankdata as rankdata
 from funcgrad.scipy.stats.transport import wasserstein_distance_nd as wasserstein_distance_nd
 
-globals().update(OF_STATISTICS)
 globals().update({name: Continuous(name, row) for name, row in CONTINUOUS.items()})
 globals().update({name: Discrete(name, row) for name, row in DISCRETE.items()})
 globals().update(MULTIVARIATE)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.special.goodness_of_fit import kolmogorov_cdf, smirnov_cdf, smirnov_slope
+from funcgrad.ops.special.kolmogorov_numerics import kolmogorov_two_sided
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.standard import Standard, half_line, log1mexp, unit_interval
 from funcgrad.typing import Array
@@ -80,6 +81,20 @@ ksone = Standard(
     sf=lambda x, n: special.smirnov(n, x),
     isf=lambda q, n: special.smirnovi(n, q),
     support=unit_interval,
+    valid=lambda n: np.logical_and(n >= 1, n == np.round(n)),
+)
+"""It has no derivative in the number of samples."""
+
+
+def _two_sided(order: int, upper: bool) -> Any:
+    return lambda x, n: kolmogorov_two_sided(x, n, order=order, upper=upper)
+
+
+kstwo = Standard(
+    density=lambda x, n: np.log(_two_sided(1, False)(x, n)),
+    cdf=_two_sided(0, False),
+    sf=_two_sided(0, True),
+    support=lambda n: (0.5 / n, 1.0),
     valid=lambda n: np.logical_and(n >= 1, n == np.round(n)),
 )
 """It has no derivative in the number of samples."""
