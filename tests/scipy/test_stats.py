@@ -2,6 +2,7 @@
 
 import pickle
 
+import mpmath as mp
 import numpy as np
 import pytest
 import scipy.linalg
@@ -473,6 +474,31 @@ def test_the_bandwidth_of_a_kernel_density_is_differentiable():
         assert fg.jit(f)(0.5) == pytest.approx(f(0.5), rel=1e-12)
     with pytest.raises(TypeError, match="gaussian_kde: expected plain data to draw from"):
         fg.grad(lambda t: scipy.stats.gaussian_kde(t * data).resample(3)[0, 0])(1.0)
+
+
+@pytest.mark.parametrize("mu", [1e-8, 0.3, 2.7, 40.0])
+def test_the_entropy_of_poissons_distribution(mu):
+    def entropy(m):
+        count = int(m + 20 * mp.sqrt(m) + 60)
+        logs = [k * mp.log(m) - m - mp.loggamma(k + 1) for k in range(count)]
+        return -mp.fsum([mp.exp(v) * v for v in logs])
+
+    own = scipy.stats.poisson.entropy
+    with mp.workdps(30):
+        slopes = [float(mp.diff(entropy, mp.mpf(mu), k)) for k in range(3)]
+    found = [fg.jit(own)(mu), fg.grad(own)(mu), fg.grad(fg.grad(own))(mu)]
+    np.testing.assert_allclose(found, slopes, rtol=1e-9)
+    assert fg.jvp(own, (mu,), (1.0,))[1] == pytest.approx(slopes[1], rel=1e-9)
+
+
+def test_the_entropy_of_poissons_distribution_far_out_and_at_its_edge():
+    own, means = scipy.stats.poisson.entropy, np.array([999.0, 1000.0, 1001.0, 1e4])
+    np.testing.assert_allclose(fg.jit(own)(means), own(means), rtol=1e-10)
+    rows = fg.vmap(fg.grad(lambda m: own(m)))(means)
+    np.testing.assert_allclose(rows, 0.5 / means + 1 / (12 * means**2), rtol=1e-6)
+    assert fg.grad(own)(0.0) == np.inf
+    assert fg.jit(lambda m: scipy.stats.poisson(m).entropy())(0.0) == 0.0
+    assert np.isnan(fg.jit(own)(-1.0))
 
 
 def test_distributions_without_formulas_take_traced_values():

@@ -34,6 +34,21 @@ def _log_choose(n: Array, k: Array) -> Any:
     return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 
+def _poisson_entropy(mu: Array) -> Any:
+    """The mean of -log(mass): a sum, or its asymptotic series, whose next term is below rounding."""
+    near = np.minimum(mu, _FAR)
+    counts = np.arange(_FAR + 15 * math.sqrt(_FAR))
+    logs = special.xlogy(counts, near[..., None]) - gammaln(counts + 1) - near[..., None]
+    total = np.sum(np.where(logs > -745.0, -logs * np.exp(logs), 0.0), axis=-1)
+    total = np.where(near == 0, special.entr(near), total)  # the slope there is infinite
+    far = 1 / np.maximum(mu, _FAR)
+    series = -far / 12 - far**2 / 24 - 19 * far**3 / 360
+    return np.where(mu < _FAR, total, (math.log(2 * math.pi) + 1 - np.log(far)) / 2 + series)
+
+
+_FAR = 1000.0
+"""A mean beyond which the entropy of Poisson's distribution is its asymptotic series."""
+
 poisson = Standard(
     density=lambda k, mu: special.xlogy(k, mu) - gammaln(k + 1) - mu,
     cdf=lambda k, mu: special.gammaincc(k + 1, mu),
@@ -44,6 +59,7 @@ poisson = Standard(
     valid=lambda mu: mu >= 0,
     mass=lambda k, mu: mu**k * np.exp(-mu - gammaln(k + 1)),
     edge=lambda mu: mu == 0,
+    entropy=_poisson_entropy,
 )
 
 binom = Standard(

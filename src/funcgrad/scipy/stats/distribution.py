@@ -93,10 +93,16 @@ def _moment(name: str, moved: Callable[[Any, Any, Any], Any]) -> _Method:
             return own(*args, **kwds)
         who = f"{self.name}.{name}"
         shapes, *placed = self.own._parse_args(*args, **kwds)
-        if holds_expr(list(shapes)):
+        is_traced = holds_expr(list(shapes))
+        formula = self.standard.entropy if name == "entropy" else None
+        if is_traced and formula is None:
             raise fail(TypeError, f"{who}: expected plain shapes, but got traced ones; {_TRACED}")
         loc, scale = np.broadcast_arrays(*[real(who, item) for item in (*placed, 1)][:2])
         with np.errstate(all="ignore"):
+            if is_traced and formula is not None:
+                given = [real(who, shape) for shape in shapes]
+                inside = np.logical_and(scale > 0, self.standard.valid(*given))
+                return np.where(inside, moved(formula(*given), loc, scale), np.nan)
             return np.where(scale > 0, moved(own(*shapes), loc, scale), np.nan)
 
     method.__name__ = method.__qualname__ = name

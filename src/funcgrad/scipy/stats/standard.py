@@ -65,7 +65,7 @@ class Standard:
 
     ``mass`` is the probability mass as a product, for parameters on the ``edge`` of their range, at which
     ``density`` may be -inf while the mass has a derivative. ``exact`` is the mass with the digits that
-    exp(``density``) loses for large counts.
+    exp(``density``) loses for large counts. ``entropy`` is that of traced shapes.
     """
 
     density: Formula
@@ -83,6 +83,7 @@ class Standard:
     mass: Formula | None = None
     edge: Formula | None = None
     exact: Formula | None = None
+    entropy: Formula | None = None
 
 
 def log1mexp(t: Array) -> Any:
