@@ -276,7 +276,10 @@ def _python_function(compiled: Any) -> Any:
     if hasattr(compiled, "py_func"):
         return compiled.py_func
     inner = getattr(getattr(compiled, "_dispatcher", None), "py_func", None)
-    return compiled if inner is None else np.vectorize(inner)
+    # One of `numba.guvectorize` has a signature, and writes into its last argument: it is refused by name.
+    if inner is None or getattr(compiled, "signature", None) is not None:
+        return compiled
+    return np.vectorize(inner)
 
 
 def _array(array: np.ndarray[Any, Any]) -> Any:

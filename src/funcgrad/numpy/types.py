@@ -13,7 +13,6 @@ from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
-from funcgrad.source import fail
 from funcgrad.typing import Array
 
 
@@ -42,8 +41,7 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
             try:
                 return mutable(super().__call__(*args, **kwargs))
             except TypeError:  # the function may return traced values of its own
-                if self.signature is not None:
-                    raise
+                pass
         fixed = {k: v for k, v in kwargs.items() if k in self.excluded}
         named = [k for k in kwargs if k not in fixed]
         moving = [i for i in range(len(args)) if i not in self.excluded]
@@ -55,10 +53,10 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
             further = dict(zip(named, values[len(moving) :], strict=True))
             return self.pyfunc(*called, **further, **fixed)
 
-        arrays = [*(args[i] for i in moving), *(kwargs[k] for k in named)]
+        given = [*(args[i] for i in moving), *(kwargs[k] for k in named)]
         if self.signature is not None:
-            return by_core(function, arrays, self.signature)
-        return by_entry(function, arrays)
+            return by_signature(function, self.signature, given)
+        return by_entry(function, given)
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: object) -> Any:
@@ -78,49 +76,65 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: objec
     return update_wrapper(function, func) if hasattr(func, "__name__") else function
 
 
-def by_core(function: Callable[..., Any], arrays: Iterable[Any], signature: str) -> Any:
-    """A function on each of the parts of arrays whose axes a signature such as ``"(n),(n)->()"`` names."""
-    inputs, outputs = signature.replace(" ", "").split("->")
-    cores = [
-        [name for name in part.split(",") if name] for part in re.findall(r"\((.*?)\)", inputs)
-    ]
-    given = [shape.array(x) if holds_expr(x) else np.asarray(x) for x in arrays]
-    if len(cores) != len(given):
-        raise fail(TypeError, f"vectorize: expected {len(cores)} arguments, but got {len(given)}")
-    lengths: dict[str, int] = {}
-    for core, x in zip(cores, given, strict=True):
-        own = x.shape[x.ndim - len(core) :] if len(core) <= x.ndim else ()
-        if len(own) < len(core) or any(
-            [lengths.setdefault(name, n) != n for name, n in zip(core, own, strict=True)]
-        ):
-            raise fail(
-                ValueError,
-                f"vectorize: expected arguments with the axes {signature!r}, but got shapes "
-                f"{', '.join([str(x.shape) for x in given])}",
+def _as_arrays(values: Iterable[Any]) -> list[Any]:
+    return [shape.array(x) if holds_expr(x) else np.asarray(x) for x in values]
+
+
+def by_signature(function: Callable[..., Any], signature: str, arrays: Iterable[Any]) -> Any:
+    """A function of arrays with the core dimensions of a signature, over their other axes."""
+    given = _as_arrays(arrays)
+    inputs, outputs = [_core_dimensions(side) for side in signature.split("->")]
+    if len(given) != len(inputs):
+        raise TypeError(
+            f"wrong number of positional arguments: expected {len(inputs)}, got {len(given)}"
+        )
+    sizes: dict[str, int] = {}
+    for x, names in zip(given, inputs, strict=True):
+        _add_sizes(sizes, np.shape(x), names)
+    cores = [tuple([sizes[name] for name in names]) for names in inputs]
+    common = np.broadcast_shapes(
+        *[x.shape[: x.ndim - len(core)] for x, core in zip(given, cores, strict=True)]
+    )
+    whole = [np.broadcast_to(x, common + core) for x, core in zip(given, cores, strict=True)]
+    results = [function(*[mutable(x[place]) for x in whole]) for place in np.ndindex(*common)]
+    if not results:
+        raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+    several = [made if isinstance(made, tuple) else (made,) for made in results]
+    if any([len(made) != len(outputs) for made in several]):
+        raise ValueError(
+            f"wrong number of outputs from pyfunc: expected {len(outputs)}, got {len(several[0])}"
+        )
+    joined = []
+    for items, names in zip(zip(*several, strict=True), outputs, strict=True):
+        for item in items:
+            _add_sizes(sizes, np.shape(item), names)
+        core = tuple([sizes[name] for name in names])
+        joined.append(mutable(np.reshape(shape.array(list(items)), common + core)))
+    return joined[0] if len(joined) == 1 else tuple(joined)
+
+
+def _core_dimensions(side: str) -> list[list[str]]:
+    """The names of the core dimensions of each array on one side of a signature: ``(m,n),(n)``."""
+    return [re.findall(r"\w+", group) for group in re.findall(r"\(([^()]*)\)", side)]
+
+
+def _add_sizes(sizes: dict[str, int], lengths: tuple[int, ...], names: list[str]) -> None:
+    if len(lengths) < len(names):
+        raise ValueError(
+            f"{len(lengths)}-dimensional argument does not have enough dimensions for all core "
+            f"dimensions {tuple(names)}"
+        )
+    core = lengths[len(lengths) - len(names) :]
+    for name, length in zip(names, core, strict=True):
+        if sizes.setdefault(name, length) != length:
+            raise ValueError(
+                f"inconsistent size for core dimension {name!r}: {length} vs {sizes[name]}"
             )
-    outer = [x.shape[: x.ndim - len(core)] for core, x in zip(cores, given, strict=True)]
-    common = np.broadcast_shapes(*outer)
-    rows = []
-    for core, x in zip(cores, given, strict=True):
-        own = x.shape[x.ndim - len(core) :]
-        rows.append(np.reshape(np.broadcast_to(x, (*common, *own)), (-1, *own)))
-    count = int(np.prod(common, dtype=int))
-    if not count:
-        raise fail(ValueError, "vectorize: expected at least one part, but got empty arguments")
-    results = [function(*[row[i] for row in rows]) for i in range(count)]
-
-    def joined(items: list[Any]) -> Any:
-        whole = np.stack([shape.array(item) for item in items])
-        return mutable(np.reshape(whole, (*common, *whole.shape[1:])))
-
-    if outputs.count("(") > 1:
-        return tuple([joined(list(items)) for items in zip(*results, strict=True)])
-    return joined(results)
 
 
 def by_entry(function: Callable[..., Any], arrays: Iterable[Any]) -> Any:
     """A function of numbers on each entry of arrays, broadcast together; it may return a tuple."""
-    given = [shape.array(x) if holds_expr(x) else np.asarray(x) for x in arrays]
+    given = _as_arrays(arrays)
     common = np.broadcast_shapes(*[x.shape for x in given])
     flat = [np.ravel(np.broadcast_to(x, common)) for x in given]
     count = int(np.prod(common, dtype=int))

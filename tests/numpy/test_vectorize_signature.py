@@ -1,0 +1,78 @@
+"""`numpy.vectorize` with a signature: a function of arrays with core dimensions, over the other axes."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+X = np.arange(6.0).reshape(2, 3) / 4 + 0.5
+
+inner = np.vectorize(lambda a, b: a @ b, signature="(n),(n)->()")
+outer = np.vectorize(lambda a, b: (np.outer(a, b), a.sum()), signature="(n),(m)->(n,m),()")
+
+
+def _scaled(a, k=1.0):
+    return np.sort(a) * k
+
+
+scaled = np.vectorize(_scaled, signature="(n)->(n)", excluded={"k"})
+
+
+def of_rows(x):
+    return (inner(x, x[0]) * np.array([1.0, 3.0])).sum()
+
+
+def of_two_results(x):
+    first, second = outer(x[:, None], x[:, :2])
+    return (first**2).sum() + (second**3).sum()
+
+
+def of_an_excluded_argument(x):
+    made = scaled(-x * 1.0, k=x[0, 0])
+    made[0, 0] = x[1, 1]
+    return (made * x).sum()
+
+
+def of_captured_values(x):
+    weighted = np.vectorize(lambda a: a @ x[1], signature="(n)->()")
+    return (weighted(np.eye(3)) ** 2).sum()
+
+
+def slope_by_differences(f, h=1e-3):
+    slope = np.zeros(X.shape)
+    for place in np.ndindex(X.shape):
+        step = np.zeros(X.shape)
+        step[place] = h
+        moved = [f(X + n * step) - f(X - n * step) for n in (1, 2, 3)]
+        slope[place] = (45 * moved[0] - 9 * moved[1] + moved[2]) / (60 * h)
+    return slope
+
+
+@pytest.mark.parametrize(
+    "f", [of_rows, of_two_results, of_an_excluded_argument, of_captured_values]
+)
+def test_derivatives_are_differences(f):
+    expected, gradient = slope_by_differences(f), fg.grad(f)
+    np.testing.assert_allclose(gradient(X), expected, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(fg.jvp(f, (X,), (X,)), [f(X), (expected * X).sum()], rtol=1e-8)
+    np.testing.assert_allclose(fg.jit(gradient)(X), expected, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(fg.vmap(gradient)(np.stack([X, X]))[1], gradient(X), rtol=1e-12)
+    curvature = slope_by_differences(lambda x: gradient(x).sum())
+    second = fg.grad(lambda x: gradient(x).sum())(X)
+    np.testing.assert_allclose(second, curvature, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: inner(x, x[:, :2]), "inconsistent size for core dimension 'n': 2 vs 3"),
+        (lambda x: inner(x, x[0, 0]), "does not have enough dimensions"),
+        (lambda x: outer(x, x[0] * 1.0, x), "positional arguments"),
+        (lambda x: np.vectorize(lambda a: a, signature="(n)->(),()")(x), "number of outputs"),
+    ],
+)
+def test_what_numpy_refuses_is_refused(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(X)
+    with pytest.raises((TypeError, ValueError), match=message):
+        fg.grad(lambda x: np.sum(call(x)))(X)
