@@ -1,6 +1,7 @@
 """Every error says who expected what, what it got, what to write instead, and the user's line."""
 
 import ctypes
+import hashlib
 from decimal import Decimal
 from fractions import Fraction
 
@@ -422,3 +423,19 @@ def test_masked_arrays_and_assertions_of_arrays_are_advised_on():
         fg.grad(fg.adopt(lambda x: np.testing.assert_allclose(x, 1.0) or x.sum(), False))(
             np.ones(2)
         )
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_matrices_structured_arrays_and_hashes_are_advised_on():
+    def of_fields(x):
+        table = np.zeros(2, [("mass", float), ("place", float)])
+        table["mass"] = x
+        return table["mass"].sum()
+
+    with pytest.raises(TypeError, match=r"write np\.array, and @ for the product, in the"):
+        fg.grad(lambda x: (np.matrix(x) * np.matrix(x).T).sum())(np.ones(2))
+    with pytest.raises(TypeError, match="write an array for each field in the place"):
+        fg.grad(of_fields)(np.ones(2))
+    with pytest.raises(TypeError, match="buffer API required") as caught:
+        fg.grad(lambda x: x[0] * len(hashlib.md5(2 * x).hexdigest()))(np.ones(2))
+    assert "compiled code was given traced values" in caught.value.__notes__[0]

@@ -73,12 +73,16 @@ def remedy() -> str:
         return f"write {instead} in the place of {called}, or fg.adopt(f) for the function"
     if "ma." in called and name.startswith("mask"):
         return "write np.where(mask, 0.0, x) in the place of a masked array, which holds no traced values"
+    if name in ("matrix", "asmatrix", "bmat"):
+        return "write np.array, and @ for the product, in the place of a matrix, which holds no traced values"
     if name.startswith("assert_"):
         return f"write assert np.allclose(x, y) in the place of {called}"
     if called in ("float", "complex"):
         return f"leave out {called}(), or write fg.adopt(f) for the function"
     if isinstance(getattr(np, name, None), type) and issubclass(getattr(np, name), np.inexact):
         return f"write x.astype({called}) in the place of {called}(x)"
+    if _FIELD.search(position(source)):
+        return "write an array for each field in the place of a structured one, which holds no traced values"
     if name == "fill" or _ASSIGNED.search(position(source)):
         return (
             "write x = x.at[i].set(v) in the place of x[i] = v, with x an expression, or build the array by "
@@ -97,5 +101,6 @@ def _owner(source: tuple[CodeType, int] | None) -> type:
     return first if isinstance(first, type) else type(first)
 
 
+_FIELD = re.compile(r"""\w\[(['"])\w+\1\](?!.*\()[^=]*=(?!=)""")
 _ASSIGNED = re.compile(r"\](?!.*\()[^=]*=(?!=)")
 """An assignment to an item, in the text of a line."""

@@ -163,6 +163,7 @@ def _explain(error: Exception, args: Sequence[Any]) -> None:
 REFUSALS_OF_COMPILED_CODE = re.compile(
     rf"\b{MutableArray.__name__}\b|\bExpr\b|No matching signature found|bytes-like object is required"
     "|incompatible function arguments|not a proper array of floats|can not convert to array"
+    "|supporting the buffer API required"
 )
 """What compiled code says of an argument that is no array of NumPy's."""
 
