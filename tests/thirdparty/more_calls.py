@@ -38,6 +38,18 @@ def sgp4_rv2coe(r):
     return rv2coe(r, [-0.4, 7.3, 1.2], 398600.8)[:6]
 
 
+def ase_distances(positions):
+    from ase import Atoms
+
+    return Atoms("Ar3", positions=positions).get_all_distances()
+
+
+def ase_angle(positions):
+    from ase import Atoms
+
+    return Atoms("Ar3", positions=positions).get_angle(0, 1, 2)
+
+
 def colormath_lab(v):
     from colormath.color_conversions import convert_color
     from colormath.color_objects import LabColor, sRGBColor

@@ -3,10 +3,13 @@
 import numpy as np
 
 from tests.thirdparty.case import Case, D
+from tests.thirdparty.more_calls import ase_angle, ase_distances
 
 X = np.linspace(-1.4, 1.9, 6)
 T = np.array([12.0, 18.5, 25.0])
 S = np.array([34.0, 35.1, 36.2])
+VOLUMES = np.array([10.0, 11.0])
+ATOMS = np.array([[0.0, 0.0, 0.0], [1.1, 0.1, 0.2], [0.3, 1.2, -0.1]])
 P = np.array([120.0, 800.0, 2500.0])
 
 ROWS = [
@@ -130,4 +133,10 @@ ROWS = [
         "chemicals.interface.Winterfeld_Scriven_Davis",
         (D([0.1606, 0.8394]), [0.01547, 0.02877], [8610.0, 15530.0]),
     ),
+    # ase: equations of state, cells, atoms
+    Case("ase.eos.birchmurnaghan", (VOLUMES, -3.0, 0.5, D(4.0), 10.5)),
+    Case("ase.eos.vinet", (VOLUMES, -3.0, 0.5, 4.0, D(10.5))),
+    Case("ase.geometry.cellpar_to_cell", (D([3.0, 4.0, 5.0, 80.0, 95.0, 100.0]),)),
+    Case(ase_distances, (D(ATOMS),)),
+    Case(ase_angle, (D(ATOMS),)),
 ]

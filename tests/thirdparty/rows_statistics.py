@@ -292,4 +292,9 @@ ROWS = [
     Case("scipy.linalg.expm", (D(A),)),
     Case("scipy.special.logsumexp", (D(X),)),
     Case("scipy.integrate.simpson", (D(X**2),), {"x": X}),
+    # pysabr: volatilities, some of them by scipy.optimize
+    Case("pysabr.black.lognormal_call", (1.0, 1.1, 0.5, D(0.3), 0.01)),
+    Case("pysabr.black.normal_to_shifted_lognormal", (0.02, D(0.025), 0.01, 1.0, 0.005)),
+    Case("pysabr.black.shifted_lognormal_to_normal", (0.02, 0.025, 0.01, 1.0, D(0.3))),
+    Case("pysabr.models.hagan_2002_lognormal_sabr.alpha", (0.025, 1.0, D(0.3), 0.5, -0.2, 0.4)),
 ]
