@@ -107,21 +107,23 @@ def _statistic(x: float, n: float, order: int, upper: bool) -> float:
         return math.nan
     if x <= 0.5 / n or x >= 1:
         return float(order == 0 and upper == (x < 1))
+    import scipy.stats
+
+    sign = -1.0 if upper else 1.0
+    if order == 0 or (order == 1 and n > _MOST):
+        own = scipy.stats.kstwo  # seven digits for large n
+        return float((own.sf if upper else own.cdf)(x, n) if order == 0 else sign * own.pdf(x, n))
     if n > _MOST:
         raise fail(
             ValueError,
-            f"kstwo: expected at most {_MOST} samples for derivatives, but got {n:.0f}; use kstwobign at "
-            "sqrt(n)*x",
+            f"kstwo: expected at most {_MOST} samples for second derivatives, but got {n:.0f}; use kstwobign "
+            "at sqrt(n)*x",
         )
-    count = int(n)
     if x >= 0.5 or n * x * x > _ONE_SIDED:
-        found = 2 * _one_sided(count, x, order) * math.factorial(order)
-        above = True
+        found = -2 * _one_sided(int(n), x, order)
     else:
-        found, above = _central(count, x, order) * math.factorial(order), False
-    if above == upper:
-        return found
-    return (1.0 if order == 0 else 0.0) - found
+        found = _central(int(n), x, order)
+    return sign * found * math.factorial(order)
 
 
 def _run(x: Array, n: Array, *, order: int, upper: bool) -> Any:
