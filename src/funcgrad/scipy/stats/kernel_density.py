@@ -222,7 +222,7 @@ class gaussian_kde(OfPlainData):  # noqa: N801
     def integrate_box(
         self, low_bounds: npt.ArrayLike, high_bounds: npt.ArrayLike, **options: Any
     ) -> Any:
-        """As SciPy's method; that of traced data is an error in several dimensions."""
+        """As SciPy's method; of traced data, on a line alone."""
         if self._is_plain(low_bounds, high_bounds):
             return self.own.integrate_box(low_bounds, high_bounds, **options)
         if self.d != 1:
