@@ -85,3 +85,40 @@ def test_what_a_condition_does_not_select_has_no_gradient_at_complex_zeros(name)
         assert gradient(0j) == 0
     assert fg.jvp(f, (0j,), (v,))[1] == 0
     fg.check_grads(f, (0.4 + 0.7j,), order=2)
+
+
+def _shared(s, xi):
+    """SciPy-like code whose two choices share one number that is not finite."""
+    outside = np.nan * s
+    inner = np.where(xi * s > -1, np.exp(-xi * s), outside)
+    outer = np.where((xi > 0) & (s <= -1 / xi), 0, outside)
+    return np.where((xi > 0) & (s > -1 / xi), inner, outer)
+
+
+def _divided(x, c):
+    return np.where(c == 0, x, x / c) + np.where(c != 0, x / c, x * x)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, fg.jit])
+def test_what_no_choice_selects_has_no_cotangent(wrap):
+    slopes = wrap(fg.grad(_shared, (0, 1)))(0.3, 0.1)
+    value = np.exp(-0.03)
+    np.testing.assert_allclose(slopes, (-0.1 * value, -0.3 * value), rtol=1e-14)
+    assert fg.jvp(_shared, (0.3, 0.1), (1.0, 0.0))[1] == pytest.approx(slopes[0], rel=1e-14)
+    for c in (
+        0.0,
+        np.float64(0.0),
+    ):  # a plain number: the condition is known as the program is made
+        assert wrap(fg.grad(lambda x, c=c: _divided(x * np.float64(1), np.float64(c))))(3.0) == 7.0
+        with np.errstate(all="ignore"):
+            assert _divided(np.float64(3.0), np.float64(c)) == 12.0
+    assert wrap(fg.grad(lambda x: np.sum(np.where(True, x, x * np.nan))))(np.ones(2)).tolist() == [
+        1.0,
+        1.0,
+    ]
+
+
+def test_a_known_choice_has_the_type_of_both():
+    x = fg.var("x", (3, 1), np.float32)
+    for chosen in (np.where(True, x, np.zeros(2)), np.where(np.False_, np.zeros(2), x)):
+        assert (chosen.shape, chosen.dtype) == ((3, 2), np.float64)

@@ -254,6 +254,15 @@ def _half_at_a_tie(expr: Expr) -> Expr | None:
     return None
 
 
+def _known_conjunct(expr: Expr) -> Expr | None:
+    """(p & not q) | q = p | q."""
+    for one, q in (expr.args, expr.args[::-1]):
+        for p, r in (one.args, one.args[::-1]) if one.op in _BOTH else ():
+            if _is_opposite(r, q) and p.type == expr.type:
+                return np.logical_or(p, q)  # type: ignore[return-value]
+    return None
+
+
 def _is_half_at(base: Expr, condition: Expr) -> bool:
     """Whether a factor is where(x == y, 0.5, 1), for the sides of a condition."""
     if base.op is not selection.where:
@@ -326,8 +335,8 @@ CASE_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "sign": (_sign_of_part,),
         "where": (_same_mask,),
         "less": (_below_infinity,),
-        "logical_or": (_either_way,),
-        "bitwise_or": (_either_way,),
+        "logical_or": (_either_way, _known_conjunct),
+        "bitwise_or": (_either_way, _known_conjunct),
     }
 )
 """The laws by operation."""

@@ -7,6 +7,7 @@ rewrites of each operation, in the order in which they are tried, and the values
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -183,29 +184,37 @@ def _logical_cases(expr: Expr) -> Expr | None:
 
 
 def _joined_masks(expr: Expr) -> Expr | None:
-    """mask(p, x) + mask(q, mask(p, y)) = mask(p, x + mask(q, y)), and, if no condition is in both terms,
-    mask(p, x) + mask(q, y) = mask(p | q, mask(p, x) + mask(q, y))."""
+    """mask(r, mask(p, x)) + mask(q, mask(p, y)) = mask(p, mask(r, x) + mask(q, y)), and, if no condition is
+    in both terms, mask(p, mask(r, x)) + mask(q, y) = mask(p & r | q, mask(p, mask(r, x)) + mask(q, y))."""
     x, y = expr.args
     if not (_is(x, selection.mask) and _is(y, selection.mask)):
         return None
     if x.args[0].key == y.args[0].key:
         return None
-    for one, other in ((x, y), (y, x)):
-        p, inside = one.args
-        rest = _unmasked(other, p)
-        if rest is not None:
-            return selection.mask(p, inside + rest)  # type: ignore[no-any-return]
-    return selection.mask(np.logical_or(x.args[0], y.args[0]), expr)  # type: ignore[no-any-return]
+    first, second = _conditions(x), _conditions(y)
+    of_second = {p.key for p in second}
+    for p in first:
+        if p.key in of_second:
+            return selection.mask(p, _unmasked(x, p) + _unmasked(y, p))  # type: ignore[no-any-return]
+    chosen, other = [reduce(logic.logical_and, conditions) for conditions in (first, second)]
+    return selection.mask(logic.logical_or(chosen, other), expr)  # type: ignore[no-any-return]
 
 
-def _unmasked(expr: Expr, condition: Expr) -> Expr | None:
-    """Nested masks without the one of a condition; None if it is not among them."""
+def _conditions(expr: Expr) -> list[Expr]:
+    """Those of nested masks, from the outermost to the innermost."""
+    found = []
+    while _is(expr, selection.mask):
+        found.append(expr.args[0])
+        expr = expr.args[1]
+    return found
+
+
+def _unmasked(expr: Expr, condition: Expr) -> Expr:
+    """Nested masks without the one of a condition, which is among them."""
     conditions = []
-    while _is(expr, selection.mask) and expr.args[0].key != condition.key:
+    while expr.args[0].key != condition.key:
         conditions.append(expr.args[0])
         expr = expr.args[1]
-    if not _is(expr, selection.mask):
-        return None
     expr = expr.args[1]
     for p in reversed(conditions):
         expr = selection.mask(p, expr)
