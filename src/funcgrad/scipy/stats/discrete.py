@@ -36,12 +36,12 @@ def _log_choose(n: Array, k: Array) -> Any:
 
 def _poisson_entropy(mu: Array) -> Any:
     """The mean of -log(mass): a sum, or its asymptotic series, whose next term is below rounding."""
-    near = np.minimum(mu, _FAR)
+    near = np.where(mu < _FAR, mu, 1.0)
     counts = np.arange(_FAR + 15 * math.sqrt(_FAR))
     logs = special.xlogy(counts, near[..., None]) - gammaln(counts + 1) - near[..., None]
     total = np.sum(np.where(logs > -745.0, -logs * np.exp(logs), 0.0), axis=-1)
     total = np.where(near == 0, special.entr(near), total)  # the slope there is infinite
-    far = 1 / np.maximum(mu, _FAR)
+    far = 1 / np.where(mu < _FAR, _FAR, mu)
     series = -far / 12 - far**2 / 24 - 19 * far**3 / 360
     return np.where(mu < _FAR, total, (math.log(2 * math.pi) + 1 - np.log(far)) / 2 + series)
 
