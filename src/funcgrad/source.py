@@ -134,7 +134,7 @@ def is_for_people(code: CodeType, offset: int) -> bool:
 def _ends_with(code: CodeType, offset: int, names: tuple[str, ...]) -> bool:
     """Whether the statement at a position ends with one of some instructions."""
     for step in dis.get_instructions(code):
-        if step.offset > offset:
+        if step.offset >= offset:
             if step.opname in names:
                 return True
             if step.opname.startswith(_ENDS):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.optimize
+import scipy.stats
 
 import funcgrad as fg
 
@@ -322,3 +323,15 @@ def test_clamps_are_one_program_under_jit():
     values = [jitted(x) for x in xs]
     assert len(traces) < 4
     assert values == [f(x) for x in xs]
+
+
+def test_checks_of_library_code_are_paths():
+    x = np.array([[0.31, 0.72, 0.55, 0.87], [0.3, 0.9, 0.1, 0.5], [0.3, 0.3, 0.3, 0.3]])
+
+    def slope(x):
+        return scipy.stats.linregress(x, np.arange(4.0)).slope
+
+    wanted = [slope(x[0]), slope(x[1]), np.nan]  # SciPy refuses equal abscissae
+    np.testing.assert_allclose(fg.vmap(slope)(x), wanted, rtol=1e-12)
+    gradients = fg.vmap(fg.grad(slope))(x[:2])
+    np.testing.assert_allclose(gradients, [fg.grad(slope)(row) for row in x[:2]], rtol=1e-10)

@@ -133,9 +133,10 @@ def _is_refusal(error: Exception) -> bool:
     place = error.__traceback__
     raising = False
     while place is not None:
-        code = place.tb_frame.f_code
-        if not USERS[code.co_filename]:
-            raising = is_raising(code, place.tb_lasti)
+        frame = place.tb_frame
+        is_adopted = type(frame.f_globals) is not dict  # as SciPy's, which then takes traced values
+        if is_adopted or not USERS[frame.f_code.co_filename]:
+            raising = is_raising(frame.f_code, place.tb_lasti)
         place = place.tb_next
     return not raising and functions["is_refusal"](error)
 
