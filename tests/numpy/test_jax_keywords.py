@@ -194,3 +194,18 @@ def test_loops_take_unroll():
     assert fg.grad(f)(1.0) == pytest.approx(np.prod(X))
     g = lambda x: fg.fori_loop(0, 3, lambda i, v: v * v, x, unroll=True)  # noqa: E731
     assert fg.grad(g)(1.0) == 8.0
+
+
+def test_ufuncs_at_takes_tuples_of_indices():
+    def counted(x):
+        table = fnp.zeros((2, 3))
+        fnp.add.at(table, ([0, 1, 1], [2, 0, 0]), x)
+        fnp.subtract.at(table, (fnp.array([1]), 1), 2.0)
+        return table
+
+    wanted = [[0.0, 0.0, 1.5], [7.5, -2.0, 0.0]]
+    x = np.array([1.5, 2.5, 5.0])
+    np.testing.assert_array_equal(counted(x), wanted)
+    np.testing.assert_array_equal(fg.jit(counted)(x), wanted)
+    moved = fg.grad(lambda x: counted(x)[1, 0] * x[0])(x)
+    np.testing.assert_array_equal(moved, [7.5, 1.5, 1.5])
