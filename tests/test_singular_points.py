@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import funcgrad as fg
 
@@ -118,7 +119,7 @@ def test_what_no_choice_selects_has_no_cotangent(wrap):
     ]
 
 
-def test_a_known_choice_has_the_type_of_both():
-    x = fg.var("x", (3, 1), np.float32)
-    for chosen in (np.where(True, x, np.zeros(2)), np.where(np.False_, np.zeros(2), x)):
-        assert (chosen.shape, chosen.dtype) == ((3, 2), np.float64)
+def test_quantiles_of_a_distribution_on_the_half_line():
+    """SciPy's code chooses the bounds, one of which is infinite times the scale, where q is 0 or 1."""
+    slope = fg.grad(lambda scale: scipy.stats.gengamma.ppf(0.05, 1.5, -2, scale=scale))(1.3)
+    assert slope == pytest.approx(scipy.stats.gengamma.ppf(0.05, 1.5, -2), rel=1e-12)

@@ -20,6 +20,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap
 from funcgrad.ops.base.op import Elementwise, Op, differentiable
 from funcgrad.ops.shape import ones_like, zeros_like
+from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.simplify import Simplifier
 
 
@@ -87,7 +88,14 @@ class _Pullbacks:
         return found
 
     def image(self, g: Any, edge: LinearMap | _OnNode) -> Any:
-        """The cotangent that an edge gives its operand."""
+        """The cotangent that an edge gives its operand; None if it is 0, whatever factors follow.
+
+        So what a known condition excludes is not reached: an infinite factor would make NaN of a zero.
+        """
+        image = self._image(g, edge)
+        return None if type(image) is Expr and value_of(image) == 0 else image
+
+    def _image(self, g: Any, edge: LinearMap | _OnNode) -> Any:
         if not isinstance(edge, tuple):
             return self._simplified(edge.transpose(g))
         (rows, result), known = edge

@@ -246,7 +246,9 @@ class Ufunc(ArrayFunction):
     def at(self, a: Any, *args: Any, inplace: bool = True) -> Any:
         """As `numpy.ufunc.at`; with ``inplace=False``, of `jax.numpy`, on a copy, which it returns."""
         changed = a if inplace else array(a)
-        self.__wrapped__.at(changed, *args)  # (an index may be a tuple, which is no list of numbers)
+        self.__wrapped__.at(
+            changed, *args
+        )  # (an index may be a tuple, which is no list of numbers)
         return None if inplace else changed
 
     def outer(self, *args: Any, **kwargs: Any) -> Any:

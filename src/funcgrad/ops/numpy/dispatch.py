@@ -211,12 +211,7 @@ def where(condition: object, *branches: Any) -> Any:
         condition = op.lift_fully(condition)
         chosen = condition if condition.dtype.kind == "b" else condition != 0
         return tuple(as_indices(chosen))
-    found = selection.where(condition, *branches)
-    if not isinstance(condition, bool | np.bool_):
-        return found
-    # What is never chosen has no cotangent, not a zero, which an infinite factor would make NaN.
-    chosen = op.lift_fully(branches[0 if condition else 1], branches)
-    return shape.broadcast_to(shape.astype(chosen, found.dtype), found.shape)
+    return selection.where(condition, *branches)
 
 
 def size(x: Array, axis: int | None = None) -> int:
