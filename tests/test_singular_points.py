@@ -123,3 +123,14 @@ def test_quantiles_of_a_distribution_on_the_half_line():
     """SciPy's code chooses the bounds, one of which is infinite times the scale, where q is 0 or 1."""
     slope = fg.grad(lambda scale: scipy.stats.gengamma.ppf(0.05, 1.5, -2, scale=scale))(1.3)
     assert slope == pytest.approx(scipy.stats.gengamma.ppf(0.05, 1.5, -2), rel=1e-12)
+
+
+@pytest.mark.parametrize("never", [False, np.False_, np.array(False)])
+def test_pullbacks_do_not_reach_what_is_never_chosen(never):
+    def f(x):
+        return np.stack([np.where(never, x * np.inf, x * x), np.where((x > 0) & never, x / 0.0, x)])
+
+    with np.errstate(all="ignore"):
+        pulled = [fg.vjp(f, 3.0)[1](g)[0] for g in np.eye(2)]
+        assert pulled == [6.0, 1.0]
+        assert fg.jacrev(f)(3.0).tolist() == fg.jacfwd(f)(3.0).tolist() == [6.0, 1.0]

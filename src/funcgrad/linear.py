@@ -124,6 +124,12 @@ class Structural(LinearMap):
         return self.backward(g)
 
 
+class Unreached(Structural):
+    """A map that is known to be zero: no path goes along its edge, whatever factors follow."""
+
+    __slots__ = ()
+
+
 def _defined_in(function: Callable[[Any], Any]) -> str:
     """The name of a function, or of the outermost one that it is defined in."""
     name: str = getattr(function, "__qualname__", type(function).__name__)

@@ -151,6 +151,10 @@ READINGS = {
         lambda: mask(((X > 1) & np.logical_not(Y > 0)) | (Y > 0), X),
         "where(logical_or(x > 1, y > 0), x, 0)",
     ),
+    "common_conjunct": (
+        lambda: mask(((X > 1) & (Y > 0)) | ((Y > 0) & (X < 0)), X),
+        "where(logical_and(logical_or(x > 1, x < 0), y > 0), x, 0)",
+    ),
     "either_way of an order": (lambda: mask((X >= Y) | (Y >= X), Y), "y"),
     "like_terms multiplied out": (lambda: Y * (X + Y) - X * Y, "y**2"),
     "like_terms over roots": (

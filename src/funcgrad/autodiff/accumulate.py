@@ -16,7 +16,7 @@ from funcgrad.fold import Item, Semiring, folded_by_key, path_sums, path_sums_st
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.html_table import html_table
-from funcgrad.linear import Joint, LinearMap, Parts
+from funcgrad.linear import Joint, LinearMap, Parts, Unreached
 from funcgrad.node_names import labels, names_of
 from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable, leaf
@@ -271,9 +271,9 @@ def linear_maps(
             edges = op.edges
             rule = edges[place] if type(edges) is tuple else edges(place)
             if rule is not None:
-                found.append(
-                    (to, rule(child, *args, **dict(params)) if params else rule(child, *args))
-                )
+                edge = rule(child, *args, **dict(params)) if params else rule(child, *args)
+                if type(edge) is not Unreached:
+                    found.append((to, edge))
         return found
 
     return arcs

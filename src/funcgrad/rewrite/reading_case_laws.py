@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from types import MappingProxyType
 
 import numpy as np
@@ -80,12 +81,24 @@ def _finite_radius(expr: Expr) -> Expr | None:
 
 
 def _finite_quotient(expr: Expr) -> Expr | None:
-    """where(not (not isfinite(q) & p), q*x, 0) = q*x, which is not finite where q is not."""
+    """where(not (not isfinite(q) & p), q*x, 0) = q*x, which is not finite where q is not.
+
+    So such a condition is left out of several that hold together.
+    """
     p, value = expr.args
-    p = unbroadcast(p)
-    inner = _unmasked(value)
-    if p.op is not logic.logical_not or p.args[0].op not in _BOTH or value.dtype.kind != "f":
+    if value.dtype.kind != "f":
         return None
+    conditions = list(unnested(unbroadcast(p), _conjuncts))
+    kept = [q for q in conditions if not _is_of_finite_quotient(q, value)]
+    if len(kept) == len(conditions) or any([q.shape != p.shape for q in kept]):
+        return None
+    return selection.mask(reduce(logic.logical_and, kept), value) if kept else value
+
+
+def _is_of_finite_quotient(p: Expr, value: Expr) -> bool:
+    inner = _unmasked(value)
+    if p.op is not logic.logical_not or p.args[0].op not in _BOTH:
+        return False
     factors = {key: k for key, (_, k) in monomial(inner).powers.items()}
     for q in p.args[0].args:
         finite = q.args[0] if q.op in (logic.invert, logic.logical_not) else q
@@ -93,8 +106,12 @@ def _finite_quotient(expr: Expr) -> Expr | None:
             continue
         own = {key: k for key, (_, k) in monomial(finite.args[0]).powers.items()}
         if all([factors.get(key, 0) * k > 0 for key, k in own.items()]):
-            return value
-    return None
+            return True
+    return False
+
+
+def _conjuncts(p: Expr) -> tuple[Expr, ...]:
+    return p.args if p.op in _BOTH else ()
 
 
 _BOTH = (logic.bitwise_and, logic.logical_and)
@@ -263,6 +280,18 @@ def _known_conjunct(expr: Expr) -> Expr | None:
     return None
 
 
+def _common_conjunct(expr: Expr) -> Expr | None:
+    """(p & q) | (r & q) = (p | r) & q."""
+    x, y = expr.args
+    if x.op not in _BOTH or y.op not in _BOTH or not x.type == y.type == expr.type:
+        return None
+    for p, q in (x.args, x.args[::-1]):
+        for r, other in (y.args, y.args[::-1]):
+            if q.key == other.key:
+                return logic.logical_and(logic.logical_or(p, r), q)  # type: ignore[no-any-return]
+    return None
+
+
 def _is_half_at(base: Expr, condition: Expr) -> bool:
     """Whether a factor is where(x == y, 0.5, 1), for the sides of a condition."""
     if base.op is not selection.where:
@@ -335,8 +364,8 @@ CASE_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "sign": (_sign_of_part,),
         "where": (_same_mask,),
         "less": (_below_infinity,),
-        "logical_or": (_either_way, _known_conjunct),
-        "bitwise_or": (_either_way, _known_conjunct),
+        "logical_or": (_either_way, _known_conjunct, _common_conjunct),
+        "bitwise_or": (_either_way, _known_conjunct, _common_conjunct),
     }
 )
 """The laws by operation."""

@@ -65,6 +65,8 @@ def _subgoals(x: Expr, conditions: list[Expr]) -> list[_Goal] | None:
         return None if np.any(np.asarray(values[0])[~inside]) else []
     if values[0] is not None and not np.any(values[0]):
         return []
+    if x.op is selection.mask and _is_closed(x, conditions):
+        return []
     if x.op is selection.mask:
         own, known = list(unnested(x.args[0], _disjuncts)), {p.key for p in conditions}
         return [] if all([p.key in known for p in own]) else [(x.args[1], conditions)]
@@ -79,6 +81,20 @@ def _subgoals(x: Expr, conditions: list[Expr]) -> list[_Goal] | None:
     return [(x.args[0], [q for p in moved for q in unnested(p.args[0], _disjuncts)])]
 
 
+def _is_closed(x: Expr, conditions: list[Expr]) -> bool:
+    """Whether all parts of one of the conditions are among those of nested masks."""
+    own = set()
+    while x.op is selection.mask:
+        own.add(x.args[0].key)
+        x = x.args[1]
+    return any([all([q.key in own for q in unnested(p, _conjuncts)]) for p in conditions])
+
+
+def _conjuncts(p: Expr) -> tuple[Expr, ...]:
+    return p.args if p.op in _BOTH else ()
+
+
+_BOTH = (logic.bitwise_and, logic.logical_and)
 _SUMS = (arithmetic.add, arithmetic.subtract, arithmetic.negative)
 _MOVES = (
     indexing.scatter_op,

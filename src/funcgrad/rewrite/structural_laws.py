@@ -184,19 +184,18 @@ def _logical_cases(expr: Expr) -> Expr | None:
 
 
 def _joined_masks(expr: Expr) -> Expr | None:
-    """mask(r, mask(p, x)) + mask(q, mask(p, y)) = mask(p, mask(r, x) + mask(q, y)), and, if no condition is
-    in both terms, mask(p, mask(r, x)) + mask(q, y) = mask(p & r | q, mask(p, mask(r, x)) + mask(q, y))."""
+    """mask(p, x) + mask(q, mask(p, y)) = mask(p, x + mask(q, y)), and, if no condition is in both terms,
+    mask(p, mask(r, x)) + mask(q, y) = mask(p & r | q, mask(p, mask(r, x)) + mask(q, y))."""
     x, y = expr.args
     if not (_is(x, selection.mask) and _is(y, selection.mask)):
         return None
     if x.args[0].key == y.args[0].key:
         return None
-    first, second = _conditions(x), _conditions(y)
-    of_second = {p.key for p in second}
-    for p in first:
-        if p.key in of_second:
-            return selection.mask(p, _unmasked(x, p) + _unmasked(y, p))  # type: ignore[no-any-return]
-    chosen, other = [reduce(logic.logical_and, conditions) for conditions in (first, second)]
+    for one, other in ((x, y), (y, x)):
+        p, inside = one.args
+        if p.key in {q.key for q in _conditions(other)}:
+            return selection.mask(p, inside + _unmasked(other, p))  # type: ignore[no-any-return]
+    chosen, other = [reduce(logic.logical_and, _conditions(term)) for term in (x, y)]
     return selection.mask(logic.logical_or(chosen, other), expr)  # type: ignore[no-any-return]
 
 

@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr import Expr
-from funcgrad.linear import LinearMap, Structural
+from funcgrad.graph import CONSTANT
+from funcgrad.linear import LinearMap, Structural, Unreached
 from funcgrad.ops.base.columns import Columns, Form, any_kind
-from funcgrad.ops.base.op import Elementwise, Op
+from funcgrad.ops.base.op import Elementwise, Op, broadcast_to
 from funcgrad.ops.base.promotion import ufunc_loop
+from funcgrad.ops.elementwise.logic import bitwise_and, bitwise_or, logical_and, logical_or
 from funcgrad.typing import Array
 
 
@@ -31,9 +33,25 @@ def _mask_loop(condition: Array, x: Array) -> tuple[np.dtype[Any], ...]:
 def _masked(negate: bool) -> Any:
     def edge(z: Array, condition: Array, *inputs: Array) -> LinearMap:
         chosen = np.logical_not(condition) if negate else condition
-        return Structural(lambda v: mask(chosen, v), lambda g: mask(chosen, g))
+        kind = Unreached if _is_known(condition, negate) else Structural
+        return kind(lambda v: mask(chosen, v), lambda g: mask(chosen, g))
 
     return edge
+
+
+def _is_known(condition: object, wanted: bool) -> bool:
+    """Whether a condition is known to be so, everywhere, when the program is made."""
+    decisive = (bitwise_or, logical_or) if wanted else (bitwise_and, logical_and)
+    waiting = [condition]
+    while waiting:
+        part = waiting.pop()
+        if not isinstance(part, Expr):
+            return False
+        if part.op in decisive or part.op is broadcast_to:
+            waiting.extend(part.args)
+        elif part.op is CONSTANT and part.size == 1 and bool(part.value) is wanted:
+            return True
+    return False
 
 
 _where_infer: Any = _where_loop
