@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr import Expr
-from funcgrad.graph import CONSTANT
+from funcgrad.graph import CONSTANT, unnested
 from funcgrad.linear import LinearMap, Structural, Unreached
 from funcgrad.ops.base.columns import Columns, Form, any_kind
 from funcgrad.ops.base.op import Elementwise, Op, broadcast_to
@@ -41,17 +41,15 @@ def _masked(negate: bool) -> Any:
 
 def _is_known(condition: object, wanted: bool) -> bool:
     """Whether a condition is known to be so, everywhere, when the program is made."""
+    if not isinstance(condition, Expr):
+        return False
     decisive = (bitwise_or, logical_or) if wanted else (bitwise_and, logical_and)
-    waiting = [condition]
-    while waiting:
-        part = waiting.pop()
-        if not isinstance(part, Expr):
-            return False
-        if part.op in decisive or part.op is broadcast_to:
-            waiting.extend(part.args)
-        elif part.op is CONSTANT and part.size == 1 and bool(part.value) is wanted:
-            return True
-    return False
+
+    def parts(p: Expr) -> tuple[Expr, ...]:
+        return p.args if p.op in decisive or p.op is broadcast_to else ()
+
+    known = [p for p in unnested(condition, parts) if p.op is CONSTANT and p.size == 1]
+    return any([bool(p.value) is wanted for p in known])
 
 
 _where_infer: Any = _where_loop
