@@ -119,6 +119,10 @@ WHY: MappingProxyType[tuple[str, str], str] = MappingProxyType(
         ("LSTM, 100 steps, h=64, B=16, with llvmlite", ""): (
             "most of the time are products of matrices of 16 rows, by BLAS as in NumPy"
         ),
+        ("bundle adjustment, 10⁴ observations, `sparse_jacobian`", "jax"): (
+            "twelve compressed products, each of some 100 NumPy calls on 20,000 entries in blocks; with "
+            "llvmlite the products are machine code"
+        ),
         ("bundle adjustment, 10⁴ observations, with llvmlite", "C"): (
             "blocks of 16 observations pass through some 180 steps, with 3 KB an observation between them in "
             "the cache; C keeps an observation in registers"
