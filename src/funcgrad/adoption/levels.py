@@ -17,6 +17,7 @@ from weakref import ref
 import numpy as np
 
 from funcgrad.adoption.namespaces import (
+    BoundDispatch,
     is_composed,
     is_curried,
     is_kept,
@@ -250,6 +251,8 @@ def _functions(value: Any) -> list[FunctionType]:
 def _functions_of_one(value: Any) -> list[FunctionType]:
     if isinstance(value, FunctionType):
         return [value]
+    if isinstance(value, BoundDispatch):
+        return [cast(FunctionType, type(value).__call__)]
     if type(value) in PLAIN_DATA or isinstance(value, ModuleType | MethodType | partial):
         return []
     kind = value if isinstance(value, type) else type(value)

@@ -113,14 +113,18 @@ def is_memoized(value: object) -> bool:
 
 def is_single_dispatch(value: object) -> bool:
     """Whether a value is a function under `functools.singledispatch`, or a method under its like."""
-    if isinstance(value, singledispatchmethod):
+    if isinstance(value, singledispatchmethod | BoundDispatch) and type(value) is not FunctionType:
         return True
     return type(value) is FunctionType and value.__code__ in (_DISPATCHES, BOUND_DISPATCH)
 
 
 _DISPATCHES = singledispatch(lambda x: x).__code__  # type: ignore[attr-defined]
-BOUND_DISPATCH: Any = getattr(singledispatchmethod(lambda x: x).__get__(0), "__code__", None)
-"""The code of a method under `functools.singledispatchmethod` that is taken from its instance."""
+_bound = singledispatchmethod(lambda x: x).__get__(0)
+BoundDispatch: Any = type(_bound)
+"""The type of a method under `functools.singledispatchmethod` that is taken from its instance: that of
+functions before Python 3.14."""
+BOUND_DISPATCH: Any = getattr(_bound, "__code__", None) or BoundDispatch.__call__.__code__
+"""The code that such a method runs."""
 _TOOLZ = ("toolz", "cytoolz")
 
 

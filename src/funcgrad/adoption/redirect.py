@@ -29,6 +29,7 @@ from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.memoized import all_plain, bypassing_cache
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import (
+    BoundDispatch,
     is_composed,
     is_curried,
     is_kept,
@@ -318,6 +319,7 @@ def _named_tuple(value: Any) -> Any:
 
 _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     ModuleType: _module,
+    BoundDispatch: lambda method: dispatching(method, redirect),  # before Python 3.14, a function
     FunctionType: _function,
     BuiltinFunctionType: _builtin,
     type(np.sum): _known,

@@ -55,9 +55,10 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
             if theirs is not own and not key.startswith("_") and callable(theirs):
                 found[id(theirs)] = (theirs, as_adopted(own) if name.startswith("scipy.") else own)
         for path, (home, method) in _METHODS.get(name, {}).items():
-            if not hasattr(original, path.partition(".")[0]):  # a class of a later SciPy
+            try:
+                theirs = attrgetter(path)(original)
+            except AttributeError:  # of another version of SciPy
                 continue
-            theirs = attrgetter(path)(original)
             own = getattr(import_module(f"{stand_in.__name__}{home}"), method)
             compiled = not isinstance(theirs, FunctionType) and not hasattr(own, "writes")
             found[id(theirs)] = (theirs, as_adopted(own) if compiled else own)

@@ -7,6 +7,7 @@ function that is registered for ``object``.
 from __future__ import annotations
 
 from functools import singledispatchmethod, wraps
+from types import FunctionType
 from typing import Any
 
 from funcgrad.adoption.adopted_functions import Redirect
@@ -16,9 +17,8 @@ from funcgrad.adoption.namespaces import BOUND_DISPATCH
 
 def dispatching(f: Any, redirect: Redirect) -> Any:
     """A function under `functools.singledispatch`, or a method of an instance, over adopted functions."""
-    if f.__code__ is BOUND_DISPATCH:
-        cells = dict(zip(f.__code__.co_freevars, f.__closure__, strict=True))
-        instance, owner = cells["obj"].cell_contents, cells["cls"].cell_contents
+    if type(f) is not FunctionType or f.__code__ is BOUND_DISPATCH:
+        instance, owner = _bound_to(f)
         method = f.register.__self__  # the closure has it in some versions of Python alone
         return DispatchingMethod(method, redirect).__get__(redirect(instance), owner)
 
@@ -28,6 +28,14 @@ def dispatching(f: Any, redirect: Redirect) -> Any:
         return function(*args, **kwargs)
 
     return dispatched
+
+
+def _bound_to(f: Any) -> tuple[Any, Any]:
+    """The instance and the class that a method under `functools.singledispatchmethod` is taken from."""
+    if type(f) is not FunctionType:  # since Python 3.14
+        return f._obj, f._cls
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+    return cells["obj"].cell_contents, cells["cls"].cell_contents
 
 
 class DispatchingMethod:

@@ -73,6 +73,13 @@ __all__ = [
 ]
 
 
+class UnhashableError(TypeError):
+    """A traced value has no hash.
+
+    Python 3.14 puts another error in the place of a `TypeError` of a key, but not of one of a subclass.
+    """
+
+
 class Expr(Operators, Questions, OtherLibraries, ExprBase):
     """An expression: a pointed graph, written like a NumPy array.
 
@@ -119,7 +126,7 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
         if self.dtype.kind == "b" and not self.shape:
             return hash(concrete_value(self, "hash()"))
         raise fail(
-            TypeError,
+            UnhashableError,
             "hash: expected a number to look up in a set, a dict or a cache, but got a traced value, which "
             "has none; compare it with ==, or look up int(x), or float(fg.stop_gradient(x)) with derivative "
             "zero",

@@ -56,15 +56,18 @@ def composed(
     return decorator
 
 
-def in_place_of(own: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: SciPy's compiled function on plain values, and the decorated one on traced values."""
+def in_place_of(own: Callable[..., Any] | None) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator: SciPy's compiled function on plain values, and the decorated one on traced values.
+
+    Without one, since other versions of SciPy have it, the decorated function is its own on both.
+    """
 
     def decorator(traced: Callable[P, R]) -> Callable[P, R]:
         @wraps(traced)
         def function(*args: P.args, **kwargs: P.kwargs) -> R:
-            if not holds_expr([*args, *kwargs.values()]):
-                return cast(R, own(*args, **kwargs))
-            return traced(*args, **kwargs)
+            if own is None or holds_expr([*args, *kwargs.values()]):
+                return traced(*args, **kwargs)
+            return cast(R, own(*args, **kwargs))
 
         return function
 

@@ -166,7 +166,7 @@ def qr_multiply(
     if mode not in ("left", "right"):
         raise fail(ValueError, f"qr_multiply: expected mode 'left' or 'right', but got {mode!r}")
     refuse("qr_multiply", overwrite_c=overwrite_c)
-    q, *rest = pivoted_qr(matrix) if pivoting else np.linalg.qr(matrix)
+    q, r, *order = pivoted_qr(matrix) if pivoting else np.linalg.qr(matrix)
     q = np.conj(q) if conjugate else q
     inside = [q.shape[1], q.shape[0]][mode == "right"]
     if factor.shape[-1 if mode == "right" or factor.ndim < 2 else 0] != inside:
@@ -175,13 +175,17 @@ def qr_multiply(
             f"qr_multiply: expected shapes that fit {'Q @ c' if mode == 'left' else 'c @ Q'}, but got "
             f"{matrix.shape} and {factor.shape}",
         )
-    own = nondifferentiable(
-        "qr_multiply",
-        lambda a, c: _scipy.qr_multiply(a, c, mode, pivoting, conjugate)[0],
-        matrix,
-        factor,
-    )
-    return (with_value(own, q @ factor if mode == "left" else factor @ q), *rest)
+    own = [
+        nondifferentiable(
+            "qr_multiply",
+            lambda a, c, k=k: _scipy.qr_multiply(a, c, mode, pivoting, conjugate)[k],
+            matrix,
+            factor,
+        )
+        for k in range(2)
+    ]
+    product = q @ factor if mode == "left" else factor @ q
+    return (with_value(own[0], product), with_value(own[1], r), *order)
 
 
 def pivoted_qr(a: Array) -> tuple[Any, Any, Any]:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.cluster.vq as _scipy
-from scipy.cluster import _vq
 
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import composed, in_place_of, nondifferentiable, number, with_value
@@ -38,7 +37,7 @@ def vq(obs: npt.ArrayLike, code_book: npt.ArrayLike, check_finite: bool = True) 
     return nearest, with_value(own, found)
 
 
-@in_place_of(_vq.update_cluster_means)
+@in_place_of(_scipy._vq.update_cluster_means)
 def cluster_means(obs: Array, labels: Array, nc: int) -> Any:
     """The mean of the observations with each label, and whether there are any."""
     x, places = lift_fully(obs), lift_fully(labels)

@@ -64,7 +64,7 @@ def swilk(x: Array, a: Array, init: int) -> Any:
 
 
 # -- Siegel's slope --------------------------------------------------------------------------------------
-@in_place_of(_stats_mstats_common.siegelslopes_pythran)
+@in_place_of(getattr(_stats_mstats_common, "siegelslopes_pythran", None))  # until SciPy 1.17
 def siegel_slope(y: Array, x: Array, method: str) -> Any:
     """As SciPy's: the median, over points, of the median slope to the others, and the intercept."""
     data: Any = lift_fully(y)
