@@ -129,6 +129,11 @@ def refuse(name: str, **given: object) -> None:
             raise fail(TypeError, f"{name}: {key}={value!r} is not supported with traced values")
 
 
+def refuse_policy(name: str, nan_policy: str) -> None:
+    """Say that NaN propagates with traced values."""
+    refuse(name, nan_policy=None if nan_policy == "propagate" else nan_policy)
+
+
 def only_plain(who: str, **given: npt.ArrayLike) -> None:
     for name, value in given.items():
         if holds_expr(value):

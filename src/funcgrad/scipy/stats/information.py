@@ -12,7 +12,7 @@ import scipy.stats as _scipy
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import composed, refuse
+from funcgrad.scipy.composition import composed, refuse_policy
 from funcgrad.transforms.grad import stop_gradient
 
 _composed = composed(_scipy)
@@ -31,7 +31,7 @@ def entropy(
     """As `scipy.stats.entropy`: the slope at an entry 0 is infinite, and does not
     reach the others.
     """
-    refuse("entropy", nan_policy=None if nan_policy == "propagate" else nan_policy)
+    refuse_policy("entropy", nan_policy)
     p, q = lift_fully(pk) * 1.0, None
     if qk is not None:
         p, q = np.broadcast_arrays(p, lift_fully(qk) * 1.0)

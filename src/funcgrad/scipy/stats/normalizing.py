@@ -13,7 +13,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import composed, real
+from funcgrad.scipy.composition import composed, real, refuse_policy
 from funcgrad.scipy.stats.continuous import CONTINUOUS
 from funcgrad.scipy.stats.distribution import Continuous
 from funcgrad.source import fail
@@ -66,6 +66,7 @@ def boxcox_normmax(
     optimizer: _Function | None = None,
     *,
     ymax: float | None = None,
+    nan_policy: str = "propagate",
 ) -> Any:
     """As `scipy.stats.boxcox_normmax`: the power that makes data normal.
 
@@ -75,6 +76,7 @@ def boxcox_normmax(
     >>> abs(slope) < 1e-6  # a scale leaves the power as it is
     True
     """
+    refuse_policy("boxcox_normmax", nan_policy)
     data = real("boxcox_normmax", x)
     scores = special.ndtri(_medians(data.shape[0]))
     limit = {} if ymax is None else {"ymax": ymax}
@@ -101,8 +103,11 @@ def boxcox_normmax(
 
 
 @_composed
-def yeojohnson_normmax(x: npt.ArrayLike, brack: tuple[float, ...] | None = None) -> Any:
+def yeojohnson_normmax(
+    x: npt.ArrayLike, brack: tuple[float, ...] | None = None, *, nan_policy: str = "propagate"
+) -> Any:
     """As `scipy.stats.yeojohnson_normmax`."""
+    refuse_policy("yeojohnson_normmax", nan_policy)
     data = real("yeojohnson_normmax", x)
 
     def likelihood(power: Array, data: Array) -> Any:
