@@ -407,8 +407,10 @@ def test_softplus_of_complex_values_is_refused_when_it_is_written():
 
 
 def test_a_shape_of_a_mapped_size_is_advised_on():
-    with pytest.raises(TypeError, match="sequence of integers") as caught:
+    with pytest.raises(TypeError, match=r"got \(1,\) and \(2,\); .* np.where\(mask, x, 0.0\)"):
         fg.vmap(lambda n: np.zeros(n))(np.arange(3))
+    with pytest.raises(TypeError, match="sequence of integers") as caught:
+        fg.fori_loop(0, 3, lambda i, c: c + np.sum(np.zeros(i)), 0.0)
     assert "choose its entries by np.where" in caught.value.__notes__[0]
 
 

@@ -264,7 +264,7 @@ central differences, with {versions}. The last section names what has no row.
   `jit` and `vmap` (up to rounding). A function without a derivative (a comparison, say) is a *constant*: its
   derivative is zero. A *refused* function is an error where a derivative is asked for, which says what to
   write instead; some have values under `jit`.
-- Under `vmap` a function is refused whose result has a shape or a choice that depends on values.
+- Under `vmap` a function is refused whose result has a shape that differs between the examples.
 
 `fg.supports(np.interp)` answers from the same measurements.
 """

@@ -1,4 +1,7 @@
-"""Python's ``if`` on values that stand for many: under vmap, in bodies of loops, in SciPy's solvers."""
+"""Python's ``if`` on values that stand for many: under vmap, in bodies of loops, in SciPy's solvers.
+
+What else `vmap` answers is in `test_examples`.
+"""
 
 import functools
 import math
@@ -197,9 +200,10 @@ def test_what_has_no_last_path_or_other_results_is_refused():
             raise ValueError
         return 1, x
 
-    for f in (halved, of_shapes, of_structures, of_nothing, of_texts, of_counts):
-        with pytest.raises(TypeError, match=r"choose with np\.where"):
-            fg.vmap(f)(XS)
+    for f in (of_shapes, of_structures, of_nothing, of_texts, of_counts):
+        for mapped in (fg.vmap(f), lambda xs, f=f: fg.scan(lambda c, x: (c, f(x)), 0.0, xs)):
+            with pytest.raises(TypeError, match="whichever way it branches"):
+                mapped(XS)
     with pytest.raises(TypeError, match=r"fg\.while_loop"):
         fg.scan(lambda c, x: (c, halved(x)), 0.0, XS)
 
@@ -254,8 +258,8 @@ def test_errors_and_messages_that_name_a_value():
     def of_texts(x):
         return len(f"{x}") * x if x > 0 else x
 
-    with pytest.raises(TypeError, match="the value of one example"):
-        fg.vmap(of_texts)(xs)
+    with pytest.raises(TypeError, match="stands for any value"):
+        fg.scan(lambda c, x: (c, of_texts(x)), 0.0, xs)
 
     def of_none(x):
         found = None if x < 0 else (x, 2 * x)

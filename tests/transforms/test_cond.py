@@ -172,7 +172,7 @@ def test_branches_in_branches_in_loops():
         ),
         (
             lambda x: cond(x > 0, lambda y: y if y > 1 else (y, y), np.sin, x),
-            r"bool\(\): expected a number, but .* has none",
+            r"one structure whichever way it branches, but got float64 and \(float64, float64\)",
         ),
     ],
 )

@@ -229,9 +229,11 @@ def test_wrong_axes_are_errors(f: Any, args: Any, options: Any, message: str) ->
         vmap(f, **options)(*args)
 
 
-def test_a_number_of_one_example_is_an_error_with_a_remedy() -> None:
-    with pytest.raises(TypeError, match=r"choose with np.where"):
-        vmap(lambda x: [1.0, 2.0][int(x)] * x)(np.ones(3))
+def test_a_number_of_one_example_is_an_error_with_a_remedy_where_no_value_is_known() -> None:
+    chosen = vmap(lambda x: [1.0, 2.0][int(x)] * x)
+    np.testing.assert_array_equal(chosen(np.array([0.0, 1.0, 0.5])), [0.0, 2.0, 0.5])
+    with pytest.raises(TypeError, match=r"choose with fg.cond or np.where"):
+        fg.scan(lambda c, xs: (c, chosen(xs)), 0.0, np.ones((2, 3)))
 
 
 def test_an_expression_is_refused() -> None:

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, rebuild
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import Key
-from funcgrad.ops.base.op import example, on_batch, spread
+from funcgrad.ops.base.op import example, leaf, on_batch, spread
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.source import fail
 
@@ -72,3 +72,35 @@ def batched(
         return on_batch(expr.op, size, flags, operands, dict(expr.params)), True
 
     return folded_by_key(roots, step, dict(given))
+
+
+def batched_outside(
+    root: Expr, size: int, start: int, known: dict[Key, tuple[Expr, bool]]
+) -> tuple[Expr, bool]:
+    """A root on a batch of ``size`` examples, without the leaves of traces that began after ``start``.
+
+    As `batched`, where ``known`` has the examples of this batch and receives the results. Other examples, and
+    the leaves of traces that began before, are what they are for all examples.
+    """
+
+    def operands(expr: Expr) -> tuple[Expr, ...]:
+        is_cut = expr.op is example or (expr.op is leaf and not _is_inside(expr, start))
+        return () if is_cut else expr.args
+
+    def step(expr: Expr, args: tuple[tuple[Expr, bool], ...]) -> tuple[Expr, bool]:
+        if not args:
+            return expr, False
+        if expr.op is leaf:
+            return args[0]
+        flags = tuple([own for _, own in args])
+        if True not in flags:
+            return rebuild(expr, tuple([arg for arg, _ in args])), False
+        return on_batch(expr.op, size, flags, [arg for arg, _ in args], dict(expr.params)), True
+
+    return folded_by_key([root], step, known, operands)[0]
+
+
+def _is_inside(expr: Expr, start: int) -> bool:
+    """Whether a leaf is of a trace that began after ``start``, or of a program that has been derived."""
+    scope = expr.params[0][1]
+    return scope is None or scope.number > start

@@ -1,11 +1,12 @@
 """Truth values that stand for many, as under vmap: the path of a run answers for them.
 
 `funcgrad.trace.branches` runs a function once for each path through its branches, and joins the results.
+Where the values of examples are known, those that give one answer share a run (`funcgrad.trace.examples`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -14,11 +15,18 @@ class Path(Protocol):
     """The answers of one run."""
 
     @property
-    def branches(self) -> Sequence[object]:
-        """The conditions that were answered so far."""
+    def reads(self) -> bool:
+        """Whether the run is for examples with values, which answer any question."""
+
+    @property
+    def is_one_of_several(self) -> bool:
+        """Whether there are other runs for other answers."""
 
     def answer(self, condition: Any) -> bool | None:
         """The answer to a condition; None beyond the most branches of a path."""
+
+    def read(self, root: Any, asker: str, reading: Callable[[Any], Any]) -> Any:
+        """What is read off a value that stands for many, if ``reads``."""
 
     def forget_since(self, start: int) -> None:
         """Called if a run that started then was refused, and is repeated: its questions do not count."""

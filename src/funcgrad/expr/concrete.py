@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr.branch_path import PATH
+from funcgrad.expr.branch_path import PATH, Path
 from funcgrad.expr.node import ExprBase, set_value
 from funcgrad.expr.plain_numbers import advice, remedy
 from funcgrad.expr.registry import functions
@@ -226,12 +226,22 @@ def in_place_operator(symbol: str) -> Any:
 def concrete(root: ExprBase, asker: str, reading: Callable[[Any], Any] = _itself) -> Any:
     """What Python reads off the value that a traced expression has at this call.
 
-    The value is computed when it is first read, and kept. The trace's context records the question.
+    The value is computed when it is first read, and kept. The trace's context records the question. Where a
+    value stands for many, as under vmap, the path of the run may know them.
     """
+    path = _path_with_values(root)
+    if path is not None:
+        return path.read(root, asker, reading)
     answer = reading(_value(root, asker))
     if root.traced is not None:
         root.traced.record(root, reading, answer)
     return answer
+
+
+def _path_with_values(root: ExprBase) -> Path | None:
+    """The path that knows the values of an expression that stands for many; None without one."""
+    path = PATH.get()
+    return None if path is None or not path.reads or has_known_value(root) else path
 
 
 def has_known_value(root: ExprBase) -> bool:
@@ -250,7 +260,8 @@ def known_value(root: ExprBase) -> Any:
 
 def number(root: ExprBase, asker: str, reading: Callable[[Any], Any]) -> Any:
     """`concrete`, where the answer would carry a derivative: refused for what is being differentiated."""
-    _value(root, asker)  # what has no value says so
+    if _path_with_values(root) is None:
+        _value(root, asker)  # what has no value says so
     refuse_varied(root, asker)
     return concrete(root, asker, reading)
 
@@ -344,8 +355,8 @@ def _no_value(expr: ExprBase, asker: str) -> Any:
 
 _CHOOSE = (
     "choose with fg.cond or np.where(condition, a, b), loop with fg.while_loop, and compute with np.sin, not "
-    "math.sin; a function that is differentiated with grad(f), and neither mapped nor a loop's, knows its "
-    "values"
+    "math.sin; a function that is differentiated with grad(f), or mapped with vmap(f), and no loop's, knows "
+    "its values"
 )
 _INDEX = "write np.array(values)[i] or fg.const(values)[i] to index values, and fg.fori_loop for range(n)"
 _TEXT = "write repr(x) for its formula"

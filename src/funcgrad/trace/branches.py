@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.expr import Expr, const, rebuild
-from funcgrad.expr.branch_path import PATH
+from funcgrad.expr.branch_path import PATH, Path
 from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT
-from funcgrad.ops.base.op import leaf
-from funcgrad.source import USERS, is_raising
+from funcgrad.ops.base.op import leaf, lift_fully
+from funcgrad.source import USERS, fail, is_raising
 from funcgrad.trace.pytree import flatten_with_static
 from funcgrad.trace.static import contents, is_static_value
 from funcgrad.typing import Array
@@ -39,10 +39,16 @@ class _Branch(NamedTuple):
 class _Path:
     """The answers of one run: given ones first, then True."""
 
+    reads = False
+
     def __init__(self, given: tuple[bool, ...]) -> None:
         self.given = given
         self.start = next_in_order()
         self.branches: list[_Branch] = []
+
+    @property
+    def is_one_of_several(self) -> bool:
+        return bool(self.branches)
 
     def answer(self, condition: Expr) -> bool | None:
         """The answer to a condition: the one that it had before in this run, if it was asked."""
@@ -76,12 +82,20 @@ class _Path:
         scope = expr.params[0][1]
         return scope is not None and scope.number > self.start
 
+    def read(self, root: Expr, asker: str, reading: Callable[[Any], Any]) -> Any:
+        """Never called: a path has answers to conditions, but no values."""
+        raise NotImplementedError
+
     def forget_since(self, start: int) -> None:
         """Forget the questions from then on: the run that asked them was refused, and is repeated."""
         self.branches = [branch for branch in self.branches if branch.order < start]
 
 
-class _Raised(NamedTuple):
+class MismatchError(Exception):
+    """The results of two paths, which no `numpy.where` joins. The message says what they are."""
+
+
+class Raised(NamedTuple):
     """What a path raises."""
 
     error: Exception
@@ -94,16 +108,26 @@ def all_paths(run: Callable[[], Any]) -> Any:
     """
     first = _Path(())
     try:
-        result: Any = _outcome(run, first)
+        result: Any = outcome(run, first)
         if first.branches:
             result = _joined(run, first, 0, result, [1])
     except TypeError:
         if not first.branches:
             raise
         return one_path(run)
-    if isinstance(result, _Raised):
+    except MismatchError as mismatch:
+        return _explained(mismatch, lambda: one_path(run))
+    if isinstance(result, Raised):
         raise result.error
     return result
+
+
+def _explained(mismatch: MismatchError, run: Callable[[], Any]) -> Any:
+    """What ``run`` returns; if it is refused, the refusal says what results do not go together."""
+    try:
+        return run()
+    except TypeError as refusal:
+        raise fail(TypeError, f"a function that branches: {mismatch}") from refusal
 
 
 def one_path(run: Callable[[], Any]) -> Any:
@@ -115,7 +139,7 @@ def one_path(run: Callable[[], Any]) -> Any:
         PATH.reset(before)
 
 
-def _outcome(run: Callable[[], Any], path: _Path) -> Any:
+def outcome(run: Callable[[], Any], path: Path) -> Any:
     """What a run returns; or the error that it raises, unless a traced value was refused."""
     before = PATH.set(path)
     try:
@@ -123,7 +147,7 @@ def _outcome(run: Callable[[], Any], path: _Path) -> Any:
     except Exception as error:
         if _is_refusal(error):
             raise
-        return _Raised(error)
+        return Raised(error)
     finally:
         PATH.reset(before)
 
@@ -152,12 +176,12 @@ def _joined(
         other = _Path((*[branch.answer for branch in before], False))
         if count[0] > MOST_PATHS:
             _refuse(condition)
-        found = _outcome(run, other)
+        found = outcome(run, other)
         met = [branch.condition.key for branch in other.branches[: place + 1]]
         if met != [branch.condition.key for branch in path.branches[: place + 1]]:
             _refuse(condition)
         found = _joined(run, other, place + 1, found, count)
-        result = _chosen(condition, result, found)
+        result = chosen(condition, result, found)
     return result
 
 
@@ -170,39 +194,60 @@ def _refuse(condition: Expr) -> None:
         PATH.reset(before)
 
 
-def _chosen(condition: Expr, one: object, other: object) -> Any:
+def chosen(condition: Expr, one: object, other: object) -> Any:
     """The tree whose leaves are those of one result where a condition holds, else those of the other."""
-    if isinstance(one, _Raised) and isinstance(other, _Raised):
+    if isinstance(one, Raised) and isinstance(other, Raised):
         return one
-    tree = flatten_with_static(other if isinstance(one, _Raised) else one)
-    second = tree if isinstance(one, _Raised) else flatten_with_static(other)
-    if isinstance(one, _Raised) or isinstance(other, _Raised):
-        first = [_nan_like(condition, leaf) for leaf in tree.leaves]
-        second = tree._replace(leaves=first) if isinstance(other, _Raised) else tree
-        tree = tree if isinstance(other, _Raised) else tree._replace(leaves=first)
+    tree = flatten_with_static(other if isinstance(one, Raised) else one)
+    second = tree if isinstance(one, Raised) else flatten_with_static(other)
+    if isinstance(one, Raised):
+        second, tree = tree, tree._replace(leaves=_all_nan(tree.leaves, one))
+    elif isinstance(other, Raised):
+        second = tree._replace(leaves=_all_nan(tree.leaves, other))
     if tree.paths != second.paths:
-        _refuse(condition)
-    chosen = functions["reshape"](condition, ())
+        raise _different("structure", _kind(one), _kind(other))
+    holds = functions["reshape"](condition, ())
     pairs = zip(tree.leaves, second.leaves, strict=True)
-    return tree.rebuild([_leaf(condition, chosen, a, b) for a, b in pairs])
+    return tree.rebuild([_leaf(holds, a, b) for a, b in pairs])
 
 
-def _nan_like(condition: Expr, leaf: Any) -> Any:
-    """NaN in the place of a result that is not there."""
-    if is_static_value(leaf):
-        return leaf
-    if np.result_type(getattr(leaf, "dtype", type(leaf))).kind not in "fc":
-        _refuse(condition)
+def _all_nan(leaves: list[Any], raised: Raised) -> list[Any]:
+    """NaN in the place of results that are not there."""
+    return [leaf if is_static_value(leaf) else _nan_like(leaf, raised) for leaf in leaves]
+
+
+def _nan_like(leaf: Any, raised: Raised) -> Any:
+    dtype = np.result_type(getattr(leaf, "dtype", type(leaf)))
+    if dtype.kind not in "fc":
+        raise _different("kind", dtype.name, f"{type(raised.error).__name__}, which is NaN")
     return np.full(np.shape(leaf), np.nan)[()]
 
 
-def _leaf(condition: Expr, chosen: Expr, one: Array, other: Array) -> Any:
+def _leaf(holds: Expr, one: Array, other: Array) -> Any:
     if one is other:
         return one
     if is_static_value(one) or is_static_value(other):
         if contents(one) != contents(other):
-            _refuse(condition)
+            raise _different("kind", _kind(one), _kind(other))
         return one
     if np.shape(one) != np.shape(other):
-        _refuse(condition)
-    return functions["where"](chosen, one, other)
+        raise _different("shape", str(np.shape(one)), str(np.shape(other)))
+    return functions["where"](holds, one, other)
+
+
+def _different(what: str, one: str, other: str) -> MismatchError:
+    return MismatchError(
+        f"expected results of one {what} whichever way it branches, but got {one} and {other}; return arrays "
+        "of one shape, such as np.where(mask, x, 0.0) in the place of x[mask], and np.nan in that of None"
+    )
+
+
+def _kind(result: object) -> str:
+    """A result for a message: a text as it is, a number or an array by its type, a container by its items."""
+    if result is None or isinstance(result, str | bool):
+        return repr(result)
+    if isinstance(result, tuple | list):
+        items = ", ".join(map(_kind, result[:5])) + ", ..." * (len(result) > 5)
+        return f"[{items}]" if isinstance(result, list) else f"({items})"
+    is_number = isinstance(result, Expr | np.ndarray | float)
+    return str(lift_fully(result).type) if is_number else type(result).__name__

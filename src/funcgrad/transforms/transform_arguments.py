@@ -278,7 +278,7 @@ def split_aux(output: object, has_aux: bool, who: str = "grad") -> tuple[Any, An
 
 def warn_unreached() -> None:
     path = PATH.get()
-    if path is not None and path.branches:  # another path may depend on them
+    if path is not None and path.is_one_of_several:  # another path may depend on them
         return
     warn(
         "the output does not depend on the arguments that it is differentiated in, so the gradient is "

@@ -14,12 +14,12 @@ import numpy as np
 from funcgrad.autodiff.batching import Batch
 from funcgrad.expr import Expr
 from funcgrad.ops.base.foreign_arrays import refuse_others
-from funcgrad.ops.base.op import example, lift_fully
+from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import moveaxis
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
-from funcgrad.trace.branches import all_paths
 from funcgrad.trace.derive import derive
+from funcgrad.trace.examples import Examples, on_examples
 from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.tree_nodes import own_children
@@ -42,12 +42,15 @@ def vmap(
     of each result likewise, None for a result that all examples share, which
     comes back once. Without f, a decorator.
 
-    f may branch on its values (``if x > 0``): it runs once for each path, up
-    to 64, and `numpy.where` chooses.
+    f may depend on its values (``if x > 0``, ``while x > 1``, ``int(x)``,
+    ``a[x > 0]``): examples that give the same answers share a run, up to 64
+    runs, and `numpy.where` chooses. The results must have one shape. In a
+    function whose program runs on other values (`jit`, bodies of loops), f
+    runs once for each path through its branches; where these have no end, or
+    their results no common shape, `jit` traces again for other answers, and
+    bodies of loops are refused: write `while_loop` there.
 
-    Raises ValueError if the batch axes differ in length or do not exist, and
-    TypeError if f asks for the number of one example (``int(x)``) or loops
-    until it has some value: write `while_loop`.
+    Raises ValueError if the batch axes differ in length or do not exist.
 
     >>> import numpy as np
     >>> vmap(np.dot)(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 1.0]]))
@@ -77,15 +80,16 @@ def vmap(
             for value, axis in zip(whole.leaves, axes, strict=True)
         ]
 
-        def on_one(*batched: Sequence[bool]) -> Any:
-            ones = iter(batched)
+        def on_one(*batched: Expr) -> Any:
+            examples = Examples(size, batched)
+            ones = iter(examples.ones)
             inner, named = whole.rebuild(
                 [
-                    value if batch is None else example(next(ones))
+                    value if batch is None else next(ones)
                     for value, batch in zip(whole.leaves, batches, strict=True)
                 ]
             )
-            return all_paths(lambda: run(f, inner, named))
+            return on_examples(lambda: run(f, inner, named), examples)
 
         present = [batch for batch in batches if batch is not None]
         output, leaves = run_on_leaves(on_one, present, {})

@@ -1,0 +1,217 @@
+"""The examples of a batch answer Python's questions: those that give the same answers share a run.
+
+`vmap` runs a function on one example, whichever. Where Python asks for its value, and the values of the batch
+are known, the run goes on for the examples that give one answer, and the others have runs of their own. So a
+function of one number may branch on it, loop until it is small, or select by a mask, and only those paths run
+that an example takes.
+
+Invariant: every answer of a run is that of each of its examples, so its result is theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from funcgrad.autodiff.batching import batched_outside
+from funcgrad.expr import Expr
+from funcgrad.expr.branch_path import PATH, Path
+from funcgrad.expr.concrete import concrete, has_known_value
+from funcgrad.expr.scope_order import next_in_order
+from funcgrad.graph import Key
+from funcgrad.ops.base.op import example, lift_fully
+from funcgrad.source import fail
+from funcgrad.trace.branches import MOST_PATHS, MismatchError, Raised, all_paths, chosen, outcome
+from funcgrad.typing import Array
+
+Reading = Callable[[Any], Any]
+
+
+class Examples:
+    """The batch that a function is mapped over: its examples are along the first axis of ``leaves``."""
+
+    def __init__(self, size: int, leaves: Sequence[Expr]) -> None:
+        self.size = size
+        self.ones = [example(leaf) for leaf in leaves]
+        self.start = next_in_order()
+        self.outer = PATH.get()
+        self.known: dict[Key, tuple[Expr, bool]] = {
+            one.key: (leaf, True) for one, leaf in zip(self.ones, leaves, strict=True)
+        }
+
+    def all_of(self, root: Expr) -> tuple[Expr, bool]:
+        """An expression for all examples, and whether it has an axis for them."""
+        return batched_outside(root, self.size, self.start, self.known)
+
+
+class _Postponed(BaseException):
+    """The answer to a question belongs to a program that runs on other values, too.
+
+    It passes through the function that asked, which cannot catch it, as it might an Exception.
+    """
+
+    def __init__(self, may_answer: bool) -> None:
+        self.may_answer = may_answer
+
+
+def on_examples(run: Callable[[], Any], examples: Examples) -> Any:
+    """The result of a function of one example, which may ask for its values.
+
+    A program that runs on other values, too, as under jit, has all paths. Where they cannot be joined, its
+    questions are guards.
+    """
+    try:
+        return _shared_runs(run, examples, postpone=True)
+    except _Postponed as postponed:
+        may_answer = postponed.may_answer
+    try:
+        return all_paths(run)
+    except TypeError as refusal:
+        if not may_answer:
+            raise
+        first = refusal
+    try:
+        return _shared_runs(run, examples, postpone=False)
+    except TypeError as error:
+        raise error from first
+
+
+def _shared_runs(run: Callable[[], Any], examples: Examples, postpone: bool) -> Any:
+    waiting = np.ones(examples.size, bool)
+    found: list[tuple[Array, Any]] = []
+    while waiting.any() or not found:
+        if len(found) == MOST_PATHS:
+            raise fail(
+                TypeError,
+                f"vmap: expected the examples to take at most {MOST_PATHS} paths through f, but they take "
+                "more; choose with np.where(condition, a, b), loop with fg.while_loop, or map over fewer "
+                "examples",
+            )
+        path = _SharedRun(examples, waiting, postpone)
+        result = outcome(run, path)
+        found.append((path.members, result))
+        waiting = waiting & ~path.members
+    try:
+        return _joined(found)
+    except MismatchError as mismatch:
+        raise fail(TypeError, f"vmap: {mismatch}") from None
+
+
+def _joined(found: Sequence[tuple[Array, Any]]) -> Any:
+    result = found[-1][1]
+    for members, one in reversed(found[:-1]):
+        result = chosen(example(lift_fully(members)), one, result)
+    if isinstance(result, Raised):
+        raise result.error
+    return result
+
+
+@dataclass
+class _SharedRun:
+    """One run, and its examples: fewer after each question to which they give several answers."""
+
+    examples: Examples
+    members: Array
+    postpone: bool
+    """Whether a question is postponed unless its answer is known and belongs to this call alone."""
+    before: list[tuple[int, Array]] = field(default_factory=list)
+    """The order of each question with several answers, and the examples before it."""
+    reads = True
+
+    @property
+    def is_one_of_several(self) -> bool:
+        return not self.members.all()
+
+    def answer(self, condition: Expr) -> bool:
+        return bool(self.read(condition, "bool()", bool))
+
+    def read(self, root: Expr, asker: str, reading: Reading) -> Any:
+        expr, has_axis = self.examples.all_of(root)
+        is_known = has_known_value(expr) and bool(self.members.any())
+        if self.postpone and not (is_known and not _is_recorded(expr)):
+            outer = self.examples.outer
+            raise _Postponed(is_known or (outer is not None and outer.reads))
+        with _path(self.examples.outer):
+            if not has_axis:
+                return concrete(expr, asker, reading)
+            found = concrete(expr, asker, _first_answer(reading, _packed(self.members)))
+        members = _unpacked(found.members, self.members.size)
+        if (members != self.members).any():
+            self.before.append((next_in_order(), self.members))
+            self.members = members
+        return found.answer
+
+    def forget_since(self, start: int) -> None:
+        for order, members in reversed(self.before):
+            if order > start:
+                self.members = members
+        self.before = [item for item in self.before if item[0] < start]
+
+
+def _is_recorded(expr: Expr) -> bool:
+    return expr.traced is not None and expr.traced.records
+
+
+@contextmanager
+def _path(path: Path | None) -> Iterator[None]:
+    before = PATH.set(path)
+    try:
+        yield
+    finally:
+        PATH.reset(before)
+
+
+# -- answers -----------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Answer:
+    """The answer with which a run goes on, and the examples that give it."""
+
+    key: Any
+    members: bytes
+    answer: Any = field(compare=False)
+
+
+@lru_cache(maxsize=64)
+def _first_answer(reading: Reading, packed: bytes) -> Callable[[Any], _Answer]:
+    """How an answer is read off the values of all examples: one function for each, as in `concrete`.
+
+    True goes before False, so that the same paths make the same program, whichever example is first.
+    """
+
+    def read(values: Any) -> _Answer:
+        members = _unpacked(packed, len(values))
+        if values.dtype == bool and values.size == len(values):
+            true = members & values.reshape(-1)
+            agree = true if true.any() else members
+            answer = reading(values[np.argmax(agree)])
+        else:
+            places = np.flatnonzero(members)
+            answers = [reading(values[i]) for i in places]
+            answer = answers[0]
+            key = _key(answer)
+            agree = np.zeros_like(members)
+            agree[places[[_key(other) == key for other in answers]]] = True
+        return _Answer(_key(answer), _packed(agree), answer)
+
+    read.__name__ = reading.__name__
+    return read
+
+
+def _key(answer: Any) -> Any:
+    """An answer as a key: exact, and equal to itself also if it is NaN."""
+    if isinstance(answer, np.ndarray):
+        return answer.shape, answer.dtype.str, answer.tobytes()
+    return type(answer), repr(answer) if isinstance(answer, float | complex) else answer
+
+
+def _packed(members: Array) -> bytes:
+    return np.packbits(members).tobytes()
+
+
+def _unpacked(packed: bytes, size: int) -> Array:
+    return np.unpackbits(np.frombuffer(packed, np.uint8), count=size).astype(bool)
