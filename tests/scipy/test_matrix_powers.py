@@ -59,8 +59,9 @@ def test_a_mapped_function_has_the_type_of_its_matrix():
     positive = A @ A.T + np.eye(3)
     found = fg.vmap(linalg.sqrtm)(np.stack([positive, 2 * positive]))
     np.testing.assert_allclose(found[1], scipy.linalg.sqrtm(2 * positive))
+    np.testing.assert_allclose(fg.vmap(linalg.sqrtm)(np.stack([A, A]))[0], scipy.linalg.sqrtm(A))
     with pytest.raises(ValueError, match="astype"):
-        fg.vmap(linalg.sqrtm)(np.stack([A, A]))
+        fg.vmap(linalg.sqrtm)(np.stack([A, positive]))
     found = fg.vmap(lambda a: linalg.sqrtm(a.astype(complex)))(np.stack([A, positive]))
     np.testing.assert_allclose(found[0], scipy.linalg.sqrtm(A))
 

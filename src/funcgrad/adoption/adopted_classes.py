@@ -23,7 +23,7 @@ from funcgrad.adoption.adopted_functions import (
     known_adopted,
     redirected,
 )
-from funcgrad.adoption.containers import DictView, leads_elsewhere, view_attributes
+from funcgrad.adoption.containers import INNER, DictView, leads_elsewhere, view_attributes
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.namespaces import is_kept
 from funcgrad.arrays.reference import holds_expr
@@ -276,6 +276,12 @@ def has_methods(kind: type) -> bool:
     return bool(names & {"__call__", "__eq__", "__getattr__", "__getitem__"}) or any(
         [not name.startswith("__") for name in names]
     )
+
+
+def holds_functions(instance: Any) -> bool:
+    """Whether attributes of an instance are functions, or lead to some."""
+    space = getattr(instance, "__dict__", None)
+    return type(space) is dict and any([leads_elsewhere(item, INNER) for item in space.values()])
 
 
 def class_of_views(instance: Any) -> type:

@@ -6,10 +6,11 @@ it reaches the original. It is a list or a dict itself, and holds a copy for cod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import getattr_static
 from itertools import islice
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ _LONGEST = 32
 """The number of items that are examined: a list that begins with as many numbers counts as one of numbers."""
 _DEEPEST = 5
 """The depth of nested containers that is examined."""
+INNER = _DEEPEST - 1
+"""The depth from which arrays count only where the arrays in containers are cells."""
 
 
 def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
@@ -73,7 +76,7 @@ def container_view(value: Any, redirect: _Redirect) -> Any:
     """A view of a list or a dict; itself if none of its items is replaced."""
     if not leads_elsewhere(value):
         return value
-    return (DictView if type(value) is dict else ListView)(value, redirect)
+    return _VIEWS[type(value)](value, redirect)
 
 
 def _stored(name: str, base: type = list) -> Callable[..., Any]:
@@ -161,13 +164,13 @@ class DictView(dict[Any, Any]):
     def renew(self) -> None:
         """Copy the values again."""
         dict.clear(self)
-        dict.update(
-            self,
-            {
-                key: self._funcgrad_redirect(value)
-                for key, value in dict.items(self._funcgrad_original)
-            },
-        )
+        dict.update(self, self._redirected())
+
+    def _pairs(self) -> Iterable[tuple[Any, Any]]:
+        return dict.items(self._funcgrad_original)
+
+    def _redirected(self) -> dict[Any, Any]:
+        return {key: self._funcgrad_redirect(value) for key, value in self._pairs()}
 
     def __getitem__(self, key: Any) -> Any:
         if not dict.__contains__(self._funcgrad_original, key):
@@ -190,16 +193,10 @@ class DictView(dict[Any, Any]):
         return dict.keys(self._funcgrad_original)
 
     def values(self) -> Any:
-        return {
-            key: self._funcgrad_redirect(value)
-            for key, value in dict.items(self._funcgrad_original)
-        }.values()
+        return self._redirected().values()
 
     def items(self) -> Any:
-        return {
-            key: self._funcgrad_redirect(value)
-            for key, value in dict.items(self._funcgrad_original)
-        }.items()
+        return self._redirected().items()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self._funcgrad_original),)
@@ -212,6 +209,62 @@ class DictView(dict[Any, Any]):
     __delitem__ = _stored("__delitem__", dict)
     __ior__ = _stored("__ior__", dict)
     __setitem__ = _stored("__setitem__", dict)
+
+
+def _asked(name: str) -> Callable[..., Any]:
+    """A method of the original's own class, after which the copy is renewed."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        made = getattr(self._funcgrad_original, name)(*args, **kwargs)
+        DictView.renew(self)
+        return self if made is self._funcgrad_original else self._funcgrad_redirect(made)
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+class StandardDictView(DictView):
+    """A view of a dict of a class of the standard library, which keeps an order or makes what is missing."""
+
+    __slots__ = ()
+
+    __class__ = property(lambda self: type(self._funcgrad_original))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._funcgrad_original, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._funcgrad_original, name, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._funcgrad_original
+
+    def __reversed__(self) -> Iterator[Any]:
+        yield from reversed(self._funcgrad_original)
+
+    def keys(self) -> Any:
+        return self._funcgrad_original.keys()
+
+    def _pairs(self) -> Iterable[tuple[Any, Any]]:
+        items: Iterable[tuple[Any, Any]] = self._funcgrad_original.items()
+        return items
+
+    __getitem__ = _asked("__getitem__")
+    clear = _asked("clear")
+    move_to_end = _asked("move_to_end")
+    pop = _asked("pop")
+    popitem = _asked("popitem")
+    setdefault = _asked("setdefault")
+    update = _asked("update")
+    __delitem__ = _asked("__delitem__")
+    __ior__ = _asked("__ior__")
+    __setitem__ = _asked("__setitem__")
+
+
+def proxy_view(value: MappingProxyType[Any, Any], redirect: _Redirect) -> Any:
+    """A read-only mapping of the replacements of its values; itself if none is replaced."""
+    known = dict(value)
+    return MappingProxyType(DictView(known, redirect)) if leads_elsewhere(known) else value
 
 
 class AttributeView:
@@ -244,3 +297,11 @@ def view_attributes(kind: type, space: dict[str, Any], redirect: _Redirect) -> N
         known = getattr_static(kind, name, None)
         if name not in vars(kind) and not hasattr(known, "__set__") and leads_elsewhere(value):
             setattr(kind, name, AttributeView(name, kind, redirect))
+
+
+_VIEWS: Mapping[type, Callable[[Any, _Redirect], Any]] = {
+    list: ListView,
+    dict: DictView,
+    OrderedDict: StandardDictView,
+    defaultdict: StandardDictView,
+}

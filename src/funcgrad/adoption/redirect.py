@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary, ref
 
@@ -18,13 +19,14 @@ from funcgrad.adoption.adopted_classes import (
     adopt_class,
     class_of_views,
     has_methods,
+    holds_functions,
     may_stand_for,
     original_class,
     view,
 )
 from funcgrad.adoption.adopted_functions import adopt_function, redirected
 from funcgrad.adoption.builtin_names import builtin_names
-from funcgrad.adoption.containers import container_view, tuple_view
+from funcgrad.adoption.containers import container_view, proxy_view, tuple_view
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.memoized import all_plain, bypassing_cache
 from funcgrad.adoption.modules import ModuleView
@@ -215,8 +217,10 @@ def _instance(value: Any) -> Any:
     if kind is type(value):
         if is_transform(value):
             return returning_writable(value)
-        kind = class_of_views(value) if ARRAYS_HELD.get() else kind
-        return value if kind is type(value) else _viewed(value, kind)
+        if ARRAYS_HELD.get() or holds_functions(value):
+            kind = class_of_views(value)
+        is_own = kind is type(value) and (not isinstance(value, dict) or is_kept(kind.__module__))
+        return value if is_own else _viewed(value, kind)
     of_scipy = getattr(kind, "of_scipy", None)
     if of_scipy is None:
         return _view(value, kind)
@@ -242,8 +246,9 @@ def _of_toolz(value: Any) -> Any:
 
 
 def _view(instance: Any, kind: Any) -> Any:
-    """One view of an instance; markers, which have no methods, stay as they are."""
-    return _viewed(instance, kind) if has_methods(kind) else instance
+    """One view of an instance; markers, which have no methods and hold no functions, stay as they are."""
+    is_seen = isinstance(instance, dict) or has_methods(kind) or holds_functions(instance)
+    return _viewed(instance, kind) if is_seen else instance
 
 
 def _viewed(instance: Any, kind: Any) -> Any:
@@ -307,6 +312,10 @@ def _container(value: Any) -> Any:
     return container_view(value, redirect)
 
 
+def _proxy(value: Any) -> Any:
+    return proxy_view(value, redirect)
+
+
 def _tuple(value: Any) -> Any:
     return tuple_view(value, redirect)
 
@@ -334,6 +343,9 @@ _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     np.ndarray: _array,
     list: _container,
     dict: _container,
+    OrderedDict: _container,
+    defaultdict: _container,
+    MappingProxyType: _proxy,
     tuple: _tuple,
     np.vectorize: _vectorized,
 }
