@@ -232,3 +232,27 @@ def test_strides_that_lead_elsewhere_and_stores_are_refused():
 
     with pytest.raises(ValueError, match="read-only"):
         fg.grad(stored)(np.ones(3))
+
+
+def test_arrays_that_are_broadcast_together_are_arrays():
+    a, b = fnp.ones((3, 1)), fnp.arange(2.0)
+    first, second = fnp.broadcast_arrays(a, b)
+    np.testing.assert_array_equal(np.asarray(first), np.ones((3, 2)))
+    np.testing.assert_array_equal(np.asarray(second), [[0.0, 1.0]] * 3)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.bincount([0, 1, 0], weights=x),
+        lambda x: np.histogram2d([0.1, 0.2, 0.7], [0.3, 0.2, 0.1], bins=2, weights=x)[0],
+        lambda x: np.sum(x[0], where=np.array([True, False])),
+        lambda x: np.sum(x[:1], where=np.array([True, False])),
+    ],
+)
+def test_what_numpy_refuses_is_refused_with_traced_values(f):
+    x = np.array([1.0, 2.0, 3.0]) * 1j
+    with pytest.raises((TypeError, ValueError)):
+        f(x)
+    with pytest.raises((TypeError, ValueError), match=r"expected real weights|non-broadcastable"):
+        fg.jit(f)(x)

@@ -10,6 +10,7 @@ RNG = np.random.default_rng(2)
 X, Y = RNG.uniform(0.2, 1.7, 5), RNG.uniform(0.3, 2.0, 5)
 A, B = RNG.standard_normal((4, 4)), RNG.standard_normal((4, 3))
 PLACES = np.array([0, 9, -1])
+CHAIN = fnp.frompyfunc(lambda x, y: x * y + 1, 2, 1)
 EACH = np.array([1, 0, 2, 1, 3])
 
 
@@ -150,6 +151,72 @@ ROWS = {
         A,
         B.T,
     ),
+    "compress": (
+        lambda a: fnp.compress([True, False, True], a, axis=1, size=3, fill_value=0.5),
+        lambda a: np.stack([a[:, 0], a[:, 2], np.full(4, 0.5)], 1),
+        B,
+    ),
+    "extract": (
+        lambda a: fnp.extract(a > 0.9, a, size=5),
+        lambda a: np.resize([*a[a > 0.9], *[0.0] * 5], 5),
+        X,
+    ),
+    "intersect1d": (
+        lambda a, b: fnp.intersect1d(a, fnp.append(b, a[:2]), size=3),
+        lambda a, b: np.append(np.sort(a[:2]), a[:2].min()),
+        X,
+        Y,
+    ),
+    "setdiff1d": (
+        lambda a, b: fnp.setdiff1d(a, b, size=7),
+        lambda a, b: np.append(np.sort(a), [0.0, 0.0]),
+        X,
+        Y,
+    ),
+    "unique_counts": (
+        lambda a: fnp.unique_counts(fnp.append(a, a[0]), size=7),
+        lambda a: (
+            np.append(np.sort(a), [a.min()] * 2),
+            np.append(1 + (np.sort(a) == a[0]), [0, 0]),
+        ),
+        X,
+    ),
+    "unique_all": (
+        lambda a: fnp.unique_all(a, size=6, fill_value=0.5).values,
+        lambda a: np.append(np.sort(a), 0.5),
+        X,
+    ),
+    "clip, one bound": (lambda a: fnp.clip(a, 0.9), lambda a: np.maximum(a, 0.9), X),
+    "clip, max by name": (
+        lambda a: fnp.clip(a, 0.5, max=0.9),
+        lambda a: np.clip(a, 0.5, 0.9),
+        X,
+    ),
+    "where, by name": (
+        lambda a, b: fnp.where(a > b, y=b, x=a),
+        lambda a, b: np.maximum(a, b),
+        X,
+        Y,
+    ),
+    "sum": (lambda a: fnp.sum(a, promote_integers=False), np.sum, X),
+    "frompyfunc, reduce": (
+        lambda a: CHAIN.reduce(a, axis=1),
+        lambda a: (a[:, 0] * a[:, 1] + 1) * a[:, 2] + 1,
+        B,
+    ),
+    "frompyfunc, accumulate": (
+        lambda a: CHAIN.accumulate(a, axis=1),
+        lambda a: np.stack(
+            [a[:, 0], a[:, 0] * a[:, 1] + 1, (a[:, 0] * a[:, 1] + 1) * a[:, 2] + 1], 1
+        ),
+        B,
+    ),
+    "frompyfunc, outer": (
+        lambda a, b: CHAIN.outer(a, b),
+        lambda a, b: np.outer(a, b) + 1,
+        X,
+        Y[:2],
+    ),
     "vectorize, two results": (
         lambda a: fnp.vectorize(lambda p: (p[::-1], fnp.sum(p)), signature="(n)->(n),()")(a)[0],
         lambda a: a[:, ::-1],
@@ -158,13 +225,18 @@ ROWS = {
 }
 
 
+def parts_of(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_keywords_of_jax(name):
     f, plain, *args = ROWS[name]
     expected = plain(*args)
-    np.testing.assert_allclose(f(*[a.copy() for a in args]), expected, rtol=1e-12)
-    np.testing.assert_allclose(fg.jit(f)(*args), expected, rtol=1e-12)
-    fg.check_grads(lambda *a: f(*a) ** 2, args, order=2)
+    for found in (f(*[a.copy() for a in args]), fg.jit(f)(*args)):
+        for part, wanted in zip(parts_of(found), parts_of(expected), strict=True):
+            np.testing.assert_allclose(np.asarray(part, float), wanted, rtol=1e-12)
+    fg.check_grads(lambda *a: parts_of(f(*a))[0] ** 2, args, order=2)
 
 
 def test_stores_with_inplace_false_leave_the_argument_alone():
@@ -179,6 +251,13 @@ def test_stores_with_inplace_false_leave_the_argument_alone():
 def test_equal_entries_stay_in_their_order():
     equal = np.array([1.0, 2.0, 1.0, 2.0])
     np.testing.assert_array_equal(fnp.argsort(equal, descending=True), [1, 3, 0, 2])
+
+
+def test_a_sum_of_short_integers_keeps_their_dtype():
+    short = np.arange(3, dtype=np.int8)
+    assert fnp.sum(short, promote_integers=False).dtype == np.int8
+    assert fnp.sum(short, promote_integers=True).dtype == np.int64
+    assert fnp.sum(short, dtype=np.int16, promote_integers=False).dtype == np.int16
 
 
 def test_keywords_that_do_not_go_together_are_refused():

@@ -416,3 +416,23 @@ def test_logsumexp_without_any_weight_is_flat():
     )(a)
     assert value == pytest.approx(np.e)
     np.testing.assert_allclose(slope, [[np.e, 0.0], [0.0, 0.0]])
+
+
+def test_logsumexp_of_chosen_entries():
+    x, chosen = np.array([1.0, np.nan, 3.0]), np.array([True, False, True])
+    wanted = scipy.special.logsumexp(x[chosen])
+    assert special.logsumexp(x, where=chosen) == pytest.approx(wanted, rel=1e-15)
+    value, slope = fg.value_and_grad(lambda x: special.logsumexp(x, where=chosen))(x)
+    assert value == pytest.approx(wanted, rel=1e-15)
+    np.testing.assert_allclose(slope[chosen], scipy.special.softmax(x[chosen]), rtol=1e-14)
+    assert slope[1] == 0.0
+    weighted = special.logsumexp(x, b=[2.0, 1.0, 1.0], where=chosen, keepdims=True)
+    np.testing.assert_allclose(weighted, [np.log(2 * np.e + np.e**3)], rtol=1e-14)
+
+
+def test_bessel_functions_of_several_orders():
+    z = np.array([0.3, 2.0])
+    wanted = scipy.special.jv([[0], [1], [2]], z)
+    np.testing.assert_array_equal(special.bessel_jn(z, v=2), wanted)
+    slopes = fg.vmap(fg.jacobian(lambda t: special.bessel_jn(t, v=2)))(z)
+    np.testing.assert_allclose(slopes.T, scipy.special.jvp([[0], [1], [2]], z), rtol=1e-13)

@@ -277,17 +277,22 @@ def in_c_order(cell: Reference) -> bool:
 
 def check_writable(cell: Reference) -> None:
     """Refuse a store into an array that NumPy would not write to, itself or through its base."""
+    if not _is_writable(cell):
+        raise fail(
+            ValueError,
+            "assignment destination is read-only, as a result of np.broadcast_to is, or a traced array "
+            "that a function which is not adopted has given to one that is; write to a.copy()",
+        )
+
+
+def _is_writable(cell: Reference) -> bool:
     while True:
         state = cell._state
         like = cell._value if state is None or state.layout is None else state.layout
         if isinstance(like, np.ndarray) and not like.flags.writeable:
-            raise fail(
-                ValueError,
-                "assignment destination is read-only, as a result of np.broadcast_to is, or a traced array "
-                "that a function which is not adopted has given to one that is; write to a.copy()",
-            )
+            return False
         if state is None or state.base is None:
-            return
+            return True
         cell = state.base
 
 
@@ -431,7 +436,7 @@ def export(cell: Reference) -> np.ndarray[Any, Any]:
     """A plain array that shares the buffer: for code that knows NumPy's arrays alone."""
     import weakref
 
-    buffer: Any = writable(cell) if current(cell).flags.writeable else current(cell)
+    buffer: Any = writable(cell) if _is_writable(cell) else current(cell)
     if not buffer.size:
         return np.asarray(buffer)
     shared = np.asarray(memoryview(buffer))  # its base is no array, and so stays that of its views

@@ -198,6 +198,15 @@ class Choice(ArrayFunction):
         return _mapped(_array, super().__call__(*args, **kwargs))
 
 
+class Clip(ArrayFunction):
+    """`numpy.clip`, which takes one bound by its position too, as in `jax.numpy`."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 2 and "a_max" not in kwargs:
+            args = (*args, kwargs.pop("max", None))
+        return super().__call__(*args, **kwargs)
+
+
 def _array(value: Any) -> Any:
     return cell_of(value) if type(value) is Expr else value
 
@@ -313,6 +322,8 @@ def array_functions(module: ModuleType) -> Mapping[str, Any]:
             found[name] = Ufunc(value)
         elif name in ("select", "where"):
             found[name] = Choice(value)
+        elif name == "clip":
+            found[name] = Clip(value)
         elif name in _OF_POLYNOMIALS:
             found[name] = OfPolynomials(value)
         elif name in _CALLERS:

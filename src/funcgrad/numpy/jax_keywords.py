@@ -75,6 +75,22 @@ def _places(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
     return tuple([_of_size(part, size, v) for part, v in zip(made, fills, strict=True)])
 
 
+def _where(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    """The operands may be named, as in autograd."""
+    operands = [named.pop(name) for name in ("condition", "x", "y")[len(args) :] if name in named]
+    return _places(call, (*args, *operands), named)
+
+
+def _chosen(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    """Of `compress` and `extract`: zeros stand in the places that are missing."""
+    size, fill = named.pop("size", None), named.pop("fill_value", 0)
+    made = call(*args, **named)
+    if size is None:
+        return made
+    axis = (args[2] if len(args) > 2 else named.get("axis")) or 0
+    return np.moveaxis(_of_size(np.moveaxis(made, axis, 0), size, fill), 0, axis)
+
+
 def _members(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
     """Of `unique` and `union1d`: the least member stands for those that are missing."""
     size, fill = named.pop("size", None), named.pop("fill_value", None)
@@ -83,7 +99,33 @@ def _members(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
         return made
     if isinstance(made, tuple) or named.get("axis") is not None:
         raise fail(TypeError, "unique: expected no size with axis or further results; leave it out")
-    return _of_size(made, size, made[0] if fill is None else fill)
+    return _of_size(made, size, _least(made) if fill is None else fill)
+
+
+def _difference(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    """Of `setdiff1d`: zeros stand for the members that are missing."""
+    return _members(call, args, {"fill_value": 0} | named)
+
+
+def _members_of_each(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    """Of `unique_counts` and its kin: a member that is missing is counted 0 times."""
+    size, fill = named.pop("size", None), named.pop("fill_value", None)
+    made = call(*args, **named)
+    if size is None:
+        return made
+    fills = {"values": _least(made.values) if fill is None else fill, "counts": 0}
+    if "indices" in made._fields:
+        fills["indices"] = _least(made.indices)
+    filled = {
+        name: _of_size(getattr(made, name), size, fills[name])
+        for name in fills
+        if hasattr(made, name)
+    }
+    return made._replace(**filled)
+
+
+def _least(members: Any) -> Any:
+    return members[0] if len(members) else 0
 
 
 def _of_size(a: Any, size: int, fill: Any) -> Any:
@@ -141,6 +183,14 @@ def _take_along_axis(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
     return made if mode == "clip" else np.where(beyond, np.nan if fill is None else fill, made)
 
 
+def _promoted(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    """Of `sum` and `prod`, which take short integers to longer ones otherwise."""
+    kept = not named.pop("promote_integers")
+    if kept and len(args) < 3 and named.get("dtype") is None:
+        named["dtype"] = array(args[0], copy=False).dtype
+    return call(*args, **named)
+
+
 def _interp(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
     beyond = [named.pop(side, None) for side in ("left", "right")]
     on = [isinstance(value, str) and value == "extrapolate" for value in beyond]
@@ -164,6 +214,10 @@ def _interp(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
 _OF_PRODUCTS = Adapter(frozenset({"precision", "preferred_element_type", "out_sharding"}), _product)
 _OF_PLACES = Adapter(frozenset({"size", "fill_value"}), _places)
 _OF_STORES = Adapter(frozenset({"inplace"}), _store)
+_OF_CHOSEN = Adapter(frozenset({"size", "fill_value"}), _chosen)
+_OF_MEMBERS = Adapter(frozenset({"size", "fill_value"}), _members)
+_OF_EACH_MEMBER = Adapter(frozenset({"size", "fill_value"}), _members_of_each)
+_OF_PROMOTIONS = Adapter(frozenset({"promote_integers"}), _promoted)
 _OF_SYMMETRIC = Adapter(frozenset({"symmetrize_input"}), _symmetric)
 ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
     {
@@ -172,20 +226,25 @@ ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
         ),
         **dict.fromkeys(("matvec", "multi_dot", "tensordot", "vdot", "vecdot"), _OF_PRODUCTS),
         **dict.fromkeys(("vecmat", "outer"), _OF_PRODUCTS),
-        **dict.fromkeys(("argwhere", "flatnonzero", "nonzero", "where"), _OF_PLACES),
+        **dict.fromkeys(("argwhere", "flatnonzero", "nonzero"), _OF_PLACES),
+        **dict.fromkeys(("compress", "extract"), _OF_CHOSEN),
         **dict.fromkeys(("fill_diagonal", "place", "put", "put_along_axis"), _OF_STORES),
         **dict.fromkeys(("cholesky", "eigh", "eigvalsh"), _OF_SYMMETRIC),
         **dict.fromkeys(("digitize", "isin", "searchsorted", "slogdet"), _hinted("method")),
-        **dict.fromkeys(
-            ("union1d", "unique"), Adapter(frozenset({"size", "fill_value"}), _members)
-        ),
+        **dict.fromkeys(("intersect1d", "setxor1d", "union1d", "unique"), _OF_MEMBERS),
+        **dict.fromkeys(("unique_all", "unique_counts", "unique_inverse"), _OF_EACH_MEMBER),
+        **dict.fromkeys(("prod", "sum"), _OF_PROMOTIONS),
         "argsort": Adapter(frozenset({"descending"}), _argsort),
         "bincount": Adapter(frozenset({"length"}), _bincount),
         "delete": _hinted("assume_unique_indices"),
         "interp": Adapter(frozenset({"left", "right"}), _interp),
+        "lstsq": _hinted("numpy_resid"),
         "polyval": _hinted("unroll"),
         "repeat": Adapter(frozenset({"total_repeat_length"}), _repeat),
+        "setdiff1d": Adapter(_OF_MEMBERS.keywords, _difference),
         "sort": Adapter(frozenset({"descending"}), _sort),
         "take_along_axis": Adapter(frozenset({"mode", "fill_value"}), _take_along_axis),
+        "unique_values": _OF_MEMBERS,
+        "where": Adapter(frozenset({"size", "fill_value", "condition", "x", "y"}), _where),
     }
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import update_wrapper
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -59,21 +60,63 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
         return by_entry(function, given)
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: object) -> Any:
+class frompyfunc:  # noqa: N801  # as NumPy names it
     """As `numpy.frompyfunc`; of traced arguments func is called entry by entry,
-    too.
-    """
-    own = np.frompyfunc(func, nin, nout, **kwargs)
+    too, and `reduce`, `accumulate` and `outer` are made of such calls.
 
-    def function(*args: object) -> Any:
+    >>> import funcgrad as fg
+    >>> chain = frompyfunc(lambda x, y: x * y + 1, 2, 1)
+    >>> fg.grad(lambda x: chain.reduce(x))(np.array([2.0, 3.0, 5.0]))
+    array([15., 10.,  7.])
+    """
+
+    def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, **kwargs: object) -> None:
+        self._func = func
+        self._own = np.frompyfunc(func, nin, nout, **kwargs)
+        if hasattr(func, "__name__"):
+            update_wrapper(self, func)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_own":  # not set yet
+            raise AttributeError(name)
+        return getattr(self._own, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not holds_expr(args):
-            made = own(*args)
+            made = self._own(*args, **kwargs)
             parts = made if isinstance(made, tuple) else (made,)
             if not holds_expr([np.ravel(part).tolist() for part in parts]):
                 return made
-        return by_entry(func, args)
+        return by_entry(self._func, args)
 
-    return update_wrapper(function, func) if hasattr(func, "__name__") else function
+    def __repr__(self) -> str:
+        return repr(self._own)
+
+    def reduce(self, array: Any, axis: int | None = 0, **kwargs: Any) -> Any:
+        """As `numpy.ufunc.reduce`, along one axis, or all of them for None."""
+        if not holds_expr(array):
+            return self._own.reduce(array, axis, **kwargs)
+        results = self._along(array, axis, **kwargs)
+        for made in results:
+            last = made
+        return last
+
+    def accumulate(self, array: Any, axis: int = 0) -> Any:
+        """As `numpy.ufunc.accumulate`."""
+        if not holds_expr(array):
+            return self._own.accumulate(array, axis)
+        return mutable(np.stack(list(self._along(array, axis)), axis))
+
+    def outer(self, a: Any, b: Any, /) -> Any:
+        """As `numpy.ufunc.outer`."""
+        first, second = _as_arrays([a, b])
+        return self(np.reshape(first, first.shape + (1,) * second.ndim), second)
+
+    def _along(self, array: Any, axis: int | None, **kwargs: Any) -> Iterable[Any]:
+        """The results of the first entry, the first two, and so on."""
+        (x,) = _as_arrays([array])
+        slices = list(np.ravel(x) if axis is None else np.moveaxis(x, axis, 0))
+        return accumulate(slices, self, **kwargs)
 
 
 def _as_arrays(values: Iterable[Any]) -> list[Any]:

@@ -71,8 +71,7 @@ if hasattr(_scipy, "softplus"):
         return exponential.softplus(x)
 
 
-@_composed
-def logsumexp(
+def _logsumexp(
     a: Array,
     axis: Any = None,
     b: Array | None = None,
@@ -98,6 +97,40 @@ def logsumexp(
     logs = np.where(nothing, -np.inf, np.log(np.abs(np.where(nothing, 1.0, total))))
     size = logs + (top if keepdims else np.squeeze(top, axis=axis))
     return (size, np.sign(total)) if return_sign else np.where(total < 0, np.nan, size)
+
+
+_logsumexp = _answering("logsumexp", _logsumexp)
+
+
+def logsumexp(
+    a: Array,
+    axis: Any = None,
+    b: Array | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Any = None,
+) -> Any:
+    """As `scipy.special.logsumexp`; with ``where``, of `jax.scipy.special`, the
+    sum is over the entries that it chooses.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda x: logsumexp(x, where=np.array([True, False])))(np.array([1.0, 5.0]))
+    array([1., 0.])
+    """
+    if where is not None:
+        b = np.where(where, 1.0 if b is None else b, 0.0)
+    return _logsumexp(a, axis, b, keepdims, return_sign)
+
+
+def bessel_jn(z: Array, *, v: int, n_iter: int = 50) -> Any:
+    """As `jax.scipy.special.bessel_jn`: the Bessel functions of the orders 0 to
+    v, along a new first axis.
+
+    >>> bessel_jn(0.5, v=2)
+    array([0.93846981, 0.24226846, 0.03060402])
+    """
+    z = np.asarray(z) if not holds_expr(z) else z
+    return np.stack([_scipy.jv(order, z) for order in range(v + 1)])
 
 
 @_composed

@@ -131,7 +131,14 @@ def bincount(x: object, weights: Any = None, minlength: Any = 0) -> Any:
     if weights is None:
         weights = np.ones(places.size, int)
     else:
-        weights = shape.astype(lift_fully(weights), float)
+        weights = lift_fully(weights)
+        if weights.dtype.kind == "c":
+            raise fail(
+                TypeError,
+                f"bincount: expected real weights, but got {weights.type}; count the real and the imaginary "
+                "part on their own",
+            )
+        weights = shape.astype(weights, float)
     zeros = np.zeros(count, weights.dtype)
     return index_update(zeros, shape.astype(places, int), weights, "add")
 

@@ -155,6 +155,11 @@ def _reduce(
                 f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a where mask "
                 "one has to specify 'initial'"
             )
+        common = np.broadcast_shapes(x.shape, np.shape(where))
+        if common != x.shape:
+            raise ValueError(
+                f"non-broadcastable operand with shape {x.shape} doesn't match the broadcast shape {common}"
+            )
         x = np.where(where, x, fill)
     given = initial is not np._NoValue and initial is not None
     axes = axes_of(f"{ufunc.__name__}.reduce", axis, x)
