@@ -16,10 +16,19 @@ from funcgrad.fold import Item, Semiring, folded_by_key, path_sums, path_sums_st
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.html_table import html_table
-from funcgrad.linear import Joint, LinearMap, Parts, Unreached
+from funcgrad.linear import (
+    Composed,
+    Diagonal,
+    Joint,
+    LinearMap,
+    Parts,
+    Quotient,
+    Unreached,
+)
 from funcgrad.node_names import labels, names_of
 from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable, leaf
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import full_like, zeros_like
 from funcgrad.ops.tuples import together_op
 from funcgrad.rewrite.evaluate import named_nodes, present, variables
@@ -139,7 +148,9 @@ class GradientMap(Mapping[Key, Any]):
         return list(named_nodes(self.root))
 
     def __call__(self, values: Any = None, /, *more: Any, **named: Any) -> Any:
-        """The map with the values of its cotangents, given one for each variable by name, or in a dict."""
+        """The map with the values of its simplified cotangents, given one for each variable by name, or in a
+        dict.
+        """
         return functions["evaluate"](self, (values, *more) if more else values, **named)
 
     def with_values(self, run: Callable[[list[Expr]], list[Any]]) -> GradientMap:
@@ -281,7 +292,23 @@ def linear_maps(
 
 def _pullback(seed: Array) -> Semiring:
     """Cotangents: added where paths meet, acted upon by each edge's map."""
-    return Semiring(operator.add, lambda g, edge: edge.transpose(g), seed)
+    return Semiring(operator.add, pulled_back, seed)
+
+
+def pulled_back(g: Any, edge: LinearMap) -> Any:
+    """The image of a cotangent under an edge's transpose, in which a mask stays outermost.
+
+    A factor acts entry by entry, so that a mask commutes with it: what a condition does not select is not
+    multiplied by a factor that may be infinite.
+    """
+    if type(g) is not Expr or g.op is not mask:
+        return edge.transpose(g)
+    if isinstance(edge, Composed):
+        return pulled_back(pulled_back(g, edge.outer), edge.inner)
+    if isinstance(edge, Diagonal | Quotient):
+        condition, selected = g.args
+        return mask(condition, edge.transpose(selected))
+    return edge.transpose(g)
 
 
 def backprop(expr: Expr, seed: object = 1, wrt: Sequence[Expr] | None = None) -> GradientMap:

@@ -12,25 +12,27 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from funcgrad.autodiff.accumulate import pulled_back
 from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, const, symbol
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.linear import Joint, LinearMap, Parts
 from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable, leaf
+from funcgrad.ops.shape import ones_like
 from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.printed_text import PrintedText
 from funcgrad.rewrite.evaluate import evaluate_all
 from funcgrad.rewrite.monomials import OTHER_NAMES, alphabetical, unbroadcast
-from funcgrad.rewrite.simplify import simplify
+from funcgrad.rewrite.simplify import simplify, simplify_all
 from funcgrad.show.functions import Function, operands_written, way_back
+from funcgrad.show.gradient_values import formula_values, gradient_values
 from funcgrad.show.naming import array_of, check_values, distinct, name_of, places
 from funcgrad.show.numbers import label
 from funcgrad.show.program_at import program_at
 from funcgrad.show.text import define, shown, write
 from funcgrad.show.written import ATOM, Written
 from funcgrad.trace.run_formula import evaluate
-from funcgrad.typing import Array
 
 MOST_STEPS = 200
 WIDEST_COLUMN = 40  # characters of a formula in a column
@@ -98,14 +100,13 @@ def explain(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> Printe
     steps = tell(nodes, functions)
     with np.errstate(all="ignore"):
         forward = _forward(steps, found)
-        reverse, cotangents = _reverse(steps, found)
-    slopes = [
-        f"df/d{name_of(e)} = z{i} = {shown(cotangents[i])}"
-        if i in cotangents
-        else f"df/d{name_of(e)} = 0"
-        for i, e in enumerate(nodes)
-        if e.op is INPUT and differentiable(e.dtype)
-    ]
+        visited, cotangents = visits(steps, values)
+        gradient = gradient_values(expr, values)
+        slopes = [
+            _slope(name_of(e), gradient[e.key], i, cotangents.get(i))
+            for i, e in enumerate(nodes)
+            if e.op is INPUT and differentiable(e.dtype)
+        ]
     first = next((name_of(e) for e in nodes if e.op is INPUT and differentiable(e.dtype)), None)
     about = f"; t is the tangent for d{first} = 1" if first else ""
     last = len(nodes) - 1
@@ -115,7 +116,7 @@ def explain(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> Printe
         f"Forward accumulation: parents before children{about}.",
         *forward,
         f"Reverse accumulation: children before parents; z is the cotangent, z{last} = 1.",
-        *reverse,
+        *_reverse(steps, visited),
         f"Gradient: {', '.join(slopes) or 'there are no variables'}",
     ]
     return PrintedText("\n".join(lines))
@@ -315,19 +316,18 @@ def _tangent(e: Expr, z: object, args: list[Any], flows: list[Any]) -> Any:
     return _number(total)
 
 
-def _contributions(step: Step, z: object, args: list[Any], cotangent: Array) -> dict[int, Any]:
-    """What each argument's cotangent gains from a node's."""
+def _contributions(step: Step, cotangent: Any) -> dict[int, Any]:
+    """What each argument's cotangent gains from a node's, as formulas."""
     e = step.expr
     if e.op.joint is not None:
-        found = _joint(e, z, args).backward(_constant(cotangent))
-        return {at: _number(term) for at, term in found.items()}
+        joint: Joint = e.op.joint(e, *e.args, **dict(e.params))
+        return dict(joint.backward(cotangent))
     gains = {}
     for pullback in step.pullbacks:
-        at = pullback.at
-        linear = edge_map(e, at, z, args)
-        term = None if linear is None else linear.transpose(cotangent)
+        linear = edge_map(e, pullback.at, e, list(e.args))
+        term = None if linear is None else pulled_back(cotangent, linear)
         if term is not None:
-            gains[at] = _number(term)
+            gains[pullback.at] = term
     return gains
 
 
@@ -367,43 +367,88 @@ class Visit(NamedTuple):
     shares: list[Share]
 
 
-def visits(steps: list[Step], found: list[Any]) -> tuple[list[Visit], dict[int, Any]]:
-    """Reverse accumulation: the visits in order, and the cotangents by place."""
-    place = places([step.expr for step in steps])
-    root = steps[-1].expr
-    cotangents: dict[int, Any] = {len(steps) - 1: np.ones(root.shape, root.dtype)[()]}
+class _Flow(NamedTuple):
+    """A visit in formulas: the cotangent, and the operands' shares with the totals where they are sums."""
+
+    place: int
+    cotangent: Any
+    shares: list[tuple[Pullback, Any, Any]]
+
+
+def visits(steps: list[Step], values: Mapping[Any, Any]) -> tuple[list[Visit], dict[int, Any]]:
+    """Reverse accumulation in numbers: the visits in order, and the cotangents by place.
+
+    Cotangents are accumulated as formulas and simplified before they are computed, as `grad` does: what a
+    condition does not select is not multiplied by a factor that may be infinite.
+    """
+    flows, cotangents = _flows_of(steps)
+    shown_ones = [item for flow in flows for _, *pair in flow.shares for item in pair]
+    number = _numbers(steps[-1].expr, [*shown_ones, *cotangents.values()], values)
     visited = []
-    for i in range(len(steps) - 1, -1, -1):
-        step = steps[i]
-        e = step.expr
-        if i not in cotangents or not step.pullbacks:
-            continue
-        terms = _contributions(step, found[i], [found[place[a.key]] for a in e.args], cotangents[i])
+    for i, cotangent, given in flows:
+        e = steps[i].expr
         shares = []
-        for pullback in step.pullbacks:
+        for pullback, term, total in given:
+            parent = steps[pullback.parent].expr
+            own = term.of[dict(e.params)["index"]] if e.op is pick_op else term
+            text = None if total is None else value_text(number(total), parent)
+            shares.append(Share(pullback, value_text(number(own), parent), text))
+        visited.append(Visit(i, number(cotangent), shares))
+    return visited, {i: number(cotangent) for i, cotangent in cotangents.items()}
+
+
+def _flows_of(steps: list[Step]) -> tuple[list[_Flow], dict[int, Any]]:
+    root = steps[-1].expr
+    cotangents: dict[int, Any] = {len(steps) - 1: ones_like(root)}
+    flows = []
+    for i in range(len(steps) - 1, -1, -1):
+        if i not in cotangents or not steps[i].pullbacks:
+            continue
+        terms = _contributions(steps[i], cotangents[i])
+        shares = []
+        for pullback in steps[i].pullbacks:
             if pullback.at not in terms:
                 continue
             term, parent = terms[pullback.at], pullback.parent
-            total = None
-            if parent in cotangents:
-                cotangents[parent] = cotangents[parent] + term
-                total = value_text(cotangents[parent], steps[parent].expr)
-            else:
-                cotangents[parent] = term
-            inner = term.of[dict(e.params)["index"]] if e.op is pick_op else term
-            shares.append(Share(pullback, value_text(inner, steps[parent].expr), total))
+            total = cotangents[parent] + term if parent in cotangents else None
+            cotangents[parent] = term if total is None else total
+            shares.append((pullback, term, total))
         if shares:
-            visited.append(Visit(i, cotangents[i], shares))
-    return visited, cotangents
+            flows.append(_Flow(i, cotangents[i], shares))
+    return flows, cotangents
 
 
-def _reverse(steps: list[Step], found: list[Any]) -> tuple[list[str], dict[int, Any]]:
-    visited, cotangents = visits(steps, found)
+def _numbers(root: Expr, items: list[Any], values: Mapping[Any, Any]) -> Callable[[Any], Any]:
+    """The number of each item, a formula, `Parts` of them or None, given values of the root's variables."""
+    parts = [list(item.of.values()) if isinstance(item, Parts) else [item] for item in items]
+    formulas = [formula for part in parts for formula in part if formula is not None]
+    found = formula_values(root, simplify_all(formulas, mode="derivative"), values)
+    known = {id(formula): value for formula, value in zip(formulas, found, strict=True)}
+
+    def number(formula: Any) -> Any:
+        if isinstance(formula, Parts):
+            return Parts({k: number(part) for k, part in formula.of.items()})
+        return known[id(formula)]
+
+    return number
+
+
+def _reverse(steps: list[Step], visited: list[Visit]) -> list[str]:
     lines = []
     for i, _, shares in visited:
         gains = [f"{p.target} += {p.formula} = {value}" for p, value, _ in shares]
         lines.append(f"  v{i}: {';  '.join(gains)}{in_words(steps[i].expr, '  ')}")
-    return lines, cotangents
+    return lines
+
+
+def _slope(name: str, gradient: Any, place: int, cotangent: Any) -> str:
+    """The gradient in a variable: its cotangent, unless the simplified program has another number."""
+    if cotangent is None:
+        return f"df/d{name} = {shown(gradient)}"
+    if np.allclose(gradient, cotangent, rtol=1e-6, equal_nan=True):
+        return f"df/d{name} = z{place} = {shown(gradient)}"
+    told = f"df/d{name} = {shown(gradient)} by stable formulas"
+    return f"{told} (z{place} = {shown(cotangent)})"
 
 
 def in_words(expr: Expr, space: str = " ") -> str:

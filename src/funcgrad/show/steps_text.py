@@ -7,21 +7,21 @@ the rule that computes it; the last lines are the formulas of the gradient, with
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from funcgrad.autodiff.accumulate import backprop
+from funcgrad.autodiff.accumulate import cotangents
 from funcgrad.expr import Expr
-from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.node_names import names_of
 from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import broadcast_to, differentiable
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.ops.shape import reshape_op, zeros_like
+from funcgrad.ops.shape import reshape_op
 from funcgrad.printed_text import PrintedText
-from funcgrad.rewrite.evaluate import evaluate_all
+from funcgrad.rewrite.evaluate import evaluate_all, variables
 from funcgrad.rewrite.matcher import ExplainedRewrite, Laws, explained_rewrite, explained_single_use
 from funcgrad.rewrite.monomials import unbroadcast
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
@@ -37,6 +37,7 @@ from funcgrad.show.explain import (
     value_text,
     visits,
 )
+from funcgrad.show.gradient_values import gradient_values
 from funcgrad.show.naming import check_values, distinct, name_of
 from funcgrad.show.program_at import program_at
 from funcgrad.show.text import shown
@@ -91,8 +92,8 @@ def steps(f: Callable[..., Any] | Expr, /, *args: object, **named: object) -> Pr
     told = tell(nodes, functions, StepNames(names, ["g"] * len(nodes)))
     found = [known[e.key] for e in nodes]
     with np.errstate(all="ignore"):
-        visited, cotangents = visits(told, found)
-    slopes = [value_text(cotangents[i], e) if i in cotangents else "0" for i, e in enumerate(nodes)]
+        visited, _ = visits(told, values)
+        gradient = gradient_values(root, values)
     return PrintedText(
         "\n".join(
             [
@@ -103,7 +104,7 @@ def steps(f: Callable[..., Any] | Expr, /, *args: object, **named: object) -> Pr
                 f"Backprop: from the result back, starting with {names[-1]} gets 1",
                 *[_visit(visit, told, names) for visit in visited],
                 "Gradient, simplified",
-                *_gradient(root, nodes, slopes),
+                *_gradient(root, gradient),
             ]
         )
     )
@@ -184,21 +185,25 @@ class _Recorder(Simplifier):
         return found.after
 
 
-def _gradient(root: Expr, nodes: list[Expr], slopes: list[str]) -> Iterator[str]:
-    cotangents = backprop(root)
-    recorder = _Recorder()
-    inputs = [(e, slope) for e, slope in zip(nodes, slopes, strict=True) if e.op is INPUT]
-    if not inputs:
+def _gradient(root: Expr, gradient: Mapping[Key, Any]) -> Iterator[str]:
+    """The laws of the simplified program, and the formula of its gradient in each variable with its laws."""
+    names = variables(root)
+    if not names:
         yield "  there are no variables"
-    for e, slope in inputs:
-        if not differentiable(e.dtype):
-            continue
-        raw = cotangents.map[e.key] if e.key in cotangents else zeros_like(e)
-        (simple,) = simplify_all([raw], simplifier=recorder)
+    recorder = _Recorder()
+    (simple,) = simplify_all([root], simplifier=recorder)
+    if stable := list(_laws(recorder.record)):
+        yield f"  {root.label or 'f'} = {one_line(simple, WIDEST)}"
+        yield from stable
+    recorder.record.clear()
+    targets = [x for x in names.values() if differentiable(x.dtype)]
+    for x, raw in zip(targets, cotangents(simple, targets), strict=True):
+        (slope,) = simplify_all([raw], simplifier=recorder)
+        value = shown(gradient[x.key])
         yield from _slope(
-            f"d{root.label or 'f'}/d{name_of(e)}",
-            slope if simple.op is CONSTANT else repr(simple),
-            slope,
+            f"d{root.label or 'f'}/d{name_of(x)}",
+            value if slope.op is CONSTANT else repr(slope),
+            value,
         )
         yield from _laws(recorder.record)
         recorder.record.clear()

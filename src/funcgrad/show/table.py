@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.compiler.program import lower
 from funcgrad.expr import Expr
+from funcgrad.graph import Key
 from funcgrad.highlighted import highlighted
 from funcgrad.html_table import html_table
 from funcgrad.ops.base.op import differentiable
 from funcgrad.rewrite.evaluate import evaluate_all, inputs_of, present
 from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.show.gradient_values import gradient_values
 from funcgrad.show.naming import check_values, distinct
 from funcgrad.show.program_at import program_at
 from funcgrad.show.text import shown
@@ -68,7 +70,8 @@ def table(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> Table:
 
     ``f`` is an expression, with the values of its variables by name or in a
     dict, or a function, with its arguments by position or by name. The
-    gradient of a node is the derivative of the root in it; a dash means zero.
+    gradient of a node is the derivative of the root in it, and that of a
+    variable is what `grad` gives; a dash means zero.
 
     Raises TypeError if ``f`` is neither, or a variable has no value or one of
     another type.
@@ -86,9 +89,8 @@ def table(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> Table:
     nodes = {e.key: e for e in distinct(expr, "table")}
     check_values("table", list(nodes.values()), values, {})
     place = {key: i for i, key in enumerate(nodes)}
-    cotangents = backprop(expr).map if differentiable(expr.dtype) else {}
     known = evaluate_all(expr, values)
-    slopes = _values(expr, cotangents, values)
+    slopes = _slopes(expr, values) if differentiable(expr.dtype) else {}
     return Table(
         Row(
             i,
@@ -102,13 +104,16 @@ def table(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> Table:
     )
 
 
-def _values(expr: Expr, cotangents: Any, values: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The numbers that the cotangents come to, their common parts run once."""
-    keys = [key for key, value in cotangents.items() if isinstance(value, Expr)]  # not of a tuple
+def _slopes(expr: Expr, values: Mapping[Any, Any]) -> dict[Key, Any]:
+    """The numbers of the cotangents, their common parts run once; at variables of a scalar, `grad`'s."""
+    found = backprop(expr).map
+    keys = [key for key, value in found.items() if isinstance(value, Expr)]  # not of a tuple
     variables, arrays = inputs_of(expr, values, {})
-    simple = simplify_all([cotangents[key] for key in keys], mode="derivative")
+    simple = simplify_all([found[key] for key in keys], mode="derivative")
     program = lower(simple, variables)
-    return {key: present(v) for key, v in zip(keys, program.run(arrays), strict=True)}
+    slopes = {key: present(v) for key, v in zip(keys, program.run(arrays), strict=True)}
+    own = {} if expr.shape else gradient_values(expr, values)
+    return slopes | {key: value for key, value in own.items() if key in slopes}
 
 
 def _cell(value: object) -> str:

@@ -12,6 +12,7 @@ from funcgrad.autodiff.batching import every_example
 from funcgrad.expr import Expr, const, no_expression, var
 from funcgrad.graph import ArrayType, Key
 from funcgrad.rewrite.evaluate import evaluate_roots, fitted, present, values_by_name, variables
+from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import derived_as, substitute_all
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
@@ -48,7 +49,10 @@ def evaluate(formulas: object, values: Mapping[Any, Any] | None = None, /, **nam
     if isinstance(formulas, Expr):
         return _values([formulas], values, named)[0]
     if isinstance(formulas, GradientMap):
-        return formulas.with_values(lambda roots: _values(roots, values, named))
+        # Simplified, as those of `grad` are: what a condition does not select meets no infinite factor.
+        return formulas.with_values(
+            lambda roots: _values(simplify_all(roots, mode="derivative"), values, named)
+        )
     tree = flatten(formulas)
     static = not tree.leaves and (isinstance(formulas, str) or callable(formulas))
     if static or (len(tree.leaves) == 1 and tree.leaves[0] is formulas):
