@@ -157,6 +157,15 @@ def test_functions_with_branches_are_solved_for(name):
         assert how(0.5) == pytest.approx(slope, rel=2e-4)
 
 
+def test_an_index_out_of_bounds_on_a_path_is_nan():
+    def f(x, v):
+        return v[3] * x if x > 1 else 2 * x
+
+    x, v = np.array([0.5, 2.0]), np.ones((2, 3))
+    np.testing.assert_array_equal(fg.vmap(f)(x, v), [1.0, np.nan])
+    np.testing.assert_array_equal(fg.vmap(fg.grad(f))(x, v), [2.0, np.nan])
+
+
 def test_a_path_that_raises_an_error_is_nan():
     def checked(x):
         if x < 0:

@@ -153,7 +153,12 @@ def outcome(run: Callable[[], Any], path: Path) -> Any:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether a traced value was refused, elsewhere than in a statement that raises an error."""
+    """Whether a traced value was refused, elsewhere than in a statement that raises an error.
+
+    An index out of bounds is no refusal: the array of a plain number would refuse it, too.
+    """
+    if isinstance(error, IndexError):
+        return False
     place = error.__traceback__
     raising = False
     while place is not None:
