@@ -935,3 +935,32 @@ def test_a_product_of_one_entry_each_keeps_the_sign_of_zero(name, shapes):
     for found in (fg.jit(f)(a), fg.jvp(f, (a,), (a,))[0]):
         np.testing.assert_array_equal(np.signbit(found), np.signbit(f(a)))
         assert np.shape(found) == np.shape(f(a))
+
+
+def test_least_squares_of_two_precisions_are_computed_in_the_larger_one():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(3, 2)).astype(np.float32), rng.normal(size=(3, 2))
+    found, want = fg.jit(np.linalg.lstsq)(a, b), np.linalg.lstsq(a, b)
+    for one, other in zip(found, want, strict=True):
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float16", "uint8"])
+def test_a_matrix_power_keeps_its_dtype(dtype):
+    a = np.array([[1, 2], [3, 0]], dtype)
+    for n in (0, 1, 3):
+        found, want = (
+            fg.jit(lambda a, n=n: np.linalg.matrix_power(a, n))(a),
+            np.linalg.matrix_power(a, n),
+        )
+        assert found.dtype == want.dtype
+        np.testing.assert_array_equal(found, want)
+    with pytest.raises(ValueError, match="square matrices"):
+        fg.jit(lambda a: np.linalg.matrix_power(a[:1], 2))(a)
+
+
+@pytest.mark.parametrize("weights", [2.0, np.array([2.0]), np.ones((3, 1))])
+def test_bincount_wants_a_weight_for_each_value(weights):
+    with pytest.raises(ValueError, match="bincount: expected a weight for each of 3 values"):
+        fg.grad(lambda w: np.sum(np.bincount([0, 1, 1], weights=w)))(weights)

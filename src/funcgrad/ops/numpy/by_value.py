@@ -138,6 +138,11 @@ def bincount(x: object, weights: Any = None, minlength: Any = 0) -> Any:
                 f"bincount: expected real weights, but got {weights.type}; count the real and the imaginary "
                 "part on their own",
             )
+        if weights.shape != places.shape:
+            raise fail(
+                ValueError,
+                f"bincount: expected a weight for each of {places.size} values, but got {weights.type}",
+            )
         weights = shape.astype(weights, float)
     zeros = np.zeros(count, weights.dtype)
     return index_update(zeros, shape.astype(places, int), weights, "add")

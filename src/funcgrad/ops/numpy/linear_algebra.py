@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from funcgrad.ops import reduction
 from funcgrad.ops.base.axes import axis_index, axis_tuple
-from funcgrad.ops.base.matrix_stacks import eye_like, matrices
+from funcgrad.ops.base.matrix_stacks import matrices
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.decompositions import svdvals
 from funcgrad.ops.elementwise.selection import mask
@@ -100,11 +100,13 @@ def matrix_rank(
 # -- products ------------------------------------------------------------------------------------
 def matrix_power(a: Array, n: int) -> Any:
     """As `numpy.linalg.matrix_power`, by squaring; a negative power is that of the inverse."""
-    a, n = matrices("matrix_power", a), operator.index(n)
+    a, n = lift_fully(a), operator.index(n)
+    if n < 0 or a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        a = matrices("matrix_power", a)  # which LAPACK inverts; products are of any dtype
     if n < 0:
         a, n = inv(a), -n
     if n == 0:
-        return broadcast_to(lift_fully(eye_like(a).astype(a.dtype)), a.shape)
+        return broadcast_to(lift_fully(np.eye(a.shape[-1], dtype=a.dtype)), a.shape)
     power = None
     while n:
         if n & 1:
@@ -214,6 +216,8 @@ def lstsq(a: Array, b: object, rcond: object = None) -> Any:
     The residuals are those of full rank (NumPy leaves them out of a lower one).
     """
     a, b = matrices("lstsq", a, square=False), lift_fully(b)
+    dtype = np.result_type(a.dtype, b.dtype)
+    a, b = astype(a, dtype), astype(b, dtype)
     m, n = a.shape
     if b.ndim not in (1, 2) or b.shape[0] != m:
         raise fail(ValueError, f"lstsq: expected a right side of {m} rows, but got {b.type}")
