@@ -210,7 +210,7 @@ class LstsqResult(NamedTuple):
     s: Any
 
 
-def lstsq(a: Array, b: object, rcond: object = None) -> Any:
+def lstsq(a: Array, b: Any, rcond: object = None) -> Any:
     """As `numpy.linalg.lstsq`: the shortest x that minimizes |a @ x - b|, by the pseudoinverse.
 
     The residuals are those of full rank (NumPy leaves them out of a lower one).
