@@ -413,3 +413,25 @@ def test_assertions_of_numpys_about_traced_values():
         fg.grad(
             lambda x: np.testing.assert_allclose(np.array([x]), 1.0, err_msg="the second") or x
         )(0.5)
+
+
+@pytest.mark.parametrize(
+    ("found", "want"),
+    [
+        (lambda: fg.grad(np.sum)([1.0, 2.0]), [1.0, 1.0]),
+        (lambda: fg.grad(np.linalg.norm)([3.0, 4.0]), [0.6, 0.8]),
+        (lambda: fg.elementwise_grad(np.exp)([0.0, 0.0]), [1.0, 1.0]),
+        (lambda: fg.grad(np.dot, argnums=(0, 1))([1.0], [3.0]), ([3.0], [1.0])),
+        (lambda: fg.hessian(np.prod)([1.0, 2.0]), [[0.0, 1.0], [1.0, 0.0]]),
+        (lambda: fg.jit(np.sum)([1.0, 2.0]), 3.0),
+    ],
+)
+def test_functions_of_numpy_itself_take_lists(found, want):
+    assert found() == want
+
+
+@pytest.mark.parametrize("f", [lambda x: x.sum(), lambda x: x @ x, lambda x: np.sum(x**2)])
+def test_a_list_in_the_place_of_an_array_is_told(f):
+    with pytest.raises((AttributeError, TypeError)) as caught:
+        fg.grad(f)([1.0, 2.0])
+    assert any("write np.array([...]) for an array" in note for note in caught.value.__notes__)

@@ -188,7 +188,7 @@ def defjvps(*partials, args=(1.0,), **how):
         ),
         (
             lambda: identity_vjp(lambda x: (x, x), lambda r, g: (g,), nondiff_argnums=3)(1.0),
-            "custom_vjp: expected argnums to name one of 1 positional arguments, but got 3",
+            "custom_vjp: expected argnums to be 0, since the call has 1 positional argument, but got 3",
         ),
         (
             lambda: fg.grad(with_jvp(lambda x: x, lambda p, t: t[0]))(1.0),

@@ -328,10 +328,15 @@ def level_after(f: Any, level: int, error: BaseException) -> int | None:
 
 
 def can_be_adopted(f: Any) -> bool:
-    """Whether a function has Python code of the user's, or of a package whose code is adopted."""
+    """Whether a function has code that is adopted, the user's or a package's, or is replaced in such code.
+
+    NumPy's own functions take no list of traced values, and those that replace them do.
+    """
     if is_composed(f):
         return any([can_be_adopted(inner) for inner in (f.first, *f.funcs)])
     function = _function_of(f)
+    if id(function) in replacements():
+        return True
     return (
         type(function) is FunctionType
         and not is_kept_namespace(function.__globals__)

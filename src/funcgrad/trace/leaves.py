@@ -147,7 +147,7 @@ def run_on_leaves(
 
 def _explain(error: Exception, args: Sequence[Any]) -> None:
     """Add to a refusal of a list that an array may be meant, and to others what to write."""
-    if not isinstance(error, TypeError | ValueError):
+    if not isinstance(error, TypeError | ValueError | AttributeError):
         return
     kinds = {type(arg).__name__ for arg in args if isinstance(arg, list | tuple)}
     text, notes = str(error), getattr(error, "__notes__", ())
@@ -168,7 +168,7 @@ REFUSALS_OF_COMPILED_CODE = re.compile(
 """What compiled code says of an argument that is no array of NumPy's."""
 
 _ON_LISTS = (
-    "a list or a tuple of numbers is a tree of them, on which NumPy's arithmetic does not work: "
+    "a list or a tuple of numbers is a tree of them, which has no arithmetic and no methods of an array: "
     "write np.array([...]) for an array"
 )
 _ON_SHAPES = (

@@ -148,9 +148,11 @@ def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
                 f"{who}(f)(2.0), not {who}(f)(x=2.0)",
             )
         if not isinstance(i, int) or not -count <= i < count:
+            places = "0" if count == 1 else f"0 to {count - 1}"
             raise fail(
                 TypeError,
-                f"{who}: expected argnums to name one of {count} positional arguments, but got {i!r}",
+                f"{who}: expected argnums to be {places}, since the call has {count} positional "
+                f"argument{'s' * (count > 1)}, but got {i!r}; give the argument by position",
             )
         found.append(i % count)
     if len(set(found)) < len(found):

@@ -98,7 +98,7 @@ def matrix_rank(
 
 
 # -- products ------------------------------------------------------------------------------------
-def matrix_power(a: Array, n: int) -> Any:
+def matrix_power(a: Any, n: int) -> Any:
     """As `numpy.linalg.matrix_power`, by squaring; a negative power is that of the inverse."""
     a, n = lift_fully(a), operator.index(n)
     if n < 0 or a.ndim < 2 or a.shape[-1] != a.shape[-2]:
