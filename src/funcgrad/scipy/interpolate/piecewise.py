@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.interpolate as _scipy
 
+import funcgrad.numpy as funcgrad_numpy
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, real, taken
@@ -178,6 +179,15 @@ class PPoly:
     def roots(self, discontinuity: bool = True, extrapolate: object = None) -> Any:
         """As SciPy's method: the points where the value is 0."""
         return self.solve(0.0, discontinuity, extrapolate)
+
+    # SciPy's classes ask each other for these two since SciPy 1.18.
+    @property
+    def _xp(self) -> Any:
+        return funcgrad_numpy if self.own is None else self.own._xp  # type: ignore[attr-defined]
+
+    @property
+    def _delegate_to(self) -> Any:
+        return self if self.own is None else self.own._delegate_to  # type: ignore[attr-defined]
 
     def __getattr__(self, name: str) -> Any:
         own = None if name.startswith("__") else self.__dict__.get("own")
