@@ -391,6 +391,45 @@ def test_a_compiled_function_of_numbas_runs_as_python():
     assert fg.grad(lambda x: total(f.__self__.a, x))(0.7) == pytest.approx(5 * math.cos(0.7) + 1)
 
 
+def test_a_generalized_function_of_numbas_runs_as_python():
+    numba = pytest.importorskip("numba")
+
+    @numba.guvectorize(["void(float64[:], float64[:], float64[:])"], "(n),()->()")
+    def weighted(values, power, result):
+        total = 0.0
+        for k, value in enumerate(values):
+            if value > 0:
+                total += (k + 1) * value ** power[0]
+        result[0] = total
+
+    @numba.guvectorize(["void(float64[:], float64, float64[:])"], "(n),()->(n)")
+    def running(values, scale, result):
+        result[0] = values[0] * scale
+        for k in range(1, len(values)):
+            result[k] = result[k - 1] * 0.5 + values[k] * scale
+
+    kinds = {
+        "table": numba.float64[:],
+        "type": numba.float64,
+    }  # what else numba makes stays as it is
+
+    def f(x):
+        assert kinds["type"] is not None
+        out = np.zeros((2, 3))
+        running(x, np.array([1.0, 2.0]), out)
+        return np.sum(weighted(x, 2.5) * running(x, 0.3)[:, 1]) + out[1, 2]
+
+    x = np.array([[0.3, 0.7, -0.2], [1.1, 0.4, 0.9]])
+    differences = np.zeros(x.shape)
+    for place in np.ndindex(*x.shape):
+        step = np.zeros(x.shape)
+        step[place] = 1e-6
+        differences[place] = (f(x + step) - f(x - step)) / 2e-6
+    np.testing.assert_allclose(fg.grad(f)(x), differences, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(x), differences, rtol=1e-7, atol=1e-9)
+    assert f(x) == pytest.approx(fg.adopt(f)(x))
+
+
 def checked(x):
     y = np.array([x, x * x])
     np.testing.assert_array_almost_equal(y, [x, x**2])

@@ -27,6 +27,7 @@ from funcgrad.adoption.adopted_classes import (
 from funcgrad.adoption.adopted_functions import adopt_function, redirected
 from funcgrad.adoption.builtin_names import builtin_names
 from funcgrad.adoption.containers import container_view, proxy_view, tuple_view
+from funcgrad.adoption.generalized import generalized, is_generalized
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.memoized import all_plain, bypassing_cache
 from funcgrad.adoption.modules import ModuleView
@@ -210,7 +211,7 @@ def _instance(value: Any) -> Any:
     if is_compiled_function(value):
         return of_compiled_code(value)
     if str(type(value).__module__).startswith("numba."):
-        return redirect(_python_function(value))
+        return _of_numba(value)
     if is_composed(value) or is_curried(value):
         return _of_toolz(value)
     kind = _class(type(value))
@@ -277,15 +278,14 @@ def _forget(views: _Views, key: int, _: object) -> None:
     views.pop(key, None)
 
 
-def _python_function(compiled: Any) -> Any:
-    """The Python function of what numba's decorators have made; anything else as it is."""
+def _of_numba(compiled: Any) -> Any:
+    """The Python function of what numba's decorators have made, adopted; anything else as it is."""
     if hasattr(compiled, "py_func"):
-        return compiled.py_func
+        return redirect(compiled.py_func)
+    if is_generalized(compiled):
+        return generalized(compiled, redirect)
     inner = getattr(getattr(compiled, "_dispatcher", None), "py_func", None)
-    # One of `numba.guvectorize` has a signature, and writes into its last argument: it is refused by name.
-    if inner is None or getattr(compiled, "signature", None) is not None:
-        return compiled
-    return np.vectorize(inner)
+    return compiled if inner is None else redirect(np.vectorize(inner))
 
 
 def _array(array: np.ndarray[Any, Any]) -> Any:

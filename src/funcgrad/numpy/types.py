@@ -126,7 +126,7 @@ def _as_arrays(values: Iterable[Any]) -> list[Any]:
 def by_signature(function: Callable[..., Any], signature: str, arrays: Iterable[Any]) -> Any:
     """A function of arrays with the core dimensions of a signature, over their other axes."""
     given = _as_arrays(arrays)
-    inputs, outputs = [_core_dimensions(side) for side in signature.split("->")]
+    inputs, outputs = [core_dimensions(side) for side in signature.split("->")]
     if len(given) != len(inputs):
         raise TypeError(
             f"wrong number of positional arguments: expected {len(inputs)}, got {len(given)}"
@@ -156,7 +156,7 @@ def by_signature(function: Callable[..., Any], signature: str, arrays: Iterable[
     return joined[0] if len(joined) == 1 else tuple(joined)
 
 
-def _core_dimensions(side: str) -> list[list[str]]:
+def core_dimensions(side: str) -> list[list[str]]:
     """The names of the core dimensions of each array on one side of a signature: ``(m,n),(n)``."""
     return [re.findall(r"\w+", group) for group in re.findall(r"\(([^()]*)\)", side)]
 
