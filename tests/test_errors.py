@@ -406,6 +406,31 @@ def test_softplus_of_complex_values_is_refused_when_it_is_written():
         fg.softplus(1j)
 
 
+class Quantity(np.ndarray):
+    """An array with an arithmetic of its own, as one with a unit has."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return NotImplemented
+
+
+class Unit:
+    def __rmul__(self, other):
+        return NotImplemented
+
+
+def test_values_with_units_are_advised_on():
+    q = np.array([1.0, 2.0]).view(Quantity)
+    message = r"a plain array, but got a Quantity, whose arithmetic .* q.to_value\(unit\)"
+    for f in (lambda x: x * q, lambda x: q * x, lambda x: np.dot(x, q)):
+        with pytest.raises(TypeError, match=message):
+            fg.grad(lambda x, f=f: np.sum(f(x)))(np.ones(2))
+    with pytest.raises(TypeError, match=message):
+        fg.grad(np.sum)(q)
+    with pytest.raises(TypeError, match="unsupported operand") as caught:
+        fg.grad(lambda x: x * Unit())(1.0)
+    assert "write numbers in one unit" in caught.value.__notes__[0]
+
+
 def test_a_shape_of_a_mapped_size_is_advised_on():
     with pytest.raises(TypeError, match=r"got \(1,\) and \(2,\); .* np.where\(mask, x, 0.0\)"):
         fg.vmap(lambda n: np.zeros(n))(np.arange(3))
@@ -419,6 +444,10 @@ def test_masked_arrays_and_assertions_of_arrays_are_advised_on():
         TypeError, match=r"write np.where\(mask, 0.0, x\) in the place of a masked array"
     ):
         fg.grad(lambda x: np.ma.masked_array(x, [True, False]).sum())(np.ones(2))
+    with pytest.raises(
+        TypeError, match=r"write np.where\(mask, 0.0, x\) in the place of a masked array"
+    ):
+        fg.grad(lambda x: np.ma.median(x))(np.ones(2))
     with pytest.raises(
         TypeError, match=r"write assert np.allclose\(x, y\) in the place of np.testing.ass"
     ):

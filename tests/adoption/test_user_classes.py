@@ -1,5 +1,7 @@
 """Instances of users' classes that stand for a number or an array: what Python and NumPy ask of them."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -109,3 +111,44 @@ def test_a_pattern_of_floats_takes_the_number(x, slope):
     assert fg.grad(kind_of)(x) == slope
     assert fg.jit(fg.grad(kind_of))(x) == slope
     assert fg.vmap(fg.grad(kind_of))(np.array([x, x])).tolist() == [slope, slope]
+
+
+class Reading:
+    """A class whose instances are numbers to Python."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __float__(self):
+        return self.value * 2.0
+
+
+class Grid:
+    """A class whose instances are arrays to NumPy."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values)
+
+
+def stored_reading(x):
+    a = np.zeros(2)
+    a[0] = Reading(x)
+    return a.sum() ** 2
+
+
+@pytest.mark.parametrize(
+    ("f", "slope"),
+    [
+        (lambda x: math.sin(Reading(x)), 2 * math.cos(0.6)),
+        (lambda x: math.atan2(Reading(x), 2.0), 2 * 2 / (4 + 0.36)),
+        (stored_reading, 8 * 0.3),
+        (lambda x: np.ones((2, 2)).dot(Grid([x, x * x])).sum(), 2 + 4 * 0.3),
+    ],
+)
+def test_instances_that_give_a_traced_number_or_array(f, slope):
+    assert fg.grad(f)(0.3) == pytest.approx(slope, rel=1e-13)
+    assert fg.jit(fg.grad(f))(0.3) == pytest.approx(slope, rel=1e-13)
+    assert fg.vmap(fg.grad(f))(np.array([0.3]))[0] == pytest.approx(slope, rel=1e-13)

@@ -315,9 +315,10 @@ def is_refusal(error: BaseException) -> bool:
     return False
 
 
-_OF_PYTHON = (f"'{Expr.__name__}'", f"returned {Expr.__name__}", f"not {Expr.__name__}")
-"""What Python says of an operator without a rule for its operands, of a ``__bool__`` without a bool, and of
-an argument of compiled code."""
+_NAME = Expr.__name__
+_OF_PYTHON = (f"'{_NAME}'", f"returned {_NAME}", f"not {_NAME}", f"(type {_NAME})")
+"""What Python says of an operator without a rule for its operands, of a ``__bool__`` without a bool, of an
+argument of compiled code, and of a ``__float__`` without a float."""
 
 
 def level_after(f: Any, level: int, error: BaseException) -> int | None:

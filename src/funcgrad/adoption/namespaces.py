@@ -65,6 +65,10 @@ _NUMPY_SOURCES = ("numpy._core.", "numpy.lib", "numpy.linalg._", "numpy.fft._", 
 """Prefixes of NumPy's modules in Python, which are adopted: their functions take traced values then."""
 
 
+_OF_UNITS = ("astropy.units", "quantities", "unyt")
+"""Prefixes of modules of units, whose values are arrays of NumPy's, and which compare units by identity."""
+
+
 @lru_cache(maxsize=4096)
 def is_kept(name: str | None) -> bool:
     """Whether code of the module with this name stays as it is.
@@ -74,14 +78,17 @@ def is_kept(name: str | None) -> bool:
     ...     is_kept("functools"),
     ...     is_kept("__main__"),
     ...     is_kept("numpy.polynomial"),
+    ...     is_kept("astropy.units.core"),
     ... )
-    (True, True, False, False)
+    (True, True, False, False, True)
     """
     if not isinstance(name, str):
         return False
     top = name.partition(".")[0]
     if name.startswith(_NUMPY_SOURCES):
         return False
+    if name.startswith(_OF_UNITS):
+        return True
     return top in _KEPT or (top in sys.stdlib_module_names and top not in _OWN_NAMES)
 
 

@@ -35,6 +35,7 @@ from funcgrad.arrays.reference import (
     writable,
 )
 from funcgrad.arrays.selections import on_selections, selection_of
+from funcgrad.arrays.values import array_held_by
 from funcgrad.arrays.views import lay_out, made_of, viewed, zeros_in_place_of
 from funcgrad.expr import Expr
 from funcgrad.expr.at import At
@@ -73,6 +74,7 @@ def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: object, **kwargs: object) -> Any:
         if name in _OF_SELECTIONS and (selection_of(self) is not None or name == "nonzero"):
             return getattr(np, name)(self, *args, **kwargs)
+        args = tuple([array_held_by(arg) for arg in args])
         value = self._value if self._state is None else current(self)
         if type(value) is Expr and not args and not kwargs and name in functions:
             made = functions[name](value)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.arrays.reference import Reference, holds_expr
+from funcgrad.arrays.reference import Reference, holds_expr, plain_value
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
 from funcgrad.source import fail
@@ -26,6 +26,15 @@ def array_held_by(value: Any) -> Any:
         return value
     made = method(value)
     return made if isinstance(made, Reference) else value
+
+
+def number_held_by(value: Any, name: str = "__float__") -> Any:
+    """What an instance of a user's class gives as its number, if that is traced; anything else as it is."""
+    method = getattr(type(value), name, None)
+    if type(method) is not FunctionType or isinstance(value, Expr | Reference):
+        return value
+    number = plain_value(method(value))
+    return number if isinstance(number, Expr) else value
 
 
 def fitted_value(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

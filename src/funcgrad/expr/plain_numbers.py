@@ -40,6 +40,14 @@ def _in_numpy(name: str) -> str:
     return _NAMES.get(name, f"np.{name}" if is_known else "")
 
 
+_OF_UNITS = re.compile(r"[/\\](astropy[/\\]units|pint|quantities|unyt)[/\\]")
+UNITS = (
+    "write numbers in one unit, such as q.to_value(unit) for a quantity q, and give the result its unit "
+    "after the derivative"
+)
+"""What to write in the place of a quantity with a unit."""
+
+
 def advice() -> str:
     """A remedy for the expression of the user's code that asks for a plain number."""
     found = remedy()
@@ -54,6 +62,8 @@ def remedy() -> str:
     source = caller(2, USERS)
     if source is not None and BUT_PANDAS[source[0].co_filename]:
         return "write df.to_numpy(), which computes with expressions, in the place of a frame df"
+    if source is not None and _OF_UNITS.search(source[0].co_filename):
+        return f"values with units hold no traced ones: {UNITS}"
     text = "" if source is None else written(source)
     called = text.partition("(")[0].strip()
     name = called.rpartition(".")[2]
@@ -64,6 +74,8 @@ def remedy() -> str:
             f"an instance of {owner.__name__}, a subclass of {owner.__mro__[-2].__name__}, holds a plain "
             "number; write a class that has the number as an attribute"
         )
+    if "ma" in called.split(".")[:-1] or name.startswith("masked_"):
+        return "write np.where(mask, 0.0, x) in the place of a masked array, which holds no traced values"
     if instead and issubclass(owner, Enum):
         return (
             f"write {instead} in the place of {called}, since methods of an Enum, such as "
@@ -71,8 +83,6 @@ def remedy() -> str:
         )
     if instead:
         return f"write {instead} in the place of {called}, or fg.adopt(f) for the function"
-    if "ma." in called and name.startswith("mask"):
-        return "write np.where(mask, 0.0, x) in the place of a masked array, which holds no traced values"
     if name in ("matrix", "asmatrix", "bmat"):
         return "write np.array, and @ for the product, in the place of a matrix, which holds no traced values"
     if name.startswith("assert_"):

@@ -20,6 +20,7 @@ import numpy as np
 from funcgrad.arrays.mutable_array import MutableArray, borrowed, mutable
 from funcgrad.expr import Expr, assemble_node, const, scalar
 from funcgrad.expr.branch_path import PATH
+from funcgrad.expr.plain_numbers import UNITS
 from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.graph import CONSTANT
@@ -154,7 +155,11 @@ def _explain(error: Exception, args: Sequence[Any]) -> None:
     if any([f"'{kind}'" in text for kind in kinds]) and _ON_LISTS not in notes:
         error.add_note(_ON_LISTS)
     told = "\n  at " in text  # the text is this package's own
-    if REFUSALS_OF_COMPILED_CODE.search(text) and not told and _ON_COMPILED not in notes:
+    on_units = _UNSUPPORTED_UNIT.search(text)
+    if on_units and _ON_UNITS not in notes:
+        error.add_note(_ON_UNITS)
+    is_compiled = REFUSALS_OF_COMPILED_CODE.search(text) and not told and not on_units
+    if is_compiled and _ON_COMPILED not in notes:
         error.add_note(_ON_COMPILED)
     if text.startswith("expected a sequence of integers") and _ON_SHAPES not in notes:
         error.add_note(_ON_SHAPES)
@@ -167,6 +172,8 @@ REFUSALS_OF_COMPILED_CODE = re.compile(
 )
 """What compiled code says of an argument that is no array of NumPy's."""
 
+_UNSUPPORTED_UNIT = re.compile(r"unsupported operand type.*'\w*(Unit|Quantity)\w*'")
+_ON_UNITS = f"values with units hold no traced ones: {UNITS}"
 _ON_LISTS = (
     "a list or a tuple of numbers is a tree of them, which has no arithmetic and no methods of an array: "
     "write np.array([...]) for an array"

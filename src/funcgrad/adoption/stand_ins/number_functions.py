@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.arrays.reference import plain_value
+from funcgrad.arrays.values import number_held_by
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
 from funcgrad.typing import Array
@@ -25,7 +26,12 @@ def where_traced(own: Callable[..., Any], traced: Callable[..., Any]) -> Callabl
     @wraps(own)
     def function(*args: object, **kwargs: object) -> Any:
         if not any_traced(*args):
-            return own(*args, **kwargs)
+            try:
+                return own(*args, **kwargs)
+            except TypeError:  # an instance of a user's class may hold a traced number
+                args = tuple([number_held_by(arg) for arg in args])
+                if not any_traced(*args):
+                    raise
         return traced(*[as_number(arg, own.__name__) for arg in args], **kwargs)
 
     return function

@@ -22,6 +22,7 @@ import numpy as np
 from funcgrad import expr as expr_module
 from funcgrad.arrays.reference import Reference, lent_value, wrapped
 from funcgrad.expr import Expr, assemble_node, const, make, scalar
+from funcgrad.expr.plain_numbers import UNITS
 from funcgrad.graph import ArrayType, Params
 from funcgrad.linear import Identity, Joint, LinearMap, Structural, diagonal
 from funcgrad.ops.base.array_capture import capture
@@ -228,7 +229,16 @@ def lift(arg: object, beside: Sequence[Any] = ()) -> Any:
 
 
 def refuse_other_arrays(who: str, array: np.ndarray[Any, Any]) -> None:
-    """Refuse the subclasses of arrays whose meaning would be lost."""
+    """Refuse the subclasses of arrays whose meaning would be lost: those with an arithmetic of their own."""
+    kind = type(array)
+    if kind is np.ndarray:
+        return
+    if kind.__array_ufunc__ is not np.ndarray.__array_ufunc__ or hasattr(array, "dimensionality"):
+        raise fail(
+            TypeError,
+            f"{who}: expected a plain array, but got a {kind.__name__}, whose arithmetic traced values do "
+            f"not have; {UNITS}",
+        )
     if isinstance(array, np.ma.MaskedArray | np.matrix):
         raise fail(
             TypeError,
