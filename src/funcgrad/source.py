@@ -121,9 +121,13 @@ def calls_method(frame: FrameType, name: str) -> bool:
     return text.endswith(")") and text[: text.rfind("(")].endswith(f".{name}")
 
 
+_COMPILED = (".pyx", ".pxd", ".pxi")
+"""The sources of frames that Cython makes up for tracebacks, whose code is one ``raise``."""
+
+
 def is_raising(code: CodeType, offset: int) -> bool:
-    """Whether the statement at a position of code raises an exception."""
-    return _ends_with(code, offset, ("RAISE_VARARGS",))
+    """Whether the statement at a position of code raises an exception; compiled code has no statements."""
+    return not code.co_filename.endswith(_COMPILED) and _ends_with(code, offset, ("RAISE_VARARGS",))
 
 
 def is_for_people(code: CodeType, offset: int) -> bool:

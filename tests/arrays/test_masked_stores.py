@@ -110,7 +110,36 @@ def integers(x):
     return a * x
 
 
+def extracted(x):
+    """As the distributions of SciPy are computed."""
+    a, mask = np.zeros(4), 1 & (x > 1)
+    chosen, scale = np.extract(mask, np.asarray(x) * 1.0), np.atleast_1d(2.0)
+    np.place(a, mask, np.asarray(scale * chosen) ** 2 / (scale + chosen))
+    np.putmask(a, (1 - mask) + (x < 0.3), x[0])
+    return a
+
+
+def placed_one_after_the_other(x):
+    a = np.ones(4)
+    np.place(a, x > 1, x[:3] * 2)
+    return a * x
+
+
+def placed_in_rows(x):
+    a = np.ones((2, 2))
+    np.place(a, np.reshape(x, (2, 2)) > 1, x)
+    return a * x[:2]
+
+
+def broadcast(x):
+    a, mask = np.zeros(4), x > 1
+    one, chosen = np.broadcast_arrays(np.atleast_1d(3.0), np.extract(mask, np.asarray(x) + 0.0))
+    np.place(a, mask, one - chosen * chosen)
+    return a + x
+
+
 PROGRAMS = [
+    *(extracted, placed_one_after_the_other, placed_in_rows, broadcast),
     *(
         doubled,
         numbers,

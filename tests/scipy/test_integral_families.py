@@ -203,6 +203,26 @@ def test_landaus_left_tail_beyond_underflow():
         assert slope == pytest.approx(np.pi / 2 * np.exp(-1 - y), rel=1e-6)
 
 
+@pytest.mark.parametrize("x", [1e9, 1e30, 1e51, 1e100])
+def test_landaus_right_tail_falls_as_a_power(x):
+    """The probability above is 2/(pi*x)."""
+    own, scale = scipy.stats.landau, 2 / np.pi / x
+    assert fg.jit(own.sf)(x) == pytest.approx(scale, rel=1e-7)
+    assert fg.grad(own.cdf)(x) == pytest.approx(scale / x, rel=1e-7)
+    assert fg.jit(own.logpdf)(x) == pytest.approx(np.log(scale) - np.log(x), rel=1e-7)
+    assert fg.grad(own.logpdf)(x) == pytest.approx(-2 / x, rel=1e-7)
+    curvature = fg.grad(fg.grad(own.cdf))(x)
+    assert curvature == pytest.approx(-2 * scale / x / x, rel=1e-7)
+
+
+@pytest.mark.parametrize("x", [-450.0, -1e9])
+def test_landaus_left_end_is_flat(x):
+    own = scipy.stats.landau
+    assert fg.value_and_grad(own.cdf)(x) == (0.0, 0.0)
+    assert fg.jit(own.sf)(x) == 1.0
+    assert fg.grad(own.logsf)(x) == 0.0
+
+
 # -- Kolmogorov's statistic ----------------------------------------------------------------------------
 def kolmogorov_cdf(x, n):
     """By a power of a matrix (Marsaglia, Tsang and Wang 2003)."""

@@ -349,3 +349,51 @@ def test_checks_of_library_code_are_paths():
     np.testing.assert_allclose(fg.vmap(slope)(x), wanted, rtol=1e-12)
     gradients = fg.vmap(fg.grad(slope))(x[:2])
     np.testing.assert_allclose(gradients, [fg.grad(slope)(row) for row in x[:2]], rtol=1e-10)
+
+
+DISTRIBUTIONS = {
+    "rice": ((0.775,), ("logpdf", "pdf")),
+    "anglit": ((), ("logpdf", "cdf")),
+    "argus": ((1.0,), ("pdf", "cdf")),
+    "burr": ((10.5, 4.3), ("logpdf", "cdf")),
+    "crystalball": ((2.0, 3.0), ("logpdf", "cdf")),
+    "dgamma": ((1.1,), ("pdf", "sf")),
+    "gengamma": ((4.416, 3.119), ("pdf", "cdf")),
+    "moyal": ((), ("logpdf", "sf")),
+    "trapezoid": ((0.2, 0.8), ("pdf", "cdf")),
+    "truncexpon": ((4.69,), ("logpdf", "cdf")),
+}
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_distributions_that_scipy_computes_are_mapped(name):
+    shapes, methods = DISTRIBUTIONS[name]
+    own = getattr(scipy.stats, name)
+    x = own.median(*shapes)
+    rows = np.array([[x, 1.01 * x + 0.01, 0.97 * x - 0.02], [x, 1e6, -1e6], [np.nan, x, x]])
+    for method in methods:
+        f = lambda row: getattr(own, method)(row, *shapes)  # noqa: B023, E731
+        wanted = [f(row) for row in rows]
+        np.testing.assert_allclose(fg.vmap(f)(rows), wanted, rtol=1e-11)
+        slope = fg.grad(lambda row: np.sum(np.nan_to_num(f(row), neginf=0.0)))  # noqa: B023
+        each = [slope(row) for row in rows]
+        np.testing.assert_allclose(fg.vmap(slope)(rows), each, rtol=1e-9, atol=1e-300)
+
+
+def test_a_path_on_which_compiled_code_meets_a_traced_value_is_refused():
+    rows = np.array([[0.1, 0.2], [0.3, 0.4]])
+    with pytest.raises(TypeError, match="vmap: expected a program that does not depend on values"):
+        fg.vmap(lambda row: scipy.stats.vonmises_line.cdf(row, 3.99))(rows)
+
+
+@pytest.mark.filterwarnings("ignore:Precision loss")
+@pytest.mark.parametrize(
+    "f",
+    [scipy.stats.tmean, scipy.stats.tvar, scipy.stats.iqr, scipy.stats.circvar],
+)
+def test_statistics_that_ask_for_nan_are_mapped(f):
+    rows = np.array([[0.31, 0.72, 0.55, 0.87], [1.3, 0.9, 0.1, 0.5]])
+    np.testing.assert_allclose(fg.vmap(f)(rows), [f(row) for row in rows], rtol=1e-12)
+    slopes = fg.vmap(fg.grad(f))(rows)
+    np.testing.assert_allclose(slopes, [fg.grad(f)(row) for row in rows], rtol=1e-9, atol=1e-14)

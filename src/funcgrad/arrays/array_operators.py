@@ -34,6 +34,10 @@ def _binary(
         if kind is float or kind is int or kind is Expr:
             y = other
         elif isinstance(other, Reference):
+            if selection_of(other) is not None and name != "matmul":
+                made = on_selections(function, (other, self) if swapped else (self, other))
+                if made is not None:
+                    return made
             y = other._value if other._state is None else current(other)
             if type(x) is Expr and type(y) is not Expr:
                 y = lent_value(other)
@@ -83,7 +87,7 @@ def _on_values(function: Callable[..., Any], *, swapped: bool = False) -> Callab
     """An operator that expressions have by other rules than those of the operation."""
 
     def operator(self: Any, other: Any) -> Any:
-        if selection_of(self) is not None:
+        if selection_of(self) is not None or selection_of(other) is not None:
             made = on_selections(function, (other, self) if swapped else (self, other))
             if made is not None:
                 return made

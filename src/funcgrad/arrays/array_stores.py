@@ -19,8 +19,10 @@ from funcgrad.arrays.reference import (
     lend,
     unwrapped,
 )
+from funcgrad.arrays.selections import as_mask, is_asked_for, selection_of
 from funcgrad.arrays.values import converted, fitted_value
 from funcgrad.expr import Expr, concrete
+from funcgrad.expr.concrete import answer_of_path
 from funcgrad.expr.registry import functions
 from funcgrad.source import fail
 from funcgrad.typing import Index
@@ -71,9 +73,23 @@ def store_flat(a: Any, index: Any, value: Any) -> None:
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """As `numpy.place`."""
+    condition, chosen_already = unwrapped(mask), selection_of(vals)
+    mask = as_mask(condition)
+    if chosen_already is not None and chosen_already.is_by(mask, layout_of(arr).shape):
+        store_where(arr, chosen_already.whole, mask)
+        return
     values = _values(arr, vals)
     if _is_like(mask, arr) and values.size == 1:
-        store_where(arr, functions["reshape"](values, ()), unwrapped(mask))
+        store_where(arr, functions["reshape"](values, ()), mask)
+        return
+    if _is_like(mask, arr) and values.size and isinstance(mask, Expr) and is_asked_for(mask):
+        shape = layout_of(arr).shape
+        if values.size == mask.size and answer_of_path(np.all(condition)):
+            assign(arr, functions["reshape"](values, shape))
+            return
+        # The entries that the mask chooses take one value after the other.
+        ranks = functions["reshape"](np.cumsum(mask), shape) - 1
+        store_where(arr, functions["getitem"](values, ranks % values.size), mask)
         return
     chosen = np.flatnonzero(_known(mask, "place"))
     if chosen.size == 0:
@@ -85,19 +101,19 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 def putmask(a: Reference, mask: npt.ArrayLike, values: npt.ArrayLike) -> None:
     """As `numpy.putmask`."""
-    given = _values(a, values)
+    given, mask = _values(a, values), as_mask(unwrapped(mask))
     if _is_like(mask, a) and given.size in (1, layout_of(a).size):
         shape = () if given.size == 1 else layout_of(a).shape
-        store_where(a, functions["reshape"](given, shape), unwrapped(mask))
+        store_where(a, functions["reshape"](given, shape), mask)
         return
     chosen = np.flatnonzero(_known(mask, "putmask"))
     if chosen.size and given.size:
         store_flat(a, chosen, given[chosen % given.size])
 
 
-def _is_like(mask: object, cell: Reference) -> bool:
+def _is_like(mask: Any, cell: Reference) -> bool:
     """Whether a mask is one condition for each entry of an array."""
-    like = np.shape(unwrapped(mask)) == layout_of(cell).shape
+    like = np.shape(mask) == layout_of(cell).shape
     return like and getattr(mask, "dtype", None) == np.bool_
 
 

@@ -27,7 +27,7 @@ from funcgrad.arrays.reference import (
     writable,
 )
 from funcgrad.arrays.selected_functions import (
-    OF_PLACES,
+    BY_MASK,
     function_of_selections,
     ufunc_of_selections,
 )
@@ -86,7 +86,7 @@ class ArrayProtocols:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        if func in OF_PLACES or any([selection_of(item) is not None for item in args]):
+        if func in BY_MASK or any([selection_of(item) is not None for item in args]):
             found = function_of_selections(func, args, kwargs)
             if found is not None:
                 return found
@@ -295,7 +295,8 @@ def _changed(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
             raise _no_store(func.__name__)
         func(target, *unwrapped(rest), **unwrapped(named))
         return
-    if not holds_expr(unwrapped([list(rest), named])):
+    chosen = any([selection_of(item) is not None for item in rest])
+    if not chosen and not holds_expr(unwrapped([list(rest), named])):
         buffer = writable(target)
         if buffer is not None:
             func(buffer, *unwrapped(rest), **unwrapped(named))

@@ -11,6 +11,7 @@ from funcgrad.arrays.reference import Reference, current
 from funcgrad.arrays.selections import (
     MaskedIndex,
     Selection,
+    as_mask,
     cell_of_selection,
     is_asked_for,
     is_mask,
@@ -18,7 +19,9 @@ from funcgrad.arrays.selections import (
     selection_of,
     update_selection,
 )
+from funcgrad.expr import Expr, constant_of
 from funcgrad.expr.registry import functions
+from funcgrad.graph import Constant
 
 
 def ufunc_of_selections(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -35,12 +38,16 @@ def function_of_selections(
     func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """As `ufunc_of_selections`, for a function that is no ufunc."""
+    if func is np.extract:
+        return _extracted(*args) if len(args) == 2 else None
     if len(args) == 1 and not kwargs:
         if func in OF_PLACES:
             return _places_of(func, args[0])
         selection = selection_of(args[0])
         if func in _TOTALS and selection is not None:
             return _total(func.__name__, selection)
+    if func is np.broadcast_arrays and not kwargs:
+        return _broadcast(args)
     if func in _ENTRYWISE and not kwargs and any([selection_of(item) for item in args]):
         return on_selections(func, args)
     return None
@@ -52,6 +59,8 @@ _ENTRYWISE: frozenset[Any] = frozenset(
 )
 OF_PLACES: frozenset[Any] = frozenset({np.flatnonzero, np.nonzero, np.where})
 """Functions that give the places where a mask of their one argument holds."""
+BY_MASK = OF_PLACES | {np.extract}
+"""Functions of a mask that make entries that it chooses."""
 _TOTALS: frozenset[Any] = frozenset({np.mean, np.prod, np.sum})
 
 
@@ -67,6 +76,26 @@ def _total(name: str, selection: Selection) -> Any:
         return total
     count = mask.sum() * (whole.size // max(mask.size, 1))
     return total / functions["astype"](count, np.result_type(total.dtype, np.float16))
+
+
+def _extracted(condition: Any, arr: Any) -> Any:
+    """As `numpy.extract`, of a mask whose values would be asked for; None of any other."""
+    mask, value = [current(x) if isinstance(x, Reference) else x for x in (condition, arr)]
+    mask = as_mask(mask)
+    if not is_mask(mask) or not is_asked_for(mask) or np.shape(value) != mask.shape:
+        return None
+    if not isinstance(value, Expr):
+        value = constant_of(Constant(np.array(value), captured=True))
+    made = Selection(mask, 0, lambda: value, lambda: functions["getitem"](value, mask))
+    return cell_of_selection(arr if isinstance(arr, Reference) else condition, made)
+
+
+def _broadcast(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    made = [
+        on_selections(lambda *parts, k=k: np.broadcast_arrays(*parts)[k], args)
+        for k in range(len(args))
+    ]
+    return None if any([part is None for part in made]) else tuple(made)
 
 
 def _places_of(func: Callable[..., Any], cell: Any) -> Any:

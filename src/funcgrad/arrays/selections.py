@@ -69,6 +69,15 @@ class Selection:
         """Whether the entries of both stand side by side."""
         return self.after == other.after and same(self.mask, other.mask)
 
+    def is_by(self, mask: object, shape: tuple[int, ...]) -> bool:
+        """Whether the entries are those that a mask chooses of an array of a shape."""
+        return (
+            is_mask(mask)
+            and self.after == 0
+            and same(self.mask, mask)
+            and np.shape(self.whole) == shape
+        )
+
 
 class MaskedIndex(NamedTuple):
     """An index with one mask: the part of the array that the mask chooses from."""
@@ -117,6 +126,12 @@ def masked_index(index: object, shape: tuple[int, ...]) -> MaskedIndex | None:
 def is_mask(item: object) -> bool:
     """Whether an item of an index is a traced mask."""
     return type(item) is Expr and item.type.dtype.kind == "b" and bool(item.type.shape)
+
+
+def as_mask(condition: Any) -> Any:
+    """A traced condition as truth values, since its entries may be numbers, as in ``1 & (x > 0)``."""
+    is_traced = isinstance(condition, Expr) and condition.dtype != np.bool_
+    return condition != 0 if is_traced else condition
 
 
 # -- reading -------------------------------------------------------------------------------------
@@ -214,7 +229,7 @@ def _combined(function: Callable[..., Any], operands: Sequence[Any]) -> Selectio
         if isinstance(part, Selection):
             if not first.fits(part):
                 return None
-        elif part is None or np.ndim(part) > first.after:
+        elif part is None or np.ndim(part) > first.after + (np.size(part) == 1):
             return None
 
     def on(form: str) -> Callable[[], Any]:
@@ -228,10 +243,10 @@ def _combined(function: Callable[..., Any], operands: Sequence[Any]) -> Selectio
 
 def _beside(item: object) -> Any:
     """An operand beside selections as it is now: numbers, expressions and arrays; None for anything else."""
-    if isinstance(item, Reference):
-        value = current(item)
-        return value.copy() if isinstance(value, np.ndarray) else value
-    return item if isinstance(item, Expr | int | float | complex | np.number | np.bool_) else None
+    value = current(item) if isinstance(item, Reference) else item
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    return value if isinstance(value, Expr | int | float | complex | np.number | np.bool_) else None
 
 
 # -- storing -------------------------------------------------------------------------------------

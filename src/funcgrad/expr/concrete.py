@@ -115,7 +115,7 @@ class Questions:
             is_same = x.key == y.key
             if (is_same and _has_input(x)) or (x.op is INPUT and y.op is INPUT):
                 return is_same is (self.op.name == "equal")
-        answer = _answer_of_path(self)
+        answer = answer_of_path(self)
         return bool(concrete(self, "bool()", bool)) if answer is None else answer
 
     def __float__(self: Any) -> float:
@@ -126,14 +126,14 @@ class Questions:
         return float(number(self, "float()", float))
 
     def __int__(self: Any) -> int:
-        answer = _answer_of_path(self) if self.type.dtype.kind == "b" else None
+        answer = answer_of_path(self) if self.type.dtype.kind == "b" else None
         return int(concrete(self, "int()", int) if answer is None else answer)
 
     def __complex__(self: Any) -> complex:
         return complex(number(self, "complex()", complex))
 
     def __index__(self: Any) -> int:
-        answer = _answer_of_path(self) if self.type.dtype.kind == "b" else None
+        answer = answer_of_path(self) if self.type.dtype.kind == "b" else None
         if answer is not None:
             return int(answer)
         reading = operator.index if self.type.dtype.kind in "iu" else index
@@ -177,7 +177,7 @@ class Questions:
         return str(concrete(self, "a format", _formatted(spec)))
 
 
-def _answer_of_path(root: ExprBase) -> bool | None:
+def answer_of_path(root: ExprBase) -> bool | None:
     """The truth value that the path of a run has for one that stands for many; None without one."""
     path = PATH.get()
     if path is None or root.size != 1 or has_known_value(root):

@@ -22,6 +22,7 @@ from funcgrad.arrays.reference import (
     state_of,
     unwrapped,
 )
+from funcgrad.arrays.selections import selection_of
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import indexing
@@ -92,6 +93,8 @@ def _of_objects(given: object) -> np.ndarray[Any, np.dtype[np.object_]]:
 def _is_as_asked(cell: Any, dtype: Any, order: Literal["K", "A", "C", "F"]) -> bool:
     """Whether an array has the wanted dtype and order, so that it need not be copied."""
     same = dtype is None or cell.dtype == np.dtype(dtype)
+    if selection_of(cell) is not None:  # entries of one axis, which stand side by side
+        return bool(same)
     flags = cell.flags
     laid_out = {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True)
     return bool(same and laid_out)

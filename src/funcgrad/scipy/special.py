@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.special as _scipy
 
+from funcgrad.arrays.selections import on_selections, selection_of
 from funcgrad.ops import reduction
 from funcgrad.ops.elementwise import exponential
 from funcgrad.ops.shape import holds_expr
@@ -33,6 +34,10 @@ def _answering(name: str, traced: Callable[..., Any]) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
     def function(*args: object, **kwargs: object) -> Any:
+        if isinstance(own, np.ufunc) and not kwargs and any(map(selection_of, args)):
+            made = on_selections(function, args)
+            if made is not None:
+                return made
         if not holds_expr([*args, *kwargs.values()]):
             return own(*args, **kwargs)
         if kwargs and isinstance(own, np.ufunc):

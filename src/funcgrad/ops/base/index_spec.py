@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr, concrete
+from funcgrad.expr.concrete import answer_of_path
 from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.source import fail
 
@@ -91,7 +92,7 @@ def _without_scalar_booleans(items: tuple[Any, ...], x: Expr) -> tuple[tuple[Any
     for item in items:
         if _is_scalar_boolean(item):
             widened.append(None)
-            known = concrete(item, "a boolean index") if isinstance(item, Expr) else item
+            known = _truth_values(item) if isinstance(item, Expr) else item
             replaced.append(np.arange(int(known)))
             continue
         replaced.append(item)
@@ -151,11 +152,17 @@ def as_indices(item: npt.ArrayLike) -> list[Any]:
             item = item.astype(int)
     if item.dtype.kind == "b":
         # Which entries are true decides the shape of the result, so the values are concretized.
-        chosen = concrete(item, "a boolean index") if isinstance(item, Expr) else item
+        chosen = _truth_values(item) if isinstance(item, Expr) else item
         return list(np.nonzero(chosen))
     if item.dtype.kind not in "iu":
         raise _bad_index(item)
     return [item]
+
+
+def _truth_values(mask: Expr) -> Any:
+    """The entries of a mask; the path of a run may answer for a single one."""
+    answer = answer_of_path(mask)
+    return concrete(mask, "a boolean index") if answer is None else np.full(mask.shape, answer)
 
 
 @lru_cache(maxsize=4096)

@@ -19,6 +19,8 @@ from funcgrad.typing import Array
 _BORDER = 44.0
 """Right of it the least of log(V) is negligible, and derivatives move the angle in the place of g, since the
 terms of polynomials cancel."""
+_LEAST, _MOST = -700.0, 1e50
+"""Outside, exp(-x) overflows, or the complement of the distribution function is 1/x to all digits."""
 
 
 _COEFFICIENTS = [
@@ -65,8 +67,8 @@ def _slope(rest: Array) -> Any:
 
 def _angle(level: Array) -> Any:
     """pi - t where log(V) + 1 has a value."""
-    low, high = np.full_like(level, -60.0), np.full_like(level, math.log(math.pi))
-    for _ in range(70):
+    low, high = np.full_like(level, -240.0), np.full_like(level, math.log(math.pi))
+    for _ in range(72):
         middle = 0.5 * (low + high)
         above = _log_v(np.exp(middle)) > level
         low, high = np.where(above, middle, low), np.where(above, high, middle)
@@ -75,21 +77,22 @@ def _angle(level: Array) -> Any:
 
 def _speed(rest: Array, order: int) -> Any:
     """The derivative of an order of the angle by log(V)."""
-    w = _slope(rest)
+    speed = 1.0 / _slope(rest)
     if order == 1:
-        return 1.0 / w
+        return speed
     t, sine, cotangent = _functions(rest)
     square = 1.0 / (sine * sine)
-    w1 = -1.0 / (t * t) + 3.0 * square - 2.0 * t * square * cotangent
+    # The further derivatives of log(V), by its first: powers of that overflow.
+    w1 = speed * (-1.0 / (t * t) + 3.0 * square - 2.0 * t * square * cotangent)
     if order == 2:
-        return -w1 / w**3
+        return -w1 * speed**2
     w2 = 2.0 / t**3 - 8.0 * square * cotangent + 4.0 * t * square * cotangent**2
-    w2 = w2 + 2.0 * t * square * square
+    w2 = speed * (w2 + 2.0 * t * square * square)
     if order == 3:
-        return -w2 / w**4 + 3.0 * w1 * w1 / w**5
+        return (3.0 * w1 * w1 - w2) * speed**3
     w3 = -6.0 / t**4 + 20.0 * square * cotangent**2 + 10.0 * square**2
     w3 = w3 - 8.0 * t * square * cotangent**3 - 16.0 * t * square**2 * cotangent
-    return -w3 / w**5 + 10.0 * w1 * w2 / w**6 - 15.0 * w1**3 / w**7
+    return (10.0 * w1 * w2 - 15.0 * w1**3 - speed * w3) * speed**4
 
 
 def _polynomial(order: int) -> Any:
@@ -133,16 +136,25 @@ def _far(x: Array, shift: Array, order: int, upper: bool) -> Any:
 def _integral(x: Array, shift: Array, *, order: int, upper: bool) -> Any:
     """The derivative of an order of the distribution function, or of its complement, times exp(shift)."""
     x, shift = (each[..., None] for each in np.broadcast_arrays(x, shift))
-    right = x > _BORDER
+    right, inside = x > _BORDER, (x > _LEAST) & (x < _MOST)
     found = np.zeros(x.shape[:-1])
-    for run, chosen, inner in ((_near, ~right, 0.0), (_far, right, 100.0)):
+    for run, chosen, inner in ((_near, ~right & inside, 0.0), (_far, right & inside, 100.0)):
         if np.any(chosen):
             values = run(np.where(chosen, x, inner), shift, order, upper)
             found = np.where(chosen[..., 0], values, found)
     found = -found if upper and order else found
-    limits = np.where((x > 0) == (not upper), 1.0, 0.0) if order == 0 else np.zeros(x.shape)
-    infinite = np.isinf(x[..., 0])
-    return np.where(infinite, limits[..., 0], np.where(np.isnan(x[..., 0]), np.nan, found))
+    found = np.where(np.isnan(x[..., 0]), np.nan, found)
+    return np.where(inside[..., 0] | np.isnan(x[..., 0]), found, _outermost(x, shift, order, upper))
+
+
+def _outermost(x: Array, shift: Array, order: int, upper: bool) -> Any:
+    """Far to the left the distribution function is 0, and far to the right its complement is 1/x."""
+    x, scale = x[..., 0], np.exp(shift[..., 0])
+    tail = np.where(x > 0, 1.0 / np.where(x > 0, x, 1.0), 0.0)
+    if order:
+        return (-1.0) ** (order + (not upper)) * math.factorial(order) * tail ** (order + 1) * scale
+    above = np.where(x > 0, tail, 1.0)
+    return scale * (above if upper else np.where(x > 0, 1.0 - tail, 0.0))
 
 
 landau_integral: Op = derivative_family(

@@ -1,0 +1,72 @@
+"""Choices that SciPy makes by masks, entry by entry, with the values of each mask.
+
+Where these are not known, as under vmap, or would be recorded, each function runs on all entries, and
+`numpy.where` chooses, which SciPy does itself under `jax.jit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from scipy._lib import _util
+from scipy._lib.array_api_extra._lib import _funcs
+
+from funcgrad.arrays.reference import unwrapped
+from funcgrad.arrays.selections import is_asked_for, selection_of
+from funcgrad.expr import Expr
+from funcgrad.expr.concrete import has_known_value
+from funcgrad.expr.registry import functions
+from funcgrad.typing import Array
+
+
+def _copied(f: Any) -> FunctionType:
+    """SciPy's function as another object, for which nothing stands in."""
+    return FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+
+
+_OWN_APPLY_WHERE, _OWN_LAZY_SELECT = _copied(_funcs._apply_where), _copied(_util._lazyselect)
+
+
+def apply_where(
+    cond: Any,
+    f1: Callable[..., Any],
+    f2: Callable[..., Any] | None,
+    fill_value: Any,
+    *args: Array,
+    xp: Any,
+) -> Any:
+    """f1 of the arguments where a condition holds, else f2 of them, or a fill value."""
+    if not _is_unknown(cond):
+        own = (cond, f1, f2, fill_value, *args)
+        return functions["call_adopted"](_OWN_APPLY_WHERE, own, {"xp": xp})
+    return np.where(cond, f1(*args), fill_value if f2 is None else f2(*args))
+
+
+def lazy_select(
+    condlist: Sequence[Any],
+    choicelist: Sequence[Callable[..., Any]],
+    arrays: Sequence[Array],
+    default: Any = 0,
+) -> Any:
+    """The last of the functions whose condition holds, of the arrays, else the default."""
+    if not any([_is_unknown(cond) for cond in condlist]):
+        own = (condlist, choicelist, arrays, default)
+        return functions["call_adopted"](_OWN_LAZY_SELECT, own, {})
+    arrays = np.broadcast_arrays(*arrays)
+    chosen = np.full_like(arrays[0], default)
+    for function, cond in zip(choicelist, condlist, strict=False):
+        chosen = np.where(cond, function(*arrays), chosen)
+    return chosen
+
+
+def _is_unknown(cond: object) -> bool:
+    """Whether a condition's values are no part of the program; a path answers for a single one."""
+    if selection_of(cond) is not None:
+        return True
+    value = unwrapped(cond)
+    if not isinstance(value, Expr) or not is_asked_for(value):
+        return False
+    return bool(value.shape) or not has_known_value(value)
