@@ -84,7 +84,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         return
     if _is_like(mask, arr) and values.size and isinstance(mask, Expr) and is_asked_for(mask):
         shape = layout_of(arr).shape
-        if values.size == mask.size and answer_of_path(np.all(condition)):
+        everything: Any = np.all(condition)
+        if values.size == mask.size and answer_of_path(everything):
             assign(arr, functions["reshape"](values, shape))
             return
         # The entries that the mask chooses take one value after the other.
