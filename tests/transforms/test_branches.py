@@ -397,3 +397,15 @@ def test_statistics_that_ask_for_nan_are_mapped(f):
     np.testing.assert_allclose(fg.vmap(f)(rows), [f(row) for row in rows], rtol=1e-12)
     slopes = fg.vmap(fg.grad(f))(rows)
     np.testing.assert_allclose(slopes, [fg.grad(f)(row) for row in rows], rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [("kappa4", (0.1, 0.2)), ("trapezoid", (0.2, 0.8)), ("gengamma", (4.4, 3.1))],
+)
+def test_distributions_of_one_number_are_mapped(name, shapes):
+    own, x = getattr(scipy.stats, name), np.array([0.3, 0.5])
+    values = fg.vmap(lambda t: own.cdf(t, *shapes))(x)
+    np.testing.assert_allclose(values, own.cdf(x, *shapes), rtol=1e-12)
+    slopes = fg.vmap(fg.grad(lambda t: own.cdf(t, *shapes)))(x)
+    np.testing.assert_allclose(slopes, own.pdf(x, *shapes), rtol=1e-9)

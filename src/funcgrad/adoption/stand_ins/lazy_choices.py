@@ -42,7 +42,9 @@ def apply_where(
     if not _is_unknown(cond):
         own = (cond, f1, f2, fill_value, *args)
         return functions["call_adopted"](_OWN_APPLY_WHERE, own, {"xp": xp})
-    return np.where(cond, f1(*args), fill_value if f2 is None else f2(*args))
+    entries = _entries(args)
+    made = np.where(cond, f1(*entries), fill_value if f2 is None else f2(*entries))
+    return made if entries is args else np.reshape(made, ())
 
 
 def lazy_select(
@@ -56,10 +58,18 @@ def lazy_select(
         own = (condlist, choicelist, arrays, default)
         return functions["call_adopted"](_OWN_LAZY_SELECT, own, {})
     arrays = np.broadcast_arrays(*arrays)
-    chosen = np.full_like(arrays[0], default)
+    entries = _entries(arrays)
+    chosen = np.full_like(entries[0], default)
     for function, cond in zip(choicelist, condlist, strict=False):
-        chosen = np.where(cond, function(*arrays), chosen)
-    return chosen
+        chosen = np.where(cond, function(*entries), chosen)
+    return chosen if entries is arrays else np.reshape(chosen, ())
+
+
+def _entries(arrays: Sequence[Array]) -> Sequence[Array]:
+    """The arrays, with one axis where they are numbers, as entries have that a mask chooses."""
+    if any([selection_of(a) is not None or np.ndim(a) for a in arrays]):
+        return arrays
+    return [np.reshape(a, (1,)) for a in arrays]
 
 
 def _is_unknown(cond: object) -> bool:
