@@ -964,3 +964,21 @@ def test_a_matrix_power_keeps_its_dtype(dtype):
 def test_bincount_wants_a_weight_for_each_value(weights):
     with pytest.raises(ValueError, match="bincount: expected a weight for each of 3 values"):
         fg.grad(lambda w: np.sum(np.bincount([0, 1, 1], weights=w)))(weights)
+
+
+@pytest.mark.parametrize("p", [None, 2, -2])
+@pytest.mark.parametrize("a", [np.zeros((2, 2)), np.zeros((2, 2, 3), np.float32)])
+def test_the_condition_of_zeros_is_infinite(a, p):
+    found, want = fg.jit(lambda a: np.linalg.cond(a, p))(a), np.linalg.cond(a, p)
+    assert np.asarray(found).dtype == np.asarray(want).dtype
+    np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float64", "float32"])
+def test_weights_of_an_average_are_added_in_the_dtype_of_the_result(dtype):
+    x = np.arange(12).reshape(3, 4).astype(dtype)
+    w = (np.random.default_rng(0).normal(size=(3, 4)) + 2).astype(np.float32)
+    found = fg.jit(lambda x, w: np.average(x, weights=w, returned=True))(x, w)
+    for one, other in zip(found, np.average(x, weights=w, returned=True), strict=True):
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+        np.testing.assert_allclose(one, other, rtol=1e-6 if dtype == "float32" else 1e-14)

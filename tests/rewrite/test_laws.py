@@ -134,6 +134,7 @@ PROGRAMS = {
     ),
     "_cleared": lambda x: _stored(x, ("set", 0, 0.0)) * (1 / x),
     "_nested_move": _moved,
+    "_joined_mask": lambda x: np.concatenate([np.where(np.real(x) > 0, x, 0.0), x]),
     "_moved_mask": lambda x: np.reshape(_triangle(x), -1)[::-1],
     "_mask_of_entries": lambda x: np.real(np.where(np.real(x) > 0, x + 2j, 0.0)),
     "_masked_sum": lambda x: np.sum(_triangle(x), axis=1),

@@ -25,6 +25,7 @@ from funcgrad.ops.base import op as _op
 from funcgrad.ops.base.axes import axis_index, axis_tuple
 from funcgrad.ops.base.columns import Columns, Form, any_kind, no_flops
 from funcgrad.ops.base.op import Op, lift_all, lift_fully
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes
 
@@ -191,7 +192,12 @@ def _concatenate_joint(z: Array, *inputs: Array, axis: int) -> Joint:
     # All operands at once: an edge each would join as many arrays for every one of them.
     def forward(flows: Mapping[int, Any]) -> Any:
         parts = [flows[i] if i in flows else np.zeros_like(x) for i, x in enumerate(inputs)]
-        return np.concatenate(parts, axis=axis)
+        whole = np.concatenate(parts, axis=axis)
+        if len(flows) == len(inputs):
+            return whole
+        # Where no tangent arrives, later factors may be infinite.
+        moved = [full_like(x, i in flows, bool) for i, x in enumerate(inputs)]
+        return mask(np.concatenate(moved, axis=axis), whole)
 
     def backward(g: Array) -> Mapping[int, Any]:
         starts = np.cumsum([0, *[np.shape(x)[axis] for x in inputs]]).tolist()

@@ -6,9 +6,9 @@ rewrites of each operation, in the order in which they are tried, and the values
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,6 +74,19 @@ def _moved_mask(expr: Expr) -> Expr | None:
     return selection.mask(expr.op(p, *rest, **params), expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
 
 
+def _joined_mask(expr: Expr) -> Expr | None:
+    """concatenate([mask(p, x), y]) = mask(concatenate([p, True]), concatenate([x, y]))."""
+    if not any([_is(part, selection.mask) for part in expr.args]):
+        return None
+    pairs = [
+        part.args if _is(part, selection.mask) else (shape.full_like(part, True, bool), part)
+        for part in expr.args
+    ]
+    conditions, parts = zip(*pairs, strict=True)
+    params = dict(expr.params)
+    return selection.mask(expr.op(*conditions, **params), expr.op(*parts, **params))  # type: ignore[no-any-return]
+
+
 def _mask_of_entries(expr: Expr) -> Expr | None:
     """f(mask(p, x)) = mask(p, f(x)), for casts and parts of complex numbers, which are 0 at 0."""
     (x,) = expr.args
@@ -83,20 +96,57 @@ def _mask_of_entries(expr: Expr) -> Expr | None:
 
 
 def _selected(expr: Expr) -> Expr | None:
-    """scatter(g)*(1/y) = mask(selected, scatter(g)*(1/y)): a factor may be infinite where no index led.
+    """scatter(g)*y*(1/z) = mask(selected, scatter(g)*y*(1/z)): a factor may be infinite where no index led.
 
-    Only beside a division, which is where infinite factors come from.
+    Only beside a factor that may be, as a quotient; where arrays of indices lead, as conditions give,
+    beside any that is not known to be finite. The entries may have been moved, and scattered again.
     """
-    x, y = expr.args
-    if _is(expr, arithmetic.multiply):
-        if _is(y, indexing.scatter_op):
-            x, y = y, x
-        if not _is(y, arithmetic.divide):
-            return None
-    if not _is(x, indexing.scatter_op) or value_of(y) is not None:
-        return None
-    chosen = shape.full_like(x.args[0], True, bool)
-    return selection.mask(indexing.scatter_op(chosen, *x.args[1:], **dict(x.params)), expr)  # type: ignore[no-any-return]
+    pairs = [expr.args] if expr.op is arithmetic.divide else [expr.args, expr.args[::-1]]
+    for x, y in pairs:
+        chain = [] if _is_finite(y) else _scattering_chain(x)
+        risky = expr.op is arithmetic.divide or _may_be_infinite(y)
+        if chain and (risky or any([len(e.args) > 1 for e in chain])):
+            return selection.mask(_kept(chain), expr)  # type: ignore[no-any-return]
+    return None
+
+
+_FACTORS = (arithmetic.multiply, arithmetic.divide, arithmetic.negative)
+_SCATTERING = (indexing.scatter_op, shape.reshape_op, shape.transpose_op, indexing.getitem_op)
+
+
+def _scattering_chain(x: Expr) -> list[Expr]:
+    """The operations that scatter and move a factor of a product, last first; empty if none is scattered."""
+    while x.op in _FACTORS:
+        inner = [arg for arg in x.args[:1] if arg.op in (*_FACTORS, *_SCATTERING)]
+        if x.op is arithmetic.multiply and not inner:
+            inner = [x.args[1]]
+        if not inner:
+            return []
+        x = inner[0]
+    chain = []
+    while x.op in _SCATTERING:
+        chain.append(x)
+        x = x.args[0]
+    while chain and chain[-1].op is not indexing.scatter_op:
+        chain.pop()
+    return chain
+
+
+def _kept(chain: Sequence[Expr]) -> Expr:
+    """Which entries are not zeros that a chain of operations, last first, has put there."""
+    kept: Expr = shape.full_like(chain[-1].args[0], True, bool)
+    for node in reversed(chain):
+        if node.op is index_set_op:
+            blank = shape.full_like(node.args[1], False, bool)
+            kept = index_set_op(kept, blank, *node.args[2:], **dict(node.params))
+        elif (
+            node is chain[-1] and len(node.args) > 1
+        ):  # all that is added is True: a store is as good
+            blank, params = shape.full_like(node, False, bool), dict(node.params)
+            kept = index_set_op(blank, kept, *node.args[1:], spec=params["spec"], unique=True)
+        else:
+            kept = node.op(kept, *node.args[1:], **dict(node.params))
+    return kept
 
 
 def _cleared(expr: Expr) -> Expr | None:
@@ -114,23 +164,32 @@ def _cleared(expr: Expr) -> Expr | None:
     chain = _clearing_chain(x)
     if not chain:
         return None
-    kept = shape.full_like(chain[-1].args[0], True, bool)
-    for node in reversed(chain):
-        if node.op is index_set_op:
-            blank = shape.full_like(node.args[1], False, bool)
-            kept = index_set_op(kept, blank, *node.args[2:], **dict(node.params))
-        else:
-            kept = node.op(kept, *node.args[1:], **dict(node.params))
-    return selection.mask(kept, expr)  # type: ignore[no-any-return]
+    return selection.mask(_kept(chain), expr)  # type: ignore[no-any-return]
 
 
 def _may_be_infinite(factor: Expr) -> bool:
-    if factor.op is arithmetic.divide:
+    if factor.op in (arithmetic.divide, exponential.log):
         return True
+    if factor.op is arithmetic.power:
+        exponent = value_of(factor.args[1])
+        if exponent is None or np.iscomplexobj(exponent):
+            return True
+        return exponent < 0 or not float(exponent).is_integer()
+    value = _known(factor)
+    return value is not None and not np.all(np.isfinite(value))
+
+
+def _is_finite(factor: Expr) -> bool:
+    """Whether a factor is known to be finite when the program is made."""
+    value = _known(factor)
+    return value is not None and bool(np.all(np.isfinite(value)))
+
+
+def _known(factor: Expr) -> Any:
     value = value_of(factor)
     if value is None and factor.op is CONSTANT and factor.type.size <= _FEW:
-        value = factor.params[0][1].array
-    return value is not None and not np.all(np.isfinite(value))
+        return factor.params[0][1].array
+    return value
 
 
 _FEW = 1000
@@ -360,7 +419,7 @@ _TOTALS = (shape.reshape_op, reduction.logsumexp_op)
 _MOVED = StructuralLaw(_moved_mask, (selection.mask,))
 _OF_ENTRIES = StructuralLaw(_mask_of_entries, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
-_SCATTERED = StructuralLaw(_selected, (indexing.scatter_op,), _NUMBERS)
+_SCATTERED = StructuralLaw(_selected, (*_SCATTERING, *_FACTORS), _NUMBERS)
 _STORES = (index_set_op, index_add_op)
 _SUMS = (indexing.scatter_op, index_add_op, arithmetic.add)
 _PRODUCTS = (contraction.matmul_op, arithmetic.negative)
@@ -379,6 +438,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         _MOVED,
     ),
     "scatter_add": (_MOVED,),
+    "concatenate": (StructuralLaw(_joined_mask, (selection.mask,), _NUMBERS),),
     "index_set": (StructuralLaw(store_laws.overwritten, _STORES),),
     "index_add": (
         StructuralLaw(store_laws.added_to_zero, (index_set_op,), "for finite reals"),

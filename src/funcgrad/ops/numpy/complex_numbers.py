@@ -20,8 +20,10 @@ from funcgrad.typing import Array
 def angle(z: object, deg: bool = False) -> Any:
     """As `numpy.angle`: the argument of a complex number."""
     z = lift_fully(z)
-    imaginary = np.imag(z) if z.dtype.kind == "c" else 0
-    radians = np.arctan2(imaginary, np.real(z))
+    if z.dtype.kind == "c":
+        radians = np.arctan2(np.imag(z), np.real(z))
+    else:
+        radians = np.arctan2(0, stopped(z))  # 0 or pi, whatever the slope of z
     return radians * (180.0 / math.pi) if deg else radians
 
 

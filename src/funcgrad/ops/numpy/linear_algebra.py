@@ -74,11 +74,12 @@ def any_norm(x: npt.ArrayLike, ord: Any = None, axis: Axis = None, keepdims: boo
 
 
 def cond(x: Array, p: object = None) -> Any:
-    """As `numpy.linalg.cond`; inf at a singular matrix where ``p`` is None, 2 or -2."""
+    """As `numpy.linalg.cond`; inf at a singular matrix where ``p`` is None, 2 or -2, and at zeros."""
     if p in (None, 2, -2):
         x = matrices("cond", x, square=False)
         largest, least = (singular_norm_op(x, order=order) for order in ("2", "-2"))
-        return least / largest if p == -2 else largest / least
+        ratio = least / largest if p == -2 else largest / least
+        return np.where(largest == 0, np.asarray(np.inf, ratio.dtype), ratio)
     x = matrices("cond", x)
     return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
 

@@ -32,6 +32,7 @@ def average(
     if weights is None:
         weights = np.ones((), x.dtype)
     weights = lift_fully(weights)
+    weights = astype(weights, np.result_type(x.dtype, weights.dtype))  # in which NumPy adds them
     if weights.shape not in ((), x.shape):
         given = () if axis is None else axis_tuple("average", axis, x)
         if weights.shape != tuple(x.shape[i] for i in given):

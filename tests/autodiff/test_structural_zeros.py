@@ -1,0 +1,72 @@
+"""What does not move, and what no index selects, meets no infinite factor, in every mode, to second order."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+
+def filled(x):
+    y = np.zeros(3)
+    y[0] = x
+    return np.sum(np.sqrt(y))
+
+
+def added(x):
+    y = np.zeros((2, 2))
+    y[:, 0] += x
+    return np.sum(np.sqrt(y))
+
+
+def chosen(entries):
+    return np.sum(entries[entries > 0])
+
+
+MISSING = np.array([np.nan, 1.0, np.inf])
+PROGRAMS = {
+    "stack": lambda x: np.sum(np.sqrt(np.stack([x, 0.0]))),
+    "array": lambda x: np.sum(np.sqrt(np.array([[x, 0.0], [0.0, x]]))),
+    "concatenate": lambda x: np.sum(np.sqrt(np.concatenate([x * np.ones(2), np.zeros(2)]))),
+    "block": lambda x: np.sum(np.sqrt(np.block([[x * np.ones((1, 1)), np.zeros((1, 1))]]))),
+    "roll": lambda x: np.sum(np.sqrt(np.roll(np.stack([x, 0.0]), 1))),
+    "diff": lambda x: np.sum(np.sqrt(np.diff(np.stack([0.0, 0.0, x])))),
+    "outer": lambda x: np.sum(np.sqrt(np.outer(np.stack([x, 0.0]), np.ones(2)))),
+    "vmap": lambda x: fg.vmap(np.sqrt)(np.stack([x, 0.0])).sum(),
+    "store": filled,
+    "add": added,
+    "pad": lambda x: np.sum(np.sqrt(np.pad(x * np.ones(2), 1))),
+    "diag": lambda x: np.sum(np.sqrt(np.diag(x * np.ones(2)))),
+    "sort": lambda x: np.sort(np.sqrt(x * np.array([1.0, 0.0])))[1],
+    "missing": lambda x: chosen(np.minimum(x * MISSING, 9.0) * (x * MISSING < 5)),
+    "missing, squared": lambda x: np.sum(((x * MISSING) ** 2)[np.isfinite(MISSING)]),
+    "none": lambda x: chosen(np.power(-x, 0.5) * np.ones(1)) + x,
+    "angle": lambda x: np.sqrt(np.angle(x)) + x,
+}
+MODES = {
+    "grad": lambda f: fg.grad(f),
+    "jit": lambda f: fg.jit(fg.grad(f)),
+    "vjp": lambda f: lambda x: fg.vjp(f, x)[1](1.0)[0],
+    "jvp": lambda f: lambda x: fg.jvp(f, (x,), (1.0,))[1],
+    "jacfwd": lambda f: fg.jacfwd(f),
+    "linearize": lambda f: lambda x: fg.linearize(f, x)[1](1.0),
+    "vmap": lambda f: lambda x: fg.vmap(fg.grad(f))(np.array([x]))[0],
+}
+SECOND = {
+    "hessian": lambda f: fg.hessian(f),
+    "hvp": lambda f: lambda x: fg.hvp(f, (x,), (1.0,)),
+    "grad of grad": lambda f: fg.grad(fg.grad(f)),
+    "jacfwd of jacfwd": lambda f: fg.jacfwd(fg.jacfwd(f)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*does not depend on the arguments")
+@pytest.mark.parametrize("mode", [*MODES, *SECOND])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_zeros_are_structural(name, mode):
+    f, at, h = PROGRAMS[name], 0.49, 1e-4
+    with np.errstate(all="ignore"):
+        if mode in MODES:
+            want = (f(at + h) - f(at - h)) / (2 * h)
+        else:
+            want = (f(at + h) - 2 * f(at) + f(at - h)) / h**2
+    assert (MODES | SECOND)[mode](f)(at) == pytest.approx(want, rel=1e-3, abs=1e-5)
