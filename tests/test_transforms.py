@@ -348,6 +348,9 @@ def test_check_grads():
         fg.check_grads(np.sin, 1.0)
     with pytest.raises(ValueError, match="expected modes 'fwd' and 'rev'"):
         fg.check_grads(np.sin, (1.0,), modes=("up",))
+    with pytest.raises(ValueError, match=r"but got \['up'\]"):
+        fg.check_grads(np.sin, (1.0,), modes="up")
+    fg.check_grads(np.sin, (1.0,), modes="rev")
     with pytest.raises(AssertionError, match="by finite differences"):
         fg.check_grads(lambda x: np.sin(x) + fg.stop_gradient(x), (1.0,))
 

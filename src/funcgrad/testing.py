@@ -26,7 +26,7 @@ def check_grads(
     f: Callable[..., Any],
     args: Sequence[Any],
     order: int = 2,
-    modes: Sequence[str] = ("fwd", "rev"),
+    modes: str | Sequence[str] = ("fwd", "rev"),
     *,
     rtol: float | None = None,
     atol: float | None = None,
@@ -50,6 +50,7 @@ def check_grads(
         raise TypeError(
             f"check_grads: expected a tuple of arguments, but got {type(args).__name__}; write (x,)"
         )
+    modes = (modes,) if isinstance(modes, str) else tuple(modes)
     unknown = [mode for mode in modes if mode not in ("fwd", "rev")]
     if unknown or not modes:
         raise ValueError(f"check_grads: expected modes 'fwd' and 'rev', but got {list(modes)}")
@@ -57,7 +58,7 @@ def check_grads(
     rtol = _tolerance(args) if rtol is None else rtol
     atol = rtol / 100 if atol is None else atol
     try:
-        _check(f, tuple(args), order, tuple(modes), rtol, atol, rng, "")
+        _check(f, tuple(args), order, modes, rtol, atol, rng, "")
     except AssertionError as error:
         kink = _kink(f, args)
         if kink is None:

@@ -208,6 +208,12 @@ def test_no_examples_give_no_results() -> None:
         (np.sin, (np.ones(3),), {"in_axes": 1}, "expected an argument with an axis 1"),
         (np.add, (np.ones(3), np.ones(2)), {}, "one number of examples, but got 3 in axis 0"),
         (
+            lambda a, b: a + b["c"],
+            (np.ones(3), {"c": np.ones(2)}),
+            {},
+            "3 in axis 0 of a and 2 in axis 0 of b_c; give in_axes with None",
+        ),
+        (
             np.add,
             (np.ones(3), np.ones(3)),
             {"in_axes": (0,)},

@@ -20,8 +20,8 @@ from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import derive
 from funcgrad.trace.examples import Examples, on_examples
-from funcgrad.trace.leaves import run, run_on_leaves
-from funcgrad.trace.pytree import flatten
+from funcgrad.trace.leaves import parameter_names, run, run_on_leaves
+from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.tree_nodes import own_children
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
@@ -74,7 +74,7 @@ def vmap(
             refuse_others("vmap", value)
         given = _axes_of_arguments(in_axes, args)
         axes = [*given, *[0] * (len(whole.leaves) - len(given))]
-        size = _size(whole.leaves, axes, any([isinstance(arg, list | tuple) for arg in args]))
+        size = _size(f, args, whole, axes)
         batches = [
             None if axis is None else batch_first(value, axis)
             for value, axis in zip(whole.leaves, axes, strict=True)
@@ -163,34 +163,49 @@ def _children(tree: object) -> dict[Any, Any] | None:
     return None if own is None else dict(zip(own.labels, own.children, strict=True))
 
 
-def _size(values: Sequence[Any], axes: Sequence[int | None], lists: bool) -> int:
-    """The number of examples; ``lists`` says if an argument is a list, which may be meant as an array."""
-    sizes: dict[int, str] = {}
-    for value, axis in zip(values, axes, strict=True):
+def _size(
+    f: Callable[..., Any], args: Sequence[Any], whole: Tree, axes: Sequence[int | None]
+) -> int:
+    """The number of examples, which all arguments that are mapped over have."""
+    sizes: dict[int, int] = {}
+    for place, (value, axis) in enumerate(zip(whole.leaves, axes, strict=True)):
         if axis is None:
             continue
         shape = np.shape(value)
         if isinstance(axis, bool) or not -len(shape) <= axis < len(shape):
-            hint = (
-                "a list is a tree whose leaves are mapped over: write np.array([...]) for the examples"
-                if lists and not shape
-                else "give in_axes with None for arguments that are the same for all examples"
-            )
+            lists = any([isinstance(arg, list | tuple) for arg in args])
+            hint = _LISTS if lists and not shape else _SAME
+            name = _name(whole.paths[place], f, len(args))
             raise fail(
                 ValueError,
-                f"vmap: expected an argument with an axis {axis}, but got shape {shape}; {hint}",
+                f"vmap: expected an argument with an axis {axis}, but got shape {shape} of {name}; {hint}",
             )
-        sizes.setdefault(shape[axis], f"{shape[axis]} in axis {axis} of shape {shape}")
+        sizes.setdefault(shape[axis], place)
     if not sizes:
         raise fail(
             ValueError, "vmap: expected at least one argument to map over, but in_axes names none"
         )
     if len(sizes) > 1:
+        found = [
+            f"{size} in axis {axes[i]} of {_name(whole.paths[i], f, len(args))}"
+            for size, i in sizes.items()
+        ]
         raise fail(
             ValueError,
-            f"vmap: expected one number of examples, but got {' and '.join(sizes.values())}",
+            f"vmap: expected one number of examples, but got {' and '.join(found)}; {_SAME}",
         )
     return next(iter(sizes))
+
+
+_LISTS = "a list is a tree whose leaves are mapped over: write np.array([...]) for the examples"
+_SAME = "give in_axes with None for arguments that are the same for all examples"
+
+
+def _name(path: str, f: Callable[..., Any], count: int) -> str:
+    """What a leaf of the arguments, by position and by name, is called: its argument, and its place in it."""
+    _, by_name, argument, *place = path.split("_", 3)
+    known = argument if by_name == "1" else parameter_names(f, count)[int(argument)]
+    return "_".join([known, *place])
 
 
 def _placed(value: Any, axis: int | None) -> Any:

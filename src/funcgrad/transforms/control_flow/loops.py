@@ -171,7 +171,7 @@ def _fixed_point_carry(
             raise fail(
                 TypeError,
                 f"{who}: expected a carry of the structure that it had before, {structure_of(carry)}, but "
-                f"got {structure_of(made)}",
+                f"got {structure_of(made)}; return the next carry in the structure of the first",
             )
         after = types_of(made)
         if after == types:

@@ -193,7 +193,8 @@ class SignatureCache(ABC, Generic[Cached]):
         except TypeError:
             raise fail(
                 TypeError,
-                f"{self.who}: expected static arguments that hash, but got {type(value).__name__}",
+                f"{self.who}: expected static arguments that hash, but got {type(value).__name__}; hand it "
+                "in as an argument that is not static, or as a tuple",
             ) from None
         if remedy_of(value) is not None:  # PyTorch's hash, but by identity
             raise fail(
