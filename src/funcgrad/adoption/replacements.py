@@ -49,14 +49,11 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     if real_if := getattr(linalg._linalg, "_to_real_if_imag_zero", None):  # since NumPy 2.5
         found[id(real_if)] = (real_if, polynomials.real_roots_if_all_are)
     if "scipy.stats" in sys.modules:
-        from scipy._lib import _util
-        from scipy._lib.array_api_extra._lib import _funcs
-
         from funcgrad.adoption.stand_ins import lazy_choices
 
         for theirs, own in (
-            (_funcs._apply_where, lazy_choices.apply_where),
-            (_util._lazyselect, lazy_choices.lazy_select),
+            (lazy_choices.SCIPYS_APPLY_WHERE, lazy_choices.apply_where),
+            (lazy_choices.SCIPYS_LAZY_SELECT, lazy_choices.lazy_select),
         ):
             found[id(theirs)] = (theirs, own)
     for name in names:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy._lib import _util
-from scipy._lib.array_api_extra._lib import _funcs
+from scipy.stats import _distn_infrastructure
 
 from funcgrad.arrays.reference import unwrapped
 from funcgrad.arrays.selections import is_asked_for, selection_of
@@ -27,7 +27,10 @@ def _copied(f: Any) -> FunctionType:
     return FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
 
 
-_OWN_APPLY_WHERE, _OWN_LAZY_SELECT = _copied(_funcs._apply_where), _copied(_util._lazyselect)
+# The package of these functions has another place in SciPy 1.18.
+SCIPYS_APPLY_WHERE = _distn_infrastructure.xpx.apply_where.__globals__["_apply_where"]
+SCIPYS_LAZY_SELECT = _util._lazyselect
+_OWN_APPLY_WHERE, _OWN_LAZY_SELECT = _copied(SCIPYS_APPLY_WHERE), _copied(SCIPYS_LAZY_SELECT)
 
 
 def apply_where(
@@ -36,14 +39,20 @@ def apply_where(
     f2: Callable[..., Any] | None,
     fill_value: Any,
     *args: Array,
-    xp: Any,
+    **named: Any,
 ) -> Any:
-    """f1 of the arguments where a condition holds, else f2 of them, or a fill value."""
+    """f1 of the arguments where a condition holds, else f2 of them, or a fill value.
+
+    Since SciPy 1.18, ``named`` has the names of the last arguments.
+    """
     if not _is_unknown(cond):
         own = (cond, f1, f2, fill_value, *args)
-        return functions["call_adopted"](_OWN_APPLY_WHERE, own, {"xp": xp})
-    entries = _entries(args)
-    made = np.where(cond, f1(*entries), fill_value if f2 is None else f2(*entries))
+        return functions["call_adopted"](_OWN_APPLY_WHERE, own, named)
+    entries, names = _entries(args), named.get("kwkeys", ())
+    count = len(entries) - len(names)
+    words = dict(zip(names, entries[count:], strict=True))
+    found = f1(*entries[:count], **words)
+    made = np.where(cond, found, fill_value if f2 is None else f2(*entries[:count], **words))
     return made if entries is args else np.reshape(made, ())
 
 
