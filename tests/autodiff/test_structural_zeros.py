@@ -22,6 +22,18 @@ def chosen(entries):
     return np.sum(entries[entries > 0])
 
 
+def filled_power(x):
+    y = np.zeros(4)
+    y[::2] += x**2
+    return np.sum((y**0.5)[y > 0])
+
+
+def filled_entropy(x):
+    y = np.zeros(3)
+    y[1] = x
+    return np.sum((y * np.log(y))[y > 0])
+
+
 MISSING = np.array([np.nan, 1.0, np.inf])
 PROGRAMS = {
     "stack": lambda x: np.sum(np.sqrt(np.stack([x, 0.0]))),
@@ -34,6 +46,8 @@ PROGRAMS = {
     "vmap": lambda x: fg.vmap(np.sqrt)(np.stack([x, 0.0])).sum(),
     "store": filled,
     "add": added,
+    "power": filled_power,
+    "entropy": filled_entropy,
     "pad": lambda x: np.sum(np.sqrt(np.pad(x * np.ones(2), 1))),
     "diag": lambda x: np.sum(np.sqrt(np.diag(x * np.ones(2)))),
     "sort": lambda x: np.sort(np.sqrt(x * np.array([1.0, 0.0])))[1],

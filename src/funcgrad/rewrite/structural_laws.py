@@ -168,6 +168,24 @@ def _cleared(expr: Expr) -> Expr | None:
 
 
 def _may_be_infinite(factor: Expr) -> bool:
+    """Whether a factor, or one of the first terms and factors that it is made of, may be infinite."""
+    waiting = [factor]
+    for node in waiting:  # which grows
+        if _is_singular(node):
+            return True
+        if node.op in _COMBINED:
+            waiting += node.args[: _MOST_TERMS - len(waiting)]
+    return False
+
+
+_COMBINED = (
+    *(arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.negative),
+    *(op.broadcast_to, shape.reshape_op, shape.transpose_op),
+)
+_MOST_TERMS = 16
+
+
+def _is_singular(factor: Expr) -> bool:
     if factor.op in (arithmetic.divide, exponential.log):
         return True
     if factor.op is arithmetic.power:
