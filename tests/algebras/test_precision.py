@@ -232,3 +232,17 @@ def test_linear_algebra_has_as_many_digits_as_asked_for():
         precise(np.linalg.inv, np.zeros((2, 2)))
     assert precise(np.linalg.det, np.zeros((0, 2, 2))).shape == (0,)
     assert precise(np.linalg.det, np.zeros((0, 0))) == 1
+
+
+@pytest.mark.parametrize(
+    ("f", "at"),
+    [
+        (lambda v: np.sqrt(np.sum(v**2)), np.zeros(2)),
+        (lambda v: np.sqrt(np.sum(v**2)) ** 2, np.zeros(2)),
+        (lambda x: x * np.log(x), 0.0),
+        (lambda x: np.where(x > 0, np.sqrt(x), 0.0), 0.0),
+    ],
+)
+def test_a_precise_gradient_at_a_singular_point_is_that_of_grad(f, at):
+    found = np.asarray(fg.precise_gradient(f, at), float)
+    np.testing.assert_array_equal(found, fg.grad(f)(at))

@@ -1,8 +1,8 @@
 """Values and gradients to any number of digits, by mpmath.
 
 A gradient is differentiated from the program as it is written and not simplified, since simplifying
-folds constants in float64; the stable forms are not needed where digits abound. Digits that cancel are
-found by computing with more until the result stands still.
+folds constants in float64; the stable forms are not needed where digits abound, but at points at which the
+written program has 0/0. Digits that cancel are found by computing with more until the result stands still.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import numpy as np
 from toolz import valmap
 
 from funcgrad.algebras.arguments_of import Subject, scalar_of, subject, without_dict
-from funcgrad.autodiff.accumulate import backprop
+from funcgrad.autodiff.accumulate import backprop, gradients
 from funcgrad.expr import Expr
 from funcgrad.fold import fold
 from funcgrad.ops.base.op import Op, differentiable
 from funcgrad.ops.elementwise import exponential, trigonometric
 from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.decompose import decomposed
+from funcgrad.rewrite.simplify import simplify
 from funcgrad.source import fail
 from funcgrad.transforms.transform_arguments import positions
 from funcgrad.typing import Array
@@ -82,7 +83,7 @@ def precise_gradient(
     root = scalar_of("precise_gradient", given)
     if not given.arguments:
         smooth = [x for x in given.inputs if differentiable(x.dtype)]
-        slopes = _until_settled(exact_gradients(root, smooth), given, digits)
+        slopes = _slopes(root, smooth, given, digits)
         return {str(x.params[0][1]): v for x, v in zip(smooth, slopes, strict=True)}
     single = isinstance(argnums, int)
     wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
@@ -90,7 +91,7 @@ def precise_gradient(
     starts = _starts(given)
     groups = [given.inputs[starts[i] : starts[i + 1]] for i in places]
     flat = [x for group in groups for x in group]
-    found = iter(_until_settled(exact_gradients(root, flat), given, digits))
+    found = iter(_slopes(root, flat, given, digits))
     trees = [
         given.arguments[i].rebuild([next(found) for _ in group])
         for i, group in zip(places, groups, strict=True)
@@ -117,6 +118,19 @@ def _subject(who: str, program: object, args: Sequence[Any], values: Mapping[str
 
 def _plain(value: Any) -> Any:
     return float(value) if hasattr(value, "_mpf_") else value
+
+
+def _slopes(root: Expr, targets: Sequence[Expr], given: Subject, digits: int) -> list[Any]:
+    """The gradient of the program as it is written; where that is 0/0, of its stable form."""
+    found = _until_settled(exact_gradients(root, targets), given, digits)
+    if not any(map(_has_nan, found)):
+        return found
+    stable = _until_settled(gradients(simplify(root), targets), given, digits)
+    return [s if _has_nan(value) else value for value, s in zip(found, stable, strict=True)]
+
+
+def _has_nan(value: Any) -> bool:
+    return any([entry != entry for entry in np.ravel(np.asarray(value, object))])
 
 
 def exact_gradients(root: Expr, targets: Sequence[Expr]) -> list[Expr]:
