@@ -216,6 +216,34 @@ def test_what_has_no_last_path_or_other_results_is_refused():
     with pytest.raises(TypeError, match=r"fg\.while_loop"):
         fg.scan(lambda c, x: (c, halved(x)), 0.0, XS)
 
+    def many(x):
+        return sum([x * k if x > k else x for k in range(8)])
+
+    with pytest.raises(TypeError, match=r"that branches: expected at most 64 paths.*fg.while_loop"):
+        fg.scan(lambda c, x: (c, many(x)), 0.0, XS)
+
+
+def test_the_error_names_the_question_and_not_the_branch_before_it():
+    def counted(x):
+        if x < 0:
+            return x
+        return sum([x**k for k in range(int(x))])
+
+    with pytest.raises(TypeError, match=r"int\(\): expected a number") as caught:
+        fg.scan(lambda c, x: (c, counted(x)), 0.0, XS)
+    assert "range(int(x))" in str(caught.value)
+
+
+def test_a_function_whose_runs_differ_is_refused():
+    met = []
+
+    def other_each_time(x):
+        met.append(x)
+        return x if x > len(met) else 2 * x
+
+    with pytest.raises(TypeError, match="expected the same conditions in each run"):
+        fg.scan(lambda c, x: (c, other_each_time(x)), 0.0, XS)
+
 
 def test_equal_conditions_are_one_branch():
     runs = []

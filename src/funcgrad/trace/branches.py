@@ -92,7 +92,7 @@ class _Path:
 
 
 class MismatchError(Exception):
-    """The results of two paths, which no `numpy.where` joins. The message says what they are."""
+    """Paths that no `numpy.where` joins. The message says why."""
 
 
 class Raised(NamedTuple):
@@ -104,30 +104,26 @@ class Raised(NamedTuple):
 def all_paths(run: Callable[[], Any]) -> Any:
     """The result of a function of values that stand for many, whichever way it branches on them.
 
-    If its paths cannot be joined, it runs once more without an answer, which may have it adopted.
+    If its paths cannot be joined, it runs once more without an answer, which may have it adopted. Where it is
+    refused then, too, the error is that of the paths: a question in a branch, and not the branch before it.
     """
     first = _Path(())
     try:
         result: Any = outcome(run, first)
         if first.branches:
             result = _joined(run, first, 0, result, [1])
-    except TypeError:
+    except (TypeError, MismatchError) as error:
         if not first.branches:
             raise
-        return one_path(run)
-    except MismatchError as mismatch:
-        return _explained(mismatch, lambda: one_path(run))
+        try:
+            return one_path(run)
+        except TypeError as refusal:
+            if isinstance(error, TypeError):
+                raise error from refusal
+            raise fail(TypeError, f"a function that branches: {error}") from refusal
     if isinstance(result, Raised):
         raise result.error
     return result
-
-
-def _explained(mismatch: MismatchError, run: Callable[[], Any]) -> Any:
-    """What ``run`` returns; if it is refused, the refusal says what results do not go together."""
-    try:
-        return run()
-    except TypeError as refusal:
-        raise fail(TypeError, f"a function that branches: {mismatch}") from refusal
 
 
 def one_path(run: Callable[[], Any]) -> Any:
@@ -180,23 +176,20 @@ def _joined(
         count[0] += 1
         other = _Path((*[branch.answer for branch in before], False))
         if count[0] > MOST_PATHS:
-            _refuse(condition)
+            raise MismatchError(
+                f"expected at most {MOST_PATHS} paths, but got more; choose with np.where(condition, a, b), "
+                "loop with fg.while_loop"
+            )
         found = outcome(run, other)
         met = [branch.condition.key for branch in other.branches[: place + 1]]
         if met != [branch.condition.key for branch in path.branches[: place + 1]]:
-            _refuse(condition)
+            raise MismatchError(
+                "expected the same conditions in each run, but got others, as after a random draw or an "
+                "effect on a list; make the function one of its arguments alone"
+            )
         found = _joined(run, other, place + 1, found, count)
         result = chosen(condition, result, found)
     return result
-
-
-def _refuse(condition: Expr) -> None:
-    """Raise the refusal of a question about a value that stands for many."""
-    before = PATH.set(None)
-    try:
-        bool(condition)
-    finally:
-        PATH.reset(before)
 
 
 def chosen(condition: Expr, one: object, other: object) -> Any:
