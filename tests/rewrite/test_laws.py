@@ -136,6 +136,7 @@ PROGRAMS = {
     "_nested_move": _moved,
     "_joined_mask": lambda x: np.concatenate([np.where(np.real(x) > 0, x, 0.0), x]),
     "_moved_mask": lambda x: np.reshape(_triangle(x), -1)[::-1],
+    "_mask_of_stored": lambda x: _stored(np.where(np.real(x) > 0, x, 0.0), ("set", 0, 0.0)),
     "_mask_of_entries": lambda x: np.real(np.where(np.real(x) > 0, x + 2j, 0.0)),
     "_masked_sum": lambda x: np.sum(_triangle(x), axis=1),
     "_mask_cases": lambda x: np.where(np.ones(x.shape, bool), x, 0.0),

@@ -220,3 +220,21 @@ def test_an_answer_that_would_carry_a_derivative_is_refused():
             mapped(XS)
     stopped = lambda x: x * float(fg.stop_gradient(x))  # noqa: E731
     np.testing.assert_allclose(fg.vmap(fg.grad(stopped))(XS), XS, rtol=1e-14)
+
+
+def test_what_other_examples_store_does_not_reach_a_gradient():
+    def height(x):
+        return math.exp(-x * x) if x < 1 else math.log(x)
+
+    def f(x):
+        s = height(x)
+        v = np.array([s, x, x * s])
+        v[0] = v[1] * s
+        v[2] = v[0] * s
+        return np.sum(v * v)
+
+    xs = np.array([-0.5, 0.3, 1.7])  # the logarithm of the first is NaN
+    slopes = [fg.grad(f)(float(x)) for x in xs]
+    total = fg.grad(lambda xs: np.sum(fg.vmap(f)(xs)))
+    for gradient in (total, fg.jit(total), fg.vmap(fg.grad(f))):
+        np.testing.assert_allclose(gradient(xs), slopes, rtol=1e-12)

@@ -87,6 +87,16 @@ def _joined_mask(expr: Expr) -> Expr | None:
     return selection.mask(expr.op(*conditions, **params), expr.op(*parts, **params))  # type: ignore[no-any-return]
 
 
+def _mask_of_stored(expr: Expr) -> Expr | None:
+    """mask(p, x).at[i].set(0) = mask(p.at[i].set(False), x.at[i].set(0))."""
+    x, v, *arrays = expr.args
+    if not (_is(x, selection.mask) and store_laws.is_zero(v)):
+        return None
+    p, inside = x.args
+    kept = index_set_op(p, shape.full_like(v, False, bool), *arrays, **dict(expr.params))
+    return selection.mask(kept, index_set_op(inside, v, *arrays, **dict(expr.params)))  # type: ignore[no-any-return]
+
+
 def _mask_of_entries(expr: Expr) -> Expr | None:
     """f(mask(p, x)) = mask(p, f(x)), for casts and parts of complex numbers, which are 0 at 0."""
     (x,) = expr.args
@@ -457,7 +467,10 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     ),
     "scatter_add": (_MOVED,),
     "concatenate": (StructuralLaw(_joined_mask, (selection.mask,), _NUMBERS),),
-    "index_set": (StructuralLaw(store_laws.overwritten, _STORES),),
+    "index_set": (
+        StructuralLaw(store_laws.overwritten, _STORES),
+        StructuralLaw(_mask_of_stored, (selection.mask,)),
+    ),
     "index_add": (
         StructuralLaw(store_laws.added_to_zero, (index_set_op,), "for finite reals"),
         StructuralLaw(store_laws.joined, _SUMS, "for finite reals"),
