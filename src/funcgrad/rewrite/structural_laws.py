@@ -111,29 +111,40 @@ def _selected(expr: Expr) -> Expr | None:
     Only beside a factor that may be, as a quotient; where arrays of indices lead, as conditions give,
     beside any that is not known to be finite. The entries may have been moved, and scattered again.
     """
+    if not expr.shape:  # of one entry, which nothing is scattered to
+        return None
     pairs = [expr.args] if expr.op is arithmetic.divide else [expr.args, expr.args[::-1]]
     for x, y in pairs:
-        chain = [] if _is_finite(y) else _scattering_chain(x)
-        risky = expr.op is arithmetic.divide or _may_be_infinite(y)
-        if chain and (risky or any([len(e.args) > 1 for e in chain])):
+        chain = _scattering_chain(x)
+        if not chain or _is_finite(y):
+            continue
+        risky = expr.op is arithmetic.divide or any([len(e.args) > 1 for e in chain])
+        if risky or _may_be_infinite(y):
             return selection.mask(_kept(chain), expr)  # type: ignore[no-any-return]
     return None
 
 
 _FACTORS = (arithmetic.multiply, arithmetic.divide, arithmetic.negative)
 _SCATTERING = (indexing.scatter_op, shape.reshape_op, shape.transpose_op, indexing.getitem_op)
+_IN_PRODUCTS = frozenset((*_FACTORS, *_SCATTERING))
+_MOST_FACTORS = 8
 
 
 def _scattering_chain(x: Expr) -> list[Expr]:
-    """The operations that scatter and move a factor of a product, last first; empty if none is scattered."""
-    while x.op in _FACTORS:
-        inner = [arg for arg in x.args[:1] if arg.op in (*_FACTORS, *_SCATTERING)]
-        if x.op is arithmetic.multiply and not inner:
-            inner = [x.args[1]]
-        if not inner:
+    """The operations that scatter and move a factor of a product, last first; empty if none is scattered.
+
+    A scattered factor is looked for among the first of a long product: each product in it asks.
+    """
+    for _ in range(_MOST_FACTORS):
+        if x.op not in _FACTORS:
+            break
+        if x.args[0].op in _IN_PRODUCTS:
+            x = x.args[0]
+        elif x.op is arithmetic.multiply:
+            x = x.args[1]
+        else:
             return []
-        x = inner[0]
-    chain = []
+    chain: list[Expr] = []
     while x.op in _SCATTERING:
         chain.append(x)
         x = x.args[0]
@@ -149,9 +160,8 @@ def _kept(chain: Sequence[Expr]) -> Expr:
         if node.op is index_set_op:
             blank = shape.full_like(node.args[1], False, bool)
             kept = index_set_op(kept, blank, *node.args[2:], **dict(node.params))
-        elif (
-            node is chain[-1] and len(node.args) > 1
-        ):  # all that is added is True: a store is as good
+        elif node is chain[-1] and len(node.args) > 1:
+            # All that is added is True: a store is as good.
             blank, params = shape.full_like(node, False, bool), dict(node.params)
             kept = index_set_op(blank, kept, *node.args[1:], spec=params["spec"], unique=True)
         else:
