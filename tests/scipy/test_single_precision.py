@@ -38,6 +38,9 @@ LINALG = [
     *[(name, (U,), {}) for name in ("toeplitz", "hankel", "circulant", "companion")],
     *[(name, (U, V), {}) for name in ("toeplitz", "hankel", "solve_toeplitz")],
     ("block_diag", (M, U), {}),
+    ("signm", (M,), {}),
+    *[(name, (U, V[:5]), {}) for name in ("eigvalsh_tridiagonal", "eigh_tridiagonal")],
+    *[(name, (S[:2] + COLUMN,), {}) for name in ("eigvals_banded", "eig_banded")],
     ("solveh_banded", (S[:2] + COLUMN, B), {}),
     ("cholesky_banded", (S[:2] + COLUMN,), {}),
     ("solve_sylvester", (S, S, M), {}),
@@ -64,6 +67,12 @@ DISTANCES = [
     *[("pdist", (ROWS,), {"metric": name}) for name in ("cosine", "euclidean")],
     ("squareform", (U,), {}),
     ("squareform", (np.ones((3, 3)) - np.eye(3),), {}),
+]
+INTEGRALS = [
+    *[(name, (IMAGE,), {}) for name in ("trapezoid", "cumulative_trapezoid", "simpson")],
+    *[(name, (IMAGE,), {"dx": 0.5}) for name in ("trapezoid", "cumulative_trapezoid", "simpson")],
+    *[(name, (U, V), {}) for name in ("trapezoid", "cumulative_trapezoid")],
+    ("cumulative_trapezoid", (U,), {"initial": 0}),
 ]
 SIGNAL = [
     *[(name, (U, A), {}) for name in ("convolve", "fftconvolve", "oaconvolve", "correlate")],
@@ -120,6 +129,7 @@ INTERPOLANTS = {
 }
 MODULES = {
     "linalg": LINALG,
+    "integrate": INTEGRALS,
     "spatial.distance": DISTANCES,
     "signal": SIGNAL,
     "ndimage": IMAGES,
@@ -127,9 +137,9 @@ MODULES = {
     "special": SPECIAL,
 }
 CASES = [(module, *case) for module, cases in MODULES.items() for case in cases]
-REAL_MODULES = ("spatial.distance", "special")
+REAL_MODULES = ("integrate", "spatial.distance", "special")
 REAL = {"polar", "schur", "solve_continuous_are", "solve_discrete_are", "rfft", "ihfft", "rfft2"}
-REAL |= {"maximum_filter1d", "median_filter"}
+REAL |= {"maximum_filter1d", "median_filter", "eigvalsh_tridiagonal", "eigh_tridiagonal"}
 
 
 TYPED = [(np.float32, case) for case in CASES] + [

@@ -12,7 +12,7 @@ import scipy.linalg as _scipy
 from funcgrad.scipy.composition import as_single, composed, nondifferentiable, number, refuse
 from funcgrad.typing import Array
 
-_composed = composed(_scipy)
+_composed, _kept = composed(_scipy), composed(_scipy, single=True)
 
 
 def _eigenvalues(
@@ -50,7 +50,7 @@ def _of_diagonals(name: str) -> Callable[..., Any]:
         return _eigenvalues(name, whole, vectors, (main, beside), options)
 
     function.__name__ = name
-    return _composed(function)
+    return _kept(function)
 
 
 def _of_bands(name: str) -> Callable[..., Any]:
@@ -61,7 +61,7 @@ def _of_bands(name: str) -> Callable[..., Any]:
         return _eigenvalues(name, _whole(bands, lower), vectors, (bands,), options)
 
     function.__name__ = name
-    return _composed(function)
+    return _kept(function)
 
 
 eigh_tridiagonal, eigvalsh_tridiagonal = map(

@@ -15,7 +15,7 @@ from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.eigenvectors import eig_op, independent
 from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.tuples import pick_op
-from funcgrad.scipy.composition import nondifferentiable, number, without_tracing
+from funcgrad.scipy.composition import as_single, nondifferentiable, number, without_tracing
 from funcgrad.scipy.matrix_equations import square_matrix
 from funcgrad.scipy.matrix_powers import complex_type, has_complex_value
 from funcgrad.source import fail
@@ -60,7 +60,7 @@ def funm(A: npt.ArrayLike, func: _Function, disp: bool = True) -> Any:
         return _scipy.funm(a, _on_all(at, given), disp=False)[0]
 
     whole = has_complex_value("funm", own, matrix, *given)
-    found = _of_matrix(at, own, whole)(matrix, *given)
+    found = as_single(_of_matrix(at, own, whole)(matrix, *given), A)
     if disp:
         return found
     error = nondifferentiable(

@@ -22,7 +22,15 @@ from funcgrad.integrate.solve_ivp import solve_ivp as _solve_ivp
 from funcgrad.ops.base.op import fit, lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.boundary_values import solve_bvp as solve_bvp
-from funcgrad.scipy.composition import composed, number, real, refuse, tuple_of, without_tracing
+from funcgrad.scipy.composition import (
+    as_single,
+    composed,
+    number,
+    real,
+    refuse,
+    tuple_of,
+    without_tracing,
+)
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.quasi_monte_carlo import qmc_quad as qmc_quad
 from funcgrad.source import fail
@@ -44,9 +52,8 @@ def trapezoid(
     y: npt.ArrayLike, x: npt.ArrayLike | None = None, dx: float = 1.0, axis: int = -1
 ) -> Any:
     """As `scipy.integrate.trapezoid`."""
-    return np.trapezoid(
-        number("trapezoid", y), None if x is None else real("trapezoid", x), dx, axis
-    )
+    places = None if x is None else real("trapezoid", x)
+    return as_single(np.trapezoid(number("trapezoid", y), places, dx, axis), y, x)
 
 
 def _widths(who: str, x: npt.ArrayLike | None, dx: object, count: int, axes: int) -> Any:
@@ -83,7 +90,7 @@ def cumulative_trapezoid(
     total = np.cumsum(width * (samples[1:] + samples[:-1]) / 2, axis=0)
     if initial is not None:
         total = np.concatenate([np.zeros_like(samples[:1]) + initial, total])
-    return np.moveaxis(total, 0, axis)
+    return as_single(np.moveaxis(total, 0, axis), y, x)
 
 
 @_composed
@@ -93,6 +100,11 @@ def simpson(
     """As `scipy.integrate.simpson`: for an even number of samples with
     Cartwright's last interval.
     """
+    found = _simpson(y, x, dx, axis)
+    return as_single(found, y) if x is None else found
+
+
+def _simpson(y: npt.ArrayLike, x: npt.ArrayLike | None, dx: float, axis: int) -> Any:
     samples, places = _first("simpson", y, x, axis)
     count = samples.shape[0]
     width = _widths("simpson", places, dx, count, samples.ndim)

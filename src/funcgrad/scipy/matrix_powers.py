@@ -184,7 +184,7 @@ _REAL_SIGN = _by_blocks(_real_function, "signm", _scipy.signm)
 _COMPLEX_SIGN = _by_blocks(_complex_function, "signm", _scipy.signm)
 
 
-@_composed
+@_kept
 def signm(A: npt.ArrayLike) -> Any:
     """As `scipy.linalg.signm`."""
     a = square_matrix("signm", number("signm", A))

@@ -92,8 +92,10 @@ def _logsumexp(
     entries = np.where(absent & np.isnan(a), -np.inf, a)
     sizes = np.log(np.where(absent, 1.0, np.abs(weights)))
     present = np.where(absent, -np.inf, np.real(entries))
-    top = np.max(present + np.minimum(sizes, 0.0), axis=axis, keepdims=True)
-    top = np.maximum(top, np.max(present, axis=axis, keepdims=True) - math.log(huge) + 8.0)
+    least: dict[str, Any] = {} if np.size(present) else {"initial": -np.inf}
+    top = np.max(present + np.minimum(sizes, 0.0), axis=axis, keepdims=True, **least)
+    largest = np.max(present, axis=axis, keepdims=True, **least)
+    top = np.maximum(top, largest - math.log(huge) + 8.0)
     top = stop_gradient(np.where(np.isfinite(top), top, 0.0))
     growth = np.exp(entries - top)
     growth = np.where(absent & np.isinf(growth), huge, growth)
