@@ -354,6 +354,17 @@ EDGES = {
     "it2struve0 at 0": (scipy.special.it2struve0, (0.0,), 0, -2 / np.pi, 0.0),
     "stdtr near 0": (scipy.special.stdtr, (3.0, 1e-200), 1, 0.3675525969478614, 0.0),
     "stdtr at infinity": (scipy.special.stdtr, (3.0, np.inf), 0, 0.0, 0.0),
+    "a polynomial at its root, in a": (
+        scipy.special.eval_gegenbauer,
+        (3.0, 0.31, 0.0),
+        1,
+        0.0,
+        0.0,
+    ),
+    "a polynomial of equal parameters at its root": (
+        *(scipy.special.eval_jacobi, (3.0, 0.5, 0.5, 0.0), 1),
+        *(-0.3958333333333333, -0.125),
+    ),
     "a polynomial of degree 0": (scipy.special.eval_gegenbauer, (0.0, 0.0, 0.3), 1, 0.0, 0.0),
 }
 

@@ -47,13 +47,30 @@ def _of_second_kind(n: Array, factor: float, x: Array) -> Any:
     return sign * _degree_less(degree, factor, lambda k: eval_gegenbauer(k, 2.0, x))
 
 
+def _is_odd(mp: Any, n: Any) -> bool:
+    """Whether symmetric polynomials of a degree are 0 at 0: they are sums that mpmath finds no digit of."""
+    return bool(n > 0 and mp.isint((n - 1) / 2))
+
+
+def _mp_gegenbauer(mp: Any, n: Any, a: Any, x: Any) -> Any:
+    if x == 0 and _is_odd(mp, n):
+        return mp.zero
+    half = mp.mpf(1) / 2
+    return mp.binomial(n + 2 * a - 1, n) * mp.hyp2f1(-n, n + 2 * a, a + half, (1 - x) / 2)
+
+
+def _mp_jacobi(mp: Any, n: Any, a: Any, b: Any, x: Any) -> Any:
+    """mpmath's own `jacobi` has another formula at a = 0, which holds for whole degrees alone."""
+    if x == 0 and a == b and _is_odd(mp, n):
+        return mp.zero
+    return mp.binomial(n + a, n) * mp.hyp2f1(-n, n + a + b + 1, a + 1, (1 - x) / 2)
+
+
 eval_gegenbauer: Op = of_last_argument(
     "eval_gegenbauer",
     lambda z, n, a, x: _degree_less(n, 2.0 * a, lambda k: eval_gegenbauer(k, a + 1.0, x)),
     2,
-    mpmath=lambda mp, n, a, x: (
-        mp.binomial(n + 2 * a - 1, n) * mp.hyp2f1(-n, n + 2 * a, a + mp.mpf(1) / 2, (1 - x) / 2)
-    ),
+    mpmath=_mp_gegenbauer,
 )
 eval_chebyu: Op = of_last_argument(
     "eval_chebyu",
@@ -129,10 +146,7 @@ eval_jacobi: Op = special_function(
     lambda z, n, a, b, x: _degree_less(
         n, 0.5 * (n + a + b + 1.0), lambda k: eval_jacobi(k, a + 1.0, b + 1.0, x)
     ),
-    # mpmath's own `jacobi` has another formula at a = 0, which holds for whole degrees alone.
-    mpmath=lambda mp, n, a, b, x: (
-        mp.binomial(n + a, n) * mp.hyp2f1(-n, n + a + b + 1, a + 1, (1 - x) / 2)
-    ),
+    mpmath=_mp_jacobi,
 )
 
 
