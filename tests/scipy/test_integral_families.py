@@ -223,6 +223,20 @@ def test_landaus_left_end_is_flat(x):
     assert fg.grad(own.logsf)(x) == 0.0
 
 
+# -- the generalized inverse Gaussian ------------------------------------------------------------------
+@pytest.mark.parametrize("x", [1e-100, 1e-60, 1e-30])
+def test_the_generalized_inverse_gaussian_falls_as_an_exponential_at_0(x):
+    """The probability below x is about exp(-b/(2*x)), and above 1/x that of the order -p."""
+    own, p, b = scipy.stats.geninvgauss, 2.3, 1.5
+    value, slope = fg.value_and_grad(own.logcdf)(x, p, b)
+    assert value == pytest.approx(-b / 2 / x, rel=1e-12)
+    assert slope == pytest.approx(b / 2 / x / x, rel=1e-12)
+    assert fg.value_and_grad(own.logsf)(1 / x, -p, b)[0] == pytest.approx(value, rel=1e-12)
+    assert fg.value_and_grad(own.cdf)(x, p, b) == (0.0, 0.0)
+    assert fg.value_and_grad(own.sf)(x, p, b) == (1.0, 0.0)
+    assert fg.value_and_grad(own.cdf)(1 / x, p, b) == (1.0, 0.0)
+
+
 # -- Kolmogorov's statistic ----------------------------------------------------------------------------
 def kolmogorov_cdf(x, n):
     """By a power of a matrix (Marsaglia, Tsang and Wang 2003)."""

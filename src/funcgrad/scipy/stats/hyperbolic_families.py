@@ -56,6 +56,10 @@ def _inverse_density(x: Array, p: Array, b: Array) -> Any:
 
 def _inverse_tail(x: Array, p: Array, b: Array) -> Any:
     """The logarithm of the probability below x, left of the maximum of the density of log(x)."""
+    # Far out exp(-b/(2*x)) alone counts, and the integral would overflow.
+    far = x * (1 + np.abs(p)) < 1e-18 * b
+    outermost = _inverse_density(x, p, b) + math.log(2) - np.log(b) + 2 * np.log(x)
+    x = np.where(far, 1.0, x)
     w = np.log(x)
     reach = _last_axis(stop_gradient(inverse_gaussian_reach(w, p, b)))
     v = reach * _NODES
@@ -63,7 +67,7 @@ def _inverse_tail(x: Array, p: Array, b: Array) -> Any:
     rise = 2 * np.sinh(v / 2) * np.sinh(v / 2 - _last_axis(w))
     values = np.exp(-_last_axis(p) * v - _last_axis(b) * rise)
     total = np.log(np.sum(values * _WEIGHTS, axis=-1) * reach[..., 0])
-    return total + w + _inverse_density(x, p, b)
+    return np.where(far, outermost, total + w + _inverse_density(x, p, b))
 
 
 def _inverse_logcdf(x: Array, p: Array, b: Array) -> Any:
@@ -72,11 +76,23 @@ def _inverse_logcdf(x: Array, p: Array, b: Array) -> Any:
     mode = np.exp(np.arcsinh(p / b))
     below = _inverse_tail(np.where(left, x, mode), p, b)
     above = _inverse_tail(1 / np.where(left, mode, x), -p, b)
-    return np.where(left, below, log1mexp(-above))
+    return np.where(left, below, np.where(_counts(above), log1mexp(-above), 0.0))
+
+
+def _inverse_cdf(x: Array, p: Array, b: Array) -> Any:
+    log = _inverse_logcdf(x, p, b)
+    return np.where(_counts(log), np.exp(log), 0.0)
+
+
+def _counts(log: Array) -> Any:
+    """Whether a probability does not underflow; where it does, its logarithm may have an infinite slope."""
+    return log > -1e3
 
 
 geninvgauss = Standard(
     density=_inverse_density,
+    cdf=_inverse_cdf,
+    sf=lambda x, p, b: _inverse_cdf(1 / x, -p, b),
     logcdf=_inverse_logcdf,
     logsf=lambda x, p, b: _inverse_logcdf(1 / x, -p, b),
     support=half_line,
