@@ -367,8 +367,10 @@ def test_a_traced_boolean_scalar_is_an_index():
         np.testing.assert_array_equal(f(np.array([1.0, 2.0])), [4.0, 0.0])
         np.testing.assert_array_equal(f(np.array([-1.0, 2.0])), [-2.0, 4.0])
     assert fg.grad(lambda x: np.sum(x[x > 0]))(2.0) == 1.0
-    with pytest.raises(TypeError, match="vmap: expected a program that does not depend on values"):
-        fg.vmap(chosen)(np.ones((2, 2)))
+    rows = np.array([[1.0, 2.0], [-1.0, 2.0]])
+    np.testing.assert_array_equal(fg.vmap(chosen)(rows), [5.0, 0.0])
+    np.testing.assert_array_equal(fg.vmap(fg.grad(chosen))(rows), [[2.0, 4.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(fg.vmap(replaced)(rows), [2.0, 5.0])
 
 
 def test_an_array_that_stands_twice_in_an_index_is_checked_in_both_places():
