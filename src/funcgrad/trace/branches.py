@@ -188,11 +188,11 @@ def _joined(
                 "effect on a list; make the function one of its arguments alone"
             )
         found = _joined(run, other, place + 1, found, count)
-        result = chosen(condition, result, found)
+        result = joined_by(condition, result, found)
     return result
 
 
-def chosen(condition: Expr, one: object, other: object) -> Any:
+def joined_by(condition: Expr, one: object, other: object) -> Any:
     """The tree whose leaves are those of one result where a condition holds, else those of the other."""
     if isinstance(one, Raised) and isinstance(other, Raised):
         return one

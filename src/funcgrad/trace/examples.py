@@ -26,10 +26,10 @@ from funcgrad.expr.scope_order import next_in_order
 from funcgrad.graph import Key
 from funcgrad.ops.base.op import example, lift_fully
 from funcgrad.source import fail
-from funcgrad.trace.branches import MOST_PATHS, MismatchError, Raised, all_paths, chosen, outcome
+from funcgrad.trace.branches import MOST_PATHS, MismatchError, Raised, all_paths, joined_by, outcome
 from funcgrad.typing import Array
 
-Reading = Callable[[Any], Any]
+_Reading = Callable[[Any], Any]
 
 
 class Examples:
@@ -59,7 +59,7 @@ class _Postponed(BaseException):
         self.may_answer = may_answer
 
 
-def on_examples(run: Callable[[], Any], examples: Examples) -> Any:
+def over_examples(run: Callable[[], Any], examples: Examples) -> Any:
     """The result of a function of one example, which may ask for its values.
 
     A program that runs on other values, too, as under jit, has all paths. Where they cannot be joined, its
@@ -105,7 +105,7 @@ def _shared_runs(run: Callable[[], Any], examples: Examples, postpone: bool) -> 
 def _joined(found: Sequence[tuple[Array, Any]]) -> Any:
     result = found[-1][1]
     for members, one in reversed(found[:-1]):
-        result = chosen(example(lift_fully(members)), one, result)
+        result = joined_by(example(lift_fully(members)), one, result)
     if isinstance(result, Raised):
         raise result.error
     return result
@@ -130,7 +130,7 @@ class _SharedRun:
     def answer(self, condition: Expr) -> bool:
         return bool(self.read(condition, "bool()", bool))
 
-    def read(self, root: Expr, asker: str, reading: Reading) -> Any:
+    def read(self, root: Expr, asker: str, reading: _Reading) -> Any:
         expr, has_axis = self.examples.all_of(root)
         is_known = has_known_value(expr) and bool(self.members.any())
         if self.postpone and not (is_known and not _is_recorded(expr)):
@@ -177,7 +177,7 @@ class _Answer:
 
 
 @lru_cache(maxsize=64)
-def _first_answer(reading: Reading, packed: bytes) -> Callable[[Any], _Answer]:
+def _first_answer(reading: _Reading, packed: bytes) -> Callable[[Any], _Answer]:
     """How an answer is read off the values of all examples: one function for each, as in `concrete`.
 
     True goes before False, so that the same paths make the same program, whichever example is first.

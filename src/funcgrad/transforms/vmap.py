@@ -19,7 +19,7 @@ from funcgrad.ops.shape import moveaxis
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import derive
-from funcgrad.trace.examples import Examples, on_examples
+from funcgrad.trace.examples import Examples, over_examples
 from funcgrad.trace.leaves import parameter_names, run, run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.tree_nodes import own_children
@@ -89,7 +89,7 @@ def vmap(
                     for value, batch in zip(whole.leaves, batches, strict=True)
                 ]
             )
-            return on_examples(lambda: run(f, inner, named), examples)
+            return over_examples(lambda: run(f, inner, named), examples)
 
         present = [batch for batch in batches if batch is not None]
         output, leaves = run_on_leaves(on_one, present, {})
