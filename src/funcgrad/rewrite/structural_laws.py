@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.expr import Expr, scalar
-from funcgrad.graph import CONSTANT
+from funcgrad.graph import CONSTANT, unnested
 from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
@@ -189,13 +189,12 @@ def _cleared(expr: Expr) -> Expr | None:
 
 def _may_be_infinite(factor: Expr) -> bool:
     """Whether a factor, or one of the first terms and factors that it is made of, may be infinite."""
-    waiting = [factor]
-    for node in waiting:  # which grows
-        if _is_singular(node):
-            return True
-        if node.op in _COMBINED:
-            waiting += node.args[: _MOST_TERMS - len(waiting)]
-    return False
+    left = iter(range(_MOST_TERMS))  # a long sum is not walked again at each of its terms
+
+    def parts(node: Expr) -> tuple[Expr, ...]:
+        return node.args if node.op in _COMBINED and next(left, None) is not None else ()
+
+    return any(map(_is_singular, unnested(factor, parts)))
 
 
 _COMBINED = (
