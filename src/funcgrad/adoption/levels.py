@@ -316,7 +316,10 @@ def is_refusal(error: BaseException) -> bool:
 
 
 _NAME = Expr.__name__
-_OF_PYTHON = (f"'{_NAME}'", f"returned {_NAME}", f"not {_NAME}", f"(type {_NAME})")
+_OF_PYTHON = (
+    *(f"'{_NAME}'", f"returned {_NAME}", f"not {_NAME}", f"(type {_NAME})"),
+    f"not {Expr.__module__}.{_NAME}",  # since Python 3.15
+)
 """What Python says of an operator without a rule for its operands, of a ``__bool__`` without a bool, of an
 argument of compiled code, and of a ``__float__`` without a float."""
 
@@ -336,13 +339,12 @@ def can_be_adopted(f: Any) -> bool:
     if is_composed(f):
         return any([can_be_adopted(inner) for inner in (f.first, *f.funcs)])
     function = _function_of(f)
-    if id(function) in replacements():
-        return True
-    return (
+    is_python = (
         type(function) is FunctionType
         and not is_kept_namespace(function.__globals__)
         and not function.__code__.co_filename.startswith("<funcgrad")
     )
+    return is_python or id(function) in replacements()  # to look these up imports modules
 
 
 def learn(f: Any, level: int) -> None:

@@ -193,7 +193,7 @@ def _concatenate_joint(z: Array, *inputs: Array, axis: int) -> Joint:
     def forward(flows: Mapping[int, Any]) -> Any:
         parts = [flows[i] if i in flows else np.zeros_like(x) for i, x in enumerate(inputs)]
         whole = np.concatenate(parts, axis=axis)
-        if len(flows) == len(inputs):
+        if len(flows) == len(inputs) or not holds_expr(parts):
             return whole
         # Where no tangent arrives, later factors may be infinite.
         moved = [full_like(x, i in flows, bool) for i, x in enumerate(inputs)]
