@@ -169,7 +169,9 @@ def test_what_is_not_supported_is_refused():
     with pytest.raises(
         ValueError, match=r"sqrtm: expected a real matrix with a real result.*astype"
     ):
-        fg.vmap(lambda t: linalg.sqrtm(-t * np.eye(2)))(np.ones(1))
+        fg.scan(lambda c, t: (c, linalg.sqrtm(-t * np.eye(2))), 0.0, np.ones(1))
+    complex_roots = fg.vmap(lambda t: linalg.sqrtm(-t * np.eye(2)))(np.array([1.0, 4.0]))
+    np.testing.assert_allclose(complex_roots, [1j * np.eye(2), 2j * np.eye(2)], atol=1e-15)
     with pytest.raises(ValueError, match="lu_factor: expected a square matrix"):
         fg.grad(lambda t: linalg.lu_factor(t * A[:2])[0][0, 0])(1.0)
     with pytest.raises(ValueError, match="solve_banded: expected diagonals of shape"):

@@ -186,9 +186,12 @@ def test_what_a_debugger_shows_is_the_formula():
 def test_what_stands_for_any_value_has_no_text():
     with pytest.raises(TypeError, match=r"str\(\): expected a number.*repr\(x\) for its formula"):
         fg.fori_loop(0, 3, lambda i, c: c + len(str(i)), 1.0)
-    with pytest.raises(TypeError, match="vmap: expected a program that does not depend on values"):
-        fg.vmap(lambda x: x * len(f"{x}"))(np.arange(3.0))
     assert fg.vmap(lambda x: x * len(repr(x)))(np.ones(2)).shape == (2,)
+
+
+def test_each_example_has_a_text():
+    texts = fg.vmap(lambda x: x * len(f"{x}"))(np.array([0.5, 0.25, 2.0]))
+    np.testing.assert_array_equal(texts, [1.5, 1.0, 6.0])
 
 
 def test_a_text_in_an_error_is_that_of_the_value():
