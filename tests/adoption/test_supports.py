@@ -13,6 +13,7 @@ import scipy.special
 import scipy.stats
 
 import funcgrad as fg
+from tests.default_slice import marked_slow
 from tools import support_calls, support_table
 
 
@@ -94,7 +95,7 @@ SAMPLE = [
         "scipy.stats.burr",
     ),
     *(
-        "scipy.integrate.nquad",
+        marked_slow("scipy.integrate.nquad"),
         "scipy.interpolate.CubicSpline",
         "scipy.signal.butter",
         "scipy.signal.windows.dpss",

@@ -6,6 +6,7 @@ import scipy.spatial
 from scipy.spatial.transform import Rotation, RotationSpline
 
 import funcgrad as fg
+from tests.default_slice import marked_slow
 from tests.scipy.derivative_check import check_function
 
 P = np.array(
@@ -96,7 +97,9 @@ TURNS = {
 }
 
 
-@pytest.mark.parametrize("case", TURNS)
+@pytest.mark.parametrize(
+    "case", [marked_slow(case) if case == "its angular rate" else case for case in TURNS]
+)
 def test_alignment_and_means_of_rotations(case):
     asks = case.startswith(("RotationSpline", "its angular"))
     check_function(TURNS[case], P, vmap=not asks, value_rtol=1e-11)
