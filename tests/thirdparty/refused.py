@@ -16,7 +16,6 @@ REFUSED = MappingProxyType(
             "skspatial_plane_distance",
             "skspatial_triangle_area",
         ),
-        "bool(): expected a number": ("iapws_95",),
         "float(): expected a value without": ("colormath_back", "colormath_lab"),
         "svd: expected full_matrices=False for float": ("trimesh.geometry.plane_transform",),
         "argument": ("csaps_smooth",),
