@@ -12,8 +12,7 @@ from tests.fuzz.strategies import programs
 from tests.fuzz.values import generic_arguments, special_arguments
 
 RELATIONS = (*relations.VALUES, *relations.AT_GENERIC_POINTS)
-# Python's questions have no answer under vmap; laws of finite numbers hold in derivatives.
-LEFT_OUT = {"questions": {relations.vmap_is_loop}}
+# Laws of finite numbers hold in derivatives.
 GENERIC_ONLY = {"nested"}
 CHECKS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 
@@ -36,12 +35,9 @@ def fixed_slice(family: str) -> None:
 
 def check_all(family: str, program: Program, seed: int) -> None:
     """All relations of a program at a generic point, those of values at a special point, too."""
-    left_out = LEFT_OUT.get(family, set())
     for relation in RELATIONS:
-        if relation not in left_out:
-            relations.check(relation, program, generic_arguments(program, seed))
+        relations.check(relation, program, generic_arguments(program, seed))
     if family in GENERIC_ONLY:
         return
     for relation in relations.VALUES:
-        if relation not in left_out:
-            relations.check(relation, program, special_arguments(program, seed))
+        relations.check(relation, program, special_arguments(program, seed))

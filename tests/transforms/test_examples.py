@@ -238,3 +238,59 @@ def test_what_other_examples_store_does_not_reach_a_gradient():
     total = fg.grad(lambda xs: np.sum(fg.vmap(f)(xs)))
     for gradient in (total, fg.jit(total), fg.vmap(fg.grad(f))):
         np.testing.assert_allclose(gradient(xs), slopes, rtol=1e-12)
+
+
+def with_a_path_of_nans(x):
+    v, s = np.cumsum(x), x[0]
+    if v[2] > -0.5:
+        v[0] = np.sum(v) * 1.5
+        s = s + np.sum(np.arcsin(v[v < s]))
+    else:
+        v[v < s] = s
+    v = np.where(np.abs(v) < 1, 1 / v, v * s)
+    return np.sum(v) + s
+
+
+def with_masked_stores_after_a_path(x):
+    v, s = x.copy(), x[0]
+    if np.max(v) < 0.5:
+        s = s + np.sum(np.log1p(v) ** 0.5)
+    m = v > 0.1
+    v[m] = v[m] * s
+    v = np.cumsum(v)
+    if v[0] > 0:
+        v = np.log(x)
+    return np.sum(v[v > 0]) * s
+
+
+@pytest.mark.parametrize("f", [with_a_path_of_nans, with_masked_stores_after_a_path])
+def test_no_path_runs_on_an_example_that_does_not_take_it(f):
+    xs = np.random.default_rng(7).normal(size=(12, 3))
+    with np.errstate(all="ignore"):
+        xs = xs[np.isfinite([f(x) for x in xs])]
+    slopes = np.stack([fg.grad(f)(x) for x in xs])
+    assert np.all(np.isfinite(slopes))
+    weights = np.linspace(1.0, 2.0, len(xs))
+    for gradient in (
+        fg.vmap(fg.grad(f)),
+        lambda xs: fg.grad(lambda xs: weights @ fg.vmap(f)(xs))(xs) / weights[:, None],
+    ):
+        np.testing.assert_allclose(gradient(xs), slopes, rtol=1e-9, atol=1e-12)
+    _, tangents = fg.jvp(fg.vmap(f), (xs,), (np.ones_like(xs),))
+    np.testing.assert_allclose(tangents, np.sum(slopes, axis=1), rtol=1e-9)
+
+
+def test_results_of_groups_keep_their_types():
+    def f(x, shared):
+        if x > 0:
+            return {"a": x * shared, "b": 0.0, "c": shared, "d": 1}
+        return {"a": x, "b": x, "c": np.zeros(2, np.float32), "d": 2}
+
+    xs, shared = XS.astype(np.float32), np.ones(2, np.float32)
+    mapped = fg.vmap(lambda x, shared: {**f(x, shared), "a": np.sum(f(x, shared)["a"])}, (0, None))
+    found = mapped(xs, shared)
+    assert [found[name].dtype.name for name in "abc"] == ["float32", "float32", "float32"]
+    np.testing.assert_array_equal(found["a"], np.where(xs > 0, 2 * xs, xs))
+    np.testing.assert_array_equal(found["b"], np.where(xs > 0, 0, xs))
+    np.testing.assert_array_equal(found["c"], np.where(xs > 0, 1, 0)[:, None] * np.ones((1, 2)))
+    np.testing.assert_array_equal(found["d"], np.where(xs > 0, 1, 2))

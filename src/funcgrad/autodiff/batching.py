@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeAlias
+
+import numpy as np
 
 from funcgrad.expr import Expr, rebuild
 from funcgrad.fold import folded_by_key
-from funcgrad.graph import Key
+from funcgrad.graph import Key, Operands, by_key
 from funcgrad.ops.base.op import example, leaf, on_batch, spread
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 _NONE_GIVEN: Mapping[Key, tuple[Expr, bool]] = MappingProxyType({})
 
@@ -83,10 +87,6 @@ def batched_outside(
     the leaves of traces that began before, are what they are for all examples.
     """
 
-    def operands(expr: Expr) -> tuple[Expr, ...]:
-        is_cut = expr.op is example or (expr.op is leaf and not _is_inside(expr, start))
-        return () if is_cut else expr.args
-
     def step(expr: Expr, args: tuple[tuple[Expr, bool], ...]) -> tuple[Expr, bool]:
         if not args:
             return expr, False
@@ -97,10 +97,103 @@ def batched_outside(
             return rebuild(expr, tuple([arg for arg, _ in args])), False
         return on_batch(expr.op, size, flags, [arg for arg, _ in args], dict(expr.params)), True
 
-    return folded_by_key([root], step, known, operands)[0]
+    return folded_by_key([root], step, known, _operands_inside(start))[0]
+
+
+def _operands_inside(start: int) -> Operands:
+    """The operands to visit: not those of other examples, nor those of leaves of traces before ``start``."""
+
+    def operands(expr: Expr) -> tuple[Expr, ...]:
+        is_cut = expr.op is example or (expr.op is leaf and not _is_inside(expr, start))
+        return () if is_cut else expr.args
+
+    return operands
 
 
 def _is_inside(expr: Expr, start: int) -> bool:
     """Whether a leaf is of a trace that began after ``start``, or of a program that has been derived."""
     scope = expr.params[0][1]
     return scope is None or scope.number > start
+
+
+# -- groups of examples --------------------------------------------------------------------------
+_OnSome: TypeAlias = "tuple[Expr, int]"
+"""An expression, and the groups whose examples its first axis has, a bit each; 0: it has no such axis."""
+
+
+class Groups:
+    """Groups of the examples of a batch, each of which has a program of its own.
+
+    An operation runs on the examples of all groups whose programs need it. So one that several programs
+    share runs once, and none runs on an example whose program is without it, where it may be NaN.
+    """
+
+    def __init__(self, groups: Sequence[Array], start: int) -> None:
+        """``groups`` has the places of each group's examples; ``start`` as in `batched_outside`."""
+        self.groups = groups
+        self.operands = _operands_inside(start)
+        self.every = (1 << len(groups)) - 1
+        self.places: dict[int, Array] = {}
+        self.selected: dict[tuple[Key, int, int], Expr] = {}
+
+    def batched(
+        self, rows: Sequence[Sequence[Expr]], batches: Mapping[Key, Expr]
+    ) -> list[list[Expr]]:
+        """Each root of each row on the examples of its group: that of its place in the row.
+
+        ``batches`` has the batches of all examples, by the keys of expressions for one.
+        """
+        need = self._groups_that_need(rows)
+
+        def step(expr: Expr, args: tuple[_OnSome, ...]) -> _OnSome:
+            if not args:
+                return expr, 0
+            if expr.op is leaf:
+                return args[0]
+            if not any([have for _, have in args]):
+                return rebuild(expr, tuple([arg for arg, _ in args])), 0
+            groups = need[expr.key]
+            parts = [self._on(groups, *arg) for arg in args]
+            flags = [have != 0 for _, have in args]
+            return on_batch(expr.op, self._size(groups), flags, parts, dict(expr.params)), groups
+
+        known = {key: (batch, self.every) for key, batch in batches.items()}
+        found = iter(
+            folded_by_key([root for row in rows for root in row], step, known, self.operands)
+        )
+        return [[self._result(1 << k, *next(found)) for k in range(len(row))] for row in rows]
+
+    def _groups_that_need(self, rows: Sequence[Sequence[Expr]]) -> dict[Key, int]:
+        """The groups of each expression below the roots, as a reduction over the reversed order."""
+        need: dict[Key, int] = {}
+        for row in rows:
+            for k, root in enumerate(row):
+                need[root.key] = need.get(root.key, 0) | 1 << k
+        below = by_key(*[root for row in rows for root in row], operands=self.operands)
+        for expr in reversed(below.values()):
+            for operand in self.operands(expr):
+                need[operand.key] = need.get(operand.key, 0) | need[expr.key]
+        return need
+
+    def _of(self, groups: int) -> Array:
+        """The places of the examples of some groups, in order."""
+        if groups not in self.places:
+            some = [places for k, places in enumerate(self.groups) if groups >> k & 1]
+            self.places[groups] = np.sort(np.concatenate(some))
+        return self.places[groups]
+
+    def _size(self, groups: int) -> int:
+        return len(self._of(groups))
+
+    def _on(self, groups: int, expr: Expr, have: int) -> Expr:
+        """A value on the examples of some groups, if it has an axis for them."""
+        if have in (0, groups):
+            return expr
+        key = (expr.key, have, groups)
+        if key not in self.selected:
+            self.selected[key] = expr[np.searchsorted(self._of(have), self._of(groups))]
+        return self.selected[key]
+
+    def _result(self, groups: int, expr: Expr, have: int) -> Expr:
+        part = self._on(groups, expr, have)
+        return part if have else spread(part, self._size(groups))

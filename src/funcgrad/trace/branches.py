@@ -7,8 +7,9 @@ gradient. A path that raises an error, as code does that checks its arguments, h
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,6 +27,10 @@ from funcgrad.typing import Array
 
 MOST_PATHS = 64
 """Paths, and branches of one, beyond which a function is refused: a loop may have no last one."""
+
+
+Join: TypeAlias = "Callable[[Sequence[Sequence[Array]]], list[Any]]"
+"""One leaf of each row, which has that leaf of each result."""
 
 
 class _Branch(NamedTuple):
@@ -188,25 +193,38 @@ def _joined(
                 "effect on a list; make the function one of its arguments alone"
             )
         found = _joined(run, other, place + 1, found, count)
-        result = joined_by(condition, result, found)
+        result = joined_results([result, found], partial(_chosen, condition))
     return result
 
 
-def joined_by(condition: Expr, one: object, other: object) -> Any:
-    """The tree whose leaves are those of one result where a condition holds, else those of the other."""
-    if isinstance(one, Raised) and isinstance(other, Raised):
-        return one
-    tree = flatten_with_static(other if isinstance(one, Raised) else one)
-    second = tree if isinstance(one, Raised) else flatten_with_static(other)
-    if isinstance(one, Raised):
-        second, tree = tree, tree._replace(leaves=_all_nan(tree.leaves, one))
-    elif isinstance(other, Raised):
-        second = tree._replace(leaves=_all_nan(tree.leaves, other))
-    if tree.paths != second.paths:
-        raise _different("structure", _kind(one), _kind(other))
+def _chosen(condition: Expr, rows: Sequence[Sequence[Array]]) -> list[Any]:
     holds = functions["reshape"](condition, ())
-    pairs = zip(tree.leaves, second.leaves, strict=True)
-    return tree.rebuild([_leaf(holds, a, b) for a, b in pairs])
+    return [functions["where"](holds, *row) for row in rows]
+
+
+def joined_results(results: Sequence[object], join: Join) -> Any:
+    """The tree whose leaves are those of several results, which ``join`` makes one of.
+
+    All results have to have one structure. Those of a path that raised are NaN.
+    """
+    returned = [result for result in results if not isinstance(result, Raised)]
+    if not returned:
+        return results[0]
+    trees = [flatten_with_static(result) for result in returned]
+    for tree, result in zip(trees, returned, strict=True):
+        if tree.paths != trees[0].paths:
+            raise _different("structure", _kind(returned[0]), _kind(result))
+    found = iter(trees)
+    columns = [
+        _all_nan(trees[0].leaves, result) if isinstance(result, Raised) else next(found).leaves
+        for result in results
+    ]
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    several = [i for i, row in enumerate(rows) if not _is_one(row)]
+    leaves = trees[0].leaves.copy()
+    for i, made in zip(several, join([rows[i] for i in several]) if several else [], strict=True):
+        leaves[i] = made
+    return trees[0].rebuild(leaves)
 
 
 def _all_nan(leaves: list[Any], raised: Raised) -> list[Any]:
@@ -221,16 +239,18 @@ def _nan_like(leaf: Any, raised: Raised) -> Any:
     return np.full(np.shape(leaf), np.nan)[()]
 
 
-def _leaf(holds: Expr, one: Array, other: Array) -> Any:
-    if one is other:
-        return one
-    if is_static_value(one) or is_static_value(other):
-        if contents(one) != contents(other):
-            raise _different("kind", _kind(one), _kind(other))
-        return one
-    if np.shape(one) != np.shape(other):
-        raise _different("shape", str(np.shape(one)), str(np.shape(other)))
-    return functions["where"](holds, one, other)
+def _is_one(row: Sequence[Array]) -> bool:
+    """Whether the results have one leaf there, which no join makes; if not, they have to have one shape."""
+    first = row[0]
+    for other in row[1:]:
+        if other is first:
+            continue
+        if is_static_value(first) or is_static_value(other):
+            if contents(first) != contents(other):
+                raise _different("kind", _kind(first), _kind(other))
+        elif np.shape(first) != np.shape(other):
+            raise _different("shape", str(np.shape(first)), str(np.shape(other)))
+    return is_static_value(first) or all([other is first for other in row])
 
 
 def _different(what: str, one: str, other: str) -> MismatchError:

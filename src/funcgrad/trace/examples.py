@@ -13,20 +13,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from funcgrad.autodiff.batching import batched_outside
+from funcgrad.autodiff.batching import Groups, batched_outside
 from funcgrad.expr import Expr
 from funcgrad.expr.branch_path import PATH, Path
 from funcgrad.expr.concrete import concrete, has_known_value
 from funcgrad.expr.scope_order import next_in_order
-from funcgrad.graph import Key
 from funcgrad.ops.base.op import example, lift_fully
+from funcgrad.ops.shape import concatenate
 from funcgrad.source import fail
-from funcgrad.trace.branches import MOST_PATHS, MismatchError, Raised, all_paths, joined_by, outcome
+from funcgrad.trace.branches import (
+    MOST_PATHS,
+    MismatchError,
+    Raised,
+    all_paths,
+    joined_results,
+    outcome,
+)
 from funcgrad.typing import Array
 
 _Reading = Callable[[Any], Any]
@@ -40,13 +47,18 @@ class Examples:
         self.ones = [example(leaf) for leaf in leaves]
         self.start = next_in_order()
         self.outer = PATH.get()
-        self.known: dict[Key, tuple[Expr, bool]] = {
-            one.key: (leaf, True) for one, leaf in zip(self.ones, leaves, strict=True)
-        }
+        self.batches = {one.key: leaf for one, leaf in zip(self.ones, leaves, strict=True)}
+        self.known = {key: (batch, True) for key, batch in self.batches.items()}
 
     def all_of(self, root: Expr) -> tuple[Expr, bool]:
         """An expression for all examples, and whether it has an axis for them."""
         return batched_outside(root, self.size, self.start, self.known)
+
+    def of_groups(
+        self, rows: Sequence[Sequence[Expr]], groups: Sequence[Array]
+    ) -> list[list[Expr]]:
+        """Each expression of each row for the examples of its group, in order."""
+        return Groups(groups, self.start).batched(rows, self.batches)
 
 
 class _Postponed(BaseException):
@@ -96,19 +108,34 @@ def _shared_runs(run: Callable[[], Any], examples: Examples, postpone: bool) -> 
         result = outcome(run, path)
         found.append((path.members, result))
         waiting = waiting & ~path.members
+    groups = [np.flatnonzero(members) for members, _ in found]
+    results = [result for _, result in found]
     try:
-        return _joined(found)
+        result = (
+            results[0]
+            if len(found) == 1
+            else joined_results(results, partial(_in_order, examples, groups))
+        )
     except MismatchError as mismatch:
         raise fail(TypeError, f"vmap: {mismatch}") from None
-
-
-def _joined(found: Sequence[tuple[Array, Any]]) -> Any:
-    result = found[-1][1]
-    for members, one in reversed(found[:-1]):
-        result = joined_by(example(lift_fully(members)), one, result)
     if isinstance(result, Raised):
         raise result.error
     return result
+
+
+# -- results of groups -------------------------------------------------------------------------------
+def _in_order(
+    examples: Examples, groups: Sequence[Array], rows: Sequence[Sequence[Array]]
+) -> list[Expr]:
+    """One leaf of each row, which has that leaf of each group's result: on each example, its group's."""
+    roots = [[lift_fully(item) for item in row] for row in rows]
+    found = examples.of_groups(roots, groups)
+    order = np.argsort(np.concatenate(groups))
+    dtypes = [np.result_type(*[getattr(item, "dtype", item) for item in row]) for row in rows]
+    return [
+        example(concatenate([part.astype(dtype) for part in parts])[order])
+        for parts, dtype in zip(found, dtypes, strict=True)
+    ]
 
 
 @dataclass

@@ -44,7 +44,7 @@ def vmap(
 
     f may depend on its values (``if x > 0``, ``while x > 1``, ``int(x)``,
     ``a[x > 0]``): examples that give the same answers share a run, up to 64
-    runs, and `numpy.where` chooses. The results must have one shape. In a
+    runs, which computes for them alone. The results must have one shape. In a
     function whose program runs on other values (`jit`, bodies of loops), f
     runs once for each path through its branches; where these have no end, or
     their results no common shape, `jit` traces again for other answers, and
