@@ -26,8 +26,9 @@ OPTIONAL = {"to_jax": "jax", "to_torch": "torch", "to_sympy": "sympy", "precise"
 def test_every_operation_has_a_program():
     from funcgrad.expr import operation_table
 
-    # What takes apart and makes tuples, identities of traces and marks of custom rules have no program alone.
-    inner = {"leaf", "example", "pick", "together", "last", "beyond"}
+    # What takes apart and makes tuples, identities of traces and of paths, and marks of custom rules have no
+    # program alone.
+    inner = {"leaf", "example", "pick", "together", "last", "beyond", "stop_gradient_unless"}
     assert set(operation_table.ops) - inner <= {*PROGRAMS, *SPECIAL}
 
 

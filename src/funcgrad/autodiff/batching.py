@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,10 +17,12 @@ from funcgrad.expr import Expr, rebuild
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import Key, Operands, by_key
 from funcgrad.ops.base.op import example, leaf, on_batch, spread
+from funcgrad.ops.elementwise.selection import stop_gradient_unless
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
+T = TypeVar("T")
 _NONE_GIVEN: Mapping[Key, tuple[Expr, bool]] = MappingProxyType({})
 
 
@@ -69,13 +71,19 @@ def batched(
     def step(expr: Expr, args: tuple[tuple[Expr, bool], ...]) -> tuple[Expr, bool]:
         if expr.op is example:
             return args[0][0], True
-        flags = tuple([own for _, own in args])
-        if True not in flags:
+        if not any([own for _, own in args]):
             return expr, False
-        operands = [arg for arg, _ in args]
-        return on_batch(expr.op, size, flags, operands, dict(expr.params)), True
+        return _mapped(expr, size, args)
 
     return folded_by_key(roots, step, dict(given))
+
+
+def _mapped(expr: Expr, size: int, args: Sequence[tuple[Expr, T]]) -> tuple[Expr, bool]:
+    """An operation on operands of which some have the batch axis; whether the result has it."""
+    if expr.op is stop_gradient_unless and not args[0][1]:
+        return args[0][0], False  # what the examples share is not repeated for each
+    flags = [bool(own) for _, own in args]
+    return on_batch(expr.op, size, flags, [arg for arg, _ in args], dict(expr.params)), True
 
 
 def batched_outside(
@@ -92,10 +100,9 @@ def batched_outside(
             return expr, False
         if expr.op is leaf:
             return args[0]
-        flags = tuple([own for _, own in args])
-        if True not in flags:
+        if not any([own for _, own in args]):
             return rebuild(expr, tuple([arg for arg, _ in args])), False
-        return on_batch(expr.op, size, flags, [arg for arg, _ in args], dict(expr.params)), True
+        return _mapped(expr, size, args)
 
     return folded_by_key([root], step, known, _operands_inside(start))[0]
 
@@ -153,9 +160,9 @@ class Groups:
             if not any([have for _, have in args]):
                 return rebuild(expr, tuple([arg for arg, _ in args])), 0
             groups = need[expr.key]
-            parts = [self._on(groups, *arg) for arg in args]
-            flags = [have != 0 for _, have in args]
-            return on_batch(expr.op, self._size(groups), flags, parts, dict(expr.params)), groups
+            parts = [(self._on(groups, arg, have), have) for arg, have in args]
+            mapped, own = _mapped(expr, self._size(groups), parts)
+            return mapped, groups if own else 0
 
         known = {key: (batch, self.every) for key, batch in batches.items()}
         found = iter(

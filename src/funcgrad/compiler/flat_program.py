@@ -19,6 +19,7 @@ from funcgrad.expr import Expr, assemble_node
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Params
 from funcgrad.ops.base.op import Elementwise, broadcast_to, leaf
+from funcgrad.ops.elementwise.selection import stop_gradient_unless
 from funcgrad.rewrite.evaluate import present
 from funcgrad.typing import Array
 
@@ -62,8 +63,12 @@ class SourceRows(NamedTuple):
     roots: Sequence[int]
 
 
-def flatten_program(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
+def flatten_program(
+    roots: Sequence[Expr], inputs: Sequence[Expr], for_derivatives: bool = False
+) -> Flat:
     """The distinct steps between inputs and roots. Traversal stops at inputs.
+
+    Only a program ``for_derivatives`` keeps what is for derivatives alone.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -83,7 +88,9 @@ def flatten_program(roots: Sequence[Expr], inputs: Sequence[Expr]) -> Flat:
         return () if expr.op is leaf and _identity(expr) in number else expr.args
 
     def step(expr: Expr, parents: tuple[int, ...]) -> int:
-        if expr.op is leaf and parents:
+        if parents and (
+            expr.op is leaf or (expr.op is stop_gradient_unless and not for_derivatives)
+        ):
             return parents[0]
         # (An operation's type follows from its operands', so that it need not be hashed.)
         row = (expr.op, parents, expr.params) if parents else _identity(expr)

@@ -24,6 +24,7 @@ from funcgrad.graph import ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, HeldJacobian, Repeated
 from funcgrad.ops.base.op import Op, lift_fully, spread
+from funcgrad.ops.elementwise.selection import along_leading_axes, cut_off
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.substitute import substitute_all
@@ -183,16 +184,20 @@ def _branch_batch(
     derived = tuple(body_of(inputs, outputs) for inputs, outputs in spreads)
     if not flags[0]:
         return branch_op(index, *operands, branches=derived)
-    # Each example chooses for itself: all branches run, and `where` keeps what each did not choose
-    # from reaching its derivative.
-    values = [body.inline(operands) for body in derived]
+    # Each example chooses for itself: all branches run, and no derivative goes through one not chosen.
     chosen: Any = np.clip(index, 0, len(branches) - 1)
+    here = [chosen == place for place in range(len(branches))]
+    values = [
+        body.inline(
+            [cut_off(x, holds) if own else x for x, own in zip(operands, flags[1:], strict=True)]
+        )
+        for body, holds in zip(derived, here, strict=True)
+    ]
     parts: list[Any] = list(values[-1])
-    for place in range(len(branches) - 2, -1, -1):
-        here = chosen == place
+    for holds, results in zip(reversed(here[:-1]), reversed(values[:-1]), strict=True):
         parts = [
-            np.where(np.reshape(here, (size, *(1,) * (new.ndim - 1))), new, old)
-            for new, old in zip(values[place], parts, strict=True)
+            np.where(along_leading_axes(holds, new.ndim), new, old)
+            for new, old in zip(results, parts, strict=True)
         ]
     return together_op(*parts)
 

@@ -29,6 +29,7 @@ from funcgrad.graph import ArrayType, TupleType, dependent
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, Repeated
 from funcgrad.ops.base.op import Op, differentiable, spread
+from funcgrad.ops.elementwise.selection import along_leading_axes, cut_off
 from funcgrad.ops.indexing import getitem_op
 from funcgrad.ops.shape import moveaxis
 from funcgrad.ops.tuples import pick, together_op
@@ -316,9 +317,14 @@ def _batch(
     if tested is not None:
         holds: Any = tested[0]
         if batched_predicate:
-            results[:n] = [
-                _where(holds, new, x) for new, x in zip(results, inputs[:n], strict=False)
+            # An example that has ended runs on for nothing: no derivative goes through that.
+            cut = {x.key: cut_off(x, holds) for x, batch in zip(inputs, own, strict=True) if batch}
+            results = substitute_all(results, cut)
+            kept: list[Any] = [
+                np.where(along_leading_axes(holds, x.ndim), new, x)
+                for new, x in zip(results, inputs[:n], strict=False)
             ]
+            results[:n] = kept
             holds = np.any(holds)
         condition = body_of(inputs, [holds])
     moved = [
@@ -336,10 +342,6 @@ def _batch(
         batched = inside or flag
         parts.append((part if k < n else moveaxis(part, 1, 0)) if batched else spread(part, size))
     return together_op(*parts)
-
-
-def _where(holds: Expr, new: Any, old: Expr) -> Any:
-    return np.where(np.reshape(holds, (*holds.shape, *(1,) * (old.ndim - 1))), new, old)
 
 
 def _bodies(z: Expr) -> list[list[Repeated]]:

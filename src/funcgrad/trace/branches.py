@@ -17,9 +17,11 @@ from funcgrad.expr import Expr, const, rebuild
 from funcgrad.expr.branch_path import PATH, Path
 from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import next_in_order
-from funcgrad.fold import folded
-from funcgrad.graph import CONSTANT
-from funcgrad.ops.base.op import leaf, lift_fully
+from funcgrad.fold import folded, folded_by_key
+from funcgrad.graph import CONSTANT, by_key
+from funcgrad.ops.base.op import example, leaf, lift_fully
+from funcgrad.ops.elementwise.selection import cut_off
+from funcgrad.ops.tuples import pick
 from funcgrad.source import USERS, fail, is_raising
 from funcgrad.trace.pytree import flatten_with_static
 from funcgrad.trace.static import contents, is_static_value
@@ -198,8 +200,34 @@ def _joined(
 
 
 def _chosen(condition: Expr, rows: Sequence[Sequence[Array]]) -> list[Any]:
+    """The first leaf of each row where a condition holds, else the second.
+
+    What the two have in common is cut off from a leaf that is not chosen, whose derivative may be NaN.
+    """
     holds = functions["reshape"](condition, ())
-    return [functions["where"](holds, *row) for row in rows]
+    first, second = ([lift_fully(row[k]) for row in rows] for k in (0, 1))
+    one = _cut_off(first, second, holds)
+    other = _cut_off(second, first, ~holds)
+    return [functions["where"](holds, *pair) for pair in zip(one, other, strict=True)]
+
+
+def _cut_off(roots: Sequence[Expr], others: Sequence[Expr], holds: Expr) -> list[Expr]:
+    """The roots, whose operands that ``others`` depend on, too, have no derivative where not ``holds``."""
+    common = by_key(*others, operands=_operands_inside)
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        return rebuild(expr, args) if args else cut_off(expr, holds)
+
+    def operands(expr: Expr) -> tuple[Expr, ...]:
+        is_common = expr.key in common or (expr.op is pick and expr.args[0].key in common)
+        return () if is_common else _operands_inside(expr)
+
+    return folded_by_key(roots, step, operands=operands)
+
+
+def _operands_inside(expr: Expr) -> tuple[Expr, ...]:
+    """The operands of what a path computes, but for the values of leaves and examples."""
+    return () if expr.op in (leaf, example) else expr.args
 
 
 def joined_results(results: Sequence[object], join: Join) -> Any:

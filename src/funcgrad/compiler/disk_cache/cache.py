@@ -25,7 +25,7 @@ VARIABLE = "FUNCGRAD_CACHE"
 
 def source_rows(roots: Sequence[Expr], inputs: Sequence[Expr]) -> SourceRows:
     """The rows of a program given as expressions."""
-    flat = flatten_program(roots, inputs)
+    flat = flatten_program(roots, inputs, for_derivatives=True)
     return SourceRows([_row(*step) for step in flat.steps], flat.results)
 
 
@@ -79,9 +79,8 @@ def remembered(
     path = entry_format.place(home, identity)
     with suppress(Exception):  # whatever is wrong with an entry, it is not worth an error
         return lower(entry_format.read(path, identity, [x.type for x in inputs]), inputs)
-    flat = flatten_program(
-        make(), inputs
-    )  # and not expressions: later processes run the same steps
+    # Steps and not expressions: later processes run the same.
+    flat = flatten_program(make(), inputs, for_derivatives=True)
     with suppress(Exception):  # neither is a full disk, or a value that cannot be stored
         entry_format.write_entry(path, identity, flat)
     return lower(flat, inputs)

@@ -128,3 +128,47 @@ stopped = Elementwise(
         may_alias=True,
     ),
 )
+
+
+def _cut_edge(z: Array, x: Array, condition: Array) -> LinearMap:
+    holds = along_leading_axes(condition, np.ndim(x))
+    return Structural(lambda v: mask(holds, v), lambda g: mask(holds, g))
+
+
+def along_leading_axes(condition: Array, ndim: int) -> Any:
+    """A condition on the leading axes of an array of ``ndim`` axes, with axes of length 1 for the others."""
+    shape = np.shape(condition)
+    return np.reshape(condition, (*shape, *(1,) * (ndim - len(shape))))
+
+
+def _cut_batch(size: int, batched: Sequence[bool], x: Any, condition: Any) -> Any:
+    if batched[0] and not batched[1] and np.ndim(condition):
+        condition = broadcast_to(condition, shape=(size, *np.shape(condition)))
+    return stop_gradient_unless(x, condition)
+
+
+def cut_off(x: Expr, condition: Expr) -> Expr:
+    """A value that a derivative reaches only where a condition on its leading axes holds."""
+    if x.op is CONSTANT or x.dtype.kind not in "fc":
+        return x
+    return stop_gradient_unless(x, condition)  # type: ignore[no-any-return]
+
+
+# An operand of a path that is taken where the condition on its leading axes holds. Elsewhere the path runs
+# for nothing: what it computes may be NaN, and so may the product of a zero cotangent and a partial.
+stop_gradient_unless: Op = Op(
+    name="stop_gradient_unless",
+    run=lambda x, condition: x,
+    infer=lambda x, condition: x,
+    edges=(_cut_edge, None),
+    batch=_cut_batch,
+    hidden=True,
+    columns=Columns(
+        decompose=lambda x, condition: x,
+        scalar=any_kind("{0}"),
+        machine="same_value",
+        numpy="{0}",
+        entrywise=True,
+        may_alias=True,
+    ),
+)
