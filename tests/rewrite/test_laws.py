@@ -142,6 +142,9 @@ PROGRAMS = {
     "_mask_cases": lambda x: np.where(np.ones(x.shape, bool), x, 0.0),
     "_logical_cases": lambda x: np.where((np.real(x) > 0) | np.zeros(x.shape, bool), x, 0.0),
     "_joined_masks": lambda x: _triangle(x) + np.tril(np.broadcast_to(x, (x.size, x.size))),
+    "_opposite_masks": lambda x: (
+        np.where(np.real(x) > 0, x, 0.0) + np.where(np.logical_not(np.real(x) > 0), 2 * x, 0.0)
+    ),
     "_sum_over_no_axes": lambda x: np.sum(x, axis=()),
     "_sum_of_repeated": lambda x: np.sum(np.broadcast_to(x[:, None, None], (x.size, 1, 1))[0]),
     "_picked": lambda x: fg.jit(lambda y: (y, -y))(x)[1] if isinstance(x, fg.Expr) else -x,

@@ -82,7 +82,7 @@ def _mapped(expr: Expr, size: int, args: Sequence[tuple[Expr, T]]) -> tuple[Expr
     """An operation on operands of which some have the batch axis; whether the result has it."""
     if expr.op is stop_gradient_unless and not args[0][1]:
         return args[0][0], False  # what the examples share is not repeated for each
-    flags = [bool(own) for _, own in args]
+    flags = tuple([bool(own) for _, own in args])
     return on_batch(expr.op, size, flags, [arg for arg, _ in args], dict(expr.params)), True
 
 

@@ -295,6 +295,22 @@ def _joined_masks(expr: Expr) -> Expr | None:
     return selection.mask(logic.logical_or(chosen, other), expr)  # type: ignore[no-any-return]
 
 
+def _opposite_masks(expr: Expr) -> Expr | None:
+    """mask(p, x) + mask(~p, y) = where(p, x, y), but for the signs of zeros."""
+    if not all([_is(term, selection.mask) for term in expr.args]):
+        return None
+    for (p, x), (q, y) in (
+        [term.args for term in expr.args],
+        [term.args for term in reversed(expr.args)],
+    ):
+        inner = _is(x, selection.mask) or _is(
+            y, selection.mask
+        )  # what is left out there stays known
+        if _is(q, logic.logical_not) and q.args[0].key == p.key and not inner:
+            return selection.where(p, x, y)  # type: ignore[no-any-return]
+    return None
+
+
 def _conditions(expr: Expr) -> list[Expr]:
     """Those of nested masks, from the outermost to the innermost."""
     found = []
@@ -497,6 +513,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "add": (
         StructuralLaw(store_laws.joined, (indexing.scatter_op,), "for finite reals"),
         StructuralLaw(store_laws.accumulated, (indexing.scatter_op,), "for finite reals"),
+        StructuralLaw(_opposite_masks, (selection.mask,), _NUMBERS),
         StructuralLaw(_joined_masks, (selection.mask,)),
         StructuralLaw(_shifted_log_sum_exp, _TOTALS, _STABLE),
     ),

@@ -207,7 +207,7 @@ def _chosen(condition: Expr, rows: Sequence[Sequence[Array]]) -> list[Any]:
     holds = functions["reshape"](condition, ())
     first, second = ([lift_fully(row[k]) for row in rows] for k in (0, 1))
     one = _cut_off(first, second, holds)
-    other = _cut_off(second, first, ~holds)
+    other = _cut_off(second, first, np.logical_not(holds))
     return [functions["where"](holds, *pair) for pair in zip(one, other, strict=True)]
 
 

@@ -131,9 +131,10 @@ def _in_order(
     roots = [[lift_fully(item) for item in row] for row in rows]
     found = examples.of_groups(roots, groups)
     order = np.argsort(np.concatenate(groups))
+    in_order = slice(None) if np.array_equal(order, np.arange(len(order))) else order
     dtypes = [np.result_type(*[getattr(item, "dtype", item) for item in row]) for row in rows]
     return [
-        example(concatenate([part.astype(dtype) for part in parts])[order])
+        example(concatenate([part.astype(dtype) for part in parts])[in_order])
         for parts, dtype in zip(found, dtypes, strict=True)
     ]
 
