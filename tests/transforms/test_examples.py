@@ -240,46 +240,6 @@ def test_what_other_examples_store_does_not_reach_a_gradient():
         np.testing.assert_allclose(gradient(xs), slopes, rtol=1e-12)
 
 
-def with_a_path_of_nans(x):
-    v, s = np.cumsum(x), x[0]
-    if v[2] > -0.5:
-        v[0] = np.sum(v) * 1.5
-        s = s + np.sum(np.arcsin(v[v < s]))
-    else:
-        v[v < s] = s
-    v = np.where(np.abs(v) < 1, 1 / v, v * s)
-    return np.sum(v) + s
-
-
-def with_masked_stores_after_a_path(x):
-    v, s = x.copy(), x[0]
-    if np.max(v) < 0.5:
-        s = s + np.sum(np.log1p(v) ** 0.5)
-    m = v > 0.1
-    v[m] = v[m] * s
-    v = np.cumsum(v)
-    if v[0] > 0:
-        v = np.log(x)
-    return np.sum(v[v > 0]) * s
-
-
-@pytest.mark.parametrize("f", [with_a_path_of_nans, with_masked_stores_after_a_path])
-def test_no_path_runs_on_an_example_that_does_not_take_it(f):
-    xs = np.random.default_rng(7).normal(size=(12, 3))
-    with np.errstate(all="ignore"):
-        xs = xs[np.isfinite([f(x) for x in xs])]
-    slopes = np.stack([fg.grad(f)(x) for x in xs])
-    assert np.all(np.isfinite(slopes))
-    weights = np.linspace(1.0, 2.0, len(xs))
-    for gradient in (
-        fg.vmap(fg.grad(f)),
-        lambda xs: fg.grad(lambda xs: weights @ fg.vmap(f)(xs))(xs) / weights[:, None],
-    ):
-        np.testing.assert_allclose(gradient(xs), slopes, rtol=1e-9, atol=1e-12)
-    _, tangents = fg.jvp(fg.vmap(f), (xs,), (np.ones_like(xs),))
-    np.testing.assert_allclose(tangents, np.sum(slopes, axis=1), rtol=1e-9)
-
-
 def test_results_of_groups_keep_their_types():
     def f(x, shared):
         if x > 0:
