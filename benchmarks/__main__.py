@@ -176,7 +176,14 @@ def machine() -> str:
     if info.exists():
         lines = [line for line in info.read_text().splitlines() if line.startswith("model name")]
         model = lines[0].split(":")[1].strip() if lines else model
-    return f"{model}, Python {platform.python_version()}, NumPy {np.__version__}"
+    vectors = "with" if _has_avx512() else "without"
+    return f"{model} {vectors} AVX-512, Python {platform.python_version()}, NumPy {np.__version__}"
+
+
+def _has_avx512() -> bool:
+    """Whether the processor has the vector instructions that NumPy's fastest functions need."""
+    info = Path("/proc/cpuinfo")
+    return info.exists() and "avx512f" in info.read_text()
 
 
 def command(given: argparse.Namespace) -> str:
