@@ -60,8 +60,11 @@ def test_a_mapped_function_has_the_type_of_its_matrix():
     found = fg.vmap(linalg.sqrtm)(np.stack([positive, 2 * positive]))
     np.testing.assert_allclose(found[1], scipy.linalg.sqrtm(2 * positive))
     np.testing.assert_allclose(fg.vmap(linalg.sqrtm)(np.stack([A, A]))[0], scipy.linalg.sqrtm(A))
+    found = fg.vmap(linalg.sqrtm)(np.stack([A, positive]))
+    np.testing.assert_allclose(found[0], scipy.linalg.sqrtm(A))
+    np.testing.assert_allclose(found[1], scipy.linalg.sqrtm(positive), atol=1e-14)
     with pytest.raises(ValueError, match="astype"):
-        fg.vmap(linalg.sqrtm)(np.stack([A, positive]))
+        fg.jit(fg.vmap(linalg.sqrtm))(np.stack([A, positive]))
     found = fg.vmap(lambda a: linalg.sqrtm(a.astype(complex)))(np.stack([A, positive]))
     np.testing.assert_allclose(found[0], scipy.linalg.sqrtm(A))
 

@@ -274,9 +274,15 @@ def refuse_varied(root: ExprBase, asker: str) -> None:
     """
     if root.traced is None or not functions["is_varied"](root):
         return
+    path = PATH.get()
+    state = (
+        "being differentiated"
+        if path is None or not path.reads
+        else "mapped by vmap or differentiated"
+    )
     refusal = fail(
         TypeError,
-        f"{asker}: expected a value without a derivative, but got one that is being differentiated, "
+        f"{asker}: expected a value without a derivative, but got one that is {state}, "
         f"and a plain number would lose the derivative; {advice()}, or write {_stopped(asker)} if "
         "the derivative is meant to be zero",
         USERS,

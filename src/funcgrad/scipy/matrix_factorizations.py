@@ -14,7 +14,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.matrix_stacks import hermitian_from
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.eigenvectors import has_real_eigenvalues
-from funcgrad.scipy.composition import as_single, composed, number, real, refuse, taken
+from funcgrad.scipy.composition import as_single, composed, floating, number, real, refuse, taken
 from funcgrad.scipy.matrix_equations import (
     in_one_dtype,
     square_matrix,
@@ -262,7 +262,8 @@ def schur(a: npt.ArrayLike, output: str = "real", **options: object) -> Any:
             "complex eigenvalues determine the vectors up to a rotation only; write eig, or sqrtm, logm or "
             "expm for a function of the matrix",
         )
-    form, vectors = [own(stop_gradient(matrix)) for own in (_schur_form, _schur_vectors)]
+    given = stop_gradient(lift_fully(floating("schur", a)))  # signs depend on the precision
+    form, vectors = [own(given).astype(matrix.dtype) for own in (_schur_form, _schur_vectors)]
     w, v = np.real(w), np.real(v)
     order = np.argsort(w)[np.argsort(np.argsort(np.diagonal(form)))]
     q = np.linalg.qr(v[:, order])[0]
