@@ -55,6 +55,7 @@ def with_pullback(
         return pullback(*args, found, cotangent)
 
     function.defvjp(forward, backward)
+    function.of_types = True
     if pushforward is not None:
         function.pushforward = lambda residuals, tangents: pushforward(
             *residuals[0], residuals[1], *tangents

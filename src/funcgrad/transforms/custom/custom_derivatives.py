@@ -33,6 +33,10 @@ _NONE: Mapping[int, int] = MappingProxyType({})
 _running: ContextVar[Mapping[int, int]] = ContextVar(
     "the rules that are being traced", default=_NONE
 )
+_Programs = dict[tuple[Any, ...], tuple[Body, list[Any], "Body | None"]]
+_programs: ContextVar[_Programs | None] = ContextVar(
+    "the programs of rules, while one is being traced", default=None
+)
 
 
 def _asked(rule: str, flow: str, remedy: str) -> Any:
@@ -154,6 +158,8 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
     _who = "custom_vjp"
     pushforward: Callable[[Any, Any], Any] | None = None
     """Of this package's own functions, the tangents of the results by residuals and tangents of arguments."""
+    of_types = False
+    """Whether the rule's program depends on types alone: nested calls of the same types share it."""
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Give the rule: ``fwd(*args) -> (value, residuals)`` and
@@ -163,7 +169,16 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         self._rule = (fwd, bwd)
 
     def _with_rule(self, args: tuple[Any, ...]) -> Any:
-        fwd, bwd = self._rule
+        if _programs.get() is not None:
+            return self._by_programs(args)
+        token = _programs.set({})
+        try:
+            return self._by_programs(args)
+        finally:
+            _programs.reset(token)
+
+    def _by_programs(self, args: tuple[Any, ...]) -> Any:
+        fwd = self._rule[0]
         fixed, places = self._split_arguments(args)
         with self._nested():
             pair = run(fwd, args, {})
@@ -178,6 +193,37 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         kept = [lift_fully(leaf) for leaf in residuals.leaves]
         trees = [flatten(args[i]) for i in places]
         arguments = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
+
+        def made() -> tuple[Body, list[Any], Body | None]:
+            body, captured = self._cotangents_body(fixed, residuals, value, kept, trees, results)
+            other = None if captured else self._tangents(residuals, kept, arguments, results)
+            return body, captured, other
+
+        if self.of_types:
+            types = [tuple([x.type for x in items]) for items in (arguments, kept, results)]
+            key = (self, *types, frozenset(_running.get().items()))
+            known = cast(_Programs, _programs.get())
+            body, captured, other = known.get(key) or made()
+            if not captured:
+                known[key] = body, captured, other
+        else:
+            body, captured, other = made()
+        context = [*kept, *[lift_fully(item) for item in captured]]
+        found = custom_derivative(results, arguments, context, body, forward=False, other=other)
+        return value.rebuild(found)
+
+    def _cotangents_body(
+        self,
+        fixed: list[Any],
+        residuals: Tree,
+        value: Tree,
+        kept: list[Expr],
+        trees: Sequence[Tree],
+        results: list[Expr],
+    ) -> tuple[Body, list[Any]]:
+        """The body of the reverse rule, and what it captures."""
+        bwd = self._rule[1]
+        arguments = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
         seeds = [_stand_in(_COTANGENT, x.type) for x in results]
 
         def back(residuals: object, cotangent: object) -> Any:
@@ -186,11 +232,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
             return _cotangents(found, trees, arguments)
 
         body, captured, _ = trace_body(back, [residuals, value], [*kept, *seeds], branches=False)
-        context = [*kept, *[lift_fully(item) for item in captured]]
-        body = _context_first(body, len(kept), len(seeds))
-        other = None if captured else self._tangents(residuals, kept, arguments, results)
-        found = custom_derivative(results, arguments, context, body, forward=False, other=other)
-        return value.rebuild(found)
+        return _context_first(body, len(kept), len(seeds)), captured
 
     def _tangents(
         self, residuals: Tree, kept: list[Expr], arguments: list[Expr], results: list[Expr]
