@@ -46,9 +46,9 @@ def f_density(x, dfn, dfd, nc):
 
 def chi_mean(df, center, width, function):
     """The mean of a function of a chi variable over the root of df."""
-    ends = sorted({max(mp.mpf(0), center + k * width) for k in range(-18, 19)})
+    ends = sorted({max(mp.mpf(0), center + k * width) for k in range(-18, 19, 3)})
     constant = 2 * (df / 2) ** (df / 2) / mp.gamma(df / 2)
-    return constant * mp.quad(lambda s: s ** (df - 1) * mp.exp(-df * s * s / 2) * function(s), ends)
+    return mp.quad(lambda s: constant * s ** (df - 1) * mp.exp(-df * s * s / 2) * function(s), ends)
 
 
 def t(df, nc, x):
