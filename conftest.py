@@ -1,6 +1,7 @@
 """Doctests, and modules, whose library is an extra are skipped where that is not installed."""
 
 import gc
+import os
 from collections.abc import Generator
 from importlib.util import find_spec
 
@@ -13,6 +14,10 @@ _NEEDED = {
     "funcgrad.transforms.interop.export.to_torch": "torch",
     "funcgrad.show.sympy_.to_sympy": "sympy",
 }
+
+# Workers of pytest-xdist are as many as cores: a product of small matrices on threads waits for the others'.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy reads it as it is imported
 
 _IMPORTING = {"pandas": "src/funcgrad/trace/pandas_columns.py", "distributed": "src/funcgrad/dask"}
 _OF_SPHINX = ["docs/conf.py"]
