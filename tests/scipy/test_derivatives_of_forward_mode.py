@@ -5,6 +5,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.scipy import linalg
+from funcgrad.scipy.matrix_equations import with_pullback
 
 A = np.array([[2.0, 0.3, -0.2], [0.1, 1.5, 0.4], [-0.3, 0.2, 1.8]])
 D = np.array([[0.5, -0.2, 0.1], [0.3, 0.4, -0.1], [0.2, 0.1, -0.3]])
@@ -42,3 +43,21 @@ def test_forward_mode_nests(name):
 def test_forward_mode_of_a_jacobian():
     f = lambda q: linalg.solve_sylvester(A, A.T, q * q)  # noqa: E731
     assert np.allclose(fg.jacfwd(fg.jacfwd(f))(D), fg.jacfwd(fg.jacrev(f))(D))
+
+
+def test_a_rule_is_traced_once_for_each_order():
+    traced = []
+
+    def pullback(a, x, g):
+        traced.append("rev")
+        return (g / (2 * root(a)),)
+
+    def pushforward(a, x, da):
+        traced.append("fwd")
+        return da / (2 * root(a))
+
+    root = with_pullback("root", np.sqrt, lambda a: a, pullback, pushforward)
+    a = np.array([4.0, 9.0])
+    assert np.allclose(fg.grad(lambda a: np.sum(root(a)))(a), 0.5 / np.sqrt(a))
+    assert sorted(traced) == ["fwd"] * 3 + ["rev"] * 3
+    assert np.allclose(along(along(lambda t: root(t * a)))(1.0), -np.sqrt(a) / 4)
