@@ -102,7 +102,13 @@ TURNS = {
 )
 def test_alignment_and_means_of_rotations(case):
     asks = case.startswith(("RotationSpline", "its angular"))
-    check_function(TURNS[case], P, vmap=not asks, value_rtol=1e-11)
+    twice = case != "RotationSpline"  # below
+    check_function(TURNS[case], P, vmap=not asks, value_rtol=1e-11, hessian=twice)
+
+
+@pytest.mark.slow
+def test_second_derivatives_of_a_spline_of_rotations():
+    check_function(TURNS["RotationSpline"], P, vmap=False, value_rtol=1e-11)
 
 
 def test_a_perfect_alignment_has_an_error_without_a_slope():
