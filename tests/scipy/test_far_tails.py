@@ -72,7 +72,48 @@ def wald(x, mu, sign):
     )
 
 
+def student_beta(x, a, b):
+    """Jones and Faddy's skewed distribution, for x < 0."""
+    root = mp.sqrt(a + b + x * x)
+    u = (a + b) / (2 * root * (root - x))
+    return beta_tail(a, b, u, 1 - u)
+
+
+def kappa(x, h, k):
+    """-log(cdf)."""
+    return -mp.log1p(-h * (1 - k * x) ** (1 / k)) / h
+
+
+def laplace_power(x, c):
+    return x**c / 2 if x < 1 else 1 - x**-c / 2
+
+
 CDF = {
+    "burr": lambda x, c, d: (1 + x**-c) ** -d,
+    "burr12": lambda x, c, d: -mp.expm1(-d * mp.log1p(x**c)),
+    "mielke": lambda x, k, s: (1 + x**-s) ** (-k / s),
+    "kappa3": lambda x, a: (1 + a * x**-a) ** (-1 / a),
+    "genlogistic": lambda x, c: (1 + mp.exp(-x)) ** -c,
+    "exponweib": lambda x, a, c: (-mp.expm1(-(x**c))) ** a,
+    "invweibull": lambda x, c: mp.exp(-(x**-c)),
+    "exponpow": lambda x, b: -mp.expm1(-mp.expm1(x**b)),
+    "moyal": lambda x: mp.erfc(mp.exp(-x / 2) / mp.sqrt(2)),
+    "levy_l": lambda x: mp.erf(1 / mp.sqrt(-2 * x)),
+    "levy": lambda x: mp.erfc(1 / mp.sqrt(2 * x)),
+    "gengamma": lambda x, a, c: lower(a, x**c) if c > 0 else upper(a, x**c),
+    "gennorm": lambda x, b: upper(1 / b, (-x) ** b) / 2 if x < 0 else 1 - upper(1 / b, x**b) / 2,
+    "halfgennorm": lambda x, b: lower(1 / b, x**b),
+    "dweibull": lambda x, c: mp.exp(-((-x) ** c)) / 2 if x < 0 else 1 - mp.exp(-(x**c)) / 2,
+    "dgamma": lambda x, a: upper(a, -x) / 2 if x < 0 else 1 - upper(a, x) / 2,
+    "powernorm": lambda x, c: -mp.expm1(c * mp.log1p(-mp.ncdf(x))),
+    "powerlognorm": lambda x, c, s: -mp.expm1(c * mp.log1p(-mp.ncdf(mp.log(x) / s))),
+    "alpha": lambda x, a: mp.ncdf(a - 1 / x) / mp.ncdf(a),
+    "recipinvgauss": lambda x, mu: wald(1 / x, mu, -1),
+    "skewcauchy": lambda x, a: (1 - a) / mp.pi * mp.acot(-x / (1 - a)),
+    "jf_skew_t": student_beta,
+    "kappa4": lambda x, h, k: mp.exp(-kappa(x, h, k)),
+    "powerlaw": lambda x, c: x**c,
+    "loglaplace": laplace_power,
     "vonmises": lambda x, k: mises_tail(x, k) if x < 0 else 1 - mises_tail(-x, k),
     "t": lambda x, v: student_tail(-x, v),
     "loggamma": lambda x, c: lower(c, mp.exp(x)),
@@ -98,6 +139,22 @@ CDF = {
     "johnsonsu": lambda x, a, b: mp.ncdf(a + b * mp.asinh(x)),
 }
 SF = {
+    "burr": lambda x, c, d: -mp.expm1(-d * mp.log1p(x**-c)),
+    "burr12": lambda x, c, d: (1 + x**c) ** -d,
+    "mielke": lambda x, k, s: -mp.expm1(-k / s * mp.log1p(x**-s)),
+    "kappa3": lambda x, a: -mp.expm1(-mp.log1p(a * x**-a) / a),
+    "genlogistic": lambda x, c: -mp.expm1(-c * mp.log1p(mp.exp(-x))),
+    "exponweib": lambda x, a, c: -mp.expm1(a * mp.log1p(-mp.exp(-(x**c)))),
+    "invweibull": lambda x, c: -mp.expm1(-(x**-c)),
+    "exponpow": lambda x, b: mp.exp(-mp.expm1(x**b)),
+    "moyal": lambda x: mp.erf(mp.exp(-x / 2) / mp.sqrt(2)),
+    "levy": lambda x: mp.erf(1 / mp.sqrt(2 * x)),
+    "gengamma": lambda x, a, c: upper(a, x**c) if c > 0 else lower(a, x**c),
+    "powernorm": lambda x, c: mp.ncdf(-x) ** c,
+    "powerlognorm": lambda x, c, s: mp.ncdf(-mp.log(x) / s) ** c,
+    "recipinvgauss": lambda x, mu: wald(1 / x, mu, 1),
+    "kappa4": lambda x, h, k: -mp.expm1(-kappa(x, h, k)),
+    "loglaplace": lambda x, c: x**-c / 2 if x > 1 else 1 - x**c / 2,
     "t": student_tail,
     "loggamma": lambda x, c: upper(c, mp.exp(x)),
     "genpareto": lambda x, c: mp.exp(-exponent(x, c)),
@@ -124,8 +181,11 @@ def exact(name, method, args):
     if method in ("logpdf", "pdf"):
         density = moves(name, args, 0)[0]
         return mp.log(density) if method == "logpdf" else density
-    found = sides(name, args)[method.endswith("sf")]
-    return mp.log(found) if method.startswith("log") else found
+    below, above = sides(name, args)
+    found, other = (above, below) if method.endswith("sf") else (below, above)
+    if not method.startswith("log"):
+        return found
+    return mp.log(found) if found < 0.5 else mp.log1p(-other)
 
 
 def moved(args, place, factor):
@@ -155,6 +215,51 @@ def exact_slope(name, method, args, place):
 
 
 TAILS = [
+    ("burr", ("sf", "logsf", "logpdf", "cdf", "logcdf"), (1e-30, 10.5, 4.3)),
+    ("burr", ("cdf", "sf", "logsf"), (1e-250, 1.5, 0.9)),
+    ("burr", ("sf", "logsf", "logpdf"), (1e200, 1.5, 4.3)),
+    ("burr12", ("cdf", "sf", "logcdf", "logsf", "logpdf"), (1e200, 10.0, 4.0)),
+    ("burr12", ("cdf", "logcdf", "logsf"), (1e-250, 1.5, 4.0)),
+    ("mielke", ("sf", "logsf", "logcdf"), (1e5, 10.4, 4.6)),
+    ("mielke", ("cdf", "sf", "logsf", "logpdf"), (1e-200, 1.4, 4.6)),
+    ("kappa3", ("cdf", "sf", "logsf", "logpdf"), (1e200, 1.0)),
+    ("kappa3", ("cdf", "sf", "logsf"), (1e-250, 1.7)),
+    ("genlogistic", ("cdf", "sf", "logcdf", "logsf", "logpdf"), (-1e10, 0.4)),
+    ("genlogistic", ("sf", "logsf", "logcdf"), (60.0, 0.4)),
+    ("exponweib", ("cdf", "sf", "logcdf", "logsf", "logpdf"), (1e-200, 0.8, 1.9)),
+    ("exponweib", ("cdf", "sf", "logsf", "logpdf"), (30.0, 2.9, 1.9)),
+    ("invweibull", ("cdf", "sf", "logsf"), (1e-20, 10.6)),
+    ("invweibull", ("logcdf", "logpdf"), (0.01, 10.6)),
+    ("invweibull", ("sf", "logsf", "logpdf"), (1e30, 10.6)),
+    ("exponpow", ("cdf", "logcdf", "logsf", "logpdf"), (1e-200, 2.7)),
+    ("exponpow", ("cdf", "sf", "logsf", "logpdf"), (2.5, 2.7)),
+    ("moyal", ("cdf", "sf", "logcdf", "logsf", "logpdf"), (-11.0,)),
+    ("moyal", ("cdf", "sf", "logsf", "logpdf"), (1e3,)),
+    ("levy", ("sf", "logsf"), (1e200,)),
+    ("levy_l", ("cdf", "logcdf", "logpdf"), (-1e155,)),
+    ("gengamma", ("cdf", "logcdf", "logsf", "logpdf"), (1e-60, 4.4, 3.1)),
+    ("gengamma", ("sf", "logsf", "logcdf"), (8.0, 4.4, 3.1)),
+    ("gengamma", ("sf", "logsf", "logpdf"), (1e60, 0.7, -1.2)),
+    ("gennorm", ("cdf", "logcdf", "logpdf"), (-1e3, 1.3)),
+    ("halfgennorm", ("cdf", "logcdf"), (1e-300, 1.3)),
+    ("dweibull", ("cdf", "logcdf", "logpdf"), (-30.0, 2.1)),
+    ("dgamma", ("cdf", "logcdf", "logpdf"), (-800.0, 1.1)),
+    ("powernorm", ("cdf", "logcdf", "logsf", "logpdf"), (-30.0, 4.4)),
+    ("powernorm", ("logsf", "logpdf"), (1e3, 4.4)),
+    ("powerlognorm", ("cdf", "logcdf", "logsf"), (1e-30, 2.1, 0.45)),
+    ("alpha", ("sf", "logsf", "logpdf"), (1e20, 3.6)),
+    ("alpha", ("logcdf", "logpdf"), (1e-3, 3.6)),
+    ("recipinvgauss", ("cdf", "logcdf", "logpdf"), (0.03, 0.63)),
+    ("recipinvgauss", ("sf", "logsf", "logpdf"), (300.0, 0.63)),
+    ("skewcauchy", ("logcdf", "logpdf"), (-1e200, 0.5)),
+    ("skewcauchy", ("cdf", "sf"), (-1e100, 0.5)),
+    ("jf_skew_t", ("cdf", "logcdf", "logpdf"), (-1e7, 8.0, 4.0)),
+    ("jf_skew_t", ("logcdf", "logpdf"), (-1e20, 0.8, 4.0)),
+    ("kappa4", ("logcdf", "sf", "logpdf"), (-1e30, -0.1, 1e-10)),
+    ("kappa4", ("cdf", "sf", "logcdf", "logsf", "logpdf"), (-2.0, 1e-9, 1e-10)),
+    ("kappa4", ("sf", "logsf", "logpdf"), (1e100, 0.2, -0.1)),
+    ("powerlaw", ("cdf", "sf", "logsf", "logcdf"), (1e-250, 1.2)),
+    ("loglaplace", ("cdf", "sf", "logsf"), (1e-250, 1.2)),
     # The slope in x is the density, however far out.
     ("vonmises", ("cdf", "logcdf"), (-1.1, 100.0)),
     ("vonmises", ("cdf", "logcdf"), (-1.5, 100.0)),
@@ -335,3 +440,115 @@ def test_far_tails_beside_ordinary_entries_and_under_vmap():
         assert np.all(np.isfinite(slopes))
         np.testing.assert_allclose(fg.grad(lambda x: np.sum(call(x)))(x), slopes, rtol=1e-12)  # noqa: B023
         np.testing.assert_allclose(fg.vmap(fg.grad(call))(x), slopes, rtol=1e-12)
+
+
+def test_geninvgauss_next_to_infinity():
+    own = scipy.stats.geninvgauss
+    for x, p, b in ((1e300, 2.3, 1.5), (1e155, -1.3, 1e-3)):
+        value, slopes = fg.value_and_grad(own.logsf, (0, 1, 2))(x, p, b)
+        log_k = lambda p, b: mp.log(mp.besselk(p, b))  # noqa: E731
+        with mp.workdps(30):
+            wanted = [-b / 2, mp.log(x) - mp.diff(log_k, (p, b), (1, 0)), -mp.mpf(x) / 2]
+        assert value == pytest.approx(-b * x / 2, rel=1e-12)
+        np.testing.assert_allclose(slopes, list(map(float, wanted)), rtol=1e-10)
+        np.testing.assert_allclose(fg.jit(fg.grad(own.logsf, (0, 1, 2)))(x, p, b), slopes)
+        assert fg.vmap(fg.grad(lambda x: own.logsf(x, p, b)))(np.array([x]))[0] == -b / 2  # noqa: B023
+
+
+def mixed_tail(x, a, b):
+    """Of the normal inverse Gaussian distribution, from -infinity to x < 0."""
+    factor = a / mp.pi * mp.exp(mp.sqrt(a * a - b * b))
+
+    def density(t):
+        size = mp.sqrt(1 + t * t)
+        return factor * mp.besselk(1, a * size) / size * mp.exp(b * t)
+
+    step = 1 / (a + b)
+    return mp.quad(density, [x - step * k for k in (250, 120, 60, 30, 15, 7, 3, 1, 0)])
+
+
+def test_norminvgauss_is_that_of_mpmath():
+    own, args = scipy.stats.norminvgauss, (-100.0, 1.25, 0.5)
+    value, slopes = fg.value_and_grad(own.logcdf, (0, 1, 2))(*args)
+    with mp.workdps(30):
+        given, step = [mp.mpf(v) for v in args], mp.mpf(10) ** -9
+        assert value == pytest.approx(float(mp.log(mixed_tail(*given))), rel=1e-12)
+        for place in range(3):
+            ends = []
+            for s in (step, -step):
+                moved = [v + s * (k == place) for k, v in enumerate(given)]
+                ends.append(mp.log(mixed_tail(*moved)))
+            assert slopes[place] == pytest.approx(
+                float((ends[0] - ends[1]) / (2 * step)), rel=1e-10
+            )
+    assert fg.grad(own.sf)(args[0], *args[1:]) == pytest.approx(-own.pdf(*args), rel=1e-10)
+
+
+@pytest.mark.parametrize("x", [-1e300, -1e200, -1e20])
+def test_the_decay_of_hyperbolic_tails_far_out(x):
+    for f, shapes in (
+        (scipy.stats.norminvgauss.logcdf, (1.25, 0.5)),
+        (lambda x, a, b: scipy.stats.genhyperbolic.logcdf(x, 2.0, a, b), (1.25, 0.5)),
+    ):
+        slopes = fg.grad(f, (0, 1, 2))(x, *shapes)
+        np.testing.assert_allclose(slopes, [1.75, x, x], rtol=1e-10)
+        np.testing.assert_allclose(fg.jit(fg.grad(f, (0, 1, 2)))(x, *shapes), slopes)
+        rows = fg.vmap(fg.grad(lambda x: f(x, 1.25, 0.5)))(np.array([x, -1.0]))  # noqa: B023
+        assert rows[0] == slopes[0]
+
+
+@pytest.mark.parametrize("x", [-1e-300, 0.0, 1e-300])
+@pytest.mark.parametrize(
+    ("name", "shape"), [("gennorm", 1.3), ("dgamma", 1.0), ("dgamma", 1.4), ("dweibull", 1.0)]
+)
+def test_distributions_with_two_sides_between_them(name, shape, x):
+    own = getattr(scipy.stats, name)
+    density = 0.0 if (name, shape) == ("dgamma", 1.4) else own.pdf(0.0, shape)
+    for method, factor in (("cdf", 1), ("sf", -1), ("logcdf", 2), ("logsf", -2)):
+        value, slopes = fg.value_and_grad(getattr(own, method), (0, 1))(x, shape)
+        assert value == pytest.approx(getattr(own, method)(x, shape), rel=1e-12)
+        assert slopes == pytest.approx((factor * density, 0.0), rel=1e-12, abs=1e-100)
+        assert fg.jit(fg.grad(getattr(own, method)))(x, shape) == slopes[0]
+
+
+def kappa_log_cdf(x, h, k):
+    return -kappa(x, h, k)
+
+
+@pytest.mark.parametrize(("h", "k"), [(0.0, 0.0), (0.0, 0.1), (0.2, 0.0), (-0.3, 0.0)])
+@pytest.mark.parametrize("x", [-1.0, 0.7, 5.0])
+def test_kappa4_has_derivatives_in_shapes_that_are_zero(x, h, k):
+    own = scipy.stats.kappa4
+    slopes = fg.grad(own.logcdf, (0, 1, 2))(x, h, k)
+    with mp.workdps(60):
+        step = mp.mpf(10) ** -20
+        for place in range(3):
+            ends = []
+            for s in (step, -step):
+                # The other shape is moved off 0, where the formula has its limit.
+                moved = [mp.mpf(v) + (mp.mpf(10) ** -30 if v == 0 else 0) for v in (x, h, k)]
+                moved[place] += s
+                ends.append(kappa_log_cdf(*moved))
+            wanted = float((ends[0] - ends[1]) / (2 * step))
+            assert slopes[place] == pytest.approx(wanted, rel=1e-10)
+    np.testing.assert_allclose(fg.jit(fg.grad(own.logcdf, (0, 1, 2)))(x, h, k), slopes, rtol=1e-13)
+    rows = fg.vmap(fg.grad(own.logcdf, (0, 1, 2)))(*[np.array([v, v]) for v in (x, h, k)])
+    np.testing.assert_allclose([row[1] for row in rows], slopes, rtol=1e-13)
+
+
+def test_logarithms_of_tails_take_arrays_of_shapes():
+    x, shapes = np.array([0.1, 0.5, 3.0]), np.array([1.0, 2.0, 0.7])
+    for own in (scipy.stats.foldcauchy, scipy.stats.exponnorm, scipy.stats.argus):
+        place = x / 4 if own.name == "argus" else x
+        for method, side, sign in (("logcdf", own.cdf, 1), ("logsf", own.sf, 1)):
+            f = getattr(own, method)
+            slopes = fg.grad(lambda q: np.sum(f(place, q)))(shapes)  # noqa: B023
+            wanted = fg.grad(lambda q: np.sum(sign * side(place, q)))(shapes)  # noqa: B023
+            np.testing.assert_allclose(slopes, wanted / side(place, shapes), rtol=1e-9)
+            rows = fg.vmap(lambda x, q: fg.grad(f, 1)(x, q))(place, shapes)  # noqa: B023
+            np.testing.assert_allclose(rows, slopes, rtol=1e-9)
+
+
+def test_kstwobign_next_to_zero():
+    for method in ("logsf", "sf", "cdf"):
+        assert fg.grad(getattr(scipy.stats.kstwobign, method))(1e-200) == 0.0

@@ -94,6 +94,8 @@ _METHODS = {
         "_ansari_swilk_statistics.swilk": ("", "swilk"),
         "_stats_pythran.siegelslopes": ("", "siegel_slope"),
         "_multicomp._pvalue_dunnett": ("", "dunnett_significance"),
+        "rv_continuous._logcdf": (".generic_tails", "log_cdf"),
+        "rv_continuous._logsf": (".generic_tails", "log_sf"),
         "_multivariate._PSD.__init__": (".multivariate", "initialize_psd"),
     },
 }

@@ -22,7 +22,10 @@ def attribute_of(module: ModuleType, name: str) -> Any:
     return _distribution(value, name) if is_distribution else value
 
 
-def _called(own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def of_scipy_or_adopted(
+    own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """SciPy's function of these arguments, its adopted code where one is traced."""
     if not holds_expr([*args, *kwargs.values()]):
         return own(*args, **kwargs)
     return functions["call_adopted"](own, args, kwargs)
@@ -32,7 +35,7 @@ def _called(own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 def _function(home: str, own: FunctionType) -> Callable[..., Any]:
     @wraps(own)
     def function(*args: Any, **kwargs: Any) -> Any:
-        return _called(own, args, kwargs)
+        return of_scipy_or_adopted(own, args, kwargs)
 
     function.__module__ = home
     function.scipys_own = own  # type: ignore[attr-defined]
@@ -46,7 +49,7 @@ class ScipysDistribution:
         self.scipys_own, self._name = own, name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _called(self.scipys_own, args, kwargs)
+        return of_scipy_or_adopted(self.scipys_own, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("scipys_own", "_name"):
@@ -57,7 +60,7 @@ class ScipysDistribution:
 
         @wraps(value)
         def method(*args: Any, **kwargs: Any) -> Any:
-            return _called(value, args, kwargs)
+            return of_scipy_or_adopted(value, args, kwargs)
 
         return method
 

@@ -23,7 +23,7 @@ from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.stats.comparisons import dunnett_significance as dunnett_significance
 from funcgrad.scipy.stats.comparisons import siegel_slope as siegel_slope
 from funcgrad.scipy.stats.comparisons import swilk as swilk
-from funcgrad.scipy.stats.continuous import CONTINUOUS
+from funcgrad.scipy.stats.continuous import CONTINUED, CONTINUOUS
 from funcgrad.scipy.stats.discrete import DISCRETE
 from funcgrad.scipy.stats.distribution import Continuous, Discrete
 from funcgrad.scipy.stats.information import entropy as entropy
@@ -34,9 +34,15 @@ from funcgrad.scipy.stats.normalizing import ppcc_max as ppcc_max
 from funcgrad.scipy.stats.normalizing import yeojohnson_normmax as yeojohnson_normmax
 from funcgrad.scipy.stats.ranks import OF_RANKS
 from funcgrad.scipy.stats.ranks import rankdata as rankdata
+from funcgrad.scipy.stats.scipys_methods import Continued
 from funcgrad.scipy.stats.transport import wasserstein_distance_nd as wasserstein_distance_nd
 
-globals().update({name: Continuous(name, row) for name, row in CONTINUOUS.items()})
+globals().update(
+    {
+        name: (Continued if name in CONTINUED else Continuous)(name, row)
+        for name, row in CONTINUOUS.items()
+    }
+)
 globals().update({name: Discrete(name, row) for name, row in DISCRETE.items()})
 globals().update(MULTIVARIATE)
 globals().update(OF_RANKS)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.ops.elementwise.exponential import softplus
 from funcgrad.ops.special.gamma_numerics import log1p_square
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
@@ -17,6 +18,8 @@ from funcgrad.scipy.stats.standard import (
     Standard,
     changed,
     half_line,
+    log1mexp,
+    mirrored,
     unit_interval,
     whole_line,
 )
@@ -54,15 +57,7 @@ weibull_min = changed(
     back=lambda y, c: y ** (1 / c),
     log_to=lambda x, c: c * np.log(x),
 )
-weibull_max = changed(
-    weibull_min,
-    to=lambda x, c: -x,
-    log_slope=lambda x, c: 0.0,
-    back=lambda y, c: -y,
-    shapes=_own,
-    support=lambda c: (-math.inf, 0.0),
-    decreasing=True,
-)
+weibull_max = mirrored(weibull_min, lambda c: (-math.inf, 0.0))
 
 
 def _of_half_square(base: Standard, **options: Any) -> Standard:
@@ -98,6 +93,10 @@ powerlaw = replace(
     density=lambda x, c: np.where(
         (x == 0) & (c < 1), -math.inf, np.log(c) + special.xlogy(c - 1, x)
     ),
+    # The slope of the power may have digits where the power underflows.
+    cdf=lambda x, c: x**c,
+    sf=lambda x, c: np.where(x < 0.5, 1 - x**c, -np.expm1(c * np.log(x))),
+    logsf=lambda x, c: np.where(x < 0.5, np.log1p(-(x**c)), log1mexp(-c * np.log(x))),
 )
 lomax = changed(
     expon,
@@ -184,7 +183,7 @@ levy = changed(
 )
 
 
-def _log1p_power(x: Array, c: Array) -> Any:
+def log1p_power(x: Array, c: Array) -> Any:
     """log(1 + x**c), also where the power overflows."""
     low, high = np.where(x <= 1, x, 1.0), np.where(x <= 1, 1.0, x)
     return np.where(x <= 1, np.log1p(low**c), c * np.log(high) + np.log1p(high**-c))
@@ -192,11 +191,15 @@ def _log1p_power(x: Array, c: Array) -> Any:
 
 fisk = replace(
     _of_log(logistic),
-    density=lambda x, c: np.log(c) + special.xlogy(c - 1, x) - 2 * _log1p_power(x, c),
+    density=lambda x, c: np.log(c) + special.xlogy(c - 1, x) - 2 * log1p_power(x, c),
 )
 loglaplace = replace(
     _of_log(laplace),
     density=lambda x, c: np.log(c / 2) + special.xlogy(-c * np.sign(x - 1) - 1, x),
+    cdf=lambda x, c: np.where(x < 1, x**c / 2, 1 - x**-c / 2),
+    sf=lambda x, c: np.where(x < 1, 1 - x**c / 2, x**-c / 2),
+    logcdf=lambda x, c: np.where(x < 1, c * np.log(x) - math.log(2), np.log1p(-(x**-c) / 2)),
+    logsf=lambda x, c: np.where(x < 1, np.log1p(-(x**c) / 2), -c * np.log(x) - math.log(2)),
 )
 johnsonsu = changed(
     norm,
@@ -276,4 +279,29 @@ f = replace(
     density=_f_density,
     cdf=lambda x, dfn, dfd: special.fdtr(dfn, dfd, x),
     sf=lambda x, dfn, dfd: special.fdtrc(dfn, dfd, x),
+)
+
+
+# -- Jones and Faddy's skewed distribution -------------------------------------------------------
+def _twice_arsinh(x: Array, a: Array, b: Array) -> Any:
+    return 2 * np.arcsinh(x / np.sqrt(a + b))
+
+
+def _jf_density(x: Array, a: Array, b: Array) -> Any:
+    w = _twice_arsinh(x, a, b)
+    power = a * w - (a + b) * softplus(w) - special.betaln(a, b)
+    return power + math.log(2) - np.log(np.hypot(np.sqrt(a + b), x))
+
+
+jf_skew_t = replace(
+    changed(
+        _of_odds,
+        to=lambda x, a, b: np.exp(_twice_arsinh(x, a, b)),
+        log_slope=lambda x, a, b: 0.0,
+        back=lambda y, a, b: np.sqrt(a + b) * np.sinh(np.log(y) / 2),
+        shapes=lambda a, b: (a, b),
+        support=whole_line,
+        log_to=_twice_arsinh,
+    ),
+    density=_jf_density,
 )

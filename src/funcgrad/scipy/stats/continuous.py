@@ -20,8 +20,10 @@ from funcgrad.scipy.stats import (
     hyperbolic_families,
     noncentral_families,
     normal_families,
+    power_families,
     stable_families,
     studentized,
+    two_sided_families,
 )
 from funcgrad.scipy.stats.base_families import below, cauchy, logistic
 from funcgrad.scipy.stats.log_tails import log_betainc, log_half_ratio, t_cdf, t_logcdf
@@ -195,11 +197,19 @@ _MODULES = (
     hyperbolic_families,
     noncentral_families,
     normal_families,
+    power_families,
     stable_families,
     studentized,
+    two_sided_families,
 )
 _NAMES = {name: row for module in _MODULES for name, row in vars(module).items()} | globals()
 CONTINUOUS: Mapping[str, Standard] = {
     name: row for name, row in _NAMES.items() if isinstance(row, Standard) and name[0] != "_"
 }
 """The continuous distributions by their names in SciPy."""
+
+CONTINUED = {
+    *(name for module in (power_families, two_sided_families) for name in vars(module)),
+    *("alpha", "jf_skew_t", "kappa4", "norminvgauss", "recipinvgauss"),
+} - {*vars(base_families), "levy", "weibull_min"}
+"""Those of which SciPy's code gives the moments."""

@@ -10,7 +10,14 @@ import numpy as np
 
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.base_families import expon
-from funcgrad.scipy.stats.standard import any_real, changed, whole_line
+from funcgrad.scipy.stats.standard import (
+    Standard,
+    any_real,
+    by_smaller_side,
+    changed,
+    log1mexp,
+    whole_line,
+)
 from funcgrad.typing import Array
 
 
@@ -82,4 +89,45 @@ genextreme = replace(
     density=lambda x, c: _unless_flat(
         _pareto_exponent(x, -c), c == 1, lambda y: (c - 1) * y - np.exp(-y)
     ),
+)
+
+
+# -- the four-parameter kappa distribution -------------------------------------------------------
+def _kappa_exponent(x: Array, h: Array, k: Array) -> tuple[Any, Any]:
+    """-log(z) for z = (1 - k*x)**(1/k), and -log(cdf) = -log(1 - h*z)/h, with their limits at 0."""
+    log = _pareto_exponent(x, -k)
+    far = np.logical_and(h < 0, np.log(np.where(h < 0, -h, 1.0)) - log > 40)
+    shape, place = np.where(far, -h, 1.0), np.where(far, log, 0.0)
+    near = _pareto_exponent(np.exp(-np.where(far, 0.0, log)), np.where(far, 1.0, -h))
+    return log, np.where(far, (np.log(shape) - place) / shape, near)
+
+
+def _kappa_density(x: Array, h: Array, k: Array) -> Any:
+    log, exponent = _kappa_exponent(x, h, k)
+    return _unless_flat(exponent, h == 1, lambda y: (h - 1) * y) + _unless_flat(
+        log, k == 1, lambda y: (k - 1) * y
+    )
+
+
+def _kappa_logsf(x: Array, h: Array, k: Array) -> Any:
+    log, exponent = _kappa_exponent(x, h, k)
+    far = exponent < 1e-20
+    return np.where(far, -log, log1mexp(np.where(far, 1.0, exponent)))
+
+
+def _kappa_support(h: Array, k: Array) -> Any:
+    first = np.log(np.where(h > 0, h, 1.0))
+    start = np.where(k < 0, 1 / np.where(k < 0, k, -1.0), -np.inf)
+    start = np.where(h > 0, first * special.exprel(-k * first), start)
+    return start, np.where(k > 0, 1 / np.where(k > 0, k, 1.0), np.inf)
+
+
+kappa4 = by_smaller_side(
+    Standard(
+        density=_kappa_density,
+        logcdf=lambda x, h, k: -_kappa_exponent(x, h, k)[1],
+        logsf=_kappa_logsf,
+        support=_kappa_support,
+        valid=any_real,
+    )
 )

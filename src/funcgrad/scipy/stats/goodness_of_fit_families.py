@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad.ops.special.goodness_of_fit import kolmogorov_cdf, smirnov_cdf, smirnov_slope
 from funcgrad.ops.special.kolmogorov_numerics import kolmogorov_two_sided
 from funcgrad.scipy import special
-from funcgrad.scipy.stats.standard import Standard, half_line, log1mexp, unit_interval
+from funcgrad.scipy.stats.standard import Standard, half_line, probability, unit_interval
 from funcgrad.typing import Array
 
 _BORDER = 0.82
@@ -57,12 +57,12 @@ def _large_k_log_sides(x: Array) -> tuple[Any, Any]:
 
 def _large_k_logcdf(x: Array) -> Any:
     small, log = _large_k_log_sides(x)
-    return np.where(small, log, log1mexp(-log))
+    return np.where(small, log, np.log1p(-probability(log)))
 
 
 def _large_k_logsf(x: Array) -> Any:
     small, log = _large_k_log_sides(x)
-    return np.where(small, log1mexp(-log), log)
+    return np.where(small, np.log1p(-probability(log)), log)
 
 
 kstwobign = Standard(

@@ -7,6 +7,7 @@ real line, of which the trapezoidal rule has all digits, and so have its derivat
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,13 @@ from funcgrad.ops.special.mixture_ranges import (
     normal_mixture_start,
 )
 from funcgrad.scipy import special
-from funcgrad.scipy.stats.standard import Standard, half_line, log1mexp
+from funcgrad.scipy.stats.standard import (
+    Formula,
+    Standard,
+    by_smaller_side,
+    half_line,
+    probability,
+)
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -32,7 +39,19 @@ def _last_axis(x: Array) -> Any:
 
 
 def log_bessel_k(p: Array, b: Array) -> Any:
-    """log(kv(p, b)): around its maximum the integrand is exp(-rest*(cosh(v) - 1) - p*(exp(v) - 1 - v))."""
+    """log(kv(p, b)); of a large argument by the asymptotic series."""
+    far = b > 1e9 * (1 + p * p)
+    place = np.where(far, b, 1.0)
+    series = math.log(math.pi / 2) / 2 - np.log(place) / 2 - place
+    return np.where(
+        far,
+        series + np.log1p((4 * p * p - 1) / (8 * place)),
+        _log_bessel_integral(p, np.where(far, 1.0, b)),
+    )
+
+
+def _log_bessel_integral(p: Array, b: Array) -> Any:
+    """Around its maximum the integrand is exp(-rest*(cosh(v) - 1) - p*(exp(v) - 1 - v))."""
     order = np.where(
         p < 0, -p, p
     )  # not abs(p), whose second derivative is not that of an even function
@@ -50,51 +69,61 @@ def log_bessel_k(p: Array, b: Array) -> Any:
 
 
 # -- generalized inverse Gaussian ---------------------------------------------------------------------
-def _inverse_density(x: Array, p: Array, b: Array) -> Any:
-    return (p - 1) * np.log(x) - b * (x + 1 / x) / 2 - math.log(2) - log_bessel_k(p, b)
+def _inverse_log_density(x: Array, inverse: Array, w: Array, p: Array, b: Array) -> Any:
+    """By x, 1/x and log(x)."""
+    return (p - 1) * w - b * (x + inverse) / 2 - math.log(2) - log_bessel_k(p, b)
 
 
-def _inverse_tail(x: Array, p: Array, b: Array) -> Any:
+def _inverse_tail(own: Sequence[Array], p: Array, b: Array) -> Any:
     """The logarithm of the probability below x, left of the maximum of the density of log(x)."""
+    x, inverse, w = own
     # Far out exp(-b/(2*x)) alone counts, and the integral would overflow.
     far = x * (1 + np.abs(p)) < 1e-18 * b
-    outermost = _inverse_density(x, p, b) + math.log(2) - np.log(b) + 2 * np.log(x)
-    x = np.where(far, 1.0, x)
-    w = np.log(x)
+    outermost = _inverse_log_density(x, inverse, w, p, b) + math.log(2) - np.log(b) + 2 * w
+    x, inverse, w = np.where(far, 1.0, x), np.where(far, 1.0, inverse), np.where(far, 0.0, w)
     reach = _last_axis(stop_gradient(inverse_gaussian_reach(w, p, b)))
     v = reach * _NODES
     # cosh(w - v) - cosh(w), without a difference of large terms.
     rise = 2 * np.sinh(v / 2) * np.sinh(v / 2 - _last_axis(w))
     values = np.exp(-_last_axis(p) * v - _last_axis(b) * rise)
     total = np.log(np.sum(values * _WEIGHTS, axis=-1) * reach[..., 0])
-    return np.where(far, outermost, total + w + _inverse_density(x, p, b))
+    return np.where(far, outermost, total + w + _inverse_log_density(x, inverse, w, p, b))
 
 
-def _inverse_logcdf(x: Array, p: Array, b: Array) -> Any:
-    """By the shorter side; 1/x has the order -p."""
-    left = np.log(x) < np.arcsinh(p / b)
-    mode = np.exp(np.arcsinh(p / b))
-    below = _inverse_tail(np.where(left, x, mode), p, b)
-    above = _inverse_tail(1 / np.where(left, mode, x), -p, b)
-    return np.where(left, below, np.where(_counts(above), log1mexp(-above), 0.0))
+def _inverse_sides(x: Array, p: Array, b: Array) -> tuple[Any, Any, Any]:
+    """Whether x is left of the maximum, and the logarithm of the side that it is on; 1/x has the order -p."""
+    inverse, w = 1 / x, np.log(x)
+    middle = np.arcsinh(p / b)
+    mode = np.exp(middle)
+    left = w < middle
+    own, turned = (x, inverse, w), (inverse, x, -w)
+    inner = (mode, 1 / mode, middle)
+    held = [np.where(left, one, other) for one, other in zip(own, inner, strict=True)]
+    below = _inverse_tail(held, p, b)
+    inner = (1 / mode, mode, -middle)
+    held = [np.where(left, other, one) for one, other in zip(turned, inner, strict=True)]
+    above = _inverse_tail(held, -p, b)
+    return left, below, above
 
 
-def _inverse_cdf(x: Array, p: Array, b: Array) -> Any:
-    log = _inverse_logcdf(x, p, b)
-    return np.where(_counts(log), np.exp(log), 0.0)
+def _inverse_side(log: bool, upper: bool) -> Formula:
+    def function(x: Array, p: Array, b: Array) -> Any:
+        left, below, above = _inverse_sides(x, p, b)
+        small = np.logical_not(left) if upper else left
+        own, other = (above, below) if upper else (below, above)
+        if log:
+            return np.where(small, own, np.log1p(-probability(other)))
+        return np.where(small, probability(own), 1 - probability(other))
 
-
-def _counts(log: Array) -> Any:
-    """Whether a probability does not underflow; where it does, its logarithm may have an infinite slope."""
-    return log > -1e3
+    return function
 
 
 geninvgauss = Standard(
-    density=_inverse_density,
-    cdf=_inverse_cdf,
-    sf=lambda x, p, b: _inverse_cdf(1 / x, -p, b),
-    logcdf=_inverse_logcdf,
-    logsf=lambda x, p, b: _inverse_logcdf(1 / x, -p, b),
+    density=lambda x, p, b: _inverse_log_density(x, 1 / x, np.log(x), p, b),
+    cdf=_inverse_side(log=False, upper=False),
+    sf=_inverse_side(log=False, upper=True),
+    logcdf=_inverse_side(log=True, upper=False),
+    logsf=_inverse_side(log=True, upper=True),
     support=half_line,
     valid=lambda p, b: np.logical_and(np.isfinite(p), b > 0),
 )
@@ -103,7 +132,7 @@ geninvgauss = Standard(
 # -- generalized hyperbolic ---------------------------------------------------------------------------
 def _hyperbolic_density(x: Array, p: Array, a: Array, b: Array) -> Any:
     gamma = np.sqrt((a - b) * (a + b))
-    size = np.sqrt(1 + x * x)
+    size = np.hypot(1.0, x)
     constant = p * np.log(gamma) - (p - 0.5) * np.log(a) - _LOG_ROOT_TAU - log_bessel_k(p, gamma)
     return constant + b * x + log_bessel_k(p - 0.5, a * size) + (p - 0.5) * np.log(size)
 
@@ -125,16 +154,34 @@ def _hyperbolic_mixture(x: Array, p: Array, a: Array, b: Array) -> Any:
     return constant + np.log(step) + special.logsumexp(exponent, axis=-1)
 
 
-def _hyperbolic_logcdf(x: Array, p: Array, a: Array, b: Array) -> Any:
-    """By the smaller side."""
-    below, above = _hyperbolic_mixture(x, p, a, b), _hyperbolic_mixture(-x, p, a, -b)
-    small = below < above
-    return np.where(small, below, log1mexp(-np.where(small, -1.0, above)))
+def _hyperbolic_tail(x: Array, p: Array, a: Array, b: Array) -> Any:
+    """log(cdf); far to the left the density over its decay."""
+    far = x * (a + b) < -1e13 * (1 + p * p) * (1 + 1 / (a + b))
+    near = _hyperbolic_mixture(np.where(far, 0.0, x), p, a, b)
+    place = np.where(far, x, -1.0)
+    series = np.log(a + b - (p - 1) / place)
+    return np.where(far, _hyperbolic_density(place, p, a, b) - series, near)
 
 
-genhyperbolic = Standard(
-    density=_hyperbolic_density,
-    logcdf=_hyperbolic_logcdf,
-    logsf=lambda x, p, a, b: _hyperbolic_logcdf(-x, p, a, -b),
-    valid=lambda p, a, b: np.logical_and(np.isfinite(p), np.abs(b) < a),
+genhyperbolic = by_smaller_side(
+    Standard(
+        density=_hyperbolic_density,
+        logcdf=_hyperbolic_tail,
+        logsf=lambda x, p, a, b: _hyperbolic_tail(-x, p, a, -b),
+        valid=lambda p, a, b: np.logical_and(np.isfinite(p), np.abs(b) < a),
+    )
+)
+
+
+def _of_half_order(function: Formula) -> Formula:
+    return lambda x, a, b: function(x, np.float64(-0.5), a, b)
+
+
+norminvgauss = by_smaller_side(
+    Standard(
+        density=_of_half_order(_hyperbolic_density),
+        logcdf=_of_half_order(_hyperbolic_tail),
+        logsf=lambda x, a, b: _of_half_order(_hyperbolic_tail)(-x, a, -b),
+        valid=lambda a, b: np.logical_and(a > 0, np.abs(b) < a),
+    )
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from funcgrad.scipy.stats.log_tails import only_where
 from funcgrad.scipy.stats.standard import (
     Standard,
     any_real,
+    by_smaller_side,
     half_line,
     log1mexp,
     log_where_small,
+    stated,
 )
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -31,24 +34,22 @@ _ONE: Any = 1.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
-def _log_narrow_mass(a: Array, b: Array) -> Any:
+def log_narrow_mass(center: Array, half: Array) -> Any:
     """That of a short interval, by Gauss and Legendre's rule."""
-    center, half = (a + b) / 2, (b - a) / 2
     moves = np.expand_dims(half, -1) * _NODES
     values = np.exp(-moves * (np.expand_dims(center, -1) + moves / 2))
     return norm.density(center) + np.log(half) + np.log(np.sum(values * _WEIGHTS, axis=-1))
 
 
-def _log_mass(a: Array, b: Array) -> Any:
+def log_mass(a: Array, b: Array) -> Any:
     """The logarithm of the normal probability of the interval from a to b."""
     right = a > 0
     low, high = np.where(right, -b, a), np.where(right, -a, b)
     narrow = np.logical_and(high - low < 1, (high - low) * (1 + np.abs(high)) < 4)
     above = special.log_ndtr(high)
     wide = above + log1mexp(above - special.log_ndtr(np.where(narrow, low - 1, low)))
-    return np.where(
-        narrow, _log_narrow_mass(np.where(narrow, low, -1.0), np.where(narrow, high, 0.0)), wide
-    )
+    center, half = np.where(narrow, (low + high) / 2, -0.5), np.where(narrow, (high - low) / 2, 0.5)
+    return np.where(narrow, log_narrow_mass(center, half), wide)
 
 
 def _log_share(part: Array, rest: Array, whole: Array) -> Any:
@@ -58,9 +59,9 @@ def _log_share(part: Array, rest: Array, whole: Array) -> Any:
 
 
 truncnorm = Standard(
-    density=lambda x, a, b: norm.density(x) - _log_mass(a, b),
-    logcdf=lambda x, a, b: _log_share(_log_mass(a, x), _log_mass(x, b), _log_mass(a, b)),
-    logsf=lambda x, a, b: _log_share(_log_mass(x, b), _log_mass(a, x), _log_mass(a, b)),
+    density=lambda x, a, b: norm.density(x) - log_mass(a, b),
+    logcdf=lambda x, a, b: _log_share(log_mass(a, x), log_mass(x, b), log_mass(a, b)),
+    logsf=lambda x, a, b: _log_share(log_mass(x, b), log_mass(a, x), log_mass(a, b)),
     support=lambda a, b: (a, b),
     valid=lambda a, b: a < b,
 )
@@ -147,7 +148,7 @@ def _invgauss_by_mass(x: Array, mu: Array) -> Any:
     root, share = np.sqrt(x), x / mu
     first, last = (share - 1) / root, (share + 1) / root
     excess = np.expm1(2 / mu) * np.exp(special.log_ndtr(-last))
-    return np.log(np.exp(_log_mass(first, last)) - excess)
+    return np.log(np.exp(log_mass(first, last)) - excess)
 
 
 def _invgauss_logsf(x: Array, mu: Array) -> Any:
@@ -163,17 +164,21 @@ def _invgauss_logsf(x: Array, mu: Array) -> Any:
     return only_where(far, found, _invgauss_tail, (3.0, 1.0), x, mu)
 
 
-invgauss = Standard(
-    density=_invgauss_density,
-    logcdf=_invgauss_logcdf,
-    logsf=_invgauss_logsf,
-    support=half_line,
+invgauss = by_smaller_side(
+    Standard(
+        density=_invgauss_density,
+        logcdf=_invgauss_logcdf,
+        logsf=_invgauss_logsf,
+        support=half_line,
+    )
 )
-wald = Standard(
-    density=lambda x: _invgauss_density(x, _ONE),
-    logcdf=lambda x: _invgauss_logcdf(x, _ONE),
-    logsf=lambda x: _invgauss_logsf(x, _ONE),
-    support=half_line,
+wald = by_smaller_side(
+    Standard(
+        density=lambda x: _invgauss_density(x, _ONE),
+        logcdf=lambda x: _invgauss_logcdf(x, _ONE),
+        logsf=lambda x: _invgauss_logsf(x, _ONE),
+        support=half_line,
+    )
 )
 
 
@@ -214,10 +219,75 @@ def _dpareto_logsf(x: Array, u: Array, s: Array, a: Array, b: Array) -> Any:
     return _dpareto_side(z, _log_mills(z), second, first, b, a)
 
 
-dpareto_lognorm = Standard(
-    density=_dpareto_density,
-    logcdf=_dpareto_logcdf,
-    logsf=_dpareto_logsf,
-    support=half_line,
-    valid=lambda u, s, a, b: np.logical_and(s > 0, np.logical_and(a > 0, b > 0)),
+def _dpareto_cdf(x: Array, u: Array, s: Array, a: Array, b: Array) -> Any:
+    """Far to the left a power, whose slope may have digits where it underflows."""
+    left = (np.log(x) - u) / s + b * s < -40
+    power = np.exp(b * (b * s * s / 2 - u)) * a / (a + b) * np.where(left, x, 1.0) ** b
+    return np.where(left, power, stated(_dpareto.cdf)(np.where(left, np.exp(u), x), u, s, a, b))
+
+
+_dpareto = by_smaller_side(
+    Standard(
+        density=_dpareto_density,
+        logcdf=_dpareto_logcdf,
+        logsf=_dpareto_logsf,
+        support=half_line,
+        valid=lambda u, s, a, b: np.logical_and(s > 0, np.logical_and(a > 0, b > 0)),
+    )
+)
+dpareto_lognorm = replace(
+    _dpareto,
+    cdf=_dpareto_cdf,
+    sf=lambda x, *shapes: np.where(
+        x < 1e-100, 1 - _dpareto_cdf(x, *shapes), stated(_dpareto.sf)(x, *shapes)
+    ),
+)
+
+
+# -- the inverse of a normal variable, and of Wald's -----------------------------------------------
+def _alpha_logsf(x: Array, a: Array) -> Any:
+    """The normal probability between a - 1/x and a."""
+    narrow = np.logical_and(x > 1, (1 + np.abs(a)) < 4 * x)
+    half = 1 / (2 * np.where(narrow, x, 1.0))
+    short = log_narrow_mass(np.where(narrow, a, 0.0) - half, half)
+    wide = log_mass(np.where(narrow, a - 1, a - 1 / np.where(narrow, 1.0, x)), a)
+    return np.where(narrow, short, wide) - special.log_ndtr(a)
+
+
+alpha = by_smaller_side(
+    Standard(
+        density=lambda x, a: norm.density(a - 1 / x) - 2 * np.log(x) - special.log_ndtr(a),
+        logcdf=lambda x, a: special.log_ndtr(a - 1 / x) - special.log_ndtr(a),
+        logsf=_alpha_logsf,
+        support=half_line,
+    )
+)
+
+
+def _recipinvgauss_logsf(x: Array, mu: Array) -> Any:
+    root = np.sqrt(x)
+    share = 1 / (mu * root)
+    first = special.log_ndtr(share - root)
+    return first + np.log1p(np.exp(2 / mu + special.log_ndtr(-share - root) - first))
+
+
+def _recipinvgauss_density(x: Array, mu: Array) -> Any:
+    return -_LOG_ROOT_TAU - np.log(x) / 2 - ((x - 1 / mu) / np.sqrt(np.abs(x))) ** 2 / 2
+
+
+def _recipinvgauss_logcdf(x: Array, mu: Array) -> Any:
+    """Next to 0 the density over its relative slope."""
+    far = x * mu * mu < 1e-20
+    place = np.where(far, x, 1.0)
+    tail = _recipinvgauss_density(place, mu) + 2 * np.log(place * mu) + math.log(2)
+    return np.where(far, tail, _invgauss_logsf(1 / np.where(far, 1.0, x), mu))
+
+
+recipinvgauss = by_smaller_side(
+    Standard(
+        density=_recipinvgauss_density,
+        logcdf=_recipinvgauss_logcdf,
+        logsf=_recipinvgauss_logsf,
+        support=half_line,
+    )
 )

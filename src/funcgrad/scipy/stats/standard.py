@@ -109,8 +109,8 @@ def symmetric(row: Standard) -> Standard:
 
 def completed(row: Standard) -> Standard:
     """The distribution with formulas for all functions but ``ppf`` and ``isf``."""
-    cdf: Formula = row.cdf or (lambda x, *shapes: np.exp(_given(row.logcdf)(x, *shapes)))
-    sf: Formula = row.sf or (lambda x, *shapes: np.exp(_given(row.logsf)(x, *shapes)))
+    cdf: Formula = row.cdf or (lambda x, *shapes: np.exp(stated(row.logcdf)(x, *shapes)))
+    sf: Formula = row.sf or (lambda x, *shapes: np.exp(stated(row.logsf)(x, *shapes)))
 
     def logcdf(x: Array, *shapes: Array) -> Any:
         return log_where_small(cdf(x, *shapes), sf(x, *shapes))
@@ -121,12 +121,45 @@ def completed(row: Standard) -> Standard:
     return replace(row, cdf=cdf, sf=sf, logcdf=row.logcdf or logcdf, logsf=row.logsf or logsf)
 
 
-def _given(function: Formula | None) -> Formula:
+_LEAST = -746.0
+"""A number whose exponential is 0."""
+
+
+def probability(log: Array) -> Any:
+    """exp(log), and 0 without a slope where it underflows: there the slope of ``log`` may be infinite."""
+    return np.where(log > _LEAST, np.exp(np.where(log > _LEAST, log, 0.0)), 0.0)
+
+
+def by_smaller_side(row: Standard) -> Standard:
+    """A distribution from ``logcdf`` and ``logsf`` that have digits where they are the smaller one."""
+    below, above = stated(row.logcdf), stated(row.logsf)
+
+    def side(own: Formula, other: Formula, log: bool) -> Formula:
+        def function(x: Array, *shapes: Array) -> Any:
+            small, large = own(x, *shapes), other(x, *shapes)
+            if log:
+                return np.where(small < large, small, np.log1p(-probability(large)))
+            return np.where(small < large, probability(small), 1 - probability(large))
+
+        return function
+
+    return replace(
+        row,
+        cdf=side(below, above, False),
+        sf=side(above, below, False),
+        logcdf=side(below, above, True),
+        logsf=side(above, below, True),
+    )
+
+
+def stated(function: Formula | None) -> Formula:
+    """A function that a row states."""
     assert function is not None
     return function
 
 
-_TINY, _HUGE = 1e-290, 1e140
+_TINY, _HUGE = 1e-20, 1e140
+"""Beyond them the first term of ``start`` and of ``end`` has all digits, and slopes may underflow."""
 _FAR = 1e100
 """Beyond it, distributions without a fat tail are constant, and slopes of a change of variables overflow."""
 _LIMITS = {
@@ -255,4 +288,49 @@ def changed(
         isf=before("ppf" if decreasing else "isf"),
         support=support,
         valid=valid,
+    )
+
+
+def mirrored(row: Standard, support: Callable[..., tuple[Any, Any]]) -> Standard:
+    """The distribution of -x."""
+
+    def turned(function: Formula | None) -> Formula | None:
+        return function and (lambda x, *shapes: function(-x, *shapes))
+
+    def negative(function: Formula | None) -> Formula | None:
+        return function and (lambda q, *shapes: -function(q, *shapes))
+
+    return replace(
+        row,
+        density=stated(turned(row.density)),
+        cdf=turned(row.sf),
+        sf=turned(row.cdf),
+        logcdf=turned(row.logsf),
+        logsf=turned(row.logcdf),
+        ppf=negative(row.isf),
+        isf=negative(row.ppf),
+        support=support,
+    )
+
+
+def one_or_other(chosen: Formula, first: Standard, second: Standard) -> Standard:
+    """The first distribution for shapes that are chosen, and the second for others."""
+
+    def either(name: str) -> Formula | None:
+        one, other = getattr(first, name), getattr(second, name)
+
+        def function(x: Array, *shapes: Array) -> Any:
+            is_first = chosen(*shapes)
+            return np.where(is_first, one(x, *shapes), other(x, *shapes))
+
+        return one and function
+
+    return replace(
+        first,
+        cdf=either("cdf"),
+        sf=either("sf"),
+        logcdf=either("logcdf"),
+        logsf=either("logsf"),
+        ppf=either("ppf"),
+        isf=either("isf"),
     )

@@ -1,0 +1,25 @@
+"""Logarithms of tails as SciPy computes them for distributions without a formula of their own.
+
+SciPy searches for the median to choose a side; the sides themselves tell which one is smaller.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.scipy.stats.standard import log_where_small
+from funcgrad.typing import Array
+
+
+def log_cdf(distribution: Any, x: Array, *shapes: Array) -> Any:
+    """For `scipy.stats.rv_continuous._logcdf`."""
+    with np.errstate(divide="ignore"):
+        return log_where_small(distribution._cdf(x, *shapes), distribution._sf(x, *shapes))
+
+
+def log_sf(distribution: Any, x: Array, *shapes: Array) -> Any:
+    """For `scipy.stats.rv_continuous._logsf`."""
+    with np.errstate(divide="ignore"):
+        return log_where_small(distribution._sf(x, *shapes), distribution._cdf(x, *shapes))

@@ -1,0 +1,67 @@
+"""Distributions of which the methods without a formula here are SciPy's own, for traced values, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import cached_property, wraps
+from typing import Any
+
+import numpy.typing as npt
+
+from funcgrad.expr.registry import functions
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.python_functions import of_scipy_or_adopted
+from funcgrad.scipy.stats.distribution import Continuous, Frozen
+
+
+def _scipys(name: str) -> Callable[..., Any]:
+    def method(self: Continued, *args: Any, **kwds: Any) -> Any:
+        return of_scipy_or_adopted(getattr(self.adoptable, name), args, kwds)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As SciPy's method `{name}`."
+    return method
+
+
+class Continued(Continuous):
+    """A continuous distribution: moments and the like are those that SciPy's code gives."""
+
+    @cached_property
+    def adoptable(self) -> Any:
+        """SciPy's distribution as another object, for which this one does not stand in."""
+        return copy(self.own)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self.own)})
+
+    mean, var, std, entropy = _scipys("mean"), _scipys("var"), _scipys("std"), _scipys("entropy")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        found = getattr(self.adoptable if name[0] != "_" else self.own, name)
+        if not callable(found):
+            return found
+        return wraps(found)(lambda *args, **kwds: of_scipy_or_adopted(found, args, kwds))
+
+    def __call__(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> ContinuedFrozen:
+        """The distribution with the given parameters, as SciPy's `freeze`."""
+        return ContinuedFrozen(self, args, kwds)
+
+    freeze = __call__
+
+
+class ContinuedFrozen(Frozen):
+    """A distribution with its parameters: moments and the like are those that SciPy's code gives."""
+
+    distribution: Continued
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not holds_expr([*self.args, *self.kwds.values()]):
+            return super().__getattr__(name)
+        own = self.distribution.adoptable
+        found = getattr(functions["call_adopted"](own, self.args, self.kwds), name)
+        if not callable(found):
+            return found
+        return lambda *args, **kwds: functions["call_adopted"](found, args, kwds)

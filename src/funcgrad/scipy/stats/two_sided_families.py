@@ -1,0 +1,81 @@
+"""Continuous distributions that are put together of two halves at 0."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.scipy.stats.base_families import cauchy, gamma
+from funcgrad.scipy.stats.changed_families import weibull_min
+from funcgrad.scipy.stats.power_families import halfgennorm
+from funcgrad.scipy.stats.standard import Standard, completed, probability, stated, symmetric
+from funcgrad.typing import Array
+
+_HALF = math.log(2)
+
+
+def _two_sided(row: Standard) -> Standard:
+    """The distribution of x with either sign, if abs(x) has one on the half line."""
+    base = completed(row)
+    half, tail, log_tail = stated(base.cdf), stated(base.sf), stated(base.logsf)
+
+    def from_zero(x: Array, *shapes: Array) -> Any:
+        """The probability from 0 to x >= 0, with the slope that it has at 0."""
+        here = x == 0
+        log = base.density(np.where(here, x, 1.0), *shapes)
+        density = np.where(log < math.inf, probability(log), math.inf)
+        line = np.where(
+            density < math.inf, x * np.where(density < math.inf, density, 0.0), np.sqrt(x)
+        )
+        return np.where(here, line, half(np.where(here, 1.0, x), *shapes))
+
+    def cdf(x: Array, *shapes: Array) -> Any:
+        left = x < 0
+        below = tail(np.where(left, -x, 1.0), *shapes) / 2
+        return np.where(left, below, 0.5 + from_zero(np.where(left, 1.0, x), *shapes) / 2)
+
+    def logcdf(x: Array, *shapes: Array) -> Any:
+        left, near = x < 0, np.logical_and(x >= 0, x < 1)
+        below = log_tail(np.where(left, -x, 1.0), *shapes) - _HALF
+        middle = np.log1p(from_zero(np.where(near, x, 0.5), *shapes)) - _HALF
+        above = np.log1p(-tail(np.where(x >= 1, x, 1.0), *shapes) / 2)
+        return np.where(left, below, np.where(near, middle, above))
+
+    def density(x: Array, *shapes: Array) -> Any:
+        return base.density(np.abs(x), *shapes) - _HALF
+
+    return symmetric(Standard(density=density, cdf=cdf, logcdf=logcdf, valid=row.valid))
+
+
+dgamma = _two_sided(gamma)
+dweibull = _two_sided(weibull_min)
+gennorm = _two_sided(halfgennorm)
+
+
+# -- Cauchy's distribution with another scale on each side ---------------------------------------
+def _skewed_tail(x: Array, a: Array) -> Any:
+    return (1 - a) * stated(cauchy.cdf)(x / (1 - a))
+
+
+def _skewed_cdf(x: Array, a: Array) -> Any:
+    left = x < 0
+    above = _skewed_tail(np.where(left, -1.0, -x), -a)
+    return np.where(left, _skewed_tail(np.where(left, x, -1.0), a), 1 - above)
+
+
+def _skewed_logcdf(x: Array, a: Array) -> Any:
+    left = x < 0
+    below = np.log1p(-a) + stated(cauchy.logcdf)(np.where(left, x, -1.0) / (1 - a))
+    return np.where(left, below, np.log1p(-_skewed_tail(np.where(left, -1.0, -x), -a)))
+
+
+skewcauchy = Standard(
+    density=lambda x, a: cauchy.density(x / (1 + np.where(x < 0, -a, a))),
+    cdf=_skewed_cdf,
+    sf=lambda x, a: _skewed_cdf(-x, -a),
+    logcdf=_skewed_logcdf,
+    logsf=lambda x, a: _skewed_logcdf(-x, -a),
+    valid=lambda a: np.abs(a) < 1,
+)
