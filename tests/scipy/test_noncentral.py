@@ -228,3 +228,36 @@ def test_inverses_are_constant_where_no_argument_solves_the_equation(own, args, 
     value, slopes = fg.value_and_grad(own, tuple(range(len(args))))(*args)
     assert value == pytest.approx(bound, abs=1e-300)
     assert not any(slopes)
+
+
+def log_density_by_bessel(x, df, nc):
+    bessel = mp.log(mp.besseli(df / 2 - 1, mp.sqrt(nc * x)))
+    return -mp.log(2) - (x + nc) / 2 + (df / 4 - mp.mpf(1) / 2) * mp.log(x / nc) + bessel
+
+
+@pytest.mark.parametrize(
+    "args", [(1e20, 3.5, 1.4), (1e25, 2.0, 1e3), (1.2e6, 60.0, 1.1), (1000.0, 7.0, 1010.0)]
+)
+def test_far_out_the_density_of_ncx2_is_that_of_a_bessel_function(args):
+    own = scipy.stats.ncx2.logpdf
+    value, slopes = fg.value_and_grad(own, (0, 1, 2))(*args)
+    compiled = fg.jit(fg.grad(own, (0, 1, 2)))(*args)
+    with mp.workdps(60):
+        given, step = [mp.mpf(v) for v in args], mp.mpf(10) ** -20
+        assert value == pytest.approx(float(log_density_by_bessel(*given)), rel=1e-12)
+        for place in range(3):
+            ends = []
+            for s in (1, -1):
+                moved = [v * (1 + s * step * (k == place)) for k, v in enumerate(given)]
+                ends.append(log_density_by_bessel(*moved))
+            wanted = float((ends[0] - ends[1]) / (2 * step * given[place]))
+            assert slopes[place] == pytest.approx(wanted, rel=1e-10)
+            assert compiled[place] == pytest.approx(wanted, rel=1e-10)
+
+
+@pytest.mark.parametrize("x", [1e7, 1e20, 1e300])
+def test_where_all_terms_underflow_slopes_are_zero_and_no_memory_is_asked_for(x):
+    for method in ("pdf", "cdf", "sf", "logcdf"):
+        assert fg.grad(getattr(scipy.stats.ncx2, method), (0, 1, 2))(x, 21.0, 1.05) == (0, 0, 0)
+    for method in ("cdf", "sf", "logcdf"):
+        assert fg.grad(getattr(scipy.stats.rice, method), (0, 1))(x / 1e5, 0.775) == (0, 0)

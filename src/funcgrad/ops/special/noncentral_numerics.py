@@ -121,7 +121,9 @@ def chi_square(x: Array, df: Array, nc: Array, shift: Array, *, order: int, kind
         total = 0.5**order * np.sum(np.exp(logs + shift) * terms, axis=-1)
         return -total if kind == "sf" else total
 
-    inner = (x > 0) & (x < np.inf)
+    # Beyond it all terms underflow, of which there are more than fit in memory.
+    beyond = (x > 4.0 * nc + 1e4 * (1.0 + df)) & (shift == 0) & (kind != "shift")
+    inner = (x > 0) & (x < np.inf) & ~beyond
     found = _in_blocks(run, valid, inner, x, df, nc, shift)
     return np.where(valid & (x == 0), 1.0, found)[()] if kind == "sf" and order == 0 else found
 

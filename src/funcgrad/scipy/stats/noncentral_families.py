@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from funcgrad.ops.special.noncentral import (
     noncentral_t,
     noncentral_t_shift,
 )
+from funcgrad.scipy.stats.log_tails import only_where
 from funcgrad.scipy.stats.standard import Standard, half_line
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -32,6 +34,23 @@ def _is_positive(*shapes: Array) -> Any:
 
 # -- chi-square ----------------------------------------------------------------------------------------
 def _chi_density(x: Array, df: Array, nc: Array) -> Any:
+    """Of a large argument of the Bessel function by its asymptotic series: the mixture has many terms there,
+    and loses digits."""
+    far = np.sqrt(nc) * np.sqrt(x) > 1e3 + (df / 2 - 1) ** 2
+    near = _chi_mixture(np.where(far, 1.0, x), df, np.where(far, 1.0, nc))
+    return only_where(far, near, _chi_asymptote, (1e20, 1.0, 1.0), x, df, nc)
+
+
+def _chi_asymptote(x: Array, df: Array, nc: Array) -> Any:
+    z = np.sqrt(nc) * np.sqrt(x)
+    series: Any = 1.0
+    for k in range(18, 0, -1):
+        series = 1 - ((df - 2) ** 2 - (2 * k - 1) ** 2) / (8 * k * z) * series
+    power = (df / 4 - 0.5) * (np.log(x) - np.log(nc)) - np.log(8 * math.pi * z) / 2
+    return power - (np.sqrt(x) - np.sqrt(nc)) ** 2 / 2 + np.log(series)
+
+
+def _chi_mixture(x: Array, df: Array, nc: Array) -> Any:
     shift = stop_gradient(chi_square_shift(x, df, nc))
     return np.log(noncentral_chi_square(x, df, nc, shift, order=0, kind="density")) - shift
 
