@@ -79,6 +79,14 @@ def student_beta(x, a, b):
     return beta_tail(a, b, u, 1 - u)
 
 
+def resonance(x, rho):
+    """From 0 to x, and from x to infinity."""
+    factor = 2 / mp.pi * mp.sqrt(2 / (1 + mp.sqrt(1 + 1 / rho**2)))
+    root, pole = mp.sqrt(-1 + mp.j / rho), mp.sqrt(-rho * (rho + mp.j))
+    sides = mp.atan(x / pole), mp.atan(pole / x)
+    return [factor * abs(mp.im(root * side)) for side in sides]
+
+
 def kappa(x, h, k):
     """-log(cdf)."""
     return -mp.log1p(-h * (1 - k * x) ** (1 / k)) / h
@@ -89,6 +97,7 @@ def laplace_power(x, c):
 
 
 CDF = {
+    "rel_breitwigner": lambda x, rho: resonance(x, rho)[0],
     "burr": lambda x, c, d: (1 + x**-c) ** -d,
     "burr12": lambda x, c, d: -mp.expm1(-d * mp.log1p(x**c)),
     "mielke": lambda x, k, s: (1 + x**-s) ** (-k / s),
@@ -139,6 +148,7 @@ CDF = {
     "johnsonsu": lambda x, a, b: mp.ncdf(a + b * mp.asinh(x)),
 }
 SF = {
+    "rel_breitwigner": lambda x, rho: resonance(x, rho)[1],
     "burr": lambda x, c, d: -mp.expm1(-d * mp.log1p(x**-c)),
     "burr12": lambda x, c, d: (1 + x**c) ** -d,
     "mielke": lambda x, k, s: -mp.expm1(-k / s * mp.log1p(x**-s)),
@@ -215,6 +225,9 @@ def exact_slope(name, method, args, place):
 
 
 TAILS = [
+    ("rel_breitwigner", ("cdf", "sf", "logcdf", "logsf"), (1e15, 36.5)),
+    ("rel_breitwigner", ("sf", "logsf", "logpdf"), (200.0, 36.5)),
+    ("rel_breitwigner", ("cdf", "logcdf"), (1e-20, 0.5)),
     ("burr", ("sf", "logsf", "logpdf", "cdf", "logcdf"), (1e-30, 10.5, 4.3)),
     ("burr", ("cdf", "sf", "logsf"), (1e-250, 1.5, 0.9)),
     ("burr", ("sf", "logsf", "logpdf"), (1e200, 1.5, 4.3)),
@@ -552,3 +565,9 @@ def test_logarithms_of_tails_take_arrays_of_shapes():
 def test_kstwobign_next_to_zero():
     for method in ("logsf", "sf", "cdf"):
         assert fg.grad(getattr(scipy.stats.kstwobign, method))(1e-200) == 0.0
+
+
+def test_rel_breitwigner_falls_by_the_cube_far_out():
+    slopes = [fg.grad(scipy.stats.rel_breitwigner.logsf)(x, 36.5) for x in (1e155, 1e300)]
+    assert slopes == pytest.approx([-3e-155, -3e-300], rel=1e-12)
+    assert fg.grad(scipy.stats.rel_breitwigner.cdf, (0, 1))(1e300, 36.5) == (0.0, 0.0)

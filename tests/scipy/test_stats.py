@@ -34,6 +34,7 @@ SHAPES = {
     "powerlognorm": (2.1, 0.6),
     "powernorm": (2.4,),
     "recipinvgauss": (0.7,),
+    "rel_breitwigner": (1.8,),
     "skewcauchy": (0.4,),
     "rdist": (1.6,),
     "bernoulli": (0.35,),

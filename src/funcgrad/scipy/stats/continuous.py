@@ -21,6 +21,7 @@ from funcgrad.scipy.stats import (
     noncentral_families,
     normal_families,
     power_families,
+    resonance,
     stable_families,
     studentized,
     two_sided_families,
@@ -198,6 +199,7 @@ _MODULES = (
     noncentral_families,
     normal_families,
     power_families,
+    resonance,
     stable_families,
     studentized,
     two_sided_families,
@@ -210,6 +212,6 @@ CONTINUOUS: Mapping[str, Standard] = {
 
 CONTINUED = {
     *(name for module in (power_families, two_sided_families) for name in vars(module)),
-    *("alpha", "jf_skew_t", "kappa4", "norminvgauss", "recipinvgauss"),
+    *("alpha", "jf_skew_t", "kappa4", "norminvgauss", "recipinvgauss", "rel_breitwigner"),
 } - {*vars(base_families), "levy", "weibull_min"}
 """Those of which SciPy's code gives the moments."""
