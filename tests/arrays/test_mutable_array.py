@@ -576,3 +576,36 @@ def test_an_array_that_is_asked_for_by_name_is_the_array_itself():
     asking = adopted("def f(x):\n    return h(x * 2)[0]", h=operator.methodcaller("__array__"))
     with pytest.raises(TypeError, match="gradient a plain array would cut"):
         fg.grad(asking)(start())
+
+
+BY_PLACE = {
+    "clip": lambda x, y: np.clip(x, 0.2, 1.5, y),
+    "itself": lambda x, y: np.clip(y, 0.2, 1.5, np.copyto(y, x * x) or y),
+    "mean": lambda x, y: np.mean(np.outer(x, x), 0, None, y),
+    "median": lambda x, y: np.median(np.outer(x, x), 0, y),
+    "round": lambda x, y: np.round(x, 1, y),
+    "cumsum": lambda x, y: np.cumsum(x, 0, None, y),
+    "take": lambda x, y: np.take(x, [2, 0, 1], 0, y),
+    "ufunc": lambda x, y: np.multiply(x, x[::-1], y),
+    "concatenate": lambda x, y: np.concatenate([x[1:], x[:1]], 0, y),
+    "method sum": lambda x, y: np.outer(x, x).sum(0, None, y),
+    "method clip": lambda x, y: (x * 2).clip(0.3, 1.5, y),
+    "method of stored": lambda x, y: (y + x).std(0, None, y[:1].reshape(())),
+}
+
+
+@pytest.mark.filterwarnings(
+    "ignore:.*rounded:UserWarning", "ignore:the output does not:UserWarning"
+)
+@pytest.mark.parametrize("name", BY_PLACE)
+def test_results_are_written_into_an_array_given_by_place(name):
+    def f(x):
+        y = np.zeros(3)
+        BY_PLACE[name](x, y)
+        return y * (1 + x)
+
+    x = np.array([0.1, 0.52, 2.03])
+    for called in (f, fg.jit(f), lambda x: fg.vmap(f)(np.stack([x, x]))[1]):
+        np.testing.assert_allclose(called(x), f(x), rtol=1e-12)
+    differences = [(f(x + 1e-6 * e) - f(x - 1e-6 * e)) / 2e-6 for e in np.eye(3)]
+    np.testing.assert_allclose(fg.jacobian(f)(x), np.transpose(differences), rtol=1e-7, atol=1e-8)

@@ -39,6 +39,7 @@ from funcgrad.arrays.values import array_held_by
 from funcgrad.arrays.views import lay_out, made_of, viewed, zeros_in_place_of
 from funcgrad.expr import Expr
 from funcgrad.expr.at import At
+from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.registry import functions
 from funcgrad.graph import INPUT, subexpressions
 from funcgrad.source import fail
@@ -75,6 +76,9 @@ def _method(name: str) -> Callable[..., Any]:
         if name in _OF_SELECTIONS and (selection_of(self) is not None or name == "nonzero"):
             return getattr(np, name)(self, *args, **kwargs)
         args = tuple([array_held_by(arg) for arg in args])
+        if len(args) > 1 and (of_numpy := getattr(np, name, None)) is not None:
+            (_, *others), kwargs = with_out_by_name(of_numpy, (self, *args), kwargs)
+            args = tuple(others)
         value = self._value if self._state is None else current(self)
         if type(value) is Expr and not args and not kwargs and name in functions:
             made = functions[name](value)

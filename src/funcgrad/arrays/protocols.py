@@ -43,6 +43,7 @@ from funcgrad.arrays.views import (
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.operators import overrides_ufuncs
+from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
 from funcgrad.source import BUT_PANDAS, calls_method, fail
@@ -86,6 +87,7 @@ class ArrayProtocols:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
+        args, kwargs = with_out_by_name(func, args, kwargs)
         if func in BY_MASK or any([selection_of(item) is not None for item in args]):
             found = function_of_selections(func, args, kwargs)
             if found is not None:

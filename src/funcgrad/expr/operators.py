@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from funcgrad.expr.at import At
 from funcgrad.expr.concrete import assignment, concrete_value, in_place_operator
+from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
 from funcgrad.source import BUT_PANDAS, USERS, fail
@@ -447,6 +448,7 @@ class Operators:
     def __array_function__(
         self, func: Any, types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        args, kwargs = with_out_by_name(func, args, kwargs)
         if _takes_stores(kwargs.get("out")):
             return NotImplemented
         return functions["apply_numpy"](func, args, kwargs)
