@@ -78,6 +78,7 @@ def flatten_program(
     number: dict[Any, int] = {}
     where: dict[int, int] = {}
     steps: list[FlatStep] = []
+    left_out: list[Expr] = []
     new_step = tuple.__new__
     for expr in inputs:
         number.setdefault(_identity(expr), len(steps))
@@ -88,9 +89,10 @@ def flatten_program(
         return () if expr.op is leaf and _identity(expr) in number else expr.args
 
     def step(expr: Expr, parents: tuple[int, ...]) -> int:
-        if parents and (
-            expr.op is leaf or (expr.op is stop_gradient_unless and not for_derivatives)
-        ):
+        if expr.op is leaf and parents:
+            return parents[0]
+        if expr.op is stop_gradient_unless and not for_derivatives:
+            left_out.append(expr)
             return parents[0]
         # (An operation's type follows from its operands', so that it need not be hashed.)
         row = (expr.op, parents, expr.params) if parents else _identity(expr)
@@ -107,7 +109,9 @@ def flatten_program(
 
     # (A leaf without operands has no others to leave out.)
     places = folded(roots, step, where, operands if any([x.op is leaf for x in inputs]) else None)
-    return Flat(tuple(steps), len(inputs), tuple(places))
+    flat = Flat(tuple(steps), len(inputs), tuple(places))
+    # (What only their conditions needed goes, too.)
+    return with_results(flat, range(len(roots))) if left_out else flat
 
 
 def with_results(flat: Flat, places: Sequence[int]) -> Flat:
