@@ -25,11 +25,13 @@ CASES = [
 
 
 def test_every_operation_has_samples():
-    # An `example` of a batch stands for any of them, and has no value; tuples are tested elsewhere.
+    # An `example` of a batch stands for any of them, and has no value; tuples are tested elsewhere, and so is
+    # the derivative of `stop_gradient_unless`, which is not its value's.
     assert (
         SAMPLES.keys()
         | {
             "example",
+            "stop_gradient_unless",
             "pick",
             "together",
             "name",
