@@ -432,7 +432,7 @@ def test_values_with_units_are_advised_on():
 
 
 def test_a_shape_of_a_mapped_size_is_advised_on():
-    with pytest.raises(TypeError, match=r"got \(1,\) and \(2,\); .* np.where\(mask, x, 0.0\)"):
+    with pytest.raises(TypeError, match=r"got \(0,\) and \(1,\); .* np.where\(mask, x, 0.0\)"):
         fg.vmap(lambda n: np.zeros(n))(np.arange(3))
     with pytest.raises(TypeError, match="sequence of integers") as caught:
         fg.fori_loop(0, 3, lambda i, c: c + np.sum(np.zeros(i)), 0.0)
