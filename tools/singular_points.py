@@ -171,7 +171,9 @@ CONVENTIONS = """
 
 Conventions: at a kink, ties share the derivative equally; `abs` and `sign` have derivative 0 at 0; a norm
 of 0 has the subgradient 0; the gradient of entries that a condition or an index does not select is zero, also
-if their own derivative is infinite or NaN.
+if their own derivative is infinite or NaN. So is that of a path of `if`, `fg.cond` or a loop not taken. An
+entry that is NaN and is overwritten later may still make a gradient NaN, if the entries beside it were
+scaled by a number that is differentiated: the NaN is a factor of that number's derivative.
 
 Vectors of `eigh` and `svd` that belong to equal values have no derivative, and a program that uses it has
 the derivative NaN, as in JAX. A tangent or cotangent that is exactly 0 and would turn such vectors adds 0:
