@@ -254,3 +254,23 @@ def test_results_of_groups_keep_their_types():
     np.testing.assert_array_equal(found["b"], np.where(xs > 0, 0, xs))
     np.testing.assert_array_equal(found["c"], np.where(xs > 0, 1, 0)[:, None] * np.ones((1, 2)))
     np.testing.assert_array_equal(found["d"], np.where(xs > 0, 1, 2))
+
+
+def test_paths_that_need_different_parts_of_one_result():
+    def of_a_loop(x):
+        a, b = fg.fori_loop(0, 3, lambda _, s: (np.sin(s[0]) + x, s[1] * s[0]), (x, x * 2))
+        if x > 0:
+            return a * 2
+        return a - b if x > -1 else b
+
+    def of_a_decomposition(x):
+        u, s, v = np.linalg.svd(np.outer(x, x) + np.diag(x))
+        return np.sum(s) if x[0] > 0 else np.sum(np.abs(u[:, 0] * v[0]))
+
+    rows = np.random.default_rng(0).normal(size=(5, 3))
+    for f, xs in ((of_a_loop, np.array([-2.0, -0.5, 0.3, 1.0])), (of_a_decomposition, rows)):
+        np.testing.assert_allclose(fg.vmap(f)(xs), [f(x) for x in xs], rtol=1e-10)
+        slopes = [fg.grad(f)(x) for x in xs]
+        total = fg.grad(lambda xs, f=f: np.sum(fg.vmap(f)(xs)))
+        for gradient in (total, fg.jit(total), fg.vmap(fg.grad(f))):
+            np.testing.assert_allclose(gradient(xs), slopes, rtol=1e-8, atol=1e-10)

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from funcgrad.expr import Expr, rebuild
 from funcgrad.fold import folded_by_key
-from funcgrad.graph import Key, Operands, by_key
+from funcgrad.graph import Key, Operands, TupleType, by_key
 from funcgrad.ops.base.op import example, leaf, on_batch, spread
 from funcgrad.ops.elementwise.selection import stop_gradient_unless
+from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -198,7 +199,13 @@ class Groups:
             return expr
         key = (expr.key, have, groups)
         if key not in self.selected:
-            self.selected[key] = expr[np.searchsorted(self._of(have), self._of(groups))]
+            rows = np.searchsorted(self._of(have), self._of(groups))
+            kind: Any = expr.type
+            if isinstance(kind, TupleType):
+                parts = [pick(expr, k)[rows] for k in range(len(kind.parts))]
+                self.selected[key] = together_op(*parts)
+            else:
+                self.selected[key] = expr[rows]
         return self.selected[key]
 
     def _result(self, groups: int, expr: Expr, have: int) -> Expr:

@@ -21,7 +21,7 @@ from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import CONSTANT, by_key
 from funcgrad.ops.base.op import example, leaf, lift_fully
 from funcgrad.ops.elementwise.selection import cut_off
-from funcgrad.ops.tuples import pick
+from funcgrad.ops.tuples import pick_op
 from funcgrad.source import USERS, fail, is_raising
 from funcgrad.trace.pytree import flatten_with_static
 from funcgrad.trace.static import contents, is_static_value
@@ -219,7 +219,7 @@ def _cut_off(roots: Sequence[Expr], others: Sequence[Expr], holds: Expr) -> list
         return rebuild(expr, args) if args else cut_off(expr, holds)
 
     def operands(expr: Expr) -> tuple[Expr, ...]:
-        is_common = expr.key in common or (expr.op is pick and expr.args[0].key in common)
+        is_common = expr.key in common or (expr.op is pick_op and expr.args[0].key in common)
         return () if is_common else _operands_inside(expr)
 
     return folded_by_key(roots, step, operands=operands)
