@@ -29,9 +29,14 @@ def both(body):
     return plain["f"], adopted(source)
 
 
-def slope(f, x):
-    h = 1e-6
+def slope(f, x, h=1e-6):
     return np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(x.size)])
+
+
+def without_jumps(f, x):
+    """Central differences: NaN where a jump lies within the step, so that a smaller step gives much more."""
+    found, finer = slope(f, x), slope(f, x, 1e-8)
+    return np.where(np.abs(finer) > 10 * np.abs(found) + 1e3, np.nan, found)
 
 
 BODIES = {
@@ -166,8 +171,9 @@ def check_program(seed, modes):
             word in line for line in program.lines for word in ("32", "int)", "sort", "maximum")
         )
         if not rounds and np.abs(gradient).max() < 1e4:
-            found = slope(lambda at: weights @ plain(at.copy()), x)
-            np.testing.assert_allclose(gradient, found, rtol=2e-3, atol=2e-3)
+            found = without_jumps(lambda at: weights @ plain(at.copy()), x)
+            smooth = ~np.isnan(found)
+            np.testing.assert_allclose(gradient[smooth], found[smooth], rtol=2e-3, atol=2e-3)
         if modes:
             check_modes(f, loss, x, expected, gradient, maps=not program.asks)
 

@@ -124,9 +124,7 @@ def copyto(
     casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "same_kind",
     where: npt.ArrayLike = True,
 ) -> None:
-    """As `numpy.copyto`, which does nothing where an array is copied to itself, be it read-only."""
-    if src is dst:
-        return
+    """As `numpy.copyto`."""
     lend(src)
     src = unwrapped(src)
     value = functions["array"](src) if isinstance(src, list | tuple) else src

@@ -297,6 +297,8 @@ def _changed(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
             raise _no_store(func.__name__)
         func(target, *unwrapped(rest), **unwrapped(named))
         return
+    if func is np.copyto and rest and rest[0] is target:
+        return  # as NumPy does before it asks whether the array is read-only
     chosen = any([selection_of(item) is not None for item in rest])
     if not chosen and not holds_expr(unwrapped([list(rest), named])):
         buffer = writable(target)

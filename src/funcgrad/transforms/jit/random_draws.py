@@ -28,7 +28,18 @@ class GeneratorState(NamedTuple):
         return pickle.dumps(self.read()) != self.state
 
 
-def generator_states(held: Sequence[Snapshot]) -> list[GeneratorState]:
+class UnimportedGenerator(NamedTuple):
+    """NumPy's global generator before `numpy.random` is imported, as `import numpy` does not."""
+
+    name: str = "numpy.random"
+
+    def has_moved(self) -> bool:
+        """Whether numbers were drawn since the import: a seeded generator has none of its 624 left."""
+        imported: Any = sys.modules.get("numpy.random")
+        return imported is not None and imported.get_state()[2] != 624
+
+
+def generator_states(held: Sequence[Snapshot]) -> list[GeneratorState | UnimportedGenerator]:
     """The states of the generators that a function with these captured values may draw from."""
     readers: dict[int, tuple[str, Callable[[], Any]]] = {}
     ours: Any = sys.modules.get("numpy.random")
@@ -47,10 +58,11 @@ def generator_states(held: Sequence[Snapshot]) -> list[GeneratorState]:
             readers[id(value)] = item.place.name, partial(getattr, value, "state")
         elif pythons is not None and isinstance(value, pythons.Random):
             readers[id(value)] = item.place.name, value.getstate
-    return [GeneratorState(name, read, pickle.dumps(read())) for name, read in readers.values()]
+    states = [GeneratorState(name, read, pickle.dumps(read())) for name, read in readers.values()]
+    return states if ours is not None else [UnimportedGenerator(), *states]
 
 
-def warn_of_draws(who: str, before: Sequence[GeneratorState]) -> None:
+def warn_of_draws(who: str, before: Sequence[GeneratorState | UnimportedGenerator]) -> None:
     """Warn if a generator is not in the state in which it was."""
     moved = [item.name for item in before if item.has_moved()]
     if moved:
