@@ -4,6 +4,7 @@ import copy
 import operator
 import pickle
 import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -615,3 +616,53 @@ def test_results_are_written_into_an_array_given_by_place(name):
         np.testing.assert_allclose(called(x), f(x), rtol=1e-12)
     differences = [(f(x + 1e-6 * e) - f(x - 1e-6 * e)) / 2e-6 for e in np.eye(3)]
     np.testing.assert_allclose(fg.jacobian(f)(x), np.transpose(differences), rtol=1e-7, atol=1e-8)
+
+
+# -- arguments that are not differentiated, within another trace --------------------------------------
+class Data(NamedTuple):
+    y: Any
+
+
+def _of_array(k, y):
+    a = np.log(y) * k
+    a[0] = 0
+    return a.sum()
+
+
+def _of_container(k, data):
+    a = np.log(data["y"] if isinstance(data, dict) else data[0]) * k
+    a[0] = 0
+    return a.sum()
+
+
+def _written(k, y):
+    y[0] = 5.0
+    return (np.log(y) * k).sum()
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: fg.jit(fg.grad(f)),
+        lambda f: lambda k, y: fg.jit(fg.value_and_grad(f))(k, y)[1],
+        lambda f: fg.jit(fg.jacfwd(f)),
+        lambda f: fg.jit(fg.jacrev(f)),
+        lambda f: lambda k, y: fg.vmap(fg.grad(f), in_axes=(0, None))(np.array([k]), y)[0],
+        lambda f: lambda k, y: fg.jit(lambda k, y: fg.grad(lambda k: f(k, y))(k))(k, y),
+        lambda f: lambda k, y: fg.jit(fg.grad(lambda k, *, data: f(k, data)))(k, data=y),
+    ],
+)
+def test_what_is_computed_from_arguments_that_are_not_differentiated_can_be_written(transform):
+    y = np.array([1.5, 2.0, 3.0])
+    for given in (y, {"y": y}, [y], Data(y)):
+        f = _of_array if given is y else _of_container
+        np.testing.assert_allclose(transform(f)(1.3, given), np.log(6.0))
+    np.testing.assert_allclose(transform(_written)(1.3, y), np.log(30.0))
+    np.testing.assert_array_equal(y, [1.5, 2.0, 3.0])
+
+
+def test_batched_arguments_that_are_not_differentiated_can_be_written():
+    ys = np.array([[1.5, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    mapped = fg.vmap(fg.grad(_of_array), in_axes=(None, 0))
+    for run in (mapped, fg.jit(mapped)):
+        np.testing.assert_allclose(run(1.3, ys), np.log([6.0, 30.0]))

@@ -26,7 +26,7 @@ from funcgrad.expr.scope_order import next_in_order
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import CapturedArrays, capture, refer
 from funcgrad.ops.base.op import leaf as leaf_op
-from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.pytree import Tree, flatten, leaves_of
 from funcgrad.transformed import Transformed, function_of
 
 
@@ -121,13 +121,13 @@ def run_on_leaves(
 
         def on_leaves(level: int) -> Any:
             called, named = list(args), kwargs
+            if level >= WRITABLE:
+                called = [arg if i in traced else _lent(arg) for i, arg in enumerate(args)]
+                named = {name: _lent(arg) for name, arg in kwargs.items()}
             for i, tree in traced.items():
                 called[i] = tree.rebuild(
                     own[i] if level < WRITABLE else [_given(leaf) for leaf in own[i]]
                 )
-            if level >= WRITABLE:
-                called = [_borrow(arg) for arg in called]
-                named = {name: _borrow(arg) for name, arg in kwargs.items()}
             output = _call(f, level, called, named)
             if scope.refusal is not None:
                 raise scope.refusal
@@ -489,6 +489,22 @@ def _given(leaf: Expr) -> Any:
 def _borrow(arg: Any) -> Any:
     """An argument as an adopted function is given it: the caller's array is copied before it is written."""
     return borrowed(arg) if type(arg) is np.ndarray else arg
+
+
+def _lent(arg: Any) -> Any:
+    """An argument that is not traced, as `_borrow` gives it.
+
+    Expressions of enclosing traces may stand in it: arrays that are computed from them can be written.
+    """
+    kind = type(arg)
+    if kind is Expr:
+        return _given(arg)
+    if kind in _NO_CELLS or kind is MutableArray:
+        return _borrow(arg)
+    if not any([type(leaf) is Expr for leaf in leaves_of(arg)]):
+        return arg
+    tree = flatten(arg)
+    return tree.rebuild([_given(leaf) if type(leaf) is Expr else leaf for leaf in tree.leaves])
 
 
 def run(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

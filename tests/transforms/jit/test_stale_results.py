@@ -5,6 +5,8 @@ import functools
 import itertools
 import operator
 import random
+import subprocess
+import sys
 import types
 import warnings
 
@@ -332,6 +334,15 @@ def test_random_draws_are_told_of(name, f):
         ):
             once = jitted(1.0)
         assert jitted(1.0) == once
+
+
+@pytest.mark.parametrize(
+    ("draw", "warned"), [("np.random.rand()", True), ("len(np.random.__all__)", False)]
+)
+def test_a_draw_that_imports_numpys_generator_is_told_of(draw, warned):
+    code = f"import numpy as np, funcgrad as fg; fg.jit(lambda x: x * {draw})(1.0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ("draws random numbers from numpy.random" in done.stderr) is warned
 
 
 def test_arguments_may_be_drawn_outside():

@@ -34,9 +34,9 @@ class UnimportedGenerator(NamedTuple):
     name: str = "numpy.random"
 
     def has_moved(self) -> bool:
-        """Whether numbers were drawn since the import: a seeded generator has none of its 624 left."""
+        """Whether numbers were drawn since the import, which leaves the position at the end of the block."""
         imported: Any = sys.modules.get("numpy.random")
-        return imported is not None and imported.get_state()[2] != 624
+        return imported is not None and imported.get_state()[2] not in (623, 624)
 
 
 def generator_states(held: Sequence[Snapshot]) -> list[GeneratorState | UnimportedGenerator]:
@@ -58,8 +58,10 @@ def generator_states(held: Sequence[Snapshot]) -> list[GeneratorState | Unimport
             readers[id(value)] = item.place.name, partial(getattr, value, "state")
         elif pythons is not None and isinstance(value, pythons.Random):
             readers[id(value)] = item.place.name, value.getstate
-    states = [GeneratorState(name, read, pickle.dumps(read())) for name, read in readers.values()]
-    return states if ours is not None else [UnimportedGenerator(), *states]
+    unseen = [UnimportedGenerator()] if ours is None else []
+    return unseen + [
+        GeneratorState(name, read, pickle.dumps(read())) for name, read in readers.values()
+    ]
 
 
 def warn_of_draws(who: str, before: Sequence[GeneratorState | UnimportedGenerator]) -> None:
