@@ -29,10 +29,12 @@ from funcgrad.node_names import labels, names_of
 from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable, leaf
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.ops.shape import full_like, zeros_like
+from funcgrad.ops.shape import broadcast_to, full_like, zeros_like
+from funcgrad.ops.stores import index_set_op
 from funcgrad.ops.tuples import together_op
 from funcgrad.rewrite.evaluate import named_nodes, present, variables
 from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.rewrite.store_laws import is_zero
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -296,19 +298,33 @@ def _pullback(seed: Array) -> Semiring:
 
 
 def pulled_back(g: Any, edge: LinearMap) -> Any:
-    """The image of a cotangent under an edge's transpose, in which a mask stays outermost.
+    """The image of a cotangent under an edge's transpose, in which a mask or a store of zeros stays outermost.
 
-    A factor acts entry by entry, so that a mask commutes with it: what a condition does not select is not
-    multiplied by a factor that may be infinite.
+    A factor acts entry by entry, so that these commute with it: an entry that a condition does not select,
+    or that is overwritten, is not multiplied by a factor that may be infinite or NaN.
     """
-    if type(g) is not Expr or g.op is not mask:
+    if type(g) is not Expr or not (g.op is mask or is_clearing(g)):
         return edge.transpose(g)
     if isinstance(edge, Composed):
         return pulled_back(pulled_back(g, edge.outer), edge.inner)
-    if isinstance(edge, Diagonal | Quotient):
+    if not isinstance(edge, Diagonal | Quotient):
+        return edge.transpose(g)
+    if g.op is mask:
         condition, selected = g.args
         return mask(condition, edge.transpose(selected))
-    return edge.transpose(g)
+    image = pulled_back(g.args[0], edge)
+    return image if is_zero(image) else cleared_as(image, g)
+
+
+def is_clearing(g: Expr) -> bool:
+    """Whether a cotangent is an array in which zeros are stored, as that of an array before a store."""
+    return g.op is index_set_op and is_zero(g.args[1])
+
+
+def cleared_as(image: Expr, g: Expr) -> Any:
+    """An array with zeros stored where they are in g."""
+    blank = broadcast_to(np.zeros((), image.dtype), g.args[1].shape)
+    return index_set_op(image, blank, *g.args[2:], **dict(g.params))
 
 
 def backprop(expr: Expr, seed: object = 1, wrt: Sequence[Expr] | None = None) -> GradientMap:

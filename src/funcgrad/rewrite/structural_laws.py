@@ -124,6 +124,19 @@ def _selected(expr: Expr) -> Expr | None:
     return None
 
 
+def _scattered_product(expr: Expr) -> Expr | None:
+    """scatter(v)*y = scatter(v*y[i]), for an index that is a view: entries that it does not choose may be
+    infinite or NaN in y, and cost nothing."""
+    for x, y in (expr.args, expr.args[::-1]):
+        if x.op is indexing.scatter_op and len(x.args) == 1 and y.op is not indexing.scatter_op:
+            chosen = indexing.getitem_op(y, spec=dict(x.params)["spec"], shape=x.args[0].shape)
+            pair = (x.args[0], chosen) if x is expr.args[0] else (chosen, x.args[0])
+            return indexing.scatter_op(expr.op(*pair), **dict(x.params))  # type: ignore[no-any-return]
+        if expr.op is arithmetic.divide:
+            return None
+    return None
+
+
 _FACTORS = (arithmetic.multiply, arithmetic.divide, arithmetic.negative)
 _SCATTERING = (indexing.scatter_op, shape.reshape_op, shape.transpose_op, indexing.getitem_op)
 _IN_PRODUCTS = frozenset((*_FACTORS, *_SCATTERING))
@@ -473,6 +486,7 @@ _MOVED = StructuralLaw(_moved_mask, (selection.mask,))
 _OF_ENTRIES = StructuralLaw(_mask_of_entries, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
 _SCATTERED = StructuralLaw(_selected, (*_SCATTERING, *_FACTORS), _NUMBERS)
+_OF_CHOSEN = StructuralLaw(_scattered_product, (indexing.scatter_op,), _NUMBERS)
 _STORES = (index_set_op, index_add_op)
 _SUMS = (indexing.scatter_op, index_add_op, arithmetic.add)
 _PRODUCTS = (contraction.matmul_op, arithmetic.negative)
@@ -502,7 +516,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     ),
     "matmul": (StructuralLaw(matrix_laws.function_by_vectors),),
     "einsum": (StructuralLaw(matrix_laws.einsum_by_vectors, holds=_STABLE),),
-    "multiply": (_SCATTERED, _CLEARED),
+    "multiply": (_OF_CHOSEN, _SCATTERED, _CLEARED),
     "sum": (
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),
         StructuralLaw(_sum_of_repeated, (op.broadcast_to,), "for finite reals"),
@@ -525,7 +539,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(_log_sum_exp, holds=_STABLE),
         StructuralLaw(_log_softmax, (exponential.exp, *_MOVING), _STABLE),
     ),
-    "divide": (StructuralLaw(_softmax, (exponential.exp, *_MOVING), _STABLE), _SCATTERED, _CLEARED),
+    "divide": (StructuralLaw(_softmax, (exponential.exp, *_MOVING), _STABLE), _OF_CHOSEN, _SCATTERED, _CLEARED),
     "sqrt": (StructuralLaw(_root_of_squares, holds=_STABLE),),
     "square": (StructuralLaw(square_laws.square_of_size, holds=_STABLE),),
     "power": (StructuralLaw(square_laws.even_power_of_size, holds=_STABLE),),
