@@ -134,3 +134,55 @@ def test_pullbacks_do_not_reach_what_is_never_chosen(never):
         pulled = [fg.vjp(f, 3.0)[1](g)[0] for g in np.eye(2)]
         assert pulled == [6.0, 1.0]
         assert fg.jacrev(f)(3.0).tolist() == fg.jacfwd(f)(3.0).tolist() == [6.0, 1.0]
+
+
+# Functions of a factor k and data of which an entry is NaN, or has an infinite slope, and reaches no output.
+UNREACHED = {
+    "slice": lambda k, y: np.sum((np.log(y) * k)[1:] ** 2),
+    "entry": lambda k, y: (np.log(y) * k)[2] ** 2,
+    "step": lambda k, y: np.sum((np.log(y) * k)[::-2]),
+    "rows": lambda k, y: np.sum((np.outer(np.log(y), np.ones(3)) * k)[1:, :2]),
+    "moved": lambda k, y: np.sum((np.reshape(np.log(y) * k, (2, 2)).T * k)[:, 1]),
+    "chain": lambda k, y: np.sum(np.exp(np.sin(np.log(y) * k) * k)[1:]),
+    "quotient": lambda k, y: np.sum((k / np.log(y))[1:]),
+    "power": lambda k, y: np.sum((k ** np.log(y))[1:]),
+    "matrix times vector": lambda k, y: np.sum(
+        (np.outer(np.log(y), np.ones(3)) @ (k * np.ones(3)))[1:]
+    ),
+    "matrix times matrix": lambda k, y: np.sum(
+        (np.outer(np.log(y), np.ones(3)) @ (k * np.ones((3, 2))))[1:] ** 2
+    ),
+    "vector times matrix": lambda k, y: np.sum(
+        ((k * np.ones(3)) @ np.outer(np.ones(3), np.log(y)))[1:] ** 2
+    ),
+    "store": lambda k, y: np.sum((np.log(y) * k).at[0].set(k)),
+    "stores": lambda k, y: np.sum((np.log(y) * k).at[0].set(0.0).at[1:2].set(k) * np.cos(k)),
+    "store of rows": lambda k, y: np.sum((np.outer(np.log(y), np.ones(3)) * k).at[0].set(1.0)),
+    "store after a choice": lambda k, y: np.sum(
+        np.where(y > 2, 0.0, np.maximum(np.log(y) * k, 0)).at[0].set(0.0)
+    ),
+    "choice after a store": lambda k, y: np.sum(
+        np.where(y > 2, 0.0, (np.log(y) * k * k).at[0].set(0.0)) ** 2
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNREACHED)
+def test_entries_that_reach_no_output_reach_no_gradient(name):
+    f, y = UNREACHED[name], np.array([-1.0, 1.5, 3.0, 0.5])
+    finite = np.array([0.7, 1.5, 3.0, 0.5])  # the same function of the other entries
+    with np.errstate(invalid="ignore"):
+        for transform, k in (
+            (lambda f: f, 1.3),
+            (fg.jit, 1.3),
+            (lambda f: fg.vmap(f, in_axes=(0, None)), np.array([1.3])),
+        ):
+            of_factor, of_data = transform(fg.grad(f)), transform(fg.grad(f, argnums=1))
+            np.testing.assert_allclose(of_factor(k, y), of_factor(k, finite), rtol=1e-12)
+            np.testing.assert_allclose(
+                np.ravel(of_data(k, y))[1:], np.ravel(of_data(k, finite))[1:], rtol=1e-12
+            )
+            assert np.ravel(of_data(k, y))[0] == 0
+        second = fg.grad(fg.grad(f))
+        np.testing.assert_allclose(second(1.3, y), second(1.3, finite), rtol=1e-12)
+        fg.check_grads(lambda k: f(k, y), (1.3,), order=2)

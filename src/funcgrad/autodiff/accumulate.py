@@ -298,33 +298,51 @@ def _pullback(seed: Array) -> Semiring:
 
 
 def pulled_back(g: Any, edge: LinearMap) -> Any:
-    """The image of a cotangent under an edge's transpose, in which a mask or a store of zeros stays outermost.
+    """The image of a cotangent under an edge's transpose: a mask or a store of zeros stays outermost.
 
     A factor acts entry by entry, so that these commute with it: an entry that a condition does not select,
     or that is overwritten, is not multiplied by a factor that may be infinite or NaN.
     """
-    if type(g) is not Expr or not (g.op is mask or is_clearing(g)):
+    if type(g) is not Expr or g.op not in (mask, index_set_op):
         return edge.transpose(g)
     if isinstance(edge, Composed):
         return pulled_back(pulled_back(g, edge.outer), edge.inner)
     if not isinstance(edge, Diagonal | Quotient):
         return edge.transpose(g)
-    if g.op is mask:
-        condition, selected = g.args
-        return mask(condition, edge.transpose(selected))
-    image = pulled_back(g.args[0], edge)
-    return image if is_zero(image) else cleared_as(image, g)
+    inner, zeroing = without_zeroing(g)
+    return zeroed_as(edge.transpose(inner), zeroing)
 
 
-def is_clearing(g: Expr) -> bool:
-    """Whether a cotangent is an array in which zeros are stored, as that of an array before a store."""
-    return g.op is index_set_op and is_zero(g.args[1])
+def without_zeroing(g: Expr) -> tuple[Expr, list[Expr]]:
+    """A cotangent without the masks and stores of zeros that it ends with, and these, last first."""
+    found: list[Expr] = []
+    while len(found) < _MOST_ZEROING:
+        if g.op is mask:
+            inner = g.args[1]
+        elif g.op is index_set_op and is_zero(g.args[1]):
+            inner = g.args[0]
+        else:
+            break
+        found.append(g)
+        g = inner
+    return g, found
 
 
-def cleared_as(image: Expr, g: Expr) -> Any:
-    """An array with zeros stored where they are in g."""
-    blank = broadcast_to(np.zeros((), image.dtype), g.args[1].shape)
-    return index_set_op(image, blank, *g.args[2:], **dict(g.params))
+_MOST_ZEROING = 4  # those of a long loop are not made again at each operation between them
+
+
+def zeroed_as(image: Any, operations: Sequence[Expr]) -> Any:
+    """An array with zeros where these operations, the last one first, put them."""
+    if operations and type(image) is Expr and is_zero(image):
+        return image
+    for operation in reversed(operations):
+        if operation.op is mask:
+            image = mask(operation.args[0], image)
+        else:
+            _, v, *arrays = operation.args
+            blank = broadcast_to(np.zeros((), image.dtype), v.shape)
+            image = index_set_op(image, blank, *arrays, **dict(operation.params))
+    return image
 
 
 def backprop(expr: Expr, seed: object = 1, wrt: Sequence[Expr] | None = None) -> GradientMap:

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from funcgrad.autodiff.accumulate import cleared_as, is_clearing, linear_maps, varied
+from funcgrad.autodiff.accumulate import linear_maps, varied, without_zeroing, zeroed_as
 from funcgrad.expr import Expr, subexpressions, symbol
 from funcgrad.fold import Semiring, folded, path_sums
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap
 from funcgrad.ops.base.op import Elementwise, Op, differentiable
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import ones_like, zeros_like
 from funcgrad.ops.stores import index_set_op
 from funcgrad.rewrite.constant_values import value_of
@@ -99,9 +100,14 @@ class _Pullbacks:
     def _image(self, g: Any, edge: LinearMap | _OnNode) -> Any:
         if not isinstance(edge, tuple):
             return self._simplified(edge.transpose(g))
-        if g.op is index_set_op and is_clearing(g):
-            image = self._image(g.args[0], edge)
-            return self._simplified(cleared_as(image, g))
+        if g.op is not mask and g.op is not index_set_op:
+            return self._image_of_entries(g, edge)
+        inner, zeroing = without_zeroing(g)
+        if all([operation.op is mask for operation in zeroing]):
+            return self._image_of_entries(g, edge)  # as the laws of masks do
+        return self._simplified(zeroed_as(self._image_of_entries(inner, edge), zeroing))
+
+    def _image_of_entries(self, g: Any, edge: _OnNode) -> Any:
         (rows, result), known = edge
         values = [g, *known]
         normal_form = self._simplifier.normal_form
