@@ -24,10 +24,11 @@ from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
+from funcgrad.expr.branch_path import PATH
 from funcgrad.expr.concrete import has_known_value
 from funcgrad.fold import folded
 from funcgrad.ops import shape
-from funcgrad.ops.elementwise.selection import where
+from funcgrad.ops.elementwise.selection import stopped, where
 
 
 def is_traced(value: object) -> bool:
@@ -49,9 +50,14 @@ def stand_ins(value: Any) -> tuple[type, ...]:
 
 
 def is_numpy_integer(value: Expr) -> bool:
-    """Whether NumPy gives an integer, as a count or an index: arithmetic of Python's ints gives Python's."""
+    """Whether NumPy gives an integer, as a count or an index: arithmetic of Python's ints gives Python's.
+
+    A stopped gradient of an integer is what `int_` gives.
+    """
 
     def step(expr: Expr, parts: tuple[bool, ...]) -> bool:
+        if expr.op is stopped:
+            return False
         of_leaf = bool(dict(expr.params).get("numpy"))
         return of_leaf or any(parts) or any([_is_of_numpy(arg) for arg in expr.args])
 
@@ -76,9 +82,9 @@ _NUMBERS: Mapping[type, tuple[type, ...]] = {
 }
 
 
-# -- float and complex -------------------------------------------------------------------------
+# -- float, complex and int -------------------------------------------------------------------------
 class _NumberType(type):
-    """The metaclass of `float_` and `complex_`, which are equal to Python's own types and are dtypes."""
+    """The metaclass of `float_`, `complex_` and `int_`, equal to Python's own types, and dtypes."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         own, parts = _own(cls), [plain_value(part) for part in (*args, *kwargs.values())]
@@ -135,6 +141,31 @@ class complex_(np.complex128, metaclass=_NumberType):  # noqa: N801
     """As Python's own; a traced value is converted and stays traced."""
 
     _own = complex
+
+
+class _IntegerType(_NumberType):
+    """The metaclass of `int_`."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        value = plain_value(args[0]) if args else 0
+        if type(value) is Expr and len(args) == 1 and _stands_for_many(value):
+            return stopped(shape.astype(shape.reshape(value, ()), int))
+        return int(*args, **kwargs)
+
+
+def _stands_for_many(value: Expr) -> bool:
+    """Whether a traced number has other values in other runs of one program, and no path that knows them."""
+    if value.traced is None or value.size != 1 or value.dtype.kind not in "fiu":
+        return False
+    path = PATH.get()
+    return not (path is not None and path.reads) and not has_known_value(value)
+
+
+class int_(np.int64, metaclass=_IntegerType):  # noqa: N801
+    """As Python's own; a number that stands for many, as in the body of a loop, gives one that does."""
+
+    _own = int
+    __match_args__ = ("real",)
 
 
 # -- type and super ----------------------------------------------------------------------------
@@ -197,7 +228,7 @@ class super_(metaclass=_SuperType):  # noqa: N801
     """As Python's own, between the original classes: the adopted ones follow them in the order of methods."""
 
 
-_OWN_TYPES: Mapping[Any, Any] = {float_: float, complex_: complex, super_: super}
+_OWN_TYPES: Mapping[Any, Any] = {float_: float, complex_: complex, int_: int, super_: super}
 for _type, _named_as in _OWN_TYPES.items():
     _type.__name__ = _type.__qualname__ = _named_as.__name__
     _type.__module__ = "builtins"
@@ -270,13 +301,14 @@ def _is_taken_for(kind: Any, kinds: Any, _: object) -> bool:
 
 @wraps(issubclass)
 def issubclass_(kind: Any, kinds: Any) -> bool:
-    return issubclass(original_class(kind), _originals(kinds))
+    own = _own(kind) if isinstance(kind, _NumberType) else original_class(kind)
+    return issubclass(own, _originals(kinds))
 
 
 def _originals(kinds: Any) -> Any:
     """Classes of adopted code as a second argument of `isinstance`."""
-    if kinds is float_ or kinds is complex_:
-        return float if kinds is float_ else complex
+    if isinstance(kinds, _NumberType):
+        return _own(kinds)
     if isinstance(kinds, tuple | UnionType):
         parts = kinds if isinstance(kinds, tuple) else kinds.__args__
         return tuple([kind if type(kind) is type else _originals(kind) for kind in parts])
@@ -332,7 +364,7 @@ def _are_open_numbers(items: Sequence[Any]) -> bool:
 
 
 def _is_open(value: Any) -> bool:
-    if type(value) is not Expr or value.dtype.kind != "f" or value.traced is None:
+    if type(value) is not Expr or value.dtype.kind not in "fiu" or value.traced is None:
         return False
     return value.traced.records or not has_known_value(value)
 
@@ -359,6 +391,7 @@ def builtin_names(redirect: Redirect) -> Mapping[str, Any]:
             "complex": complex_,
             "float": float_,
             "hasattr": hasattr_,
+            "int": int_,
             "isinstance": isinstance_,
             "issubclass": issubclass_,
             "max": max_,

@@ -355,6 +355,7 @@ NAMES = builtin_names(redirect)
 _CLASSES: Mapping[Any, tuple[Any, Any]] = {
     float: (float, NAMES["float"]),
     complex: (complex, NAMES["complex"]),
+    int: (int, NAMES["int"]),
     # A class of NumPy's own functions, which later versions may not have.
     getattr(fromnumeric, "_array_converter", None): (None, ArrayConverter),
 }

@@ -365,8 +365,18 @@ _CHOOSE = (
     "its values"
 )
 _INDEX = "write np.array(values)[i] or fg.const(values)[i] to index values, and fg.fori_loop for range(n)"
+_COUNT = (
+    "it indexes arrays, as in np.array(values)[int(x)], but no list, and is no count of a range or a shape; "
+    f"{_CHOOSE}"
+)
 _TEXT = "write repr(x) for its formula"
-_TRACED_REMEDIES = {"an index": _INDEX, "an array": _INDEX, "str()": _TEXT, "a format": _TEXT}
+_TRACED_REMEDIES = {
+    "int()": _COUNT,
+    "an index": _INDEX,
+    "an array": _INDEX,
+    "str()": _TEXT,
+    "a format": _TEXT,
+}
 """What to write in the body of a loop, by what Python asked for."""
 
 
