@@ -301,8 +301,8 @@ def _is_taken_for(kind: Any, kinds: Any, _: object) -> bool:
 
 @wraps(issubclass)
 def issubclass_(kind: Any, kinds: Any) -> bool:
-    own = _own(kind) if isinstance(kind, _NumberType) else original_class(kind)
-    return issubclass(own, _originals(kinds))
+    # A traced float counts as NumPy's, which is one of Python's, too; an int is Python's alone.
+    return issubclass(int if kind is int_ else original_class(kind), _originals(kinds))
 
 
 def _originals(kinds: Any) -> Any:
