@@ -1,4 +1,4 @@
-"""`int(x)` of a number that stands for many is an integer that does; elsewhere `int` is Python's own."""
+"""`int(i)` of an integer that stands for many is an integer that does; elsewhere `int` is Python's own."""
 
 import typing
 from collections import defaultdict
@@ -14,7 +14,7 @@ TABLE = np.array([1.0, 4.0, 2.0, 7.0])
 
 
 def interpolated(c, x):
-    i = int(x * 1.5)
+    i = int(np.trunc(x * 1.5).astype(int))
     rest = x * 1.5 - i
     return c + (TABLE[min(i, 3)] * (1 - rest) + TABLE[min(i + 1, 3)] * rest) * c
 
@@ -24,25 +24,30 @@ def extremes(c, x):
     return c + z[int(np.argmax(z))] * z[int(np.argmin(z))]
 
 
+def truncated(x):
+    return int(np.trunc(x).astype(np.int32))
+
+
 def arithmetic(c, x):
-    return c * int(x) + x * (int(x) // 2) + int(x) % 2 * c - int(-x) / 4 + 2 ** int(x) * c
+    i = truncated(x)
+    return c * i + x * (i // 2) + i % 2 * c - truncated(-x) / 4 + 2**i * c
 
 
 def branching(c, x):
-    if int(x) == 1:
+    if truncated(x) == 1:
         return c * 2 + int(c > 0.5)
-    return c * x * (1.0 if int(x * 10) % 2 == 0 else 2.0)
+    return c * x * (1.0 if truncated(x * 10) % 2 == 0 else 2.0)
 
 
 def stored(c, x):
     w = np.zeros(4)
-    w[int(x)] = c
-    w[int(x) + 1] += x * c
+    w[truncated(x)] = c
+    w[truncated(x) + 1] += x * c
     return (w * np.arange(4.0)).sum() + c
 
 
 def asked_for_its_type(c, x):
-    i = int(x)
+    i = truncated(x)
     if isinstance(i, int) and not isinstance(i, float) and type(i) is int:
         return c + i
     return c * 100
@@ -75,9 +80,9 @@ def test_bodies_of_loops_may_ask_for_integers(f):
 
 
 def test_functions_of_solvers_may_ask_for_integers():
-    area = lambda a: integrate.quad(lambda t: TABLE[int(t)] * a * t, 0, 1)[0]  # noqa: E731
+    area = lambda a: integrate.quad(lambda t: TABLE[truncated(t)] * a * t, 0, 1)[0]  # noqa: E731
     assert fg.grad(area)(2.0) == pytest.approx(0.5)
-    root = lambda a: optimize.brentq(lambda t: t**3 + int(t) - a, 0, 3)  # noqa: E731
+    root = lambda a: optimize.brentq(lambda t: t**3 + truncated(t) - a, 0, 3)  # noqa: E731
     t = root(5.0)
     assert fg.grad(root)(5.0) == pytest.approx(1 / (3 * t * t))
 
@@ -85,16 +90,28 @@ def test_functions_of_solvers_may_ask_for_integers():
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: [1.0, 2.0, 3.0][int(x)],
-        lambda x: sum([x for _ in range(int(x))]),
-        lambda x: np.zeros(int(x)).sum(),
+        lambda x: [1.0, 2.0, 3.0][truncated(x)],
+        lambda x: sum([x for _ in range(truncated(x))]),
+        lambda x: np.zeros(truncated(x)).sum(),
     ],
 )
 def test_lists_counts_and_shapes_need_one_integer(f):
     with pytest.raises(
-        TypeError, match=r"int\(\): expected a number.*np.array\(values\)\[int\(x\)\]"
+        TypeError, match=r"expected a number, but .* has none|a shape has no traced"
     ):
         fg.scan(lambda c, x: (c + f(x), None), 0.0, XS)
+
+
+@pytest.mark.parametrize("x", [0.5, np.nan, np.inf, 1e30])
+def test_floats_are_refused_with_what_to_write(x):
+    """Python raises an error for NaN, and its integers have no limit."""
+    with pytest.raises(TypeError, match=r"int\(\): .*np.trunc\(x\).astype\(int\)"):
+        fg.scan(lambda c, x: (c + int(x), None), 0.0, np.array([x]))
+
+
+def test_unsigned_integers_of_64_bits_are_refused():
+    with pytest.raises(TypeError, match=r"int\(\): expected a number"):
+        fg.scan(lambda c, n: (c + int(n), None), 0.0, np.array([2**63], np.uint64))
 
 
 def uses_of_int(x):

@@ -148,21 +148,25 @@ class _IntegerType(_NumberType):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         value = plain_value(args[0]) if args else 0
-        if type(value) is Expr and len(args) == 1 and _stands_for_many(value):
+        if type(value) is Expr and len(args) == 1 and _is_integer_of_many(value):
             return stopped(shape.astype(shape.reshape(value, ()), int))
         return int(*args, **kwargs)
 
 
-def _stands_for_many(value: Expr) -> bool:
-    """Whether a traced number has other values in other runs of one program, and no path that knows them."""
-    if value.traced is None or value.size != 1 or value.dtype.kind not in "fiu":
+def _is_integer_of_many(value: Expr) -> bool:
+    """Whether a traced integer has other values in other runs of one program, and no path that knows them.
+
+    A float is refused there: one that is NaN, or beyond 64 bits, would become another number in silence.
+    """
+    if value.traced is None or value.size != 1 or not np.can_cast(value.dtype, np.int64):
         return False
     path = PATH.get()
-    return not (path is not None and path.reads) and not has_known_value(value)
+    known = value.dtype.kind == "b" or (path is not None and path.reads)
+    return not known and not has_known_value(value)
 
 
 class int_(np.int64, metaclass=_IntegerType):  # noqa: N801
-    """As Python's own; a number that stands for many, as in the body of a loop, gives one that does."""
+    """As Python's own; an integer that stands for many, as in the body of a loop, gives one that does."""
 
     _own = int
     __match_args__ = ("real",)

@@ -366,8 +366,8 @@ _CHOOSE = (
 )
 _INDEX = "write np.array(values)[i] or fg.const(values)[i] to index values, and fg.fori_loop for range(n)"
 _COUNT = (
-    "it indexes arrays, as in np.array(values)[int(x)], but no list, and is no count of a range or a shape; "
-    f"{_CHOOSE}"
+    "write np.trunc(x).astype(int) for an integer that stands for many, which indexes arrays, as in "
+    f"np.array(values)[i], and is compared; it counts no range and is no length of a shape; {_CHOOSE}"
 )
 _TEXT = "write repr(x) for its formula"
 _TRACED_REMEDIES = {
