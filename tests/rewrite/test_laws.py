@@ -129,7 +129,7 @@ PROGRAMS = {
     "overwritten": lambda x: _stored(x, ("add", 0, x[2]), ("set", 0, x[1])),
     "added_to_zero": lambda x: _stored(x, ("set", 0, 0.0), ("add", 0, x[1])),
     "accumulated": lambda x: x + _stored(np.zeros_like(x), ("add", 0, 1.0)),
-    "of_same_place": lambda x: (np.exp(x) * np.sin(x))[1:],
+    "joined_scatters": lambda x: (np.exp(x) * np.sin(x))[1:],
     "joined": lambda x: _stored(
         np.zeros_like(x), ("add", slice(2, None), x[2:]), ("add", slice(2), x[:2])
     ),
@@ -147,11 +147,11 @@ PROGRAMS = {
         np.where(np.real(x) > 0, x, 0.0) + np.where(np.logical_not(np.real(x) > 0), 2 * x, 0.0)
     ),
     "_sum_over_no_axes": lambda x: np.sum(x, axis=()),
-    "_sum_of_scattered": lambda x: (np.exp(x) * x[0])[1:],
+    "scattered_total": lambda x: (np.exp(x) * x[0])[1:],
     "_sum_of_repeated": lambda x: np.sum(np.broadcast_to(x[:, None, None], (x.size, 1, 1))[0]),
     "_picked": lambda x: fg.jit(lambda y: (y, -y))(x)[1] if isinstance(x, fg.Expr) else -x,
-    "_scattered_product": lambda x: np.exp(x)[1:],
-    "_scattered_contraction": lambda x: (np.reshape(np.exp(x), (-1, 1)) @ x[:1])[1:],
+    "scattered_product": lambda x: np.exp(x)[1:],
+    "scattered_contraction": lambda x: (np.reshape(np.exp(x), (-1, 1)) @ x[:1])[1:],
     "_selected": lambda x: x[[1, 0]] * (1 / x[:2]),
     "function_by_vectors": lambda x: _exponential(x, lambda v, d: (v * d) @ v.T),
     "sum_of_product": lambda x: np.sum(-(np.reshape(x, (-1, 1)) @ np.reshape(x, (1, -1))), axis=0),

@@ -66,23 +66,6 @@ def _is_same_place(x: Expr, expr: Expr) -> bool:
 _PARTS = 8
 
 
-def of_same_place(expr: Expr) -> Expr | None:
-    """scatter(x) + scatter(y) = scatter(x + y) for one index, also within a sum with an array."""
-    for first, second in (expr.args, expr.args[::-1]):
-        if not _is_scattered(first):
-            continue
-        terms = second.args if second.op is arithmetic.add else ()
-        for term, rest in ((second, None), *zip(terms, terms[::-1], strict=True)):
-            if _is_scattered(term) and term.params == first.params:
-                total = indexing.scatter_op(first.args[0] + term.args[0], **dict(first.params))
-                return total if rest is None else rest + total  # type: ignore[no-any-return]
-    return None
-
-
-def _is_scattered(expr: Expr) -> bool:
-    return expr.op is indexing.scatter_op and len(expr.args) == 1
-
-
 def accumulated(expr: Expr) -> Expr | None:
     """x + zeros.at[i].add(v) = x.at[i].add(v), where the entries are few."""
     for x, term in (expr.args, expr.args[::-1]):

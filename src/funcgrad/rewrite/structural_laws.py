@@ -19,7 +19,7 @@ from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection
 from funcgrad.ops.stores import index_add_op, index_set_op
-from funcgrad.rewrite import matrix_laws, square_laws, store_laws
+from funcgrad.rewrite import matrix_laws, scatter_laws, square_laws, store_laws
 from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.laws import Holds
 
@@ -122,64 +122,6 @@ def _selected(expr: Expr) -> Expr | None:
         if risky or _may_be_infinite(y):
             return selection.mask(_kept(chain), expr)  # type: ignore[no-any-return]
     return None
-
-
-def _scattered_product(expr: Expr) -> Expr | None:
-    """scatter(v)*y = scatter(v*y[i]), for an index that gives a view.
-
-    So an entry of y that is not chosen may be infinite or NaN, and costs nothing. The scattered array may
-    have been moved.
-    """
-    for place, (x, y) in enumerate((expr.args, expr.args[::-1])):
-        if place and expr.op is arithmetic.divide:
-            return None
-        moves: list[Expr] = []
-        while x.op in _UNMOVES and len(moves) < _MOST_MOVES:
-            moves.append(x)
-            x = x.args[0]
-        if x.op is not indexing.scatter_op or len(x.args) != 1 or y.op is indexing.scatter_op:
-            continue
-        for move in moves:
-            y = _UNMOVES[move.op](move, y)
-        v, params = x.args[0], dict(x.params)
-        chosen = indexing.getitem_op(y, spec=params["spec"], shape=v.shape)
-        product = expr.op(chosen, v) if place else expr.op(v, chosen)
-        found: Expr = indexing.scatter_op(product, **params)
-        for move in reversed(moves):
-            found = move.op(found, **dict(move.params))
-        return found
-    return None
-
-
-_UNMOVES: dict[Op, Callable[[Expr, Expr], Expr]] = {
-    shape.reshape_op: lambda move, y: shape.reshape(y, move.args[0].shape),
-    shape.transpose_op: lambda move, y: shape.transpose(y, np.argsort(dict(move.params)["axes"])),
-}
-"""The inverse of a move, of which each entry stays one, applied to another array."""
-_MOST_MOVES = 4
-
-
-def _scattered_contraction(expr: Expr) -> Expr | None:
-    """a @ scatter(v) = a[..., i] @ v, and scatter(v) @ b = v @ b[i], for a slice i of the summed axis."""
-    a, b = expr.args
-    if b.ndim <= 2 and (chosen := _scattered_slice(b)) is not None:
-        return a[(*_WHOLE * (a.ndim - 1), chosen)] @ b.args[0]  # type: ignore[no-any-return]
-    if a.ndim == 1 and (chosen := _scattered_slice(a)) is not None:
-        return a.args[0] @ b[(*_WHOLE * (b.ndim - 2), chosen)]  # type: ignore[no-any-return]
-    return None
-
-
-_WHOLE = (slice(None),)
-
-
-def _scattered_slice(x: Expr) -> slice | None:
-    """The slice of the first axis to which entries are scattered, if the others are whole."""
-    if x.op is not indexing.scatter_op or len(x.args) != 1:
-        return None
-    spec = dict(x.params)["spec"]
-    if len(spec) != 1 or not isinstance(spec[0], tuple) or spec[0][0] != "slice":
-        return None
-    return slice(*spec[0][1:])
 
 
 _FACTORS = (arithmetic.multiply, arithmetic.divide, arithmetic.negative)
@@ -396,15 +338,6 @@ def _sum_over_no_axes(expr: Expr) -> Expr | None:
     return x if not dict(expr.params)["axis"] and x.dtype == expr.dtype else None
 
 
-def _sum_of_scattered(expr: Expr) -> Expr | None:
-    """sum(scatter(v)) = sum(v), over all axes and for an index that gives a view."""
-    (x,) = expr.args
-    if len(x.args) != 1 or expr.shape:
-        return None
-    v = x.args[0]
-    return reduction.sum_op(v, axis=tuple(range(v.ndim))) if v.ndim else v
-
-
 def _sum_of_repeated(expr: Expr) -> Expr | None:
     """The sum of a repeated scalar = count * scalar."""
     (x,) = expr.args
@@ -540,7 +473,9 @@ _MOVED = StructuralLaw(_moved_mask, (selection.mask,))
 _OF_ENTRIES = StructuralLaw(_mask_of_entries, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
 _SCATTERED = StructuralLaw(_selected, (*_SCATTERING, *_FACTORS), _NUMBERS)
-_OF_CHOSEN = StructuralLaw(_scattered_product, (indexing.scatter_op, *_UNMOVES), _NUMBERS)
+_OF_CHOSEN = StructuralLaw(
+    scatter_laws.scattered_product, (indexing.scatter_op, *scatter_laws.UNMOVES), _NUMBERS
+)
 _STORES = (index_set_op, index_add_op)
 _SUMS = (indexing.scatter_op, index_add_op, arithmetic.add)
 _PRODUCTS = (contraction.matmul_op, arithmetic.negative)
@@ -569,7 +504,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(store_laws.joined, _SUMS, "for finite reals"),
     ),
     "matmul": (
-        StructuralLaw(_scattered_contraction, (indexing.scatter_op,), _NUMBERS),
+        StructuralLaw(scatter_laws.scattered_contraction, (indexing.scatter_op,), _NUMBERS),
         StructuralLaw(matrix_laws.function_by_vectors),
     ),
     "einsum": (StructuralLaw(matrix_laws.einsum_by_vectors, holds=_STABLE),),
@@ -577,13 +512,13 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "sum": (
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),
         StructuralLaw(_sum_of_repeated, (op.broadcast_to,), "for finite reals"),
-        StructuralLaw(_sum_of_scattered, (indexing.scatter_op,), "for finite reals"),
+        StructuralLaw(scatter_laws.scattered_total, (indexing.scatter_op,), "for finite reals"),
         StructuralLaw(_masked_sum, (selection.mask,)),
         StructuralLaw(matrix_laws.sum_of_product, _PRODUCTS, "for finite reals"),
     ),
     "mask": (StructuralLaw(_mask_cases),),
     "add": (
-        StructuralLaw(store_laws.of_same_place, (indexing.scatter_op,), "for finite reals"),
+        StructuralLaw(scatter_laws.joined_scatters, (indexing.scatter_op,), "for finite reals"),
         StructuralLaw(store_laws.joined, (indexing.scatter_op,), "for finite reals"),
         StructuralLaw(store_laws.accumulated, (indexing.scatter_op,), "for finite reals"),
         StructuralLaw(_opposite_masks, (selection.mask,), _NUMBERS),
