@@ -1,6 +1,7 @@
 """Doctests, and modules, whose library is an extra are skipped where that is not installed."""
 
 import gc
+import inspect
 import os
 from collections.abc import Generator
 from importlib.util import find_spec
@@ -8,6 +9,8 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import none
+
+from tests.default_slice import Run
 
 _NEEDED = {
     "funcgrad.transforms.interop.export.to_jax": "jax",
@@ -29,6 +32,18 @@ collect_ignore = [
 
 # Tests ask for the name of the profile: see `tests.default_slice.examples`.
 settings.register_profile("thorough")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    Run.leaves_slow_out = config.option.markexpr == "not slow"
+
+
+def pytest_pycollect_makeitem(obj: object) -> list[pytest.Item] | None:
+    """Make none of the cases of a slow test where all would be deselected."""
+    marks = (
+        getattr(obj, "pytestmark", []) if Run.leaves_slow_out and inspect.isfunction(obj) else []
+    )
+    return [] if any(mark.name == "slow" for mark in marks) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,6 +5,7 @@ import pytest
 import scipy.linalg
 
 import funcgrad as fg
+from tests.default_slice import some
 
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.normal(size=(4, 4))
@@ -244,14 +245,7 @@ def by_singular_values(product):
 @pytest.mark.parametrize("point", GENERAL)
 @pytest.mark.parametrize(
     "name",
-    [
-        *("orthogonal factor", "columns"),
-        *[
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in list(SINGULAR)[1:]
-            if name != "columns"
-        ],
-    ],
+    some(["orthogonal factor", "columns"], SINGULAR),
 )
 def test_derivative_where_singular_values_are_equal(name, point):
     product, f = SINGULAR[name]

@@ -9,6 +9,7 @@ import scipy.special
 import funcgrad as fg
 from funcgrad.expr import operation_table
 from funcgrad.ops.base.columns import in_library
+from tests.default_slice import some, with_slow
 from tests.ops.special_points import (
     IN_ARGUMENT_ALONE,
     IN_SOME,
@@ -76,11 +77,7 @@ def cases(names):
     ]
 
 
-def slow(names):
-    return [pytest.param(*case.values, id=case.id, marks=pytest.mark.slow) for case in cases(names)]
-
-
-ALL = [*cases(SLICE), *slow([name for name in POINTS if name not in SLICE])]
+ALL = with_slow([(case, case.values[0] in SLICE) for case in cases(POINTS)])
 
 
 def check_partials(name, args):
@@ -113,20 +110,10 @@ def first_points(names):
     return [(name, POINTS[name][0]) for name in names]
 
 
-SECOND = [
-    *first_points(SLICE),
-    *[
-        pytest.param(*case, marks=pytest.mark.slow)
-        for case in first_points([name for name in POINTS if name not in SLICE])
-    ],
-]
-
-
-FAR_SECOND = [
-    pytest.param(name, args, marks=() if name in SLICE else pytest.mark.slow)
-    for name, points in SECOND_ORDER.items()
-    for args in points
-]
+SECOND = with_slow([(case, case[0] in SLICE) for case in first_points(POINTS)])
+FAR_SECOND = with_slow(
+    [((name, args), name in SLICE) for name, points in SECOND_ORDER.items() for args in points]
+)
 DEGREE_FIRST = "eval_"
 """Polynomials are not compared in the degree at whole numbers below 0, where mpmath's formula has poles."""
 
@@ -180,9 +167,7 @@ def test_second_derivatives(name, args):
             assert back[i, j] == pytest.approx(wanted, rel=1e-9, abs=1e-13)
 
 
-@pytest.mark.parametrize(
-    "name", [*SLICE, *[pytest.param(n, marks=pytest.mark.slow) for n in POINTS if n not in SLICE]]
-)
+@pytest.mark.parametrize("name", some(SLICE, POINTS))
 def test_scipys_own_function_takes_traced_values(name):
     theirs, args = getattr(scipy.special, name, OPS[name]), POINTS[name][0]
     theirs = theirs if isinstance(theirs, np.ufunc) else OPS[name]

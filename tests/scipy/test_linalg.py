@@ -6,6 +6,7 @@ import scipy.linalg
 
 import funcgrad as fg
 from funcgrad.scipy import linalg
+from tests.default_slice import one_in
 
 A = np.array([[2.0, 0.3, 0.1], [-0.4, 1.5, -0.2], [0.1, 0.6, 1.1]])
 B = np.array([[1.0, -0.3, 0.5], [0.2, 0.8, 0.1], [-0.6, 0.4, 1.7]])
@@ -120,13 +121,7 @@ def check(case):
     return along
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        case if k % 4 == 0 else pytest.param(case, marks=pytest.mark.slow)
-        for k, case in enumerate(FULL)
-    ],
-)
+@pytest.mark.parametrize("case", one_in(4, FULL))
 def test_values_are_scipys_and_slopes_are_differences(case):
     check(case)
 

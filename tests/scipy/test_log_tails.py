@@ -6,6 +6,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.scipy import stats
+from tests.default_slice import one_in
 
 
 def lower(a, x):
@@ -90,10 +91,7 @@ CASES = [
 
 @pytest.mark.parametrize(
     ("name", "method", "args", "exact"),
-    [
-        case if k % 4 == 2 else pytest.param(*case, marks=pytest.mark.slow)
-        for k, case in enumerate(CASES)
-    ],
+    one_in(4, CASES, start=2),
     ids=lambda v: str(v)[:20],
 )
 def test_tails_and_their_derivatives(name, method, args, exact):

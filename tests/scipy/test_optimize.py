@@ -6,6 +6,7 @@ import scipy.optimize
 
 import funcgrad as fg
 from funcgrad.scipy import optimize
+from tests.default_slice import one_in
 
 X = np.linspace(0.0, 2.0, 9)
 Y = 2.0 * np.exp(-0.7 * X) + 0.05 * np.cos(5 * X)
@@ -101,13 +102,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        case if k % 3 == 0 else pytest.param(case, marks=pytest.mark.slow)
-        for k, case in enumerate(CASES)
-    ],
-)
+@pytest.mark.parametrize("case", one_in(3, CASES))
 def test_values_are_scipys_and_slopes_are_differences(case):
     f, a = CASES[case], 1.3
     value, slope = fg.jvp(lambda a: f(optimize, a), (a,), (1.0,))

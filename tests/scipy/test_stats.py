@@ -12,6 +12,7 @@ import funcgrad as fg
 from funcgrad.scipy import stats
 from funcgrad.scipy.stats.continuous import CONTINUOUS
 from funcgrad.scipy.stats.discrete import DISCRETE
+from tests.default_slice import one_in
 
 SHAPES = {
     "alpha": (3.6,),
@@ -86,10 +87,7 @@ OF_FEW_DIGITS = ("studentized_range", "kstwo", "norminvgauss")
 NAMES = [*[name for name in CONTINUOUS if name not in OF_FEW_DIGITS], *DISCRETE]
 """`test_integral_families` and `test_far_tails` have the others: SciPy's have too few digits."""
 CUMULATIVE = ["cdf", "sf", "logcdf", "logsf", "ppf", "isf"]
-SOME = [
-    name if k % 4 == 0 else pytest.param(name, marks=pytest.mark.slow)
-    for k, name in enumerate(NAMES)
-]
+SOME = one_in(4, NAMES)
 DIGITS = {"kstwobign": 1e-7, "genhyperbolic": 1e-9, "geninvgauss": 1e-9, "landau": 1e-12}
 DIGITS["skewcauchy"] = 1e-12
 DIGITS["nchypergeom_wallenius"] = 1e-9

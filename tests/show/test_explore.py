@@ -17,6 +17,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.rewrite.evaluate import evaluate_all, evaluate_roots
 from funcgrad.show.drawing.explorer import Page, explore
+from tests.default_slice import one_in
 from tests.ops.samples import SAMPLES
 from tests.show.programs import ALL, PROGRAMS, any_variable, values_of
 from tests.show.test_dot import NASTY
@@ -230,11 +231,7 @@ def test_the_page_has_the_licenses_of_its_packages():
 
 def few(cases, count):
     """The cases, all but a few of which are slow together."""
-    step = -(-len(cases) // count)
-    return [
-        pytest.param(*case, marks=() if k % step == 0 else pytest.mark.slow)
-        for k, case in enumerate(cases)
-    ]
+    return one_in(-(-len(cases) // count), cases)
 
 
 def test_the_page_is_built_from_its_sources():
@@ -366,7 +363,7 @@ def _long(count):
     return long
 
 
-@pytest.mark.parametrize("name", few([(name,) for name in ALL], 8))
+@pytest.mark.parametrize("name", few(ALL, 8))
 def test_programs_with_bodies_have_a_page(name):
     expr = ALL[name]
     page = explore(expr, **values_of(expr))
@@ -417,7 +414,7 @@ def test_what_a_loop_runs_is_a_group_that_the_loop_names():
             assert nodes[place]["group"] == node["group"]
 
 
-@pytest.mark.parametrize("name", few([(name,) for name in ALL], 8))
+@pytest.mark.parametrize("name", few(ALL, 8))
 def test_bodies_are_complete(name):
     for pane in data_of(explore(ALL[name]))["panes"]:
         nodes, groups = pane["nodes"], pane["groups"]

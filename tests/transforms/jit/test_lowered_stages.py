@@ -587,7 +587,9 @@ def chain(x, count=12_000):
     return y
 
 
-@pytest.mark.parametrize("x", one_in(2, [0.5, np.ones(3)]), ids=["numbers", "arrays"])
+@pytest.mark.parametrize(
+    "x", one_in(2, [pytest.param(0.5, id="numbers"), pytest.param(np.ones(3), id="arrays")])
+)
 def test_tens_of_thousands_of_steps(x):
     lowered = jit(chain).lower(x)
     assert len(lowered.steps) > 36_000
