@@ -10,12 +10,12 @@ import scipy.optimize
 import scipy.special
 
 import funcgrad as fg
-from tests.syntax_trees import HOME, paths, syntax_tree
+from tests.syntax_trees import HOME, nodes, paths, syntax_tree
 
 
-def modules():
-    """The modules of the package: paths below it, and syntax trees."""
-    return [(str(path.relative_to(HOME)), syntax_tree(path)) for path in paths()]
+def modules(given=syntax_tree):
+    """The modules of the package: paths below it, and syntax trees, or what else is given of them."""
+    return [(str(path.relative_to(HOME)), given(path)) for path in paths()]
 
 
 def is_type_variable(value):
@@ -55,7 +55,7 @@ def mirrors_a_package(path):
 
 def test_file_names_are_unique():
     places = defaultdict(list)
-    for path, _ in modules():
+    for path in [str(path.relative_to(HOME)) for path in paths()]:
         if Path(path).stem not in ("__init__", "__main__"):
             places[Path(path).stem].append(path)
     found = [paths for paths in places.values() if len(paths) > 1]
@@ -66,8 +66,8 @@ def test_a_module_is_imported_under_its_own_name():
     """Where that name is taken, by a function or a parameter, under one that ends with `_module`."""
     found = [
         f"{path}: {node.module}.{alias.name} as {alias.asname}"
-        for path, tree in modules()
-        for node in ast.walk(tree)
+        for path, found in modules(nodes)
+        for node in found
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("funcgrad")
         for alias in node.names
         if alias.asname not in (None, alias.name, f"_{alias.name}")
@@ -80,8 +80,8 @@ def test_a_module_is_imported_under_its_own_name():
 def test_no_private_name_is_imported_from_another_module():
     found = [
         f"{path}: {alias.name} of {node.module}"
-        for path, tree in modules()
-        for node in ast.walk(tree)
+        for path, found in modules(nodes)
+        for node in found
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("funcgrad")
         for alias in node.names
         if alias.name.startswith("_") and not alias.name.startswith("__")

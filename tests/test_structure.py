@@ -12,7 +12,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.expr import operation_table
 from funcgrad.ops.base.op import Op
-from tests.syntax_trees import HOME, paths, syntax_tree
+from tests.syntax_trees import HOME, loops, nodes, paths
 
 
 def files_called(function, *args):
@@ -77,7 +77,7 @@ def test_a_warm_gradient_goes_one_way(warm_gradient):
 def modules_imported(path, modules):
     """The modules of the package that a module imports, in functions and for types, too."""
     found = set()
-    for node in ast.walk(syntax_tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
             parts = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= parts & modules or {node.module}
@@ -116,8 +116,8 @@ WALKING_ROOMS = {"graph.py", "fold.py", "autodiff/accumulate.py"}
 """The modules that may walk a graph by themselves; all others are steps of `funcgrad.fold.folded`."""
 
 
-def functions_of(tree):
-    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+def functions_of(found):
+    return [node for node in found if isinstance(node, ast.FunctionDef)]
 
 
 def words(tree):
@@ -128,9 +128,9 @@ def words(tree):
 
 def has_stack_walk(function):
     """Whether a loop pops items off a stack and looks at their operands."""
-    loops = [node for node in ast.walk(function) if isinstance(node, ast.While)]
+    whiles = [loop for loop in loops(function) if isinstance(loop, ast.While)]
     return any(
-        "pop" in found and found & {"args", "parents", "operands"} for found in map(words, loops)
+        "pop" in found and found & {"args", "parents", "operands"} for found in map(words, whiles)
     )
 
 
@@ -183,8 +183,8 @@ def read_of_operands(loop):
 
 def has_fold_by_hand(function):
     """Whether a loop gives each expression a result made of its operands' results."""
-    loops = [node for node in ast.walk(function) if isinstance(node, ast.For)]
-    return any(written(loop) & read_of_operands(loop) for loop in loops)
+    fors = [loop for loop in loops(function) if isinstance(loop, ast.For)]
+    return any(written(loop) & read_of_operands(loop) for loop in fors)
 
 
 def found_in_package(has):
@@ -193,7 +193,7 @@ def found_in_package(has):
         f"{path.relative_to(HOME)}: {function.name}"
         for path in paths()
         if str(path.relative_to(HOME)) not in WALKING_ROOMS
-        for function in functions_of(syntax_tree(path))
+        for function in functions_of(nodes(path))
         if has(function)
     ]
 
@@ -249,8 +249,7 @@ def taken(loop):
 
 def has_worklist(function):
     """Whether a loop adds to the list or queue that it takes its items from."""
-    loops = [node for node in ast.walk(function) if isinstance(node, ast.While | ast.For)]
-    return any(grown(loop) & taken(loop) for loop in loops)
+    return any(grown(loop) & taken(loop) for loop in loops(function))
 
 
 def test_worklists_walk_no_programs():
@@ -293,14 +292,14 @@ def rebuilt(roots):
     ],
 )
 def test_walks_and_folds_are_recognized(has, source):
-    (function,) = functions_of(ast.parse(source))
+    (function,) = functions_of(ast.walk(ast.parse(source)))
     assert has(function)
 
 
 # -- operations that modules name ------------------------------------------------------------------
-def _docstrings(tree):
+def _docstrings(found):
     homes = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    bodies = [node.body for node in ast.walk(tree) if isinstance(node, homes) and node.body]
+    bodies = [node.body for node in found if isinstance(node, homes) and node.body]
     return {id(body[0].value) for body in bodies if isinstance(body[0], ast.Expr)}
 
 
@@ -316,9 +315,9 @@ def imported(name):
 
 def operations_named(path):
     """The operations that a module names: in strings, word by word, and as imported objects."""
-    tree, found, modules = syntax_tree(path), set(), {}
-    names, docstrings = set(operation_table.ops), _docstrings(tree)
-    for node in ast.walk(tree):
+    found, modules = set(), {}
+    names, docstrings = set(operation_table.ops), _docstrings(nodes(path))
+    for node in nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             words = node.value.split()
             if id(node) not in docstrings and all(word.isidentifier() for word in words):
@@ -331,7 +330,7 @@ def operations_named(path):
                     found.add(value.name)
                 elif isinstance(value, ModuleType):
                     modules[alias.asname or alias.name] = value
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             value = getattr(modules.get(node.value.id), node.attr, None)
             if isinstance(value, Op):
@@ -382,7 +381,7 @@ def test_modules_outside_ops_name_few_operations():
 def test_fewer_than_one_parameter_in_ten_is_any():
     found = []
     for path in paths():
-        for node in ast.walk(syntax_tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef):
                 given = node.args
                 parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs]
