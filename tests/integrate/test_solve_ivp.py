@@ -1,10 +1,13 @@
 """solve_ivp beside SciPy's, and the derivatives of its states, dense output and events."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import integrate
 
 import funcgrad as fg
+from tests.default_slice import one_in
 
 SPAN = (0.0, 9.0)
 TIMES = np.linspace(*SPAN, 9)
@@ -34,20 +37,19 @@ def second_time(t, y, *args):
 second_time.terminal = 2
 
 
-@pytest.mark.parametrize("span", [SPAN, SPAN[::-1]])
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"t_eval": TIMES[1:-1]},
-        {"dense_output": True, "rtol": 1e-8, "first_step": 0.01, "max_step": 0.2},
-        {"events": [few_prey, late_and_growing], "method": "RK23"},
-        {"events": [late_and_growing, second_time], "t_eval": TIMES, "dense_output": True},
-        {"events": second_time, "rtol": 1e-9},
-    ],
-    ids=["mesh", "times", "dense", "events", "terminal", "single"],
-)
-def test_results_are_scipys(span, options):
+OPTIONS = {
+    "mesh": {},
+    "times": {"t_eval": TIMES[1:-1]},
+    "dense": {"dense_output": True, "rtol": 1e-8, "first_step": 0.01, "max_step": 0.2},
+    "events": {"events": [few_prey, late_and_growing], "method": "RK23"},
+    "terminal": {"events": [late_and_growing, second_time], "t_eval": TIMES, "dense_output": True},
+    "single": {"events": second_time, "rtol": 1e-9},
+}
+
+
+@pytest.mark.parametrize(("way", "name"), one_in(5, itertools.product([1, -1], OPTIONS)))
+def test_results_are_scipys(way, name):
+    span, options = SPAN[::way], OPTIONS[name]
     if "t_eval" in options and span[0] > span[1]:
         options = options | {"t_eval": options["t_eval"][::-1]}
     ours = fg.solve_ivp(predators, span, Y0, args=RATES, **options)

@@ -7,6 +7,7 @@ import scipy.cluster.vq
 import scipy.spatial.distance
 
 import funcgrad as fg
+from tests.default_slice import one_in
 from tests.scipy.derivative_check import check_function
 
 POINTS = np.array(
@@ -34,7 +35,7 @@ def test_distances_to_codes(case):
     check_function(QUANTIZED[case], POINTS, vmap=case != "whiten")
 
 
-@pytest.mark.parametrize("case", MEANS)
+@pytest.mark.parametrize("case", one_in(3, MEANS))
 def test_means_of_clusters(case):
     check_function(MEANS[case], POINTS, vmap=False)
 
@@ -87,7 +88,7 @@ TREES = {
 UNEVEN = POINTS + 0.3 * np.cos(np.arange(14.0) ** 2).reshape(7, 2)
 
 
-@pytest.mark.parametrize("case", TREES)
+@pytest.mark.parametrize("case", one_in(4, TREES))
 def test_heights_of_merges(case):
     check_function(TREES[case], UNEVEN, value_rtol=1e-13 if "correlation" in case else 0.0)
 

@@ -73,12 +73,12 @@ FIXED = {
 }
 
 
-@pytest.mark.parametrize("case", one_in(2, READ))
+@pytest.mark.parametrize("case", one_in(5, READ))
 def test_what_is_read_from_the_values(case):
     check_function(READ[case], X, vmap=False, value_rtol=1e-13)
 
 
-@pytest.mark.parametrize("case", one_in(2, FIXED))
+@pytest.mark.parametrize("case", one_in(5, FIXED))
 def test_filters_and_widths(case):
     check_function(FIXED[case], X, value_rtol=1e-13)
 

@@ -6,7 +6,7 @@ import scipy.spatial
 from scipy.spatial.transform import Rotation, RotationSpline
 
 import funcgrad as fg
-from tests.default_slice import marked_slow
+from tests.default_slice import one_in
 from tests.scipy.derivative_check import check_function
 
 P = np.array(
@@ -36,7 +36,7 @@ SOUGHT = {
 }
 
 
-@pytest.mark.parametrize("case", HULLS)
+@pytest.mark.parametrize("case", one_in(3, HULLS))
 def test_volumes_areas_and_planes(case):
     # Their facets are read from the values.
     check_function(HULLS[case], P, vmap=False, value_rtol=1e-12)
@@ -97,9 +97,7 @@ TURNS = {
 }
 
 
-@pytest.mark.parametrize(
-    "case", [marked_slow(case) if case == "its angular rate" else case for case in TURNS]
-)
+@pytest.mark.parametrize("case", one_in(4, TURNS, start=1))
 def test_alignment_and_means_of_rotations(case):
     asks = case.startswith(("RotationSpline", "its angular"))
     twice = case != "RotationSpline"  # below

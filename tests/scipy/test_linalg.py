@@ -1,5 +1,7 @@
 """Matrix equations, functions and factorizations: values are SciPy's, derivatives central differences."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -186,9 +188,10 @@ def test_schur_has_scipys_values_and_derivatives_where_eigenvalues_are_distinct(
     assert np.isnan(fg.grad(lambda t: linalg.schur(np.eye(2) + t * turn)[1][0, 1])(0.0))
 
 
-@pytest.mark.parametrize("lower", [False, True])
-@pytest.mark.parametrize("width", [0, 1, 2])
-@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize(
+    ("lower", "width", "dtype"),
+    one_in(5, itertools.product([False, True], [0, 1, 2], [float, complex])),
+)
 def test_banded_cholesky_factors_have_scipys_values_and_derivatives(lower, width, dtype):
     rng = np.random.default_rng(width)
     bands = 0.3 * rng.normal(size=(width + 1, 4)) * (1 + 0.5j if dtype is complex else 1)
@@ -356,7 +359,7 @@ BANDED = {
 }
 
 
-@pytest.mark.parametrize("case", BANDED)
+@pytest.mark.parametrize("case", one_in(3, BANDED))
 def test_eigenvalues_of_banded_matrices(case):
     def f(t):
         parts = [np.ravel(part) for part in BANDED[case](t)]
@@ -397,7 +400,7 @@ MATRIX_FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("case", MATRIX_FUNCTIONS)
+@pytest.mark.parametrize("case", one_in(2, MATRIX_FUNCTIONS, start=1))
 def test_powers_and_signs_of_matrices(case):
     f, t, h = MATRIX_FUNCTIONS[case], 0.7, 1e-4
     value, slope = fg.jvp(f, (t,), (1.0,))

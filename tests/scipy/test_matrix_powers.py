@@ -1,11 +1,14 @@
 """Roots, powers and logarithms of matrices with negative eigenvalues, which are complex."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.linalg
 
 import funcgrad as fg
 from funcgrad.scipy import linalg
+from tests.default_slice import one_in
 
 A = np.array([[1.0, 2.0, 0.3], [3.0, -4.0, 0.1], [0.2, 0.5, -1.5]])
 E = np.array([[0.4, -1.1, 0.6], [0.9, 0.3, -0.2], [-0.7, 0.8, 0.5]])
@@ -25,8 +28,7 @@ def loss(m, f, a):
     return np.sum(np.abs(f(m, a) - 0.3 * E) ** 2)
 
 
-@pytest.mark.parametrize("matrix", MATRICES)
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(("matrix", "name"), one_in(3, itertools.product(MATRICES, FUNCTIONS)))
 def test_functions_with_complex_values(name, matrix):
     a, function = MATRICES[matrix], FUNCTIONS[name]
     if name == "funm" and matrix == "on the cut":

@@ -1,5 +1,7 @@
 """Multivariate distributions: values are SciPy's, derivatives those of central differences."""
 
+import itertools
+
 import mpmath
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import scipy.stats
 
 import funcgrad as fg
 from funcgrad.scipy import stats
+from tests.default_slice import marked_slow, one_in
 
 RNG = np.random.default_rng(0)
 MATRIX = np.array([[1.2, 0.3, 0.1], [0.3, 0.9, -0.2], [0.1, -0.2, 0.8]])
@@ -180,21 +183,28 @@ EQUAL = np.array([[1.0, 0.2, 0.2], [0.2, 1.0, 0.2], [0.2, 0.2, 1.0]])  # two eig
 POINT, CENTER = np.array([[0.77, -0.69, 1.5]]), np.array([[0.3, 0.3, 0.3]])
 
 
-@pytest.mark.parametrize("distribution", [scipy.stats.matrix_normal, scipy.stats.matrix_t])
 @pytest.mark.parametrize(
-    "density",
-    [
-        lambda distribution, t: distribution.logpdf(POINT * t, CENTER, np.ones((1, 1)), EQUAL),
-        lambda distribution, t: distribution.logpdf(
-            POINT, CENTER * t, np.full((1, 1), 2.0) * t, EQUAL * t
+    ("distribution", "density"),
+    one_in(
+        3,
+        itertools.product(
+            [scipy.stats.matrix_normal, scipy.stats.matrix_t],
+            [
+                lambda distribution, t: distribution.logpdf(
+                    POINT * t, CENTER, np.ones((1, 1)), EQUAL
+                ),
+                lambda distribution, t: distribution.logpdf(
+                    POINT, CENTER * t, np.full((1, 1), 2.0) * t, EQUAL * t
+                ),
+                lambda distribution, t: distribution.pdf(
+                    POINT, None, 1.0 * t, np.array([1.0, 2.0, 2.0]) * t
+                ),
+                lambda distribution, t: distribution.pdf(
+                    POINT.T @ POINT * t, POINT.T @ POINT, EQUAL * t, EQUAL
+                ),
+            ],
         ),
-        lambda distribution, t: distribution.pdf(
-            POINT, None, 1.0 * t, np.array([1.0, 2.0, 2.0]) * t
-        ),
-        lambda distribution, t: distribution.pdf(
-            POINT.T @ POINT * t, POINT.T @ POINT, EQUAL * t, EQUAL
-        ),
-    ],
+    ),
 )
 def test_matrix_distributions_of_covariances_with_equal_eigenvalues(distribution, density):
     f, h = (lambda t: density(distribution, t)), 1e-5
@@ -217,7 +227,7 @@ def test_matrix_distributions_of_singular_covariances_are_refused():
 SPREAD = np.array([[2.0, 0.3, 0.1], [0.3, 1.0, -0.2], [0.1, -0.2, 1.5]])
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 2, marked_slow(3)])
 def test_the_normal_distribution_function_in_bounds_and_parameters(n):
     rng = np.random.default_rng(n)
     x, mean, spread = rng.normal(size=(4, n)), rng.normal(size=n), SPREAD[:n, :n]

@@ -363,7 +363,7 @@ CHOSEN = {
 }
 
 
-@pytest.mark.parametrize("case", CHOSEN)
+@pytest.mark.parametrize("case", one_in(2, CHOSEN))
 def test_solutions_of_a_choice(case):
     f = CHOSEN[case]
     t, h = 0.3, 1e-4
@@ -408,20 +408,27 @@ START = -np.ones(5)
 
 @pytest.mark.parametrize(
     "solve",
-    [
-        lambda a: scipy.optimize.root(_Model(a).residuals, START, tol=1e-14).x[1],
-        lambda a: scipy.optimize.root(_Model(a).residuals, START, tol=1e-14).fun[1] + a,
-        lambda a: scipy.optimize.fsolve(_Model(a).residuals, START, xtol=1e-12)[1],
-        lambda a: scipy.optimize.least_squares(_Model(a).residuals, START, xtol=1e-15).x[1],
-        lambda a: scipy.optimize.least_squares(_Model(1.0).residuals, START * a).cost + a,
-        lambda a: scipy.optimize.minimize(_Model(a).loss, np.ones(3), tol=1e-12).x[1],
-        lambda a: (
-            scipy.optimize.minimize_scalar(lambda x: _Model(a).loss(np.stack([x, x])), tol=1e-14).x
-        ),
-        lambda a: scipy.optimize.root_scalar(_Model(a).line, x0=0.5, x1=0.6).root,
-        lambda a: scipy.optimize.newton(_Model(a).line, 0.5, tol=1e-14),
-        lambda a: scipy.optimize.fixed_point(lambda z: np.cos(_Model(a).line(z)), 0.5, xtol=1e-14),
-    ],
+    one_in(
+        3,
+        [
+            lambda a: scipy.optimize.root(_Model(a).residuals, START, tol=1e-14).x[1],
+            lambda a: scipy.optimize.root(_Model(a).residuals, START, tol=1e-14).fun[1] + a,
+            lambda a: scipy.optimize.fsolve(_Model(a).residuals, START, xtol=1e-12)[1],
+            lambda a: scipy.optimize.least_squares(_Model(a).residuals, START, xtol=1e-15).x[1],
+            lambda a: scipy.optimize.least_squares(_Model(1.0).residuals, START * a).cost + a,
+            lambda a: scipy.optimize.minimize(_Model(a).loss, np.ones(3), tol=1e-12).x[1],
+            lambda a: (
+                scipy.optimize.minimize_scalar(
+                    lambda x: _Model(a).loss(np.stack([x, x])), tol=1e-14
+                ).x
+            ),
+            lambda a: scipy.optimize.root_scalar(_Model(a).line, x0=0.5, x1=0.6).root,
+            lambda a: scipy.optimize.newton(_Model(a).line, 0.5, tol=1e-14),
+            lambda a: scipy.optimize.fixed_point(
+                lambda z: np.cos(_Model(a).line(z)), 0.5, xtol=1e-14
+            ),
+        ],
+    ),
 )
 def test_solvers_adopt_functions_that_store_into_arrays(solve):
     a, h = 1.1, 0.02  # minima are known to half of the digits
@@ -451,24 +458,27 @@ def _square(x, model, name, c):
 
 @pytest.mark.parametrize(
     "solve",
-    [
-        lambda a: scipy.optimize.brentq(_residual, 0.0, 9.0, args=(_Power(2), "name", a)),
-        lambda a: (
-            scipy.optimize.root_scalar(
-                _residual, bracket=(0.0, 9.0), args=(_Power(2), "name", a)
-            ).root
-        ),
-        lambda a: scipy.optimize.newton(_residual, 1.0, args=(_Power(2), "name", a)),
-        lambda a: scipy.optimize.fsolve(_residual, 1.0, args=(_Power(2), "name", a))[0],
-        lambda a: scipy.optimize.root(_residual, 1.0, args=(_Power(2), "name", a)).x[0],
-        lambda a: scipy.optimize.minimize(_square, [1.0], args=(_Power(2), "name", a)).x[0],
-        lambda a: scipy.optimize.least_squares(_residual, [1.0], args=(_Power(2), "", a)).x[0],
-        lambda a: (
-            scipy.optimize.minimize_scalar(
-                _square, bounds=(0.1, 4.0), args=(_Power(2), "name", a)
-            ).x
-        ),
-    ],
+    one_in(
+        3,
+        [
+            lambda a: scipy.optimize.brentq(_residual, 0.0, 9.0, args=(_Power(2), "name", a)),
+            lambda a: (
+                scipy.optimize.root_scalar(
+                    _residual, bracket=(0.0, 9.0), args=(_Power(2), "name", a)
+                ).root
+            ),
+            lambda a: scipy.optimize.newton(_residual, 1.0, args=(_Power(2), "name", a)),
+            lambda a: scipy.optimize.fsolve(_residual, 1.0, args=(_Power(2), "name", a))[0],
+            lambda a: scipy.optimize.root(_residual, 1.0, args=(_Power(2), "name", a)).x[0],
+            lambda a: scipy.optimize.minimize(_square, [1.0], args=(_Power(2), "name", a)).x[0],
+            lambda a: scipy.optimize.least_squares(_residual, [1.0], args=(_Power(2), "", a)).x[0],
+            lambda a: (
+                scipy.optimize.minimize_scalar(
+                    _square, bounds=(0.1, 4.0), args=(_Power(2), "name", a)
+                ).x
+            ),
+        ],
+    ),
 )
 def test_further_arguments_may_be_objects_and_texts(solve):
     slope = 0.5 / np.sqrt(2.0)

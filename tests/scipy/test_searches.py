@@ -1,10 +1,13 @@
 """Global searches, minima in bounds, losses of least squares and linear least squares in bounds."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.optimize
 
 import funcgrad as fg
+from tests.default_slice import one_in
 
 
 def wavy(v, a):
@@ -40,7 +43,7 @@ SEARCHES = {
 }
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", one_in(3, SEARCHES))
 def test_the_minimum_that_a_search_finds(name):
     search, a = SEARCHES[name], 1.2
     own = search(a)
@@ -103,8 +106,16 @@ def loss_of_line(z):
     return np.stack([np.log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2])
 
 
-@pytest.mark.parametrize("loss", ["soft_l1", "huber", "cauchy", "arctan", loss_of_line])
-@pytest.mark.parametrize("bounds", [(-np.inf, np.inf), ([0.0, -3.0], [5.0, -0.1])])
+@pytest.mark.parametrize(
+    ("loss", "bounds"),
+    one_in(
+        3,
+        itertools.product(
+            ["soft_l1", "huber", "cauchy", "arctan", loss_of_line],
+            [(-np.inf, np.inf), ([0.0, -3.0], [5.0, -0.1])],
+        ),
+    ),
+)
 def test_losses_of_least_squares(loss, bounds):
     def fit(data, width):
         return scipy.optimize.least_squares(

@@ -6,6 +6,7 @@ import scipy.spatial
 
 import funcgrad as fg
 from funcgrad.scipy.spatial import distance, transform
+from tests.default_slice import one_in
 
 A = 0.5 + np.abs(np.cos(np.arange(12.0))).reshape(4, 3)
 B = 0.3 + np.abs(np.sin(np.arange(9.0))).reshape(3, 3)
@@ -52,7 +53,7 @@ def slope_of(f, t=0.0, h=1e-4):
     return (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", one_in(3, METRICS))
 def test_distances(name):
     moves = np.sin(1 + np.arange(12.0)).reshape(4, 3), np.cos(np.arange(9.0)).reshape(3, 3)
 
@@ -78,7 +79,9 @@ TURN = scipy.spatial.transform.Rotation.from_rotvec([0.4, -0.7, 0.5]).as_matrix(
 BENT = TURN + 0.1 * np.sin(np.arange(9.0)).reshape(3, 3)
 
 
-@pytest.mark.parametrize("matrix", [TURN, 2 * TURN, BENT, np.stack([np.eye(3), BENT, 3 * BENT.T])])
+@pytest.mark.parametrize(
+    "matrix", one_in(2, [TURN, 2 * TURN, BENT, np.stack([np.eye(3), BENT, 3 * BENT.T])])
+)
 def test_from_matrix_takes_the_nearest_rotation(matrix):
     own = scipy.spatial.transform.Rotation
     move = np.cos(np.arange(9.0) ** 2).reshape(3, 3)
@@ -134,7 +137,7 @@ def test_other_distances():
         fg.grad(lambda t: distance.cdist(A * t, B[:, :2])[0, 0])(1.0)
 
 
-@pytest.mark.parametrize("case", ROTATIONS)
+@pytest.mark.parametrize("case", one_in(3, ROTATIONS))
 def test_rotations(case):
     f, move = ROTATIONS[case], np.array([0.3, 0.8, -0.5])
     value, slope = fg.jvp(lambda t: f(transform.Rotation, V + t * move), (0.0,), (1.0,))
@@ -232,17 +235,20 @@ TURNS = scipy.spatial.transform.Rotation.from_euler("xy", [[0.3, 0.1], [0.4, 2.8
 
 @pytest.mark.parametrize(
     "f",
-    [
-        lambda own, t: own.from_mrp([0.1 * t, 0.2, -t]).as_matrix(),
-        lambda own, t: own.from_mrp(np.array([[0.1 * t, 0.2, -t], [t, 5.2, -t]])).as_mrp(),
-        lambda own, t: (TURNS * own.from_euler("z", t)).as_mrp(),
-        lambda own, t: own.concatenate([own.from_euler("z", t), TURNS]).as_matrix(),
-        lambda own, t: own.concatenate(own.from_euler("z", t)).as_matrix(),
-        lambda own, t: own.align_vectors(CLOUD, CLOUD[::-1])[0].apply([1.0, t, 2.0]),
-        lambda own, t: (own.create_group("C3") * own.from_euler("z", t)).as_matrix(),
-        lambda own, t: own.from_davenport([0, 0, 1.0], "e", 0.3).apply([1.0, t, 2.0]),
-        lambda own, t: (TURNS.mean() * own.from_euler("z", t)).as_matrix(),
-    ],
+    one_in(
+        3,
+        [
+            lambda own, t: own.from_mrp([0.1 * t, 0.2, -t]).as_matrix(),
+            lambda own, t: own.from_mrp(np.array([[0.1 * t, 0.2, -t], [t, 5.2, -t]])).as_mrp(),
+            lambda own, t: (TURNS * own.from_euler("z", t)).as_mrp(),
+            lambda own, t: own.concatenate([own.from_euler("z", t), TURNS]).as_matrix(),
+            lambda own, t: own.concatenate(own.from_euler("z", t)).as_matrix(),
+            lambda own, t: own.align_vectors(CLOUD, CLOUD[::-1])[0].apply([1.0, t, 2.0]),
+            lambda own, t: (own.create_group("C3") * own.from_euler("z", t)).as_matrix(),
+            lambda own, t: own.from_davenport([0, 0, 1.0], "e", 0.3).apply([1.0, t, 2.0]),
+            lambda own, t: (TURNS.mean() * own.from_euler("z", t)).as_matrix(),
+        ],
+    ),
 )
 def test_other_rotations_of_scipy(f):
     own = scipy.spatial.transform.Rotation

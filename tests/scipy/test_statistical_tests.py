@@ -81,7 +81,7 @@ DISTANCES = {
 }
 
 
-@pytest.mark.parametrize("case", one_in(3, TESTS))
+@pytest.mark.parametrize("case", one_in(7, TESTS))
 @pytest.mark.filterwarnings("ignore:As of SciPy")
 def test_statistics_of_tests(case):
     # A p-value is an integral, and its second slope a difference of densities. The test of Shapiro and Wilk
@@ -91,13 +91,13 @@ def test_statistics_of_tests(case):
     check_function(TESTS[case], X, vmap=False, rtol=rtol, value_rtol=value_rtol)
 
 
-@pytest.mark.parametrize("case", one_in(3, OPTIMA))
+@pytest.mark.parametrize("case", one_in(5, OPTIMA, start=1))
 def test_optimal_parameters(case):
     # SciPy's minimizers stop at about eight digits.
     check_function(OPTIMA[case], X, vmap=case != "boxcox", value_rtol=1e-7, rtol=1e-3)
 
 
-@pytest.mark.parametrize("case", DISTANCES)
+@pytest.mark.parametrize("case", one_in(2, DISTANCES))
 def test_distances_and_densities(case):
     at, f = DISTANCES[case]
     check_function(f, at, value_rtol=1e-13)
