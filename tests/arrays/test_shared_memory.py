@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from tests.default_slice import one_in
 
 X = np.array([[0.3, 1.7, 0.9], [0.2, 0.5, 0.45]])
 LAYOUTS = {
@@ -156,8 +157,7 @@ np.r_[x]
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(("layout", "call"), one_in(5, itertools.product(LAYOUTS, CALLS)))
 def test_stores_reach_the_entries_that_numpys_do(call, layout):
     g, laid_out = eval(f"lambda x: {call}"), LAYOUTS[layout]
 
@@ -185,8 +185,13 @@ def test_stores_reach_the_entries_that_numpys_do(call, layout):
 SHAPES = [(2, 3), (3, 2), (2, 2), (6,), (2, 3, 2), (1, 6), (2, 1, 3)]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("given", ["x", "x.T", "x[::-1]", "np.asfortranarray(x)", "x[..., ::-1]"])
+@pytest.mark.parametrize(
+    ("shape", "given"),
+    one_in(
+        3,
+        itertools.product(SHAPES, ["x", "x.T", "x[::-1]", "np.asfortranarray(x)", "x[..., ::-1]"]),
+    ),
+)
 def test_reshape_in_every_order(shape, given):
     x = np.sin(np.arange(1.0, 1 + np.prod(shape))).reshape(shape)
     lengths = [s for n in (1, 2, 3) for s in itertools.product((1, 2, 3, 4, 6), repeat=n)]
@@ -243,8 +248,7 @@ a.real = x.reshape(2, 4)
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("made", MADE)
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize(("made", "store"), one_in(3, itertools.product(MADE, STORES)))
 def test_an_array_keeps_its_layout_when_a_traced_value_is_stored(made, store):
     x = np.arange(1.0, 9.0)
     for view in ("a.T.reshape(-1)", "a.ravel('K')", "a.ravel()", "a.reshape(-1, order='F')"):

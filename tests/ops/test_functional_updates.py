@@ -1,10 +1,13 @@
 """``x.at[i]`` with JAX's names and modes: repeated entries, and indices out of bounds."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
+from tests.default_slice import one_in
 
 UFUNCS = {"max": np.maximum, "min": np.minimum, "multiply": np.multiply, "mul": np.multiply}
 RNG = np.random.default_rng(5)
@@ -24,8 +27,9 @@ def everywhere(f, *args):
     return value
 
 
-@pytest.mark.parametrize("how", UFUNCS)
-@pytest.mark.parametrize("dtype", [float, np.float32, int])
+@pytest.mark.parametrize(
+    ("how", "dtype"), one_in(5, itertools.product(UFUNCS, [float, np.float32, int]))
+)
 def test_repeated_entries_change_each_time(how, dtype):
     x, v = (10 * X).astype(dtype), (10 * V).astype(dtype)
     expected = x.copy()
@@ -75,8 +79,10 @@ def test_quotients_differences_powers_and_functions():
     np.testing.assert_allclose(twice[0], x[0] / 4)
 
 
-@pytest.mark.parametrize("mode", ["drop", "fill"])
-@pytest.mark.parametrize("how", ["set", "add", "multiply", "max"])
+@pytest.mark.parametrize(
+    ("mode", "how"),
+    one_in(3, itertools.product(["drop", "fill"], ["set", "add", "multiply", "max"])),
+)
 def test_updates_out_of_bounds_are_dropped(mode, how):
     v = V[:4]
     value = everywhere(lambda x, v: getattr(x.at[BEYOND], how)(v, mode=mode), X, v)

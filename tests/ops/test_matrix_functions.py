@@ -1,11 +1,13 @@
 """Functions of hermitian matrices by their eigenvalues: derivatives also where eigenvalues are equal."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.linalg
 
 import funcgrad as fg
-from tests.default_slice import some
+from tests.default_slice import one_in, some
 
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.normal(size=(4, 4))
@@ -56,8 +58,7 @@ def by_eigenvalues(f, form):
     return function
 
 
-@pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(("point", "name"), one_in(3, itertools.product(POINTS, FUNCTIONS)))
 def test_derivative_where_eigenvalues_are_equal(name, point):
     f, exact = FUNCTIONS[name]
     a, e = POINTS[point], RNG.normal(size=(4, 4))
@@ -92,7 +93,7 @@ def test_complex_matrices_and_values(form):
     fg.check_grads(rotated, (np.array(POINTS["apart"]) + 0j,), order=1)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", one_in(2, FORMS))
 def test_second_order_stacks_and_the_other_triangle(form):
     function = by_eigenvalues(lambda w: np.sqrt(w) + 0.1 * w, form)
     fg.check_grads(function, (POINTS["apart"],), order=2)

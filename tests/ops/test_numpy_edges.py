@@ -1,5 +1,6 @@
 """Where NumPy's functions have edges: integers, infinities, what is no number, ends, ties and emptiness."""
 
+import itertools
 import re
 import warnings
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from tests.default_slice import one_in
 
 INF, NAN = np.inf, np.nan
 RNG = np.random.default_rng(11)
@@ -29,9 +31,15 @@ def alike(f, *args):
 
 
 # -- quantiles -----------------------------------------------------------------------------------
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("q", [0.5, 0.3, 0, 1, [0.1, 0.9], np.float32(0.3), np.array([0, 1])])
+@pytest.mark.parametrize(
+    ("method", "dtype", "q"),
+    one_in(
+        4,
+        itertools.product(
+            METHODS, DTYPES, [0.5, 0.3, 0, 1, [0.1, 0.9], np.float32(0.3), np.array([0, 1])]
+        ),
+    ),
+)
 def test_quantiles_of_every_dtype_are_numpys(method, dtype, q):
     x = (3 * RNG.normal(size=(3, 4))).astype(dtype)
     if dtype is bool and (method == "midpoint" or (method == "linear" and type(q) is not int)):
@@ -322,8 +330,13 @@ def of_numpy(function):
         return None
 
 
-@pytest.mark.parametrize("truth", [True, False, np.True_, np.array(False)])
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 3, 2)])
+@pytest.mark.parametrize(
+    ("truth", "shape"),
+    one_in(
+        3,
+        itertools.product([True, False, np.True_, np.array(False)], [(), (3,), (2, 3), (2, 3, 2)]),
+    ),
+)
 def test_a_boolean_scalar_is_an_index_of_a_new_axis(truth, shape):
     x = np.arange(float(np.prod(shape, dtype=int))).reshape(shape)
     variable = fg.var("x", shape)

@@ -6,6 +6,7 @@ import pytest
 import scipy.special
 
 import funcgrad as fg
+from tests.default_slice import marked_slow
 
 ONE = {
     "tanh": (np.tanh, lambda x: mp.tanh(x)),
@@ -205,12 +206,15 @@ def test_slopes_of_jacobi_polynomials_in_the_degree_are_those_of_differences():
         assert fg.grad(f)(2.0, 0.0, 0.7, x) == pytest.approx(found, rel=1e-8)
 
 
-def test_many_digits_of_owens_t_and_of_spherical_functions_are_scipys_first_ones():
-    for f, x in (
-        (lambda h: scipy.special.owens_t(h, 1.0), 20.0),
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [
         (lambda x: scipy.special.spherical_yn(2, x), -1.3),
-    ):
-        assert float(fg.precise(f, x)) == pytest.approx(f(x), rel=1e-12)
+        marked_slow((lambda h: scipy.special.owens_t(h, 1.0), 20.0)),
+    ],
+)
+def test_many_digits_of_owens_t_and_of_spherical_functions_are_scipys_first_ones(f, x):
+    assert float(fg.precise(f, x)) == pytest.approx(f(x), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """What a user wrote keeps every bit of its value, under `jit` and in `value_and_grad`."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import funcgrad as fg
 from funcgrad.rewrite.simplify import simplify_all
+from tests.default_slice import one_in
 from tests.rewrite.values import REALS, same, special
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:the output does not")
@@ -80,7 +83,7 @@ SIGNS = {
 }
 
 
-@pytest.mark.parametrize("name", SIGNS)
+@pytest.mark.parametrize("name", one_in(3, SIGNS))
 def test_signed_zeros_infinities_and_nan_of_reals(name):
     f = SIGNS[name]
     for dtype in (np.float64, np.float32):
@@ -382,8 +385,10 @@ BINARY = [
 OF_REALS = ["np.where({0} > {1}, {0}, {1})", "np.maximum({0}, {1})", "np.copysign({0}, {1})"]
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize(
+    ("dtype", "seed"),
+    one_in(4, itertools.product([np.float64, np.float32, np.complex128], range(30))),
+)
 def test_random_programs_on_special_values(seed, dtype):
     rng = np.random.default_rng(seed)
     binary = BINARY if dtype is np.complex128 else BINARY + OF_REALS
