@@ -1,5 +1,6 @@
 """Tall drawings in columns: the shape of a page, nothing on top of anything else, every edge connected."""
 
+import itertools
 import re
 from itertools import pairwise
 
@@ -9,6 +10,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.show.drawing.column_layout import TALLEST, in_columns
 from funcgrad.show.drawing.layered_layout import arrange
+from tests.default_slice import one_in
 from tests.show.test_layered_layout import is_clear, random_graph
 
 BOX = (60.0, 40.0)
@@ -49,8 +51,9 @@ def test_a_chain_has_the_shape_of_a_page(size, skip):
         assert all(0 < x < tall.width and 0 < y < tall.height for x, y in route)
 
 
-@pytest.mark.parametrize("with_texts", [False, True])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    ("with_texts", "seed"), one_in(3, itertools.product([False, True], range(6)))
+)
 def test_boxes_and_texts_are_disjoint_and_edges_end_at_their_nodes(seed, with_texts):
     _, sizes, texts = random_graph(80, seed, most=2)
     parents = chain(80, seed)

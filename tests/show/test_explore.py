@@ -363,7 +363,7 @@ def _long(count):
     return long
 
 
-@pytest.mark.parametrize("name", few(ALL, 8))
+@pytest.mark.parametrize("name", few(ALL, 4))
 def test_programs_with_bodies_have_a_page(name):
     expr = ALL[name]
     page = explore(expr, **values_of(expr))
@@ -414,7 +414,7 @@ def test_what_a_loop_runs_is_a_group_that_the_loop_names():
             assert nodes[place]["group"] == node["group"]
 
 
-@pytest.mark.parametrize("name", few(ALL, 8))
+@pytest.mark.parametrize("name", few(ALL, 4))
 def test_bodies_are_complete(name):
     for pane in data_of(explore(ALL[name]))["panes"]:
         nodes, groups = pane["nodes"], pane["groups"]

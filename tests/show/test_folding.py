@@ -8,6 +8,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.show.drawing.folding import MOST_BOXES, fold_nodes
 from funcgrad.show.naming import distinct, places
+from tests.default_slice import one_in
 from tests.show.programs import ALL
 
 
@@ -72,7 +73,7 @@ def is_sound(nodes, folding):
     return True
 
 
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", one_in(3, LARGE))
 def test_large_programs_fold_to_what_can_be_read(name):
     nodes = distinct(LARGE[name], "fold")
     folding = fold_nodes(nodes)
@@ -81,8 +82,7 @@ def test_large_programs_fold_to_what_can_be_read(name):
     assert folding == fold_nodes(nodes)
 
 
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("most", [3, 8, None])
+@pytest.mark.parametrize(("name", "most"), one_in(4, itertools.product(ALL, [3, 8, None])))
 def test_any_program_folds_to_a_sound_graph(name, most):
     nodes = distinct(ALL[name], "fold")
     assert is_sound(nodes, fold_nodes(nodes, most))
@@ -132,7 +132,7 @@ def test_a_group_unfolds():
     assert sorted(i for g in folding.groups for i in g.members) == list(range(len(inside)))
 
 
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", one_in(3, LARGE, start=1))
 def test_every_group_unfolds_to_its_own_nodes(name):
     nodes = distinct(LARGE[name], "fold")
     for group in fold_nodes(nodes).groups:

@@ -9,6 +9,7 @@ import funcgrad as fg
 from funcgrad.show.drawing.folding import MOST_BOXES
 from funcgrad.show.drawing.group_tree import group_tree
 from funcgrad.show.naming import distinct
+from tests.default_slice import one_in
 from tests.show.test_folding import LARGE
 
 X, Y = fg.vars("x y")
@@ -45,7 +46,7 @@ def test_the_blocks_of_a_repetition_are_groups_of_their_own():
     assert tree.groups[blocks[0]].title == f"1 of {len(blocks)}"
 
 
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", one_in(3, LARGE))
 def test_groups_within_groups_are_few_and_not_deep(name):
     tree = group_tree(distinct(LARGE[name], "test"))
     depth: list[int] = []

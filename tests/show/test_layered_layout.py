@@ -1,5 +1,6 @@
 """Layouts: nothing on top of anything else, edges that go down, few crossings, straight long edges."""
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from funcgrad.show.drawing.column_layout import in_columns
 from funcgrad.show.drawing.horizontal_placement import horizontal_places
 from funcgrad.show.drawing.layer_order import crossings, ordered_layers
 from funcgrad.show.drawing.layered_layout import arrange
+from tests.default_slice import one_in
 
 
 def random_graph(size, seed, most=3, reach=None):
@@ -36,8 +38,9 @@ def is_clear(boxes):
     return True
 
 
-@pytest.mark.parametrize("with_texts", [False, True])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    ("with_texts", "seed"), one_in(3, itertools.product([False, True], range(12)))
+)
 def test_nodes_and_texts_are_disjoint_and_edges_go_down(seed, with_texts):
     parents, sizes, texts = random_graph(30, seed)
     plan = arrange(parents, sizes, texts if with_texts else ())

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from tests.default_slice import one_in
 from tests.show.programs import ALL, values_of
 
 x, y = fg.vars("x y")
@@ -49,7 +50,7 @@ def test_arrays_are_told_by_their_pullbacks():
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, e in ALL.items() if not e.shape and e.dtype.kind == "f"]
+    "name", one_in(3, [name for name, e in ALL.items() if not e.shape and e.dtype.kind == "f"])
 )
 def test_the_gradient_is_that_of_grad(name):
     e = ALL[name]

@@ -1,5 +1,6 @@
 """SVG pictures: true, escaped, deterministic, folded if large, and no text on top of anything else."""
 
+import itertools
 import re
 import xml.etree.ElementTree as ET
 from itertools import combinations
@@ -11,6 +12,7 @@ import funcgrad as fg
 from funcgrad.show.drawing.labels import text_width
 from funcgrad.show.drawing.style import NAME_SIZE, SMALL_SIZE
 from funcgrad.show.drawing.svg import to_svg
+from tests.default_slice import one_in
 from tests.show.programs import ALL, PROGRAMS, any_variable, nested_calls
 from tests.show.test_dot import EXPR, NASTY
 from tests.show.test_folding import LARGE, unrolled
@@ -105,7 +107,7 @@ def test_names_are_escaped(name):
     assert is_clear(svg)
 
 
-@pytest.mark.parametrize(("name", "i"), CASES)
+@pytest.mark.parametrize(("name", "i"), one_in(3, CASES))
 def test_every_operation_is_drawn(name, i):
     expr = sample_expr(name, i)
     svg = to_svg(expr)
@@ -134,7 +136,7 @@ def test_sizes_are_attributes_that_every_renderer_reads():
     assert (picture.get("width"), picture.get("height")) == (width, height)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", one_in(3, ALL))
 def test_programs_with_bodies_are_drawn(name):
     expr = ALL[name]
     svg = to_svg(expr)
@@ -289,8 +291,9 @@ def test_a_value_that_many_use_is_named_and_referred_to():
     assert is_clear(svg)
 
 
-@pytest.mark.parametrize("direction", ["down", "right"])
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize(
+    ("direction", "name"), one_in(3, itertools.product(["down", "right"], LARGE))
+)
 def test_large_programs_are_drawn_with_few_boxes(name, direction):
     svg = to_svg(LARGE[name], direction=direction)
     assert len(re.findall('class="fg-node', svg)) <= 120
