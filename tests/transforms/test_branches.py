@@ -13,6 +13,7 @@ import scipy.optimize
 import scipy.stats
 
 import funcgrad as fg
+from tests.default_slice import one_in
 
 XS = np.array([-1.2, 0.3, 0.7, 2.5])
 
@@ -79,7 +80,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", one_in(2, FUNCTIONS))
 def test_a_function_with_branches_is_mapped(name):
     f = FUNCTIONS[name]
     values = [f(float(x)) for x in XS]
@@ -149,7 +150,7 @@ SOLVED = {
 }
 
 
-@pytest.mark.parametrize("name", SOLVED)
+@pytest.mark.parametrize("name", one_in(3, SOLVED))
 def test_functions_with_branches_are_solved_for(name):
     f = SOLVED[name]
     slope = (f(0.5 + 1e-4) - f(0.5 - 1e-4)) / 2e-4
@@ -331,7 +332,7 @@ def _folded(x, fold=max):
     return math.exp(fold(x)) * scale * _WITH[fold] * _WITH[min] + functools.reduce(min, x)
 
 
-@pytest.mark.parametrize("f", [_warping, _clamped, _folded, lambda x: _folded(x, min)])
+@pytest.mark.parametrize("f", one_in(2, [_warping, _clamped, _folded, lambda x: _folded(x, min)]))
 def test_the_least_and_the_greatest_of_many_numbers(f):
     xs = np.random.default_rng(0).normal(size=(12, 3))
     gradients = np.stack([fg.grad(f)(x) for x in xs])
@@ -394,7 +395,7 @@ DISTRIBUTIONS = {
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", one_in(3, DISTRIBUTIONS))
 def test_distributions_that_scipy_computes_are_mapped(name):
     shapes, methods = DISTRIBUTIONS[name]
     own = getattr(scipy.stats, name)

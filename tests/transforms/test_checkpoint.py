@@ -9,6 +9,7 @@ import funcgrad as fg
 from funcgrad.transforms.control_flow.checkpoint import checkpoint, name
 from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.transforms.custom.primitive import primitive
+from tests.default_slice import one_in
 
 POLICIES = ["nothing", "all", ["h"], ["g", "h"], ("g",), 0, 8, 24, 100, 10**9]
 W = np.array([[0.5, -0.3], [0.1, 0.4]])
@@ -21,7 +22,7 @@ def block(x, scale=1.0):
     return np.sum(g * np.sin(h)) + x[0]
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@pytest.mark.parametrize("policy", one_in(3, POLICIES), ids=str)
 def test_every_policy_gives_the_same(policy):
     wrapped = checkpoint(block, policy)
     assert wrapped(X) == block(X)
@@ -132,8 +133,9 @@ def test_peak_memory_falls_as_promised():
 
     policies = ["all", "nothing", ["h2"], 2 * x.nbytes, 6 * x.nbytes]
     everything, nothing, named, two, six = (peak(slope(policy), x) for policy in policies)
+    wanted = slope("all")(x)
     for policy in policies[1:]:
-        np.testing.assert_allclose(slope(policy)(x), slope("all")(x), rtol=1e-12)
+        np.testing.assert_allclose(slope(policy)(x), wanted, rtol=1e-12)
     assert everything > 2 * layers * inside
     # What each layer takes in, and the inside of one.
     assert nothing < layers + 4 * inside < everything / 3

@@ -10,6 +10,7 @@ import scipy.optimize
 import scipy.stats
 
 import funcgrad as fg
+from tests.default_slice import with_slow
 
 XS = np.array([-1.2, 0.3, 0.7, 2.5, 0.3])
 
@@ -72,9 +73,11 @@ FUNCTIONS = {
     "an index": lambda x: [x, x**2, math.sin(x)][int(x > 0) + int(x > 0.5)] * x,
     "text": lambda x: len(f"{x:.1f}") * x,
 }
+EXPENSIVE = ("a loop with a break", "many branches")
+QUICK = with_slow([(name, name not in EXPENSIVE) for name in FUNCTIONS])
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", QUICK)
 def test_a_function_that_depends_on_values_is_mapped(name):
     f = FUNCTIONS[name]
     values = [f(float(x)) for x in XS]
@@ -92,7 +95,7 @@ def test_a_function_that_depends_on_values_is_mapped(name):
     np.testing.assert_allclose(slopes_of_grid, [slopes, slopes[::-1]], **close)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", QUICK)
 def test_the_answers_of_examples_are_guards_under_jit(name):
     f = FUNCTIONS[name]
     slope, jitted = fg.grad(f), fg.jit(fg.vmap(fg.grad(f)))

@@ -17,7 +17,7 @@ from funcgrad.expr import subexpressions
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.control_flow import loops
 from funcgrad.transforms.control_flow.loops import fori_loop, scan, while_loop
-from tests.default_slice import examples
+from tests.default_slice import examples, marked_slow
 
 X = np.array([0.3, -0.7, 1.1])
 
@@ -277,7 +277,7 @@ def grown_in_python(x):
     return b
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 4])
+@pytest.mark.parametrize("order", [1, 2, 3, marked_slow(4)])
 def test_while_loops_to_fourth_order(order):
     modes = [fg.grad, lambda f: lambda x: fg.jvp(f, (x,), (1.0,))[1]]
     plain = grown_in_python

@@ -94,7 +94,7 @@ def differences(f, x):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", one_in(4, LOSSES))
+@pytest.mark.parametrize("name", one_in(11, LOSSES))
 def test_a_loss_has_one_gradient_however_it_is_called(name):
     f = loss(name)
     expected = differences(lambda w: f(w, X, Y), W)

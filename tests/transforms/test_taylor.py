@@ -15,7 +15,7 @@ from funcgrad.expr import subexpressions
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.trace.derive import derived, trace
 from funcgrad.transforms.taylor import taylor
-from tests.default_slice import examples
+from tests.default_slice import examples, marked_slow, one_in
 from tests.ops.samples import SAMPLES, call
 
 m = mpmath
@@ -83,7 +83,7 @@ def reference(g, x, order):
         return [float(c) for c in mpmath.taylor(g, mpmath.mpf(x), order)]
 
 
-@pytest.mark.parametrize("name", SCALAR)
+@pytest.mark.parametrize("name", one_in(3, SCALAR))
 def test_order_ten_to_the_last_digits(name):
     f, g, x = SCALAR[name]
     found = taylor(f, x, 10)
@@ -137,7 +137,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "i"), CASES)
+@pytest.mark.parametrize(("name", "i"), one_in(3, CASES))
 def test_every_operation(name, i):
     op, sample = all_ops()[name], SAMPLES[name][i]
     args = [np.asarray(arg) for arg in sample.args]
@@ -294,18 +294,19 @@ def test_cost_is_a_power_of_the_order():
     assert huge < 5 * large
 
 
-def test_closed_recurrences_cost_the_square_of_the_order():
-    for f in (np.exp, np.sin, np.tan, np.tanh, np.sqrt, np.log, np.arctan, np.reciprocal):
-        small, large = (
-            nodes(lambda x, f=f: f(f(1 + x) + 1), 8),
-            nodes(lambda x, f=f: f(f(1 + x) + 1), 16),
-        )
-        assert large < 5 * small
+@pytest.mark.parametrize(
+    "f",
+    one_in(3, [np.exp, np.sin, np.tan, np.tanh, np.sqrt, np.log, np.arctan, np.reciprocal]),
+)
+def test_closed_recurrences_cost_the_square_of_the_order(f):
+    small, large = [nodes(lambda x: f(f(1 + x) + 1), order) for order in (8, 16)]
+    assert large < 5 * small
 
 
-def test_a_long_chain():
+@pytest.mark.parametrize("count", [600, marked_slow(1000)])
+def test_a_long_chain(count):
     def f(x):
-        for _ in range(1000):
+        for _ in range(count):
             x = x + 0.001 * np.sin(x)
         return x
 

@@ -12,6 +12,7 @@ from pyrsistent import pmap, pvector
 import funcgrad as fg
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.transforms.vmap import vmap
+from tests.default_slice import one_in
 from tests.ops.samples import SAMPLES, call
 
 BATCHABLE = sorted(name for name in all_ops() if name in SAMPLES)
@@ -34,7 +35,7 @@ def batch_of(x: Any, size: int) -> Any:
     return np.stack([x] * size) if x.dtype.kind in "iub" else (x * scale).astype(x.dtype)
 
 
-@pytest.mark.parametrize("name", BATCHABLE)
+@pytest.mark.parametrize("name", one_in(2, BATCHABLE))
 def test_every_operation_on_every_choice_of_batched_operands(name: str) -> None:
     op = all_ops()[name]
     for sample in SAMPLES[name]:
@@ -85,7 +86,7 @@ CHOICES = [
 ]
 
 
-@pytest.mark.parametrize(("index", "batched_value", "batched_arrays"), CHOICES, ids=str)
+@pytest.mark.parametrize(("index", "batched_value", "batched_arrays"), one_in(3, CHOICES), ids=str)
 def test_indexing_and_its_transpose(index: Any, batched_value: bool, batched_arrays: bool) -> None:
     items = index if isinstance(index, tuple) else (index,)
     arrays = [a for a in items if isinstance(a, np.ndarray)]

@@ -1,5 +1,6 @@
 """The search for captured variables finds the same places as one that looks up each name in each round."""
 
+import itertools
 import types
 from collections import UserDict, UserList, deque
 
@@ -16,6 +17,7 @@ from funcgrad.transforms.jit.capture_sources import (
     owner_of,
 )
 from funcgrad.transforms.jit.captures import CapturedVariables
+from tests.default_slice import one_in
 from tests.transforms.jit.test_captured_instances import Model
 
 
@@ -129,8 +131,9 @@ def f{k}(x):
     return home
 
 
-@pytest.mark.parametrize("probe", [None, 0, 20])
-@pytest.mark.parametrize("functions", [1, 5, 90])
+@pytest.mark.parametrize(
+    ("probe", "functions"), one_in(4, itertools.product([None, 0, 20], [1, 5, 90]))
+)
 def test_the_places_are_those_of_the_exhaustive_search(functions, probe, monkeypatch):
     home = package(functions, probe)
     found = same_as_exhaustive(home.first, monkeypatch)

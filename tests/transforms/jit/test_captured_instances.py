@@ -11,6 +11,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.transforms.jit.captures import CapturedVariables
+from tests.default_slice import one_in
 from tests.transforms.jit.test_captures import check
 
 
@@ -122,7 +123,7 @@ def changes():
     yield "reads_cached_property", lambda model: model.__dict__.update(once=1.0)
 
 
-@pytest.mark.parametrize(("name", "change"), list(changes()))
+@pytest.mark.parametrize(("name", "change"), one_in(3, list(changes())))
 def test_attributes_that_a_method_reads(name, change):
     for wrapped in (lambda f: f, fg.grad, functools.partial):
         model = Model()

@@ -79,7 +79,7 @@ FLOATS = {
 
 
 @pytest.mark.parametrize("f", FLOATS)
-@settings(deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(data=st.data())
 def test_answers_in_any_order_are_those_of_the_plain_function(f, data):
     jitted = fg.jit(f)
