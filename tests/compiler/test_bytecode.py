@@ -20,7 +20,7 @@ from funcgrad.compiler.native.disassembler import disassembled
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.rewrite.simplify import simplify_all
-from tests.default_slice import examples
+from tests.default_slice import examples, marked_slow, one_in
 
 X, Y = fg.var("x"), fg.var("y")
 POINTS = [
@@ -59,8 +59,7 @@ def same(got, want, ulps):
     return (got != got) if want != want else abs(got - want) <= ulps * math.ulp(want)
 
 
-@pytest.mark.parametrize("kind", "fb")
-@pytest.mark.parametrize("name", ARITIES)
+@pytest.mark.parametrize(("kind", "name"), one_in(3, itertools.product("fb", ARITIES)))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # what infer gives for bools of arithmetic
 def test_every_operation_at_every_point(name, kind):
     kinds = {"where": "b" + kind * 2, "mask": "b" + kind}.get(name, kind * ARITIES[name])
@@ -170,19 +169,21 @@ def test_without_llvmlite_there_is_no_bytecode(monkeypatch):
     assert compile_bytecode(flatten_program([X * Y], [X, Y])) is None
 
 
-def large(xs):
+def large(xs, count=2500):
     nodes = list(xs)
-    for _ in range(2500):
+    for _ in range(count):
         nodes.append(np.tanh(nodes[-1] * nodes[-3]) + nodes[-2] / (1.5 + np.exp(nodes[-5])))
     return sum(nodes[::50])
 
 
-def test_jit_of_a_large_graph_is_bytecode_that_prints(monkeypatch):
-    monkeypatch.setattr(bytecode, "LEAST", 5000)
+@pytest.mark.parametrize("count", [800, marked_slow(2500)])
+def test_jit_of_a_large_graph_is_bytecode_that_prints(count, monkeypatch):
+    monkeypatch.setattr(bytecode, "LEAST", 2 * count)
     xs = [0.1, 0.2, -0.3, 0.4, 0.5]
-    f = fg.jit(fg.value_and_grad(large))
+    both = fg.value_and_grad(lambda xs: large(xs, count))
+    f = fg.jit(both)
     value, slopes = f(xs)
-    want, expected = fg.value_and_grad(large)(xs)
+    want, expected = both(xs)
     assert "run_vm(code, registers)" in f.program.source
     assert "# m" in f.program.source
     np.testing.assert_allclose([value, *slopes], [want, *expected], rtol=1e-9)
@@ -267,15 +268,17 @@ def test_many_rows_and_other_shapes_are_left_to_numpy():
     assert compile_bytecode(flatten_program([few * fg.const([1.0, 2.0])], [few])) is None
 
 
-def test_jit_of_a_batch_of_large_graphs(monkeypatch):
-    monkeypatch.setattr(bytecode, "LEAST", 5000)
+@pytest.mark.parametrize("count", [800, marked_slow(2500)])
+def test_jit_of_a_batch_of_large_graphs(count, monkeypatch):
+    monkeypatch.setattr(bytecode, "LEAST", 2 * count)
     xs = [np.random.default_rng(k).normal(size=9) for k in range(5)]
-    f = fg.jit(fg.vmap(fg.grad(large)))
+    slopes = fg.grad(lambda xs: large(xs, count))
+    f = fg.jit(fg.vmap(slopes))
     got = f(xs)
     assert "# m" in f.program.source
     for k in (0, 8):
         np.testing.assert_allclose(
-            [slope[k] for slope in got], fg.grad(large)([x[k] for x in xs]), rtol=1e-8, atol=1e-12
+            [slope[k] for slope in got], slopes([x[k] for x in xs]), rtol=1e-8, atol=1e-12
         )
 
 

@@ -42,7 +42,7 @@ from tests import checker, checker_plan
 from tests.checker_text import check_scalar_text
 from tests.compiler.test_numpy_codegen import CASES, leaves_of
 from tests.compiler.test_scalar_codegen import expressions, numbers
-from tests.default_slice import examples
+from tests.default_slice import examples, one_in
 from tests.ops.test_random_programs import programs, sample
 from tests.show.programs import ALL, values_of
 
@@ -250,7 +250,7 @@ def check_rows(program, cache, short, pooled):
 hows = (st.sampled_from([64, 512]), st.sampled_from([2, 64]), st.booleans())
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=examples(15), deadline=None, derandomize=True)
 @given(on_rows(), *hows)
 def test_random_rows(program, cache, short, pooled):
     check_rows(program, cache, short, pooled)
@@ -310,7 +310,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", one_in(3, MODELS))
 def test_models(name, monkeypatch):
     monkeypatch.setattr(blocks, "_CACHE", 1 << 16)
     f, shapes, count = MODELS[name]
@@ -334,7 +334,7 @@ def test_every_operation(name, sampled):
     check_program(roots, inputs, args)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", one_in(3, ALL))
 def test_closed_subgraphs(name):
     root = ALL[name]
     values = values_of(root)
