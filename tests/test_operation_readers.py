@@ -39,11 +39,14 @@ def library_of(reader):
             library.config.update("jax_enable_x64", True)
 
 
-# JAX compiles each program for a tenth of a second: the default run has every fourth.
-READ = [("to_jax", 4)] + [(reader, 1) for reader in READERS if reader != "to_jax"]
+# JAX compiles each program for a tenth of a second: of what takes long, the default run has every fourth.
+EXPENSIVE = ("to_jax", "precise", "forward mode", "second order", "sparsity", "jit")
+READ = [(reader, 4 if reader in EXPENSIVE else 1) for reader in READERS]
 
 
-@pytest.mark.parametrize(("reader", "every"), [*READ, marked_slow(("to_jax", 1))])
+@pytest.mark.parametrize(
+    ("reader", "every"), [*READ, *[marked_slow((reader, 1)) for reader in EXPENSIVE]]
+)
 def test_operations_are_read_but_for_the_gaps_that_are_listed(reader, every):
     library_of(reader)
     unread = {}

@@ -5,6 +5,7 @@ import pytest
 from numpy import r_
 
 import funcgrad as fg
+from tests.default_slice import one_in
 
 interpolate = pytest.importorskip("scipy.interpolate")
 
@@ -60,7 +61,7 @@ def assert_derivatives(f, x, rtol=2e-6, asks=False):
         )
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", one_in(3, CALLS))
 def test_numpys_code_on_traced_values(name):
     f = CALLS[name]
     np.testing.assert_array_equal(fg.jit(f)(X), f(X))
@@ -104,7 +105,7 @@ def _put(a):
     return a
 
 
-@pytest.mark.parametrize("name", ADOPTED)
+@pytest.mark.parametrize("name", one_in(3, ADOPTED))
 def test_adopted_code_and_what_numpy_does_not_dispatch(name):
     f = fg.adopt(ADOPTED[name])
     np.testing.assert_allclose(fg.jit(f)(X), ADOPTED[name](X), rtol=1e-14)
@@ -210,7 +211,7 @@ def test_an_error_of_a_function_that_numpy_calls_is_the_users():
         fg.grad(lambda x: np.sum(np.apply_along_axis(lambda v: v * x + len(3), 0, np.ones(2))))(1.0)
 
 
-@pytest.mark.parametrize("name", POLYNOMIALS)
+@pytest.mark.parametrize("name", one_in(2, POLYNOMIALS))
 def test_a_last_coefficient_of_zero_has_a_derivative(name):
     series = getattr(np.polynomial, name)
     zero, small = np.array([1.0, 2.0, 0.0]), np.array([1.0, 2.0, 1e-12])
@@ -230,14 +231,17 @@ def test_polymul_has_derivatives_in_a_first_coefficient_of_zero():
 
 @pytest.mark.parametrize(
     "f",
-    [
-        lambda c: np.poly1d(c)(2.0),
-        lambda c: (np.poly1d(c) * np.poly1d([1.0, 3.0]))(2.0),
-        lambda c: (np.poly1d(c) ** 2 - np.poly1d(c) / 3.0)(2.0),
-        lambda c: np.poly1d(c).deriv()(2.0) + np.poly1d(c).integ()(2.0),
-        lambda c: np.poly1d(c, r=True)(2.0),
-        lambda c: interpolate.lagrange(np.arange(3.0), c)(0.5) ** 2,
-    ],
+    one_in(
+        2,
+        [
+            lambda c: np.poly1d(c)(2.0),
+            lambda c: (np.poly1d(c) * np.poly1d([1.0, 3.0]))(2.0),
+            lambda c: (np.poly1d(c) ** 2 - np.poly1d(c) / 3.0)(2.0),
+            lambda c: np.poly1d(c).deriv()(2.0) + np.poly1d(c).integ()(2.0),
+            lambda c: np.poly1d(c, r=True)(2.0),
+            lambda c: interpolate.lagrange(np.arange(3.0), c)(0.5) ** 2,
+        ],
+    ),
 )
 @pytest.mark.filterwarnings("ignore:`lagrange` is deprecated:DeprecationWarning")
 def test_a_first_coefficient_of_zero_has_a_derivative_in_poly1d(f):
@@ -329,7 +333,7 @@ CONVERSIONS = {
 }
 
 
-@pytest.mark.parametrize("name", CONVERSIONS)
+@pytest.mark.parametrize("name", one_in(3, CONVERSIONS))
 def test_polynomials_of_polynomials_and_traced_numbers(name):
     f, c, h = CONVERSIONS[name], np.array([1.0, 2.0, 3.0]), 1e-6
     value, slope = fg.value_and_grad(f)(c)

@@ -13,7 +13,7 @@ import scipy.special
 import scipy.stats
 
 import funcgrad as fg
-from tests.default_slice import marked_slow
+from tests.default_slice import marked_slow, one_in
 from tools import support_calls, support_table
 
 
@@ -110,7 +110,7 @@ of_the_measured_versions = pytest.mark.skipif(
 
 
 @of_the_measured_versions
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize("name", one_in(2, SAMPLE))
 def test_a_call_measures_as_it_is_stored(name):
     check_row(name)
 
