@@ -1,4 +1,4 @@
-"""modf, frexp, ldexp, spacing and heaviside: NumPy's values at every kind of number, and derivatives."""
+"""modf, frexp, ldexp, spacing, nextafter, heaviside: NumPy's values at all kinds of numbers, and slopes."""
 
 import numpy as np
 import pytest
@@ -32,6 +32,9 @@ CALLS = {
     "ldexp far down": lambda x: np.ldexp(x, -1073),
     "ldexp far up": lambda x: np.ldexp(x, [2000]),
     "spacing": lambda x: np.spacing(x),
+    "nextafter 1": lambda x: np.nextafter(x, 1.0),
+    "nextafter -0": lambda x: np.nextafter(x, -0.0),
+    "nextafter": lambda x: np.nextafter(x[:, None], [*x, 3, -3]),
     "heaviside": lambda x: np.heaviside(x, 0.5),
 }  # fmt: skip
 
@@ -59,6 +62,8 @@ def test_derivatives():
     assert fg.grad(lambda x: np.ldexp(x, [1, 2, -1]).sum())(x).tolist() == [2.0, 4.0, 0.5]
     assert fg.grad(lambda h: np.heaviside(np.array([-1.0, 0.0, 1.0]), h).sum())(0.5) == 1.0
     assert fg.jvp(lambda x: np.frexp(x)[0], (x,), (np.ones(3),))[1].tolist() == [2.0, 0.25, 0.125]
+    assert fg.grad(lambda x: np.nextafter(x, 9).sum())(x).tolist() == [1.0, 1.0, 1.0]
+    assert fg.grad(lambda y: np.nextafter(x, y).sum())(x + 1).tolist() == [0.0, 0.0, 0.0]
     mapped = fg.vmap(lambda x: np.frexp(x))(x)
     np.testing.assert_array_equal(mapped[0], np.frexp(x)[0])
     np.testing.assert_array_equal(mapped[1], np.frexp(x)[1])

@@ -781,10 +781,10 @@ def test_a_real_argument_beside_a_complex_one_has_a_real_gradient():
     np.testing.assert_allclose(gz, 2 * V * Z, rtol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["nextafter", "packbits"])
+@pytest.mark.parametrize("name", ["bitwise_count", "packbits"])
 def test_a_function_without_a_rule_is_named(name):
     functions = {
-        "nextafter": lambda x: np.nextafter(x, 1.0),
+        "bitwise_count": lambda x: np.sum(np.bitwise_count(x)),
         "packbits": lambda x: np.sum(np.packbits(x)),
     }
     with pytest.raises(TypeError, match=f"{name}: expected a function with a derivative rule"):

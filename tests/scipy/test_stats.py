@@ -911,3 +911,25 @@ def test_moments_of_distributions_of_which_only_the_tails_have_formulas_are_scip
 
 def test_expect_is_told_of():
     assert "expect" in dir(stats.invweibull)
+
+
+STANDARD = ("_pdf", "_logpdf", "_cdf", "_logcdf", "_sf", "_logsf", "_ppf", "_isf")
+
+
+@pytest.mark.parametrize("name", ["norm", "gamma", "beta", "t", "ncx2", "expon", "genextreme"])
+def test_methods_of_the_standard_distribution(name):
+    own, shapes = getattr(scipy.stats, name), SHAPES.get(name, ())
+    for method in STANDARD:
+        f, public = getattr(own, method), getattr(own, method[1:])
+        at = [0.4, *shapes]
+        every = tuple(range(len(at)))
+        value, slopes = fg.value_and_grad(lambda *a, f=f: f(*a), argnums=every)(*at)
+        assert value == pytest.approx(f(*at), rel=1e-10)
+        expected = fg.grad(lambda *a, f=public: f(*a), argnums=every)(*at)
+        np.testing.assert_allclose(slopes, expected, rtol=1e-12)
+
+
+def test_methods_of_the_standard_distribution_hold_in_its_support():
+    for x in (-0.5, 1.5):
+        assert np.isnan(fg.value_and_grad(lambda x: scipy.stats.beta._cdf(x, 2.0, 3.0))(x)[0])
+    assert fg.grad(lambda x: scipy.stats.norm._cdf(x))(-30.0) == scipy.stats.norm._pdf(-30.0)

@@ -338,8 +338,8 @@ def test_numpy_is_refused_what_would_cut_a_gradient():
         np.asarray(fg.var("n", (), int))
     with pytest.raises(TypeError, match="gcd: expected a function with a derivative rule"):
         np.gcd(fg.var("n", (), int), 2)
-    with pytest.raises(TypeError, match="nextafter: expected a function with a derivative rule"):
-        fg.grad(lambda x: np.nextafter(x, 2.0))(1.0)
+    with pytest.raises(TypeError, match="packbits: expected a function with a derivative rule"):
+        fg.grad(lambda x: np.packbits(x)[0])(np.ones(3))
 
 
 FACE = {

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.adopted_classes import restored
 from funcgrad.adoption.adopted_functions import redirected
 from funcgrad.adoption.builtin_names import is_traced
+from funcgrad.adoption.instance_views import restored
 from funcgrad.adoption.modules import SecondCopy
 from funcgrad.adoption.namespaces import is_kept
 from funcgrad.adoption.redirect import NAMES, redirect, redirect_refreshed, refresh

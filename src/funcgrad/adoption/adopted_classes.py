@@ -1,8 +1,8 @@
 """Classes of adopted code: subclasses that override the methods of a class with adopted ones.
 
-An instance of the adopted class is an instance of the original; its results are given the original class
-(`restored`). `super` between two classes finds the adopted methods of the next one, since the adopted
-bases follow in the method resolution order, provided that it is asked with the original class
+An instance of the adopted class is an instance of the original; its results are given the original class.
+`super` between two classes finds the adopted methods of the next one, since the adopted bases follow in
+the method resolution order, provided that it is asked with the original class
 (`funcgrad.adoption.builtin_names`).
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Callable
 from enum import Enum
-from functools import cache, cached_property, lru_cache, singledispatchmethod, wraps
+from functools import cache, cached_property, singledispatchmethod, wraps
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
@@ -23,7 +23,7 @@ from funcgrad.adoption.adopted_functions import (
     known_adopted,
     redirected,
 )
-from funcgrad.adoption.containers import INNER, DictView, leads_elsewhere, view_attributes
+from funcgrad.adoption.containers import HEAP, INNER, leads_elsewhere
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.namespaces import is_kept
 from funcgrad.arrays.reference import holds_expr
@@ -46,10 +46,9 @@ def may_be_adopted(kind: type) -> bool:
     if issubclass(kind, BaseException | Enum | type) or getattr(kind, "__final__", False):
         return False
     bases = [base for base in kind.__mro__[:-1] if base.__module__ not in ("abc", "typing")]
-    return all([base.__flags__ & _HEAP or base in _CONTAINERS for base in bases])
+    return all([base.__flags__ & HEAP or base in _CONTAINERS for base in bases])
 
 
-_HEAP = 1 << 9  # made by a class statement, so that instances are laid out as those of object
 _CONTAINERS = (str, tuple, list, dict)  # their subclasses can have empty slots, too
 
 
@@ -113,7 +112,7 @@ def class_parts(kind: type) -> tuple[Any, ...]:
     """The methods and objects among the attributes of a class and its bases, with the parts of functions."""
     found: list[Any] = []
     for base in kind.__mro__:
-        if base.__flags__ & _HEAP:
+        if base.__flags__ & HEAP:
             for member in vars(base).values():
                 if type(member) not in NEVER_REDIRECTED:
                     found.append(member)
@@ -145,7 +144,7 @@ def subclass_over(kind: type, redirect: Redirect) -> type:
     first = (_unannounced(),) if registers else ()
     made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
     result: type = made(
-        _metaclass(type(kind), redirect), kind.__name__, (*first, kind, *bases), space
+        metaclass_of(type(kind), redirect), kind.__name__, (*first, kind, *bases), space
     )
     return result
 
@@ -209,7 +208,7 @@ setattr(_AdoptedType, ORIGINAL, type)
 
 
 @cache
-def _metaclass(meta: type, redirect: Redirect) -> Any:
+def metaclass_of(meta: type, redirect: Redirect) -> Any:
     """The metaclass of the adopted classes whose originals have a metaclass.
 
     It derives from those of the bases, as the metaclass of a class must. One that says what a call of the
@@ -218,7 +217,7 @@ def _metaclass(meta: type, redirect: Redirect) -> Any:
     """
     if meta is type or issubclass(meta, _AdoptedType):
         return _AdoptedType if meta is type else meta
-    bases = [_metaclass(base, redirect) for base in meta.__bases__ if issubclass(base, type)]
+    bases = [metaclass_of(base, redirect) for base in meta.__bases__ if issubclass(base, type)]
     space: dict[str, Any] = {ORIGINAL: meta}
     call = vars(meta).get("__call__")
     if isinstance(call, FunctionType):
@@ -282,105 +281,3 @@ def holds_functions(instance: Any) -> bool:
     """Whether attributes of an instance are functions, or lead to some."""
     space = getattr(instance, "__dict__", None)
     return type(space) is dict and any([leads_elsewhere(item, INNER) for item in space.values()])
-
-
-def class_of_views(instance: Any) -> type:
-    """A class for a view of an instance that holds arrays or functions, if its own class has nothing to
-    adopt; else its own class."""
-    kind: type = type(instance)
-    home = kind.__module__
-    known = is_kept(home) or home.partition(".")[0] in ("funcgrad", "scipy")
-    if known or not kind.__flags__ & _HEAP or not may_be_adopted(kind):
-        return kind
-    space = getattr(instance, "__dict__", None)
-    if type(space) is not dict or not any(map(leads_elsewhere, space.values())):
-        return kind
-    return _class_of_plain_views(kind)
-
-
-def is_class_of_views(kind: type) -> bool:
-    """Whether a class is that of views: of subclasses of dict, or of instances with nothing to adopt."""
-    space = vars(kind)
-    return ORIGINAL in space and ("__class__" in space or issubclass(kind, DictView))
-
-
-@lru_cache(maxsize=256)
-def _class_of_plain_views(kind: type) -> type:
-    space = {"__slots__": (), ORIGINAL: kind, "__class__": property(lambda self: kind)}
-    space |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
-    result: type = made(_metaclass(type(kind), lambda value: value), kind.__name__, (kind,), space)
-    return result
-
-
-def view(instance: Any, kind: type, redirect: Redirect) -> Any:
-    """An object of the adopted class that shares the attributes of an instance; itself if it has none.
-
-    The slots of SciPy's interpolants, which are set once, are copied.
-    """
-    try:
-        if isinstance(instance, dict):
-            return _dict_view(instance, kind, redirect)
-        space = object.__getattribute__(instance, "__dict__")
-        text = isinstance(instance, str)
-        new: Any = str.__new__(kind, instance) if text else object.__new__(kind)
-        object.__setattr__(new, "__dict__", space)
-        for base in type(instance).__mro__ if kind.__module__.startswith("scipy.") else ():
-            for name in vars(base).get("__slots__", ()):
-                if hasattr(instance, name) and name not in ("__dict__", "__weakref__"):
-                    object.__setattr__(new, name, getattr(instance, name))
-    except (AttributeError, TypeError):
-        return instance
-    view_attributes(kind, space, redirect)
-    return new
-
-
-def _dict_view(instance: dict[Any, Any], kind: type, redirect: Redirect) -> Any:
-    """A view of an instance of a user's subclass of dict, whose items and attributes it shares."""
-    if not leads_elsewhere(instance):
-        return instance
-    made: Any = _class_of_views(kind)
-    new = dict.__new__(made)
-    DictView.__init__(new, instance, redirect)
-    if hasattr(new, "__dict__"):
-        object.__setattr__(new, "__dict__", vars(instance))
-    return new
-
-
-@lru_cache(maxsize=256)
-def _class_of_views(kind: type) -> type:
-    space = {"__slots__": (), ORIGINAL: original_class(kind), "__module__": kind.__module__}
-    made: type = type.__new__(type(kind), kind.__name__, (kind, DictView), space)
-    return made
-
-
-def restored(value: Any) -> Any:
-    """A result with the original classes for adopted ones, also in lists, tuples and dicts."""
-    kind = type(value)
-    if kind in NEVER_REDIRECTED:
-        return value
-    if isinstance(value, type):
-        return original_class(value)
-    if isinstance(value, DictView) and kind is not DictView:
-        return value._funcgrad_original
-    if ORIGINAL in getattr(kind, "__dict__", ()):
-        kind = original_class(kind)
-        _CLASS.__set__(value, kind)  # past a method of its own
-    if issubclass(kind, list):
-        for k, item in enumerate(value):
-            seen = restored(item)
-            if seen is not item:
-                value[k] = seen
-    elif issubclass(kind, tuple):
-        items = [restored(item) for item in value]
-        if kind is tuple and any([new is not old for new, old in zip(items, value, strict=True)]):
-            return tuple(items)
-    elif issubclass(kind, dict):
-        for key, item in value.items():
-            seen = restored(item)
-            if seen is not item:
-                value[key] = seen
-    return value
-
-
-_CLASS: Any = vars(object)["__class__"]

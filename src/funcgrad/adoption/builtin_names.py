@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.adopted_classes import is_class_of_views, original_class
+from funcgrad.adoption.adopted_classes import original_class
 from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.containers import DictView, ListView
 from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
+from funcgrad.adoption.instance_views import is_class_of_views
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr

@@ -24,7 +24,8 @@ _CALLED = frozenset(
     {FunctionType, MethodType, ModuleType, BuiltinFunctionType, np.ufunc, type(np.sum)}
 )
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None), np.float64})
-_HEAP = 1 << 9  # the flag of classes that a class statement has made
+HEAP = 1 << 9
+"""The flag of classes that a class statement has made, whose instances are laid out as those of object."""
 
 _LONGEST = 32
 """The number of items that are examined: a list that begins with as many numbers counts as one of numbers."""
@@ -59,7 +60,7 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
     made = value if isinstance(value, type) else kind
     if made is float or made is complex:  # a conversion to numbers
         return value is made
-    return bool(made.__flags__ & _HEAP) and not is_kept(made.__module__)
+    return bool(made.__flags__ & HEAP) and not is_kept(made.__module__)
 
 
 def tuple_view(value: Any, redirect: _Redirect) -> Any:

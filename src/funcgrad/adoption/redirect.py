@@ -17,18 +17,17 @@ from numpy._core import fromnumeric
 
 from funcgrad.adoption.adopted_classes import (
     adopt_class,
-    class_of_views,
     has_methods,
     holds_functions,
     may_stand_for,
     original_class,
-    view,
 )
 from funcgrad.adoption.adopted_functions import adopt_function, redirected
 from funcgrad.adoption.builtin_names import builtin_names
 from funcgrad.adoption.containers import container_view, proxy_view, tuple_view
 from funcgrad.adoption.generalized import generalized, is_generalized
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
+from funcgrad.adoption.instance_views import SlotView, class_of_views, view
 from funcgrad.adoption.memoized import all_plain, bypassing_cache
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import (
@@ -256,11 +255,14 @@ def _viewed(instance: Any, kind: Any) -> Any:
     entry = _VIEWED.get(id(instance))
     if entry is not None and entry[0]() is instance:
         known = entry[1]()
-        if type(known) is kind:
+        if getattr(type(known), "_funcgrad_kind", type(known)) is kind:
             return known
     made = view(instance, kind, redirect)
-    if made is not instance:
-        key = id(instance)
+    key = id(instance)
+    if isinstance(made, SlotView):  # it refers to its instance, which may have no weak references
+        seen = ref(made, partial(_forget, _VIEWED, key))
+        _VIEWED[key] = lambda: getattr(seen(), "_funcgrad_original", None), seen
+    elif made is not instance:
         try:
             # The view shares the attributes of the instance, which may lead to it.
             _VIEWED[key] = ref(instance, partial(_forget, _VIEWED, key)), ref(made)

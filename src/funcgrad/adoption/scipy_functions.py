@@ -19,8 +19,8 @@ from funcgrad.adoption.adopted_classes import (
     may_be_adopted,
     original_class,
     subclass_over,
-    view,
 )
+from funcgrad.adoption.instance_views import view
 from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import Reference, is_numeric, unwrapped, with_items
 from funcgrad.expr import Expr

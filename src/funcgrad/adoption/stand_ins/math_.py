@@ -135,8 +135,10 @@ _OTHER: dict[str, Callable[..., Any]] = {
     "ldexp": _ldexp,
     "log": _log,
     "modf": _modf,
+    "nextafter": lambda x, y: np.nextafter(_float(x), _float(y)),
     "pow": lambda x, y: np.power(_float(x), _float(y)),
     "remainder": _remainder,
+    "ulp": lambda x: np.abs(np.spacing(_float(x))),
 }
 globals().update(
     {

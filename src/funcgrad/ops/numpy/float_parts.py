@@ -1,7 +1,8 @@
-"""Parts of floating-point numbers: `modf`, `frexp`, `ldexp`, `spacing`; and the step `heaviside`.
+"""Parts of floating-point numbers and their neighbours, such as `modf` and `spacing`; the step `heaviside`.
 
-Whole parts, exponents and steps have derivative zero. So the fraction of `modf` has derivative 1, and the
-mantissa of `frexp` that of a product with a power of two, as in JAX.
+Whole parts, exponents and steps have derivative zero. So the fraction of `modf` has derivative 1, as
+`nextafter` has in its first argument, and the mantissa of `frexp` that of a product with a power of two, as
+in JAX.
 """
 
 from __future__ import annotations
@@ -58,13 +59,36 @@ def spacing(x: Array) -> Any:
     """As `numpy.spacing`: the distance to the next number away from zero; not differentiable."""
     (x,) = _operands(np.spacing, x)
     limits = np.finfo(x.dtype)
-    exponent = np.where(x == 0, limits.minexp, frexp(x)[1])
-    exponent = np.maximum(exponent - (limits.nmant + 1), int(limits.minexp) - int(limits.nmant))
-    step = ldexp(np.copysign(np.ones((), x.dtype), x), exponent)
+    exponent = np.where(x == 0, int(limits.minexp), frexp(x)[1])
+    step = np.copysign(_gap(exponent, x.dtype), x)
     step = np.where(x == 0, np.abs(step), step)
     if x.dtype == np.float16:  # NumPy's loop has the distance towards positive infinity
         step = np.abs(step) * np.where((x < 0) & (frexp(x)[0] == -0.5), step.dtype.type(0.5), 1)
     return np.where(np.isfinite(x), step, np.asarray(np.nan, x.dtype)[()])
+
+
+def _gap(exponent: Any, dtype: np.dtype[Any]) -> Any:
+    """The distance of neighbouring numbers that have an exponent, as `frexp` gives it."""
+    limits = np.finfo(dtype)
+    least = int(limits.minexp) - int(limits.nmant)
+    return ldexp(np.ones((), dtype), np.maximum(exponent - (int(limits.nmant) + 1), least))
+
+
+def nextafter(x1: Array, x2: Array) -> Any:
+    """As `numpy.nextafter`, with derivative 1 in x1 and 0 in x2."""
+    x, y = _operands(np.nextafter, x1, x2)
+    limits, zero = np.finfo(x.dtype), np.zeros((), x.dtype)
+    mantissa, exponent = frexp(x)
+    # Below a power of two the numbers are closer together.
+    closer = (np.abs(mantissa) == 0.5) & ((y > x) != (x > 0))
+    exponent = np.where(x == 0, int(limits.minexp), exponent - astype(closer, np.int32))
+    gap = _gap(exponent, x.dtype)
+    moved = x + np.where(x == y, zero, np.where(y > x, gap, -gap))
+    sign = np.where(x == 0, y, x)
+    other = (moved == 0) & (np.signbit(moved) != np.signbit(sign))
+    moved = np.where(other, np.copysign(zero, sign), moved)
+    moved = np.where(np.isinf(x) & (x != y), np.copysign(limits.max, x), moved)
+    return np.where(np.isnan(y), np.asarray(np.nan, x.dtype)[()], moved)
 
 
 def heaviside(x1: Array, x2: Array) -> Any:

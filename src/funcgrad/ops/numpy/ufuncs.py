@@ -6,9 +6,8 @@ it along an axis, unless an operation of its own does that; `outer` broadcasts; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -275,15 +274,6 @@ def no_out(name: str) -> Exception:
     return error
 
 
-_REASONS: Mapping[str, str] = MappingProxyType(
-    {
-        "nextafter": ": its result is a fact of floating-point numbers, and no function of real ones; write "
-        "x + np.spacing(x), whose derivative is 1"
-    }
-)
-"""Why functions have no derivative, and what to write instead."""
-
-
 def unsupported(name: str, known: Iterable[str]) -> Exception:
     """The error of a function without a derivative rule, with the nearest name that has one."""
     from difflib import get_close_matches
@@ -291,7 +281,7 @@ def unsupported(name: str, known: Iterable[str]) -> Exception:
     names = list(known)
     near = get_close_matches(name.partition(".")[0], names, 1, 0.6)
     hint = f"; the nearest by name that has one is {near[0]!r}" if near else ""
-    hint = _REASONS.get(name, hint) + "; declare one by fg.primitive(f, [partial derivatives])"
+    hint += "; declare one by fg.primitive(f, [partial derivatives])"
     if not names:
         hint = ", since it is neither NumPy's nor SciPy's; give it one with funcgrad.primitive"
     error: Exception = fail(

@@ -56,6 +56,30 @@ def _method(name: str) -> _Method:
     return method
 
 
+def _standard_method(name: str) -> _Method:
+    def method(self: Distribution, x: npt.ArrayLike, *shapes: npt.ArrayLike) -> Any:
+        if not holds_expr([x, *shapes]):
+            return getattr(self.own, f"_{name}")(x, *shapes)
+        found = self.traced(name, x, shapes, 0)
+        if name in ("ppf", "isf"):
+            return found
+        a, b = self.standard.support(*[real(f"{self.name}._{name}", item) for item in shapes])
+        for end, outside in ((a, x < a), (b, x > b)):
+            found = found if _all_infinite(end) else np.where(outside, np.nan, found)
+        return found
+
+    method.__name__ = method.__qualname__ = f"_{name}"
+    method.__doc__ = f"""As SciPy's method `_{name}`, that of the standard distribution in its support.
+
+    Traced values outside the support, where SciPy's formula does not hold, give NaN.
+    """
+    return method
+
+
+def _all_infinite(end: Any) -> bool:
+    return not holds_expr(end) and bool(np.all(np.isinf(end)))
+
+
 def _frozen_method(name: str) -> _Method:
     def method(self: Frozen, *x: npt.ArrayLike) -> Any:
         return getattr(self.distribution, name)(*x, *self.args, **self.kwds)
@@ -272,6 +296,11 @@ class Continuous(Distribution):
     """A continuous distribution: densities, and a scale."""
 
     pdf, logpdf = _method("pdf"), _method("logpdf")
+    # Code that needs no checks of arguments calls these, as SciPy's own does.
+    _pdf, _logpdf = _standard_method("pdf"), _standard_method("logpdf")
+    _cdf, _logcdf = _standard_method("cdf"), _standard_method("logcdf")
+    _sf, _logsf = _standard_method("sf"), _standard_method("logsf")
+    _ppf, _isf = _standard_method("ppf"), _standard_method("isf")
 
     def nnlf(self, theta: Sequence[npt.ArrayLike], x: npt.ArrayLike) -> Any:
         """As SciPy's method: the negative logarithm of the likelihood of data x."""

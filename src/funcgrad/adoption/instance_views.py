@@ -1,0 +1,204 @@
+"""Instances of users' classes, as adopted code sees them: objects of the adopted class with their attributes.
+
+A view shares the ``__dict__`` of its instance. Slots cannot be shared: those of a view are properties, which
+read and write the slots of the instance.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABCMeta
+from functools import lru_cache
+from types import MemberDescriptorType
+from typing import Any
+
+from funcgrad.adoption.adopted_classes import ORIGINAL, may_be_adopted, metaclass_of, original_class
+from funcgrad.adoption.adopted_functions import Redirect
+from funcgrad.adoption.containers import HEAP, DictView, leads_elsewhere, view_attributes
+from funcgrad.adoption.globals import NEVER_REDIRECTED
+from funcgrad.adoption.namespaces import is_kept
+
+
+def class_of_views(instance: Any) -> type:
+    """A class for a view of an instance that holds arrays or functions, if its own class has nothing to
+    adopt; else its own class."""
+    kind: type = type(instance)
+    home = kind.__module__
+    known = is_kept(home) or home.partition(".")[0] in ("funcgrad", "scipy")
+    if known or not kind.__flags__ & HEAP or not may_be_adopted(kind):
+        return kind
+    space = getattr(instance, "__dict__", None)
+    if type(space) is not dict or not any(map(leads_elsewhere, space.values())):
+        return kind
+    return _class_of_plain_views(kind)
+
+
+def is_class_of_views(kind: type) -> bool:
+    """Whether a class is that of views: of subclasses of dict, or of instances with nothing to adopt."""
+    space = vars(kind)
+    return ORIGINAL in space and ("__class__" in space or issubclass(kind, DictView))
+
+
+@lru_cache(maxsize=256)
+def _class_of_plain_views(kind: type) -> type:
+    space = {"__slots__": (), ORIGINAL: kind, "__class__": property(lambda self: kind)}
+    space |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
+    result: type = made(
+        metaclass_of(type(kind), lambda value: value), kind.__name__, (kind,), space
+    )
+    return result
+
+
+def view(instance: Any, kind: type, redirect: Redirect) -> Any:
+    """An object of the adopted class that shares the attributes of an instance; itself if it has none.
+
+    The slots of SciPy's interpolants, which are set once, are copied.
+    """
+    of_scipy = kind.__module__.startswith("scipy.")
+    try:
+        if isinstance(instance, dict):
+            return _dict_view(instance, kind, redirect)
+        if not of_scipy and _has_slots(type(instance)):
+            return _slot_view(instance, kind, redirect)
+        space = object.__getattribute__(instance, "__dict__")
+        text = isinstance(instance, str)
+        new: Any = str.__new__(kind, instance) if text else object.__new__(kind)
+        object.__setattr__(new, "__dict__", space)
+        for base in type(instance).__mro__ if of_scipy else ():
+            for name in vars(base).get("__slots__", ()):
+                if hasattr(instance, name) and name not in ("__dict__", "__weakref__"):
+                    object.__setattr__(new, name, getattr(instance, name))
+    except (AttributeError, TypeError):
+        return instance
+    view_attributes(kind, space, redirect)
+    return new
+
+
+def _dict_view(instance: dict[Any, Any], kind: type, redirect: Redirect) -> Any:
+    """A view of an instance of a user's subclass of dict, whose items and attributes it shares."""
+    if not leads_elsewhere(instance):
+        return instance
+    made: Any = _class_of_views(kind)
+    new = dict.__new__(made)
+    DictView.__init__(new, instance, redirect)
+    if hasattr(new, "__dict__"):
+        object.__setattr__(new, "__dict__", vars(instance))
+    return new
+
+
+@lru_cache(maxsize=256)
+def _class_of_views(kind: type) -> type:
+    space = {"__slots__": (), ORIGINAL: original_class(kind), "__module__": kind.__module__}
+    made: type = type.__new__(type(kind), kind.__name__, (kind, DictView), space)
+    return made
+
+
+class SlotView:
+    """The base of the classes of views of instances with slots."""
+
+    __slots__ = ()
+
+    _funcgrad_original: Any
+    _funcgrad_kind: type
+
+
+def _has_slots(kind: type) -> bool:
+    return any([type(member) is MemberDescriptorType for _, member in _members(kind)])
+
+
+def _members(kind: type) -> list[tuple[str, Any]]:
+    """The attributes of a class and its bases, those of the class last."""
+    return [pair for base in reversed(kind.__mro__) for pair in vars(base).items()]
+
+
+def _slot_view(instance: Any, kind: type, redirect: Redirect) -> Any:
+    """A view of an instance whose slots, and ``__dict__`` if it has one, are those of the instance."""
+    original: type = type(instance)
+    made = _class_of_slot_views(kind, original, redirect)
+    new: Any = object.__new__(made)
+    made._funcgrad_original.__set__(new, instance)
+    space = getattr(instance, "__dict__", None)
+    if type(space) is dict:
+        object.__setattr__(new, "__dict__", space)
+        view_attributes(kind, space, redirect)
+    return new
+
+
+@lru_cache(maxsize=256)
+def _class_of_slot_views(kind: type, original: type, redirect: Redirect) -> Any:
+    space: dict[str, Any] = {
+        name: _shared(member, redirect)
+        for name, member in _members(original)
+        if type(member) is MemberDescriptorType
+    }
+    if not hasattr(kind, "__copy__"):
+        space["__copy__"] = lambda self: redirect(copy.copy(self._funcgrad_original))
+    if not hasattr(kind, "__deepcopy__"):
+        space["__deepcopy__"] = lambda self, memo: redirect(
+            copy.deepcopy(self._funcgrad_original, memo)
+        )
+    own = (
+        ("_funcgrad_original",)
+        if hasattr(kind, "__weakref__")
+        else ("_funcgrad_original", "__weakref__")
+    )
+    space |= {
+        "_funcgrad_kind": kind,
+        "__slots__": own,
+        ORIGINAL: original,
+        "__class__": property(lambda self: kind),
+    }
+    space |= {
+        "__module__": kind.__module__,
+        "__qualname__": kind.__qualname__,
+        "__doc__": kind.__doc__,
+    }
+    made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
+    result: type = made(type(kind), kind.__name__, (SlotView, kind), space)
+    return result
+
+
+def _shared(slot: Any, redirect: Redirect) -> property:
+    """A property of views that has the value of a slot of their instances."""
+
+    def stored(view: Any, value: Any) -> None:
+        slot.__set__(view._funcgrad_original, value)
+
+    return property(
+        lambda view: redirect(slot.__get__(view._funcgrad_original)),
+        stored,
+        lambda view: slot.__delete__(view._funcgrad_original),
+    )
+
+
+def restored(value: Any) -> Any:
+    """A result with the original classes for adopted ones, also in lists, tuples and dicts."""
+    kind = type(value)
+    if kind in NEVER_REDIRECTED:
+        return value
+    if isinstance(value, type):
+        return original_class(value)
+    if issubclass(kind, SlotView) or (issubclass(kind, DictView) and kind is not DictView):
+        return value._funcgrad_original
+    if ORIGINAL in getattr(kind, "__dict__", ()):
+        kind = original_class(kind)
+        _CLASS.__set__(value, kind)  # past a method of its own
+    if issubclass(kind, list):
+        for k, item in enumerate(value):
+            seen = restored(item)
+            if seen is not item:
+                value[k] = seen
+    elif issubclass(kind, tuple):
+        items = [restored(item) for item in value]
+        if kind is tuple and any([new is not old for new, old in zip(items, value, strict=True)]):
+            return tuple(items)
+    elif issubclass(kind, dict):
+        for key, item in value.items():
+            seen = restored(item)
+            if seen is not item:
+                value[key] = seen
+    return value
+
+
+_CLASS: Any = vars(object)["__class__"]

@@ -1,0 +1,151 @@
+"""Instances of classes with ``__slots__`` in adopted code: methods are adopted, slots are shared."""
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Spring:
+    stiffness: float
+    weights: np.ndarray
+
+    def energy(self, x):
+        parts = np.zeros(2)
+        parts[0] = self.stiffness * x * x
+        parts[1] = math.sin(x)
+        return np.sum(parts * self.weights)
+
+
+SPRING = Spring(2.0, np.array([0.5, 3.0]))
+SLOPE = 2 * 0.3 + 3 * math.cos(0.3)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: SPRING.energy(x),
+        SPRING.energy,
+        lambda x: Spring(2.0, SPRING.weights).energy(x),
+        lambda x: [SPRING][0].energy(x),
+        lambda x: replace(SPRING, stiffness=2.0).energy(x),
+        lambda x: copy.copy(SPRING).energy(x),
+        lambda x: copy.deepcopy(SPRING).energy(x),
+        lambda x: type(SPRING)(2.0, SPRING.weights).energy(x),
+    ],
+)
+def test_methods_of_a_dataclass_with_slots(f):
+    assert fg.grad(f)(0.3) == pytest.approx(SLOPE, rel=1e-14)
+    assert fg.jit(fg.grad(f))(0.3) == pytest.approx(SLOPE, rel=1e-14)
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(np.array([0.3, 0.3])), SLOPE, rtol=1e-14)
+
+
+def test_an_instance_with_slots_as_an_argument_is_a_tree():
+    gradient = fg.grad(lambda spring: spring.energy(0.3))(SPRING)
+    assert type(gradient) is Spring
+    assert gradient.stiffness == pytest.approx(0.5 * 0.09)
+    np.testing.assert_allclose(gradient.weights, [2 * 0.09, math.sin(0.3)])
+
+
+class Counter:
+    __slots__ = ("__inner", "count", "function", "unset")
+
+    def __init__(self):
+        self.count, self.function, self.__inner = 0, math.exp, self
+
+    def __call__(self, x):
+        self.count += 1
+        return self.function(x) if self.__inner is self else None
+
+    def forget(self):
+        del self.count
+
+
+COUNTER = Counter()
+
+
+def test_slots_are_those_of_the_instance():
+    counter = Counter()
+    twice = fg.adopt(lambda x: counter(x) + counter(x))
+    assert fg.grad(twice)(0.3) == pytest.approx(2 * math.exp(0.3))
+    assert counter.count == 2
+    fg.grad(lambda x: counter.forget() or x)(0.3)
+    assert not hasattr(counter, "count")
+    with pytest.raises(AttributeError, match="unset"):
+        fg.grad(lambda x: counter.unset * x)(0.3)
+
+
+def test_the_same_instance_is_one_object():
+    def f(x):
+        seen = [COUNTER][0]
+        assert seen is COUNTER
+        assert isinstance(seen, Counter)
+        assert type(seen) is Counter
+        return x
+
+    assert fg.grad(f)(0.3) == 1.0
+    assert fg.adopt(lambda: COUNTER)() is COUNTER
+    assert fg.adopt(lambda: [COUNTER, (COUNTER,)])()[1][0] is COUNTER
+
+
+class Backend(Generic[T], ABC):
+    __slots__ = ("name",)
+
+    registered: list[str] = []  # noqa: RUF012
+
+    def __init_subclass__(cls, **kwargs):
+        Backend.registered.append(cls.__name__)
+        super().__init_subclass__(**kwargs)
+
+    @abstractmethod
+    def astensor(self, x):
+        """An array of numbers."""
+
+
+class NumpyBackend(Backend[float]):
+    __slots__ = ("precision",)
+
+    def __init__(self):
+        self.name, self.precision = "numpy", float
+
+    def astensor(self, x):
+        return np.asarray(x, dtype=self.precision)
+
+
+STATE = {"current": (NumpyBackend(), None)}
+
+
+def test_a_backend_that_a_dictionary_of_a_module_holds():
+    def f(x):
+        backend, _ = STATE["current"]
+        return np.sum(backend.astensor([x, 2 * x]) ** 2)
+
+    assert fg.grad(f)(0.3) == pytest.approx(10 * 0.3)
+    assert Backend.registered == ["NumpyBackend"]
+
+
+class Mixed(Counter):
+    """A subclass without slots, whose instances have a ``__dict__``, too."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = 3.0
+
+    def scaled(self, x):
+        self.last = self.count
+        return self.scale * self(x)
+
+
+def test_slots_and_a_dict():
+    mixed = Mixed()
+    assert fg.grad(fg.adopt(lambda x: mixed.scaled(x)))(0.3) == pytest.approx(3 * math.exp(0.3))
+    assert (mixed.last, mixed.count) == (0, 1)
