@@ -71,3 +71,25 @@ def test_complex_convention_is_jaxs(f):
     z = 0.4 - 0.7j
     expected = jax.grad(lambda z: f(jax.numpy, z))(z)
     np.testing.assert_allclose(fg.grad(lambda z: f(np, z))(z), expected, rtol=1e-12)
+
+
+def test_functions_of_autograds_scipy_are_adopted():
+    autograd = pytest.importorskip("autograd")
+    from autograd import numpy as anp
+    from autograd.scipy import linalg, signal
+    from autograd.scipy import special as sp
+    from autograd.scipy import stats as st
+
+    for f in (
+        lambda x: st.norm.logsf(x) + st.norm.cdf(x, 0.2, 1.1),
+        lambda x: st.gamma.logpdf(x, 2.0) + st.beta.logpdf(x, 2.0, 3.0) + st.t.logpdf(x, 4.0, 0.0, 1.0),
+        lambda x: st.poisson.logpmf(2, x) + st.chi2.pdf(x, 3.0),
+        lambda x: st.multivariate_normal.logpdf(anp.array([x, 1.0]), anp.zeros(2), anp.eye(2)),
+        lambda x: st.dirichlet.logpdf(anp.array([0.3, 0.7]), anp.array([x, 1.0])),
+        lambda x: sp.logsumexp(anp.array([x, 2 * x])) + sp.gammaln(x) + sp.erf(x) + sp.expit(x),
+        lambda x: anp.sum(signal.convolve(anp.array([x, 1.0]), anp.array([1.0, 2.0, x]))),
+        lambda x: anp.sum(linalg.solve_triangular(anp.array([[x, 0.0], [1.0, 2.0]]), anp.ones(2), lower=1)),
+    ):  # fmt: skip
+        wanted = autograd.grad(f)(0.3)
+        assert fg.grad(f)(0.3) == pytest.approx(wanted, rel=1e-6)
+        assert fg.jit(fg.grad(f))(0.3) == pytest.approx(wanted, rel=1e-6)

@@ -51,7 +51,7 @@ _NAMES = frozenset(
         *("ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError"),
     )
 )
-_NUMBERS = ("cmath", "math", "statistics")
+_NUMBERS = ("bottleneck", "cmath", "math", "statistics")
 
 
 # -- the level of a function -----------------------------------------------------------------------
@@ -280,7 +280,7 @@ def _asks(value: Any) -> bool:
     if of_uarray or isinstance(value, BuiltinFunctionType | FunctionType):
         home = str(value.__module__)
         of_scipy = home.startswith("scipy.") and id(value) in replacements()
-        return of_scipy or home in _NUMBERS or value in _ASKING
+        return of_scipy or home.partition(".")[0] in _NUMBERS or value in _ASKING
     return isinstance(value, type) and (value in _ASKING or issubclass(value, _OF_NUMPY))
 
 

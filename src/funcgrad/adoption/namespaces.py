@@ -15,6 +15,7 @@ REPLACED = {
     "numpy.lib.scimath": "funcgrad.numpy.emath",
     "numpy.testing": "funcgrad.adoption.stand_ins.testing_",
     "autograd.numpy": "funcgrad.numpy",
+    "bottleneck": "funcgrad.adoption.stand_ins.bottleneck_",
     "functools": "funcgrad.adoption.stand_ins.functools_",
     "math": "funcgrad.adoption.stand_ins.math_",
     "numba": "funcgrad.adoption.stand_ins.numba_",
@@ -61,8 +62,15 @@ _KEPT = frozenset(
 
 _OWN_NAMES = frozenset(("__main__", "test", "this", "antigravity", "statistics"))
 
-_NUMPY_SOURCES = ("numpy._core.", "numpy.lib", "numpy.linalg._", "numpy.fft._", "numpy.polynomial")
-"""Prefixes of NumPy's modules in Python, which are adopted: their functions take traced values then."""
+_SOURCES = (
+    "numpy._core.",
+    "numpy.lib",
+    "numpy.linalg._",
+    "numpy.fft._",
+    "numpy.polynomial",
+    "autograd.scipy",
+)
+"""Prefixes of modules in Python that are adopted though their packages are kept."""
 
 
 _OF_UNITS = ("astropy.units", "quantities", "unyt")
@@ -85,7 +93,7 @@ def is_kept(name: str | None) -> bool:
     if not isinstance(name, str):
         return False
     top = name.partition(".")[0]
-    if name.startswith(_NUMPY_SOURCES):
+    if name.startswith(_SOURCES):
         return False
     if name.startswith(_OF_UNITS):
         return True

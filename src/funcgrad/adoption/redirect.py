@@ -116,6 +116,8 @@ def _function(f: Any) -> Any:
     if f.__code__ is _MANAGES:
         return contextlib.contextmanager(redirect(f.__wrapped__))
     home = f.__globals__
+    if hasattr(f, "_is_autograd_primitive"):
+        return redirect(f.fun)  # the function of NumPy's or SciPy's to which autograd gave a rule
     if MARK in home or is_kept_namespace(home):
         return f
     if f.__code__.co_filename.startswith("<funcgrad"):  # a compiled program
