@@ -56,6 +56,11 @@ ROWS = (
         lambda: _grad(lambda x: np.sqrt(np.sum(x**2)), ZEROS),
         "nan", "nan", "nan", 0.0, "rewritten as norm",
     ),
+    Row(
+        'einsum("i,i->", x, x)**0.5 at 0',
+        lambda: _grad(lambda x: np.einsum("i,i->", x, x) ** 0.5, ZEROS),
+        "nan", "nan", "nan", 0.0, "rewritten as norm",
+    ),
     Row("std of equal entries", lambda: _grad(np.std, ONES), "nan", "nan", "0", 0.0),
     Row(
         "arctan2(x, x) at 0",
@@ -170,10 +175,15 @@ autograd 1.9, JAX 0.10 and PyTorch 2.13.
 CONVENTIONS = """
 
 Conventions: at a kink, ties share the derivative equally; `abs` and `sign` have derivative 0 at 0; a norm
-of 0 has the subgradient 0; the gradient of entries that a condition or an index does not select is zero, also
-if their own derivative is infinite or NaN. So is that of a path of `if`, `fg.cond` or a loop not taken. An
-entry that is NaN and is overwritten later may still make a gradient NaN, if the entries beside it were
-scaled by a number that is differentiated: the NaN is a factor of that number's derivative.
+of 0 has the subgradient 0; the gradient of entries that a condition or an index does not select is zero,
+also if their own derivative is infinite or NaN. So is that of a path of `if`, `fg.cond` or a loop not
+taken. So is that of an entry that is overwritten or sliced off, also if it is NaN and the entries beside it
+are scaled by a number that is differentiated: masks, stores of zeros and slices act after the factors in
+reverse mode, and a product of matrices leaves out the slices of the summed axis that a slice of its result
+does not need. This holds for one slice, or up to four stores and choices, of an array. Where entries are
+put together again from several slices (`np.diff`, `np.concatenate`, an array that is unpacked), or a
+reduction or a product of matrices mixes a NaN with entries that a mask or an index array selects later,
+reverse mode may multiply a zero by the NaN: use `np.where` before the factor, or forward mode.
 
 Vectors of `eigh` and `svd` that belong to equal values have no derivative, and a program that uses it has
 the derivative NaN, as in JAX. A tangent or cotangent that is exactly 0 and would turn such vectors adds 0:

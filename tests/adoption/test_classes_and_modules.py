@@ -668,3 +668,29 @@ def test_what_enums_and_subclasses_of_float_are_refused_with():
     ):
         fg.grad(lambda x: Quantity(x) * 2)(0.7)
     assert fg.grad(lambda x: math.sin(Quantity(2.0) * x))(0.7) == 2.0 * math.cos(1.4)
+
+
+class Rule:
+    def apply(self, x):
+        parts = np.zeros(2)
+        parts[0] = math.sin(x)
+        return parts.sum()
+
+
+class Solver:
+    rule_class = Rule
+
+    def __init__(self):
+        self.rule = self.rule_class()
+
+
+class Subsolver(Solver):
+    pass
+
+
+@pytest.mark.parametrize("kind", [Solver, Subsolver])
+def test_a_class_that_an_attribute_of_a_class_holds_is_adopted(kind):
+    assert fg.grad(lambda x: kind().rule.apply(x))(0.3) == pytest.approx(math.cos(0.3))
+    assert fg.grad(lambda x: kind.rule_class().apply(x))(0.3) == pytest.approx(math.cos(0.3))
+    assert fg.adopt(lambda: kind.rule_class is Rule)()
+    assert fg.adopt(lambda: kind.rule_class)() is Rule

@@ -164,6 +164,12 @@ STABLE_PROGRAMS = {
     "_log_softmax": lambda x: np.log(fg.softmax(x))[1],
     "_softmax": lambda x: np.exp(x[1]) / np.sum(np.exp(x)),
     "_root_of_squares": lambda x: np.sqrt(np.mean(x**2)),
+    "_root_by_power": lambda x: (
+        np.einsum("i,i->", x, x) ** 0.5
+        + np.sum(np.einsum("ij,ij->j", x[None], x[None]) ** 0.5)
+        + np.sum((x**2 + np.square(x - 3)) ** 0.5 + (x * x) ** 0.5)
+        + np.mean(x**2) ** 0.5
+    ),
     "square_of_size": lambda x: np.linalg.norm(x) ** 2 + np.abs(x - 2j) ** 2,
     "even_power_of_size": lambda x: np.hypot(x, 2.0) ** 4,
     "einsum_by_vectors": lambda x: _exponential(x, lambda v, d: np.einsum("ij,j,kj->ik", v, d, v)),
@@ -279,3 +285,33 @@ def test_masks_in_another_order_are_taken_out_of_a_sum():
     assert fg.jit(fg.grad(fg.grad(f)))(750.0) == 0.0
     wanted = (1 - 3 * np.exp(1.5) + np.exp(3.0)) * f(1.5)
     assert fg.grad(fg.grad(f))(1.5) == pytest.approx(wanted, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(x * x) ** 0.5,
+        lambda x: np.power(x @ x, 0.5),
+        lambda x: np.sum(np.einsum("ij,ij->i", x[None], x[None]) ** (1 / 2)),
+        lambda x: np.sqrt(np.einsum("i,i", x, x)),
+        lambda x: (x[0] ** 2 + x[1] * x[1]) ** 0.5,
+        lambda x: np.sum((x * x) ** 0.5),
+    ],
+)
+def test_roots_of_squares_have_slope_zero_at_zero(f):
+    for slope in (fg.grad, fg.jacfwd):
+        assert slope(f)(np.zeros(2)).tolist() == [0.0, 0.0]
+        assert fg.jit(slope(f))(np.zeros(2)).tolist() == [0.0, 0.0]
+    x = np.array([3.0, -4.0])
+    size = np.sum(np.abs(x)) if f(x) == 7.0 else 5.0
+    np.testing.assert_allclose(fg.grad(f)(x), np.sign(x) if size == 7.0 else x / 5, rtol=1e-15)
+
+
+def test_other_powers_and_contractions_stay():
+    x, y = np.array([3.0, -4.0]), np.array([1.0, 2.0])
+    np.testing.assert_allclose(fg.grad(lambda x: (x @ y + 9.0) ** 0.5)(x), y / 4)
+    np.testing.assert_allclose(
+        fg.grad(lambda x: np.sum(np.einsum("ij,ik->i", x[None], x[None]) ** 0.5))(x + 6), [1.0, 1.0]
+    )
+    assert fg.grad(lambda x: x**0.5)(4.0) == 0.25
+    assert fg.grad(lambda x: x**0.5)(0.0) == np.inf

@@ -61,9 +61,10 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
     keep_adopted(home, kind, adopted, class_parts)
     if adopted is not kind:
         name_class(kind, adopted)
-        # Instances among the attributes, which may be of this class, are seen through views of theirs.
+        # Instances among the attributes, which may be of this class, are seen through views of theirs; so
+        # are classes, by their adopted ones.
         for name, member in vars(kind).items():
-            if name not in vars(adopted) and not isinstance(member, type | property):
+            if name not in vars(adopted) and not isinstance(member, property):
                 seen = redirect(member)
                 if seen is not member:
                     setattr(adopted, name, seen)

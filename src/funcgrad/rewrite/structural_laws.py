@@ -443,13 +443,41 @@ def _root_of_squares(expr: Expr) -> Expr | None:
     if _is(x, arithmetic.multiply) and (value_of(x.args[0]) or 0) > 0:
         inner = _root_of_squares(exponential.sqrt(x.args[1]))
         return None if inner is None else inner * np.sqrt(value_of(x.args[0])).item()
+    axes: tuple[int, ...] | None
     if _is(x, contraction.matmul_op) and not x.shape and x.args[0].key == x.args[1].key:
         inside, axes = x.args[0], (0,)
     elif _is(x, reduction.sum_op) and _is(x.args[0], arithmetic.square):
         inside, axes = x.args[0].args[0], dict(x.params)["axis"]
+    elif _is(x, contraction.einsum_op) and len({item.key for item in x.args}) == 1:
+        inside, axes = x.args[0], _axes_of_squares(dict(x.params)["subscripts"])
     else:
         return None
-    return reduction.norm_op(inside, axis=axes) if inside.dtype.kind == "f" else None
+    if axes is None or inside.dtype.kind != "f":
+        return None
+    norm: Expr = reduction.norm_op(inside, axis=axes)
+    return norm
+
+
+def _axes_of_squares(subscripts: str) -> tuple[int, ...] | None:
+    """The axes over which einsum adds the squares of its operand: (1,) of "ij,ij->i"."""
+    inputs, output = subscripts.split("->")
+    first, *others = inputs.split(",")
+    kept = [letter for letter in first if letter in output]
+    if others != [first] or len(set(first)) != len(first) or "".join(kept) != output:
+        return None
+    return tuple([k for k, letter in enumerate(first) if letter not in output]) or None
+
+
+def _root_by_power(expr: Expr) -> Expr | None:
+    """x**0.5 = sqrt(x) for a sum of squares, where both are the same also at 0."""
+    x, exponent = expr.args
+    if value_of(exponent) != 0.5 or x.dtype.kind != "f":
+        return None
+    root: Expr = exponential.sqrt(x)
+    squares = x.args if x.op is arithmetic.add else (x,)
+    if all([_is(item, arithmetic.square) for item in squares]):
+        return root
+    return None if _root_of_squares(root) is None else root
 
 
 def _picked(expr: Expr) -> Expr | None:
@@ -541,6 +569,9 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     ),
     "sqrt": (StructuralLaw(_root_of_squares, holds=_STABLE),),
     "square": (StructuralLaw(square_laws.square_of_size, holds=_STABLE),),
-    "power": (StructuralLaw(square_laws.even_power_of_size, holds=_STABLE),),
+    "power": (
+        StructuralLaw(square_laws.even_power_of_size, holds=_STABLE),
+        StructuralLaw(_root_by_power, holds=_STABLE),
+    ),
     "pick": (StructuralLaw(_picked, (tuples.together_op,)),),
 }
