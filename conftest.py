@@ -22,7 +22,11 @@ _NEEDED = {
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy reads it as it is imported
 
-_IMPORTING = {"pandas": "src/funcgrad/trace/pandas_columns.py", "distributed": "src/funcgrad/dask"}
+_IMPORTING = {
+    "bottleneck": "src/funcgrad/adoption/stand_ins/bottleneck_.py",
+    "pandas": "src/funcgrad/trace/pandas_columns.py",
+    "distributed": "src/funcgrad/dask",
+}
 _OF_SPHINX = ["docs/conf.py"]
 collect_ignore = [
     *_OF_SPHINX,
