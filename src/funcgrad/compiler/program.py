@@ -175,6 +175,14 @@ class Program:
         """As `run`, for one iteration of a loop: the outputs may share memory with the inputs."""
         return self._compiled(*values) if self._compiled else self._interpretable().run(values)
 
+    def call(self, values: Sequence[Any]) -> Sequence[Any]:
+        """As `step`, for a function that a solver calls many times: it is compiled after some calls."""
+        if self._compiled is None:
+            self._runs += 1
+            if self._runs <= _CALLS:
+                return self._interpretable().run(values)
+        return self.compiled(*values)
+
     def inline(self, values: Sequence[Any]) -> list[Expr]:
         """The outputs as expressions of the values, which may be expressions themselves."""
         given = {
@@ -280,6 +288,7 @@ def _source_dtypes(flat: Flat) -> frozenset[np.dtype[Any]]:
 # A program is interpreted 2 + instructions/2000 times before it is compiled: compiling takes about as long.
 # (0.3 ms against 10 us for a small gradient, 0.5 s against 40 ms for 4*10**4 steps.)
 _WARM, _LONG = 2, 2000
+_CALLS = 30
 # The steps from which the first calls of a jitted function are interpreted, too.
 _LARGE = 5000
 

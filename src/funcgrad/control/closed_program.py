@@ -39,6 +39,9 @@ class Runner(Protocol):
     def step(self, values: Sequence[Any]) -> Sequence[Any]:
         """The values of the outputs, which may share memory with the inputs."""
 
+    def call(self, values: Sequence[Any]) -> Sequence[Any]:
+        """As `step`, for a function that a solver calls many times."""
+
 
 class Body:
     """A program from inputs to outputs. Bodies of equal programs are equal and have equal hashes."""

@@ -8,6 +8,7 @@ values are traced, and `solve_bvp` solves on SciPy's mesh. All other names lead 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from funcgrad.scipy.composition import (
     without_tracing,
 )
 from funcgrad.scipy.python_functions import attribute_of
+from funcgrad.scipy.quadrature import runner
 from funcgrad.scipy.quasi_monte_carlo import qmc_quad as qmc_quad
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
@@ -169,7 +171,7 @@ def quad(
     refuse("quad", **{k: v for k, v in options.items() if k not in own})
     body, theta = _integrand(func, args)
     ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
-    error = primitive(_runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
+    error = primitive(runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
     value = _integral(body, own, _ORDERS)(*ends, *theta)
     return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
 
@@ -199,7 +201,7 @@ def quad_vec(
     refuse("quad_vec", full_output=own.pop("full_output", None), options=others or None)
     body, theta = _integrand(f, extra, "quad_vec")
     ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
-    error = primitive(_runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
+    error = primitive(runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
     value = _integral(body, own, _ORDERS)(*ends, *theta)
     return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
 
@@ -312,28 +314,22 @@ def _integrand(
     return real_body, [*given, *[lift_fully(item) for item in captured]]
 
 
-def _runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., Any]:
-    """SciPy's integral of a body, or its estimate of the error (place 1)."""
-
-    def run(a: Array, b: Array, *theta: Array) -> Any:
-        def integrand(x: float) -> Any:
-            with np.errstate(all="ignore"):
-                return body.program.step([np.asarray(x, float), *theta])[0]
-
-        if not (body.types[0].shape or "norm" in options):
-            return np.asarray(
-                _scipy.quad(lambda x: float(integrand(x)), float(a), float(b), **options)[place]
-            )
-        tight = {"epsabs": 1e-14, "epsrel": 1e-10}
-        found = _scipy.quad_vec(integrand, float(a), float(b), **tight | dict(options))
-        return np.asarray(found[place])
-
-    return run
-
-
 def _integral(body: Body, options: Mapping[str, Any], orders: int) -> Callable[..., Any]:
     """The integral as a function of the limits and parameters, with derivatives up to an order."""
-    value = primitive(_runner(body, options, 0), out=lambda *types: body.types[0], name="quad")
+    if "points" in options:  # a list, of which a memo cannot have keys
+        return _differentiable(body, options, orders)
+    return _remembered(body, tuple(sorted(options.items())), orders)
+
+
+@lru_cache(maxsize=64)
+def _remembered(
+    body: Body, options: tuple[tuple[str, Any], ...], orders: int
+) -> Callable[..., Any]:
+    return _differentiable(body, dict(options), orders)
+
+
+def _differentiable(body: Body, options: Mapping[str, Any], orders: int) -> Callable[..., Any]:
+    value = primitive(runner(body, options, 0), out=lambda *types: body.types[0], name="quad")
     if orders == 0:
         return value
 
@@ -357,6 +353,7 @@ def _integral(body: Body, options: Mapping[str, Any], orders: int) -> Callable[.
         return -ends[0], ends[1], *[parts.get(k) for k in range(len(theta))]
 
     function.defvjp(lambda *args: (value(*args), list(args)), backward)
+    function.of_types, function.programs = True, {}
     return function
 
 

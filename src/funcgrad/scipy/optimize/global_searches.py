@@ -50,7 +50,7 @@ def _found(
 
         def value(x: Array, *_: object) -> float:
             with np.errstate(all="ignore"):
-                return float(body.program.step([np.asarray(x, float).reshape(x0.shape), *theta])[0])
+                return float(body.program.call([np.asarray(x, float).reshape(x0.shape), *theta])[0])
 
         found = search(value, x0, *others[len(theta) :])
         return np.asarray(found, float).reshape(x0.shape)

@@ -130,7 +130,7 @@ def _minimum(
     ) -> Any:
         def fun(x: Array) -> tuple[float, Any]:
             with np.errstate(all="ignore"):
-                value, gradient = both.program.step([x, *theta])
+                value, gradient = both.program.call([x, *theta])
             return float(value) / scale, np.asarray(gradient) / scale
 
         # L-BFGS-B compares slopes with gtol: those of an objective with small values are scaled.

@@ -160,6 +160,8 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
     """Of this package's own functions, the tangents of the results by residuals and tangents of arguments."""
     of_types = False
     """Whether the rule's program depends on types alone: nested calls of the same types share it."""
+    programs: _Programs | None = None
+    """Of a function with few types, the programs of its rule, which all calls share."""
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Give the rule: ``fwd(*args) -> (value, residuals)`` and
@@ -202,7 +204,8 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         if self.of_types:
             types = [tuple([x.type for x in items]) for items in (arguments, kept, results)]
             key = (self, *types, frozenset(_running.get().items()))
-            known = cast(_Programs, _programs.get())
+            known = self.programs
+            known = cast(_Programs, _programs.get()) if known is None else known
             body, captured, other = known.get(key) or made()
             if not captured:
                 known[key] = body, captured, other

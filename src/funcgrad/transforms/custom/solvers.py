@@ -88,6 +88,9 @@ class Run:
 
     def parts(self, x: Any) -> list[Any]:
         """The parts of a vector, with their shapes and dtypes."""
+        if len(self.types) == 1:  # a solver calls this at each of its steps
+            (type,) = self.types
+            return [np.array(x, type.dtype).reshape(type.shape)]
         found, place = [], 0
         for type in self.types:
             piece = np.array(x[place : place + type.size], type.dtype)
@@ -98,7 +101,7 @@ class Run:
     def run(self, body: Body, x: object) -> list[Any]:
         """The results of a body at x."""
         with np.errstate(all="ignore"):
-            return list(body.program.step([*self.parts(x), *self.theta]))
+            return list(body.program.call([*self.parts(x), *self.theta]))
 
     def residual(self, x: object) -> Any:
         """The residual F(x), which is 0 at a solution."""
@@ -120,7 +123,8 @@ class Run:
 
     def user_function(self, x: object) -> Any:
         """The user's function as a user's solver calls it."""
-        found = self.run(self.problem.body, np.reshape(np.asarray(x, float), -1))
+        vector = x if self.problem.count == 1 else np.reshape(np.asarray(x, float), -1)
+        found = self.run(self.problem.body, vector)
         if self.problem.kind == "argmin":
             return float(found[0])
         return np.array(found[0]) if len(found) == 1 else self.joined(found)

@@ -1,0 +1,104 @@
+"""Numbers of integrals whose integrand is a program: SciPy's adaptive rules, and one rule on a whole array.
+
+The slopes of an integral are integrals of arrays, which SciPy's `quad_vec` evaluates point by point. The rule
+of Gauss and Kronrod with 21 points (QUADPACK's qk21) takes one run of the program for all points, so it is
+tried first; where its estimate of the error is too large, `quad_vec` computes the integral.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy.integrate as _scipy
+
+from funcgrad.control.closed_program import Body, body_of, on_examples
+from funcgrad.ops.base.op import spread
+from funcgrad.typing import Array
+
+TIGHT: Mapping[str, float] = {"epsabs": 1e-14, "epsrel": 1e-10}
+"""The tolerances of slopes."""
+
+_HALF_NODES = (
+    0.995657163025808080735527280689003,
+    0.973906528517171720077964012084452,
+    0.930157491355708226001207180059508,
+    0.865063366688984510732096688423493,
+    0.780817726586416897063717578345042,
+    0.679409568299024406234327365114874,
+    0.562757134668604683339000099272694,
+    0.433395394129247190799265943165784,
+    0.294392862701460198131126603103866,
+    0.148874338981631210884826001129720,
+)
+_HALF_WEIGHTS = (
+    0.011694638867371874278064396062192,
+    0.032558162307964727478818972459390,
+    0.054755896574351996031381300244580,
+    0.075039674810919952767043140916190,
+    0.093125454583697605535065465083366,
+    0.109387158802297641899210590325805,
+    0.123491976262065851077958109585166,
+    0.134709217311473325928054001771707,
+    0.142775938577060080797094273138717,
+    0.147739104901338491374841515972068,
+)
+_MIDDLE = 0.149445554002916905664936468389821
+NODES = np.array([*[-x for x in _HALF_NODES], 0.0, *_HALF_NODES[::-1]])
+WEIGHTS = np.array([*_HALF_WEIGHTS, _MIDDLE, *_HALF_WEIGHTS[::-1]])
+GAUSS = np.zeros(21)
+"""The weights of Gauss's rule on every other node."""
+GAUSS[1::2] = np.polynomial.legendre.leggauss(10)[1]
+_ROUNDING = 50 * float(np.finfo(float).eps)
+
+
+def runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., Any]:
+    """The function of limits and parameters that gives the integral of a body, or, with place 1, an estimate
+    of its error."""
+
+    def run(a: Array, b: Array, *theta: Array) -> Any:
+        def integrand(x: float) -> Any:
+            return body.program.call([np.asarray(x, float), *theta])[0]
+
+        low, high = float(a), float(b)
+        with np.errstate(all="ignore"):
+            if not (body.types[0].shape or "norm" in options):
+                found = _scipy.quad(lambda x: float(integrand(x)), low, high, **options)[place]
+                return np.asarray(found)
+            if not options:
+                whole = by_one_rule(body, low, high, theta)
+                if whole is not None:
+                    return whole
+            own = dict(TIGHT) | dict(options)
+            return np.asarray(_scipy.quad_vec(integrand, low, high, **own)[place])
+
+    return run
+
+
+def by_one_rule(body: Body, low: float, high: float, theta: tuple[Array, ...]) -> Any:
+    """The integral by 21 points; None if the estimate of its error, QUADPACK's, is above the tolerance."""
+    half = (high - low) / 2
+    if not np.isfinite(half):
+        return None
+    (values,) = _at_nodes(body).program.call([(low + high) / 2 + half * NODES, *theta])
+    flat = np.reshape(values, (NODES.size, -1))
+    total = WEIGHTS @ flat
+    sizes = abs(half) * (WEIGHTS @ np.abs(flat))
+    deviation = abs(half) * (WEIGHTS @ np.abs(flat - total / 2))
+    error = abs(half) * np.abs(total - GAUSS @ flat)
+    scaled = deviation * np.minimum(1.0, (200 * error / deviation) ** 1.5)
+    error = np.maximum(np.where(deviation > 0, scaled, error), _ROUNDING * sizes)
+    found = half * total
+    bound = max(TIGHT["epsabs"], TIGHT["epsrel"] * float(np.linalg.norm(found)))
+    if not float(np.linalg.norm(error)) <= bound:  # or NaN
+        return None
+    return np.reshape(found, body.types[0].shape)
+
+
+@lru_cache(maxsize=256)
+def _at_nodes(body: Body) -> Body:
+    """The body at all nodes at once."""
+    inputs, pairs = on_examples(body, NODES.size, [True, *[False] * (len(body.inputs) - 1)])
+    return body_of(inputs, [x if varies else spread(x, NODES.size) for x, varies in pairs])
