@@ -260,10 +260,10 @@ central differences, with {versions}. The last section names what has no row.
 - *any*: NumPy hands the call over, also for formulas (`np.sin(fg.var("x"))`). *functions*: it does not,
   so the call works in functions that are differentiated, compiled or mapped, which are adopted, and with
   `import funcgrad.numpy as np`.
-- The columns are the value (to the last bit, beside a gradient), forward mode, reverse mode, second order,
-  `jit` and `vmap` (up to rounding). A function without a derivative (a comparison, say) is a *constant*: its
-  derivative is zero. A *refused* function is an error where a derivative is asked for, which says what to
-  write instead; some have values under `jit`.
+- The columns are the value (to the last bit, beside a gradient, on one processor), forward mode, reverse
+  mode, second order, `jit` and `vmap` (up to rounding). A function without a derivative (a comparison, say)
+  is a *constant*: its derivative is zero. A *refused* function is an error where a derivative is asked for,
+  which says what to write instead; some have values under `jit`.
 - Under `vmap` a function is refused whose result has a shape that differs between the examples.
 
 `fg.supports(np.interp)` answers from the same measurements.
