@@ -56,16 +56,17 @@ def view(instance: Any, kind: type, redirect: Redirect) -> Any:
     The slots of SciPy's interpolants, which are set once, are copied.
     """
     of_scipy = kind.__module__.startswith("scipy.")
+    own: type = type(instance)
     try:
         if isinstance(instance, dict):
             return _dict_view(instance, kind, redirect)
-        if not of_scipy and _has_slots(type(instance)):
+        if not of_scipy and _has_slots(own):
             return _slot_view(instance, kind, redirect)
         space = object.__getattribute__(instance, "__dict__")
         text = isinstance(instance, str)
         new: Any = str.__new__(kind, instance) if text else object.__new__(kind)
         object.__setattr__(new, "__dict__", space)
-        for base in type(instance).__mro__ if of_scipy else ():
+        for base in own.__mro__ if of_scipy else ():
             for name in vars(base).get("__slots__", ()):
                 if hasattr(instance, name) and name not in ("__dict__", "__weakref__"):
                     object.__setattr__(new, name, getattr(instance, name))
@@ -103,6 +104,7 @@ class SlotView:
     _funcgrad_kind: type
 
 
+@lru_cache(maxsize=256)
 def _has_slots(kind: type) -> bool:
     return any([type(member) is MemberDescriptorType for _, member in _members(kind)])
 
