@@ -72,3 +72,22 @@ def test_slopes_in_arrays_and_second_derivatives():
     curvature[1, 2] = curvature[2, 1] = 1.125
     np.testing.assert_allclose(fg.hessian(area)(w), curvature, rtol=1e-7, atol=1e-12)
     np.testing.assert_allclose(fg.jit(fg.grad(area))(w), wanted, rtol=1e-8)
+
+
+def test_a_body_whose_parameters_stop_where_a_condition_on_x_holds():
+    """SciPy's ``place(out, condition, values)``: the parameter is a constant if no entry meets it."""
+
+    def density(x, c):
+        out = np.zeros(1)
+        positive = np.array([x > 0.5])
+        if np.any(positive):
+            np.place(out, positive, np.exp(-c * np.array([x])))
+        return out[0]
+
+    def area(c):
+        return quad(lambda x: density(x, c), 0.75, 2.0)[0]
+
+    wanted = quad(lambda x: -x * np.exp(-1.3 * x), 0.75, 2.0)[0]
+    assert fg.grad(area)(1.3) == pytest.approx(wanted, rel=1e-9)
+    assert fg.jit(fg.grad(area))(1.3) == pytest.approx(wanted, rel=1e-9)
+    np.testing.assert_allclose(fg.vmap(fg.grad(area))(np.array([1.3, 1.3])), wanted, rtol=1e-9)

@@ -65,15 +65,15 @@ def batched(
     """The roots on a batch of ``size`` examples, each with whether it has the batch axis.
 
     As a fold on pairs ``(expression, has the batch axis)``: the pairs of ``given`` expressions are given;
-    ``example(x)`` is ``(x, True)``; an operation without batched operands is unchanged; the batch rule of
-    another is applied.
+    ``example(x)`` is ``(x, True)``; an operation without batched operands is that on the operands, one of
+    which may be simpler (`_mapped`); the batch rule of another is applied.
     """
 
     def step(expr: Expr, args: tuple[tuple[Expr, bool], ...]) -> tuple[Expr, bool]:
         if expr.op is example:
             return args[0][0], True
         if not any([own for _, own in args]):
-            return expr, False
+            return rebuild(expr, tuple([arg for arg, _ in args])), False
         return _mapped(expr, size, args)
 
     return folded_by_key(roots, step, dict(given))
