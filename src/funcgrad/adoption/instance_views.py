@@ -104,9 +104,10 @@ class SlotView:
     _funcgrad_kind: type
 
 
-@lru_cache(maxsize=256)
 def _has_slots(kind: type) -> bool:
-    return any([type(member) is MemberDescriptorType for _, member in _members(kind)])
+    # (A memo would keep the class.)
+    named = [bool(vars(base).get("__slots__")) for base in kind.__mro__]
+    return any(named) and any([type(item) is MemberDescriptorType for _, item in _members(kind)])
 
 
 def _members(kind: type) -> list[tuple[str, Any]]:

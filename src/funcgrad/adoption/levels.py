@@ -9,7 +9,8 @@ so from then on. All others run as they are. Of code, only the names are read (`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial, singledispatchmethod
+from functools import cached_property, partial, partialmethod, singledispatchmethod
+from itertools import islice
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
 from weakref import ref
@@ -40,7 +41,10 @@ from funcgrad.trace.leaves import (
     PLAIN_DATA,
     WRITABLE,
     Binding,
+    ClassLevel,
+    known_class_level,
     learn_code,
+    members_of,
     note_level,
     note_runs_as_it_is,
 )
@@ -154,28 +158,44 @@ def _level_of_class(kind: type) -> int:
     """The level of the methods of a class."""
     if is_kept(kind.__module__) or kind.__module__ == "builtins":
         return AS_IT_IS
-    found = CLASS_LEVELS.get(kind)
+    found = known_class_level(kind)
     if found is None:
-        CLASS_LEVELS[kind] = AS_IT_IS  # also where its methods refer to it
-        methods = list(_methods(kind))
-        found = CLASS_LEVELS[kind] = max([AS_IT_IS, *[_searched(f)[0] for f in methods]])
+        members = members_of(kind)
+        CLASS_LEVELS[kind] = ClassLevel(AS_IT_IS, members)  # also where its methods refer to it
+        found = max([AS_IT_IS, *[_searched(f)[0] for f in _methods(kind)]])
+        CLASS_LEVELS[kind] = ClassLevel(found, members)
     return found
 
 
 def _methods(kind: type) -> Iterator[FunctionType]:
-    """The methods and properties of a class and its bases that are not for Python's protocols."""
+    """The methods and properties of a class and its bases, but for those that make texts and copies."""
     for base in kind.__mro__:
         if not is_kept(base.__module__) and base is not object:
             for name, member in vars(base).items():
-                if not name.startswith("__") or name in ("__call__", "__getitem__"):
-                    parts = (
-                        member,
-                        member.__func__ if isinstance(member, staticmethod | classmethod) else None,
-                        member.fget if isinstance(member, property) else None,
-                    )
-                    yield from [part for part in parts if type(part) is FunctionType]
-                    if isinstance(member, singledispatchmethod):
-                        yield cast(FunctionType, member.dispatcher)
+                if name not in _OF_NO_NUMBERS:
+                    yield from [part for part in _parts(member) if type(part) is FunctionType]
+
+
+_OF_NO_NUMBERS = frozenset(
+    (
+        *("__repr__", "__str__", "__format__", "__dir__", "__sizeof__", "__del__", "__doc__"),
+        *("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__"),
+        *("__copy__", "__deepcopy__", "__class_getitem__", "__init_subclass__", "__replace__"),
+    )
+)
+
+
+def _parts(member: Any) -> tuple[Any, ...]:
+    """The functions that an attribute of a class runs."""
+    if isinstance(member, staticmethod | classmethod):
+        return (member.__func__,)
+    if isinstance(member, property):
+        return (member.fget, member.fset, member.fdel)
+    if isinstance(member, cached_property | partialmethod | partial):
+        return (member.func,)
+    if isinstance(member, singledispatchmethod):
+        return (member.dispatcher,)
+    return (member,)
 
 
 # -- what names lead to ----------------------------------------------------------------------------
@@ -196,6 +216,14 @@ def _searched(f: FunctionType) -> tuple[int, tuple[Binding, ...]]:
             continue
         names = code_names(function.__code__)
         numpy = any([space.get(name) is np for name in ("np", "numpy") if name in names])
+        if function is not f:  # f's own closure differs from call to call: `_level_of_held`
+            for item in _held(function):
+                if any([_asks(inner) for inner in (item, *_attributes(item, names))]):
+                    return ADOPTED, tuple(bindings)
+                for found in _functions(item):
+                    if id(found) not in met:
+                        met.add(id(found))
+                        waiting.append(found)
         for name in sorted(names):
             value = space.get(name, name)
             if value is name:
@@ -226,7 +254,9 @@ def _dispatches(f: FunctionType) -> bool:
 
 def _bound(function: FunctionType | None, name: str, value: Any) -> Binding | None:
     try:
-        return Binding(None if function is None else ref(function), name, ref(value))
+        kind = value if isinstance(value, type) else type(value)
+        members = () if is_kept(kind.__module__) else members_of(kind)
+        return Binding(None if function is None else ref(function), name, ref(value), members)
     except TypeError:  # no function, class or module
         return None
 
@@ -258,7 +288,24 @@ def _functions_of_one(value: Any) -> list[FunctionType]:
     kind = value if isinstance(value, type) else type(value)
     wrapped = None if isinstance(value, type) else _own_attribute(value, "__wrapped__")
     inner = [wrapped] if isinstance(wrapped, FunctionType) else []
-    return inner if is_kept(kind.__module__) else [*inner, *_methods(kind)]
+    if is_kept(kind.__module__):
+        return inner
+    return [*inner, *_methods(kind), *([] if isinstance(value, type) else _functions_of(value))]
+
+
+def _functions_of(instance: Any) -> Iterator[FunctionType]:
+    """The functions that the attributes of an instance hold, and the methods of instances among them."""
+    space = getattr(instance, "__dict__", None)
+    if type(space) is dict:
+        for item in islice(space.values(), _MOST_ATTRIBUTES):
+            if isinstance(item, FunctionType):
+                yield item
+            elif type(item) not in PLAIN_DATA and not is_kept(type(item).__module__):
+                yield from _methods(type(item))
+
+
+_MOST_ATTRIBUTES = 32
+"""The number of attributes that are looked at."""
 
 
 def _own_attribute(value: Any, name: str) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import copysign
+from numbers import Number
 from operator import index, is_
 from types import CodeType
 from typing import Any, Never, TypeAlias
@@ -141,6 +142,8 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
             return False
         if _cannot_be_equal(self, other):
             return False
+        if _is_no_operand(self, other):
+            return NotImplemented
         return functions["equal"](self, other)
 
     def __ne__(self, other: object) -> Any:
@@ -150,6 +153,8 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
             return True
         if _cannot_be_equal(self, other):
             return True
+        if _is_no_operand(self, other):
+            return NotImplemented
         return functions["not_equal"](self, other)
 
     def __copy__(self) -> Expr:
@@ -207,6 +212,17 @@ def _cannot_be_equal(x: Expr, other: object) -> bool:
     return any(
         m != n and 1 not in (m, n) for m, n in zip(x.shape[::-1], other.shape[::-1], strict=False)
     )
+
+
+def _is_no_operand(x: Expr, other: object) -> bool:
+    """Whether Python compares a number with a value by the value's own method, or by identity."""
+    if x.shape or isinstance(other, _OPERANDS):
+        return False
+    kind = type(other)
+    return not (hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array__"))
+
+
+_OPERANDS = (Number, np.ndarray, list, tuple)
 
 
 # -- making expressions --------------------------------------------------------------------------

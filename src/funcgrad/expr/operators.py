@@ -75,7 +75,10 @@ def has_own_operators(value: object, beside: Any, name: str) -> bool:
         return not beside.shape  # NumPy makes an array of an array and a poly1d
     own = getattr(kind, _REFLECTED.get(name, ""), None)
     if type(own) is FunctionType and not USERS[own.__code__.co_filename]:  # Fraction's takes none
-        return not hasattr(kind, "__array__")
+        # A number leaves the operator to any such class, an array to one that is no array to NumPy.
+        return not hasattr(kind, "__array__") or not (
+            beside.shape or hasattr(kind, "__array_ufunc__")
+        )
     return any([base.__module__.startswith("scipy.sparse.") for base in kind.__mro__])
 
 
@@ -99,6 +102,11 @@ _REFLECTED = {
     "remainder": "__rmod__",
     "power": "__rpow__",
     "matmul": "__rmatmul__",
+    "bitwise_and": "__rand__",
+    "bitwise_or": "__ror__",
+    "bitwise_xor": "__rxor__",
+    "lshift": "__rlshift__",
+    "rshift": "__rrshift__",
     "less": "__gt__",
     "less_equal": "__ge__",
     "greater": "__lt__",
@@ -200,6 +208,8 @@ def _by_value(name: str, symbol: str, *, swapped: bool = False) -> Callable[[Any
     function = getattr(python, name)
 
     def operator(self: Any, other: npt.ArrayLike) -> Any:
+        if not swapped and has_own_operators(other, self, name):
+            return NotImplemented
         x, y = concrete_value(self, symbol), concrete_value(other, symbol)
         x, y = _typed(x, self, y), _typed(y, other, x)
         return function(y, x) if swapped else function(x, y)
@@ -457,12 +467,17 @@ class Operators:
         # An integer has no gradient that could be cut: NumPy may have its value.
         if self.traced and self.dtype.kind in "biu":
             return np.array(concrete_value(self, "an array"), dtype or self.dtype)
-        raise fail(
+        refusal = fail(
             TypeError,
             "array: expected numbers, but got an expression, and storing it in a NumPy array would cut its "
             f"gradient; {remedy() or (_INDEX if self.dtype.kind in 'biu' else _BUILD)}",
             BUT_PANDAS,
         )
+        if self.traced is not None and self.traced.refusal is None:
+            # Code that catches it takes another path; it runs adopted then, where NumPy takes the value.
+            self.traced.refusal = refusal
+            refusal.context, refusal.of_plain_code = self.traced, True
+        raise refusal
 
 
 _BUILD = "write np.stack([...]) for an array of expressions, or fg.adopt(f) for the function"

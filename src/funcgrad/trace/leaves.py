@@ -129,8 +129,7 @@ def run_on_leaves(
                     own[i] if level < WRITABLE else [_given(leaf) for leaf in own[i]]
                 )
             output = _call(f, level, called, named)
-            if scope.refusal is not None:
-                raise scope.refusal
+            _raise_caught([scope, *_contexts(leaves)], level)
             return output
 
         return _adopted_where_needed(f, [*args, *kwargs.values()], on_leaves), leaves
@@ -216,6 +215,8 @@ class Binding(NamedTuple):
     """The function; None for the one that is asked for."""
     name: str
     value: ref[Any]
+    members: tuple[int, ...]
+    """Of a user's class, or of an instance, the members of the class (`members_of`)."""
 
 
 class KnownLevel(NamedTuple):
@@ -229,11 +230,19 @@ class KnownLevel(NamedTuple):
         """Whether the names lead where they led."""
         if self.code() is not f.__code__:
             return False
-        for holder, name, value in self.bindings:
+        for holder, name, value, members in self.bindings:
             function = f if holder is None else holder()
-            if function is None or function.__globals__.get(name) is not value():
+            found = value()
+            if function is None or function.__globals__.get(name) is not found:
+                return False
+            if members and members_of(found if isinstance(found, type) else type(found)) != members:
                 return False
         return True
+
+
+def members_of(kind: type) -> tuple[int, ...]:
+    """The ids of the members of a class and its bases: others where a method has been replaced."""
+    return tuple([id(item) for base in kind.__mro__[:-1] for item in vars(base).values()])
 
 
 KNOWN_LEVELS: dict[int, KnownLevel] = {}
@@ -242,8 +251,22 @@ KNOWN_LEVELS: dict[int, KnownLevel] = {}
 LEARNED: dict[int, tuple[ref[CodeType], int]] = {}
 """The code of functions that were refused, and ran at a higher level, by id."""
 
-CLASS_LEVELS: WeakKeyDictionary[type, int] = WeakKeyDictionary()
+
+class ClassLevel(NamedTuple):
+    """The level of the methods of a class, with its members then."""
+
+    level: int
+    members: tuple[int, ...]
+
+
+CLASS_LEVELS: WeakKeyDictionary[type, ClassLevel] = WeakKeyDictionary()
 """The levels of the methods of classes."""
+
+
+def known_class_level(kind: type) -> int | None:
+    """The level of a class whose members are those that it had; None if it is not known."""
+    known = CLASS_LEVELS.get(kind)
+    return None if known is None or known.members != members_of(kind) else known.level
 
 
 class HeldFunction(NamedTuple):
@@ -287,9 +310,7 @@ def runs_as_it_is(f: Any, args: Iterable[Any]) -> bool:
         args = (f.__self__, *args) if type(f) is MethodType else args
     for arg in args:
         kind = type(arg)
-        if kind not in PLAIN_DATA and (
-            kind in _WITH_CODE or CLASS_LEVELS.get(kind, ADOPTED) != AS_IT_IS
-        ):
+        if kind not in PLAIN_DATA and (kind in _WITH_CODE or known_class_level(kind) != AS_IT_IS):
             return False
     held = _RUN_AS_THEY_ARE.get(id(function))
     if held is None or held[0].function() is not function:
@@ -468,12 +489,28 @@ def _withdraw(error: BaseException) -> None:
         if cause is None:
             return
         context = getattr(cause, "context", None)
-        if isinstance(context, Scope) and context.refusal is cause:
+        if context is not None and context.refusal is cause:
             context.refusal = None
         cause = cause.__cause__ or cause.__context__
 
 
 # -- arrays that can be written --------------------------------------------------------------------
+def _contexts(values: Iterable[Any]) -> list[Any]:
+    """The traces to which values belong."""
+    found = [x.traced for value in values for x in leaves_of(value) if type(x) is Expr and x.traced]
+    return list({id(context): context for context in found}.values())
+
+
+def _raise_caught(contexts: Iterable[Any], level: int) -> None:
+    """Raise the refusal that a function has caught; one of plain code is forgotten if the code is adopted."""
+    for context in contexts:
+        refusal = context.refusal
+        if refusal is not None:
+            if level < WRITABLE or not hasattr(refusal, "of_plain_code"):
+                raise refusal
+            context.refusal = None
+
+
 def _given(leaf: Expr) -> Any:
     """A leaf as an adopted function is given it: an array can be written."""
     if not leaf.type.shape:
@@ -511,6 +548,11 @@ def run(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> A
     """The result of a user's function on traced values."""
 
     def on_values(level: int) -> Any:
+        output = given_values(level)
+        _raise_caught(_contexts([*args, *kwargs.values()]), level)
+        return output
+
+    def given_values(level: int) -> Any:
         if level < WRITABLE and not _hold_cells([*args, *kwargs.values()]):
             return _call(f, level, args, kwargs)
         tree = flatten((args, kwargs))

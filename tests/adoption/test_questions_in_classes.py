@@ -1,0 +1,203 @@
+"""Questions for types that code asks in methods of every kind: they are found, and the code is adopted."""
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+
+def double(v):
+    return 2.0 * v if isinstance(v, (int, float)) else np.sum(v)
+
+
+def logged(f):
+    def wrapper(*args):
+        return f(*args)
+
+    return wrapper
+
+
+class Engine:
+    def power(self, v):
+        return 2.0 * v if isinstance(v, (int, float)) else np.sum(v)
+
+
+class Car:
+    def __init__(self):
+        self.engine = Engine()
+
+    def power(self, v):
+        return self.engine.power(v)
+
+
+CAR = Car()
+
+
+class Pair:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def __mul__(self, other):
+        if isinstance(other, (int, float)):
+            return Pair(self.a * other, self.b * other)
+        return Pair(0.0, 0.0)
+
+    @property
+    def half(self):
+        return self._half
+
+    @half.setter
+    def half(self, v):
+        self._half = v / 2 if type(v) is float else 0.0
+
+    @functools.cached_property
+    def double(self):
+        return 2 * self.a if isinstance(self.a, float) else 0.0
+
+    decorated = logged(lambda self, v: 2.0 * v if isinstance(v, float) else np.sum(v))
+
+
+@dataclass
+class Checked:
+    v: float
+
+    def __post_init__(self):
+        if not isinstance(self.v, (int, float)):
+            raise TypeError(f"expected a number, but got {self.v!r}")
+
+
+def product(x):
+    made = Pair(1.0, x) * x
+    return made.a + made.b
+
+
+def halved(x):
+    pair = Pair(x, x)
+    pair.half = x
+    return pair.half
+
+
+twice = logged(logged(double))
+HOLDER = type("Holder", (), {})()
+HOLDER.f = lambda v: 2 * v if isinstance(v, float) else 0.0
+
+
+@pytest.mark.parametrize(
+    ("f", "slope"),
+    [
+        (lambda x: CAR.power(x), 2.0),
+        (lambda x: Car().power(x), 2.0),
+        (lambda x: twice(x), 2.0),
+        (lambda x: Pair(x, x).decorated(x), 2.0),
+        (lambda x: Pair(x, x).double, 2.0),
+        (product, 1.6),
+        (halved, 0.5),
+        (lambda x: Checked(x).v ** 2, 0.6),
+        (lambda x: HOLDER.f(x), 2.0),
+    ],
+)
+def test_questions_are_found(f, slope):
+    assert fg.value_and_grad(f)(0.3) == pytest.approx((f(0.3), slope), rel=1e-14)
+    assert fg.jit(fg.grad(f))(0.3) == pytest.approx(slope, rel=1e-14)
+    assert fg.jvp(f, (0.3,), (1.0,)) == pytest.approx((f(0.3), slope), rel=1e-14)
+
+
+def test_a_method_that_is_replaced_is_seen():
+    class Local:
+        def rate(self, x):
+            return x
+
+    instance = Local()
+
+    def f(x):
+        return instance.rate(x)
+
+    assert fg.grad(f)(2.0) == 1.0
+    Local.rate = lambda self, x: 3 * x if isinstance(x, float) else 100 * x
+    assert fg.grad(f)(2.0) == 3.0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.mean([x * x, x]),
+        lambda x: np.sum(np.array([x * x, x])) / 2,
+        lambda x: np.concatenate([[x * x], [x]]).mean(),
+    ],
+)
+def test_a_refusal_that_code_catches_does_not_choose_its_path(call):
+    def f(x):
+        try:
+            r = call(x)
+        except Exception:
+            r = 0.0
+        return r + x
+
+    assert fg.value_and_grad(f)(2.0) == (5.0, 3.5)
+    assert fg.jit(f)(2.0) == 5.0
+    assert fg.jit(fg.grad(f))(2.0) == 3.5
+    np.testing.assert_array_equal(fg.vmap(f)(np.array([2.0, 4.0])), [5.0, 14.0])
+
+
+class Pipe:
+    """Takes numbers from its left."""
+
+    def __init__(self, f):
+        self.f = f
+
+    def _applied(self, v):
+        return self.f(v)
+
+    __rrshift__ = __rlshift__ = __ror__ = __rand__ = __rxor__ = _applied
+
+
+SQUARE = Pipe(lambda v: v * v)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x >> SQUARE,
+        lambda x: x << SQUARE,
+        lambda x: x | SQUARE,
+        lambda x: x & SQUARE,
+        lambda x: x ^ SQUARE,
+    ],
+)
+def test_operators_are_left_to_an_object_that_defines_them(f):
+    assert fg.value_and_grad(f)(3.0) == (9.0, 6.0)
+    assert fg.jit(fg.grad(f))(3.0) == 6.0
+
+
+class Ray:
+    """An array to NumPy that multiplies numbers by itself."""
+
+    def __init__(self, *v):
+        self.v = v
+
+    def __rmul__(self, k):
+        return Ray(*[k * a for a in self.v])
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.v, dtype)
+
+
+class Near:
+    def __eq__(self, other):
+        return abs(other - 3.0) < 1e-6
+
+    __hash__ = None
+
+
+def test_comparisons_with_objects_are_pythons():
+    missing = object()
+    for other in (missing, {}, {1}, math.sin):
+        assert fg.grad(lambda x, o=other: x if x in [o] else x * x)(3.0) == 6.0
+        assert fg.grad(lambda x, o=other: x * x if x != o else x)(3.0) == 6.0
+    assert fg.grad(lambda x: x if x == Near() else x * x)(3.0) == 1.0
+    assert fg.grad(lambda x: x if x == Near() else x * x)(2.0) == 4.0
+    assert fg.grad(lambda x: (x * Ray(1.0, x)).v[1])(3.0) == 6.0
