@@ -694,3 +694,33 @@ def test_a_class_that_an_attribute_of_a_class_holds_is_adopted(kind):
     assert fg.grad(lambda x: kind.rule_class().apply(x))(0.3) == pytest.approx(math.cos(0.3))
     assert fg.adopt(lambda: kind.rule_class is Rule)()
     assert fg.adopt(lambda: kind.rule_class)() is Rule
+
+
+class Neuron:
+    """Compiled functions among the attributes of a class are no methods."""
+
+    activation = math.tanh
+    size = math.hypot
+    array = np.array
+
+    def __call__(self, x):
+        return self.activation(x) + self.size(x, 1.0) + self.array([x, x]).sum()
+
+
+NEURON = Neuron()
+
+
+@pytest.mark.parametrize("f", [lambda x: Neuron()(x), lambda x: NEURON(x), NEURON])
+def test_compiled_functions_among_the_attributes_of_a_class(f):
+    slope = 1 / math.cosh(0.7) ** 2 + 0.7 / math.hypot(0.7, 1.0) + 2
+    assert fg.grad(f)(0.7) == pytest.approx(slope, rel=1e-14)
+    assert fg.jit(fg.grad(f))(0.7) == pytest.approx(slope, rel=1e-14)
+
+
+def test_one_entry_of_flat_takes_a_traced_number():
+    def f(x):
+        m = np.zeros((3, 3))
+        m.flat[1] = x
+        return m[0, 1] ** 2
+
+    assert fg.grad(f)(0.7) == 1.4

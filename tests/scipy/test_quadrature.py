@@ -91,3 +91,30 @@ def test_a_body_whose_parameters_stop_where_a_condition_on_x_holds():
     assert fg.grad(area)(1.3) == pytest.approx(wanted, rel=1e-9)
     assert fg.jit(fg.grad(area))(1.3) == pytest.approx(wanted, rel=1e-9)
     np.testing.assert_allclose(fg.vmap(fg.grad(area))(np.array([1.3, 1.3])), wanted, rtol=1e-9)
+
+
+def test_complex_parameters_of_real_integrands():
+    def f(v):
+        a, b = v
+        z = np.exp(1j * a) * b
+        return quad(lambda u: (z * np.exp(1j * u * b)).real * a, 0, 1 + a * 0.1)[0]
+
+    at, h = np.array([0.7, 1.2]), 1e-4
+    differences = [(f(at + h * e) - f(at - h * e)) / (2 * h) for e in np.eye(2)]
+    np.testing.assert_allclose(fg.grad(f)(at), differences, rtol=1e-7)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(at), differences, rtol=1e-7)
+    curvature = [(fg.grad(f)(at + h * e) - fg.grad(f)(at - h * e)) / (2 * h) for e in np.eye(2)]
+    np.testing.assert_allclose(fg.hessian(f)(at), curvature, rtol=1e-7)
+
+    def price(v):
+        """The integral of a characteristic function."""
+
+        def integrand(u):
+            return (
+                np.exp(1j * u * v - u * u * v * v / 2) * np.exp(-0.3j * u) / (1j * u + 0.2)
+            ).real
+
+        return quad(integrand, 1e-8, np.inf)[0]
+
+    slope = (price(0.8 + 1e-5) - price(0.8 - 1e-5)) / 2e-5
+    assert fg.grad(price)(0.8) == pytest.approx(slope, rel=1e-6)

@@ -351,6 +351,8 @@ def is_refusal(error: BaseException) -> bool:
             return True
         if isinstance(found, TypeError) and any([text in str(found) for text in _OF_PYTHON]):
             return True
+        if isinstance(found, ValueError) and str(found) == _OF_FLAT:
+            return True
         if type(found).__module__.startswith("numba."):  # of a compiled function
             return True
         place = found.__traceback__
@@ -363,6 +365,8 @@ def is_refusal(error: BaseException) -> bool:
 
 
 _NAME = Expr.__name__
+_OF_FLAT = "Error setting single item of array."
+"""What NumPy says of ``a.flat[0] = x`` in the place of the refusal."""
 _OF_PYTHON = (
     *(f"'{_NAME}'", f"returned {_NAME}", f"not {_NAME}", f"(type {_NAME})"),
     f"not {Expr.__module__}.{_NAME}",  # since Python 3.15

@@ -339,7 +339,7 @@ def _differentiable(body: Body, options: Mapping[str, Any], orders: int) -> Call
 
     def backward(args: Sequence[Any], g: Array) -> tuple[Any, ...]:
         a, b, *theta = args
-        ends = [np.sum(g * _at(body, end, theta)) for end in (a, b)]
+        ends = [np.real(np.sum(g * _at(body, end, theta))) for end in (a, b)]
         places, slope = _slope(body)
         if not places:
             return -ends[0], ends[1], *[None] * len(theta)
@@ -348,7 +348,8 @@ def _differentiable(body: Body, options: Mapping[str, Any], orders: int) -> Call
         start = 0
         for i in places:
             type = body.inputs[i].type
-            parts[i - 1] = flat[start : start + type.size].reshape(type.shape)
+            part = flat[start : start + type.size].reshape(type.shape)
+            parts[i - 1] = part if type.dtype.kind == "c" else np.real(part)
             start += type.size
         return -ends[0], ends[1], *[parts.get(k) for k in range(len(theta))]
 
