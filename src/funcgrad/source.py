@@ -150,6 +150,33 @@ _ENDS = ("STORE_", "RETURN_", "POP_", "RAISE_", "YIELD_", "JUMP_", "FOR_ITER", "
 """What ends a statement, or a part of it."""
 
 
+def may_be_handled(names: frozenset[str]) -> bool:
+    """Whether code of the user's, on the way from the function that is traced, may handle errors so named.
+
+    That is code that names one of them, and has handlers; ``except:`` names none.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if OURS[code.co_filename]:
+            if not code.co_filename.startswith(_OPERATIONS):  # a transform, or a derivation
+                return False
+        elif code.co_exceptiontable and not names.isdisjoint(code.co_names):
+            return True
+        frame = frame.f_back
+    return False
+
+
+_OPERATIONS = (
+    os.path.join(os.path.dirname(np.__file__), ""),
+    *[
+        os.path.join(os.path.dirname(__file__), name, "")
+        for name in ("adoption", "arrays", "expr", "numpy", "ops", "scipy")
+    ],
+)
+"""The folders whose functions stand between a user's call and the operation that it makes."""
+
+
 def warn(message: str) -> None:
     """Warn of the line of the user's code that called."""
     level, frame = 2, sys._getframe(1)

@@ -67,7 +67,7 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
             if name not in vars(adopted) and not isinstance(member, property):
                 seen = redirect(member)
                 if seen is not member:
-                    # A compiled function, such as ``act = math.tanh``, is no method, and its stand-in is none.
+                    # A compiled function (``act = math.tanh``) is no method, and its stand-in is none.
                     binds = isinstance(seen, FunctionType) and not hasattr(member, "__get__")
                     setattr(adopted, name, staticmethod(seen) if binds else seen)
     return adopted

@@ -8,7 +8,7 @@ definite in `cholesky`), a program that runs does, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from funcgrad.ops.base.matrix_stacks import (
 from funcgrad.ops.base.mpmath_matrices import each_matrix
 from funcgrad.ops.base.op import Op, lift_fully, spread
 from funcgrad.ops.shape import astype, broadcast_to
-from funcgrad.source import fail
+from funcgrad.source import fail, may_be_handled
 from funcgrad.typing import Array
 
 
@@ -81,6 +81,28 @@ solve_op: Op = Op(
 )
 
 
+_ERRORS = frozenset(("LinAlgError", "Exception"))
+"""The errors of matrices, as handlers name them."""
+
+
+def _checked_if_handled(a: Any, fits: Callable[[Any], Any], message: str) -> Any:
+    """The matrix, whose error is raised here if a handler may wait for it, and else as the program runs.
+
+    Whether it is raised is a question. Of the examples of a batch, those whose matrix does not fit have the
+    unit matrix, so that what others compute raises no error.
+    """
+    if not a.traced or not may_be_handled(_ERRORS):
+        return a
+    good = fits(a)
+    if not np.all(good):
+        raise np.linalg.LinAlgError(message)
+    return np.where(good[..., None, None], a, np.eye(a.shape[-1], dtype=a.dtype))
+
+
+def _regular(a: Any) -> Any:
+    return _checked_if_handled(a, lambda a: np.linalg.slogdet(a)[0] != 0, "Singular matrix")
+
+
 def solve(a: Any, b: Any) -> Any:
     """As `numpy.linalg.solve`: x with a @ x = b, for stacks of matrices and of right sides.
 
@@ -101,7 +123,7 @@ def solve(a: Any, b: Any) -> Any:
             f"{a.type} and {b.type}",
         )
     a, b = _same_stack("solve", a, b)
-    x = solve_op(a, b)
+    x = solve_op(_regular(a), b)
     return np.squeeze(x, -1) if vector else x
 
 
@@ -152,7 +174,7 @@ def inv(a: object) -> Any:
     array([[-0.25  ,  0.    ],
            [ 0.    , -0.0625]])
     """
-    return inv_op(matrices("inv", a))
+    return inv_op(_regular(matrices("inv", a)))
 
 
 # -- pinv ----------------------------------------------------------------------------------------
@@ -267,5 +289,9 @@ def cholesky(a: Array, /, *, upper: bool = False) -> Any:
     array([[0.25, 0.  ],
            [0.5 , 0.5 ]])
     """
-    a = matrices("cholesky", a)
-    return mH(cholesky_op(mH(a))) if upper else cholesky_op(a)
+    matrix = _checked_if_handled(
+        matrices("cholesky", a),
+        lambda a: np.all(np.linalg.eigvalsh(a, "U" if upper else "L") > 0, axis=-1),
+        "Matrix is not positive definite",
+    )
+    return mH(cholesky_op(mH(matrix))) if upper else cholesky_op(matrix)

@@ -24,6 +24,7 @@ from funcgrad.adoption.stand_ins.number_functions import (
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.shape import astype
+from funcgrad.source import may_be_handled
 from funcgrad.typing import Array
 
 
@@ -140,9 +141,50 @@ _OTHER: dict[str, Callable[..., Any]] = {
     "remainder": _remainder,
     "ulp": lambda x: np.abs(np.spacing(_float(x))),
 }
+_HANDLED = frozenset(("ArithmeticError", "Exception", "OverflowError", "ValueError"))
+_OUTSIDE: dict[str, Callable[[Any], Any]] = {
+    "acos": lambda x: np.abs(x) > 1,
+    "acosh": lambda x: x < 1,
+    "asin": lambda x: np.abs(x) > 1,
+    "atanh": lambda x: np.abs(x) >= 1,
+    "log": lambda x: x <= 0,
+    "log10": lambda x: x <= 0,
+    "log1p": lambda x: x <= -1,
+    "log2": lambda x: x <= 0,
+    "sqrt": lambda x: x < 0,
+    **dict.fromkeys(("cos", "sin", "tan"), np.isinf),
+}
+"""Where functions raise ValueError."""
+_TOO_LARGE: dict[str, Callable[[Any], Any]] = {
+    "cosh": lambda x: np.isfinite(x) & (np.abs(x) > 710.4758600739439),
+    "exp": lambda x: np.isfinite(x) & (x > 709.782712893384),
+    "exp2": lambda x: np.isfinite(x) & (x >= 1024),
+    "expm1": lambda x: np.isfinite(x) & (x > 709.782712893384),
+    "sinh": lambda x: np.isfinite(x) & (np.abs(x) > 710.4758600739439),
+}
+"""Where functions raise OverflowError."""
+
+
+def _raising(name: str, traced: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that asks whether `math` raises an error, and raises it, where a handler may wait for it."""
+    outside, large = _OUTSIDE.get(name), _TOO_LARGE.get(name)
+    if outside is None and large is None:
+        return traced
+
+    def function(x: Any, *others: Any) -> Any:
+        if any_traced(x) and may_be_handled(_HANDLED):
+            if outside is not None and outside(x):
+                raise ValueError("math domain error")
+            if large is not None and large(x):
+                raise OverflowError("math range error")
+        return traced(x, *others)
+
+    return function
+
+
 globals().update(
     {
-        name: where_traced(getattr(math, name), traced)
+        name: where_traced(getattr(math, name), _raising(name, traced))
         for name, traced in (functions_by_name(_SAME) | _OTHER).items()
         if hasattr(math, name)
     }

@@ -1,0 +1,138 @@
+"""Handlers of errors that functions of `math` and of matrices raise: they run for traced values, too."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import funcgrad as fg
+
+
+def positive_definite(x):
+    try:
+        np.linalg.cholesky(np.array([[1, x], [x, 1.0]]))
+        return x * x
+    except np.linalg.LinAlgError:
+        return -x
+
+
+def by_scipy(x):
+    try:
+        factor = scipy.linalg.cho_factor(np.array([[1, x], [x, 1.0]]))
+        return scipy.linalg.cho_solve(factor, np.ones(2))[0]
+    except np.linalg.LinAlgError:
+        return -x
+
+
+def regular(x):
+    try:
+        np.linalg.inv(np.array([[x, 2.0], [2.0, 4.0]]))
+        return x * x
+    except np.linalg.LinAlgError:
+        return 0.0 * x
+
+
+def solved(x):
+    try:
+        return np.linalg.solve(np.array([[x, 2.0], [2.0, 4.0]]), np.ones(2))[0]
+    except Exception:
+        return 3 * x
+
+
+def jitter(x):
+    k, j = np.array([[1, x], [x, 1.0]]), 0.0
+    while True:
+        try:
+            factor = np.linalg.cholesky(k + j * np.eye(2))
+            break
+        except np.linalg.LinAlgError:
+            j = max(j * 10, 0.1)
+    return np.log(np.diag(factor)).sum()
+
+
+def count(x):
+    n = 0
+    for k in range(5):
+        try:
+            math.sqrt(x - k)
+            n += 1
+        except ValueError:
+            pass
+    return n * x
+
+
+def branch(x):
+    try:
+        r = math.log(x)
+    except ValueError:
+        r = -99.0
+    return 2.0 * x if r < -50 else x * x
+
+
+def flag(x):
+    def safe(y):
+        try:
+            return math.sqrt(y), True
+        except ValueError:
+            return 0.0, False
+
+    v, ok = safe(x)
+    return v if ok else -x
+
+
+def helper(x):
+    return math.acos(x)
+
+
+def further_up(x):
+    try:
+        return helper(x)
+    except ValueError:
+        return 5 * x
+
+
+def large(x):
+    try:
+        return math.exp(x) * x
+    except OverflowError:
+        return 5 * x
+
+
+CASES = [
+    (positive_definite, (2.0, 0.5)),
+    (by_scipy, (2.0, 0.5)),
+    (regular, (1.0, 3.0)),
+    (solved, (1.0, 3.0)),
+    (jitter, (1.5, 0.3)),
+    (count, (1.5, 3.5)),
+    (branch, (-1.0, 2.0)),
+    (flag, (-2.5, 2.0)),
+    (further_up, (1.5, 0.5)),
+    (large, (1000.0, 2.0)),
+]
+
+
+@pytest.mark.parametrize(("f", "points"), CASES, ids=[f.__name__ for f, _ in CASES])
+def test_the_handler_runs(f, points):
+    jitted, slopes = fg.jit(fg.value_and_grad(f)), []
+    for x in (*points, points[0]):
+        h = 1e-6
+        slope = {regular: 0.0, solved: 3.0}.get(f) if x == 1.0 else None
+        slope = (f(x + h) - f(x - h)) / (2 * h) if slope is None else slope
+        for derived in (fg.value_and_grad(f), jitted):
+            value, found = derived(x)
+            assert value == pytest.approx(f(x), rel=1e-14)
+            assert found == pytest.approx(slope, rel=1e-7, abs=1e-7)
+        slopes.append(slope)
+    mapped = fg.vmap(fg.grad(f))(np.array(points))
+    np.testing.assert_allclose(mapped, slopes[:2], rtol=1e-7, atol=1e-7)
+    values = fg.jit(fg.vmap(f))(np.array(points))
+    np.testing.assert_allclose(values, [f(x) for x in points], rtol=1e-14)
+
+
+def test_without_a_handler_nothing_is_asked():
+    f = fg.jit(lambda x: math.log(x) * x)
+    assert f(2.0) == pytest.approx(2 * math.log(2))
+    assert np.isnan(f(-1.0))
+    assert np.isnan(fg.grad(lambda x: math.sqrt(x))(-1.0))
