@@ -99,6 +99,20 @@ def large(x):
         return 5 * x
 
 
+def logarithm(x):
+    try:
+        return math.log(x)
+    except ValueError:
+        return 0.0
+
+
+def both_roots(x):
+    try:
+        return [-math.sqrt(x), math.sqrt(x)]
+    except ValueError:
+        return [0.0, 0.0]
+
+
 CASES = [
     (positive_definite, (2.0, 0.5)),
     (by_scipy, (2.0, 0.5)),
@@ -110,6 +124,8 @@ CASES = [
     (flag, (-2.5, 2.0)),
     (further_up, (1.5, 0.5)),
     (large, (1000.0, 2.0)),
+    (lambda x: x * logarithm(x - 1.0), (0.5, 3.0)),
+    (lambda x: x * both_roots(x - 1.0)[0], (0.5, 3.0)),
 ]
 
 

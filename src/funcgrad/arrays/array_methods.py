@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator as python
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -42,7 +43,7 @@ from funcgrad.expr.at import At
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.registry import functions
 from funcgrad.graph import INPUT, subexpressions
-from funcgrad.source import fail
+from funcgrad.source import calls_method, fail
 
 
 def _called(name: str, array: object, args: Sequence[object], kwargs: dict[str, object]) -> Any:
@@ -461,6 +462,13 @@ class ArrayMethods:
         shape = lengths_of(self)
         if not shape:
             raise TypeError("len() of unsized object")
+        if len(shape) > 1 and calls_method(sys._getframe(1), "shuffle"):
+            # NumPy's generators would swap rows, of which one is a view of the other's place.
+            raise fail(
+                TypeError,
+                "shuffle: expected an array of one axis, but got one of traced values with "
+                f"{len(shape)}, whose rows NumPy swaps wrongly; write a[:] = a[rng.permutation(len(a))]",
+            )
         return shape[0]
 
     def __iter__(self) -> Iterator[Any]:
