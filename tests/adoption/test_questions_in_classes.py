@@ -58,6 +58,11 @@ class Pair:
     def double(self):
         return 2 * self.a if isinstance(self.a, float) else 0.0
 
+    def _scaled(self, k, v):
+        return k * v if isinstance(v, float) else np.sum(v) + math.sin(v)
+
+    tripled = functools.partialmethod(_scaled, 3.0)
+
     decorated = logged(lambda self, v: 2.0 * v if isinstance(v, float) else np.sum(v))
 
 
@@ -94,6 +99,7 @@ HOLDER.f = lambda v: 2 * v if isinstance(v, float) else 0.0
         (lambda x: twice(x), 2.0),
         (lambda x: Pair(x, x).decorated(x), 2.0),
         (lambda x: Pair(x, x).double, 2.0),
+        (lambda x: Pair(x, x).tripled(x), 3.0),
         (product, 1.6),
         (halved, 0.5),
         (lambda x: Checked(x).v ** 2, 0.6),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Callable
 from enum import Enum
-from functools import cache, cached_property, singledispatchmethod, wraps
+from functools import cache, cached_property, partialmethod, singledispatchmethod, wraps
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
@@ -258,6 +258,10 @@ def adopt_member(member: Any, redirect: Redirect) -> Any:
         parts = (member.fget, member.fset, member.fdel)
         new = redirected(parts, redirect)
         return member if new is parts else property(new[0], new[1], new[2], member.__doc__)
+    if type(member) is partialmethod:
+        function = redirect(member.func)
+        found: Any = partialmethod(function, *member.args, **member.keywords)
+        return member if function is member.func else found
     if type(member) is cached_property:
         function = redirect(member.func)
         if function is member.func:
