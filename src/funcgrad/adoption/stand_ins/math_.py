@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import reduce
-from operator import mul
+from itertools import product
+from operator import and_, mul, or_
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from funcgrad.adoption.stand_ins.number_functions import (
     isclose,
     where_traced,
 )
-from funcgrad.expr.concrete import concrete_value
+from funcgrad.expr import Expr
+from funcgrad.expr.concrete import concrete_value, has_known_value
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.shape import astype
 from funcgrad.source import may_be_handled
@@ -142,49 +144,49 @@ _OTHER: dict[str, Callable[..., Any]] = {
     "ulp": lambda x: np.abs(np.spacing(_float(x))),
 }
 _HANDLED = frozenset(("ArithmeticError", "Exception", "OverflowError", "ValueError"))
-_OUTSIDE: dict[str, Callable[[Any], Any]] = {
-    "acos": lambda x: np.abs(x) > 1,
-    "acosh": lambda x: x < 1,
-    "asin": lambda x: np.abs(x) > 1,
-    "atanh": lambda x: np.abs(x) >= 1,
-    "log": lambda x: x <= 0,
-    "log10": lambda x: x <= 0,
-    "log1p": lambda x: x <= -1,
-    "log2": lambda x: x <= 0,
-    "sqrt": lambda x: x < 0,
-    **dict.fromkeys(("cos", "sin", "tan"), np.isinf),
-}
-"""Where functions raise ValueError."""
-_TOO_LARGE: dict[str, Callable[[Any], Any]] = {
-    "cosh": lambda x: np.isfinite(x) & (np.abs(x) > 710.4758600739439),
-    "exp": lambda x: np.isfinite(x) & (x > 709.782712893384),
-    "exp2": lambda x: np.isfinite(x) & (x >= 1024),
-    "expm1": lambda x: np.isfinite(x) & (x > 709.782712893384),
-    "sinh": lambda x: np.isfinite(x) & (np.abs(x) > 710.4758600739439),
-}
-"""Where functions raise OverflowError."""
+_PROBES = (-800.0, -1.0, 0.0, 0.5, 2.0, 800.0, math.inf)
 
 
-def _raising(name: str, traced: Callable[..., Any]) -> Callable[..., Any]:
+class _AnyMathError(ValueError, OverflowError):
+    """The error of a number that stands for many, some of which may raise one error, and some the other."""
+
+
+def _may_raise(own: Callable[..., Any]) -> bool:
+    """Whether a function of `math` raises an error of arithmetic anywhere."""
+    for args in [*product(_PROBES), *product(_PROBES, _PROBES)]:
+        try:
+            own(*args)
+        except (ValueError, OverflowError):
+            return True
+        except TypeError:  # of the number of arguments
+            continue
+    return False
+
+
+def _raising(own: Callable[..., Any], traced: Callable[..., Any]) -> Callable[..., Any]:
     """A function that asks whether `math` raises an error, and raises it, where a handler may wait for it."""
-    outside, large = _OUTSIDE.get(name), _TOO_LARGE.get(name)
-    if outside is None and large is None:
+    if not _may_raise(own):
         return traced
 
-    def function(x: Any, *others: Any) -> Any:
-        if any_traced(x) and may_be_handled(_HANDLED):
-            if outside is not None and outside(x):
-                raise ValueError("math domain error")
-            if large is not None and large(x):
-                raise OverflowError("math range error")
-        return traced(x, *others)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        result = traced(*args, **kwargs)
+        if isinstance(result, Expr) and may_be_handled(_HANDLED):
+            known = reduce(and_, [np.isfinite(arg) for arg in args])
+            unknown = reduce(or_, [np.isnan(arg) for arg in args])
+            if (known & ~np.isfinite(result)) | (np.isnan(result) & ~unknown):
+                if not has_known_value(result):
+                    raise _AnyMathError("math domain error, or math range error")
+                if np.isinf(result) & (np.abs(args[0]) > 1):
+                    raise OverflowError("math range error")
+                raise ValueError("math domain error")  # also at a pole
+        return result
 
     return function
 
 
 globals().update(
     {
-        name: where_traced(getattr(math, name), _raising(name, traced))
+        name: where_traced(getattr(math, name), _raising(getattr(math, name), traced))
         for name, traced in (functions_by_name(_SAME) | _OTHER).items()
         if hasattr(math, name)
     }
