@@ -13,6 +13,7 @@ REPLACED = {
     "numpy.fft": "funcgrad.numpy.fft",
     "numpy.linalg": "funcgrad.numpy.linalg",
     "numpy.lib.scimath": "funcgrad.numpy.emath",
+    "numpy.random": "funcgrad.adoption.stand_ins.random_",
     "numpy.testing": "funcgrad.adoption.stand_ins.testing_",
     "autograd.numpy": "funcgrad.numpy",
     "bottleneck": "funcgrad.adoption.stand_ins.bottleneck_",

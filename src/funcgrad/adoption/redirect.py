@@ -8,6 +8,7 @@ import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary, ref
@@ -31,6 +32,7 @@ from funcgrad.adoption.instance_views import SlotView, class_of_views, view
 from funcgrad.adoption.memoized import all_plain, bypassing_cache
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import (
+    REPLACED,
     BoundDispatch,
     is_composed,
     is_curried,
@@ -215,6 +217,8 @@ def _instance(value: Any) -> Any:
         return _of_numba(value)
     if is_composed(value) or is_curried(value):
         return _of_toolz(value)
+    if type(value).__qualname__ == "Generator" and type(value).__module__ == _GENERATORS:
+        return import_module(REPLACED["numpy.random"]).writable_draws(value)
     kind = _class(type(value))
     if kind is type(value):
         if is_transform(value):
@@ -229,6 +233,7 @@ def _instance(value: Any) -> Any:
     return of_scipy(value) if may_stand_for(type(value)) else value
 
 
+_GENERATORS = "numpy.random._generator"
 _INDEXED = {id(getattr(np, name)): name for name in ("r_", "c_", "mgrid", "ogrid")}
 """Objects of NumPy's that make arrays of what stands in brackets."""
 

@@ -1,0 +1,101 @@
+"""``numpy.random`` for adopted code: the arrays that are drawn can be written with traced values.
+
+A generator stands for one of NumPy's, whose bits it draws, so that both draw the same numbers in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any
+
+import numpy as np
+from numpy import random
+
+from funcgrad.adoption.adopted_classes import ORIGINAL
+from funcgrad.arrays.mutable_array import mutable
+from funcgrad.arrays.reference import Reference, unwrapped
+
+_OTHER = frozenset(
+    (
+        *("bytes", "default_rng", "get_bit_generator", "get_state", "seed", "set_bit_generator"),
+        *("set_state", "shuffle", "spawn", "test"),
+    )
+)
+"""Functions that draw no array."""
+
+
+def _drawing(own: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(own)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        made = own(*unwrapped(args), **unwrapped(kwargs))
+        return mutable(made) if type(made) is np.ndarray and made.dtype.kind in "biufc" else made
+
+    return function
+
+
+def _shuffled(shuffle: Callable[..., Any], x: Any, axis: int = 0) -> None:
+    """As ``shuffle(x)``, by the places that it gives to the numbers of rows."""
+    if not isinstance(x, Reference):
+        return shuffle(x, axis) if axis else shuffle(x)  # type: ignore[no-any-return]
+    cell: Any = x
+    rows = cell.swapaxes(0, axis) if axis else cell
+    places = np.arange(len(rows))
+    # NumPy draws other numbers for arrays of more than one axis.
+    numbers = places if rows.ndim == 1 else places[:, None]
+    shuffle(numbers)
+    rows[...] = rows[numbers.ravel()]
+    return None
+
+
+def _methods(kind: type) -> dict[str, Any]:
+    draws = {
+        name: _drawing(method)
+        for name, method in vars(kind).items()
+        if name[0] != "_" and name not in _OTHER and callable(method)
+    }
+    own: Any = vars(kind)["shuffle"]
+
+    @wraps(own)
+    def shuffle(self: Any, x: Any, axis: int = 0) -> None:
+        _shuffled(partial(own, self), x, axis)
+
+    return draws | {"shuffle": shuffle}
+
+
+def _over(kind: type) -> Any:
+    """A subclass whose draws can be written; to `isinstance` and `type` in adopted code it is the class."""
+    space = {ORIGINAL: kind, "__module__": kind.__module__, "__doc__": kind.__doc__}
+    return type(kind.__name__, (kind,), _methods(kind) | space)
+
+
+Generator = _over(random.Generator)
+RandomState = _over(random.RandomState)
+
+
+def default_rng(seed: Any = None) -> Any:
+    """As `numpy.random.default_rng`."""
+    return writable_draws(random.default_rng(seed))
+
+
+def shuffle(x: Any) -> None:
+    """As `numpy.random.shuffle`."""
+    _shuffled(random.shuffle, x)
+
+
+def writable_draws(generator: Any) -> Any:
+    """A generator of NumPy's as adopted code finds it."""
+    return Generator(generator.bit_generator)
+
+
+globals().update(
+    {
+        name: _drawing(getattr(random, name))
+        for name in random.__all__
+        if name not in _OTHER
+        and name not in globals()
+        and callable(getattr(random, name))
+        and not isinstance(getattr(random, name), type)
+    }
+)
+globals().update({name: value for name, value in vars(random).items() if name not in globals()})
