@@ -5,6 +5,7 @@ A generator stands for one of NumPy's, whose bits it draws, so that both draw th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
@@ -29,7 +30,11 @@ def _drawing(own: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(own)
     def function(*args: Any, **kwargs: Any) -> Any:
         made = own(*unwrapped(args), **unwrapped(kwargs))
-        return mutable(made) if type(made) is np.ndarray and made.dtype.kind in "biufc" else made
+        if type(made) is not np.ndarray or made.dtype.kind not in "biufc":
+            return made
+        # SciPy's compiled code draws, too, and takes NumPy's own arrays.
+        of_scipy = str(sys._getframe(1).f_globals.get("__name__")).startswith("scipy.")
+        return made if of_scipy else mutable(made)
 
     return function
 
