@@ -495,10 +495,10 @@ def _withdraw(error: BaseException) -> None:
 
 
 # -- arrays that can be written --------------------------------------------------------------------
-def _contexts(values: Iterable[Any]) -> list[Any]:
-    """The traces to which values belong."""
-    found = [x.traced for value in values for x in leaves_of(value) if type(x) is Expr and x.traced]
-    return list({id(context): context for context in found}.values())
+def _contexts(leaves: Iterable[Any]) -> list[Any]:
+    """The traces to which expressions among some values belong."""
+    found = {id(x.traced): x.traced for x in leaves if type(x) is Expr and x.traced is not None}
+    return list(found.values())
 
 
 def _raise_caught(contexts: Iterable[Any], level: int) -> None:
@@ -549,7 +549,8 @@ def run(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> A
 
     def on_values(level: int) -> Any:
         output = given_values(level)
-        _raise_caught(_contexts([*args, *kwargs.values()]), level)
+        given = [leaf for value in (*args, *kwargs.values()) for leaf in leaves_of(value)]
+        _raise_caught(_contexts(given), level)
         return output
 
     def given_values(level: int) -> Any:
