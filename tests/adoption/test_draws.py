@@ -76,3 +76,17 @@ def test_a_generator_from_outside_draws_in_turn():
     assert fg.adopt(lambda: type(RNG) is np.random.Generator)()
     with pytest.raises(TypeError, match="array: expected numbers"):
         fg.grad(fg.adopt(lambda s: RNG.normal(np.array([s, 1.0])).sum()))(1.0)
+
+
+def test_names_of_numpys_random_are_numpys():
+    for name in np.random.__all__:
+        own, adopted = (
+            getattr(np.random, name),
+            fg.adopt(lambda name=name: getattr(np.random, name))(),
+        )
+        assert callable(own) == callable(adopted), name
+        assert isinstance(own, type) == isinstance(adopted, type), name
+    state = np.random.get_state()  # noqa: NPY002
+    drawn = fg.adopt(lambda: np.random.random(3))()  # noqa: NPY002
+    np.random.set_state(state)  # noqa: NPY002
+    np.testing.assert_array_equal(drawn, np.random.random(3))  # noqa: NPY002

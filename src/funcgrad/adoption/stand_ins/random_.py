@@ -11,7 +11,7 @@ from functools import partial, wraps
 from typing import Any
 
 import numpy as np
-from numpy import random
+from numpy import random as _random
 
 from funcgrad.adoption.adopted_classes import ORIGINAL
 from funcgrad.arrays.mutable_array import mutable
@@ -74,18 +74,18 @@ def _over(kind: type) -> Any:
     return type(kind.__name__, (kind,), _methods(kind) | space)
 
 
-Generator = _over(random.Generator)
-RandomState = _over(random.RandomState)
+Generator = _over(_random.Generator)
+RandomState = _over(_random.RandomState)
 
 
 def default_rng(seed: Any = None) -> Any:
     """As `numpy.random.default_rng`."""
-    return writable_draws(random.default_rng(seed))
+    return writable_draws(_random.default_rng(seed))
 
 
 def shuffle(x: Any) -> None:
     """As `numpy.random.shuffle`."""
-    _shuffled(random.shuffle, x)
+    _shuffled(_random.shuffle, x)
 
 
 def writable_draws(generator: Any) -> Any:
@@ -95,12 +95,12 @@ def writable_draws(generator: Any) -> Any:
 
 globals().update(
     {
-        name: _drawing(getattr(random, name))
-        for name in random.__all__
+        name: _drawing(getattr(_random, name))
+        for name in _random.__all__
         if name not in _OTHER
         and name not in globals()
-        and callable(getattr(random, name))
-        and not isinstance(getattr(random, name), type)
+        and callable(getattr(_random, name))
+        and not isinstance(getattr(_random, name), type)
     }
 )
-globals().update({name: value for name, value in vars(random).items() if name not in globals()})
+globals().update({name: value for name, value in vars(_random).items() if name not in globals()})
