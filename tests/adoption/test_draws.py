@@ -90,3 +90,29 @@ def test_names_of_numpys_random_are_numpys():
     drawn = fg.adopt(lambda: np.random.random(3))()  # noqa: NPY002
     np.random.set_state(state)  # noqa: NPY002
     np.testing.assert_array_equal(drawn, np.random.random(3))  # noqa: NPY002
+
+
+def test_generators_that_are_returned_are_numpys():
+    made = fg.adopt(lambda: (np.random.default_rng(0), [np.random.RandomState(0)]))()
+    assert type(made[0]) is np.random.Generator
+    assert type(made[1][0]) is np.random.RandomState
+    assert made[0].normal() == np.random.default_rng(0).normal()
+
+    def drawn_once(kind):
+        rng = kind(0)
+        return rng.normal(), rng
+
+    for kind in (np.random.default_rng, np.random.RandomState):
+        (first, adopted), (wanted, plain) = fg.adopt(drawn_once)(kind), drawn_once(kind)
+        assert (first, type(adopted)) == (wanted, type(plain))
+        assert type(adopted.normal(size=2)) is np.ndarray
+        assert adopted.normal() == (plain.normal(size=2), plain.normal())[1]
+
+    def with_generator(x):
+        rng = np.random.default_rng(0)
+        a = rng.normal(size=2)
+        a[0] = x
+        return a.sum() ** 2, rng
+
+    (_, rng), _ = fg.value_and_grad(with_generator, has_aux=True)(1.0)
+    assert type(rng) is np.random.Generator

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import pickle
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
@@ -26,6 +27,15 @@ class Spring:
         return np.sum(parts * self.weights)
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    scale: float
+
+    def exp(self, x):
+        return math.exp(self.scale * x)
+
+
+NAMED = Named(2.0)
 SPRING = Spring(2.0, np.array([0.5, 3.0]))
 SLOPE = 2 * 0.3 + 3 * math.cos(0.3)
 
@@ -47,6 +57,21 @@ def test_methods_of_a_dataclass_with_slots(f):
     assert fg.grad(f)(0.3) == pytest.approx(SLOPE, rel=1e-14)
     assert fg.jit(fg.grad(f))(0.3) == pytest.approx(SLOPE, rel=1e-14)
     np.testing.assert_allclose(fg.vmap(fg.grad(f))(np.array([0.3, 0.3])), SLOPE, rtol=1e-14)
+
+
+def test_an_instance_with_slots_is_compared_hashed_and_pickled():
+    def f():
+        other = Named(2.0)
+        assert other == NAMED
+        assert other == NAMED
+        assert Named(3.0) != NAMED
+        assert {NAMED: 1}[other] == 1
+        return pickle.loads(pickle.dumps(NAMED)), NAMED
+
+    made, same = fg.adopt(f)()
+    assert type(made) is Named
+    assert made == NAMED
+    assert same is NAMED
 
 
 def test_an_instance_with_slots_as_an_argument_is_a_tree():

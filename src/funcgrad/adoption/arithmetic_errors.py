@@ -1,6 +1,7 @@
-"""Python's errors of arithmetic, which traced values do not raise: they give inf or NaN, as NumPy does.
+"""Errors of arithmetic, which operators of traced values do not raise: they give inf or NaN, as NumPy does.
 
-A function that handles such an error would return something else on numbers. So it is warned of where what it
+(Functions of `math` raise them where a handler waits: `funcgrad.adoption.stand_ins.math_`.) A function that
+handles such an error would return something else on numbers. So it is warned of where what it
 returns is not finite, or is computed with a number that is not.
 """
 

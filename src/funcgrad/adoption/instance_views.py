@@ -141,6 +141,7 @@ def _class_of_slot_views(kind: type, original: type, redirect: Redirect) -> Any:
         space["__deepcopy__"] = lambda self, memo: redirect(
             copy.deepcopy(self._funcgrad_original, memo)
         )
+    space["__reduce_ex__"] = lambda self, protocol: (copy.copy, (self._funcgrad_original,))
     own = (
         ("_funcgrad_original",)
         if hasattr(kind, "__weakref__")
@@ -182,7 +183,8 @@ def restored(value: Any) -> Any:
         return value
     if isinstance(value, type):
         return original_class(value)
-    if issubclass(kind, SlotView) or (issubclass(kind, DictView) and kind is not DictView):
+    is_view = ORIGINAL in getattr(kind, "__dict__", ()) and hasattr(kind, "_funcgrad_original")
+    if is_view or (issubclass(kind, DictView) and kind is not DictView):
         return value._funcgrad_original
     if ORIGINAL in getattr(kind, "__dict__", ()):
         kind = original_class(kind)

@@ -106,7 +106,7 @@ def _regular(a: Any) -> Any:
 def solve(a: Any, b: Any) -> Any:
     """As `numpy.linalg.solve`: x with a @ x = b, for stacks of matrices and of right sides.
 
-    A singular matrix raises `numpy.linalg.LinAlgError` as the program runs, as in NumPy.
+    A singular matrix raises `numpy.linalg.LinAlgError` as the program runs, or here where code handles it.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: np.linalg.solve(a, np.ones(2))[0])(np.diag([2.0, 4.0]))
@@ -282,7 +282,7 @@ def cholesky(a: Array, /, *, upper: bool = False) -> Any:
     """As `numpy.linalg.cholesky`. NumPy reads the lower triangle alone, and so the gradient lies there.
 
     JAX gives the symmetric gradient of (a + a.T)/2: write that for it. A matrix that is not positive
-    definite raises `numpy.linalg.LinAlgError` as the program runs.
+    definite raises `numpy.linalg.LinAlgError` as the program runs, or here where code handles it.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: np.sum(np.linalg.cholesky(a)))(np.diag([4.0, 1.0]))

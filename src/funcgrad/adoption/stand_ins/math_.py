@@ -1,6 +1,7 @@
 """``math`` for adopted code: on plain numbers its own functions, on traced values NumPy's.
 
-A traced value is NaN or infinite where ``math`` raises ValueError or OverflowError. Functions that count or
+A traced value is NaN or infinite where ``math`` raises ValueError or OverflowError, unless code on the way to
+the transform handles these: then the error is raised. Functions that count or
 round (`floor`, `gcd`, ...) answer by value, since their derivative is zero.
 """
 

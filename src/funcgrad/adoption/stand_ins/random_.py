@@ -68,14 +68,24 @@ def _methods(kind: type) -> dict[str, Any]:
     return draws | {"shuffle": shuffle}
 
 
-def _over(kind: type) -> Any:
-    """A subclass whose draws can be written; to `isinstance` and `type` in adopted code it is the class."""
+def _over(kind: type, original: Callable[[Any], Any]) -> Any:
+    """A subclass whose draws can be written; to `isinstance` and `type` in adopted code it is the class.
+
+    ``original`` makes the instance of the class that adopted code returns.
+    """
     space = {ORIGINAL: kind, "__module__": kind.__module__, "__doc__": kind.__doc__}
+    space |= {"_funcgrad_original": property(original)}
     return type(kind.__name__, (kind,), _methods(kind) | space)
 
 
-Generator = _over(_random.Generator)
-RandomState = _over(_random.RandomState)
+def _original_state(state: Any) -> Any:
+    made = _random.RandomState(state._bit_generator)
+    made.set_state(state.get_state())  # with the second of two normal numbers
+    return made
+
+
+Generator = _over(_random.Generator, lambda own: _random.Generator(own.bit_generator))
+RandomState = _over(_random.RandomState, _original_state)
 
 
 def default_rng(seed: Any = None) -> Any:
