@@ -174,3 +174,31 @@ def test_slots_and_a_dict():
     mixed = Mixed()
     assert fg.grad(fg.adopt(lambda x: mixed.scaled(x)))(0.3) == pytest.approx(3 * math.exp(0.3))
     assert (mixed.last, mixed.count) == (0, 1)
+
+
+class Proxy:
+    """Its ``__getattr__`` raises other errors than AttributeError, as that of pydantic's mock serializers."""
+
+    __slots__ = ("scale",)
+
+    def __init__(self):
+        self.scale = 2.0
+
+    def __getattr__(self, name):
+        raise RuntimeError(f"nothing is known of {name}")
+
+    def __call__(self, x):
+        return self.scale * np.sin(x)
+
+
+class Holder:
+    proxy = Proxy()
+
+    def of_class(self, x):
+        return self.proxy(x)
+
+
+def test_attributes_of_a_proxy_are_not_asked_for():
+    proxy = Proxy()
+    for f in map(fg.adopt, (Holder().of_class, lambda x: proxy(x))):
+        assert fg.grad(f)(0.3) == fg.jit(fg.grad(f))(0.3) == 2.0 * np.cos(0.3)

@@ -27,6 +27,7 @@ from funcgrad.adoption.containers import HEAP, INNER, leads_elsewhere
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.namespaces import is_kept
 from funcgrad.arrays.reference import holds_expr
+from funcgrad.trace.outer_arrays import instance_dict
 from funcgrad.transformed import Transformed
 
 ORIGINAL = "__funcgrad_original__"
@@ -286,5 +287,5 @@ def has_methods(kind: type) -> bool:
 
 def holds_functions(instance: Any) -> bool:
     """Whether attributes of an instance are functions, or lead to some."""
-    space = getattr(instance, "__dict__", None)
-    return type(space) is dict and any([leads_elsewhere(item, INNER) for item in space.values()])
+    space = instance_dict(instance)
+    return space is not None and any([leads_elsewhere(item, INNER) for item in space.values()])

@@ -17,6 +17,7 @@ from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.containers import HEAP, DictView, leads_elsewhere, view_attributes
 from funcgrad.adoption.globals import NEVER_REDIRECTED
 from funcgrad.adoption.namespaces import is_kept
+from funcgrad.trace.outer_arrays import instance_dict
 
 
 def class_of_views(instance: Any) -> type:
@@ -27,8 +28,8 @@ def class_of_views(instance: Any) -> type:
     known = is_kept(home) or home.partition(".")[0] in ("funcgrad", "scipy")
     if known or not kind.__flags__ & HEAP or not may_be_adopted(kind):
         return kind
-    space = getattr(instance, "__dict__", None)
-    if type(space) is not dict or not any(map(leads_elsewhere, space.values())):
+    space = instance_dict(instance)
+    if space is None or not any(map(leads_elsewhere, space.values())):
         return kind
     return _class_of_plain_views(kind)
 
@@ -121,8 +122,8 @@ def _slot_view(instance: Any, kind: type, redirect: Redirect) -> Any:
     made = _class_of_slot_views(kind, original, redirect)
     new: Any = object.__new__(made)
     made._funcgrad_original.__set__(new, instance)
-    space = getattr(instance, "__dict__", None)
-    if type(space) is dict:
+    space = instance_dict(instance)
+    if space is not None:
         object.__setattr__(new, "__dict__", space)
         view_attributes(kind, space, redirect)
     return new

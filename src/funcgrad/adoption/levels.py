@@ -48,6 +48,7 @@ from funcgrad.trace.leaves import (
     note_level,
     note_runs_as_it_is,
 )
+from funcgrad.trace.outer_arrays import instance_dict
 
 _NAMES = frozenset(
     (
@@ -295,8 +296,8 @@ def _functions_of_one(value: Any) -> list[FunctionType]:
 
 def _functions_of(instance: Any) -> Iterator[FunctionType]:
     """The functions that the attributes of an instance hold, and the methods of instances among them."""
-    space = getattr(instance, "__dict__", None)
-    if type(space) is dict:
+    space = instance_dict(instance)
+    if space is not None:
         for item in islice(space.values(), _MOST_ATTRIBUTES):
             if isinstance(item, FunctionType):
                 yield item

@@ -99,7 +99,19 @@ def _is_instance(item: object) -> bool:
     """Whether an object is an instance of a class, with attributes of its own."""
     if isinstance(item, FunctionType | ModuleType | Transformed | type):
         return False
-    return isinstance(getattr(item, "__dict__", None), dict)
+    return instance_dict(item) is not None
+
+
+def instance_dict(instance: object) -> dict[str, Any] | None:
+    """The ``__dict__`` of an instance; None if it has none.
+
+    The class's ``__getattr__`` is not asked: that of a proxy may raise any error.
+    """
+    try:
+        space = object.__getattribute__(instance, "__dict__")
+    except Exception:  # of a property of that name
+        return None
+    return space if type(space) is dict else None
 
 
 def _named_values(f: FunctionType) -> Iterator[tuple[str, Any]]:
