@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from types import CodeType, FrameType
 from typing import Any
 
@@ -153,7 +153,7 @@ _ENDS = ("STORE_", "RETURN_", "POP_", "RAISE_", "YIELD_", "JUMP_", "FOR_ITER", "
 def may_be_handled(names: frozenset[str]) -> bool:
     """Whether code of the user's, on the way from the function that is traced, may handle errors so named.
 
-    That is code that names one of them, and has handlers; ``except:`` names none.
+    A function of the operations between them is passed over; a transform ends the way.
     """
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
@@ -161,10 +161,24 @@ def may_be_handled(names: frozenset[str]) -> bool:
         if OURS[code.co_filename]:
             if not code.co_filename.startswith(_OPERATIONS):  # a transform, or a derivation
                 return False
-        elif code.co_exceptiontable and not names.isdisjoint(code.co_names):
+        elif code.co_exceptiontable and handles(code, names):
             return True
         frame = frame.f_back
     return False
+
+
+def handles(code: CodeType, names: frozenset[str]) -> bool:
+    """Whether code has handlers, and names an error, or has an ``except:``, which names none."""
+    if not code.co_exceptiontable:
+        return False
+    return not names.isdisjoint(code.co_names) or _has_bare_except(code)
+
+
+@lru_cache(maxsize=1024)
+def _has_bare_except(code: CodeType) -> bool:
+    # The handler of ``except:`` drops the error; others compare, raise, or end a `with` first.
+    steps = [step.opname for step in dis.get_instructions(code)]
+    return ("PUSH_EXC_INFO", "POP_TOP") in pairwise(steps)
 
 
 _OPERATIONS = (

@@ -113,7 +113,25 @@ def both_roots(x):
         return [0.0, 0.0]
 
 
+def of_every_error(x):
+    try:
+        return math.log(x)
+    except:  # noqa: E722
+        return 5 * x
+
+
+def of_every_error_of_a_matrix(x):
+    try:
+        return np.linalg.cholesky(np.array([[x, 0.0], [0.0, 1.0]]))[0, 0]
+    except:  # noqa: E722
+        return 5 * x
+    finally:
+        pass
+
+
 CASES = [
+    (of_every_error, (-1.5, 0.5)),
+    (of_every_error_of_a_matrix, (-1.5, 0.5)),
     (positive_definite, (2.0, 0.5)),
     (by_scipy, (2.0, 0.5)),
     (regular, (1.0, 3.0)),

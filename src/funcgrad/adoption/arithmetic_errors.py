@@ -17,13 +17,13 @@ from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr, concrete
 from funcgrad.graph import subexpressions
 from funcgrad.ops.base.op import columns_of
-from funcgrad.source import warn
+from funcgrad.source import handles, warn
 
 _OF_ARRAYS = "FloatingPointError"
 """What NumPy raises under `numpy.errstate`, of arrays, too."""
 _ERRORS = frozenset(
     {
-        *("ArithmeticError", "Exception", _OF_ARRAYS),
+        *("ArithmeticError", "BaseException", "Exception", _OF_ARRAYS),
         *("OverflowError", "ValueError", "ZeroDivisionError"),
     }
 )
@@ -32,8 +32,8 @@ _MOST_NODES = 50
 
 
 def handles_errors(code: CodeType) -> bool:
-    """Whether code names an error of arithmetic, and handles errors."""
-    return bool(code.co_exceptiontable) and not _ERRORS.isdisjoint(code.co_names)
+    """Whether code handles errors of arithmetic."""
+    return handles(code, _ERRORS)
 
 
 def warn_of_not_finite(code: CodeType, args: Sequence[object], result: object) -> None:
@@ -50,7 +50,8 @@ def warn_of_not_finite(code: CodeType, args: Sequence[object], result: object) -
             continue
         how = _how_not_finite(value, given)
         if how:
-            handled = " or ".join(sorted(_ERRORS.intersection(code.co_names)))
+            named = sorted(_ERRORS.intersection(code.co_names))
+            handled = " or ".join(named) if named else "every error"
             warn(
                 f"{code.co_name}: handles {handled}, which traced values do not raise, and {how} a number "
                 "that is not finite; write the condition, if x == 0, in the place of the handler"

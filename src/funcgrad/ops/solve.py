@@ -81,7 +81,7 @@ solve_op: Op = Op(
 )
 
 
-_ERRORS = frozenset(("LinAlgError", "Exception"))
+_ERRORS = frozenset(("LinAlgError", "ValueError", "Exception", "BaseException"))
 """The errors of matrices, as handlers name them."""
 
 

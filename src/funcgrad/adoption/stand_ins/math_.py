@@ -144,7 +144,9 @@ _OTHER: dict[str, Callable[..., Any]] = {
     "remainder": _remainder,
     "ulp": lambda x: np.abs(np.spacing(_float(x))),
 }
-_HANDLED = frozenset(("ArithmeticError", "Exception", "OverflowError", "ValueError"))
+_HANDLED = frozenset(
+    ("ArithmeticError", "BaseException", "Exception", "OverflowError", "ValueError")
+)
 _PROBES = (-800.0, -1.0, 0.0, 0.5, 2.0, 800.0, math.inf)
 
 
