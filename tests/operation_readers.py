@@ -15,6 +15,7 @@ from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.special.special_stand_ins import SPECIAL_FAMILIES
+from funcgrad.scipy.integrate import quad
 from tests.ops.samples import SAMPLES, SQUARE
 from tests.ops.special_points import IN_ARGUMENT_ALONE, IN_SOME, POINTS, WITHOUT_MPMATH
 
@@ -93,6 +94,7 @@ def programs():
         "implicit": of_function(
             lambda a: fg.implicit_root(lambda x, a: x * x - a)(fg.const(1.0), a), 4.0
         ),
+        "integral": of_function(lambda k: quad(lambda x: np.exp(-k * x), 0.0, 2.0)[0], 0.7),
         "foreign": of_function(
             fg.primitive(lambda x: np.sin(x), partials=[lambda x: np.cos(x)]), 0.7
         ),
@@ -370,7 +372,7 @@ MATRICES = (
     "solve inv pinv cholesky logabsdet det cofactors eig eigh hermitian_function singular_function "
     "singular_norm svd qr detsign"
 )
-BODIES = "call branch loop custom_derivative implicit"
+BODIES = "call branch loop custom_derivative implicit integral"
 NOT_DIFFERENTIABLE = {"its derivative is zero, or it has none": DISCRETE}
 PRIMITIVE = "a user's own function, of which only its values and derivatives are known"
 GAPS: dict[str, dict[str, str]] = {
@@ -392,17 +394,24 @@ GAPS: dict[str, dict[str, str]] = {
     },
     "to_python": {
         "its solver is a Python object": "implicit",
+        "SciPy's quadrature is not a function of NumPy's": "integral",
         PRIMITIVE: "foreign",
     },
     "to_sympy": {
         "it combines or moves entries of arrays": f"broadcast_to {ARRAYS}",
         "SymPy has no bits of integers": "bitwise_and bitwise_or bitwise_xor",
         "SymPy has no such function": "trunc rint fmod isfinite isinf isnan copysign signbit sinc",
-        "SymPy has no loops, and no solution that a solver finds": "loop implicit",
+        "SymPy has no loops, and no number that a solver or a quadrature finds": "loop implicit integral",
         PRIMITIVE: "foreign",
     },
-    "to_jax": {"its solver runs on NumPy's arrays": "implicit", PRIMITIVE: "foreign"},
-    "to_torch": {"its solver runs on NumPy's arrays": "implicit", PRIMITIVE: "foreign"},
+    "to_jax": {
+        "it runs SciPy on NumPy's arrays": "implicit integral",
+        PRIMITIVE: "foreign",
+    },
+    "to_torch": {
+        "it runs SciPy on NumPy's arrays": "implicit integral",
+        PRIMITIVE: "foreign",
+    },
     "to_json": {PRIMITIVE: "foreign"},
     "bounds": {
         "no enclosure is known that is of use": MATRICES,

@@ -189,6 +189,7 @@ _DECLARING = (
     "control.custom_rule",
     "transforms.custom.primitive",
     "transforms.custom.implicit",
+    "scipy.integral",
 )
 
 

@@ -1,11 +1,15 @@
 """The rule of Gauss and Kronrod by which slopes of integrals are computed at once."""
 
+import math
+import pickle
+
 import numpy as np
 import pytest
 import scipy.integrate
-from scipy.integrate import quad, quad_vec
+from scipy.integrate import dblquad, quad, quad_vec
 
 import funcgrad as fg
+from funcgrad.scipy import quadrature
 from funcgrad.scipy.quadrature import GAUSS, NODES, WEIGHTS
 
 
@@ -36,18 +40,25 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_slopes_are_those_of_the_adaptive_rule(name, monkeypatch):
+@pytest.mark.parametrize("few", [8, 0], ids=["one by one", "together"])
+def test_slopes_are_those_of_the_adaptive_rule(name, few, monkeypatch):
     f, low, high, at_once = CASES[name]
     a, b = 0.7, 1.3
     calls = []
 
-    def spy(*args, **options):
-        calls.append(args)
-        return quad_vec(*args, **options)
+    def spy(own):
+        def called(*args, **options):
+            calls.append(own.__name__)
+            return own(*args, **options)
 
-    monkeypatch.setattr(scipy.integrate, "quad_vec", spy)
-    slopes = fg.grad(lambda a, b: quad(f, low, high, (a, b))[0], argnums=(0, 1))(a, b)
-    assert bool(calls) is not at_once
+        return called
+
+    area = fg.trace(lambda a, b: quad(f, low, high, (a, b))[0], a, b)
+    monkeypatch.setattr(quadrature, "_FEW", few)
+    for own in (quad, quad_vec):
+        monkeypatch.setattr(scipy.integrate, own.__name__, spy(own))
+    slopes = [slope(a=a, b=b) for slope in fg.gradient(area).values()]
+    assert set(calls) == (set() if at_once else {"quad"} if few else {"quad_vec"})
     tight = {"epsabs": 1e-14, "epsrel": 1e-11, "limit": 500}
     for k, slope in enumerate(slopes):
         partial = fg.elementwise_grad(f, argnums=k + 1)
@@ -118,3 +129,47 @@ def test_complex_parameters_of_real_integrands():
 
     slope = (price(0.8 + 1e-5) - price(0.8 - 1e-5)) / 2e-5
     assert fg.grad(price)(0.8) == pytest.approx(slope, rel=1e-6)
+
+
+def decay(k):
+    return quad(lambda x: np.exp(-k * x), 0.0, np.inf)[0]
+
+
+def triangle(r):
+    return dblquad(lambda y, x: x * y * r, 0.0, r, lambda x: 0.0, lambda x: r - x)[0]
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_derivatives_of_every_order(mode):
+    def derivative(f):
+        return fg.grad(f) if mode == "reverse" else lambda x: fg.jvp(f, (x,), (1.0,))[1]
+
+    f, g = decay, triangle
+    for n in range(1, 6):
+        f, g = derivative(f), derivative(g)
+        assert f(1.3) == pytest.approx((-1) ** n * math.factorial(n) / 1.3 ** (n + 1), rel=1e-9)
+        assert g(1.1) == pytest.approx(math.perm(5, n) * 1.1 ** (5 - n) / 24, rel=1e-9)
+
+
+def test_a_batch_of_integrals():
+    def area(k, a, b):
+        return quad(lambda x: np.sin(k * x) * x, a, b * b)[0]
+
+    k, b = np.array([0.7, 0.9]), np.array([1.1, 1.2])
+    curvatures = fg.vmap(fg.hessian(area, (0, 1, 2)), in_axes=(0, None, 0))(k, 0.2, b)
+    for i in range(2):
+        single = fg.hessian(area, (0, 1, 2))(k[i], 0.2, b[i])
+        for row, wanted in zip(curvatures, single, strict=True):
+            np.testing.assert_allclose([item[i] for item in row], wanted, rtol=1e-12, atol=1e-14)
+    sums = fg.vmap(lambda w: quad_vec(lambda x: np.cos(w * x), 0.0, w[0])[0])
+    slopes = fg.grad(lambda w: np.sum(sums(w)))(np.array([[1.0, 2.0], [0.5, 3.0]]))
+    alone = fg.grad(lambda w: np.sum(quad_vec(lambda x: np.cos(w * x), 0.0, w[0])[0]))
+    np.testing.assert_allclose(slopes[1], alone(np.array([0.5, 3.0])), rtol=1e-9)
+
+
+def test_an_integral_is_written_and_stored():
+    area = fg.trace(lambda k: quad(lambda x: np.exp(-k * x), 0.0, 2.0, epsabs=1e-12)[0], 1.3)
+    assert str(area) == "let f(t, p) = exp(p*t)\nin integral(f, 0.0, 2.0, -k)"
+    slope = fg.gradient(area)["k"]
+    for found in (fg.from_json(fg.to_json(slope)), pickle.loads(pickle.dumps(slope))):
+        assert found(k=1.3) == slope(k=1.3)

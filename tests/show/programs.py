@@ -10,6 +10,7 @@ from funcgrad.control.closed_program import body_of
 from funcgrad.expr import symbol
 from funcgrad.ops.tuples import pick
 from funcgrad.rewrite.evaluate import variables
+from funcgrad.scipy.integrate import quad
 
 X, Y = fg.var("x"), fg.var("y")
 W = fg.var("w", (3,))
@@ -50,6 +51,11 @@ erf = fg.primitive(
     [lambda x: 2 / math.sqrt(math.pi) * np.exp(-(x**2))],
     name="erf",
 )
+
+
+def _area(end, rate):
+    return quad(lambda u: np.exp(rate * u) * u, 0.5, end)[0]
+
 
 FUNCTIONS = {
     "scan": lambda x, y: _scan(x, y)[0],
@@ -97,6 +103,7 @@ FUNCTIONS = {
     "a root": lambda x, y: _root(1.0, x + y) * y,
     "a minimum": lambda x, y: _least(0.0, x) * y,
     "a fixed point": lambda x, y: _fixed(0.5, x) * y,
+    "an integral": lambda x, y: _area(x, y) * y,
     "a primitive": lambda x, y: erf(x) * y,
 }
 SOLVERS = ("a root", "a minimum", "a fixed point")
@@ -122,6 +129,7 @@ BATCHES = {
         fg.vmap(lambda x: fg.while_loop(lambda c: c < 9, lambda c: c * c + 2, x))(W) * Y
     ),
     "a batch of branches": np.sum(fg.vmap(lambda x: fg.cond(x > 0, np.sin, np.cos, x))(W)) * Y,
+    "a batch of integrals": np.sum(fg.vmap(lambda a: _area(a, Y))(W + 2)) * Y,
     "a batch of roots": np.sum(fg.vmap(lambda a: _root(1.0, a))(W + 2)) * Y,
 }
 ALL = PROGRAMS | GRADIENTS | BATCHES

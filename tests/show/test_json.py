@@ -370,6 +370,7 @@ def param(op, key, value):
 
 LOOP, WHILE, RULED = PROGRAMS["scan"], PROGRAMS["while"], PROGRAMS["a rule of one's own"]
 BRANCH, CALL, ROOT = PROGRAMS["cond"], PROGRAMS["call that keeps"], PROGRAMS["a root"]
+INTEGRAL = PROGRAMS["an integral"]
 FLOAT = [[], "<f8"]
 BAD_BODIES = [
     (LOOP, body("inputs", [FLOAT]), "an input of the body"),
@@ -418,6 +419,10 @@ BAD_BODIES = [
     (ROOT, param("implicit", "problem", {"problem": ["eval", 0, 1]}), "a value of a param"),
     (ROOT, param("implicit", "problem", {"problem": ["implicit_root", 0, 2]}), "another type"),
     (ROOT, param("implicit", "problem", {"problem": ["implicit_root", 0, 0]}), "are unknown"),
+    (INTEGRAL, param("integral", "options", [["func", 1]]), "values of the options epsabs, epsrel"),
+    (INTEGRAL, param("integral", "batch_axes", -1), "limits with the batch axes"),
+    (INTEGRAL, param("integral", "batch_axes", 1), "limits with the batch axes"),
+    (INTEGRAL, param("integral", "batch_axes", True), "the number of batch axes"),
     (ROOT, param("implicit", "levels", [[3, [True]]]), "the size of each batch"),
     (ROOT, param("implicit", "levels", [[3, [True, True]]]), "operands of types"),
 ]  # fmt: skip

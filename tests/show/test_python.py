@@ -233,7 +233,7 @@ def test_a_long_program_is_linear_and_a_longer_one_is_refused(monkeypatch):
 RUNNABLE = {
     name: expr
     for name, expr in ALL.items()
-    if not any(e.op.name in ("implicit", "foreign") for e in subexpressions(expr))
+    if not any(e.op.name in ("implicit", "integral", "foreign") for e in subexpressions(expr))
 }
 
 
@@ -277,7 +277,8 @@ def test_loops_are_loops_and_branches_are_ifs():
 
 
 def test_bodies_that_numpy_cannot_run_are_refused():
-    for name, who in zip(SOLVERS, ("implicit_root", "implicit_argmin", "fixed_point"), strict=True):
+    refused = ("implicit_root", "implicit_argmin", "fixed_point", "integral")
+    for name, who in zip((*SOLVERS, "an integral"), refused, strict=True):
         with pytest.raises(ValueError, match=f"that NumPy has, but got '{who}'; save the program"):
             to_python(PROGRAMS[name])
     with pytest.raises(ValueError, match="but got the primitive 'erf'; write what comes before"):

@@ -19,6 +19,7 @@ WRITTEN = {
     "call": "let f(u1, u2) = sin(sin(u1)*u2)\nin f(x, y)",
     "a rule of one's own": "custom_derivative(sin(x*y))*y",
     "a root": "let f(s, p) = s**2 - p\nin implicit_root(f, 1.0, x + y)*y",
+    "an integral": "let f(t, p) = exp(p*t)*t\nin integral(f, 0.5, x, y)*y",
     "a primitive": "erf(x)*y",
     "nested": "let f(s, t, p1, p2) = s*p1*p2 + t\n"
     "    g(s, t, p1, p2) = loop(f, s, over=p1, given=(t, p2)), 2*s\n"

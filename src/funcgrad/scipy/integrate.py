@@ -7,16 +7,15 @@ values are traced, and `solve_bvp` solves on SciPy's mesh. All other names lead 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.integrate as _scipy
 
-from funcgrad.control.closed_program import Body, body_of, vjp_of_body
-from funcgrad.expr import Expr, scalar
+from funcgrad.control.closed_program import Body
+from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.integrate.odeint import odeint as _odeint
 from funcgrad.integrate.solve_ivp import solve_ivp as _solve_ivp
@@ -32,6 +31,7 @@ from funcgrad.scipy.composition import (
     tuple_of,
     without_tracing,
 )
+from funcgrad.scipy.integral import integral_of
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.quadrature import runner
 from funcgrad.scipy.quasi_monte_carlo import qmc_quad as qmc_quad
@@ -39,7 +39,6 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import symbols, trace_body
-from funcgrad.transforms.custom.custom_derivatives import custom_vjp
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -139,10 +138,6 @@ def fixed_quad(func: Callable[..., Any], a: Array, b: Array, args: object = (), 
 
 
 # -- functions -------------------------------------------------------------------------------------------
-_ORDERS = 3
-"""The highest derivative of an integral."""
-
-
 def quad(
     func: Callable[..., Any],
     a: Array,
@@ -156,7 +151,7 @@ def quad(
 
     The estimate of the error has derivative 0. ``epsabs``, ``epsrel``,
     ``limit`` and ``points`` are SciPy's; derivatives are integrated to
-    relative 1e-10, and exist up to the third order.
+    relative 1e-10, and exist to every order.
 
     >>> import funcgrad as fg
     >>> area = lambda k, end: quad(lambda x: np.exp(-k * x), 0.0, end)[0]
@@ -172,7 +167,7 @@ def quad(
     body, theta = _integrand(func, args)
     ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
     error = primitive(runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
-    value = _integral(body, own, _ORDERS)(*ends, *theta)
+    value = integral_of(body, own, ends, theta)
     return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
 
 
@@ -202,7 +197,7 @@ def quad_vec(
     body, theta = _integrand(f, extra, "quad_vec")
     ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
     error = primitive(runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
-    value = _integral(body, own, _ORDERS)(*ends, *theta)
+    value = integral_of(body, own, ends, theta)
     return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
 
 
@@ -312,67 +307,6 @@ def _integrand(
         )
     real_body = Body(body.inputs, [fit(body.outputs[0], ArrayType(types[0].shape, _REAL.dtype))])
     return real_body, [*given, *[lift_fully(item) for item in captured]]
-
-
-def _integral(body: Body, options: Mapping[str, Any], orders: int) -> Callable[..., Any]:
-    """The integral as a function of the limits and parameters, with derivatives up to an order."""
-    if "points" in options:  # a list, of which a memo cannot have keys
-        return _differentiable(body, options, orders)
-    return _remembered(body, tuple(sorted(options.items())), orders)
-
-
-@lru_cache(maxsize=64)
-def _remembered(
-    body: Body, options: tuple[tuple[str, Any], ...], orders: int
-) -> Callable[..., Any]:
-    return _differentiable(body, dict(options), orders)
-
-
-def _differentiable(body: Body, options: Mapping[str, Any], orders: int) -> Callable[..., Any]:
-    value = primitive(runner(body, options, 0), out=lambda *types: body.types[0], name="quad")
-    if orders == 0:
-        return value
-
-    @custom_vjp
-    def function(*args: Array) -> Any:
-        return value(*args)
-
-    def backward(args: Sequence[Any], g: Array) -> tuple[Any, ...]:
-        a, b, *theta = args
-        ends = [np.real(np.sum(g * _at(body, end, theta))) for end in (a, b)]
-        places, slope = _slope(body)
-        if not places:
-            return -ends[0], ends[1], *[None] * len(theta)
-        flat = _integral(slope, {}, orders - 1)(a, b, *theta, g)
-        parts: dict[int, Any] = {}
-        start = 0
-        for i in places:
-            type = body.inputs[i].type
-            part = flat[start : start + type.size].reshape(type.shape)
-            parts[i - 1] = part if type.dtype.kind == "c" else np.real(part)
-            start += type.size
-        return -ends[0], ends[1], *[parts.get(k) for k in range(len(theta))]
-
-    function.defvjp(lambda *args: (value(*args), list(args)), backward)
-    function.of_types, function.programs = True, {}
-    return function
-
-
-def _at(body: Body, end: Array, theta: Sequence[Any]) -> Any:
-    """The integrand at a limit; 0 at an infinite one, which does not move."""
-    finite = np.isfinite(end)
-    (value,) = body.inline([lift_fully(np.where(finite, end, 0.0)), *theta])
-    return np.where(finite, value, 0.0)
-
-
-def _slope(body: Body) -> tuple[list[int], Body]:
-    """The parameters that the integrand depends on, and their cotangents, in one vector, as a body."""
-    places = list(range(1, len(body.inputs)))
-    seeds, back = vjp_of_body(body, [0], places)
-    kept = [i for i in places if i in back]
-    flat = [np.reshape(back[i], (-1,)) for i in kept]
-    outputs = [lift_fully(np.concatenate(flat))] if flat else [scalar(0.0, np.dtype(float))]
-    return kept, body_of([*body.inputs, *seeds], outputs)
 
 
 # -- differential equations ---------------------------------------------------------------------------------

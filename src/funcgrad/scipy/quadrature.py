@@ -2,19 +2,20 @@
 
 The slopes of an integral are integrals of arrays, which SciPy's `quad_vec` evaluates point by point. The rule
 of Gauss and Kronrod with 21 points (QUADPACK's qk21) takes one run of the program for all points, so it is
-tried first; where its estimate of the error is too large, `quad_vec` computes the integral.
+tried first. Where its estimate of the error is too large, `quad` integrates a few entries one by one, which
+extrapolates next to singular ends; else `quad_vec` computes the integral.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-import scipy.integrate as _scipy
 
 from funcgrad.control.closed_program import Body, body_of, on_examples
+from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import spread
 from funcgrad.typing import Array
 
@@ -51,12 +52,15 @@ WEIGHTS = np.array([*_HALF_WEIGHTS, _MIDDLE, *_HALF_WEIGHTS[::-1]])
 GAUSS = np.zeros(21)
 """The weights of Gauss's rule on every other node."""
 GAUSS[1::2] = np.polynomial.legendre.leggauss(10)[1]
+_FEW = 8
+"""The entries up to which compiled code integrates one after the other: `quad_vec` takes some 5 ms."""
 _ROUNDING = 50 * float(np.finfo(float).eps)
 
 
 def runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., Any]:
     """The function of limits and parameters that gives the integral of a body, or, with place 1, an estimate
     of its error."""
+    from scipy import integrate as scipys
 
     def run(a: Array, b: Array, *theta: Array) -> Any:
         def integrand(x: float) -> Any:
@@ -65,14 +69,16 @@ def runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., 
         low, high = float(a), float(b)
         with np.errstate(all="ignore"):
             if not (body.types[0].shape or "norm" in options):
-                found = _scipy.quad(lambda x: float(integrand(x)), low, high, **options)[place]
+                found = scipys.quad(lambda x: float(integrand(x)), low, high, **options)[place]
                 return np.asarray(found)
             if not options:
                 whole = by_one_rule(body, low, high, theta)
+                if whole is None and body.types[0].size <= _FEW:
+                    whole = _one_by_one(integrand, low, high, body.types[0])
                 if whole is not None:
                     return whole
             own = dict(TIGHT) | dict(options)
-            return np.asarray(_scipy.quad_vec(integrand, low, high, **own)[place])
+            return np.asarray(scipys.quad_vec(integrand, low, high, **own)[place])
 
     return run
 
@@ -95,6 +101,24 @@ def by_one_rule(body: Body, low: float, high: float, theta: tuple[Array, ...]) -
     if not float(np.linalg.norm(error)) <= bound:  # or NaN
         return None
     return np.reshape(found, body.types[0].shape)
+
+
+def _one_by_one(integrand: Callable[[float], Any], low: float, high: float, type: ArrayType) -> Any:
+    """The integral of each entry by SciPy's `quad`; None if one does not reach the tolerance."""
+    if type.dtype.kind == "c":
+        return None
+    from scipy import integrate as scipys
+
+    at = cache(lambda x: np.reshape(integrand(x), (-1,)))
+    found = np.empty(type.size)
+    for k in range(type.size):
+        value, _, _, *message = scipys.quad(
+            lambda x, k=k: float(at(x)[k]), low, high, full_output=1, **TIGHT
+        )
+        if message:
+            return None
+        found[k] = value
+    return np.reshape(found, type.shape)
 
 
 @lru_cache(maxsize=256)

@@ -2,7 +2,8 @@
 
 Each body is written once, as ``f(s, t) = …``, so the text is linear in the size of the program. The name of
 an input states its role: ``s`` is a loop's state (or an equation's unknown), ``t`` the entry of a sequence at
-one iteration, ``p`` a loop-invariant operand, and ``u`` an argument of a branch or a call.
+one iteration, or the variable of an integral, ``p`` a loop-invariant operand or a parameter, and ``u`` an
+argument of a branch or a call.
 """
 
 from __future__ import annotations
@@ -58,6 +59,9 @@ def held(expr: Expr) -> list[Held]:
         problem = params["problem"]
         fixed = len(problem.body.inputs) - problem.count
         return [Held(problem.body, (*"s" * problem.count, *"p" * fixed))]
+    if "batch_axes" in params:
+        body = params["body"]
+        return [Held(body, ("t", *"p" * (len(body.inputs) - 1)))]
     # A custom rule is for the derivative: the value does not need it.
     bodies = [] if "wiring" in params else params.get("branches", [params.get("body")])
     return [Held(body, ("u",) * len(body.inputs)) for body in bodies if body is not None]
@@ -85,6 +89,8 @@ def way_back(expr: Expr) -> str:
         return f"the loop run {'forwards' if params['spec'].reverse else 'backwards'}"
     if "problem" in params:
         return "the derivative of its equation, solved"
+    if "batch_axes" in params:
+        return "the integral of its derivative, and the integrand at its limits"
     if "wiring" in params:
         return "the rule that it was given"
     return "the branch taken, run backwards" if "branches" in params else "the call run backwards"
@@ -252,6 +258,8 @@ def applied(
         sizes = tuple([size for size, _ in params["levels"]])
         batch = (("batch", (str(sizes),)),) if sizes else ()
         return Application(params["problem"].who, False, (*first, *plain, *batch))
+    if "batch_axes" in params:
+        return Application(expr.op.name, False, (*first, *plain))
     if "branches" not in params:
         return Application(functions[0], True, plain)
     index, *rest = plain

@@ -88,7 +88,7 @@ def _refuse_tuples(nodes: list[Expr]) -> None:
         if is_tuple(e):
             name = dict(e.params)["problem"].who if "problem" in dict(e.params) else e.op.name
             raise ValueError(
-                f"to_sympy: expected operations entry by entry, but got {name!r}, which SymPy has not; "
+                f"to_sympy: expected operations entry by entry, but got {name!r}; "
                 "use to_latex, or write the turns of a short loop in Python"
             )
 

@@ -97,6 +97,11 @@ LatexRow: TypeAlias = str | Form | Mapping[str, Form]
 """The head of a call, or a form, or a form by the kind of the result's dtype."""
 
 
+StoredRule: TypeAlias = tuple[tuple[str, ...], Callable[..., str]]
+"""The names of the params of an operation that holds programs, and ``rule(types, **params)``, which says
+why a node that is read from a file is none: empty if it is one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Columns:
     """What readers know of an operation.
@@ -147,6 +152,8 @@ class Columns:
     """The flops of a node. (Elementwise operations have 1 an entry, and those that move entries none.)"""
     bodies: Callable[[Expr], Sequence[Sequence[Repeated]]] | None = None
     """The programs that a node holds, each with the number of times that it runs; alternatives apart."""
+    stored: StoredRule | None = None
+    """How a node that is read from a file is validated, if it holds programs."""
 
 
 EMPTY = Columns()

@@ -6,7 +6,7 @@ loop may be long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +17,7 @@ from funcgrad.control.custom_rule import Wiring
 from funcgrad.control.loop import UNKNOWN_LENGTH, LoopSpec
 from funcgrad.expr import by_key
 from funcgrad.graph import ArrayType, Key, Params, TupleType
+from funcgrad.ops.base.columns import StoredRule
 from funcgrad.ops.base.op import Op, differentiable
 from funcgrad.ops.tuples import pick_op
 from funcgrad.transforms.custom.solvers import Problem
@@ -27,14 +28,22 @@ _BOOL = ArrayType((), np.dtype(bool))
 
 def is_closed(op: Op, types: Sequence[Any]) -> bool:
     """Whether a node is checked here: it holds bodies, or has to do with tuples."""
-    return op.name in _RULES or any([isinstance(t, TupleType) for t in types])
+    return bool(_rule(op)) or any([isinstance(t, TupleType) for t in types])
+
+
+def _rule(op: Op) -> StoredRule | None:
+    """The rule of a control operation; of others the one in their record."""
+    return _RULES.get(op.name) or op.columns.stored
 
 
 def closed_problem(op: Op, types: Sequence[Any], params: Params) -> str:
     """What is wrong with such a node, as the end of a message; empty where nothing is."""
     if op is not pick_op and any([isinstance(t, TupleType) for t in types]):
         return "expected operands that are arrays, but got a tuple"
-    names, rule = _RULES[op.name]
+    found = _rule(op)
+    if found is None:
+        return "expected operands that are arrays, but got a tuple"
+    names, rule = found
     if tuple([key for key, _ in params]) != names:
         got = ", ".join([key for key, _ in params])
         return f"expected the params {', '.join(names) or 'none'}, but got {got or 'none'}"
@@ -157,7 +166,7 @@ def _pick(types: Sequence[Any], index: int) -> str:
     return ""
 
 
-_RULES: Mapping[str, tuple[tuple[str, ...], Callable[..., str]]] = MappingProxyType(
+_RULES: Mapping[str, StoredRule] = MappingProxyType(
     {
         "loop": (("body", "cond", "spec"), _loop),
         "branch": (("branches",), _branch),
