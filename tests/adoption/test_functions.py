@@ -10,6 +10,7 @@ import threading
 from math import exp, sin
 from statistics import NormalDist
 from types import FunctionType
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pytest
@@ -259,6 +260,28 @@ def test_checks_of_types_take_traced_arrays_for_arrays():
         return x.astype(float).sum() * all(checks)
 
     assert fg.grad(fg.adopt(f))(np.ones(2)).tolist() == [1.0, 1.0]
+
+
+@runtime_checkable
+class Duck(Protocol):
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __array_function__(self, *args, **kwargs): ...
+
+
+@runtime_checkable
+class Sized(Protocol):
+    def __len__(self) -> int: ...
+
+
+def test_checks_by_protocols_and_the_namespace_of_the_array_api():
+    def f(x):
+        checks = [isinstance(x, Duck), isinstance(x, Sized), not isinstance(x[0], Sized)]
+        namespace = x.__array_namespace__() if hasattr(x, "__array_namespace__") else None
+        return namespace.sum(namespace.sin(x)) * all(checks)
+
+    np.testing.assert_allclose(fg.grad(fg.adopt(f))(np.ones(2)), np.cos(np.ones(2)))
 
 
 def test_checks_of_types_of_plain_values_are_pythons_own():

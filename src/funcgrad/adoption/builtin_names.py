@@ -290,6 +290,14 @@ _TAKEN_FOR: Mapping[Any, tuple[type, ...]] = {
 }
 
 
+def _has_instances_in(own: type, kinds: Any) -> bool:
+    """Whether instances of a class of arrays or numbers are instances of some classes."""
+    try:
+        return issubclass(own, kinds)
+    except TypeError:  # of a protocol with attributes: whether an instance has them is asked
+        return isinstance(np.zeros(1) if own is np.ndarray else own(), kinds)
+
+
 @lru_cache(maxsize=1024)
 def _is_taken_for(kind: Any, kinds: Any, _: object) -> bool:
     """Whether a traced value, an array or of a type of numbers, is taken for an instance of some classes.
@@ -297,7 +305,7 @@ def _is_taken_for(kind: Any, kinds: Any, _: object) -> bool:
     The last argument is another one once a class has been registered with an abstract one.
     """
     originals = kinds if type(kinds) is type else _originals(kinds)
-    if any([issubclass(own, originals) for own in _TAKEN_FOR.get(kind, (kind,))]):
+    if any([_has_instances_in(own, originals) for own in _TAKEN_FOR.get(kind, (kind,))]):
         return True
     # Its own type counts if it is asked for by name.
     own = MutableArray if kind is MutableArray else Expr

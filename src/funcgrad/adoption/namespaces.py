@@ -56,6 +56,7 @@ _KEPT = frozenset(
             "sympy",
             "tensorflow",
             "torch",
+            "xarray",
         ),
     )
 )

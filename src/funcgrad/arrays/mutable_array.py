@@ -13,6 +13,7 @@ from funcgrad.arrays.array_operators import ArrayOperators
 from funcgrad.arrays.protocols import ArrayProtocols
 from funcgrad.arrays.reference import MARK, Reference, current, note_export, state_of
 from funcgrad.expr import Expr
+from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import next_in_order
 
 
@@ -34,6 +35,9 @@ class MutableArray(ArrayOperators, ArrayMethods, ArrayProtocols, Reference):
     """
 
     __slots__ = ("__weakref__",)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        return functions["redirect"](np)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return mutable, (current(self),)
