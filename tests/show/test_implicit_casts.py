@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 import funcgrad as fg
@@ -43,7 +43,11 @@ def check_program(program: Program, seed: int) -> None:
     values = dict(
         zip([item.name for item in program.inputs], generic_arguments(program, seed), strict=True)
     )
-    results = [fg.const(out) for out in program.traced(*inputs)]
+    try:
+        results = [fg.const(out) for out in program.traced(*inputs)]
+    except TypeError as error:  # a sum of truth values is refused: Python's is another than NumPy's
+        assume("two truth values" not in str(error))
+        raise
     for result in results:
         slopes = fg.gradient(np.sum(result)).values() if result.dtype.kind == "f" else ()
         for expr in (result, *slopes):
