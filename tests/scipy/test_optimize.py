@@ -511,3 +511,52 @@ def test_objectives_of_one_entry_are_numbers_whatever_branch_they_take():
     for f in (solve, root):
         assert fg.grad(f)(2.0) == pytest.approx(0.5 / np.sqrt(2.0), rel=1e-7)
         assert fg.jit(fg.grad(f))(2.0) == pytest.approx(0.5 / np.sqrt(2.0), rel=1e-7)
+
+
+def root_between(a):
+    return scipy.optimize.brentq(lambda t: t * t - a, 0.0, 2 * a)
+
+
+def root_from_two(a):
+    return scipy.optimize.root_scalar(lambda t: t * t - a, method="secant", x0=1.0, x1=a).root
+
+
+def least_between(a):
+    def objective(t):
+        return (t - a) ** 2 + np.sin(t)
+
+    return scipy.optimize.minimize_scalar(objective, bounds=(0.1 * a, 3 * a), method="bounded").x
+
+
+def least_in_bracket(a):
+    return scipy.optimize.minimize_scalar(
+        lambda t: (t - a) ** 2 + np.sin(t), bracket=(0.0, a, 2 * a)
+    ).x
+
+
+@pytest.mark.parametrize("f", [root_between, root_from_two, least_between, least_in_bracket])
+def test_an_interval_that_depends_on_a_parameter_is_traced_once(f):
+    jitted, points = fg.jit(fg.value_and_grad(f)), np.array([1.3, 1.4, 1.7])
+    for a in points:
+        value, slope = jitted(a)
+        assert value == pytest.approx(f(a), rel=1e-5)
+        assert slope == pytest.approx((f(a + 1e-4) - f(a - 1e-4)) / 2e-4, rel=1e-3)
+    assert len(jitted.explain_misses().splitlines()) == 1
+    np.testing.assert_allclose(fg.vmap(f)(points), [f(a) for a in points], rtol=1e-5)
+
+
+def root_or_else(a):
+    try:
+        return scipy.optimize.brentq(lambda t: t * t - a, 0.0, 1.0)
+    except ValueError:
+        return 3 * a
+
+
+def test_the_handler_of_an_interval_without_a_root_runs():
+    slope = fg.jit(fg.grad(root_or_else))
+    for a, wanted in ((0.5, np.sqrt(0.5)), (2.0, 3.0)):
+        assert fg.grad(root_or_else)(a) == pytest.approx(wanted)
+        assert slope(a) == pytest.approx(wanted)
+    np.testing.assert_allclose(fg.vmap(root_or_else)(np.array([0.25, 2.0])), [0.5, 6.0])
+    with pytest.raises(ValueError, match="different signs"):
+        fg.grad(lambda a: scipy.optimize.brentq(lambda t: t * t - a, 0.0, 1.0))(2.0)

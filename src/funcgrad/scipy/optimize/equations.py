@@ -18,12 +18,13 @@ from funcgrad.scipy.composition import real, refuse, tuple_of, without_tracing
 from funcgrad.scipy.optimize.solver_arguments import (
     converged_result,
     of_one_entry,
-    plain_number,
     start_as_vector,
     value_alone,
     with_numbers,
 )
+from funcgrad.source import may_be_handled
 from funcgrad.transforms.custom import implicit
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _Function = Callable[..., Any]
@@ -64,12 +65,17 @@ def fsolve(func: _Function, x0: npt.ArrayLike, args: object = (), **options: obj
 
 
 @lru_cache(maxsize=64)
-def _bracketing(name: str, a: float, b: float, options: tuple[tuple[str, Any], ...]) -> _Function:
-    def solve(fun: _Function, x0: Array) -> Any:
+def _bracketing(name: str, options: tuple[tuple[str, Any], ...]) -> _Function:
+    def solve(fun: _Function, x0: Array, bracket: Array) -> Any:
+        a, b = bracket.tolist()
         found = getattr(_scipy, name)(lambda x: float(fun(np.asarray(x))), a, b, **dict(options))
         return np.asarray(found)
 
     return solve
+
+
+_NO_BRACKET = frozenset(("ValueError", "Exception", "BaseException"))
+"""The errors of SciPy's solvers for an interval without a change of sign, as handlers name them."""
 
 
 def _bracketed(name: str) -> _Function:
@@ -81,9 +87,13 @@ def _bracketed(name: str) -> _Function:
         if not holds_expr([a, b]) and without_tracing(alone, a, args):
             return own(f, a, b, given, **options)
         refuse(name, full_output=options.pop("full_output", None))
-        left, right = plain_number(a), plain_number(b)
-        solver = _bracketing(name, left, right, tuple(sorted(options.items())))
-        return implicit.implicit_root(alone, solver)((left + right) / 2, *args)
+        solver = _bracketing(name, tuple(sorted(options.items())))
+        bracket = stop_gradient(np.stack([real(name, end) for end in (a, b)]))
+        if may_be_handled(_NO_BRACKET) and alone(bracket[0], *args) * alone(bracket[1], *args) > 0:
+            raise ValueError("f(a) and f(b) must have different signs")
+        return implicit.solved_with_settings("root", alone, solver)(
+            np.mean(bracket), bracket, *args
+        )
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"As `scipy.optimize.{name}`; the derivative in the bracket is 0."
@@ -137,16 +147,16 @@ def root_scalar(
     if method in ("brentq", "brenth", "bisect", "ridder", "toms748"):
         found = _bracketed(method)(alone, *bracket, args)
     elif method == "secant" and x1 is not None:
-        solver = _secant(plain_number(x1))
-        found = implicit.implicit_root(alone, solver)(real("root_scalar", x0), *args)
+        second = stop_gradient(real("root_scalar", x1))
+        start = real("root_scalar", x0)
+        found = implicit.solved_with_settings("root", alone, _secant)(start, second, *args)
     else:
         found = implicit.implicit_root(alone)(real("root_scalar", x0), *args)
     return _scipy.RootResults(root=found, iterations=0, function_calls=0, flag=0, method=method)
 
 
-@lru_cache(maxsize=64)
-def _secant(x1: float) -> _Function:
-    return lambda fun, x0: _scipy.newton(fun, float(x0), x1=x1, tol=1e-14)
+def _secant(fun: _Function, x0: Array, x1: Array) -> Any:
+    return _scipy.newton(fun, float(x0), x1=float(x1), tol=1e-14)
 
 
 def fixed_point(

@@ -7,7 +7,6 @@ SciPy's minimizers with exact derivatives, and Newton steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from inspect import signature
 from types import MappingProxyType
 from typing import Any
@@ -26,7 +25,6 @@ from funcgrad.scipy.optimize.solver_arguments import (
     converged_result,
     limits,
     of_one_entry,
-    plain_number,
     start_as_vector,
     value_alone,
     with_numbers,
@@ -160,13 +158,15 @@ def minimize_scalar(
     given = tuple_of(args)
     alone, args = with_numbers(of_one_entry(fun), given)
     ends = bracket if bounds is None else bounds
-    if not holds_expr(list(ends or ())) and without_tracing(alone, 0.5, args):
+    known = ends is None or not holds_expr(list(ends))
+    if known and without_tracing(alone, 0.5, args):
         return _scipy.minimize_scalar(fun, bracket, bounds, given, **options)
     fun = alone
-    plain = None if ends is None else tuple([plain_number(end) for end in ends])
-    start = 0.0 if plain is None else plain[len(plain) // 2]
-    solver = _line_search(None, plain) if bounds is not None else _line_search(plain, None)
-    nearby = stop_gradient(implicit.implicit_argmin(fun, solver)(start, *args))
+    plain = [0.0] if ends is None else [real("minimize_scalar", end) for end in ends]
+    solver = _bounded if bounds is not None else _brent if bracket is not None else _unbracketed
+    search = implicit.solved_with_settings("argmin", fun, solver)
+    given = stop_gradient(np.stack(plain))
+    nearby = stop_gradient(search(given[len(plain) // 2], given, *args))
     if bounds is None:
         x = implicit.implicit_argmin(fun)(nearby, *args)
     else:
@@ -177,15 +177,21 @@ def minimize_scalar(
     return converged_result(x, fun=fun(x, *args))
 
 
-@lru_cache(maxsize=64)
-def _line_search(bracket: object, bounds: object) -> _Function:
-    def solve(fun: _Function, x0: Array) -> Any:
-        found = _scipy.minimize_scalar(
-            lambda x: float(fun(np.asarray(x))), bracket, bounds, tol=None if bounds else 1e-12
-        )
-        return np.asarray(found.x)
+def _bounded(fun: _Function, x0: Array, bounds: Array) -> Any:
+    return _least(fun, bounds=bounds.tolist())
 
-    return solve
+
+def _brent(fun: _Function, x0: Array, bracket: Array) -> Any:
+    return _least(fun, bracket=bracket.tolist(), tol=1e-12)
+
+
+def _unbracketed(fun: _Function, x0: Array, _: Array) -> Any:
+    return _least(fun, tol=1e-12)
+
+
+def _least(fun: _Function, **options: Any) -> Any:
+    found = _scipy.minimize_scalar(lambda x: float(fun(np.asarray(x))), **options)
+    return np.asarray(found.x)
 
 
 LOSSES: Mapping[str, _Function] = MappingProxyType(

@@ -15,7 +15,6 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, tuple_of
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _Function = Callable[..., Any]
@@ -75,11 +74,6 @@ def value_alone(fun: _Function, jac: object) -> _Function:
 def start_as_vector(x0: npt.ArrayLike) -> Any:
     """A plain start as SciPy's solvers hand it to the function; a traced one as it is."""
     return x0 if holds_expr([x0]) else np.atleast_1d(x0)
-
-
-def plain_number(x: Array) -> float:
-    """The value of a traced number, without its derivative."""
-    return float(stop_gradient(x))
 
 
 def end_of_bounds(infinite: float, end: Any) -> Any:

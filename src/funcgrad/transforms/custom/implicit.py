@@ -27,7 +27,7 @@ from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.run_formula import evaluate
 from funcgrad.trace.trace_body import symbols, trace_body
-from funcgrad.transforms.custom.solvers import Problem, slope_in_x
+from funcgrad.transforms.custom.solvers import Problem, SolverWithSettings, slope_in_x
 from funcgrad.transforms.transform_arguments import titled
 from funcgrad.typing import Array
 
@@ -86,6 +86,17 @@ def implicit_argmin(
     return _solving("implicit_argmin", "argmin", objective, solver)
 
 
+def solved_with_settings(
+    kind: str, f: Callable[..., Any], solve: Callable[..., Any]
+) -> Callable[..., Any]:
+    """The function of a start, settings of the solver, and theta that finds a "root", or an "argmin".
+
+    ``solve(fun, x0, settings)`` gets the settings, an array, in which the solution has no derivative.
+    """
+    own = SolverWithSettings(solve)
+    return _solving(f"implicit_{kind}", kind, lambda x, settings, *theta: f(x, *theta), own)
+
+
 def fixed_point(
     g: Callable[..., Any], solver: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
@@ -108,10 +119,14 @@ def fixed_point(
 
 
 def _solving(
-    who: str, kind: str, f: Callable[..., Any], solver: Callable[..., Any] | None
+    who: str,
+    kind: str,
+    f: Callable[..., Any],
+    solver: Callable[..., Any] | SolverWithSettings | None,
 ) -> Callable[..., Any]:
     for name, item in (("function", f), ("solver", solver)):
-        if not callable(item) and not (item is None and name == "solver"):
+        own = name == "solver" and isinstance(item, SolverWithSettings | None)
+        if not callable(item) and not own:
             raise fail(
                 TypeError,
                 f"{who}: expected a {name}, but got {type(item).__name__}; write {who}(f)(x0, *theta)",

@@ -36,6 +36,13 @@ def _slope(residual: Body, count: int) -> Body:
 
 
 @dataclass(frozen=True, slots=True)
+class SolverWithSettings:
+    """A solver ``solve(fun, x0, settings)``: the settings, such as a bracket, are the first theta."""
+
+    solve: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """A problem as bodies of x (the first ``count`` inputs) and theta, with its solver."""
 
@@ -44,7 +51,7 @@ class Problem:
     body: Body
     residual: Body
     count: int
-    solver: Callable[..., Any] | None
+    solver: Callable[..., Any] | SolverWithSettings | None
 
     def __repr__(self) -> str:
         # Part of a key. A solver is identified by its id, which is not reused while this reference is held.
@@ -57,7 +64,11 @@ class Problem:
         if run.start.size == 0:
             return run.parts(run.start)
         if self.solver is not None:
-            found = np.asarray(self.solver(run.user_function, run.user_array(run.start)))
+            given = run.user_function, run.user_array(run.start)
+            if isinstance(self.solver, SolverWithSettings):
+                found = np.asarray(self.solver.solve(*given, run.theta[0]))
+            else:
+                found = np.asarray(self.solver(*given))
             if found.size != run.start.size:
                 raise fail(
                     ValueError,
