@@ -12,6 +12,7 @@ from funcgrad.transforms.jit.capture_sources import (
     Contents,
     InstanceMember,
     has_namespace,
+    is_slot,
     key_of,
     namespace,
     owner_of,
@@ -47,7 +48,8 @@ class Exhaustive(capture_search._Search):
             place = InstanceMember(f"{label}.{name}", item, name)
             in_it = place.get() is not ABSENT
             in_class = owner_of(type(item), name) is not None
-            if in_it or ((in_class or self.probes) and has_namespace(item)):
+            could_be = has_namespace(item) or is_slot(type(item), name)
+            if in_it or ((in_class or self.probes) and could_be):
                 yield place
             if in_class and not in_it:
                 yield from self._of_class(type(item), item, name, place.name)

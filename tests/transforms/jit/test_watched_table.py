@@ -18,7 +18,8 @@ ROW = re.compile(
 ROWS = ROW.findall(PAGE.read_text())
 
 NAMES = """
-import array, collections, contextvars, dataclasses, functools, os, types, weakref
+import array, collections, configparser, contextvars, dataclasses, functools, io, logging, os, queue, sqlite3
+import threading, types, weakref
 import numpy as np
 try:
     import pandas

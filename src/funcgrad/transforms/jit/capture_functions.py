@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import gc
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dis import opmap
+from dis import get_instructions, opmap
 from functools import lru_cache, partial
 from types import (
-    BuiltinFunctionType,
     CodeType,
     FunctionType,
     MappingProxyType,
@@ -19,15 +19,19 @@ from types import (
 )
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from funcgrad.transforms.jit.capture_owners import callable_name, is_installed, is_ours
 from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
+    Answer,
     Attribute,
     ClosureCell,
     Contents,
     Fixed,
     NamespaceItem,
 )
+from funcgrad.transforms.jit.capture_states import current_decimal_context
 
 
 class Bound(NamedTuple):
@@ -41,7 +45,9 @@ class Bound(NamedTuple):
         return dict(zip(names, self.args, strict=False)) | dict(self.keywords)
 
 
-READING_ALL = frozenset(("__dict__", "__getattribute__", "attrgetter", "getattr", "vars"))
+READING_ALL = frozenset(
+    ("__dict__", "__getattribute__", "asdict", "astuple", "attrgetter", "getattr", "vars")
+)
 """Names in code that may read any attribute."""
 PROBING = READING_ALL | {"AttributeError", "hasattr"}
 """Names in code that may ask for attributes that are not there."""
@@ -56,16 +62,49 @@ def names_of_code(code: CodeType) -> frozenset[str]:
     """The names of globals and attributes in code, and in the code of functions inside it.
 
     Where it may look up what a text names, those in its texts as well; ``__match_args__`` where it matches
-    patterns of classes.
+    patterns of classes, and ``__eq__`` and the like where it compares.
     """
     inside = [c for c in code.co_consts if isinstance(c, CodeType)]
     found = frozenset(code.co_names).union(*map(names_of_code, inside))
     if opmap["MATCH_CLASS"] in code.co_code[::2]:
         found |= {"__match_args__"}
+    found = found.union(*[_CALLED_BY[name] for name in found & _CALLED_BY.keys()])
+    if opmap["COMPARE_OP"] in code.co_code[::2]:
+        found |= _compared(code)
     if found.isdisjoint(_READING_TEXTS):
         return found
     texts = [c for c in code.co_consts if isinstance(c, str)]
     return found.union(*map(_IDENTIFIER.findall, texts))
+
+
+_CALLED_BY = {
+    "dir": ("__dir__",),
+    "format": ("__format__", "__str__", "__repr__"),
+    "isinstance": ("__instancecheck__",),
+    "issubclass": ("__subclasscheck__",),
+    "repr": ("__repr__",),
+    "str": ("__str__",),
+}
+"""The special methods that builtins call."""
+
+
+def _compared(code: CodeType) -> frozenset[str]:
+    """The methods of comparisons that code calls."""
+    texts = [i.argrepr for i in get_instructions(code) if i.opname == "COMPARE_OP"]
+    signs = {text.removeprefix("bool(").removesuffix(")") for text in texts}
+    return frozenset([name for name, own in _COMPARED_BY.items() if not signs.isdisjoint(own)])
+
+
+_COMPARED_BY = {
+    "__eq__": ("==", "!="),
+    "__lt__": ("<", ">"),
+    "__gt__": ("<", ">"),
+    "__le__": ("<=", ">="),
+    "__ge__": ("<=", ">="),
+}
+
+
+_SPECIAL = frozenset(_COMPARED_BY).union(*_CALLED_BY.values())
 
 
 def callees(item: object, bound: Bound) -> list[tuple[Any, Bound]]:
@@ -104,11 +143,23 @@ def held_places(item: object) -> Iterator[Any]:
             yield Fixed(f"argument {k} of {callable_name(item)}", value)
         words = getattr(item, "keywords", {})
         yield from [NamespaceItem(name, words, name) for name in words]
-    elif isinstance(item, BuiltinFunctionType | _MethodWrapper):
-        yield Fixed(f"the object of {callable_name(item)}", item.__self__)
+    elif is_package_method(item):
+        held = getattr(item, "__self__", None)
+        if not isinstance(held, ModuleType):
+            yield Fixed(f"the object of {callable_name(item)}", held)
+    elif type(item) is np.ufunc:  # of numpy.frompyfunc
+        parts = [part for part in gc.get_referents(item) if isinstance(part, FunctionType)]
+        yield from [Fixed(callable_name(part), part) for part in parts]
+    elif item is os.getenv or item is getattr(os, "getenvb", None):
+        yield Contents("os.environ", os.environ._data)  # type: ignore[attr-defined]
 
 
-_MethodWrapper: Any = type([].__len__)
+def is_package_method(item: object) -> bool:
+    """Whether a callable is a bound method of Python's or of an installed package, which is not searched."""
+    if not isinstance(item, MethodType):
+        return hasattr(type(item), "__self__")
+    f = item.__func__
+    return not isinstance(f, FunctionType) or (is_installed(f) and not is_ours(f))
 
 
 def captured_places(f: FunctionType) -> Iterator[Any]:
@@ -125,7 +176,7 @@ def captured_places(f: FunctionType) -> Iterator[Any]:
         yield Attribute(f"{callable_name(f)}.__kwdefaults__", f, "__kwdefaults__")
         yield from [NamespaceItem(name, words, name) for name in words]
     home = f.__globals__
-    named = names_of_code(f.__code__)
+    named = names_of_code(f.__code__) - _SPECIAL
     for name in sorted(named):
         value = home.get(name, ABSENT)
         if isinstance(value, ModuleType) and is_installed(value):  # it is not bound anew
@@ -136,11 +187,18 @@ def captured_places(f: FunctionType) -> Iterator[Any]:
                 yield NamespaceItem(name, vars(builtins), name)
     if not named.isdisjoint(_OF_ENVIRONMENT):
         yield Contents("os.environ", os.environ._data)  # type: ignore[attr-defined]
+    if not named.isdisjoint(_OF_DECIMAL) and "decimal" in sys.modules:
+        decimal = sys.modules["decimal"]
+        yield Answer("the context of decimal", decimal, current_decimal_context)
     yield from _imported(named, home)
 
 
 _OF_ENVIRONMENT = ("environ", "environb", "getenv", "getenvb", "expandvars")
 """Names in code that reads variables of the environment."""
+
+
+_OF_DECIMAL = ("Decimal", "getcontext")
+"""Names in code that computes in the current context of `decimal`."""
 
 
 def _is_pythons(value: object) -> bool:

@@ -11,6 +11,9 @@ functions, methods, properties, toolz's compositions and what is wrapped: in up 
 The methods that Python calls by itself, such as ``__getitem__``, are watched with each instance, and those
 that make instances with each class.
 
+What installed packages' objects hold is watched as far as their methods read it (`capture_packages.py`), and
+what a function has made and kept is found by a search after its trace (`captures.py`).
+
 Not watched is what would cost a call too much, or has no end: the state of modules, functions and classes of
 installed packages (random generators; but ``os.environ`` is watched), iterators, attributes of modules by
 computed names, methods that a class gets only later (``__bool__``), and the code of a function that is given
@@ -19,13 +22,14 @@ other code (``f.__code__ = ...``: 20 ns for each function).
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
 import weakref
-from collections import ChainMap, UserDict, UserList, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
-from contextvars import ContextVar
+from collections import ChainMap, UserDict, UserList, UserString, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView
+from contextvars import Context, ContextVar
 from enum import Enum
 from functools import _lru_cache_wrapper, cached_property, partial, partialmethod
 from itertools import starmap
@@ -44,6 +48,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
+from funcgrad.arrays.reference import COPIED
 from funcgrad.expr import Expr
 from funcgrad.source import warn
 from funcgrad.transformed import Transformed
@@ -54,6 +59,7 @@ from funcgrad.transforms.jit.capture_functions import (
     callees,
     captured_places,
     held_places,
+    is_package_method,
     method_owner,
     names_of_code,
 )
@@ -62,6 +68,17 @@ from funcgrad.transforms.jit.capture_owners import (
     is_generated,
     is_installed,
     is_ours,
+)
+from funcgrad.transforms.jit.capture_packages import (
+    AT_CREATION,
+    MOST_NESTED,
+    MOST_PARTS,
+    NEVER_IMPLICIT,
+    OWN_ROUTE,
+    Route,
+    called_names,
+    is_package_class,
+    reads_all,
 )
 from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
@@ -78,9 +95,13 @@ from funcgrad.transforms.jit.capture_sources import (
     has_namespace,
     in_class,
     is_buffer,
+    is_slot,
     key_of,
     namespace,
+    results_of,
 )
+from funcgrad.transforms.jit.capture_states import Unwatched, states_of
+from funcgrad.transforms.jit.random_draws import is_generator
 
 MOST_FUNCTIONS = 64
 """Functions, found nearest first, beyond which none is looked into."""
@@ -112,6 +133,26 @@ class _Owners(dict[type, dict[str, type]]):
         self[kind] = found
         return found
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._called: dict[tuple[type, frozenset[str]], frozenset[str]] = {}
+        self._of_packages: dict[type, bool] = {}
+
+    def has_package(self, kind: type) -> bool:
+        """Whether code of an installed package reads what instances of a class hold."""
+        found = self._of_packages.get(kind)
+        if found is None:
+            found = self._of_packages[kind] = any(map(is_package_class, kind.__mro__))
+        return found
+
+    def called(self, kind: type, names: frozenset[str]) -> frozenset[str]:
+        """The names in packages' code that runs if code with these names has an instance."""
+        key = kind, frozenset(names & self[kind].keys())
+        found = self._called.get(key)
+        if found is None:
+            found = self._called[key] = called_names(self[kind], *key)
+        return found
+
 
 class _Search:
     """The walk over what a callable reaches, along attributes with some names.
@@ -128,14 +169,17 @@ class _Search:
         self.whole = not names.isdisjoint(READING_ALL)
         self.found: dict[Any, Any] = {}
         self.met: set[str] = set()
-        self.waiting: deque[tuple[Any, str, bool, Bound]] = deque()
+        self.waiting: deque[tuple[Any, str, bool, Bound, Route]] = deque()
         self.done: set[Any] = set()
         self.kept: list[Any] = []  # so that ids stay their own
         self.assignable: list[tuple[Any, str]] = []
         self.functions = 0
+        self.parts = 0
+        self.route = OWN_ROUTE
+        """The way to the value that is looked into."""
 
     def run(self, f: Callable[..., Any]) -> None:
-        self.waiting.append((f, callable_name(f), True, Bound()))
+        self.waiting.append((f, callable_name(f), True, Bound(), OWN_ROUTE))
         while self.waiting:
             if len(self.done) > MOST_VALUES:
                 warn(
@@ -143,7 +187,7 @@ class _Search:
                     "and no change of further ones is noticed; hand them to it as arguments"
                 )
                 return
-            item, label, own, bound = self.waiting.popleft()
+            item, label, own, bound, self.route = self.waiting.popleft()
             # A bound method is made anew whenever it is asked for.
             is_method = isinstance(item, MethodType)
             parts = [MethodType, item.__func__, item.__self__] if is_method else [item]
@@ -156,9 +200,12 @@ class _Search:
     def _visit(self, item: Any, label: str, own: bool, bound: Bound) -> None:
         if own or callable(item):
             for inner, args in callees(item, bound):
-                self.waiting.append((inner, label, own, args))
+                self.waiting.append((inner, label, own, args, OWN_ROUTE))
             self._add(held_places(item))
+            if is_package_method(item):  # it may be called by another name
+                self.met.add(getattr(item, "__name__", ""))
         if isinstance(item, FunctionType):
+            self.route = OWN_ROUTE
             self._reach(item.__dict__.get("registry"), label)  # of functools.singledispatch
             theirs = is_ours(item) or (not own and is_installed(item))
             if not theirs and self.functions < MOST_FUNCTIONS:
@@ -175,27 +222,53 @@ class _Search:
             asked = item.__reduce__()[1]
             self.met.update(*[name.split(".") for name in asked if isinstance(name, str)])
         else:
-            self._add(self._parts(item, label))
+            own = not self.route.depth
+            self.route = self._onward(item)
+            self._add(self._parts(item, label, own))
+
+    def _onward(self, item: Any) -> Route:
+        """The way to the parts of a value."""
+        kind, route = type(item), self.route
+        if kind in _WITHOUT_ATTRIBUTES or isinstance(item, type | ModuleType):
+            return route
+        if not self.owners.has_package(kind):
+            return route if isinstance(item, _CONTAINERS) else OWN_ROUTE
+        if route.depth == MOST_NESTED or is_buffer(item):
+            return route._replace(names=frozenset())
+        return Route(self.owners.called(kind, self.given | route.names), route.depth + 1)
 
     def _add(self, places: Iterable[Any]) -> None:
         for place in places:
             key = key_of(place)
             if key not in self.found:
-                fixed = isinstance(place, Fixed) and not isinstance(place.value, np.ndarray)
-                if not fixed:
+                if not isinstance(place, Fixed) or _is_kept(place, self.route.depth):
                     self.found[key] = place
                 if not isinstance(place, Contents | ClassOf):
                     self._reach(place.get(), place.name)
 
     def _reach(self, value: Any, label: str) -> None:
-        if type(value) not in _LEAVES or (type(value) is np.ndarray and value.dtype.hasobject):
-            self.waiting.append((value, label, False, Bound()))
+        if type(value) in _LEAVES and not (type(value) is np.ndarray and value.dtype.hasobject):
+            return
+        if self.route.depth:
+            self.parts += 1
+            if self.parts > MOST_PARTS:
+                return
+        self.waiting.append((value, label, False, Bound(), self.route))
 
-    def _parts(self, item: Any, label: str) -> Iterator[Any]:
-        """The places in a container, a module, a class or an instance."""
-        if isinstance(item, dict | MappingProxyType):
+    def _parts(self, item: Any, label: str, own: bool) -> Iterator[Any]:
+        """The places in a container, a module, a class or an instance.
+
+        ``own`` says whether the user's code reaches it, and not that of an installed package.
+        """
+        if type(item) in weakref.ProxyTypes:
+            yield from [Fixed(label, referent) for referent in gc.get_referents(item.__init__)]
+            return
+        if not own and isinstance(item, _CONTAINERS) and len(item) > MOST_PARTS:
+            return
+        if isinstance(item, dict | MappingProxyType | Context):
             yield Contents(label, item)
             yield from [Fixed(f"{label}[{key!r}]", value) for key, value in item.items()]
+            yield from [Fixed(f"a key of {label}", k) for k in item if type(k) not in _LEAVES]
         elif isinstance(item, list | tuple | set | frozenset | deque):
             if not isinstance(item, tuple | frozenset):
                 yield Contents(label, item)
@@ -205,16 +278,22 @@ class _Search:
         elif isinstance(item, np.ndarray) and item.dtype == object:
             yield Contents(label, item)
             yield from [Fixed(f"{label}.flat[{k}]", v) for k, v in enumerate(item.flat)]
+        elif isinstance(item, np.ndarray) and item.dtype.names is not None:
+            fields = [name for name in item.dtype.names if item.dtype[name].hasobject]
+            yield from [Fixed(f"{label}[{name!r}]", item[name]) for name in fields]
         elif is_buffer(item):
             yield Contents(label, item)
+            if item and hasattr(type(item), "contents"):  # a pointer
+                yield Fixed(f"{label}.contents", item.contents)
         elif isinstance(item, ModuleType):
             yield from self._of_module(item, label)
         elif isinstance(item, type):
             yield from self._of_type(item, label)
         elif isinstance(item, partial):
             yield from self._own(item, label)
-        elif isinstance(item, _VIEWS):
-            yield Fixed(label, item.mapping)
+        elif isinstance(item, MappingView):
+            held = item.mapping if isinstance(item, _VIEWS) else item._mapping  # type: ignore[attr-defined]
+            yield Fixed(label, held)
         elif isinstance(item, weakref.ref):
             yield Fixed(label, item())
         elif item is os.environ:
@@ -223,10 +302,15 @@ class _Search:
             yield Answer(label, item, context_value)
         elif isinstance(item, _lru_cache_wrapper) and _is_users(item.__wrapped__):
             yield Answer(f"the cache of {label}", item, cache_size)
+            yield from [Fixed(f"a result of {label}", held) for held in results_of(item)]
         elif isinstance(item, threading.local):
-            found = [name for name in self.names if hasattr(item, name)]
+            given = [*self.names, *vars(item)] if self.whole else self.names
+            found = [name for name in given if self.probes or hasattr(item, name)]
             yield from [Attribute(f"{label}.{name}", item, name) for name in found]
+        elif isinstance(item, BaseException):
+            yield Attribute(f"{label}.args", item, "args")
         if type(item) not in _WITHOUT_ATTRIBUTES and not isinstance(item, type | ModuleType):
+            yield from states_of(item, label, self.given, own)
             if not is_installed(sys.modules.get(type(item).__module__)):
                 yield ClassOf(f"the class of {label}", item)
             yield from self._of_instance(item, label)
@@ -260,7 +344,7 @@ class _Search:
         for name in names:
             if name in owners:
                 yield from self._of_class(item, item, name, f"{label}.{name}")
-        yield from self._implicit(item, item, label, _AT_CREATION)
+        yield from self._implicit(item, item, label, AT_CREATION)
         if type(item) is not type:
             for name in self.names:
                 if name not in owners and name in self.owners[type(item)]:
@@ -280,11 +364,16 @@ class _Search:
     ) -> Iterator[Any]:
         """The methods of the user's classes that operators and `getattr` call, such as ``__getitem__``."""
         for name, owner in self.owners[kind].items():
-            if name[:2] == "__" and (name not in _NEVER_IMPLICIT or name in more):
+            if name[:2] == "__" and (
+                name not in NEVER_IMPLICIT or name in more or name in self.given
+            ):
                 value = vars(owner)[name]
                 if isinstance(value, staticmethod):
                     value = value.__func__
-                if isinstance(value, FunctionType) and not is_generated(value):
+                asked = name in self.given or not (
+                    isinstance(value, FunctionType) and is_generated(value)
+                )
+                if isinstance(value, FunctionType) and asked:
                     yield from self._of_class(kind, holder, name, f"{label}.{name}")
 
     def _inherited(self, f: FunctionType, bound: Bound) -> Iterator[Any]:
@@ -315,17 +404,35 @@ class _Search:
         elif is_installed(sys.modules.get(type(item).__module__)):
             # The code of its class, which may read its arrays, is not searched for names.
             names = [*names, *[name for name in own if isinstance(own[name], np.ndarray)]]
+        if self.route.names:
+            names = [*names, *self._read_by_package(item, own, owners)]
         if assignable:
             self.assignable.append((item, label))
         for name in names:
             if name in own or name in owners:
                 place = InstanceMember(f"{label}.{name}", item, name)
                 in_it = name in own or place.get() is not ABSENT
-                if in_it or assignable:
+                if in_it or assignable or is_slot(type(item), name):
                     yield place
                 if not in_it:
                     yield from self._of_class(type(item), item, name, place.name)
         yield from self._implicit(type(item), item, label)
+
+    def _read_by_package(
+        self, item: Any, own: dict[str, Any], owners: Mapping[str, type]
+    ) -> Iterator[str]:
+        """The attributes of an instance that code of an installed package reads, without large ones."""
+        read = self.route.names
+        slots = [name for name in owners if is_slot(type(item), name)]
+        for name in [*own, *slots]:
+            if name in self.given or not (reads_all(read) or name in read) or name[:2] == "__":
+                continue
+            value = InstanceMember(name, item, name).get()
+            far = self.route.depth > 1
+            is_large = isinstance(value, np.ndarray) and value.nbytes > COPIED
+            is_other = callable(value) and not _is_users(value)
+            if not (far and (is_large or is_other)) and not hasattr(type(value), "__next__"):
+                yield name
 
     def add_absent(self) -> None:
         """Add the attributes that instances lack, where code asks for such, or where the class computes
@@ -365,29 +472,34 @@ class _Search:
             code = MethodType(value, holder) if kind in type(holder).__mro__ else value
         elif isinstance(vars(type(value)).get("__get__"), FunctionType):
             code = MethodType(type(value).__get__, value)
-            self.waiting.append((code, label, False, Bound((holder, type(holder)))))
+            given = Bound((holder, type(holder)))
+            self.waiting.append((code, label, False, given, OWN_ROUTE))
             return
         if code is not None:
-            self.waiting.append((code, label, False, Bound()))
+            self.waiting.append((code, label, False, Bound(), OWN_ROUTE))
 
 
 def _is_users(f: object) -> bool:
     return isinstance(f, FunctionType) and not is_installed(f)
 
 
-_AT_CREATION = frozenset(("__init__", "__new__", "__post_init__"))
-"""Methods that a class calls as it makes an instance."""
+def _is_kept(place: Fixed, depth: int) -> bool:
+    """Whether something that is always the same object is looked at, after the trace if not at each call."""
+    kind = type(place.value)
+    if kind in _LEAVES:
+        return kind is np.ndarray
+    if isinstance(place, Unwatched) or isinstance(place.value, np.ndarray):
+        return True
+    return is_generator(place.value) or (depth == 0 and hasattr(kind, "__next__"))
 
-_NEVER_IMPLICIT = _AT_CREATION | {
-    *("__init_subclass__", "__set_name__", "__del__", "__class_getitem__", "__getnewargs__"),
-    *("__repr__", "__str__", "__format__", "__setattr__", "__delattr__", "__dir__"),
-    *("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__replace__"),
-    *("__instancecheck__", "__subclasscheck__", "__prepare__"),
-}
 
-_COLLECTIONS = (UserDict, UserList, ChainMap, WeakKeyDictionary, WeakValueDictionary, np.ndarray)
+_COLLECTIONS = (
+    *(UserDict, UserList, UserString, ChainMap, WeakKeyDictionary, WeakValueDictionary),
+    np.ndarray,
+)
 """Classes of Python's and NumPy's whose instances hold their items in attributes."""
 
+_CONTAINERS = (dict, list, tuple, set, frozenset, deque, MappingProxyType, Context)
 _VIEWS: Any = (type({}.keys()), type({}.values()), type({}.items()))
 
 _WITHOUT_ATTRIBUTES = frozenset(

@@ -5,11 +5,12 @@ In generated code a comparison of one is a condition on constants.
 
 from __future__ import annotations
 
+import gc
 from abc import ABCMeta
 from array import array
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from functools import cached_property
 from keyword import iskeyword
 from operator import is_
@@ -33,6 +34,8 @@ _content = np.ndarray.tobytes
 def content_of(array: Any) -> bytes:
     """The content of an array; of one that holds an expression, its key."""
     value = plain_value(array)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "T":  # its texts are elsewhere
+        return repr(value.tolist()).encode()
     return bytes(value.key) if isinstance(value, Expr) else _content(value)
 
 
@@ -111,7 +114,10 @@ class Answer(NamedTuple):
 
 def context_value(variable: ContextVar[Any]) -> Any:
     """The value of a context variable; ABSENT of one without."""
-    return variable.get(ABSENT)
+    try:
+        return variable.get()
+    except LookupError:
+        return ABSENT
 
 
 def cache_size(cached: Any) -> str:
@@ -121,6 +127,18 @@ def cache_size(cached: Any) -> str:
     """
     info = cached.cache_info()
     return intern(f"{info.misses} {info.currsize}")
+
+
+def results_of(cached: Any) -> list[Any]:
+    """What a function under `functools.lru_cache` holds: its results, and what they are computed of."""
+    held = [item for item in gc.get_referents(cached) if item is not vars(cached)]
+    tables = [item for item in held if type(item) is dict]
+    if cached.cache_info().maxsize is None:
+        return [value for table in tables for value in table.values()]
+    links = [item for item in held if type(item).__module__ == "functools"]
+    tables = [table for table in tables if all(type(v) in map(type, links) for v in table.values())]
+    known = set(map(id, [*links, *tables]))
+    return [item for item in held if id(item) not in known and not isinstance(item, type)]
 
 
 class Fixed(NamedTuple):
@@ -244,6 +262,11 @@ def in_class(kind: type, key: str) -> Any:
     return ABSENT if owner is None else vars(owner)[key]
 
 
+def is_slot(kind: type, key: str) -> bool:
+    """Whether instances of a class hold an attribute in a slot."""
+    return isinstance(in_class(kind, key), MemberDescriptorType)
+
+
 def owner_of(kind: type, key: str) -> type | None:
     """The class, of a class and its bases, in whose namespace a name is found."""
     for base in kind.__mro__:
@@ -260,9 +283,11 @@ class Contents(NamedTuple):
 
     def get(self) -> Any:
         """The items now, those of a dict with their keys; the bytes of a buffer."""
+        if isinstance(self.holder, OrderedDict):  # it has an order of its own
+            return (*OrderedDict.keys(self.holder), *OrderedDict.values(self.holder))
         if isinstance(self.holder, dict):  # whatever iteration over a subclass gives
             return (*dict.keys(self.holder), *dict.values(self.holder))
-        if isinstance(self.holder, MappingProxyType):
+        if isinstance(self.holder, MappingProxyType | Context):
             return (*self.holder, *self.holder.values())
         if isinstance(self.holder, np.ndarray):
             return tuple(self.holder.flat)
@@ -296,13 +321,13 @@ class Contents(NamedTuple):
 
 def is_buffer(item: object) -> bool:
     """Whether an object is a buffer of bytes that may be written, or a labeled array, other than an array."""
-    if isinstance(item, bytearray | memoryview | array):
+    if isinstance(item, bytearray | memoryview | array | np.void):
         return True
     if str(type(item).__module__).partition(".")[0] in ("pandas", "xarray"):
         return hasattr(item, "__array__")
     return any(
         base.__module__ == "_ctypes"
-        and base.__name__ in ("Array", "Structure", "Union", "_SimpleCData")
+        and base.__name__ in ("Array", "Structure", "Union", "_SimpleCData", "_Pointer")
         for base in type(item).__mro__
     )
 
@@ -352,7 +377,8 @@ class Snapshot(NamedTuple):
             objects[f"v{k}"], (objects[f"f{k}"], objects[f"d{k}"]) = self.value, self.form
             yield f"v{k}.shape == f{k} and v{k}.dtype is d{k}"
         if self.content is not None:
-            how, function = ("0", _content) if type(self.value) is np.ndarray else ("1", content_of)
+            own = type(self.value) is np.ndarray and self.value.dtype.kind != "T"
+            how, function = ("0", _content) if own else ("1", content_of)
             objects[f"b{k}"], objects[f"content{how}"] = self.content, function
             yield f"content{how}(v{k}) == b{k}"
 
@@ -369,5 +395,6 @@ def seen(place: Any, whole: bool = False) -> Snapshot:
         return Snapshot(place, value, (value.shape, value.dtype), content_of(value))
     if not isinstance(value, np.ndarray):
         return Snapshot(place, value)
-    content = _content(value) if whole or value.nbytes <= COPIED else None
+    read = content_of if value.dtype.kind == "T" else _content
+    content = read(value) if whole or value.nbytes <= COPIED else None
     return Snapshot(place, value, (value.shape, value.dtype), content)

@@ -20,6 +20,7 @@ from funcgrad.transforms.jit.capture_sources import (
     key_of,
     seen,
 )
+from funcgrad.transforms.jit.capture_states import buffer_state, file_position, is_appended_to
 
 MOST_CONDITIONS = 500
 """The most captured variables that generated code compares: code for more takes long to compile."""
@@ -51,6 +52,8 @@ class CapturedVariables:
         """
         known = {key_of(item.place): item.content for item in before}
         left = [_as_left(item) for item in held]
+        if any([now is not None and now is not item for now, item in zip(left, held, strict=True)]):
+            left += self._new(held)  # such as what f keeps in a dict
         return [
             item
             if item.form is None or item.content is not None
@@ -60,6 +63,11 @@ class CapturedVariables:
             for item in left
             if item is not None
         ]
+
+    def _new(self, held: Sequence[Snapshot]) -> list[Snapshot]:
+        """What f depends on now, and did not before its trace."""
+        known = {key_of(item.place) for item in held}
+        return [seen(place) for place in places_of(self.f)[0] if key_of(place) not in known]
 
     def unchanged(self, before: Sequence[Snapshot]) -> bool:
         """Whether everything is what it was."""
@@ -106,8 +114,12 @@ def _as_left(item: Snapshot) -> Snapshot | None:
     traced at each call.
     """
     place = item.place
-    if isinstance(place, Answer) and place.ask is cache_size:
-        return seen(place)
+    if isinstance(place, Answer):
+        if place.ask is buffer_state and is_appended_to(place.holder, item.value):
+            return None
+        return (
+            None if place.ask is file_position else seen(place) if place.ask is cache_size else item
+        )
     if not isinstance(place, Contents) or not item.event(now := seen(place)):
         return item
     if _replaces_numbers(item, now):

@@ -39,6 +39,17 @@ class UnimportedGenerator(NamedTuple):
         return imported is not None and imported.get_state()[2] not in (623, 624)
 
 
+def is_generator(value: object) -> bool:
+    """Whether a value is a generator of random numbers."""
+    ours: Any = sys.modules.get("numpy.random")
+    pythons: Any = sys.modules.get("random")
+    if ours is not None and isinstance(
+        value, ours.Generator | ours.RandomState | ours.BitGenerator
+    ):
+        return True
+    return pythons is not None and isinstance(value, pythons.Random)
+
+
 def generator_states(held: Sequence[Snapshot]) -> list[GeneratorState | UnimportedGenerator]:
     """The states of the generators that a function with these captured values may draw from."""
     readers: dict[int, tuple[str, Callable[[], Any]]] = {}
@@ -56,12 +67,16 @@ def generator_states(held: Sequence[Snapshot]) -> list[GeneratorState | Unimport
             readers[id(value)] = item.place.name, value.get_state
         elif ours is not None and isinstance(value, ours.BitGenerator):
             readers[id(value)] = item.place.name, partial(getattr, value, "state")
-        elif pythons is not None and isinstance(value, pythons.Random):
+        elif pythons is not None and _has_state(value, pythons):
             readers[id(value)] = item.place.name, value.getstate
     unseen = [UnimportedGenerator()] if ours is None else []
     return unseen + [
         GeneratorState(name, read, pickle.dumps(read())) for name, read in readers.values()
     ]
+
+
+def _has_state(value: object, pythons: Any) -> bool:
+    return isinstance(value, pythons.Random) and not isinstance(value, pythons.SystemRandom)
 
 
 def warn_of_draws(who: str, before: Sequence[GeneratorState | UnimportedGenerator]) -> None:
