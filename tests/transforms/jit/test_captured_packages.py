@@ -692,3 +692,36 @@ def test_large_objects_of_packages_are_looked_into_as_far_as_a_limit():
         made.put([Holder()])
     jitted = fg.jit(lambda x: x * made.qsize())
     assert jitted(2.0) == 6000.0  # a warning is an error here
+
+
+# -- attributes that a property of the same name hides ---------------------------------------------
+class Checked:
+    def __init__(self):
+        self.w, self.rate = 2.0, 1.0
+
+    @property
+    def w(self):
+        return vars(self)["w"] * self.rate
+
+    @w.setter
+    def w(self, value):
+        vars(self)["w"] = value
+
+
+@pytest.mark.parametrize("key", ["w", "rate"])
+def test_an_attribute_behind_a_property_is_watched_and_traced_once(key):
+    held = Checked()
+    jitted = fg.jit(lambda x: x * held.w)
+    assert [jitted(3.0) for _ in range(3)] == [6.0, 6.0, 6.0]
+    assert len(jitted.explain_misses().splitlines()) == 1
+    setattr(held, key, 5.0)
+    assert jitted(3.0) == 3.0 * held.w
+
+
+def test_a_polynomial_is_traced_once():
+    held = np.poly1d([2.0, 1.0])
+    jitted = fg.jit(lambda x: held(x))
+    assert [jitted(1.0) for _ in range(3)] == [3.0, 3.0, 3.0]
+    assert len(jitted.explain_misses().splitlines()) == 1
+    held.coeffs[0] = 5.0
+    assert jitted(1.0) == 6.0

@@ -151,7 +151,10 @@ def _is_plain(kind: Any) -> bool:
 def _is_in_dict(place: InstanceMember) -> bool:
     """Whether an attribute of an instance is found in its namespace, a dict that stays its own."""
     holder = place.holder
-    if not has_namespace(holder) or type(in_class(type(holder), place.key)) is MemberDescriptorType:
+    in_its_class = in_class(type(holder), place.key)
+    if not has_namespace(holder) or type(in_its_class) is MemberDescriptorType:
+        return False
+    if hasattr(type(in_its_class), "__set__") or hasattr(type(in_its_class), "__delete__"):
         return False
     home = namespace(holder)
     return type(home) is dict and namespace(holder) is home

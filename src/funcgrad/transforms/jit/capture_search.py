@@ -411,8 +411,10 @@ class _Search:
         for name in names:
             if name in own or name in owners:
                 place = InstanceMember(f"{label}.{name}", item, name)
-                in_it = name in own or place.get() is not ABSENT
-                if in_it or assignable or is_slot(type(item), name):
+                in_it = place.get() is not ABSENT
+                if name in own and not in_it:  # a property of that name hides it, and may read it
+                    yield NamespaceItem(place.name, own, name)
+                elif in_it or assignable or is_slot(type(item), name):
                     yield place
                 if not in_it:
                     yield from self._of_class(type(item), item, name, place.name)
