@@ -19,10 +19,12 @@ import itertools
 import logging
 import mmap
 import multiprocessing
+import os
 import pathlib
 import queue
 import random
 import re
+import secrets
 import sqlite3
 import string
 import struct
@@ -263,6 +265,16 @@ NOTICED = {
         logger,
         lambda h, x: x * 2 if h.isEnabledFor(logging.DEBUG) else x * 3,
         lambda h: h.setLevel(logging.DEBUG),
+    ),
+    "a logger by name": (
+        lambda: _quiet(logging.getLogger("funcgrad.own")),
+        lambda h, x: x * logging.getLogger("funcgrad.own").getEffectiveLevel(),
+        lambda h: h.setLevel(10),
+    ),
+    "the level of a logger by name": (
+        lambda: _quiet(logging.getLogger("funcgrad.own")),
+        lambda h, x: x * logging.getLogger("funcgrad.own").level,
+        lambda h: h.setLevel(10),
     ),
     "a context manager": (
         lambda: contextlib.nullcontext(2.0),
@@ -560,6 +572,41 @@ def test_a_file_that_is_read_is_told_of(f, tmp_path):
         fg.jit(lambda x: f(h, x))(3.0)
 
 
+ASKED = {
+    "asks for the names of files": (
+        lambda h, x: x * 2 if h.exists() else x,
+        lambda h, x: x * 2 if os.path.isfile(h) else x,
+        lambda h, x: x * len(list(h.parent.iterdir())),
+        lambda h, x: x * len(os.getcwd()),
+    ),
+    "draws random numbers from the system": (
+        lambda h, x: x * os.urandom(1)[0],
+        lambda h, x: x * secrets.randbelow(9),
+        lambda h, x: x * uuid.uuid4().int,
+        lambda h, x: x * np.random.default_rng().normal(),
+        lambda h, x: x * random.SystemRandom().random(),
+    ),
+}
+
+
+@pytest.mark.parametrize(("said", "f"), [(said, f) for said in ASKED for f in ASKED[said]])
+def test_a_question_to_the_system_is_told_of(said, f, tmp_path):
+    with pytest.warns(UserWarning, match=f"jit: <lambda> {said} while it is traced"):
+        fg.jit(lambda x: f(tmp_path, x))(3.0)
+
+
+@pytest.mark.parametrize("name", ["exists", "stat", "default_rng", "secrets"])
+def test_a_name_alone_asks_nothing(name):
+    held = types.SimpleNamespace(**{name: 2.0})
+    jitted = fg.jit(eval(f"lambda x: x * held.{name}", {"held": held}))
+    assert jitted(3.0) == 6.0  # a warning is an error here
+
+
+def test_a_seeded_generator_of_f_is_no_mistake():
+    jitted = fg.jit(lambda x: x * np.random.default_rng(0).normal())
+    assert jitted(3.0) == jitted(3.0)
+
+
 # -- what is no mistake ----------------------------------------------------------------------------
 def logs(h, x):
     h.debug("%s", 1)
@@ -643,6 +690,7 @@ HARMLESS = {
 
 
 def _quiet(made):
+    made.setLevel(30)
     made.addHandler(logging.NullHandler())
     return made
 

@@ -31,7 +31,11 @@ from funcgrad.transforms.jit.capture_sources import (
     Fixed,
     NamespaceItem,
 )
-from funcgrad.transforms.jit.capture_states import current_decimal_context
+from funcgrad.transforms.jit.capture_states import (
+    OF_LOGGERS,
+    current_decimal_context,
+    levels_of_loggers,
+)
 
 
 class Bound(NamedTuple):
@@ -190,6 +194,9 @@ def captured_places(f: FunctionType) -> Iterator[Any]:
     if not named.isdisjoint(_OF_DECIMAL) and "decimal" in sys.modules:
         decimal = sys.modules["decimal"]
         yield Answer("the context of decimal", decimal, current_decimal_context)
+    asks_loggers = "level" in named or not named.isdisjoint(OF_LOGGERS)
+    if asks_loggers and not named.isdisjoint(("getLogger", "logging")) and "logging" in sys.modules:
+        yield Answer("the levels of loggers", sys.modules["logging"], levels_of_loggers)
     yield from _imported(named, home)
 
 

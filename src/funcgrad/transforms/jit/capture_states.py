@@ -36,7 +36,7 @@ def states_of(item: Any, label: str, names: frozenset[str], own: bool) -> Iterat
     module = str(kind.__module__).partition(".")[0]
     logging: Any = sys.modules.get("logging")
     if logging is not None and isinstance(item, logging.Logger):
-        if not names.isdisjoint(_OF_LOGGERS):  # it does not only log
+        if not names.isdisjoint(OF_LOGGERS):  # it does not only log
             yield Answer(label, item, logger_state)
     elif isinstance(item, StringIO | BytesIO):
         yield Answer(label, item, buffer_state)
@@ -78,7 +78,7 @@ def _is_opaque(kind: type, module: str) -> bool:
 _OF_OTHERS = ("__next__", "__array__", "__dlpack__")
 """Methods of iterators and arrays."""
 
-_OF_LOGGERS = ("getEffectiveLevel", "hasHandlers", "isEnabledFor")
+OF_LOGGERS = ("getEffectiveLevel", "hasHandlers", "isEnabledFor")
 """Methods that tell what a logger does."""
 
 _READING = ("read", "readline", "readlines", "readinto")
@@ -100,6 +100,13 @@ def logger_state(logger: Any) -> str:
     """What decides whether a logger is enabled."""
     level, least = logger.getEffectiveLevel(), logger.manager.disable
     return intern(f"{level} {least} {logger.disabled} {logger.hasHandlers()}")
+
+
+def levels_of_loggers(logging: Any) -> str:
+    """The levels of all loggers."""
+    made = [item for item in logging.root.manager.loggerDict.values() if hasattr(item, "level")]
+    levels = [(item.level, item.disabled, len(item.handlers)) for item in (logging.root, *made)]
+    return intern(f"{logging.root.manager.disable} {levels}")
 
 
 def buffer_state(buffer: Any) -> str:
