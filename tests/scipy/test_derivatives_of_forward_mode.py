@@ -5,7 +5,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.scipy import linalg
-from funcgrad.scipy.matrix_equations import with_pullback
+from funcgrad.scipy.external_function import with_pullback
 from tests.default_slice import one_in
 
 A = np.array([[2.0, 0.3, -0.2], [0.1, 1.5, 0.4], [-0.3, 0.2, 1.8]])
@@ -46,7 +46,7 @@ def test_forward_mode_of_a_jacobian():
     assert np.allclose(fg.jacfwd(fg.jacfwd(f))(D), fg.jacfwd(fg.jacrev(f))(D))
 
 
-def test_a_rule_is_traced_once_for_each_order():
+def test_a_rule_is_traced_once():
     traced = []
 
     def pullback(a, x, g):
@@ -59,6 +59,27 @@ def test_a_rule_is_traced_once_for_each_order():
 
     root = with_pullback("root", np.sqrt, lambda a: a, pullback, pushforward)
     a = np.array([4.0, 9.0])
-    assert np.allclose(fg.grad(lambda a: np.sum(root(a)))(a), 0.5 / np.sqrt(a))
-    assert sorted(traced) == ["fwd"] * 3 + ["rev"] * 3
+    for _ in range(3):
+        assert np.allclose(fg.grad(lambda a: np.sum(root(a)))(a), 0.5 / np.sqrt(a))
+    assert traced == ["rev"]
     assert np.allclose(along(along(lambda t: root(t * a)))(1.0), -np.sqrt(a) / 4)
+    assert traced == ["rev", "fwd"]
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward", "forward by a transpose"])
+def test_derivatives_of_every_order(mode):
+    def pullback(a, x, g):
+        return (g / (2 * root(a)),)
+
+    def pushforward(a, x, da):
+        return da / (2 * root(a))
+
+    rules = (pullback,) if "transpose" in mode else (pullback, pushforward)
+    root = with_pullback("root", np.sqrt, lambda a: a, *rules)
+    derivative = fg.grad if mode == "reverse" else along
+    f, wanted = root, np.sqrt(2.0)
+    for n in range(1, 7):
+        f, wanted = derivative(f), wanted * (1.5 - n) / 2.0
+        assert np.isclose(f(2.0), wanted, rtol=1e-12)
+        assert np.allclose(fg.vmap(f)(np.array([2.0, 2.0])), wanted, rtol=1e-12)
+        assert np.isclose(fg.jit(f)(2.0), wanted, rtol=1e-12)

@@ -18,7 +18,7 @@ from funcgrad.autodiff.batching import batched
 from funcgrad.expr import Expr, subexpressions, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Parts
-from funcgrad.ops.base.op import differentiable, fit
+from funcgrad.ops.base.op import differentiable, fit, spread
 from funcgrad.ops.shape import zeros_like
 from funcgrad.ops.tuples import together_op
 from funcgrad.rewrite.simplify import simplify_all
@@ -157,6 +157,14 @@ def on_examples(
     ]
     given = {x.key: (new, own) for x, new, own in zip(body.inputs, inputs, flags, strict=True)}
     return inputs, batched(body.outputs, size, given)
+
+
+def on_batches(body: Body, sizes: Sequence[int]) -> Body:
+    """The body on nested batches, which all of its inputs and outputs have."""
+    for size in reversed(sizes):
+        inputs, pairs = on_examples(body, size, [True] * len(body.inputs))
+        body = body_of(inputs, [x if varies else spread(x, size) for x, varies in pairs])
+    return body
 
 
 def used(inputs: Sequence[Expr], outputs: Sequence[Expr]) -> list[int]:

@@ -3,8 +3,7 @@
 The operation `custom_derivative` has the results of a function and its arguments as operands, and the
 results as its value. Its linear map is a body, linear in some of its inputs: from tangents of the arguments
 to tangents of the results (``forward``), or from cotangents of the results to cotangents of the arguments.
-The other direction is the transpose, by reverse accumulation of the linear program, or a second body,
-``other``.
+The other direction is the transpose, by reverse accumulation of the linear program.
 """
 
 from __future__ import annotations
@@ -38,9 +37,7 @@ class Wiring(NamedTuple):
     """False of a rule that is known not to be linear."""
 
 
-def _joint(
-    z: object, *operands: Expr, body: Body, wiring: Wiring, other: Body | None = None
-) -> Joint:
+def _joint(z: object, *operands: Expr, body: Body, wiring: Wiring) -> Joint:
     first, last = wiring.results, wiring.results + wiring.arguments
     context = operands[last:]
 
@@ -68,8 +65,6 @@ def _joint(
         moved = {i - first: v for i, v in flows.items() if first <= i < last}
         if not moved:
             return Parts({})
-        if other is not None:
-            return Parts(apply(other, moved))
         return Parts(apply(body, moved) if wiring.forward else transposed(moved))
 
     def backward(g: Parts) -> Mapping[int, Any]:
@@ -93,7 +88,6 @@ def _batch(
     *operands: Expr,
     body: Body,
     wiring: Wiring,
-    other: Body | None = None,
 ) -> Any:
     last = wiring.results + wiring.arguments
     count = len(operands) - last
@@ -107,11 +101,10 @@ def _batch(
         x if i >= last or own else spread(x, size)
         for i, (x, own) in enumerate(zip(operands, flags, strict=True))
     ]
-    more = {} if other is None else {"other": on_batch(other)}
-    return custom_derivative_op(*wide, body=on_batch(body), wiring=wiring, **more)
+    return custom_derivative_op(*wide, body=on_batch(body), wiring=wiring)
 
 
-def _type(*types: ArrayType, body: Body, wiring: Wiring, other: Body | None = None) -> Any:
+def _type(*types: ArrayType, body: Body, wiring: Wiring) -> Any:
     return TupleType(types[: wiring.results])
 
 
@@ -130,13 +123,13 @@ def _jacobians(z: Expr, place: int) -> list[HeldJacobian]:
     return [HeldJacobian([body.outputs[argument]], linear, given, transposed=True)]
 
 
-def _notation(*operands: str, body: Body, wiring: Wiring, other: Body | None = None) -> str:
+def _notation(*operands: str, body: Body, wiring: Wiring) -> str:
     return f"custom_derivative({', '.join(operands[: wiring.results])})"
 
 
 custom_derivative_op: Op = Op(
     name="custom_derivative",
-    run=lambda *operands, body, wiring, other=None: operands[: wiring.results],
+    run=lambda *operands, body, wiring: operands[: wiring.results],
     infer=_type,
     joint=_joint,
     batch=_batch,
@@ -152,13 +145,8 @@ def custom_derivative(
     body: Body,
     *,
     forward: bool,
-    other: Body | None = None,
 ) -> list[Expr]:
-    """The results, with the derivative in the arguments that the body gives.
-
-    ``other`` is the linear map in the other direction, on the same context.
-    """
+    """The results, with the derivative in the arguments that the body gives."""
     wiring = Wiring(len(results), len(arguments), forward, is_linear(body, context))
-    more = {} if other is None else {"other": other}
-    node = custom_derivative_op(*results, *arguments, *context, body=body, wiring=wiring, **more)
+    node = custom_derivative_op(*results, *arguments, *context, body=body, wiring=wiring)
     return [pick(node, k) for k in range(len(results))]

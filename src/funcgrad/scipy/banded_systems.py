@@ -10,7 +10,8 @@ import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.scipy.composition import as_single, composed, number
-from funcgrad.scipy.matrix_equations import in_one_dtype, with_pullback
+from funcgrad.scipy.external_function import with_pullback
+from funcgrad.scipy.matrix_equations import in_one_dtype
 from funcgrad.source import fail
 from funcgrad.typing import Array
 

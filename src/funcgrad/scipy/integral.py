@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.control.closed_program import Body, body_of, jvp_of_body, on_examples, vjp_of_body
+from funcgrad.control.closed_program import Body, body_of, jvp_of_body, on_batches, vjp_of_body
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, Repeated
 from funcgrad.ops.base.entrywise import spread_unbatched
-from funcgrad.ops.base.op import Op, fit, lift_fully, spread
+from funcgrad.ops.base.op import Op, fit, lift_fully
 from funcgrad.ops.tuples import pick
 from funcgrad.scipy.quadrature import runner
 from funcgrad.typing import Array
@@ -65,7 +65,7 @@ def _joint(
     def at(end: Expr) -> Any:
         """The integrand at a limit; 0 at an infinite one, which does not move."""
         finite = np.isfinite(end)
-        (value,) = _on_batches(body, sizes).inline([lift_fully(np.where(finite, end, 0.0)), *theta])
+        (value,) = on_batches(body, sizes).inline([lift_fully(np.where(finite, end, 0.0)), *theta])
         return np.where(_with_axes(finite, len(own)), value, 0.0)
 
     def integrated(inner: Body, *more: Any) -> Any:
@@ -109,14 +109,6 @@ def _joint(
 
 def _with_axes(x: Any, count: int) -> Any:
     return np.reshape(x, (*x.shape, *[1] * count))
-
-
-def _on_batches(body: Body, sizes: Sequence[int]) -> Body:
-    """The body on nested batches, which all of its inputs have."""
-    for size in reversed(sizes):
-        inputs, pairs = on_examples(body, size, [True] * len(body.inputs))
-        body = body_of(inputs, [x if varies else spread(x, size) for x, varies in pairs])
-    return body
 
 
 def _run(*operands: Array, body: Body, options: Options, batch_axes: int) -> tuple[Any]:

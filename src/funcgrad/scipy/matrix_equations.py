@@ -1,8 +1,4 @@
-"""Matrix equations of `scipy.linalg`, and the rule of a function of matrices that SciPy computes.
-
-Each function has one rule, the transpose of its differential, which calls the function
-itself; the other mode and derivatives up to the third order follow from it.
-"""
+"""Matrix equations of `scipy.linalg`: Sylvester's, Lyapunov's and Riccati's."""
 
 from __future__ import annotations
 
@@ -13,54 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as _scipy
 
-from funcgrad.graph import ArrayType
-from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import composed, number, real, refuse
+from funcgrad.scipy.external_function import with_pullback
 from funcgrad.source import fail
-from funcgrad.transforms.custom.custom_derivatives import custom_vjp
-from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.typing import Array
 
 _composed, _kept = composed(_scipy), composed(_scipy, single=True)
-
-_Pullback = Callable[..., tuple[Any, ...]]
-"""A function of the arguments, the value and its cotangent, to the cotangents of the arguments."""
-
-
-def with_pullback(
-    name: str,
-    run: Callable[..., Any],
-    out: Callable[..., ArrayType],
-    pullback: _Pullback,
-    pushforward: _Pullback | None = None,
-) -> Callable[..., Any]:
-    """A function of arrays that SciPy computes, with its derivative.
-
-    ``pushforward`` is a function of the arguments, the value and the tangents of the arguments. Where it is
-    missing, forward mode transposes the pullback, and two derivatives of it by forward mode are an error if
-    the pullback calls the function itself.
-    """
-    value = primitive(run, out=out, name=name)
-
-    @custom_vjp
-    def function(*args: Array) -> Any:
-        return value(*[lift_fully(arg) for arg in args])
-
-    def forward(*args: Array) -> tuple[Any, Any]:
-        found = function(*args)
-        return found, (args, found)
-
-    def backward(residuals: Sequence[Array], cotangent: Array) -> tuple[Any, ...]:
-        args, found = residuals
-        return pullback(*args, found, cotangent)
-
-    function.defvjp(forward, backward)
-    function.of_types = True
-    if pushforward is not None:
-        function.pushforward = lambda residuals, tangents: pushforward(
-            *residuals[0], residuals[1], *tangents
-        )
-    return function
 
 
 def in_one_dtype(who: str, *values: npt.ArrayLike) -> list[Any]:

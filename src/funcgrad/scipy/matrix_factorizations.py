@@ -15,12 +15,8 @@ from funcgrad.ops.base.matrix_stacks import hermitian_from
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.eigenvectors import has_real_eigenvalues
 from funcgrad.scipy.composition import as_single, composed, floating, number, real, refuse, taken
-from funcgrad.scipy.matrix_equations import (
-    in_one_dtype,
-    square_matrix,
-    sylvester,
-    with_pullback,
-)
+from funcgrad.scipy.external_function import with_pullback
+from funcgrad.scipy.matrix_equations import in_one_dtype, square_matrix, sylvester
 from funcgrad.source import fail
 from funcgrad.transforms.custom.custom_derivatives import custom_jvp
 from funcgrad.transforms.custom.primitive import primitive

@@ -17,7 +17,8 @@ import scipy.linalg as _scipy
 from funcgrad.graph import ArrayType
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, nondifferentiable, number
-from funcgrad.scipy.matrix_equations import square_matrix, sylvester, with_pullback
+from funcgrad.scipy.external_function import with_pullback
+from funcgrad.scipy.matrix_equations import square_matrix, sylvester
 from funcgrad.source import fail
 from funcgrad.typing import Array
 

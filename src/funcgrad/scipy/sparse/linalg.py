@@ -21,7 +21,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import OfPlainData, floating, real, refuse
-from funcgrad.scipy.matrix_equations import with_pullback
+from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import fail
 from funcgrad.transforms.custom.custom_derivatives import custom_vjp

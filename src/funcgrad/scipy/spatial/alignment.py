@@ -10,7 +10,7 @@ import scipy.spatial.transform as _scipy
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import with_phases, with_value
-from funcgrad.scipy.matrix_equations import with_pullback
+from funcgrad.scipy.external_function import with_pullback
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient

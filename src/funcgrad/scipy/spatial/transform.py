@@ -15,7 +15,7 @@ import scipy.spatial.transform as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, taken
-from funcgrad.scipy.matrix_equations import with_pullback
+from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.spatial.alignment import mean_quaternion, nearest_pullback, rotation_between
 from funcgrad.scipy.spatial.euler_angles import (

@@ -33,10 +33,6 @@ _NONE: Mapping[int, int] = MappingProxyType({})
 _running: ContextVar[Mapping[int, int]] = ContextVar(
     "the rules that are being traced", default=_NONE
 )
-_Programs = dict[tuple[Any, ...], tuple[Body, list[Any], "Body | None"]]
-_programs: ContextVar[_Programs | None] = ContextVar(
-    "the programs of rules, while one is being traced", default=None
-)
 
 
 def _asked(rule: str, flow: str, remedy: str) -> Any:
@@ -156,12 +152,6 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
     """
 
     _who = "custom_vjp"
-    pushforward: Callable[[Any, Any], Any] | None = None
-    """Of this package's own functions, the tangents of the results by residuals and tangents of arguments."""
-    of_types = False
-    """Whether the rule's program depends on types alone: nested calls of the same types share it."""
-    programs: _Programs | None = None
-    """Of a function with few types, the programs of its rule, which all calls share."""
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Give the rule: ``fwd(*args) -> (value, residuals)`` and
@@ -171,15 +161,6 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         self._rule = (fwd, bwd)
 
     def _with_rule(self, args: tuple[Any, ...]) -> Any:
-        if _programs.get() is not None:
-            return self._by_programs(args)
-        token = _programs.set({})
-        try:
-            return self._by_programs(args)
-        finally:
-            _programs.reset(token)
-
-    def _by_programs(self, args: tuple[Any, ...]) -> Any:
         fwd = self._rule[0]
         fixed, places = self._split_arguments(args)
         with self._nested():
@@ -196,23 +177,9 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         trees = [flatten(args[i]) for i in places]
         arguments = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
 
-        def made() -> tuple[Body, list[Any], Body | None]:
-            body, captured = self._cotangents_body(fixed, residuals, value, kept, trees, results)
-            other = None if captured else self._tangents(residuals, kept, arguments, results)
-            return body, captured, other
-
-        if self.of_types:
-            types = [tuple([x.type for x in items]) for items in (arguments, kept, results)]
-            key = (self, *types, frozenset(_running.get().items()))
-            known = self.programs
-            known = cast(_Programs, _programs.get()) if known is None else known
-            body, captured, other = known.get(key) or made()
-            if not captured:
-                known[key] = body, captured, other
-        else:
-            body, captured, other = made()
+        body, captured = self._cotangents_body(fixed, residuals, value, kept, trees, results)
         context = [*kept, *[lift_fully(item) for item in captured]]
-        found = custom_derivative(results, arguments, context, body, forward=False, other=other)
+        found = custom_derivative(results, arguments, context, body, forward=False)
         return value.rebuild(found)
 
     def _cotangents_body(
@@ -236,27 +203,6 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
 
         body, captured, _ = trace_body(back, [residuals, value], [*kept, *seeds], branches=False)
         return _context_first(body, len(kept), len(seeds)), captured
-
-    def _tangents(
-        self, residuals: Tree, kept: list[Expr], arguments: list[Expr], results: list[Expr]
-    ) -> Body | None:
-        """The body of the forward rule, if there is one that reads the residuals alone."""
-        rule = self.pushforward
-        if rule is None or not all([differentiable(x.dtype) for x in arguments]):
-            return None
-        tangents = flatten(tuple(arguments), "tangent")
-        seeds = [_stand_in(_TANGENT, x.type) for x in arguments]
-
-        def forward(residuals: object, tangents: object) -> Any:
-            with self._nested():
-                return run(rule, [residuals, tangents], {})
-
-        body, captured, output = trace_body(forward, [residuals, tangents], [*kept, *seeds])
-        moved = flatten(output).leaves
-        if captured or len(moved) != len(results) or len(body.inputs) != len(kept) + len(seeds):
-            return None
-        fitted = [fit(x, z.type) for x, z in zip(body.outputs, results, strict=True)]
-        return body_of(body.inputs, fitted)
 
 
 def _cotangents(found: Any, trees: Sequence[Tree], arguments: Sequence[Expr]) -> list[Any]:
