@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.scipy import linalg
+from funcgrad.scipy import linalg, sparse
 from funcgrad.scipy.external_function import with_pullback
 from tests.default_slice import one_in
 
@@ -83,3 +83,31 @@ def test_derivatives_of_every_order(mode):
         assert np.isclose(f(2.0), wanted, rtol=1e-12)
         assert np.allclose(fg.vmap(f)(np.array([2.0, 2.0])), wanted, rtol=1e-12)
         assert np.isclose(fg.jit(f)(2.0), wanted, rtol=1e-12)
+
+
+S = A + A.T
+BEYOND_THE_THIRD = {
+    "sqrtm": lambda t: np.sum(linalg.sqrtm(A + t * D) * D),
+    "solve_banded": lambda t: np.sum(
+        linalg.solve_banded((1, 1), BANDS * (1 + t**2), D * t + A) * D
+    ),
+    "hessenberg": lambda t: np.sum(linalg.hessenberg(A + t * D) * D),
+    "ldl": lambda t: np.sum(linalg.ldl(S + t * (D + D.T))[0] * D),
+    "spsolve": lambda t: np.sum(sparse.linalg.spsolve(A + t * D, A[0]) ** 2),
+    "spsolve of a constant matrix": lambda t: np.sum(sparse.linalg.spsolve(A, A[0] * t**3) ** 2),
+}
+
+
+@pytest.mark.filterwarnings("ignore:spsolve requires")
+@pytest.mark.parametrize("name", BEYOND_THE_THIRD)
+def test_derivatives_beyond_the_third(name):
+    f, step = BEYOND_THE_THIRD[name], 1e-3
+    for _ in range(4):
+        f = fg.grad(f)
+
+    def differences(h):
+        return (f(0.2 + h) - f(0.2 - h)) / (2 * h)
+
+    wanted = (4 * differences(step) - differences(2 * step)) / 3
+    assert fg.grad(f)(0.2) == pytest.approx(wanted, rel=1e-6)
+    assert along(f)(0.2) == pytest.approx(wanted, rel=1e-6)

@@ -33,7 +33,7 @@ class ExternalFunction:
     name: str
     run: Callable[..., Any]
     out: Callable[..., ArrayType]
-    pullback: PullbackRule
+    pullback: PullbackRule | None
     pushforward: Callable[..., Any] | None
 
     def __repr__(self) -> str:
@@ -54,8 +54,20 @@ def with_pullback(
     arguments, the value and the tangents of the arguments to the tangent of the value; where it is missing,
     forward mode transposes the pullback.
     """
-    own = ExternalFunction(name, run, out, pullback, pushforward)
+    return _operation(ExternalFunction(name, run, out, pullback, pushforward))
 
+
+def with_pushforward(
+    name: str,
+    run: Callable[..., Any],
+    out: Callable[..., ArrayType],
+    pushforward: Callable[..., Any],
+) -> Callable[..., Any]:
+    """As `with_pullback`, where reverse mode transposes the pushforward."""
+    return _operation(ExternalFunction(name, run, out, None, pushforward))
+
+
+def _operation(own: ExternalFunction) -> Callable[..., Any]:
     def function(*args: Array) -> Any:
         return external_op(*[lift_fully(arg) for arg in args], function=own, batch_axes=0)
 
@@ -76,6 +88,8 @@ def _cotangents(function: ExternalFunction, types: _Types) -> tuple[tuple[int, .
     """The arguments that have cotangents, and the program from arguments, value and cotangent to theirs."""
     args, z = _inputs(function, types)
     g = symbol("g", z.type)
+    if function.pullback is None:
+        return _transposed_tangents(function, args, z, g)
     found = {
         i: lift_fully(x if args[i].dtype.kind == "c" else np.real(x))
         for i, x in enumerate(function.pullback(*args, z, g))
@@ -83,6 +97,19 @@ def _cotangents(function: ExternalFunction, types: _Types) -> tuple[tuple[int, .
     }
     outputs = [fit(x, types[i]) for i, x in found.items()]
     return tuple(found), body_of([*args, z, g], outputs)
+
+
+def _transposed_tangents(
+    function: ExternalFunction, args: list[Expr], z: Expr, g: Expr
+) -> tuple[tuple[int, ...], Body]:
+    """The pushforward is linear in the tangents: its transpose is the same at all of them."""
+    forth, start = _tangents(function, tuple([x.type for x in args])), len(args) + 1
+    seeds, found = vjp_of_body(forth, [0], range(start, len(forth.inputs)))
+    transpose = body_of([*forth.inputs, *seeds], list(found.values()))
+    zeros = [zeros_of_type(x.type) for x in args]
+    return tuple([i - start for i in found]), body_of(
+        [*args, z, g], transpose.inline([*args, z, *zeros, g])
+    )
 
 
 @lru_cache(maxsize=256)

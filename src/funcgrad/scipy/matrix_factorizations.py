@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -15,10 +15,9 @@ from funcgrad.ops.base.matrix_stacks import hermitian_from
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.eigenvectors import has_real_eigenvalues
 from funcgrad.scipy.composition import as_single, composed, floating, number, real, refuse, taken
-from funcgrad.scipy.external_function import with_pullback
+from funcgrad.scipy.external_function import with_pullback, with_pushforward
 from funcgrad.scipy.matrix_equations import in_one_dtype, square_matrix, sylvester
 from funcgrad.source import fail
-from funcgrad.transforms.custom.custom_derivatives import custom_jvp
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -145,7 +144,6 @@ def _ldl_of(lower: bool, hermitian: bool) -> Callable[..., Any]:
         factor, middle, order = _scipy.ldl(a, lower, hermitian)
         return np.stack([factor[order], middle])
 
-    value = primitive(run, out=lambda a: ArrayType((2, *a.shape), a.dtype), name="ldl")
     order_of = primitive(
         lambda a: _scipy.ldl(a, lower, hermitian)[2].astype(np.int64),
         out=_whole_numbers,
@@ -155,17 +153,11 @@ def _ldl_of(lower: bool, hermitian: bool) -> Callable[..., Any]:
     def adjoint(a: Array) -> Any:
         return np.conj(a.T) if hermitian else a.T
 
-    @custom_jvp
-    def factors(a: Array) -> Any:
-        return value(lift_fully(a))
-
-    @factors.defjvp
-    def slope(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    def slope(a: Array, both: Array, da: Array) -> Any:
         """With p = l^-1 da l^-H: its diagonal blocks are dd, and dl = l x where x d is what is below them."""
-        both = factors(primals[0])
         left, middle = both[0], both[1]
-        order = order_of(stop_gradient(lift_fully(primals[0])))
-        moved = _one_triangle(tangents[0], lower, hermitian)[order][:, order]
+        order = order_of(stop_gradient(lift_fully(a)))
+        moved = _one_triangle(da, lower, hermitian)[order][:, order]
         half = np.linalg.solve(left, moved)
         p = adjoint(np.linalg.solve(left, adjoint(half)))
         block = (middle != 0) | (np.eye(middle.shape[0]) == 1)
@@ -174,7 +166,9 @@ def _ldl_of(lower: bool, hermitian: bool) -> Callable[..., Any]:
         zero = ~np.any(middle != 0, axis=0)
         x = np.linalg.solve((middle + np.diag(zero)).T, outside.T).T
         x = x + np.where(zero & (outside != 0), np.nan, 0.0)
-        return both, np.stack([left @ x, np.where(block, p, 0.0)])
+        return np.stack([left @ x, np.where(block, p, 0.0)])
+
+    factors = with_pushforward("ldl", run, lambda a: ArrayType((2, *a.shape), a.dtype), slope)
 
     def found(a: Array) -> tuple[Any, Any, Any]:
         order = order_of(stop_gradient(lift_fully(a)))

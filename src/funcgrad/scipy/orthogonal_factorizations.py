@@ -5,7 +5,7 @@ Values are SciPy's. Vectors are determined up to signs, or phases, which are Sci
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,10 @@ from funcgrad.scipy.composition import (
     with_phases,
     with_value,
 )
+from funcgrad.scipy.external_function import with_pushforward
 from funcgrad.scipy.matrix_equations import square_matrix
 from funcgrad.source import fail
 from funcgrad.transforms.control_flow.loops import scan
-from funcgrad.transforms.custom.custom_derivatives import custom_jvp
-from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -40,27 +39,21 @@ def _adjoint(a: Array) -> Any:
 
 
 # -- Hessenberg's form -------------------------------------------------------------------------------
-_form_and_vectors = primitive(
-    lambda a: np.stack(_scipy.hessenberg(a, calc_q=True)),
-    out=lambda a: ArrayType((2, *a.shape), a.dtype),
-    name="hessenberg",
-)
-
-
-@custom_jvp
-def _reduced(a: Array) -> Any:
-    """Hessenberg's form and its vectors, of at least three rows."""
-    return _form_and_vectors(lift_fully(a))
-
-
-@_reduced.defjvp
-def _reduced_slope(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+def _reduced_slope(a: Array, both: Array, da: Array) -> Any:
     """With q = exp(w): x = q^H da q = w h - h w + dh, and w is antihermitian, with nothing in column 0."""
-    both = _reduced(primals[0])
     h, q = both[0], both[1]
-    x = _adjoint(q) @ tangents[0] @ q
+    x = _adjoint(q) @ da @ q
     w = _turns(h, x)
-    return both, np.stack([np.triu(x - w @ h + h @ w, -1), q @ w])
+    return np.stack([np.triu(x - w @ h + h @ w, -1), q @ w])
+
+
+_reduced = with_pushforward(
+    "hessenberg",
+    lambda a: np.stack(_scipy.hessenberg(a, calc_q=True)),
+    lambda a: ArrayType((2, *a.shape), a.dtype),
+    _reduced_slope,
+)
+"""Hessenberg's form and its vectors, of at least three rows."""
 
 
 def _turns(h: Array, x: Array) -> Any:

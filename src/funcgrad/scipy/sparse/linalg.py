@@ -24,7 +24,6 @@ from funcgrad.scipy.composition import OfPlainData, floating, real, refuse
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import fail
-from funcgrad.transforms.custom.custom_derivatives import custom_vjp
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -80,19 +79,19 @@ def _linear(
 ) -> Any:
     """The first of two linear functions, each the transpose of the other, of b."""
 
-    def solution(run: Callable[[Array], Any], rows: int) -> Callable[..., Any]:
+    def solution(k: int) -> Callable[..., Any]:
         def out(b: ArrayType) -> ArrayType:
-            return ArrayType((rows, *b.shape[1:]), b.dtype)
+            return ArrayType((shape[1 - k], *b.shape[1:]), b.dtype)
 
-        return primitive(lambda b: np.asarray(run(np.asarray(b))), out=out, name=name)
-
-    values = [solution(run, rows) for run, rows in zip(runs, shape[::-1], strict=True)]
-    pair = [custom_vjp(value) for value in values]
-    for k, function in enumerate(pair):
-        function.defvjp(
-            lambda b, value=values[k]: (value(b), ()),
-            lambda _, g, other=pair[1 - k]: (other(g),),
+        return with_pullback(
+            name,
+            lambda b: np.asarray(runs[k](np.asarray(b))),
+            out,
+            lambda b, x, g: (pair[1 - k](g),),
+            lambda b, x, db: pair[k](db),
         )
+
+    pair = [solution(0), solution(1)]
     return pair[0](b)
 
 
