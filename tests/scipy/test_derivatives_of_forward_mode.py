@@ -93,6 +93,7 @@ BEYOND_THE_THIRD = {
     ),
     "hessenberg": lambda t: np.sum(linalg.hessenberg(A + t * D) * D),
     "ldl": lambda t: np.sum(linalg.ldl(S + t * (D + D.T))[0] * D),
+    "funm": lambda t: np.sum(linalg.funm(A + t * D, lambda x: np.exp(-x * x)) * D),
     "spsolve": lambda t: np.sum(sparse.linalg.spsolve(A + t * D, A[0]) ** 2),
     "spsolve of a constant matrix": lambda t: np.sum(sparse.linalg.spsolve(A, A[0] * t**3) ** 2),
 }

@@ -16,13 +16,13 @@ from funcgrad.ops.eigenvectors import eig_op, independent
 from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.tuples import pick_op
 from funcgrad.scipy.composition import as_single, nondifferentiable, number, without_tracing
+from funcgrad.scipy.external_function import with_pushforward
 from funcgrad.scipy.matrix_equations import square_matrix
 from funcgrad.scipy.matrix_powers import complex_type, has_complex_value
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
-from funcgrad.transforms.custom.custom_derivatives import custom_jvp
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.jvp import jvp
@@ -90,18 +90,13 @@ def _of_matrix(at: _Function, own: _Function, is_complex: bool) -> _Function:
         return value.astype(np.result_type(a.dtype, np.complex64) if is_complex else a.dtype)
 
     out = (lambda a, *_: complex_type(a)) if is_complex else lambda a, *_: a
-    value = primitive(run, out=out, name="funm")
     # 1, and an error if the value is complex: a derivative alone does not compute the value.
     one = primitive(lambda *given: 1.0 + 0 * run(*given)[0, 0], out=lambda *_: 1.0, name="is_real")
 
-    @custom_jvp
-    def found(a: Array, *captured: Array) -> Any:
-        return value(*[lift_fully(item) for item in (a, *captured)])
-
-    @found.defjvp
-    def slope(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    def slope(a: Array, *others: Any) -> Any:
         """In the basis of eigenvectors, da is multiplied by divided differences (Daleckii and Krein)."""
-        (a, *captured), (da, *moves) = primals, tangents
+        count = len(others) // 2 - 1
+        captured, (_, da, *moves) = others[:count], others[count:]
         node = eig_op(lift_fully(a))
         w, v = pick_op(node, index=0), independent(pick_op(node, index=1))
         inner = _divided_differences(at, w, captured) * np.linalg.solve(v, da @ v)
@@ -110,10 +105,10 @@ def _of_matrix(at: _Function, own: _Function, is_complex: bool) -> _Function:
             inner = inner + np.diag(_moved(at, w, captured, moves, moving))
         moved = np.linalg.solve(v.T, (v @ inner).T).T
         if not is_complex:
-            moved = np.real(moved) * one(*[stop_gradient(lift_fully(item)) for item in primals])
-        return found(*primals), moved
+            moved = np.real(moved) * one(*[stop_gradient(item) for item in (a, *captured)])
+        return moved
 
-    return found
+    return with_pushforward("funm", run, out, slope)
 
 
 def _moved(
