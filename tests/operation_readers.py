@@ -14,6 +14,7 @@ from funcgrad.expr import operation_table
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
+from funcgrad.ops.reduced_resolvents import projected, resolved, turning
 from funcgrad.ops.special.special_stand_ins import SPECIAL_FAMILIES
 from funcgrad.scipy.integrate import quad
 from tests.ops.samples import SAMPLES, SQUARE
@@ -75,6 +76,15 @@ def _orthogonal_factor(a):
     return u @ vh
 
 
+def _by_eigenvectors(f):
+    def function(a):
+        a = a + a.T
+        w, v = np.linalg.eigh(a)
+        return f(a, w, v)
+
+    return function
+
+
 def programs():
     """A program for each operation, by the operation's name."""
     made = {name: of_sample(name) for name in SAMPLES}
@@ -87,6 +97,13 @@ def programs():
         "singular_norm": of_function(lambda a: np.linalg.norm(a, 2), SQUARE),
         "svd": of_function(lambda a: np.linalg.svd(a)[1], SQUARE),
         "qr": of_function(lambda a: np.linalg.qr(a)[1], SQUARE),
+        "resolved": of_function(
+            _by_eigenvectors(lambda a, w, v: resolved(a, w, v, v, v**2, split=None)), SQUARE
+        ),
+        "projected": of_function(
+            _by_eigenvectors(lambda a, w, v: projected(a, w, v, v, v**2, split=None)), SQUARE
+        ),
+        "turning": of_function(_by_eigenvectors(lambda a, w, v: turning(a, w, v, v) ** 2), SQUARE),
         "call": of_function(fg.checkpoint(np.sin), 0.7),
         "branch": of_function(lambda x: fg.cond(x > 0, np.sin, np.cos, x), 0.7),
         "loop": of_function(lambda x: fg.fori_loop(0, 3, lambda i, c: np.sin(c), x), 0.7),
@@ -366,11 +383,11 @@ ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
     "argsort cumprod cumsum recurrence fft getitem index_add index_set scatter_add matmul einsum "
     "solve inv pinv cholesky logabsdet detsign detphase det cofactors eig eigh hermitian_function "
-    "singular_function singular_norm svd qr"
+    "singular_function singular_norm svd qr resolved projected turning columns_product at_columns"
 )
 MATRICES = (
     "solve inv pinv cholesky logabsdet det cofactors eig eigh hermitian_function singular_function "
-    "singular_norm svd qr detsign"
+    "singular_norm svd qr detsign resolved projected turning"
 )
 BODIES = "call branch loop custom_derivative implicit integral"
 NOT_DIFFERENTIABLE = {"its derivative is zero, or it has none": DISCRETE}
@@ -421,7 +438,8 @@ GAPS: dict[str, dict[str, str]] = {
     },
     "precise": {
         "NumPy's decompositions and transforms know no other numbers": (
-            "eig eigh fft hermitian_function pinv qr singular_function singular_norm svd"
+            "eig eigh fft hermitian_function pinv qr singular_function singular_norm svd resolved "
+            "projected turning"
         ),
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",

@@ -187,8 +187,9 @@ reverse mode may multiply a zero by the NaN: use `np.where` before the factor, o
 
 Vectors of `eigh` and `svd` that belong to equal values have no derivative, and a program that uses it has
 the derivative NaN, as in JAX. A tangent or cotangent that is exactly 0 and would turn such vectors adds 0:
-functions of the values alone, and of vectors whose values differ from all others, have their derivatives. If
-a program multiplies the vectors of two values of 0 by these values, reverse mode sees such a 0, and omits a
+functions of the values alone have their first derivatives, and functions of values that differ from all others,
+and of their vectors, those of any order: the derivative of each vector is by the reduced resolvent, which does
+not need those of the others (`ops/reduced_resolvents.py`). If a program multiplies the vectors of two values of 0 by these values, reverse mode sees such a 0, and omits a
 finite term. Nearly equal values are divided by their difference, however small.
 """
 

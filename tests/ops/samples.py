@@ -60,7 +60,10 @@ COMPLEX_SAMPLES: dict[str, list[Sample]] = {
     **holomorphic("arcsinh arccosh arctanh log log2 log10 log1p sqrt square reciprocal"),
     **{
         name: [Sample((COMPLEX, COMPLEX[::-1] + 0.5)), Sample((COMPLEX.flat[0], COMPLEX.flat[1]))]
-        for name in ("add", "subtract", "multiply", "divide", "determined_quotient", "power")
+        for name in (
+            *("add", "subtract", "multiply", "divide", "power"),
+            *("determined_quotient", "determined_product"),
+        )
     },
     "where": [Sample((TRUTH, COMPLEX, COMPLEX[::-1]))],
     "mask": [Sample((TRUTH, COMPLEX))],
@@ -108,6 +111,7 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
             "multiply",
             "divide",
             "determined_quotient",
+            "determined_product",
             "maximum",
             "minimum",
             "fmax",
@@ -207,6 +211,16 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
         Sample((np.stack([ANY, OTHER]), np.stack([OTHER.T, ANY.T]))),
         Sample((COMPLEX, COMPLEX.T)),
         Sample((np.zeros((2, 0)), np.zeros((0, 3)))),
+    ],
+    "columns_product": [
+        Sample((ANY, OTHER)),
+        Sample((COMPLEX, OTHER)),
+        Sample((np.stack([ANY, OTHER]), np.stack([OTHER, ANY]))),
+    ],
+    "at_columns": [
+        Sample((ANY, OTHER.T)),
+        Sample((COMPLEX, OTHER.T)),
+        Sample((np.stack([ANY, OTHER]), np.stack([OTHER.T, ANY.T]))),
     ],
     "einsum": [
         Sample((ANY, OTHER), {"subscripts": "ij,kj->ik"}),

@@ -25,8 +25,8 @@ CASES = [
 
 
 def test_every_operation_has_samples():
-    # An `example` of a batch stands for any of them, and has no value; tuples are tested elsewhere, and so is
-    # the derivative of `stop_gradient_unless`, which is not its value's.
+    # An `example` of a batch stands for any of them, and has no value; tuples and decompositions are tested
+    # elsewhere, and so is the derivative of `stop_gradient_unless`, which is not its value's.
     assert (
         SAMPLES.keys()
         | {
@@ -42,6 +42,9 @@ def test_every_operation_has_samples():
             "singular_norm",
             "svd",
             "qr",
+            "resolved",
+            "projected",
+            "turning",
         }
         == OPS.keys()
     )

@@ -17,6 +17,7 @@ from funcgrad.show.json.json_format import from_json, to_json
 from funcgrad.show.json.validate_node import _is_brief
 from tests.default_slice import examples, one_in
 from tests.operation_readers import SPECIAL, special_program
+from tests.operation_readers import programs as programs_of_readers
 from tests.ops.samples import SAMPLES
 from tests.show.programs import (
     ALL,
@@ -548,13 +549,15 @@ def test_special_functions_come_back(name):
 
 
 def test_every_operation_of_the_package_is_among_the_tests():
-    programs = [
+    read = programs_of_readers()
+    exprs = [
         *[special_program(name).expr for name in SPECIAL],
         *[sample_expr(name, i) for name, i in CASES],
         *STORED.values(),
         *[call(MATRICES["square"]) for call, _ in FACTORIZATIONS.values()],
         *MARKED,
+        *[read[name].expr for name in ("resolved", "projected", "turning")],
     ]
-    found = {node.op.name for program in programs for node in program.graph.values()}
+    found = {node.op.name for program in exprs for node in program.graph.values()}
     # A primitive is refused; an `example` lives no longer than the run of a batch, a `name` than a trace.
     assert found >= operation_table.ops.keys() - {"foreign", "example", "name"}

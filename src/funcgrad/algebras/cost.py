@@ -26,6 +26,7 @@ from funcgrad.expr import Expr, by_key
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.op import broadcast_to, columns_of, flops_of, leaf
 from funcgrad.ops.tuples import pick_op, together_op
+from funcgrad.rewrite.decompose import decomposed
 from funcgrad.source import fail, position
 
 
@@ -105,8 +106,13 @@ _PLACEHOLDERS = (INPUT, CONSTANT, broadcast_to, leaf, pick_op, together_op)
 
 
 def _nodes(roots: Sequence[Expr]) -> list[NodeCost]:
+    roots = decomposed(roots, _is_counted)
     counted = [e for e in by_key(*roots).values() if e.op not in _PLACEHOLDERS]
     return [_with_bodies(e) or NodeCost(e, _flops(e), *_traffic(e)) for e in counted]
+
+
+def _is_counted(expr: Expr) -> bool:
+    return columns_of(expr).bodies is not None or flops_of(expr) is not None
 
 
 def _with_bodies(expr: Expr) -> NodeCost | None:

@@ -32,8 +32,16 @@ from funcgrad.ops.base.matrix_stacks import (
     svd_flops,
 )
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.elementwise.arithmetic import determined_quotient
-from funcgrad.ops.elementwise.selection import mask, stopped
+from funcgrad.ops.elementwise.arithmetic import determined_product, determined_quotient
+from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.reduced_resolvents import (
+    columns_product,
+    moved,
+    moved_back,
+    resolved,
+    significant,
+    transposed,
+)
 from funcgrad.ops.solve import solve_op
 from funcgrad.ops.tuples import pick_op
 from funcgrad.source import fail
@@ -60,25 +68,6 @@ def _on_diagonal(s: Array) -> Any:
 def _diagonal(x: Array) -> Any:
     """The diagonals of matrices, whose other entries may be NaN."""
     return np.sum(mask(eye_like(x) != 0, x), axis=-1)
-
-
-def differences(s: Array, size: int) -> Any:
-    """s_j - s_i, and 0 where it is as small as the rounding error of a decomposition of ``size`` rows."""
-    return significant(_row(s) - _column(s), s, size)
-
-
-def significant(x: Array, s: Array, size: int) -> Any:
-    """x, and 0 where it is as small as the rounding error of a decomposition of ``size`` rows."""
-    if not s.shape[-1]:
-        return x
-    largest = np.max(np.abs(s), axis=-1, keepdims=True)
-    largest = largest[..., None] if np.ndim(x) > np.ndim(s) else largest
-    return mask(np.abs(x) > size * np.finfo(s.dtype).eps * stopped(largest), x)
-
-
-def off_diagonal(x: Array, y: Array) -> Any:
-    """x/y, and 0 on the diagonal; where y is 0, it is 0 if x is, and NaN otherwise."""
-    return determined_quotient(mask(1 - eye_like(x) != 0, x), y)
 
 
 def _sum(terms: list[Any]) -> Any:
@@ -108,27 +97,30 @@ def _eigh_type(a: ArrayType, triangle: str) -> Any:
 
 
 def _eigh_edge(z: Array, a: Array, *, triangle: str) -> LinearMap:
-    """With x = v^H da v: dw is its diagonal, and dv = v (x / (w_j - w_i)); 0/0 is 0, and x/0 is NaN."""
+    """dw_j = v_j^H da v_j, and v_j turns by the reduced resolvent (`funcgrad.ops.reduced_resolvents`)."""
     w, v = _part(z, 0), _part(z, 1)
-    gaps = differences(w, w.shape[-1])
+    left, read = mT(mH(v)), hermitian_from(triangle)
+    whole = read.apply(a)
 
     def forward(da: Array) -> Parts:
-        x = _multiplied(mH(v), da, v)
-        return Parts({0: np.real(_diagonal(x)), 1: np.matmul(v, off_diagonal(x, gaps))})
+        change = moved(read.apply(da), v, None)
+        slopes = np.real(np.sum(determined_product(left, change), axis=-2))
+        return Parts({0: slopes, 1: resolved(whole, w, v, left, change, split=None)})
 
     def backward(g: Parts) -> Any:
-        if 1 not in g.of:
-            return np.matmul(mT(mH(v)) * _row(g.of[0]), mT(v)) if 0 in g.of else None
-        turned = off_diagonal(np.matmul(mT(v), g.of[1]), gaps)
+        terms = []
         if 0 in g.of:
-            turned = turned + _on_diagonal(g.of[0])
-        return _multiplied(mT(mH(v)), turned, mT(v))
+            terms.append(columns_product(determined_product(left, _row(g.of[0])), v))
+        if 1 in g.of:
+            turned = resolved(mT(whole), w, left, v, g.of[1], split=None)
+            terms.append(columns_product(turned, v))
+        return _sum(terms) if terms else None
 
     def folded(g: Parts) -> Any:
         back = backward(g)
-        return None if back is None else hermitian_from(triangle).transpose(back)
+        return None if back is None else read.transpose(back)
 
-    return Structural(lambda da: forward(hermitian_from(triangle).apply(da)), folded)
+    return Structural(forward, folded)
 
 
 eigh_op: Op = Op(
@@ -194,70 +186,42 @@ def _svd_type(a: ArrayType) -> Any:
 
 
 def _svd_edge(z: Array, a: Array) -> LinearMap:
-    """With x = u^H da v: ds is its diagonal, and u, v turn so that the rest of x stays 0 (Townsend 2016).
+    """ds_j = Re(u_j^H da v_j), and (u_j, v_j) turns by the reduced resolvent of [[0, a], [a^H, 0]].
 
-    The hermitian part of x turns u and v alike, by p/(s_j - s_i), and the rest of it turns them apart, by
-    q/(s_j + s_i). What of da lies outside the spaces of u and v turns these out of themselves, by its
-    quotient with s. Phases are put into u. A quotient 0/0 is 0, and x/0 is NaN.
+    Phases are put into u, as in Townsend 2016. See `funcgrad.ops.reduced_resolvents`.
     """
     u, s, v = _part(z, 0), _part(z, 1), mH(_part(z, 2))
     m, n = np.shape(a)[-2:]
+    u_left, v_left = mT(mH(u)), mT(mH(v))
+    both = np.concatenate([u, v], axis=-2)
+    left = 0.5 * np.concatenate([u_left, v_left], axis=-2)
     is_complex = a.dtype.kind == "c"
-    apart, together = differences(s, max(m, n)), significant(_row(s) + _column(s), s, max(m, n))
-    row = significant(_row(s), s, max(m, n))
-
-    def outside(x: Array, y: Array) -> Any:
-        """y less what of it lies in the space of x."""
-        return y - _multiplied(x, mH(x), y)
-
-    def outside_back(x: Array, g: Array) -> Any:
-        return g - _multiplied(mT(mH(x)), mT(x), g)
-
-    def over(x: Array) -> Any:
-        return determined_quotient(x, np.broadcast_to(row, np.shape(x)))
+    twice = significant(2 * s, s, max(m, n))
 
     def forward(da: Array) -> Parts:
-        x = _multiplied(mH(u), da, v)
-        alike = off_diagonal((x + mH(x)) * 0.5, apart)
-        opposed = off_diagonal((x - mH(x)) * 0.5, together)
-        du, dv = np.matmul(u, alike + opposed), np.matmul(v, alike - opposed)
+        change = moved(da, both, m)
+        along = np.sum(determined_product(u_left, change[..., :m, :]), axis=-2)
+        turned = resolved(a, s, both, left, change, split=m)
         if is_complex:
-            du = du + u * over(_row(1j * np.imag(_diagonal(x))))
-        if m > n:
-            du = du + over(outside(u, np.matmul(da, v)))
-        if n > m:
-            dv = dv + over(outside(v, np.matmul(mH(da), u)))
-        return Parts({0: du, 1: np.real(_diagonal(x)), 2: mH(dv)})
+            phase = determined_quotient(1j * np.imag(along), twice)
+            turned = turned + determined_product(both, _row(phase))
+        return Parts({0: turned[..., :m, :], 1: np.real(along), 2: mH(turned[..., m:, :])})
 
     def backward(g: Parts) -> Any:
-        if g.of.keys() == {1}:
-            return np.matmul(mT(mH(u)) * _row(g.of[1]), mT(v))
-        inner, outer, alike, opposed = [], [], [], []
-        if 0 in g.of:
-            gu = g.of[0]
-            turned = np.matmul(mT(u), gu)
-            alike.append(turned)
-            opposed.append(turned)
-            if is_complex:
-                inner.append(_on_diagonal(over(_row(np.imag(_diagonal(turned)) * 1j))[..., 0, :]))
-            if m > n:
-                outer.append(np.matmul(over(outside_back(u, gu)), mT(v)))
+        terms = []
         if 1 in g.of:
-            inner.append(_on_diagonal(g.of[1]))
-        if 2 in g.of:
-            gv = mH(g.of[2])
-            turned = np.matmul(mT(v), gv)
-            alike.append(turned)
-            opposed.append(-turned)
-            if n > m:
-                outer.append(mH(np.matmul(over(outside_back(v, gv)), mT(u))))
-        if alike:
-            half = 0.5 * off_diagonal(_sum(alike), apart)
-            rest = 0.5 * off_diagonal(_sum(opposed), together)
-            inner.append(half + mH(half) + rest - mH(rest))
-        if not inner:
-            return None
-        return _sum([_multiplied(mT(mH(u)), _sum(inner), mT(v)), *outer])
+            terms.append(columns_product(determined_product(u_left, _row(g.of[1])), v))
+        if 0 in g.of or 2 in g.of:
+            gu = g.of.get(0, np.zeros_like(u))
+            gv = mH(g.of[2]) if 2 in g.of else np.zeros_like(v)
+            gz = np.concatenate([gu, gv], axis=-2)
+            turned = resolved(transposed(a, m), s, left, both, gz, split=m)
+            terms.append(moved_back(turned, both, m))
+            if is_complex:
+                phase = determined_quotient(np.sum(determined_product(gz, both), axis=-2), twice)
+                row = _row(1j * np.imag(phase))
+                terms.append(columns_product(determined_product(u_left, row), v))
+        return _sum(terms) if terms else None
 
     return Structural(forward, backward)
 

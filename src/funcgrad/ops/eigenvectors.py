@@ -1,7 +1,7 @@
 """Eigenvalues and eigenvectors of general matrices: `eig` and `eigvals`.
 
-The operation's vectors are complex, and their derivatives leave the scale of each one as it is. `eig` adds
-LAPACK's scaling: each vector has norm 1, and its largest entry is real.
+The operation's vectors are complex. Their derivatives keep LAPACK's scaling: each vector has norm 1, and its
+largest entry is real.
 """
 
 from __future__ import annotations
@@ -13,10 +13,17 @@ import numpy as np
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import LinearMap, Parts, Structural
 from funcgrad.ops.base.columns import Columns
-from funcgrad.ops.base.matrix_stacks import eye_like, matrices, matrix_flops, mT, of_stacks
+from funcgrad.ops.base.matrix_stacks import matrices, matrix_flops, mT, of_stacks
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.decompositions import differences, off_diagonal
-from funcgrad.ops.elementwise.selection import stopped
+from funcgrad.ops.elementwise.arithmetic import determined_product, determined_quotient
+from funcgrad.ops.elementwise.selection import mask, stopped
+from funcgrad.ops.reduced_resolvents import (
+    columns_product,
+    moved,
+    resolved,
+    turning,
+)
+from funcgrad.ops.shape import astype
 from funcgrad.ops.tuples import pick_op
 from funcgrad.typing import Array
 
@@ -52,28 +59,51 @@ def independent(v: Array) -> Any:
 
 
 def _eig_edge(z: Array, a: Array) -> LinearMap:
-    """With x = v^-1 da v: dw is its diagonal, and dv = v (x / (w_j - w_i)); 0/0 is 0, and x/0 is NaN."""
+    """dw_j = y_j . da v_j for the left vectors y, and v_j turns by the reduced resolvent
+    (`funcgrad.ops.reduced_resolvents`), less its part that changes LAPACK's scale.
+    """
     w, v = pick_op(z, index=0), independent(pick_op(z, index=1))
-    gaps = differences(w, w.shape[-1])
+    whole = a if a.dtype.kind == "c" else astype(a, v.dtype)
+    inverse = mT(np.linalg.inv(v))
+    right, left = turning(whole, w, v, inverse), turning(mT(whole), w, inverse, v)
+    is_largest = _largest(v)
+    entry = np.sum(mask(is_largest, v), axis=-2)
 
     def forward(da: Array) -> Parts:
-        x = np.linalg.solve(v, np.matmul(da, v))
-        return Parts({0: np.sum(x * eye_like(x), axis=-1), 1: np.matmul(v, off_diagonal(x, gaps))})
+        da = astype(da, v.dtype)
+        slopes = np.sum(determined_product(left, moved(da, right, None)), axis=-2)
+        dv = resolved(whole, w, right, left, moved(da, v, None), split=None)
+        longer = np.real(np.sum(determined_product(np.conjugate(v), dv), axis=-2))
+        phase = np.imag(determined_quotient(np.sum(mask(is_largest, dv), axis=-2), entry))
+        return Parts({0: slopes, 1: dv - determined_product(v, _row(longer + 1j * phase))})
 
     def backward(g: Parts) -> Any:
         terms = []
         if 0 in g.of:
-            row = np.expand_dims(g.of[0], -2)
-            terms.append(row * eye_like(v))
+            terms.append(columns_product(determined_product(left, _row(g.of[0])), right))
         if 1 in g.of:
-            terms.append(off_diagonal(np.matmul(mT(v), g.of[1]), gaps))
+            along = np.sum(determined_product(g.of[1], v), axis=-2)
+            longer = determined_product(np.conjugate(v), _row(np.real(along)))
+            phase = determined_quotient(1j * np.imag(along), entry)
+            gv = g.of[1] - longer - mask(is_largest, np.broadcast_to(_row(phase), np.shape(v)))
+            turned = resolved(mT(whole), w, left, right, gv, split=None)
+            terms.append(columns_product(turned, v))
         if not terms:
             return None
-        inner = terms[0] if len(terms) == 1 else terms[0] + terms[1]
-        back = np.matmul(np.linalg.solve(mT(v), inner), mT(v))
+        back = terms[0] if len(terms) == 1 else terms[0] + terms[1]
         return back if a.dtype.kind == "c" else np.real(back)
 
     return Structural(forward, backward)
+
+
+def _row(s: Array) -> Any:
+    return np.expand_dims(s, -2)
+
+
+def _largest(v: Array) -> Any:
+    """Where the entry of each column is that LAPACK makes real."""
+    n = v.shape[-1]
+    return np.expand_dims(np.arange(n), -1) == _row(np.argmax(np.abs(v), axis=-2))
 
 
 eig_op: Op = Op(
@@ -106,13 +136,6 @@ def eig(a: Array) -> EigResult:
     w, v = pick_op(node, index=0), pick_op(node, index=1)
     if not _ALWAYS_COMPLEX and has_real_eigenvalues(a, w):
         w, v = np.real(w), np.real(v)
-    size = np.linalg.norm(v, axis=-2, keepdims=True)
-    v = v * (stopped(size) / size)
-    if v.dtype.kind == "c":
-        largest = np.expand_dims(np.argmax(np.abs(v), axis=-2), -2)
-        entry = np.take_along_axis(v, largest, -2)
-        phase = np.conjugate(entry) / np.abs(entry)
-        v = v * (phase / stopped(phase))
     return EigResult(w, v)
 
 

@@ -27,9 +27,10 @@ from funcgrad.ops.base.matrix_stacks import (
     svd_flops,
 )
 from funcgrad.ops.base.op import Op, spread
-from funcgrad.ops.decompositions import significant, svd_op
+from funcgrad.ops.decompositions import svd_op
 from funcgrad.ops.elementwise.arithmetic import determined_quotient
 from funcgrad.ops.elementwise.selection import mask, stopped
+from funcgrad.ops.reduced_resolvents import significant
 from funcgrad.ops.tuples import pick_op
 from funcgrad.typing import Array
 

@@ -18,6 +18,8 @@ from funcgrad.ops.base.op import Op
 from funcgrad.ops.decompositions import eigh_op, svd_op
 from funcgrad.ops.elementwise import arithmetic, magnitude
 from funcgrad.ops.matrix_functions import hermitian_function_op, singular_function_op
+from funcgrad.ops.stores import index_add_op
+from funcgrad.rewrite.constant_values import value_of
 
 
 class _Kind(NamedTuple):
@@ -90,6 +92,42 @@ def einsum_by_vectors(expr: Expr) -> Expr | None:
     return function_by_vectors(contraction.matmul_op(left, right))
 
 
+def sum_over_vectors(expr: Expr) -> Expr | None:
+    """The sum over columns of v*d times those of v^H = v*d @ v^H, as `function_by_vectors`.
+
+    Values of which all but some are 0 are left: the sum has all derivatives beside equal eigenvalues.
+    """
+    x, y = expr.args
+    if x.op is arithmetic.determined_product and any([_of_entries(item) for item in x.args]):
+        return None
+    return function_by_vectors(contraction.matmul_op(x, np.swapaxes(y, -1, -2)))
+
+
+def determined_by_number(expr: Expr) -> Expr | None:
+    """x times a number that is known = the product, where the number is finite and not 0."""
+    for factor, number in (expr.args, expr.args[::-1]):
+        value = value_of(number)
+        if value is not None and value != 0 and np.isfinite(value):
+            return arithmetic.multiply(factor, number)  # type: ignore[no-any-return]
+    return None
+
+
+def _of_entries(values: Expr) -> bool:
+    """Whether values are a sum of single entries, and else 0."""
+    single = values.op in (indexing.scatter_op, index_add_op) and isinstance(
+        dict(values.params)["spec"][-1], int
+    )
+    if values.op is indexing.scatter_op:
+        return single
+    if values.op is index_add_op and not single:
+        return False
+    if values.op in (*_ENTRYWISE, arithmetic.negative, index_add_op):
+        return _of_entries(values.args[0])
+    if values.op in (arithmetic.add, arithmetic.subtract):
+        return all([_of_entries(item) for item in values.args])
+    return values.op is arithmetic.multiply and any([_of_entries(item) for item in values.args])
+
+
 def _made(
     expr: Expr, decomposition: Expr, form: str, values: Expr | None, adjoint: bool
 ) -> Expr | None:
@@ -124,10 +162,10 @@ def _part(expr: Expr) -> _Part | None:
     """The vectors that an expression consists of, perhaps as their adjoint; they may have been cast."""
     transposed = conjugated = False
     while expr.op is not tuples.pick_op:
-        if expr.op is magnitude.conjugate and not conjugated:
-            conjugated = True
-        elif expr.op is shape.transpose_op and not transposed and _swaps_last(expr):
-            transposed = True
+        if expr.op is magnitude.conjugate:
+            conjugated = not conjugated
+        elif expr.op is shape.transpose_op and _swaps_last(expr):
+            transposed = not transposed
         elif expr.op is not op.astype:
             return None
         expr = expr.args[0]
@@ -150,7 +188,7 @@ def _scale(
     wanted = _Part(kind, decomposition)
     if _part(inner) == wanted:
         return "plain", None
-    if inner.op is arithmetic.multiply:
+    if inner.op in (arithmetic.multiply, arithmetic.determined_product):
         for known, factor in (inner.args, inner.args[::-1]):
             if _part(known) == wanted:
                 while factor.op is op.broadcast_to:

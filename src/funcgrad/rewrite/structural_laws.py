@@ -535,6 +535,8 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(scatter_laws.scattered_contraction, (indexing.scatter_op,), _NUMBERS),
         StructuralLaw(matrix_laws.function_by_vectors),
     ),
+    "determined_product": (StructuralLaw(matrix_laws.determined_by_number),),
+    "columns_product": (StructuralLaw(matrix_laws.sum_over_vectors),),
     "einsum": (StructuralLaw(matrix_laws.einsum_by_vectors, holds=_STABLE),),
     "multiply": (_OF_CHOSEN, _SCATTERED, _CLEARED),
     "sum": (

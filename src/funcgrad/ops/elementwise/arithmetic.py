@@ -154,7 +154,7 @@ def _by_dividend(z: Array, x: Array, y: Array) -> LinearMap:
 
 def _by_divisor(z: Array, x: Array, y: Array) -> LinearMap:
     def along(v: Array) -> Any:
-        return -determined_quotient(z * v, y)
+        return -determined_quotient(determined_product(z, v), y)
 
     return Structural(along, along)
 
@@ -172,6 +172,32 @@ determined_quotient = Elementwise(
     ),
 )
 """x/y; where y is 0, it is 0 if x is 0, and NaN otherwise. It is linear in x."""
+
+
+# -- products that may be undetermined -----------------------------------------------------------
+def _determined_product(x: Array, y: Array) -> Any:
+    zero = np.zeros_like(x)
+    return np.where((x != 0) & (y != 0), x * y, zero)
+
+
+def _along_other(place: int) -> Any:
+    def edge(z: Array, *inputs: Array) -> LinearMap:
+        def along(v: Array) -> Any:
+            return determined_product(v, inputs[1 - place])
+
+        return Structural(along, along)
+
+    return edge
+
+
+determined_product = Elementwise(
+    name="determined_product",
+    run=lambda x, y: _determined_product(np.asarray(x), np.asarray(y))[()],
+    infer=multiply.infer,
+    edges=(_along_other(0), _along_other(1)),
+    columns=Columns(decompose=_determined_product, shown=False),
+)
+"""x*y; where one of them is 0, it is 0, also if the other one is NaN. It is linear in both."""
 
 # Powers by a constant for which a product or a root is as exact as `pow`, and raises nothing.
 _POWERS = {

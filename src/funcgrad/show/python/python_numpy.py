@@ -13,6 +13,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.op import columns_of
 from funcgrad.ops.tuples import pick_op
+from funcgrad.rewrite.decompose import decomposed
 from funcgrad.show.functions import is_tuple
 from funcgrad.show.naming import array_of, operands
 from funcgrad.show.python.control_flow_source import Routines, called
@@ -27,6 +28,18 @@ INFIX = frozenset(
 
 IDENTITIES = frozenset(("leaf", "name", "stop_gradient"))
 """Operations that are written as their operand."""
+
+
+def in_numpy(expr: Expr) -> Expr:
+    """The program without the operations that are written as simpler ones."""
+    (found,) = decomposed([expr], _is_call)
+    return found
+
+
+def _is_call(expr: Expr) -> bool:
+    operation: Any = expr.op
+    theirs = isinstance(getattr(operation, "run", None), np.ufunc)
+    return theirs or operation.name in IDENTITIES or columns_of(expr).numpy is not None
 
 
 def numpy_writer(

@@ -23,7 +23,7 @@ from funcgrad.rewrite.evaluate import variables
 from funcgrad.show.naming import Rules, distinct, let_all, operands
 from funcgrad.show.python.control_flow_source import definitions, routines_of
 from funcgrad.show.python.python_math import math_writer, refuse_arrays
-from funcgrad.show.python.python_numpy import numpy_writer
+from funcgrad.show.python.python_numpy import in_numpy, numpy_writer
 from funcgrad.show.text import LONGEST_INLINE
 from funcgrad.show.written import ATOM
 
@@ -72,6 +72,7 @@ def to_python(
     if module == "math":
         refuse_arrays(nodes)
     inputs = _in_order(expr)
+    expr = in_numpy(expr) if module == "numpy" else expr
     names = _arguments(inputs, {name, *_RESERVED})
     routines = routines_of(expr, {name, *_RESERVED, *names.values()})
     write = numpy_writer(names, routines) if module == "numpy" else math_writer(names)
