@@ -288,3 +288,29 @@ def test_slopes_of_inverse_beta_functions_next_to_1():
         assert slopes[1] == pytest.approx(sign * 2.0 * rest, rel=1e-12, abs=0)
         tangent = fg.jvp(f, (1.0, 0.5, y), (0.0, 1.0, 0.0))[1]
         assert tangent == pytest.approx(slopes[0], rel=1e-12, abs=0)
+
+
+def _softmax(x):
+    e = np.exp(x - np.max(x))
+    return e / np.sum(e)
+
+
+def test_a_zero_that_was_computed_is_not_cut_off_beside_an_infinite_factor():
+    """exp and logsumexp do not stop at -inf, where `exp(log(p))` has slopes: NaN, and not 0."""
+    scores, values = np.array([1.0, 2.0, -np.inf]), np.array([3.0, 1.0, 7.0])
+    slopes = fg.grad(lambda p: scipy.special.logsumexp(np.log(p)))(np.array([0.0, 1.0]))
+    np.testing.assert_array_equal(slopes, [np.nan, 1.0])  # the first one is 1
+    assert np.isnan(fg.grad(lambda p: np.exp(0.5 * np.log(p)))(0.0))  # infinite
+    assert np.isnan(fg.grad(lambda t: np.sum(values * _softmax(scores / t)))(2.0))
+    assert np.isnan(fg.grad(lambda a: np.exp(-np.inf * a))(2.0))
+    assert np.exp(np.inf * 2.0) == fg.grad(lambda a: np.exp(np.inf * a))(2.0)
+    # Chosen after the factor, the entry is not there.
+    mask, finite = np.isfinite(scores), np.array([1.0, 2.0, 0.0])
+    f = lambda t, s: np.sum(values * _softmax(np.where(mask, s / t, -np.inf)))  # noqa: E731
+    g = lambda t, s: np.sum(values[:2] * _softmax(s[:2] / t))  # noqa: E731
+    for ours, wanted in zip(
+        fg.grad(f, argnums=(0, 1))(2.0, finite),
+        fg.grad(g, argnums=(0, 1))(2.0, finite),
+        strict=True,
+    ):
+        np.testing.assert_allclose(ours, wanted, rtol=1e-14)
