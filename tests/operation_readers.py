@@ -13,9 +13,11 @@ from funcgrad.compiler.python.scalar_ops import template_of
 from funcgrad.expr import operation_table
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.op import Elementwise
+from funcgrad.ops.matrix_functions import hermitian_function_op
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.reduced_resolvents import projected, resolved, turning
 from funcgrad.ops.special.special_stand_ins import SPECIAL_FAMILIES
+from funcgrad.ops.spectral_functions import spectral_function_op, spectral_slope_op
 from funcgrad.scipy.integrate import quad
 from tests.ops.samples import SAMPLES, SQUARE
 from tests.ops.special_points import IN_ARGUMENT_ALONE, IN_SOME, POINTS, WITHOUT_MPMATH
@@ -66,11 +68,6 @@ def _ruled(x):
     return f(x)
 
 
-def _root_of_hermitian(a):
-    w, v = np.linalg.eigh(a @ a.T)
-    return (v * np.sqrt(w)) @ v.T
-
-
 def _orthogonal_factor(a):
     u, _, vh = np.linalg.svd(a)
     return u @ vh
@@ -85,6 +82,15 @@ def _by_eigenvectors(f):
     return function
 
 
+def _as_spectral(a, w, v, op):
+    values = (w**2, 2 * w, 2 * np.ones_like(w), fg.stop_gradient(w**2))
+    if op is hermitian_function_op:
+        return op(a, w, v, *values[:2], form="columns", triangle="L")
+    if op is spectral_function_op:
+        return op(a, w, v, *values, form="columns")
+    return op(a, w, v, a, *values)
+
+
 def programs():
     """A program for each operation, by the operation's name."""
     made = {name: of_sample(name) for name in SAMPLES}
@@ -92,7 +98,9 @@ def programs():
         "name": of_function(lambda x: fg.name(x * 2, "twice"), 0.7),
         "eig": of_function(lambda a: np.real(np.sum(np.linalg.eigvals(a) ** 3)), SQUARE),
         "eigh": of_function(lambda a: np.linalg.eigh(a)[0], SQUARE),
-        "hermitian_function": of_function(_root_of_hermitian, SQUARE),
+        "hermitian_function": of_function(
+            _by_eigenvectors(lambda a, w, v: _as_spectral(a, w, v, hermitian_function_op)), SQUARE
+        ),
         "singular_function": of_function(_orthogonal_factor, SQUARE),
         "singular_norm": of_function(lambda a: np.linalg.norm(a, 2), SQUARE),
         "svd": of_function(lambda a: np.linalg.svd(a)[1], SQUARE),
@@ -102,6 +110,12 @@ def programs():
         ),
         "projected": of_function(
             _by_eigenvectors(lambda a, w, v: projected(a, w, v, v, v**2, split=None)), SQUARE
+        ),
+        "spectral_function": of_function(
+            _by_eigenvectors(lambda a, w, v: _as_spectral(a, w, v, spectral_function_op)), SQUARE
+        ),
+        "spectral_slope": of_function(
+            _by_eigenvectors(lambda a, w, v: _as_spectral(a, w, v, spectral_slope_op)), SQUARE
         ),
         "turning": of_function(_by_eigenvectors(lambda a, w, v: turning(a, w, v, v) ** 2), SQUARE),
         "call": of_function(fg.checkpoint(np.sin), 0.7),
@@ -383,11 +397,12 @@ ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
     "argsort cumprod cumsum recurrence fft getitem index_add index_set scatter_add matmul einsum "
     "solve inv pinv cholesky logabsdet detsign detphase det cofactors eig eigh hermitian_function "
-    "singular_function singular_norm svd qr resolved projected turning columns_product at_columns"
+    "singular_function singular_norm svd qr resolved projected turning columns_product at_columns "
+    "spectral_function spectral_slope"
 )
 MATRICES = (
     "solve inv pinv cholesky logabsdet det cofactors eig eigh hermitian_function singular_function "
-    "singular_norm svd qr detsign resolved projected turning"
+    "singular_norm svd qr detsign resolved projected turning spectral_function spectral_slope"
 )
 BODIES = "call branch loop custom_derivative implicit integral"
 NOT_DIFFERENTIABLE = {"its derivative is zero, or it has none": DISCRETE}

@@ -45,6 +45,8 @@ def test_every_operation_has_samples():
             "resolved",
             "projected",
             "turning",
+            "spectral_function",
+            "spectral_slope",
         }
         == OPS.keys()
     )

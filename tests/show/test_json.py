@@ -548,6 +548,16 @@ def test_special_functions_come_back(name):
     assert from_json(to_json(expr)).key == expr.key
 
 
+SPECTRAL = (
+    "resolved",
+    "projected",
+    "turning",
+    "hermitian_function",
+    "spectral_function",
+    "spectral_slope",
+)
+
+
 def test_every_operation_of_the_package_is_among_the_tests():
     read = programs_of_readers()
     exprs = [
@@ -556,7 +566,7 @@ def test_every_operation_of_the_package_is_among_the_tests():
         *STORED.values(),
         *[call(MATRICES["square"]) for call, _ in FACTORIZATIONS.values()],
         *MARKED,
-        *[read[name].expr for name in ("resolved", "projected", "turning")],
+        *[read[name].expr for name in SPECTRAL],
     ]
     found = {node.op.name for program in exprs for node in program.graph.values()}
     # A primitive is refused; an `example` lives no longer than the run of a batch, a `name` than a trace.

@@ -34,12 +34,14 @@ from funcgrad.ops.reduced_resolvents import significant
 from funcgrad.ops.tuples import pick_op
 from funcgrad.typing import Array
 
-_EPS = float(np.finfo(float).eps)
-_NEAR = _EPS ** (1 / 3)
-"""Below this relative distance of eigenvalues a mean of slopes is more accurate than the quotient."""
+
+def nearness(w: Array) -> float:
+    """The relative distance of eigenvalues below which a mean of slopes is better than the quotient."""
+    eps = float(np.finfo(w.dtype).eps)
+    return float(eps ** (1 / 3))
 
 
-def _product(left: Array, right: Array, d: Array, form: str) -> Any:
+def product_by_values(left: Array, right: Array, d: Array, form: str) -> Any:
     """left*d @ right as it was written: with scaled columns, scaled rows, or a diagonal matrix."""
     if form == "plain":
         return np.matmul(left, right)
@@ -54,8 +56,8 @@ def _product(left: Array, right: Array, d: Array, form: str) -> Any:
     return np.matmul(left, np.matmul(middle, right))
 
 
-def _quotients(w: Array, d: Array, s: Array) -> Any:
-    """(d_j - d_i)/(w_j - w_i) off the diagonal, and the mean of slopes for values that are near.
+def quotients_of(w: Array, d: Array, s: Array) -> Any:
+    """(d_j - d_i)/(w_j - w_i), and the mean of slopes for values that are near, as on the diagonal.
 
     Values that were scaled each by a number of its own may differ by more than their slopes tell: then the
     quotient is taken however near they are.
@@ -65,18 +67,24 @@ def _quotients(w: Array, d: Array, s: Array) -> Any:
     mean = 0.5 * (np.expand_dims(s, -2) + np.expand_dims(s, -1))
     sizes = [np.maximum(np.abs(x)[..., None, :], np.abs(x)[..., :, None]) for x in (w, d)]
     rest = np.abs(rise - mean * distance)
-    near = np.abs(distance) <= _NEAR * sizes[0]
-    near = near & (rest <= _NEAR * np.abs(rise) + 16 * _EPS * sizes[1])
+    eps, close = float(np.finfo(w.dtype).eps), nearness(w)
+    near = np.abs(distance) <= close * sizes[0]
+    near = near & (rest <= close * np.abs(rise) + 16 * eps * sizes[1])
     near = near | (np.isnan(mean) & (distance == 0))  # a function without a slope
     quotient = determined_quotient(rise, np.where(near, np.ones_like(distance), distance))
-    return mask(1 - eye_like(quotient) != 0, np.where(near, mean, quotient))
+    return np.where(near, mean, quotient)
+
+
+def _quotients(w: Array, d: Array, s: Array) -> Any:
+    quotients = quotients_of(w, d, s)
+    return mask(1 - eye_like(quotients) != 0, quotients)
 
 
 # -- hermitian matrices ----------------------------------------------------------------------------
 def _hermitian_product(
     a: Array, w: Array, v: Array, d: Array, s: Array, form: str, triangle: str
 ) -> Any:
-    return _product(v, mH(v), d, form)
+    return product_by_values(v, mH(v), d, form)
 
 
 def _by_matrix(
@@ -100,10 +108,10 @@ def _by_matrix(
 def _by_values(
     z: Array, a: Array, w: Array, v: Array, d: Array, s: Array, form: str, triangle: str
 ) -> LinearMap:
-    return _scaling(v, mH(v), d)
+    return scaling(v, mH(v), d)
 
 
-def _scaling(left: Array, right: Array, d: Array) -> LinearMap:
+def scaling(left: Array, right: Array, d: Array) -> LinearMap:
     """left*d @ right, as a map of d."""
 
     def backward(g: Any) -> Any:
@@ -144,7 +152,7 @@ hermitian_function_op: Op = Op(
 def _singular_product(
     a: Array, u: Array, s: Array, vh: Array, d: Array, t: Array, form: str, adjoint: bool
 ) -> Any:
-    return _product(*_sides(u, vh, adjoint), d, form)
+    return product_by_values(*_sides(u, vh, adjoint), d, form)
 
 
 def _sides(u: Array, vh: Array, adjoint: bool) -> tuple[Any, Any]:
@@ -225,7 +233,7 @@ def _by_general_matrix(
 def _by_singular_values(
     z: Array, a: Array, u: Array, s: Array, vh: Array, d: Array, t: Array, form: str, adjoint: bool
 ) -> LinearMap:
-    return _scaling(*_sides(u, vh, adjoint), d)
+    return scaling(*_sides(u, vh, adjoint), d)
 
 
 def _singular_type(

@@ -12,12 +12,15 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.fold import folded
+from funcgrad.graph import CONSTANT
 from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
+from funcgrad.ops.base.matrix_stacks import hermitian_from
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.decompositions import eigh_op, svd_op
-from funcgrad.ops.elementwise import arithmetic, magnitude
+from funcgrad.ops.elementwise import arithmetic, magnitude, selection
 from funcgrad.ops.matrix_functions import hermitian_function_op, singular_function_op
+from funcgrad.ops.spectral_functions import spectral_function_op
 from funcgrad.ops.stores import index_add_op
 from funcgrad.rewrite.constant_values import value_of
 
@@ -146,8 +149,38 @@ def _made(
     else:
         v = tuples.pick_op(decomposition, index=1)
         triangle = dict(decomposition.params)["triangle"]
+        second = _slope(s, decomposition)
+        fixed = _is_of_values_alone(d, decomposition)
+        if second is not None and (fixed or not _depends(d, decomposition)):
+            whole: Any = hermitian_from(triangle).apply(a)  # type: ignore[arg-type]
+            t, x = shape.reshape(second, w.shape), selection.stopped(d) if fixed else d
+            made = spectral_function_op(whole, w, v, d, s, t, x, form=form)
+            return made if made.type == expr.type else None
         made = hermitian_function_op(a, w, v, d, s, form=form, triangle=triangle)
     return made if made.type == expr.type else None
+
+
+def _is_of_values_alone(values: Expr, decomposition: Expr) -> bool:
+    """Whether values depend on the eigenvalues and constants alone, and on no number that all share."""
+
+    def step(expr: Expr, known: tuple[bool, ...]) -> bool:
+        if _is_pick(expr, 0, decomposition) or expr.op is CONSTANT:
+            return True
+        return expr.ndim > 0 and bool(expr.args) and all(known)
+
+    def below(expr: Expr) -> tuple[Expr, ...]:
+        return () if _is_pick(expr, 0, decomposition) or expr.ndim == 0 else expr.args
+
+    (found,) = folded([values], step, operands=below)
+    return bool(found)
+
+
+def _depends(values: Expr, decomposition: Expr) -> bool:
+    def step(expr: Expr, known: tuple[bool, ...]) -> bool:
+        return expr is decomposition or any(known)
+
+    (found,) = folded([values], step)
+    return bool(found)
 
 
 def _is_pick(expr: Expr, index: int, decomposition: Expr) -> bool:

@@ -1,0 +1,177 @@
+"""Functions of hermitian matrices, by a function of each eigenvalue; second derivatives between equal ones.
+
+In the basis of the eigenvectors, the first derivative multiplies with the divided differences f[w_i, w_j].
+The second one adds f[w_i, w_j, w_k] times entry (i, j) of one change and (j, k) of the other. Where
+eigenvalues are equal, the differences are f' and f''/2. All of the derivative is by the matrix. That of third
+order differentiates the formula, and is NaN between equal eigenvalues.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.graph import ArrayType
+from funcgrad.linear import LinearMap, Structural
+from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.matrix_stacks import mH, mT
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.elementwise.arithmetic import determined_quotient
+from funcgrad.ops.matrix_functions import nearness, product_by_values, quotients_of, scaling
+from funcgrad.ops.reduced_resolvents import batched_as_stacks, off_diagonal
+from funcgrad.typing import Array
+
+
+def _row(s: Array) -> Any:
+    return np.expand_dims(s, -2)
+
+
+def _column(s: Array) -> Any:
+    return np.expand_dims(s, -1)
+
+
+def _to_basis(v: Array, x: Any) -> Any:
+    return np.matmul(mH(v), np.matmul(x, v))
+
+
+def _from_basis(v: Array, x: Any) -> Any:
+    return np.matmul(v, np.matmul(x, mH(v)))
+
+
+def _conjugate(v: Array) -> Any:
+    return np.conjugate(v) if v.dtype.kind == "c" else v
+
+
+# -- the function ----------------------------------------------------------------------------------
+# The values d = f(w) have the slopes s and t, and x has their numbers. Where f is fixed, x does not move.
+# Where the values do not depend on the matrix, x is d, and s and t are 0.
+def _function(
+    a: Array, w: Array, v: Array, d: Array, s: Array, t: Array, x: Array, form: str
+) -> Any:
+    return product_by_values(v, mH(v), x, form)
+
+
+def _function_by_matrix(
+    z: Array, a: Array, w: Array, v: Array, d: Array, s: Array, t: Array, x: Array, form: str
+) -> LinearMap:
+    def forward(da: Any) -> Any:
+        return spectral_slope_op(a, w, v, da, d, s, t, x)
+
+    def backward(g: Any) -> Any:
+        back = mT(spectral_slope_op(a, w, v, mT(g), d, s, t, x))
+        return back if a.dtype.kind == "c" else np.real(back)
+
+    return Structural(forward, backward)
+
+
+def _function_by_values(
+    z: Array, a: Array, w: Array, v: Array, d: Array, s: Array, t: Array, x: Array, form: str
+) -> LinearMap:
+    return scaling(v, mH(v), x)
+
+
+spectral_function_op: Op = Op(
+    name="spectral_function",
+    run=_function,
+    infer=lambda a, w, v, d, s, t, x, form: ArrayType(a.shape, np.result_type(v.dtype, x.dtype)),
+    edges=(_function_by_matrix, None, None, None, None, None, _function_by_values),
+    batch=batched_as_stacks(lambda: spectral_function_op),
+    columns=Columns(decompose=_function, shown=False),
+)
+"""v*x @ v^H, as a function of the matrix and of x."""
+
+
+# -- its derivative --------------------------------------------------------------------------------
+def _slope(a: Array, w: Array, v: Array, e: Array, d: Array, s: Array, t: Array, x: Array) -> Any:
+    return _from_basis(v, quotients_of(w, x, s) * _to_basis(v, e))
+
+
+def _second_quotients(w: Array, p: Array, s: Array, t: Array) -> Any:
+    """f[w_i, w_i, w_j] from p, the matrix of f[w_i, w_j]."""
+    distance, rise = _row(w) - _column(w), p - _column(s)
+    mean = (2 * _column(t) + _row(t)) / 6
+    size = np.maximum(np.abs(_row(w)), np.abs(_column(w)))
+    slopes = np.maximum(np.abs(_row(s)), np.abs(_column(s)))
+    # Below this distance a mean of second slopes is more accurate than the quotient.
+    close = float(np.finfo(w.dtype).eps) ** 0.25
+    near = np.abs(distance) <= close * size
+    rest = np.abs(rise - mean * distance)
+    near = near & (rest <= close * np.abs(rise) + 100 * nearness(w) ** 2 * slopes)
+    quotient = determined_quotient(rise, np.where(near, np.ones_like(distance), distance))
+    return np.where(near, mean, quotient)
+
+
+def _slope_by_matrix(
+    z: Array, a: Array, w: Array, v: Array, e: Array, d: Array, s: Array, t: Array, x: Array
+) -> LinearMap:
+    p = quotients_of(w, d, s)
+    twice = _second_quotients(w, p, s, t)
+    distance = _column(w) - _row(w)
+    close = nearness(w)
+    near = np.abs(distance) <= close * np.maximum(np.abs(_row(w)), np.abs(_column(w)))
+    rise = np.abs(_column(d) - _row(d) - p * distance)
+    near = near & (rise <= close * np.maximum(np.abs(_row(d)), np.abs(_column(d))))
+
+    def ordered(first: Any, second: Any) -> Any:
+        """The sum over j of f[w_i, w_j, w_k]*first_ij*second_jk."""
+        apart = np.matmul(p * first, second) - np.matmul(first, p * second)
+        mean = 0.5 * (np.matmul(twice * first, second) + np.matmul(first, mT(twice) * second))
+        apart = determined_quotient(apart, np.where(near, np.ones_like(distance), distance))
+        return np.where(near, mean, apart)
+
+    def both(first: Any, second: Any) -> Any:
+        return ordered(first, second) + ordered(second, first)
+
+    turned = _to_basis(v, e)
+
+    def forward(da: Any) -> Any:
+        return _from_basis(v, both(turned, _to_basis(v, da)))
+
+    def backward(g: Any) -> Any:
+        u = _conjugate(v)
+        back = _from_basis(u, both(mT(turned), _to_basis(u, g)))
+        return back if a.dtype.kind == "c" else np.real(back)
+
+    return Structural(forward, backward)
+
+
+def _slope_by_change(
+    z: Array, a: Array, w: Array, v: Array, e: Array, d: Array, s: Array, t: Array, x: Array
+) -> LinearMap:
+    def backward(g: Any) -> Any:
+        back = mT(spectral_slope_op(a, w, v, mT(g), d, s, t, x))
+        return back if e.dtype.kind == "c" else np.real(back)
+
+    return Structural(lambda de: spectral_slope_op(a, w, v, de, d, s, t, x), backward)
+
+
+def _slope_by_values(
+    z: Array, a: Array, w: Array, v: Array, e: Array, d: Array, s: Array, t: Array, x: Array
+) -> LinearMap:
+    """By x where it is no function of the eigenvalues: then s and t are 0."""
+    none = np.zeros_like(s)
+
+    def forward(dx: Any) -> Any:
+        return spectral_slope_op(a, w, v, e, dx, none, none, dx)
+
+    def backward(g: Any) -> Any:
+        shares = _to_basis(_conjugate(v), g) * _to_basis(v, e)
+        found = off_diagonal(shares + mT(shares), _row(w) - _column(w))
+        back = np.sum(found, axis=-2)
+        return back if x.dtype.kind == "c" else np.real(back)
+
+    return Structural(forward, backward)
+
+
+spectral_slope_op: Op = Op(
+    name="spectral_slope",
+    run=_slope,
+    infer=lambda a, w, v, e, d, s, t, x: ArrayType(
+        a.shape, np.result_type(v.dtype, e.dtype, x.dtype)
+    ),
+    edges=(_slope_by_matrix, None, None, _slope_by_change, None, None, None, _slope_by_values),
+    batch=batched_as_stacks(lambda: spectral_slope_op),
+    columns=Columns(decompose=_slope, shown=False),
+)
+"""The derivative of `spectral_function_op` along e."""
