@@ -162,3 +162,79 @@ def test_single_precision_beside_nearly_equal_eigenvalues():
         a, e, d = (x.astype(np.float32) for x in (a, e, d))
         narrow = along(along(function, e, "reverse"), d, "forward")(a)
         np.testing.assert_allclose(narrow, wide, rtol=1e-4)
+
+
+SLICES = {
+    "projector": lambda w, v: v[:, :2] @ adjoint(v[:, :2]),
+    "of the last": lambda w, v: v[..., 2:] @ adjoint(v)[2:],
+    "columns": lambda w, v: (v[:, :2] * np.sqrt(w[:2])) @ adjoint(v[:, :2]),
+    "rows": lambda w, v: v[:, 2:] @ (np.exp(w)[2:, None] * adjoint(v[:, 2:])),
+    "diagonal": lambda w, v: v[:, -2:] @ np.diag(w[-2:] ** 2) @ adjoint(v[:, -2:]),
+    "numbers of their own": lambda w, v: (v[:, :2] * np.array([2.0, 2.0])) @ adjoint(v[:, :2]),
+    "a shared number": lambda w, v: (v[:, :2] * (w[:2] / np.sum(w[2:]))) @ adjoint(v[:, :2]),
+}
+
+
+def slope_of(f, a, d, h=1e-3):
+    return (8 * (f(a + h * d) - f(a - h * d)) - (f(a + 2 * h * d) - f(a - 2 * h * d))) / (12 * h)
+
+
+@pytest.mark.parametrize("point", ["two of a kind", "two pairs", "complex"])
+@pytest.mark.parametrize("name", SLICES)
+def test_slices_of_vectors_that_hold_all_of_equal_eigenvalues(name, point):
+    product, a = SLICES[name], POINTS[point]
+    e, d = directions(a, 2)
+    function = lambda a: np.sum(WEIGHTS * np.real(product(*np.linalg.eigh(a))))  # noqa: E731
+    np.testing.assert_array_equal(fg.jit(function)(a), function(a))
+    for mode in ("forward", "reverse"):
+        found = along(function, e, mode)
+        np.testing.assert_allclose(found(a), slope_of(function, a, e), rtol=1e-7)
+        if name != "a shared number":
+            wanted = slope_of(along(function, e, "reverse"), a, d)
+            for second in ("forward", "reverse"):
+                np.testing.assert_allclose(along(found, d, second)(a), wanted, rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_a_slice_that_splits_equal_eigenvalues_has_no_derivative(name):
+    a = np.diag([1.0, 2.0, 2.0, 3.0])
+    e, d = directions(a, 2)
+    function = lambda a: np.sum(WEIGHTS * SLICES[name](*np.linalg.eigh(a)))  # noqa: E731
+    for mode in ("forward", "reverse"):
+        assert np.isnan(along(function, e, mode)(a))
+        assert np.isnan(along(along(function, e, mode), d, "forward")(a))
+
+
+def test_slices_that_are_not_those_of_the_values_are_read_as_they_stand():
+    a = POINTS["apart"]
+    for product in (
+        lambda w, v: (v[:, :2] * w[1:3]) @ v[:, :2].T,
+        lambda w, v: (v[:, :2] * w[:2]) @ v[:, 1:3].T,
+        lambda w, v: v[:2] @ v[:2].T,
+        lambda w, v: v[:, ::2] @ v[:, ::2].T,
+        lambda w, v: (v[:, :2] * np.cumsum(w)[:2]) @ v[:, :2].T,
+        lambda w, v: v[:2, :2] @ v[:2, :2].T,
+    ):
+        function = lambda a, product=product: np.sum(np.sin(product(*np.linalg.eigh(a))) ** 2)  # noqa: E731
+        fg.check_grads(function, (a,), order=2)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (5, 4), (4, 5)])
+def test_the_part_of_the_largest_singular_values(shape):
+    u, _, vh = np.linalg.svd(RNG.normal(size=shape), full_matrices=False)
+    a, weights = (u * np.array([2.0, 2.0, 1.0, 0.5])) @ vh, RNG.normal(size=shape)
+    e = RNG.normal(size=shape)
+
+    def function(a, k=2):
+        u, s, vh = np.linalg.svd(a, full_matrices=False)
+        return np.sum(weights * ((u[:, :k] * s[:k]) @ vh[:k]))
+
+    def projector(a):
+        u, _, vh = np.linalg.svd(a, full_matrices=False)
+        return np.sum(weights * (u[:, :2] @ vh[:2])) + np.sum(weights.T * (vh.T[:, :2] @ u.T[:2]))
+
+    for f in (function, projector):
+        for mode in ("forward", "reverse"):
+            np.testing.assert_allclose(along(f, e, mode)(a), slope_of(f, a, e), rtol=1e-7)
+    apart = (u * np.array([3.0, 2.0, 1.0, 0.5])) @ vh
+    fg.check_grads(function, (apart,), order=2)

@@ -120,9 +120,14 @@ def _stored(x, *stores):
     return x
 
 
+def _matrix(x):
+    """A diagonal matrix of zeros and ones."""
+    return np.diag((np.real(x) > 0) * 1.0)
+
+
 def _exponential(x, product):
-    """The exponential of a diagonal matrix of zeros and ones, by its eigenvalues."""
-    w, v = np.linalg.eigh(np.diag((np.real(x) > 0) * 1.0))
+    """The exponential of a matrix, by its eigenvalues."""
+    w, v = np.linalg.eigh(_matrix(x))
     return product(v, np.exp(w))
 
 
@@ -155,7 +160,13 @@ PROGRAMS = {
     "scattered_product": lambda x: np.exp(x)[1:],
     "scattered_contraction": lambda x: (np.reshape(np.exp(x), (-1, 1)) @ x[:1])[1:],
     "_selected": lambda x: x[[1, 0]] * (1 / x[:2]),
-    "function_by_vectors": lambda x: _exponential(x, lambda v, d: (v * d) @ v.T),
+    "function_by_vectors": lambda x: _exponential(
+        x, lambda v, d: (v * d) @ v.T + (v[:, :2] * d[:2]) @ v[:, :2].T
+    ),
+    "sum_over_vectors": lambda x: fg.grad(lambda a: np.sum(np.exp(np.linalg.eigvalsh(a))))(
+        _matrix(x)
+    ),
+    "determined_by_number": lambda x: fg.grad(lambda a: np.sum(np.linalg.eigvalsh(a)))(_matrix(x)),
     "sum_of_product": lambda x: np.sum(-(np.reshape(x, (-1, 1)) @ np.reshape(x, (1, -1))), axis=0),
 }
 STABLE_PROGRAMS = {

@@ -42,7 +42,14 @@ def nearness(w: Array) -> float:
 
 
 def product_by_values(left: Array, right: Array, d: Array, form: str) -> Any:
-    """left*d @ right as it was written: with scaled columns, scaled rows, or a diagonal matrix."""
+    """left*d @ right as it was written: with scaled columns, scaled rows, or a diagonal matrix.
+
+    "columns[1:3]" is of these vectors alone; the values of the others are 0.
+    """
+    form, _, bounds = form.rstrip("]").partition("[")
+    if bounds:
+        chosen = slice(*[int(bound) for bound in bounds.split(":")])
+        left, right, d = left[..., chosen], right[..., chosen, :], d[..., chosen]
     if form == "plain":
         return np.matmul(left, right)
     row, column = np.expand_dims(d, -2), np.expand_dims(d, -1)

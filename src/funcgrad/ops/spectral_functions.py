@@ -49,7 +49,7 @@ def _conjugate(v: Array) -> Any:
 def _function(
     a: Array, w: Array, v: Array, d: Array, s: Array, t: Array, x: Array, form: str
 ) -> Any:
-    return product_by_values(v, mH(v), x, form)
+    return product_by_values(v, mH(v), d, form)
 
 
 def _function_by_matrix(
@@ -84,7 +84,7 @@ spectral_function_op: Op = Op(
 
 # -- its derivative --------------------------------------------------------------------------------
 def _slope(a: Array, w: Array, v: Array, e: Array, d: Array, s: Array, t: Array, x: Array) -> Any:
-    return _from_basis(v, quotients_of(w, x, s) * _to_basis(v, e))
+    return _from_basis(v, quotients_of(w, d, s) * _to_basis(v, e))
 
 
 def _second_quotients(w: Array, p: Array, s: Array, t: Array) -> Any:

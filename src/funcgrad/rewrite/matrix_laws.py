@@ -34,10 +34,11 @@ class _Kind(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Vectors of a decomposition."""
+    """Vectors of a decomposition, all of them or a slice."""
 
     kind: _Kind
     decomposition: Expr
+    chosen: tuple[int, int] | None
 
 
 _PAIRS = (
@@ -64,9 +65,9 @@ def function_by_vectors(expr: Expr) -> Expr | None:
         for first, second in _PAIRS:
             wanted, other = (second, first) if form == "columns" else (first, second)
             if known.kind == wanted:
-                found = _scale(inner, other, known.decomposition, form)
+                found = _scale(inner, _Part(other, known.decomposition, known.chosen), form)
                 if found is not None:
-                    return _made(expr, known.decomposition, *found, first.is_adjoint)
+                    return _made(expr, known, *found, first.is_adjoint)
     return None
 
 
@@ -131,17 +132,27 @@ def _of_entries(values: Expr) -> bool:
     return values.op is arithmetic.multiply and any([_of_entries(item) for item in values.args])
 
 
-def _made(
-    expr: Expr, decomposition: Expr, form: str, values: Expr | None, adjoint: bool
-) -> Expr | None:
+def _made(expr: Expr, known: _Part, form: str, values: Expr | None, adjoint: bool) -> Expr | None:
+    decomposition, chosen = known.decomposition, known.chosen
     (a,), is_svd = decomposition.args, decomposition.op is svd_op
     w = tuples.pick_op(decomposition, index=1 if is_svd else 0)
-    slope = shape.zeros_like(w) if values is None else _slope(values, decomposition)
+    part = w if chosen is None else w[..., slice(*chosen)]
+    values = shape.ones_like(part) if values is None else values
+    slope = _slope(values, decomposition, chosen)
     if slope is None:
         return None
-    d, s = (
-        shape.reshape(x, w.shape) for x in (shape.ones_like(w) if values is None else values, slope)
-    )
+
+    def whole_of(x: Expr) -> Expr:
+        """The numbers of all eigenvalues: 0 for those whose vectors are not chosen."""
+        x = shape.reshape(x, part.shape)
+        if chosen is None:
+            return x
+        before = np.zeros((*w.shape[:-1], chosen[0]), x.dtype)
+        after = np.zeros((*w.shape[:-1], w.shape[-1] - chosen[1]), x.dtype)
+        return np.concatenate([before, x, after], axis=-1)  # type: ignore[return-value]
+
+    d, s = whole_of(values), whole_of(slope)
+    form = form if chosen is None else f"{form}[{chosen[0]}:{chosen[1]}]"
     made: Expr
     if is_svd:
         u, vh = (tuples.pick_op(decomposition, index=k) for k in (0, 2))
@@ -149,11 +160,11 @@ def _made(
     else:
         v = tuples.pick_op(decomposition, index=1)
         triangle = dict(decomposition.params)["triangle"]
-        second = _slope(s, decomposition)
-        fixed = _is_of_values_alone(d, decomposition)
-        if second is not None and (fixed or not _depends(d, decomposition)):
+        second = _slope(slope, decomposition, chosen)
+        moves = _depends(d, decomposition)
+        if second is not None and (not moves or _is_of_values_alone(d, decomposition)):
             whole: Any = hermitian_from(triangle).apply(a)  # type: ignore[arg-type]
-            t, x = shape.reshape(second, w.shape), selection.stopped(d) if fixed else d
+            t, x = whole_of(second), selection.stopped(d) if moves else d
             made = spectral_function_op(whole, w, v, d, s, t, x, form=form)
             return made if made.type == expr.type else None
         made = hermitian_function_op(a, w, v, d, s, form=form, triangle=triangle)
@@ -194,18 +205,49 @@ def _is_pick(expr: Expr, index: int, decomposition: Expr) -> bool:
 def _part(expr: Expr) -> _Part | None:
     """The vectors that an expression consists of, perhaps as their adjoint; they may have been cast."""
     transposed = conjugated = False
+    chosen: tuple[int, int, int] | None = None
     while expr.op is not tuples.pick_op:
         if expr.op is magnitude.conjugate:
             conjugated = not conjugated
         elif expr.op is shape.transpose_op and _swaps_last(expr):
             transposed = not transposed
+            chosen = None if chosen is None else (-3 - chosen[0], *chosen[1:])
+        elif expr.op is indexing.getitem_op and chosen is None and expr.ndim == expr.args[0].ndim:
+            chosen = _slice(expr)
+            if chosen is None or chosen[2] - chosen[1] < 2:
+                return None
         elif expr.op is not op.astype:
             return None
         expr = expr.args[0]
     if conjugated != transposed and expr.dtype.kind == "c":
         return None
     decomposition, index = expr.args[0], dict(expr.params)["index"]
-    return _Part(_Kind(decomposition.op, index, transposed), decomposition)
+    if chosen is not None and chosen[0] != (-2 if index == 2 else -1):
+        return None
+    bounds = None if chosen is None else chosen[1:]
+    return _Part(_Kind(decomposition.op, index, transposed), decomposition, bounds)
+
+
+def _slice(expr: Expr) -> tuple[int, int, int] | None:
+    """The axis, counted from the end, and the bounds of the slice that an expression is of its operand.
+
+    It may have further axes of length 1.
+    """
+    (x, *indices), spec = expr.args, [item for item in dict(expr.params)["spec"] if item != "new"]
+    if "..." in spec:
+        k = spec.index("...")
+        spec[k : k + 1] = [("slice", None, None, None)] * (x.ndim - len(spec) + 1)
+    spec += [("slice", None, None, None)] * (x.ndim - len(spec))
+    if indices or len(spec) != x.ndim or any([not isinstance(item, tuple) for item in spec]):
+        return None
+    found = []
+    for axis, (_, *bounds) in enumerate(spec):
+        start, stop, step = slice(*bounds).indices(x.shape[axis])
+        if step != 1:
+            return None
+        if (start, stop) != (0, x.shape[axis]):
+            found.append((axis - x.ndim, start, stop))
+    return found[0] if len(found) == 1 else None
 
 
 def _swaps_last(expr: Expr) -> bool:
@@ -214,11 +256,8 @@ def _swaps_last(expr: Expr) -> bool:
     return axes == (*range(n - 2), n - 1, n - 2)
 
 
-def _scale(
-    inner: Expr, kind: _Kind, decomposition: Expr, form: str
-) -> tuple[str, Expr | None] | None:
+def _scale(inner: Expr, wanted: _Part, form: str) -> tuple[str, Expr | None] | None:
     """How one factor of the product is scaled, and by which values; None if it is not the vectors, scaled."""
-    wanted = _Part(kind, decomposition)
     if _part(inner) == wanted:
         return "plain", None
     if inner.op in (arithmetic.multiply, arithmetic.determined_product):
@@ -280,7 +319,7 @@ _LONGER = 4
 _ENTRYWISE = (shape.reshape_op, op.broadcast_to, op.astype)
 
 
-def _slope(values: Expr, decomposition: Expr) -> Expr | None:
+def _slope(values: Expr, decomposition: Expr, chosen: tuple[int, int] | None) -> Expr | None:
     """The derivative of each value in its eigenvalue alone; None if it depends on another one by itself."""
     index = 1 if decomposition.op is svd_op else 0
 
@@ -295,6 +334,8 @@ def _slope(values: Expr, decomposition: Expr) -> Expr | None:
         known = [k for k, slope in enumerate(slopes) if slope is not None]
         if not known:
             return None
+        if expr.op is indexing.getitem_op and _slice(expr) == (-1, *(chosen or ())):
+            return expr.op(slopes[0], **dict(expr.params))
         moves = expr.op in _ENTRYWISE or _adds_axes(expr)
         if moves and expr.size == expr.args[0].size:
             return expr.op(slopes[0], **dict(expr.params))
