@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.ops.elementwise.arithmetic import determined_product
 from funcgrad.ops.reduced_resolvents import columns_product
 from tests.default_slice import one_in
@@ -158,4 +159,22 @@ def test_a_sum_over_columns_leaves_out_those_that_are_0():
     np.testing.assert_array_equal(found, [[3.0, 3.0], [3.0, 3.0]])
     np.testing.assert_array_equal(
         fg.evaluate(determined_product(x, y), {"x": x0, "y": y0}), [[1.0, 0.0, 2.0], [3.0, 0.0, 0]]
+    )
+
+
+def test_a_compiled_program_has_the_decompositions_without_what_they_leave_out():
+    a = fg.var("a", (4, 4))
+    expr = fg.grad(first_vector).expr(a)
+    names = [
+        step.op if isinstance(step.op, str) else step.op.name
+        for step in flatten_program([expr], [a]).steps
+    ]
+    assert not {"resolved", "columns_product", "spectral_function"} & set(names)
+    kept = flatten_program([expr], [a], for_derivatives=True)
+    assert "resolved" in {
+        step.op.name for step in kept.steps[kept.inputs :] if hasattr(step.op, "name")
+    }
+    value = fg.evaluate(expr, {"a": PROGRAMS["eigh"][1]})
+    np.testing.assert_allclose(
+        value, fg.grad(first_vector)(PROGRAMS["eigh"][1]), rtol=1e-12, atol=1e-14
     )

@@ -88,6 +88,13 @@ def flatten_program(
     def operands(expr: Expr) -> tuple[Expr, ...]:
         return () if expr.op is leaf and _identity(expr) in number else expr.args
 
+    def inlined(expr: Expr, row: object) -> int:
+        found = expr.op.columns.decompose(*expr.args, **dict(expr.params))
+        left_out.append(found)  # (which keeps it alive: steps are found by identity)
+        (place,) = folded([found], step, where)
+        number[row] = place
+        return place
+
     def step(expr: Expr, parents: tuple[int, ...]) -> int:
         if expr.op is leaf and parents:
             return parents[0]
@@ -102,6 +109,8 @@ def flatten_program(
                 raise ValueError(
                     f"flatten: expected every variable among the inputs, but got {expr.params[0][1]!r}"
                 )
+            if parents and not for_derivatives and expr.op.columns.inlined:
+                return inlined(expr, row)
             place = number[row] = len(steps)
             # (In half the time of `FlatStep(...)`, which takes its fields by name, too.)
             steps.append(new_step(FlatStep, (expr.op, parents, expr.params, expr.type)))
@@ -110,7 +119,7 @@ def flatten_program(
     # (A leaf without operands has no others to leave out.)
     places = folded(roots, step, where, operands if any([x.op is leaf for x in inputs]) else None)
     flat = Flat(tuple(steps), len(inputs), tuple(places))
-    # (What only their conditions needed goes, too.)
+    # (What only their conditions needed goes, too, and operands that no decomposition has.)
     return with_results(flat, range(len(roots))) if left_out else flat
 
 

@@ -151,7 +151,7 @@ hermitian_function_op: Op = Op(
     infer=_type,
     edges=(_by_matrix, None, None, _by_values, None),
     batch=_batch(lambda: hermitian_function_op),
-    columns=Columns(decompose=_hermitian_product, shown=False),
+    columns=Columns(decompose=_hermitian_product, inlined=True, shown=False),
 )
 
 
@@ -263,7 +263,7 @@ singular_function_op: Op = Op(
     infer=_singular_type,
     edges=(_by_general_matrix, None, None, None, _by_singular_values, None),
     batch=_batch(lambda: singular_function_op),
-    columns=Columns(decompose=_singular_product, shown=False),
+    columns=Columns(decompose=_singular_product, inlined=True, shown=False),
 )
 
 

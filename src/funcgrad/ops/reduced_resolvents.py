@@ -94,7 +94,7 @@ columns_product: Op = Op(
     infer=lambda x, y: ArrayType((*x.shape[:-1], y.shape[-2]), np.result_type(x.dtype, y.dtype)),
     edges=(_by_left_columns, _by_right_columns),
     batch=batched_as_stacks(lambda: columns_product),
-    columns=Columns(decompose=_columns_product, shown=False),
+    columns=Columns(decompose=_columns_product, inlined=True, shown=False),
 )
 """x @ y^T, without the columns that are 0 in x or in y."""
 
@@ -113,7 +113,7 @@ at_columns: Op = Op(
     infer=lambda a, x: ArrayType((*a.shape[:-1], x.shape[-1]), np.result_type(a.dtype, x.dtype)),
     edges=(_by_matrix, _by_columns),
     batch=batched_as_stacks(lambda: at_columns),
-    columns=Columns(decompose=lambda a, x: np.matmul(a, x), shown=False),
+    columns=Columns(decompose=lambda a, x: np.matmul(a, x), inlined=True, shown=False),
 )
 """a @ x, whose transpose is a sum over the columns of x."""
 
@@ -197,7 +197,7 @@ projected: Op = Op(
     infer=_type,
     edges=(_projected_by_matrix, None, None, None, _projected_by_columns),
     batch=batched_as_stacks(lambda: projected),
-    columns=Columns(decompose=_projected, shown=False),
+    columns=Columns(decompose=_projected, inlined=True, shown=False),
 )
 """P_j x_j for each column j of x: v_j (y_j . x_j), with the left vectors in the columns of y."""
 
@@ -289,7 +289,7 @@ resolved: Op = Op(
     infer=_type,
     edges=(_resolved_by_matrix, None, None, None, _resolved_by_columns),
     batch=batched_as_stacks(lambda: resolved),
-    columns=Columns(decompose=_resolved, shown=False),
+    columns=Columns(decompose=_resolved, inlined=True, shown=False),
 )
 """R_j x_j for each column j of x; NaN if that turns v_j into another vector of an equal eigenvalue."""
 
@@ -313,6 +313,6 @@ turning: Op = Op(
     infer=lambda a, w, v, y: v,
     edges=(_turning_edge, None, None, None),
     batch=batched_as_stacks(lambda: turning),
-    columns=Columns(decompose=lambda a, w, v, y: v, shown=False),
+    columns=Columns(decompose=lambda a, w, v, y: v, inlined=True, shown=False),
 )
 """Eigenvectors of a square matrix, whose derivatives keep y_j . v_j as it is."""

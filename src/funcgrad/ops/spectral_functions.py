@@ -77,7 +77,7 @@ spectral_function_op: Op = Op(
     infer=lambda a, w, v, d, s, t, x, form: ArrayType(a.shape, np.result_type(v.dtype, x.dtype)),
     edges=(_function_by_matrix, None, None, None, None, None, _function_by_values),
     batch=batched_as_stacks(lambda: spectral_function_op),
-    columns=Columns(decompose=_function, shown=False),
+    columns=Columns(decompose=_function, inlined=True, shown=False),
 )
 """v*x @ v^H, as a function of the matrix and of x."""
 
@@ -172,6 +172,6 @@ spectral_slope_op: Op = Op(
     ),
     edges=(_slope_by_matrix, None, None, _slope_by_change, None, None, None, _slope_by_values),
     batch=batched_as_stacks(lambda: spectral_slope_op),
-    columns=Columns(decompose=_slope, shown=False),
+    columns=Columns(decompose=_slope, inlined=True, shown=False),
 )
 """The derivative of `spectral_function_op` along e."""

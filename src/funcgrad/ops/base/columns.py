@@ -146,6 +146,8 @@ class Columns:
     """Whether NumPy returns a new array, which shares no memory with an operand."""
     may_alias: bool = False
     """Whether an array library may return an operand itself, or a view of it."""
+    inlined: bool = False
+    """Whether a program that is compiled has its decomposition instead."""
     shown: bool = True
     """Whether formulas are read with its name; otherwise they are read with its decomposition."""
     flops: Callable[[Expr], int] | None = None
