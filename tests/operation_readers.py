@@ -13,6 +13,7 @@ from funcgrad.compiler.python.scalar_ops import template_of
 from funcgrad.expr import operation_table
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.op import Elementwise
+from funcgrad.ops.decompositions import rotation_rate_op
 from funcgrad.ops.matrix_functions import hermitian_function_op
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.reduced_resolvents import projected, resolved, turning
@@ -104,6 +105,10 @@ def programs():
         "singular_function": of_function(_orthogonal_factor, SQUARE),
         "singular_norm": of_function(lambda a: np.linalg.norm(a, 2), SQUARE),
         "svd": of_function(lambda a: np.linalg.svd(a)[1], SQUARE),
+        "rotation_rate": of_function(
+            lambda a: rotation_rate_op(a + a.T, fg.const(np.ones((1, 1))), rows=3), SQUARE
+        ),
+        "singular_complement": of_function(lambda a: np.linalg.svd(a[:1])[2][1], SQUARE[:, :2]),
         "qr": of_function(lambda a: np.linalg.qr(a)[1], SQUARE),
         "resolved": of_function(
             _by_eigenvectors(lambda a, w, v: resolved(a, w, v, v, v**2, split=None)), SQUARE
@@ -391,18 +396,19 @@ READERS: dict[str, Callable] = {
 DISCRETE = (
     "sign floor ceil trunc rint isfinite isinf isnan signbit stop_gradient invert logical_not less "
     "less_equal greater greater_equal equal not_equal floor_divide logical_and logical_or logical_xor "
-    "bitwise_and bitwise_or bitwise_xor any all argmax argmin argsort detsign"
+    "bitwise_and bitwise_or bitwise_xor any all argmax argmin argsort detsign rotation_rate"
 )
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
     "argsort cumprod cumsum recurrence fft getitem index_add index_set scatter_add matmul einsum "
     "solve inv pinv cholesky logabsdet detsign detphase det cofactors eig eigh hermitian_function "
-    "singular_function singular_norm svd qr resolved projected turning columns_product at_columns "
-    "spectral_function spectral_slope"
+    "singular_complement singular_function singular_norm svd qr resolved projected turning "
+    "columns_product at_columns spectral_function spectral_slope rotation_rate"
 )
 MATRICES = (
     "solve inv pinv cholesky logabsdet det cofactors eig eigh hermitian_function singular_function "
-    "singular_norm svd qr detsign resolved projected turning spectral_function spectral_slope"
+    "singular_complement singular_norm svd qr detsign resolved projected turning spectral_function "
+    "spectral_slope"
 )
 BODIES = "call branch loop custom_derivative implicit integral"
 NOT_DIFFERENTIABLE = {"its derivative is zero, or it has none": DISCRETE}
@@ -453,8 +459,8 @@ GAPS: dict[str, dict[str, str]] = {
     },
     "precise": {
         "NumPy's decompositions and transforms know no other numbers": (
-            "eig eigh fft hermitian_function pinv qr singular_function singular_norm svd resolved "
-            "projected turning"
+            "eig eigh fft hermitian_function pinv qr singular_complement singular_function singular_norm "
+            "svd resolved projected turning spectral_slope"
         ),
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",

@@ -185,10 +185,10 @@ put together again from several slices (`np.diff`, `np.concatenate`, an array th
 reduction or a product of matrices mixes a NaN with entries that a mask or an index array selects later,
 reverse mode may multiply a zero by the NaN: use `np.where` before the factor, or forward mode.
 
-A zero that was computed, times an infinite factor, is NaN, as in JAX: `softmax(s / T)` with entries of -inf in
-s has no gradient in T, though the weights of these entries are 0 for any T. A rule that stopped at
-`exp(-inf)` would be wrong for others: `exp(log(p))` and `logsumexp(log(p))` have slopes other than 0 at p = 0.
-Choose after the factor, `np.where(mask, s / T, -np.inf)`: what is not selected has the gradient 0.
+A zero that was computed, times an infinite factor, is NaN, as in JAX: `softmax(s / T)` with entries of -inf
+in s has no gradient in T, though the weights of these entries are 0 for any T. A rule that stopped at
+`exp(-inf)` would be wrong for others: `exp(log(p))` and `logsumexp(log(p))` have slopes other than 0 at
+p = 0. Choose after the factor, `np.where(mask, s / T, -np.inf)`: what is not selected has the gradient 0.
 
 Vectors of `eigh` and `svd` that belong to equal values have no derivative, and a program that uses it has
 the derivative NaN, as in JAX. A tangent or cotangent that is exactly 0 and would turn such vectors adds 0:

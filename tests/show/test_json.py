@@ -11,6 +11,7 @@ import funcgrad as fg
 from funcgrad.expr import assemble_node, operation_table
 from funcgrad.fold import toposort
 from funcgrad.ops.base.op import build_structural
+from funcgrad.ops.decompositions import rotation_rate_op
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.show.json.json_format import from_json, to_json
@@ -484,6 +485,11 @@ FACTORIZATIONS = {
     "eigvalsh": (np.linalg.eigvalsh, SQUARE),
     "function of a hermitian matrix": (exponential_of_hermitian, SQUARE),
     "svd": (lambda a: np.linalg.svd(a, full_matrices=False)[0], ANY),
+    "full svd": (lambda a: np.linalg.svd(a[:1])[2], ANY),
+    "rate of a rotation": (
+        lambda a: rotation_rate_op(a, np.ones((*a.shape[:-2], 1, 1)), rows=3),
+        SQUARE,
+    ),
     "function of singular values": (orthogonal_factor, SQUARE),
     "svdvals": (np.linalg.svdvals, ANY),
     "nuclear norm": (lambda a: np.linalg.norm(a, "nuc", axis=(-2, -1)), ANY),

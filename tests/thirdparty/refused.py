@@ -17,7 +17,7 @@ REFUSED = MappingProxyType(
             "skspatial_triangle_area",
         ),
         "float(): expected a value without": ("colormath_back", "colormath_lab"),
-        "svd: expected full_matrices=False for float": ("trimesh.geometry.plane_transform",),
+        "svd: expected a function that does not depend": ("trimesh.geometry.plane_transform",),
         "argument": ("csaps_smooth",),
     }
 )

@@ -11,6 +11,7 @@ operation of it (`funcgrad.ops.matrix_functions`).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import LinearMap, Parts, Structural
 from funcgrad.ops.base.columns import Columns, Form
+from funcgrad.ops.base.entrywise import spread_unbatched
 from funcgrad.ops.base.matrix_stacks import (
     eye_like,
     hermitian_from,
@@ -245,13 +247,111 @@ svd_op: Op = Op(
 )
 
 
+# The vectors beside the singular ones, which complete the thinner space to a basis, are a basis n of a null
+# space. It turns out of that by dn = -w (y^H da n)/s, and within it at will. So a function of several vectors
+# that their rotation does not change has its derivative in reverse mode, and one that it changes is an error.
+# Tangents of several vectors are NaN.
+def _complement(a: Array, xp: Any = np) -> Any:
+    m, n = a.shape[-2:]
+    u, _, vh = xp.linalg.svd(a)
+    return u[..., n:] if m > n else xp.conj(xp.swapaxes(vh[..., m:, :], -1, -2))
+
+
+def _complement_text(z: Expr, operands: Sequence[str]) -> str:
+    m, n = z.args[0].shape[-2:]
+    if m > n:
+        return f"np.linalg.svd({operands[0]})[0][..., {n}:]"
+    return f"np.conj(np.swapaxes(np.linalg.svd({operands[0]})[2][..., {m}:, :], -1, -2))"
+
+
+def _complement_type(a: ArrayType) -> ArrayType:
+    *stack, m, n = a.shape
+    return ArrayType((*stack, max(m, n), abs(m - n)), a.dtype)
+
+
+def _complement_edge(z: Array, a: Array) -> LinearMap:
+    m, n = np.shape(a)[-2:]
+    is_left, size = m > n, max(m, n)
+    u, s, vh = [_part(svd_op(a), i) for i in range(3)]
+    w, y = (u, mH(vh)) if is_left else (mH(vh), u)
+    is_determined = abs(m - n) == 1 and a.dtype.kind != "c"  # up to its sign
+
+    def over_values(x: Any) -> Any:
+        column = _column(significant(s, s, size))
+        return determined_quotient(x, np.broadcast_to(column, np.shape(x)))
+
+    def forward(da: Any) -> Any:
+        change = np.matmul(mH(da) if is_left else da, z)
+        found = -np.matmul(w, over_values(np.matmul(mH(y), change)))
+        return found if is_determined else found + np.nan
+
+    def backward(g: Any) -> Any:
+        # Where nothing uses the vectors, neither do second derivatives.
+        vectors = mT(mask(np.any(g != 0, axis=(-2, -1), keepdims=True), z))
+        turned = np.matmul(over_values(np.matmul(mT(w), g)), vectors)
+        found = -np.matmul(mT(mH(y)), turned)
+        return (mH(found) if is_left else found) + (0.0 if is_determined else rotation(vectors, g))
+
+    def rotation(vectors: Any, g: Any) -> Any:
+        """0 for a function that a rotation of the vectors does not change, and an error for others."""
+        length = np.sqrt(np.sum(np.abs(g) ** 2, axis=(-2, -1), keepdims=True))
+        rate = rotation_rate_op(np.matmul(vectors, g), length, rows=size)
+        return np.sum(rate, axis=(-2, -1), keepdims=True)
+
+    return Structural(forward, backward)
+
+
+def _rotation_rate(inner: Array, length: Array, rows: int) -> Any:
+    bound = rows * np.finfo(inner.dtype).eps * length
+    if np.any(np.abs(inner - mH(inner)) > bound):
+        raise ValueError(
+            "svd: expected a function that does not depend on which vectors beside the singular ones are "
+            "chosen, as full_matrices=True adds them, but it does, so it has no derivative; write "
+            "full_matrices=False, or the projector eye(m) - u @ u.T"
+        )
+    return np.zeros(inner.shape, inner.dtype)
+
+
+rotation_rate_op: Op = Op(
+    name="rotation_rate",
+    run=_rotation_rate,
+    infer=lambda inner, length, rows: inner,
+    edges=(None, None),
+    batch=lambda size, batched, *args, rows: rotation_rate_op(
+        *spread_unbatched(size, batched, args), rows=rows
+    ),
+    columns=Columns(
+        decompose=lambda inner, length, rows: np.zeros_like(inner),
+        shown=False,
+        flops=lambda z: 3 * z.size,
+    ),
+)
+"""Cotangents of vectors, times these: 0 if that is hermitian but for rounding errors, else an error."""
+
+
+singular_complement_op: Op = Op(
+    name="singular_complement",
+    run=_complement,
+    infer=_complement_type,
+    edges=(_complement_edge,),
+    batch=of_stacks(lambda: singular_complement_op),
+    columns=Columns(
+        flops=_svd_flops,
+        numpy=_complement_text,
+        libraries={"any": lambda xp, a: _complement(a, xp)},
+    ),
+)
+
+
 def svd(
     a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
-    """As `numpy.linalg.svd` of a square matrix, or with ``full_matrices=False``.
+    """As `numpy.linalg.svd`.
 
     Vectors of equal singular values, and vectors of a singular value of 0, have no derivative: a function
-    that uses it has the derivative NaN. A singular value of 0 has the derivative of u^H a v.
+    that uses it has the derivative NaN. A singular value of 0 has the derivative of u^H a v. Of the vectors
+    that ``full_matrices`` adds, a single real one has a derivative. Several have one in reverse mode, for
+    what their rotation does not change, such as a projector.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: np.linalg.svd(a, full_matrices=False)[1][0])(np.array([[3.0], [4.0]]))
@@ -261,14 +361,15 @@ def svd(
     a = matrices("svd", a, square=hermitian)
     if hermitian:
         return _hermitian_svd(a) if compute_uv else np.sort(np.abs(eigvalsh(a)), axis=-1)[..., ::-1]
-    if full_matrices and compute_uv and a.shape[-1] != a.shape[-2]:
-        raise fail(
-            ValueError,
-            f"svd: expected full_matrices=False for {a.type}, but got True; the vectors beside the "
-            "singular ones are arbitrary, and have no derivative",
-        )
     node = svd_op(a)
-    return SVDResult(*[_part(node, i) for i in range(3)]) if compute_uv else _part(node, 1)
+    if not compute_uv:
+        return _part(node, 1)
+    u, values, vh = [_part(node, i) for i in range(3)]
+    if full_matrices and a.shape[-2] > a.shape[-1]:
+        u = np.concatenate([u, singular_complement_op(a)], axis=-1)
+    elif full_matrices and a.shape[-2] < a.shape[-1]:
+        vh = np.concatenate([vh, mH(singular_complement_op(a))], axis=-2)
+    return SVDResult(u, values, vh)
 
 
 def _hermitian_svd(a: Array) -> Any:
