@@ -78,8 +78,8 @@ class Arithmetic:
                 found = op.run(*operands, **params)
             except (TypeError, AttributeError):  # a function of NumPy's that takes no objects
                 raise _no_rule(op.name) from None
-        elif isinstance(op, Elementwise):
-            found = self._entrywise(op, row, operands)
+        elif isinstance(op, Elementwise | Entrywise):
+            found = self._entrywise(op, row, operands, params)
         else:
             found = row(*operands, **params)
         array = np.asarray(found, object if kind in "fc" else None)
@@ -105,15 +105,22 @@ class Arithmetic:
             return mpmath.mp.make_mpc(rounded._mpc_)
         return mpmath.mp.make_mpf(rounded._mpf_)
 
-    def _entrywise(self, op: Op, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+    def _entrywise(
+        self,
+        op: Op,
+        function: Callable[..., Any],
+        operands: Sequence[Any],
+        params: Mapping[str, Any],
+    ) -> Any:
         def entry(*values: object) -> Any:
             numbers = [self.number(v) for v in values]
             try:
-                return function(*numbers)
+                return function(*numbers, **params)
             except (ZeroDivisionError, ValueError, OverflowError):
                 # At a pole: what NumPy makes of it, an infinity or NaN.
                 with np.errstate(all="ignore"):
-                    return self.number(op.run(*[np.asarray(_nearest(v))[()] for v in numbers]))
+                    nearest = [np.asarray(_nearest(v))[()] for v in numbers]
+                    return self.number(op.run(*nearest, **params))
 
         return np.frompyfunc(entry, len(operands), 1)(*operands)
 

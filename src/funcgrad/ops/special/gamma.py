@@ -65,7 +65,10 @@ polygamma_difference: Op = Op(
         *spread_unbatched(size, batched, args), **params
     ),
     columns=Columns(
-        entrywise=True, mpmath=lambda mp, x, d, *, order: mp.psi(order, x + d) - mp.psi(order, x)
+        entrywise=True,
+        mpmath=lambda mp, x, d, *, order: np.frompyfunc(
+            lambda x, d: mp.psi(order, x + d) - mp.psi(order, x), 2, 1
+        )(x, d),
     ),
 )
 
