@@ -186,6 +186,10 @@ RANGES = {
     ],
 }
 COMPLEX_VALUES = {*FURTHER, "lambertw"} - {"gammasgn"} - SHIFTS - RANGES
+SLOW_IN_MPMATH = {"associated_legendre", "beta_mixture", "legendre_q", "spherical_legendre"} | {
+    *("noncentral_chi_square", "noncentral_t"),
+}
+"""Functions whose rows are for single numbers, and compared with in tests: digits would take minutes."""
 IN_ALL_BUT_INTEGERS = {"mathieu_a", "mathieu_b", "smirnovi", *ANGULAR}
 """Functions whose parameters without a derivative are integers here."""
 NO_EDGE = {"gammasgn", *SHIFTS, *RANGES, *IN_ARGUMENT_ALONE, *IN_SOME} - IN_ALL_BUT_INTEGERS
@@ -218,7 +222,7 @@ def reads_special(reader, name):
         "to_jax": "jax" in libraries,
         "to_torch": "torch" in libraries,
         "bounds": columns.interval is not None,
-        "precise": columns.mpmath is not None,
+        "precise": columns.mpmath is not None and name not in SLOW_IN_MPMATH,
         "sparsity": name
         not in {*COMPLEX_VALUES, *NO_EDGE} - {"besselpoly", "gammasgn", *SHIFTS, *RANGES},
     }.get(reader, True)

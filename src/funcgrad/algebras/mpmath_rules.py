@@ -78,10 +78,13 @@ class Arithmetic:
                 found = op.run(*operands, **params)
             except (TypeError, AttributeError):  # a function of NumPy's that takes no objects
                 raise _no_rule(op.name) from None
-        elif isinstance(op, Elementwise | Entrywise):
-            found = self._entrywise(op, row, operands, params)
+        elif isinstance(op, Elementwise):
+            found = self._entrywise(op, row, operands)
         else:
-            found = row(*operands, **params)
+            try:
+                found = row(*operands, **params)
+            except TypeError:  # a function of numbers alone, which would take minutes
+                raise _no_rule(op.name) from None
         array = np.asarray(found, object if kind in "fc" else None)
         if op in (mask, scatter_op):
             # What a condition left out, and what nothing was added to, is a plain 0.
@@ -105,22 +108,15 @@ class Arithmetic:
             return mpmath.mp.make_mpc(rounded._mpc_)
         return mpmath.mp.make_mpf(rounded._mpf_)
 
-    def _entrywise(
-        self,
-        op: Op,
-        function: Callable[..., Any],
-        operands: Sequence[Any],
-        params: Mapping[str, Any],
-    ) -> Any:
+    def _entrywise(self, op: Op, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         def entry(*values: object) -> Any:
             numbers = [self.number(v) for v in values]
             try:
-                return function(*numbers, **params)
+                return function(*numbers)
             except (ZeroDivisionError, ValueError, OverflowError):
                 # At a pole: what NumPy makes of it, an infinity or NaN.
                 with np.errstate(all="ignore"):
-                    nearest = [np.asarray(_nearest(v))[()] for v in numbers]
-                    return self.number(op.run(*nearest, **params))
+                    return self.number(op.run(*[np.asarray(_nearest(v))[()] for v in numbers]))
 
         return np.frompyfunc(entry, len(operands), 1)(*operands)
 

@@ -35,7 +35,9 @@ legendre_derivative: Op = derivative_family(
     _legendre_run,
     None,
     lambda z, n, x, *, order: legendre_derivative(n, x, order=order + 1),
-    mpmath=lambda mp, n, x, *, order: mp.diff(lambda v: mp.legendre(n, v), x, order),
+    mpmath=lambda mp, n, x, *, order: np.frompyfunc(
+        lambda n, x: mp.diff(lambda v: mp.legendre(n, v), x, order), 2, 1
+    )(n, x),
 )
 """The derivative of an order of the Legendre polynomial of degree n."""
 
