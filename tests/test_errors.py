@@ -2,6 +2,7 @@
 
 import ctypes
 import hashlib
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -418,6 +419,49 @@ class Unit:
         return NotImplemented
 
 
+def test_an_error_in_the_place_of_a_refusal_names_the_refusal():
+    class OfTextError(RuntimeError):
+        pass
+
+    def degrees(angle):
+        try:
+            return float(angle)
+        except (TypeError, ValueError):
+            try:
+                return float(angle.strip("NSEW"))
+            except AttributeError as error:
+                raise OfTextError(f"{type(angle).__name__}: {error}") from error
+
+    class Degrees(float):
+        def __new__(cls, angle):
+            try:
+                return float.__new__(cls, angle)
+            except TypeError:
+                raise OfTextError("no angle") from None
+
+    for f in (lambda x: math.sin(degrees(x)), lambda x: Degrees(x) * 2.0):
+        with pytest.raises(OfTextError) as caught:
+            fg.grad(fg.adopt(f, on=False))(1.0)
+        (note,) = caught.value.__notes__
+        assert note.startswith("the code has handled this error before: float(): expected a value")
+    with pytest.raises(OfTextError) as caught:
+        fg.grad(lambda x: Degrees(x) * 2.0)(1.0)
+    (note,) = caught.value.__notes__
+    assert "write a class that has the number as an attribute" in note
+
+
+def test_errors_of_units_are_advised_on():
+    class UnitConversionError(TypeError, ValueError):
+        pass
+
+    def f(x):
+        raise UnitConversionError("no conversion")
+
+    with pytest.raises(UnitConversionError) as caught:
+        fg.grad(f)(1.0)
+    assert "write numbers in one unit" in caught.value.__notes__[0]
+
+
 def test_values_with_units_are_advised_on():
     q = np.array([1.0, 2.0]).view(Quantity)
     message = r"a plain array, but got a Quantity, whose arithmetic .* q.to_value\(unit\)"
@@ -469,4 +513,4 @@ def test_matrices_structured_arrays_and_hashes_are_advised_on():
         fg.grad(of_fields)(np.ones(2))
     with pytest.raises(TypeError, match="buffer API required") as caught:
         fg.grad(lambda x: x[0] * len(hashlib.md5(2 * x).hexdigest()))(np.ones(2))
-    assert "compiled code was given traced values" in caught.value.__notes__[0]
+    assert "hashlib was given traced values" in caught.value.__notes__[0]

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from itertools import islice, pairwise
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -203,6 +203,15 @@ def fail(kind: Callable[[str], Any], message: str, files: Files = OURS) -> Any:
     """The exception, with the line of the user's code appended to its message."""
     where = position(caller(2, files))
     return kind(f"{message}\n  at {where}" if where else message)
+
+
+_E = TypeVar("_E", bound=Exception)
+
+
+def as_of_numbers(error: _E) -> _E:
+    """An error that numbers would raise, too: no refusal of traced values."""
+    error.of_numbers = True  # type: ignore[attr-defined]
+    return error
 
 
 @lru_cache(maxsize=4096)

@@ -129,7 +129,18 @@ def of_every_error_of_a_matrix(x):
         pass
 
 
+def of_another_shape(x):
+    rows = np.array([[x, 1.0], [1.0, x], [x * x, 2.0]])
+    for system in (rows, rows[:2]):
+        try:
+            return np.linalg.solve(system, np.ones(len(system)))[0]
+        except np.linalg.LinAlgError:
+            continue
+    return 0.0
+
+
 CASES = [
+    (of_another_shape, (1.5, 0.5)),
     (of_every_error, (-1.5, 0.5)),
     (of_every_error_of_a_matrix, (-1.5, 0.5)),
     (positive_definite, (2.0, 0.5)),

@@ -237,6 +237,16 @@ def test_the_method_of_root_scalar_and_fixed_point_chooses_the_root():
         fg.grad(lambda a: optimize.newton(lambda x: np.sin(a * x), 1.5, x1=2.6))(1.0)
 
 
+def test_right_sides_of_linear_programs_have_any_shape():
+    rows = np.array([[2.0, 1.0], [1.0, 3.0]])
+    column = lambda a: optimize.linprog([-1.0, -1.0], rows, a * np.ones((2, 1))).x  # noqa: E731
+    np.testing.assert_allclose(fg.jacobian(column)(5.5), [0.4, 0.2])
+    number = lambda a: optimize.linprog([1.0, 2.0], A_eq=[[1.0, a]], b_eq=a).x  # noqa: E731
+    np.testing.assert_allclose(fg.jacobian(number)(3.0), [0.0, 0.0], atol=1e-15)
+    number = lambda a: optimize.linprog([1.0, 2.0], A_eq=[[1.0, 0.5]], b_eq=a).x  # noqa: E731
+    np.testing.assert_allclose(fg.jacobian(number)(3.0), [1.0, 0.0])
+
+
 def test_linear_programs_without_a_regular_vertex():
     def solution(a, **options):
         rows = np.array([[2.0, 1.0], [1.0, 3.0]])

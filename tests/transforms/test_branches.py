@@ -416,6 +416,44 @@ def test_a_path_on_which_compiled_code_meets_a_traced_value_is_refused():
         fg.vmap(lambda row: scipy.stats.vonmises_line.cdf(row, 3.99))(rows)
 
 
+def test_a_path_on_which_compiled_code_asks_for_memory_is_refused():
+    def f(x):
+        if x > 2.0:
+            return x * x
+        z = np.zeros(3)
+        z[:] = x
+        return 1.0 * len(memoryview(z))
+
+    for mapped in (fg.vmap(f), fg.vmap(fg.grad(f)), fg.jit(fg.vmap(fg.grad(f)))):
+        with pytest.raises(TypeError, match="bytes-like object is required") as caught:
+            mapped(np.array([1.5, 2.5]))
+        assert any(
+            "compiled code was given traced values" in note for note in caught.value.__notes__
+        )
+
+
+def test_paths_that_raise_errors_of_numbers_are_nan():
+    def logarithm(x):
+        try:
+            return math.log(x)
+        except KeyError:
+            return 0.0
+        except ValueError:
+            if x < -2.0:
+                raise
+            return x
+
+    def on_some(x):
+        if x > 0.0:
+            return x * x
+        return x * np.NAN_AS_IT_WAS_CALLED
+
+    x = np.array([-3.0, -1.5, 2.0])
+    for f, wanted in ((logarithm, [np.nan, 1.0, 0.5]), (on_some, [np.nan, np.nan, 4.0])):
+        np.testing.assert_allclose(fg.vmap(fg.grad(f))(x), wanted)
+        np.testing.assert_allclose(fg.jit(fg.vmap(fg.grad(f)))(x), wanted)
+
+
 @pytest.mark.filterwarnings("ignore:Precision loss")
 @pytest.mark.parametrize(
     "f",

@@ -49,6 +49,7 @@ from funcgrad.trace.leaves import (
     note_runs_as_it_is,
 )
 from funcgrad.trace.outer_arrays import instance_dict
+from funcgrad.trace.remedies import REFUSALS_OF_COMPILED_CODE
 
 _NAMES = frozenset(
     (
@@ -340,7 +341,7 @@ _OF_NUMPY = (np.ndarray, np.generic)
 
 # -- refusals -----------------------------------------------------------------------------------
 def is_refusal(error: BaseException) -> bool:
-    """Whether funcgrad or a library raised an error, or a traced value lacks an attribute.
+    """Whether funcgrad, a library or compiled code raised an error, or a traced value lacks an attribute.
 
     The compiled code of SciPy's solvers raises an error of its own in the place of the refusal.
     """
@@ -348,6 +349,12 @@ def is_refusal(error: BaseException) -> bool:
     met: set[int] = set()
     while found is not None and id(found) not in met:
         met.add(id(found))
+        if hasattr(found, "of_numbers"):
+            return False
+        if isinstance(found, TypeError | ValueError) and REFUSALS_OF_COMPILED_CODE.search(
+            str(found)
+        ):
+            return True
         if isinstance(found, AttributeError) and isinstance(found.obj, Expr):
             return True
         if isinstance(found, TypeError) and any([text in str(found) for text in _OF_PYTHON]):

@@ -26,7 +26,8 @@ from funcgrad.arrays.reference import Reference, is_numeric, unwrapped, with_ite
 from funcgrad.expr import Expr
 from funcgrad.numpy.array_likes import ArrayFunction
 from funcgrad.source import USERS, fail
-from funcgrad.trace.leaves import PLAIN_DATA, REFUSALS_OF_COMPILED_CODE
+from funcgrad.trace.leaves import PLAIN_DATA
+from funcgrad.trace.remedies import REFUSALS_OF_COMPILED_CODE
 
 
 class ScipyFunction(ArrayFunction):

@@ -53,6 +53,7 @@ from funcgrad.numpy.types import frompyfunc as frompyfunc
 from funcgrad.numpy.types import isscalar as isscalar
 from funcgrad.numpy.types import vectorize as vectorize
 from funcgrad.ops import shape as _shape
+from funcgrad.source import as_of_numbers as _as_of_numbers
 
 
 class _OfExpressions(type):
@@ -160,8 +161,8 @@ def __getattr__(name: str) -> Any:
     try:
         value = getattr(_numpy, name)
     except AttributeError:
-        raise AttributeError(
-            f"module 'funcgrad.numpy' (and 'numpy') has no attribute {name!r}"
+        raise _as_of_numbers(
+            AttributeError(f"module 'funcgrad.numpy' (and 'numpy') has no attribute {name!r}")
         ) from None
     if name[0] == "_" or not _is_adopted(value):
         return value

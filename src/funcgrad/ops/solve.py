@@ -32,7 +32,7 @@ from funcgrad.ops.base.matrix_stacks import (
 from funcgrad.ops.base.mpmath_matrices import each_matrix
 from funcgrad.ops.base.op import Op, lift_fully, spread
 from funcgrad.ops.shape import astype, broadcast_to
-from funcgrad.source import fail, may_be_handled
+from funcgrad.source import as_of_numbers, fail, may_be_handled
 from funcgrad.typing import Array
 
 
@@ -95,7 +95,7 @@ def _checked_if_handled(a: Any, fits: Callable[[Any], Any], message: str) -> Any
         return a
     good = fits(a)
     if not np.all(good):
-        raise np.linalg.LinAlgError(message)
+        raise as_of_numbers(np.linalg.LinAlgError(message))
     return np.where(good[..., None, None], a, np.eye(a.shape[-1], dtype=a.dtype))
 
 

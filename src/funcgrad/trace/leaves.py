@@ -8,7 +8,6 @@ scope. Python's questions (``if x > 0``) are answered from the values.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -20,13 +19,13 @@ import numpy as np
 from funcgrad.arrays.mutable_array import MutableArray, borrowed, mutable
 from funcgrad.expr import Expr, assemble_node, const, scalar
 from funcgrad.expr.branch_path import PATH
-from funcgrad.expr.plain_numbers import UNITS
 from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import CapturedArrays, capture, refer
 from funcgrad.ops.base.op import leaf as leaf_op
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
+from funcgrad.trace.remedies import explain
 from funcgrad.transformed import Transformed, function_of
 
 
@@ -143,48 +142,6 @@ def run_on_leaves(
     finally:
         scope.open = False
         scope.refusal = None  # its traceback refers to this frame
-
-
-def _explain(error: Exception, args: Sequence[Any]) -> None:
-    """Add to a refusal of a list that an array may be meant, and to others what to write."""
-    if not isinstance(error, TypeError | ValueError | AttributeError):
-        return
-    kinds = {type(arg).__name__ for arg in args if isinstance(arg, list | tuple)}
-    text, notes = str(error), getattr(error, "__notes__", ())
-    if any([f"'{kind}'" in text for kind in kinds]) and _ON_LISTS not in notes:
-        error.add_note(_ON_LISTS)
-    told = "\n  at " in text  # the text is this package's own
-    on_units = _UNSUPPORTED_UNIT.search(text)
-    if on_units and _ON_UNITS not in notes:
-        error.add_note(_ON_UNITS)
-    is_compiled = REFUSALS_OF_COMPILED_CODE.search(text) and not told and not on_units
-    if is_compiled and _ON_COMPILED not in notes:
-        error.add_note(_ON_COMPILED)
-    if text.startswith("expected a sequence of integers") and _ON_SHAPES not in notes:
-        error.add_note(_ON_SHAPES)
-
-
-REFUSALS_OF_COMPILED_CODE = re.compile(
-    rf"\b{MutableArray.__name__}\b|\bExpr\b|No matching signature found|bytes-like object is required"
-    "|incompatible function arguments|not a proper array of floats|can not convert to array"
-    "|supporting the buffer API required"
-)
-"""What compiled code says of an argument that is no array of NumPy's."""
-
-_UNSUPPORTED_UNIT = re.compile(r"unsupported operand type.*'\w*(Unit|Quantity)\w*'")
-_ON_UNITS = f"values with units hold no traced ones: {UNITS}"
-_ON_LISTS = (
-    "a list or a tuple of numbers is a tree of them, which has no arithmetic and no methods of an array: "
-    "write np.array([...]) for an array"
-)
-_ON_SHAPES = (
-    "a shape has no traced values that stand for many, as under vmap and in the body of a loop: make the "
-    "array as long as it may become, and choose its entries by np.where"
-)
-_ON_COMPILED = (
-    f"compiled code was given traced values, as a {MutableArray.__name__}, which it cannot differentiate: "
-    "write the function with NumPy's, or declare it and its derivatives by fg.primitive"
-)
 
 
 # -- adoption: levels that are known ---------------------------------------------------------------
@@ -410,7 +367,7 @@ def _adopted_where_needed(
     try:
         return call(level)
     except Exception as error:
-        _explain(error, args)
+        explain(error, args)
         later = functions["level_after"](f, level, error)
         if later is None:
             raise
@@ -429,7 +386,7 @@ def _adopted_where_needed(
                 later = further
                 _withdraw(error)
                 continue
-            _explain(error, args)
+            explain(error, args)
             told = _is_of_stand_in(error) or hasattr(error, "__notes__")
             told = told or _is_mistake(f, level, error) or _is_at_another_line(refusal, error)
             if told and _tells_refusal(refusal):

@@ -27,7 +27,7 @@ from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value, has_known_value
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.shape import astype
-from funcgrad.source import may_be_handled
+from funcgrad.source import as_of_numbers, may_be_handled
 from funcgrad.typing import Array
 
 
@@ -178,10 +178,10 @@ def _raising(own: Callable[..., Any], traced: Callable[..., Any]) -> Callable[..
             unknown = reduce(or_, [np.isnan(arg) for arg in args])
             if (known & ~np.isfinite(result)) | (np.isnan(result) & ~unknown):
                 if not has_known_value(result):
-                    raise _AnyMathError("math domain error, or math range error")
+                    raise as_of_numbers(_AnyMathError("math domain error, or math range error"))
                 if np.isinf(result) & (np.abs(args[0]) > 1):
-                    raise OverflowError("math range error")
-                raise ValueError("math domain error")  # also at a pole
+                    raise as_of_numbers(OverflowError("math range error"))
+                raise as_of_numbers(ValueError("math domain error"))  # also at a pole
         return result
 
     return function

@@ -76,7 +76,7 @@ def matrices(name: str, x: object, *, square: bool = True) -> Any:
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
         kind = "square matrices" if square else "matrices"
         raise fail(
-            ValueError,
+            np.linalg.LinAlgError,  # NumPy's, which code handles as the sign of a system without a solution
             f"{name}: expected {kind} in the last two axes, but got {x.type}; "
             + ("give a vector a second axis" if x.ndim < 2 else "see lstsq and pinv for others"),
         )

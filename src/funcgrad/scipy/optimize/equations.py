@@ -22,7 +22,7 @@ from funcgrad.scipy.optimize.solver_arguments import (
     value_alone,
     with_numbers,
 )
-from funcgrad.source import may_be_handled
+from funcgrad.source import as_of_numbers, may_be_handled
 from funcgrad.transforms.custom import implicit
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -90,7 +90,7 @@ def _bracketed(name: str) -> _Function:
         solver = _bracketing(name, tuple(sorted(options.items())))
         bracket = stop_gradient(np.stack([real(name, end) for end in (a, b)]))
         if may_be_handled(_NO_BRACKET) and alone(bracket[0], *args) * alone(bracket[1], *args) > 0:
-            raise ValueError("f(a) and f(b) must have different signs")
+            raise as_of_numbers(ValueError("f(a) and f(b) must have different signs"))
         return implicit.solved_with_settings("root", alone, solver)(
             np.mean(bracket), bracket, *args
         )

@@ -49,12 +49,12 @@ def linprog(
     above = (
         (np.zeros((0, n)), np.zeros(0))
         if A_ub is None
-        else (real("linprog", A_ub), real("linprog", b_ub))
+        else (real("linprog", A_ub), np.reshape(real("linprog", b_ub), -1))
     )
     equal = (
         (np.zeros((0, n)), np.zeros(0))
         if A_eq is None
-        else (real("linprog", A_eq), real("linprog", b_eq))
+        else (real("linprog", A_eq), np.reshape(real("linprog", b_eq), -1))
     )
 
     def active(*values: Any) -> Any:

@@ -1,0 +1,77 @@
+"""Notes on errors that others raise at a traced value: what to write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from funcgrad.arrays.mutable_array import MutableArray
+from funcgrad.expr.plain_numbers import UNITS
+
+
+def explain(error: Exception, args: Sequence[Any]) -> None:
+    """Add to a refusal of a list that an array may be meant, and to others what to write."""
+    caught = _caught_refusal(error)
+    if caught is None and not isinstance(error, TypeError | ValueError | AttributeError):
+        return
+    kinds = {type(arg).__name__ for arg in args if isinstance(arg, list | tuple)}
+    text, notes = str(error), getattr(error, "__notes__", ())
+    if any([f"'{kind}'" in text for kind in kinds]) and _ON_LISTS not in notes:
+        error.add_note(_ON_LISTS)
+    told = "\n  at " in text  # the text is this package's own
+    on_units = _UNSUPPORTED_UNIT.search(text) or _OF_UNITS.match(type(error).__name__)
+    if on_units and _ON_UNITS not in notes:
+        error.add_note(_ON_UNITS)
+    is_compiled = REFUSALS_OF_COMPILED_CODE.search(text) and not told and not on_units
+    if caught is not None and not told:
+        handled = f"the code has handled this error before: {caught}"
+        if handled not in notes:
+            error.add_note(handled)
+    elif is_compiled:
+        note = _ON_HASHES if "buffer API" in text else _ON_COMPILED
+        if note not in notes:
+            error.add_note(note)
+    if text.startswith("expected a sequence of integers") and _ON_SHAPES not in notes:
+        error.add_note(_ON_SHAPES)
+
+
+REFUSALS_OF_COMPILED_CODE = re.compile(
+    rf"\b{MutableArray.__name__}\b|\bExpr\b|No matching signature found|bytes-like object is required"
+    "|incompatible function arguments|not a proper array of floats|can not convert to array"
+    "|supporting the buffer API required"
+)
+"""What compiled code says of an argument that is no array of NumPy's."""
+
+
+def _caught_refusal(error: BaseException) -> BaseException | None:
+    """The refusal of a number which code has handled, to raise an error of its own that does not name it."""
+    found, text = error.__cause__ or error.__context__, str(error)
+    for _ in range(16):
+        if found is None:
+            return None
+        if hasattr(found, "context"):
+            return None if str(found) in text else found
+        found = found.__cause__ or found.__context__
+    return None
+
+
+_OF_UNITS = re.compile(r"Unit\w*Error$")
+_UNSUPPORTED_UNIT = re.compile(r"unsupported operand type.*'\w*(Unit|Quantity)\w*'")
+_ON_UNITS = f"values with units hold no traced ones: {UNITS}"
+_ON_LISTS = (
+    "a list or a tuple of numbers is a tree of them, which has no arithmetic and no methods of an array: "
+    "write np.array([...]) for an array"
+)
+_ON_SHAPES = (
+    "a shape has no traced values that stand for many, as under vmap and in the body of a loop: make the "
+    "array as long as it may become, and choose its entries by np.where"
+)
+_ON_HASHES = (
+    "hashlib was given traced values, which have no bytes: what is found by the hash of a number has no "
+    "derivative; leave out the cache, or hash float(fg.stop_gradient(x)) if a derivative of zero is meant"
+)
+_ON_COMPILED = (
+    f"compiled code was given traced values, as a {MutableArray.__name__}, which it cannot differentiate: "
+    "write the function with NumPy's, or declare it and its derivatives by fg.primitive"
+)
