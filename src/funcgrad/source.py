@@ -122,12 +122,18 @@ def calls_method(frame: FrameType, name: str) -> bool:
 
 
 _COMPILED = (".pyx", ".pxd", ".pxi")
-"""The sources of frames that Cython makes up for tracebacks, whose code is one ``raise``."""
+"""The sources of frames that compiled code makes up for tracebacks, whose code is one ``raise``."""
+
+
+def _is_made_up(code: CodeType) -> bool:
+    """Whether code is that of a frame of compiled code."""
+    named = code.co_names or code.co_consts or code.co_flags
+    return code.co_filename.endswith(_COMPILED) or not named
 
 
 def is_raising(code: CodeType, offset: int) -> bool:
     """Whether the statement at a position of code raises an exception; compiled code has no statements."""
-    return not code.co_filename.endswith(_COMPILED) and _ends_with(code, offset, ("RAISE_VARARGS",))
+    return not _is_made_up(code) and _ends_with(code, offset, ("RAISE_VARARGS",))
 
 
 def is_for_people(code: CodeType, offset: int) -> bool:

@@ -231,3 +231,26 @@ def test_what_quad_vec_refuses():
         fg.grad(lambda t: scipy.integrate.quad_vec(lambda x: t * x, 0, 1, full_output=True)[0])(1.0)
     with pytest.raises(TypeError, match="quad_vec: expected a function that returns real numbers"):
         fg.grad(lambda t: np.real(scipy.integrate.quad_vec(lambda x: 1j * t * x, 0, 1)[0]))(1.0)
+
+
+class Potential:
+    """A further argument that is no number."""
+
+    def __call__(self, t):
+        return 3.0 * t * t
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: integrate.quad(lambda t, a, p: a * p(t), 0, x, args=(x, Potential()))[0],
+        lambda x: integrate.quad_vec(lambda t, a, p: a * p(t), 0, x, args=(x, Potential()))[0],
+        lambda x: integrate.dblquad(
+            lambda _, t, p: p(t), 0, x, 0, lambda t: x, args=(Potential(),)
+        )[0],
+    ],
+)
+def test_integrands_are_handed_arguments_that_are_no_numbers(f):
+    assert f(0.7) == pytest.approx(0.7**4, rel=1e-12)
+    assert fg.grad(f)(0.7) == pytest.approx(4 * 0.7**3, rel=1e-12)
+    assert fg.jit(fg.grad(f))(0.7) == pytest.approx(4 * 0.7**3, rel=1e-12)

@@ -3,6 +3,7 @@
 What else `vmap` answers is in `test_examples`.
 """
 
+import ctypes
 import functools
 import math
 
@@ -13,6 +14,7 @@ import scipy.optimize
 import scipy.stats
 
 import funcgrad as fg
+from funcgrad.source import is_raising
 from tests.default_slice import one_in
 
 XS = np.array([-1.2, 0.3, 0.7, 2.5])
@@ -430,6 +432,18 @@ def test_a_path_on_which_compiled_code_asks_for_memory_is_refused():
         assert any(
             "compiled code was given traced values" in note for note in caught.value.__notes__
         )
+
+
+def test_frames_that_compiled_code_makes_up_raise_nothing():
+    made = ctypes.pythonapi.PyCode_NewEmpty
+    made.restype, made.argtypes = ctypes.py_object, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int]
+    code = made(b"<stringsource>", b"match_signatures", 7)
+
+    def raising():
+        raise ValueError
+
+    assert not any(is_raising(code, offset) for offset in range(0, len(code.co_code), 2))
+    assert is_raising(raising.__code__, 0)
 
 
 def test_paths_that_raise_errors_of_numbers_are_nan():

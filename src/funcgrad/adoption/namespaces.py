@@ -45,7 +45,8 @@ REPLACED = {
 
 _KEPT = frozenset(
     (
-        *("autograd", "cupy", "dask", "funcgrad", "jax", "jaxlib", "matplotlib", "mpmath", "numba"),
+        *("autograd", "casadi", "cupy", "cvxpy", "dask", "funcgrad", "jax", "jaxlib", "matplotlib"),
+        *("mpmath", "numba"),
         *(
             "numpy",
             "optree",

@@ -41,6 +41,7 @@ def _in_numpy(name: str) -> str:
 
 
 _OF_UNITS = re.compile(r"[/\\](astropy[/\\]units|pint|quantities|unyt)[/\\]")
+_OF_MODELS = re.compile(r"[/\\](cvxpy|casadi)[/\\]")
 UNITS = (
     "write numbers in one unit, such as q.to_value(unit) for a quantity q, and give the result its unit "
     "after the derivative"
@@ -64,6 +65,11 @@ def remedy() -> str:
         return "write df.to_numpy(), which computes with expressions, in the place of a frame df"
     if source is not None and _OF_UNITS.search(source[0].co_filename):
         return f"values with units hold no traced ones: {UNITS}"
+    if source is not None and _OF_MODELS.search(source[0].co_filename):
+        return (
+            "a model of cvxpy or casadi holds plain numbers: write the formula with NumPy's functions, or "
+            "give the solution a derivative by fg.implicit_argmin"
+        )
     text = "" if source is None else written(source)
     called = text.partition("(")[0].strip()
     name = called.rpartition(".")[2]

@@ -31,6 +31,7 @@ from funcgrad.scipy.composition import (
     tuple_of,
     without_tracing,
 )
+from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.integral import integral_of
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.quadrature import runner
@@ -293,6 +294,7 @@ def _integrand(
     func: Callable[..., Any], args: tuple[Any, ...], who: str = "quad"
 ) -> tuple[Body, list[Expr]]:
     """The integrand as a body of the variable and parameters, and the parameters."""
+    func, args = with_numbers(func, args)
     trees = [flatten(0.0, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
     given = [lift_fully(leaf) for tree in trees[1:] for leaf in tree.leaves]
     inside = [*symbols(trees[:1], [_REAL]), *given]

@@ -15,12 +15,12 @@ import scipy.optimize as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, refuse, tuple_of, without_tracing
+from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.optimize.solver_arguments import (
     converged_result,
     of_one_entry,
     start_as_vector,
     value_alone,
-    with_numbers,
 )
 from funcgrad.source import as_of_numbers, may_be_handled
 from funcgrad.transforms.custom import implicit

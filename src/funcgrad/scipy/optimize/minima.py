@@ -21,13 +21,13 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.scipy.composition import number, real, refuse, tuple_of, without_tracing
+from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.optimize.solver_arguments import (
     converged_result,
     limits,
     of_one_entry,
     start_as_vector,
     value_alone,
-    with_numbers,
 )
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays

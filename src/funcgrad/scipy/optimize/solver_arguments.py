@@ -9,12 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize as _scipy
 
-from funcgrad.arrays.reference import Reference
-from funcgrad.expr import Expr
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real, tuple_of
+from funcgrad.scipy.composition import real
 from funcgrad.trace.leaves import on_arrays
-from funcgrad.trace.pytree import flatten
 from funcgrad.typing import Array
 
 _Function = Callable[..., Any]
@@ -25,33 +22,6 @@ def converged_result(x: Array, **values: object) -> Any:
     return _scipy.OptimizeResult(
         x=x, success=True, status=0, message="The solver has converged.", **values
     )
-
-
-def with_numbers(fun: _Function, args: object) -> tuple[_Function, tuple[Any, ...]]:
-    """The function of those further arguments that are numbers, and these.
-
-    SciPy's solvers hand on any others, such as instances of classes, as they are.
-    """
-    given = tuple_of(args)
-    places = [place for place, arg in enumerate(given) if _holds_numbers(arg)]
-    if len(places) == len(given):
-        return fun, given
-    called = on_arrays(fun)
-
-    def of_numbers(x: Any, *numbers: Any) -> Any:
-        whole = list(given)
-        for place, number in zip(places, numbers, strict=True):
-            whole[place] = number
-        return called(x, *whole)
-
-    return of_numbers, tuple([given[place] for place in places])
-
-
-def _holds_numbers(arg: object) -> bool:
-    return all([isinstance(leaf, _NUMBERS) for leaf in flatten(arg).leaves])
-
-
-_NUMBERS = (Expr, Reference, np.ndarray, np.generic, int, float, complex)
 
 
 def of_one_entry(fun: _Function) -> _Function:
