@@ -9,6 +9,7 @@ import pytest
 import funcgrad as fg
 
 pd = pytest.importorskip("pandas")
+Series, notna = pd.Series, pd.notna
 
 
 def _series() -> Any:
@@ -97,6 +98,76 @@ def test_captured_series() -> None:
     assert fg.grad(lambda w: (w * s + _other() * w).sum())(2.0) == 67.0
     found = fg.jacobian(lambda x: pd.Series({"a": 2 * x, "b": x**2}))(3.0)
     pd.testing.assert_series_equal(found, pd.Series({"a": 2.0, "b": 6.0}))
+
+
+_X = np.array([0.7, 0.2, 0.9, 0.4, 0.5, 0.3])
+
+MADE: dict[str, Callable[[Any], Any]] = {
+    "Series": lambda x: (pd.Series(x) ** 2).sum(),
+    "labels": lambda x: pd.Series(x, index=list("abcdef"), name="s")["c"] ** 2,
+    "of numbers": lambda x: pd.Series([x[0], 2 * x[1], 3.0]).std(),
+    "a frame": lambda x: pd.DataFrame(x.reshape(3, 2), columns=list("ab"))["a"].prod(),
+    "of a dict": lambda x: (lambda d: (d["a"] * d["b"]).sum())(pd.DataFrame({"a": x, "b": x**2})),
+    "to_numpy": lambda x: (pd.DataFrame(x.reshape(3, 2)).to_numpy() @ np.array([1.0, 2.0])).prod(),
+    "asarray": lambda x: np.prod(np.asarray(pd.Series(x))),
+    "beside an array": lambda x: ((pd.Series(x).cummax() - x) ** 2).sum(),
+    "cummin": lambda x: (pd.Series(x).cummin() ** 2).sum(),
+    "pct_change": lambda x: (pd.Series(x).pct_change().dropna() ** 2).sum(),
+    "filled": lambda x: (pd.Series(np.where(x > 0.8, np.nan, x)).ffill() ** 2).sum(),
+    "filled back": lambda x: (pd.Series(np.where(x > 0.8, np.nan, x)).bfill() ** 2).sum(),
+    "apply": lambda x: pd.Series(x).apply(lambda v: v * v).sum(),
+    "isna": lambda x: np.sum(x[~pd.isnull(x)] ** 2) + (0.0 if pd.isna(x[0]) else x[0]),
+    "isinstance": lambda x: x[0] ** 2 if isinstance(pd.Series(x), pd.Series) else 0.0,
+    "from pandas": lambda x: Series(x).mean() if notna(x).all() else 0.0,
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_series_of_traced_arrays(name: str) -> None:
+    f, h = MADE[name], 1e-6
+    wanted = [(f(_X + h * e) - f(_X - h * e)) / (2 * h) for e in np.eye(6)]
+    assert fg.grad(f)(_X) == pytest.approx(np.array(wanted), rel=1e-6, abs=1e-6)
+    assert fg.jit(fg.grad(f))(_X) == pytest.approx(np.array(wanted), rel=1e-6, abs=1e-6)
+
+
+def test_an_array_in_a_series_cannot_be_written() -> None:
+    def f(x: Any) -> Any:
+        z = np.zeros(3)
+        z[:] = x
+        s = pd.Series(z)
+        z[0] = 5.0
+        return s.sum()
+
+    if int(pd.__version__.partition(".")[0]) < 3:
+        with pytest.raises(ValueError, match=r"read-only.*write to a\.copy\(\)"):
+            fg.grad(f)(2.0)
+    else:
+        assert fg.grad(f)(2.0) == 3.0
+
+
+def test_subclasses_of_series_keep_their_methods() -> None:
+    class Prices(pd.Series):  # type: ignore[misc]
+        @property
+        def _constructor(self) -> Any:
+            return Prices
+
+        def scaled(self, by: Any) -> Any:
+            return self.to_numpy() * by
+
+    def f(x: Any) -> Any:
+        prices = Prices([1.0, 2.0])
+        assert isinstance(prices, Prices)
+        assert isinstance(prices, pd.Series)
+        return prices.scaled(np.array([x, x**2]))[1]
+
+    assert fg.grad(f)(3.0) == 12.0
+
+
+def test_objects_of_pandas_are_captured_by_jitted_functions() -> None:
+    labels, dates = pd.Index([1, 2]), pd.date_range("2020-01-01", periods=2)
+    s, frame = _series(), pd.DataFrame({"x": [1.0, 2.0]})
+    f = fg.jit(lambda x: x * len(labels) * len(dates) * s.sum() * frame["x"].sum())
+    assert [f(2.0), f(3.0)] == [168.0, 252.0]
 
 
 def test_what_is_refused_of_a_series() -> None:

@@ -21,6 +21,7 @@ REPLACED = {
     "math": "funcgrad.adoption.stand_ins.math_",
     "numba": "funcgrad.adoption.stand_ins.numba_",
     "cmath": "funcgrad.adoption.stand_ins.cmath_",
+    "pandas": "funcgrad.adoption.stand_ins.pandas_",
     "scipy.cluster": "funcgrad.scipy.cluster",
     "scipy.cluster.hierarchy": "funcgrad.scipy.cluster.hierarchy",
     "scipy.cluster.vq": "funcgrad.scipy.cluster.vq",

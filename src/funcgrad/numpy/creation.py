@@ -59,6 +59,8 @@ def array(
         return shared_argument(value)  # a store would have to reach the expression
     if isinstance(value, np.poly1d):
         value = value.coeffs  # which may be traced
+    elif getattr(getattr(value, "dtype", None), "name", None) == "traced":
+        value = value.to_numpy()  # of pandas
     elif not isinstance(value, Reference | Expr) and has_array_method(value):
         made = value.__array__()  # of an adopted class, which may make one of adopted arrays
         value = made if isinstance(made, Reference) else value

@@ -120,7 +120,7 @@ def _series(tree: Any) -> TreeNode:
         (value,) = _values(given)
         if not _fits(value, tree.shape):
             return value
-        return type(tree)(_column(value), index=tree.index, name=tree.name)
+        return type(tree)(column_of(value), index=tree.index, name=tree.name)
 
     return TreeNode(["values"], [values], put, (Identical(tree.index), tree.name), is_array=True)
 
@@ -135,7 +135,7 @@ def _frame(tree: Any) -> TreeNode:
         if not all([_fits(value, (len(tree),)) for value in given]):
             return {tree.columns[i]: value for i, value in zip(places, given, strict=True)}
         made = {i: column.array for i, column in enumerate(columns)}
-        made |= {i: _column(value) for i, value in zip(places, given, strict=True)}
+        made |= {i: column_of(value) for i, value in zip(places, given, strict=True)}
         frame = type(tree)(made, index=tree.index)
         frame.columns = tree.columns
         return frame
@@ -156,7 +156,8 @@ def _numbers(column: Any) -> Any:
     return column.array.expr if dtype.name == "traced" else None
 
 
-def _column(value: Any) -> Any:
+def column_of(value: Any) -> Any:
+    """An array of numbers, or an expression of one axis, as a column of pandas'."""
     if isinstance(value, np.ndarray):
         return value
     if value.dtype.kind == "b":  # a mask

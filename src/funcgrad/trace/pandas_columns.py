@@ -18,6 +18,7 @@ from pandas import DataFrame, Index, Series
 from pandas.api.extensions import ExtensionArray, ExtensionDtype
 from pandas.api.indexers import check_array_indexer
 
+from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.source import fail
@@ -97,14 +98,35 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
         return self.expr if dtype is None else self.expr.astype(dtype)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """The column with another dtype of numbers."""
+        """The column with another dtype of numbers, or an array of objects, the entries."""
+        if not isinstance(dtype, ExtensionDtype) and np.dtype(dtype) == object:
+            return self.__array__(object)
         return (
             self.copy() if isinstance(dtype, TracedDtype) else TracedColumn(self.expr.astype(dtype))
         )
 
-    def fillna(self, value: Any = None, limit: Any = None, copy: bool = True) -> TracedColumn:
+    def fillna(
+        self, value: Any = None, method: Any = None, limit: Any = None, copy: bool = True
+    ) -> TracedColumn:
         """The column with another value in the place of NaN."""
+        if method is not None:  # before pandas 3
+            return self._pad_or_backfill(method=method, limit=limit)
         return TracedColumn(np.where(np.isnan(self.expr), value, self.expr))
+
+    def _pad_or_backfill(
+        self, *, method: str, limit: Any = None, limit_area: Any = None, copy: bool = True
+    ) -> TracedColumn:
+        known, places = ~self.isna(), np.arange(len(self))
+        if known.all():
+            return self.copy()
+        if limit is not None or limit_area is not None:
+            raise fail(TypeError, f"{method}: expected no limit for a traced column with NaN")
+        if method in ("pad", "ffill"):
+            near = np.maximum.accumulate(np.where(known, places, -1))
+        else:
+            near = np.minimum.accumulate(np.where(known, places, len(self))[::-1])[::-1]
+            near = np.where(near == len(self), -1, near)
+        return self.take(near, allow_fill=True)  # type: ignore[no-any-return]
 
     def _where(self, mask: npt.NDArray[np.bool_], value: Any) -> TracedColumn:
         return TracedColumn(np.where(mask, self.expr, _expr(value)))
@@ -131,11 +153,13 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
         return TracedColumn(np.reshape(found, 1)) if keepdims else found
 
     def _accumulate(self, name: str, *, skipna: bool = True, **how: Any) -> Any:
-        start = {"cumsum": 0.0, "cumprod": 1.0}.get(name)
-        if start is None:
-            raise fail(TypeError, f"{name}: expected cumsum or cumprod of a traced column")
+        if name not in _ACCUMULATED:
+            raise fail(
+                TypeError, f"{name}: expected cumsum, cumprod, cummax or cummin of a traced column"
+            )
+        accumulate, start = _ACCUMULATED[name]
         missing = np.isnan(self.expr)
-        found = getattr(np, name)(np.where(missing, start, self.expr) if skipna else self.expr)
+        found = accumulate(np.where(missing, start, self.expr) if skipna else self.expr)
         return TracedColumn(np.where(missing, np.nan, found) if skipna else found)
 
     # -- NumPy's protocols ------------------------------------------------------------------------
@@ -169,6 +193,16 @@ def _median(expr: Any) -> Any:
     return np.median(expr[~missing] if missing.any() else expr)
 
 
+_ACCUMULATED: Mapping[str, tuple[Callable[..., Any], float]] = MappingProxyType(
+    {
+        "cumsum": (np.cumsum, 0.0),
+        "cumprod": (np.cumprod, 1.0),
+        "cummax": (np.maximum.accumulate, -np.inf),
+        "cummin": (np.minimum.accumulate, np.inf),
+    }
+)
+"""Pandas' cumulative functions, with what stands for NaN in them."""
+
 _SKIPPING: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         "sum": np.nansum,
@@ -185,7 +219,7 @@ _SKIPPING: Mapping[str, Callable[..., Any]] = MappingProxyType(
 
 
 def _expr(value: Any) -> Any:
-    return value.expr if isinstance(value, TracedColumn) else value
+    return value.expr if isinstance(value, TracedColumn) else plain_value(value)
 
 
 def _boxed(value: Any) -> Any:

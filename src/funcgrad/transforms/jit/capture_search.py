@@ -283,7 +283,7 @@ class _Search:
             yield from [Fixed(f"{label}[{name!r}]", item[name]) for name in fields]
         elif is_buffer(item):
             yield Contents(label, item)
-            if item and hasattr(type(item), "contents"):  # a pointer
+            if hasattr(type(item), "contents") and item:  # a pointer
                 yield Fixed(f"{label}.contents", item.contents)
         elif isinstance(item, ModuleType):
             yield from self._of_module(item, label)
