@@ -261,7 +261,11 @@ def known_value(root: ExprBase) -> Any:
 def number(root: ExprBase, asker: str, reading: Callable[[Any], Any]) -> Any:
     """`concrete`, where the answer would carry a derivative: refused for what is being differentiated."""
     if _path_with_values(root) is None:
-        _value(root, asker)  # what has no value says so
+        try:
+            _value(root, asker)
+        except TypeError as refusal:  # what has no value says so
+            _keep_refusal(root, root.traced, refusal)
+            raise
     refuse_varied(root, asker)
     return concrete(root, asker, reading)
 
@@ -287,11 +291,15 @@ def refuse_varied(root: ExprBase, asker: str) -> None:
         "the derivative is meant to be zero",
         USERS,
     )
-    context = root._varied
+    _keep_refusal(root, root._varied, refusal)
+    raise refusal
+
+
+def _keep_refusal(root: ExprBase, context: Any, refusal: Any) -> None:
+    """Have the trace raise a refusal of a number where the function returns, if it has caught it."""
     if root.size == 1 and context is not None:
         context.refusal = refusal
         refusal.context = context
-    raise refusal
 
 
 def _stopped(asker: str) -> str:

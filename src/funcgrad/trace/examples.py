@@ -105,7 +105,11 @@ def _shared_runs(run: Callable[[], Any], examples: Examples, postpone: bool) -> 
                 "examples",
             )
         path = _SharedRun(examples, waiting, postpone)
-        result = outcome(run, path)
+        try:
+            result = outcome(run, path)
+        finally:
+            if path.postponed is not None:  # which a bare ``except:`` may have caught
+                raise path.postponed
         found.append((path.members, result))
         waiting = waiting & ~path.members
     groups = [np.flatnonzero(members) for members, _ in found]
@@ -149,11 +153,12 @@ class _SharedRun:
     """Whether a question is postponed unless its answer is known and belongs to this call alone."""
     before: list[tuple[int, Array]] = field(default_factory=list)
     """The order of each question with several answers, and the examples before it."""
+    postponed: _Postponed | None = None
     reads = True
 
     @property
     def is_one_of_several(self) -> bool:
-        return not self.members.all()
+        return self.postponed is not None or not self.members.all()
 
     def answer(self, condition: Expr) -> bool:
         return bool(self.read(condition, "bool()", bool))
@@ -163,7 +168,8 @@ class _SharedRun:
         is_known = has_known_value(expr) and bool(self.members.any())
         if self.postpone and not (is_known and not _is_recorded(expr)):
             outer = self.examples.outer
-            raise _Postponed(is_known or (outer is not None and outer.reads))
+            self.postponed = _Postponed(is_known or (outer is not None and outer.reads))
+            raise self.postponed
         with _path(self.examples.outer):
             if not has_axis:
                 return concrete(expr, asker, reading)

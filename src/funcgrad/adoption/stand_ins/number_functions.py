@@ -12,6 +12,7 @@ from funcgrad.arrays.reference import plain_value
 from funcgrad.arrays.values import number_held_by
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
+from funcgrad.source import as_of_numbers
 from funcgrad.typing import Array
 
 
@@ -32,6 +33,9 @@ def where_traced(own: Callable[..., Any], traced: Callable[..., Any]) -> Callabl
                 args = tuple([number_held_by(arg) for arg in args])
                 if not any_traced(*args):
                     raise
+            except (ValueError, OverflowError) as error:
+                as_of_numbers(error)
+                raise
         return traced(*[as_number(arg, own.__name__) for arg in args], **kwargs)
 
     return function
