@@ -42,6 +42,8 @@ def test_every_operation_has_samples():
             "singular_norm",
             "svd",
             "qr",
+            "rotation_rate",
+            "singular_complement",
             "resolved",
             "projected",
             "turning",
