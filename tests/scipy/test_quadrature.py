@@ -173,3 +173,17 @@ def test_an_integral_is_written_and_stored():
     slope = fg.gradient(area)["k"]
     for found in (fg.from_json(fg.to_json(slope)), pickle.loads(pickle.dumps(slope))):
         assert found(k=1.3) == slope(k=1.3)
+
+
+def test_break_points_and_limits_of_any_kind():
+    def area(k):
+        return quad(lambda x: k * abs(x - k), 0.0, 1.0, points=[k])[0]
+
+    for k in (0.5, 0.6):
+        wanted = (1 - 2 * k + 2 * k * k) / 2 + k * (2 * k - 1)
+        assert fg.grad(area)(k) == pytest.approx(wanted)
+        assert fg.jit(fg.grad(area))(k) == pytest.approx(wanted)
+    slopes = fg.grad(lambda a, b: quad(lambda x: np.exp(-x), a, b)[0], (0, 1))
+    assert slopes(1.0, np.inf) == (-np.exp(-1.0), 0.0)
+    assert slopes(1.0, 1.0) == (-np.exp(-1.0), np.exp(-1.0))
+    assert np.isnan(slopes(1.0, np.nan)[1])

@@ -22,6 +22,7 @@ from funcgrad.ops.base.entrywise import spread_unbatched
 from funcgrad.ops.base.op import Op, fit, lift_fully
 from funcgrad.ops.tuples import pick
 from funcgrad.scipy.quadrature import runner
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 Options = tuple[tuple[str, Any], ...]
@@ -33,7 +34,9 @@ def integral_of(
 ) -> Expr:
     """The integral of a body, from its first input and parameters, between two limits."""
     if "points" in options:
-        options = {**options, "points": tuple(options["points"])}  # a key has a hash
+        # Where the interval is divided has no derivative; a key has a hash.
+        points = [float(stop_gradient(point)) for point in options["points"]]
+        options = {**options, "points": tuple(points)}
     own = tuple(sorted(options.items()))
     return pick(integral_op(*ends, *theta, body=body, options=own, batch_axes=0), 0)
 
@@ -64,7 +67,7 @@ def _joint(
 
     def at(end: Expr) -> Any:
         """The integrand at a limit; 0 at an infinite one, which does not move."""
-        finite = np.isfinite(end)
+        finite = ~np.isinf(end)
         (value,) = on_batches(body, sizes).inline([lift_fully(np.where(finite, end, 0.0)), *theta])
         return np.where(_with_axes(finite, len(own)), value, 0.0)
 
