@@ -21,7 +21,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import LinearMap, Parts, Structural
 from funcgrad.ops.base.columns import Columns, Form
-from funcgrad.ops.base.entrywise import spread_unbatched
+from funcgrad.ops.base.entrywise import batched_as_stacks
 from funcgrad.ops.base.matrix_stacks import (
     eye_like,
     hermitian_from,
@@ -317,9 +317,7 @@ rotation_rate_op: Op = Op(
     run=_rotation_rate,
     infer=lambda inner, length, rows: inner,
     edges=(None, None),
-    batch=lambda size, batched, *args, rows: rotation_rate_op(
-        *spread_unbatched(size, batched, args), rows=rows
-    ),
+    batch=batched_as_stacks(lambda: rotation_rate_op),
     columns=Columns(
         decompose=lambda inner, length, rows: np.zeros_like(inner),
         shown=False,

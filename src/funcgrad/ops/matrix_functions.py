@@ -9,7 +9,7 @@ The simplifier recognizes such products (`rewrite.matrix_laws`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.entrywise import batched_as_stacks
 from funcgrad.ops.base.matrix_stacks import (
     eye_like,
     hermitian_from,
@@ -26,7 +27,7 @@ from funcgrad.ops.base.matrix_stacks import (
     real_dtype,
     svd_flops,
 )
-from funcgrad.ops.base.op import Op, spread
+from funcgrad.ops.base.op import Op
 from funcgrad.ops.decompositions import svd_op
 from funcgrad.ops.elementwise.arithmetic import determined_quotient
 from funcgrad.ops.elementwise.selection import mask, stopped
@@ -134,23 +135,12 @@ def _type(
     return ArrayType(a.shape, np.result_type(v.dtype, d.dtype))
 
 
-def _batch(op: Callable[[], Op]) -> Any:
-    def batch(size: int, batched: Sequence[bool], *operands: Array, **params: Any) -> Any:
-        each = [
-            x if is_batched else spread(x, size)
-            for x, is_batched in zip(operands, batched, strict=True)
-        ]
-        return op()(*each, **params)
-
-    return batch
-
-
 hermitian_function_op: Op = Op(
     name="hermitian_function",
     run=_hermitian_product,
     infer=_type,
     edges=(_by_matrix, None, None, _by_values, None),
-    batch=_batch(lambda: hermitian_function_op),
+    batch=batched_as_stacks(lambda: hermitian_function_op),
     columns=Columns(decompose=_hermitian_product, inlined=True, shown=False),
 )
 
@@ -262,7 +252,7 @@ singular_function_op: Op = Op(
     run=_singular_product,
     infer=_singular_type,
     edges=(_by_general_matrix, None, None, None, _by_singular_values, None),
-    batch=_batch(lambda: singular_function_op),
+    batch=batched_as_stacks(lambda: singular_function_op),
     columns=Columns(decompose=_singular_product, inlined=True, shown=False),
 )
 

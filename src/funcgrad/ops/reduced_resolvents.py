@@ -16,7 +16,6 @@ Of a real matrix, these two do not turn into each other, and R_j leaves out both
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,9 @@ import numpy as np
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.entrywise import batched_as_stacks
 from funcgrad.ops.base.matrix_stacks import eye_like, mH, mT
-from funcgrad.ops.base.op import Op, spread
+from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise.arithmetic import determined_product, determined_quotient
 from funcgrad.ops.elementwise.selection import mask, stopped
 from funcgrad.typing import Array
@@ -56,19 +56,6 @@ def significant(x: Array, s: Array, size: int) -> Any:
 def off_diagonal(x: Array, y: Array) -> Any:
     """x/y, and 0 on the diagonal; where y is 0, it is 0 if x is, and NaN otherwise."""
     return determined_quotient(mask(1 - eye_like(x) != 0, x), y)
-
-
-def batched_as_stacks(op: Callable[[], Op]) -> Any:
-    """The batching rule of an operation of several stacks of one length."""
-
-    def batch(size: int, batched: Sequence[bool], *operands: Array, **params: Any) -> Any:
-        each = [
-            x if is_batched else spread(x, size)
-            for x, is_batched in zip(operands, batched, strict=True)
-        ]
-        return op()(*each, **params)
-
-    return batch
 
 
 # -- sums over columns -----------------------------------------------------------------------------

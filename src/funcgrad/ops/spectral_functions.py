@@ -15,11 +15,12 @@ import numpy as np
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.entrywise import batched_as_stacks
 from funcgrad.ops.base.matrix_stacks import mH, mT
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise.arithmetic import determined_quotient
 from funcgrad.ops.matrix_functions import nearness, product_by_values, quotients_of, scaling
-from funcgrad.ops.reduced_resolvents import batched_as_stacks, off_diagonal
+from funcgrad.ops.reduced_resolvents import off_diagonal
 from funcgrad.typing import Array
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,3 +38,12 @@ def fit_entrywise(args: Sequence[Any]) -> tuple[Expr, ...]:
 def spread_unbatched(size: int, batched: Sequence[bool], args: Sequence[Any]) -> list[Any]:
     """The operands with a first axis for the batch, those without one repeated."""
     return [x if own else spread(x, size) for x, own in zip(args, batched, strict=True)]
+
+
+def batched_as_stacks(op: Callable[[], Op]) -> Callable[..., Any]:
+    """The batching rule of an operation of several stacks of one length: the batch makes each longer."""
+
+    def batch(size: int, batched: Sequence[bool], *operands: Any, **params: Any) -> Any:
+        return op()(*spread_unbatched(size, batched, operands), **params)
+
+    return batch
