@@ -284,6 +284,26 @@ def test_checks_by_protocols_and_the_namespace_of_the_array_api():
     np.testing.assert_allclose(fg.grad(fg.adopt(f))(np.ones(2)), np.cos(np.ones(2)))
 
 
+class Wrapper:
+    """An object that asks the array of itself for attributes, as ASE's cells do."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values, dtype)
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(np.asarray(self), name)
+
+
+def test_an_object_that_asks_its_array_for_attributes():
+    wrapper = Wrapper([1.0, 2.0])
+    assert fg.grad(fg.adopt(lambda x: np.asarray(wrapper) @ np.array([x, x * x])))(3.0) == 13.0
+
+
 def test_checks_of_types_of_plain_values_are_pythons_own():
     def f(x):
         return [

@@ -59,8 +59,8 @@ def array(
         return shared_argument(value)  # a store would have to reach the expression
     if isinstance(value, np.poly1d):
         value = value.coeffs  # which may be traced
-    elif getattr(getattr(value, "dtype", None), "name", None) == "traced":
-        value = value.to_numpy()  # of pandas
+    elif type(value).__module__.partition(".")[0] == "pandas" and _is_traced_column(value):
+        value = value.to_numpy()
     elif not isinstance(value, Reference | Expr) and has_array_method(value):
         made = value.__array__()  # of an adopted class, which may make one of adopted arrays
         value = made if isinstance(made, Reference) else value
@@ -100,6 +100,11 @@ def _is_as_asked(cell: Any, dtype: Any, order: Literal["K", "A", "C", "F"]) -> b
     flags = cell.flags
     laid_out = {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True)
     return bool(same and laid_out)
+
+
+def _is_traced_column(value: Any) -> bool:
+    """Whether an object of pandas holds an expression (`funcgrad.trace.pandas_columns`)."""
+    return getattr(getattr(value, "dtype", None), "name", None) == "traced"
 
 
 def asarray(
