@@ -7,8 +7,7 @@ program, and derivatives of every order follow from it. The other mode is its tr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,8 @@ class ExternalFunction:
     out: Callable[..., ArrayType]
     pullback: PullbackRule | None
     pushforward: Callable[..., Any] | None
+    programs: dict[Any, Any] = field(default_factory=dict)
+    """The programs of the rule, by direction and types: here, since a function may hold a large matrix."""
 
     def __repr__(self) -> str:
         # Part of a key. An id is not reused while this reference is held.
@@ -83,7 +84,16 @@ def _inputs(function: ExternalFunction, types: _Types) -> tuple[list[Expr], Expr
     return args, symbol("z", function.out(*types))
 
 
-@lru_cache(maxsize=256)
+def _kept(
+    make: Callable[[ExternalFunction, _Types], Any], function: ExternalFunction, types: _Types
+) -> Any:
+    """A program of the rule, which is traced once for the types."""
+    key = make, types
+    if key not in function.programs:
+        function.programs[key] = make(function, types)
+    return function.programs[key]
+
+
 def _cotangents(function: ExternalFunction, types: _Types) -> tuple[tuple[int, ...], Body]:
     """The arguments that have cotangents, and the program from arguments, value and cotangent to theirs."""
     args, z = _inputs(function, types)
@@ -103,7 +113,8 @@ def _transposed_tangents(
     function: ExternalFunction, args: list[Expr], z: Expr, g: Expr
 ) -> tuple[tuple[int, ...], Body]:
     """The pushforward is linear in the tangents: its transpose is the same at all of them."""
-    forth, start = _tangents(function, tuple([x.type for x in args])), len(args) + 1
+    types = tuple([x.type for x in args])
+    forth, start = _kept(_tangents, function, types), len(args) + 1
     seeds, found = vjp_of_body(forth, [0], range(start, len(forth.inputs)))
     transpose = body_of([*forth.inputs, *seeds], list(found.values()))
     zeros = [zeros_of_type(x.type) for x in args]
@@ -112,7 +123,6 @@ def _transposed_tangents(
     )
 
 
-@lru_cache(maxsize=256)
 def _tangents(function: ExternalFunction, types: _Types) -> Body:
     """The program from arguments, value and tangents of the arguments to that of the value."""
     args, z = _inputs(function, types)
@@ -120,7 +130,7 @@ def _tangents(function: ExternalFunction, types: _Types) -> Body:
     if function.pushforward is not None:
         tangent = lift_fully(function.pushforward(*args, z, *moved))
         return body_of([*args, z, *moved], [fit(tangent, z.type)])
-    places, back = _cotangents(function, types)
+    places, back = _kept(_cotangents, function, types)
     # The pullback is linear in the cotangent: its transpose is the same at every one.
     last = len(back.inputs) - 1
     seeds, found = vjp_of_body(back, range(len(places)), [last])
@@ -136,11 +146,13 @@ def _joint(z: Expr, *args: Expr, function: ExternalFunction, batch_axes: int) ->
 
     def forward(flows: Mapping[int, Any]) -> Any:
         tangents = [flows[i] if i in flows else zeros_of_type(x.type) for i, x in enumerate(args)]
-        (moved,) = on_batches(_tangents(function, types), sizes).inline([*args, z, *tangents])
+        (moved,) = on_batches(_kept(_tangents, function, types), sizes).inline(
+            [*args, z, *tangents]
+        )
         return moved
 
     def backward(g: Expr) -> Mapping[int, Any]:
-        places, body = _cotangents(function, types)
+        places, body = _kept(_cotangents, function, types)
         return dict(zip(places, on_batches(body, sizes).inline([*args, z, g]), strict=True))
 
     return Joint(forward, backward)
