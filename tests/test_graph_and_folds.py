@@ -1,9 +1,11 @@
 """Graphs and folds: canonical, equal in every process, and equal to their plain persistent versions."""
 
+import gc
 import os
 import pickle
 import subprocess
 import sys
+import weakref
 from functools import reduce
 from typing import NamedTuple
 
@@ -180,6 +182,21 @@ def test_a_fold_does_not_look_below_known_results_or_past_its_operands():
 def test_keys_are_their_definition(expr):
     for key, node in expr.graph.items():
         assert key == address(node.op, node.parents, node.params, node.type)
+
+
+def test_keys_keep_no_function_alive():
+    """A function among the params, such as a solver's, may hold a large matrix."""
+
+    def used():
+        def f(x):
+            return np.sin(x)
+
+        fg.primitive(f, out=lambda type: type)(fg.var("x")).key  # noqa: B018  # it is computed
+        return weakref.ref(f)
+
+    reference = used()
+    gc.collect()
+    assert reference() is None
 
 
 @settings(max_examples=examples(60), deadline=None, derandomize=True)

@@ -257,6 +257,14 @@ def _begin(op: Operation, params: Params, type: ArrayType) -> Any:
 _begun = lru_cache(maxsize=8192)(_begin)
 
 
+def _are_small(params: Params) -> bool:
+    """Whether a cache may keep params: a function among them may hold large matrices."""
+    return not params or all([type(value) in _SMALL for _, value in params])
+
+
+_SMALL = frozenset((bool, float, int, str, tuple, type(None)))
+
+
 # -- terms ---------------------------------------------------------------------------------------
 class Term:
     """An operation applied to terms. It reads as its node does: ``name``, ``value``, ``parents``."""
@@ -314,7 +322,7 @@ def _compute_key(root: Term) -> Key:
 
 def _add_key(term: Term) -> Key:
     # As `address`, but the digest of the operation is cached. A constant's is not: most occur once.
-    begun = _begin if term.op is CONSTANT else _begun
+    begun = _begun if term.op is not CONSTANT and _are_small(term.params) else _begin
     digest = begun(term.op, term.params, term.type).copy()
     for arg in term.args:
         digest.update(arg._key)

@@ -1,4 +1,4 @@
-"""What the derivatives of eigenvectors and singular vectors are made of, vector by vector.
+"""Derivatives of eigenvectors and singular vectors, vector by vector, by reduced resolvents.
 
 With da a change of the matrix a, the vector v_j of the eigenvalue w_j moves by R_j da v_j. Here R_j is the
 reduced resolvent, the inverse of w_j - a on the other eigenvectors. It is a function of a and w_j alone, and

@@ -107,9 +107,12 @@ def _shared_runs(run: Callable[[], Any], examples: Examples, postpone: bool) -> 
         path = _SharedRun(examples, waiting, postpone)
         try:
             result = outcome(run, path)
-        finally:
-            if path.postponed is not None:  # which a bare ``except:`` may have caught
-                raise path.postponed
+        except Exception:
+            if path.postponed is None:
+                raise
+        # A bare ``except:`` may have caught it. (An interrupt of the user's goes on its way.)
+        if path.postponed is not None:
+            raise path.postponed
         found.append((path.members, result))
         waiting = waiting & ~path.members
     groups = [np.flatnonzero(members) for members, _ in found]

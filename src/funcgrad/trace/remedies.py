@@ -1,4 +1,4 @@
-"""Notes on errors that others raise at a traced value: what to write."""
+"""Notes with remedies, added to errors that other libraries raise at a traced value."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ REFUSALS_OF_COMPILED_CODE = re.compile(
     "|incompatible function arguments|not a proper array of floats|can not convert to array"
     "|supporting the buffer API required"
 )
-"""What compiled code says of an argument that is no array of NumPy's."""
+"""The messages of compiled code that refuses an argument, as it is no array of NumPy's."""
 
 
 def _caught_refusal(error: BaseException) -> BaseException | None:

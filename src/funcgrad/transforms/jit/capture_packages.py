@@ -1,4 +1,4 @@
-"""What is watched of instances of installed packages' classes, such as a parser, an event or a queue.
+"""Captured instances of installed packages' classes, such as a parser, an event or a queue.
 
 A package's code is not searched for what it reads of its modules. But its methods read what an instance
 holds, and that changes: ``event.is_set()`` reads ``_flag``. So the names in the code of the methods that may

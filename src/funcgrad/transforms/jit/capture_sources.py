@@ -130,7 +130,7 @@ def cache_size(cached: Any) -> str:
 
 
 def results_of(cached: Any) -> list[Any]:
-    """What a function under `functools.lru_cache` holds: its results, and what they are computed of."""
+    """The results and arguments that a function under `functools.lru_cache` holds."""
     held = [item for item in gc.get_referents(cached) if item is not vars(cached)]
     tables = [item for item in held if type(item) is dict]
     if cached.cache_info().maxsize is None:

@@ -1,7 +1,7 @@
-"""The state of objects in C that show none of it to Python as attributes: what they say of it when asked.
+"""The state of captured objects in C, which have no attributes for it: their text, buffer or pickle.
 
-What cannot be asked, such as a connection to a database, is read at the trace, and a warning says so
-(`side_effects.py`).
+An object without any of these, such as a connection to a database, is read at the trace, and a warning
+says so (`side_effects.py`).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ _HARMLESS = frozenset(("Struct", "lock", "RLock", "LockType", "_localdummy", "To
 
 
 def logger_state(logger: Any) -> str:
-    """What decides whether a logger is enabled."""
+    """The level of a logger, and its other settings that enable it."""
     level, least = logger.getEffectiveLevel(), logger.manager.disable
     return intern(f"{level} {least} {logger.disabled} {logger.hasHandlers()}")
 
@@ -154,7 +154,7 @@ def current_decimal_context(decimal: Any) -> str:
 
 
 def pickled_state(item: Any) -> str | None:
-    """What an object is pickled as; None if it cannot be, '' if that is long."""
+    """The pickle of an object as text; None if it has none, '' if that is long."""
     try:
         state = pickle.dumps(item)
     except Exception:  # whatever a class in C raises

@@ -65,7 +65,7 @@ class CapturedVariables:
         ]
 
     def _new(self, held: Sequence[Snapshot]) -> list[Snapshot]:
-        """What f depends on now, and did not before its trace."""
+        """The captures that f has now, and had not before its trace."""
         known = {key_of(item.place) for item in held}
         return [seen(place) for place in places_of(self.f)[0] if key_of(place) not in known]
 

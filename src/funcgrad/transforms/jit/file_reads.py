@@ -89,7 +89,7 @@ _SAID = (
     | dict.fromkeys(("getcwd", "listdir", "lstat", "scandir", "stat"), _ASKS)
     | {"urandom": _DRAWS}
 )
-"""What is said of calls of functions in C."""
+"""The warnings of calls of functions in C, by their names."""
 
 _HOMES = ("_io", "io", "posix", "nt", "numpy", None)
 """The modules of these functions."""
