@@ -390,6 +390,47 @@ def test_arrays_of_other_libraries_are_refused_everywhere(attempt):
         attempt(Tensor())
 
 
+class CupyArray:
+    """Stands for CuPy's, which answers NumPy's ufuncs by itself."""
+
+    shape, dtype = (3,), "float64"
+    __array_ufunc__ = np.ndarray.__array_ufunc__
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("Implicit conversion to a NumPy array is not allowed.")
+
+    def __mul__(self, other):
+        return np.multiply(self, other)
+
+    __rmul__ = __mul__
+
+
+CupyArray.__module__ = "cupy"
+
+
+@pytest.mark.parametrize(
+    "product", [lambda x, c: x * c, lambda x, c: c * x, np.multiply, lambda x, c: np.add(c, x)]
+)
+def test_captured_arrays_that_answer_ufuncs_are_refused(product):
+    held = CupyArray()
+    advice = r'but got cupy\.ndarray; write x\.get\(\), or call fg\.jit\(f, backend="cupy"\) with such arr'
+    for function in (
+        fg.grad(lambda x: np.sum(product(x, held))),
+        fg.jit(lambda x: product(x, held)),
+    ):
+        with pytest.raises(TypeError, match=advice):
+            function(np.ones(3))
+    with pytest.raises(TypeError, match=advice):
+        product(V, held)
+
+
+def test_a_tensor_on_a_gpu_is_told_from_one_on_the_cpu():
+    tensor = Tensor()
+    tensor.is_cuda = True
+    with pytest.raises(TypeError, match=r"write x\.cpu\(\)\.numpy\(\), or call fg\.to_torch"):
+        V * tensor
+
+
 def test_a_picture_is_not_written_to_a_number():
     with pytest.raises(TypeError, match=r"but got float; write to_svg\(e, x=2\.0\)"):
         fg.to_svg(X * X, 2.0)

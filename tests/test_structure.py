@@ -225,7 +225,7 @@ WORKLISTS = {
     "show/drawing/group_tree.py: group_tree": "groups within groups",
     "show/drawing/horizontal_placement.py: _packed": "blocks of a drawing",
     "trace/leaves.py: note_runs_as_it_is": "objects that a function holds",
-    "trace/outer_arrays.py: _outer_arrays": "objects that a function holds",
+    "trace/outer_arrays.py: reached": "objects that a function holds",
     "transforms/jit/capture_packages.py: called_names": "methods that call each other",
     "transforms/jit/guard_codegen.py: lines_of": "lines and nodes of a guard tree",
 }

@@ -77,6 +77,16 @@ linalg.slogdet: A | linalg.solve: A, B | linalg.svd: A | linalg.svdvals: A
 linalg.tensordot: A, B, axes=1 | linalg.tensorinv: A, 1 | linalg.tensorsolve: A, x[:3] | linalg.trace: A
 linalg.vecdot: x, y | linalg.vector_norm: x | fft.fftfreq: 4 | fft.rfftfreq: 4 | fft.fft2: A
 fft.ifft2: A | fft.rfft2: A | fft.irfft2: A | fft.hfft: x + 1j*y
+random.binomial: 3, x | random.bytes: 3 | random.choice: x, 3 | random.exponential: y | random.geometric: x
+random.gumbel: x, y | random.hypergeometric: 3, 4, k + 1 | random.laplace: x, y | random.logistic: x, y
+random.lognormal: x, y | random.logseries: x | random.multinomial: 3, x/4 | random.poisson: x
+random.multivariate_normal: x[:3], A @ A.T + np.eye(3) | random.negative_binomial: 3, x
+random.noncentral_chisquare: y, x | random.noncentral_f: y, y, x | random.normal: x, y | random.pareto: y
+random.permutation: x | random.power: y | random.rand: 3 | random.randint: 3 | random.randn: 3
+random.random: 3 | random.random_integers: 3 | random.random_sample: 3 | random.ranf: 3 | random.sample: 3
+random.rayleigh: y | random.standard_cauchy: 3 | random.standard_exponential: 3 | random.standard_normal: 3
+random.triangular: x, 1 + x, 1 + y | random.uniform: x, y | random.vonmises: x, 2.0 | random.wald: x, y
+random.weibull: y | random.zipf: 1 + y
 """
 
 _SERIES = {  # of each module of polynomial, by the name without its prefix
@@ -135,6 +145,13 @@ OTHER = {
         asmatrix bmat busday_count busday_offset busdaycalendar datetime64 datetime_as_string datetime_data
         is_busday isnat timedelta64 recarray record str_ bytes_ character void matrix object_""",
     "an iterator of arrays in memory": "flatiter nditer nested_iters",
+    "a draw that moves with its quantile as a parameter changes, and not as NumPy's sampler does": """
+        random.beta random.chisquare random.dirichlet random.f random.gamma random.standard_gamma
+        random.standard_t""",
+    "a generator of random numbers, or its state": """
+        random.BitGenerator random.Generator random.MT19937 random.PCG64 random.PCG64DXSM random.Philox
+        random.RandomState random.SFC64 random.SeedSequence random.default_rng random.get_bit_generator
+        random.get_state random.seed random.set_bit_generator random.set_state random.shuffle random.test""",
     "a constant": "False_ True_ e euler_gamma inf nan newaxis pi",
     "a class of numbers, arrays or functions": "ufunc generic flexible ndarray dtype finfo iinfo",
 }
@@ -148,12 +165,13 @@ def other() -> dict[str, str]:
 
 
 def public_names() -> Iterator[str]:
-    """The public names of numpy, numpy.linalg, numpy.fft and numpy.polynomial, without ``numpy.``."""
+    """The public names of numpy and of its linalg, fft, polynomial and random, without ``numpy.``."""
     homes: dict[str, Any] = {
         "": np,
         "linalg.": np.linalg,
         "fft.": np.fft,
         "polynomial.": np.polynomial,
+        "random.": np.random,
     }
     homes |= {f"polynomial.{name}.": getattr(np.polynomial, name) for name in _PREFIXES}
     for prefix, home in homes.items():
@@ -237,6 +255,10 @@ def _is_finite(function: np.ufunc, arguments: str) -> bool:
     return all(np.all(np.isfinite(part)) for part in (made if isinstance(made, tuple) else (made,)))
 
 
+_GENERATOR = "np.random.RandomState(0)."
+"""Draws from the start, so that each run has the same numbers."""
+
+
 def calls() -> dict[str, str]:
     """The call of each function, as text."""
     given = special_calls() | scipy_calls()
@@ -245,7 +267,11 @@ def calls() -> dict[str, str]:
         if name.endswith("[]"):
             given[name[:-2]] = f"np.{name[:-2]}[{arguments}]"
         elif name:
-            given[name] = f"np.{name}({arguments})"
+            drawn = name.removeprefix("random.")
+            of_generator = drawn != name and hasattr(np.random.RandomState, drawn)
+            given[name] = (
+                f"{_GENERATOR}{drawn}({arguments})" if of_generator else f"np.{name}({arguments})"
+            )
     for name in ("frompyfunc", "vectorize"):
         given[name] += "(x)"
     for name in public_names():

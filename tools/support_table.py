@@ -252,10 +252,10 @@ def _order(name: str) -> tuple[bool, str, str]:
 # -- the page and the data -----------------------------------------------------------------------
 _INTRODUCTION = """# What takes traced values
 
-Each public function of `numpy`, `numpy.linalg`, `numpy.fft` and `numpy.polynomial`, each ufunc of
-`scipy.special`, and the functions, distributions and interpolants of SciPy's other modules, as measured by
-`python tools/support_table.py`: one call of it is run, and compared with NumPy's or SciPy's value and with
-central differences, with {versions}. The last section names what has no row.
+Each public function of `numpy`, `numpy.linalg`, `numpy.fft`, `numpy.polynomial` and `numpy.random`, each
+ufunc of `scipy.special`, and the functions, distributions and interpolants of SciPy's other modules, as
+measured by `python tools/support_table.py`: one call of it is run, and compared with NumPy's or SciPy's
+value and with central differences, with {versions}. The last section names what has no row.
 
 - *any*: NumPy hands the call over, also for formulas (`np.sin(fg.var("x"))`). *functions*: it does not,
   so the call works in functions that are differentiated, compiled or mapped, which are adopted, and with

@@ -48,6 +48,7 @@ with _Paused(0):  # collections take an eighth of the import; what it makes stay
     from funcgrad.linear import Diagonal, LinearMap
     from funcgrad.ops.base.activity import is_varied as _is_varied
     from funcgrad.ops.base.foreign_arrays import refuse_others as _refuse_others
+    from funcgrad.ops.base.foreign_arrays import remedy_of as _remedy_of
     from funcgrad.ops.elementwise.arithmetic import square
     from funcgrad.ops.elementwise.exponential import (
         exp,
@@ -262,6 +263,7 @@ if not _expr.operation_table.functions:  # a reload, such as IPython's %reload_e
                     "run_source": _later("adoption.numpy_source", "run_source"),
                     "special_functions": _special_functions,
                     "refuse_others": _refuse_others,
+                    "remedy_of": _remedy_of,
                     "text": _later("show.text", "text"),
                     "text_of_tree": _later("show.text", "text_of_tree"),
                     "latex": _later("show.latex.to_latex", "notebook_latex"),

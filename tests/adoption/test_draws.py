@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 import funcgrad as fg
 
@@ -74,8 +75,15 @@ def test_a_generator_from_outside_draws_in_turn():
     assert adopted == plain
     assert fg.adopt(lambda: isinstance(RNG, np.random.Generator))()
     assert fg.adopt(lambda: type(RNG) is np.random.Generator)()
-    with pytest.raises(TypeError, match="array: expected numbers"):
-        fg.grad(fg.adopt(lambda s: RNG.normal(np.array([s, 1.0])).sum()))(1.0)
+
+
+def test_a_legacy_generator_from_outside_keeps_its_second_normal_number():
+    legacy = np.random.RandomState(1)
+    drawn = [legacy.standard_normal() for _ in range(4)]
+    legacy.seed(1)
+    in_turn = fg.adopt(lambda: [legacy.standard_normal(), legacy.normal(), legacy.randn()])
+    assert [*in_turn(), legacy.standard_normal()] == drawn
+    assert fg.adopt(lambda: legacy)() is legacy
 
 
 def test_names_of_numpys_random_are_numpys():
@@ -116,3 +124,165 @@ def test_generators_that_are_returned_are_numpys():
 
     (_, rng), _ = fg.value_and_grad(with_generator, has_aux=True)(1.0)
     assert type(rng) is np.random.Generator
+
+
+# -- traced parameters -----------------------------------------------------------------------------
+COV = np.array([[2.0, 0.3], [0.3, 1.0]])
+MATRIX = np.cos(np.arange(6.0)).reshape(2, 3)
+
+OF_STANDARD_DRAWS = {
+    "normal": lambda g, k: g.normal(k * np.array([1.0, 2.0, 3.0]), k * k, (2, 3)),
+    "normal, a number": lambda g, k: g.normal(k, scale=k * k),
+    "lognormal": lambda g, k: g.lognormal(k, 0.3 * k, 4),
+    "uniform": lambda g, k: g.uniform(k, 3 * k * k + 1, (2, 3)),
+    "uniform to": lambda g, k: g.uniform(high=k),
+    "exponential": lambda g, k: g.exponential(k * np.array([1.0, 2.0, 3.0])),
+    "laplace": lambda g, k: g.laplace(k, k * k, 4),
+    "logistic": lambda g, k: g.logistic(k, k * k, 4),
+    "gumbel": lambda g, k: g.gumbel(k, k * k, 4),
+    "rayleigh": lambda g, k: g.rayleigh(k * k, 4),
+    "weibull": lambda g, k: g.weibull(k * k, 4),
+    "pareto": lambda g, k: g.pareto(k * k + 2, 4),
+    "power": lambda g, k: g.power(k * k, 4),
+    "triangular": lambda g, k: g.triangular(-k, k * k, 3 * k, 9),
+    "vonmises": lambda g, k: g.vonmises(4 * k, 2.0, 9),
+    "gamma of a scale": lambda g, k: g.gamma(2.0, k, 4),
+    "multivariate_normal": lambda g, k: g.multivariate_normal(k * np.ones(2), COV, 3),
+    "multivariate_normal, cov": lambda g, k: g.multivariate_normal(
+        np.ones(2), k * COV + k * k * np.eye(2), 3
+    ),
+    "one of multivariate_normal": lambda g, k: g.multivariate_normal(np.ones(2), k * COV),
+    "permutation": lambda g, k: g.permutation(k * np.arange(6.0) ** 2),
+    "permutation of rows": lambda g, k: g.permutation(k * MATRIX),
+    "choice": lambda g, k: g.choice(k * np.arange(6.0) ** 2, (2, 3)),
+    "choice of a list": lambda g, k: g.choice([k, k * k, 2.0], 3, p=[0.2, 0.3, 0.5]),
+}
+OF_NEW_GENERATORS = {
+    "cholesky": lambda g, k: g.multivariate_normal(np.ones(2), k * COV, 3, method="cholesky"),
+    "eigh": lambda g, k: g.multivariate_normal(np.ones(2), k * COV, 3, method="eigh"),
+    "permutation of columns": lambda g, k: g.permutation(k * MATRIX, axis=1),
+    "permuted": lambda g, k: g.permuted(k * MATRIX, axis=1),
+    "permuted, all": lambda g, k: g.permuted(k * MATRIX),
+    "choice of columns": lambda g, k: g.choice(k * MATRIX, 2, axis=1, replace=False),
+}
+
+
+def of_draws(make, draw):
+    """A smooth function of the draws of a generator that starts anew."""
+    return lambda k: np.sum(np.sin(draw(make(3), k)) ** 2)
+
+
+def central(f, x, h=1e-6):
+    return (f(x + h) - f(x - h)) / (2 * h)
+
+
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+@pytest.mark.parametrize("name", [*OF_STANDARD_DRAWS, *OF_NEW_GENERATORS])
+def test_draws_are_functions_of_their_parameters(name, make):
+    if name in OF_NEW_GENERATORS and make is np.random.RandomState:
+        pytest.skip("of new generators")
+    f = of_draws(make, (OF_STANDARD_DRAWS | OF_NEW_GENERATORS)[name])
+    value, slope = fg.value_and_grad(f)(0.8)
+    assert value == pytest.approx(f(0.8), rel=1e-14)
+    assert slope == pytest.approx(central(f, 0.8), rel=1e-6, abs=1e-8)
+    bend = fg.jvp(fg.grad(f), (0.8,), (1.0,))[1]
+    assert bend == pytest.approx(central(fg.grad(f), 0.8), rel=1e-5, abs=1e-7)
+    compiled = fg.jit(fg.adopt(f))
+    assert compiled(0.8) == pytest.approx(f(0.8), rel=1e-13)
+    assert compiled(0.9) == pytest.approx(f(0.9), rel=1e-13)
+
+
+def gamma_at(drawn, a):
+    lower = special.gammainc(0.64, drawn)
+    return special.gammaincinv(a, lower)
+
+
+def t_at(drawn, df):
+    return special.stdtrit(df, special.stdtr(2.4, drawn))
+
+
+BY_QUANTILES = {
+    "standard_gamma": (lambda g, k: g.standard_gamma(k * k, 5), lambda z, k: gamma_at(z, k * k)),
+    "gamma": (lambda g, k: g.gamma(k * k, 2 * k, 5), lambda z, k: 2 * k * gamma_at(z / 1.6, k * k)),
+    "chisquare": (lambda g, k: g.chisquare(2 * k * k, 5), lambda z, k: 2 * gamma_at(z / 2, k * k)),
+    "beta": (
+        lambda g, k: g.beta(k, k * k, 5),
+        lambda z, k: special.betaincinv(k, k * k, special.betainc(0.8, 0.64, z)),
+    ),
+    "f": (
+        lambda g, k: g.f(3 * k, 5.0, 5),
+        lambda z, k: special.fdtri(3 * k, 5.0, special.fdtr(2.4, 5.0, z)),
+    ),
+    "standard_t": (lambda g, k: g.standard_t(3 * k, 5), lambda z, k: t_at(z, 3 * k)),
+}
+
+
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+@pytest.mark.parametrize("name", BY_QUANTILES)
+def test_draws_move_with_their_quantiles(name, make):
+    draw, quantile = BY_QUANTILES[name]
+    drawn = draw(make(3), 0.8)
+    np.testing.assert_allclose(quantile(drawn, 0.8), drawn, rtol=1e-10)  # of the test itself
+    f = of_draws(make, draw)
+    value, slope = fg.value_and_grad(f)(0.8)
+    assert value == pytest.approx(f(0.8), rel=1e-13)
+    expected = np.sum(np.sin(2 * drawn) * central(lambda k: quantile(drawn, k), 0.8))
+    assert slope == pytest.approx(expected, rel=1e-5)
+    bend = fg.jvp(fg.grad(f), (0.8,), (1.0,))[1]
+    moved = lambda k: np.sum(np.sin(quantile(drawn, k)) ** 2)  # noqa: E731
+    assert bend == pytest.approx(central(lambda k: central(moved, k, 1e-4), 0.8, 1e-4), rel=1e-3)
+
+
+def test_a_dirichlet_draw_stays_on_the_simplex():
+    def f(k):
+        return np.random.default_rng(3).dirichlet(k * np.array([1.0, 2.0, 0.3]), 2)
+
+    value, slope = fg.jvp(f, (0.8,), (1.0,))
+    np.testing.assert_allclose(value, f(0.8), rtol=1e-13)
+    np.testing.assert_allclose(slope.sum(axis=-1), 0.0, atol=1e-14)
+    with pytest.raises(TypeError, match=r"dirichlet: expected an alpha of 0\.1 or more"):
+        fg.grad(lambda k: f(k)[0, 0])(0.01)
+
+
+def test_the_mean_of_gamma_draws_is_their_parameter():
+    slope = fg.grad(lambda a: np.mean(np.random.default_rng(0).standard_gamma(a, 40_000)))(2.5)
+    assert slope == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda k: np.random.default_rng(0).poisson(k),
+        lambda k: np.random.default_rng(0).binomial(9, k / 2),
+        lambda k: np.random.RandomState(0).geometric(k / 2),
+        lambda k: np.random.default_rng(0).vonmises(0.0, k),
+        lambda k: np.random.default_rng(0).wald(1.0, k),
+        lambda k: np.random.default_rng(0).choice(3, p=np.array([k, 1 - k, 0.0])),
+    ],
+)
+def test_draws_without_a_pathwise_derivative_are_refused(draw):
+    with pytest.raises(TypeError, match=r"has no pathwise derivative; .*fg\.stop_gradient\(x\)"):
+        fg.grad(lambda k: k * draw(k))(0.8)
+    assert fg.grad(lambda k: k * draw(fg.stop_gradient(k)))(0.8) == draw(0.8)
+
+
+@pytest.mark.parametrize("k", [-1.0, -0.0])
+def test_a_negative_scale_is_refused_as_by_numpy(k):
+    def f(scale):
+        return np.random.default_rng(0).normal(0.0, scale)
+
+    with pytest.raises(ValueError, match="scale < 0"):
+        f(k)
+    with pytest.raises(ValueError, match="scale < 0"):
+        fg.grad(f)(k)
+
+
+def test_a_size_that_does_not_fit_is_refused_as_by_numpy():
+    def f(k):
+        return np.sum(np.random.default_rng(0).normal(k, 1.0, 1))
+
+    for run in (f, fg.grad(f)):
+        with pytest.raises(
+            ValueError, match=r"Output size \(1,\) is not compatible with broadcast"
+        ):
+            run(np.ones(3))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import special
 
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
@@ -166,18 +167,50 @@ def test_updates(library):
     check(made, [x, i], [np.arange(12.0).reshape(3, 4), np.array([2, 0, 2])], library)
 
 
+class Add:
+    """`cupy.add`, which adds at an index in some types alone."""
+
+    def at(self, array, index, values):
+        assert array.dtype.name in {
+            "int32",
+            "int64",
+            "uint32",
+            "uint64",
+            "float16",
+            "float32",
+            "float64",
+        }
+        np.add.at(array, index, values)
+
+    def __call__(self, x, y):
+        return np.add(x, y)
+
+
 class NumpyAsCupy:
     """NumPy in CuPy's place: whether its table is right can be seen without a GPU."""
 
     cuda = types.SimpleNamespace(Device=lambda: types.SimpleNamespace(id=0))
+    add = Add()
 
     def __getattr__(self, name):
         return getattr(np, name)
 
 
+@pytest.fixture
+def cupy_on_numpy(monkeypatch):
+    fake, home = NumpyAsCupy(), types.SimpleNamespace(special=special)
+    monkeypatch.setattr(cupy_, "cupy", fake)
+    monkeypatch.setattr(cupy_, "cupy_special", special)
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    monkeypatch.setitem(sys.modules, "cupyx", types.SimpleNamespace(scipy=home))
+    monkeypatch.setitem(sys.modules, "cupyx.scipy", home)
+    namespaces._imported.cache_clear()
+    yield
+    namespaces._imported.cache_clear()
+
+
 @pytest.mark.parametrize("name", SAMPLES)
-def test_cupys_table_on_numpy(name, monkeypatch):
-    monkeypatch.setattr(cupy_, "cupy", NumpyAsCupy())
+def test_cupys_table_on_numpy(name, cupy_on_numpy):
     for sampled in SAMPLES[name]:
         args = [np.asarray(arg) for arg in sampled.args]
         own = [fg.var(f"x{i}", a.shape, a.dtype) for i, a in enumerate(args)]
@@ -190,23 +223,42 @@ def test_cupys_table_on_numpy(name, monkeypatch):
             np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
 
 
-def test_jit_for_cupy_on_numpy(monkeypatch):
-    fake = NumpyAsCupy()
-    monkeypatch.setattr(cupy_, "cupy", fake)
-    monkeypatch.setitem(sys.modules, "cupy", fake)
-    namespaces._imported.cache_clear()
-    try:
-        f = fg.jit(fg.grad(lambda p: np.sum(np.sin(p["x"]) * p["w"])), backend="cupy")
-        point = {"x": np.arange(3.0), "w": 2.0}
-        got, want = f(point), fg.grad(lambda p: np.sum(np.sin(p["x"]) * p["w"]))(point)
-        np.testing.assert_allclose(got["x"], want["x"])
-        np.testing.assert_allclose(got["w"], want["w"])
-    finally:
-        namespaces._imported.cache_clear()
+def test_jit_for_cupy_on_numpy(cupy_on_numpy):
+    f = fg.jit(fg.grad(lambda p: np.sum(np.sin(p["x"]) * p["w"])), backend="cupy")
+    point = {"x": np.arange(3.0), "w": 2.0}
+    got, want = f(point), fg.grad(lambda p: np.sum(np.sin(p["x"]) * p["w"]))(point)
+    np.testing.assert_allclose(got["x"], want["x"])
+    np.testing.assert_allclose(got["w"], want["w"])
 
 
-def test_cupys_loops_on_numpy(monkeypatch):
-    monkeypatch.setattr(cupy_, "cupy", NumpyAsCupy())
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "float16", "complex64", "complex128"])
+def test_cupy_adds_at_indices_in_every_dtype(dtype, cupy_on_numpy):
+    x, i = fg.var("x", 4, dtype), fg.var("i", 3, int)
+    unit = 1j if dtype.startswith("complex") else 1
+    values = [np.array([1, 0, 2, 1]).astype(dtype) * np.asarray(unit, dtype), np.array([2, 0, 2])]
+    roots = [indexing.scatter_op(x[:3], i, spec=("array",), shape=(4,))]
+    got = emitted(roots, [x, i], cupy_.library())(*values)
+    want = interpret(flatten_program(roots, [x, i]), values)
+    for own, numpys in zip(got, want, strict=True):
+        assert own.dtype == numpys.dtype
+        np.testing.assert_array_equal(own, numpys)
+
+
+SPECIAL = {
+    "gammaln": lambda x: np.sum(special.gammaln(x) ** 2),
+    "erf": lambda x: np.sum(special.erf(x) * special.ndtr(x)),
+    "bessel": lambda x: np.sum(special.j0(x) * special.i1(x)),
+    "entropy": lambda x: np.sum(special.xlogy(x, x) * special.expit(x)),
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_cupy_has_special_functions_by_name(name, cupy_on_numpy):
+    slope, point = fg.grad(SPECIAL[name]), np.array([0.5, 2.0, 7.0])
+    np.testing.assert_allclose(fg.jit(slope, backend="cupy")(point), slope(point), rtol=1e-12)
+
+
+def test_cupys_loops_on_numpy(cupy_on_numpy):
     inputs = [fg.var("w", (2, 2)), fg.var("b"), fg.var("x", (5, 2))]
     root = recurrence({"w": inputs[0], "b": inputs[1]}, inputs[2])
     roots = simplify_all([root, *gradients(root, inputs)])

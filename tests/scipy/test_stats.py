@@ -209,9 +209,9 @@ def test_frozen_distributions():
     assert fg.grad(loss, argnums=(0, 1))(0.0, 1.0) == (3.0, 3.0)
     assert fg.jit(fg.grad(loss, argnums=1))(0.0, 1.0) == 3.0
     with pytest.raises(
-        AttributeError, match="norm: expected plain parameters for rvs, but got traced"
+        AttributeError, match="norm: expected plain parameters for stats, but got traced"
     ):
-        fg.grad(lambda loc: stats.norm(loc).rvs())(0.0)
+        fg.grad(lambda loc: stats.norm(loc).stats())(0.0)
 
 
 def test_parameters_broadcast_with_data():
@@ -933,3 +933,89 @@ def test_methods_of_the_standard_distribution_hold_in_its_support():
     for x in (-0.5, 1.5):
         assert np.isnan(fg.value_and_grad(lambda x: scipy.stats.beta._cdf(x, 2.0, 3.0))(x)[0])
     assert fg.grad(lambda x: scipy.stats.norm._cdf(x))(-30.0) == scipy.stats.norm._pdf(-30.0)
+
+
+# -- draws -----------------------------------------------------------------------------------------
+DRAWN = (
+    "norm",
+    "gamma",
+    "beta",
+    "t",
+    "f",
+    "chi2",
+    "lognorm",
+    "weibull_min",
+    "genextreme",
+    "genpareto",
+)
+DRAWN += (
+    "truncnorm",
+    "skewnorm",
+    "invgamma",
+    "pareto",
+    "vonmises",
+    "triang",
+    "burr",
+    "nct",
+    "uniform",
+)
+OF_DRAWN = {
+    "truncnorm": (-1.0, 2.0),
+    "skewnorm": (1.0,),
+    "vonmises": (2.0,),
+    "triang": (0.3,),
+    "nct": (4.0, 0.3),
+}
+OF_DRAWN |= {
+    "gamma": (2.0,),
+    "beta": (2.0, 3.0),
+    "t": (4.0,),
+    "f": (5.0, 7.0),
+    "chi2": (3.0,),
+    "lognorm": (0.5,),
+}
+OF_DRAWN |= {
+    "weibull_min": (1.5,),
+    "genextreme": (0.3,),
+    "genpareto": (0.2,),
+    "invgamma": (3.0,),
+    "pareto": (2.5,),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_draws_move_with_the_quantiles_of_a_distribution(name):
+    own, shapes = getattr(scipy.stats, name), OF_DRAWN.get(name, SHAPES.get(name, ()))
+
+    def drawn(k):
+        return own.rvs(*[k * shape for shape in shapes], loc=k, scale=k * k, size=3, random_state=1)
+
+    def frozen(k):
+        return own(*[k * shape for shape in shapes], loc=k, scale=k * k).rvs(3, random_state=1)
+
+    def quantile(k):
+        return own.ppf(probability, *[k * shape for shape in shapes], loc=k, scale=k * k)
+
+    probability = own.cdf(drawn(1.0), *shapes, loc=1.0)
+    h = 1e-5
+    for f in (drawn, frozen):
+        value, slope = fg.jvp(f, (1.0,), (1.0,))
+        np.testing.assert_allclose(value, f(1.0), rtol=1e-11)
+        np.testing.assert_allclose(slope, (quantile(1 + h) - quantile(1 - h)) / (2 * h), rtol=2e-5)
+
+
+def test_draws_of_one_number_and_of_broadcast_parameters():
+    for f in (
+        lambda k: scipy.stats.norm.rvs(k, random_state=3),
+        lambda k: scipy.stats.norm(k * np.ones(2)).rvs(random_state=3),
+        lambda k: scipy.stats.norm.rvs(
+            k * np.ones((2, 1)), np.ones(3), size=(4, 2, 3), random_state=3
+        ),
+    ):
+        value, slope = fg.jvp(f, (2.0,), (1.0,))
+        np.testing.assert_array_equal(value, f(2.0))
+        np.testing.assert_array_equal(slope, np.ones(np.shape(f(2.0))))
+    with pytest.raises(ValueError, match="Domain error in arguments"):
+        fg.grad(lambda k: scipy.stats.norm.rvs(scale=k))(-1.0)
+    with pytest.raises(TypeError, match=r"poisson\.rvs: expected plain values"):
+        fg.grad(lambda k: k * scipy.stats.poisson.rvs(k))(1.0)

@@ -2,7 +2,9 @@
 
 import dataclasses
 import itertools
+import random
 from collections import namedtuple
+from random import gauss
 from typing import Any
 
 import numpy as np
@@ -262,3 +264,50 @@ def test_a_result_that_is_the_same_for_all_examples() -> None:
         fg.vmap(lambda x: x * 2, out_axes=None)(xs)
     with pytest.raises(ValueError, match="out_axes None for results that are the same"):
         fg.vmap(lambda x: (x, {"a": x * 2, "b": 1.0}), out_axes=(0, {"a": None, "b": None}))(xs)
+
+
+# -- random draws ----------------------------------------------------------------------------------
+OUTER = np.random.default_rng(5)
+
+
+def helper(x):
+    return x * OUTER.normal()
+
+
+class Noisy:
+    def __init__(self):
+        self.rng = np.random.RandomState(0)
+
+    def __call__(self, x):
+        return x + self.rng.uniform()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x + OUTER.normal(),
+        lambda x: OUTER.normal(x, 1.0),
+        lambda x: helper(x),
+        lambda x: x * np.random.rand(),  # noqa: NPY002
+        lambda x: x * random.random(),
+        lambda x: x * gauss(0.0, 1.0),
+        Noisy(),
+    ],
+)
+def test_draws_that_all_examples_share_are_told_of(f):
+    with pytest.warns(
+        UserWarning, match="draws random numbers from .*, and all examples share them"
+    ):
+        fg.vmap(f)(np.ones(3))
+    loop = lambda c, x: (c + f(x), ())  # noqa: E731
+    with pytest.warns(UserWarning, match="all iterations share them; draw an array outside"):
+        fg.scan(loop, 0.0, np.ones(3))
+
+
+def test_draws_of_a_generator_that_starts_anew_are_told_of_to_nobody(recwarn):
+    def f(x):
+        return x * np.random.default_rng(0).normal()
+
+    np.testing.assert_array_equal(fg.vmap(f)(np.ones(3)), [f(1.0)] * 3)
+    fg.vmap(lambda x: x * len(OUTER.bit_generator.state))(np.ones(3))
+    assert not recwarn.list

@@ -217,7 +217,7 @@ def _instance(value: Any) -> Any:
         return _of_numba(value)
     if is_composed(value) or is_curried(value):
         return _of_toolz(value)
-    if type(value).__qualname__ == "Generator" and type(value).__module__ == _GENERATORS:
+    if (type(value).__module__, type(value).__qualname__) in _GENERATORS:
         return import_module(REPLACED["numpy.random"]).writable_draws(value)
     kind = _class(type(value))
     if kind is type(value):
@@ -233,7 +233,7 @@ def _instance(value: Any) -> Any:
     return of_scipy(value) if may_stand_for(type(value)) else value
 
 
-_GENERATORS = "numpy.random._generator"
+_GENERATORS = (("numpy.random._generator", "Generator"), ("numpy.random.mtrand", "RandomState"))
 _INDEXED = {id(getattr(np, name)): name for name in ("r_", "c_", "mgrid", "ogrid")}
 """Objects of NumPy's that make arrays of what stands in brackets."""
 

@@ -19,10 +19,13 @@ from funcgrad.typing import Array
 def array_held_by(value: Any) -> Any:
     """What an instance of a user's class gives as its array, if that can hold expressions.
 
-    NumPy asks for it as well, and takes its own arrays alone. Anything else is given back.
+    NumPy asks for it as well, and takes its own arrays alone. Anything else is given back, such as the array
+    of another library, which an operator refuses.
     """
     method = getattr(type(value), "__array__", None)
     if type(method) is not FunctionType or isinstance(value, Expr | Reference):
+        return value
+    if functions["remedy_of"](value) is not None:
         return value
     made = method(value)
     return made if isinstance(made, Reference) else value

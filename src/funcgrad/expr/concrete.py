@@ -247,8 +247,8 @@ def _path_with_values(root: ExprBase) -> Path | None:
 def has_known_value(root: ExprBase) -> bool:
     """Whether a traced expression stands for one value, which Python may ask for."""
     try:
-        _value(root, "a value")
-    except TypeError:
+        _value_if_known(root)
+    except (_NoValueError, TypeError):
         return False
     return True
 
@@ -256,6 +256,15 @@ def has_known_value(root: ExprBase) -> bool:
 def known_value(root: ExprBase) -> Any:
     """The value that a traced expression has at this call, without a question; None if it has none."""
     return _value(root, "a value") if has_known_value(root) else None
+
+
+def value_at_trace(value: object, asker: str) -> Any:
+    """The value at this call of a traced expression, without a question; anything else as it is.
+
+    For numbers that stay as they are in later runs, such as the probability of a random draw.
+    """
+    known = known_value(value) if isinstance(value, ExprBase) else value
+    return concrete_value(value, asker) if known is None else known
 
 
 def number(root: ExprBase, asker: str, reading: Callable[[Any], Any]) -> Any:
@@ -312,7 +321,19 @@ def _stopped(asker: str) -> str:
     )
 
 
+class _NoValueError(Exception):
+    """An expression depends on an input, which stands for any value."""
+
+
 def _value(root: ExprBase, asker: str) -> Any:
+    try:
+        return _value_if_known(root)
+    except _NoValueError:
+        raise _no_value(root, asker) from None
+
+
+def _value_if_known(root: ExprBase) -> Any:
+    """The value of an expression; raises _NoValueError, which costs no text, if it depends on an input."""
     if hasattr(root, "_value"):
         return root._value
 
@@ -320,7 +341,7 @@ def _value(root: ExprBase, asker: str) -> Any:
         if hasattr(expr, "_value"):
             return expr._value
         if expr.op is INPUT:
-            raise _no_value(root, asker)
+            raise _NoValueError
         value = _computed(expr, operands)
         set_value(expr, value)
         return value

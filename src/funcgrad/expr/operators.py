@@ -87,8 +87,10 @@ def overrides_ufuncs(value: object) -> bool:
     kind = type(value)
     if kind in _WITHOUT_OVERRIDES or getattr(kind, "__array_ufunc__", None) is None:
         return False
-    known = isinstance(value, Operators | np.ndarray | np.generic)
-    return not known and not kind.__module__.startswith("funcgrad.")
+    if isinstance(value, Operators | np.ndarray | np.generic):
+        return False
+    # The arrays of other libraries, such as CuPy's, are operands, which are refused with advice.
+    return not kind.__module__.startswith("funcgrad.") and functions["remedy_of"](value) is None
 
 
 _WITHOUT_OVERRIDES = frozenset({int, float, complex, bool, list, tuple, np.ndarray, np.float64})

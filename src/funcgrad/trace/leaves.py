@@ -423,14 +423,18 @@ _OF_MISTAKES = (ArithmeticError, AssertionError, LookupError, ValueError)
 
 
 def _is_of_stand_in(error: BaseException) -> bool:
-    """Whether a function that stands in for SciPy's raised an error."""
+    """Whether a function that stands in for SciPy's, or for a random draw, raised an error."""
     place: Any = error.__traceback__
     while place.tb_next is not None:
         place = place.tb_next
     return any([home in place.tb_frame.f_code.co_filename for home in _STAND_INS])
 
 
-_STAND_INS = (os.path.join("funcgrad", "scipy", ""), os.path.join("adoption", "scipy_functions"))
+_STAND_INS = (
+    os.path.join("funcgrad", "scipy", ""),
+    os.path.join("adoption", "scipy_functions"),
+    os.path.join("stand_ins", "reparameterized"),
+)
 
 
 def _is_at_another_line(refusal: Exception, error: Exception) -> bool:

@@ -6,10 +6,11 @@ would happen at the trace, not at each iteration; so it is refused.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from types import FunctionType, MethodType, ModuleType
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
-from funcgrad.source import code_names, fail
+from funcgrad.source import USERS, code_names, fail
 from funcgrad.transformed import Transformed
 
 COMPARED = 1 << 20
@@ -28,7 +29,14 @@ class OuterArrays:
     """The arrays that a function reaches, with the numbers that they hold before it is traced."""
 
     def __init__(self, f: Callable[..., Any]) -> None:
-        self._held = [(name, array, _content(array)) for name, array in _outer_arrays(f)]
+        self.reached = list(reached(f))
+        self._held: list[tuple[str, Any, bytes]] = []
+        size = 0
+        for name, item in self.reached:
+            if isinstance(item, np.ndarray | MutableArray):
+                size += item.nbytes
+                if item.nbytes <= COMPARED and size <= 16 * COMPARED:
+                    self._held.append((name, item, _content(item)))
 
     def check(self, who: str) -> None:
         """Raises TypeError if the numbers of an array have changed; those of a plain array are restored."""
@@ -49,24 +57,22 @@ def _content(array: object) -> bytes:
     return bytes(value.key) if isinstance(value, Expr) else np.asarray(value).tobytes()
 
 
-def _outer_arrays(f: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """The arrays that f reaches by names: in its closure and globals, in the functions, containers and
-    instances there, and in the instance of a method; each with its name."""
+def reached(f: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """What f reaches by names: in its closure and globals, in the functions, containers and instances
+    there, and in the instance of a method; each with its name."""
     waiting: deque[tuple[str, Any]] = deque([("f", f)])
     met: set[int] = set()
     kept: list[Any] = []  # so that ids stay their own
-    size = 0
     while waiting and len(met) < _MOST:
         name, item = waiting.popleft()
         if id(item) in met or type(item) in _WITHOUT_ARRAYS:
             continue
         met.add(id(item))
         kept.append(item)
+        yield name, item
         if isinstance(item, np.ndarray | MutableArray):
-            size += item.nbytes
-            if item.nbytes <= COMPARED and size <= 16 * COMPARED:
-                yield name, item
-        elif isinstance(item, FunctionType):
+            continue
+        if isinstance(item, FunctionType):
             waiting.extend(_named_values(item))
         elif isinstance(item, MethodType):
             waiting.extend([(name, item.__func__), ("self", item.__self__)])
@@ -122,5 +128,24 @@ def _named_values(f: FunctionType) -> Iterator[tuple[str, Any]]:
             continue
     for name in sorted(code_names(f.__code__)):
         value = f.__globals__.get(name)
-        if isinstance(value, np.ndarray | MutableArray | list | dict) or _is_instance(value):
+        held = isinstance(value, np.ndarray | MutableArray | list | dict) or _is_instance(value)
+        is_helper = isinstance(value, FunctionType) and not USERS[value.__code__.co_filename]
+        if held or is_helper or is_generator(generator_of(value)):
             yield name, value
+
+
+def generator_of(value: Any) -> Any:
+    """The generator of a method of one, such as `random.gauss`; anything else as it is."""
+    return value.__self__ if isinstance(value, MethodType | BuiltinMethodType) else value
+
+
+def is_generator(value: object) -> bool:
+    """Whether a value is a generator of random numbers."""
+    ours: Any = sys.modules.get("numpy.random")
+    pythons: Any = sys.modules.get("random")
+    if ours is not None and isinstance(
+        value,
+        (ours.Generator, ours.RandomState, ours.BitGenerator),
+    ):
+        return True
+    return pythons is not None and isinstance(value, pythons.Random)

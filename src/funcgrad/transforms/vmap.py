@@ -21,7 +21,9 @@ from funcgrad.source import fail
 from funcgrad.trace.derive import derive
 from funcgrad.trace.examples import Examples, over_examples
 from funcgrad.trace.leaves import parameter_names, run, run_on_leaves
+from funcgrad.trace.outer_arrays import reached
 from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.random_draws import outer_generators, warn_of_draws
 from funcgrad.trace.tree_nodes import own_children
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
@@ -92,7 +94,9 @@ def vmap(
             return over_examples(lambda: run(f, inner, named), examples)
 
         present = [batch for batch in batches if batch is not None]
+        generators = outer_generators(list(reached(f)))
         output, leaves = run_on_leaves(on_one, present, {})
+        warn_of_draws("vmap", "the function", generators, _SHARED)
         tree = flatten(output)
         places = _axes_of_results(out_axes, output, len(tree.leaves))
         same = tuple([i for i, place in enumerate(places) if place is None])
@@ -103,6 +107,12 @@ def vmap(
         return formulas_of(mapped, args, kwargs, numeric_arguments(f, args))
 
     return titled(mapped, f, "vmap", "{} on each example of a batch.", expr)
+
+
+_SHARED = (
+    "all examples share them; draw an array outside with an entry for each, and map over it as well"
+)
+"""Of random numbers: who shares them, and what to write."""
 
 
 # -- axes ----------------------------------------------------------------------------------------

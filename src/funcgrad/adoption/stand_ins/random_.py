@@ -14,8 +14,9 @@ import numpy as np
 from numpy import random as _random
 
 from funcgrad.adoption.adopted_classes import ORIGINAL
+from funcgrad.adoption.stand_ins.reparameterized import REPARAMETERIZED, plain_arguments
 from funcgrad.arrays.mutable_array import mutable
-from funcgrad.arrays.reference import Reference, unwrapped
+from funcgrad.arrays.reference import Reference, holds_expr, unwrapped
 
 _OTHER = frozenset(
     (
@@ -26,10 +27,17 @@ _OTHER = frozenset(
 """Functions that draw no array."""
 
 
-def _drawing(own: Callable[..., Any]) -> Callable[..., Any]:
+def _drawing(name: str, home: Any, *, method: bool) -> Callable[..., Any]:
+    own = getattr(home, name)
+
     @wraps(own)
     def function(*args: Any, **kwargs: Any) -> Any:
-        made = own(*unwrapped(args), **unwrapped(kwargs))
+        given = (_drawn_from(args[0]), *args[1:]) if method else args
+        if holds_expr((args[int(method) :], kwargs)):
+            return _traced_draw(
+                name, partial(_call, home, given[: int(method)]), args[int(method) :], kwargs
+            )
+        made = own(*unwrapped(given), **unwrapped(kwargs))
         if type(made) is not np.ndarray or made.dtype.kind not in "biufc":
             return made
         # SciPy's compiled code draws, too, and takes NumPy's own arrays.
@@ -37,6 +45,28 @@ def _drawing(own: Callable[..., Any]) -> Callable[..., Any]:
         return made if of_scipy else mutable(made)
 
     return function
+
+
+def _call(home: Any, generator: tuple[Any, ...], name: str, *args: Any, **kwargs: Any) -> Any:
+    """A method of NumPy's generator, or a function of its module, by name."""
+    if name == "is_generator":
+        return home is _random.Generator
+    return getattr(home, name)(*generator, *args, **kwargs)
+
+
+def _traced_draw(
+    name: str, draw: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A draw with traced arguments: a function of them where the distribution has one."""
+    known = REPARAMETERIZED.get(name)
+    if known is not None:
+        return known(draw, *args, **kwargs)
+    return draw(name, *plain_arguments(name, args), **plain_arguments(name, kwargs))
+
+
+def _drawn_from(generator: Any) -> Any:
+    """The generator of NumPy's whose state moves with the draws."""
+    return getattr(generator, "_funcgrad_drawn_from", generator)
 
 
 def _shuffled(shuffle: Callable[..., Any], x: Any, axis: int = 0) -> None:
@@ -55,7 +85,7 @@ def _shuffled(shuffle: Callable[..., Any], x: Any, axis: int = 0) -> None:
 
 def _methods(kind: type) -> dict[str, Any]:
     draws = {
-        name: _drawing(method)
+        name: _drawing(name, kind, method=True)
         for name, method in vars(kind).items()
         if name[0] != "_" and name not in _OTHER and callable(method)
     }
@@ -63,7 +93,7 @@ def _methods(kind: type) -> dict[str, Any]:
 
     @wraps(own)
     def shuffle(self: Any, x: Any, axis: int = 0) -> None:
-        _shuffled(partial(own, self), x, axis)
+        _shuffled(partial(own, _drawn_from(self)), x, axis)
 
     return draws | {"shuffle": shuffle}
 
@@ -79,6 +109,9 @@ def _over(kind: type, original: Callable[[Any], Any]) -> Any:
 
 
 def _original_state(state: Any) -> Any:
+    drawn_from = _drawn_from(state)
+    if drawn_from is not state:
+        return drawn_from
     made = _random.RandomState(state._bit_generator)
     made.set_state(state.get_state())  # with the second of two normal numbers
     return made
@@ -100,12 +133,16 @@ def shuffle(x: Any) -> None:
 
 def writable_draws(generator: Any) -> Any:
     """A generator of NumPy's as adopted code finds it."""
-    return Generator(generator.bit_generator)
+    if isinstance(generator, _random.Generator):
+        return Generator(generator.bit_generator)
+    made = RandomState(generator._bit_generator)
+    made._funcgrad_drawn_from = generator  # it keeps the second of two normal numbers
+    return made
 
 
 globals().update(
     {
-        name: _drawing(getattr(_random, name))
+        name: _drawing(name, _random, method=False)
         for name in _random.__all__
         if name not in _OTHER
         and name not in globals()

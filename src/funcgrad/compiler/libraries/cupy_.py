@@ -15,6 +15,7 @@ from funcgrad.ops.base.lazy_import import LazyModule
 from funcgrad.typing import LibraryArray
 
 cupy: Any = LazyModule("cupy")
+cupy_special: Any = LazyModule("cupyx.scipy.special")
 
 
 def _array(value: object, dtype: np.dtype[Any], home: object) -> Any:
@@ -41,12 +42,20 @@ def _astype(x: LibraryArray, dtype: np.dtype[Any]) -> Any:
 def _scatter(
     g: LibraryArray, *arrays: LibraryArray, spec: tuple[Any, ...], shape: tuple[int, ...]
 ) -> Any:
-    whole, index = cupy.zeros(shape, g.dtype), restore(spec, arrays)
-    if arrays:
-        cupy.add.at(whole, index, g)
-    else:
-        whole[index] = g
-    return whole
+    if not arrays:
+        whole = cupy.zeros(shape, g.dtype)
+        whole[restore(spec, arrays)] = g
+        return whole
+    if g.dtype.kind == "c":
+        whole = cupy.zeros(shape, g.dtype)
+        whole.real = _scatter(g.real, *arrays, spec=spec, shape=shape)
+        whole.imag = _scatter(g.imag, *arrays, spec=spec, shape=shape)
+        return whole
+    # CuPy adds at an index in these types alone.
+    added = g.dtype if g.dtype.kind == "f" or g.dtype.itemsize >= 4 else np.dtype(np.int32)
+    whole = cupy.zeros(shape, added)
+    cupy.add.at(whole, restore(spec, arrays), g.astype(added))
+    return whole.astype(g.dtype)
 
 
 def _logsumexp(x: LibraryArray, axis: tuple[int, ...]) -> Any:
@@ -67,6 +76,7 @@ def library() -> Library:
     return Library(
         name="cupy",
         module=cupy,
+        special=cupy_special,
         table={
             "pinv": lambda a, rcond, hermitian: cupy.linalg.pinv(a, rcond),
             # CuPy's sort is stable.

@@ -64,6 +64,8 @@ class Library:
     compile: Callable[[Any], Any]
     compiled: bool
     warn: Callable[[Sequence[ArrayType]], None]
+    special: Any = None
+    """Where the functions of `scipy.special` are looked up that have no row, by SciPy's name."""
     whole: Callable[[Any], Any] = _identity
     """Wraps a function that traces and runs programs, so that the library's own compiler takes it."""
 
@@ -117,10 +119,17 @@ def _legalized(roots: Sequence[Expr], library: Library) -> Sequence[Expr]:
             return True
         if not isinstance(op, Elementwise):
             return op.columns.decompose is None
-        return hasattr(library.module, op.name)
+        return _by_name(op, library) is not None
 
     known = decomposed(roots, lambda e: not e.args or legal(e))
     return guarded(known) if library.transposes else known
+
+
+def _by_name(op: Op, library: Library) -> Callable[..., Any] | None:
+    """A library's function with an operation's name, which is NumPy's or SciPy's."""
+    homes = (library.module, library.special)
+    found = [getattr(home, op.name) for home in homes if hasattr(home, op.name)]
+    return found[0] if found else None
 
 
 def _shared(flat: Flat) -> list[bool]:
@@ -182,7 +191,7 @@ def _function(step: FlatStep, library: Library) -> Callable[..., Any]:
     kind = getattr(step.type, "dtype", _OBJECTS).kind
     function = in_library(row, library.module, kind) or library.table.get(op.name)
     if function is None and isinstance(op, Elementwise):
-        function = getattr(library.module, op.name, None)
+        function = _by_name(op, library)
     if function is None:
         raise _missing(op.name, library, step)
     return partial(function, **dict(step.params)) if step.params else function

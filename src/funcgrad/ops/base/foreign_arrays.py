@@ -19,6 +19,7 @@ class Remedy(NamedTuple):
 
 
 _JAX = Remedy("jax.Array", "np.asarray(x)", "fg.to_jax(f)")
+_CUDA = Remedy("torch.Tensor", "x.cpu().numpy()", "fg.to_torch(f)")
 _REMEDIES = {
     "torch": Remedy("torch.Tensor", "x.numpy()", "fg.to_torch(f)"),
     "jax": _JAX,
@@ -34,7 +35,7 @@ def remedy_of(value: object) -> Remedy | None:
     for kind in type(value).__mro__:
         found = _REMEDIES.get(kind.__module__.partition(".")[0])
         if found is not None and hasattr(value, "dtype"):
-            return found
+            return _CUDA if getattr(value, "is_cuda", False) else found
     return None
 
 
@@ -103,5 +104,5 @@ def refuse_libraries(who: str, value: object) -> None:
         raise fail(
             TypeError,
             f"{who}: expected NumPy arrays, but got {remedy.kind}; write {remedy.convert}, or call "
-            f"{remedy.instead}, which takes such arrays",
+            f"{remedy.instead} with such arrays as arguments",
         )

@@ -79,6 +79,12 @@ def _torch_polygamma(torch: FunctionLibrary, x: Array, order: int) -> Any:
     return (-1) ** (order + 1) * math.factorial(order) * zeta
 
 
+def _cupy_polygamma(cupy: FunctionLibrary, x: Array, order: int) -> Any:
+    from cupyx.scipy import special
+
+    return special.polygamma(cupy.asarray(order), x) if order else special.digamma(x)
+
+
 polygamma_op: Op = Op(
     name="polygamma",
     run=_polygamma_run,
@@ -93,7 +99,7 @@ polygamma_op: Op = Op(
         sympy=lambda sp, x, order: sp.polygamma(order, x),
         latex=Form("polygamma"),
         numpy=_polygamma_source,
-        libraries={"jax": _jax_polygamma, "torch": _torch_polygamma},
+        libraries={"cupy": _cupy_polygamma, "jax": _jax_polygamma, "torch": _torch_polygamma},
     ),
 )
 

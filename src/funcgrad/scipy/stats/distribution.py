@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.stats as _scipy
 
+from funcgrad.expr.concrete import value_at_trace
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
 from funcgrad.scipy.stats.likelihood import maximum_likelihood
@@ -90,8 +91,8 @@ def _frozen_method(name: str) -> _Method:
 
 
 _TRACED = (
-    "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf, isf, median and interval take traced values, and "
-    "mean, var, std and entropy a traced loc and scale"
+    "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf, isf, median and interval take traced values, as "
+    "does rvs of continuous distributions, and mean, var, std and entropy a traced loc and scale"
 )
 
 
@@ -302,6 +303,30 @@ class Continuous(Distribution):
     _sf, _logsf = _standard_method("sf"), _standard_method("logsf")
     _ppf, _isf = _standard_method("ppf"), _standard_method("isf")
 
+    def rvs(self, *args: Any, random_state: Any = None, **kwds: Any) -> Any:
+        """As SciPy's method: draws that move with their quantiles as the parameters change.
+
+        This is the reparameterization trick (Kingma and Welling, 2014; for shapes, Figurnov, Mohamed and
+        Mnih, 2018). The draws are SciPy's, to rounding where a shape is traced.
+        """
+        if not holds_expr([*args, *kwds.values()]):
+            return self.own.rvs(*args, random_state=random_state, **kwds)
+        who = f"{self.name}.rvs"
+        shapes, loc, scale, size = self.own._parse_args_rvs(*args, **kwds)
+        held = [value_at_trace(shape, who) for shape in shapes]
+        if not np.all(np.asarray(value_at_trace(scale, who)) >= 0):
+            raise ValueError(
+                f"Domain error in arguments: {self.name} has a scale that is not negative."
+            )
+        unplaced = np.zeros(np.shape(loc)), np.ones(np.shape(scale))
+        drawn = self.own.rvs(*held, *unplaced, size=size, random_state=random_state)
+        if holds_expr(list(shapes)):
+            below, above = self.own.cdf(drawn, *held), self.own.sf(drawn, *held)
+            lower = self.traced("ppf", np.minimum(below, 0.5), shapes, 0)
+            upper = self.traced("isf", np.minimum(above, 0.5), shapes, 0)
+            drawn = np.where(below < 0.5, lower, upper)
+        return drawn * real(who, scale) + real(who, loc)
+
     def nnlf(self, theta: Sequence[npt.ArrayLike], x: npt.ArrayLike) -> Any:
         """As SciPy's method: the negative logarithm of the likelihood of data x."""
         if not holds_expr([*theta, x]):
@@ -412,3 +437,8 @@ class Frozen:
     mean, var, std = _frozen_method("mean"), _frozen_method("var"), _frozen_method("std")
     entropy, median = _frozen_method("entropy"), _frozen_method("median")
     interval = _frozen_method("interval")
+
+    def rvs(self, size: Any = None, random_state: Any = None) -> Any:
+        """As SciPy's method `rvs`."""
+        kwds = self.kwds | {"size": size, "random_state": random_state}
+        return self.distribution.rvs(*self.args, **kwds)

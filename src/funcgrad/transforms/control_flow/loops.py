@@ -23,6 +23,7 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.random_draws import outer_generators, warn_of_draws
 from funcgrad.trace.trace_body import symbols, trace_body, types_of
 from funcgrad.transforms.transform_arguments import structure_of
 
@@ -161,10 +162,12 @@ def _fixed_point_carry(
     for _ in range(3):
         types = types_of(carry)
         outer = OuterArrays(f)
+        generators = outer_generators(outer.reached)
         body, captured, output = trace_body(
             f, [carry, sequences], symbols([carry, sequences], [*types, *items])
         )
         outer.check(who)
+        warn_of_draws(who, "the function", generators, _SHARED)
         state = output[0] if isinstance(output, tuple) else output
         made = flatten(state)
         if made.paths != carry.paths:
@@ -184,6 +187,12 @@ def _fixed_point_carry(
     raise fail(
         TypeError, f"{who}: expected a carry that keeps its type, but it changes at every iteration"
     )
+
+
+_SHARED = (
+    "all iterations share them; draw an array outside with an entry for each, and read it there"
+)
+"""Of random numbers: who shares them, and what to write."""
 
 
 def _widened(who: str, value: Any, label: str, old: ArrayType, new: ArrayType) -> Any:
@@ -299,8 +308,10 @@ def _while(
         who, lambda value, _: (body_fun(value), ()), init, empty, []
     )
     outer = OuterArrays(cond_fun)
+    generators = outer_generators(outer.reached)
     cond, more, output = trace_body(cond_fun, [carry], symbols([carry], types_of(carry)))
     outer.check(who)
+    warn_of_draws(who, "the function", generators, _SHARED)
     if len(cond.outputs) != 1 or cond.types[0] != ArrayType((), np.dtype(bool)):
         got = structure_of(flatten(output))
         raise fail(

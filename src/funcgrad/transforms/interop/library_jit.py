@@ -20,9 +20,9 @@ from funcgrad.graph import ArrayType
 from funcgrad.source import fail
 from funcgrad.trace.derive import closed_tree
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
+from funcgrad.trace.random_draws import generator_states, warn_of_draws
 from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.interop.jax_tangents import compile_body, with_own_derivatives
-from funcgrad.transforms.jit.random_draws import generator_states, warn_of_draws
 from funcgrad.transforms.jit.signature import Static, checked_static, is_static, structure
 from funcgrad.transforms.jit.signature_cache import Args, Keywords, Kinds, SignatureCache
 from funcgrad.transforms.jit.stage_text import Lowered
@@ -107,9 +107,9 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
         found = self.entries.get(key)
         if found is None:
             before = self.captures()
-            generators = generator_states(before)
+            generators = generator_states([(item.place.name, item.value) for item in before])
             found = self._compiled(self._traced(kinds, args, kwargs))
-            warn_of_draws(self.name, generators)
+            warn_of_draws("jit", self.name, generators)
             self.misses.traced(self.fixed, key, (args, kwargs))
             self.latest = found
             self.keep(key, found, self.after_trace(before, set(map(id, found.captured))))

@@ -51,6 +51,7 @@ import numpy as np
 from funcgrad.arrays.reference import COPIED
 from funcgrad.expr import Expr
 from funcgrad.source import warn
+from funcgrad.trace.outer_arrays import is_generator
 from funcgrad.transformed import Transformed
 from funcgrad.transforms.jit.capture_functions import (
     PROBING,
@@ -101,7 +102,6 @@ from funcgrad.transforms.jit.capture_sources import (
     results_of,
 )
 from funcgrad.transforms.jit.capture_states import Unwatched, states_of
-from funcgrad.transforms.jit.random_draws import is_generator
 
 MOST_FUNCTIONS = 64
 """Functions, found nearest first, beyond which none is looked into."""

@@ -20,6 +20,7 @@ from funcgrad.source import fail
 from funcgrad.trace.derive import concretize
 from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten_with_static, leaves_of
+from funcgrad.trace.random_draws import generator_states, warn_of_draws
 from funcgrad.trace.skeleton import instantiate, skeleton
 from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import arrays_of
@@ -34,7 +35,6 @@ from funcgrad.transforms.jit.guard_tree import (
     TraceNode,
 )
 from funcgrad.transforms.jit.inline_cache import InlineCache
-from funcgrad.transforms.jit.random_draws import generator_states, warn_of_draws
 from funcgrad.transforms.jit.side_effects import warn_of_side_effects
 from funcgrad.transforms.jit.signature import (
     DEFAULT_DTYPES,
@@ -193,13 +193,13 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             if node is not None:
                 return found, (node.rebuild(results),)
         before = self.captures()
-        generators = generator_states(before)
+        generators = generator_states([(item.place.name, item.value) for item in before])
         names = frozenset() if self.watch is None else self.watch.names
         with noticed_reads(self.name, names):
             result, path = self._trace(found, before, key[0], args, kwargs, values)
         if path is None:
             return found, (result,)  # f captures values of an enclosing trace: the path is not kept
-        warn_of_draws(self.name, generators)
+        warn_of_draws("jit", self.name, generators)
         warn_of_side_effects(self.name, before)
         if self._specializes_from_now(key[0], path):
             return None, None
