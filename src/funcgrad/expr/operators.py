@@ -73,13 +73,17 @@ def has_own_operators(value: object, beside: Any, name: str) -> bool:
         return True
     if isinstance(value, np.poly1d):
         return not beside.shape  # NumPy makes an array of an array and a poly1d
-    own = getattr(kind, _REFLECTED.get(name, ""), None)
+    own = getattr(kind, REFLECTED.get(name, ""), None)
     if type(own) is FunctionType and not USERS[own.__code__.co_filename]:  # Fraction's takes none
         # A number leaves the operator to any such class, an array to one that is no array to NumPy.
         return not hasattr(kind, "__array__") or not (
             beside.shape or hasattr(kind, "__array_ufunc__")
         )
-    return any([base.__module__.startswith("scipy.sparse.") for base in kind.__mro__])
+    return any([base.__module__.startswith(_OF_SPARSE) for base in kind.__mro__])
+
+
+_OF_SPARSE = ("scipy.sparse.", "funcgrad.scipy.sparse.")
+"""Modules of matrices whose operators go first."""
 
 
 def overrides_ufuncs(value: object) -> bool:
@@ -95,7 +99,7 @@ def overrides_ufuncs(value: object) -> bool:
 
 _WITHOUT_OVERRIDES = frozenset({int, float, complex, bool, list, tuple, np.ndarray, np.float64})
 
-_REFLECTED = {
+REFLECTED = {
     "add": "__radd__",
     "subtract": "__rsub__",
     "multiply": "__rmul__",

@@ -87,8 +87,8 @@ class BSpline:
         if holds_expr([x, t]):
             raise fail(
                 TypeError,
-                "BSpline.design_matrix: expected plain points and knots, since sparse matrices hold no "
-                "traced values; write BSpline(t, np.eye(n), k)(x) for a dense one",
+                "BSpline.design_matrix: expected plain points and knots, but got traced ones; "
+                "write BSpline(t, np.eye(n), k)(x), a dense matrix",
             )
         return _scipy.BSpline.design_matrix(x, t, k, extrapolate)
 

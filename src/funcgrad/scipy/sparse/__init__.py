@@ -1,8 +1,8 @@
-"""``scipy.sparse`` for traced values: products of constant sparse matrices with traced arrays.
+"""``scipy.sparse`` for traced values: products with traced arrays, and matrices with traced entries.
 
 The classes are subclasses of SciPy's whose products with traced vectors and matrices are expressions, and
-functions that make sparse matrices return them. In adopted code SciPy's own sparse matrices are seen as
-these. All other names lead to SciPy.
+functions that make sparse matrices return them. Of traced entries they make `TracedSparse`. In adopted code
+SciPy's own sparse matrices are seen as these. All other names lead to SciPy.
 
 >>> import numpy as np
 >>> import funcgrad as fg
@@ -13,6 +13,7 @@ array([3., 2.])
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
@@ -26,22 +27,28 @@ from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import Reference
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import number, taken
+from funcgrad.scipy.composition import taken
 from funcgrad.scipy.python_functions import attribute_of
+from funcgrad.scipy.sparse.assembly import ASSEMBLED
+from funcgrad.scipy.sparse.sparse_arguments import of_arguments
+from funcgrad.scipy.sparse.traced_sparse import (
+    SparseMatrix,
+    SparseOperand,
+    TracedSparse,
+    has_traced,
+    is_sparse,
+    traced,
+)
 from funcgrad.source import fail
 
 
-def _product(matrix: Any, x: Any) -> Any:
+def _product(matrix: SparseMatrix, x: SparseOperand) -> Any:
     """matrix @ x: the entries times the rows of x that they meet, added up by rows."""
     right: Any = lift_fully(x)
     if right.dtype.kind not in "fiubc":
         raise fail(TypeError, f"sparse matrix: expected numbers, but got dtype {right.dtype}")
     if not right.ndim:
-        raise fail(
-            TypeError,
-            "sparse matrix: expected an array, but got a traced number, and sparse matrices hold no traced "
-            "values; write s * (A @ x) for (s * A) @ x",
-        )
+        raise fail(TypeError, "sparse matrix: expected an array, but got a number; write s * A")
     size = matrix.shape[-1]
     if right.ndim > 2 or right.shape[0] != size:
         raise fail(
@@ -65,18 +72,16 @@ def _beside(operand: Any, made: Any) -> Any:
 class _Traced:
     """What a sparse matrix does with a traced operand."""
 
-    def __init__(self, arg1: Any, *args: Any, **kwargs: Any) -> None:
-        if holds_expr(arg1):
-            raise fail(
-                TypeError,
-                f"{type(self).__name__}: expected plain entries, since sparse matrices hold no traced "
-                "values; write the dense array, or, for its product with x: "
-                "y = np.zeros(n); np.add.at(y, rows, entries * x[columns])",
-            )
-        super().__init__(arg1, *args, **kwargs)  # type: ignore[call-arg]
+    def __new__(
+        cls, arg1: SparseOperand = None, shape: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        if has_traced(arg1):
+            form, _, kind = cls.__name__.partition("_")
+            return of_arguments(arg1, shape, form, kind)
+        return super().__new__(cls)
 
     @classmethod
-    def of_scipy(cls, own: Any) -> Any:
+    def of_scipy(cls, own: SparseMatrix) -> Any:
         """SciPy's matrix as one of this class, of the same entries."""
         if own.format == "dok":  # a dict
             return cls(own)
@@ -84,23 +89,62 @@ class _Traced:
         made.__dict__ = own.__dict__
         return made
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: SparseOperand) -> Any:
+        if isinstance(other, TracedSparse):
+            return NotImplemented
         return _product(self, other) if holds_expr(other) else super().__matmul__(other)  # type: ignore[misc]
 
-    def __add__(self, other: Any) -> Any:
+    def __mul__(self, other: SparseOperand) -> Any:
+        if isinstance(other, TracedSparse):
+            return NotImplemented
+        return self._scaled(other) if _is_factor(other) else super().__mul__(other)  # type: ignore[misc]
+
+    def __rmul__(self, other: SparseOperand) -> Any:
+        return self._scaled(other) if _is_factor(other) else super().__rmul__(other)  # type: ignore[misc]
+
+    def __truediv__(self, other: SparseOperand) -> Any:
+        if holds_expr(other):
+            return _traced_of(self, other) / other
+        return super().__truediv__(other)  # type: ignore[misc]
+
+    def _scaled(self, factor: Any) -> Any:
+        return _traced_of(self, factor).multiply(factor)
+
+    def __setitem__(self, key: Any, value: SparseOperand) -> None:
+        if has_traced(value):
+            raise fail(
+                TypeError,
+                f"{type(self).__name__}: expected plain entries, but got traced ones; write A = A.tolil(), "
+                "which takes them",
+            )
+        super().__setitem__(key, value)  # type: ignore[misc]
+
+    def tolil(self, copy: bool = False) -> Any:
+        """As SciPy's method; what the user's code asks for takes stores of traced entries."""
+        if str(sys._getframe(1).f_globals.get("__name__")).startswith("scipy."):
+            return super().tolil(copy)  # type: ignore[misc]
+        made = _traced_of(self)
+        made.format = "lil"
+        return made
+
+    def __add__(self, other: SparseOperand) -> Any:
+        if isinstance(other, TracedSparse):
+            return NotImplemented
         if holds_expr(other):
             return self._dense(other) + other
         return super().__add__(other)  # type: ignore[misc]
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: SparseOperand) -> Any:
         return self + other
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: SparseOperand) -> Any:
+        if isinstance(other, TracedSparse):
+            return NotImplemented
         if holds_expr(other):
             return self._dense(other) - other
         return super().__sub__(other)  # type: ignore[misc]
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: SparseOperand) -> Any:
         if holds_expr(other):
             return other - self._dense(other)
         return super().__rsub__(other)  # type: ignore[misc]
@@ -110,25 +154,38 @@ class _Traced:
             raise NotImplementedError("adding a nonzero scalar to a sparse matrix is not supported")
         return self.toarray()  # type: ignore[attr-defined]
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: SparseOperand) -> Any:
         """As SciPy's method."""
+        if isinstance(other, TracedSparse):
+            return self @ other
         return _product(self, other) if holds_expr(other) else super().dot(other)  # type: ignore[misc]
 
-    def _matmul_dispatch(self, other: Any, *args: object, **kwargs: object) -> Any:
+    def _matmul_dispatch(self, other: SparseOperand, *args: object, **kwargs: object) -> Any:
         if holds_expr(other):
             return _product(self, other)
         return super()._matmul_dispatch(other, *args, **kwargs)  # type: ignore[misc]
 
-    def _rmatmul_dispatch(self, other: Any) -> Any:
+    def _rmatmul_dispatch(self, other: SparseOperand) -> Any:
         if holds_expr(other):
             return np.transpose(_product(self.T, np.transpose(other)))  # type: ignore[attr-defined]
         return super()._rmatmul_dispatch(other)  # type: ignore[misc]
 
     def multiply(self, other: npt.ArrayLike) -> Any:
-        """As SciPy's method; with a traced factor, a dense result."""
-        if holds_expr(other):
-            return self.toarray() * number("sparse matrix", other)  # type: ignore[attr-defined]
+        """As SciPy's method."""
+        if has_traced(other):
+            return _traced_of(self, other).multiply(other)
         return _of_class(super().multiply(other))  # type: ignore[misc]
+
+
+def _is_factor(value: SparseOperand) -> bool:
+    return holds_expr(value) and np.ndim(value) == 0
+
+
+def _traced_of(matrix: SparseMatrix, beside: Any = None) -> TracedSparse:
+    """A matrix of SciPy's as one whose entries could be traced."""
+    form, _, kind = type(matrix).__name__.partition("_")
+    writable = isinstance(beside, Reference)
+    return traced(matrix, TracedSparse(np.zeros(0), _scipy.csr_array((0, 0)), form, kind, writable))
 
 
 _FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
@@ -169,11 +226,13 @@ def _maker(name: str) -> Callable[..., Any]:
 
     @wraps(own)
     def function(*args: object, **kwargs: object) -> Any:
-        if holds_expr([*args, *kwargs.values()]):
+        if has_traced([*args, *kwargs.values()]):
+            if name in ASSEMBLED:
+                return ASSEMBLED[name](*args, **kwargs)
             raise fail(
                 TypeError,
-                f"{name}: expected plain entries, since sparse matrices hold no traced values; write a dense "
-                "matrix, or the product as a sum of its terms",
+                f"{name}: expected plain arguments, but got traced ones; write (data, (rows, columns)) of "
+                "traced data",
             )
         return _of_class(own(*args, **kwargs))
 
@@ -183,8 +242,51 @@ def _maker(name: str) -> Callable[..., Any]:
 _MAKERS = (
     *("block_array", "block_diag", "bmat", "diags", "diags_array", "eye", "eye_array", "hstack"),
     *("identity", "kron", "kronsum", "random", "random_array", "spdiags", "tril", "triu", "vstack"),
+    "find",
 )
 globals().update({name: _maker(name) for name in _MAKERS if hasattr(_scipy, name)})
+
+
+def issparse(x: object) -> bool:
+    """As `scipy.sparse.issparse`."""
+    return is_sparse(x)
+
+
+def isspmatrix(x: object) -> bool:
+    """As `scipy.sparse.isspmatrix`."""
+    return x.kind == "matrix" if isinstance(x, TracedSparse) else bool(_scipy.isspmatrix(x))
+
+
+# -- matrices that take stores -----------------------------------------------------------------------
+class _TakesStores(type):
+    """The class of a format whose matrices are written entry by entry, with traced entries as well."""
+
+    own: type
+
+    def __instancecheck__(cls, value: object) -> bool:
+        if isinstance(value, TracedSparse):
+            return f"{value.format}_{value.kind}" == cls.__name__
+        return isinstance(value, cls.own)
+
+    def __call__(
+        cls, arg1: SparseOperand, shape: Any = None, dtype: Any = None, copy: bool = False
+    ) -> Any:
+        if has_traced(arg1):
+            return cls.own(arg1, shape)
+        made = _traced_of(_scipy.csr_array(getattr(_scipy, cls.__name__)(arg1, shape, dtype)))
+        made.format, _, made.kind = cls.__name__.partition("_")
+        made.writable = True
+        return made
+
+    def of_scipy(cls, own: SparseMatrix) -> Any:
+        """SciPy's matrix as adopted code finds it."""
+        return cls.own.of_scipy(own)  # type: ignore[attr-defined]
+
+
+for _name in ("dok_array", "dok_matrix", "lil_array", "lil_matrix"):
+    globals()[_name] = _TakesStores(
+        _name, (), {"own": _CLASSES[_name], "__doc__": f"As `scipy.sparse.{_name}`."}
+    )
 
 
 def __getattr__(name: str) -> Any:

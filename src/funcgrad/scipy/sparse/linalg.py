@@ -1,12 +1,13 @@
-"""``scipy.sparse.linalg`` for traced values: solutions of systems with constant matrices and operators.
+"""``scipy.sparse.linalg`` for traced values: solutions of systems.
 
-The derivative solves the transposed system with the same method. Dense matrices may be traced. All other
-names lead to SciPy.
+The derivative solves the transposed system with the same method. Dense matrices may be traced, and so may the
+entries of sparse ones; other operators are constant. All other names lead to SciPy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import signature
 from typing import Any
@@ -23,6 +24,14 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import OfPlainData, floating, real, refuse
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.python_functions import attribute_of
+from funcgrad.scipy.sparse.sparse_arguments import of_arguments
+from funcgrad.scipy.sparse.traced_sparse import (
+    SparseMatrix,
+    SparseOperand,
+    TracedSparse,
+    has_traced,
+    sum_at,
+)
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -34,11 +43,11 @@ Solver = Callable[[Any, Array], Any]
 
 def _constant(name: str, matrix: Any) -> Any:
     """The operator over arrays of NumPy's: adopted code sees its parts as arrays that take stores."""
-    if holds_expr(matrix):
+    if has_traced(matrix):
         raise fail(
             TypeError,
             f"{name}: expected a constant matrix, but got a traced one; write np.linalg.solve or "
-            "np.linalg.lstsq, which are differentiated in the matrix, too",
+            "np.linalg.lstsq of the dense matrix, which are differentiated in it, too",
         )
     if isinstance(matrix, _scipy.LinearOperator):
         return matrix
@@ -67,11 +76,42 @@ def _right_side(name: str, shape: tuple[int, ...], b: npt.ArrayLike, square: boo
 
 def _solved(name: str, solve: Solver, matrix: Any, b: npt.ArrayLike, square: bool = True) -> Any:
     """The solution, which is linear in the right side: its transpose solves the transposed system."""
+    if isinstance(matrix, TracedSparse) and square:
+        return _of_traced_entries(name, solve, matrix, b)
     matrix = _constant(name, matrix)
     right = _right_side(name, matrix.shape, b, square)
     right = right.astype(np.result_type(right.dtype, matrix.dtype or float))
     runs = [partial(solve, item) for item in (matrix, _transposed(matrix))]
     return _linear(name, runs, right, matrix.shape)
+
+
+def _of_traced_entries(name: str, solve: Solver, matrix: TracedSparse, b: npt.ArrayLike) -> Any:
+    """The solution of a system with a sparse matrix, in its entries and in the right side."""
+    right, entries = _right_side(name, matrix.shape, b, True), lift_fully(matrix.entries)
+    dtype = np.result_type(right.dtype, entries.dtype, np.float64)
+    places = matrix.rows, matrix.columns
+
+    def solution(k: int) -> Callable[..., Any]:
+        """That of the system itself, or of the transposed one."""
+        rows, columns = places[k], places[1 - k]
+
+        def run(entries: Array, b: Array) -> Any:
+            held = _sparse.csc_matrix((np.asarray(entries), (rows, columns)), shape=matrix.shape)
+            return np.asarray(solve(held, np.asarray(b))).reshape(b.shape)
+
+        def pullback(entries: Array, b: Array, x: Array, g: Array) -> tuple[Any, ...]:
+            w = pair[1 - k](entries, g)
+            terms = w[rows] * x[columns]
+            return -(terms if terms.ndim == 1 else np.sum(terms, axis=1)), w
+
+        def pushforward(entries: Array, b: Array, x: Array, d: Array, db: Array) -> Any:
+            terms = d.reshape(-1, *[1] * (x.ndim - 1)) * x[columns]
+            return pair[k](entries, db - sum_at(terms, rows, matrix.shape[0]))
+
+        return with_pullback(name, run, lambda _, b: b, pullback, pushforward)
+
+    pair = [solution(0), solution(1)]
+    return pair[0](entries.astype(dtype), right.astype(dtype))
 
 
 def _linear(
@@ -96,9 +136,9 @@ def _linear(
 
 
 # -- direct solutions ------------------------------------------------------------------------------
-def spsolve(A: Array, b: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
-    """As `scipy.sparse.linalg.spsolve`, in the right side and in a dense matrix."""
-    if not holds_expr([A, b]):
+def spsolve(A: SparseMatrix, b: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
+    """As `scipy.sparse.linalg.spsolve`, in the matrix and the right side."""
+    if not has_traced([A, b]):
         return _scipy.spsolve(A, b, *args, **kwargs)
 
     def solve(matrix: Array, b: Array) -> Array:
@@ -108,8 +148,12 @@ def spsolve(A: Array, b: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
     return (_of_traced_matrix if holds_expr(A) else _solved)("spsolve", solve, A, b)
 
 
-def spsolve_triangular(A: Array, b: npt.ArrayLike, lower: bool = True, **options: Any) -> Any:
+def spsolve_triangular(
+    A: SparseMatrix, b: npt.ArrayLike, lower: bool = True, **options: Any
+) -> Any:
     """As `scipy.sparse.linalg.spsolve_triangular`, in the right side."""
+    if isinstance(A, TracedSparse):
+        return _solved_triangle(A, b, lower, options)
     if not holds_expr([A, b]):
         return _scipy.spsolve_triangular(A, b, lower, **options)
     name, kept = "spsolve_triangular", {"unit_diagonal": options.get("unit_diagonal", False)}
@@ -129,6 +173,23 @@ def spsolve_triangular(A: Array, b: npt.ArrayLike, lower: bool = True, **options
     return _linear(name, runs, right, matrix.shape)
 
 
+def _solved_triangle(A: TracedSparse, b: npt.ArrayLike, lower: bool, options: Any) -> Any:
+    name = "spsolve_triangular"
+    if options.get("unit_diagonal", False):
+        raise fail(
+            TypeError,
+            f"{name}: expected plain entries for unit_diagonal=True, but got traced ones; write "
+            "A.setdiag(np.ones(n)), and leave out unit_diagonal",
+        )
+    if np.any(A.rows < A.columns if lower else A.rows > A.columns):
+        raise fail(
+            ValueError,
+            f"{name}: expected a {'lower' if lower else 'upper'} triangular matrix, but got one with other "
+            "entries; write scipy.sparse.tril or triu of it, or spsolve",
+        )
+    return spsolve(A.tocsc(), b)
+
+
 class SuperLU(OfPlainData):
     """As `scipy.sparse.linalg.SuperLU`, whose solutions take traced right sides, too."""
 
@@ -144,8 +205,28 @@ class SuperLU(OfPlainData):
         return _linear("solve", runs, right, self.own.shape)
 
 
-def splu(A: Array, *args: object, **kwargs: object) -> SuperLU:
+@dataclass(frozen=True)
+class FactorsOfTraced:
+    """A factorized matrix with traced entries, whose solutions are those of `spsolve`."""
+
+    matrix: TracedSparse
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of the matrix."""
+        return self.matrix.shape
+
+    def solve(self, rhs: npt.ArrayLike, trans: str = "N") -> Any:
+        """As SciPy's method."""
+        if trans == "H":
+            return np.conj(self.solve(np.conj(rhs), "T"))
+        return spsolve(self.matrix if trans == "N" else self.matrix.T, rhs)
+
+
+def splu(A: SparseMatrix, *args: object, **kwargs: object) -> SuperLU | FactorsOfTraced:
     """As `scipy.sparse.linalg.splu`."""
+    if isinstance(A, TracedSparse):
+        return FactorsOfTraced(A)
     return SuperLU(_scipy.splu(_constant("splu", A), *args, **kwargs))
 
 
@@ -165,7 +246,7 @@ def _iterative(name: str) -> Callable[..., Any]:
 
     @wraps(own)
     def function(A: Array, b: npt.ArrayLike, x0: object = None, **options: object) -> Any:
-        if not holds_expr([A, b, x0]):
+        if not has_traced([A, b, x0]):
             return own(A, b, x0, **options)
 
         def solve(matrix: Array, b: Array) -> Any:
@@ -178,7 +259,7 @@ def _iterative(name: str) -> Callable[..., Any]:
             return _of_traced_matrix(name, solve, A, b), 0
         return _solved(name, solve, A, b), 0
 
-    function.__doc__ = f"As `scipy.sparse.linalg.{name}`, in the right side and in a dense matrix."
+    function.__doc__ = f"As `scipy.sparse.linalg.{name}`, in the matrix and the right side."
     return function
 
 
@@ -213,7 +294,7 @@ def _least_squares(name: str) -> Callable[..., Any]:
 
     @wraps(own)
     def function(A: Array, b: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
-        if not holds_expr([A, b, *args, *kwargs.values()]):
+        if not has_traced([A, b, *args, *kwargs.values()]):
             return own(A, b, *args, **kwargs)
         options = expected.bind(A, b, *args, **kwargs).arguments
         options = {k: v for k, v in options.items() if k not in ("A", "b")}
@@ -245,6 +326,22 @@ def _least_squares(name: str) -> Callable[..., Any]:
 _RESULTS, _COUNTS, _VARIANCES = {"lsqr": 10, "lsmr": 8}, (1, 2), 9
 """The sizes of the results, and the places of whole numbers and of lsqr's variances in them."""
 lsqr, lsmr = map(_least_squares, _RESULTS)
+
+
+def norm(x: SparseOperand, ord: Any = None, axis: Any = None) -> Any:
+    """As `scipy.sparse.linalg.norm`."""
+    if not isinstance(x, TracedSparse):
+        return _scipy.norm(x, ord, axis)
+    if ord in (None, "fro", "f") and axis is None:
+        return np.linalg.norm(x.data)
+    return np.linalg.norm(x.toarray(), ord, axis)
+
+
+def inv(A: SparseMatrix) -> Any:
+    """As `scipy.sparse.linalg.inv`; of traced entries a matrix with an entry at every place."""
+    if not isinstance(A, TracedSparse):
+        return _scipy.inv(A)
+    return of_arguments(np.linalg.inv(A.toarray()), None, A.format, A.kind)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,99 @@
+"""The arguments of the classes of `scipy.sparse` as matrices with traced entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.arrays.reference import Reference, unwrapped
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.scipy.sparse.traced_sparse import (
+    SparseOperand,
+    TracedSparse,
+    as_entries,
+    numbered_pattern,
+    summed,
+    traced,
+)
+from funcgrad.source import fail
+
+
+def of_arguments(
+    arg: SparseOperand, shape: tuple[int, int] | None, format: str, kind: str
+) -> TracedSparse:
+    """The matrix that a constructor of SciPy's makes of these arguments."""
+    if isinstance(arg, TracedSparse):
+        made = arg.copy()
+        made.format, made.kind = format, kind
+        return made
+    writable = any([isinstance(item, Reference) for item in (arg, *_items(arg))])
+    if isinstance(arg, tuple) and len(arg) == 2 and format == "dia":
+        data = as_entries(arg[0])
+        data = data.reshape(1, -1) if data.ndim == 1 else data
+        below = np.atleast_1d(np.asarray(unwrapped(arg[1])))[:, None]
+        columns = np.broadcast_to(np.arange(data.shape[1]), data.shape)
+        entries, rows = data, columns - below
+        if shape is None:
+            raise ValueError("expected a shape argument")
+        held = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
+        entries, rows, columns = entries[held], rows[held], columns[held]
+    elif isinstance(arg, tuple) and len(arg) == 2:
+        entries = as_entries(arg[0])
+        rows, columns = [np.asarray(unwrapped(k), np.int64) for k in arg[1]]
+    elif isinstance(arg, tuple) and len(arg) == 3 and format in ("csr", "csc"):
+        entries = as_entries(arg[0])
+        inner, starts = [np.asarray(unwrapped(k), np.int64) for k in arg[1:]]
+        outer = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        rows, columns = (outer, inner) if format == "csr" else (inner, outer)
+        if shape is None:
+            fitting = len(starts) - 1, int(inner.max(initial=-1)) + 1
+            shape = fitting if format == "csr" else fitting[::-1]
+    else:
+        return _of_dense(arg, format, kind, writable)
+    if shape is None:
+        shape = int(rows.max(initial=-1)) + 1, int(columns.max(initial=-1)) + 1
+    if rows.size and (
+        rows.max() >= shape[0] or columns.max() >= shape[1] or min(rows.min(), columns.min()) < 0
+    ):
+        raise ValueError(f"expected indices within {shape}, but got others")
+    found = summed(entries, rows * shape[1] + columns, shape)
+    return TracedSparse(*found, format, kind, writable)
+
+
+def _of_dense(arg: SparseOperand, format: str, kind: str, writable: bool) -> TracedSparse:
+    """Of a dense matrix, in which every place has an entry."""
+    dense = as_entries(arg)
+    if dense.ndim == 1 and kind == "matrix":
+        dense = dense.reshape(1, -1)
+    if dense.ndim != 2 or format == "bsr":
+        raise fail(
+            TypeError,
+            f"{format}_{kind}: expected a matrix, (data, (rows, columns)) or (data, indices, indptr) of "
+            f"traced entries, but got an array of shape {dense.shape}; write one of these",
+        )
+    rows, columns = np.divmod(np.arange(dense.size), max(dense.shape[1], 1))
+    pattern = numbered_pattern(rows, columns, dense.shape)
+    return TracedSparse(dense.reshape(-1), pattern, format, kind, writable)
+
+
+def _items(arg: object) -> Sequence[object]:
+    return arg if isinstance(arg, tuple | list) else ()
+
+
+def blocks_at_places(matrices: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """One matrix that holds the entries of several, and for each the places of its entries in that."""
+    like = next(m for m in matrices if isinstance(m, TracedSparse))
+    entries, held, count = [], [], 0
+    for matrix in matrices:
+        own = traced(matrix, like)
+        moved = own.pattern.copy()
+        moved.data = moved.data + count
+        entries.append(lift_fully(own.entries))
+        held.append(moved)
+        count += own.nnz
+    whole = np.concatenate(entries)
+    return like._like(
+        whole, numbered_pattern(np.zeros(count, int), np.arange(count), (1, count))
+    ), held

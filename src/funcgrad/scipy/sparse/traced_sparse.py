@@ -1,0 +1,560 @@
+"""Sparse matrices with traced entries: an array of entries, and a constant pattern.
+
+The pattern is known when a program is traced, the entries are an expression. The entries stand in the order
+of rows, each place once; a format is a label. What only moves entries (an index, a transpose, a stack of
+blocks) is done by SciPy to a matrix of the same pattern that holds the entries' places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as _scipy
+
+from funcgrad.arrays.mutable_array import mutable
+from funcgrad.arrays.reference import unwrapped
+from funcgrad.expr import Expr
+from funcgrad.expr.operators import REFLECTED
+from funcgrad.expr.registry import functions
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+SparseMatrix: TypeAlias = Any
+"""A matrix of SciPy's, whose classes have no types, or a `TracedSparse`."""
+SparseOperand: TypeAlias = Any
+"""A sparse matrix, an array, a number, or lists of them."""
+
+
+class TracedSparse:
+    """A sparse matrix of SciPy's whose entries are traced.
+
+    ``kind`` is ``"array"`` or ``"matrix"``, of which the latter has ``*`` for products of matrices. In
+    ``writable`` ones, those of adopted code, dense results take stores.
+    """
+
+    __array_priority__ = 2100.0
+    ndim = 2
+
+    def __init__(
+        self,
+        entries: Array,
+        pattern: SparseMatrix,
+        format: str = "csr",
+        kind: str = "array",
+        writable: bool = False,
+    ) -> None:
+        self._entries, self._pattern = entries, pattern
+        self.format, self.kind, self.writable = format, kind, writable
+        self._stores: dict[tuple[int, int], Any] = {}
+
+    # -- parts -----------------------------------------------------------------------------------
+    @property
+    def entries(self) -> Any:
+        """The entries in the order of rows."""
+        self._settle()
+        return self._entries
+
+    @property
+    def pattern(self) -> Any:
+        """A canonical `scipy.sparse.csr_array` of the places of the entries, from 1 on."""
+        self._settle()
+        return self._pattern
+
+    @property
+    def rows(self) -> Any:
+        """The row of each entry."""
+        indptr = self.pattern.indptr
+        return np.repeat(np.arange(self.shape[0]), np.diff(indptr))
+
+    @property
+    def columns(self) -> Any:
+        """The column of each entry."""
+        return self.pattern.indices
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        rows, columns = self._pattern.shape
+        return int(rows), int(columns)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the entries."""
+        found: np.dtype[Any] = self.entries.dtype
+        return found
+
+    @property
+    def nnz(self) -> int:
+        """The number of entries in the pattern."""
+        return int(self.pattern.nnz)
+
+    size = nnz
+
+    def getnnz(self, axis: int | None = None) -> Any:
+        """As SciPy's method."""
+        return self.pattern.getnnz(axis) if axis is not None else self.nnz
+
+    def count_nonzero(self, axis: int | None = None) -> Any:
+        """As SciPy's method, of the pattern."""
+        return self.getnnz(axis)
+
+    @property
+    def data(self) -> Any:
+        """As SciPy's attribute: the entries in the order of the format."""
+        return self._dense(
+            self.entries[self._of_columns().data - 1] if self.format == "csc" else self.entries
+        )
+
+    @property
+    def indices(self) -> Any:
+        """As SciPy's attribute."""
+        return (self._of_columns() if self.format == "csc" else self.pattern).indices
+
+    @property
+    def indptr(self) -> Any:
+        """As SciPy's attribute."""
+        return (self._of_columns() if self.format == "csc" else self.pattern).indptr
+
+    row, col = rows, columns
+
+    def _of_columns(self) -> Any:
+        return self.pattern.tocsc()
+
+    def nonzero(self) -> tuple[Any, Any]:
+        """As SciPy's method, of the pattern."""
+        return self.rows, self.columns
+
+    def __repr__(self) -> str:
+        return (
+            f"<sparse {self.kind} in format {self.format!r} that holds traced values, {self.nnz} entries "
+            f"and shape {self.shape}>"
+        )
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: object) -> Any:
+        """A function of the entries, or an operator that NumPy's array leaves to this class."""
+        if method != "__call__" or kwargs:
+            return NotImplemented
+        if len(inputs) == 1:
+            return self._entrywise(ufunc) if ufunc(0.0) == 0 else NotImplemented
+        reflected = REFLECTED.get(ufunc.__name__, "")
+        first, second = inputs
+        if isinstance(first, TracedSparse):
+            operator = getattr(first, reflected.replace("__r", "__", 1), None)
+            return NotImplemented if operator is None else operator(second)
+        operator = getattr(second, reflected, None)
+        return NotImplemented if operator is None else operator(first)
+
+    def _entrywise(self, ufunc: np.ufunc) -> TracedSparse:
+        return self._like(ufunc(self.entries))
+
+    def __bool__(self) -> bool:
+        raise ValueError("The truth value of an array with more than one element is ambiguous.")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"'TracedSparse' object has no attribute {name!r}")
+        ufunc = getattr(np, name, None)
+        if isinstance(ufunc, np.ufunc) and hasattr(
+            _scipy.csr_array, name
+        ):  # zero at zero, as all of these
+            return partial(self._entrywise, ufunc)
+        raise fail(
+            AttributeError,
+            f"sparse {self.kind}: expected plain entries for {name}, but got traced ones; write "
+            "A.toarray(), a dense matrix",
+        )
+
+    # -- others of the same pattern, and dense arrays ----------------------------------------------
+    def _like(self, entries: Array, pattern: SparseMatrix = None) -> TracedSparse:
+        pattern = self.pattern if pattern is None else pattern
+        return TracedSparse(entries, pattern, self.format, self.kind, self.writable)
+
+    def _dense(self, made: Any) -> Any:
+        return mutable(made) if self.writable else made
+
+    def rearranged(self, function: Callable[[Any], Any]) -> Any:
+        """What a function that moves entries gives: another such matrix, an array or a number."""
+        held = self.pattern if self.kind == "array" else _scipy.csr_matrix(self.pattern)
+        return self.at_places(function(held))
+
+    def at_places(self, found: Any) -> Any:
+        """The entries at places that SciPy has moved: a matrix, an array or a number."""
+        if _scipy.issparse(found) and found.ndim == 2:
+            taken, pattern = _numbered(found)
+            return self._like(self.entries[taken], pattern)
+        places = np.asarray(found.toarray() if _scipy.issparse(found) else found)
+        padded = np.concatenate([np.zeros(1, self.dtype), self.entries])
+        return self._dense(padded[places])
+
+    def toarray(self, *args: object, **kwargs: object) -> Any:
+        """As SciPy's method: the dense matrix."""
+        zeros = lift_fully(np.zeros(self.shape, self.dtype))
+        return self._dense(zeros.at[self.rows, self.columns].set(self.entries))
+
+    todense = toarray
+
+    @property
+    def A(self) -> Any:
+        """As SciPy's attribute of matrices: the dense matrix."""
+        return self.toarray()
+
+    def copy(self) -> TracedSparse:
+        """As SciPy's method."""
+        return self._like(self.entries)
+
+    def asformat(self, format: str | None, copy: bool = False) -> Any:
+        """As SciPy's method; a matrix without traced entries is one of SciPy's."""
+        if not holds_expr(self.entries):
+            return plain_matrix(self, format or self.format)
+        made = self.copy()
+        made.format = format or self.format
+        return made
+
+    def astype(self, dtype: npt.DTypeLike, *args: object, **kwargs: object) -> TracedSparse:
+        """As SciPy's method."""
+        return self._like(self.entries.astype(dtype))
+
+    def sum_duplicates(self) -> None:
+        """As SciPy's method: no place is held twice."""
+
+    sort_indices = eliminate_zeros = prune = sum_duplicates
+    has_sorted_indices = has_canonical_format = True
+
+    # -- entries in other places ---------------------------------------------------------------------
+    def __getitem__(self, key: Any) -> Any:
+        if _is_place(key):
+            i, j = [int(k) + n * (k < 0) for k, n in zip(key, self.shape, strict=True)]
+            if (i, j) in self._stores:
+                return self._stores[i, j]
+        return self.rearranged(lambda held: held[key])
+
+    def __setitem__(self, key: Any, value: SparseOperand) -> None:
+        value = getattr(value, "toarray", lambda: value)()
+        if _is_place(key) and np.ndim(value) == 0:
+            i, j = [int(k) + n * (k < 0) for k, n in zip(key, self.shape, strict=True)]
+            if not (0 <= i < self.shape[0] and 0 <= j < self.shape[1]):
+                raise IndexError(f"index ({i}, {j}) out of range")
+            self._stores[i, j] = value
+            return
+        held = self.pattern.tolil()
+        target = held[key]
+        shape = target.shape if hasattr(target, "shape") else ()
+        new = np.broadcast_to(as_entries(value) if has_traced(value) else unwrapped(value), shape)
+        held[key] = np.arange(new.size).reshape(shape) + self.nnz + 1
+        self._take(held, np.ravel(new))
+
+    def _settle(self) -> None:
+        """Have the stores of single entries in the pattern."""
+        if not self._stores:
+            return
+        stores, self._stores = self._stores, {}
+        held = self._pattern.todok()
+        for place, key in enumerate(stores, self._pattern.nnz + 1):
+            held[key] = place
+        values = functions["array"]([unwrapped(value) for value in stores.values()])
+        self._take(held, values)
+
+    def _take(self, held: SparseMatrix, new: Any) -> None:
+        entries = np.concatenate([self._entries, unwrapped(new)])
+        taken, self._pattern = _numbered(held)
+        self._entries = entries[taken]
+
+    def setdiag(self, values: npt.ArrayLike, k: int = 0) -> None:
+        """As SciPy's method."""
+        count = min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0))
+        array = (
+            functions["array"](unwrapped(values)) if isinstance(values, list) else unwrapped(values)
+        )
+        at = np.arange(count if np.ndim(array) == 0 else min(count, len(array)))
+        new = np.broadcast_to(array, at.shape) if np.ndim(array) == 0 else array[: len(at)]
+        held = self.pattern.tolil()
+        held[at - min(k, 0), at + max(k, 0)] = at + self.nnz + 1
+        self._take(held, lift_fully(new))
+
+    def transpose(self, axes: object = None, copy: bool = False) -> Any:
+        """As SciPy's method."""
+        made = self.rearranged(lambda held: held.T.tocsr())
+        made.format = {"csr": "csc", "csc": "csr"}.get(self.format, self.format)
+        return made
+
+    @property
+    def T(self) -> Any:
+        """As SciPy's attribute."""
+        return self.transpose()
+
+    def diagonal(self, k: int = 0) -> Any:
+        """As SciPy's method."""
+        return self.rearranged(lambda held: held.diagonal(k))
+
+    def trace(self, offset: int = 0) -> Any:
+        """As SciPy's method."""
+        return self.diagonal(offset).sum()
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool = False) -> Any:
+        """As SciPy's method."""
+        return self.rearranged(lambda held: held.reshape(*shape, order=order).tocsr())
+
+    def getrow(self, i: int) -> Any:
+        """As SciPy's method."""
+        return self.rearranged(lambda held: _scipy.csr_matrix(held)[i])
+
+    def getcol(self, j: int) -> Any:
+        """As SciPy's method."""
+        return self.rearranged(lambda held: _scipy.csr_matrix(held)[:, j])
+
+    # -- entrywise ---------------------------------------------------------------------------------
+    def __neg__(self) -> TracedSparse:
+        return self._like(-self.entries)
+
+    def __abs__(self) -> TracedSparse:
+        return self._like(np.abs(self.entries))
+
+    def conj(self, copy: bool = True) -> TracedSparse:
+        """As SciPy's method."""
+        return self._like(np.conj(self.entries))
+
+    conjugate = conj
+
+    @property
+    def real(self) -> TracedSparse:
+        """As SciPy's attribute."""
+        return self._like(np.real(self.entries))
+
+    @property
+    def imag(self) -> TracedSparse:
+        """As SciPy's attribute."""
+        return self._like(np.imag(self.entries))
+
+    def power(self, n: Any, dtype: npt.DTypeLike | None = None) -> TracedSparse:
+        """As SciPy's method: each entry to a power."""
+        return self._like(self.entries**n)
+
+    def multiply(self, other: SparseOperand) -> Any:
+        """As SciPy's method: the product entry by entry."""
+        if is_sparse(other):
+            return self._of_common_entries(traced(other, self))
+        factor = unwrapped(other)
+        if np.ndim(factor) == 0:
+            return self._like(self.entries * factor)
+        spread = np.broadcast_to(
+            functions["array"](factor) if isinstance(factor, list) else factor, self.shape
+        )
+        return self._like(self.entries * lift_fully(spread)[self.rows, self.columns])
+
+    def _of_common_entries(self, other: TracedSparse) -> TracedSparse:
+        _same_shape(self, other)
+        both, mine, theirs = np.intersect1d(
+            _places(self), _places(other), assume_unique=True, return_indices=True
+        )
+        rows, columns = np.divmod(both, max(self.shape[1], 1))
+        pattern = numbered_pattern(rows, columns, self.shape)
+        return self._like(self.entries[mine] * other.entries[theirs], pattern)
+
+    def __truediv__(self, other: SparseOperand) -> Any:
+        if is_sparse(other):
+            return self.toarray() / other.toarray()
+        return (
+            self.multiply(1.0 / other)
+            if np.ndim(other)
+            else self._like(self.entries / unwrapped(other))
+        )
+
+    def __add__(self, other: SparseOperand) -> Any:
+        if not is_sparse(other):
+            if np.ndim(other) == 0:
+                if holds_expr(other) or other != 0:
+                    raise NotImplementedError(
+                        "adding a nonzero scalar to a sparse matrix is not supported"
+                    )
+                return self.copy()
+            return self.toarray() + other
+        beside = traced(other, self)
+        _same_shape(self, beside)
+        entries = np.concatenate([lift_fully(self.entries), lift_fully(beside.entries)])
+        places = np.concatenate([_places(self), _places(beside)])
+        return self._like(*summed(entries, places, self.shape))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: SparseOperand) -> Any:
+        return self + (-other)
+
+    def __rsub__(self, other: SparseOperand) -> Any:
+        return -self + other
+
+    def __mul__(self, other: SparseOperand) -> Any:
+        return self @ other if self.kind == "matrix" and np.ndim(other) else self.multiply(other)
+
+    def __rmul__(self, other: SparseOperand) -> Any:
+        if self.kind == "matrix" and np.ndim(other):
+            return other @ self
+        return self.multiply(other)
+
+    def __pow__(self, n: Any) -> Any:
+        if self.kind == "array":
+            return self.power(n)
+        made: Any = traced(_scipy.eye_array(self.shape[0], format="csr"), self)
+        for _ in range(n):
+            made = made @ self
+        return made
+
+    # -- products ------------------------------------------------------------------------------------
+    def __matmul__(self, other: SparseOperand) -> Any:
+        if is_sparse(other):
+            return self._product_of_sparse(traced(other, self))
+        right: Any = lift_fully(unwrapped(other))
+        if right.ndim not in (1, 2) or right.shape[0] != self.shape[1]:
+            raise fail(
+                ValueError,
+                f"sparse {self.kind}: expected an array with {self.shape[1]} rows, but got {right.shape}",
+            )
+        entries = lift_fully(self.entries).reshape(-1, *[1] * (right.ndim - 1))
+        return self._dense(sum_at(entries * right[self.columns], self.rows, self.shape[0]))
+
+    def __rmatmul__(self, other: SparseOperand) -> Any:
+        if is_sparse(other):
+            return traced(other, self) @ self
+        return np.transpose(self.T @ np.transpose(other))
+
+    dot = __matmul__
+
+    def _product_of_sparse(self, other: TracedSparse) -> TracedSparse:
+        if self.shape[1] != other.shape[0]:
+            raise ValueError(
+                f"matmul: dimension mismatch with signature {self.shape}, {other.shape}"
+            )
+        starts = other.pattern.indptr
+        counts = np.diff(starts)[self.columns]
+        mine = np.repeat(np.arange(self.nnz), counts)
+        # The entries of the other matrix in the row that each entry of this one meets.
+        first = np.cumsum(counts) - counts
+        theirs = np.arange(mine.size) - first[mine] + starts[self.columns[mine]]
+        entries = lift_fully(self.entries)[mine] * lift_fully(other.entries)[theirs]
+        shape = self.shape[0], other.shape[1]
+        places = self.rows[mine] * shape[1] + other.columns[theirs]
+        return self._like(*summed(entries, places, shape))
+
+    # -- reductions ------------------------------------------------------------------------------------
+    def sum(self, axis: int | None = None, dtype: object = None, out: object = None) -> Any:
+        """As SciPy's method."""
+        if axis is None:
+            return self._dense(np.sum(self.entries))
+        over_rows = axis % 2 == 0
+        size = self.shape[1 if over_rows else 0]
+        found = sum_at(self.entries, self.columns if over_rows else self.rows, size)
+        if self.kind == "matrix":
+            found = found.reshape((1, -1) if over_rows else (-1, 1))
+        return self._dense(found)
+
+    def mean(self, axis: int | None = None, dtype: object = None, out: object = None) -> Any:
+        """As SciPy's method."""
+        count = self.shape[0] * self.shape[1] if axis is None else self.shape[axis % 2]
+        return self.sum(axis) / count
+
+    def max(self, axis: int | None = None) -> Any:
+        """As SciPy's method; along an axis a dense array."""
+        return np.max(self.toarray(), axis)
+
+    def min(self, axis: int | None = None) -> Any:
+        """As SciPy's method; along an axis a dense array."""
+        return np.min(self.toarray(), axis)
+
+
+for _name in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil"):
+    setattr(TracedSparse, f"to{_name}", lambda self, copy=False, form=_name: self.asformat(form))
+
+
+# -- patterns --------------------------------------------------------------------------------------
+def is_sparse(value: object) -> bool:
+    """Whether a value is a sparse matrix, of SciPy's or with traced entries."""
+    return isinstance(value, TracedSparse) or bool(_scipy.issparse(value))
+
+
+def _is_place(key: Any) -> bool:
+    return (
+        isinstance(key, tuple)
+        and len(key) == 2
+        and all([isinstance(k, int | np.integer) and not isinstance(k, bool) for k in key])
+    )
+
+
+def _same_shape(a: TracedSparse, b: TracedSparse) -> None:
+    if a.shape != b.shape:
+        raise ValueError(f"inconsistent shapes: {a.shape} and {b.shape}")
+
+
+def _places(matrix: TracedSparse) -> Any:
+    """The place of each entry in the dense matrix, read by rows."""
+    return matrix.rows.astype(np.int64) * matrix.shape[1] + matrix.columns
+
+
+def numbered_pattern(rows: Array, columns: Array, shape: tuple[int, int]) -> Any:
+    """The pattern with entries at these places, which are in order and distinct."""
+    return _scipy.csr_array((np.arange(1, len(rows) + 1), (rows, columns)), shape=shape)
+
+
+def _numbered(held: SparseMatrix) -> tuple[Any, Any]:
+    """The entries that a moved matrix of places holds, and its pattern, numbered anew."""
+    pattern = _scipy.csr_array(held)
+    pattern.sort_indices()
+    taken = pattern.data - 1
+    pattern.data = np.arange(1, len(taken) + 1)
+    return taken, pattern
+
+
+def sum_at(terms: Array, places: Array, size: int) -> Any:
+    """An array of a length with the terms added at their places."""
+    whole: Any = lift_fully(np.zeros((size, *terms.shape[1:]), terms.dtype))
+    return whole.at[places].add(terms)
+
+
+def summed(entries: Array, places: Array, shape: tuple[int, int]) -> tuple[Any, Any]:
+    """Entries at places of a dense matrix, those of equal places added; and their pattern."""
+    distinct, inverse = np.unique(places, return_inverse=True)
+    rows, columns = np.divmod(distinct, max(shape[1], 1))
+    pattern = numbered_pattern(rows, columns, shape)
+    if len(distinct) == len(places):
+        return entries[np.argsort(inverse)], pattern
+    return sum_at(entries, inverse, len(distinct)), pattern
+
+
+def traced(matrix: SparseMatrix, like: TracedSparse) -> TracedSparse:
+    """A sparse matrix of SciPy's as one whose entries could be traced."""
+    if isinstance(matrix, TracedSparse):
+        return matrix
+    held = _scipy.csr_array(matrix)
+    held.sum_duplicates()
+    rows, columns = held.nonzero() if not held.data.all() else held.tocoo().coords
+    data = held.data[held.data != 0] if not held.data.all() else held.data
+    pattern = numbered_pattern(rows, columns, held.shape)
+    return TracedSparse(data, pattern, like.format, like.kind, like.writable)
+
+
+def plain_matrix(matrix: TracedSparse, format: str) -> Any:
+    """The matrix of SciPy's with the entries, which are plain."""
+    sparse = import_module("funcgrad.scipy.sparse")  # whose products take traced arrays
+    own = getattr(sparse, f"coo_{matrix.kind}")
+    entries = np.asarray(matrix.entries)
+    return own((entries, (matrix.rows, matrix.columns)), shape=matrix.shape).asformat(format)
+
+
+def as_entries(value: SparseOperand) -> Any:
+    """An array, or a list, of entries."""
+    found = unwrapped(value)
+    return functions["array"](found) if isinstance(found, list | tuple) else lift_fully(found)
+
+
+def has_traced(value: object) -> bool:
+    """Whether a value is an expression, holds one, or is a sparse matrix with traced entries."""
+    if isinstance(value, TracedSparse):
+        return True
+    if isinstance(value, list | tuple):
+        return any([has_traced(item) for item in value])
+    return isinstance(value, Expr) or holds_expr(value)

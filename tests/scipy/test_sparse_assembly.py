@@ -1,0 +1,353 @@
+"""Sparse matrices with traced entries: SciPy's of plain ones, and dense matrices, are the oracles."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg as solvers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import funcgrad as fg
+import funcgrad.scipy.sparse as own
+from tests.default_slice import examples
+
+ONES, B = np.ones(5), np.arange(1.0, 6.0)
+PLAIN = sp.csr_matrix(np.array([[1.0, 2.0], [0.0, 3.0]]))
+
+
+def central(f, x, h=1e-6):
+    return (f(x + h) - f(x - h)) / (2 * h)
+
+
+def laplacian(k, n=5):
+    return sp.diags([np.full(n - 1, -k), np.full(n, 2 + k * k), np.full(n - 1, -1.0)], [-1, 0, 1])
+
+
+def by_entries(k):
+    a = sp.lil_matrix((4, 4))
+    for i in range(4):
+        a[i, i] = 2 + k
+        if i:
+            a[i, i - 1] = -k * i
+            a[i - 1, i] += k
+    a[0, :] = 0
+    a[0, 0] = k
+    a[2, 1:3] = [k, 1.0]
+    a = a.tocsr()
+    return (a @ np.arange(1.0, 5.0)) @ np.array([1, k, 2, 3.0]) + a[1, 2] * a[3].sum()
+
+
+def by_keys(k):
+    a = sp.dok_matrix((3, 3))
+    a[0, 1] = k
+    a[1, 2] = k * k
+    a[0, 1] += 1
+    return (a.tocsc() @ a.tocsc().T).sum() + a.nnz
+
+
+def of_a_constant(k):
+    a = sp.eye(3, format="csr").tolil()
+    a[1, 0] = k
+    a.setdiag(k * np.ones(3))
+    return (a.tocsr() @ np.ones(3)).sum() * a[1, 0]
+
+
+def finite_elements(k):
+    n, rows, columns, values = 6, [], [], []
+    for e in range(n - 1):
+        element = k * (e + 1) * np.array([[1, -1], [-1, 1.0]]) + 0.1 * np.eye(2)
+        for i in range(2):
+            for j in range(2):
+                rows.append(e + i)
+                columns.append(e + j)
+                values.append(element[i, j])
+    stiff = sp.coo_matrix((values, (rows, columns)), shape=(n, n)).tocsr()
+    free, u = np.arange(1, n), np.zeros(n)
+    right = np.ones(n - 1) - stiff[free, :][:, [0]].toarray().ravel() * k
+    u[free] = solvers.spsolve(stiff[free][:, free], right)
+    return u.sum() + stiff.max()
+
+
+def heat(k):
+    n, u = 6, np.sin(np.arange(6.0))
+    step = sp.eye(n) - 0.1 * k * sp.diags([1.0, -2.0, 1.0], [-1, 0, 1], shape=(n, n))
+    for _ in range(4):
+        u = solvers.spsolve(step.tocsc(), u)
+    return u @ u
+
+
+def blocks(k):
+    a, b = sp.diags([k * np.ones(3)], [0]), sp.csr_matrix(np.array([[0, k], [1, 0], [0, 2.0]]))
+    whole = sp.bmat([[a, b], [b.T, None]]).tocsr()
+    found = (whole @ np.arange(5.0)) @ np.arange(5.0) + sp.hstack([a, a]).sum()
+    return found + sp.vstack([a, sp.eye(3)]).tocsr()[3:].sum() + sp.block_diag([a, [[k]]]).trace()
+
+
+def products(k):
+    d, one = sp.diags([1.0, -2 * k, 1.0], [-1, 0, 1], shape=(3, 3)), sp.identity(3)
+    u = np.sin(np.arange(9.0))
+    return u @ ((sp.kron(d, one) + sp.kron(one, d)) @ u) + sp.kronsum(d, d).toarray()[1].sum()
+
+
+def graph(k):
+    w = sp.csr_array(np.array([[0, k, 0], [k, 0, 1.0], [0, 1.0, 0]]))
+    d = w.sum(axis=1)
+    root, x = sp.diags_array(1 / np.sqrt(d)), np.array([1.0, k, 3.0])
+    return x @ ((sp.diags_array(d) - w) @ x) + (root @ w @ root).toarray().sum()
+
+
+def entrywise(k):
+    a = sp.csr_array(np.array([[1.0, k], [0, k * k]]))
+    parts = [
+        a * a,
+        (a / 2).power(2),
+        a.multiply(np.array([k, 2.0])),
+        (a - a.T) ** 2,
+        a.sqrt(),
+        a.tanh(),
+    ]
+    return (
+        sum(part.sum() for part in parts) + abs(-a).mean() + a.max() + np.sqrt(a).sum() + np.sum(a)
+    )
+
+
+def of_plain(k):
+    found = ((k * PLAIN) @ np.ones(2)).sum() + ((PLAIN * k + PLAIN / k) @ np.array([k, 1.0])).sum()
+    return found + (PLAIN @ sp.diags([k, 2.0])).toarray()[0, 0] + (sp.diags([k, 2.0]) @ PLAIN).sum()
+
+
+def from_the_left(k):
+    a, x = sp.diags([k * np.ones(3)], [0]).tocsr(), np.array([1.0, 2.0, k])
+    return (
+        x @ a @ x
+        + a.dot(x).sum()
+        + (np.ones((2, 3)) @ a).sum()
+        + (np.eye(3) - a + a.toarray()).sum()
+    )
+
+
+def triangles(k):
+    a = sp.csr_matrix(np.arange(1.0, 10.0).reshape(3, 3) * k)
+    low = sp.tril(a).tocsr()
+    found = solvers.spsolve_triangular(low, np.array([1.0, k, 2.0])).sum()
+    rows, columns, values = sp.find(sp.triu(a, 1))
+    return found + values @ (rows + columns) + solvers.norm(a) + solvers.norm(a, 1)
+
+
+def parts_of_csr(k):
+    a = sp.csr_matrix((np.array([k, 2.0, k * k]), [2, 0, 1], [0, 2, 2, 3]), shape=(3, 3))
+    again = sp.csr_matrix((a.data * 2, a.indices, a.indptr), shape=a.shape)
+    column = again.tocsc()
+    third = sp.csc_matrix((column.data, column.indices, column.indptr), shape=column.shape)
+    return (
+        (third.T @ np.array([1.0, 2.0, 3.0])).sum() + again.getrow(0).sum() + again.getcol(1).sum()
+    )
+
+
+def factors(k):
+    lu = solvers.splu((sp.eye(4) * (2 + k) + sp.diags([k * np.ones(3)], [1])).tocsc())
+    x = lu.solve(np.arange(4.0))
+    return x @ lu.solve(x, "T") + solvers.factorized((sp.eye(2) * k).tocsc())(np.ones(2)).sum()
+
+
+PROGRAMS = {
+    "product": lambda k: (laplacian(k).tocsc() @ B) @ np.cos(B),
+    "numbers on diagonals": lambda k: (sp.diags([-k, 2.0], [-1, 0], shape=(5, 5)) @ B).sum(),
+    "one diagonal": lambda k: (sp.diags(k * B, 1) @ np.ones(6)).sum(),
+    "spdiags": lambda k: (sp.spdiags(np.array([k * B, B]), [0, 1], 5, 5) @ np.cos(B)).sum(),
+    "repeated places": lambda k: (
+        (
+            sp.coo_matrix(
+                ([k, k * k, 3.0, 1.0], ([0, 1, 1, 0], [2, 0, 1, 2])), shape=(3, 3)
+            ).tocsr()
+            ** 2
+        )
+        .toarray()[0]
+        .sum()
+    ),
+    "inverse": lambda k: solvers.inv(sp.csc_matrix(np.array([[2.0, k], [k * k, 3.0]]))).sum(),
+    "solution": lambda k: solvers.spsolve(laplacian(k).tocsc(), k * B) @ np.cos(B),
+    "of columns": lambda k: np.sum(
+        solvers.spsolve(
+            sp.csc_matrix(np.array([[2.0, k], [k * k, 3.0]])), np.array([[1.0, k], [2, 1.0]])
+        )
+        * np.array([[1.0, 2.0], [3.0, 4.0]])
+    ),
+    "conjugate gradients": lambda k: (
+        solvers.cg(sp.diags([-k, 2 + k, -k], [-1, 0, 1], shape=(5, 5)).tocsr(), B, rtol=1e-13)[0]
+        @ np.cos(B)
+    ),
+    **{
+        f.__name__: f
+        for f in (
+            *(by_entries, by_keys, of_a_constant, finite_elements, heat, blocks, products, graph),
+            *(entrywise, of_plain, from_the_left, triangles, parts_of_csr, factors),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_that_assemble_sparse_matrices(name):
+    f = PROGRAMS[name]
+    value, slope = fg.value_and_grad(f)(0.7)
+    assert value == pytest.approx(f(0.7), rel=1e-12)
+    assert slope == pytest.approx(central(f, 0.7), rel=1e-6, abs=1e-8)
+    assert fg.jvp(f, (0.7,), (1.0,))[1] == pytest.approx(slope, rel=1e-11)
+    bend = fg.jvp(fg.grad(f), (0.7,), (1.0,))[1]
+    assert bend == pytest.approx(central(fg.grad(f), 0.7), rel=1e-5, abs=1e-6)
+    compiled = fg.jit(fg.value_and_grad(f))
+    assert compiled(0.7) == pytest.approx((value, slope), rel=1e-11)
+    assert compiled(1.1)[0] == pytest.approx(f(1.1), rel=1e-11)
+    np.testing.assert_allclose(fg.vmap(f)(np.array([0.7, 1.1])), [f(0.7), f(1.1)], rtol=1e-11)
+
+
+# -- random programs against dense matrices ----------------------------------------------------------
+STEPS = {
+    "transpose": lambda a: a.T,
+    "scale": lambda a: a * 0.7,
+    "negative": lambda a: -a,
+    "double": lambda a: a + a,
+    "minus transpose": lambda a: a - 0.5 * a.T,
+    "square": lambda a: a @ a,
+    "rows": lambda a: a[[2, 0, 1]],
+    "columns": lambda a: a[:, ::-1],
+    "slice": lambda a: a[1:, :][[0, 1, 0]],
+    "mask": lambda a: a[np.array([True, True, True])],
+}
+SPARSE = {
+    "csc": lambda a: a.tocsc(),
+    "coo": lambda a: a.tocoo().tocsr(),
+    "lil": lambda a: a.tolil().tocsr(),
+}
+
+
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=7),
+    st.lists(st.sampled_from([*STEPS, *SPARSE]), max_size=5),
+    st.sampled_from(["csr_array", "csc_array", "csr_matrix"]),
+)
+def test_random_programs_are_those_of_dense_matrices(places, steps, name):
+    rows, columns = np.array([*places, (0, 0)]).T
+    weights = np.cos(np.arange(9.0)).reshape(3, 3)
+
+    def of_sparse(v):
+        a = getattr(sp, name)((v, (rows, columns)), shape=(3, 3))
+        for step in steps:
+            a = (STEPS | SPARSE)[step](a)
+        return np.sum(weights * np.asarray(a.toarray())) + (a @ np.arange(3.0)).sum()
+
+    def of_dense(v):
+        a = np.zeros((3, 3))
+        np.add.at(a, (rows, columns), v)
+        for step in steps:
+            a = STEPS.get(step, lambda a: a)(a)
+        return np.sum(weights * a) + (a @ np.arange(3.0)).sum()
+
+    v = 0.3 + 0.1 * np.arange(len(rows))
+    value, slope = fg.value_and_grad(of_sparse)(v)
+    expected, expected_slope = fg.value_and_grad(of_dense)(v)
+    assert value == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    np.testing.assert_allclose(slope, expected_slope, rtol=1e-10, atol=1e-12)
+
+
+# -- classes and refusals ----------------------------------------------------------------------------
+def test_classes_are_asked_for():
+    def f(k):
+        a = sp.lil_matrix((2, 2))
+        assert isinstance(a, sp.lil_matrix)
+        assert not isinstance(a, sp.lil_array)
+        a[0, 0] = k
+        a = a.tocsr()
+        assert sp.issparse(a)
+        assert sp.isspmatrix(a)
+        assert (a.shape, a.nnz, a.ndim, a.format) == ((2, 2), 1, 2, "csr")
+        assert "holds traced values" in repr(a)
+        return a.sum()
+
+    assert fg.grad(f)(2.0) == 1.0
+
+
+def test_matrices_that_are_written_with_plain_numbers_are_scipys_again():
+    def f(k):
+        a = sp.lil_matrix((3, 3))
+        a[0, 1] = 2.0
+        a = a.tocsc()
+        return (a @ np.array([k, k * k, 1.0])).sum() + a.nnz + len(a.indptr)
+
+    assert fg.value_and_grad(f)(3.0) == (2 * 9.0 + 1 + 4, 12.0)
+
+
+def test_complex_entries():
+    def f(k):
+        a = sp.diags([1j * k * np.ones(2), 2 + k * np.ones(3)], [1, 0]).tocsc()
+        return (
+            np.real(np.sum(solvers.spsolve(a, np.arange(3.0)) ** 2))
+            + abs(a).sum()
+            + a.conj().imag.sum()
+        )
+
+    value, slope = fg.value_and_grad(f)(0.7)
+    assert value == pytest.approx(f(0.7), rel=1e-13)
+    assert slope == pytest.approx(central(f, 0.7), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "match"),
+    [
+        (
+            lambda k: (sp.diags([k, 1.0], [0, 1], shape=(2, 2)) + k).sum(),
+            NotImplementedError,
+            "nonzero scalar",
+        ),
+        (lambda k: sp.csr_matrix(([k], ([3], [0])), shape=(2, 2)).sum(), ValueError, "within"),
+        (lambda k: (sp.diags([k * np.ones(2)], [0]) @ np.ones(3)).sum(), ValueError, "with 2 rows"),
+        (
+            lambda k: (sp.diags([k * np.ones(2)], [0]) + sp.eye(3)).sum(),
+            ValueError,
+            "inconsistent shapes",
+        ),
+        (
+            lambda k: sp.diags([k * np.ones(2), k * np.ones(3)], [0, 5], shape=(2, 2)).sum(),
+            ValueError,
+            "Offset 5",
+        ),
+        (
+            lambda k: sp.diags([k * np.ones(4)], [0], shape=(2, 2)).sum(),
+            ValueError,
+            "does not agree",
+        ),
+        (
+            lambda k: sp.diags([k * np.ones(4)], [0]).resize(3, 3),
+            AttributeError,
+            r"write A\.toarray\(\)",
+        ),
+        (
+            lambda k: sp.bsr_matrix(k * np.ones((2, 2, 2))).sum(),
+            TypeError,
+            "bsr_matrix: expected a matrix",
+        ),
+        (lambda k: PLAIN.__setitem__((0, 0), k), TypeError, r"write A = A\.tolil\(\)"),
+        (
+            lambda k: solvers.spsolve_triangular(
+                sp.csr_matrix(k * np.ones((2, 2))), np.ones(2)
+            ).sum(),
+            ValueError,
+            "expected a lower triangular matrix",
+        ),
+        (
+            lambda k: solvers.lsqr(sp.diags([k * np.ones(2)], [0]), np.ones(2))[0].sum(),
+            TypeError,
+            "expected a constant matrix",
+        ),
+    ],
+)
+def test_what_is_wrong_is_refused(wrong, error, match):
+    with pytest.raises(error, match=match):
+        fg.grad(fg.adopt(wrong))(1.0)
+
+
+def test_without_adoption():
+    f = lambda k: (own.diags([k, 1.0], [0, 1], shape=(3, 3)) @ np.arange(3.0)).sum()  # noqa: E731
+    assert fg.grad(fg.adopt(f, False))(2.0) == 3.0
