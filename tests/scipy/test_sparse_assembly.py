@@ -144,6 +144,22 @@ def parts_of_csr(k):
     )
 
 
+def stores_into_entries(k):
+    a = sp.csc_matrix(([1.0, k, k * k], ([0, 0, 1], [0, 1, 1])))
+    a.data[1] = 3 * k
+    a.data *= 2
+    same, other = a.tocsc(), a.copy()
+    same[0, 0] = k
+    other.data[:] = 0
+    a *= 2.0
+    b = a.tocsr()
+    b.data = b.data[::-1] + k
+    b.indices[:] = 0  # a copy
+    return (
+        (a @ np.array([1.0, 2.0])).sum() + (b @ np.array([k, 2.0])).sum() + same.sum() + other.sum()
+    )
+
+
 def factors(k):
     lu = solvers.splu((sp.eye(4) * (2 + k) + sp.diags([k * np.ones(3)], [1])).tocsc())
     x = lu.solve(np.arange(4.0))
@@ -182,6 +198,7 @@ PROGRAMS = {
         for f in (
             *(by_entries, by_keys, of_a_constant, finite_elements, heat, blocks, products, graph),
             *(entrywise, of_plain, from_the_left, triangles, parts_of_csr, factors),
+            stores_into_entries,
         )
     },
 }
@@ -279,6 +296,30 @@ def test_matrices_that_are_written_with_plain_numbers_are_scipys_again():
     assert fg.value_and_grad(f)(3.0) == (2 * 9.0 + 1 + 4, 12.0)
 
 
+def test_numbers_of_entries_are_scipys():
+    def f(k):
+        a = sp.csr_matrix(np.array([[k, 0, 1.0], [0, k - k, 2.0]]))
+        d, low = sp.diags([k * np.arange(3.0)], [0]), sp.lil_matrix((2, 2))
+        low[0, 0] = k
+        low[0, 0] = 0 * k
+        counts = [
+            a.nnz,
+            (a - a).nnz,
+            (a @ a.T).nnz,
+            d.nnz,
+            d.tocsr().nnz,
+            low.nnz,
+            (a * 0).getnnz(),
+        ]
+        rows = a.nonzero()[0]
+        return a.sum() * np.sum(np.array(counts) * np.arange(1, 8)) + rows.sum() * k
+
+    value, slope = fg.value_and_grad(f)(2.0)
+    assert value == f(2.0)
+    assert slope == pytest.approx(central(f, 2.0), rel=1e-8)
+    assert fg.grad(lambda k: (sp.csr_matrix(k * np.ones((2, 2))) @ np.ones(2)).sum())(0.0) == 4.0
+
+
 def test_complex_entries():
     def f(k):
         a = sp.diags([1j * k * np.ones(2), 2 + k * np.ones(3)], [1, 0]).tocsc()
@@ -327,6 +368,11 @@ def test_complex_entries():
             lambda k: sp.bsr_matrix(k * np.ones((2, 2, 2))).sum(),
             TypeError,
             "bsr_matrix: expected a matrix",
+        ),
+        (
+            lambda k: sp.csr_matrix(np.array([[k, 0], [0, k]])).data.sum(),
+            TypeError,
+            "SciPy drops the others",
         ),
         (lambda k: PLAIN.__setitem__((0, 0), k), TypeError, r"write A = A\.tolil\(\)"),
         (

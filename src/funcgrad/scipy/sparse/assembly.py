@@ -13,13 +13,13 @@ from funcgrad.arrays.reference import Reference, unwrapped
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.sparse.sparse_arguments import blocks_at_places, of_arguments
+from funcgrad.scipy.sparse.sparse_patterns import summed
 from funcgrad.scipy.sparse.traced_sparse import (
     SparseMatrix,
     SparseOperand,
     TracedSparse,
     has_traced,
     is_sparse,
-    summed,
     traced,
 )
 

@@ -25,12 +25,12 @@ from funcgrad.scipy.composition import OfPlainData, floating, real, refuse
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.sparse.sparse_arguments import of_arguments
+from funcgrad.scipy.sparse.sparse_patterns import sum_at
 from funcgrad.scipy.sparse.traced_sparse import (
     SparseMatrix,
     SparseOperand,
     TracedSparse,
     has_traced,
-    sum_at,
 )
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive

@@ -9,12 +9,11 @@ import numpy as np
 
 from funcgrad.arrays.reference import Reference, unwrapped
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.scipy.sparse.sparse_patterns import numbered_pattern, summed
 from funcgrad.scipy.sparse.traced_sparse import (
     SparseOperand,
     TracedSparse,
     as_entries,
-    numbered_pattern,
-    summed,
     traced,
 )
 from funcgrad.source import fail
@@ -75,7 +74,7 @@ def _of_dense(arg: SparseOperand, format: str, kind: str, writable: bool) -> Tra
         )
     rows, columns = np.divmod(np.arange(dense.size), max(dense.shape[1], 1))
     pattern = numbered_pattern(rows, columns, dense.shape)
-    return TracedSparse(dense.reshape(-1), pattern, format, kind, writable)
+    return TracedSparse(dense.reshape(-1), pattern, format, kind, writable, exact=False)
 
 
 def _items(arg: object) -> Sequence[object]:
@@ -92,7 +91,7 @@ def blocks_at_places(matrices: Sequence[Any]) -> tuple[Any, list[Any]]:
         moved.data = moved.data + count
         entries.append(lift_fully(own.entries))
         held.append(moved)
-        count += own.nnz
+        count += own.pattern.nnz
     whole = np.concatenate(entries)
     return like._like(
         whole, numbered_pattern(np.zeros(count, int), np.arange(count), (1, count))

@@ -19,11 +19,14 @@ import scipy.sparse as _scipy
 from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr
+from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.operators import REFLECTED
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.sparse.sparse_patterns import numbered_pattern, renumbered, sum_at, summed
 from funcgrad.source import fail
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 SparseMatrix: TypeAlias = Any
@@ -35,8 +38,9 @@ SparseOperand: TypeAlias = Any
 class TracedSparse:
     """A sparse matrix of SciPy's whose entries are traced.
 
-    ``kind`` is ``"array"`` or ``"matrix"``, of which the latter has ``*`` for products of matrices. In
-    ``writable`` ones, those of adopted code, dense results take stores.
+    The pattern is ``exact`` if SciPy keeps an entry of zero at each of these places: it drops those of dense
+    matrices, sums and products. ``kind`` is ``"array"`` or ``"matrix"``, of which the latter has ``*`` for
+    products of matrices. In ``writable`` ones, those of adopted code, dense results take stores.
     """
 
     __array_priority__ = 2100.0
@@ -49,10 +53,15 @@ class TracedSparse:
         format: str = "csr",
         kind: str = "array",
         writable: bool = False,
+        exact: bool = True,
     ) -> None:
         self._entries, self._pattern = entries, pattern
-        self.format, self.kind, self.writable = format, kind, writable
+        self.format, self.kind, self._exact = format, kind, exact
+        # A function that is traced could store into its dense results, a formula does not.
+        self.writable = writable or getattr(entries, "traced", None) is not None
+        # Stores that the entries do not have yet: of single places, and into an array that was handed out.
         self._stores: dict[tuple[int, int], Any] = {}
+        self._lent: tuple[Any, Any] | None = None
 
     # -- parts -----------------------------------------------------------------------------------
     @property
@@ -92,49 +101,89 @@ class TracedSparse:
 
     @property
     def nnz(self) -> int:
-        """The number of entries in the pattern."""
-        return int(self.pattern.nnz)
+        """As SciPy's attribute: the number of entries that it keeps."""
+        return int(self.pattern.nnz if self._exact else self.count_nonzero())
 
-    size = nnz
+    @property
+    def size(self) -> int:
+        """As SciPy's attribute: the number of entries that it keeps."""
+        return self.nnz
 
     def getnnz(self, axis: int | None = None) -> Any:
         """As SciPy's method."""
-        return self.pattern.getnnz(axis) if axis is not None else self.nnz
+        if axis is None:
+            return self.nnz
+        return self.pattern.getnnz(axis) if self._exact else self.count_nonzero(axis)
 
     def count_nonzero(self, axis: int | None = None) -> Any:
-        """As SciPy's method, of the pattern."""
-        return self.getnnz(axis)
+        """As SciPy's method."""
+        plain = plain_matrix(self._like(self._known()), "csr")
+        return plain.count_nonzero() if axis is None else plain.count_nonzero(axis)
+
+    def _known(self) -> Any:
+        """The values of the entries at this call, which later calls must share."""
+        return concrete_value(stop_gradient(lift_fully(self.entries) != 0), "sparse matrix")
+
+    def _checked_pattern(self) -> Any:
+        """The pattern in the order of the format, if it is that of SciPy's matrix."""
+        if not self._exact and not np.all(self._known()):
+            raise fail(
+                TypeError,
+                "sparse matrix: expected entries that are not zero, since SciPy drops the others and moves "
+                "the next ones up, but got an entry of zero; write csr_matrix((data, (rows, columns))), "
+                "which keeps all",
+            )
+        return self._in_format()
 
     @property
     def data(self) -> Any:
-        """As SciPy's attribute: the entries in the order of the format."""
-        return self._dense(
-            self.entries[self._of_columns().data - 1] if self.format == "csc" else self.entries
-        )
+        """As SciPy's attribute: the entries in the order of the format, which stores into it change."""
+        if self._lent is None:
+            order = self._checked_pattern().data - 1
+            self._lent = self._dense(lift_fully(self.entries)[order]), np.argsort(order)
+        return self._lent[0]
+
+    @data.setter
+    def data(self, values: npt.ArrayLike) -> None:
+        order = self._checked_pattern().data - 1
+        new = np.broadcast_to(as_entries(values), order.shape)
+        self._entries, self._lent = new[np.argsort(order)], None
 
     @property
     def indices(self) -> Any:
-        """As SciPy's attribute."""
-        return (self._of_columns() if self.format == "csc" else self.pattern).indices
+        """As SciPy's attribute; a copy."""
+        return self._checked_pattern().indices.copy()
 
     @property
     def indptr(self) -> Any:
+        """As SciPy's attribute; a copy."""
+        return self._checked_pattern().indptr.copy()
+
+    @property
+    def row(self) -> Any:
         """As SciPy's attribute."""
-        return (self._of_columns() if self.format == "csc" else self.pattern).indptr
+        self._checked_pattern()
+        return self.rows
 
-    row, col = rows, columns
+    @property
+    def col(self) -> Any:
+        """As SciPy's attribute; a copy."""
+        self._checked_pattern()
+        return self.columns.copy()
 
-    def _of_columns(self) -> Any:
-        return self.pattern.tocsc()
+    def _in_format(self) -> Any:
+        """The pattern by columns in the format of those."""
+        return self.pattern.tocsc() if self.format == "csc" else self.pattern
 
     def nonzero(self) -> tuple[Any, Any]:
-        """As SciPy's method, of the pattern."""
-        return self.rows, self.columns
+        """As SciPy's method."""
+        places = np.nonzero(self._known())[0]
+        return self.rows[places], self.columns[places]
 
     def __repr__(self) -> str:
         return (
-            f"<sparse {self.kind} in format {self.format!r} that holds traced values, {self.nnz} entries "
-            f"and shape {self.shape}>"
+            f"<sparse {self.kind} in format {self.format!r} that holds traced values, "
+            f"{self.pattern.nnz} entries and shape {self.shape}>"
         )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: object) -> Any:
@@ -172,9 +221,12 @@ class TracedSparse:
         )
 
     # -- others of the same pattern, and dense arrays ----------------------------------------------
-    def _like(self, entries: Array, pattern: SparseMatrix = None) -> TracedSparse:
+    def _like(
+        self, entries: Array, pattern: SparseMatrix = None, exact: bool = True
+    ) -> TracedSparse:
         pattern = self.pattern if pattern is None else pattern
-        return TracedSparse(entries, pattern, self.format, self.kind, self.writable)
+        exact = exact and self._exact
+        return TracedSparse(entries, pattern, self.format, self.kind, self.writable, exact)
 
     def _dense(self, made: Any) -> Any:
         return mutable(made) if self.writable else made
@@ -187,7 +239,7 @@ class TracedSparse:
     def at_places(self, found: Any) -> Any:
         """The entries at places that SciPy has moved: a matrix, an array or a number."""
         if _scipy.issparse(found) and found.ndim == 2:
-            taken, pattern = _numbered(found)
+            taken, pattern = renumbered(found)
             return self._like(self.entries[taken], pattern)
         places = np.asarray(found.toarray() if _scipy.issparse(found) else found)
         padded = np.concatenate([np.zeros(1, self.dtype), self.entries])
@@ -200,11 +252,6 @@ class TracedSparse:
 
     todense = toarray
 
-    @property
-    def A(self) -> Any:
-        """As SciPy's attribute of matrices: the dense matrix."""
-        return self.toarray()
-
     def copy(self) -> TracedSparse:
         """As SciPy's method."""
         return self._like(self.entries)
@@ -213,8 +260,11 @@ class TracedSparse:
         """As SciPy's method; a matrix without traced entries is one of SciPy's."""
         if not holds_expr(self.entries):
             return plain_matrix(self, format or self.format)
+        if format in (None, self.format) and not copy:
+            return self
         made = self.copy()
         made.format = format or self.format
+        made._exact = self._exact and self.format != "dia"  # whose other formats have no zeros
         return made
 
     def astype(self, dtype: npt.DTypeLike, *args: object, **kwargs: object) -> TracedSparse:
@@ -242,16 +292,21 @@ class TracedSparse:
             if not (0 <= i < self.shape[0] and 0 <= j < self.shape[1]):
                 raise IndexError(f"index ({i}, {j}) out of range")
             self._stores[i, j] = value
+            self._exact = self._exact and self.format not in ("dok", "lil")  # which keep no zeros
             return
         held = self.pattern.tolil()
         target = held[key]
         shape = target.shape if hasattr(target, "shape") else ()
         new = np.broadcast_to(as_entries(value) if has_traced(value) else unwrapped(value), shape)
-        held[key] = np.arange(new.size).reshape(shape) + self.nnz + 1
+        self._exact = self._exact and self.format not in ("dok", "lil")
+        held[key] = np.arange(new.size).reshape(shape) + self.pattern.nnz + 1
         self._take(held, np.ravel(new))
 
     def _settle(self) -> None:
-        """Have the stores of single entries in the pattern."""
+        """Have what was stored in the entries."""
+        if self._lent is not None:
+            values, order = self._lent
+            self._entries = lift_fully(unwrapped(values))[order]
         if not self._stores:
             return
         stores, self._stores = self._stores, {}
@@ -263,8 +318,8 @@ class TracedSparse:
 
     def _take(self, held: SparseMatrix, new: Any) -> None:
         entries = np.concatenate([self._entries, unwrapped(new)])
-        taken, self._pattern = _numbered(held)
-        self._entries = entries[taken]
+        taken, self._pattern = renumbered(held)
+        self._entries, self._lent = entries[taken], None
 
     def setdiag(self, values: npt.ArrayLike, k: int = 0) -> None:
         """As SciPy's method."""
@@ -275,7 +330,7 @@ class TracedSparse:
         at = np.arange(count if np.ndim(array) == 0 else min(count, len(array)))
         new = np.broadcast_to(array, at.shape) if np.ndim(array) == 0 else array[: len(at)]
         held = self.pattern.tolil()
-        held[at - min(k, 0), at + max(k, 0)] = at + self.nnz + 1
+        held[at - min(k, 0), at + max(k, 0)] = at + self.pattern.nnz + 1
         self._take(held, lift_fully(new))
 
     def transpose(self, axes: object = None, copy: bool = False) -> Any:
@@ -355,7 +410,19 @@ class TracedSparse:
         )
         rows, columns = np.divmod(both, max(self.shape[1], 1))
         pattern = numbered_pattern(rows, columns, self.shape)
-        return self._like(self.entries[mine] * other.entries[theirs], pattern)
+        return self._like(self.entries[mine] * other.entries[theirs], pattern, exact=False)
+
+    def __imul__(self, other: SparseOperand) -> Any:
+        if np.ndim(other):
+            return self * other
+        self._entries, self._lent = self.entries * unwrapped(other), None
+        return self
+
+    def __itruediv__(self, other: SparseOperand) -> Any:
+        if np.ndim(other):
+            return self / other
+        self._entries, self._lent = self.entries / unwrapped(other), None
+        return self
 
     def __truediv__(self, other: SparseOperand) -> Any:
         if is_sparse(other):
@@ -379,7 +446,7 @@ class TracedSparse:
         _same_shape(self, beside)
         entries = np.concatenate([lift_fully(self.entries), lift_fully(beside.entries)])
         places = np.concatenate([_places(self), _places(beside)])
-        return self._like(*summed(entries, places, self.shape))
+        return self._like(*summed(entries, places, self.shape), exact=False)
 
     __radd__ = __add__
 
@@ -432,14 +499,14 @@ class TracedSparse:
             )
         starts = other.pattern.indptr
         counts = np.diff(starts)[self.columns]
-        mine = np.repeat(np.arange(self.nnz), counts)
+        mine = np.repeat(np.arange(self.pattern.nnz), counts)
         # The entries of the other matrix in the row that each entry of this one meets.
         first = np.cumsum(counts) - counts
         theirs = np.arange(mine.size) - first[mine] + starts[self.columns[mine]]
         entries = lift_fully(self.entries)[mine] * lift_fully(other.entries)[theirs]
         shape = self.shape[0], other.shape[1]
         places = self.rows[mine] * shape[1] + other.columns[theirs]
-        return self._like(*summed(entries, places, shape))
+        return self._like(*summed(entries, places, shape), exact=False)
 
     # -- reductions ------------------------------------------------------------------------------------
     def sum(self, axis: int | None = None, dtype: object = None, out: object = None) -> Any:
@@ -493,36 +560,6 @@ def _same_shape(a: TracedSparse, b: TracedSparse) -> None:
 def _places(matrix: TracedSparse) -> Any:
     """The place of each entry in the dense matrix, read by rows."""
     return matrix.rows.astype(np.int64) * matrix.shape[1] + matrix.columns
-
-
-def numbered_pattern(rows: Array, columns: Array, shape: tuple[int, int]) -> Any:
-    """The pattern with entries at these places, which are in order and distinct."""
-    return _scipy.csr_array((np.arange(1, len(rows) + 1), (rows, columns)), shape=shape)
-
-
-def _numbered(held: SparseMatrix) -> tuple[Any, Any]:
-    """The entries that a moved matrix of places holds, and its pattern, numbered anew."""
-    pattern = _scipy.csr_array(held)
-    pattern.sort_indices()
-    taken = pattern.data - 1
-    pattern.data = np.arange(1, len(taken) + 1)
-    return taken, pattern
-
-
-def sum_at(terms: Array, places: Array, size: int) -> Any:
-    """An array of a length with the terms added at their places."""
-    whole: Any = lift_fully(np.zeros((size, *terms.shape[1:]), terms.dtype))
-    return whole.at[places].add(terms)
-
-
-def summed(entries: Array, places: Array, shape: tuple[int, int]) -> tuple[Any, Any]:
-    """Entries at places of a dense matrix, those of equal places added; and their pattern."""
-    distinct, inverse = np.unique(places, return_inverse=True)
-    rows, columns = np.divmod(distinct, max(shape[1], 1))
-    pattern = numbered_pattern(rows, columns, shape)
-    if len(distinct) == len(places):
-        return entries[np.argsort(inverse)], pattern
-    return sum_at(entries, inverse, len(distinct)), pattern
 
 
 def traced(matrix: SparseMatrix, like: TracedSparse) -> TracedSparse:
