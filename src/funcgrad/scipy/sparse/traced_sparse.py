@@ -43,7 +43,6 @@ class TracedSparse:
     products of matrices. In ``writable`` ones, those of adopted code, dense results take stores.
     """
 
-    __array_priority__ = 2100.0
     ndim = 2
 
     def __init__(
@@ -79,8 +78,7 @@ class TracedSparse:
     @property
     def rows(self) -> Any:
         """The row of each entry."""
-        indptr = self.pattern.indptr
-        return np.repeat(np.arange(self.shape[0]), np.diff(indptr))
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.pattern.indptr))
 
     @property
     def columns(self) -> Any:
@@ -90,14 +88,12 @@ class TracedSparse:
     @property
     def shape(self) -> tuple[int, int]:
         """The numbers of rows and columns."""
-        rows, columns = self._pattern.shape
-        return int(rows), int(columns)
+        return tuple(map(int, self._pattern.shape))  # type: ignore[return-value]
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> Any:
         """The dtype of the entries."""
-        found: np.dtype[Any] = self.entries.dtype
-        return found
+        return self.entries.dtype
 
     @property
     def nnz(self) -> int:
@@ -151,25 +147,25 @@ class TracedSparse:
 
     @property
     def indices(self) -> Any:
-        """As SciPy's attribute; a copy."""
-        return self._checked_pattern().indices.copy()
+        """As SciPy's attribute, read-only."""
+        return _read_only(self._checked_pattern().indices)
 
     @property
     def indptr(self) -> Any:
-        """As SciPy's attribute; a copy."""
-        return self._checked_pattern().indptr.copy()
+        """As SciPy's attribute, read-only."""
+        return _read_only(self._checked_pattern().indptr)
 
     @property
     def row(self) -> Any:
-        """As SciPy's attribute."""
+        """As SciPy's attribute, read-only."""
         self._checked_pattern()
-        return self.rows
+        return _read_only(self.rows)
 
     @property
     def col(self) -> Any:
-        """As SciPy's attribute; a copy."""
+        """As SciPy's attribute, read-only."""
         self._checked_pattern()
-        return self.columns.copy()
+        return _read_only(self.columns)
 
     def _in_format(self) -> Any:
         """The pattern by columns in the format of those."""
@@ -358,11 +354,11 @@ class TracedSparse:
 
     def getrow(self, i: int) -> Any:
         """As SciPy's method."""
-        return self.rearranged(lambda held: _scipy.csr_matrix(held)[i])
+        return self.rearranged(lambda held: held[[i]])
 
     def getcol(self, j: int) -> Any:
         """As SciPy's method."""
-        return self.rearranged(lambda held: _scipy.csr_matrix(held)[:, j])
+        return self.rearranged(lambda held: held[:, [j]])
 
     # -- entrywise ---------------------------------------------------------------------------------
     def __neg__(self) -> TracedSparse:
@@ -542,6 +538,13 @@ for _name in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil"):
 def is_sparse(value: object) -> bool:
     """Whether a value is a sparse matrix, of SciPy's or with traced entries."""
     return isinstance(value, TracedSparse) or bool(_scipy.issparse(value))
+
+
+def _read_only(places: Array) -> Any:
+    """A copy: the pattern of a matrix stays as it is."""
+    made = places.copy()
+    made.flags.writeable = False
+    return made
 
 
 def _is_place(key: Any) -> bool:
