@@ -181,6 +181,9 @@ PROGRAMS = {
         .sum()
     ),
     "inverse": lambda k: solvers.inv(sp.csc_matrix(np.array([[2.0, k], [k * k, 3.0]]))).sum(),
+    "exponential": lambda k: solvers.expm(sp.csc_matrix(np.array([[0.3, k], [k * k, 0.1]]))).sum(),
+    "an operator": lambda k: solvers.aslinearoperator(laplacian(k)).matvec(B).sum(),
+    "product with an exponential": lambda k: solvers.expm_multiply(laplacian(k).tocsc(), B).sum(),
     "solution": lambda k: solvers.spsolve(laplacian(k).tocsc(), k * B) @ np.cos(B),
     "of columns": lambda k: np.sum(
         solvers.spsolve(
@@ -374,6 +377,16 @@ def test_complex_entries():
             "SciPy drops the others",
         ),
         (lambda k: sp.coo_matrix(([k], ([0], [0]))).row.fill(1), ValueError, "read-only"),
+        (
+            lambda k: solvers.eigsh(laplacian(k).tocsc(), 2)[0].sum(),
+            TypeError,
+            r"np\.linalg\.eigh\(A",
+        ),
+        (
+            lambda k: solvers.svds(laplacian(k).tocsc(), 2)[1].sum(),
+            TypeError,
+            r"np\.linalg\.svd\(A",
+        ),
         (lambda k: PLAIN.__setitem__((0, 0), k), TypeError, r"write A = A\.tolil\(\)"),
         (
             lambda k: solvers.spsolve_triangular(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
+from importlib import import_module
 from inspect import signature
 from typing import Any
 
@@ -342,6 +343,39 @@ def inv(A: SparseMatrix) -> Any:
     if not isinstance(A, TracedSparse):
         return _scipy.inv(A)
     return of_arguments(np.linalg.inv(A.toarray()), None, A.format, A.kind)
+
+
+def expm(A: SparseMatrix) -> Any:
+    """As `scipy.sparse.linalg.expm`; of traced entries a matrix with an entry at every place."""
+    if not isinstance(A, TracedSparse):
+        return _scipy.expm(A)
+    dense = import_module("funcgrad.scipy.linalg").expm(A.toarray())
+    return of_arguments(dense, None, A.format, A.kind)
+
+
+def _of_plain_entries(name: str, instead: str) -> Callable[..., Any]:
+    own = getattr(_scipy, name)
+
+    @wraps(own)
+    def function(A: SparseMatrix, *args: object, **kwargs: object) -> Any:
+        if has_traced(A):
+            raise fail(
+                TypeError,
+                f"{name}: expected a matrix of plain entries, but got traced ones; write {instead}",
+            )
+        return own(A, *args, **kwargs)
+
+    return function
+
+
+_INSTEAD = {
+    "eigs": "np.linalg.eig(A.toarray())",
+    "eigsh": "np.linalg.eigh(A.toarray())",
+    "lobpcg": "np.linalg.eigh(A.toarray())",
+    "svds": "np.linalg.svd(A.toarray())",
+}
+"""Iterations whose derivative is not known here, and functions of dense matrices."""
+globals().update({name: _of_plain_entries(name, instead) for name, instead in _INSTEAD.items()})
 
 
 def __getattr__(name: str) -> Any:
