@@ -250,7 +250,26 @@ median: A @ [:, 2] | single: A @ [:, 2] | ward: A @ [:, 2] | weighted: A @ [:, 2
 cophenet: scipy.cluster.hierarchy.single(A) | maxdists: scipy.cluster.hierarchy.single(A)
 fcluster: scipy.cluster.hierarchy.single(A), 1.0 | inconsistent: scipy.cluster.hierarchy.ward(B)
 leaves_list: scipy.cluster.hierarchy.single(A)""",
+    "sparse": """
+bsr_array: D*x[0] @ .toarray() | bsr_matrix: D*x[0] @ .toarray()
+coo_array: (x, ([0, 1, 1, 2], [1, 0, 2, 2])) @ .toarray()
+coo_matrix: (x, ([0, 1, 1, 2], [1, 0, 2, 2])) @ .toarray() | csc_array: A @ .toarray()
+csc_matrix: (x, [0, 2, 1, 0], [0, 2, 3, 4]) @ .toarray() | csr_array: A @ .toarray()
+csr_matrix: (x, [0, 2, 1, 0], [0, 2, 3, 4]) @ .toarray() | dia_array: (A, [0, 1, -1]), (3, 3) @ .toarray()
+dia_matrix: (A, [0, 1, -1]), (3, 3) @ .toarray() | dok_array: A @ .toarray() | dok_matrix: A @ .toarray()
+lil_array: A @ .toarray() | lil_matrix: A @ .toarray() | diags: [x, y[:3]], [0, 1] @ .toarray()
+diags_array: [x, y[:3]], offsets=[0, 1] @ .toarray() | spdiags: A, [0, 1, -1], 3, 3 @ .toarray()
+kron: scipy.sparse.csr_array(A), D @ .toarray() | kronsum: scipy.sparse.csr_array(A), D @ .toarray()
+hstack: [scipy.sparse.csr_array(A), D] @ .toarray() | vstack: [scipy.sparse.csr_array(A), D] @ .toarray()
+bmat: [[scipy.sparse.csr_array(A), D]] @ .toarray()
+block_array: [[scipy.sparse.csr_array(A), D]] @ .toarray()
+block_diag: [scipy.sparse.csr_array(A), D] @ .toarray() | tril: scipy.sparse.csr_array(A) @ .toarray()
+triu: scipy.sparse.csr_array(A) @ .toarray() | find: scipy.sparse.csr_array(A) @ [2] | issparse: A
+""",
     "sparse.linalg": """
+expm: scipy.sparse.csc_array(A) @ .toarray() | inv: scipy.sparse.csc_array(A) @ .toarray()
+norm: scipy.sparse.csc_array(A)
+eigsh: scipy.sparse.csc_array(S), 1 @ [0] | svds: scipy.sparse.csc_array(A), 1 @ [1]
 bicg: D, x[:3] @ [0] | bicgstab: D, x[:3], rtol=1e-12 @ [0] | cg: D, x[:3] @ [0] | cgs: D, x[:3] @ [0]
 gcrotmk: D, x[:3] @ [0] | gmres: D, x[:3] @ [0] | lgmres: D, x[:3] @ [0] | minres: D, x[:3] @ [0]
 qmr: D, x[:3] @ [0] | tfqmr: D, x[:3] @ [0] | lsmr: D, x[:3] @ [0] | lsqr: D, x[:3] @ [0]
