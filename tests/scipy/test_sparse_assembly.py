@@ -221,6 +221,34 @@ def test_programs_that_assemble_sparse_matrices(name):
     np.testing.assert_allclose(fg.vmap(f)(np.array([0.7, 1.1])), [f(0.7), f(1.1)], rtol=1e-11)
 
 
+WHICH = {"largest": {}, "least": {"which": "SM"}, "ends": {"which": "BE"}, "near": {"sigma": 2.0}}
+
+
+@pytest.mark.parametrize("name", WHICH)
+def test_a_few_eigenvalues(name):
+    def f(k):
+        a = laplacian(k)
+        values, vectors = solvers.eigsh((a + a.T).tocsc(), 3, **WHICH[name])
+        return values @ np.arange(1.0, 4.0) + np.sum(vectors[:2] ** 2 * values)
+
+    value, slope = fg.value_and_grad(f)(0.7)
+    assert value == pytest.approx(f(0.7), rel=1e-10)
+    assert slope == pytest.approx(central(f, 0.7), rel=1e-5)
+    assert fg.jit(f)(1.1) == pytest.approx(f(1.1), rel=1e-10)
+
+
+@pytest.mark.parametrize("which", ["LM", "SM"])
+def test_a_few_singular_values(which):
+    def f(k):
+        u, s, vh = solvers.svds(laplacian(k).tocsc(), 2, which=which)
+        alone = solvers.svds(laplacian(k).tocsc(), 2, which=which, return_singular_vectors=False)
+        return s @ np.array([1.0, 2.0]) + np.sum(u[:2] ** 2 * s) + np.sum(vh[:, 0] ** 2) + alone[0]
+
+    value, slope = fg.value_and_grad(f)(0.7)
+    assert value == pytest.approx(f(0.7), rel=1e-8)
+    assert slope == pytest.approx(central(f, 0.7), rel=1e-5)
+
+
 # -- random programs against dense matrices ----------------------------------------------------------
 STEPS = {
     "transpose": lambda a: a.T,
@@ -378,14 +406,16 @@ def test_complex_entries():
         ),
         (lambda k: sp.coo_matrix(([k], ([0], [0]))).row.fill(1), ValueError, "read-only"),
         (
-            lambda k: solvers.eigsh(laplacian(k).tocsc(), 2)[0].sum(),
+            lambda k: solvers.lobpcg(laplacian(k), np.ones((5, 1)))[0].sum(),
             TypeError,
             r"np\.linalg\.eigh\(A",
         ),
+        (lambda k: solvers.eigsh(k * sp.eye(5000), 2)[0].sum(), ValueError, "at most 4096 rows"),
+        (lambda k: solvers.eigsh(k * sp.eye(5), 2, sp.eye(5))[0].sum(), TypeError, "and no M"),
         (
-            lambda k: solvers.svds(laplacian(k).tocsc(), 2)[1].sum(),
-            TypeError,
-            r"np\.linalg\.svd\(A",
+            lambda k: solvers.eigsh(k * sp.eye(5), 2, which="L")[0].sum(),
+            ValueError,
+            "which must be",
         ),
         (lambda k: PLAIN.__setitem__((0, 0), k), TypeError, r"write A = A\.tolil\(\)"),
         (

@@ -25,6 +25,8 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import OfPlainData, floating, real, refuse
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.python_functions import attribute_of
+from funcgrad.scipy.sparse.partial_spectra import eigsh as eigsh
+from funcgrad.scipy.sparse.partial_spectra import svds as svds
 from funcgrad.scipy.sparse.sparse_arguments import of_arguments
 from funcgrad.scipy.sparse.sparse_patterns import sum_at
 from funcgrad.scipy.sparse.traced_sparse import (
@@ -345,7 +347,7 @@ def inv(A: SparseMatrix) -> Any:
     return of_arguments(np.linalg.inv(A.toarray()), None, A.format, A.kind)
 
 
-def expm(A: SparseMatrix) -> Any:
+def _exponential(A: SparseMatrix) -> Any:
     """As `scipy.sparse.linalg.expm`; of traced entries a matrix with an entry at every place."""
     if not isinstance(A, TracedSparse):
         return _scipy.expm(A)
@@ -370,12 +372,11 @@ def _of_plain_entries(name: str, instead: str) -> Callable[..., Any]:
 
 _INSTEAD = {
     "eigs": "np.linalg.eig(A.toarray())",
-    "eigsh": "np.linalg.eigh(A.toarray())",
     "lobpcg": "np.linalg.eigh(A.toarray())",
-    "svds": "np.linalg.svd(A.toarray())",
 }
 """Iterations whose derivative is not known here, and functions of dense matrices."""
 globals().update({name: _of_plain_entries(name, instead) for name, instead in _INSTEAD.items()})
+globals()["expm"] = _exponential
 
 
 def __getattr__(name: str) -> Any:

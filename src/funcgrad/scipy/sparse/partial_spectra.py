@@ -1,0 +1,94 @@
+"""A few eigenvalues or singular values of a large matrix, in its traced entries.
+
+The iterations of SciPy have no derivative with the few vectors that they find: that of a vector needs all of
+them. So these functions factorize the dense matrix.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse.linalg as _scipy
+
+from funcgrad.scipy.sparse.traced_sparse import SparseOperand, TracedSparse, has_traced
+from funcgrad.source import fail
+
+_LARGEST = 4096
+"""Rows and columns beyond which no dense matrix is made."""
+
+
+def _dense(name: str, A: SparseOperand) -> Any:
+    if max(A.shape) > _LARGEST:
+        raise fail(
+            ValueError,
+            f"{name}: expected traced entries of at most {_LARGEST} rows and columns, since the derivative "
+            f"needs all vectors, but got {A.shape}; write fg.stop_gradient for a matrix that is constant",
+        )
+    return A.toarray() if isinstance(A, TracedSparse) else A
+
+
+def eigsh(
+    A: SparseOperand,
+    k: int = 6,
+    M: object = None,
+    sigma: float | None = None,
+    which: str = "LM",
+    *args: object,
+    return_eigenvectors: bool = True,
+    **options: object,
+) -> Any:
+    """As `scipy.sparse.linalg.eigsh`, with the signs of `numpy.linalg.eigh` where entries are traced."""
+    if not has_traced([A, M, sigma, *args]):
+        options["return_eigenvectors"] = return_eigenvectors
+        return _scipy.eigsh(A, k, M, sigma, which, *args, **options)
+    if M is not None or has_traced([sigma, *args]):
+        raise fail(
+            TypeError,
+            "eigsh: expected a traced A and no M, but got M or other traced arguments; write "
+            "scipy.linalg.eigh(A, M) of dense matrices",
+        )
+    values, vectors = np.linalg.eigh(_dense("eigsh", A))
+    chosen = _chosen(values if sigma is None else 1.0 / (values - sigma), k, which)
+    return (values[chosen], vectors[:, chosen]) if return_eigenvectors else values[chosen]
+
+
+def _chosen(values: Any, k: int, which: str) -> Any:
+    """The places of k values that are kept, in their order."""
+    if which == "BE":
+        return np.concatenate([np.arange(k // 2), len(values) - np.arange(k - k // 2, 0, -1)])
+    keys = {"LM": -np.abs(values), "SM": np.abs(values), "LA": -values, "SA": values}
+    if which not in keys:
+        raise ValueError(f"which must be one of LM, SM, LA, SA, or BE, but got {which!r}")
+    return np.sort(np.argsort(keys[which])[:k])
+
+
+def svds(
+    A: SparseOperand,
+    k: int = 6,
+    ncv: object = None,
+    tol: object = 0,
+    which: str = "LM",
+    v0: object = None,
+    maxiter: object = None,
+    return_singular_vectors: Any = True,
+    **options: object,
+) -> Any:
+    """As `scipy.sparse.linalg.svds`, with the signs of `numpy.linalg.svd` where entries are traced."""
+    if not has_traced(A):
+        rest = (ncv, tol, which, v0, maxiter, return_singular_vectors)
+        return _scipy.svds(A, k, *rest, **options)
+    dense = _dense("svds", A)
+    if return_singular_vectors is False:
+        return _kept(np.linalg.svd(dense, compute_uv=False), k, which)
+    u, s, vh = np.linalg.svd(dense, full_matrices=False)
+    found = np.transpose(_kept(np.transpose(u), k, which)), _kept(s, k, which), _kept(vh, k, which)
+    left, right = (return_singular_vectors in (True, side) for side in ("u", "vh"))
+    return found[0] if left else None, found[1], found[2] if right else None
+
+
+def _kept(x: Any, k: int, which: str) -> Any:
+    """The k largest or smallest of what is in falling order, in rising order."""
+    if which not in ("LM", "SM"):
+        raise ValueError(f"which must be LM or SM, but got {which!r}")
+    return x[:k][::-1] if which == "LM" else x[-k:][::-1]
