@@ -78,8 +78,36 @@ def test_frozen_distributions():
     assert fg.grad(loss)(1.0) == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-8)
     assert stats.multivariate_normal(cov=MATRIX).dim == 3
     np.testing.assert_array_equal(stats.dirichlet([1.0, 2.0]).mean(), [1 / 3, 2 / 3])
-    with pytest.raises(AttributeError, match="expected plain parameters for rvs"):
-        fg.grad(lambda s: stats.multivariate_normal(cov=s).rvs())(1.0)
+    with pytest.raises(AttributeError, match="expected plain parameters for fit"):
+        fg.grad(lambda s: stats.multivariate_normal(cov=s).fit(POINTS))(1.0)
+
+
+NORMAL = scipy.stats.multivariate_normal
+DRAWS = {
+    "a mean": lambda k: NORMAL.rvs(k * np.arange(3.0), MATRIX, 2, random_state=1),
+    "a covariance": lambda k: NORMAL.rvs(np.arange(3.0), k * MATRIX + k * k * np.eye(3), 2, 1),
+    "of a generator": lambda k: NORMAL.rvs(
+        cov=k * MATRIX, size=(2, 2), random_state=np.random.default_rng(2)
+    ),
+    "frozen": lambda k: NORMAL(cov=k * MATRIX).rvs(3, random_state=1),
+    "frozen, both": lambda k: NORMAL(k * np.ones(3), k * MATRIX).rvs(random_state=1),
+    "a number": lambda k: NORMAL.rvs(k, k * k, random_state=1),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_normal_draws_are_functions_of_mean_and_covariance(name):
+    def f(k):
+        return np.sum(np.sin(DRAWS[name](k)))
+
+    value, slope = fg.value_and_grad(f)(0.8)
+    assert value == pytest.approx(f(0.8), rel=1e-14)
+    assert slope == pytest.approx((f(0.8 + 1e-6) - f(0.8 - 1e-6)) / 2e-6, rel=1e-6)
+
+
+def test_other_draws_of_vectors_are_refused():
+    with pytest.raises(TypeError, match="dirichlet"):
+        fg.grad(lambda k: scipy.stats.dirichlet.rvs(k * np.ones(2))[0, 0])(1.0)
 
 
 @pytest.mark.parametrize("frozen", [False, True])

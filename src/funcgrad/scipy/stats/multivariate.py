@@ -335,6 +335,19 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
+def _normal_draws(own: Any, center: Array, matrix: Array, given: Mapping[str, Any]) -> Any:
+    """NumPy's draws of normal vectors, as the products of independent ones and a factor of the covariance."""
+    state = own._get_random_state(given.get("random_state"))
+    size = given.get("size", 1)
+    if not holds_expr(matrix):
+        zeros = np.zeros(len(matrix))
+        return center + np.asarray(state.multivariate_normal(zeros, np.asarray(matrix), size))
+    lengths = tuple(np.atleast_1d(np.asarray(size, int)).tolist()) if size is not None else ()
+    u, values, vh = np.linalg.svd(matrix)
+    factor = (u if isinstance(state, np.random.Generator) else vh.T) * np.sqrt(values)
+    return center + np.asarray(state.standard_normal((*lengths, len(matrix)))) @ factor.T
+
+
 class Multivariate:
     """A multivariate distribution of SciPy's, whose densities and masses take traced values.
 
@@ -398,6 +411,22 @@ class Multivariate:
         center, matrix = _parameters(self.name, given.get("mean"), given.get("cov", 1))
         with np.errstate(all="ignore"):
             return _squeezed(normal_cdf(x, center, matrix, given.get("lower_limit")))
+
+    def rvs(self, *args: Any, **kwds: Any) -> Any:
+        """As SciPy's method; normal draws are functions of a traced mean and covariance."""
+        own = self.own.rvs
+        if not holds_expr([*self.args, *self.kwds.values(), *args, *kwds.values()]):
+            frozen = self.own(*self.args, **self.kwds) if self.args or self.kwds else self.own
+            return frozen.rvs(*args, **kwds)
+        if self.name != "multivariate_normal":
+            refuse(self.name, method="rvs")
+        frozen_args = ({"mean": None, "cov": 1} if self.args or self.kwds else {}) | self.kwds
+        frozen_args |= dict(zip(("mean", "cov"), self.args, strict=False))
+        given = signature(own).bind(*frozen_args.values(), *args, **kwds).arguments
+        center, matrix = _parameters(
+            "multivariate_normal.rvs", given.get("mean"), given.get("cov", 1)
+        )
+        return _squeezed(_normal_draws(self.own, center, matrix, given))
 
     def logcdf(self, x: npt.ArrayLike, *args: Any, **kwds: Any) -> Any:
         """The logarithm of `cdf`."""
