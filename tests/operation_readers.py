@@ -20,6 +20,7 @@ from funcgrad.ops.reduced_resolvents import projected, resolved, turning
 from funcgrad.ops.special.special_stand_ins import SPECIAL_FAMILIES
 from funcgrad.ops.spectral_functions import spectral_function_op, spectral_slope_op
 from funcgrad.scipy.integrate import quad
+from funcgrad.scipy.signal import lfilter
 from tests.ops.samples import SAMPLES, SQUARE
 from tests.ops.special_points import ANGULAR, IN_ARGUMENT_ALONE, IN_SOME, POINTS, WITHOUT_MPMATH
 
@@ -131,6 +132,9 @@ def programs():
             lambda a: fg.implicit_root(lambda x, a: x * x - a)(fg.const(1.0), a), 4.0
         ),
         "integral": of_function(lambda k: quad(lambda x: np.exp(-k * x), 0.0, 2.0)[0], 0.7),
+        "linear_filter": of_function(
+            lambda b, x: lfilter(b, [1.0, -0.3, 0.1], x), np.array([0.4, 0.2]), SQUARE[0]
+        ),
         "foreign": of_function(
             fg.primitive(lambda x: np.sin(x), partials=[lambda x: np.cos(x)]), 0.7
         ),
@@ -407,8 +411,8 @@ DISCRETE = (
 )
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
-    "argsort cumprod cumsum recurrence fft getitem index_add index_set scatter_add matmul einsum "
-    "solve inv pinv cholesky logabsdet detsign detphase det cofactors eig eigh hermitian_function "
+    "argsort cumprod cumsum recurrence linear_filter fft getitem index_add index_set scatter_add matmul "
+    "einsum solve inv pinv cholesky logabsdet detsign detphase det cofactors eig eigh hermitian_function "
     "singular_complement singular_function singular_norm svd qr resolved projected turning "
     "columns_product at_columns spectral_function spectral_slope rotation_rate"
 )
@@ -459,7 +463,7 @@ GAPS: dict[str, dict[str, str]] = {
     },
     "to_json": {PRIMITIVE: "foreign"},
     "bounds": {
-        "no enclosure is known that is of use": MATRICES,
+        "no enclosure is known that is of use": f"linear_filter {MATRICES}",
         "complex values have no order": "fft detphase make_complex",
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",

@@ -191,6 +191,7 @@ _DECLARING = (
     "transforms.custom.primitive",
     "transforms.custom.implicit",
     "scipy.integral",
+    "scipy.linear_filter",
 )
 
 

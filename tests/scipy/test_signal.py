@@ -318,3 +318,74 @@ def test_peaks():
         fg.grad(lambda t: scipy.signal.find_peaks(X * t, plateau_size=2)[1]["plateau_sizes"][0])(
             1.0
         )
+
+
+# -- filters as an operation -----------------------------------------------------------------------
+NUMERATOR, DENOMINATOR = np.array([0.2, 0.3, 0.1]), np.array([1.3, -0.4, 0.2, 0.05])
+WAVE = np.cos(np.arange(12.0) ** 1.3)
+LINEAR_FILTERS = {
+    "a signal": (lambda x: scipy.signal.lfilter(NUMERATOR, DENOMINATOR, x), WAVE),
+    "a numerator": (lambda b: scipy.signal.lfilter(b, DENOMINATOR, WAVE), NUMERATOR),
+    "a denominator": (lambda a: scipy.signal.lfilter(NUMERATOR, a, WAVE), DENOMINATOR),
+    "all": (lambda v: scipy.signal.lfilter(v[:3], v[3:6], v[4:]), 0.5 + 0.1 * WAVE),
+    "without a denominator": (lambda b: scipy.signal.lfilter(b, 1.0, WAVE), NUMERATOR),
+    "of order 0": (lambda x: scipy.signal.lfilter([2.0], [1.0], x), WAVE),
+    "along an axis": (
+        lambda x: scipy.signal.lfilter(NUMERATOR, DENOMINATOR, x, axis=1),
+        WAVE.reshape(2, 3, 2),
+    ),
+    "a state": (
+        lambda z: np.concatenate(scipy.signal.lfilter(NUMERATOR, DENOMINATOR, WAVE, zi=z)),
+        np.array([0.1, 0.2, -0.3]),
+    ),
+    "longer than the signal": (
+        lambda z: np.concatenate(scipy.signal.lfilter(NUMERATOR, DENOMINATOR, z[:2], zi=z)),
+        np.array([0.1, 0.2, -0.3]),
+    ),
+    "empty": (lambda x: scipy.signal.lfilter(NUMERATOR, DENOMINATOR, x), np.zeros(0)),
+    "one precision": (
+        lambda x: scipy.signal.lfilter(np.float32([0.5]), np.float32([1, -0.5]), x),
+        np.float32(WAVE),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR_FILTERS)
+def test_filters_run_by_scipy_have_derivatives_of_every_order(name):
+    f, x = LINEAR_FILTERS[name]
+    step = 1e-2 if x.dtype == np.float32 else 1e-6
+    tolerance = 1e-3 if x.dtype == np.float32 else 1e-6
+    value, push = fg.linearize(f, x)
+    # The last state is found from what follows the signal, and so to rounding.
+    np.testing.assert_allclose(value, f(x), rtol=1e-13, atol=1e-15)
+    assert value.dtype == f(x).dtype
+    direction = np.sin(1.0 + np.arange(x.size)).reshape(x.shape).astype(x.dtype)
+    ends = f(x + step * direction), f(x - step * direction)
+    slope = push(direction)
+    np.testing.assert_allclose(
+        slope, (ends[0] - ends[1]) / (2 * step), rtol=tolerance, atol=tolerance
+    )
+    weights = np.cos(np.arange(value.size)).reshape(value.shape).astype(x.dtype)
+    back = fg.vjp(f, x)[1](weights)[0]
+    assert np.sum(back * direction) == pytest.approx(
+        np.sum(weights * slope), rel=tolerance, abs=1e-6
+    )
+    if x.size and x.dtype == np.float64:
+        gradient = fg.grad(lambda x: np.sum(weights * f(x) ** 2))
+        bend = fg.jvp(gradient, (x,), (direction,))[1]
+        ends = gradient(x + 1e-5 * direction), gradient(x - 1e-5 * direction)
+        np.testing.assert_allclose(bend, (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(fg.jit(gradient)(x), gradient(x), rtol=1e-12, atol=1e-14)
+    stack = np.stack([x, x + 0.1])
+    np.testing.assert_allclose(fg.vmap(f)(stack), [f(x), f(x + 0.1)], rtol=1e-6, atol=1e-12)
+
+
+def test_a_filter_is_one_node_that_other_readers_unroll():
+    x = fg.var("x", 5)
+    e = signal.lfilter(NUMERATOR, [1.0, -0.5], x)
+    assert "linear_filter" in {node.op.name for node in e.graph.values()}
+    assert fg.same(fg.from_json(fg.to_json(e)), e)
+    plain = scipy.signal.lfilter(NUMERATOR, [1.0, -0.5], WAVE[:5])
+    np.testing.assert_allclose(
+        np.asarray(fg.precise(e, digits=30, x=WAVE[:5]), float), plain, rtol=1e-14
+    )

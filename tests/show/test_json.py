@@ -561,6 +561,7 @@ SPECTRAL = (
     "hermitian_function",
     "spectral_function",
     "spectral_slope",
+    "linear_filter",
 )
 
 

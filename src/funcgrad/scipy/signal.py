@@ -1,8 +1,8 @@
 """``scipy.signal`` for traced values: convolutions, correlations and linear filters.
 
 Convolutions are those of NumPy along one axis, sums of shifted copies or products of Fourier transforms on
-several; `lfilter` is a scan, and ranks and splines are those of `funcgrad.scipy.ndimage`. All other names
-lead to SciPy.
+several; `lfilter` is an operation, and ranks and splines are those of `funcgrad.scipy.ndimage`. All other
+names lead to SciPy.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from funcgrad.scipy import ndimage
 from funcgrad.scipy.composition import composed, floating
 from funcgrad.scipy.filter_design import remez as remez
 from funcgrad.scipy.filter_design import unique_roots as unique_roots
+from funcgrad.scipy.linear_filter import linear_filter_op
 from funcgrad.scipy.ndimage.sampling import spline_neighbors
 from funcgrad.scipy.peaks import find_peaks as find_peaks
 from funcgrad.scipy.peaks import peak_prominences as peak_prominences
@@ -30,7 +31,6 @@ from funcgrad.scipy.spline_filters import backward_conditions as backward_condit
 from funcgrad.scipy.spline_filters import first_order_conditions as first_order_conditions
 from funcgrad.scipy.spline_filters import forward_conditions as forward_conditions
 from funcgrad.source import fail
-from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -276,28 +276,24 @@ def lfilter(
     state.
     """
     signal = floating("lfilter", x)
-    top, bottom = _monic("lfilter", b, a)
-    order = bottom.shape[0]
+    top, bottom = [np.atleast_1d(floating("lfilter", c)) for c in (b, a)]
     dtype = np.result_type(top.dtype, bottom.dtype, signal.dtype)
+    # SciPy does not divide where a[0] is 1, and would lose the derivative in it.
+    top, bottom = [(c / bottom[0]).astype(dtype) for c in (top, bottom)]
     rows = np.moveaxis(signal, axis, 0).astype(dtype)
+    order = max(top.shape[0], bottom.shape[0])
     shape = (order - 1, *rows.shape[1:])
     if zi is None:
-        state: Any = np.zeros(shape, dtype)
-    else:
-        start = np.moveaxis(floating("lfilter", zi), axis, 0)
-        state = np.broadcast_to(start, shape).astype(dtype)
-    columns = [1] * (rows.ndim - 1)
-
-    def step(state: Array, value: Array) -> tuple[Any, Any]:
-        """The transposed direct form II."""
-        y = top[0] * value + (state[0] if order > 1 else 0.0)
-        shifted = np.concatenate([state[1:], 0 * state[:1]])
-        pushed = top[1:].reshape(-1, *columns) * value - bottom[1:].reshape(-1, *columns) * y
-        return shifted + pushed, y
-
-    state, filtered = scan(step, state, rows)
-    result = np.moveaxis(filtered, 0, axis)
-    return result if zi is None else (result, np.moveaxis(state, 0, axis))
+        found = linear_filter_op(top, bottom, rows, np.zeros(shape, dtype))
+        return np.moveaxis(found, 0, axis)
+    start = np.broadcast_to(np.moveaxis(floating("lfilter", zi), axis, 0), shape).astype(dtype)
+    # The outputs of zeros behind the signal are those of the last state.
+    rest = linear_filter_op(top, bottom, np.concatenate([rows, np.zeros(shape, dtype)]), start)
+    filtered, last = rest[: len(rows)], rest[len(rows) :]
+    state = linear_filter_op(
+        bottom, np.ones(1, dtype), last, np.zeros_like(last[: len(bottom) - 1])
+    )
+    return np.moveaxis(filtered, 0, axis), np.moveaxis(state, 0, axis)
 
 
 @_composed
