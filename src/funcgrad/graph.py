@@ -72,6 +72,25 @@ class ArrayType(NamedTuple):
         return f"{self.dtype}{list(self.shape)}" if self.shape else str(self.dtype)
 
 
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """As `numpy.broadcast_shapes`; an axis of unknown length, -1, is one of a stack of a `while_loop`.
+
+    >>> broadcast_shapes((2, -1, 3), (-1, 1))
+    (2, -1, 3)
+    """
+    if not any([-1 in shape for shape in shapes]):
+        return np.broadcast_shapes(*shapes)
+    ndim = max(map(len, shapes))
+    aligned = [(1,) * (ndim - len(shape)) + shape for shape in shapes]
+    joined = []
+    for lengths in zip(*aligned, strict=True):
+        known = set(lengths) - {1, -1}
+        if len(known) > 1:
+            raise ValueError(f"shapes {shapes} do not broadcast")
+        joined.append(next(iter(known), min(lengths)))
+    return tuple(joined)
+
+
 class TupleType(NamedTuple):
     """The type of a node whose value is a tuple of arrays, such as that of a loop.
 

@@ -142,3 +142,24 @@ def test_a_constant_derivative_inside_another_is_no_cause_for_a_warning(slope):
         assert fg.grad(lambda x: slope(lambda y: 3 * y, x))(2.0) == 0.0
         assert fg.jvp(lambda x: slope(lambda y: 3 * y, x), (2.0,), (1.0,)) == (3.0, 0.0)
         fg.check_grads(lambda x: 3 * x, (2.0,))
+
+
+def test_gradients_of_while_loops_are_linearized():
+    # The residuals are stacks of a length that is unknown until they are computed.
+    def loop(x):
+        return fg.while_loop(
+            lambda s: (s[1] < 3) & (np.sum(s[0] ** 2) > 1e-3),
+            lambda s: (np.where(s[0] > 0, 0.5 * np.sin(s[0]) * x, s[0] ** 2), s[1] + 1),
+            (x, 0),
+        )[0]
+
+    def slope(x):
+        return fg.grad(lambda y: np.sum(np.sin(loop(y)) * x))(x)
+
+    x, v, w = np.array([1.0, -2.0, 0.3]), np.array([0.2, 0.5, -1.0]), np.array([0.3, 1.0, 2.0])
+    _, flow = fg.linearize(slope, x)
+    expected = fg.jvp(slope, (x,), (v,))[1]
+    np.testing.assert_allclose(flow(v), expected)
+    np.testing.assert_allclose(flow.expr(dx=v), expected)
+    np.testing.assert_allclose(fg.from_json(fg.to_json(flow.expr))(dx=v), expected)
+    np.testing.assert_allclose(fg.grad(lambda u: flow(u) @ w)(v), fg.vjp(slope, x)[1](w)[0])

@@ -649,3 +649,60 @@ def test_a_store_of_a_constant_from_a_body_into_an_array_that_it_reaches(body):
     ):
         fg.grad(lambda x: fg.scan(body, x, np.ones(3))[0])(2.0)
     assert not COUNTER.counts.any()
+
+
+# -- stacks of open loops inside other transforms --------------------------------------------------
+def _open_loop(x, shift=0.0):
+    return while_loop(
+        lambda s: (s[1] < 3) & (np.sum(s[0] ** 2) > 1e-3),
+        lambda s: (0.5 * np.sin(s[0]) * x + shift, s[1] + 1),
+        (x, 0),
+    )[0]
+
+
+def test_a_gradient_of_a_while_loop_is_taken_in_each_iteration_of_a_scan():
+    # Residual selection kept what the inner loop has stacked, whose length is another one in each iteration.
+    def f(x):
+        def body(carry, factor):
+            slope = fg.grad(lambda y: np.sum(_open_loop(y, carry) * x))(x * carry)
+            return slope * factor + carry, carry
+
+        return np.sum(scan(body, x, np.array([0.2, 0.5, -1.0]))[0] * x)
+
+    def written_out(x):
+        carry = x
+        for factor in (0.2, 0.5, -1.0):
+            at = carry
+            slope = fg.grad(lambda y, at=at: np.sum(_open_loop(y, at) * x))(x * carry)
+            carry = slope * factor + carry
+        return np.sum(carry * x)
+
+    expected = fg.grad(written_out)(X)
+    np.testing.assert_allclose(fg.grad(f)(X), expected)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(X), expected)
+    np.testing.assert_allclose(fg.hessian(f)(X), fg.hessian(written_out)(X))
+
+
+def _branching_after_a_loop(x):
+    y = _open_loop(x)
+    return np.sum((2 * y if np.sum(x) > 0 else _open_loop(3 * y)) * y)
+
+
+@pytest.mark.parametrize("transform", [fg.grad, fg.hessian])
+def test_examples_of_vmap_part_after_a_while_loop_that_is_differentiated(transform):
+    slope = transform(_branching_after_a_loop)
+    batch = np.stack([X, -2 * X, 0.2 * X + 0.1])
+
+    def total(batch):
+        return np.sum(np.sin(fg.vmap(slope)(batch)))
+
+    def by_example(batch):
+        return sum(np.sum(np.sin(slope(batch[k]))) for k in range(3))
+
+    expected = fg.grad(by_example)(batch)
+    np.testing.assert_allclose(fg.vmap(slope)(batch), np.stack([slope(x) for x in batch]))
+    np.testing.assert_allclose(fg.grad(total)(batch), expected)
+    source = fg.to_python(fg.grad(total).expr(batch))
+    namespace: dict[str, Any] = {}
+    exec(source, namespace)
+    np.testing.assert_allclose(namespace["f"](batch), expected)

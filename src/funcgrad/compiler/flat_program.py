@@ -17,7 +17,7 @@ import numpy as np
 
 from funcgrad.expr import Expr, assemble_node
 from funcgrad.fold import folded
-from funcgrad.graph import CONSTANT, INPUT, ArrayType, Params
+from funcgrad.graph import CONSTANT, INPUT, ArrayType, Params, broadcast_shapes
 from funcgrad.ops.base.op import Elementwise, broadcast_to, leaf
 from funcgrad.ops.elementwise.selection import stop_gradient_unless
 from funcgrad.rewrite.evaluate import present
@@ -189,7 +189,7 @@ def elide_broadcasts(flat: Flat, step: FlatStep) -> tuple[int, ...]:
     if not wide or not isinstance(step.op, Elementwise):
         return step.operands
     narrow = [steps[i].operands[0] if steps[i].op is broadcast_to else i for i in step.operands]
-    shape = np.broadcast_shapes(*[steps[i].type.shape for i in narrow])
+    shape = broadcast_shapes(*[steps[i].type.shape for i in narrow])
     return tuple(narrow if shape == step.type.shape else [step.operands[0], *narrow[1:]])
 
 

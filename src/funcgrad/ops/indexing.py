@@ -58,9 +58,14 @@ def _getitem_run(x: Array, *arrays: Array, spec: Spec, shape: tuple[int, ...]) -
     return np.asarray(x)[restore(spec, arrays)]
 
 
+def _length_of(g: Array, shape: tuple[int, ...], axis: int) -> int:
+    """An unknown length, by the entries: the index leaves it and those behind it whole."""
+    return int(np.shape(g)[axis - len(shape)])
+
+
 def _scatter_run(g: Array, *arrays: Array, spec: Spec, shape: tuple[int, ...]) -> Any:
     dtype = np.result_type(g)
-    whole = np.zeros(shape, dtype)
+    whole = np.zeros([_length_of(g, shape, k) if n < 0 else n for k, n in enumerate(shape)], dtype)
     index = restore(spec, arrays)
     if arrays:
         whole[index] = -dtype.type(0) if dtype.kind in "fc" else 0  # to which -0.0 is added
@@ -135,7 +140,9 @@ def _scatter_source(expr: Expr, texts: Sequence[str]) -> str:
     if arrays:
         zero = "-z.dtype.type(0)" if expr.dtype.kind in "fc" else "0"
         stored = f"z.__setitem__({index}, {zero}) or np.add.at(z, {index}, g)"
-    given = ", ".join([f'np.zeros({shape}, "{expr.dtype}")', *texts])
+    last = f"np.shape({texts[0]})"
+    lengths = [f"{last}[{k - len(shape)}]" if n < 0 else str(n) for k, n in enumerate(shape)]
+    given = ", ".join([f'np.zeros([{", ".join(lengths)}], "{expr.dtype}")', *texts])
     return f"(lambda {', '.join(['z', 'g', *arrays])}: {stored} or z)({given})"
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from funcgrad.arrays.reference import holds_expr as holds_expr
 from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr
-from funcgrad.graph import ArrayType
+from funcgrad.graph import ArrayType, broadcast_shapes
 from funcgrad.linear import Joint, LinearMap, Structural
 from funcgrad.ops.base import op as _op
 from funcgrad.ops.base.axes import axis_index, axis_tuple
@@ -295,7 +295,7 @@ def broadcast_to(x: object, shape: int | tuple[int, ...]) -> Any:
     x = lift_fully(x)
     lengths = (shape,) if isinstance(shape, int) else tuple(operator.index(n) for n in shape)
     try:
-        fits = np.broadcast_shapes(x.shape, lengths) == lengths
+        fits = broadcast_shapes(x.shape, lengths) == lengths
     except ValueError:
         fits = False
     if not fits:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad.expr import Expr, const, scalar
-from funcgrad.graph import CONSTANT
+from funcgrad.graph import CONSTANT, broadcast_shapes
 from funcgrad.ops import indexing, reduction, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic, selection
@@ -41,7 +41,7 @@ def _before_broadcast(expr: Expr) -> Expr | None:
             return None
         found.append(inner)
     try:
-        small = np.broadcast_shapes(*[x.shape for x in found])
+        small = broadcast_shapes(*[x.shape for x in found])
     except ValueError:
         return None
     if small == expr.shape or all([value_of(x) is not None for x in found]):

@@ -18,7 +18,7 @@ from funcgrad.expr import (
 )
 from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
-from funcgrad.graph import INPUT, Key
+from funcgrad.graph import INPUT, ArrayType, Key
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.source import fail
@@ -86,6 +86,17 @@ def _cast(value: object, dtype: np.dtype[Any]) -> Any:
     return given.astype(dtype) if np.can_cast(given.dtype, dtype, "same_kind") else value
 
 
+def _fits(given: ArrayType, wanted: ArrayType) -> bool:
+    """Whether a type differs only in lengths that are unknown, as those of stacks of a `while_loop`."""
+    pairs = zip(given.shape, wanted.shape, strict=False)
+    return (
+        -1 in wanted.shape
+        and given.dtype == wanted.dtype
+        and len(given.shape) == len(wanted.shape)
+        and all([n in (m, -1) for m, n in pairs])
+    )
+
+
 def substitute_all(
     exprs: Sequence[Expr], given: Mapping[Key, Expr], *, simple: bool = False, inputs: bool = False
 ) -> list[Expr]:
@@ -101,7 +112,7 @@ def substitute_all(
             new = rebuild(expr, args)
             if simple and new is not expr and is_simple(expr):
                 mark_simple(new)
-        elif new.type != expr.type:
+        elif new.type != expr.type and not _fits(new.type, expr.type):
             raise fail(
                 TypeError,
                 f"substitute: expected {expr.type} in the place of {expr.name}, but got {new.type}",

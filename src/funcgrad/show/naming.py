@@ -12,11 +12,9 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from funcgrad.expr import Expr, by_key, no_expression, subexpressions
 from funcgrad.fold import folded_by_key
-from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.graph import CONSTANT, INPUT, Key, broadcast_shapes
 from funcgrad.ops.base import op as _op
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.rewrite.evaluate import by_name, fitted, sample_values
@@ -89,7 +87,7 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
     if not isinstance(expr.op, Elementwise):
         return expr.args
     plain = tuple([e.args[0] if e.op is _op.broadcast_to else e for e in expr.args])
-    if np.broadcast_shapes(*[e.shape for e in plain]) == expr.shape:
+    if broadcast_shapes(*[e.shape for e in plain]) == expr.shape:
         return plain
     return expr.args
 

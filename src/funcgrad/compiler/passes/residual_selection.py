@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
 from funcgrad.control.closed_program import Body
-from funcgrad.control.loop import is_loop, loop_op
+from funcgrad.control.loop import UNKNOWN_LENGTH, is_loop, loop_op
 from funcgrad.expr import Expr, by_key, rebuild, subexpressions, symbol
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key, dependent
@@ -170,6 +170,8 @@ def _residuals(loop: Expr, pair: _Pair, worth: _Worth) -> list[_Residual]:
 
 def _is_expensive(x: Expr, length: int, worth: _Worth) -> bool:
     if x.op in (INPUT, CONSTANT) or x.type.dtype.kind not in "fc" or not x.size:
+        return False
+    if UNKNOWN_LENGTH in x.shape:  # of a loop inside, which has another length in each iteration
         return False
     bytes = x.size * x.dtype.itemsize * length
     if x.op.columns.transcendental and x.size >= worth.entries and bytes <= _CACHE:

@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad.compiler.verify.failure import must, must_be
 from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, subexpressions
-from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Params, address
+from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Params, address, broadcast_shapes
 from funcgrad.ops.base.op import Elementwise, Op
 from funcgrad.ops.base.promotion import elementwise_types
 
@@ -26,7 +26,7 @@ def type_by_rule(
     if isinstance(op, Elementwise):
         infer: Any = op.infer
         if infer is None:  # a shortcut, which is made of operations on one dtype
-            return ArrayType(np.broadcast_shapes(*[t.shape for t in types]), types[-1].dtype)
+            return ArrayType(broadcast_shapes(*[t.shape for t in types]), types[-1].dtype)
         wanted, result = elementwise_types(op, types)
         if loose:
             dtypes = ([t.dtype for t in group] for group in (wanted, types))

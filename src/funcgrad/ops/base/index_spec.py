@@ -178,8 +178,10 @@ def shape_of(x: Expr, spec: Spec, arrays: tuple[Expr, ...]) -> tuple[int, ...]:
         known = [
             a.params[0][1].array if a.op is CONSTANT else np.zeros(a.shape, a.dtype) for a in arrays
         ]
-        probe = np.broadcast_to(np.zeros((), bool), x.shape)
-        return tuple(probe[restore(spec, tuple(known))].shape)
+        # A stack of an open loop has an axis of unknown length: examples of a batch are chosen before it.
+        first = x.shape.index(-1) if -1 in x.shape else x.ndim
+        probe = np.broadcast_to(np.zeros((), bool), x.shape[:first])
+        return (*probe[restore(spec, tuple(known))].shape, *x.shape[first:])
     except IndexError as error:
         raise fail(IndexError, f"getitem: {error} (of {x.type})") from None
 

@@ -340,9 +340,16 @@ def _broadcast_batch(
     return broadcast_to(wide, shape=(size, *shape))
 
 
+def _broadcast_run(x: Array, shape: tuple[int, ...]) -> Any:
+    if -1 in shape:  # of a stack of a `while_loop`: that axis is one of x
+        ndim = len(shape)
+        shape = tuple([np.shape(x)[k - ndim] if n < 0 else n for k, n in enumerate(shape)])
+    return np.broadcast_to(x, shape)
+
+
 broadcast_to = Op(
     name="broadcast_to",
-    run=lambda x, shape: np.broadcast_to(x, shape),
+    run=_broadcast_run,
     infer=lambda type, shape: ArrayType(shape, type.dtype),
     edges=(_broadcast_edge,),
     batch=_broadcast_batch,

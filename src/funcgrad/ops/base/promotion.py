@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from funcgrad.arrays.reference import Reference
-from funcgrad.graph import ArrayType
+from funcgrad.graph import ArrayType, broadcast_shapes
 from funcgrad.source import fail
 
 PYTHON_NUMBERS = (float, int, complex, bool)
@@ -50,9 +50,8 @@ def elementwise_types(
     """The types that the operands take, and the result's, by NumPy's promotion (NEP 50)."""
     shapes = [kind.shape if isinstance(kind, ArrayType) else () for kind in kinds]
     try:
-        # Shapes that are alike are not looked into: an open loop's length is -1.
         alike = len(set(shapes)) == 1
-        shape = shapes[0] if alike else np.broadcast_shapes(*shapes)
+        shape = shapes[0] if alike else broadcast_shapes(*shapes)
     except ValueError:
         types = ", ".join(str(kind) for kind in kinds if isinstance(kind, ArrayType))
         raise fail(

@@ -74,7 +74,15 @@ def _loop(types: Types, body: Body, cond: object, spec: object) -> str:
         cond is not None and (m or length != UNKNOWN_LENGTH)
     ):
         return "expected a length, or sequences, or a condition, that say how often it runs"
-    sequences = [ArrayType((length, *t.shape), t.dtype) for t in inputs[n : n + m]]
+    lengths = [length] * m
+    if (
+        length == UNKNOWN_LENGTH
+    ):  # in a program of `linearize`, some of the sequences are known arrays
+        lengths = [t.shape[0] if t.shape else length for t in types[n : n + m]]
+    sequences = [
+        ArrayType((count, *t.shape), t.dtype)
+        for count, t in zip(lengths, inputs[n : n + m], strict=False)
+    ]
     given = [*inputs[:n], *sequences, *inputs[n + m :]]
     tested = cond is None or (_inputs(cond) == inputs and cond.types == (_BOOL,))
     return (
