@@ -78,6 +78,15 @@ def test_fourier_transforms_along_several_axes(start, end):
         check(start + end, REAL, **options)
 
 
+@pytest.mark.parametrize("module", [np.fft, scipy.fft])
+@pytest.mark.parametrize("name", ["irfft2", "irfftn", "rfftn", "fft2", "ifftn"])
+def test_a_size_of_minus_one_is_the_length_of_the_axis(module, name):
+    # The default of transforms to real values is another size: 2 (n - 1).
+    x = REAL if name == "rfftn" else COMPLEX
+    check(name, x, s=(4, -1), axes=(0, 1), module=module)
+    check(name, x, s=(-1, 6), axes=(2, 0), module=module)
+
+
 def test_one_point_and_lists():
     for name, type in itertools.product(("dct", "dst"), (2, 3, 4)):
         check(name, np.array([0.7]), type)

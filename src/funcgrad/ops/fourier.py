@@ -158,12 +158,13 @@ def sizes(name: str, a: Any, s: Any, axes: Any) -> list[tuple[int | None, int]]:
     if axes is None:
         axes = range(-len(s), 0) if s is not None else range(a.ndim)
     axes = [axis_index(name, axis, a) for axis in axes]
-    sizes = [None] * len(axes) if s is None else [None if n == -1 else n for n in s]
+    sizes = [None] * len(axes) if s is None else list(s)
     if len(sizes) != len(axes) or (not axes and "r" in name):
         raise fail(
             ValueError, f"{name}: expected a size for each axis, but got {s} for {len(axes)}"
         )
-    return list(zip(sizes, axes, strict=True))
+    # -1 is all of an axis, for transforms to real values, too, whose default is another size.
+    return [(a.shape[axis] if n == -1 else n, axis) for n, axis in zip(sizes, axes, strict=True)]
 
 
 def _along(
