@@ -490,3 +490,27 @@ def test_distributions_of_one_number_are_mapped(name, shapes):
     np.testing.assert_allclose(values, own.cdf(x, *shapes), rtol=1e-12)
     slopes = fg.vmap(fg.grad(lambda t: own.cdf(t, *shapes)))(x)
     np.testing.assert_allclose(slopes, own.pdf(x, *shapes), rtol=1e-9)
+
+
+@pytest.mark.parametrize("length", [3, 5, 7])
+def test_a_branch_in_a_scan_that_reads_an_array_from_outside(length):
+    # The array was taken for one value an iteration where it is as long as the scan, and else was an error.
+    factors = np.linspace(0.5, 1.5, length)
+    x = np.array([-0.57, 1.09, -1.9, 0.4, 0.7])
+
+    def step(c, t, x):
+        return x * c * t if np.sum(c) > 0.1 else c * x + t
+
+    def f(x):
+        return np.sum(fg.scan(lambda c, t: (step(c, t, x), None), x, factors)[0])
+
+    def written_out(x):
+        c = x
+        for t in factors:
+            c = step(c, t, x)
+        return np.sum(c)
+
+    expected = fg.grad(written_out)(x)
+    np.testing.assert_allclose(fg.grad(f)(x), expected)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(x), expected)
+    np.testing.assert_allclose(fg.hessian(f)(x), fg.hessian(written_out)(x))

@@ -142,7 +142,9 @@ def along_leading_axes(condition: Array, ndim: int) -> Any:
 
 
 def _cut_batch(size: int, batched: Sequence[bool], x: Any, condition: Any) -> Any:
-    if batched[0] and not batched[1] and np.ndim(condition):
+    if not batched[0]:  # what reaches it is another cotangent for each example
+        x = broadcast_to(x, shape=(size, *np.shape(x)))
+    elif not batched[1] and np.ndim(condition):
         condition = broadcast_to(condition, shape=(size, *np.shape(condition)))
     return stop_gradient_unless(x, condition)
 
