@@ -3,6 +3,7 @@
 import copy
 import operator
 import pickle
+import textwrap
 import warnings
 from typing import Any, NamedTuple
 
@@ -686,3 +687,25 @@ def test_rows_are_shuffled_by_a_generator_from_outside():
     plain = f(1.3)
     LEGACY.set_state(state)
     assert fg.jvp(fg.adopt(f), (1.3,), (1.0,))[0] == plain
+
+
+TUPLES_OF_OUT = {
+    "one": "a = np.zeros(3)\nnp.add(x, 1, out=(a,))\nreturn a * x",
+    "the operand": "a = x * 1\nnp.sin(a, out=(a,))\nreturn a * x",
+    "reduce": "a = np.zeros(3)\nnp.add.reduce(np.stack([x, x * x]), axis=0, out=(a,))\nreturn a * x",
+    "outer": "a = np.zeros((3, 3))\nnp.multiply.outer(x, x, out=(a,))\nreturn a.sum(0)",
+    "two": "q, r = np.zeros(3), np.zeros(3)\nnp.divmod(3 * x, 0.7, out=(q, r))\nreturn q + r * x",
+    "one of two": "q = np.zeros(3)\n_, r = np.divmod(3 * x, 0.7, out=(q, None))\nreturn q + r * x",
+    "frexp": "m, e = np.zeros(3), np.zeros(3, int)\nnp.frexp(3 * x, out=(m, e))\nreturn m * e",
+    "at": "a = x * 1\nnp.maximum.at(a, [1, 1, 2], [0.5, 0.2, x[0]])\nreturn a",
+}
+
+
+@pytest.mark.parametrize("name", TUPLES_OF_OUT)
+def test_ufuncs_write_into_a_tuple_of_arrays(name):
+    # The tuple became an array of its own, and what was written there was lost.
+    f = adopted(f"def f(x):\n{textwrap.indent(TUPLES_OF_OUT[name], '    ')}")
+    x = np.array([0.3, -0.65, 1.2])
+    np.testing.assert_allclose(fg.jit(f)(x), f(x.copy()))
+    np.testing.assert_allclose(fg.jvp(f, (x,), (x,))[0], f(x.copy()))
+    fg.check_grads(lambda x: np.sum(f(x)), (x,))

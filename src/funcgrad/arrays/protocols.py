@@ -238,7 +238,10 @@ def _ufunc(
     for item, target in zip(several, targets, strict=True):
         if target is not None:
             _store_result(ufunc.__name__, target, item, where, casting)
-    return targets if len(targets) > 1 else targets[0]
+    found = tuple(
+        [wrapped(cell, y) if out is None else out for y, out in zip(several, targets, strict=True)]
+    )
+    return found if len(found) > 1 else found[0]
 
 
 def _drop_defaults(options: dict[str, Any]) -> None:

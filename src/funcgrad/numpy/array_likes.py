@@ -125,7 +125,9 @@ class ArrayFunction:
         return tuple([self._converted(value) for value in args])
 
     def _by_name(self, name: str, value: Any) -> Any:
-        return self._converted(value)
+        return (
+            value if name == "out" else self._converted(value)
+        )  # (a tuple of arrays to be written)
 
     def __eq__(self, other: object) -> bool:
         theirs = other.__wrapped__ if isinstance(other, ArrayFunction) else other
@@ -255,9 +257,8 @@ class Ufunc(ArrayFunction):
     def at(self, a: Any, *args: Any, inplace: bool = True) -> Any:
         """As `numpy.ufunc.at`; with ``inplace=False``, of `jax.numpy`, on a copy, which it returns."""
         changed = a if inplace else array(a)
-        self.__wrapped__.at(
-            changed, *args
-        )  # (an index may be a tuple, which is no list of numbers)
+        indices, *operands = args  # (an index may be a tuple, which is no list of numbers)
+        self.__wrapped__.at(changed, indices, *map(array_like, operands))
         return None if inplace else changed
 
     def outer(self, *args: Any, **kwargs: Any) -> Any:
