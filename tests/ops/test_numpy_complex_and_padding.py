@@ -111,3 +111,13 @@ def test_slopes_beside_the_cuts_of_arcsin_and_arccos(function, z):
     above, below = (np.imag(function(complex(z.real + s, z.imag))) for s in (step, -step))
     for found in (slope(z), fg.jit(slope)(z)):
         np.testing.assert_allclose(found, (above - below) / (2.0 * step), rtol=1e-8)
+
+
+@pytest.mark.parametrize("widths", [{-1: (3, 1)}, {0: 1}, {1: 2, 0: (0, 1)}])
+def test_pad_takes_widths_by_axis(widths):
+    x = np.arange(6.0).reshape(2, 3)
+    options = {"constant_values": 2.0}
+    np.testing.assert_array_equal(
+        fg.jit(lambda x: np.pad(x, widths, **options))(x), np.pad(x, widths, **options)
+    )
+    np.testing.assert_array_equal(fg.grad(lambda x: np.sum(np.pad(x, widths)))(x), np.ones((2, 3)))

@@ -134,6 +134,9 @@ def pad(
     if mode in _PAD_BY_PLACE:
         places = np.pad(np.arange(x.size).reshape(x.shape), pad_width, mode)  # type: ignore[call-overload]
         return x.reshape(-1)[places]
+    if isinstance(pad_width, dict):  # by axis; those that it does not name are left as they are
+        given = {axis_index("pad", axis, x): width for axis, width in pad_width.items()}
+        pad_width = [np.broadcast_to(given.get(axis, 0), 2) for axis in range(x.ndim)]
     widths = np.broadcast_to(np.asarray(pad_width, int), (x.ndim, 2))
     inside = tuple(slice(int(a), int(a) + n) for n, (a, _) in zip(x.shape, widths, strict=True))
     frame = np.pad(np.zeros(x.shape, x.dtype), widths, constant_values=constant_values)
