@@ -514,3 +514,16 @@ def test_a_branch_in_a_scan_that_reads_an_array_from_outside(length):
     np.testing.assert_allclose(fg.grad(f)(x), expected)
     np.testing.assert_allclose(fg.jit(fg.grad(f))(x), expected)
     np.testing.assert_allclose(fg.hessian(f)(x), fg.hessian(written_out)(x))
+
+
+def test_examples_that_are_not_finite_end_their_path():
+    def f(x):
+        return np.sum(np.asarray_chkfinite(x) ** 2)
+
+    batch = np.array([[1.0, 2.0], [np.inf, 1.0], [3.0, 4.0]])
+    for transform in (fg.vmap, lambda f: fg.jit(fg.vmap(f))):
+        np.testing.assert_array_equal(transform(f)(batch), [5.0, np.nan, 25.0])
+        slope = [[2.0, 4.0], [np.nan, np.nan], [6.0, 8.0]]
+        np.testing.assert_array_equal(transform(fg.grad(f))(batch), slope)
+    with pytest.raises(ValueError, match="must not contain infs"):
+        fg.grad(f)(batch[1])

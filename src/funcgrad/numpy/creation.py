@@ -28,6 +28,7 @@ from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import indexing
 from funcgrad.ops import shape as shape_module
 from funcgrad.ops.base.foreign_arrays import has_array_method
+from funcgrad.source import as_of_numbers
 from funcgrad.typing import Array
 
 _IF_NEEDED = 2
@@ -154,7 +155,8 @@ def asarray_chkfinite(
     """
     made = asarray(value, dtype, order)
     if made.dtype.kind in "fc" and not bool(np.all(np.isfinite(current(made)))):
-        raise ValueError("array must not contain infs or NaNs")
+        # No refusal: where an example decides, its path ends, as one that raises an error does.
+        raise as_of_numbers(ValueError("array must not contain infs or NaNs"))
     return made
 
 
