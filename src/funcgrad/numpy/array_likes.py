@@ -125,9 +125,8 @@ class ArrayFunction:
         return tuple([self._converted(value) for value in args])
 
     def _by_name(self, name: str, value: Any) -> Any:
-        return (
-            value if name == "out" else self._converted(value)
-        )  # (a tuple of arrays to be written)
+        # (A tuple of arrays to be written stays one.)
+        return value if name == "out" else self._converted(value)
 
     def __eq__(self, other: object) -> bool:
         theirs = other.__wrapped__ if isinstance(other, ArrayFunction) else other
@@ -257,7 +256,8 @@ class Ufunc(ArrayFunction):
     def at(self, a: Any, *args: Any, inplace: bool = True) -> Any:
         """As `numpy.ufunc.at`; with ``inplace=False``, of `jax.numpy`, on a copy, which it returns."""
         changed = a if inplace else array(a)
-        indices, *operands = args  # (an index may be a tuple, which is no list of numbers)
+        # (An index may be a tuple, which is no list of numbers.)
+        indices, *operands = args
         self.__wrapped__.at(changed, indices, *map(array_like, operands))
         return None if inplace else changed
 
