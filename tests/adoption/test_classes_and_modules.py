@@ -724,3 +724,36 @@ def test_one_entry_of_flat_takes_a_traced_number():
         return m[0, 1] ** 2
 
     assert fg.grad(f)(0.7) == 1.4
+
+
+GAS = """
+import math
+import numpy as np
+
+class Gas:
+    def __init__(self, scale):
+        self.scale = scale
+
+    def enthalpy(self, t):
+        t = np.asarray(t, dtype=float)
+        return self.scale * math.exp(self.inner(t))
+
+    def inner(self, t):
+        out = np.zeros(2)
+        out[1] = t * t
+        return out.sum() if isinstance(t, float | np.ndarray) else 0.0
+
+class Steam(Gas):
+    @property
+    def name(self):
+        return "steam"
+"""
+
+
+@pytest.mark.parametrize("space", [{}, {"__name__": "no_such_module"}])
+@pytest.mark.parametrize("name", ["Gas", "Steam"])
+def test_classes_of_executed_code_are_adopted(space, name):
+    exec(GAS, space)
+    made = space[name](2.0)
+    for transform in (fg.grad, lambda f: fg.jit(fg.grad(f))):
+        np.testing.assert_allclose(transform(lambda t: made.enthalpy(t))(0.7), 2.8 * math.exp(0.49))

@@ -23,9 +23,9 @@ from funcgrad.adoption.adopted_functions import (
     known_adopted,
     redirected,
 )
-from funcgrad.adoption.containers import HEAP, INNER, leads_elsewhere
+from funcgrad.adoption.containers import INNER, leads_elsewhere
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
-from funcgrad.adoption.namespaces import is_kept
+from funcgrad.adoption.namespaces import HEAP, is_kept_class
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.trace.outer_arrays import instance_dict
 from funcgrad.transformed import Transformed
@@ -40,7 +40,7 @@ def original_class(kind: Any) -> Any:
 
 def may_be_adopted(kind: type) -> bool:
     """Whether a subclass of a class can be made that has its instances."""
-    if is_kept(type(kind).__module__) and type(kind) not in (type, ABCMeta):
+    if is_kept_class(type(kind)) and type(kind) not in (type, ABCMeta):
         return False
     if ORIGINAL in vars(kind):
         return False
@@ -168,7 +168,7 @@ def may_stand_for(kind: type) -> bool:
     Not if the class defines what SciPy's has, such as ``__call__``, which would run twice.
     """
     of_scipy = [base for base in kind.__mro__ if base.__module__.startswith("scipy.")]
-    own = [base for base in kind.__mro__ if base not in of_scipy and not is_kept(base.__module__)]
+    own = [base for base in kind.__mro__ if base not in of_scipy and not is_kept_class(base)]
     names = {name for base in own for name in vars(base)} - _OF_STATEMENTS
     return not any([hasattr(base, name) for base in of_scipy for name in names])
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.namespaces import is_kept
+from funcgrad.adoption.namespaces import HEAP, is_kept_class
 from funcgrad.trace.leaves import ARRAYS_HELD
 
 _Redirect = Callable[[Any], Any]
@@ -24,8 +24,6 @@ _CALLED = frozenset(
     {FunctionType, MethodType, ModuleType, BuiltinFunctionType, np.ufunc, type(np.sum)}
 )
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None), np.float64})
-HEAP = 1 << 9
-"""The flag of classes that a class statement has made, whose instances are laid out as those of object."""
 
 _LONGEST = 32
 """The number of items that are examined: a list that begins with as many numbers counts as one of numbers."""
@@ -60,7 +58,7 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
     made = value if isinstance(value, type) else kind
     if made is float or made is complex:  # a conversion to numbers
         return value is made
-    return bool(made.__flags__ & HEAP) and not is_kept(made.__module__)
+    return bool(made.__flags__ & HEAP) and not is_kept_class(made)
 
 
 def tuple_view(value: Any, redirect: _Redirect) -> Any:

@@ -14,9 +14,9 @@ from typing import Any
 
 from funcgrad.adoption.adopted_classes import ORIGINAL, may_be_adopted, metaclass_of, original_class
 from funcgrad.adoption.adopted_functions import Redirect
-from funcgrad.adoption.containers import HEAP, DictView, leads_elsewhere, view_attributes
+from funcgrad.adoption.containers import DictView, leads_elsewhere, view_attributes
 from funcgrad.adoption.globals import NEVER_REDIRECTED
-from funcgrad.adoption.namespaces import is_kept
+from funcgrad.adoption.namespaces import HEAP, is_kept_class
 from funcgrad.trace.outer_arrays import instance_dict
 
 
@@ -25,7 +25,7 @@ def class_of_views(instance: Any) -> type:
     adopt; else its own class."""
     kind: type = type(instance)
     home = kind.__module__
-    known = is_kept(home) or home.partition(".")[0] in ("funcgrad", "scipy")
+    known = is_kept_class(kind) or home.partition(".")[0] in ("funcgrad", "scipy")
     if known or not kind.__flags__ & HEAP or not may_be_adopted(kind):
         return kind
     space = instance_dict(instance)

@@ -22,6 +22,7 @@ from funcgrad.adoption.namespaces import (
     is_composed,
     is_curried,
     is_kept,
+    is_kept_class,
     is_kept_namespace,
     is_memoized,
     is_single_dispatch,
@@ -158,7 +159,7 @@ def _held(value: Any) -> Iterator[Any]:
 
 def _level_of_class(kind: type) -> int:
     """The level of the methods of a class."""
-    if is_kept(kind.__module__) or kind.__module__ == "builtins":
+    if is_kept_class(kind):
         return AS_IT_IS
     found = known_class_level(kind)
     if found is None:
@@ -172,7 +173,7 @@ def _level_of_class(kind: type) -> int:
 def _methods(kind: type) -> Iterator[FunctionType]:
     """The methods and properties of a class and its bases, but for those that make texts and copies."""
     for base in kind.__mro__:
-        if not is_kept(base.__module__) and base is not object:
+        if not is_kept_class(base) and base is not object:
             for name, member in vars(base).items():
                 if name not in _OF_NO_NUMBERS:
                     yield from [part for part in _parts(member) if type(part) is FunctionType]
@@ -257,7 +258,7 @@ def _dispatches(f: FunctionType) -> bool:
 def _bound(function: FunctionType | None, name: str, value: Any) -> Binding | None:
     try:
         kind = value if isinstance(value, type) else type(value)
-        members = () if is_kept(kind.__module__) else members_of(kind)
+        members = () if is_kept_class(kind) else members_of(kind)
         return Binding(None if function is None else ref(function), name, ref(value), members)
     except TypeError:  # no function, class or module
         return None
@@ -290,7 +291,7 @@ def _functions_of_one(value: Any) -> list[FunctionType]:
     kind = value if isinstance(value, type) else type(value)
     wrapped = None if isinstance(value, type) else _own_attribute(value, "__wrapped__")
     inner = [wrapped] if isinstance(wrapped, FunctionType) else []
-    if is_kept(kind.__module__):
+    if is_kept_class(kind):
         return inner
     return [*inner, *_methods(kind), *([] if isinstance(value, type) else _functions_of(value))]
 
@@ -302,7 +303,7 @@ def _functions_of(instance: Any) -> Iterator[FunctionType]:
         for item in islice(space.values(), _MOST_ATTRIBUTES):
             if isinstance(item, FunctionType):
                 yield item
-            elif type(item) not in PLAIN_DATA and not is_kept(type(item).__module__):
+            elif type(item) not in PLAIN_DATA and not is_kept_class(type(item)):
                 yield from _methods(type(item))
 
 

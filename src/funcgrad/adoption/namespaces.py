@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 from functools import _lru_cache_wrapper, lru_cache, singledispatch, singledispatchmethod
 from importlib import import_module
@@ -102,6 +103,38 @@ def is_kept(name: str | None) -> bool:
     if name.startswith(_OF_UNITS):
         return True
     return top in _KEPT or (top in sys.stdlib_module_names and top not in _OWN_NAMES)
+
+
+HEAP = 1 << 9
+"""The flag of classes that a class statement has made, whose instances are laid out as those of object."""
+
+
+def is_kept_class(kind: type) -> bool:
+    """Whether the methods of a class stay as they are.
+
+    The classes of code that `exec` runs without a name are of the module ``builtins``, too.
+
+    >>> space = {}
+    >>> exec("class Gas: pass", space)
+    >>> is_kept_class(float), is_kept_class(space["Gas"])
+    (True, False)
+    """
+    module = kind.__module__
+    return is_kept(module) and not (module == "builtins" and kind.__flags__ & HEAP)
+
+
+def globals_of_class(kind: type) -> dict[str, Any] | None:
+    """The globals of the code that has made a class: its module's, or those of a method, if no module
+    has them."""
+    module = sys.modules.get(kind.__module__)
+    if module is not None and module is not builtins:
+        return vars(module)
+    for member in vars(kind).values():
+        method = getattr(member, "fget", getattr(member, "__func__", member))
+        space = getattr(method, "__globals__", None)
+        if space and space is not vars(builtins) and not is_kept_namespace(space):
+            return space  # type: ignore[no-any-return]
+    return None
 
 
 def is_kept_namespace(space: dict[str, Any]) -> bool:

@@ -34,9 +34,11 @@ from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import (
     REPLACED,
     BoundDispatch,
+    globals_of_class,
     is_composed,
     is_curried,
     is_kept,
+    is_kept_class,
     is_kept_namespace,
     is_memoized,
     is_single_dispatch,
@@ -155,11 +157,12 @@ def _class(kind: Any) -> Any:
     known = replacements().get(id(kind)) or _CLASSES.get(kind)
     if known is not None:
         return known[1]
-    home = kind.__init__.__module__ if kind is np.poly1d else kind.__module__
-    module = sys.modules.get(home)
-    if module is None or is_kept(home) or MARK in vars(module) or home in _OF_RANDOM_NUMBERS:
+    if kind is np.poly1d:
+        return adopt_class(kind, globals_of(kind.__init__.__globals__), redirect)
+    if is_kept_class(kind) or kind.__module__ in _OF_RANDOM_NUMBERS:
         return kind
-    return adopt_class(kind, globals_of(vars(module)), redirect)
+    home = globals_of_class(kind)
+    return kind if home is None or MARK in home else adopt_class(kind, globals_of(home), redirect)
 
 
 _OF_RANDOM_NUMBERS = ("scipy.stats._qmc",)
@@ -225,7 +228,7 @@ def _instance(value: Any) -> Any:
             return returning_writable(value)
         if ARRAYS_HELD.get() or holds_functions(value):
             kind = class_of_views(value)
-        is_own = kind is type(value) and (not isinstance(value, dict) or is_kept(kind.__module__))
+        is_own = kind is type(value) and (not isinstance(value, dict) or is_kept_class(kind))
         return value if is_own else _viewed(value, kind)
     of_scipy = getattr(kind, "of_scipy", None)
     if of_scipy is None:
