@@ -118,6 +118,10 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "apply": lambda x: pd.Series(x).apply(lambda v: v * v).sum(),
     "isna": lambda x: np.sum(x[~pd.isnull(x)] ** 2) + (0.0 if pd.isna(x[0]) else x[0]),
     "isinstance": lambda x: x[0] ** 2 if isinstance(pd.Series(x), pd.Series) else 0.0,
+    "a row": lambda x: pd.DataFrame({"a": x[0] ** 2, "t": "text"}, index=["k"]).loc["k", "a"],
+    "a number beside a column": lambda x: (pd.DataFrame({"a": x[0], "b": x}).prod(axis=0)).sum(),
+    "records": lambda x: pd.DataFrame([{"a": x[0] ** 2}, {"a": x[1], "b": 2.0}])["a"].prod(),
+    "a number at labels": lambda x: (pd.Series(x[0] ** 2, index=[1, 2])).prod(),
     "from pandas": lambda x: Series(x).mean() if notna(x).all() else 0.0,
 }
 

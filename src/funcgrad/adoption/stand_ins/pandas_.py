@@ -15,6 +15,7 @@ from funcgrad.adoption.adopted_classes import ORIGINAL, metaclass_of
 from funcgrad.adoption.redirect import redirect
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import holds_expr, plain_value
+from funcgrad.expr import Expr
 from funcgrad.numpy.creation import asarray
 from funcgrad.trace.labeled_arrays import column_of
 
@@ -41,15 +42,23 @@ def _checked(kind: type) -> type:
     return kind.__mro__[1] if "_of_traced" in vars(kind) else kind
 
 
-def _series(data: Any, *args: Any, **kwargs: Any) -> Any:
-    return pandas.Series(_traced_column(data), *args, **kwargs)
+def _series(data: Any, index: Any = None, *args: Any, **kwargs: Any) -> Any:
+    made = _of_length(_traced_column(data), 1 if index is None else len(index))
+    return pandas.Series(made, index, *args, **kwargs)
 
 
 def _frame(
     data: Any, index: Any = None, columns: Any = None, dtype: Any = None, copy: Any = None
 ) -> Any:
+    if isinstance(data, list) and data and all([isinstance(row, dict) for row in data]):
+        names = {name: None for row in data for name in row}
+        data = {name: [row.get(name, np.nan) for row in data] for name in names}
     if isinstance(data, dict):
         made = {name: _traced_column(item) for name, item in data.items()}
+        lengths = [len(item) for item in made.values() if np.ndim(item) == 1]
+        count = len(index) if index is not None else lengths[0] if lengths else None
+        if count is not None:
+            made = {name: _of_length(item, count) for name, item in made.items()}
         return pandas.DataFrame(made, index, columns, dtype, copy)
     table = _read(asarray(data))
     if table.ndim != 2:
@@ -67,6 +76,12 @@ def _traced_column(data: Any) -> Any:
         return data
     value = _read(asarray(data))
     return column_of(value) if value.ndim == 1 else value
+
+
+def _of_length(column: Any, count: int) -> Any:
+    """A traced number as a column of this length; anything else as it is."""
+    is_number = isinstance(column, Expr) and not column.ndim
+    return column_of(np.broadcast_to(column, (count,))) if is_number else column
 
 
 def _read(array: Any) -> Any:
