@@ -184,3 +184,18 @@ def test_filter_designs_have_derivatives_in_frequencies_and_ripples(design):
     np.testing.assert_allclose(value, coefficients(0.4), rtol=1e-12)
     np.testing.assert_allclose(slope, expected, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(fg.jacrev(coefficients)(0.4), slope, rtol=1e-9, atol=1e-12)
+
+
+def test_compiled_functions_of_packages_are_given_plain_arrays():
+    # It takes NumPy's arrays alone; adopted code has arrays that can be written.
+    arrayfuncs = pytest.importorskip("sklearn.utils.arrayfuncs")
+
+    def f(x):
+        stored = np.zeros(2)
+        stored[1] = x
+        scale = arrayfuncs.min_pos(np.array([3.0, -1.0, 2.0]))
+        return scale * stored.sum() ** 2
+
+    assert fg.grad(f)(3.0) == 12.0
+    with pytest.raises(TypeError, match=r"MutableArray|signature"):
+        fg.grad(lambda x: arrayfuncs.min_pos(np.array([x, 1.0])))(3.0)

@@ -21,8 +21,16 @@ from funcgrad.adoption.adopted_classes import (
     subclass_over,
 )
 from funcgrad.adoption.instance_views import view
+from funcgrad.adoption.namespaces import is_kept
 from funcgrad.arrays.mutable_array import mutable
-from funcgrad.arrays.reference import Reference, is_numeric, unwrapped, with_items
+from funcgrad.arrays.reference import (
+    Reference,
+    exported,
+    holds_expr,
+    is_numeric,
+    unwrapped,
+    with_items,
+)
 from funcgrad.expr import Expr
 from funcgrad.numpy.array_likes import ArrayFunction
 from funcgrad.source import USERS, fail
@@ -170,27 +178,33 @@ def of_scipy_alone(name: str, own: FunctionType, adopted: Callable[..., Any]) ->
 
 @lru_cache(maxsize=1024)
 def of_compiled_code(own: Callable[..., Any]) -> Callable[..., Any]:
-    """A compiled function of SciPy's, which takes arrays of adopted code that hold numbers."""
+    """A compiled function of a package, which takes arrays of adopted code that hold numbers.
+
+    It may store into them, and so is given arrays that share their memory.
+    """
 
     @wraps(own)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if _is_plain([args, kwargs]):
-            return own(*unwrapped(args), **unwrapped(kwargs))
-        return own(*args, **kwargs)
+        if holds_expr([args, kwargs]):
+            return own(*args, **kwargs)
+        return own(*exported(args), **exported(kwargs))
 
     return function
 
 
 def is_compiled_function(value: object) -> bool:
-    """Whether a value is a function of a compiled module of SciPy's, not a method."""
+    """Whether a value is a function of a compiled module of a package, not a method."""
     if type(value).__name__ not in _COMPILED:  # no other object is asked for attributes
         return False
     home, own = getattr(value, "__module__", None), getattr(value, "__self__", None)
-    of_module = own is None or isinstance(own, ModuleType)
-    return of_module and isinstance(home, str) and home.startswith("scipy.")
+    of_module = own is None or isinstance(own, ModuleType) or type(own).__name__ == "PyCapsule"
+    return of_module and isinstance(home, str) and not is_kept(home)
 
 
-_COMPILED = ("builtin_function_or_method", "cython_function_or_method")
+_COMPILED = (
+    *("builtin_function_or_method", "cython_function_or_method"),
+    "fused_cython_function",
+)
 _PLAIN = PLAIN_DATA - {Expr}
 
 

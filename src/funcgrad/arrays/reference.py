@@ -193,6 +193,17 @@ def unwrapped(tree: object) -> Any:
     return tree
 
 
+def exported(tree: object) -> Any:
+    """Arguments with plain arrays in the place of arrays that hold numbers, whose memory they share."""
+    if isinstance(tree, Reference):
+        return export(tree)
+    if type(tree) is list or type(tree) is tuple:
+        return type(tree)([exported(item) for item in tree])
+    if type(tree) is dict:
+        return {key: exported(item) for key, item in tree.items()}
+    return tree
+
+
 def lend(tree: object) -> None:
     """Mark the buffers of arrays, in nested lists, tuples and dicts, as captured: nothing writes them now."""
     if isinstance(tree, Reference):
