@@ -77,3 +77,24 @@ def test_what_numpy_refuses_is_refused(call, message):
         call(X)
     with pytest.raises((TypeError, ValueError), match=message):
         fg.grad(lambda x: np.sum(call(x)))(X)
+
+
+@pytest.mark.parametrize("options", [{}, {"otypes": [int]}, {"signature": "()->()"}])
+def test_results_have_the_type_that_numpy_gives_them(options):
+    # NumPy casts all results to the type of the first.
+    def f(x):
+        return (
+            x
+            * np.vectorize(lambda v: 0 if v < 0 else v * v, **options)(np.array([-x, 3 * x])).sum()
+        )
+
+    assert fg.value_and_grad(f)(0.7) == (f(0.7), 4.0)
+
+
+def test_no_entries_have_the_given_types():
+    def f(x):
+        squares = np.vectorize(lambda v: v * v, otypes=[float])(np.array([x])[1:])
+        pairs = np.vectorize(lambda v: (v, v), otypes="df")(np.array([x])[1:])
+        return x * (squares.sum() + squares.dtype.itemsize + pairs[1].dtype.itemsize)
+
+    assert fg.grad(f)(3.0) == 12.0

@@ -14,7 +14,6 @@ from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
-from funcgrad.typing import Array
 
 
 def isscalar(element: object) -> bool:
@@ -56,8 +55,8 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
 
         given = [*(args[i] for i in moving), *(kwargs[k] for k in named)]
         if self.signature is not None:
-            return by_signature(function, self.signature, given)
-        return by_entry(function, given)
+            return by_signature(function, self.signature, given, self.otypes)
+        return by_entry(function, given, self.otypes or "")
 
 
 class frompyfunc:  # noqa: N801  # as NumPy names it
@@ -123,7 +122,9 @@ def _as_arrays(values: Iterable[Any]) -> list[Any]:
     return [shape.array(x) if holds_expr(x) else np.asarray(x) for x in values]
 
 
-def by_signature(function: Callable[..., Any], signature: str, arrays: Iterable[Any]) -> Any:
+def by_signature(
+    function: Callable[..., Any], signature: str, arrays: Iterable[Any], types: str | None = None
+) -> Any:
     """A function of arrays with the core dimensions of a signature, over their other axes."""
     given = _as_arrays(arrays)
     inputs, outputs = [core_dimensions(side) for side in signature.split("->")]
@@ -148,11 +149,12 @@ def by_signature(function: Callable[..., Any], signature: str, arrays: Iterable[
             f"wrong number of outputs from pyfunc: expected {len(outputs)}, got {len(several[0])}"
         )
     joined = []
-    for items, names in zip(zip(*several, strict=True), outputs, strict=True):
+    kinds = _types_of_results(several[0], types or "")
+    for items, names, kind in zip(zip(*several, strict=True), outputs, kinds, strict=True):
         for item in items:
             _add_sizes(sizes, np.shape(item), names)
         core = tuple([sizes[name] for name in names])
-        joined.append(mutable(np.reshape(shape.array(list(items)), common + core)))
+        joined.append(_joined(list(items), kind, common + core))
     return joined[0] if len(joined) == 1 else tuple(joined)
 
 
@@ -175,19 +177,37 @@ def _add_sizes(sizes: dict[str, int], lengths: tuple[int, ...], names: list[str]
             )
 
 
-def by_entry(function: Callable[..., Any], arrays: Iterable[Any]) -> Any:
-    """A function of numbers on each entry of arrays, broadcast together; it may return a tuple."""
+def _types_of_results(first: tuple[Any, ...], types: str) -> list[Any]:
+    """The types of the results of `numpy.vectorize`: those it was given, else those of the first call."""
+    return [*types] or [
+        item.dtype if holds_expr(item) else np.asarray(item).dtype for item in first
+    ]
+
+
+def _joined(items: list[Any], kind: Any, common: tuple[int, ...]) -> Any:
+    """Results as an array; None in place of a type stands for the one that holds them all."""
+    made = shape.array(items)
+    is_given = kind is not None and np.dtype(kind) not in (made.dtype, np.dtype(object))
+    return mutable(np.reshape(made.astype(kind) if is_given else made, common))
+
+
+def by_entry(function: Callable[..., Any], arrays: Iterable[Any], types: str | None = None) -> Any:
+    """A function of numbers on each entry of arrays, broadcast together; it may return a tuple.
+
+    With types, the results have those that `numpy.vectorize` gives them.
+    """
     given = _as_arrays(arrays)
     common = np.broadcast_shapes(*[x.shape for x in given])
     flat = [np.ravel(np.broadcast_to(x, common)) for x in given]
     count = int(np.prod(common, dtype=int))
     if not count:
-        raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+        if not types:
+            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+        none = [mutable(np.zeros(common, kind)) for kind in types]
+        return none[0] if len(none) == 1 else tuple(none)
     results = [function(*[x[i] for x in flat]) for i in range(count)]
-
-    def joined(items: list[Array]) -> Any:
-        return mutable(np.reshape(shape.array(items), common))
-
-    if isinstance(results[0], tuple):
-        return tuple([joined(list(items)) for items in zip(*results, strict=True)])
-    return joined(results)
+    several = [made if isinstance(made, tuple) else (made,) for made in results]
+    kinds = [None] * len(several[0]) if types is None else _types_of_results(several[0], types)
+    parts = zip(zip(*several, strict=True), kinds, strict=True)
+    joined = [_joined(list(items), kind, common) for items, kind in parts]
+    return tuple(joined) if isinstance(results[0], tuple) else joined[0]
