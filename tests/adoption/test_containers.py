@@ -285,3 +285,20 @@ def test_trees_of_views_are_plain_dicts():
     assert fg.grad(outer)(0.5) == pytest.approx(
         (outer(0.5 + 1e-6) - outer(0.5 - 1e-6)) / 2e-6, rel=1e-7
     )
+
+
+class Rule:
+    def __init__(self):
+        self.each = np.vectorize(self.of_one, otypes="d")
+
+    def of_one(self, x):
+        stored = np.zeros(2)
+        stored[1] = x
+        return math.exp(stored.sum())
+
+
+def test_a_vectorized_method_that_an_instance_holds_is_adopted():
+    rule = Rule()
+    np.testing.assert_allclose(
+        fg.grad(lambda x: rule.each(np.array([x, 2 * x])).sum())(0.5), np.exp(0.5) + 2 * np.e
+    )

@@ -21,7 +21,15 @@ from funcgrad.trace.leaves import ARRAYS_HELD
 _Redirect = Callable[[Any], Any]
 
 _CALLED = frozenset(
-    {FunctionType, MethodType, ModuleType, BuiltinFunctionType, np.ufunc, type(np.sum)}
+    {
+        FunctionType,
+        MethodType,
+        ModuleType,
+        BuiltinFunctionType,
+        np.ufunc,
+        type(np.sum),
+        np.vectorize,
+    }
 )
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None), np.float64})
 
