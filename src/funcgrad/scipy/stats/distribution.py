@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +14,7 @@ import scipy.stats as _scipy
 from funcgrad.expr.concrete import value_at_trace
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
+from funcgrad.scipy.python_functions import of_scipy_or_adopted
 from funcgrad.scipy.stats.likelihood import maximum_likelihood
 from funcgrad.scipy.stats.standard import Formula, Standard, completed
 from funcgrad.source import fail
@@ -91,8 +93,8 @@ def _frozen_method(name: str) -> _Method:
 
 
 _TRACED = (
-    "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf, isf, median and interval take traced values, as "
-    "does rvs of continuous distributions, and mean, var, std and entropy a traced loc and scale"
+    "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf, isf, median, interval, mean, var and std take "
+    "traced values, as does rvs of continuous distributions, and entropy a traced loc and scale"
 )
 
 
@@ -121,7 +123,7 @@ def _moment(name: str, moved: Callable[[Any, Any, Any], Any]) -> _Method:
         is_traced = holds_expr(list(shapes))
         formula = self.standard.entropy if name == "entropy" else None
         if is_traced and formula is None:
-            raise fail(TypeError, f"{who}: expected plain shapes, but got traced ones; {_TRACED}")
+            return self.by_scipys_code(name)(*args, **kwds)
         loc, scale = np.broadcast_arrays(*[real(who, item) for item in (*placed, 1)][:2])
         with np.errstate(all="ignore"):
             if is_traced and formula is not None:
@@ -131,7 +133,7 @@ def _moment(name: str, moved: Callable[[Any, Any, Any], Any]) -> _Method:
             return np.where(scale > 0, moved(own(*shapes), loc, scale), np.nan)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As SciPy's method `{name}`; loc and scale may be traced."
+    method.__doc__ = f"As SciPy's method `{name}`."
     return method
 
 
@@ -146,6 +148,10 @@ _ENDS: Mapping[str, tuple[float, float]] = {
 
 _UNDERFLOW = -746.0
 """A number whose exponential is 0."""
+
+
+BY_SCIPYS_CODE = ("stats", "moment", "support", "_stats", "_munp", "_entropy")
+"""Methods that are SciPy's code of traced values, too, which is adopted."""
 
 
 class Distribution:
@@ -166,8 +172,34 @@ class Distribution:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if name in BY_SCIPYS_CODE:
+            return self.by_scipys_code(name)
         found = getattr(self.own, name)
         return _plain_only(name, self.name, found) if callable(found) else found
+
+    @cached_property
+    def adoptable(self) -> Any:
+        """SciPy's distribution as another object, for which this one does not stand in."""
+        return copy(self.own)
+
+    def by_scipys_code(self, name: str) -> _Method:
+        """A method of SciPy's, whose code is adopted for traced values."""
+        own = getattr(self.adoptable, name)
+
+        def method(*args: Any, **kwds: Any) -> Any:
+            try:
+                return of_scipy_or_adopted(own, args, kwds)
+            except TypeError as error:
+                if "\n  at " not in str(error):  # no refusal of a traced value
+                    raise
+                raise fail(
+                    TypeError,
+                    f"{self.name}.{name}: expected plain values, since SciPy computes it in compiled code, "
+                    "but got traced ones; integrate the density by scipy.integrate.quad, or sum the masses; "
+                    f"{_TRACED}",
+                ) from error
+
+        return method
 
     def __call__(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Frozen:
         """The distribution with the given parameters, as SciPy's `freeze`."""
@@ -437,6 +469,11 @@ class Frozen:
     mean, var, std = _frozen_method("mean"), _frozen_method("var"), _frozen_method("std")
     entropy, median = _frozen_method("entropy"), _frozen_method("median")
     interval = _frozen_method("interval")
+    moment, support = _frozen_method("moment"), _frozen_method("support")
+
+    def stats(self, moments: str = "mv") -> Any:
+        """As SciPy's method `stats`."""
+        return self.distribution.stats(*self.args, moments=moments, **self.kwds)
 
     def rvs(self, size: Any = None, random_state: Any = None) -> Any:
         """As SciPy's method `rvs`."""

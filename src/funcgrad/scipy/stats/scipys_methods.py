@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
-from functools import cached_property, wraps
+from functools import wraps
 from typing import Any
 
 import numpy.typing as npt
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from funcgrad.expr.registry import functions
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.python_functions import of_scipy_or_adopted
-from funcgrad.scipy.stats.distribution import Continuous, Frozen
+from funcgrad.scipy.stats.distribution import BY_SCIPYS_CODE, Continuous, Frozen
 
 
 def _scipys(name: str) -> Callable[..., Any]:
@@ -27,11 +26,6 @@ def _scipys(name: str) -> Callable[..., Any]:
 class Continued(Continuous):
     """A continuous distribution: moments and the like are those that SciPy's code gives."""
 
-    @cached_property
-    def adoptable(self) -> Any:
-        """SciPy's distribution as another object, for which this one does not stand in."""
-        return copy(self.own)
-
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self.own)})
 
@@ -40,6 +34,8 @@ class Continued(Continuous):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if name in BY_SCIPYS_CODE:
+            return self.by_scipys_code(name)
         found = getattr(self.adoptable if name[0] != "_" else self.own, name)
         if not callable(found):
             return found
