@@ -100,6 +100,12 @@ def test_captured_series() -> None:
     pd.testing.assert_series_equal(found, pd.Series({"a": 2.0, "b": 6.0}))
 
 
+def _with_label(s: Any) -> Any:
+    longer = s.copy()
+    longer.loc["base"] = 2.0
+    return longer
+
+
 _X = np.array([0.7, 0.2, 0.9, 0.4, 0.5, 0.3])
 
 MADE: dict[str, Callable[[Any], Any]] = {
@@ -122,6 +128,18 @@ MADE: dict[str, Callable[[Any], Any]] = {
     "a number beside a column": lambda x: (pd.DataFrame({"a": x[0], "b": x}).prod(axis=0)).sum(),
     "records": lambda x: pd.DataFrame([{"a": x[0] ** 2}, {"a": x[1], "b": 2.0}])["a"].prod(),
     "a number at labels": lambda x: (pd.Series(x[0] ** 2, index=[1, 2])).prod(),
+    "NumPy's functions": lambda x: np.nanprod(pd.Series(x)) + np.percentile(pd.Series(x), 30),
+    "beside weights": lambda x: np.dot(pd.Series(x), np.arange(6.0)) * np.linalg.norm(pd.Series(x)),
+    "several": lambda x: np.concatenate([pd.Series(x), pd.Series(x)]).prod(),
+    "where": lambda x: (
+        lambda s: np.where(s > 0.45, s, 0.0).prod() + np.where(s > 0.45, s, 1.0).prod()
+    )(pd.Series(x)),
+    "values": lambda x: (pd.Series(x).values * np.arange(6.0)).sum() ** 2,
+    "skew": lambda x: pd.Series(np.where(x > 0.8, np.nan, x)).skew(),
+    "kurt": lambda x: pd.Series(x).kurt(),
+    "sem": lambda x: pd.Series(x).sem(),
+    "quantile": lambda x: pd.Series(x).quantile(0.3) + pd.Series(x).quantile([0.1, 0.55]).sum(),
+    "a further label": lambda x: _with_label(pd.Series(x)).prod(),
     "from pandas": lambda x: Series(x).mean() if notna(x).all() else 0.0,
 }
 
@@ -132,6 +150,13 @@ def test_series_of_traced_arrays(name: str) -> None:
     wanted = [(f(_X + h * e) - f(_X - h * e)) / (2 * h) for e in np.eye(6)]
     assert fg.grad(f)(_X) == pytest.approx(np.array(wanted), rel=1e-6, abs=1e-6)
     assert fg.jit(fg.grad(f))(_X) == pytest.approx(np.array(wanted), rel=1e-6, abs=1e-6)
+
+
+def test_moments_of_equal_and_of_few_values() -> None:
+    equal, few = np.full(5, 2.0), np.array([1.0, 2.0])
+    for moment in (lambda s: s.skew(), lambda s: s.kurt()):
+        assert fg.value_and_grad(lambda x, m=moment: m(pd.Series(x)))(equal)[0] == 0.0
+        assert np.isnan(fg.jit(lambda x, m=moment: m(pd.Series(x)) * x[0])(few))
 
 
 def test_an_array_in_a_series_cannot_be_written() -> None:
@@ -177,11 +202,11 @@ def test_objects_of_pandas_are_captured_by_jitted_functions() -> None:
 def test_what_is_refused_of_a_series() -> None:
     s = _series()
     with pytest.raises(TypeError, match=r"write s\.to_numpy\(\)"):
-        fg.grad(lambda s: np.dot(s, s))(s)
+        fg.grad(lambda s: s.nlargest(2).sum())(s)
     with pytest.raises(TypeError, match="a traced column cannot be written"):
         fg.grad(lambda s: s.__setitem__("a", 1.0))(s)
     with pytest.raises(TypeError, match="expected another reduction"):
-        fg.grad(lambda s: s.skew())(s)
+        fg.grad(lambda s: s.all())(s)
     with pytest.raises(TypeError, match="float or complex values"):
         fg.grad(lambda s: 1.0)(pd.Series(["a"]))
     with pytest.raises(TypeError, match="but got int64"):

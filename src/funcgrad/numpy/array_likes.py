@@ -19,7 +19,7 @@ from funcgrad.arrays.values import array_held_by
 from funcgrad.expr import Expr, const
 from funcgrad.expr.operators import overrides_ufuncs
 from funcgrad.expr.registry import stand_in_of
-from funcgrad.numpy.creation import array
+from funcgrad.numpy.creation import array, is_traced_column
 from funcgrad.numpy.jax_keywords import ADAPTERS
 from funcgrad.ops.base.foreign_arrays import has_array_method
 from funcgrad.source import fail
@@ -42,12 +42,47 @@ def array_like(value: Any) -> Any:
     return array_held_by(value) if _is_array_like(value) else value
 
 
+def _unlabeled(value: Any) -> Any:
+    """As `array_like`, and the array of an object of pandas."""
+    if type(value).__module__.startswith("pandas.") and hasattr(value, "to_numpy"):
+        return array(value.to_numpy())
+    return array_like(value)
+
+
+def _is_labeled(value: Any) -> bool:
+    return type(value).__module__.startswith("pandas.") and is_traced_column(value)
+
+
+_KEEPS_LABELS = frozenset(
+    (
+        *("sum", "prod", "mean", "std", "var", "min", "max", "amin", "amax", "any", "all", "ptp"),
+        *("cumsum", "cumprod", "round", "around", "clip", "argsort", "argmin", "argmax", "take"),
+        *(
+            "repeat",
+            "searchsorted",
+            "squeeze",
+            "transpose",
+            "ravel",
+            "copy",
+            "shape",
+            "size",
+            "ndim",
+        ),
+    )
+)
+"""Functions that NumPy leaves to the methods of a column of pandas, as it does ufuncs."""
+
+
 def _is_array_like(value: Any) -> bool:
     """Whether NumPy asks a value for its array, as an instance of a user's class."""
     if type(value) in _NUMBERS or isinstance(value, Expr | Reference):
         return False
     answers = overrides_ufuncs(value) or hasattr(type(value), "__array_function__")
     return has_array_method(value) and not answers
+
+
+def _is_array_like_or_labeled(value: Any) -> bool:
+    return type(value) not in _NUMBERS and (_is_array_like(value) or _is_labeled(value))
 
 
 def _holds_traced(items: Any) -> bool:
@@ -65,7 +100,7 @@ def _each_array_like(value: Any) -> Any:
     """Array-likes in a list of operands, as `numpy.concatenate` takes it."""
     if type(value) not in _LISTS:
         return value
-    items = [array_like(item) for item in value]
+    items = [_unlabeled(item) for item in value]
     return items if any([a is not b for a, b in zip(items, value, strict=True)]) else value
 
 
@@ -83,7 +118,9 @@ class ArrayFunction:
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function, updated=())
         name = getattr(function, "__name__", "")
-        self._converted = _CONVERTED.get(name, array_like)
+        keeps = name in _KEEPS_LABELS or isinstance(function, np.ufunc)
+        self._converted = _CONVERTED.get(name, array_like if keeps else _unlabeled)
+        self._is_converted = _is_array_like if keeps else _is_array_like_or_labeled
         self._of_jax = ADAPTERS.get(name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -109,7 +146,7 @@ class ArrayFunction:
             kwargs = {name: self._by_name(name, value) for name, value in kwargs.items()}
         listed = False
         for value in args:
-            if type(value) in _LISTS or _is_array_like(value):
+            if type(value) in _LISTS or self._is_converted(value):
                 args, listed = self._each_converted(args), True
                 break
         made = function(*args, **kwargs)

@@ -60,7 +60,7 @@ def array(
         return shared_argument(value)  # a store would have to reach the expression
     if isinstance(value, np.poly1d):
         value = value.coeffs  # which may be traced
-    elif type(value).__module__.partition(".")[0] == "pandas" and _is_traced_column(value):
+    elif type(value).__module__.partition(".")[0] == "pandas" and is_traced_column(value):
         value = value.to_numpy()
     elif not isinstance(value, Reference | Expr) and has_array_method(value):
         made = value.__array__()  # of an adopted class, which may make one of adopted arrays
@@ -103,7 +103,7 @@ def _is_as_asked(cell: Any, dtype: Any, order: Literal["K", "A", "C", "F"]) -> b
     return bool(same and laid_out)
 
 
-def _is_traced_column(value: Any) -> bool:
+def is_traced_column(value: Any) -> bool:
     """Whether an object of pandas holds an expression (`funcgrad.trace.pandas_columns`)."""
     return getattr(getattr(value, "dtype", None), "name", None) == "traced"
 

@@ -31,12 +31,17 @@ class TracedDtype(ExtensionDtype):  # type: ignore[misc]  # pandas need not be i
     type = Expr
     kind = "f"
     na_value = np.nan
+    numpy_dtype = np.dtype(float)
     _is_numeric = True
 
     @classmethod
     def construct_array_type(cls) -> Any:
         """The class of such columns."""
         return TracedColumn
+
+    def _get_common_dtype(self, dtypes: Sequence[Any]) -> Any:
+        known = all([dtype == self or getattr(dtype, "kind", "O") in "biuf" for dtype in dtypes])
+        return self if known else None
 
 
 class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type: ignore[misc]
@@ -131,6 +136,10 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
     def _where(self, mask: npt.NDArray[np.bool_], value: Any) -> TracedColumn:
         return TracedColumn(np.where(mask, self.expr, _expr(value)))
 
+    def _quantile(self, qs: npt.NDArray[np.float64], interpolation: str) -> TracedColumn:
+        method: Any = interpolation
+        return TracedColumn(np.quantile(_known(self.expr), qs, method=method))
+
     def _values_for_argsort(self) -> Any:
         return _answered(self.expr)
 
@@ -175,6 +184,10 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
         plain, named = optree.tree_map(_expr, (args, kwargs), none_is_leaf=True)  # type: ignore[arg-type]
         return func(*plain, **named)
 
+    def reshape(self, *shape: Any) -> Any:
+        """The expression in another shape."""
+        return self.expr.reshape(*shape)
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         if dtype is not None and np.dtype(dtype) == object:
             made = np.empty(len(self), object)
@@ -188,9 +201,75 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
         )
 
 
-def _median(expr: Any) -> Any:
+def _of_arrays(name: str) -> Callable[..., Any]:
+    def method(self: TracedColumn, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.expr, name)(*map(_expr, args), **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As the method `{name}` of an array, which ``s.values`` is expected to be."
+    return method
+
+
+for _name in (
+    "sum",
+    "prod",
+    "mean",
+    "std",
+    "var",
+    "min",
+    "max",
+    "cumsum",
+    "cumprod",
+    "dot",
+    "flatten",
+):
+    setattr(TracedColumn, _name, _of_arrays(_name))
+
+
+def _known(expr: Any) -> Any:
+    """The values that are not NaN."""
     missing = _answered(np.isnan(expr))
-    return np.median(expr[~missing] if missing.any() else expr)
+    return expr[~missing] if missing.any() else expr
+
+
+def _median(expr: Any) -> Any:
+    return np.median(_known(expr))
+
+
+def _standard_error(expr: Any, ddof: int = 1) -> Any:
+    values = _known(expr)
+    return np.std(values, ddof=ddof) / np.sqrt(values.size)
+
+
+def _skewness(expr: Any) -> Any:
+    """The third moment over the power 1.5 of the second, without bias, as pandas has it."""
+    count, second, third = _central(expr, 3)
+    if count < 3:
+        return np.nan
+    bias = count * np.sqrt(count - 1) / (count - 2)
+    return np.where(second == 0, 0.0, bias * third / np.where(second == 0, 1.0, second) ** 1.5)
+
+
+def _kurtosis(expr: Any) -> Any:
+    """The excess of the fourth moment over that of a normal distribution, without bias, as pandas has it."""
+    count, second, fourth = _central(expr, 4)
+    if count < 4:
+        return np.nan
+    below = (count - 2) * (count - 3)
+    bias = count * (count + 1) * (count - 1) / below
+    ratio = bias * fourth / np.where(second == 0, 1.0, second) ** 2
+    return np.where(second == 0, 0.0, ratio - 3 * (count - 1) ** 2 / below)
+
+
+def _central(expr: Any, power: int) -> tuple[int, Any, Any]:
+    """The number of values, and the sums of squares and of a power of their distances from the mean.
+
+    Sums of squares that rounding has left count as 0, as they do for pandas.
+    """
+    values = _known(expr)
+    apart = values - np.mean(values)
+    second = np.sum(apart**2)
+    return values.size, np.where(np.abs(second) < 1e-14, 0.0, second), np.sum(apart**power)
 
 
 _ACCUMULATED: Mapping[str, tuple[Callable[..., Any], float]] = MappingProxyType(
@@ -213,6 +292,9 @@ _SKIPPING: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "max": np.nanmax,
         "std": np.nanstd,
         "var": np.nanvar,
+        "sem": _standard_error,
+        "skew": _skewness,
+        "kurt": _kurtosis,
     }
 )
 """Pandas' reductions that skip NaN, as NumPy's functions."""
