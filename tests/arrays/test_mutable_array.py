@@ -709,3 +709,17 @@ def test_ufuncs_write_into_a_tuple_of_arrays(name):
     np.testing.assert_allclose(fg.jit(f)(x), f(x.copy()))
     np.testing.assert_allclose(fg.jvp(f, (x,), (x,))[0], f(x.copy()))
     fg.check_grads(lambda x: np.sum(f(x)), (x,))
+
+
+def test_bytes_of_traced_values_are_told_of():
+    found = {}
+
+    def f(x, kept):
+        a = np.zeros(2)
+        a[1] = fg.stop_gradient(x) if kept else x
+        return x * found.setdefault(np.asarray(a, dtype=float).tobytes(), 3.0)
+
+    assert fg.grad(f)(2.0, True) == 3.0
+    assert found == {np.array([0.0, 2.0]).tobytes(): 3.0}
+    with pytest.raises(TypeError, match=r"have no bytes: .* leave out the cache"):
+        fg.grad(f)(2.0, False)

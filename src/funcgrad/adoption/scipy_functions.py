@@ -166,14 +166,18 @@ def of_scipy_alone(name: str, own: FunctionType, adopted: Callable[..., Any]) ->
         except Exception as error:
             if not _met_compiled_code(error):
                 raise
-            raise fail(
-                CompiledCodeError,
-                f"{name}: expected plain numbers, since SciPy computes it in compiled code, but got traced "
-                "values; write it with NumPy's functions, or define it by fg.primitive with fg.custom_vjp",
-                USERS,
-            ) from error
+            raise _refusal(name, "SciPy computes it in compiled code") from error
 
     return function
+
+
+def _refusal(name: str, why: str) -> Any:
+    return fail(
+        CompiledCodeError,
+        f"{name}: expected plain numbers, since {why}, but got traced values; write it with NumPy's "
+        "functions, or define it by fg.primitive with fg.custom_vjp",
+        USERS,
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -186,7 +190,13 @@ def of_compiled_code(own: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(own)
     def function(*args: Any, **kwargs: Any) -> Any:
         if holds_expr([args, kwargs]):
-            return own(*args, **kwargs)
+            try:
+                return own(*args, **kwargs)
+            except Exception as error:
+                if not _met_compiled_code(error):
+                    raise
+                name = f"{own.__module__}.{getattr(own, '__qualname__', own)}"
+                raise _refusal(name, "it is compiled code") from error
         return own(*exported(args), **exported(kwargs))
 
     return function

@@ -40,6 +40,7 @@ from funcgrad.arrays.values import array_held_by
 from funcgrad.arrays.views import lay_out, made_of, viewed, zeros_in_place_of
 from funcgrad.expr import Expr
 from funcgrad.expr.at import At
+from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.registry import functions
 from funcgrad.graph import INPUT, subexpressions
@@ -387,7 +388,17 @@ class ArrayMethods:
 
     def tobytes(self: Any, *args: Any) -> bytes:
         """The entries as bytes."""
-        found: bytes = self.__array__().tobytes(*args)
+        value = current(self)
+        if not isinstance(value, Expr):
+            return bytes(value.tobytes(*args))
+        if functions["is_varied"](value):
+            raise fail(
+                TypeError,
+                "tobytes: expected numbers, but got traced values, which have no bytes: what is found by "
+                "them, as in a cache, has no derivative; leave out the cache, or write "
+                "np.asarray(fg.stop_gradient(x)).tobytes() if a derivative of zero is meant",
+            )
+        found: bytes = np.asarray(concrete_value(value, "tobytes")).tobytes(*args)
         return found
 
     # -- what changes the array -------------------------------------------------------------------
