@@ -57,17 +57,8 @@ _KEEPS_LABELS = frozenset(
     (
         *("sum", "prod", "mean", "std", "var", "min", "max", "amin", "amax", "any", "all", "ptp"),
         *("cumsum", "cumprod", "round", "around", "clip", "argsort", "argmin", "argmax", "take"),
-        *(
-            "repeat",
-            "searchsorted",
-            "squeeze",
-            "transpose",
-            "ravel",
-            "copy",
-            "shape",
-            "size",
-            "ndim",
-        ),
+        *("repeat", "searchsorted", "squeeze", "transpose", "ravel", "copy", "shape", "size"),
+        "ndim",
     )
 )
 """Functions that NumPy leaves to the methods of a column of pandas, as it does ufuncs."""
