@@ -22,6 +22,7 @@ from funcgrad.expr.registry import stand_in_of
 from funcgrad.numpy.creation import array, is_traced_column
 from funcgrad.numpy.jax_keywords import ADAPTERS
 from funcgrad.ops.base.foreign_arrays import has_array_method
+from funcgrad.ops.numpy.delegated_functions import DELEGATED
 from funcgrad.source import fail
 
 _LISTS = (list, tuple)
@@ -44,24 +45,13 @@ def array_like(value: Any) -> Any:
 
 def _unlabeled(value: Any) -> Any:
     """As `array_like`, and the array of an object of pandas."""
-    if type(value).__module__.startswith("pandas.") and hasattr(value, "to_numpy"):
+    if type(value).__module__.partition(".")[0] == "pandas" and hasattr(value, "to_numpy"):
         return array(value.to_numpy())
     return array_like(value)
 
 
 def _is_labeled(value: Any) -> bool:
-    return type(value).__module__.startswith("pandas.") and is_traced_column(value)
-
-
-_KEEPS_LABELS = frozenset(
-    (
-        *("sum", "prod", "mean", "std", "var", "min", "max", "amin", "amax", "any", "all", "ptp"),
-        *("cumsum", "cumprod", "round", "around", "clip", "argsort", "argmin", "argmax", "take"),
-        *("repeat", "searchsorted", "squeeze", "transpose", "ravel", "copy", "shape", "size"),
-        "ndim",
-    )
-)
-"""Functions that NumPy leaves to the methods of a column of pandas, as it does ufuncs."""
+    return type(value).__module__.partition(".")[0] == "pandas" and is_traced_column(value)
 
 
 def _is_array_like(value: Any) -> bool:
@@ -109,7 +99,7 @@ class ArrayFunction:
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function, updated=())
         name = getattr(function, "__name__", "")
-        keeps = name in _KEEPS_LABELS or isinstance(function, np.ufunc)
+        keeps = name in DELEGATED or isinstance(function, np.ufunc)
         self._converted = _CONVERTED.get(name, array_like if keeps else _unlabeled)
         self._is_converted = _is_array_like if keeps else _is_array_like_or_labeled
         self._of_jax = ADAPTERS.get(name)
