@@ -277,6 +277,32 @@ def test_a_negative_scale_is_refused_as_by_numpy(k):
         fg.grad(f)(k)
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda g, k: g.pareto(k),
+        lambda g, k: g.power(k),
+        lambda g, k: g.triangular(k, k, k),
+        lambda g, k: g.triangular(1.0, k, 2.0),
+        lambda g, k: g.weibull(k - 1),
+    ],
+)
+def test_parameters_out_of_range_are_refused_as_by_numpy(draw):
+    for run in (draw, fg.grad(draw, argnums=1)):
+        with pytest.raises(ValueError):  # noqa: PT011  # NumPy has other texts
+            run(np.random.default_rng(0), 0.0)
+
+
+def test_legacy_generators_draw_downwards():
+    def f(k, make):
+        return make(0).uniform(3.0 * k, k)
+
+    assert fg.grad(f)(2.0, np.random.RandomState) == f(1.0, np.random.RandomState)
+    for run in (f, fg.grad(f)):
+        with pytest.raises(ValueError, match="high - low < 0"):
+            run(2.0, np.random.default_rng)
+
+
 def test_a_size_that_does_not_fit_is_refused_as_by_numpy():
     def f(k):
         return np.sum(np.random.default_rng(0).normal(k, 1.0, 1))

@@ -47,11 +47,23 @@ def _lengths(size: _Size, *parameters: npt.ArrayLike) -> tuple[int, ...] | None:
 
 def _scale(name: str, value: npt.ArrayLike) -> Any:
     """A parameter that may not be negative, where its value is known, as NumPy requires."""
-    plain = unwrapped(value)
-    known = known_value(plain) if isinstance(plain, Expr) else plain
+    known = _known(value)
     if known is not None and np.any(np.signbit(known)):
         raise ValueError(f"{name} < 0")
     return value
+
+
+def _positive(name: str, value: npt.ArrayLike) -> Any:
+    """A parameter that may not be zero or negative, where its value is known."""
+    known = _known(value)
+    if known is not None and np.any(np.less_equal(known, 0)):
+        raise ValueError(f"{name} <= 0")
+    return value
+
+
+def _known(value: npt.ArrayLike) -> Any:
+    plain = unwrapped(value)
+    return known_value(plain) if isinstance(plain, Expr) else plain
 
 
 def _held(value: npt.ArrayLike, asker: str) -> Any:
@@ -75,7 +87,10 @@ def _lognormal(
 def _uniform(
     draw: _Draw, low: float | Array = 0.0, high: float | Array = 1.0, size: _Size = None
 ) -> Any:
-    return low + _scale("high - low", high - low) * draw("random", _lengths(size, low, high))
+    width = high - low
+    if draw("is_generator"):  # legacy generators draw downwards
+        _scale("high - low", width)
+    return low + width * draw("random", _lengths(size, low, high))
 
 
 def _exponential(draw: _Draw, scale: float | Array = 1.0, size: _Size = None) -> Any:
@@ -100,16 +115,16 @@ def _weibull(draw: _Draw, a: Array, size: _Size = None) -> Any:
 
 
 def _pareto(draw: _Draw, a: Array, size: _Size = None) -> Any:
-    exponent = draw("standard_exponential", _lengths(size, a)) / _scale("a", a)
+    exponent = draw("standard_exponential", _lengths(size, a)) / _positive("a", a)
     return np.expm1(exponent) if draw("is_generator") else np.exp(exponent) - 1
 
 
 def _power(draw: _Draw, a: Array, size: _Size = None) -> Any:
-    return (-np.expm1(-draw("standard_exponential", _lengths(size, a)))) ** (1 / _scale("a", a))
+    return (-np.expm1(-draw("standard_exponential", _lengths(size, a)))) ** (1 / _positive("a", a))
 
 
 def _triangular(draw: _Draw, left: Array, mode: Array, right: Array, size: _Size = None) -> Any:
-    rises, width = _scale("mode - left", mode - left), right - left
+    rises, width = _scale("mode - left", mode - left), _positive("right - left", right - left)
     falls = _scale("right - mode", right - mode)
     u = draw("random", _lengths(size, left, mode, right))
     is_left = u <= rises / width
