@@ -9,8 +9,6 @@ REFUSED = MappingProxyType(
     {
         "a bytes-like object is required": ("bezier_curve",),
         "array: expected numbers": (
-            "networkx_laplacian",
-            "networkx_pagerank",
             "nmrglue.process.proc_base.qart",
             "skspatial_line_projection",
             "skspatial_plane_distance",
