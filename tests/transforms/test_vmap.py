@@ -311,3 +311,8 @@ def test_draws_of_a_generator_that_starts_anew_are_told_of_to_nobody(recwarn):
     np.testing.assert_array_equal(fg.vmap(f)(np.ones(3)), [f(1.0)] * 3)
     fg.vmap(lambda x: x * len(OUTER.bit_generator.state))(np.ones(3))
     assert not recwarn.list
+
+
+def test_draws_of_a_derivative_are_told_of():
+    with pytest.warns(UserWarning, match="draws random numbers from OUTER"):
+        fg.vmap(fg.grad(lambda x: x * OUTER.normal()))(np.ones(3))

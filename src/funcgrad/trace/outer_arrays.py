@@ -18,7 +18,7 @@ import numpy as np
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
-from funcgrad.source import USERS, code_names, fail
+from funcgrad.source import OURS, USERS, code_names, fail
 from funcgrad.transformed import Transformed
 
 COMPARED = 1 << 20
@@ -73,7 +73,9 @@ def reached(f: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
         if isinstance(item, np.ndarray | MutableArray):
             continue
         if isinstance(item, FunctionType):
-            waiting.extend(_named_values(item))
+            inner = getattr(item, "__wrapped__", None)
+            is_transform = inner is not None and OURS[item.__code__.co_filename]
+            waiting.extend([(name, inner)] if is_transform else _named_values(item))
         elif isinstance(item, MethodType):
             waiting.extend([(name, item.__func__), ("self", item.__self__)])
         elif isinstance(item, partial):
