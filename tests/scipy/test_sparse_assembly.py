@@ -350,6 +350,18 @@ def test_numbers_of_entries_are_scipys():
     assert fg.grad(lambda k: (sp.csr_matrix(k * np.ones((2, 2))) @ np.ones(2)).sum())(0.0) == 4.0
 
 
+def test_comparisons_are_scipys():
+    def f(k):
+        a = sp.csr_matrix(np.array([[k, 1.0], [1.0, 0]]))
+        found = [a != a.T, a != 2 * a, a > 1.5, a != PLAIN, a > np.ones((2, 2))]
+        counts = [np.sum(each) for each in found] + [np.sum(PLAIN != a)]  # noqa: SIM300
+        return a.sum() * np.sum(np.array(counts) * np.arange(1, 7))
+
+    value, slope = fg.value_and_grad(f)(2.0)
+    assert value == f(2.0)
+    assert slope == pytest.approx(central(f, 2.0), rel=1e-8)
+
+
 def test_complex_entries():
     def f(k):
         a = sp.diags([1j * k * np.ones(2), 2 + k * np.ones(3)], [1, 0]).tocsc()

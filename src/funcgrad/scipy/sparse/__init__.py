@@ -31,6 +31,7 @@ from funcgrad.scipy.composition import taken
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.sparse.assembly import ASSEMBLED
 from funcgrad.scipy.sparse.sparse_arguments import of_arguments
+from funcgrad.scipy.sparse.sparse_comparisons import COMPARISONS
 from funcgrad.scipy.sparse.traced_sparse import (
     SparseMatrix,
     SparseOperand,
@@ -175,6 +176,19 @@ class _Traced:
         if has_traced(other):
             return _traced_of(self, other).multiply(other)
         return _of_class(super().multiply(other))  # type: ignore[misc]
+
+
+def _comparison(name: str) -> Callable[..., Any]:
+    def compared(self: Any, other: object) -> Any:
+        if isinstance(other, TracedSparse):
+            return NotImplemented  # whose reflected operator answers
+        return getattr(super(_Traced, self), name)(other)
+
+    return compared
+
+
+for _name in COMPARISONS:
+    setattr(_Traced, _name, _comparison(_name))
 
 
 def _is_factor(value: SparseOperand) -> bool:

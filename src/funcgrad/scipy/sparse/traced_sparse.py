@@ -24,6 +24,7 @@ from funcgrad.expr.operators import REFLECTED
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.sparse.sparse_comparisons import Compared
 from funcgrad.scipy.sparse.sparse_patterns import numbered_pattern, renumbered, sum_at, summed
 from funcgrad.source import fail
 from funcgrad.transforms.grad import stop_gradient
@@ -35,7 +36,7 @@ SparseOperand: TypeAlias = Any
 """A sparse matrix, an array, a number, or lists of them."""
 
 
-class TracedSparse:
+class TracedSparse(Compared):
     """A sparse matrix of SciPy's whose entries are traced.
 
     The pattern is ``exact`` if SciPy keeps an entry of zero at each of these places: it drops those of dense
@@ -113,16 +114,21 @@ class TracedSparse:
 
     def count_nonzero(self, axis: int | None = None) -> Any:
         """As SciPy's method."""
-        plain = plain_matrix(self._like(self._known()), "csr")
+        plain = plain_matrix(self._like(self._known(lift_fully(self.entries) != 0)), "csr")
         return plain.count_nonzero() if axis is None else plain.count_nonzero(axis)
 
-    def _known(self) -> Any:
-        """The values of the entries at this call, which later calls must share."""
-        return concrete_value(stop_gradient(lift_fully(self.entries) != 0), "sparse matrix")
+    def plain(self) -> Any:
+        """SciPy's matrix of the values at this call, which later calls must share."""
+        return plain_matrix(self._like(self._known(self.entries)), "csr")
+
+    @staticmethod
+    def _known(values: Array) -> Any:
+        """The values at this call, which later calls must share."""
+        return concrete_value(stop_gradient(lift_fully(values)), "sparse matrix")
 
     def _checked_pattern(self) -> Any:
         """The pattern in the order of the format, if it is that of SciPy's matrix."""
-        if not self._exact and not np.all(self._known()):
+        if not self._exact and not np.all(self._known(lift_fully(self.entries) != 0)):
             raise fail(
                 TypeError,
                 "sparse matrix: expected entries that are not zero, since SciPy drops the others and moves "
@@ -173,7 +179,7 @@ class TracedSparse:
 
     def nonzero(self) -> tuple[Any, Any]:
         """As SciPy's method."""
-        places = np.nonzero(self._known())[0]
+        places = np.nonzero(self._known(self.entries))[0]
         return self.rows[places], self.columns[places]
 
     def __repr__(self) -> str:
@@ -205,6 +211,8 @@ class TracedSparse:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"'TracedSparse' object has no attribute {name!r}")
+        if name in ("real", "imag"):
+            return self._like(getattr(np, name)(self.entries))
         ufunc = getattr(np, name, None)
         if isinstance(ufunc, np.ufunc) and hasattr(
             _scipy.csr_array, name
@@ -372,16 +380,6 @@ class TracedSparse:
         return self._like(np.conj(self.entries))
 
     conjugate = conj
-
-    @property
-    def real(self) -> TracedSparse:
-        """As SciPy's attribute."""
-        return self._like(np.real(self.entries))
-
-    @property
-    def imag(self) -> TracedSparse:
-        """As SciPy's attribute."""
-        return self._like(np.imag(self.entries))
 
     def power(self, n: Any, dtype: npt.DTypeLike | None = None) -> TracedSparse:
         """As SciPy's method: each entry to a power."""
