@@ -135,7 +135,7 @@ def triangles(k):
 
 
 def parts_of_csr(k):
-    a = sp.csr_matrix((np.array([k, 2.0, k * k]), [2, 0, 1], [0, 2, 2, 3]), shape=(3, 3))
+    a = sp.csr_matrix((np.array([k, 2.0, k * k]), [0, 2, 1], [0, 2, 2, 3]), shape=(3, 3))
     again = sp.csr_matrix((a.data * 2, a.indices, a.indptr), shape=a.shape)
     column = again.tocsc()
     third = sp.csc_matrix((column.data, column.indices, column.indptr), shape=column.shape)
@@ -350,6 +350,68 @@ def test_numbers_of_entries_are_scipys():
     assert fg.grad(lambda k: (sp.csr_matrix(k * np.ones((2, 2))) @ np.ones(2)).sum())(0.0) == 4.0
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda k: sp.coo_matrix(([k, 2.0, 3.0], ([1, 0, 1], [0, 1, 1]))),
+        lambda k: sp.coo_matrix(([k, 2.0, 3.0], ([0, 0, 1], [1, 1, 1]))),
+        lambda k: sp.csr_matrix(([k, 2.0, 3.0], [1, 0, 1], [0, 2, 3])),
+        lambda k: sp.csc_matrix(([k, 2.0, 3.0], [1, 0, 1], [0, 2, 3])),
+        lambda k: sp.vstack([sp.csr_matrix([[k, 2.0]]), sp.eye(2)]),
+        lambda k: sp.diags([k * np.ones(2)], [0]),
+    ],
+)
+def test_entries_in_another_order_than_scipys_are_refused(made):
+    with pytest.raises(TypeError, match="expected entries in the order of rows or columns"):
+        fg.grad(lambda k: made(k).data[0])(4.0)
+
+    def in_order(k):
+        a = made(k).tocsr()
+        a.sum_duplicates()
+        return a.data @ (1.0 + np.arange(a.nnz)) + a.indices @ a.data + made(k).nnz
+
+    assert fg.value_and_grad(in_order)(4.0)[0] == in_order(4.0)
+    assert fg.grad(in_order)(4.0) == pytest.approx(central(in_order, 4.0), rel=1e-8)
+
+
+def test_dtypes_are_scipys():
+    def f(k):
+        a = sp.lil_matrix((2, 2), dtype=int)
+        a[0, 0] = k
+        a[1, :] = [k, 2 * k]
+        parts = [
+            a.tocsr().sum() + a[0, 0],
+            sp.csr_matrix(k * np.eye(2), dtype=int).sum(),
+            sp.diags([k, 1.5], [0, 1], shape=(2, 2), dtype=int).sum(),
+            sp.vstack([sp.csr_matrix([[k]]), sp.eye(1)], dtype=int).sum(),
+            sp.eye(2, dtype=int, format="csr").tolil().tocsr().sum(),
+        ]
+        return sum(parts) + k
+
+    assert fg.value_and_grad(f)(2.7) == (f(2.7), 1.0)
+
+
+def test_a_matrix_from_outside_stays_as_it_is():
+    outside = sp.csr_matrix(([1.0, 2.0, 4.0, 3.0], [1, 0, 1, 0], [0, 3, 4]), shape=(2, 2))
+    before = [part.copy() for part in (outside.data, outside.indices, outside.indptr)]
+    assert fg.grad(lambda k: ((outside * k + k * outside) @ np.ones(2)).sum())(2.0) == 20.0
+    for part, old in zip((outside.data, outside.indices, outside.indptr), before, strict=True):
+        np.testing.assert_array_equal(part, old)
+
+
+@pytest.mark.parametrize("infinite", [np.inf, -np.inf, np.nan])
+def test_places_that_scipy_does_not_hold_stay_zero_beside_what_is_not_finite(infinite):
+    x = np.array([infinite, 1.0])
+
+    def f(k):
+        a = sp.csr_matrix(k * np.array([[0.0, 2.0], [1.0, 0.0]]))
+        return (a @ x)[0] + a.multiply(np.array([[infinite, 1.0], [1.0, 1.0]])).sum()
+
+    assert fg.value_and_grad(f)(2.0) == (f(2.0), 5.0)
+    g = lambda k: (sp.csr_matrix(k * np.eye(2)) * infinite).toarray()[0, 1] + k  # noqa: E731
+    assert fg.value_and_grad(g)(2.0) == (g(2.0), 1.0)
+
+
 def test_comparisons_are_scipys():
     def f(k):
         a = sp.csr_matrix(np.array([[k, 1.0], [1.0, 0]]))
@@ -428,6 +490,18 @@ def test_complex_entries():
             lambda k: solvers.eigsh(k * sp.eye(5), 2, which="L")[0].sum(),
             ValueError,
             "which must be",
+        ),
+        (lambda k: (sp.csr_matrix(k * np.eye(2)) ** -1).sum(), ValueError, "power of 0 or more"),
+        (
+            lambda k: sp.csr_array(k * np.eye(2)).power(0).sum(),
+            NotImplementedError,
+            "other than zero",
+        ),
+        (lambda k: sp.csr_matrix(k * np.eye(2), (3, 3)).sum(), ValueError, "inconsistent shapes"),
+        (
+            lambda k: (sp.csr_matrix(k * np.eye(2)) / 0.0).sum(),
+            ZeroDivisionError,
+            "division by zero",
         ),
         (lambda k: PLAIN.__setitem__((0, 0), k), TypeError, r"write A = A\.tolil\(\)"),
         (

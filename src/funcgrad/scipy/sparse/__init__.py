@@ -31,7 +31,7 @@ from funcgrad.scipy.composition import taken
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.sparse.assembly import ASSEMBLED
 from funcgrad.scipy.sparse.sparse_arguments import of_arguments
-from funcgrad.scipy.sparse.sparse_comparisons import COMPARISONS
+from funcgrad.scipy.sparse.sparse_layout import COMPARISONS
 from funcgrad.scipy.sparse.traced_sparse import (
     SparseMatrix,
     SparseOperand,
@@ -74,11 +74,16 @@ class _Traced:
     """What a sparse matrix does with a traced operand."""
 
     def __new__(
-        cls, arg1: SparseOperand = None, shape: Any = None, *args: Any, **kwargs: Any
+        cls,
+        arg1: SparseOperand = None,
+        shape: tuple[int, int] | None = None,
+        dtype: npt.DTypeLike | None = None,
+        *args: object,
+        **kwargs: object,
     ) -> Any:
         if has_traced(arg1):
             form, _, kind = cls.__name__.partition("_")
-            return of_arguments(arg1, shape, form, kind)
+            return of_arguments(arg1, shape, form, kind, dtype)
         return super().__new__(cls)
 
     @classmethod
@@ -286,7 +291,7 @@ class _TakesStores(type):
         cls, arg1: SparseOperand, shape: Any = None, dtype: Any = None, copy: bool = False
     ) -> Any:
         if has_traced(arg1):
-            return cls.own(arg1, shape)
+            return cls.own(arg1, shape, dtype)
         made = _traced_of(_scipy.csr_array(getattr(_scipy, cls.__name__)(arg1, shape, dtype)))
         made.format, _, made.kind = cls.__name__.partition("_")
         made.writable = True

@@ -7,12 +7,14 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as _scipy
 
 from funcgrad.arrays.reference import Reference, unwrapped
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.sparse.sparse_arguments import blocks_at_places, of_arguments
+from funcgrad.scipy.sparse.sparse_layout import at_this_call
 from funcgrad.scipy.sparse.sparse_patterns import summed
 from funcgrad.scipy.sparse.traced_sparse import (
     SparseMatrix,
@@ -27,33 +29,32 @@ _Blocks = Sequence[Any]
 
 
 # -- diagonals -------------------------------------------------------------------------------------
-def _diags_array(
-    diagonals: SparseOperand,
-    /,
-    *,
-    offsets: SparseOperand = 0,
-    shape: tuple[int, int] | None = None,
-    format: str | None = None,
-    dtype: object = None,
-) -> TracedSparse:
-    return _of_diagonals(diagonals, offsets, shape, format, "array")
+def _diags_of(kind: str) -> Callable[..., TracedSparse]:
+    def function(
+        diagonals: SparseOperand,
+        offsets: SparseOperand = 0,
+        shape: tuple[int, int] | None = None,
+        format: str | None = None,
+        dtype: npt.DTypeLike | None = None,
+    ) -> TracedSparse:
+        made = _of_diagonals(diagonals, offsets, shape, kind)
+        return _finished(made, format, dtype)
+
+    return function
 
 
-def _diags(
-    diagonals: SparseOperand,
-    offsets: SparseOperand = 0,
-    shape: tuple[int, int] | None = None,
-    format: str | None = None,
-    dtype: object = None,
+def _finished(
+    made: TracedSparse, format: str | None, dtype: npt.DTypeLike | None = None
 ) -> TracedSparse:
-    return _of_diagonals(diagonals, offsets, shape, format, "matrix")
+    """A matrix in the format and the dtype that are asked for."""
+    found: TracedSparse = made if format is None else made.asformat(format)
+    return found if dtype is None else found.astype(dtype)
 
 
 def _of_diagonals(
     diagonals: SparseOperand,
     offsets: SparseOperand,
     shape: tuple[int, int] | None,
-    format: str | None,
     kind: str,
 ) -> TracedSparse:
     writable = any([isinstance(item, Reference) for item in (diagonals, *_listed(diagonals))])
@@ -85,9 +86,7 @@ def _of_diagonals(
         rows.append(np.arange(length) - min(k, 0))
         columns.append(np.arange(length) + max(k, 0))
     at = np.concatenate(rows) * n + np.concatenate(columns)
-    return TracedSparse(
-        *summed(np.concatenate(entries), at, (m, n)), format or "dia", kind, writable
-    )
+    return TracedSparse(*summed(np.concatenate(entries), at, (m, n)), "dia", kind, writable)
 
 
 def _listed(value: SparseOperand) -> list[Any]:
@@ -109,9 +108,7 @@ def _spdiags(
     format: str | None = None,
 ) -> Any:
     shape = m if n is None else (int(m), int(n))
-    made = of_arguments((data, diags), shape, "dia", "matrix")
-    made.format = format or "dia"
-    return made
+    return _finished(of_arguments((data, diags), shape, "dia", "matrix"), format)
 
 
 # -- blocks ----------------------------------------------------------------------------------------
@@ -119,7 +116,10 @@ def _of_blocks(name: str, *, diagonal: bool = False) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
     def assembled(
-        blocks: SparseOperand, format: str | None = None, dtype: object = None, **options: Any
+        blocks: SparseOperand,
+        format: str | None = None,
+        dtype: npt.DTypeLike | None = None,
+        **options: Any,
     ) -> Any:
         flat: list[Any] = []
 
@@ -144,8 +144,9 @@ def _of_blocks(name: str, *, diagonal: bool = False) -> Callable[..., Any]:
             return item if item is None else held[item]
 
         made = whole.at_places(own(replaced(layout), format="csr", **options))
-        made.format = format or "coo"
-        return made
+        # SciPy has the entries block by block.
+        made.format, made.given = "coo", made.pattern.nnz
+        return _finished(made, format, dtype)
 
     assembled.__name__ = assembled.__qualname__ = name
     return assembled
@@ -180,19 +181,18 @@ def _kron(A: SparseMatrix, B: SparseMatrix, format: str | None = None) -> Traced
     shape = x.shape[0] * y.shape[0], x.shape[1] * y.shape[1]
     rows = (x.rows[:, None] * y.shape[0] + y.rows).reshape(-1)
     columns = (x.columns[:, None] * y.shape[1] + y.columns).reshape(-1)
-    made = TracedSparse(
-        *summed(entries, rows * shape[1] + columns, shape), "bsr", like.kind, like.writable
-    )
-    made.format = format or "bsr"
-    return made
+    found = summed(entries, rows * shape[1] + columns, shape)
+    exact = x.exact and y.exact
+    made = TracedSparse(*found, "coo", like.kind, like.writable, exact, given=len(rows))
+    return _finished(made, format or "bsr")
 
 
 def _kronsum(A: SparseMatrix, B: SparseMatrix, format: str | None = None) -> Any:
     a, b = _matrix(A), _matrix(B)
     left = kron(_scipy.eye_array(b.shape[0]), a)
-    made = left + kron(b, _scipy.eye_array(a.shape[0]))
-    made.format = format or "csr"
-    return made
+    made: TracedSparse = left + kron(b, _scipy.eye_array(a.shape[0]))
+    made.format, made.given = "csr", None
+    return _finished(made, format)
 
 
 def kron(a: SparseMatrix, b: SparseMatrix) -> Any:
@@ -204,16 +204,19 @@ def _triangle(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
     def function(A: SparseMatrix, k: int = 0, format: str | None = None) -> Any:
-        made = _matrix(A).rearranged(lambda held: own(held, k, format="csr"))
-        made.format = format or "coo"
-        return made
+        made = _matrix(A).asformat("csr").rearranged(lambda held: own(held, k, format="csr"))
+        made.format = "coo"
+        return _finished(made, format)
 
     function.__name__ = function.__qualname__ = name
     return function
 
 
 def _find(A: SparseMatrix) -> tuple[Any, Any, Any]:
-    return A.rows, A.columns, A.data
+    rows, columns, places = _scipy.find(A.pattern)
+    entries = lift_fully(A.entries)[places - 1]
+    held = at_this_call(entries != 0)
+    return rows[held], columns[held], A.as_dense(entries[held])
 
 
 ASSEMBLED: Mapping[str, Callable[..., Any]] = MappingProxyType(
@@ -221,8 +224,8 @@ ASSEMBLED: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "block_array": _of_blocks("block_array"),
         "block_diag": _of_blocks("block_diag", diagonal=True),
         "bmat": _of_blocks("bmat"),
-        "diags": _diags,
-        "diags_array": _diags_array,
+        "diags": _diags_of("matrix"),
+        "diags_array": _diags_of("array"),
         "find": _find,
         "hstack": _of_blocks("hstack"),
         "kron": _kron,

@@ -336,7 +336,7 @@ def norm(x: SparseOperand, ord: Any = None, axis: Any = None) -> Any:
     if not isinstance(x, TracedSparse):
         return _scipy.norm(x, ord, axis)
     if ord in (None, "fro", "f") and axis is None:
-        return np.linalg.norm(x.data)
+        return np.linalg.norm(x.entries)
     return np.linalg.norm(x.toarray(), ord, axis)
 
 

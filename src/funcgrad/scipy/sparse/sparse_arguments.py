@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.arrays.reference import Reference, unwrapped
 from funcgrad.ops.base.op import lift_fully
@@ -20,24 +21,27 @@ from funcgrad.source import fail
 
 
 def of_arguments(
-    arg: SparseOperand, shape: tuple[int, int] | None, format: str, kind: str
+    arg: SparseOperand,
+    shape: tuple[int, int] | None,
+    format: str,
+    kind: str,
+    dtype: npt.DTypeLike | None = None,
 ) -> TracedSparse:
     """The matrix that a constructor of SciPy's makes of these arguments."""
+    made = _made(arg, shape, format, kind)
+    return made if dtype is None else made.astype(dtype)
+
+
+def _made(
+    arg: SparseOperand, shape: tuple[int, int] | None, format: str, kind: str
+) -> TracedSparse:
     if isinstance(arg, TracedSparse):
-        made = arg.copy()
-        made.format, made.kind = format, kind
+        made: TracedSparse = arg.asformat(format, copy=True)
+        made.kind = kind
         return made
     writable = any([isinstance(item, Reference) for item in (arg, *_items(arg))])
     if isinstance(arg, tuple) and len(arg) == 2 and format == "dia":
-        data = as_entries(arg[0])
-        data = data.reshape(1, -1) if data.ndim == 1 else data
-        below = np.atleast_1d(np.asarray(unwrapped(arg[1])))[:, None]
-        columns = np.broadcast_to(np.arange(data.shape[1]), data.shape)
-        entries, rows = data, columns - below
-        if shape is None:
-            raise ValueError("expected a shape argument")
-        held = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
-        entries, rows, columns = entries[held], rows[held], columns[held]
+        entries, rows, columns = _of_diagonals(arg, shape)
     elif isinstance(arg, tuple) and len(arg) == 2:
         entries = as_entries(arg[0])
         rows, columns = [np.asarray(unwrapped(k), np.int64) for k in arg[1]]
@@ -50,7 +54,7 @@ def of_arguments(
             fitting = len(starts) - 1, int(inner.max(initial=-1)) + 1
             shape = fitting if format == "csr" else fitting[::-1]
     else:
-        return _of_dense(arg, format, kind, writable)
+        return _of_dense(arg, shape, format, kind, writable)
     if shape is None:
         shape = int(rows.max(initial=-1)) + 1, int(columns.max(initial=-1)) + 1
     if rows.size and (
@@ -58,10 +62,30 @@ def of_arguments(
     ):
         raise ValueError(f"expected indices within {shape}, but got others")
     found = summed(entries, rows * shape[1] + columns, shape)
-    return TracedSparse(*found, format, kind, writable)
+    places = columns * shape[0] + rows if format == "csc" else rows * shape[1] + columns
+    is_kept_as_given = format == "coo" or len(arg) == 3
+    given = len(places) if is_kept_as_given and np.any(np.diff(places) <= 0) else None
+    return TracedSparse(*found, format, kind, writable, given=given)
 
 
-def _of_dense(arg: SparseOperand, format: str, kind: str, writable: bool) -> TracedSparse:
+def _of_diagonals(
+    arg: tuple[SparseOperand, SparseOperand], shape: tuple[int, int] | None
+) -> tuple[Any, Any, Any]:
+    """The entries of diagonals as SciPy stores them, and their rows and columns."""
+    data = as_entries(arg[0])
+    data = data.reshape(1, -1) if data.ndim == 1 else data
+    below = np.atleast_1d(np.asarray(unwrapped(arg[1])))[:, None]
+    columns = np.broadcast_to(np.arange(data.shape[1]), data.shape)
+    rows = columns - below
+    if shape is None:
+        raise ValueError("expected a shape argument")
+    held = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
+    return data[held], rows[held], columns[held]
+
+
+def _of_dense(
+    arg: SparseOperand, shape: tuple[int, int] | None, format: str, kind: str, writable: bool
+) -> TracedSparse:
     """Of a dense matrix, in which every place has an entry."""
     dense = as_entries(arg)
     if dense.ndim == 1 and kind == "matrix":
@@ -72,6 +96,8 @@ def _of_dense(arg: SparseOperand, format: str, kind: str, writable: bool) -> Tra
             f"{format}_{kind}: expected a matrix, (data, (rows, columns)) or (data, indices, indptr) of "
             f"traced entries, but got an array of shape {dense.shape}; write one of these",
         )
+    if shape is not None and tuple(shape) != dense.shape:
+        raise ValueError(f"inconsistent shapes: {tuple(shape)} != {dense.shape}")
     rows, columns = np.divmod(np.arange(dense.size), max(dense.shape[1], 1))
     pattern = numbered_pattern(rows, columns, dense.shape)
     return TracedSparse(dense.reshape(-1), pattern, format, kind, writable, exact=False)
@@ -92,7 +118,9 @@ def blocks_at_places(matrices: Sequence[Any]) -> tuple[Any, list[Any]]:
         entries.append(lift_fully(own.entries))
         held.append(moved)
         count += own.pattern.nnz
-    whole = np.concatenate(entries)
-    return like._like(
-        whole, numbered_pattern(np.zeros(count, int), np.arange(count), (1, count))
-    ), held
+    pattern = numbered_pattern(np.zeros(count, int), np.arange(count), (1, count))
+    exact = all([m.exact for m in matrices if isinstance(m, TracedSparse)])
+    whole = TracedSparse(
+        np.concatenate(entries), pattern, like.format, like.kind, like.writable, exact
+    )
+    return whole, held

@@ -19,15 +19,13 @@ import scipy.sparse as _scipy
 from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr
-from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.operators import REFLECTED
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.sparse.sparse_comparisons import Compared
+from funcgrad.scipy.sparse.sparse_layout import StoredLayout
 from funcgrad.scipy.sparse.sparse_patterns import numbered_pattern, renumbered, sum_at, summed
 from funcgrad.source import fail
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 SparseMatrix: TypeAlias = Any
@@ -36,12 +34,12 @@ SparseOperand: TypeAlias = Any
 """A sparse matrix, an array, a number, or lists of them."""
 
 
-class TracedSparse(Compared):
+class TracedSparse(StoredLayout):
     """A sparse matrix of SciPy's whose entries are traced.
 
-    The pattern is ``exact`` if SciPy keeps an entry of zero at each of these places: it drops those of dense
-    matrices, sums and products. ``kind`` is ``"array"`` or ``"matrix"``, of which the latter has ``*`` for
-    products of matrices. In ``writable`` ones, those of adopted code, dense results take stores.
+    For ``exact`` and ``given`` see `StoredLayout`. ``kind`` is ``"array"`` or ``"matrix"``, of which the
+    latter has ``*`` for products of matrices. In ``writable`` ones, those of adopted code, dense results take
+    stores.
     """
 
     ndim = 2
@@ -54,14 +52,15 @@ class TracedSparse(Compared):
         kind: str = "array",
         writable: bool = False,
         exact: bool = True,
+        given: int | None = None,
     ) -> None:
         self._entries, self._pattern = entries, pattern
-        self.format, self.kind, self._exact = format, kind, exact
+        self.format, self.kind, self.exact, self.given = format, kind, exact, given
         # A function that is traced could store into its dense results, a formula does not.
         self.writable = writable or getattr(entries, "traced", None) is not None
         # Stores that the entries do not have yet: of single places, and into an array that was handed out.
         self._stores: dict[tuple[int, int], Any] = {}
-        self._lent: tuple[Any, Any] | None = None
+        self.lent = None
 
     # -- parts -----------------------------------------------------------------------------------
     @property
@@ -95,92 +94,6 @@ class TracedSparse(Compared):
     def dtype(self) -> Any:
         """The dtype of the entries."""
         return self.entries.dtype
-
-    @property
-    def nnz(self) -> int:
-        """As SciPy's attribute: the number of entries that it keeps."""
-        return int(self.pattern.nnz if self._exact else self.count_nonzero())
-
-    @property
-    def size(self) -> int:
-        """As SciPy's attribute: the number of entries that it keeps."""
-        return self.nnz
-
-    def getnnz(self, axis: int | None = None) -> Any:
-        """As SciPy's method."""
-        if axis is None:
-            return self.nnz
-        return self.pattern.getnnz(axis) if self._exact else self.count_nonzero(axis)
-
-    def count_nonzero(self, axis: int | None = None) -> Any:
-        """As SciPy's method."""
-        plain = plain_matrix(self._like(self._known(lift_fully(self.entries) != 0)), "csr")
-        return plain.count_nonzero() if axis is None else plain.count_nonzero(axis)
-
-    def plain(self) -> Any:
-        """SciPy's matrix of the values at this call, which later calls must share."""
-        return plain_matrix(self._like(self._known(self.entries)), "csr")
-
-    @staticmethod
-    def _known(values: Array) -> Any:
-        """The values at this call, which later calls must share."""
-        return concrete_value(stop_gradient(lift_fully(values)), "sparse matrix")
-
-    def _checked_pattern(self) -> Any:
-        """The pattern in the order of the format, if it is that of SciPy's matrix."""
-        if not self._exact and not np.all(self._known(lift_fully(self.entries) != 0)):
-            raise fail(
-                TypeError,
-                "sparse matrix: expected entries that are not zero, since SciPy drops the others and moves "
-                "the next ones up, but got an entry of zero; write csr_matrix((data, (rows, columns))), "
-                "which keeps all",
-            )
-        return self._in_format()
-
-    @property
-    def data(self) -> Any:
-        """As SciPy's attribute: the entries in the order of the format, which stores into it change."""
-        if self._lent is None:
-            order = self._checked_pattern().data - 1
-            self._lent = self._dense(lift_fully(self.entries)[order]), np.argsort(order)
-        return self._lent[0]
-
-    @data.setter
-    def data(self, values: npt.ArrayLike) -> None:
-        order = self._checked_pattern().data - 1
-        new = np.broadcast_to(as_entries(values), order.shape)
-        self._entries, self._lent = new[np.argsort(order)], None
-
-    @property
-    def indices(self) -> Any:
-        """As SciPy's attribute, read-only."""
-        return _read_only(self._checked_pattern().indices)
-
-    @property
-    def indptr(self) -> Any:
-        """As SciPy's attribute, read-only."""
-        return _read_only(self._checked_pattern().indptr)
-
-    @property
-    def row(self) -> Any:
-        """As SciPy's attribute, read-only."""
-        self._checked_pattern()
-        return _read_only(self.rows)
-
-    @property
-    def col(self) -> Any:
-        """As SciPy's attribute, read-only."""
-        self._checked_pattern()
-        return _read_only(self.columns)
-
-    def _in_format(self) -> Any:
-        """The pattern by columns in the format of those."""
-        return self.pattern.tocsc() if self.format == "csc" else self.pattern
-
-    def nonzero(self) -> tuple[Any, Any]:
-        """As SciPy's method."""
-        places = np.nonzero(self._known(self.entries))[0]
-        return self.rows[places], self.columns[places]
 
     def __repr__(self) -> str:
         return (
@@ -228,11 +141,13 @@ class TracedSparse(Compared):
     def _like(
         self, entries: Array, pattern: SparseMatrix = None, exact: bool = True
     ) -> TracedSparse:
+        exact = exact and self.exact
         pattern = self.pattern if pattern is None else pattern
-        exact = exact and self._exact
-        return TracedSparse(entries, pattern, self.format, self.kind, self.writable, exact)
+        how = (self.format, self.kind, self.writable, exact, self.given)
+        return TracedSparse(entries, pattern, *how)
 
-    def _dense(self, made: Any) -> Any:
+    def as_dense(self, made: Any) -> Any:
+        """A dense result: in adopted code an array that takes stores."""
         return mutable(made) if self.writable else made
 
     def rearranged(self, function: Callable[[Any], Any]) -> Any:
@@ -247,12 +162,12 @@ class TracedSparse(Compared):
             return self._like(self.entries[taken], pattern)
         places = np.asarray(found.toarray() if _scipy.issparse(found) else found)
         padded = np.concatenate([np.zeros(1, self.dtype), self.entries])
-        return self._dense(padded[places])
+        return self.as_dense(padded[places])
 
     def toarray(self, *args: object, **kwargs: object) -> Any:
         """As SciPy's method: the dense matrix."""
         zeros = lift_fully(np.zeros(self.shape, self.dtype))
-        return self._dense(zeros.at[self.rows, self.columns].set(self.entries))
+        return self.as_dense(zeros.at[self.rows, self.columns].set(self.entries))
 
     todense = toarray
 
@@ -268,18 +183,25 @@ class TracedSparse(Compared):
             return self
         made = self.copy()
         made.format = format or self.format
-        made._exact = self._exact and self.format != "dia"  # whose other formats have no zeros
+        made.exact = self.exact and self.format != "dia"  # whose other formats have no zeros
+        if self.format == "coo" or self.given == self.pattern.nnz:
+            made.given = None  # SciPy sorts the entries, and adds up those of a place
         return made
 
     def astype(self, dtype: npt.DTypeLike, *args: object, **kwargs: object) -> TracedSparse:
         """As SciPy's method."""
         return self._like(self.entries.astype(dtype))
 
-    def sum_duplicates(self) -> None:
-        """As SciPy's method: no place is held twice."""
+    def eliminate_zeros(self) -> None:
+        """As SciPy's method: zeros stay in the pattern, and do not count."""
+        self.exact = False
 
-    sort_indices = eliminate_zeros = prune = sum_duplicates
-    has_sorted_indices = has_canonical_format = True
+    def prune(self) -> None:
+        """As SciPy's method: no room is kept."""
+
+    def plain(self, values: Array) -> Any:
+        """SciPy's matrix of plain values in the place of the entries."""
+        return plain_matrix(self._like(values), "csr")
 
     # -- entries in other places ---------------------------------------------------------------------
     def __getitem__(self, key: Any) -> Any:
@@ -287,6 +209,9 @@ class TracedSparse(Compared):
             i, j = [int(k) + n * (k < 0) for k, n in zip(key, self.shape, strict=True)]
             if (i, j) in self._stores:
                 return self._stores[i, j]
+            if self.lent is None and (0 <= i < self.shape[0] and 0 <= j < self.shape[1]):
+                place = int(self._pattern[i, j])
+                return self._entries[place - 1] if place else self._entries.dtype.type(0)
         return self.rearranged(lambda held: held[key])
 
     def __setitem__(self, key: Any, value: SparseOperand) -> None:
@@ -295,21 +220,21 @@ class TracedSparse(Compared):
             i, j = [int(k) + n * (k < 0) for k, n in zip(key, self.shape, strict=True)]
             if not (0 <= i < self.shape[0] and 0 <= j < self.shape[1]):
                 raise IndexError(f"index ({i}, {j}) out of range")
-            self._stores[i, j] = value
-            self._exact = self._exact and self.format not in ("dok", "lil")  # which keep no zeros
+            self._stores[i, j] = self._fitted(value)
+            self.exact = self.exact and self.format not in ("dok", "lil")  # which keep no zeros
             return
         held = self.pattern.tolil()
         target = held[key]
         shape = target.shape if hasattr(target, "shape") else ()
         new = np.broadcast_to(as_entries(value) if has_traced(value) else unwrapped(value), shape)
-        self._exact = self._exact and self.format not in ("dok", "lil")
+        self.exact = self.exact and self.format not in ("dok", "lil")
         held[key] = np.arange(new.size).reshape(shape) + self.pattern.nnz + 1
         self._take(held, np.ravel(new))
 
     def _settle(self) -> None:
         """Have what was stored in the entries."""
-        if self._lent is not None:
-            values, order = self._lent
+        if self.lent is not None:
+            values, order = self.lent
             self._entries = lift_fully(unwrapped(values))[order]
         if not self._stores:
             return
@@ -320,10 +245,16 @@ class TracedSparse(Compared):
         values = functions["array"]([unwrapped(value) for value in stores.values()])
         self._take(held, values)
 
+    def _fitted(self, value: npt.ArrayLike) -> Any:
+        """A value in the dtype of the matrix: integers truncate it, as in SciPy."""
+        plain: Any = unwrapped(value)
+        dtype = self._entries.dtype
+        return plain.astype(dtype) if holds_expr(plain) else np.asarray(plain, dtype)
+
     def _take(self, held: SparseMatrix, new: Any) -> None:
-        entries = np.concatenate([self._entries, unwrapped(new)])
+        entries = np.concatenate([self._entries, self._fitted(new)])
         taken, self._pattern = renumbered(held)
-        self._entries, self._lent = entries[taken], None
+        self._entries, self.lent = entries[taken], None
 
     def setdiag(self, values: npt.ArrayLike, k: int = 0) -> None:
         """As SciPy's method."""
@@ -383,7 +314,11 @@ class TracedSparse(Compared):
 
     def power(self, n: Any, dtype: npt.DTypeLike | None = None) -> TracedSparse:
         """As SciPy's method: each entry to a power."""
-        return self._like(self.entries**n)
+        if np.ndim(n) or not n:
+            raise NotImplementedError(
+                f"expected a number other than zero, which keeps zeros, but got {n!r}"
+            )
+        return self._like(self.entries**n if dtype is None else (self.entries**n).astype(dtype))
 
     def multiply(self, other: SparseOperand) -> Any:
         """As SciPy's method: the product entry by entry."""
@@ -391,11 +326,18 @@ class TracedSparse(Compared):
             return self._of_common_entries(traced(other, self))
         factor = unwrapped(other)
         if np.ndim(factor) == 0:
-            return self._like(self.entries * factor)
+            return self._like(self.entries * self._beside_zeros(factor, self.entries))
         spread = np.broadcast_to(
             functions["array"](factor) if isinstance(factor, list) else factor, self.shape
         )
-        return self._like(self.entries * lift_fully(spread)[self.rows, self.columns])
+        factors = lift_fully(spread)[self.rows, self.columns]
+        return self._like(self.entries * self._beside_zeros(factors, self.entries))
+
+    def _beside_zeros(self, factors: Any, entries: Array) -> Any:
+        """Factors of entries, of which those that SciPy does not hold stay zero beside an infinite factor."""
+        if self.exact:
+            return factors
+        return np.where((entries == 0) & ~np.isfinite(factors), 0.0, factors)
 
     def _of_common_entries(self, other: TracedSparse) -> TracedSparse:
         _same_shape(self, other)
@@ -409,23 +351,18 @@ class TracedSparse(Compared):
     def __imul__(self, other: SparseOperand) -> Any:
         if np.ndim(other):
             return self * other
-        self._entries, self._lent = self.entries * unwrapped(other), None
+        self._entries, self.lent = self.multiply(other).entries, None
         return self
 
     def __itruediv__(self, other: SparseOperand) -> Any:
         if np.ndim(other):
             return self / other
-        self._entries, self._lent = self.entries / unwrapped(other), None
-        return self
+        return self.__imul__(1.0 / other)
 
     def __truediv__(self, other: SparseOperand) -> Any:
         if is_sparse(other):
             return self.toarray() / other.toarray()
-        return (
-            self.multiply(1.0 / other)
-            if np.ndim(other)
-            else self._like(self.entries / unwrapped(other))
-        )
+        return self.multiply(1.0 / other)  # as SciPy does, to the last bit
 
     def __add__(self, other: SparseOperand) -> Any:
         if not is_sparse(other):
@@ -461,8 +398,12 @@ class TracedSparse(Compared):
     def __pow__(self, n: Any) -> Any:
         if self.kind == "array":
             return self.power(n)
+        if n != int(n) or n < 0 or self.shape[0] != self.shape[1]:
+            raise ValueError(
+                f"expected a square matrix and a whole power of 0 or more, but got {n!r}"
+            )
         made: Any = traced(_scipy.eye_array(self.shape[0], format="csr"), self)
-        for _ in range(n):
+        for _ in range(int(n)):
             made = made @ self
         return made
 
@@ -477,7 +418,8 @@ class TracedSparse(Compared):
                 f"sparse {self.kind}: expected an array with {self.shape[1]} rows, but got {right.shape}",
             )
         entries = lift_fully(self.entries).reshape(-1, *[1] * (right.ndim - 1))
-        return self._dense(sum_at(entries * right[self.columns], self.rows, self.shape[0]))
+        factors = self._beside_zeros(right[self.columns], entries)
+        return self.as_dense(sum_at(entries * factors, self.rows, self.shape[0]))
 
     def __rmatmul__(self, other: SparseOperand) -> Any:
         if is_sparse(other):
@@ -506,13 +448,14 @@ class TracedSparse(Compared):
     def sum(self, axis: int | None = None, dtype: object = None, out: object = None) -> Any:
         """As SciPy's method."""
         if axis is None:
-            return self._dense(np.sum(self.entries))
+            return self.as_dense(np.sum(self.entries))
         over_rows = axis % 2 == 0
         size = self.shape[1 if over_rows else 0]
-        found = sum_at(self.entries, self.columns if over_rows else self.rows, size)
+        entries: Any = lift_fully(self.entries)
+        found = sum_at(entries, self.columns if over_rows else self.rows, size)
         if self.kind == "matrix":
             found = found.reshape((1, -1) if over_rows else (-1, 1))
-        return self._dense(found)
+        return self.as_dense(found)
 
     def mean(self, axis: int | None = None, dtype: object = None, out: object = None) -> Any:
         """As SciPy's method."""
@@ -538,13 +481,6 @@ def is_sparse(value: object) -> bool:
     return isinstance(value, TracedSparse) or bool(_scipy.issparse(value))
 
 
-def _read_only(places: Array) -> Any:
-    """A copy: the pattern of a matrix stays as it is."""
-    made = places.copy()
-    made.flags.writeable = False
-    return made
-
-
 def _is_place(key: Any) -> bool:
     return (
         isinstance(key, tuple)
@@ -567,12 +503,11 @@ def traced(matrix: SparseMatrix, like: TracedSparse) -> TracedSparse:
     """A sparse matrix of SciPy's as one whose entries could be traced."""
     if isinstance(matrix, TracedSparse):
         return matrix
-    held = _scipy.csr_array(matrix)
+    held = _scipy.csr_array(matrix, copy=True)  # which is put in order
     held.sum_duplicates()
-    rows, columns = held.nonzero() if not held.data.all() else held.tocoo().coords
-    data = held.data[held.data != 0] if not held.data.all() else held.data
+    rows, columns = held.tocoo().coords
     pattern = numbered_pattern(rows, columns, held.shape)
-    return TracedSparse(data, pattern, like.format, like.kind, like.writable)
+    return TracedSparse(held.data, pattern, like.format, like.kind, like.writable)
 
 
 def plain_matrix(matrix: TracedSparse, format: str) -> Any:
