@@ -293,6 +293,20 @@ def test_parameters_out_of_range_are_refused_as_by_numpy(draw):
             run(np.random.default_rng(0), 0.0)
 
 
+@pytest.mark.parametrize("shape", [0.0, 1e-9, np.inf])
+def test_gamma_draws_at_the_ends_of_their_range(shape):
+    def f(k):
+        return np.sum(np.random.default_rng(0).standard_gamma(k * np.ones(2)))
+
+    assert fg.value_and_grad(f)(shape) == (f(shape), 0.0)
+
+
+def test_a_range_that_is_not_finite_is_refused_as_by_numpy():
+    for run in (f := lambda k: np.random.default_rng(0).uniform(0.0, k), fg.grad(f)):
+        with pytest.raises(OverflowError, match="range exceeds valid bounds"):
+            run(np.inf)
+
+
 def test_legacy_generators_draw_downwards():
     def f(k, make):
         return make(0).uniform(3.0 * k, k)

@@ -380,6 +380,12 @@ def test_filters_run_by_scipy_have_derivatives_of_every_order(name):
     np.testing.assert_allclose(fg.vmap(f)(stack), [f(x), f(x + 0.1)], rtol=1e-6, atol=1e-12)
 
 
+def test_a_leading_coefficient_of_zero_is_refused_as_by_scipy():
+    for run in (f := lambda a: scipy.signal.lfilter([1.0], [a, 1.0], WAVE).sum(), fg.grad(f)):
+        with pytest.raises(ValueError, match=r"a\[0\]"):
+            run(0.0)
+
+
 def test_a_filter_is_one_node_that_other_readers_unroll():
     x = fg.var("x", 5)
     e = signal.lfilter(NUMERATOR, [1.0, -0.5], x)

@@ -131,9 +131,9 @@ def globals_of_class(kind: type) -> dict[str, Any] | None:
         return vars(module)
     for member in vars(kind).values():
         method = getattr(member, "fget", getattr(member, "__func__", member))
-        space = getattr(method, "__globals__", None)
+        space: dict[str, Any] | None = getattr(method, "__globals__", None)
         if space and space is not vars(builtins) and not is_kept_namespace(space):
-            return space  # type: ignore[no-any-return]
+            return space
     return None
 
 

@@ -186,22 +186,23 @@ def unwrapped(tree: object) -> Any:
     """Arguments with the values of arrays in their place, in nested lists, tuples and dicts."""
     if isinstance(tree, Reference):
         return current(tree)
-    if type(tree) is list or type(tree) is tuple:
-        return type(tree)([unwrapped(item) for item in tree])
-    if type(tree) is dict:
-        return {key: unwrapped(item) for key, item in tree.items()}
-    return tree
+    kind = type(tree)
+    return _each(unwrapped, tree) if kind is list or kind is tuple or kind is dict else tree
 
 
 def exported(tree: object) -> Any:
     """Arguments with plain arrays in the place of arrays that hold numbers, whose memory they share."""
     if isinstance(tree, Reference):
         return export(tree)
-    if type(tree) is list or type(tree) is tuple:
-        return type(tree)([exported(item) for item in tree])
+    kind = type(tree)
+    return _each(exported, tree) if kind is list or kind is tuple or kind is dict else tree
+
+
+def _each(replace: Callable[[object], Any], tree: Any) -> Any:
+    """The items of a list, a tuple or a dict, replaced."""
     if type(tree) is dict:
-        return {key: exported(item) for key, item in tree.items()}
-    return tree
+        return {key: replace(item) for key, item in tree.items()}
+    return type(tree)([replace(item) for item in tree])
 
 
 def lend(tree: object) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.signal as _scipy
 
+from funcgrad.expr.concrete import known_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy import ndimage
 from funcgrad.scipy.composition import composed, floating
@@ -278,6 +279,8 @@ def lfilter(
     signal = floating("lfilter", x)
     top, bottom = [np.atleast_1d(floating("lfilter", c)) for c in (b, a)]
     dtype = np.result_type(top.dtype, bottom.dtype, signal.dtype)
+    if known_value(lift_fully(bottom[0])) == 0:
+        raise ValueError("lfilter: expected a[0] other than 0, by which SciPy divides, but got 0")
     # SciPy does not divide where a[0] is 1, and would lose the derivative in it.
     top, bottom = [(c / bottom[0]).astype(dtype) for c in (top, bottom)]
     rows = np.moveaxis(signal, axis, 0).astype(dtype)

@@ -1,6 +1,7 @@
 """``numpy.random`` for adopted code: the arrays that are drawn can be written with traced values.
 
-A generator stands for one of NumPy's, whose bits it draws, so that both draw the same numbers in turn.
+A generator stands for one of NumPy's, whose bits it draws, so that both draw the same numbers in turn. Draws
+with traced parameters are those of `reparameterized`.
 """
 
 from __future__ import annotations

@@ -88,6 +88,9 @@ def _uniform(
     draw: _Draw, low: float | Array = 0.0, high: float | Array = 1.0, size: _Size = None
 ) -> Any:
     width = high - low
+    known = _known(width)
+    if known is not None and not np.all(np.isfinite(known)):
+        raise OverflowError("high - low range exceeds valid bounds")
     if draw("is_generator"):  # legacy generators draw downwards
         _scale("high - low", width)
     return low + width * draw("random", _lengths(size, low, high))
@@ -148,9 +151,13 @@ def _standard_gamma(draw: _Draw, shape: npt.ArrayLike, size: _Size = None, **opt
     drawn = draw("standard_gamma", held, _lengths(size, shape), **options)
     if not isinstance(unwrapped(shape), Expr):
         return drawn
+    # A draw that underflows or overflows has no quantile, and no derivative.
+    moves = (drawn > 0) & np.isfinite(drawn)
+    shape = np.where(moves, shape, 1.0)
     below, above = special.gammainc(held, drawn), special.gammaincc(held, drawn)
     lower = special.gammaincinv(shape, np.minimum(below, 0.5))
-    return np.where(below < 0.5, lower, special.gammainccinv(shape, np.minimum(above, 0.5)))
+    upper = special.gammainccinv(shape, np.minimum(above, 0.5))
+    return np.where(moves, np.where(below < 0.5, lower, upper), drawn)
 
 
 def _gamma(
