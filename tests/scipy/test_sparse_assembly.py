@@ -503,6 +503,16 @@ def test_complex_entries():
             ZeroDivisionError,
             "division by zero",
         ),
+        (
+            lambda k: np.exp(sp.csr_matrix(k * np.eye(2))).sum(),
+            TypeError,
+            r"write np\.exp\(A\.toarray",
+        ),
+        (
+            lambda k: np.log(sp.csr_matrix(k * np.eye(2))).sum(),
+            TypeError,
+            "a function that is 0 at 0",
+        ),
         (lambda k: PLAIN.__setitem__((0, 0), k), TypeError, r"write A = A\.tolil\(\)"),
         (
             lambda k: solvers.spsolve_triangular(

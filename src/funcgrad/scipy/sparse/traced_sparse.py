@@ -106,7 +106,7 @@ class TracedSparse(StoredLayout):
         if method != "__call__" or kwargs:
             return NotImplemented
         if len(inputs) == 1:
-            return self._entrywise(ufunc) if ufunc(0.0) == 0 else NotImplemented
+            return self._entrywise(ufunc)
         reflected = REFLECTED.get(ufunc.__name__, "")
         first, second = inputs
         if isinstance(first, TracedSparse):
@@ -116,6 +116,15 @@ class TracedSparse(StoredLayout):
         return NotImplemented if operator is None else operator(first)
 
     def _entrywise(self, ufunc: np.ufunc) -> TracedSparse:
+        with np.errstate(all="ignore"):
+            keeps_zeros = ufunc(0.0) == 0
+        if not keeps_zeros:
+            name = ufunc.__name__
+            raise fail(
+                TypeError,
+                f"{name}: expected a function that is 0 at 0, since others fill a sparse matrix; write "
+                f"np.{name}(A.toarray())",
+            )
         return self._like(ufunc(self.entries))
 
     def __bool__(self) -> bool:
