@@ -14,9 +14,14 @@ from funcgrad.expr import operation_table
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.decompositions import rotation_rate_op
-from funcgrad.ops.matrix_functions import hermitian_function_op
+from funcgrad.ops.matrix_functions import hermitian_function_op, singular_function_op
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.reduced_resolvents import projected, resolved, turning
+from funcgrad.ops.singular_value_functions import (
+    singular_slope_op,
+    singular_value_function_op,
+    transported,
+)
 from funcgrad.ops.special.special_stand_ins import SPECIAL_FAMILIES
 from funcgrad.ops.spectral_functions import spectral_function_op, spectral_slope_op
 from funcgrad.scipy.integrate import quad
@@ -70,11 +75,6 @@ def _ruled(x):
     return f(x)
 
 
-def _orthogonal_factor(a):
-    u, _, vh = np.linalg.svd(a)
-    return u @ vh
-
-
 def _by_eigenvectors(f):
     def function(a):
         a = a + a.T
@@ -93,6 +93,22 @@ def _as_spectral(a, w, v, op):
     return op(a, w, v, a, *values)
 
 
+def _by_singular_vectors(op):
+    def function(a):
+        u, s, vh = np.linalg.svd(a, full_matrices=False)
+        values = (s**3, 3 * s**2, 6 * s, fg.stop_gradient(s**3))
+        if op is transported:
+            n = op(a, u, s, vh, np.linalg.svd(a)[0][:, 2:])
+            return n @ n.T
+        if op is singular_slope_op:
+            return op(a, u, s, vh, a, *values)
+        if op is singular_function_op:
+            return op(a, u, s, vh, *values[:2], form="columns", adjoint=False)
+        return op(a, u, s, vh, *values, form="columns", adjoint=False)
+
+    return function
+
+
 def programs():
     """A program for each operation, by the operation's name."""
     made = {name: of_sample(name) for name in SAMPLES}
@@ -103,7 +119,12 @@ def programs():
         "hermitian_function": of_function(
             _by_eigenvectors(lambda a, w, v: _as_spectral(a, w, v, hermitian_function_op)), SQUARE
         ),
-        "singular_function": of_function(_orthogonal_factor, SQUARE),
+        "singular_function": of_function(_by_singular_vectors(singular_function_op), SQUARE),
+        "singular_value_function": of_function(
+            _by_singular_vectors(singular_value_function_op), SQUARE
+        ),
+        "singular_slope": of_function(_by_singular_vectors(singular_slope_op), SQUARE),
+        "transported": of_function(_by_singular_vectors(transported), SQUARE[:, :2]),
         "singular_norm": of_function(lambda a: np.linalg.norm(a, 2), SQUARE),
         "svd": of_function(lambda a: np.linalg.svd(a)[1], SQUARE),
         "rotation_rate": of_function(
@@ -414,12 +435,13 @@ ARRAYS = (
     "argsort cumprod cumsum recurrence linear_filter fft getitem index_add index_set scatter_add matmul "
     "einsum solve inv pinv cholesky logabsdet detsign detphase det cofactors eig eigh hermitian_function "
     "singular_complement singular_function singular_norm svd qr resolved projected turning "
-    "columns_product at_columns spectral_function spectral_slope rotation_rate"
+    "columns_product at_columns spectral_function spectral_slope singular_value_function singular_slope "
+    "transported rotation_rate"
 )
 MATRICES = (
     "solve inv pinv cholesky logabsdet det cofactors eig eigh hermitian_function singular_function "
     "singular_complement singular_norm svd qr detsign resolved projected turning spectral_function "
-    "spectral_slope"
+    "spectral_slope singular_value_function singular_slope transported"
 )
 BODIES = "call branch loop custom_derivative implicit integral"
 NOT_DIFFERENTIABLE = {"its derivative is zero, or it has none": DISCRETE}
@@ -471,7 +493,8 @@ GAPS: dict[str, dict[str, str]] = {
     "precise": {
         "NumPy's decompositions and transforms know no other numbers": (
             "eig eigh fft hermitian_function pinv qr singular_complement singular_function singular_norm "
-            "svd resolved projected turning spectral_slope"
+            "svd resolved projected turning spectral_slope singular_value_function singular_slope "
+            "transported"
         ),
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",

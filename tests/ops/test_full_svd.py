@@ -81,9 +81,12 @@ def test_reverse_mode(name):
     assert fg.grad(by_t, 1)(0.0, 0.0) == pytest.approx(second, rel=1e-7, abs=1e-8)
 
 
-@pytest.mark.parametrize("name", one_in(3, USED, start=1))
+PROJECTORS = {name: OF_SEVERAL[name] for name in OF_SEVERAL if "projector" in name}
+
+
+@pytest.mark.parametrize("name", [*one_in(3, USED, start=1), *PROJECTORS])
 def test_forward_mode(name):
-    f, a = USED[name]
+    f, a = (USED | PROJECTORS)[name]
     g = along(f, a)
     first = slope(lambda t: g(t, 0.0))
     second = slope(lambda s: fg.grad(g)(0.0, s))

@@ -313,13 +313,6 @@ def test_values_with_numbers_of_their_own_take_the_quotient():
     np.testing.assert_allclose(fg.jvp(function, (a,), (e,))[1], quotient * e, rtol=1e-12)
 
 
-def test_a_second_derivative_between_values_equal_up_to_rounding_is_not_a_number():
-    a, e = GENERAL["equal, rotated"], RNG.normal(size=(3, 3))
-    function = by_singular_values(SINGULAR["columns"][0])
-    slope = lambda a: np.sum(fg.grad(lambda a: np.sum(WEIGHTS[:3, :3] * function(a)))(a) * e)  # noqa: E731
-    assert np.isnan(fg.grad(slope)(a)).all()
-
-
 def test_a_rotation_that_a_singular_matrix_does_not_determine_is_not_a_number():
     left, right = np.arange(1.0, 9.0).reshape(2, 4), np.cos(np.arange(8.0)).reshape(2, 4)
 

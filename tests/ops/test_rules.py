@@ -49,6 +49,9 @@ def test_every_operation_has_samples():
             "turning",
             "spectral_function",
             "spectral_slope",
+            "singular_value_function",
+            "singular_slope",
+            "transported",
         }
         == OPS.keys()
     )

@@ -561,6 +561,10 @@ SPECTRAL = (
     "hermitian_function",
     "spectral_function",
     "spectral_slope",
+    "singular_function",
+    "singular_value_function",
+    "singular_slope",
+    "transported",
     "linear_filter",
 )
 

@@ -250,7 +250,7 @@ svd_op: Op = Op(
 # The vectors beside the singular ones, which complete the thinner space to a basis, are a basis n of a null
 # space. It turns out of that by dn = -w (y^H da n)/s, and within it at will. So a function of several vectors
 # that their rotation does not change has its derivative in reverse mode, and one that it changes is an error.
-# Tangents of several vectors are NaN.
+# Tangents of several vectors are NaN, but for those of n @ n^H, which the simplifier recognizes.
 def _complement(a: Array, xp: Any = np) -> Any:
     m, n = a.shape[-2:]
     u, _, vh = xp.linalg.svd(a)
@@ -306,8 +306,8 @@ def _rotation_rate(inner: Array, length: Array, rows: int) -> Any:
     if np.any(np.abs(inner - mH(inner)) > bound):
         raise ValueError(
             "svd: expected a function that does not depend on which vectors beside the singular ones are "
-            "chosen, as full_matrices=True adds them, but it does, so it has no derivative; write "
-            "full_matrices=False, or the projector eye(m) - u @ u.T"
+            "chosen, as full_matrices=True and null_space add them, but it does, so it has no derivative; "
+            "write full_matrices=False, or the projector eye(m) - u @ u.T"
         )
     return np.zeros(inner.shape, inner.dtype)
 

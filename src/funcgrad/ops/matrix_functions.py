@@ -146,7 +146,7 @@ hermitian_function_op: Op = Op(
 
 
 # -- singular values -------------------------------------------------------------------------------
-def _singular_product(
+def singular_product(
     a: Array, u: Array, s: Array, vh: Array, d: Array, t: Array, form: str, adjoint: bool
 ) -> Any:
     return product_by_values(*_sides(u, vh, adjoint), d, form)
@@ -179,15 +179,12 @@ def _denominators(s: Array, d: Array, size: int) -> Any:
     return np.where(jumps, significant(s, s, size), s) if s.shape[-1] else s
 
 
-def _by_general_matrix(
-    z: Array, a: Array, u: Array, s: Array, vh: Array, d: Array, t: Array, form: str, adjoint: bool
+def by_general_matrix(
+    a: Array, u: Array, s: Array, vh: Array, d: Array, t: Array, quotients: Array
 ) -> LinearMap:
     """With x = u^H da v: its hermitian part is multiplied with (d_j - d_i)/(s_j - s_i), the rest with
     (d_j + d_i)/(s_j + s_i), and what of da lies outside the spaces of u and v with d/s (Noferini 2017).
     """
-    if adjoint:
-        d, t = np.conj(d), np.conj(t)
-    quotients = _quotients(s, d, t)
     m, n = np.shape(a)[-2:]
     s = _denominators(s, d, max(m, n))
     row = tuple(np.expand_dims(y, -2) for y in (d, s, t))
@@ -205,10 +202,9 @@ def _by_general_matrix(
         if n > m:
             outside = np.matmul(mH(u), da) - np.matmul(x, vh)
             found = found + np.matmul(u, _scaled(outside, *column))
-        return mH(found) if adjoint else found
+        return found
 
     def backward(g: Any) -> Any:
-        g = mH(g) if adjoint else g
         right = np.matmul(g, mT(vh))
         x = np.matmul(mT(u), right)
         alike = quotients * x
@@ -227,13 +223,24 @@ def _by_general_matrix(
     return Structural(forward, backward)
 
 
+def _by_general_matrix(
+    z: Array, a: Array, u: Array, s: Array, vh: Array, d: Array, t: Array, form: str, adjoint: bool
+) -> LinearMap:
+    if adjoint:
+        d, t = np.conj(d), np.conj(t)
+    found = by_general_matrix(a, u, s, vh, d, t, _quotients(s, d, t))
+    if not adjoint:
+        return found
+    return Structural(lambda da: mH(found.apply(da)), lambda g: found.transpose(mH(g)))
+
+
 def _by_singular_values(
     z: Array, a: Array, u: Array, s: Array, vh: Array, d: Array, t: Array, form: str, adjoint: bool
 ) -> LinearMap:
     return scaling(*_sides(u, vh, adjoint), d)
 
 
-def _singular_type(
+def singular_type(
     a: ArrayType,
     u: ArrayType,
     s: ArrayType,
@@ -249,11 +256,11 @@ def _singular_type(
 
 singular_function_op: Op = Op(
     name="singular_function",
-    run=_singular_product,
-    infer=_singular_type,
+    run=singular_product,
+    infer=singular_type,
     edges=(_by_general_matrix, None, None, None, _by_singular_values, None),
     batch=batched_as_stacks(lambda: singular_function_op),
-    columns=Columns(decompose=_singular_product, inlined=True, shown=False),
+    columns=Columns(decompose=singular_product, inlined=True, shown=False),
 )
 
 

@@ -15,11 +15,12 @@ from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT
 from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
-from funcgrad.ops.base.matrix_stacks import hermitian_from
+from funcgrad.ops.base.matrix_stacks import hermitian_from, mH
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.decompositions import eigh_op, svd_op
+from funcgrad.ops.decompositions import eigh_op, singular_complement_op, svd_op
 from funcgrad.ops.elementwise import arithmetic, magnitude, selection
 from funcgrad.ops.matrix_functions import hermitian_function_op, singular_function_op
+from funcgrad.ops.singular_value_functions import singular_value_function_op, transported
 from funcgrad.ops.spectral_functions import spectral_function_op
 from funcgrad.ops.stores import index_add_op
 from funcgrad.rewrite.constant_values import value_of
@@ -58,6 +59,9 @@ def function_by_vectors(expr: Expr) -> Expr | None:
     left, right = expr.args
     if not left.args or not right.args:
         return None
+    projector = _projector(left, right)
+    if projector is not None:
+        return projector
     for form, outer, inner in (("columns", right, left), ("rows", left, right)):
         known = _part(outer)
         if known is None:
@@ -69,6 +73,56 @@ def function_by_vectors(expr: Expr) -> Expr | None:
                 if found is not None:
                     return _made(expr, known, *found, first.is_adjoint)
     return None
+
+
+def _projector(left: Expr, right: Expr) -> Expr | None:
+    """n @ n^H, for the vectors n beside the singular ones: their rotation does not change it."""
+    found = _beside(left)
+    if found is None or found.is_transposed:
+        return None
+    n = found.vectors
+    is_complex = n.dtype.kind == "c"
+    if _beside(right) != _Beside(n, True, is_complex != found.is_conjugated):
+        return None
+    (a,) = n.args
+    n = transported(a, *(tuples.pick_op(svd_op(a), index=k) for k in range(3)), n)
+    n = np.conjugate(n) if found.is_conjugated else n
+    return contraction.matmul_op(n, mH(n))  # type: ignore[no-any-return]
+
+
+class _Beside(NamedTuple):
+    """All vectors beside the singular ones, in columns, or their transposes or conjugates."""
+
+    vectors: Expr
+    is_transposed: bool
+    is_conjugated: bool
+
+
+def _beside(expr: Expr) -> _Beside | None:
+    transposed = conjugated = False
+    chosen: tuple[int, int, int] | None = None
+    while expr.op is not singular_complement_op:
+        if expr.op is magnitude.conjugate:
+            conjugated = not conjugated
+        elif expr.op is shape.transpose_op and _swaps_last(expr):
+            transposed = not transposed
+            chosen = None if chosen is None else (-3 - chosen[0], *chosen[1:])
+        elif expr.op is indexing.getitem_op and chosen is None and expr.ndim == expr.args[0].ndim:
+            chosen = _slice(expr)
+        elif expr.op is shape.concatenate_op and chosen == _place_of_last(expr):
+            chosen, expr = None, expr.args[-1]
+            continue
+        else:
+            return None
+        expr = expr.args[0]
+    return _Beside(expr, transposed, conjugated) if chosen is None else None
+
+
+def _place_of_last(joined: Expr) -> tuple[int, int, int]:
+    """The axis of a concatenation, counted from the end, and the bounds of its last part."""
+    axis = dict(joined.params)["axis"] - joined.ndim
+    size = joined.shape[axis]
+    return axis, size - joined.args[-1].shape[axis], size
 
 
 def einsum_by_vectors(expr: Expr) -> Expr | None:
@@ -153,34 +207,42 @@ def _made(expr: Expr, known: _Part, form: str, values: Expr | None, adjoint: boo
 
     d, s = whole_of(values), whole_of(slope)
     form = form if chosen is None else f"{form}[{chosen[0]}:{chosen[1]}]"
+    moves = _depends(d, decomposition)
+    second = _slope(slope, decomposition, chosen)
+    if moves and not _is_of_values_alone(d, decomposition):
+        second = None
+    x = selection.stopped(d) if moves else d
     made: Expr
     if is_svd:
         u, vh = (tuples.pick_op(decomposition, index=k) for k in (0, 2))
-        made = singular_function_op(a, u, w, vh, d, s, form=form, adjoint=adjoint)
+        if second is None:
+            made = singular_function_op(a, u, w, vh, d, s, form=form, adjoint=adjoint)
+        else:
+            made = singular_value_function_op(
+                a, u, w, vh, d, s, whole_of(second), x, form=form, adjoint=adjoint
+            )
     else:
         v = tuples.pick_op(decomposition, index=1)
         triangle = dict(decomposition.params)["triangle"]
-        second = _slope(slope, decomposition, chosen)
-        moves = _depends(d, decomposition)
-        if second is not None and (not moves or _is_of_values_alone(d, decomposition)):
+        if second is None:
+            made = hermitian_function_op(a, w, v, d, s, form=form, triangle=triangle)
+        else:
             whole: Any = hermitian_from(triangle).apply(a)  # type: ignore[arg-type]
-            t, x = whole_of(second), selection.stopped(d) if moves else d
-            made = spectral_function_op(whole, w, v, d, s, t, x, form=form)
-            return made if made.type == expr.type else None
-        made = hermitian_function_op(a, w, v, d, s, form=form, triangle=triangle)
+            made = spectral_function_op(whole, w, v, d, s, whole_of(second), x, form=form)
     return made if made.type == expr.type else None
 
 
 def _is_of_values_alone(values: Expr, decomposition: Expr) -> bool:
     """Whether values depend on the eigenvalues and constants alone, and on no number that all share."""
+    index = 1 if decomposition.op is svd_op else 0
 
     def step(expr: Expr, known: tuple[bool, ...]) -> bool:
-        if _is_pick(expr, 0, decomposition) or expr.op is CONSTANT:
+        if _is_pick(expr, index, decomposition) or expr.op is CONSTANT:
             return True
         return expr.ndim > 0 and bool(expr.args) and all(known)
 
     def below(expr: Expr) -> tuple[Expr, ...]:
-        return () if _is_pick(expr, 0, decomposition) or expr.ndim == 0 else expr.args
+        return () if _is_pick(expr, index, decomposition) or expr.ndim == 0 else expr.args
 
     (found,) = folded([values], step, operands=below)
     return bool(found)
@@ -267,6 +329,8 @@ def _scale(inner: Expr, wanted: _Part, form: str) -> tuple[str, Expr | None] | N
                     factor = factor.args[0]
                 *stack, m, n = known.shape
                 shaped = (*stack, 1, n) if form == "columns" else (*stack, m, 1)
+                if factor.size == 1 and factor.ndim <= len(shaped):
+                    return form, op.broadcast_to(factor, shape=shaped)
                 padded = (1,) * (len(shaped) - factor.ndim) + factor.shape
                 return (form, factor) if padded == shaped else None
     if inner.op is contraction.matmul_op:

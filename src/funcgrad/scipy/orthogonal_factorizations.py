@@ -229,9 +229,9 @@ def null_space(
 ) -> Any:
     """As `scipy.linalg.null_space`.
 
-    One vector has its derivative. Several are arbitrary within their space,
-    and have the derivative NaN; ``eye(n) - pinv(A) @ A`` is the projector onto
-    it.
+    One vector has its derivative. Several are arbitrary within their space. They have one in reverse mode,
+    for what their rotation does not change, if the rows of A are independent, and NaN otherwise;
+    ``eye(n) - pinv(A) @ A`` is the projector onto their space, with all derivatives.
     """
     matrix = number("null_space", A)
     rank = _rank("null_space", matrix, rcond)
@@ -244,6 +244,9 @@ def null_space(
     if n - rank == 1:  # the vector whose product with itself, as it is here, is 1
         found = np.linalg.pinv(np.concatenate([matrix, _adjoint(own)]))[:, -1:]
         found = found / np.linalg.norm(found)
+    elif rank == m:
+        beside = _adjoint(np.linalg.svd(matrix).Vh[m:])
+        found = np.matmul(beside, stop_gradient(np.matmul(_adjoint(beside), own)))
     else:
         square = np.pad(matrix, ((0, max(n - m, 0)), (0, 0)))
         found = with_phases(_adjoint(np.linalg.svd(square, full_matrices=False)[2][rank:]), own)
