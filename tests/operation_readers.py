@@ -131,6 +131,9 @@ def programs():
             lambda a: rotation_rate_op(a + a.T, fg.const(np.ones((1, 1))), rows=3), SQUARE
         ),
         "singular_complement": of_function(lambda a: np.linalg.svd(a[:1])[2][1], SQUARE[:, :2]),
+        "qr_complement": of_function(
+            lambda a: np.linalg.qr(a, "complete")[0][:, -1], SQUARE[:, :2]
+        ),
         "qr": of_function(lambda a: np.linalg.qr(a)[1], SQUARE),
         "resolved": of_function(
             _by_eigenvectors(lambda a, w, v: resolved(a, w, v, v, v**2, split=None)), SQUARE
@@ -436,12 +439,12 @@ ARRAYS = (
     "einsum solve inv pinv cholesky logabsdet detsign detphase det cofactors eig eigh hermitian_function "
     "singular_complement singular_function singular_norm svd qr resolved projected turning "
     "columns_product at_columns spectral_function spectral_slope singular_value_function singular_slope "
-    "transported rotation_rate"
+    "transported rotation_rate qr_complement"
 )
 MATRICES = (
     "solve inv pinv cholesky logabsdet det cofactors eig eigh hermitian_function singular_function "
     "singular_complement singular_norm svd qr detsign resolved projected turning spectral_function "
-    "spectral_slope singular_value_function singular_slope transported"
+    "spectral_slope singular_value_function singular_slope transported qr_complement"
 )
 BODIES = "call branch loop custom_derivative implicit integral"
 NOT_DIFFERENTIABLE = {"its derivative is zero, or it has none": DISCRETE}
@@ -494,7 +497,7 @@ GAPS: dict[str, dict[str, str]] = {
         "NumPy's decompositions and transforms know no other numbers": (
             "eig eigh fft hermitian_function pinv qr singular_complement singular_function singular_norm "
             "svd resolved projected turning spectral_slope singular_value_function singular_slope "
-            "transported"
+            "transported qr_complement"
         ),
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",

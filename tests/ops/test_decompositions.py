@@ -88,6 +88,7 @@ PROGRAMS = {
     "qr tall": (LA.qr, (TALL,)),
     "qr wide": (LA.qr, (WIDE,)),
     "qr complex": (LA.qr, (cnormal(4, 3),)),
+    "qr complete, tall": (lambda a: LA.qr(a, mode="complete")[1], (TALL,)),
     "qr complete": (lambda a: LA.qr(a, mode="complete"), (A,)),
     "qr of a stack, r alone": (lambda a: LA.qr(a, mode="r"), (STACK,)),
     **{
@@ -506,7 +507,10 @@ M, V, S = fg.var("M", (2, 3)), fg.var("V", 3), fg.var("S", (3, 3))
         (lambda: LA.eigh(M), "eigh: expected square"),
         (lambda: LA.eigh(S, "X"), "eigh: expected UPLO 'L' or 'U', but got 'X'"),
         (lambda: LA.svd(V), "svd: expected matrices"),
-        (lambda: LA.qr(fg.var("W", (3, 2)), "complete"), "qr: expected mode 'reduced' or 'r'"),
+        (
+            lambda: LA.qr(fg.var("W", (3, 2)), "raw"),
+            "qr: expected mode 'reduced', 'complete' or 'r'",
+        ),
         (lambda: LA.qr(S, "raw"), "qr: expected mode"),
         (lambda: LA.norm(S, 3), "norm: expected ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf"),
         (lambda: LA.multi_dot([S]), "multi_dot: expected two arrays at least, but got 1"),

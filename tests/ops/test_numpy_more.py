@@ -241,7 +241,7 @@ def test_piecewise_is_numpys():
         (lambda x: np.fft.fft(x, norm="all"), ValueError, "fft: expected norm to be 'backward'"),
         (lambda x: np.fft.fftn(x, (1, 2), (0,)), ValueError, "fftn: expected a size for each axis"),
         (lambda x: np.vander(x[None]), ValueError, "vander: expected a vector, but got float64[1,"),
-        (lambda x: np.polyfit(x, x, 1, full=True), TypeError, "polyfit: expected one degree"),
+        (lambda x: np.polyfit(x, x, [1, 2]), TypeError, "polyfit: expected one degree"),
         (lambda x: np.polyfit(x, x[:2], 1), ValueError, "polyfit: expected as many values as"),
         (lambda x: np.cov(x[None, None]), ValueError, "cov: expected a vector or a matrix"),
         (lambda x: np.rot90(x[None], axes=(1, -1)), ValueError, "rot90: expected two axes"),

@@ -52,6 +52,7 @@ def test_every_operation_has_samples():
             "singular_value_function",
             "singular_slope",
             "transported",
+            "qr_complement",
         }
         == OPS.keys()
     )

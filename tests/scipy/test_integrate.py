@@ -98,8 +98,46 @@ def test_quad_of_a_vector_of_parameters():
     assert integrate.quad(np.cos, 0.0, 1.0) == scipy.integrate.quad(np.cos, 0.0, 1.0)
     with pytest.raises(TypeError, match="quad: expected a function that returns a real number"):
         fg.grad(lambda a: integrate.quad(lambda x: a * np.ones(2), 0.0, 1.0)[0])(1.0)
-    with pytest.raises(TypeError, match="quad: weight='cos' is not supported"):
-        fg.grad(lambda a: integrate.quad(lambda x: a, 0.0, 1.0, weight="cos", wvar=1.0)[0])(1.0)
+
+
+WEIGHTED = {
+    "cos": lambda m, a: m.quad(lambda x: np.exp(-a * x * x), 0.0, 1.0, weight="cos", wvar=2.0)[0],
+    "sin to a limit": lambda m, a: m.quad(
+        lambda x, p: np.exp(-p * x), a, a * a, args=(a,), weight="sin", wvar=20.0
+    )[0],
+    "to infinity": lambda m, a: m.quad(lambda x: 1 / (a + x), a, np.inf, weight="sin", wvar=2.0)[0],
+    "powers": lambda m, a: m.quad(
+        lambda x: np.exp(-a * x), 0.0, 1.0, weight="alg-loga", wvar=(-0.5, 0.3)
+    )[0],
+    "principal value": lambda m, a: m.quad(
+        lambda x: np.exp(-a * x), 0.0, a, weight="cauchy", wvar=0.5
+    )[0],
+    "complex": lambda m, a: np.abs(
+        m.quad(lambda x: np.exp(1j * a * x), 0.0, a, complex_func=True)[0]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WEIGHTED)
+def test_weights_and_complex_functions(case):
+    f = WEIGHTED[case]
+    value, slope = fg.value_and_grad(lambda a: f(integrate, a))(1.3)
+    assert value == pytest.approx(f(scipy.integrate, 1.3), rel=1e-15)
+    assert slope == pytest.approx(slope_of(lambda a: f(scipy.integrate, a), 1.3), rel=1e-7)
+    first = fg.jit(fg.grad(lambda a: f(integrate, a)))
+    np.testing.assert_allclose(fg.vmap(first)(np.array([1.1, 1.3]))[1], slope, rtol=1e-12)
+    assert fg.jvp(first, (1.3,), (1.0,))[1] == pytest.approx(slope_of(first, 1.3), rel=1e-6)
+    expr = fg.trace(lambda a: f(integrate, a), 1.3)
+    assert fg.from_json(fg.to_json(expr)).key == expr.key
+
+
+def test_weights_whose_variable_or_limits_are_traced_are_refused():
+    with pytest.raises(TypeError, match="write the weight into func"):
+        fg.grad(lambda a: integrate.quad(np.exp, 0.0, 1.0, weight="cos", wvar=a)[0])(1.0)
+    with pytest.raises(TypeError, match=r"integrate \(b - a\)"):
+        fg.grad(lambda a: integrate.quad(np.exp, 0.0, a, weight="alg", wvar=(0, 1))[0])(1.0)
+    with pytest.raises(TypeError, match="expected full_output=0"):
+        fg.grad(lambda a: integrate.quad(np.exp, 0.0, a, full_output=1)[0])(1.0)
 
 
 def test_differential_equations():

@@ -40,6 +40,12 @@ CASES = {
     "CubicSpline's second derivative": lambda m, x, y, q: m.CubicSpline(x, y).derivative(2)(q),
     "CubicSpline's antiderivative": lambda m, x, y, q: m.CubicSpline(x, y).antiderivative()(q),
     "CubicSpline's integral": lambda m, x, y, q: m.CubicSpline(x, y).integrate(q[0, 0], q[1, 1]),
+    "CubicSpline's integral over periods": lambda m, x, y, q: m.CubicSpline(
+        x, y - y * (np.arange(6) == 5) + y[0] * (np.arange(6) == 5), bc_type="periodic"
+    ).integrate(q[0, 0] - 20.0, q[1, 1] + 10.0),
+    "CubicSpline's integral backwards": lambda m, x, y, q: m.CubicSpline(x, y).integrate(
+        q[1, 1], q[0, 0], extrapolate="periodic"
+    ),
     "CubicSpline inside": lambda m, x, y, q: np.nansum(m.CubicSpline(x, y, extrapolate=False)(q)),
     "CubicHermiteSpline": lambda m, x, y, q: m.CubicHermiteSpline(x, y, np.cos(y))(q),
     "PchipInterpolator": lambda m, x, y, q: m.PchipInterpolator(x, y)(q),

@@ -50,6 +50,8 @@ FULL = {
     "lu_factor": lambda m, a, b: m.lu_factor(a[::-1])[0],
     "lu_solve": lambda m, a, b: m.lu_solve(m.lu_factor(a[::-1]), b),
     "lu_solve transposed": lambda m, a, b: m.lu_solve(m.lu_factor(a[[1, 2, 0]]), b[0], trans=1),
+    "qr of a tall matrix": lambda m, a, b: m.qr(a[:, :2])[0] ** 2,
+    "r of a tall matrix, pivoted": lambda m, a, b: m.qr(a[:, :2], pivoting=True)[1],
     "polar": lambda m, a, b: np.concatenate(m.polar(a)),
     "polar left": lambda m, a, b: np.concatenate(m.polar(a, "left")),
     "polar of a tall matrix": lambda m, a, b: np.concatenate(m.polar(a[:, :2])),
@@ -76,6 +78,11 @@ FULL = {
         )
         for kind in (1, 2, 3)
     },
+    "left eigenvectors": lambda m, a, b: np.real(m.eig(a, left=True, right=False)[1] * (2 - 1j)),
+    "left and right eigenvectors": lambda m, a, b: np.abs(
+        np.sum(np.conj(m.eig(a, left=True)[1]) * m.eig(a, left=True)[2], axis=0)
+    ),
+    "generalized left eigenvectors": lambda m, a, b: np.abs(m.eig(a, b, True, False)[1]),
     "generalized eigenvectors": lambda m, a, b: m.eigh(a + a.T, b @ b.T + np.eye(3))[1] ** 2,
     "generalized eigenvectors, type 2": lambda m, a, b: (
         m.eigh(a + a.T, b @ b.T + np.eye(3), type=2)[1] ** 2
@@ -267,7 +274,7 @@ def test_eigenvectors_of_batches_and_of_single_precision_have_scipys_signs():
 @pytest.mark.parametrize(
     ("f", "message"),
     [
-        (lambda a: scipy.linalg.qr(a[:, :2])[0], "expected mode 'economic'"),
+        (lambda a: scipy.linalg.qr(a[:, :2], mode="raw")[0], "expected mode 'full', 'economic'"),
         (lambda a: scipy.linalg.solve(a, V, assume_a="square"), "expected assume_a among gen"),
         (lambda a: scipy.linalg.solve(a, V, structure="sym"), "structure"),
     ],

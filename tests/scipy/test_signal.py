@@ -60,6 +60,10 @@ SIGNAL = {
     "order_filter": lambda m, x, k: m.order_filter(IMAGE * x[:5], np.eye(3), 2),
     "sepfir2d": lambda m, x, k: m.sepfir2d(IMAGE * x[:5], k, np.append(k, [0.3, 1.2])),
     "upfirdn": lambda m, x, k: m.upfirdn(k, x, 3, 2),
+    **{
+        f"upfirdn, {mode}": lambda m, x, k, mode=mode: m.upfirdn(x, x[:4], 2, 3, mode=mode)
+        for mode in ("edge", "symmetric", "antireflect", "antisymmetric", "line", "smooth")
+    },
     "upfirdn of rows": lambda m, x, k: m.upfirdn(x, IMAGE * k[0], 2, 3, 0),
     "upfirdn wrapped": lambda m, x, k: m.upfirdn(x, k, mode="wrap"),
     "upfirdn of a constant": lambda m, x, k: m.upfirdn(k, x[:4], 4, mode="constant", cval=0.7),
@@ -274,8 +278,8 @@ def test_what_is_not_supported_is_refused():
         fg.grad(lambda t: ndimage.map_coordinates(X * t, [[0.5]], order=6)[0])(1.0)
     with pytest.raises(ValueError, match="medfilt: expected odd sizes"):
         fg.grad(lambda t: signal.medfilt(X * t, 4)[0])(1.0)
-    with pytest.raises(TypeError, match="upfirdn: mode='line' is not supported"):
-        fg.grad(lambda t: signal.upfirdn(K, X * t, mode="line")[0])(1.0)
+    with pytest.raises(ValueError, match="upfirdn: expected a mode among"):
+        fg.grad(lambda t: signal.upfirdn(K, X * t, mode="around")[0])(1.0)
     with pytest.raises(ValueError, match="map_coordinates: expected coordinates with a first axis"):
         fg.grad(lambda t: ndimage.map_coordinates(X * t, [[0.5], [1.0]])[0])(1.0)
     with pytest.raises(ValueError, match="convolve: expected mode"):

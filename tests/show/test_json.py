@@ -565,6 +565,7 @@ SPECTRAL = (
     "singular_value_function",
     "singular_slope",
     "transported",
+    "qr_complement",
     "linear_filter",
 )
 

@@ -85,6 +85,9 @@ _METHODS = {
         "_ppoly.evaluate_nd": (".polynomial_pieces", "evaluate_nd"),
         "_ppoly.fix_continuity": (".polynomial_pieces", "fix_continuity"),
     },
+    "scipy.ndimage": {
+        "_filters._nd_image.min_or_max_filter": (".morphology", "min_or_max_filter"),
+    },
     "scipy.signal": {
         "_spline.symiirorder1_ic": ("", "first_order_conditions"),
         "_spline.symiirorder2_ic_fwd": ("", "forward_conditions"),
@@ -96,6 +99,9 @@ _METHODS = {
         "_multicomp._pvalue_dunnett": ("", "dunnett_significance"),
         "rv_continuous._logcdf": (".generic_tails", "log_cdf"),
         "rv_continuous._logsf": (".generic_tails", "log_sf"),
+        "rv_continuous._entropy": (".expectations", "entropy_by_quadrature"),
+        "rv_continuous.expect": (".expectations", "expect_by_quadrature"),
+        "_continuous_distns.truncpareto_gen._munp": (".expectations", "moments_of_truncpareto"),
         "_multivariate._PSD.__init__": (".multivariate", "initialize_psd"),
     },
 }

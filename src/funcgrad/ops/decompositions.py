@@ -305,9 +305,9 @@ def _rotation_rate(inner: Array, length: Array, rows: int) -> Any:
     bound = rows * np.finfo(inner.dtype).eps * length
     if np.any(np.abs(inner - mH(inner)) > bound):
         raise ValueError(
-            "svd: expected a function that does not depend on which vectors beside the singular ones are "
-            "chosen, as full_matrices=True and null_space add them, but it does, so it has no derivative; "
-            "write full_matrices=False, or the projector eye(m) - u @ u.T"
+            "svd, qr: expected a function that does not depend on which vectors are chosen beside those of "
+            "the matrix, as full_matrices=True, mode='full' and null_space add them, but it does, so it has "
+            "no derivative; write full_matrices=False or mode='economic', or the projector eye(m) - u @ u.T"
         )
     return np.zeros(inner.shape, inner.dtype)
 
@@ -385,6 +385,25 @@ def svdvals(a: object, /) -> Any:
 
 
 # -- qr ------------------------------------------------------------------------------------------
+qr_complement_op: Op = Op(
+    name="qr_complement",
+    run=lambda a: np.linalg.qr(a, "complete")[0][..., a.shape[-1] :],
+    infer=_complement_type,
+    edges=(_complement_edge,),
+    batch=of_stacks(lambda: qr_complement_op),
+    columns=Columns(
+        flops=lambda z: _qr_flops(z),
+        numpy=lambda z, texts: (
+            f"np.linalg.qr({texts[0]}, 'complete')[0][..., {z.args[0].shape[-1]}:]"
+        ),
+        libraries={
+            "any": lambda xp, a: xp.linalg.qr(a, mode="complete")[0][..., a.shape[-1] :],
+        },
+    ),
+)
+"""The orthonormal vectors beside the columns of matrices with more rows than columns."""
+
+
 class QRResult(NamedTuple):
     """Orthonormal columns, and an upper triangle."""
 
@@ -453,9 +472,10 @@ qr_op: Op = Op(
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
-    """As `numpy.linalg.qr` with mode 'reduced', 'r', or, where it is the same, 'complete'.
+    """As `numpy.linalg.qr` with mode 'reduced', 'complete' or 'r'.
 
-    The first columns, as many as there are rows, must be independent: the derivative divides by r.
+    The first columns, as many as there are rows, must be independent: the derivative divides by r. Those
+    that 'complete' adds have derivatives as those that `svd` adds.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: np.linalg.qr(a)[1][0, 0])(np.array([[3.0], [4.0]]))
@@ -464,14 +484,17 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     """
     a = matrices("qr", a, square=False)
     m, n = a.shape[-2:]
-    if mode not in ("reduced", "r", "complete") or (mode == "complete" and m > n):
+    if mode not in ("reduced", "r", "complete"):
         raise fail(
             ValueError,
-            f"qr: expected mode 'reduced' or 'r', but got {mode!r} for {a.type}; "
-            "the columns beside those of a are arbitrary, and have no derivative",
+            f"qr: expected mode 'reduced', 'complete' or 'r', but got {mode!r}; LAPACK's form has no "
+            "derivatives here",
         )
     node = qr_op(a[..., :, :m] if m < n else a)
     q, r = _part(node, 0), _part(node, 1)
     if m < n:
         r = np.concatenate([r, np.matmul(mH(q), a[..., :, m:])], axis=-1)
+    elif mode == "complete" and m > n:
+        q = np.concatenate([q, qr_complement_op(a)], axis=-1)
+        r = np.concatenate([r, np.zeros((*a.shape[:-2], m - n, n), a.dtype)], axis=-2)
     return r if mode == "r" else QRResult(q, r)

@@ -42,17 +42,17 @@ def _transported_edge(z: Array, a: Array, u: Array, s: Array, vh: Array, n: Arra
     )  # the adjoint of the pseudoinverse, of full rank
     is_complex = a.dtype.kind == "c"
 
-    def left(da: Any) -> Any:
+    def left(da: Array) -> Any:
         return -np.matmul(back, np.matmul(mH(da), z))
 
-    def left_back(g: Any) -> Any:
+    def left_back(g: Array) -> Any:
         found = -np.matmul(z, np.matmul(mT(g), back))
         return np.conj(found) if is_complex else np.real(found)
 
-    def right(da: Any) -> Any:
+    def right(da: Array) -> Any:
         return -np.matmul(mH(back), np.matmul(da, z))
 
-    def right_back(g: Any) -> Any:
+    def right_back(g: Array) -> Any:
         found = -np.matmul(mT(mH(back)), np.matmul(g, mT(z)))
         return found if is_complex else np.real(found)
 
@@ -111,7 +111,7 @@ def _doubled(
     # The slope at 0 is read beside a singular value of 0 alone.
     at_zero = np.broadcast_to(p[..., -1:], outside[0].shape) if m != n else outside[0]
 
-    def odd(y: Any) -> Any:
+    def odd(y: Array) -> Any:
         return np.concatenate([y, -y, *outside], axis=-1)
 
     slopes = np.concatenate([p, p, at_zero], axis=-1)
@@ -166,7 +166,7 @@ def _linear(e: Array, matrix: tuple[Any, ...], values: tuple[Any, ...]) -> Linea
     is_complex = any(y.dtype.kind == "c" for y in values)
     real, imag = ([part(y) for y in values] for part in (np.real, np.imag))
 
-    def backward(g: Any) -> Any:
+    def backward(g: Array) -> Any:
         g = np.conj(g)
         back = singular_slope_op(*matrix, g, *real)
         if is_complex:
@@ -267,7 +267,7 @@ def _slope_by_values(
 def _embedding(a: Array) -> LinearMap:
     m, is_complex = np.shape(a)[-2], a.dtype.kind == "c"
 
-    def backward(g: Any) -> Any:
+    def backward(g: Array) -> Any:
         lower = g[..., m:, :m]
         found = _block(g, m) + mH(lower)
         return found if is_complex else np.real(found)
@@ -296,7 +296,7 @@ def _through_doubled(
     assert edge is not None
     whole = edge(spectral_slope_op(*operands), *operands)
 
-    def backward(g: Any) -> Any:
+    def backward(g: Array) -> Any:
         top = np.zeros((*np.shape(g)[:-1], m), g.dtype)
         padded = np.concatenate([top, g], axis=-1)
         below = np.zeros((*np.shape(g)[:-2], n, m + n), g.dtype)

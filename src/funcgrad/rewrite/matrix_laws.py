@@ -17,7 +17,7 @@ from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
 from funcgrad.ops.base.matrix_stacks import hermitian_from, mH
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.decompositions import eigh_op, singular_complement_op, svd_op
+from funcgrad.ops.decompositions import eigh_op, qr_complement_op, singular_complement_op, svd_op
 from funcgrad.ops.elementwise import arithmetic, magnitude, selection
 from funcgrad.ops.matrix_functions import hermitian_function_op, singular_function_op
 from funcgrad.ops.singular_value_functions import singular_value_function_op, transported
@@ -101,7 +101,7 @@ class _Beside(NamedTuple):
 def _beside(expr: Expr) -> _Beside | None:
     transposed = conjugated = False
     chosen: tuple[int, int, int] | None = None
-    while expr.op is not singular_complement_op:
+    while expr.op not in (singular_complement_op, qr_complement_op):
         if expr.op is magnitude.conjugate:
             conjugated = not conjugated
         elif expr.op is shape.transpose_op and _swaps_last(expr):

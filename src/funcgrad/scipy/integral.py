@@ -21,7 +21,7 @@ from funcgrad.ops.base.columns import Columns, Repeated
 from funcgrad.ops.base.entrywise import spread_unbatched
 from funcgrad.ops.base.op import Op, fit, lift_fully
 from funcgrad.ops.tuples import pick
-from funcgrad.scipy.quadrature import runner
+from funcgrad.scipy.quadrature import WEIGHTED, runner
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -64,16 +64,26 @@ def _joint(
     z: Any, a: Expr, b: Expr, *theta: Expr, body: Body, options: Options, batch_axes: int
 ) -> Joint:
     sizes, own = a.shape[:batch_axes], body.types[0].shape
+    weight = {key: value for key, value in options if key in ("weight", "wvar")}
+    inner_options = tuple(sorted({**WEIGHTED, **weight}.items())) if weight else ()
 
     def at(end: Expr) -> Any:
         """The integrand at a limit; 0 at an infinite one, which does not move."""
         finite = ~np.isinf(end)
-        (value,) = on_batches(body, sizes).inline([lift_fully(np.where(finite, end, 0.0)), *theta])
+        place: Any = lift_fully(np.where(finite, end, 0.0))
+        (value,) = on_batches(body, sizes).inline([place, *theta])
+        if weight:
+            value = value * _with_axes(
+                _weight_at(weight["weight"], weight["wvar"], place), len(own)
+            )
         return np.where(_with_axes(finite, len(own)), value, 0.0)
 
     def integrated(inner: Body, *more: Any) -> Any:
         return pick(
-            integral_op(a, b, *theta, *more, body=inner, options=(), batch_axes=batch_axes), 0
+            integral_op(
+                a, b, *theta, *more, body=inner, options=inner_options, batch_axes=batch_axes
+            ),
+            0,
         )
 
     def forward(flows: Mapping[int, Any]) -> Parts:
@@ -108,6 +118,15 @@ def _joint(
         return found
 
     return Joint(forward, backward)
+
+
+def _weight_at(weight: str, variable: float, x: Array) -> Any:
+    """A weight of `scipy.integrate.quad`; NaN for those of plain limits alone, where they may be infinite."""
+    if weight == "cauchy":
+        return 1.0 / (x - variable)
+    if weight in ("cos", "sin"):
+        return (np.cos if weight == "cos" else np.sin)(variable * x)
+    return np.full_like(x, np.nan)
 
 
 def _with_axes(x: Any, count: int) -> Any:
@@ -162,7 +181,10 @@ def _stored(types: Sequence[ArrayType], body: Body, options: object, batch_axes:
 
 
 _REAL = ArrayType((), np.dtype(float))
-_OPTIONS = ("epsabs", "epsrel", "limit", "norm", "points", "quadrature")
+_OPTIONS = (
+    *("epsabs", "epsrel", "limit", "norm", "points", "quadrature"),
+    *("weight", "wvar", "maxp1", "limlst"),
+)
 
 integral_op: Op = Op(
     name="integral",

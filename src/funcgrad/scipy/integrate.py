@@ -145,14 +145,15 @@ def quad(
     b: Array,
     args: object = (),
     full_output: int = 0,
-    **options: object,
+    **options: Any,
 ) -> Any:
     """As `scipy.integrate.quad`: the integral, also in the limits, in ``args``
     and in what ``func`` captures.
 
     The estimate of the error has derivative 0. ``epsabs``, ``epsrel``,
-    ``limit`` and ``points`` are SciPy's; derivatives are integrated to
-    relative 1e-10, and exist to every order.
+    ``limit``, ``points`` and ``weight`` are SciPy's; derivatives are integrated
+    to relative 1e-10, and exist to every order. A plain ``wvar`` is needed, and
+    plain limits for the weights 'alg...', which have none there.
 
     >>> import funcgrad as fg
     >>> area = lambda k, end: quad(lambda x: np.exp(-k * x), 0.0, end)[0]
@@ -160,16 +161,47 @@ def quad(
     (-1.0, 1.0)
     """
     args = tuple_of(args)
-    if not holds_expr([a, b]) and without_tracing(func, 0.5, args):
+    if not holds_expr([a, b, options.get("wvar")]) and without_tracing(func, 0.5, args):
         return _scipy.quad(func, a, b, args, full_output, **options)
-    refuse("quad", full_output=full_output)
-    own = {k: v for k, v in options.items() if k in ("epsabs", "epsrel", "limit", "points")}
-    refuse("quad", **{k: v for k, v in options.items() if k not in own})
+    if full_output:
+        raise fail(
+            TypeError,
+            "quad: expected full_output=0 with traced values, but got 1; call quad once more with plain "
+            "numbers, by funcgrad.stop_gradient, for what SciPy tells of its rule",
+        )
+    own = {key: value for key, value in options.items() if value is not None}
+    if own.pop("complex_func", False):
+        parts = [
+            quad(lambda x, *args, part=part: part(func(x, *args)), a, b, args, **own)
+            for part in (np.real, np.imag)
+        ]
+        return tuple(real + 1j * imag for real, imag in zip(*parts, strict=True))
+    if "weight" in own:
+        _check_weight(own, (a, b))
     body, theta = _integrand(func, args)
     ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
     error = primitive(runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
     value = integral_of(body, own, ends, theta)
     return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
+
+
+def _check_weight(options: dict[str, Any], ends: tuple[Array, Array]) -> None:
+    weight, variable = options["weight"], options["wvar"]
+    if holds_expr(variable):
+        raise fail(
+            TypeError,
+            f"quad: expected a plain wvar for weight={weight!r}, but got a traced one; write the weight into "
+            "func, and leave weight and wvar out",
+        )
+    if str(weight).startswith("alg"):
+        options["wvar"] = tuple(float(power) for power in variable)  # a key has a hash
+        if holds_expr(list(ends)):
+            raise fail(
+                TypeError,
+                f"quad: expected plain limits for weight={weight!r}, at which the integrand may be "
+                "infinite, but got traced ones; integrate (b - a)**(1 + alpha + beta)*func(a + (b - a)*t) "
+                "over t from 0 to 1",
+            )
 
 
 def quad_vec(

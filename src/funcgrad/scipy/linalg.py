@@ -216,22 +216,36 @@ def eigvals(a: Array, b: Array | None = None, **options: object) -> Any:
 def eig(
     a: Array, b: Array | None = None, left: bool = False, right: bool = True, **options: object
 ) -> Any:
-    refuse("eig", left=left, homogeneous_eigvals=options.get("homogeneous_eigvals"))
-    if not right:
+    refuse("eig", homogeneous_eigvals=options.get("homogeneous_eigvals"))
+    if not (left or right):
         return eigvals(a, b)
-    w, v = np.linalg.eig(a if b is None else np.linalg.solve(b, a))
-    if b is None:
-        return w + 0j, v
+    w: Any = None
+    vectors: list[Any] = []
+    if right:
+        w, v = np.linalg.eig(a if b is None else np.linalg.solve(b, a))
+        if b is not None:
+            w, v = _as_scipys(w, v, a, b, is_left=False)
+        vectors = [v]
+    if left:  # v^H a = w v^H b
+        adjoint = _conjugated(a) if b is None else np.linalg.solve(_conjugated(b), _conjugated(a))
+        of_left, v = _as_scipys(*np.linalg.eig(adjoint), a, b, is_left=True)
+        w = np.conj(of_left) if w is None else w
+        vectors = [v, *vectors]
+    return (w + 0j, *vectors)
+
+
+def _as_scipys(w: Array, v: Array, a: Array, b: Array | None, is_left: bool) -> tuple[Any, Any]:
+    """Eigenvalues and vectors in the order of SciPy's, with the phases of these."""
     type = lift_fully(v).type
-    own_eigenvectors = primitive(
-        lambda a, b: _scipy.eig(a, b)[1].astype(type.dtype),
-        out=lambda *_: type,
-        name="eigenvectors",
-    )
-    own = own_eigenvectors(*[stop_gradient(lift_fully(matrix)) for matrix in (a, b)])
+
+    def run(*matrices: Array) -> Any:
+        return _scipy.eig(*matrices, left=is_left, right=not is_left)[1].astype(type.dtype)
+
+    matrices = [stop_gradient(lift_fully(matrix)) for matrix in (a, b) if matrix is not None]
+    own = primitive(run, out=lambda *_: type, name="eigenvectors")(*matrices)
     order = _columns_as(stop_gradient(v), own)
     w, v = np.take_along_axis(w, order, -1), np.take_along_axis(v, order[..., None, :], -1)
-    return w + 0j, with_phases(v, own)
+    return w, with_phases(v, own)
 
 
 @_composed
@@ -256,16 +270,20 @@ def svdvals(a: Array, **_: object) -> Any:
 @_composed
 def qr(a: Array, mode: str = "full", pivoting: bool = False, **_: object) -> Any:
     rows, columns = a.shape[-2:]
-    if mode not in ("economic", "r") and (mode != "full" or rows > columns):
+    if mode not in ("full", "economic", "r"):
         raise fail(
             ValueError,
-            f"qr: expected mode 'economic' or 'r' for traced values, but got {mode!r}; the columns beside "
-            "those of a are arbitrary, and have no derivative",
+            f"qr: expected mode 'full', 'economic' or 'r' for traced values, but got {mode!r}",
         )
     q, r, *order = orthogonal_factorizations.pivoted_qr(a) if pivoting else np.linalg.qr(a)
-    if mode == "r":  # with as many rows as a
+    if mode != "economic":  # r with as many rows as a
         margins = [(0, 0)] * (a.ndim - 2) + [(0, max(rows - columns, 0)), (0, 0)]
-        return (np.pad(r, margins), *order)
+        r = np.pad(r, margins)
+    if mode == "r":
+        return (r, *order)
+    if mode == "full" and rows > columns:
+        beside = np.linalg.qr(a[..., order[0]] if pivoting else a, "complete").Q[..., columns:]
+        q = np.concatenate([q, beside], axis=-1)
     return (q, r, *order)
 
 

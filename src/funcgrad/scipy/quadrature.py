@@ -21,6 +21,8 @@ from funcgrad.typing import Array
 
 TIGHT: Mapping[str, float] = {"epsabs": 1e-14, "epsrel": 1e-10}
 """The tolerances of slopes."""
+WEIGHTED: Mapping[str, float] = {"epsabs": 1e-12, "epsrel": 1e-10}
+"""Those of slopes with a weight."""
 
 _HALF_NODES = (
     0.995657163025808080735527280689003,
@@ -69,12 +71,21 @@ def runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., 
         low, high = float(a), float(b)
         with np.errstate(all="ignore"):
             if not (body.types[0].shape or "norm" in options):
-                found = scipys.quad(lambda x: float(integrand(x)), low, high, **options)[place]
+                found: Any = scipys.quad(lambda x: float(integrand(x)), low, high, **options)[place]
                 return np.asarray(found)
+            if "weight" in options:
+                found = _one_by_one(integrand, low, high, body.types[0], options)
+                if found is None:
+                    raise FloatingPointError(
+                        f"quad: expected the derivative's integrals with weight={options['weight']!r} to "
+                        "converge, but SciPy's rule does not; multiply func with the weight, and leave "
+                        "weight out"
+                    )
+                return found
             if not options:
                 whole = by_one_rule(body, low, high, theta)
                 if whole is None and body.types[0].size <= _FEW:
-                    whole = _one_by_one(integrand, low, high, body.types[0])
+                    whole = _one_by_one(integrand, low, high, body.types[0], TIGHT)
                 if whole is not None:
                     return whole
             own = dict(TIGHT) | dict(options)
@@ -103,7 +114,13 @@ def by_one_rule(body: Body, low: float, high: float, theta: tuple[Array, ...]) -
     return np.reshape(found, body.types[0].shape)
 
 
-def _one_by_one(integrand: Callable[[float], Any], low: float, high: float, type: ArrayType) -> Any:
+def _one_by_one(
+    integrand: Callable[[float], Any],
+    low: float,
+    high: float,
+    type: ArrayType,
+    options: Mapping[str, Any],
+) -> Any:
     """The integral of each entry by SciPy's `quad`; None if one does not reach the tolerance."""
     if type.dtype.kind == "c":
         return None
@@ -113,7 +130,7 @@ def _one_by_one(integrand: Callable[[float], Any], low: float, high: float, type
     found = np.empty(type.size)
     for k in range(type.size):
         value, _, _, *message = scipys.quad(
-            lambda x, k=k: float(at(x)[k]), low, high, full_output=1, **TIGHT
+            lambda x, k=k: float(at(x)[k]), low, high, full_output=1, **options
         )
         if message:
             return None

@@ -373,6 +373,34 @@ def sepfir2d(input: npt.ArrayLike, hrow: npt.ArrayLike, hcol: npt.ArrayLike) -> 
     return ndimage.convolve1d(rows, hcol, 0)
 
 
+def _extended(rows: Array, reach: int, mode: str, cval: float) -> Any:
+    """Rows with as many entries more at both ends, by a mode of `scipy.signal.upfirdn`."""
+    margins, count = [(0, 0)] * (rows.ndim - 1) + [(reach, reach)], rows.shape[-1]
+    if mode == "constant":
+        return np.pad(rows, margins, constant_values=cval)
+    if mode in ("edge", "reflect", "symmetric", "wrap"):
+        return np.pad(rows, margins, mode)  # type: ignore[call-overload]
+    if mode == "antireflect":
+        return np.pad(rows, margins, "reflect", reflect_type="odd")
+    if mode == "antisymmetric":
+        turns = (np.arange(-reach, count + reach) // count) % 2
+        return np.pad(rows, margins, "symmetric") * (1.0 - 2.0 * turns)
+    if mode not in ("line", "smooth"):
+        raise fail(
+            ValueError,
+            "upfirdn: expected a mode among 'constant', 'edge', 'reflect', 'symmetric', 'wrap', "
+            f"'antireflect', 'antisymmetric', 'line' and 'smooth', but got {mode!r}",
+        )
+    first, last = rows[..., :1], rows[..., -1:]
+    if mode == "line":
+        slopes = [(last - first) / (count - 1)] * 2
+    else:
+        slopes = [rows[..., 1:2] - first, last - rows[..., -2:-1]]
+    steps = np.arange(1.0, reach + 1)
+    parts = [first - steps[::-1] * slopes[0], rows, last + steps * slopes[1]]
+    return np.concatenate(parts, axis=-1)
+
+
 @_composed
 def upfirdn(
     h: npt.ArrayLike,
@@ -384,8 +412,6 @@ def upfirdn(
     cval: float = 0,
 ) -> Any:
     """As `scipy.signal.upfirdn`, in the filter and the signal."""
-    if mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):
-        raise fail(TypeError, f"upfirdn: mode={mode!r} is not supported with traced values")
     taps, signal = floating("upfirdn", h), floating("upfirdn", x)
     if taps.ndim != 1 or not signal.ndim:
         raise fail(
@@ -398,9 +424,7 @@ def upfirdn(
     reach = -(-taps.shape[0] // up)
     places = np.arange(count) * down
     i = (places // up)[:, None] - np.arange(reach)
-    margins = [(0, 0)] * (rows.ndim - 1) + [(reach, reach)]
-    options = {"constant_values": cval} if mode == "constant" else {}
-    around = np.pad(rows, margins, mode, **options)  # type: ignore[call-overload]
+    around = _extended(rows, reach, mode, cval)
     weights = np.pad(taps, (0, reach * up - taps.shape[0]))[places[:, None] - i * up]
     return np.moveaxis(np.sum(around[..., i + reach] * weights, axis=-1), -1, axis)
 

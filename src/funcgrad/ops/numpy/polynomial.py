@@ -72,11 +72,17 @@ def _keep_zeros(name: str, x: Expr, trim: Any, axis: Any = None) -> None:
 
 
 def polyfit(
-    x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: object = None
+    x: Any,
+    y: Any,
+    deg: int,
+    rcond: Any = None,
+    full: bool = False,
+    w: object = None,
+    cov: bool | str = False,
 ) -> Any:
-    """As `numpy.polyfit` of one degree, without ``full`` and ``cov``."""
-    if full or np.ndim(deg):
-        raise fail(TypeError, "polyfit: expected one degree, and full=False")
+    """As `numpy.polyfit`, of one degree."""
+    if np.ndim(deg):
+        raise fail(TypeError, f"polyfit: expected one degree, but got {deg!r}")
     deg = operator.index(deg)
     if deg < 0:
         raise fail(ValueError, f"polyfit: expected a degree of 0 or more, but got {deg}")
@@ -92,8 +98,24 @@ def polyfit(
         a, y = a * weight[:, None], y * reshape(weight, (-1,) + (1,) * (y.ndim - 1))
     scale = np.sqrt(np.sum(a * a, axis=0))
     cut = x.size * np.finfo(x.dtype).eps if rcond is None else rcond
-    solution = lstsq(a / scale, y, cut).x
-    return solution / reshape(scale, (-1,) + (1,) * (y.ndim - 1))
+    a = a / scale
+    solution, residuals, rank, values = lstsq(a, y, cut)
+    solution = solution / reshape(scale, (-1,) + (1,) * (y.ndim - 1))
+    if full:
+        return solution, residuals, rank, values, cut
+    if not cov:
+        return solution
+    matrix = np.linalg.inv(np.matmul(np.swapaxes(a, 0, 1), a)) / (scale[:, None] * scale)
+    factor: Any = 1.0
+    if cov != "unscaled":
+        if x.size <= deg + 1:
+            raise fail(
+                ValueError,
+                "polyfit: expected more values than coefficients for the scale of the covariances, but got "
+                f"{x.size} and {deg + 1}; write cov='unscaled'",
+            )
+        factor = residuals / (x.size - deg - 1)
+    return solution, (matrix if y.ndim == 1 else matrix[:, :, None]) * factor
 
 
 def polymul(a1: object, a2: object) -> Any:

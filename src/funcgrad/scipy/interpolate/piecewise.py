@@ -268,10 +268,12 @@ class PPoly:
         if self.own is not None and not holds_expr([a, b]):
             return self.own.integrate(a, b, extrapolate)  # type: ignore[attr-defined]
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
-        if isinstance(extrapolate, str):
-            raise fail(
-                TypeError,
-                "integrate: expected extrapolate to be True or False for traced values, but got 'periodic'",
-            )
         primitive = self.antiderivative()
+        if isinstance(extrapolate, str):  # "periodic"
+            first, period = self.x[0], self.x[-1] - self.x[0]
+            turns = [np.floor((end - first) / period) for end in (a, b)]
+            low, high = (
+                primitive(end - count * period) for end, count in zip((a, b), turns, strict=True)
+            )
+            return high - low + (turns[1] - turns[0]) * primitive(self.x[-1])
         return primitive(b, extrapolate=extrapolate) - primitive(a, extrapolate=extrapolate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.ndimage as _scipy
 
+from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, floating, number, real, refuse
 from funcgrad.scipy.ndimage.filters import Output
 from funcgrad.scipy.ndimage.sampling import map_coordinates
@@ -118,17 +120,41 @@ def zoom(
     return map_coordinates(input, np.stack(places), output, order, mode, cval, prefilter)
 
 
-def _fourier(name: str) -> Callable[..., Any]:
+def _fourier(name: str, factor: Callable[[Array, Array], Any] | None) -> Callable[..., Any]:
+    """A filter of a Fourier transform: a product over the axes of ``factor(frequency, size)``."""
     own = getattr(_scipy, name)
 
-    def function(input: npt.ArrayLike, *size: Any, **options: Any) -> Any:
+    def function(
+        input: npt.ArrayLike, n: int = -1, axis: int = -1, output: Any = None, **given: Any
+    ) -> Any:
+        refuse(name, output=output)
+        (size,) = given.values()  # by the name that SciPy's function has for it
         transform = floating(name, input)
-        refuse(name, output=options.get("output"))
-        return transform * own(np.ones(transform.shape, transform.dtype), *size, **options)
+        ones = np.ones(transform.shape, transform.dtype)
+        if not holds_expr(size):
+            return transform * own(ones, size, n, axis)
+        if factor is None:
+            raise fail(
+                TypeError,
+                f"{name}: expected a plain size, but got a traced one; write fourier_gaussian or "
+                "fourier_uniform, which are differentiated in it",
+            )
+        sizes = np.broadcast_to(real(name, size), (transform.ndim,))
+        product: Any = 1.0
+        for k, count in enumerate(transform.shape):
+            is_half = k == axis % transform.ndim and n > 0  # the transform of n real samples
+            frequency = np.arange(count) / n if is_half else np.fft.fftfreq(count)
+            along = factor(frequency, sizes[k])
+            product = product * along.reshape((-1, *[1] * (transform.ndim - 1 - k)))
+        return transform * product
 
     function.__name__ = name
     return _composed(function)
 
 
-fourier_ellipsoid, fourier_gaussian = _fourier("fourier_ellipsoid"), _fourier("fourier_gaussian")
-fourier_shift, fourier_uniform = _fourier("fourier_shift"), _fourier("fourier_uniform")
+fourier_ellipsoid = _fourier("fourier_ellipsoid", None)
+fourier_gaussian = _fourier(
+    "fourier_gaussian", lambda f, sigma: np.exp(-2 * (math.pi * f * sigma) ** 2)
+)
+fourier_shift = _fourier("fourier_shift", lambda f, shift: np.exp(-2j * math.pi * f * shift))
+fourier_uniform = _fourier("fourier_uniform", lambda f, size: np.sinc(f * size))

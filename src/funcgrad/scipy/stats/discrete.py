@@ -83,7 +83,14 @@ bernoulli = Standard(
     valid=_probability,
     mass=lambda k, p: p**k * (1 - p) ** (1 - k),
     edge=_certain,
+    stats=lambda p: (p, p * (1 - p), (1 - 2 * p) / np.sqrt(p * (1 - p)), 1 / (p * (1 - p)) - 6),
 )
+
+
+def _nbinom_stats(n: Array, p: Array) -> Any:
+    mean = n * (1 - p) / p
+    return mean, mean / p, (2 - p) / np.sqrt(n * (1 - p)), 6 / n + p**2 / (n * (1 - p))
+
 
 nbinom = Standard(
     density=lambda k, n, p: (
@@ -98,6 +105,7 @@ nbinom = Standard(
     mass=lambda k, n, p: np.exp(gammaln(n + k) - gammaln(k + 1) - gammaln(n)) * p**n * (1 - p) ** k,
     edge=lambda n, p: p == 1,
     exact=lambda k, n, p: beta_log_density(n, k + 1, p, 1 - p) / ((n + k) * (1 - p)),
+    stats=_nbinom_stats,
 )
 
 geom = Standard(

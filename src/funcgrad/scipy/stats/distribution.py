@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,15 @@ from funcgrad.expr.concrete import value_at_trace
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
 from funcgrad.scipy.python_functions import of_scipy_or_adopted
+from funcgrad.scipy.stats.expectations import (
+    INTEGRALS,
+    expect,
+    has_formula,
+    moment,
+    over_integers,
+    over_support,
+    stats,
+)
 from funcgrad.scipy.stats.likelihood import maximum_likelihood
 from funcgrad.scipy.stats.standard import Formula, Standard, completed
 from funcgrad.source import fail
@@ -123,7 +132,13 @@ def _moment(name: str, moved: Callable[[Any, Any, Any], Any]) -> _Method:
         is_traced = holds_expr(list(shapes))
         formula = self.standard.entropy if name == "entropy" else None
         if is_traced and formula is None:
-            return self.by_scipys_code(name)(*args, **kwds)
+            if has_formula(self.own, name):
+                try:
+                    return self.by_scipys_code(name)(*args, **kwds)
+                except TypeError:  # compiled code
+                    if self.name in INTEGRALS:
+                        raise
+            formula = partial(moment, self, name)
         loc, scale = np.broadcast_arrays(*[real(who, item) for item in (*placed, 1)][:2])
         with np.errstate(all="ignore"):
             if is_traced and formula is not None:
@@ -150,7 +165,7 @@ _UNDERFLOW = -746.0
 """A number whose exponential is 0."""
 
 
-BY_SCIPYS_CODE = ("stats", "moment", "support", "_stats", "_munp", "_entropy")
+BY_SCIPYS_CODE = ("stats", "moment", "support", "expect", "_stats", "_munp", "_entropy")
 """Methods that are SciPy's code of traced values, too, which is adopted."""
 
 
@@ -180,7 +195,15 @@ class Distribution:
     @cached_property
     def adoptable(self) -> Any:
         """SciPy's distribution as another object, for which this one does not stand in."""
-        return copy(self.own)
+        made = copy(self.own)
+        for name in self.functions:
+            setattr(made, name, getattr(self, name))
+        if self.standard.stats is not None:
+            made._stats = partial(stats, self)
+        return made
+
+    functions: Sequence[str] = ()
+    """Functions of this class that SciPy's code calls in the place of compiled ones."""
 
     def by_scipys_code(self, name: str) -> _Method:
         """A method of SciPy's, whose code is adopted for traced values."""
@@ -359,6 +382,24 @@ class Continuous(Distribution):
             drawn = np.where(below < 0.5, lower, upper)
         return drawn * real(who, scale) + real(who, loc)
 
+    def expect(
+        self,
+        func: Callable[..., Any] | None = None,
+        args: tuple[Any, ...] = (),
+        loc: npt.ArrayLike = 0,
+        scale: npt.ArrayLike = 1,
+        lb: npt.ArrayLike | None = None,
+        ub: npt.ArrayLike | None = None,
+        conditional: bool = False,
+        **options: object,
+    ) -> Any:
+        """As SciPy's method: the expectation of func(x), also in what ``func`` captures."""
+        return expect(self, func, args, loc, scale, lb, ub, conditional, options)
+
+    def expectation(self, function: _Method, shapes: Sequence[Any]) -> Any:
+        """The expectation of function(y, log(density(y))) under the standard distribution."""
+        return over_support(self, function, shapes)
+
     def nnlf(self, theta: Sequence[npt.ArrayLike], x: npt.ArrayLike) -> Any:
         """As SciPy's method: the negative logarithm of the likelihood of data x."""
         if not holds_expr([*theta, x]):
@@ -392,6 +433,14 @@ class Discrete(Distribution):
     """A distribution on integers: probability masses. The derivatives in x, q and loc are zero."""
 
     pmf, logpmf = _method("pmf"), _method("logpmf")
+    # SciPy's code of expectations calls these.
+    _pmf, _cdf = _standard_method("pmf"), _standard_method("cdf")
+    _sf, _ppf = _standard_method("sf"), _standard_method("ppf")
+    functions = ("_pmf", "_cdf", "_sf", "_ppf")
+
+    def expectation(self, function: _Method, shapes: Sequence[Any]) -> Any:
+        """As `Continuous.expectation`, by the mass."""
+        return over_integers(self, function, shapes)
 
     def standardized(self, x: Array, loc: Array, scale: Array) -> Any:
         """As `Distribution.standardized`: the integer below."""
@@ -470,6 +519,13 @@ class Frozen:
     entropy, median = _frozen_method("entropy"), _frozen_method("median")
     interval = _frozen_method("interval")
     moment, support = _frozen_method("moment"), _frozen_method("support")
+
+    def expect(self, func: _Method | None = None, **options: Any) -> Any:
+        """As SciPy's method `expect`."""
+        shapes, *placed = self.distribution.own._parse_args(*self.args, **self.kwds)
+        names = ("loc", "scale")[: 1 if isinstance(self.distribution, Discrete) else 2]
+        options = dict(zip(names, placed, strict=False)) | options
+        return self.distribution.expect(func, args=shapes, **options)
 
     def stats(self, moments: str = "mv") -> Any:
         """As SciPy's method `stats`."""

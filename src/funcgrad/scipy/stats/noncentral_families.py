@@ -17,6 +17,7 @@ from funcgrad.ops.special.noncentral import (
     noncentral_t,
     noncentral_t_shift,
 )
+from funcgrad.scipy import special
 from funcgrad.scipy.stats.log_tails import only_where
 from funcgrad.scipy.stats.standard import Standard, half_line
 from funcgrad.transforms.grad import stop_gradient
@@ -70,7 +71,32 @@ def _f_density(x: Array, dfn: Array, dfd: Array, nc: Array) -> Any:
     return np.log(f_mixture(dfn, dfd, nc, x, "density", shift=shift)) - shift - np.log(x)
 
 
+def _f_stats(dfn: Array, dfd: Array, nc: Array) -> Any:
+    """By the cumulants of the numerator, and the moments of the denominator's reciprocal."""
+    cumulants = [2.0**k * math.factorial(k) * (dfn + (k + 1) * nc) for k in range(4)]
+    raw: list[Any] = [1.0]
+    for n in range(1, 5):
+        terms = [math.comb(n - 1, k) * cumulants[k] * raw[n - 1 - k] for k in range(n)]
+        raw.append(sum(terms[1:], terms[0]))
+    scale: Any = 1.0
+    for n in range(1, 5):
+        scale = scale * dfd / (dfn * (dfd - 2 * n))
+        raw[n] = raw[n] * scale
+    spread = (dfn + nc) ** 2 + (dfn + 2 * nc) * (dfd - 2)
+    variance = 2 * (dfd / (dfn * (dfd - 2))) ** 2 * spread / (dfd - 4)
+    return _of_moments(raw[1], variance, raw[3], raw[4])
+
+
+def _of_moments(first: Array, variance: Array, third: Array, fourth: Array) -> Any:
+    """The mean, variance, skewness and excess kurtosis, from the third and fourth raw moment."""
+    second = variance + first**2
+    skewness = (third - 3 * first * second + 2 * first**3) / variance**1.5
+    central = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4
+    return first, variance, skewness, central / variance**2 - 3
+
+
 ncf = Standard(
+    stats=_f_stats,
     density=_f_density,
     cdf=lambda x, dfn, dfd, nc: ncfdtr(dfn, dfd, nc, x),
     sf=lambda x, dfn, dfd, nc: f_mixture(dfn, dfd, nc, x, "sf"),
@@ -97,7 +123,17 @@ def _t_logcdf(x: Array, df: Array, nc: Array) -> Any:
     return np.where(right, np.log1p(-tail), _t_log(np.where(right, nc, x), df, nc, 0))
 
 
+def _t_stats(df: Array, nc: Array) -> Any:
+    """By the moments of the numerator, and those of the denominator's reciprocal (Hogben et al. 1961)."""
+    ratio = np.sqrt(0.5 * df) / special.poch(0.5 * df - 0.5, 0.5)
+    variance = df / (df - 2) + nc**2 * (df / (df - 2) - ratio**2)
+    third = (nc**3 + 3 * nc) * ratio * df / (df - 3)
+    fourth = (nc**4 + 6 * nc**2 + 3) * df**2 / ((df - 2) * (df - 4))
+    return _of_moments(nc * ratio, variance, third, fourth)
+
+
 nct = Standard(
+    stats=_t_stats,
     density=lambda x, df, nc: _t_log(x, df, nc, 1),
     cdf=_t_cdf,
     sf=lambda x, df, nc: _t_cdf(-x, df, -nc),

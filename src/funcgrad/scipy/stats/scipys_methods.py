@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -14,22 +13,11 @@ from funcgrad.scipy.python_functions import of_scipy_or_adopted
 from funcgrad.scipy.stats.distribution import BY_SCIPYS_CODE, Continuous, Frozen
 
 
-def _scipys(name: str) -> Callable[..., Any]:
-    def method(self: Continued, *args: Any, **kwds: Any) -> Any:
-        return of_scipy_or_adopted(getattr(self.adoptable, name), args, kwds)
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As SciPy's method `{name}`."
-    return method
-
-
 class Continued(Continuous):
     """A continuous distribution: moments and the like are those that SciPy's code gives."""
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self.own)})
-
-    mean, var, std, entropy = _scipys("mean"), _scipys("var"), _scipys("std"), _scipys("entropy")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

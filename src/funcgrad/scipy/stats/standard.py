@@ -65,7 +65,8 @@ class Standard:
 
     ``mass`` is the probability mass as a product, for parameters on the ``edge`` of their range, at which
     ``density`` may be -inf while the mass has a derivative. ``exact`` is the mass with the digits that
-    exp(``density``) loses for large counts. ``entropy`` is that of traced shapes.
+    exp(``density``) loses for large counts. ``entropy`` is that of traced shapes, and ``stats`` gives their
+    mean, variance, skewness and excess kurtosis, where SciPy's are compiled code.
     """
 
     density: Formula
@@ -84,6 +85,7 @@ class Standard:
     edge: Formula | None = None
     exact: Formula | None = None
     entropy: Formula | None = None
+    stats: Formula | None = None
 
 
 def log1mexp(t: Array) -> Any:

@@ -1,0 +1,219 @@
+"""Expectations under distributions with traced shapes: integrals and sums of the density or mass.
+
+Where SciPy has a formula for a moment, its code is adopted. The others are computed by compiled code, or by
+integrals whose derivatives in infinite limits are no numbers. They have SciPy's value here, and the
+derivative of an integral of the density, whose limits are constant where they are infinite.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rv_continuous
+
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy import special
+from funcgrad.scipy.composition import real, with_value
+from funcgrad.scipy.integrate import quad
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+_Function = Callable[..., Any]
+_CUTS = (0.05, 0.95)
+"""Probabilities at whose quantiles SciPy's `expect` divides its integral."""
+
+
+def has_formula(own: Any, name: str) -> bool:
+    """Whether SciPy computes a moment or the entropy by a formula of its own, right for all shapes."""
+    kind = type(own)
+    if own.name in _WITH_CASES or not isinstance(own, rv_continuous):
+        return own.name not in _WITH_CASES
+    if name == "entropy":
+        return bool(kind._entropy is not rv_continuous._entropy)
+    return bool(kind._stats is not rv_continuous._stats or kind._munp is not rv_continuous._munp)
+
+
+_WITH_CASES = ("kappa4", "truncpareto")
+"""Distributions whose formulas have cases of equal shapes, which do not tell how the moment changes."""
+
+
+INTEGRALS = ("studentized_range",)
+"""Distributions whose density is an integral by itself: those of it take minutes."""
+
+
+def moment(distribution: Any, name: str, *shapes: npt.ArrayLike) -> Any:
+    """The mean, variance, standard deviation or entropy of a standard distribution."""
+    given = [real(f"{distribution.name}.{name}", shape) for shape in shapes]
+    sizes = np.broadcast_shapes(*[np.shape(shape) for shape in given])
+    if not sizes:
+        return _moment(distribution, name, given)
+    flat = [np.broadcast_to(shape, sizes).reshape(-1) for shape in given]
+    found = [_moment(distribution, name, [x[i] for x in flat]) for i in range(flat[0].size)]
+    return np.stack(found).reshape(sizes) if found else np.zeros(sizes)
+
+
+def stats(distribution: Any, *shapes: npt.ArrayLike, **_: object) -> tuple[Any, ...]:
+    """As SciPy's method `_stats`: its values, with the derivatives of the formula."""
+    given = [real(f"{distribution.name}.stats", shape) for shape in shapes]
+    with np.errstate(all="ignore"):  # where a moment is infinite
+        found = distribution.standard.stats(*given)
+    return tuple([_with_scipys(distribution, k, given, z) for k, z in enumerate(found)])
+
+
+def _with_scipys(distribution: Any, place: int, shapes: list[Array], found: Array) -> Any:
+    def one(*shapes: Array) -> Any:
+        return np.asarray(distribution.own.stats(*shapes, moments="mvsk"[place]), float)
+
+    own = primitive(one, name=f"{distribution.name}_stats")
+    return _with_finite(own(*[stop_gradient(lift_fully(shape)) for shape in shapes]), found)
+
+
+def _with_finite(value: Array, found: Array) -> Any:
+    return np.where(np.isfinite(value), with_value(value, found), value)
+
+
+def _moment(distribution: Any, name: str, shapes: list[Array]) -> Any:
+    own = primitive(getattr(distribution.own, name), name=f"{distribution.name}_{name}")
+    value = own(*[stop_gradient(lift_fully(shape)) for shape in shapes])
+
+    if name == "entropy":
+        found = distribution.expectation(lambda y, log: -log, shapes)
+    else:
+        found = distribution.expectation(lambda y, log: y, shapes)
+        if name != "mean":
+            mean = found
+            found = distribution.expectation(lambda y, log: (y - mean) ** 2, shapes)
+            found = np.sqrt(found) if name == "std" else found
+    return _with_finite(value, found)
+
+
+def entropy_by_quadrature(distribution: Any, *shapes: Array) -> Any:
+    """For `scipy.stats.rv_continuous._entropy`: its integral, without the points where the density is 0."""
+
+    def weighted(y: Array) -> Any:
+        density = distribution._pdf(y, *shapes)
+        is_in = density > 0
+        return np.where(is_in, special.entr(np.where(is_in, density, 1.0)), 0.0)
+
+    with np.errstate(over="ignore"):
+        return quad(weighted, *distribution._get_support(*shapes))[0]
+
+
+def expect_by_quadrature(
+    distribution: Any,
+    func: _Function | None = None,
+    args: tuple[Array, ...] = (),
+    loc: npt.ArrayLike = 0,
+    scale: npt.ArrayLike = 1,
+    lb: npt.ArrayLike | None = None,
+    ub: npt.ArrayLike | None = None,
+    conditional: bool = False,
+    **options: Any,
+) -> Any:
+    """For `scipy.stats.rv_continuous.expect`."""
+    return expect(distribution, func, args, loc, scale, lb, ub, conditional, options)
+
+
+def moments_of_truncpareto(distribution: object, n: Array, b: Array, c: Array) -> Any:
+    """For `scipy.stats.truncpareto._munp`, whose case n == b does not tell how the moment changes in b.
+
+    Near it the difference of powers, which cancels, is a product.
+    """
+    order, b, c = (np.asarray(x, float) if not holds_expr(x) else x for x in (n, b, c))
+    distance = (b - order) * np.log(c)
+    is_near = np.abs(distance) < 1e-3
+    other = np.where(is_near, b + 1.0, b)
+    power = np.where(is_near, 0.0, other / (other - order) * (c**other - c**order))
+    between = b * np.log(c) * c**order * special.exprel(distance)
+    return np.where(is_near, between, power) / (c**b - 1)
+
+
+def over_support(distribution: Any, function: _Function, shapes: Sequence[Array]) -> Any:
+    """The expectation of function(y, the logarithm of y's density)."""
+
+    def weighted(y: Array) -> Any:
+        log = distribution.logpdf(y, *shapes)
+        is_in = log > -np.inf
+        return np.where(is_in, np.exp(log) * function(y, np.where(is_in, log, 0.0)), 0.0)
+
+    low, high = _ends(distribution, shapes)
+    return _in_pieces(weighted, low, high, _quantiles(distribution, _CUTS, shapes))
+
+
+def _ends(distribution: Any, shapes: Sequence[Array]) -> tuple[Any, Any]:
+    if distribution.name == "vonmises":  # which is periodic
+        return -math.pi, math.pi
+    low, high = distribution.support(*shapes)
+    return low, high
+
+
+def over_integers(distribution: Any, function: _Function, shapes: Sequence[Array]) -> Any:
+    """The expectation of function(k, the logarithm of k's mass), by SciPy's sum."""
+
+    def at(k: Array) -> Any:
+        log = distribution.logpmf(k, *shapes)
+        return function(k, np.where(log > -np.inf, log, 0.0))
+
+    return distribution.expect(at, args=tuple(shapes))
+
+
+def _quantiles(
+    distribution: Any, probabilities: Sequence[Array | float], shapes: Sequence[Array]
+) -> list[Any]:
+    return [stop_gradient(lift_fully(distribution.ppf(p, *shapes))) for p in probabilities]
+
+
+def _in_pieces(
+    integrand: _Function,
+    low: Any,
+    high: Any,
+    cuts: list[Array],
+    options: Mapping[str, Any] | None = None,
+) -> Any:
+    ends = [low, *cuts, high]
+    total: Any = 0.0
+    for start, end in itertools.pairwise(ends):
+        total = total + quad(integrand, start, end, **(options or {}))[0]
+    return total
+
+
+def expect(
+    distribution: Any,
+    func: _Function | None,
+    shapes: tuple[Array, ...],
+    loc: Any,
+    scale: Any,
+    lb: npt.ArrayLike | None,
+    ub: npt.ArrayLike | None,
+    conditional: bool,
+    options: Mapping[str, Any],
+) -> Any:
+    """As the method `expect` of `scipy.stats.rv_continuous`."""
+    function: _Function = np.positive if func is None else func
+    placed = {"loc": loc, "scale": scale}
+
+    def weighted(x: Array) -> Any:
+        density = distribution.pdf(x, *shapes, **placed)
+        return np.where(density > 0, function(x) * density, 0.0)
+
+    low, high = (
+        end if not holds_expr(end) and np.isinf(end) else loc + end * scale
+        for end in _ends(distribution, shapes)
+    )
+    low, high = low if lb is None else lb, high if ub is None else ub
+    below, above = (distribution.cdf(end, *shapes, **placed) for end in (low, high))
+    share = above - below
+    inner = [below + share * p for p in _CUTS]
+    cuts = [
+        stop_gradient(lift_fully(loc + q * scale))
+        for q in (distribution.ppf(p, *shapes) for p in inner)
+    ]
+    found = _in_pieces(weighted, low, high, cuts, options)
+    return found / share if conditional else found

@@ -1,0 +1,146 @@
+"""Moments, entropies and expectations of SciPy's distributions in their parameters."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import funcgrad as fg
+from tests.default_slice import one_in
+
+EXPECTATIONS = {
+    "gamma": lambda a: scipy.stats.gamma(a).expect(lambda y: y**2),
+    "gamma, moved": lambda a: scipy.stats.gamma.expect(
+        lambda y: a * np.cos(y), args=(1.0 + a,), loc=a, scale=2.0
+    ),
+    "normal": lambda a: scipy.stats.norm.expect(np.cos, loc=a, scale=a * a),
+    "normal, in a part": lambda a: scipy.stats.norm(loc=a).expect(
+        lb=a - 0.5, ub=3.0, conditional=True
+    ),
+    "normal, of a step": lambda a: scipy.stats.norm(loc=a).expect(
+        lambda y: y > 1.0, ub=1.0, lb=-9.0
+    ),
+    "what it captures": lambda a: scipy.stats.norm.expect(lambda y: np.exp(-a * y * y)),
+    "beta": lambda a: scipy.stats.beta(a, 2.0).expect(),
+    "folded normal": lambda a: scipy.stats.foldnorm.expect(np.tanh, args=(a,), scale=1.0 + a),
+    "von Mises": lambda a: scipy.stats.vonmises.expect(
+        lambda y: np.cos(y) ** 2, args=(a,), loc=a / 9
+    ),
+    "Poisson": lambda a: scipy.stats.poisson(9.0 * a).expect(np.sqrt),
+    "binomial": lambda a: scipy.stats.binom(10, a / 3).expect(lambda k: k**2),
+    "negative binomial": lambda a: scipy.stats.nbinom(3.5, a / 2).expect(
+        lambda k: np.cos(k), loc=1
+    ),
+}
+
+
+@pytest.mark.parametrize("case", one_in(2, EXPECTATIONS))
+def test_expectations(case):
+    f, a = EXPECTATIONS[case], 1.3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # SciPy's sum may stop early
+        value, slope = fg.value_and_grad(f)(a)
+        assert value == pytest.approx(f(a), rel=1e-13)
+        wanted = slope_of(f, a)
+        assert slope == pytest.approx(wanted, rel=1e-7, abs=1e-9)
+        assert fg.jvp(f, (a,), (1.0,))[1] == pytest.approx(slope, rel=1e-9, abs=1e-12)
+        compiled = fg.jit(fg.grad(f))
+        assert compiled(a) == pytest.approx(slope, rel=1e-9, abs=1e-12)
+        second = fg.grad(fg.grad(f))(a)
+        assert second == pytest.approx(slope_of(compiled, a), rel=1e-6, abs=1e-8)
+
+
+def slope_of(f, a, h=1e-3):
+    near = [f(a + s * h) for s in (1, -1, 2, -2)]
+    return (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
+
+
+# Shapes in which each moment is differentiated, among them those at which SciPy's formulas have cases.
+SHAPES = {
+    **{name: [2.3, 1.4] for name in ("beta", "exponweib")},
+    **{
+        name: [1.7]
+        for name in ("exponnorm", "foldnorm", "rice", "skewnorm", "exponpow", "invgauss")
+    },
+    **{
+        name: [1.7]
+        for name in ("gompertz", "powernorm", "recipinvgauss", "fatiguelife", "vonmises")
+    },
+    "alpha": [2.3],
+    "nbinom": [2.3, 0.4],
+    "bernoulli": [0.3],
+    "nct": [9.5, 0.7],
+    "ncf": [3.0, 9.5, 0.7],
+    "ncx2": [3.0, 0.7],
+    "norminvgauss": [1.25, 0.5],
+    "crystalball": [2.5, 4.0],
+    "kappa4": [0.2, 0.1],
+    "truncpareto": [2.0, 5.0],
+}
+SLOW = {
+    *itertools.product(("vonmises", "recipinvgauss", "kappa4"), ("var", "std")),
+    ("recipinvgauss", "mean"),
+    ("nct", "entropy"),
+}
+MOMENTS = [
+    (name, method)
+    for name in SHAPES
+    for method in ("mean", "var", "std", "entropy")
+    if (name, method) not in SLOW
+]
+
+
+@pytest.mark.parametrize(("name", "method"), one_in(3, MOMENTS))
+def test_moments_and_entropies(name, method):
+    function, shapes = getattr(getattr(scipy.stats, name), method), np.array(SHAPES[name])
+    along = np.cos(np.arange(len(shapes)) + 0.5) / 10
+
+    def f(t):
+        moved = shapes + t * along
+        placed = {"loc": t} if name in ("nbinom", "bernoulli") else {"loc": t, "scale": 1.0 + t}
+        return function(*[moved[i] for i in range(len(shapes))], **placed)
+
+    expected = f(0.0)
+    if not np.isfinite(expected):
+        pytest.skip("SciPy has no number")
+    value, slope = fg.value_and_grad(f)(0.0)
+    assert value == pytest.approx(expected, rel=1e-14)
+    assert slope == pytest.approx(slope_of(f, 0.0), rel=1e-6, abs=1e-7)
+    assert fg.jvp(f, (0.0,), (1.0,))[1] == pytest.approx(slope, rel=1e-9)
+
+
+def test_higher_moments():
+    for name in ("bernoulli", "nbinom", "nct", "ncf"):
+        shapes = np.array(SHAPES[name])
+        for order, letter in enumerate("mvsk"):
+
+            def f(t, name=name, shapes=shapes, letter=letter, order=order):
+                *rest, last = shapes
+                own = getattr(scipy.stats, name)
+                return own.stats(*rest, last + t, moments=letter) + own.moment(
+                    order + 1, *rest, last + t
+                )
+
+            assert fg.grad(f)(0.0) == pytest.approx(slope_of(f, 0.0), rel=1e-7), (name, letter)
+
+
+def test_cases_of_equal_shapes():
+    """Where SciPy's formula chooses a case, the derivative is that of its neighbors."""
+    at, near = (
+        fg.grad(lambda b: scipy.stats.truncpareto.var(b, 5.0))(b) for b in (2.0, 2.0 + 1e-7)
+    )
+    assert at == pytest.approx(near, rel=1e-5)
+    at, near = (fg.grad(lambda h: scipy.stats.kappa4.mean(h, 0.1))(h) for h in (0.0, 1e-6))
+    assert at == pytest.approx(near, rel=1e-4)
+
+
+def test_arrays_of_shapes():
+    shapes = np.array([[1.2, 3.4], [0.7, 2.2]])
+    found = fg.grad(lambda a: np.sum(scipy.stats.alpha.entropy(a)))(shapes)
+    each = [fg.grad(scipy.stats.alpha.entropy)(float(a)) for a in shapes.ravel()]
+    np.testing.assert_allclose(found.ravel(), each, rtol=1e-12)
+    np.testing.assert_allclose(
+        fg.vmap(fg.grad(scipy.stats.alpha.entropy))(shapes[0]), each[:2], rtol=1e-9
+    )

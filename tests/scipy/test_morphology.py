@@ -1,0 +1,60 @@
+"""Morphology by footprints and structures, and filters of Fourier transforms in their parameters."""
+
+import numpy as np
+import pytest
+import scipy.ndimage
+
+import funcgrad as fg
+from tests.default_slice import one_in
+from tests.scipy.derivative_check import check_function
+
+IMAGE = np.cos(np.arange(30.0) ** 2).reshape(5, 6)
+CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], bool)
+CORNER = np.array([[1, 0], [1, 1]])
+STRUCTURE = np.array([[0.0, 0.1, 0.3], [0.2, 0.5, 0.1], [0.3, -0.1, 0.0]])
+MORPHOLOGY = {
+    **{
+        f"{name}, {mode}": lambda a, name=name, mode=mode: getattr(scipy.ndimage, name)(
+            a, footprint=CROSS, mode=mode, cval=0.3
+        )
+        for name in ("grey_erosion", "grey_dilation", "maximum_filter", "minimum_filter")
+        for mode in ("reflect", "nearest", "mirror", "wrap", "constant")
+    },
+    "an even footprint": lambda a: scipy.ndimage.grey_dilation(a, footprint=CORNER, origin=(0, -1)),
+    "an axis": lambda a: scipy.ndimage.minimum_filter(a, footprint=[1, 0, 1], axes=(1,)),
+    "a structure": lambda a: scipy.ndimage.grey_erosion(a, structure=STRUCTURE),
+    "a gradient": lambda a: scipy.ndimage.morphological_gradient(a, structure=STRUCTURE),
+    "a Laplacian": lambda a: scipy.ndimage.morphological_laplace(a, structure=STRUCTURE),
+    "a closing": lambda a: scipy.ndimage.grey_closing(a, structure=STRUCTURE),
+    "a top hat": lambda a: scipy.ndimage.white_tophat(a, footprint=CROSS),
+}
+
+
+@pytest.mark.parametrize("case", one_in(3, MORPHOLOGY))
+def test_morphology(case):
+    check_function(MORPHOLOGY[case], IMAGE)
+
+
+@pytest.mark.parametrize("name", ["grey_erosion", "grey_dilation"])
+def test_structures_that_are_traced(name):
+    function = getattr(scipy.ndimage, name)
+    check_function(lambda s: function(IMAGE, structure=s), STRUCTURE)
+    check_function(lambda s: function(IMAGE, footprint=CROSS, structure=s), STRUCTURE)
+
+
+FOURIER = ("fourier_gaussian", "fourier_shift", "fourier_uniform")
+
+
+@pytest.mark.parametrize("name", FOURIER)
+def test_filters_of_fourier_transforms_in_their_parameters(name):
+    function, whole, half = getattr(scipy.ndimage, name), np.fft.fft2(IMAGE), np.fft.rfft2(IMAGE)
+    sizes = np.array([1.2, 0.7])
+    check_function(lambda s: function(whole, s), sizes, value_rtol=1e-13)
+    check_function(lambda s: function(half, s, n=6), sizes, value_rtol=1e-13)
+    check_function(lambda s: function(half.T, s, 6, axis=0), sizes, value_rtol=1e-13)
+    check_function(lambda s: function(whole, s[0]), sizes[:1], value_rtol=1e-13)
+
+
+def test_an_ellipsoid_of_a_traced_size_is_refused():
+    with pytest.raises(TypeError, match="fourier_ellipsoid: expected a plain size"):
+        fg.jacobian(lambda s: np.real(scipy.ndimage.fourier_ellipsoid(IMAGE, s)))(1.0)
