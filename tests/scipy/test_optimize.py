@@ -154,7 +154,7 @@ def test_plain_problems_are_scipys():
 
 
 def test_what_is_not_supported_is_refused():
-    with pytest.raises(TypeError, match="minimize: expected no constraints"):
+    with pytest.raises(TypeError, match="minimize: expected constraints as dicts"):
         fg.grad(
             lambda a: optimize.minimize(lambda x: np.sum((x - a) ** 2), [0.0], constraints=[{}]).fun
         )(1.0)

@@ -22,6 +22,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.scipy.composition import number, real, refuse, tuple_of, without_tracing
 from funcgrad.scipy.further_arguments import with_numbers
+from funcgrad.scipy.optimize.constrained import constrained_minimum, constraints_of
 from funcgrad.scipy.optimize.solver_arguments import (
     converged_result,
     limits,
@@ -58,8 +59,7 @@ def minimize(
     """As `scipy.optimize.minimize`; with traced values ``jac`` and ``hess`` are
     funcgrad's own.
 
-    Bounds hold their variables at the solution where they are active.
-    Constraints are refused.
+    Bounds and constraints that hold with equality at the solution hold there.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: minimize(lambda x: np.sum((x - a) ** 2 + x**2), [0.0]).x[0])(3.0)
@@ -67,18 +67,20 @@ def minimize(
     """
     given = tuple_of(args)
     objective, args = with_numbers(of_one_entry(value_alone(fun, jac)), given)
-    if not holds_expr([bounds]) and without_tracing(objective, start_as_vector(x0), args):
+    limited = constraints_of(constraints)
+    place = start_as_vector(x0)
+    if (
+        not holds_expr([bounds])
+        and all(item.is_plain(place) for item in limited)
+        and without_tracing(objective, place, args)
+    ):
         return _scipy.minimize(
             fun, x0, given, method, jac, hess, hessp, bounds, constraints, **options
         )
-    if constraints:
-        raise fail(
-            TypeError,
-            "minimize: expected no constraints with traced values; write fg.implicit_root on the Lagrange "
-            "conditions of the constraints that hold with equality",
-        )
     start = np.atleast_1d(real("minimize", x0))
-    if bounds is None:
+    if limited:
+        x = constrained_minimum(objective, start, args, limited, bounds)
+    elif bounds is None:
         x = local_minimum(objective, start, args)
     else:
         x = minimum_in_bounds(objective, start, args, *limits(bounds, start.size))
