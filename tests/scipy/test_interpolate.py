@@ -46,6 +46,23 @@ CASES = {
     "CubicSpline's integral backwards": lambda m, x, y, q: m.CubicSpline(x, y).integrate(
         q[1, 1], q[0, 0], extrapolate="periodic"
     ),
+    "interp1d of degree 4": lambda m, x, y, q: m.interp1d(X, y, kind=4)(0.2 + q * 0.5),
+    "RegularGridInterpolator, pchip": lambda m, x, y, q: m.RegularGridInterpolator(
+        (np.arange(6.0), np.arange(4.0) ** 1.2),
+        y[:, None] * TABLE[0] + np.outer(X, TABLE[1]),
+        "pchip",
+    )(np.stack([1.3 + 0.2 * q[0], 1.1 + 0.3 * q[1]], axis=-1)),
+    "RectBivariateSpline's integral": lambda m, x, y, q: m.RectBivariateSpline(
+        np.arange(6.0), np.arange(4.0), y[:, None] * TABLE[0] + np.outer(X, TABLE[1])
+    ).integral(q[0, 0], 3.0 + q[0, 1], 2.0, 0.5),
+    "NdBSpline": lambda m, x, y, q: m.NdBSpline(
+        (np.arange(10.0), np.arange(8.0)), y[:, None] * TABLE[0] + np.outer(X, TABLE[1]), (3, 3)
+    )(np.stack([4.0 + q[0], 3.1 + 0.3 * q[1]], axis=-1), nu=(1, 0)),
+    "NdBSpline inside": lambda m, x, y, q: np.nansum(
+        m.NdBSpline((np.arange(9.0), np.arange(9.0)), np.outer(y, y), 2, extrapolate=False)(
+            np.stack([3.0 + 3 * q[0], 3.1 + q[1]], axis=-1)
+        )
+    ),
     "CubicSpline inside": lambda m, x, y, q: np.nansum(m.CubicSpline(x, y, extrapolate=False)(q)),
     "CubicHermiteSpline": lambda m, x, y, q: m.CubicHermiteSpline(x, y, np.cos(y))(q),
     "PchipInterpolator": lambda m, x, y, q: m.PchipInterpolator(x, y)(q),
@@ -197,11 +214,11 @@ def test_complex_data():
 
 def test_what_is_not_supported_is_refused():
     with pytest.raises(TypeError, match="interp1d: expected a kind among"):
-        fg.grad(lambda t: interpolate.interp1d(X, Y * t, kind=4)(0.5))(1.0)
+        fg.grad(lambda t: interpolate.interp1d(X, Y * t, kind="quintic")(0.5))(1.0)
     with pytest.raises(TypeError, match="interp1d: expected a plain grid for splines of degree 2"):
         fg.grad(lambda t: interpolate.interp1d(X * t, Y, kind="quadratic")(0.5))(1.0)
-    with pytest.raises(TypeError, match="RegularGridInterpolator: expected the method"):
-        fg.grad(lambda t: interpolate.RegularGridInterpolator(GRID, TABLE * t, "pchip")(POINTS)[0])(
+    with pytest.raises(TypeError, match="RegularGridInterpolator: expected a method"):
+        fg.grad(lambda t: interpolate.RegularGridInterpolator(GRID, TABLE * t, "makima")(POINTS)[0])(
             1.0
         )
     with pytest.raises(ValueError, match="CubicSpline: expected n >= 2 abscissae"):

@@ -52,6 +52,19 @@ FULL = {
     "lu_solve transposed": lambda m, a, b: m.lu_solve(m.lu_factor(a[[1, 2, 0]]), b[0], trans=1),
     "qr of a tall matrix": lambda m, a, b: m.qr(a[:, :2])[0] ** 2,
     "r of a tall matrix, pivoted": lambda m, a, b: m.qr(a[:, :2], pivoting=True)[1],
+    "pinv with the rank": lambda m, a, b: m.pinv(a[:, :2], return_rank=True)[0],
+    "eigenvalues in an interval": lambda m, a, b: m.eigh(
+        a + a.T, eigvals_only=True, subset_by_value=[2.5, 100.0]
+    ),
+    "generalized eigenvectors in an interval": lambda m, a, b: (
+        m.eigh(a + a.T, b @ b.T + np.eye(3), subset_by_value=[0.9, 100.0])[1] ** 2
+    ),
+    **{
+        f"{name} with e and s": lambda m, a, b, name=name: getattr(m, name)(
+            a / 3, b[:, :2], np.eye(3), np.eye(2), e=np.eye(3) * 2 + 0.1 * a, s=0.01 * b[:, 1:]
+        )
+        for name in ("solve_continuous_are", "solve_discrete_are")
+    },
     "polar": lambda m, a, b: np.concatenate(m.polar(a)),
     "polar left": lambda m, a, b: np.concatenate(m.polar(a, "left")),
     "polar of a tall matrix": lambda m, a, b: np.concatenate(m.polar(a[:, :2])),
@@ -164,8 +177,8 @@ def test_polar_of_equal_singular_values():
 
 
 def test_what_is_not_supported_is_refused():
-    with pytest.raises(TypeError, match="solve_continuous_are: e=True is not supported"):
-        fg.grad(lambda t: linalg.solve_continuous_are(t * A, A, A, A, e=A)[0, 0])(1.0)
+    with pytest.raises(TypeError, match=r"pinv: atol=0\.1 is not supported"):
+        fg.grad(lambda t: linalg.pinv(t * A, atol=0.1)[0, 0])(1.0)
     turning = np.array([[0.0, 1.0], [-1.0, 0.0]])
     for arguments in ((turning,), (1j * turning,), (np.eye(2), "complex")):
         with pytest.raises(TypeError, match="schur: expected a real matrix with real eigenvalues"):

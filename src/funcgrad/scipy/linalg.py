@@ -100,8 +100,13 @@ def norm(a: Array, ord: Any = None, axis: Any = None, keepdims: bool = False, **
 
 @_composed
 def pinv(a: Array, rtol: float | None = None, **options: object) -> Any:
-    refuse("pinv", return_rank=options.get("return_rank"), atol=options.get("atol"))
-    return np.linalg.pinv(a, max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol)
+    refuse("pinv", atol=options.get("atol"))
+    relative = max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol
+    found = np.linalg.pinv(a, relative)
+    if not options.get("return_rank"):
+        return found
+    values = np.linalg.svdvals(a)
+    return found, np.sum(values > relative * np.max(values, initial=0.0))
 
 
 @_composed
@@ -156,7 +161,12 @@ def eigh(
     **options: object,
 ) -> Any:
     # With b = l @ l^H, each problem with b is one without it (as LAPACK's hegst).
-    refuse("eigh", subset_by_value=options.get("subset_by_value"))
+    interval: Any = options.pop("subset_by_value", None)
+    if interval is not None:
+        kept: dict[str, Any] = {"lower": lower, "type": type, **options}
+        w = eigh(a, b, eigvals_only=True, **kept)
+        chosen = np.logical_and(w > interval[0], w <= interval[1])
+        return w[chosen] if eigvals_only else (w[chosen], eigh(a, b, **kept)[1][:, chosen])
     left, inner = None, a
     if b is not None:
         left, inner = np.linalg.cholesky(_hermitian(b, lower)), _hermitian(a, lower)

@@ -9,9 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as _scipy
 
-from funcgrad.scipy.composition import composed, number, real, refuse
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.scipy.composition import composed, number, real, with_value
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.source import fail
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _composed, _kept = composed(_scipy), composed(_scipy, single=True)
@@ -123,8 +126,19 @@ _discrete_are = with_pullback(
 
 
 def _riccati(who: str, solve: Callable[..., Any], given: Sequence[Any], e: Any, s: Any) -> Any:
-    refuse(who, e=None if e is None else True, s=None if s is None else True)
-    return solve(*in_one_dtype(who, *[real(who, value) for value in given]))
+    a, b, q, r = in_one_dtype(who, *[real(who, value) for value in given])
+    if e is None and s is None:
+        return solve(a, b, q, r)
+    # Those of the matrices a e^-1 - b r^-1 t^T and e^-T q e^-1 - t r^-1 t^T, with t = e^-T s.
+    mass = np.eye(a.shape[0]) if e is None else real(who, e)
+    cross = np.zeros(b.shape) if s is None else real(who, s)
+    t = np.linalg.solve(mass.T, cross)
+    gain = np.linalg.solve(r, t.T)
+    inner = np.linalg.solve(mass.T, np.linalg.solve(mass.T, q.T).T)
+    found = solve(np.linalg.solve(mass.T, a.T).T - b @ gain, b, inner - t @ gain, r)
+    own = primitive(getattr(_scipy, who), out=lambda a, *_: a, name=who)
+    given = [stop_gradient(lift_fully(item)) for item in (a, b, q, r, mass, cross)]
+    return with_value(own(*given), found)
 
 
 @_composed
@@ -137,7 +151,7 @@ def solve_continuous_are(
     s: Any = None,
     balanced: bool = True,
 ) -> Any:
-    """As `scipy.linalg.solve_continuous_are`, for real matrices without e and s.
+    """As `scipy.linalg.solve_continuous_are`, for real matrices.
 
     >>> import funcgrad as fg
     >>> one = np.array([[1.0]])
@@ -157,5 +171,5 @@ def solve_discrete_are(
     s: Any = None,
     balanced: bool = True,
 ) -> Any:
-    """As `scipy.linalg.solve_discrete_are`, for real matrices without e and s."""
+    """As `scipy.linalg.solve_discrete_are`, for real matrices."""
     return _riccati("solve_discrete_are", _discrete_are, (a, b, q, r), e, s)

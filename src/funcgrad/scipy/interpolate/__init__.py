@@ -14,6 +14,7 @@ from typing import Any
 
 import scipy.interpolate as _scipy
 
+from funcgrad.scipy.interpolate.bivariate import NdBSpline as NdBSpline
 from funcgrad.scipy.interpolate.bivariate import RectBivariateSpline as RectBivariateSpline
 from funcgrad.scipy.interpolate.bivariate import bisplev as bisplev
 from funcgrad.scipy.interpolate.bspline import BSpline as BSpline

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, real
-from funcgrad.scipy.interpolate.bspline import value_at
+from funcgrad.scipy.composition import composed, number, real
+from funcgrad.scipy.interpolate.bspline import antiderivative_of, value_at
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -95,6 +95,21 @@ class RectBivariateSpline:
         """The spline, or a partial derivative, at pairs of coordinates."""
         return self(xi, yi, dx, dy, grid=False)
 
+    def integral(self, xa: Any, xb: Any, ya: Any, yb: Any) -> Any:
+        """The integral over a rectangle, as far as it is within the data's."""
+        if self.own is not None and not holds_expr([xa, xb, ya, yb]):
+            return self.own.integral(xa, xb, ya, yb)
+        along_x, along_y = self._integrals(0, xa, xb), self._integrals(1, ya, yb)
+        return along_x @ self._coefficients() @ along_y
+
+    def _integrals(self, axis: int, a: Any, b: Any) -> Any:
+        """The integral of each spline of the basis along an axis."""
+        t, k = self.tck[axis], self.degrees[axis]
+        ends = np.stack([real("RectBivariateSpline", end).reshape(()) for end in (a, b)])
+        inside = np.clip(ends, t[k], t[-k - 1])
+        low, high = value_at(*antiderivative_of((t, np.eye(t.size - k - 1), k), 1), inside, 0)
+        return high - low
+
     def _coefficients(self) -> Any:
         return self.tck[2].reshape(
             [t.size - k - 1 for t, k in zip(self.tck[:2], self.degrees, strict=True)]
@@ -126,3 +141,61 @@ def bisplev(
     if values.shape[0] > 1:
         return values
     return values[0] if values.shape[1] > 1 else values[0, 0]
+
+
+class NdBSpline:
+    """As `scipy.interpolate.NdBSpline`, also in the coefficients and the points; the knots are plain.
+
+    >>> import funcgrad as fg
+    >>> spline = NdBSpline((np.arange(6.0), np.arange(6.0)), np.eye(3), 2)
+    >>> round(fg.grad(lambda x: spline(np.stack([x, 2.5])))(2.5), 12)
+    0.0
+    """
+
+    def __init__(self, t: Any, c: Any, k: Any, *, extrapolate: bool | None = None) -> None:
+        if holds_expr(list(t)):
+            raise fail(
+                TypeError,
+                "NdBSpline: expected plain knots, but got traced ones; write BSpline, which takes such",
+            )
+        self.own = None if holds_expr(c) else _scipy.NdBSpline(t, c, k, extrapolate=extrapolate)
+        degrees = (int(k),) * len(t) if np.ndim(k) == 0 else tuple(map(int, k))
+        self.t, self.k = tuple(np.asarray(knots, float) for knots in t), degrees
+        self.c = number("NdBSpline", c)
+        self.extrapolate = True if extrapolate is None else bool(extrapolate)
+
+    @classmethod
+    def of_scipy(cls, own: Any) -> NdBSpline:
+        """SciPy's spline as one that takes traced points, too."""
+        made = cls.__new__(cls)
+        made.own, made.t, made.c = own, own.t, own.c
+        made.k = tuple(map(int, own.k))
+        made.extrapolate = own.extrapolate
+        return made
+
+    def __call__(
+        self, xi: Any, *, nu: Sequence[int] | None = None, extrapolate: bool | None = None
+    ) -> Any:
+        """The spline, or a partial derivative, at points with their coordinates along the last axis."""
+        if self.own is not None and not holds_expr(xi):
+            return self.own(xi, nu=nu, extrapolate=extrapolate)
+        q = real("NdBSpline", xi)
+        orders = [0] * len(self.t) if nu is None else [int(order) for order in nu]
+        if q.shape[-1:] != (len(self.t),) or len(orders) != len(self.t):
+            raise fail(
+                ValueError,
+                f"NdBSpline: expected points and orders of {len(self.t)} coordinates, but got {q.shape} and "
+                f"{nu}",
+            )
+        points, found = q.reshape(-1, len(self.t)), self.c
+        inside: Any = True
+        for axis, (t, k, order) in enumerate(zip(self.t, self.k, orders, strict=True)):
+            at, size = points[:, axis], t.size - k - 1
+            found = found[:size] if axis == 0 else found[:, :size]
+            weights = value_at(t, np.eye(size), k, at, order)
+            inside = np.logical_and(inside, np.logical_and(at >= t[k], at <= t[size]))
+            subscripts = "pi,i...->p..." if axis == 0 else "pi,pi...->p..."
+            found = np.einsum(subscripts, weights, found)
+        if not (self.extrapolate if extrapolate is None else extrapolate):
+            found = np.where(inside.reshape((-1, *[1] * (found.ndim - 1))), found, np.nan)
+        return found.reshape((*q.shape[:-1], *found.shape[1:]))

@@ -13,9 +13,10 @@ import scipy.interpolate as _scipy
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import as_single, composed, floating, number, real, taken
 from funcgrad.scipy.interpolate.bspline import spline_weights
-from funcgrad.scipy.interpolate.cubic import CubicSpline
+from funcgrad.scipy.interpolate.cubic import CubicSpline, PchipInterpolator
 from funcgrad.scipy.interpolate.polynomial_pieces import along, points_at
 from funcgrad.source import fail
+from funcgrad.transforms.vmap import vmap
 from funcgrad.typing import Array
 
 _KINDS = (
@@ -24,6 +25,7 @@ _KINDS = (
 )
 _STEPS = ("nearest", "nearest-up", "previous", "next")
 _SPLINES = {0: "zero", 1: "slinear", 2: "quadratic", 3: "cubic"}
+_METHODS = ("linear", "slinear", "nearest", "cubic", "quintic", "pchip")
 _DEGREES = {"cubic": 3, "quintic": 5}
 """The degrees of the splines on grids."""
 
@@ -80,15 +82,14 @@ class interp1d:  # noqa: N801
         made = cls.__new__(cls)
         made.own, made.kind, made.fill_value = own, own._kind, own.fill_value
         if made.kind == "spline":
-            made.kind = _SPLINES.get(own._spline.k, f"spline of degree {own._spline.k}")
+            made.kind = _SPLINES.get(own._spline.k, own._spline.k)
         return made
 
     def _prepare(self, x: Any, y: Any, axis: int, assume_sorted: bool) -> None:
-        if self.kind not in _KINDS:
+        if self.kind not in _KINDS and not isinstance(self.kind, int):
             raise fail(
                 TypeError,
-                f"interp1d: expected a kind among {', '.join(_KINDS)} for traced values, but got "
-                f"{self.kind!r}; write make_interp_spline for plain data",
+                f"interp1d: expected a kind among {', '.join(_KINDS)}, or a degree, but got {self.kind!r}",
             )
         # SciPy has a line in the dtype of all, and a step in that of the data.
         self.kept = {"linear": (x, y), **dict.fromkeys(_STEPS, (y,))}.get(str(self.kind))
@@ -139,8 +140,9 @@ class interp1d:  # noqa: N801
         x, y = self.x, self.y
         if self.kind == "cubic":
             return CubicSpline(x, y)(q) + np.zeros((*q.shape, *y.shape[1:]))
-        if self.kind == "quadratic":
-            return np.tensordot(spline_weights("interp1d", x, 2, q), y, 1)
+        if self.kind == "quadratic" or isinstance(self.kind, int):
+            degree = self.kind if isinstance(self.kind, int) else 2
+            return np.tensordot(spline_weights("interp1d", x, degree, q), y, 1)
         if self.kind == "linear" and self.by_numpy:
             return np.interp(q, x, y)
         if self.kind == "slinear":  # a spline, whose cell is the one on the right of a node
@@ -211,12 +213,11 @@ class RegularGridInterpolator:
         if self.own is not None and not holds_expr(xi):
             return self.own(xi, method, **options)
         method = self.method if method is None else method
-        if method not in ("linear", "slinear", "nearest", "cubic", "quintic") or options:
+        if method not in _METHODS or options:
             raise fail(
                 TypeError,
-                "RegularGridInterpolator: expected the method 'linear', 'slinear', 'nearest', 'cubic' or "
-                f"'quintic' for traced values, but got {method!r}"
-                + "".join(f" and {name}" for name in options),
+                f"RegularGridInterpolator: expected a method among {', '.join(_METHODS)} for traced values, "
+                f"but got {method!r}" + "".join(f" and {name}" for name in options),
             )
         if isinstance(xi, tuple):
             xi = np.stack(np.broadcast_arrays(*xi), axis=-1)
@@ -231,6 +232,8 @@ class RegularGridInterpolator:
         grid, values = self._rising()
         if method in _DEGREES:
             found = _spline(grid, values, points, _DEGREES[method])
+        elif method == "pchip":
+            found = _pchip(grid, values, points)
         else:
             value = _nearest_corner if method == "nearest" else _multilinear
             found = value(grid, values, points)
@@ -286,6 +289,19 @@ def _multilinear(grid: Sequence[Array], values: Array, points: Array) -> Any:
             weight = weight * (share if up else 1 - share)
         total = total + along(weight, axes) * taken(values, tuple(places))
     return total
+
+
+def _pchip(grid: Sequence[Array], values: Array, points: Array) -> Any:
+    """Monotone cubics along the last axis, and then for each point along those before it."""
+    last = len(grid) - 1
+    found = PchipInterpolator(grid[last], np.moveaxis(values, last, 0))(points[:, last])
+    for k in reversed(range(last)):
+
+        def one(y: Array, x: Array, k: int = k) -> Any:
+            return PchipInterpolator(grid[k], np.moveaxis(y, k, 0))(x)
+
+        found = vmap(one)(found, points[:, k])
+    return found
 
 
 def _spline(grid: Sequence[Array], values: Array, points: Array, degree: int) -> Any:
