@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 import funcgrad as fg
 
@@ -214,6 +214,18 @@ BY_QUANTILES = {
         lambda z, k: special.fdtri(3 * k, 5.0, special.fdtr(2.4, 5.0, z)),
     ),
     "standard_t": (lambda g, k: g.standard_t(3 * k, 5), lambda z, k: t_at(z, 3 * k)),
+    "noncentral_chisquare": (
+        lambda g, k: g.noncentral_chisquare(3 * k, k, 5),
+        lambda z, k: stats.ncx2.ppf(stats.ncx2.cdf(z, 2.4, 0.8), 3 * k, k),
+    ),
+    "noncentral_f": (
+        lambda g, k: g.noncentral_f(3 * k, 7.0, k, 5),
+        lambda z, k: stats.ncf.ppf(stats.ncf.cdf(z, 2.4, 7.0, 0.8), 3 * k, 7.0, k),
+    ),
+    "wald": (
+        lambda g, k: g.wald(k * k, 3 * k, 5),
+        lambda z, k: 3 * k * stats.invgauss.ppf(stats.invgauss.cdf(z / 2.4, 0.8 / 3), k / 3),
+    ),
 }
 
 
@@ -244,6 +256,43 @@ def test_a_dirichlet_draw_stays_on_the_simplex():
         fg.grad(lambda k: f(k)[0, 0])(0.01)
 
 
+VECTORS = {
+    "multivariate_t": lambda k, g: stats.multivariate_t.rvs([k, k * k], k * COV, 3.0, 4, g),
+    "wishart": lambda k, g: stats.wishart.rvs(5, k * COV, 2, random_state=g),
+    "matrix_normal": lambda k, g: stats.matrix_normal.rvs(
+        k * COV, COV, k * k * COV, random_state=g
+    ),
+    "frozen": lambda k, g: stats.multivariate_t([k, k * k], COV, 3.0).rvs(4, random_state=g),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_draws_of_vectors_and_matrices(name):
+    f = lambda k: np.sum(np.sin(VECTORS[name](k, np.random.default_rng(3))) ** 2)  # noqa: E731
+    value, slope = fg.value_and_grad(f)(0.8)
+    assert value == pytest.approx(f(0.8), rel=1e-13)
+    assert slope == pytest.approx(central(f, 0.8), rel=1e-6)
+    assert fg.jvp(f, (0.8,), (1.0,))[1] == pytest.approx(slope, rel=1e-12)
+
+
+def test_draws_of_vectors_that_move_with_quantiles():
+    """The mean of SciPy's Dirichlet distribution is alpha/sum(alpha), that of Wishart's df*scale."""
+
+    def mean(k):
+        return stats.dirichlet.rvs([k, 2.0], 4000, random_state=np.random.default_rng(0))[
+            :, 0
+        ].mean()
+
+    assert fg.grad(mean)(1.5) == pytest.approx(2.0 / 3.5**2, rel=0.05)
+
+    def trace(k):
+        return np.trace(stats.wishart.rvs(k, COV, 3000, random_state=1).mean(axis=0))
+
+    assert fg.grad(trace)(5.5) == pytest.approx(3.0, rel=0.05)
+    with pytest.raises(TypeError, match=r"write np\.linalg\.inv of draws of wishart"):
+        fg.grad(lambda k: stats.invwishart.rvs(5, k * COV, random_state=1)[0, 0])(1.0)
+
+
 def test_the_mean_of_gamma_draws_is_their_parameter():
     slope = fg.grad(lambda a: np.mean(np.random.default_rng(0).standard_gamma(a, 40_000)))(2.5)
     assert slope == pytest.approx(1.0, abs=0.02)
@@ -256,7 +305,6 @@ def test_the_mean_of_gamma_draws_is_their_parameter():
         lambda k: np.random.default_rng(0).binomial(9, k / 2),
         lambda k: np.random.RandomState(0).geometric(k / 2),
         lambda k: np.random.default_rng(0).vonmises(0.0, k),
-        lambda k: np.random.default_rng(0).wald(1.0, k),
         lambda k: np.random.default_rng(0).choice(3, p=np.array([k, 1 - k, 0.0])),
     ],
 )

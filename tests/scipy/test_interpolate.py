@@ -218,9 +218,9 @@ def test_what_is_not_supported_is_refused():
     with pytest.raises(TypeError, match="interp1d: expected a plain grid for splines of degree 2"):
         fg.grad(lambda t: interpolate.interp1d(X * t, Y, kind="quadratic")(0.5))(1.0)
     with pytest.raises(TypeError, match="RegularGridInterpolator: expected a method"):
-        fg.grad(lambda t: interpolate.RegularGridInterpolator(GRID, TABLE * t, "makima")(POINTS)[0])(
-            1.0
-        )
+        fg.grad(
+            lambda t: interpolate.RegularGridInterpolator(GRID, TABLE * t, "makima")(POINTS)[0]
+        )(1.0)
     with pytest.raises(ValueError, match="CubicSpline: expected n >= 2 abscissae"):
         fg.grad(lambda t: interpolate.CubicSpline(X, Y[:3] * t)(0.5))(1.0)
     with pytest.raises(ValueError, match="CubicSpline: expected an end condition"):

@@ -12,7 +12,7 @@ NumPy's method.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import index
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -222,6 +222,34 @@ def _standard_t(draw: _Draw, df: npt.ArrayLike, size: _Size = None) -> Any:
     return -np.sign(drawn) * special.stdtrit(df, tail)
 
 
+def _of_family(name: str, drawn: Array, held: Sequence[Array], shapes: Sequence[Array]) -> Any:
+    """The quantile of a family of SciPy's, as a function of its shapes, at the probability of a draw."""
+    from funcgrad.scipy import stats
+
+    family = getattr(stats, name)
+    below, above = family.own.cdf(drawn, *held), family.own.sf(drawn, *held)
+    lower = family.ppf(np.minimum(below, 0.5), *shapes)
+    return np.where(below < 0.5, lower, family.isf(np.minimum(above, 0.5), *shapes))
+
+
+def _wald(draw: _Draw, mean: Array, scale: Array, size: _Size = None) -> Any:
+    held = _held(_positive("mean", mean), "wald"), _held(_positive("scale", scale), "wald")
+    drawn = draw("wald", *held, _lengths(size, mean, scale)) / held[1]
+    return scale * _of_family("invgauss", drawn, [held[0] / held[1]], [mean / scale])
+
+
+def _noncentral_chisquare(draw: _Draw, df: Array, nonc: Array, size: _Size = None) -> Any:
+    held = [_held(df, "noncentral_chisquare"), _held(nonc, "noncentral_chisquare")]
+    drawn = draw("noncentral_chisquare", *held, _lengths(size, df, nonc))
+    return _of_family("ncx2", drawn, held, [df, nonc])
+
+
+def _noncentral_f(draw: _Draw, dfnum: Array, dfden: Array, nonc: Array, size: _Size = None) -> Any:
+    held = [_held(shape, "noncentral_f") for shape in (dfnum, dfden, nonc)]
+    drawn = draw("noncentral_f", *held, _lengths(size, dfnum, dfden, nonc))
+    return _of_family("ncf", drawn, held, [dfnum, dfden, nonc])
+
+
 # -- vectors -------------------------------------------------------------------------------------
 def _multivariate_normal(
     draw: _Draw,
@@ -313,6 +341,8 @@ REPARAMETERIZED: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "logistic": _of_location_and_scale("logistic"),
         "lognormal": _lognormal,
         "multivariate_normal": _multivariate_normal,
+        "noncentral_chisquare": _noncentral_chisquare,
+        "noncentral_f": _noncentral_f,
         "normal": _normal,
         "pareto": _pareto,
         "permutation": _permutation,
@@ -324,6 +354,7 @@ REPARAMETERIZED: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "triangular": _triangular,
         "uniform": _uniform,
         "vonmises": _vonmises,
+        "wald": _wald,
         "weibull": _weibull,
     }
 )

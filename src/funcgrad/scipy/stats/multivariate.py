@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from copy import copy
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.stats as _scipy
 
+from funcgrad.expr.registry import functions
 from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.gamma import digamma_difference
 from funcgrad.ops.special.polygamma import gammaln
@@ -413,13 +415,22 @@ class Multivariate:
             return _squeezed(normal_cdf(x, center, matrix, given.get("lower_limit")))
 
     def rvs(self, *args: Any, **kwds: Any) -> Any:
-        """As SciPy's method; normal draws are functions of a traced mean and covariance."""
+        """As SciPy's method; draws are functions of traced parameters, as those of NumPy's generators."""
         own = self.own.rvs
         if not holds_expr([*self.args, *self.kwds.values(), *args, *kwds.values()]):
             frozen = self.own(*self.args, **self.kwds) if self.args or self.kwds else self.own
             return frozen.rvs(*args, **kwds)
-        if self.name != "multivariate_normal":
-            refuse(self.name, method="rvs")
+        if self.name == "invwishart":
+            raise fail(
+                TypeError,
+                "invwishart.rvs: expected plain parameters, since SciPy draws in compiled code, but got "
+                "traced ones; write np.linalg.inv of draws of wishart with the inverse of the scale",
+            )
+        if (
+            self.name != "multivariate_normal"
+        ):  # SciPy's code, over draws that move with their parameters
+            merged, named = self.parameters(args, kwds)
+            return functions["call_adopted"](copy(self.own).rvs, merged, named)
         frozen_args = ({"mean": None, "cov": 1} if self.args or self.kwds else {}) | self.kwds
         frozen_args |= dict(zip(("mean", "cov"), self.args, strict=False))
         given = signature(own).bind(*frozen_args.values(), *args, **kwds).arguments
