@@ -37,7 +37,19 @@ SIZES = {
     "std": lambda x: np.std(x) ** 2,
     "std along an axis": lambda x: np.std(np.reshape(x, (2, 1)), axis=0, keepdims=True)[0, 0] ** 2,
     "var of complex entries": lambda x: np.var(x * (2 + 1j)),
+    "root": lambda x: np.sqrt(x @ FORM @ x) ** 2,
+    "root times a number": lambda x: (3 * np.sqrt(x @ FORM @ x)) ** 2,
+    "root over a length": lambda x: np.square(np.sqrt(x @ FORM @ x) / (2 + x[0] * 0)),
+    "distances": lambda x: np.sum(_distances(np.stack([x, 2 * x, 0 * x])) ** 2),
 }
+FORM = np.array([[2.0, 0.5], [0.5, 1.0]])
+
+
+def _distances(x):
+    """Those between all rows, as code that avoids a loop has them."""
+    squares = np.sum(x**2, axis=1)
+    distances = squares[:, None] + squares - 2 * x @ x.T
+    return np.sqrt(np.where(distances < 0, 0.0, distances))
 
 
 @pytest.mark.parametrize("name", SIZES)

@@ -44,6 +44,10 @@ ROWS = (
         "ZeroDivisionError", "nan", "nan", 0.0, "the branch is not selected",
     ),
     Row(
+        "sqrt(x)**2 at 0", lambda: _grad(lambda x: np.sqrt(x) ** 2, 0.0),
+        "ZeroDivisionError", "nan", "nan", 1.0, "the limit from the right",
+    ),
+    Row(
         "norm(x) at 0",
         lambda: _grad(np.linalg.norm, ZEROS), "nan", "nan", "0", 0.0, "a subgradient",
     ),

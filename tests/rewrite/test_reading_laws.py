@@ -108,6 +108,7 @@ READINGS = {
         lambda: fg.gradient(fg.gradient(np.arctan2(Y, X), Y), Y),
         "-2*x*y/(y**2 + x**2)**2",
     ),
+    "defined": (lambda: np.exp(np.square(np.sqrt(X) / Y)), "exp(x/y**2)"),
     "guarded, needed": (lambda: mask(X != 0, X**2.5 + 1 / Y), "where(x != 0, x**2.5 + 1/y, 0)"),
     "cases": (lambda: fg.gradient(np.where(X > 0, X**2, -X), X), "where(x > 0, 2*x, -1)"),
     "either_way": (lambda: mask((X > 0) | np.logical_not(X > 0), Y), "y"),

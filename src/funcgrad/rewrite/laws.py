@@ -144,6 +144,14 @@ STABLE = (
     Law(lambda x: x * np.log(x), lambda x: xlogx(x), _STABLE),
     Law(lambda x: np.sqrt(np.square(x)), lambda x: np.abs(x), _STABLE),
     Law(lambda x, y: np.sqrt(np.square(x) + np.square(y)), lambda x, y: np.hypot(x, y), _STABLE),
+    # The slope is 1 also at 0, where that of the root is infinite and that of the square is 0.
+    Law(lambda x: np.square(np.sqrt(x)), lambda x: x * np.where(x >= 0, 1, np.nan), _STABLE),
+    Law(
+        lambda x, c: np.square(c * np.sqrt(x)), lambda x, c: c * c * np.square(np.sqrt(x)), _STABLE
+    ),
+    Law(
+        lambda x, y: np.square(np.sqrt(x) / y), lambda x, y: np.square(np.sqrt(x)) / y / y, _STABLE
+    ),
 )
 
 # What a condition does not select never reaches a gradient: the mask stays outermost, so that the

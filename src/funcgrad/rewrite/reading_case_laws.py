@@ -340,6 +340,14 @@ def _same_mask(expr: Expr) -> Expr | None:
     return selection.mask(first[0], np.where(p, first[1], second[1]))  # type: ignore[no-any-return]
 
 
+def _defined(expr: Expr) -> Expr | None:
+    """where(x >= 0, 1, nan) = 1, the factor that says where the square of a root is defined."""
+    p, one, other = expr.args
+    is_factor = value_of(one) == 1 and np.isnan(value_of(other) or 0)
+    found = p.op is logic.greater_equal and value_of(p.args[1]) == 0 and is_factor
+    return one if found and one.type == expr.type else None
+
+
 def _masked(expr: Expr) -> tuple[Expr, Expr] | None:
     """The condition and the value of where(p, x, 0)."""
     if expr.op is selection.mask or (expr.op is selection.where and value_of(expr.args[2]) == 0):
@@ -362,7 +370,7 @@ CASE_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "not_equal": (_same_operands, _is_never_zero),
         "equal": (_same_operands,),
         "sign": (_sign_of_part,),
-        "where": (_same_mask,),
+        "where": (_same_mask, _defined),
         "less": (_below_infinity,),
         "logical_or": (_either_way, _known_conjunct, _common_conjunct),
         "bitwise_or": (_either_way, _known_conjunct, _common_conjunct),
