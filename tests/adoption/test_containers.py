@@ -302,3 +302,38 @@ def test_a_vectorized_method_that_an_instance_holds_is_adopted():
     np.testing.assert_allclose(
         fg.grad(lambda x: rule.each(np.array([x, 2 * x])).sum())(0.5), np.exp(0.5) + 2 * np.e
     )
+
+
+HELD_ROWS = {"rows": [np.array([5.0]), np.array([5.0, 6.0, 7.0])]}
+
+
+def chosen_by_mask(x):
+    mask = np.array([x[0] < x[1]])
+    return np.sum(x) * np.sum(HELD_ROWS["rows"][0][mask]) + np.sum(HELD_ROWS["rows"][0][~mask])
+
+
+def chosen_by_place(x):
+    row = HELD_ROWS["rows"][1][np.array([np.argmax(x)])]
+    return np.sum(x) * row[0] * row.ndim
+
+
+@pytest.mark.parametrize("f", [chosen_by_mask, chosen_by_place])
+@pytest.mark.parametrize("x", [[0.5, 0.7], [0.7, 0.5]])
+def test_an_array_of_one_entry_is_an_index_as_arrays_are(f, x):
+    """NumPy asks for an integer first: a mask of one entry was taken for 0 or 1."""
+    x, adopted = np.array(x), fg.adopt(f)
+    steps = np.eye(2) * 1e-6
+    slope = [(f(x + h) - f(x - h)) / 2e-6 for h in steps]
+    for grad in (fg.grad(adopted), fg.jit(fg.grad(adopted)), fg.jacfwd(adopted), fg.grad(f)):
+        np.testing.assert_allclose(grad(x), slope, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(fg.vmap(adopted)(np.stack([x, x[::-1]])), [f(x), f(x[::-1])])
+
+
+@pytest.mark.parametrize("traced", [lambda x: np.argmax(x, keepdims=True), lambda x: x[:1] < 1])
+def test_an_array_of_one_entry_is_no_index_of_a_list(traced):
+    def f(x):
+        return x[0] * [1.0, 2.0][traced(x)]
+
+    for g in (f, fg.adopt(f)):
+        with pytest.raises(TypeError, match="only integer scalar arrays can be converted"):
+            fg.grad(g)(np.array([0.5, 0.7]))

@@ -497,6 +497,18 @@ def test_assertions_of_numpys_about_traced_values():
         )(0.5)
 
 
+def test_what_adopted_code_asserts_of_numbers_is_numpys():
+    def f(x):
+        known, found = np.zeros(3), np.linspace(0.0, 0.0, 3)
+        np.testing.assert_equal(known, found)
+        np.testing.assert_equal([known, (1, 2)], [found, (1, 2)])
+        np.testing.assert_equal({"a": known}, {"a": found})
+        np.testing.assert_array_less(known, found + 1)
+        return x**2
+
+    assert fg.grad(fg.adopt(f))(3.0) == 6.0
+
+
 @pytest.mark.parametrize(
     ("found", "want"),
     [

@@ -467,7 +467,9 @@ class ArrayMethods:
     __float__ = _number("__float__", float)
     __int__ = _number("__int__", int)
     __complex__ = _number("__complex__", complex)
-    __index__ = _number("__index__", python.index)
+
+    def __index__(self) -> int:
+        return python.index(current(self))
 
     def __len__(self) -> int:
         shape = lengths_of(self)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import testing
 
-from funcgrad.arrays.reference import holds_expr
+from funcgrad.arrays.reference import exported, holds_expr
 from funcgrad.numpy import abs as magnitude
 from funcgrad.numpy import allclose, array
 from funcgrad.typing import Array
@@ -22,7 +22,7 @@ def _asserting(holds: Callable[..., Any]) -> Callable[..., None]:
     @wraps(own)
     def asserted(x: object, y: object, *args: Any, err_msg: str = "", **kwargs: Any) -> None:
         if not holds_expr([x, y]):
-            own(x, y, *args, err_msg=err_msg, **kwargs)
+            own(exported(x), exported(y), *args, err_msg=err_msg, **kwargs)
             return
         kwargs.pop("verbose", None)
         if not bool(np.all(holds(array(x), array(y), *args, **kwargs))):
