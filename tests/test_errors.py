@@ -554,4 +554,7 @@ def test_matrices_structured_arrays_and_hashes_are_advised_on():
         fg.grad(of_fields)(np.ones(2))
     with pytest.raises(TypeError, match="buffer API required") as caught:
         fg.grad(lambda x: x[0] * len(hashlib.md5(2 * x).hexdigest()))(np.ones(2))
-    assert "hashlib was given traced values" in caught.value.__notes__[0]
+    assert "traced values have no bytes" in caught.value.__notes__[0]
+    with pytest.raises(AttributeError, match="tobytes") as caught:
+        fg.grad(lambda x: x[0] * len(x.tobytes()))(np.ones(2))
+    assert "traced values have no bytes" in caught.value.__notes__[0]

@@ -199,12 +199,69 @@ def test_objects_of_pandas_are_captured_by_jitted_functions() -> None:
     assert [f(2.0), f(3.0)] == [168.0, 252.0]
 
 
+def _stored(s: Any, by: str, place: Any, value: Any) -> Any:
+    s = s.copy()
+    (getattr(s, by) if by else s)[place] = value
+    return s
+
+
+def _written_after_its_values(s: Any) -> Any:
+    s = 2 * s
+    values = s.to_numpy()
+    s.iloc[0] = 1.0
+    return values.sum()
+
+
+def _name_of(window: Any) -> str:
+    return {"Rolling": "rolling", "Expanding": "expanding"}.get(type(window).__name__, "ewm")
+
+
+def _of_frame(s: Any) -> Any:
+    frame = pd.DataFrame({"x": s, "y": s**2})
+    frame.loc["b", "x"] = 7.0
+    frame.iloc[0, 1] = s["c"]
+    frame.loc[frame["y"] > 10, "y"] = 1.0
+    frame.at["c", "x"] = s["a"] ** 2
+    return (frame**2).sum().sum()
+
+
+STORES: dict[str, Callable[[Any], Any]] = {
+    "iloc": lambda s: _stored(s.diff(), "iloc", 0, 0.0),
+    "loc": lambda s: _stored(2 * s, "loc", ["a", "b"], [5.0, s["c"]]),
+    "label": lambda s: _stored(s, "", "b", s["a"] ** 2),
+    "mask": lambda s: _stored(s, "", s > 1.5, 3.0),
+    "slice": lambda s: _stored(s, "iloc", slice(1, None), s.iloc[:2].to_numpy() ** 2),
+    "series": lambda s: _stored(s, "iloc", slice(1, None), _other().iloc[1:]),
+    "beside the original": lambda s: s * _stored(s, "iloc", 0, 9.0),
+    "frame": _of_frame,
+}
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_stores_into_a_series(name: str) -> None:
+    f, s = lambda s: (STORES[name](s) ** 2).sum(), _series()
+    steps = [pd.Series(np.eye(3)[i] * 1e-6, index=s.index) for i in range(3)]
+    wanted = [(f(s + h) - f(s - h)) / 2e-6 for h in steps]
+    value, slope = fg.value_and_grad(f)(s)
+    assert value == pytest.approx(f(s), rel=1e-14)
+    assert slope.to_numpy() == pytest.approx(np.array(wanted), rel=1e-6, abs=1e-6)
+    assert fg.jit(fg.grad(f))(s).to_numpy() == pytest.approx(slope.to_numpy(), rel=1e-14)
+    assert fg.jvp(f, (s,), (s,))[1] == pytest.approx((slope * s).sum(), rel=1e-12)
+    assert s.tolist() == [1.0, 2.0, 4.0]
+
+
 def test_what_is_refused_of_a_series() -> None:
     s = _series()
     with pytest.raises(TypeError, match=r"write s\.to_numpy\(\)"):
         fg.grad(lambda s: s.nlargest(2).sum())(s)
-    with pytest.raises(TypeError, match="a traced column cannot be written"):
-        fg.grad(lambda s: s.__setitem__("a", 1.0))(s)
+    with pytest.raises(TypeError, match=r"write s = s\.copy\(\) before the store"):
+        fg.grad(_written_after_its_values)(s)
+    with pytest.raises(TypeError, match=r"write s\.astype\(float\) before"):
+        fg.grad(lambda s: _stored(s.astype("f4"), "iloc", 0, 1.0).sum())(s)
+    for window in (s.rolling(2), s.ewm(span=2), s.expanding()):
+        with pytest.raises(TypeError) as refused:
+            fg.grad(lambda s, name=_name_of(window): getattr(s, name)(2).mean().sum())(s)
+        assert any(["windows of pandas" in note for note in refused.value.__notes__])
     with pytest.raises(TypeError, match="expected another reduction"):
         fg.grad(lambda s: s.all())(s)
     with pytest.raises(TypeError, match="float or complex values"):

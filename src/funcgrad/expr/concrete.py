@@ -133,7 +133,9 @@ class Questions:
         return complex(number(self, "complex()", complex))
 
     def __index__(self: Any) -> int:
-        if self.shape:  # else NumPy takes an array of one entry, which an index may be, for a number
+        if (
+            self.shape
+        ):  # else NumPy takes an array of one entry, which an index may be, for a number
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
         answer = answer_of_path(self) if self.type.dtype.kind == "b" else None
         if answer is not None:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import optree
 from pandas import DataFrame, Index, Series
+from pandas import __version__ as pandas_version
 from pandas.api.extensions import ExtensionArray, ExtensionDtype
 from pandas.api.indexers import check_array_indexer
 
@@ -51,6 +52,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
 
     def __init__(self, expr: Any) -> None:
         self.expr = expr
+        self._is_lent = False
 
     # -- pandas' interface ------------------------------------------------------------------------
     @property
@@ -66,13 +68,27 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
 
     def __getitem__(self, item: Any) -> Any:
         found = self.expr[check_array_indexer(self, item)]
-        return TracedColumn(found) if found.ndim else found
+        if not found.ndim:
+            return found
+        part = TracedColumn(found)
+        # Before pandas 3, a store into a slice is one into the column.
+        self._is_lent = part._is_lent = self._is_lent or (isinstance(item, slice) and _SHARES)
+        return part
 
-    def __setitem__(self, key: object, value: object) -> None:
-        raise fail(
-            TypeError,
-            "a traced column cannot be written; write s.where(condition, other), s.mask or pd.concat",
-        )
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self._is_lent:
+            raise fail(
+                TypeError,
+                "a traced column of which a part or the values were taken cannot be written, since these "
+                "would not change with it; write s = s.copy() before the store",
+            )
+        if self.expr.dtype != np.float64:
+            raise fail(
+                TypeError,
+                f"a traced column of {self.expr.dtype} cannot be written; write s.astype(float) before",
+            )
+        stored = value.to_numpy() if isinstance(value, Series | Index) else _expr(value)
+        self.expr = self.expr.at[check_array_indexer(self, key)].set(stored)
 
     @classmethod
     def _from_sequence(cls, scalars: Sequence[Any], *, dtype: Any = None, copy: Any = False) -> Any:
@@ -100,6 +116,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
         """The expression."""
+        self._is_lent = True
         return self.expr if dtype is None else self.expr.astype(dtype)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
@@ -186,6 +203,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
 
     def reshape(self, *shape: Any) -> Any:
         """The expression in another shape."""
+        self._is_lent = True
         return self.expr.reshape(*shape)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
@@ -281,6 +299,9 @@ _ACCUMULATED: Mapping[str, tuple[Callable[..., Any], float]] = MappingProxyType(
     }
 )
 """Pandas' cumulative functions, with what stands for NaN in them."""
+
+_SHARES = int(pandas_version.partition(".")[0]) < 3
+"""Whether a slice of a Series shares its memory."""
 
 _SKIPPING: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
