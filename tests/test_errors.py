@@ -541,8 +541,17 @@ def test_masked_arrays_and_assertions_of_arrays_are_advised_on():
         )
 
 
+class Place(np.ndarray):
+    def __new__(cls, values):
+        return np.asarray(values).view(cls)
+
+
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_matrices_structured_arrays_and_hashes_are_advised_on():
+    for values in (lambda x: x, lambda x: [x[0], 1.0]):
+        with pytest.raises(TypeError, match=r"Place, a subclass of numpy\.ndarray, holds plain"):
+            fg.grad(lambda x, values=values: Place(values(x)).sum())(np.ones(2))
+
     def of_fields(x):
         table = np.zeros(2, [("mass", float), ("place", float)])
         table["mass"] = x

@@ -468,7 +468,7 @@ class ArrayMethods:
     __int__ = _number("__int__", int)
     __complex__ = _number("__complex__", complex)
 
-    def __index__(self) -> int:
+    def __index__(self: Any) -> int:
         return python.index(current(self))
 
     def __len__(self) -> int:

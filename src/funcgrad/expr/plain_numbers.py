@@ -80,6 +80,11 @@ def remedy() -> str:
             f"an instance of {owner.__name__}, a subclass of {owner.__mro__[-2].__name__}, holds a plain "
             "number; write a class that has the number as an attribute"
         )
+    if issubclass(owner, np.ndarray) and owner.__module__.partition(".")[0] != "numpy":
+        return (
+            f"an instance of {owner.__name__}, a subclass of numpy.ndarray, holds plain numbers; write a "
+            "class that has the array as an attribute"
+        )
     if "ma" in called.split(".")[:-1] or name.startswith("masked_"):
         return "write np.where(mask, 0.0, x) in the place of a masked array, which holds no traced values"
     if instead and issubclass(owner, Enum):

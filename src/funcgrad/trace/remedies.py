@@ -79,7 +79,7 @@ _ON_SHAPES = (
     "array as long as it may become, and choose its entries by np.where"
 )
 _ON_HASHES = (
-    "traced values have no bytes, which a hash or a cache asked for: what is found by them has no derivative; "
+    "traced values have no bytes, which a hash or a cache asked for: what it finds has no derivative; "
     "leave out the cache, or take those of np.asarray(fg.stop_gradient(x)) if a derivative of zero is meant"
 )
 _ON_WINDOWS = (
