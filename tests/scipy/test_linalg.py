@@ -456,3 +456,37 @@ def test_the_root_of_a_nearly_singular_matrix_has_its_derivative():
     a = np.diag([1.0, 1e-20])
     slope = fg.grad(lambda a: scipy.linalg.sqrtm(a)[1, 1])(a)
     np.testing.assert_allclose(slope[1, 1], 5e9, rtol=1e-10)
+
+
+def _generator(a):
+    """The transposed rates of a Markov chain, whose columns add up to 0, so that the last pivot is 0."""
+    rates = np.array([[-1.0, 1.0, 0.0], [0.5, -1.5, 1.0], [0.5, 0.5, -1.0]])
+    return (a * rates + a * a * np.array([[-1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])).T
+
+
+SINGULAR = {
+    "stationary distribution": lambda a: np.sum(_stationary(_generator(a)) * np.arange(3.0)),
+    "lu": lambda a: np.sum(scipy.linalg.lu(_generator(a))[2] ** 2),
+    "rank 0": lambda a: np.sum(scipy.linalg.lu_factor(np.reshape(a - 0.5, (1, 1)))[0]),
+}
+
+
+def _stationary(rates):
+    """The solution of rates @ x = 0 with the sum 1, from the triangles of an elimination."""
+    packed, _ = scipy.linalg.lu_factor(rates)
+    x = np.append(scipy.linalg.solve_triangular(packed[:-1, :-1], -packed[:-1, -1]), 1.0)
+    return x / x.sum()
+
+
+@pytest.mark.filterwarnings("ignore::scipy.linalg.LinAlgWarning")
+@pytest.mark.parametrize("name", SINGULAR)
+def test_the_last_pivot_of_an_elimination_may_be_zero(name):
+    f, a = SINGULAR[name], 0.5
+    slope = (f(a + 1e-5) - f(a - 1e-5)) / 2e-5
+    curve = (f(a + 1e-4) - 2 * f(a) + f(a - 1e-4)) / 1e-8
+    assert fg.grad(f)(a) == pytest.approx(slope, rel=1e-8)
+    assert fg.jvp(f, (a,), (1.0,))[1] == pytest.approx(slope, rel=1e-8)
+    assert fg.jit(fg.grad(f))(a) == pytest.approx(slope, rel=1e-8)
+    assert fg.vmap(fg.grad(f))(np.array([a, a]))[1] == pytest.approx(slope, rel=1e-8)
+    for second in (fg.grad(fg.grad(f)), fg.jacfwd(fg.jacfwd(f))):
+        assert second(a) == pytest.approx(curve, rel=1e-5, abs=1e-6)

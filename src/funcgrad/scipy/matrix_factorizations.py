@@ -56,11 +56,14 @@ _exchanged = primitive(_order_of_pivots, out=_whole_numbers, name="lu_exchanges"
 
 
 def _eliminated_pullback(a: Array, z: Array, g: Array) -> tuple[Any, ...]:
-    """With f = inv(l) da inv(u): dl = l tril(f, -1) and du = triu(f) u."""
-    left, right = _triangles(z)
-    inner = np.tril(left.T @ np.tril(g, -1), -1) + np.triu(np.triu(g) @ right.T)
-    half = np.linalg.solve(left.T, inner)
-    return (np.linalg.solve(right, half.T).T,)
+    """With w = inv(l) da and f = tril(w inv(u), -1): dl = l f and du = w - f u.
+
+    The last column of f is 0, so the last pivot may be: only the block of u before it is inverted.
+    """
+    (left, right), upper, last = _triangles(z), np.triu(g), z.shape[0] - 1
+    lower = np.tril(left.T @ np.tril(g, -1) - upper @ right.T, -1)[:, :last]
+    through = np.linalg.solve(right[:last, :last], lower.T).T
+    return (np.linalg.solve(left.T, upper + np.pad(through, ((0, 0), (0, 1)))),)
 
 
 _eliminated = with_pullback(
