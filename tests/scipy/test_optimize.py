@@ -570,3 +570,43 @@ def test_the_handler_of_an_interval_without_a_root_runs():
     np.testing.assert_allclose(fg.vmap(root_or_else)(np.array([0.25, 2.0])), [0.5, 6.0])
     with pytest.raises(ValueError, match="different signs"):
         fg.grad(lambda a: scipy.optimize.brentq(lambda t: t * t - a, 0.0, 1.0))(2.0)
+
+
+T_OF_DECAY = np.linspace(0.0, 4.0, 12)
+NOISE = 0.05 * np.cos(7 * np.arange(12.0))
+FIT_BOUNDS = {
+    "inside": ([0, 0, 0], [10, 10, 10]),
+    "an active one": (0, [3.0, 2.0, 0.4]),
+    "from below alone": ([0, -np.inf, -np.inf], np.inf),
+    "an object": optimize.Bounds([2.6, 0, 0], [10, 10, 10]),
+}
+
+
+@pytest.mark.parametrize("start", [None, [2.7, 1.0, 0.3]])
+@pytest.mark.parametrize("name", FIT_BOUNDS)
+def test_curve_fit_in_bounds(name, start):
+    def fit(c):
+        data = 2.5 * c * np.exp(-1.3 * T_OF_DECAY) + 0.5 + NOISE
+        decay = lambda t, a, b, d: a * np.exp(-b * t) + d  # noqa: E731
+        found, covariance = optimize.curve_fit(
+            decay, T_OF_DECAY, data, start, bounds=FIT_BOUNDS[name]
+        )
+        return found @ np.array([1.0, 2.0, 3.0]) + covariance[0, 0] + covariance[1, 2]
+
+    value, slope = fg.value_and_grad(fit)(1.0)
+    assert value == pytest.approx(fit(1.0), rel=1e-6)
+    assert slope == pytest.approx((fit(1.001) - fit(0.999)) / 2e-3, rel=1e-3)
+    assert fg.jvp(fit, (1.0,), (1.0,))[1] == pytest.approx(slope, rel=1e-9)
+    assert fg.jit(fg.grad(fit))(1.0) == pytest.approx(slope, rel=1e-9)
+    assert fg.vmap(fg.grad(fit))(np.array([1.0, 1.1]))[0] == pytest.approx(slope, rel=1e-9)
+
+
+def test_the_derivative_of_a_fit_in_an_active_bound():
+    def fit(high):
+        data = 2.5 * np.exp(-T_OF_DECAY) + 0.5
+        decay = lambda t, a, d: a * np.exp(-t) + d  # noqa: E731
+        return optimize.curve_fit(decay, T_OF_DECAY, data, bounds=(0, [10.0, high]))[0].sum()
+
+    slope = (fit(0.401) - fit(0.399)) / 2e-3
+    assert fg.grad(fit)(0.4) == pytest.approx(slope, rel=1e-5)
+    assert fg.jvp(fit, (0.4,), (1.0,))[1] == pytest.approx(slope, rel=1e-5)

@@ -208,6 +208,19 @@ LOSSES: Mapping[str, _Function] = MappingProxyType(
 """The losses of `least_squares`, of the squares of the residuals."""
 
 
+def _ends_of(bounds: Any) -> Any:
+    """The lower and the upper bounds of a least-squares problem."""
+    return (bounds.lb, bounds.ub) if isinstance(bounds, _scipy.Bounds) else bounds
+
+
+def _between(low: Any, high: Any) -> Any:
+    """SciPy's first guess in bounds: their middle, 1 from the only one, or 1."""
+    below, above = np.isfinite(low), np.isfinite(high)
+    with np.errstate(invalid="ignore"):
+        one = np.where(below, low + 1, np.where(above, high - 1, 1.0))
+        return stop_gradient(np.where(below & above, (low + high) / 2, one))
+
+
 # -- least squares ----------------------------------------------------------------------------------------
 def least_squares(
     fun: _Function,
@@ -246,7 +259,7 @@ def least_squares(
         return width**2 * np.sum(of_squares(np.square(residuals(x, *args) / width))) / 2
 
     x0 = np.atleast_1d(real("least_squares", x0))
-    low, high = (bounds.lb, bounds.ub) if isinstance(bounds, _scipy.Bounds) else bounds
+    low, high = _ends_of(bounds)
     free = not holds_expr([low, high]) and np.all(np.isinf(low)) and np.all(np.isinf(high))
     if free:
         x = local_minimum(objective, x0, args)
@@ -263,13 +276,18 @@ def curve_fit(
     p0: npt.ArrayLike | None = None,
     sigma: npt.ArrayLike | None = None,
     absolute_sigma: bool = False,
+    *,
+    bounds: Any = (-np.inf, np.inf),
     **options: object,
 ) -> Any:
     """As `scipy.optimize.curve_fit`: the parameters, and their covariance, in the
-    data and sigma.
+    data, sigma and the bounds.
     """
     count = len(signature(f).parameters) - 1 if p0 is None else np.size(p0)
-    start = np.ones(count) if p0 is None else np.atleast_1d(real("curve_fit", p0))
+    if p0 is None:
+        start = _between(*[np.broadcast_to(real("bounds", end), count) for end in _ends_of(bounds)])
+    else:
+        start = np.atleast_1d(real("curve_fit", p0))
 
     if isinstance(xdata, (list, tuple, np.ndarray)) and not holds_expr([xdata]):
         xdata = np.asarray(xdata, float)
@@ -280,15 +298,16 @@ def curve_fit(
         return (called(xdata, *[p[k] for k in range(count)]) - ydata) / sigma
 
     weight = 1.0 if sigma is None else sigma
-    if without_tracing(residuals, start, (xdata, ydata, weight)):
+    if not holds_expr([bounds]) and without_tracing(residuals, start, (xdata, ydata, weight)):
+        options["bounds"] = bounds
         return _scipy.curve_fit(f, xdata, ydata, p0, sigma, absolute_sigma, **options)
-    refuse("curve_fit", **{k: v for k, v in options.items() if k in ("bounds", "full_output")})
+    refuse("curve_fit", **{k: v for k, v in options.items() if k == "full_output"})
     if np.ndim(weight) > 1:
         raise fail(
             TypeError, "curve_fit: expected sigma to be a vector with traced values, not a matrix"
         )
     ydata = number("curve_fit", ydata)
-    x = least_squares(residuals, start, args=(xdata, ydata, weight)).x
+    x = least_squares(residuals, start, bounds=bounds, args=(xdata, ydata, weight)).x
     left = residuals(x, xdata, ydata, weight)
     slopes = jacobian(residuals)(x, xdata, ydata, weight)
     covariance = np.linalg.inv(slopes.T @ slopes)
