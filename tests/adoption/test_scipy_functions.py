@@ -1,5 +1,7 @@
 """SciPy's functions in adopted code: of lists, and with results that can be written."""
 
+import runpy
+
 import numpy as np
 import pytest
 
@@ -201,3 +203,11 @@ def test_compiled_functions_of_packages_are_given_plain_arrays():
         TypeError, match=r"arrayfuncs\.min_pos: expected plain numbers, since it is compiled code"
     ):
         fg.grad(lambda x: arrayfuncs.min_pos(np.array([x, 1.0])))(3.0)
+
+
+def test_an_old_scipy_is_refused_with_what_to_install(monkeypatch):
+    monkeypatch.delattr(scipy.stats._distn_infrastructure, "xpx")
+    with pytest.raises(
+        ImportError, match=r"expected SciPy 1\.17 or newer, .* pip install -U scipy"
+    ):
+        runpy.run_module("funcgrad.adoption.stand_ins.lazy_choices")

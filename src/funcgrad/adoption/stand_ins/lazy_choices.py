@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
+import scipy
 from scipy._lib import _util
 from scipy.stats import _distn_infrastructure
 
@@ -27,6 +28,10 @@ def _copied(f: Any) -> FunctionType:
     return FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
 
 
+if not hasattr(_distn_infrastructure, "xpx"):
+    raise ImportError(
+        f"adopt: expected SciPy 1.17 or newer, but found SciPy {scipy.__version__}; run pip install -U scipy"
+    )
 # The package of these functions has another place in SciPy 1.18.
 SCIPYS_APPLY_WHERE = _distn_infrastructure.xpx.apply_where.__globals__["_apply_where"]
 SCIPYS_LAZY_SELECT = _util._lazyselect
