@@ -20,6 +20,7 @@ from funcgrad.arrays.selections import is_asked_for, selection_of
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import has_known_value
 from funcgrad.expr.registry import functions
+from funcgrad.source import USERS, fail
 from funcgrad.typing import Array
 
 
@@ -29,8 +30,10 @@ def _copied(f: Any) -> FunctionType:
 
 
 if not hasattr(_distn_infrastructure, "xpx"):
-    raise ImportError(
-        f"adopt: expected SciPy 1.17 or newer, but found SciPy {scipy.__version__}; run pip install -U scipy"
+    raise fail(
+        ImportError,
+        f"adopt: expected SciPy 1.17 or newer, but found SciPy {scipy.__version__}; run pip install -U scipy",
+        USERS,
     )
 # The package of these functions has another place in SciPy 1.18.
 SCIPYS_APPLY_WHERE = _distn_infrastructure.xpx.apply_where.__globals__["_apply_where"]
