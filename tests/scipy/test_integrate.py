@@ -292,3 +292,59 @@ def test_integrands_are_handed_arguments_that_are_no_numbers(f):
     assert f(0.7) == pytest.approx(0.7**4, rel=1e-12)
     assert fg.grad(f)(0.7) == pytest.approx(4 * 0.7**3, rel=1e-12)
     assert fg.jit(fg.grad(f))(0.7) == pytest.approx(4 * 0.7**3, rel=1e-12)
+
+
+def _decay(kind, rate, steps=1, **options):
+    solver = scipy.integrate.ode(lambda t, y, b: -rate * y * b).set_integrator(kind, **options)
+    solver.set_initial_value([1.0, rate], 0.0).set_f_params(1.5)
+    return sum([solver.integrate(k / steps)[0] for k in range(1, steps + 1)])
+
+
+def _steps_to_the_end(a):
+    solver = scipy.integrate.ode(lambda t, y: [y[1], -a * y[0]])
+    solver.set_initial_value(np.array([1.0, a]), 0.0)
+    places = []
+    while solver.successful() and solver.t < 1.0:
+        places.append(solver.integrate(solver.t + 0.25))
+    return np.array(places)[:, 1].sum()
+
+
+def _until(a):
+    return scipy.integrate.ode(lambda t, y: -0.5 * y).set_initial_value(1.0, 0.0).integrate(a)[0]
+
+
+def _of_numbers(a):
+    return (
+        scipy.integrate.ode(lambda t, y: -0.5 * y).set_initial_value(1.0, 0.0).integrate(1.0)[0] * a
+    )
+
+
+ODES = {
+    "dopri5": lambda a: _decay("dopri5", a),
+    "vode in steps": lambda a: _decay("vode", a, 3),
+    "lsoda": lambda a: _decay("lsoda", a, rtol=1e-10, atol=1e-12),
+    "a loop": _steps_to_the_end,
+    "the end": _until,
+    "numbers": _of_numbers,
+}
+
+
+@pytest.mark.parametrize("name", ODES)
+def test_ode_of_traced_values(name):
+    f, a = ODES[name], 0.5
+    value, slope = fg.value_and_grad(f)(a)
+    assert value == pytest.approx(f(a), rel=2e-6)
+    assert slope == pytest.approx((f(a + 0.01) - f(a - 0.01)) / 0.02, rel=3e-4)
+    assert fg.jvp(f, (a,), (1.0,))[1] == pytest.approx(slope, rel=1e-7)
+    assert fg.jit(fg.grad(f))(a) == pytest.approx(slope, rel=1e-12)
+    assert fg.vmap(fg.grad(f))(np.array([a, 0.6]))[0] == pytest.approx(slope, rel=1e-7)
+
+
+def test_ode_with_a_function_of_its_steps_is_refused():
+    def f(a):
+        solver = scipy.integrate.ode(lambda t, y: -a * y).set_integrator("dopri5")
+        solver.set_solout(lambda t, y: -1)
+        return solver.set_initial_value(1.0, 0.0).integrate(1.0)[0]
+
+    with pytest.raises(TypeError, match=r"ode\.integrate: set_solout="):
+        fg.grad(f)(0.5)

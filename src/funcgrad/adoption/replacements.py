@@ -75,6 +75,7 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
 
 _METHODS = {
     "scipy.cluster.vq": {"_vq.update_cluster_means": ("", "cluster_means")},
+    "scipy.integrate": {"ode.integrate": ("", "advance")},
     "scipy.interpolate": {
         "BarycentricInterpolator._evaluate": (".barycentric", "evaluate_polynomial"),
         "FloaterHormannInterpolator.__call__": (".barycentric", "evaluate_rational"),

@@ -409,3 +409,26 @@ def solve_ivp(
 
 def __getattr__(name: str) -> Any:
     return attribute_of(_scipy, name)
+
+
+_TOLERANCE = 1.49012e-8
+"""That of `odeint`, which SciPy's `ode` has greater by itself."""
+
+
+def advance(self: Any, t: Any, step: bool = False, relax: bool = False) -> Any:
+    """As `scipy.integrate.ode.integrate`, by the method of `odeint`."""
+
+    def slope(y: Any, t: Any) -> Any:
+        return self.f(t, y, *self.f_params)
+
+    known = not holds_expr([self._y, self.t, t, *self.f_params])
+    if known and without_tracing(slope, self._y, (self.t,)):
+        return _scipy.ode.integrate(self, t, step, relax)
+    by = self._integrator
+    refuse("ode.integrate", step=step, relax=relax, set_solout=getattr(by, "solout", None))
+    tighter: Any = {
+        k: v for k in ("rtol", "atol") if np.all((v := getattr(by, k, 1.0)) < _TOLERANCE)
+    }
+    self._y = odeint(slope, self._y, np.stack([self.t, t]), **tighter)[-1]
+    self.t = t
+    return self._y
