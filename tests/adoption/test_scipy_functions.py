@@ -1,6 +1,7 @@
 """SciPy's functions in adopted code: of lists, and with results that can be written."""
 
 import runpy
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -210,4 +211,4 @@ def test_an_old_scipy_is_refused_with_what_to_install(monkeypatch):
     with pytest.raises(
         ImportError, match=r"expected SciPy 1\.17 or newer, .* pip install -U scipy"
     ):
-        runpy.run_module("funcgrad.adoption.stand_ins.lazy_choices")
+        runpy.run_path(str(find_spec("funcgrad.adoption.stand_ins.lazy_choices").origin))
