@@ -35,6 +35,7 @@ REPLACED = {
     "scipy.optimize": "funcgrad.scipy.optimize",
     "scipy.signal": "funcgrad.scipy.signal",
     "scipy.sparse": "funcgrad.scipy.sparse",
+    "scipy.sparse.csgraph": "funcgrad.scipy.sparse.csgraph",
     "scipy.sparse.linalg": "funcgrad.scipy.sparse.linalg",
     "scipy.spatial": "funcgrad.scipy.spatial",
     "scipy.spatial.distance": "funcgrad.scipy.spatial.distance",

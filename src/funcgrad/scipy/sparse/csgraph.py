@@ -1,0 +1,177 @@
+"""``scipy.sparse.csgraph`` for traced weights: lengths of shortest paths, and trees.
+
+Which edges a path or a tree has is a constant of the derivative, as is what does not depend on small changes
+of weights: components, orders and matchings. The length of a path is the sum of its edges' weights. If both
+directions of an edge weigh the same in an undirected graph, they share the derivative. All other names lead
+to SciPy.
+
+>>> import numpy as np
+>>> import funcgrad as fg
+>>> weights = np.array([[0.0, 1.0, 4.0], [0.0, 0.0, 2.0], [0.0, 0.0, 0.0]])
+>>> fg.grad(lambda w: shortest_path(w)[0, 2])(weights)
+array([[0., 1., 0.],
+       [0., 0., 1.],
+       [0., 0., 0.]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import scipy.sparse.csgraph as _scipy
+
+from funcgrad.expr.concrete import concrete_value
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.scipy.composition import real, with_value
+from funcgrad.scipy.python_functions import attribute_of
+from funcgrad.scipy.sparse.sparse_arguments import of_arguments
+from funcgrad.scipy.sparse.traced_sparse import TracedSparse, has_traced
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+_Graph = Any
+"""A dense array, in which 0, infinities and NaN are no edges, or a sparse matrix."""
+
+
+# -- graphs ------------------------------------------------------------------------------------------
+def _entries(graph: _Graph) -> Any:
+    return graph.entries if isinstance(graph, TracedSparse) else real("csgraph", graph)
+
+
+def _of_values(graph: _Graph, values: Array) -> Any:
+    """The graph of plain weights, as SciPy takes it."""
+    return graph.plain(values) if isinstance(graph, TracedSparse) else np.asarray(values)
+
+
+def _edges(graph: _Graph, directed: bool) -> Any:
+    """The weights as a matrix, with infinities in the place of edges that there are not."""
+    if isinstance(graph, TracedSparse):
+        weights: Any = graph.toarray()
+        is_edge: Any = np.zeros(graph.shape, bool)
+        is_edge[graph.rows, graph.columns] = True
+    else:
+        weights = lift_fully(_entries(graph))
+        is_edge = np.logical_and(weights != 0, np.isfinite(weights))
+    weights = np.where(is_edge, weights, np.inf)
+    return weights if directed else np.minimum(weights, weights.T)
+
+
+# -- paths -------------------------------------------------------------------------------------------
+def _searching(name: str, *parameters: str) -> Callable[..., Any]:
+    own = getattr(_scipy, name)
+
+    def search(csgraph: _Graph, *args: object, **kwargs: Any) -> Any:
+        given: dict[str, Any] = dict(zip(parameters, args, strict=False)) | kwargs
+        if not has_traced(csgraph):
+            return own(csgraph, **given)
+        given.pop("overwrite", None)
+        is_asked = given.pop("return_predecessors", False)
+        size = csgraph.shape[-1]
+
+        def run(values: Array) -> Array:
+            found = own(_of_values(csgraph, values), return_predecessors=True, **given)
+            return np.stack([np.asarray(part, float) for part in found])
+
+        starts: Any = given.get("indices")
+        indices = (size,) if starts is None else np.shape(starts)
+        parts = 3 if given.get("min_only") else 2
+        shape = (parts, *(() if parts == 3 else indices), size)
+        made = primitive(run, out=lambda *_: ArrayType(shape, np.dtype(float)), name=name)
+        own_length, *places = made(stop_gradient(lift_fully(_entries(csgraph))))
+        before, *sources = [place.astype(np.int32) for place in places]
+        length = own_length
+        if not given.get("unweighted"):
+            edges = _edges(csgraph, given.get("directed", True))
+            length = with_value(own_length, _summed(edges, before))
+        return (length, before, *sources) if is_asked else length
+
+    search.__name__ = search.__qualname__ = name
+    search.__doc__ = f"As `scipy.sparse.csgraph.{name}`, in the weights."
+    return search
+
+
+def _summed(edges: Array, before: Array) -> Any:
+    """The lengths of the paths to all nodes, from the node before each on its path, by pointer jumping."""
+    size = edges.shape[0]
+    nodes = np.broadcast_to(np.arange(size), before.shape)
+    moves = before >= 0
+    jump = np.where(moves, before, nodes)
+    total = np.where(moves, edges[jump, nodes], 0.0)
+    for _ in range(max(size - 1, 1).bit_length()):
+        total = total + np.take_along_axis(total, jump, -1)
+        jump = np.take_along_axis(jump, jump, -1)
+    return total
+
+
+shortest_path = _searching(
+    "shortest_path",
+    *("method", "directed", "return_predecessors", "unweighted", "overwrite", "indices"),
+)
+dijkstra = _searching(
+    "dijkstra",
+    *("directed", "indices", "return_predecessors", "unweighted", "limit", "min_only"),
+)
+floyd_warshall = _searching(
+    "floyd_warshall", "directed", "return_predecessors", "unweighted", "overwrite"
+)
+bellman_ford = _searching(
+    "bellman_ford", "directed", "indices", "return_predecessors", "unweighted"
+)
+johnson = _searching("johnson", "directed", "indices", "return_predecessors", "unweighted")
+
+
+# -- what has the graph's edges, or none of its weights ----------------------------------------------
+def _plain(graph: _Graph, name: str) -> Any:
+    """The graph of the values at this call, which is a question about them."""
+    return _of_values(graph, concrete_value(lift_fully(_entries(graph)), name))
+
+
+def _tree(name: str) -> Callable[..., Any]:
+    own = getattr(_scipy, name)
+
+    def tree(csgraph: _Graph, *args: Any, **kwargs: Any) -> Any:
+        if not has_traced(csgraph):
+            return own(csgraph, *args, **kwargs)
+        found = own(_plain(csgraph, name), *args, **kwargs)
+        rows, columns = found.tocoo().coords
+        entries = _edges(csgraph, directed=False)[rows, columns]
+        form, _, kind = type(found).__name__.partition("_")
+        return of_arguments((entries, (rows, columns)), found.shape, form, kind, None)
+
+    tree.__name__ = tree.__qualname__ = name
+    tree.__doc__ = f"As `scipy.sparse.csgraph.{name}`: edges with their weights."
+    return tree
+
+
+def _constant(name: str) -> Callable[..., Any]:
+    own = getattr(_scipy, name)
+
+    def constant(graph: _Graph, *args: Any, **kwargs: Any) -> Any:
+        return own(_plain(graph, name) if has_traced(graph) else graph, *args, **kwargs)
+
+    constant.__name__ = constant.__qualname__ = name
+    constant.__doc__ = f"As `scipy.sparse.csgraph.{name}`: places, which are constants."
+    return constant
+
+
+minimum_spanning_tree = _tree("minimum_spanning_tree")
+_CONSTANTS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        name: _constant(name)
+        for name in (
+            *("breadth_first_order", "connected_components", "depth_first_order"),
+            *("maximum_bipartite_matching", "min_weight_full_bipartite_matching"),
+            *("reverse_cuthill_mckee", "structural_rank"),
+        )
+    }
+)
+globals().update(_CONSTANTS)
+
+
+def __getattr__(name: str) -> Any:
+    return attribute_of(_scipy, name)

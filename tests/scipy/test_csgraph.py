@@ -1,0 +1,92 @@
+"""`scipy.sparse.csgraph` in the weights of edges: values are SciPy's, slopes central differences."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.sparse import csgraph
+
+import funcgrad as fg
+from tests.default_slice import one_in
+
+RNG = np.random.default_rng(0)
+N = 7
+W = RNG.uniform(0.5, 3.0, (N, N)) * (RNG.uniform(size=(N, N)) < 0.45) * (1 - np.eye(N))
+C = np.cos(np.arange(N * N)).reshape(N, N)
+IS_EDGE = W != 0
+
+
+def finite(x):
+    return np.where(np.isfinite(x), x, 0.0)
+
+
+def sparse(w):
+    return scipy.sparse.csr_array((w[IS_EDGE], np.nonzero(IS_EDGE)), shape=(N, N))
+
+
+CASES = {
+    **{
+        f"shortest_path, {method}, {kind}": lambda w, method=method, kind=kind: (
+            C * finite(csgraph.shortest_path(w, method=method, directed=kind == "directed"))
+        )
+        for method in ("auto", "FW", "D", "BF", "J")
+        for kind in ("directed", "undirected")
+    },
+    "floyd_warshall": lambda w: C * finite(csgraph.floyd_warshall(w)),
+    "bellman_ford": lambda w: C[0] * finite(csgraph.bellman_ford(w, indices=1)),
+    "johnson": lambda w: C * finite(csgraph.johnson(w, False)),
+    "dijkstra from some": lambda w: C[:2] * finite(csgraph.dijkstra(w, False, [0, 3])),
+    "dijkstra from one": lambda w: C[0] * finite(csgraph.dijkstra(w, indices=2, limit=3.0)),
+    "dijkstra from the nearest": lambda w: (
+        C[0] * finite(csgraph.dijkstra(w, indices=[1, 2], min_only=True))
+    ),
+    "without weights": lambda w: finite(csgraph.shortest_path(w, unweighted=True)) * np.sum(w),
+    "predecessors": lambda w: (lambda d, before: finite(d) * (before > 2))(
+        *csgraph.shortest_path(w, return_predecessors=True)
+    ),
+    "a sparse graph": lambda w: C * finite(csgraph.shortest_path(sparse(w), directed=False)),
+    "a spanning tree": lambda w: csgraph.minimum_spanning_tree(w).toarray() * C,
+    "that of a sparse graph": lambda w: csgraph.minimum_spanning_tree(sparse(w)).sum(),
+    "components": lambda w: w * csgraph.connected_components(w)[0],
+    "an order": lambda w: w[csgraph.breadth_first_order(w, 0)[0]] * C,
+    "a Laplacian": lambda w: csgraph.laplacian(w + w.T, normed=True) * C,
+}
+
+
+@pytest.mark.parametrize("case", one_in(2, CASES))
+def test_graphs(case):
+    along, h = np.cos(np.arange(W.size) * 1.3).reshape(W.shape) * IS_EDGE, 1e-6
+
+    def f(t):
+        return np.sum(CASES[case](W + t * along))
+
+    value, slope = fg.value_and_grad(f)(0.0)
+    assert value == f(0.0)
+    assert slope == pytest.approx((f(h) - f(-h)) / (2 * h), rel=1e-6, abs=1e-7)
+    assert fg.jvp(f, (0.0,), (1.0,))[1] == pytest.approx(slope, rel=1e-12)
+    compiled = fg.jit(fg.grad(f))
+    assert compiled(0.0) == pytest.approx(slope, rel=1e-12)
+    assert compiled(0.3) == pytest.approx((f(0.3 + h) - f(0.3 - h)) / (2 * h), rel=1e-6, abs=1e-7)
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(np.array([0.0, 0.1]))[0], slope, rtol=1e-12)
+
+
+def test_both_directions_of_an_edge_share_the_derivative():
+    weights = np.array([[0.0, 2.0, 0.0], [2.0, 0.0, 3.0], [0.0, 3.0, 0.0]])
+    half = 0.5 * (weights != 0)
+    for total in (
+        lambda w: csgraph.minimum_spanning_tree(w).sum(),
+        lambda w: csgraph.shortest_path(w, directed=False)[0, 2],
+    ):
+        np.testing.assert_array_equal(fg.grad(total)(weights), half)
+
+
+def test_unreachable_nodes_and_plain_graphs():
+    weights = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    value, slope = fg.value_and_grad(lambda w: csgraph.shortest_path(w)[0, 2])(weights)
+    assert value == np.inf
+    assert not slope.any()
+    found = fg.adopt(lambda: csgraph.shortest_path(weights))()
+    np.testing.assert_array_equal(found, csgraph.shortest_path(weights))
+    with pytest.raises(csgraph.NegativeCycleError):
+        fg.grad(lambda w: csgraph.bellman_ford(w - 5.0 * (w != 0) * np.eye(2)[::-1])[0, 1])(
+            np.array([[0.0, 1.0], [1.0, 0.0]])
+        )
