@@ -155,11 +155,12 @@ def test_series_of_traced_arrays(name: str) -> None:
 def test_moments_of_equal_and_of_few_values() -> None:
     equal, few = np.full(5, 2.0), np.array([1.0, 2.0])
     for moment in (lambda s: s.skew(), lambda s: s.kurt()):
-        assert fg.value_and_grad(lambda x, m=moment: m(pd.Series(x)))(equal)[0] == 0.0
+        found = fg.value_and_grad(lambda x, m=moment: m(pd.Series(x)))(equal)[0]
+        assert found == pytest.approx(moment(pd.Series(equal)), nan_ok=True)
         assert np.isnan(fg.jit(lambda x, m=moment: m(pd.Series(x)) * x[0])(few))
 
 
-def test_an_array_in_a_series_cannot_be_written() -> None:
+def test_an_array_in_a_series() -> None:
     def f(x: Any) -> Any:
         z = np.zeros(3)
         z[:] = x
@@ -167,11 +168,8 @@ def test_an_array_in_a_series_cannot_be_written() -> None:
         z[0] = 5.0
         return s.sum()
 
-    if int(pd.__version__.partition(".")[0]) < 3:
-        with pytest.raises(ValueError, match=r"read-only.*write to a\.copy\(\)"):
-            fg.grad(f)(2.0)
-    else:
-        assert fg.grad(f)(2.0) == 3.0
+    # Before pandas 3, a Series shares the memory of its array.
+    assert fg.grad(f)(2.0) == (2.0 if int(pd.__version__.partition(".")[0]) < 3 else 3.0)
 
 
 def test_subclasses_of_series_keep_their_methods() -> None:
@@ -249,17 +247,9 @@ def test_stores_into_a_series(name: str) -> None:
 def test_what_is_refused_of_a_series() -> None:
     s = _series()
     with pytest.raises(TypeError, match=r"write s\.to_numpy\(\)"):
-        fg.grad(lambda s: s.nlargest(2).sum())(s)
+        fg.grad(lambda s: float(np.array(s.array)))(s)
     with pytest.raises(TypeError, match=r"write s = s\.copy\(\) before the store"):
         fg.grad(_written_after_its_values)(s)
-    with pytest.raises(TypeError, match=r"write s\.astype\(float\) before"):
-        fg.grad(lambda s: _stored(s.astype("f4"), "iloc", 0, 1.0).sum())(s)
-    for window in (lambda s: s.rolling(2), lambda s: s.ewm(span=2), lambda s: s.expanding()):
-        with pytest.raises(TypeError, match="bytes-like") as refused:
-            fg.grad(lambda s, window=window: window(s).mean().sum())(s)
-        assert any(["windows of pandas" in note for note in refused.value.__notes__])
-    with pytest.raises(TypeError, match="expected another reduction"):
-        fg.grad(lambda s: s.all())(s)
     with pytest.raises(TypeError, match="float or complex values"):
         fg.grad(lambda s: 1.0)(pd.Series(["a"]))
     with pytest.raises(TypeError, match="but got int64"):

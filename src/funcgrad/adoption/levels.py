@@ -27,6 +27,7 @@ from funcgrad.adoption.namespaces import (
     is_memoized,
     is_single_dispatch,
 )
+from funcgrad.adoption.pandas_objects import is_table
 from funcgrad.adoption.replacements import replacements
 from funcgrad.arrays.reference import MARK
 from funcgrad.expr import Expr
@@ -323,15 +324,23 @@ def _asks(value: Any) -> bool:
     """Whether a global is one of the functions or types that tell a traced value from a number.
 
     So are those of SciPy that have a stand-in: the steps of a search in Python can run on traced values, but
-    the derivative of its result is not that of its steps.
+    the derivative of its result is not that of its steps. So are those of pandas, whose stand-ins make
+    columns that take traced values.
     """
     # A function of scipy.fft is an object of uarray's, which calls the chosen library.
     of_uarray = type(value).__module__ == "uarray"
     if of_uarray or isinstance(value, BuiltinFunctionType | FunctionType):
         home = str(value.__module__)
         of_scipy = home.startswith("scipy.") and id(value) in replacements()
-        return of_scipy or home.partition(".")[0] in _NUMBERS or value in _ASKING
-    return isinstance(value, type) and (value in _ASKING or issubclass(value, _OF_NUMPY))
+        of_numbers = home.partition(".")[0] in _NUMBERS or _is_of_pandas(home)
+        return of_scipy or of_numbers or value in _ASKING
+    if not isinstance(value, type):
+        return is_table(value)
+    return value in _ASKING or issubclass(value, _OF_NUMPY) or _is_of_pandas(value.__module__)
+
+
+def _is_of_pandas(home: object) -> bool:
+    return str(home).partition(".")[0] == "pandas"
 
 
 _ASKING = frozenset(

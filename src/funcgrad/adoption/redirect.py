@@ -45,6 +45,7 @@ from funcgrad.adoption.namespaces import (
     original_of,
     replacement_of,
 )
+from funcgrad.adoption.pandas_objects import is_table
 from funcgrad.adoption.replacements import replacements
 from funcgrad.adoption.scipy_functions import (
     as_adopted,
@@ -210,6 +211,8 @@ def _instance(value: Any) -> Any:
     known = replacements().get(id(value))
     if known is not None:
         return known[1]
+    if is_table(value):
+        return _table(value)
     if id(value) in _INDEXED:
         return getattr(replacement_of(np), _INDEXED[id(value)])
     if isinstance(value, tuple) and hasattr(value, "_make"):
@@ -253,6 +256,18 @@ def _of_toolz(value: Any) -> Any:
         return value
     home = sys.modules[type(value).__module__.partition(".")[0]]
     return home.compose_left(*adopted)
+
+
+def _table(value: Any) -> Any:
+    """An object of pandas as one that takes traced columns, which shares its values."""
+    entry = _VIEWED.get(id(value))
+    known = entry[1]() if entry is not None and entry[0]() is value else None
+    if known is not None:
+        return known
+    made = import_module(REPLACED["pandas"]).of_pandas(value, from_outside=True)
+    key = id(value)
+    _VIEWED[key] = ref(value, partial(_forget, _VIEWED, key)), ref(made)
+    return made
 
 
 def _view(instance: Any, kind: Any) -> Any:

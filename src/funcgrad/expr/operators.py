@@ -71,6 +71,8 @@ def has_own_operators(value: object, beside: Any, name: str) -> bool:
     kind = type(value)
     if getattr(kind, "__array_ufunc__", _ABSENT) is None:  # NumPy's protocol
         return True
+    if name in getattr(kind, "_funcgrad_operators", ()):
+        return True
     if isinstance(value, np.poly1d):
         return not beside.shape  # NumPy makes an array of an array and a poly1d
     own = getattr(kind, REFLECTED.get(name, ""), None)

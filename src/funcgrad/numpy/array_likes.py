@@ -19,7 +19,7 @@ from funcgrad.arrays.values import array_held_by
 from funcgrad.expr import Expr, const
 from funcgrad.expr.operators import overrides_ufuncs
 from funcgrad.expr.registry import stand_in_of
-from funcgrad.numpy.creation import array, is_traced_column
+from funcgrad.numpy.creation import array
 from funcgrad.numpy.jax_keywords import ADAPTERS
 from funcgrad.ops.base.foreign_arrays import has_array_method
 from funcgrad.ops.numpy.delegated_functions import DELEGATED
@@ -51,7 +51,12 @@ def _unlabeled(value: Any) -> Any:
 
 
 def _is_labeled(value: Any) -> bool:
-    return type(value).__module__.partition(".")[0] == "pandas" and is_traced_column(value)
+    """Whether a value is an object of pandas that holds numbers alone, plain or traced."""
+    if type(value).__module__.partition(".")[0] != "pandas" or not hasattr(value, "to_numpy"):
+        return False
+    dtypes = getattr(value, "dtypes", ())  # one of a Series, and a Series of those of a frame
+    every = dtypes if hasattr(dtypes, "items") else [dtypes]
+    return all([getattr(dtype, "kind", "O") in "biufc" for dtype in every])
 
 
 def _is_array_like(value: Any) -> bool:

@@ -114,15 +114,18 @@ def _dataset(tree: Any) -> TreeNode:
 def _series(tree: Any) -> TreeNode:
     values = _numbers(tree)
     if values is None:
-        return TreeNode([], [], lambda _: tree, Identical(tree.copy()))
+        own = tree.of_user() if type(tree).__name__ == "TracedSeries" else tree
+        return TreeNode([], [], lambda _: own, Identical(tree.copy()))
 
     def put(given: Sequence[Any]) -> Any:
         (value,) = _values(given)
         if not _fits(value, tree.shape):
             return value
-        return type(tree)(column_of(value), index=tree.index, name=tree.name)
+        kind = _class_of(tree, "Series", [value])
+        return kind(column_of(value), index=labels, name=tree.name)
 
-    return TreeNode(["values"], [values], put, (Identical(tree.index), tree.name), is_array=True)
+    labels = _plain_labels(tree.index)
+    return TreeNode(["values"], [values], put, (Identical(labels), tree.name), is_array=True)
 
 
 def _frame(tree: Any) -> TreeNode:
@@ -136,13 +139,21 @@ def _frame(tree: Any) -> TreeNode:
             return {tree.columns[i]: value for i, value in zip(places, given, strict=True)}
         made = {i: column.array for i, column in enumerate(columns)}
         made |= {i: column_of(value) for i, value in zip(places, given, strict=True)}
-        frame = type(tree)(made, index=tree.index)
+        frame = _class_of(tree, "DataFrame", given)(made, index=labels)
         frame.columns = tree.columns
         return frame
 
     text = [Identical(columns[i].copy()) for i, value in enumerate(values) if value is None]
-    fixed = Identical(tree.index), Identical(tree.columns), tuple(text)
+    labels = _plain_labels(tree.index)
+    fixed = Identical(labels), Identical(tree.columns), tuple(text)
     return TreeNode([str(tree.columns[i]) for i in places], [values[i] for i in places], put, fixed)
+
+
+def _plain_labels(index: Any) -> Any:
+    """Labels of an object of pandas; of those that are traced values, the values at this call."""
+    if getattr(index.dtype, "name", None) != "traced":
+        return index
+    return type(index)(concrete_value(index.array.expr, "labels of pandas"), name=index.name)
 
 
 def _numbers(column: Any) -> Any:
@@ -154,6 +165,19 @@ def _numbers(column: Any) -> Any:
         entries = column.tolist() if dtype.kind == "O" else []
         return np.stack(entries) if any([isinstance(x, Expr) for x in entries]) else None
     return column.array.expr if dtype.name == "traced" else None
+
+
+def _class_of(tree: Any, name: str, values: Sequence[Any]) -> Any:
+    """The class of an object with these values: pandas' own, that of traced columns, or one of the user's."""
+    module = type(tree).__module__
+    if module.partition(".")[0] != "pandas":
+        return type(tree)
+    tables = import_module("funcgrad.trace.pandas_tables")
+    traced = any([isinstance(value, Expr) for value in values])
+    return {
+        "Series": (tables.Series, tables.TracedSeries),
+        "DataFrame": (tables.DataFrame, tables.TracedFrame),
+    }[name][traced]
 
 
 def column_of(value: Any) -> Any:

@@ -8,21 +8,28 @@ are guards.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Number
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import optree
-from pandas import DataFrame, Index, Series
-from pandas import __version__ as pandas_version
+from pandas import NA, DataFrame, Index, Series, factorize
 from pandas.api.extensions import ExtensionArray, ExtensionDtype
 from pandas.api.indexers import check_array_indexer
 
 from funcgrad.arrays.reference import plain_value
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, const
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.source import fail
+from funcgrad.trace.pandas_rows import (
+    FLAT_MOMENTS,
+    ROW_FUNCTIONS,
+    group_rows,
+    missing_of,
+    reduced_rows,
+)
 
 
 class TracedDtype(ExtensionDtype):  # type: ignore[misc]  # pandas need not be installed
@@ -45,14 +52,47 @@ class TracedDtype(ExtensionDtype):  # type: ignore[misc]  # pandas need not be i
         return self if known else None
 
 
+class ScalarOfColumn(Number):
+    """A traced number that pandas takes as a scalar."""
+
+    def __init__(self, expr: Any) -> None:
+        self.expr = expr
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class ArrayOfColumn:
+    """An array of the user's whose entries a column shares, as those of a Series before pandas 3."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    @property
+    def expr(self) -> Any:
+        """The values."""
+        value = plain_value(self.array)
+        return value if isinstance(value, Expr) else const(value)
+
+    def __setitem__(self, key: object, value: object) -> None:
+        self.array[key] = value
+
+
 class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type: ignore[misc]
     """A column of a Series or a DataFrame whose values are an expression of one axis."""
 
     __array_priority__ = 2000
 
-    def __init__(self, expr: Any) -> None:
-        self.expr = expr
+    def __init__(
+        self, expr: Any, base: TracedColumn | ArrayOfColumn | None = None, key: object = None
+    ) -> None:
+        self._value, self._base, self._key = expr, base, key
         self._is_lent = False
+
+    @property
+    def expr(self) -> Any:
+        """The values; of a slice, those of the column that it is a view of."""
+        return self._value if self._base is None else self._base.expr[self._key]
 
     # -- pandas' interface ------------------------------------------------------------------------
     @property
@@ -67,59 +107,82 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
         return len(self.expr)
 
     def __getitem__(self, item: Any) -> Any:
-        found = self.expr[check_array_indexer(self, item)]
-        if not found.ndim:
-            return found
-        part = TracedColumn(found)
-        # Before pandas 3, a store into a slice is one into the column.
-        self._is_lent = part._is_lent = self._is_lent or (isinstance(item, slice) and _SHARES)
-        return part
+        key = check_array_indexer(self, item)
+        if isinstance(key, slice):
+            return TracedColumn(None, self, key)
+        found = self.expr[key]
+        return TracedColumn(found) if found.ndim else found
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
+        """Store values, also in the column that a slice is a view of."""
         if self._is_lent:
             raise fail(
                 TypeError,
-                "a traced column of which a part or the values were taken cannot be written, since these "
+                "a traced column whose values were taken as an array cannot be written, since the array "
                 "would not change with it; write s = s.copy() before the store",
             )
-        if self.expr.dtype != np.float64:
-            raise fail(
-                TypeError,
-                f"a traced column of {self.expr.dtype} cannot be written; write s.astype(float) before",
-            )
-        stored = value.to_numpy() if isinstance(value, Series | Index) else _expr(value)
-        self.expr = self.expr.at[check_array_indexer(self, key)].set(stored)
+        if isinstance(value, ExtensionArray) and not isinstance(value, TracedColumn):
+            value = value.to_numpy()
+        key, value = check_array_indexer(self, key), _expr(value)
+        if isinstance(key, np.ndarray) and key.dtype == bool:
+            key = np.flatnonzero(key)
+        made = self.expr.at[key].set(value)
+        if self._base is None:
+            self._value = made
+        else:
+            self._base[self._key] = made
+
+    def view(self, dtype: object = None) -> TracedColumn:
+        """The column, in another object that shares its values."""
+        return TracedColumn(None, self, slice(None))
 
     @classmethod
-    def _from_sequence(cls, scalars: Sequence[Any], *, dtype: Any = None, copy: Any = False) -> Any:
-        return cls(np.stack([np.asarray(x) if not isinstance(x, Expr) else x for x in scalars]))
+    def _from_sequence(
+        cls, scalars: Sequence[Any], *, dtype: object = None, copy: object = False
+    ) -> Any:
+        entries: list[Any] = list(map(_expr, scalars))
+        if not all(
+            [
+                x is NA or (isinstance(x, Number) or (isinstance(x, Expr) and not x.shape))
+                for x in entries
+            ]
+        ):
+            raise TypeError("a traced column holds numbers")
+        entries = [np.nan if x is NA else x for x in entries]
+        return cls(np.stack([x if isinstance(x, Expr) else np.asarray(x) for x in entries]))
 
     @classmethod
     def _concat_same_type(cls, to_concat: Sequence[TracedColumn]) -> TracedColumn:
         return cls(np.concatenate([column.expr for column in to_concat]))
 
+    def round(self, decimals: int = 0, *args: object, **kwargs: object) -> TracedColumn:
+        """The rounded values."""
+        return TracedColumn(np.round(self.expr, decimals))
+
     def isna(self) -> Any:
         """Where the values are NaN."""
         return _answered(np.isnan(self.expr))
 
-    def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Any:
+    def take(self, indices: object, *, allow_fill: bool = False, fill_value: object = None) -> Any:
         """The values at these places; -1 stands for ``fill_value`` where ``allow_fill`` is set."""
         places = np.asarray(indices, np.intp)
         if not allow_fill or not (places < 0).any():
             return TracedColumn(self.expr[places])
-        fill = np.nan if fill_value is None else fill_value
+        fill = np.nan if fill_value is None else _expr(fill_value)
         return TracedColumn(np.where(places < 0, fill, self.expr[np.maximum(places, 0)]))
 
     def copy(self) -> TracedColumn:
         """The column itself, in a new object, since an expression never changes."""
         return TracedColumn(self.expr)
 
-    def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
-        """The expression."""
-        self._is_lent = True
+    def to_numpy(self, dtype: object = None, copy: bool = False, na_value: object = None) -> Any:
+        """The expression, which does not change with stores as NumPy's array does: these are refused then."""
+        column: Any = self
+        while isinstance(column, TracedColumn):
+            column._is_lent, column = True, column._base
         return self.expr if dtype is None else self.expr.astype(dtype)
 
-    def astype(self, dtype: Any, copy: bool = True) -> Any:
+    def astype(self, dtype: npt.DTypeLike, copy: bool = True) -> Any:
         """The column with another dtype of numbers, or an array of objects, the entries."""
         if not isinstance(dtype, ExtensionDtype) and np.dtype(dtype) == object:
             return self.__array__(object)
@@ -128,43 +191,171 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
         )
 
     def fillna(
-        self, value: Any = None, method: Any = None, limit: Any = None, copy: bool = True
+        self,
+        value: object = None,
+        method: str | None = None,
+        limit: object = None,
+        copy: bool = True,
     ) -> TracedColumn:
         """The column with another value in the place of NaN."""
         if method is not None:  # before pandas 3
             return self._pad_or_backfill(method=method, limit=limit)
-        return TracedColumn(np.where(np.isnan(self.expr), value, self.expr))
+        return TracedColumn(np.where(np.isnan(self.expr), _expr(value), self.expr))
 
     def _pad_or_backfill(
-        self, *, method: str, limit: Any = None, limit_area: Any = None, copy: bool = True
+        self, *, method: str, limit: object = None, limit_area: object = None, copy: bool = True
     ) -> TracedColumn:
         known, places = ~self.isna(), np.arange(len(self))
         if known.all():
             return self.copy()
-        if limit is not None or limit_area is not None:
-            raise fail(TypeError, f"{method}: expected no limit for a traced column with NaN")
+        if limit_area is not None:
+            raise fail(TypeError, f"{method}: expected no limit_area for a traced column with NaN")
         if method in ("pad", "ffill"):
             near = np.maximum.accumulate(np.where(known, places, -1))
         else:
             near = np.minimum.accumulate(np.where(known, places, len(self))[::-1])[::-1]
             near = np.where(near == len(self), -1, near)
+        if limit is not None:
+            near = np.where(np.abs(near - places) > limit, -1, near)
         return self.take(near, allow_fill=True)  # type: ignore[no-any-return]
 
-    def _where(self, mask: npt.NDArray[np.bool_], value: Any) -> TracedColumn:
-        return TracedColumn(np.where(mask, self.expr, _expr(value)))
+    def _where(self, mask: npt.NDArray[np.bool_], value: object) -> TracedColumn:
+        other: Any = _expr(value)
+        if np.shape(other) not in ((), (len(self),)):
+            raise fail(
+                TypeError,
+                "where: expected a number or a column beside a traced column; write "
+                "s.where(condition, other) for each column",
+            )
+        return TracedColumn(np.where(mask, self.expr, other))
 
     def _quantile(self, qs: npt.NDArray[np.float64], interpolation: str) -> TracedColumn:
         method: Any = interpolation
+        if missing_of(self.expr).all():
+            return TracedColumn(np.nan * np.ones(len(qs)) * np.sum(self.expr))
         return TracedColumn(np.quantile(_known(self.expr), qs, method=method))
 
+    def order(self) -> npt.NDArray[np.float64]:
+        """Numbers in the order of the values, equal where they are equal, and NaN where they are.
+
+        Only the order is asked for, so that jitted programs serve all values in it.
+        """
+        missing = missing_of(self.expr)
+        known = np.flatnonzero(~missing)
+        order = known[_answered(np.argsort(self.expr[known], kind="stable"))]
+        found = np.full(len(self), np.nan)
+        if order.size:
+            steps = _answered(self.expr[order[1:]] != self.expr[order[:-1]])
+            found[order] = np.concatenate([[0], np.cumsum(steps)])
+        return found
+
     def _values_for_argsort(self) -> Any:
-        return _answered(self.expr)
+        return self.order()
+
+    def factorize(self, use_na_sentinel: bool = True) -> Any:
+        """The number of the value of each entry, and the values, in the order of their first entries."""
+        codes, _ = factorize(self.order(), use_na_sentinel=use_na_sentinel)
+        numbers, first = np.unique(codes, return_index=True)
+        return codes, self.take(first[numbers >= 0])
+
+    def unique(self) -> TracedColumn:
+        """The values, in the order of their first entries."""
+        return self.factorize(use_na_sentinel=False)[1]  # type: ignore[no-any-return]
+
+    def duplicated(self, keep: object = "first") -> npt.NDArray[np.bool_]:
+        """Where a value stands once more."""
+        return np.asarray(Series(self.order()).duplicated(keep))
+
+    def isin(self, values: Any) -> npt.NDArray[np.bool_]:
+        """Where an entry is one of the values."""
+        return np.asarray(Series(_answered(self.expr)).isin(_answered(values)))
+
+    def value_counts(self, dropna: bool = True) -> Any:
+        """Refused: the values would be labels, which carry no derivative."""
+        raise fail(
+            TypeError,
+            "value_counts: expected plain numbers, since labels carry no derivative; write s.nunique() for "
+            "the number of values, or fg.stop_gradient(s)",
+        )
+
+    def interpolate(
+        self,
+        *,
+        method: str,
+        index: object,
+        limit: object,
+        limit_direction: str,
+        limit_area: object,
+        copy: bool,
+        **how: object,
+    ) -> TracedColumn:
+        """The column with NaN between known values on the line between them, as pandas' method."""
+        missing = missing_of(self.expr)
+        if not missing.any() or missing.all():
+            return self.copy()
+        if method not in ("linear", "index", "values", "time") or limit is not None:
+            raise fail(
+                TypeError,
+                f"interpolate: expected the linear method without a limit, but got {method!r} and "
+                f"limit={limit}; write np.interp",
+            )
+        places = np.arange(len(self)) if method == "linear" else np.asarray(index, float)
+        known = np.flatnonzero(~missing)
+        found = np.interp(places, places[known], self.expr[known])
+        before, after = np.arange(len(self)) < known[0], np.arange(len(self)) > known[-1]
+        unknown = before & (limit_direction == "forward") | after & (limit_direction == "backward")
+        if limit_area == "inside":
+            unknown = before | after
+        elif limit_area == "outside":
+            unknown = unknown | ~(before | after) & missing
+        return TracedColumn(np.where(unknown, np.nan, found))
+
+    def _groupby_op(
+        self,
+        *,
+        how: str,
+        has_dropped_na: bool,
+        min_count: int,
+        ngroups: int,
+        ids: npt.NDArray[np.intp],
+        **kwargs: Any,
+    ) -> Any:
+        if how in _ACCUMULATED:
+            return self._accumulated_groups(how, ngroups, ids, **kwargs)
+        if how not in ROW_FUNCTIONS:
+            groups = Series(_answered(self.expr)).groupby(np.where(ids < 0, np.nan, ids))
+            if how == "rank":
+                return groups.rank(kwargs.pop("ties_method"), **kwargs).to_numpy()
+            if how in ("any", "all"):
+                return getattr(groups, how)(**kwargs).reindex(range(ngroups)).to_numpy()
+            raise fail(
+                TypeError,
+                f"{how}: expected another function of groups of a traced column; write it by "
+                "groupby(...).apply(f)",
+            )
+        rows = group_rows(self.expr, ids, ngroups)
+        return TracedColumn(reduced_rows(how, rows, fewest=max(min_count, 0), **kwargs))
+
+    def _accumulated_groups(
+        self, how: str, ngroups: int, ids: npt.NDArray[np.intp], skipna: bool = True
+    ) -> TracedColumn:
+        rows, (accumulate, start) = group_rows(self.expr, ids, ngroups), _ACCUMULATED[how]
+        found = accumulate(rows.filled(start), axis=1)
+        unknown = ~rows.known if skipna else np.maximum.accumulate(~rows.known, axis=1)
+        ordered = np.where(unknown, np.nan, found)[rows.inside]
+        order = np.argsort(ids, kind="stable")[int((ids < 0).sum()) :]
+        places = np.full(len(self), -1)
+        places[order] = np.arange(len(order))
+        return TracedColumn(ordered).take(places, allow_fill=True)  # type: ignore[no-any-return]
 
     def _formatter(self, boxed: bool = False) -> Any:
         return repr
 
     def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **how: Any) -> Any:
-        function = _SKIPPING.get(name) if skipna else getattr(np, name, None)
+        if name in ("any", "all"):
+            holds = _answered(self.expr != 0) & ~(missing_of(self.expr) & skipna)
+            return holds.any() if name == "any" else bool((holds | missing_of(self.expr)).all())
+        function = _SKIPPING.get(name)
         if function is None:
             raise fail(
                 TypeError,
@@ -174,11 +365,12 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
         if how.get("numeric_only"):
             how.pop("numeric_only")
         found = function(self.expr, **{k: v for k, v in how.items() if v is not None})
-        if count and int((~self.isna()).sum()) < count:
+        unknown = missing_of(self.expr)
+        if (count and int((~unknown).sum()) < count) or (not skipna and unknown.any()):
             found = np.nan * found
         return TracedColumn(np.reshape(found, 1)) if keepdims else found
 
-    def _accumulate(self, name: str, *, skipna: bool = True, **how: Any) -> Any:
+    def _accumulate(self, name: str, *, skipna: bool = True, **how: object) -> Any:
         if name not in _ACCUMULATED:
             raise fail(
                 TypeError, f"{name}: expected cumsum, cumprod, cummax or cummin of a traced column"
@@ -189,7 +381,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
         return TracedColumn(np.where(missing, np.nan, found) if skipna else found)
 
     # -- NumPy's protocols ------------------------------------------------------------------------
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: object) -> Any:
         if any([isinstance(x, Series | DataFrame | Index) for x in inputs]):
             return NotImplemented
         found = getattr(ufunc, method)(*map(_expr, inputs), **kwargs)
@@ -203,10 +395,9 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
 
     def reshape(self, *shape: Any) -> Any:
         """The expression in another shape."""
-        self._is_lent = True
         return self.expr.reshape(*shape)
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: object = None) -> Any:
         if dtype is not None and np.dtype(dtype) == object:
             made = np.empty(len(self), object)
             for i, entry in enumerate(self.expr):
@@ -220,7 +411,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
 
 
 def _of_arrays(name: str) -> Callable[..., Any]:
-    def method(self: TracedColumn, *args: Any, **kwargs: Any) -> Any:
+    def method(self: TracedColumn, *args: object, **kwargs: object) -> Any:
         return getattr(self.expr, name)(*map(_expr, args), **kwargs)
 
     method.__name__ = method.__qualname__ = name
@@ -254,6 +445,16 @@ def _median(expr: Any) -> Any:
     return np.median(_known(expr))
 
 
+def _min(expr: Any) -> Any:
+    values = _known(expr)
+    return np.min(values) if len(values) else np.nan
+
+
+def _max(expr: Any) -> Any:
+    values = _known(expr)
+    return np.max(values) if len(values) else np.nan
+
+
 def _standard_error(expr: Any, ddof: int = 1) -> Any:
     values = _known(expr)
     return np.std(values, ddof=ddof) / np.sqrt(values.size)
@@ -265,7 +466,11 @@ def _skewness(expr: Any) -> Any:
     if count < 3:
         return np.nan
     bias = count * np.sqrt(count - 1) / (count - 2)
-    return np.where(second == 0, 0.0, bias * third / np.where(second == 0, 1.0, second) ** 1.5)
+    return np.where(
+        second == 0,
+        FLAT_MOMENTS["skew"],
+        bias * third / np.where(second == 0, 1.0, second) ** 1.5,
+    )
 
 
 def _kurtosis(expr: Any) -> Any:
@@ -276,7 +481,7 @@ def _kurtosis(expr: Any) -> Any:
     below = (count - 2) * (count - 3)
     bias = count * (count + 1) * (count - 1) / below
     ratio = bias * fourth / np.where(second == 0, 1.0, second) ** 2
-    return np.where(second == 0, 0.0, ratio - 3 * (count - 1) ** 2 / below)
+    return np.where(second == 0, FLAT_MOMENTS["kurt"], ratio - 3 * (count - 1) ** 2 / below)
 
 
 def _central(expr: Any, power: int) -> tuple[int, Any, Any]:
@@ -300,17 +505,14 @@ _ACCUMULATED: Mapping[str, tuple[Callable[..., Any], float]] = MappingProxyType(
 )
 """Pandas' cumulative functions, with what stands for NaN in them."""
 
-_SHARES = int(pandas_version.partition(".")[0]) < 3
-"""Whether a slice of a Series shares its memory."""
-
 _SKIPPING: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         "sum": np.nansum,
         "prod": np.nanprod,
         "mean": np.nanmean,
         "median": _median,
-        "min": np.nanmin,
-        "max": np.nanmax,
+        "min": _min,
+        "max": _max,
         "std": np.nanstd,
         "var": np.nanvar,
         "sem": _standard_error,
@@ -321,16 +523,18 @@ _SKIPPING: Mapping[str, Callable[..., Any]] = MappingProxyType(
 """Pandas' reductions that skip NaN, as NumPy's functions."""
 
 
-def _expr(value: Any) -> Any:
-    return value.expr if isinstance(value, TracedColumn) else plain_value(value)
+def _expr(value: object) -> Any:
+    if isinstance(value, Series):
+        value = value.array
+    return value.expr if isinstance(value, TracedColumn | ScalarOfColumn) else plain_value(value)
 
 
-def _boxed(value: Any) -> Any:
+def _boxed(value: object) -> Any:
     """A result of one axis as a column; one of bools as an array, which pandas takes as a mask."""
     if not isinstance(value, Expr) or value.ndim != 1:
         return value
     return _answered(value) if value.dtype.kind == "b" else TracedColumn(value)
 
 
-def _answered(value: Any) -> Any:
+def _answered(value: object) -> Any:
     return concrete_value(value, "an array of pandas")

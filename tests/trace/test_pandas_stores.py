@@ -1,0 +1,217 @@
+"""Stores of traced values in Series and DataFrames, and what they reach."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+pd = pytest.importorskip("pandas")
+
+from tests.trace.pandas_cases import KEYS, WEIGHTS, X, check, table, weighed  # noqa: E402
+
+COPIES = int(pd.__version__.partition(".")[0]) >= 3
+"""Whether pandas copies on write."""
+
+
+def _statements(text: str) -> Callable[[Any, Any], None]:
+    space: dict[str, Any] = {}
+    body = "\n".join(f"    {line}" for line in text.split("\n"))
+    exec(f"def store(d, x):\n{body}", {**globals()}, space)
+    found: Callable[[Any, Any], None] = space["store"]
+    return found
+
+
+def _check_or_refused(f: Callable[[Any], Any]) -> None:
+    """Before pandas 3, a store that may reach another object is refused."""
+    if not COPIES:
+        try:
+            fg.grad(f)(X)
+        except (TypeError, ValueError) as error:
+            assert "write to a" in str(error) or "read-only" in str(error)  # noqa: PT017
+            return
+    check(f)
+
+
+_FRAMES: dict[str, Callable[[Any], Any]] = {
+    "traced": table,
+    "plain": lambda x: pd.DataFrame({"a": WEIGHTS, "b": WEIGHTS**2, "c": np.arange(6.0)}),
+}
+
+_IN_FRAMES = (
+    'd.loc[1, "a"] = x[0] ** 2',
+    "d.iloc[1, 0] = x[0] ** 2",
+    'd.at[1, "a"] = x[0] ** 2',
+    "d.iat[1, 0] = x[0] ** 2",
+    'd.loc[d["a"] > 0.45, "b"] = x[0]',
+    'd.loc[d["a"] > 0.45, "b"] = 2 * x[0] * d["a"]',
+    'd.loc[:, "a"] = x**2',
+    'd["y"] = x**2 * d["a"]',
+    'd["y"] = x[0]',
+    'd["y"] = np.array([x[0], x[1], 1.0, 2.0, x[2], 0.0])',
+    'd["y"] = [x[0], x[1], 1.0, 2.0, x[2], 0.0]',
+    'd["a"] += x[0]',
+    'd["a"] *= x[0] * d["b"]',
+    "d.loc[2] = x[:3]",
+    "d.loc[6] = [x[0], x[1], 1.0]",
+    'd.loc[6] = {"a": x[0], "b": x[1], "c": 2.0}',
+    "d.iloc[1:3, 0] = x[:2]",
+    "d[d > 0.5] = x[0]",
+    "d.iloc[0] = x[0]",
+    'd[["a", "b"]] = d[["b", "a"]] * x[0]',
+    'd[["p", "q"]] = np.array([x, x**2]).T',
+    'd["a"] = d["a"].where(d["a"] > 0.45, x[1])',
+    'd["a"] = d["a"].clip(upper=x[1])',
+    'd.insert(0, "n", x**2)',
+    'd["g"] = KEYS\nd.loc[d["g"] == "u", "a"] = x[0]\ndel d["g"]',
+    'for i in range(1, 6):\n    d.loc[i, "a"] = x[i] * d.loc[i - 1, "a"]',
+    "for i in range(6):\n    d.iloc[i, 0] = x[i] * d.iloc[i, 1]",
+    'd["z"] = x\nd.drop(columns=["a"], inplace=True)\nd.rename(columns={"z": "y"}, inplace=True)',
+    "d.mask(d > 0.5, x[0], inplace=True)",
+)
+
+
+@pytest.mark.filterwarnings("ignore")  # of pandas 2, for dtypes that change
+@pytest.mark.parametrize("text", _IN_FRAMES)
+@pytest.mark.parametrize("kind", _FRAMES)
+def test_stores_in_a_frame(kind: str, text: str) -> None:
+    store, made = _statements(text), _FRAMES[kind]
+
+    def f(x: Any) -> Any:
+        d = made(x)
+        store(d, x)
+        return weighed(d)
+
+    check(f)
+
+
+_SERIES: dict[str, Callable[[Any], Any]] = {
+    "traced": lambda x: pd.Series(x**2),
+    "plain": lambda x: pd.Series([1.0, -2.0, 3.0, 0.5, 1.5, 2.5]),
+    "of an array": lambda x: pd.Series(np.full(6, 0.5)),
+    "column": lambda x: table(x)["a"],
+}
+
+_IN_SERIES = (
+    "d.iloc[0] = x[1] ** 2",
+    "d.loc[2] = x[1] ** 2",
+    "d[2] = x[1] ** 2",
+    "d.at[3] = x[1] ** 2",
+    "d[d > 0.45] = x[1]",
+    "d[d > 0.45] = d * x[0]",
+    "d.iloc[1:3] = x[:2] ** 2",
+    "d[[0, 2]] = x[:2]",
+    "d.iloc[0] = 0.0\nd.iloc[1] = x[0]",
+    "for i in range(1, 6):\n    d.iloc[i] = d.iloc[i - 1] * x[i] + x[0]",
+    "d += x",
+    "d -= x[0]\nd *= x\nd /= x[1]",
+    "d[1] += x[0]",
+    "d.loc[6] = x[0]",
+    "d.update(pd.Series(x[:2]))",
+    "d.clip(upper=x[1], inplace=True)",
+)
+
+
+@pytest.mark.parametrize("text", _IN_SERIES)
+@pytest.mark.parametrize("kind", _SERIES)
+def test_stores_in_a_series(kind: str, text: str) -> None:
+    store, made = _statements(text), _SERIES[kind]
+
+    def f(x: Any) -> Any:
+        d = made(x)
+        store(d, x)
+        return weighed(d)
+
+    _check_or_refused(f)
+
+
+_ALIASES = (
+    's = d["a"]\nd.loc[0, "a"] = x[0] ** 2\nreturn weighed(s) + weighed(d)',
+    's = d["a"]\ns.iloc[0] = x[0] ** 2\nreturn weighed(s) + weighed(d)',
+    "e = d[1:3]\nd.loc[1, 'a'] = x[0]\nreturn weighed(e) + weighed(d)",
+    "e = d[1:3]\ne.loc[1, 'a'] = x[0]\nreturn weighed(e) + weighed(d)",
+    "e = d.copy()\ne.loc[1, 'a'] = x[0]\nreturn weighed(e) + weighed(d)",
+    "e = d\ne.loc[1, 'a'] = x[0]\nreturn weighed(e) + weighed(d)",
+    "e = d[['a', 'b']]\ne.loc[1, 'a'] = x[0]\nreturn weighed(e) + weighed(d)",
+    "r = d.iloc[1]\nr['a'] = x[0]\nreturn weighed(r) + weighed(d)",
+    "s = d['a']\ns += x[0]\nreturn weighed(s) + weighed(d)",
+    "s = d['a']\nd['a'] = x\nreturn weighed(s) + weighed(d)",
+    "s = d['a']\nt = d['a']\ns.iloc[0] = x[0]\nreturn weighed(t)",
+    "e = d.T\ne.loc['a', 1] = x[0]\nreturn weighed(e) + weighed(d)",
+    "e = d.rename(columns={'a': 'z'})\ne.loc[1, 'z'] = x[0]\nreturn weighed(e) + weighed(d)",
+    "s = pd.Series(WEIGHTS * 1.0)\nt = s[1:3]\ns.iloc[1] = x[0]\nreturn weighed(s) + weighed(t)",
+    "s = pd.Series(x**2)\nt = s[1:3]\nt.iloc[0] = x[0]\nreturn weighed(s) + weighed(t)",
+    "a = x**2\ns = pd.Series(a)\ns[0] = 5.0\nreturn weighed(s) + a.sum() * x[1]",
+    "a = np.ones(3)\ns = pd.Series(a)\ns[0] = x[0]\nreturn weighed(s) + a.sum() * x[1]",
+    "a = np.ones(3)\ns = pd.Series(a)\na[0] = x[0]\nreturn weighed(s) + a.sum() * x[1]",
+    "a = np.ones((3, 2))\ne = pd.DataFrame(a)\ne.loc[0, 0] = x[0]\nreturn weighed(e) + a.sum() * x[1]",
+)
+
+
+@pytest.mark.filterwarnings("ignore")  # of pandas 2, for chained assignments
+@pytest.mark.parametrize("text", _ALIASES)
+@pytest.mark.parametrize("kind", _FRAMES)
+def test_a_store_reaches_what_shares_the_values_or_is_refused(kind: str, text: str) -> None:
+    function, made = _statements(text), _FRAMES[kind]
+
+    def f(x: Any) -> Any:
+        return function(made(x), x)
+
+    _check_or_refused(f)
+
+
+_FRAME = pd.DataFrame({"a": WEIGHTS, "b": WEIGHTS**2})
+
+
+def test_tables_from_outside() -> None:
+    check(
+        lambda x: weighed(_FRAME["a"].fillna(x[0]).clip(upper=x[1])) + _FRAME["b"].cov(pd.Series(x))
+    )
+    check(lambda x: weighed(_FRAME.dot(x[:2])) + weighed(_FRAME.a.rolling(2).mean() * x[1]))
+    check(lambda x: x[:2] @ _FRAME.cov() @ x[:2] + np.dot(_FRAME.mean(), x[:2]))
+
+    def copied(x: Any) -> Any:
+        d = _FRAME.copy()
+        d.loc[0, "a"] = x[0]
+        return weighed(d)
+
+    def stored(x: Any) -> Any:
+        _FRAME.loc[0, "a"] = x[0]
+        return weighed(_FRAME)
+
+    def added(x: Any) -> Any:
+        _FRAME["y"] = x * _FRAME["a"]
+        found = weighed(_FRAME["y"])
+        del _FRAME["y"]
+        return found
+
+    check(copied)
+    check(added)
+    with pytest.raises(TypeError, match=r"from outside the function; write to a copy"):
+        fg.grad(stored)(X)
+    assert _FRAME.dtypes.tolist() == [np.dtype(float)] * 2
+
+
+def test_results_are_of_the_classes_of_pandas() -> None:
+    for f in (
+        table,
+        lambda x: table(x)["a"],
+        lambda x: pd.DataFrame({"k": KEYS}),
+        lambda x: pd.Series(KEYS),
+    ):
+        assert type(fg.jit(f)(X)) in (pd.Series, pd.DataFrame)
+
+
+def test_columns_of_integers() -> None:
+    def f(x: Any) -> Any:
+        d = pd.DataFrame({"n": [1, 2, 3]})
+        d.loc[0, "n"] = x
+        return d["n"].sum()
+
+    if COPIES:
+        with pytest.raises(TypeError, match=r"has the dtype int64; write \.astype\(float\) first"):
+            fg.grad(f)(2.0)
+    else:
+        assert fg.grad(f)(2.0) == 1.0
