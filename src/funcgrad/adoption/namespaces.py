@@ -23,6 +23,7 @@ REPLACED = {
     "numba": "funcgrad.adoption.stand_ins.numba_",
     "cmath": "funcgrad.adoption.stand_ins.cmath_",
     "pandas": "funcgrad.adoption.stand_ins.pandas_",
+    "random": "funcgrad.adoption.stand_ins.python_random",
     "scipy.cluster": "funcgrad.scipy.cluster",
     "scipy.cluster.hierarchy": "funcgrad.scipy.cluster.hierarchy",
     "scipy.cluster.vq": "funcgrad.scipy.cluster.vq",

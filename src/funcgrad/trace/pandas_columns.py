@@ -121,8 +121,6 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
                 "a traced column whose values were taken as an array cannot be written, since the array "
                 "would not change with it; write s = s.copy() before the store",
             )
-        if isinstance(value, ExtensionArray) and not isinstance(value, TracedColumn):
-            value = value.to_numpy()
         key, value = check_array_indexer(self, key), _expr(value)
         if isinstance(key, np.ndarray) and key.dtype == bool:
             key = np.flatnonzero(key)
@@ -526,6 +524,8 @@ _SKIPPING: Mapping[str, Callable[..., Any]] = MappingProxyType(
 def _expr(value: object) -> Any:
     if isinstance(value, Series):
         value = value.array
+    if isinstance(value, ExtensionArray) and not isinstance(value, TracedColumn):
+        return value.to_numpy()
     return value.expr if isinstance(value, TracedColumn | ScalarOfColumn) else plain_value(value)
 
 

@@ -576,16 +576,11 @@ class TracedFrame(_Table, DataFrame):  # type: ignore[misc]
         return TracedSeries(found, self.index)
 
     def stack(self, *args: object, **kwargs: object) -> Any:
-        values, names = self.to_numpy(), self.columns
-        if (
-            not has_traced_values(self)
-            or not all_numbers(self)
-            or args
-            or kwargs.keys() - {"future_stack"}
-        ):
+        others = args or kwargs.keys() - {"future_stack"}
+        if not has_traced_values(self) or not all_numbers(self) or others:
             return super().stack(*args, **kwargs)
-        labels = MultiIndex.from_product([self.index, names])
-        found = TracedSeries(values.ravel(), labels)
+        labels = MultiIndex.from_product([self.index, self.columns])
+        found = TracedSeries(self.to_numpy().ravel(), labels)
         return found if COPIES or kwargs.get("future_stack") else found.dropna()
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
-from traceback import walk_tb
 from typing import Any
 
 from funcgrad.arrays.mutable_array import MutableArray
@@ -34,7 +32,7 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
         if "buffer API" in text or "attribute 'tobytes'" in text:
             note = _ON_HASHES
         else:
-            note = _ON_WINDOWS if _is_of_windows(error) else _ON_COMPILED
+            note = _ON_COMPILED
         if note not in notes:
             error.add_note(note)
     if text.startswith("expected a sequence of integers") and _ON_SHAPES not in notes:
@@ -47,12 +45,6 @@ REFUSALS_OF_COMPILED_CODE = re.compile(
     "|supporting the buffer API required"
 )
 """The messages of compiled code that refuses an argument, as it is no array of NumPy's."""
-
-
-def _is_of_windows(error: BaseException) -> bool:
-    """Whether pandas has asked for the values of windows."""
-    frames = walk_tb(error.__traceback__)
-    return any(["pandas/core/window" in Path(f.f_code.co_filename).as_posix() for f, _ in frames])
 
 
 def _caught_refusal(error: BaseException) -> BaseException | None:
@@ -81,11 +73,6 @@ _ON_SHAPES = (
 _ON_HASHES = (
     "traced values have no bytes, which a hash or a cache asked for: what it finds has no derivative; "
     "leave out the cache, or take those of np.asarray(fg.stop_gradient(x)) if a derivative of zero is meant"
-)
-_ON_WINDOWS = (
-    "windows of pandas are compiled code, which knows no derivative: write "
-    "np.lib.stride_tricks.sliding_window_view(s.to_numpy(), n).mean(axis=1) for s.rolling(n).mean(), "
-    "cumulative sums for s.expanding(), and scipy.signal.lfilter for s.ewm(alpha=a)"
 )
 _ON_COMPILED = (
     f"compiled code was given traced values, as a {MutableArray.__name__}, which it cannot differentiate: "

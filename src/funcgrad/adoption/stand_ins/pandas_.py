@@ -6,6 +6,7 @@ Their columns hold expressions (`funcgrad.trace.pandas_columns`), as those of ar
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -43,17 +44,17 @@ def _stand_in(own: type, made: type) -> Any:
     return _OfTraced(own.__name__, (made,), space | {"_made": made})
 
 
-def isna(obj: Any) -> Any:
+def isna(obj: object) -> Any:
     """As `pandas.isna`, also of traced arrays."""
     return np.isnan(asarray(obj)) if holds_expr(obj) else pandas.isna(plain_value(obj))
 
 
-def notna(obj: Any) -> Any:
+def notna(obj: object) -> Any:
     """As `pandas.notna`, also of traced arrays."""
     return ~isna(obj)
 
 
-def _cut(x: Any, bins: Any, *args: object, **kwargs: object) -> Any:
+def _cut(x: object, bins: object, *args: object, **kwargs: object) -> Any:
     """As `pandas.cut`, also of a traced Series: the bins in which its values lie have no derivative."""
     return _made(pandas.cut(_plain(x), bins, *args, **kwargs))
 
@@ -69,7 +70,7 @@ def _qcut(x: Any, q: object, labels: object = None, *args: object, **kwargs: obj
     return _made(pandas.qcut(_plain(x), q, labels, *args, **kwargs))
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: object) -> Any:
     return plain_of(TracedSeries(x)) if has_traced_values(x) else x
 
 
@@ -80,7 +81,7 @@ def _made(value: object) -> Any:
     return of_pandas(value)
 
 
-def _making(function: Any) -> Any:
+def _making(function: Callable[..., Any]) -> Any:
     """A function of pandas that makes objects which take traced columns."""
 
     @functools.wraps(function)

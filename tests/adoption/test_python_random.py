@@ -1,0 +1,61 @@
+"""Draws of the standard library's ``random`` with traced parameters."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import funcgrad as fg
+
+_X = np.array([1.7, 0.6])
+
+_DRAWS: dict[str, Callable[[Any], Any]] = {
+    "lognormvariate": lambda x: random.lognormvariate(x[0], x[1]),
+    "triangular": lambda x: random.triangular(x[1], 4.0, x[0]) + random.triangular(x[1], x[0]),
+    "gauss": lambda x: random.gauss(x[0], x[1]),
+    "expovariate": lambda x: random.expovariate(x[0]),
+    "weibullvariate": lambda x: random.weibullvariate(x[0], x[1]),
+    "paretovariate": lambda x: random.paretovariate(x[0]),
+}
+
+
+@pytest.mark.parametrize("name", _DRAWS)
+def test_draws_move_with_their_parameters(name: str) -> None:
+    def f(x: Any) -> Any:
+        random.seed(4)
+        return sum(_DRAWS[name](x) for _ in range(8))
+
+    h = 1e-6
+    wanted = [(f(_X + h * e) - f(_X - h * e)) / (2 * h) for e in np.eye(2)]
+    found, gradient = fg.value_and_grad(f)(_X)
+    assert found == pytest.approx(f(_X), rel=1e-12)
+    assert gradient == pytest.approx(np.array(wanted), rel=1e-6)
+    v = np.array([1.0, -2.0])
+    assert fg.jvp(f, (_X,), (v,))[1] == pytest.approx(gradient @ v, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["gammavariate", "betavariate"])
+def test_draws_move_along_their_quantiles(name: str) -> None:
+    def draw(x: Any) -> Any:
+        random.seed(4)
+        return (
+            random.gammavariate(x[0], x[1])
+            if name == "gammavariate"
+            else random.betavariate(x[0], x[1])
+        )
+
+    def distribution(x: Any) -> Any:
+        return stats.gamma(x[0], scale=x[1]) if name == "gammavariate" else stats.beta(x[0], x[1])
+
+    value, h = draw(_X), 1e-6
+    part = distribution(_X).cdf(value)
+    wanted = [
+        (distribution(_X + h * e).ppf(part) - distribution(_X - h * e).ppf(part)) / (2 * h)
+        for e in np.eye(2)
+    ]
+    found, gradient = fg.value_and_grad(draw)(_X)
+    assert found == pytest.approx(value, rel=1e-12)
+    assert gradient == pytest.approx(np.array(wanted), rel=1e-5)
