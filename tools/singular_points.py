@@ -198,10 +198,10 @@ Vectors of `eigh` and `svd` that belong to equal values have no derivative, and 
 the derivative NaN, as in JAX. A tangent or cotangent that is exactly 0 and would turn such vectors adds 0:
 functions of the values alone have their first derivatives, and functions of values that differ from all
 others, and of their vectors, those of any order. The derivative of each vector is by the reduced resolvent,
-which does not need those of the others (`ops/reduced_resolvents.py`). Functions v\\*f(w) @ v^H and u\\*f(s) @ v^H
-of the matrix have their first and second derivatives between equal values, too. If a program multiplies the vectors of
-two values of 0 by these values, reverse mode sees such a 0, and omits a finite term. Nearly equal values are
-divided by their difference, however small.
+which does not need those of the others (`ops/reduced_resolvents.py`). Functions v\\*f(w) @ v^H and
+u\\*f(s) @ v^H of the matrix have their first and second derivatives between equal values, too. If a program
+multiplies the vectors of two values of 0 by these values, reverse mode sees such a 0, and omits a finite
+term. Nearly equal values are divided by their difference, however small.
 """
 
 
