@@ -86,14 +86,13 @@ def test_subclasses_of_numbers(two):
 
 
 def test_arrays_whose_meaning_would_be_lost_are_refused():
-    masked = np.ma.masked_array([1.0, 2.0], [True, False])
     with pytest.warns(PendingDeprecationWarning):
         matrix = np.matrix([[1.0, 2.0], [3.0, 4.0]])
-    for array in (masked, matrix):
-        with pytest.raises(TypeError, match=r"grad: expected a plain array, but got a [Mm]a"):
-            fg.grad(np.sum)(array)
+    with pytest.raises(TypeError, match=r"grad: expected a plain array, but got a matrix"):
+        fg.grad(np.sum)(matrix)
+    for array in (np.ma.masked_array([1.0, 2.0], [True, False]), matrix):
         with pytest.raises(TypeError, match=r"operand: expected a plain array, but got a [Mm]a"):
-            fg.grad(lambda x, a=array: np.sum(x * a))(np.ones(2))
+            fg.grad(fg.adopt(lambda x, a=array: np.sum(x * a), False))(np.ones(2))
 
 
 def test_complex_constants_keep_the_signs_of_their_zeros():

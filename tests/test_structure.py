@@ -226,6 +226,7 @@ WORKLISTS = {
     "show/drawing/horizontal_placement.py: _packed": "blocks of a drawing",
     "trace/leaves.py: note_runs_as_it_is": "objects that a function holds",
     "trace/outer_arrays.py: reached": "objects that a function holds",
+    "trace/pytree.py: masked_part": "nested containers",
     "transforms/jit/capture_packages.py: called_names": "methods that call each other",
     "transforms/jit/guard_codegen.py: lines_of": "lines and nodes of a guard tree",
 }

@@ -255,6 +255,33 @@ def _is_finite(function: np.ufunc, arguments: str) -> bool:
     return all(np.all(np.isfinite(part)) for part in (made if isinstance(made, tuple) else (made,)))
 
 
+_MASKED = """
+abs: m | add: m, x | all: m > 0 | allclose: m, m | allequal: m, m | angle: m | anom: m | any: m > 1
+append: m, x | apply_along_axis: np.ma.sum, 0, np.ma.masked_less(A, 0.25) | arange: 4)*(x | arccos: m
+arcsin: m | arctan: m | arctan2: m, y | argmax: m | argmin: m | argsort: m | around: 7*m | array: x, mask=c
+asanyarray: m | asarray: m | atleast_1d: m | atleast_2d: m | average: m, weights=y | ceil: m
+choose: k % 2, [m, x] | clip: m, 0.4, 0.8 | clump_unmasked: m | column_stack: (m, x) | compress: c, m
+compressed: m | concatenate: (m, x) | convolve: m, y | copy: m | corrcoef: m, y | correlate: m, y | cos: m
+cosh: m | count: m | cov: m, y | cumprod: m | cumsum: m | diag: m | diff: m | divide: y, m | dot: m, y
+dstack: (m, x) | ediff1d: m | equal: m, x | exp: m | expand_dims: m, 0 | fabs: m | filled: m, 0.5
+fix_invalid: np.log(x - 0.5) | floor: m | floor_divide: y, m | fmod: y, m | getdata: m | getmask: m
+getmaskarray: m | greater: m, 0.6 | hstack: (m, x) | hypot: m, y | inner: m, y | is_masked: m
+isMaskedArray: m | less: m, 0.6 | log: x - 0.5 | log10: m | log2: m | logical_and: m > 0.5, c
+logical_not: m > 0.6 | mask_or: c, x > 0.6 | mask_rows: np.ma.masked_less(A, -0.3) | masked_array: x, c
+masked_equal: k, 2)*(x | masked_greater: x, 0.6 | masked_greater_equal: x, 0.6 | masked_inside: x, 0.5, 0.6
+masked_invalid: np.log(x - 0.5) | masked_less: x, 0.4 | masked_less_equal: x, 0.4
+masked_not_equal: k, 2)*(x | masked_outside: x, 0.4, 0.8 | masked_values: x, 0.7 | masked_where: x > 0.6, x
+max: m | maximum: m, 0.6 | mean: m | median: m | min: m | minimum: m, 0.6 | multiply: m, y | ndim: m
+negative: m | nonzero: m > 0.6 | not_equal: m, x | notmasked_contiguous: m | notmasked_edges: m
+ones_like: m | outer: m, y | polyfit: y, m, 1 | power: m, y | prod: m | ptp: m
+ravel: np.ma.masked_less(A, 0) | remainder: y, m | repeat: m, 2 | reshape: m, (2, 2) | resize: m, (2, 4)
+round: 7*m | shape: m | sin: m | sinh: m | size: m | sort: m | sqrt: x - 0.5 | squeeze: m | stack: (m, x)
+std: m | subtract: m, y | sum: m | swapaxes: np.ma.masked_less(A, 0), 0, 1 | take: m, [0, 2] | tan: m
+tanh: m | trace: np.ma.masked_less(A, 0.25) | transpose: np.ma.masked_less(A, 0) | true_divide: y, m
+unique: m | vander: m, 3 | var: m | vstack: (m, x) | where: x > 0.6, m, y | zeros_like: m
+"""
+"""Functions of `numpy.ma` and their arguments, of which m is a masked array."""
+
 _GENERATOR = "np.random.RandomState(0)."
 """Draws from the start, so that each run has the same numbers."""
 
@@ -272,6 +299,9 @@ def calls() -> dict[str, str]:
             given[name] = (
                 f"{_GENERATOR}{drawn}({arguments})" if of_generator else f"np.{name}({arguments})"
             )
+    for part in _MASKED.strip().replace("\n", " | ").split(" | "):
+        name, _, arguments = part.partition(": ")
+        given[f"ma.{name}"] = f"np.ma.{name}({arguments})"
     for name in ("frompyfunc", "vectorize"):
         given[name] += "(x)"
     for name in public_names():

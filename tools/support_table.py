@@ -39,7 +39,8 @@ FIXED = {
     "c": np.array([True, False, True, True]),
     "D": csc_array(np.array([[3.0, 0.0, 1.0], [0.0, 2.0, 0.0], [1.0, 0.0, 4.0]])),
 }
-SETUP = "S = A @ A.T + np.eye(3)"
+SETUP = {"S": "S = A @ A.T + np.eye(3)", "m": "m = np.ma.masked_less(x, 0.4)"}
+"""Names that calls read, with the statements that make them of the arguments."""
 MEASURED = ("value", "forward", "reverse", "second order", "jit", "vmap")
 
 
@@ -67,10 +68,10 @@ IN_PLACE = ("copyto", "fill_diagonal", "place", "put", "putmask", "put_along_axi
 
 def program(call: str) -> Callable[..., Any]:
     """The call as a function of the arrays that it reads."""
-    names = [
-        name for name in ARRAYS if name in _words(call) or (name == "A" and "S" in _words(call))
-    ]
-    setup = f"    {SETUP}\n" if "S" in _words(call) else ""
+    made = [text for name, text in SETUP.items() if name in _words(call)]
+    words = _words(" ".join([call, *made]))
+    names = [name for name in ARRAYS if name in words]
+    setup = "".join([f"    {text}\n" for text in made])
     result = call
     if call.startswith(tuple([f"np.{name}(" for name in IN_PLACE])):
         target = call.partition("(")[2].partition(",")[0]
@@ -96,7 +97,9 @@ def _words(text: str) -> set[str]:
 
 
 def _parts(value: Any) -> list[Any]:
-    """The arrays in a result, real."""
+    """The arrays in a result, real, and zero where they are masked."""
+    if isinstance(value, np.ma.MaskedArray):
+        value = value.filled(0)
     if isinstance(value, list | tuple):
         return [part for item in value for part in _parts(item)]
     if isinstance(value, dict | str | type | np.dtype | None | slice) or not hasattr(
@@ -252,10 +255,11 @@ def _order(name: str) -> tuple[bool, str, str]:
 # -- the page and the data -----------------------------------------------------------------------
 _INTRODUCTION = """# What takes traced values
 
-Each public function of `numpy`, `numpy.linalg`, `numpy.fft`, `numpy.polynomial` and `numpy.random`, each
-ufunc of `scipy.special`, and the functions, distributions and interpolants of SciPy's other modules, as
-measured by `python tools/support_table.py`: one call of it is run, and compared with NumPy's or SciPy's
-value and with central differences, with {versions}. The last section names what has no row.
+Each public function of `numpy`, `numpy.linalg`, `numpy.fft`, `numpy.polynomial` and `numpy.random`, those of
+`numpy.ma` that compute with masked arrays, each ufunc of `scipy.special`, and the functions, distributions
+and interpolants of SciPy's other modules, as measured by `python tools/support_table.py`: one call of it is
+run, and compared with NumPy's or SciPy's value and with central differences, with {versions}. The last
+section names what has no row.
 
 - *any*: NumPy hands the call over, also for formulas (`np.sin(fg.var("x"))`). *functions*: it does not,
   so the call works in functions that are differentiated, compiled or mapped, which are adopted, and with

@@ -24,6 +24,7 @@ from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.adoption.instance_views import is_class_of_views
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import plain_value
+from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
 from funcgrad.expr.branch_path import PATH
 from funcgrad.expr.concrete import has_known_value
@@ -42,6 +43,8 @@ _TRACED = (Expr, MutableArray)
 
 def stand_ins(value: Any) -> tuple[type, ...]:
     """The types that a traced value is taken for."""
+    if isinstance(value, SubclassedArray):
+        return (original_class(type(value)),)
     if isinstance(value, MutableArray) or value.type.shape:
         return _ARRAYS
     kind = value.type.dtype.type
@@ -274,6 +277,9 @@ def isinstance_(value: Any, kinds: Any) -> bool:
         kind = _ARRAY if given.shape else given.dtype.type
         if kind is np.int64 and is_numpy_integer(value):
             kind = _NUMPY_INTEGER
+    elif isinstance(value, SubclassedArray):
+        kinds = _originals(kinds)
+        return any([issubclass(original_class(base), kinds) for base in kind.__mro__])
     elif kind is not MutableArray:
         if type(kinds) is not type:
             kinds = _known_originals(kinds) if type(kinds) is tuple else _originals(kinds)

@@ -17,6 +17,7 @@ import numpy as np
 
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
 from funcgrad.trace.leaves import ARRAYS_HELD
+from funcgrad.trace.masked_trees import is_masked
 
 _Redirect = Callable[[Any], Any]
 
@@ -50,7 +51,7 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
     kind = type(value)
     if kind in _PLAIN:
         return False
-    if kind in _CALLED:
+    if kind in _CALLED or is_masked(kind):
         return True
     if kind is np.ndarray:
         seen = depth == _DEEPEST or ARRAYS_HELD.get()

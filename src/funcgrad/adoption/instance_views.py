@@ -16,7 +16,10 @@ from funcgrad.adoption.adopted_classes import ORIGINAL, may_be_adopted, metaclas
 from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.containers import DictView, leads_elsewhere, view_attributes
 from funcgrad.adoption.globals import NEVER_REDIRECTED
+from funcgrad.adoption.masked_arrays import numpys_own
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
+from funcgrad.arrays.mutable_array import MutableArray
+from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.trace.outer_arrays import instance_dict
 
 
@@ -180,8 +183,10 @@ def _shared(slot: Any, redirect: Redirect) -> property:
 def restored(value: Any) -> Any:
     """A result with the original classes for adopted ones, also in lists, tuples and dicts."""
     kind = type(value)
-    if kind in NEVER_REDIRECTED:
+    if kind in NEVER_REDIRECTED or kind is MutableArray:
         return value
+    if isinstance(value, SubclassedArray):
+        return numpys_own(value)
     if isinstance(value, type):
         return original_class(value)
     is_view = ORIGINAL in getattr(kind, "__dict__", ()) and hasattr(kind, "_funcgrad_original")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial, partialmethod, singledispatchmethod
+from importlib import import_module
 from itertools import islice
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
@@ -17,6 +18,7 @@ from weakref import ref
 
 import numpy as np
 
+from funcgrad.adoption.masked_arrays import is_of_masked_arrays
 from funcgrad.adoption.namespaces import (
     BoundDispatch,
     is_composed,
@@ -269,6 +271,8 @@ def _attributes(value: Any, names: frozenset[str], depth: int = 3) -> list[Any]:
     """The attributes of a module, and of the modules in it, that code with these names may read."""
     if not isinstance(value, ModuleType) or not depth:
         return []
+    if value is np and "ma" in names:
+        import_module("numpy.ma")  # which NumPy imports when it is first asked for
     own = [vars(value)[name] for name in names if name in vars(value)]
     of_modules = [item for inner in own for item in _attributes(inner, names, depth - 1)]
     return [*of_modules, *[item for item in own if not isinstance(item, ModuleType)]]
@@ -328,6 +332,8 @@ def _asks(value: Any) -> bool:
     columns that take traced values.
     """
     # A function of scipy.fft is an object of uarray's, which calls the chosen library.
+    if is_of_masked_arrays(getattr(value, "__module__", None)):
+        return True
     of_uarray = type(value).__module__ == "uarray"
     if of_uarray or isinstance(value, BuiltinFunctionType | FunctionType):
         home = str(value.__module__)

@@ -29,6 +29,7 @@ from funcgrad.adoption.containers import container_view, proxy_view, tuple_view
 from funcgrad.adoption.generalized import generalized, is_generalized
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.instance_views import SlotView, class_of_views, view
+from funcgrad.adoption.masked_arrays import is_of_masked_arrays, masked_modules
 from funcgrad.adoption.memoized import all_plain, bypassing_cache
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import (
@@ -81,6 +82,8 @@ def redirect(value: Any) -> Any:
 
 
 def _module(module: ModuleType) -> Any:
+    if is_of_masked_arrays(module.__name__):
+        return masked_modules(NAMES).module(module)
     stand_in = replacement_of(module)
     if stand_in is not None:
         of_scipy = module.__name__.startswith("scipy.")
@@ -123,6 +126,8 @@ def _function(f: Any) -> Any:
     home = f.__globals__
     if hasattr(f, "_is_autograd_primitive"):
         return redirect(f.fun)  # the function of NumPy's or SciPy's to which autograd gave a rule
+    if is_of_masked_arrays(f.__module__) and MARK not in home:
+        return masked_modules(NAMES).of(f)
     if MARK in home or is_kept_namespace(home):
         return f
     if f.__code__.co_filename.startswith("<funcgrad"):  # a compiled program
@@ -160,6 +165,8 @@ def _class(kind: Any) -> Any:
         return known[1]
     if kind is np.poly1d:
         return adopt_class(kind, globals_of(kind.__init__.__globals__), redirect)
+    if is_of_masked_arrays(kind.__module__):
+        return masked_modules(NAMES).of(kind)
     if is_kept_class(kind) or kind.__module__ in _OF_RANDOM_NUMBERS:
         return kind
     home = globals_of_class(kind)
@@ -208,6 +215,8 @@ def _vectorized(value: Any) -> Any:
 
 
 def _instance(value: Any) -> Any:
+    if is_of_masked_arrays(type(value).__module__):
+        return masked_modules(NAMES).instance(value)
     known = replacements().get(id(value))
     if known is not None:
         return known[1]

@@ -31,10 +31,13 @@ from funcgrad.arrays.reference import (
     unwrapped,
     with_items,
 )
+from funcgrad.arrays.subclassed_array import SubclassedArray, plain
 from funcgrad.expr import Expr
+from funcgrad.expr.registry import functions
 from funcgrad.numpy.array_likes import ArrayFunction
 from funcgrad.source import USERS, fail
 from funcgrad.trace.leaves import PLAIN_DATA
+from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.remedies import REFUSALS_OF_COMPILED_CODE
 
 
@@ -43,7 +46,7 @@ class ScipyFunction(ArrayFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _is_plain([args, kwargs]):
-            return _seen(self.__wrapped__(*unwrapped(args), **unwrapped(kwargs)))
+            return _seen(self.__wrapped__(*_plain(args), **_plain(kwargs)))
         return _seen(super().__call__(*args, **kwargs))
 
     def _each_converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -85,6 +88,8 @@ def _seen(value: object) -> Any:
         return mutable(value)
     if type(value) is np.ndarray:
         return mutable(np.array(value))  # it may be an argument
+    if is_masked(type(value)):
+        return functions["redirect"](value)
     if isinstance(value, tuple | list):
         return with_items(value, [_seen(item) for item in value])
     return as_adopted(value)
@@ -135,6 +140,17 @@ def _writable(member: Any) -> Any:
     return method
 
 
+def _plain(tree: Any) -> Any:
+    """Arguments with the values of arrays in their place; masked ones as NumPy's own."""
+    if isinstance(tree, SubclassedArray):
+        return tree.as_numpys()
+    if type(tree) is list or type(tree) is tuple:
+        return type(tree)([_plain(item) for item in tree])
+    if type(tree) is dict:
+        return {key: _plain(item) for key, item in tree.items()}
+    return unwrapped(tree)
+
+
 # -- functions that are SciPy's alone ----------------------------------------------------------
 def public_name(f: FunctionType) -> str | None:
     """The public name of a function of SciPy's; None of other functions."""
@@ -160,7 +176,7 @@ def of_scipy_alone(name: str, own: FunctionType, adopted: Callable[..., Any]) ->
     @wraps(own)
     def function(*args: Any, **kwargs: Any) -> Any:
         if _is_plain([args, kwargs]):
-            return _seen(own(*unwrapped(args), **unwrapped(kwargs)))
+            return _seen(own(*_plain(args), **_plain(kwargs)))
         try:
             return adopted(*args, **kwargs)
         except Exception as error:
@@ -227,6 +243,8 @@ def _is_plain(tree: Any) -> bool:
             waiting.extend(item)
         elif isinstance(item, dict):
             waiting.extend(item.values())
+        elif isinstance(item, SubclassedArray):
+            waiting.extend([plain(item), item._mask])
         elif isinstance(item, Reference):
             if not is_numeric(item):
                 return False

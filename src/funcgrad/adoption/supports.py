@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.adoption.masked_arrays import is_of_masked_arrays
 from funcgrad.adoption.replacements import replacements
 from funcgrad.expr import operation_table
 from funcgrad.expr.registry import stand_in_of
@@ -82,6 +83,7 @@ def _name(function: Any) -> str:
     else:
         # SciPy defines its functions in private modules of the public one.
         home = str(getattr(function, "__module__", "")).partition("._")[0]
+        home = "numpy.ma" if is_of_masked_arrays(home) else home
     return f"{home}.{getattr(function, '__name__', '')}"
 
 

@@ -191,6 +191,8 @@ class ArrayMethods:
         state = state_of(self)
         current(self)
         state.selection = None
+        if shape == lengths_of(self):
+            return
         if state.viewed:
             raise fail(
                 TypeError,
@@ -299,6 +301,10 @@ class ArrayMethods:
         """The same array under another name; of another dtype, if it holds numbers."""
         if not args and not kwargs:
             return viewed(None, lambda values: values[0].view(), [self])
+        for kind in (*args, *kwargs.values()):
+            if isinstance(kind, type) and issubclass(kind, np.ndarray | Reference):
+                found: Any = self.view(*[k for k in (*args, *kwargs.values()) if k is not kind])
+                return kind.of_view(found, self) if hasattr(kind, "of_view") else found
         made = wrapped(self, self.__array__().view(*args, **kwargs))
         if isinstance(made, Reference):
             # A traced value that is stored there would not reach this array.
@@ -345,6 +351,7 @@ class ArrayMethods:
         """A copy in another dtype."""
         if selection_of(self) is not None and copy and casting == "unsafe":
             return on_selections(lambda x: functions["astype"](x, dtype), (self,))
+        dtype = np.dtype(dtype)  # of None, float64
         value = current(self)
         if not copy and value.dtype == np.dtype(dtype):
             return self

@@ -17,10 +17,11 @@ from funcgrad.expr.registry import functions
 class FlatEntries:
     """The entries in one axis: reads give copies, and stores go into the array."""
 
-    __slots__ = ("base",)
+    __slots__ = ("_next", "base")
 
     def __init__(self, base: Any) -> None:
         self.base = base
+        self._next = 0
 
     def __len__(self) -> int:
         return int(layout_of(self.base).size)
@@ -28,6 +29,12 @@ class FlatEntries:
     def __iter__(self) -> Iterator[Any]:
         shape = layout_of(self.base).shape
         return iter([get_item(self.base, place) for place in np.ndindex(shape)])
+
+    def __next__(self) -> Any:
+        if self._next >= len(self):
+            raise StopIteration
+        self._next += 1
+        return self[self._next - 1]
 
     def copy(self) -> Any:
         """The entries in an array of one axis."""

@@ -193,7 +193,7 @@ def unwrapped(tree: object) -> Any:
 def exported(tree: object) -> Any:
     """Arguments with plain arrays in the place of arrays that hold numbers, whose memory they share."""
     if isinstance(tree, Reference):
-        return export(tree)
+        return tree.as_numpys() if hasattr(tree, "as_numpys") else export(tree)
     kind = type(tree)
     return _each(exported, tree) if kind is list or kind is tuple or kind is dict else tree
 

@@ -56,7 +56,9 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
             found = functions["with_labels"](functions[name], x, y)
             if found is not NotImplemented:
                 return found
-            if self.shape and overrides_ufuncs(other):
+            if self.shape and hasattr(other, "has_own_operators"):
+                return NotImplemented
+            if overrides_ufuncs(other) and (self.shape or hasattr(other, "has_own_operators")):
                 return getattr(np, name)(x, y)
             if reflected or not has_own_operators(other, self, name):
                 raise

@@ -86,7 +86,7 @@ def remedy() -> str:
             "class that has the array as an attribute"
         )
     if "ma" in called.split(".")[:-1] or name.startswith("masked_"):
-        return "write np.where(mask, 0.0, x) in the place of a masked array, which holds no traced values"
+        return "write fg.adopt(f) for the function, in which masked arrays hold traced values"
     if instead and issubclass(owner, Enum):
         return (
             f"write {instead} in the place of {called}, since methods of an Enum, such as "

@@ -133,7 +133,7 @@ def _is_adopted(value: object) -> bool:
     """Whether a name of NumPy's leads to Python code that NumPy does not dispatch: it is adopted here."""
     if isinstance(value, FunctionType) or any(value is item for item in _ADOPTED):
         return True
-    return getattr(value, "__name__", None) in ("numpy.random", "numpy.testing")
+    return getattr(value, "__name__", None) in ("numpy.ma", "numpy.random", "numpy.testing")
 
 
 _INDEXED = ("r_", "c_", "mgrid", "ogrid")

@@ -23,6 +23,7 @@ from funcgrad.arrays.reference import (
     unwrapped,
 )
 from funcgrad.arrays.selections import selection_of
+from funcgrad.arrays.subclassed_array import SubclassedArray, plain
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import indexing
@@ -52,6 +53,12 @@ def array(
     """
     copy = getattr(copy, "value", copy)  # of NumPy's enum of copy modes, which SciPy uses
     copy = None if copy == _IF_NEEDED else copy
+    if isinstance(value, SubclassedArray):
+        own = plain(value)
+        made = array(own, dtype, copy=copy, order=order, ndmin=ndmin)
+        if not kwargs.get("subok"):
+            return made
+        return value if made is own else value.like(made)
     if isinstance(value, MutableArray) and not copy and _is_as_asked(value, dtype, order):
         missing = (1,) * (ndmin - value.ndim)
         return value.reshape(missing + value.shape) if missing else value
@@ -119,7 +126,11 @@ def asarray(
     return array(value, dtype, copy=copy, order=order or "K", **kwargs)
 
 
-asanyarray = asarray
+def asanyarray(
+    value: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, **kwargs: Any
+) -> Any:
+    """As `numpy.asanyarray`: as `asarray`, and a masked array stays one."""
+    return array(value, dtype, copy=copy, order=order or "K", subok=True, **kwargs)
 
 
 def ascontiguousarray(value: object, dtype: npt.DTypeLike | None = None, **kwargs: object) -> Any:
@@ -163,7 +174,7 @@ def asarray_chkfinite(
 
 def copy(a: Array, order: Literal["K", "A", "C", "F"] = "K", subok: bool = False) -> Any:
     """As `numpy.copy`: an array of its own."""
-    return array(a, copy=True, order=order)
+    return array(a, copy=True, order=order, subok=subok)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **kwargs: Any) -> Any:
@@ -200,7 +211,7 @@ def full_like(
 ) -> Any:
     """As `numpy.full_like`."""
     made = empty_like(a, dtype, order, subok, shape)
-    made[...] = fill_value
+    plain(made)[...] = fill_value
     return made
 
 
@@ -225,7 +236,8 @@ def _like(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         shape: int | Sequence[int] | None = None,
         **kwargs: object,
     ) -> Any:
-        return cell_of(function(_laid_out(a), dtype, order, subok, shape))
+        made = cell_of(function(_laid_out(a), dtype, order, subok, shape))
+        return a.like(made) if subok and isinstance(a, SubclassedArray) else made
 
     like.__name__ = like.__qualname__ = name
     like.__doc__ = f"As `numpy.{name}`."

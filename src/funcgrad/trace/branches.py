@@ -23,6 +23,7 @@ from funcgrad.ops.base.op import example, leaf, lift_fully
 from funcgrad.ops.elementwise.selection import cut_off
 from funcgrad.ops.tuples import pick_op
 from funcgrad.source import USERS, fail, is_raising
+from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.pytree import flatten_with_static
 from funcgrad.trace.static import contents, is_static_value
 from funcgrad.typing import Array
@@ -284,7 +285,8 @@ def _is_one(row: Sequence[Array]) -> bool:
 def _different(what: str, one: str, other: str) -> MismatchError:
     return MismatchError(
         f"expected results of one {what} whichever way it branches, but got {one} and {other}; return arrays "
-        "of one shape, such as np.where(mask, x, 0.0) in the place of x[mask], and np.nan in that of None"
+        "of one shape, such as np.where(mask, x, 0.0) in the place of x[mask], and np.nan in that of None "
+        "or of np.ma.masked, as np.ma.filled(y, np.nan) gives it"
     )
 
 
@@ -295,5 +297,7 @@ def _kind(result: object) -> str:
     if isinstance(result, tuple | list):
         items = ", ".join(map(_kind, result[:5])) + ", ..." * (len(result) > 5)
         return f"[{items}]" if isinstance(result, list) else f"({items})"
+    if is_masked(type(result)):
+        return "np.ma.masked" if result is np.ma.masked else type(result).__name__
     is_number = isinstance(result, Expr | np.ndarray | float)
     return str(lift_fully(result).type) if is_number else type(result).__name__

@@ -13,6 +13,7 @@ import numpy as np
 
 from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr
+from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.static import is_static_value, static
 from funcgrad.trace.tree_nodes import NAMESPACE, flatten_function, own_children
 
@@ -48,9 +49,9 @@ def flatten(tree: Any, name: str = "") -> Tree:
     >>> flatten({"b": [1.0, 2.0], "a": "text"}).leaves
     [1.0, 2.0]
     """
-    if isinstance(tree, _PLAIN):
+    if _is_plain(tree):
         return Tree([tree], lambda leaves: leaves[0], [name])
-    if isinstance(tree, Reference):
+    if _is_cell(tree):
         return Tree([plain_value(tree)], lambda leaves: leaves[0], [name])
     kind = type(tree)
     if (kind is list or kind is tuple) and _EXACTLY.issuperset(map(type, tree)):
@@ -67,9 +68,9 @@ def flatten_with_static(tree: Any, name: str = "") -> Tree:
     >>> flatten_with_static({"b": [1.0, 2.0], "a": "text"}).leaves
     ['text', 1.0, 2.0]
     """
-    if isinstance(tree, _PLAIN):
+    if _is_plain(tree):
         return Tree([tree], lambda leaves: leaves[0], [name])
-    if isinstance(tree, Reference):
+    if _is_cell(tree):
         return Tree([plain_value(tree)], lambda leaves: leaves[0], [name])
     parts = own_children(tree)
     if parts is None:
@@ -118,7 +119,7 @@ def flatten_numbers(tree: object, name: str = "") -> Tree:
     [2.0]
     """
     found = flatten(tree, name)
-    return found if isinstance(tree, (*_PLAIN, Reference)) else found.without(is_flag)
+    return found if _is_plain(tree) or _is_cell(tree) else found.without(is_flag)
 
 
 def leaves_of(tree: object) -> list[Any]:
@@ -129,20 +130,34 @@ def leaves_of(tree: object) -> list[Any]:
     >>> leaves_of({"b": [1.0, 2.0], "a": 3.0})
     [3.0, 1.0, 2.0]
     """
-    if isinstance(tree, _PLAIN):
+    if _is_plain(tree):
         return [tree]
-    if isinstance(tree, Reference):
+    if _is_cell(tree):
         return [plain_value(tree)]
     items = _items(tree)
     if _EXACTLY.issuperset(map(type, items)):
         return list(items)
     found: list[Any] = []
     for item in items:
-        if item is tree or isinstance(item, _PLAIN):
+        if item is tree or _is_plain(item):
             found.append(item)
         else:
             found.extend(leaves_of(item))
     return found
+
+
+def masked_part(tree: object) -> Any:
+    """A masked array of adopted code in a tree; None if there is none."""
+    waiting = [tree]
+    for item in waiting:
+        if type(item) in _CERTAIN:
+            continue
+        if is_masked(type(item)):
+            return item
+        if not _is_plain(item) and not _is_cell(item):
+            parts = _items(item)
+            waiting.extend([part for part in parts if part is not item])
+    return None
 
 
 def _items(tree: Any) -> Sequence[Any]:
@@ -167,10 +182,23 @@ def _items(tree: Any) -> Sequence[Any]:
 
 
 _PLAIN = (Expr, float, int, complex, np.ndarray, np.generic)
+_CERTAIN = frozenset((Expr, float, int, complex, np.ndarray, np.float64))
 _EXACTLY = frozenset((Expr, float, int, bool, complex, np.ndarray))
 
 
 def _is_own(item: object) -> bool:
     kind: Any = type(item)
     # Most are plain, and the rest takes longer to tell.
-    return not isinstance(item, (*_PLAIN, Reference)) and flatten_function(kind) is not None
+    return not (_is_plain(item) or _is_cell(item)) and flatten_function(kind) is not None
+
+
+def _is_plain(tree: object) -> bool:
+    """Whether a value is a leaf by its class; the mask of a masked array is a leaf beside its data."""
+    kind = type(tree)
+    return kind in _CERTAIN or (isinstance(tree, _PLAIN) and not is_masked(kind))
+
+
+def _is_cell(tree: object) -> bool:
+    """Whether a value is an array that can be written, without a class of its own, such as that of masked
+    ones, whose parts are leaves."""
+    return isinstance(tree, Reference) and not is_masked(type(tree))

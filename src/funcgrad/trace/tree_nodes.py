@@ -21,6 +21,7 @@ from funcgrad.expr.formula_tuple import FormulaTuple
 from funcgrad.source import fail
 from funcgrad.trace.container import TreeNode
 from funcgrad.trace.labeled_arrays import flatten_labeled
+from funcgrad.trace.masked_trees import flatten_masked, is_masked
 from funcgrad.trace.static import static, static_fields
 
 NAMESPACE = "funcgrad"
@@ -47,6 +48,8 @@ def own_children(tree: object) -> TreeNode | None:
 @lru_cache(maxsize=512)
 def flatten_function(kind: type) -> Flatten | None:
     """The function that takes instances of a class apart."""
+    if is_masked(kind):
+        return flatten_masked
     if kind.__module__ in _NEVER and kind is not Counter:
         return None
     marked = static_fields(kind)

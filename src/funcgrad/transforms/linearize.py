@@ -29,6 +29,7 @@ from funcgrad.transforms.transform_arguments import (
     differentiable_arguments,
     leaves_by_argument,
     matching_seeds,
+    split_aux,
     tangent_dtype,
     title,
     warn_unreached,
@@ -59,7 +60,7 @@ def linearize(f: Callable[..., Any], *primals: object) -> tuple[Any, Callable[..
     arguments = differentiable_arguments("linearize", f, primals, places)
     output, leaves = run_on_leaves(f, primals, {}, arguments)
     trees = [*arguments.values()]
-    shape = flatten(output)
+    shape = flatten(split_aux(output, who="linearize")[0])
     roots = [lift_fully(item) for item in shape.leaves]
     found = skeleton(roots, leaves)
     if roots and leaves and not found.reached:

@@ -23,6 +23,7 @@ from funcgrad.transforms.transform_arguments import (
     differentiable_arguments,
     matching_seeds,
     seed_leaves,
+    split_aux,
 )
 
 
@@ -55,7 +56,7 @@ def taylor(
         seeds = seed_leaves(
             matching_seeds("taylor", "direction", direction, flatten_numbers(x), leaves)
         )
-    shape = flatten(output)
+    shape = flatten(split_aux(output, who="taylor")[0])
     roots = [lift_fully(item) for item in shape.leaves]
     values = derive(Expansion(int(order), direction is not None), roots, [*leaves, *seeds])
     rows = np.arange(len(values)).reshape(len(roots), order + 1).T.tolist()

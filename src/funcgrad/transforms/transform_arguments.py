@@ -17,7 +17,7 @@ from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import Op, differentiable, lift_fully, refuse_other_arrays
 from funcgrad.source import fail, warn
 from funcgrad.trace.leaves import Scope, fresh, parameter_names
-from funcgrad.trace.pytree import Tree, flatten, flatten_numbers, leaves_of
+from funcgrad.trace.pytree import Tree, flatten, flatten_numbers, leaves_of, masked_part
 from funcgrad.trace.static import is_static_value
 from funcgrad.trace.tree_nodes import own_children
 from funcgrad.transformed import FormulaMethod, Transformed, function_of
@@ -266,8 +266,9 @@ def scalar_root(output: Any) -> Expr:
     raise fail(TypeError, f"grad: expected f to return a real scalar, but got {kind}; {hint}")
 
 
-def split_aux(output: object, has_aux: bool, who: str = "grad") -> tuple[Any, Any]:
+def split_aux(output: object, has_aux: bool = False, who: str = "grad") -> tuple[Any, Any]:
     if not has_aux:
+        _refuse_masked(output, who)
         return output, None
     if not isinstance(output, tuple) or len(output) != 2:
         raise fail(
@@ -275,7 +276,19 @@ def split_aux(output: object, has_aux: bool, who: str = "grad") -> tuple[Any, An
             f"{who}: expected f to return a pair (value, aux) with has_aux=True, but got "
             f"{type(output).__name__}",
         )
+    _refuse_masked(output[0], who)
     return output
+
+
+def _refuse_masked(output: object, who: str) -> None:
+    """Refuse masked values, whose derivatives would be arrays that count the masked entries."""
+    found = masked_part(output)
+    if found is None:
+        return
+    is_array = found.ndim or not bool(found.mask)
+    what = "a masked array" if is_array else "np.ma.masked: all entries that make it are masked"
+    how = "a.filled(0.0)" if is_array else "a number there, as np.ma.filled(y, 0.0) does"
+    raise fail(TypeError, f"{who}: expected f to return plain values, but got {what}; return {how}")
 
 
 def warn_unreached() -> None:

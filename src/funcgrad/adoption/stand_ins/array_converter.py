@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.numpy.creation import asarray
+from funcgrad.arrays.subclassed_array import SubclassedArray
+from funcgrad.numpy.creation import asanyarray
 
 
 class ArrayConverter:
@@ -16,7 +17,7 @@ class ArrayConverter:
 
     def __init__(self, *given: npt.ArrayLike) -> None:
         self._given = given
-        self._arrays = tuple([asarray(item) for item in given])
+        self._arrays = tuple([asanyarray(item) for item in given])
         self.scalar_input = tuple([not np.ndim(item) for item in given])
 
     def __getitem__(self, i: int) -> Any:
@@ -55,4 +56,7 @@ class ArrayConverter:
     def wrap(self, array: Any, /, to_scalar: bool | None = None) -> Any:
         """The result; a number for an array of no axes if all arguments were numbers."""
         wanted = all(self.scalar_input) if to_scalar is None else to_scalar
+        for own in self._arrays:
+            if isinstance(own, SubclassedArray):
+                return own.__array_wrap__(array)
         return array[()] if wanted and not array.ndim else array

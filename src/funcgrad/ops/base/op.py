@@ -89,8 +89,25 @@ class Op:
     def _on_references(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """On arrays that can be written: a new one, of the operation on their values."""
         cell = next(arg for arg in args if isinstance(arg, Reference))
+        for arg in args:
+            if hasattr(arg, "has_own_operators"):
+                return self._on_subclass(arg, args, params)
         given = [lent_value(arg) if isinstance(arg, Reference) else arg for arg in args]
         return wrapped(cell, self(*given, **params))
+
+    def _on_subclass(self, array: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """On an instance of a subclass of NumPy's array, such as a masked one, whose operators and ufuncs are
+        its own: NumPy's other functions are of the data, SciPy's ufuncs give such an instance."""
+        known = getattr(np, self.name, None)
+        if isinstance(known, np.ufunc):
+            raise fail(
+                TypeError,
+                f"{self.name}: expected plain arrays, but got a {type(array).__name__}; write "
+                f"np.ma.{self.name}, or a.filled(0.0) in its place",
+            )
+        given = [lent_value(arg) if isinstance(arg, Reference) else arg for arg in args]
+        made = self(*given, **params)
+        return array.of_data(made) if known else array.of_operation(made, tuple(args))
 
     def edge(self, index: int) -> EdgeRule | None:
         """The edge of an argument; None where the operation is not differentiable in it."""

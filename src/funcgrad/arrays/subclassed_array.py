@@ -1,0 +1,270 @@
+"""Subclasses of NumPy's array, over arrays that take stores.
+
+NumPy's Python code of a subclass, such as that of `numpy.ma.MaskedArray`, runs over `SubclassedArray` in the
+place of `numpy.ndarray`. An instance is always a view of an array without a class, as it is made by NumPy's
+``view``; what `numpy.ndarray` does is done to that array, and the result is given the class.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import update_wrapper
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from funcgrad.arrays.array_methods import ArrayMethods
+from funcgrad.arrays.array_operators import ArrayOperators
+from funcgrad.arrays.lens import IndexLens
+from funcgrad.arrays.mutable_array import MutableArray, cell_of, mutable
+from funcgrad.arrays.reference import Reference, State, export, layout_of, view_of
+from funcgrad.expr import Expr
+from funcgrad.expr.operators import REFLECTED
+from funcgrad.expr.registry import functions
+
+
+class _SubclassType(type):
+    """The metaclass of `SubclassedArray`, by which adopted code knows classes that stand for NumPy's."""
+
+
+class SubclassedArray(MutableArray, metaclass=_SubclassType):
+    """The base of classes that NumPy's Python code derives from `numpy.ndarray`."""
+
+    __funcgrad_original__ = np.ndarray
+    _mask: Any
+    _fill_value: Any
+    _hardmask: Any
+    has_own_operators = True
+
+    def __array_finalize__(self, obj: object) -> None:
+        pass
+
+    @classmethod
+    def of_view(cls, view: Reference, array: object) -> Any:
+        """An array without a class, a view of another array, as an instance of this class."""
+        if cls is SubclassedArray:
+            return view
+        found = _as_class(cls, view)
+        found.__array_finalize__(array)
+        return found
+
+    def like(self, array: object) -> Any:
+        """An array as an instance of this class, which is made from this one."""
+        return self.of_view(MutableArray.view(plain(array)), self)
+
+    def view(self, dtype: npt.DTypeLike | None = None, type: type | None = None) -> Any:
+        return _viewed(self, dtype, type)
+
+    @property
+    def __array_interface__(self) -> Mapping[str, Any]:
+        """The address alone, which tells views of the same entries."""
+        if sys._getframe(1).f_code.co_name != "__array_finalize__":
+            raise AttributeError("__array_interface__")
+        return {"data": layout_of(self).__array_interface__["data"]}
+
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object
+    ) -> Any:
+        if method == "at":
+            return getattr(ufunc, method)(*plain(inputs), **kwargs)
+        if method == "__call__" and not kwargs and type(inputs[0]) is np.ndarray:
+            # An operator of NumPy's array, most likely, which would leave it to this class's.
+            reflected = getattr(self, _REFLECTED.get(ufunc.__name__, ""), None)
+            if reflected is not None and len(inputs) == 2:
+                return reflected(inputs[0])
+        out = kwargs.get("out")
+        if isinstance(out, tuple) and any([isinstance(item, SubclassedArray) for item in out]):
+            kwargs["out"] = tuple([plain(item) for item in out])
+        made = getattr(ufunc, method)(*plain(inputs), **plain(kwargs))
+        if method != "__call__":
+            return self.__array_wrap__(_as_array(made))
+        several = made if isinstance(made, tuple) else (made,)
+        targets = out if isinstance(out, tuple) else (None,) * len(several)
+        found = [
+            self.__array_wrap__(_as_array(y) if target is None else target, (ufunc, inputs, i))
+            if target is None or isinstance(target, SubclassedArray)
+            else target
+            for i, (y, target) in enumerate(zip(several, targets, strict=True))
+        ]
+        return tuple(found) if isinstance(made, tuple) else found[0]
+
+    def of_operation(self, made: object, operands: tuple[Any, ...]) -> Any:
+        """The result of an operation that NumPy has as no ufunc, as that of a ufunc of SciPy's."""
+        return self.__array_wrap__(_as_array(made), (_OfSciPy(len(operands)), operands, 0))
+
+    def of_data(self, made: object) -> Any:
+        """The result of a function of NumPy's that reads the data alone."""
+        return mutable(made)
+
+    def as_numpys(self) -> Any:
+        """This array of numbers as one of NumPy's own."""
+        return export(plain(self))
+
+    def __array_function__(
+        self, func: Callable[..., Any], types: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        source = None if func in _ON_DATA else getattr(func, "__wrapped__", None)
+        if isinstance(source, FunctionType):
+            return functions["redirect"](source)(*args, **kwargs)
+        if func is np.concatenate:  # which NumPy's own code gives the defaults, too
+            kwargs = {k: v for k, v in kwargs.items() if v is not None and v != "same_kind"}
+        made = func(*plain(args), **plain(kwargs))
+        is_array = isinstance(made, Reference | np.ndarray)
+        if func is np.broadcast_arrays and kwargs.get("subok"):
+            return tuple([_of_class(a, y) for a, y in zip(args, made, strict=True)])
+        return _viewed(made, None, self.__class__) if is_array and func in _OF_SUBCLASS else made
+
+    def __getitem__(self, index: object) -> Any:
+        return _of_class(self, plain(self)[plain(index)])
+
+    def __iter__(self) -> Any:
+        return iter([self[i] for i in range(len(self))])
+
+    def __setitem__(self, index: object, value: object) -> None:
+        plain(self)[plain(index)] = plain(value)
+
+
+class _OfSciPy(NamedTuple):
+    """What a subclass reads of a ufunc that it does not know."""
+
+    nin: int
+
+
+_OF_UFUNCS: dict[str, tuple[np.ufunc, bool]] = {
+    f"__{prefix}{name}__": (ufunc, prefix == "r")
+    for name, ufunc in {
+        "and": np.bitwise_and,
+        "divmod": np.divmod,
+        "lshift": np.left_shift,
+        "matmul": np.matmul,
+        "mod": np.remainder,
+        "or": np.bitwise_or,
+        "rshift": np.right_shift,
+        "xor": np.bitwise_xor,
+    }.items()
+    for prefix in ("", "r")
+} | {
+    "__abs__": (np.absolute, False),
+    "__invert__": (np.invert, False),
+    "__neg__": (np.negative, False),
+    "__pos__": (np.positive, False),
+}
+"""Operators of NumPy's array that run ufuncs, and whether the operands are swapped."""
+_REFLECTED = {name: method for name, method in REFLECTED.items() if method not in _OF_UFUNCS}
+_ON_DATA = frozenset(
+    {
+        *(np.broadcast_arrays, np.broadcast_to, np.convolve, np.correlate, np.einsum, np.interp),
+        *(np.count_nonzero, np.nanpercentile, np.nanquantile, np.percentile, np.quantile),
+    }
+)
+"""Functions in Python that hand the data to compiled code."""
+_OF_SUBCLASS = frozenset({np.concatenate, np.dot, np.inner})
+"""Compiled functions whose results have the class of their operands."""
+
+
+_OF_THE_CELL = frozenset(("__len__", "resize", "setflags"))
+
+
+def plain(tree: object) -> Any:
+    """The array without a class in the place of each, in tuples, lists and dicts."""
+    if isinstance(tree, SubclassedArray):
+        return _as_class(MutableArray, tree)
+    if type(tree) is tuple or type(tree) is list:
+        return type(tree)([plain(item) for item in tree])
+    if type(tree) is dict:
+        return {key: plain(item) for key, item in tree.items()}
+    return tree
+
+
+def _as_class(kind: type, cell: Reference) -> Any:
+    """Another name for a view: an instance of a class."""
+    made: Any = object.__new__(kind)
+    own, state = cell._state, State()
+    if own is None or own.base is None:  # without entries, which nothing shares
+        own = view_of(cell, IndexLens(..., ...))._state
+    state.base, state.lens, state.layout, state.epoch = own.base, own.lens, own.layout, own.epoch
+    made._value, made._state, made._birth = cell._value, state, cell._birth
+    return made
+
+
+def _viewed(array: object, dtype: Any, kind: Any) -> Any:
+    """As ``numpy.ndarray.view``, of a dtype or a class."""
+    if isinstance(dtype, type) and issubclass(dtype, np.ndarray | Reference):
+        dtype, kind = None, dtype
+    array = array if isinstance(array, Reference) else mutable(array)
+    own = plain(array)
+    made = MutableArray.view(own) if dtype is None else MutableArray.view(own, dtype)
+    if kind is None or issubclass(kind, np.ndarray):
+        kind = type(array) if kind is None else functions["redirect"](kind)
+    return kind.of_view(made, array) if issubclass(kind, SubclassedArray) else made
+
+
+def view_of_value(value: object, *args: object) -> Any:
+    """As the method ``view``; a number, traced or not, is itself, as NumPy makes one of the view again."""
+    array = mutable(value)
+    return array.view(*args) if isinstance(array, MutableArray | np.ndarray) else value
+
+
+def _as_array(value: object) -> Any:
+    """An array of no axes for a number, traced or not."""
+    if isinstance(value, Reference):
+        return value
+    return cell_of(value if isinstance(value, Expr) else np.asarray(value))
+
+
+def _of_class(cell: object, made: object) -> Any:
+    return cell.like(made) if isinstance(made, Reference) and hasattr(cell, "like") else made
+
+
+# -- what numpy.ndarray does -----------------------------------------------------------------------
+def _method(name: str) -> Callable[..., Any]:
+    function = getattr(MutableArray, name)
+
+    def method(self: object, *args: object, **kwargs: object) -> Any:
+        return _of_class(self, function(plain(self), *plain(args), **plain(kwargs)))
+
+    return update_wrapper(method, function)
+
+
+def _in_place(name: str) -> Callable[[Any, Any], Any]:
+    function = getattr(MutableArray, name)
+
+    def operator(self: object, other: object) -> Any:
+        function(plain(self), plain(other))
+        return self
+
+    return update_wrapper(operator, function)
+
+
+def _by_ufunc(ufunc: np.ufunc, swapped: bool) -> Callable[..., Any]:
+    def operator(self: Any, *others: object) -> Any:
+        return ufunc(*others, self) if swapped else ufunc(self, *others)
+
+    return operator
+
+
+def _attribute(name: str) -> property:
+    own: Any = getattr(MutableArray, name)
+
+    def read(self: object) -> Any:
+        return _of_class(self, own.fget(plain(self)))
+
+    return property(read, own.fset, doc=own.__doc__)
+
+
+for _home in (ArrayMethods, ArrayOperators):
+    for _name, _member in vars(_home).items():
+        if _name in vars(SubclassedArray) or _name in _OF_THE_CELL:
+            continue
+        if isinstance(_member, property):
+            if _name in ("T", "mT", "real", "imag"):
+                setattr(SubclassedArray, _name, _attribute(_name))
+        elif _home is ArrayOperators and _name.startswith("__i") and _name not in _OF_UFUNCS:
+            setattr(SubclassedArray, _name, _in_place(_name))
+        elif isinstance(_member, FunctionType) and _name in _OF_UFUNCS:
+            setattr(SubclassedArray, _name, _by_ufunc(*_OF_UFUNCS[_name]))
+        elif isinstance(_member, FunctionType):
+            setattr(SubclassedArray, _name, _method(_name))
