@@ -266,6 +266,12 @@ block_array: [[scipy.sparse.csr_array(A), D]] @ .toarray()
 block_diag: [scipy.sparse.csr_array(A), D] @ .toarray() | tril: scipy.sparse.csr_array(A) @ .toarray()
 triu: scipy.sparse.csr_array(A) @ .toarray() | find: scipy.sparse.csr_array(A) @ [2] | issparse: A
 """,
+    "sparse.csgraph": """
+bellman_ford: np.abs(A)**1.1 | breadth_first_order: np.abs(A)**1.1, 0 @ [0]
+connected_components: np.abs(A)**1.1 @ [1] | depth_first_order: np.abs(A)**1.1, 0 @ [0]
+dijkstra: np.abs(A)**1.1, indices=0 | floyd_warshall: np.abs(A)**1.1 | johnson: np.abs(A)**1.1 | laplacian: S
+minimum_spanning_tree: S @ .toarray() | shortest_path: np.abs(A)**1.1
+structural_rank: scipy.sparse.csr_array(A)""",
     "sparse.linalg": """
 expm: scipy.sparse.csc_array(A) @ .toarray() | inv: scipy.sparse.csc_array(A) @ .toarray()
 norm: scipy.sparse.csc_array(A)
@@ -415,7 +421,7 @@ def scipy_calls() -> dict[str, str]:
 
 _HOMES = (
     *_TEXT,
-    *("io", "linalg.interpolative", "sparse", "sparse.csgraph", "stats.mstats"),
+    *("io", "linalg.interpolative", "sparse", "stats.mstats"),
     *("stats.qmc", "stats.sampling"),
 )
 

@@ -81,11 +81,11 @@ random.binomial: 3, x | random.bytes: 3 | random.choice: x, 3 | random.exponenti
 random.gumbel: x, y | random.hypergeometric: 3, 4, k + 1 | random.laplace: x, y | random.logistic: x, y
 random.lognormal: x, y | random.logseries: x | random.multinomial: 3, x/4 | random.poisson: x
 random.multivariate_normal: x[:3], A @ A.T + np.eye(3) | random.negative_binomial: 3, x
-random.noncentral_chisquare: y, x | random.noncentral_f: y, y, x | random.normal: x, y | random.pareto: y
+random.normal: x, y | random.pareto: y
 random.permutation: x | random.power: y | random.rand: 3 | random.randint: 3 | random.randn: 3
 random.random: 3 | random.random_integers: 3 | random.random_sample: 3 | random.ranf: 3 | random.sample: 3
 random.rayleigh: y | random.standard_cauchy: 3 | random.standard_exponential: 3 | random.standard_normal: 3
-random.triangular: x, 1 + x, 1 + y | random.uniform: x, y | random.vonmises: x, 2.0 | random.wald: x, y
+random.triangular: x, 1 + x, 1 + y | random.uniform: x, y | random.vonmises: x, 2.0
 random.weibull: y | random.zipf: 1 + y
 """
 
@@ -147,7 +147,7 @@ OTHER = {
     "an iterator of arrays in memory": "flatiter nditer nested_iters",
     "a draw that moves with its quantile as a parameter changes, and not as NumPy's sampler does": """
         random.beta random.chisquare random.dirichlet random.f random.gamma random.standard_gamma
-        random.standard_t""",
+        random.noncentral_chisquare random.noncentral_f random.standard_t random.wald""",
     "a generator of random numbers, or its state": """
         random.BitGenerator random.Generator random.MT19937 random.PCG64 random.PCG64DXSM random.Philox
         random.RandomState random.SFC64 random.SeedSequence random.default_rng random.get_bit_generator
