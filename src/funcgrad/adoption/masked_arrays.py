@@ -21,7 +21,12 @@ import numpy as np
 from funcgrad.adoption.adopted_classes import ORIGINAL
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.arrays.reference import MARK, export, holds_expr, plain_value
-from funcgrad.arrays.subclassed_array import SubclassedArray, plain, view_of_value
+from funcgrad.arrays.subclassed_array import (
+    SubclassedArray,
+    interface_of,
+    plain,
+    view_of_value,
+)
 from funcgrad.trace.masked_trees import is_masked
 
 
@@ -79,7 +84,7 @@ class MaskedModules:
         made = importlib.util.module_from_spec(spec)
         vars(made).update({MARK: True, "__builtins__": self._builtins})
         self._modules[name] = made
-        vars(made)["_view"] = view_of_value
+        vars(made).update(_view=view_of_value, _interface=interface_of)
         tree = _OverTracedNumbers().visit(ast.parse(spec.loader.get_source(name)))
         exec(compile(tree, spec.origin, "exec"), vars(made))
         for key, value in vars(made).items():
@@ -165,8 +170,9 @@ def _apply_along_axis(
 
 
 class _OverTracedNumbers(ast.NodeTransformer):
-    """A module's source with ``_view(a, ...)`` for ``a.view(...)``, since a traced number has no views, and
-    without the checks of texts of documentation, which are others than NumPy's."""
+    """A module's source with ``_view(a, ...)`` for ``a.view(...)``, since a traced number has no views,
+    ``_interface(a)`` for ``a.__array_interface__``, by which NumPy would read an array's memory, and without
+    the checks of texts of documentation, which are others than NumPy's."""
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         return ast.copy_location(ast.Pass(), node)
@@ -174,6 +180,13 @@ class _OverTracedNumbers(ast.NodeTransformer):
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
         named = getattr(getattr(node.exc, "func", None), "id", "")
         return ast.copy_location(ast.Pass(), node) if named == "RuntimeError" else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if node.attr != "__array_interface__":
+            return node
+        name = ast.copy_location(ast.Name("_interface", ast.Load()), node)
+        return ast.copy_location(ast.Call(name, [node.value], []), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:  # as `ast` names it
         self.generic_visit(node)

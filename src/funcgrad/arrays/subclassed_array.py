@@ -7,7 +7,6 @@ place of `numpy.ndarray`. An instance is always a view of an array without a cla
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from types import FunctionType
@@ -57,13 +56,6 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
 
     def view(self, dtype: npt.DTypeLike | None = None, type: type | None = None) -> Any:
         return _viewed(self, dtype, type)
-
-    @property
-    def __array_interface__(self) -> Mapping[str, Any]:
-        """The address alone, which tells views of the same entries."""
-        if sys._getframe(1).f_code.co_name != "__array_finalize__":
-            raise AttributeError("__array_interface__")
-        return {"data": layout_of(self).__array_interface__["data"]}
 
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object
@@ -200,6 +192,12 @@ def _viewed(array: object, dtype: Any, kind: Any) -> Any:
     if kind is None or issubclass(kind, np.ndarray):
         kind = type(array) if kind is None else functions["redirect"](kind)
     return kind.of_view(made, array) if issubclass(kind, SubclassedArray) else made
+
+
+def interface_of(array: Reference | npt.NDArray[Any]) -> Mapping[str, Any]:
+    """``array.__array_interface__``, whose address tells views of the same entries."""
+    shown = layout_of(array) if isinstance(array, Reference) else array
+    return shown.__array_interface__
 
 
 def view_of_value(value: object, *args: object) -> Any:
