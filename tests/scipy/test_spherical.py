@@ -9,6 +9,7 @@ import scipy.special as special
 import funcgrad as fg
 import funcgrad.scipy.special as ours
 from tests.default_slice import one_in
+from tests.scipy.derivative_check import check_function
 
 Z = np.array([-0.83, 0.2, 0.61])
 N = np.array([[0], [1], [4]])
@@ -137,3 +138,25 @@ def test_characteristic_values_at_zero():
     a = lambda q: special.mathieu_a(0, q)  # noqa: E731
     found = [fg.grad(a)(0.0), fg.grad(fg.grad(a))(0.0), fg.grad(fg.grad(fg.grad(fg.grad(a))))(0.0)]
     np.testing.assert_allclose(found, [0.0, -1.0, 7 / 128 * 24], atol=1e-12)
+
+
+LAME = [(n, p) for n in (0, 1, 2, 3, 5) for p in range(1, 2 * n + 2)]
+
+
+@pytest.mark.parametrize(("n", "p"), one_in(5, LAME))
+def test_ellipsoidal_harmonics(n, p):
+    def function(v):
+        return special.ellip_harm(v[0], v[1], n, p, v[2], signm=-1)
+
+    for at in ((5.0, 8.0, 1.7), (5.0, 8.0, 2.5), (1.2, 3.3, 4.0)):
+        check_function(function, np.array(at))
+
+
+def test_ellipsoidal_harmonics_of_arrays_and_what_is_refused():
+    places = np.array([1.7, 2.5, 0.0])
+    found = fg.jit(lambda s: special.ellip_harm(5.0, 8.0, 3, 2, s))(places)
+    np.testing.assert_array_equal(found, special.ellip_harm(5.0, 8.0, 3, 2, places))
+    with pytest.raises(ValueError, match=r"p from 1 to 2\*n \+ 1"):
+        fg.grad(lambda s: special.ellip_harm(5.0, 8.0, 2, 6, s))(1.7)
+    with pytest.raises(ValueError, match="call it once for each n and p"):
+        fg.grad(lambda s: special.ellip_harm(5.0, 8.0, [2, 3], 1, s)[0])(1.7)

@@ -151,9 +151,9 @@ def quad(
     and in what ``func`` captures.
 
     The estimate of the error has derivative 0. ``epsabs``, ``epsrel``,
-    ``limit``, ``points`` and ``weight`` are SciPy's; derivatives are integrated
-    to relative 1e-10, and exist to every order. A plain ``wvar`` is needed, and
-    plain limits for the weights 'alg...', which have none there.
+    ``limit``, ``points`` and ``weight`` are SciPy's; derivatives are
+    integrated to relative 1e-10, and exist to every order. ``wvar`` is plain,
+    and so are limits for the weights 'alg...', which may be infinite there.
 
     >>> import funcgrad as fg
     >>> area = lambda k, end: quad(lambda x: np.exp(-k * x), 0.0, end)[0]

@@ -229,9 +229,10 @@ def null_space(
 ) -> Any:
     """As `scipy.linalg.null_space`.
 
-    One vector has its derivative. Several are arbitrary within their space. They have one in reverse mode,
-    for what their rotation does not change, if the rows of A are independent, and NaN otherwise;
-    ``eye(n) - pinv(A) @ A`` is the projector onto their space, with all derivatives.
+    One vector has its derivative. Several are arbitrary within their space.
+    They have one in reverse mode, for what their rotation does not change, if
+    the rows of A are independent, and NaN otherwise; ``eye(n) - pinv(A) @ A``
+    is the projector onto their space, with all derivatives.
     """
     matrix = number("null_space", A)
     rank = _rank("null_space", matrix, rcond)

@@ -144,7 +144,8 @@ def bisplev(
 
 
 class NdBSpline:
-    """As `scipy.interpolate.NdBSpline`, also in the coefficients and the points; the knots are plain.
+    """As `scipy.interpolate.NdBSpline`, also in the coefficients and the points.
+    The knots are plain.
 
     >>> import funcgrad as fg
     >>> spline = NdBSpline((np.arange(6.0), np.arange(6.0)), np.eye(3), 2)

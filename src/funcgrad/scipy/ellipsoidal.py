@@ -1,0 +1,90 @@
+"""Ellipsoidal harmonics of the first kind, `scipy.special.ellip_harm`: Lamé functions.
+
+A Lamé function is s^a |s^2 - h^2|^(b/2) |s^2 - k^2|^(c/2) times a polynomial in 1 - s^2/h^2, whose
+coefficients are an eigenvector of a tridiagonal matrix (Romain and Jean-Pierre 2001). So it has derivatives
+of every order in s and in both parameters.
+"""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+import scipy.special as _scipy
+
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.scipy.composition import real, with_value
+from funcgrad.source import fail
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+
+def ellip_harm(
+    h2: Array, k2: Array, n: int, p: int, s: Array, signm: int = 1, signn: int = 1
+) -> Any:
+    """As `scipy.special.ellip_harm`, in h2, k2 and s, of one degree n and one order p.
+
+    >>> import funcgrad as fg
+    >>> round(fg.grad(lambda s: ellip_harm(5.0, 8.0, 1, 1, s))(2.5), 12)
+    1.0
+    """
+    who = "ellip_harm"
+    if not (np.ndim(n) == np.ndim(p) == np.ndim(h2) == np.ndim(k2) == 0):
+        raise fail(
+            ValueError,
+            "ellip_harm: expected numbers h2, k2, n and p beside traced values, but got arrays; map it over "
+            "them by fg.vmap, or call it once for each n and p",
+        )
+    degree, order = index(n), index(p)
+    given = [real(who, item) for item in (h2, k2, s)]
+    first, second, place = given
+    powers, rank = _exponents(degree, order)
+    coefficients = _polynomial(first, second, degree, powers)[rank]
+    roots = [np.sqrt(np.abs(place**2 - end)) for end in (first, second)]
+    factor = place ** powers[0]
+    for root, power, sign in zip(roots, powers[1:], (signm, signn), strict=True):
+        factor = factor * (sign * root) if power else factor
+    at, total = 1.0 - place**2 / first, 0.0 * place
+    for coefficient in coefficients[::-1]:
+        total = total * at + coefficient
+
+    def own(h2: Array, k2: Array, s: Array) -> Any:
+        return _scipy.ellip_harm(h2, k2, degree, order, s, signm, signn)
+
+    value = primitive(own, out=lambda *types: ArrayType(types[2].shape, np.dtype(float)), name=who)
+    return with_value(value(*[stop_gradient(lift_fully(item)) for item in given]), total * factor)
+
+
+def _exponents(n: int, p: int) -> tuple[tuple[int, int, int], int]:
+    """The exponents a, b and c, and the number of the polynomial among those of its kind.
+
+    The orders p = 1, 2, ... are those of the four kinds, one after the other.
+    """
+    odd, rank = n % 2, p - 1
+    for powers in ((odd, 0, 0), (1 - odd, 1, 0), (1 - odd, 0, 1), (odd, 1, 1)):
+        count = (n - sum(powers)) // 2 + 1
+        if 0 <= rank < count:
+            return powers, rank
+        rank -= count
+    raise fail(
+        ValueError, f"ellip_harm: expected n >= 0 and p from 1 to 2*n + 1, but got n={n} and p={p}"
+    )
+
+
+def _polynomial(h2: Array, k2: Array, n: int, powers: tuple[int, int, int]) -> list[Any]:
+    """The coefficients of each polynomial of a kind, of which the last are powers of -h2."""
+    a, b, c = powers
+    beta = k2 - h2
+    j = np.arange((n - sum(powers)) // 2 + 1.0)
+    above = (2 * j + 2) * (2 * j + 1 + 2 * b) * beta
+    below = h2 * (n - sum(powers) - 2 * j) * (n + sum(powers) + 2 * j + 1)
+    diagonal = (n * (n + 1) - (2 * j + b + c) ** 2) * h2 + (2 * j + a + b) ** 2 * beta
+    beside = -np.sqrt(above[:-1] * below[:-1])  # of the symmetric matrix similar to it
+    matrix = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
+    _, vectors = np.linalg.eigh(matrix)
+    scales = np.concatenate([np.ones(1), np.cumprod(np.sqrt(above[:-1] / below[:-1]))])
+    found = vectors / scales[:, None]
+    return list((found / found[-1] * (-h2) ** (j.size - 1)).T)
