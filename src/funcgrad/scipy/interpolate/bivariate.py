@@ -95,14 +95,16 @@ class RectBivariateSpline:
         """The spline, or a partial derivative, at pairs of coordinates."""
         return self(xi, yi, dx, dy, grid=False)
 
-    def integral(self, xa: Any, xb: Any, ya: Any, yb: Any) -> Any:
+    def integral(
+        self, xa: npt.ArrayLike, xb: npt.ArrayLike, ya: npt.ArrayLike, yb: npt.ArrayLike
+    ) -> Any:
         """The integral over a rectangle, as far as it is within the data's."""
         if self.own is not None and not holds_expr([xa, xb, ya, yb]):
             return self.own.integral(xa, xb, ya, yb)
         along_x, along_y = self._integrals(0, xa, xb), self._integrals(1, ya, yb)
         return along_x @ self._coefficients() @ along_y
 
-    def _integrals(self, axis: int, a: Any, b: Any) -> Any:
+    def _integrals(self, axis: int, a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
         """The integral of each spline of the basis along an axis."""
         t, k = self.tck[axis], self.degrees[axis]
         ends = np.stack([real("RectBivariateSpline", end).reshape(()) for end in (a, b)])
@@ -153,7 +155,14 @@ class NdBSpline:
     0.0
     """
 
-    def __init__(self, t: Any, c: Any, k: Any, *, extrapolate: bool | None = None) -> None:
+    def __init__(
+        self,
+        t: Sequence[npt.ArrayLike],
+        c: npt.ArrayLike,
+        k: Any,
+        *,
+        extrapolate: bool | None = None,
+    ) -> None:
         if holds_expr(list(t)):
             raise fail(
                 TypeError,
@@ -175,7 +184,7 @@ class NdBSpline:
         return made
 
     def __call__(
-        self, xi: Any, *, nu: Sequence[int] | None = None, extrapolate: bool | None = None
+        self, xi: npt.ArrayLike, *, nu: Sequence[int] | None = None, extrapolate: bool | None = None
     ) -> Any:
         """The spline, or a partial derivative, at points with their coordinates along the last axis."""
         if self.own is not None and not holds_expr(xi):

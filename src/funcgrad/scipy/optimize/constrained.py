@@ -73,7 +73,7 @@ def _constraint(given: Any) -> Constraint:
     return Constraint(lambda x: fun(x, *args), 0.0, high, args)
 
 
-def _as_dense(matrix: Any) -> Any:
+def _as_dense(matrix: object) -> Any:
     return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
 
@@ -103,7 +103,7 @@ def constrained_minimum(
 
         return joined([row.low for row in rows]), joined([row.high for row in rows])
 
-    def conditions(both: tuple[Array, Array], *args: Any) -> tuple[Any, Any]:
+    def conditions(both: tuple[Array, Array], *args: object) -> tuple[Any, Any]:
         x, multipliers = both
         low, high = ends(x)
         at = values(x)
@@ -128,7 +128,7 @@ def _search(
 ) -> tuple[Any, Any]:
     """SciPy's minimum and multipliers of the constraints there; they have no derivative."""
 
-    def everything(x: Array, *args: Any) -> Any:
+    def everything(x: Array, *args: object) -> Any:
         """The objective, the constraints and their derivatives, as one vector."""
         parts = (objective(x, *args), grad(objective)(x, *args), values(x), jacobian(values)(x))
         return np.concatenate([np.reshape(part, (-1,)) for part in parts])

@@ -134,7 +134,7 @@ def _plain(graph: _Graph, name: str) -> Any:
 def _tree(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
-    def tree(csgraph: _Graph, *args: Any, **kwargs: Any) -> Any:
+    def tree(csgraph: _Graph, *args: object, **kwargs: object) -> Any:
         if not has_traced(csgraph):
             return own(csgraph, *args, **kwargs)
         found = own(_plain(csgraph, name), *args, **kwargs)
@@ -151,7 +151,7 @@ def _tree(name: str) -> Callable[..., Any]:
 def _constant(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
-    def constant(graph: _Graph, *args: Any, **kwargs: Any) -> Any:
+    def constant(graph: _Graph, *args: object, **kwargs: object) -> Any:
         return own(_plain(graph, name) if has_traced(graph) else graph, *args, **kwargs)
 
     constant.__name__ = constant.__qualname__ = name
