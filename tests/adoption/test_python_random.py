@@ -59,3 +59,12 @@ def test_draws_move_along_their_quantiles(name: str) -> None:
     found, gradient = fg.value_and_grad(draw)(_X)
     assert found == pytest.approx(value, rel=1e-12)
     assert gradient == pytest.approx(np.array(wanted), rel=1e-5)
+
+
+def test_other_draws_are_pythons() -> None:
+    def drawn(x: Any) -> Any:
+        random.seed(3)
+        return x * random.random() + random.randint(1, 6) * random.choice([1.0, x])
+
+    assert fg.adopt(drawn)(2.0) == drawn(2.0)
+    assert fg.value_and_grad(drawn)(2.0)[0] == drawn(2.0)

@@ -6,7 +6,7 @@ their distribution, as those of `reparameterized`, since their own code rejects 
 
 from __future__ import annotations
 
-import random
+import random as _python
 from collections.abc import Callable
 from typing import Any
 
@@ -23,10 +23,10 @@ def _draw(name: str, *args: float | None) -> Any:
     if name == "is_generator":
         return True
     if name == "standard_gamma":
-        return random.gammavariate(parameters[0], 1.0)
+        return _python.gammavariate(parameters[0], 1.0)
     own: dict[str, Callable[..., Any]] = {
-        "beta": random.betavariate,
-        "random": random.random,
+        "beta": _python.betavariate,
+        "random": _python.random,
     }
     return own[name](*parameters)
 
@@ -42,7 +42,7 @@ def _of_traced(function: Callable[..., Any], own: Callable[..., Any]) -> Callabl
 
 
 def _lognormvariate(mu: float | Expr = 0.0, sigma: float | Expr = 1.0) -> Any:
-    return np.exp(random.normalvariate(mu, sigma))  # type: ignore[arg-type]
+    return np.exp(_python.normalvariate(mu, sigma))  # type: ignore[arg-type]
 
 
 def _triangular(
@@ -60,8 +60,8 @@ def _betavariate(alpha: float | Expr, beta: float | Expr) -> Any:
     return REPARAMETERIZED["beta"](_draw, alpha, beta)
 
 
-lognormvariate = _of_traced(random.lognormvariate, _lognormvariate)
-triangular = _of_traced(random.triangular, _triangular)
-gammavariate = _of_traced(random.gammavariate, _gammavariate)
-betavariate = _of_traced(random.betavariate, _betavariate)
-globals().update({name: value for name, value in vars(random).items() if name not in globals()})
+lognormvariate = _of_traced(_python.lognormvariate, _lognormvariate)
+triangular = _of_traced(_python.triangular, _triangular)
+gammavariate = _of_traced(_python.gammavariate, _gammavariate)
+betavariate = _of_traced(_python.betavariate, _betavariate)
+globals().update({name: value for name, value in vars(_python).items() if name not in globals()})
