@@ -151,6 +151,17 @@ def test_a_smooth_function_at_a_value_of_0():
             np.testing.assert_allclose(found, wanted, rtol=1e-10)
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (1, 1), (1, 3)])
+def test_empty_and_single(shape):
+    a = np.full(shape, 0.7)
+    function = by_values(FUNCTIONS["cube"][0])
+    e, d = directions(a, 2)
+    for modes in itertools.product(("forward", "reverse"), repeat=2):
+        found = along(along(function, e, modes[0]), d, modes[1])(a)
+        wanted = exact(FUNCTIONS["cube"][1], a, e, d) if a.size else 0.0
+        np.testing.assert_allclose(found, wanted, rtol=1e-10)
+
+
 def test_values_that_are_arguments():
     """u*d @ v^H in a and d, and the best approximation of rank 2, where the first two values are equal."""
     e, d = directions(POINTS["apart"], 2)

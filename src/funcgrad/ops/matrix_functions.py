@@ -175,8 +175,10 @@ def _scaled(
 
 def _denominators(s: Array, d: Array, size: int) -> Any:
     """The singular values, and 0 for one that is a rounding error where d is none, as at a jump at 0."""
+    if not s.shape[-1]:
+        return s
     jumps = np.abs(d) > np.sqrt(np.finfo(s.dtype).eps) * np.max(np.abs(d), axis=-1, keepdims=True)
-    return np.where(jumps, significant(s, s, size), s) if s.shape[-1] else s
+    return np.where(jumps, significant(s, s, size), s)
 
 
 def by_general_matrix(

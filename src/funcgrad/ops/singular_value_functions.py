@@ -109,7 +109,8 @@ def _doubled(
         parts = (beside, none) if m > n else (none, beside)
         vectors.append(np.concatenate(parts, axis=-2))
     # The slope at 0 is read beside a singular value of 0 alone.
-    at_zero = np.broadcast_to(p[..., -1:], outside[0].shape) if m != n else outside[0]
+    has_slope = m != n and min(m, n) > 0
+    at_zero = np.broadcast_to(p[..., -1:], outside[0].shape) if has_slope else outside[0]
 
     def odd(y: Array) -> Any:
         return np.concatenate([y, -y, *outside], axis=-1)

@@ -73,6 +73,8 @@ def runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., 
             if not (body.types[0].shape or "norm" in options):
                 found: Any = scipys.quad(lambda x: float(integrand(x)), low, high, **options)[place]
                 return np.asarray(found)
+            if np.isnan(low) or np.isnan(high):  # which `quad_vec` refuses
+                return np.full(body.types[0].shape, np.nan, body.types[0].dtype)
             if "weight" in options:
                 found = _one_by_one(integrand, low, high, body.types[0], options)
                 if found is None:

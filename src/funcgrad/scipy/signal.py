@@ -395,7 +395,10 @@ def _extended(rows: Array, reach: int, mode: str, cval: float) -> Any:
     if mode == "line":
         slopes = [(last - first) / (count - 1)] * 2
     else:
-        slopes = [rows[..., 1:2] - first, last - rows[..., -2:-1]]
+        # SciPy reads memory beside a single entry.
+        slopes = (
+            [rows[..., 1:2] - first, last - rows[..., -2:-1]] if count > 1 else [0.0 * first] * 2
+        )
     steps = np.arange(1.0, reach + 1)
     parts = [first - steps[::-1] * slopes[0], rows, last + steps * slopes[1]]
     return np.concatenate(parts, axis=-1)
