@@ -5,6 +5,7 @@ import inspect
 import os
 from collections.abc import Generator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -25,7 +26,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 _IMPORTING = {
     "bottleneck": ["src/funcgrad/adoption/stand_ins/bottleneck_.py"],
     "pandas": [
-        "src/funcgrad/trace/pandas_columns.py",
+        *map(str, (Path(__file__).parent / "src/funcgrad/trace").glob("pandas_*.py")),
         "src/funcgrad/adoption/stand_ins/pandas_.py",
     ],
     "distributed": ["src/funcgrad/dask"],
