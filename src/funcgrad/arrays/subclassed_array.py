@@ -120,7 +120,7 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
 
 
 class _OfSciPy(NamedTuple):
-    """What a subclass reads of a ufunc that it does not know."""
+    """The attributes that a subclass reads of a ufunc that it does not know."""
 
     nin: int
 

@@ -125,46 +125,29 @@ def _block(x: Array, m: int) -> Any:
 
 
 # -- the function ----------------------------------------------------------------------------------
-# The values d = f(s) have the slopes p and q, and x has their numbers, as in `spectral_function_op`.
-def _function(
-    a: Array,
-    u: Array,
-    s: Array,
-    vh: Array,
-    d: Array,
-    p: Array,
-    q: Array,
-    x: Array,
-    form: str,
-    adjoint: bool,
-) -> Any:
+# The operands are a, u, s, v^H and d, p, q, x: the values d = f(s) have the slopes p and q, and x has their
+# numbers, as in `spectral_function_op`. Those of the derivative have e, along which it is, between the two.
+def _function(*operands: Array, form: str, adjoint: bool) -> Any:
+    a, u, s, vh, d, p, _, _ = operands
     return singular_product(a, u, s, vh, d, p, form, adjoint)
 
 
-def _function_by_matrix(
-    z: Array,
-    a: Array,
-    u: Array,
-    s: Array,
-    vh: Array,
-    d: Array,
-    p: Array,
-    q: Array,
-    x: Array,
-    form: str,
-    adjoint: bool,
-) -> LinearMap:
-    if adjoint:
-        d, p, q, x = [np.conj(y) for y in (d, p, q, x)]
-    found = _linear(a, (a, u, s, vh), (d, p, q, x))
+def _type(*operands: ArrayType, form: str, adjoint: bool) -> ArrayType:
+    a, u, s, vh, _, p, _, x = operands
+    return singular_type(a, u, s, vh, x, p, form, adjoint)
+
+
+def _function_by_matrix(z: Array, *operands: Array, form: str, adjoint: bool) -> LinearMap:
+    matrix, values = operands[:4], operands[4:]
     if not adjoint:
-        return found
+        return _linear(operands[0], matrix, values)
+    found = _linear(operands[0], matrix, tuple([np.conj(y) for y in values]))
     return Structural(lambda da: mH(found.apply(da)), lambda g: found.transpose(mH(g)))
 
 
 def _linear(e: Array, matrix: tuple[Any, ...], values: tuple[Any, ...]) -> LinearMap:
     """The derivative along e, as a map of e."""
-    is_complex = any(y.dtype.kind == "c" for y in values)
+    is_complex = any([y.dtype.kind == "c" for y in values])
     real, imag = ([part(y) for y in values] for part in (np.real, np.imag))
 
     def backward(g: Array) -> Any:
@@ -177,29 +160,16 @@ def _linear(e: Array, matrix: tuple[Any, ...], values: tuple[Any, ...]) -> Linea
     return Structural(lambda de: singular_slope_op(*matrix, de, *values), backward)
 
 
-def _function_by_values(
-    z: Array,
-    a: Array,
-    u: Array,
-    s: Array,
-    vh: Array,
-    d: Array,
-    p: Array,
-    q: Array,
-    x: Array,
-    form: str,
-    adjoint: bool,
-) -> LinearMap:
+def _function_by_values(z: Array, *operands: Array, form: str, adjoint: bool) -> LinearMap:
+    _, u, _, vh, *_, x = operands
     return scaling(mH(vh), mH(u), x) if adjoint else scaling(u, vh, x)
 
 
 singular_value_function_op: Op = Op(
     name="singular_value_function",
     run=_function,
-    infer=lambda a, u, s, vh, d, p, q, x, form, adjoint: singular_type(
-        a, u, s, vh, x, p, form, adjoint
-    ),
-    edges=(_function_by_matrix, None, None, None, None, None, None, _function_by_values),
+    infer=_type,
+    edges=(_function_by_matrix, *[None] * 6, _function_by_values),
     batch=batched_as_stacks(lambda: singular_value_function_op),
     columns=Columns(decompose=_function, inlined=True, shown=False),
 )
@@ -207,62 +177,34 @@ singular_value_function_op: Op = Op(
 
 
 # -- its derivative --------------------------------------------------------------------------------
-def _slope(
-    a: Array, u: Array, s: Array, vh: Array, e: Array, d: Array, p: Array, q: Array, x: Array
-) -> Any:
+def _slope(*operands: Array) -> Any:
+    a, u, s, vh, e, d, p, _, _ = operands
     return by_general_matrix(a, u, s, vh, d, p, quotients_of(s, d, p)).apply(e)
 
 
-def _slope_by_matrix(
-    z: Array,
-    a: Array,
-    u: Array,
-    s: Array,
-    vh: Array,
-    e: Array,
-    d: Array,
-    p: Array,
-    q: Array,
-    x: Array,
-) -> LinearMap:
-    return _through_doubled(0, _embedding(a), a, u, s, vh, e, d, p, q, x)
+def _slope_type(*operands: ArrayType) -> ArrayType:
+    a, u, _, _, e, *_, x = operands
+    return ArrayType(a.shape, np.result_type(u.dtype, e.dtype, x.dtype))
 
 
-def _slope_by_change(
-    z: Array,
-    a: Array,
-    u: Array,
-    s: Array,
-    vh: Array,
-    e: Array,
-    d: Array,
-    p: Array,
-    q: Array,
-    x: Array,
-) -> LinearMap:
-    return _linear(e, (a, u, s, vh), (d, p, q, x))
+def _slope_by_matrix(z: Array, *operands: Array) -> LinearMap:
+    return _through_doubled(0, _embedding(operands[0]), operands)
 
 
-def _slope_by_values(
-    z: Array,
-    a: Array,
-    u: Array,
-    s: Array,
-    vh: Array,
-    e: Array,
-    d: Array,
-    p: Array,
-    q: Array,
-    x: Array,
-) -> LinearMap:
+def _slope_by_change(z: Array, *operands: Array) -> LinearMap:
+    return _linear(operands[4], operands[:4], operands[5:])
+
+
+def _slope_by_values(z: Array, *operands: Array) -> LinearMap:
     """By x where it is no function of the singular values: then p and q are 0."""
+    a, _, s, *_ = operands
     k = np.shape(s)[-1]
     beside = np.zeros((*np.shape(s)[:-1], sum(np.shape(a)[-2:]) - 2 * k), s.dtype)
     odd = Structural(
         lambda dx: np.concatenate([dx, -dx, beside.astype(dx.dtype)], axis=-1),
         lambda g: g[..., :k] - g[..., k : 2 * k],
     )
-    return _through_doubled(7, odd, a, u, s, vh, e, d, p, q, x)
+    return _through_doubled(7, odd, operands)
 
 
 def _embedding(a: Array) -> LinearMap:
@@ -276,26 +218,15 @@ def _embedding(a: Array) -> LinearMap:
     return Structural(_embedded, backward)
 
 
-def _through_doubled(
-    place: int,
-    change: LinearMap,
-    a: Array,
-    u: Array,
-    s: Array,
-    vh: Array,
-    e: Array,
-    d: Array,
-    p: Array,
-    q: Array,
-    x: Array,
-) -> LinearMap:
+def _through_doubled(place: int, change: LinearMap, operands: tuple[Array, ...]) -> LinearMap:
     """The derivative of the block of the hermitian function's derivative along e, by an operand of it."""
+    a, u, s, vh, e, *values = operands
     m, n = np.shape(a)[-2:]
-    at = _doubled(a, u, s, vh, d, p, q, x)
-    operands = (at.h, at.w, at.v, _embedded(e), at.d, at.s, at.t, at.x)
+    at = _doubled(a, u, s, vh, *values)
+    inner = (at.h, at.w, at.v, _embedded(e), at.d, at.s, at.t, at.x)
     edge = spectral_slope_op.edge(place)
     assert edge is not None
-    whole = edge(spectral_slope_op(*operands), *operands)
+    whole = edge(spectral_slope_op(*inner), *inner)
 
     def backward(g: Array) -> Any:
         top = np.zeros((*np.shape(g)[:-1], m), g.dtype)
@@ -309,20 +240,8 @@ def _through_doubled(
 singular_slope_op: Op = Op(
     name="singular_slope",
     run=_slope,
-    infer=lambda a, u, s, vh, e, d, p, q, x: ArrayType(
-        a.shape, np.result_type(u.dtype, e.dtype, x.dtype)
-    ),
-    edges=(
-        _slope_by_matrix,
-        None,
-        None,
-        None,
-        _slope_by_change,
-        None,
-        None,
-        None,
-        _slope_by_values,
-    ),
+    infer=_slope_type,
+    edges=(_slope_by_matrix, *[None] * 3, _slope_by_change, *[None] * 3, _slope_by_values),
     batch=batched_as_stacks(lambda: singular_slope_op),
     columns=Columns(decompose=_slope, inlined=True, shown=False),
 )

@@ -17,7 +17,7 @@ from funcgrad.scipy.composition import real
 from funcgrad.scipy.python_functions import of_scipy_or_adopted
 from funcgrad.scipy.stats.expectations import (
     INTEGRALS,
-    expect,
+    expect_by_quadrature,
     has_formula,
     moment,
     over_integers,
@@ -382,19 +382,7 @@ class Continuous(Distribution):
             drawn = np.where(below < 0.5, lower, upper)
         return drawn * real(who, scale) + real(who, loc)
 
-    def expect(
-        self,
-        func: Callable[..., Any] | None = None,
-        args: tuple[Any, ...] = (),
-        loc: npt.ArrayLike = 0,
-        scale: npt.ArrayLike = 1,
-        lb: npt.ArrayLike | None = None,
-        ub: npt.ArrayLike | None = None,
-        conditional: bool = False,
-        **options: object,
-    ) -> Any:
-        """As SciPy's method: the expectation of func(x), also in what ``func`` captures."""
-        return expect(self, func, args, loc, scale, lb, ub, conditional, options)
+    expect = expect_by_quadrature
 
     def expectation(self, function: _Method, shapes: Sequence[Any]) -> Any:
         """The expectation of function(y, log(density(y))) under the standard distribution."""

@@ -110,15 +110,35 @@ def expect_by_quadrature(
     distribution: Any,
     func: _Function | None = None,
     args: tuple[Array, ...] = (),
-    loc: npt.ArrayLike = 0,
-    scale: npt.ArrayLike = 1,
+    loc: Any = 0,
+    scale: Any = 1,
     lb: npt.ArrayLike | None = None,
     ub: npt.ArrayLike | None = None,
     conditional: bool = False,
     **options: Any,
 ) -> Any:
-    """For `scipy.stats.rv_continuous.expect`."""
-    return expect(distribution, func, args, loc, scale, lb, ub, conditional, options)
+    """As `scipy.stats.rv_continuous.expect`: the expectation of func(x), also in what ``func`` captures."""
+    function: _Function = np.positive if func is None else func
+    placed = {"loc": loc, "scale": scale}
+
+    def weighted(x: Array) -> Any:
+        density = distribution.pdf(x, *args, **placed)
+        return np.where(density > 0, function(x) * density, 0.0)
+
+    low, high = (
+        end if not holds_expr(end) and np.isinf(end) else loc + end * scale
+        for end in _ends(distribution, args)
+    )
+    low, high = low if lb is None else lb, high if ub is None else ub
+    below, above = (distribution.cdf(end, *args, **placed) for end in (low, high))
+    share = above - below
+    inner = [below + share * p for p in _CUTS]
+    cuts = [
+        stop_gradient(lift_fully(loc + q * scale))
+        for q in (distribution.ppf(p, *args) for p in inner)
+    ]
+    found = _in_pieces(weighted, low, high, cuts, options)
+    return found / share if conditional else found
 
 
 def moments_of_truncpareto(distribution: object, n: Array, b: Array, c: Array) -> Any:
@@ -182,38 +202,3 @@ def _in_pieces(
     for start, end in itertools.pairwise(ends):
         total = total + quad(integrand, start, end, **(options or {}))[0]
     return total
-
-
-def expect(
-    distribution: Any,
-    func: _Function | None,
-    shapes: tuple[Array, ...],
-    loc: Any,
-    scale: Any,
-    lb: npt.ArrayLike | None,
-    ub: npt.ArrayLike | None,
-    conditional: bool,
-    options: Mapping[str, Any],
-) -> Any:
-    """As the method `expect` of `scipy.stats.rv_continuous`."""
-    function: _Function = np.positive if func is None else func
-    placed = {"loc": loc, "scale": scale}
-
-    def weighted(x: Array) -> Any:
-        density = distribution.pdf(x, *shapes, **placed)
-        return np.where(density > 0, function(x) * density, 0.0)
-
-    low, high = (
-        end if not holds_expr(end) and np.isinf(end) else loc + end * scale
-        for end in _ends(distribution, shapes)
-    )
-    low, high = low if lb is None else lb, high if ub is None else ub
-    below, above = (distribution.cdf(end, *shapes, **placed) for end in (low, high))
-    share = above - below
-    inner = [below + share * p for p in _CUTS]
-    cuts = [
-        stop_gradient(lift_fully(loc + q * scale))
-        for q in (distribution.ppf(p, *shapes) for p in inner)
-    ]
-    found = _in_pieces(weighted, low, high, cuts, options)
-    return found / share if conditional else found
