@@ -84,11 +84,12 @@ SLOW = {
     ("recipinvgauss", "mean"),
     ("nct", "entropy"),
 }
+INFINITE = {*itertools.product(("alpha",), ("mean", "var", "std"))}
 MOMENTS = [
     (name, method)
     for name in SHAPES
     for method in ("mean", "var", "std", "entropy")
-    if (name, method) not in SLOW
+    if (name, method) not in SLOW | INFINITE
 ]
 
 
@@ -103,8 +104,7 @@ def test_moments_and_entropies(name, method):
         return function(*[moved[i] for i in range(len(shapes))], **placed)
 
     expected = f(0.0)
-    if not np.isfinite(expected):
-        pytest.skip("SciPy has no number")
+    assert np.isfinite(expected)
     value, slope = fg.value_and_grad(f)(0.0)
     assert value == pytest.approx(expected, rel=1e-14)
     assert slope == pytest.approx(slope_of(f, 0.0), rel=1e-6, abs=1e-7)

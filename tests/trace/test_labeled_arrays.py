@@ -203,9 +203,11 @@ def _stored(s: Any, by: str, place: Any, value: Any) -> Any:
     return s
 
 
-def _written_after_its_values(s: Any) -> Any:
+def _written_after_its_values(
+    s: Any, values_of: Callable[[Any], Any] = lambda s: s.to_numpy()
+) -> Any:
     s = 2 * s
-    values = s.to_numpy()
+    values = values_of(s)
     s.iloc[0] = 1.0
     return values.sum()
 
@@ -250,6 +252,10 @@ def test_what_is_refused_of_a_series() -> None:
         fg.grad(lambda s: float(np.array(s.array)))(s)
     with pytest.raises(TypeError, match=r"write s = s\.copy\(\) before the store"):
         fg.grad(_written_after_its_values)(s)
+    with pytest.raises(TypeError, match=r"or s\.to_numpy\(copy=True\)"):
+        fg.grad(lambda s: _written_after_its_values(s, lambda s: s.values))(s)
+    kept = fg.grad(lambda s: _written_after_its_values(s, lambda s: s.to_numpy(copy=True)))(s)
+    assert kept.tolist() == [2.0, 2.0, 2.0]
     with pytest.raises(TypeError, match="float or complex values"):
         fg.grad(lambda s: 1.0)(pd.Series(["a"]))
     with pytest.raises(TypeError, match="but got int64"):

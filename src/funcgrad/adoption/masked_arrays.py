@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.adoption.adopted_classes import ORIGINAL
+from funcgrad.adoption.modules import absolute_name
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.arrays.reference import MARK, export, holds_expr, plain_value
 from funcgrad.arrays.subclassed_array import (
@@ -104,11 +105,7 @@ class MaskedModules:
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> Any:
-        full = (
-            importlib.util.resolve_name("." * level + name, globals["__package__"])
-            if level
-            else name
-        )
+        full = absolute_name(name, globals, level)
         if full == "numpy" and fromlist:
             return self._numpy
         if full == "numpy.ma":  # ``from . import core``

@@ -94,11 +94,7 @@ class SecondCopy:
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> Any:
-        full = (
-            importlib.util.resolve_name("." * level + name, globals["__package__"])
-            if level
-            else name
-        )
+        full = absolute_name(name, globals, level)
         if full.partition(".")[0] != self.package:
             return self._imported(name, globals, locals, fromlist, level)
         module = self.load(full)
@@ -116,3 +112,14 @@ class SecondCopy:
         except ModuleNotFoundError as error:
             if error.name != name:
                 raise
+
+
+def absolute_name(name: str, globals: Any, level: int) -> str:
+    """The absolute name of a module that an import of this level asks for.
+
+    >>> absolute_name("core", {"__package__": "numpy.ma"}, 1)
+    'numpy.ma.core'
+    """
+    return (
+        importlib.util.resolve_name("." * level + name, globals["__package__"]) if level else name
+    )

@@ -119,7 +119,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
             raise fail(
                 TypeError,
                 "a traced column whose values were taken as an array cannot be written, since the array "
-                "would not change with it; write s = s.copy() before the store",
+                "would not change with it; write s = s.copy() before the store, or s.to_numpy(copy=True)",
             )
         key, value = check_array_indexer(self, key), _expr(value)
         if isinstance(key, np.ndarray) and key.dtype == bool:
@@ -174,8 +174,8 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
         return TracedColumn(self.expr)
 
     def to_numpy(self, dtype: object = None, copy: bool = False, na_value: object = None) -> Any:
-        """The expression, which does not change with stores as NumPy's array does: these are refused then."""
-        column: Any = self
+        """The expression, which does not change with stores as NumPy's view does: these are refused then."""
+        column: Any = None if copy else self
         while isinstance(column, TracedColumn):
             column._is_lent, column = True, column._base
         return self.expr if dtype is None else self.expr.astype(dtype)

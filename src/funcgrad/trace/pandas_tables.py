@@ -208,7 +208,7 @@ class TracedSeries(_Table, Series):  # type: ignore[misc]  # pandas need not be 
 
     @property
     def values(self) -> Any:
-        return self.array.expr if self.dtype == "traced" else super().values
+        return self.array.to_numpy() if self.dtype == "traced" else super().values
 
     def hold(self, key: object = None, name: str | None = None) -> None:
         """Make the column one that takes traced values."""
