@@ -99,9 +99,27 @@ class _Beside(NamedTuple):
 
 
 def _beside(expr: Expr) -> _Beside | None:
+    found = _vectors(expr, (singular_complement_op, qr_complement_op))
+    if found is None or found.chosen is not None or found.expr.dtype != expr.dtype:
+        return None
+    return _Beside(found.expr, found.is_transposed, found.is_conjugated)
+
+
+class _Vectors(NamedTuple):
+    """What is left of an expression without its transposes, conjugates, casts and slices."""
+
+    expr: Expr
+    is_transposed: bool
+    is_conjugated: bool
+    chosen: tuple[int, int, int] | None
+    """The axis of the slice, counted from the end, and its bounds."""
+
+
+def _vectors(expr: Expr, ops: tuple[Op, ...]) -> _Vectors | None:
+    """The result of one of the operations that an expression is made of by these moves alone."""
     transposed = conjugated = False
     chosen: tuple[int, int, int] | None = None
-    while expr.op not in (singular_complement_op, qr_complement_op):
+    while expr.op not in ops:
         if expr.op is magnitude.conjugate:
             conjugated = not conjugated
         elif expr.op is shape.transpose_op and _swaps_last(expr):
@@ -109,13 +127,15 @@ def _beside(expr: Expr) -> _Beside | None:
             chosen = None if chosen is None else (-3 - chosen[0], *chosen[1:])
         elif expr.op is indexing.getitem_op and chosen is None and expr.ndim == expr.args[0].ndim:
             chosen = _slice(expr)
+            if chosen is None:
+                return None
         elif expr.op is shape.concatenate_op and chosen == _place_of_last(expr):
             chosen, expr = None, expr.args[-1]
             continue
-        else:
+        elif expr.op is not op.astype:
             return None
         expr = expr.args[0]
-    return _Beside(expr, transposed, conjugated) if chosen is None else None
+    return _Vectors(expr, transposed, conjugated, chosen)
 
 
 def _place_of_last(joined: Expr) -> tuple[int, int, int]:
@@ -266,28 +286,19 @@ def _is_pick(expr: Expr, index: int, decomposition: Expr) -> bool:
 
 def _part(expr: Expr) -> _Part | None:
     """The vectors that an expression consists of, perhaps as their adjoint; they may have been cast."""
-    transposed = conjugated = False
-    chosen: tuple[int, int, int] | None = None
-    while expr.op is not tuples.pick_op:
-        if expr.op is magnitude.conjugate:
-            conjugated = not conjugated
-        elif expr.op is shape.transpose_op and _swaps_last(expr):
-            transposed = not transposed
-            chosen = None if chosen is None else (-3 - chosen[0], *chosen[1:])
-        elif expr.op is indexing.getitem_op and chosen is None and expr.ndim == expr.args[0].ndim:
-            chosen = _slice(expr)
-            if chosen is None or chosen[2] - chosen[1] < 2:
-                return None
-        elif expr.op is not op.astype:
-            return None
-        expr = expr.args[0]
-    if conjugated != transposed and expr.dtype.kind == "c":
+    found = _vectors(expr, (tuples.pick_op,))
+    if found is None:
         return None
-    decomposition, index = expr.args[0], dict(expr.params)["index"]
-    if chosen is not None and chosen[0] != (-2 if index == 2 else -1):
+    picked, transposed, conjugated, chosen = found
+    if conjugated != transposed and picked.dtype.kind == "c":
         return None
-    bounds = None if chosen is None else chosen[1:]
-    return _Part(_Kind(decomposition.op, index, transposed), decomposition, bounds)
+    decomposition, index = picked.args[0], dict(picked.params)["index"]
+    if chosen is None:
+        return _Part(_Kind(decomposition.op, index, transposed), decomposition, None)
+    axis, start, stop = chosen
+    if stop - start < 2 or axis != (-2 if index == 2 else -1):
+        return None
+    return _Part(_Kind(decomposition.op, index, transposed), decomposition, (start, stop))
 
 
 def _slice(expr: Expr) -> tuple[int, int, int] | None:
