@@ -452,12 +452,7 @@ class Quantity(np.ndarray):
     """An array with an arithmetic of its own, as one with a unit has."""
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        return NotImplemented
-
-
-class Unit:
-    def __rmul__(self, other):
-        return NotImplemented
+        return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
 
 
 def test_an_error_in_the_place_of_a_refusal_names_the_refusal():
@@ -491,29 +486,14 @@ def test_an_error_in_the_place_of_a_refusal_names_the_refusal():
     assert "write a class that has the number as an attribute" in note
 
 
-def test_errors_of_units_are_advised_on():
-    class UnitConversionError(TypeError, ValueError):
-        pass
-
-    def f(x):
-        raise UnitConversionError("no conversion")
-
-    with pytest.raises(UnitConversionError) as caught:
-        fg.grad(f)(1.0)
-    assert "write numbers in one unit" in caught.value.__notes__[0]
-
-
-def test_values_with_units_are_advised_on():
+def test_arguments_with_units_are_advised_on():
     q = np.array([1.0, 2.0]).view(Quantity)
     message = r"a plain array, but got a Quantity, whose arithmetic .* q.to_value\(unit\)"
     for f in (lambda x: x * q, lambda x: q * x, lambda x: np.dot(x, q)):
         with pytest.raises(TypeError, match=message):
-            fg.grad(lambda x, f=f: np.sum(f(x)))(np.ones(2))
+            fg.grad(fg.adopt(lambda x, f=f: np.sum(f(x)), False))(np.ones(2))
     with pytest.raises(TypeError, match=message):
         fg.grad(np.sum)(q)
-    with pytest.raises(TypeError, match="unsupported operand") as caught:
-        fg.grad(lambda x: x * Unit())(1.0)
-    assert "write numbers in one unit" in caught.value.__notes__[0]
 
 
 def test_a_shape_of_a_mapped_size_is_advised_on():
@@ -543,16 +523,18 @@ class Place(np.ndarray):
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_matrices_structured_arrays_and_hashes_are_advised_on():
     for values in (lambda x: x, lambda x: [x[0], 1.0]):
-        with pytest.raises(TypeError, match=r"Place, a subclass of numpy\.ndarray, holds plain"):
-            fg.grad(lambda x, values=values: Place(values(x)).sum())(np.ones(2))
+        with pytest.raises(
+            TypeError, match=r"write fg.adopt\(f\) .* instances of Place hold traced"
+        ):
+            fg.grad(fg.adopt(lambda x, values=values: Place(values(x)).sum(), False))(np.ones(2))
 
     def of_fields(x):
         table = np.zeros(2, [("mass", float), ("place", float)])
         table["mass"] = x
         return table["mass"].sum()
 
-    with pytest.raises(TypeError, match=r"write np\.array, and @ for the product, in the"):
-        fg.grad(lambda x: (np.matrix(x) * np.matrix(x).T).sum())(np.ones(2))
+    with pytest.raises(TypeError, match=r"write fg.adopt\(f\) .* matrices hold traced values"):
+        fg.grad(fg.adopt(lambda x: (np.matrix(x) * np.matrix(x).T).sum(), False))(np.ones(2))
     with pytest.raises(TypeError, match="write an array for each field in the place"):
         fg.grad(of_fields)(np.ones(2))
     with pytest.raises(TypeError, match="buffer API required") as caught:

@@ -8,12 +8,7 @@ from types import MappingProxyType
 REFUSED = MappingProxyType(
     {
         "a bytes-like object is required": ("bezier_curve",),
-        "array: expected numbers": (
-            "nmrglue.process.proc_base.qart",
-            "skspatial_line_projection",
-            "skspatial_plane_distance",
-            "skspatial_triangle_area",
-        ),
+        "array: expected numbers": ("nmrglue.process.proc_base.qart",),
         "float(): expected a value without": ("colormath_back", "colormath_lab"),
         "svd: expected a function that does not depend": ("trimesh.geometry.plane_transform",),
         "argument": ("csaps_smooth",),

@@ -6,6 +6,7 @@ from tests.thirdparty import (
     rows_physics,
     rows_science,
     rows_statistics,
+    rows_units,
 )
 from tests.thirdparty.case import Case
 
@@ -15,4 +16,5 @@ CASES: list[Case] = [
     *rows_statistics.ROWS,
     *rows_science.ROWS,
     *rows_color.ROWS,
+    *rows_units.ROWS,
 ]

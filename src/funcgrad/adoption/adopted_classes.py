@@ -82,7 +82,9 @@ def name_class(kind: type, adopted: type) -> None:
     for name, member in vars(adopted).items():
         cells = {id(cell) for cell in _cells_of_class(vars(kind).get(name))}
         for cell in _cells_of_class(member):
-            if id(cell) not in cells:
+            if (
+                id(cell) not in cells and cell_contents(cell) is kind
+            ):  # not of a method of another class
                 cell.cell_contents = adopted
 
 
@@ -127,11 +129,9 @@ def class_parts(kind: type) -> tuple[Any, ...]:
 
 def subclass_over(kind: type, redirect: Redirect) -> type:
     """A subclass of a class that overrides its methods with redirected ones; itself if there are none."""
-    members = {name: adopt_member(member, redirect) for name, member in vars(kind).items()}
+    members = adopt_members(kind, redirect)
     if "_make" in members:
         del members["__new__"]  # `collections.namedtuple` has made it, over names of its own
-    if isinstance(members.get("__bool__"), FunctionType):
-        members["__bool__"] = _of_bool(members["__bool__"])
     changed = {name: new for name, new in members.items() if new is not vars(kind)[name]}
     given = [redirect(base) for base in kind.__bases__]
     if any([isinstance(b, type) and not set(kind.__bases__) & set(b.__mro__) for b in given]):
@@ -151,6 +151,17 @@ def subclass_over(kind: type, redirect: Redirect) -> type:
         metaclass_of(type(kind), redirect), kind.__name__, (*first, kind, *bases), space
     )
     return result
+
+
+def adopt_members(kind: type, redirect: Redirect) -> dict[str, Any]:
+    """The attributes of a class, with those that Python and NumPy call for traced values as these need it."""
+    members = {name: adopt_member(member, redirect) for name, member in vars(kind).items()}
+    if isinstance(members.get("__bool__"), FunctionType):
+        members["__bool__"] = _of_bool(members["__bool__"])
+    for name in ("__array_function__", "__array_ufunc__"):
+        if isinstance(members.get(name), FunctionType):
+            members[name] = _of_function(members[name], redirect)
+    return members
 
 
 def _over_stand_ins(kind: type, bases: list[type], members: dict[str, Any]) -> type:
@@ -196,6 +207,16 @@ def _of_bool(method: Callable[[Any], Any]) -> Any:
         return bool(method(self))
 
     return of_bool
+
+
+def _of_function(method: Callable[..., Any], redirect: Redirect) -> Any:
+    """``__array_ufunc__``, whose code compares NumPy's functions with those that it finds by name."""
+
+    @wraps(method)
+    def of_function(self: object, function: object, *args: object, **kwargs: object) -> Any:
+        return method(self, redirect(function), *args, **kwargs)
+
+    return of_function
 
 
 class _AdoptedType(type):

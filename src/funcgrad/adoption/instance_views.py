@@ -14,12 +14,11 @@ from typing import Any
 
 from funcgrad.adoption.adopted_classes import ORIGINAL, may_be_adopted, metaclass_of, original_class
 from funcgrad.adoption.adopted_functions import Redirect
-from funcgrad.adoption.containers import DictView, leads_elsewhere, view_attributes
+from funcgrad.adoption.containers import DictView, ListView, leads_elsewhere, view_attributes
 from funcgrad.adoption.globals import NEVER_REDIRECTED
-from funcgrad.adoption.masked_arrays import numpys_own
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
 from funcgrad.arrays.mutable_array import MutableArray
-from funcgrad.arrays.subclassed_array import SubclassedArray
+from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own
 from funcgrad.trace.outer_arrays import instance_dict
 
 
@@ -40,7 +39,7 @@ def class_of_views(instance: Any) -> type:
 def is_class_of_views(kind: type) -> bool:
     """Whether a class is that of views: of subclasses of dict, or of instances with nothing to adopt."""
     space = vars(kind)
-    return ORIGINAL in space and ("__class__" in space or issubclass(kind, DictView))
+    return ORIGINAL in space and ("__class__" in space or issubclass(kind, DictView | ListView))
 
 
 @lru_cache(maxsize=256)
@@ -62,8 +61,8 @@ def view(instance: Any, kind: type, redirect: Redirect) -> Any:
     of_scipy = kind.__module__.startswith("scipy.")
     own: type = type(instance)
     try:
-        if isinstance(instance, dict):
-            return _dict_view(instance, kind, redirect)
+        if isinstance(instance, dict | list):
+            return _container_view(instance, kind, redirect)
         if not of_scipy and _has_slots(own):
             return _slot_view(instance, kind, redirect)
         space = object.__getattribute__(instance, "__dict__")
@@ -80,22 +79,22 @@ def view(instance: Any, kind: type, redirect: Redirect) -> Any:
     return new
 
 
-def _dict_view(instance: dict[Any, Any], kind: type, redirect: Redirect) -> Any:
-    """A view of an instance of a user's subclass of dict, whose items and attributes it shares."""
+def _container_view(instance: Any, kind: type, redirect: Redirect) -> Any:
+    """A view of an instance of a user's subclass of dict or list, whose items and attributes it shares."""
     if not leads_elsewhere(instance):
         return instance
-    made: Any = _class_of_views(kind)
-    new = dict.__new__(made)
-    DictView.__init__(new, instance, redirect)
+    base: Any = DictView if isinstance(instance, dict) else ListView
+    new = base.__mro__[1].__new__(_class_of_views(kind, base))
+    base.__init__(new, instance, redirect)
     if hasattr(new, "__dict__"):
         object.__setattr__(new, "__dict__", vars(instance))
     return new
 
 
 @lru_cache(maxsize=256)
-def _class_of_views(kind: type) -> type:
+def _class_of_views(kind: type, base: type) -> type:
     space = {"__slots__": (), ORIGINAL: original_class(kind), "__module__": kind.__module__}
-    made: type = type.__new__(type(kind), kind.__name__, (kind, DictView), space)
+    made: type = type.__new__(type(kind), kind.__name__, (kind, base), space)
     return made
 
 
@@ -190,7 +189,7 @@ def restored(value: Any) -> Any:
     if isinstance(value, type):
         return original_class(value)
     is_view = ORIGINAL in getattr(kind, "__dict__", ()) and hasattr(kind, "_funcgrad_original")
-    if is_view or (issubclass(kind, DictView) and kind is not DictView):
+    if is_view or (issubclass(kind, _CONTAINER_VIEWS) and kind not in _CONTAINER_VIEWS):
         return value._funcgrad_original
     if ORIGINAL in getattr(kind, "__dict__", ()):
         kind = original_class(kind)
@@ -212,4 +211,5 @@ def restored(value: Any) -> Any:
     return value
 
 
+_CONTAINER_VIEWS = (DictView, ListView)
 _CLASS: Any = vars(object)["__class__"]

@@ -19,12 +19,14 @@ from typing import Any
 import numpy as np
 
 from funcgrad.adoption.adopted_classes import ORIGINAL
+from funcgrad.adoption.array_subclasses import NumPyOverSubclasses
 from funcgrad.adoption.modules import absolute_name
 from funcgrad.arrays.mutable_array import shared_argument
-from funcgrad.arrays.reference import MARK, export, holds_expr, plain_value
+from funcgrad.arrays.reference import MARK, export, plain_value
 from funcgrad.arrays.subclassed_array import (
     SubclassedArray,
     interface_of,
+    numpys_own,
     plain,
     view_of_value,
 )
@@ -37,7 +39,7 @@ class MaskedModules:
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._imported = names["__import__"]
         self._builtins = {**vars(builtins), **names, "super": super, "__import__": self._import}
-        self._numpy = _NumPy(import_module("funcgrad.numpy"))
+        self._numpy = NumPyOverSubclasses(import_module("funcgrad.numpy"))
         self._known: dict[int, Any] = {}
         self._modules: dict[str, ModuleType] = {}
 
@@ -45,6 +47,7 @@ class MaskedModules:
         """Execute the modules, whose code asks for their classes meanwhile."""
         self.core = self._executed("numpy.ma.core")
         kind = self.core.MaskedArray
+        kind.arrays = lambda array: [plain(array), array._mask]
         kind.as_numpys, kind.__str__ = _as_numpys, _text_of
         kind.__repr__ = lambda array: _text_of(array, repr)
         kind.__format__ = lambda array, spec: format(str(array), spec)
@@ -197,25 +200,7 @@ class _OverTracedNumbers(ast.NodeTransformer):
         return ast.copy_location(made, node)
 
 
-class _NumPy(ModuleType):
-    """``numpy`` as the code of ``numpy.ma`` imports names from it."""
-
-    ndarray = SubclassedArray
-
-    def __init__(self, numpy: ModuleType) -> None:
-        super().__init__("numpy")
-        vars(self)["_numpy"] = numpy
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(vars(self)["_numpy"], name)
-
-
-def numpys_own(array: SubclassedArray) -> Any:
-    """A masked array of numbers as NumPy's own; one that holds traced values as it is."""
-    return array if holds_expr([plain(array), array._mask]) else array.as_numpys()
-
-
-def _as_numpys(array: SubclassedArray) -> Any:
+def _as_numpys(array: Any) -> Any:
     """A masked array of numbers as NumPy's own, which shares its memory."""
     if type(array).__name__ == "MaskedConstant":
         return np.ma.masked
@@ -226,7 +211,7 @@ def _as_numpys(array: SubclassedArray) -> Any:
     return made
 
 
-def _text_of(array: SubclassedArray, text: Callable[[object], str] = str) -> str:
+def _text_of(array: Any, text: Callable[[object], str] = str) -> str:
     """A masked array as NumPy prints it; one that holds traced values by its data and its mask."""
     own = numpys_own(array)
     if own is not array:

@@ -11,12 +11,15 @@ def bypassing_cache(
     wrapper: Callable[..., Any],
     function: Callable[..., Any],
     looks_up: Callable[[list[object]], bool],
+    redirect: Callable[[Any], Any],
 ) -> Callable[..., Any]:
     """A memoized function that calls ``function`` on arguments which the cache does not look up."""
 
     @wraps(wrapper)
     def cached(*args: object, **kwargs: object) -> Any:
-        return (wrapper if looks_up([*args, *kwargs.values()]) else function)(*args, **kwargs)
+        if looks_up([*args, *kwargs.values()]):
+            return redirect(wrapper(*args, **kwargs))
+        return function(*args, **kwargs)
 
     for name in _OF_CACHES.intersection(dir(wrapper)):
         setattr(cached, name, getattr(wrapper, name))

@@ -58,6 +58,7 @@ _KEPT = frozenset(
             "pyrsistent",
             "_pytest",
             "pytest",
+            "quantities",
             "sympy",
             "tensorflow",
             "torch",
@@ -65,7 +66,8 @@ _KEPT = frozenset(
         ),
     )
 )
-"""Packages that are never adopted, as the standard library is not: their own arrays, or no numbers."""
+"""Packages that are never adopted, as the standard library is not: their own arrays, or no numbers; units
+that are told apart by their classes."""
 
 _OWN_NAMES = frozenset(("__main__", "test", "this", "antigravity", "statistics"))
 
@@ -73,15 +75,12 @@ _SOURCES = (
     "numpy._core.",
     "numpy.lib",
     "numpy.linalg._",
+    "numpy.matrixlib",
     "numpy.fft._",
     "numpy.polynomial",
     "autograd.scipy",
 )
 """Prefixes of modules in Python that are adopted though their packages are kept."""
-
-
-_OF_UNITS = ("astropy.units", "quantities", "unyt")
-"""Prefixes of modules of units, whose values are arrays of NumPy's, and which compare units by identity."""
 
 
 @lru_cache(maxsize=4096)
@@ -93,17 +92,14 @@ def is_kept(name: str | None) -> bool:
     ...     is_kept("functools"),
     ...     is_kept("__main__"),
     ...     is_kept("numpy.polynomial"),
-    ...     is_kept("astropy.units.core"),
     ... )
-    (True, True, False, False, True)
+    (True, True, False, False)
     """
     if not isinstance(name, str):
         return False
     top = name.partition(".")[0]
     if name.startswith(_SOURCES):
         return False
-    if name.startswith(_OF_UNITS):
-        return True
     return top in _KEPT or (top in sys.stdlib_module_names and top not in _OWN_NAMES)
 
 

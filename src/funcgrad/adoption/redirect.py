@@ -24,6 +24,7 @@ from funcgrad.adoption.adopted_classes import (
     original_class,
 )
 from funcgrad.adoption.adopted_functions import adopt_function, redirected
+from funcgrad.adoption.array_subclasses import ArraySubclasses, is_array_subclass
 from funcgrad.adoption.builtin_names import builtin_names
 from funcgrad.adoption.containers import container_view, proxy_view, tuple_view
 from funcgrad.adoption.generalized import generalized, is_generalized
@@ -132,6 +133,10 @@ def _function(f: Any) -> Any:
         return f
     if f.__code__.co_filename.startswith("<funcgrad"):  # a compiled program
         return f
+    if "." in f.__qualname__:
+        method = _SUBCLASSES.method(f)
+        if method is not None:
+            return method
     adopted = adopt_function(f, globals_of(home), redirect, original_of_value)
     name = public_name(f)
     return adopted if name is None else of_scipy_alone(name, f, adopted)
@@ -167,6 +172,8 @@ def _class(kind: Any) -> Any:
         return adopt_class(kind, globals_of(kind.__init__.__globals__), redirect)
     if is_of_masked_arrays(kind.__module__):
         return masked_modules(NAMES).of(kind)
+    if is_array_subclass(kind):
+        return _SUBCLASSES.of(kind)
     if is_kept_class(kind) or kind.__module__ in _OF_RANDOM_NUMBERS:
         return kind
     home = globals_of_class(kind)
@@ -203,7 +210,7 @@ def _cached(wrapper: Any) -> Any:
     function = redirect(wrapper.__wrapped__)
     if function is wrapper.__wrapped__ and not is_transform(function):
         return wrapper
-    return bypassing_cache(wrapper, function, all_plain)
+    return bypassing_cache(wrapper, function, all_plain, redirect)
 
 
 def _vectorized(value: Any) -> Any:
@@ -217,6 +224,8 @@ def _vectorized(value: Any) -> Any:
 def _instance(value: Any) -> Any:
     if is_of_masked_arrays(type(value).__module__):
         return masked_modules(NAMES).instance(value)
+    if isinstance(value, np.ndarray) and is_array_subclass(type(value)):
+        return _kept(value, _SUBCLASSES.instance)
     known = replacements().get(id(value))
     if known is not None:
         return known[1]
@@ -240,7 +249,7 @@ def _instance(value: Any) -> Any:
             return returning_writable(value)
         if ARRAYS_HELD.get() or holds_functions(value):
             kind = class_of_views(value)
-        is_own = kind is type(value) and (not isinstance(value, dict) or is_kept_class(kind))
+        is_own = kind is type(value) and (not isinstance(value, dict | list) or is_kept_class(kind))
         return value if is_own else _viewed(value, kind)
     of_scipy = getattr(kind, "of_scipy", None)
     if of_scipy is None:
@@ -269,19 +278,23 @@ def _of_toolz(value: Any) -> Any:
 
 def _table(value: Any) -> Any:
     """An object of pandas as one that takes traced columns, which shares its values."""
+    return _kept(value, import_module(REPLACED["pandas"]).of_pandas, from_outside=True)
+
+
+def _kept(value: Any, make: Callable[..., Any], **how: bool) -> Any:
+    """What is made of a value: one object for as long as code refers to both."""
     entry = _VIEWED.get(id(value))
     known = entry[1]() if entry is not None and entry[0]() is value else None
     if known is not None:
         return known
-    made = import_module(REPLACED["pandas"]).of_pandas(value, from_outside=True)
-    key = id(value)
+    made, key = make(value, **how), id(value)
     _VIEWED[key] = ref(value, partial(_forget, _VIEWED, key)), ref(made)
     return made
 
 
 def _view(instance: Any, kind: Any) -> Any:
     """One view of an instance; markers, which have no methods and hold no functions, stay as they are."""
-    is_seen = isinstance(instance, dict) or has_methods(kind) or holds_functions(instance)
+    is_seen = isinstance(instance, dict | list) or has_methods(kind) or holds_functions(instance)
     return _viewed(instance, kind) if is_seen else instance
 
 
@@ -399,18 +412,22 @@ _VIEWS: dict[str, ModuleView] = {}
 
 
 # -- globals -----------------------------------------------------------------------------------
-_GLOBALS: WeakValueDictionary[tuple[int, bool], AdoptedGlobals] = WeakValueDictionary()
-"""By the id of the original, and whether code finds arrays in containers that can be written."""
+_GLOBALS: WeakValueDictionary[tuple[int, bool, bool], AdoptedGlobals] = WeakValueDictionary()
+"""By the id of the original, whether code finds arrays in containers that can be written, and whether it is
+that of a subclass of NumPy's array."""
 _OF_MODULES: dict[str, AdoptedGlobals] = {}
 
 
-def globals_of(original: dict[str, Any]) -> AdoptedGlobals:
+def globals_of(original: dict[str, Any], of_subclass: bool = False) -> AdoptedGlobals:
     """The globals of adopted code for globals: one object, those of modules for as long as they are there."""
-    key = id(original), ARRAYS_HELD.get()
+    key = id(original), ARRAYS_HELD.get(), of_subclass
     found = _GLOBALS.get(key)
     if found is None or found.original is not original:
         name = original.get("__name__")
         leads = _in_numpy if str(name).startswith("numpy.") else redirect
+        if of_subclass:
+            found = _GLOBALS[key] = AdoptedGlobals(original, _SUBCLASSES.seen, _NAMES_OF_SUBCLASS)
+            return found
         found = _GLOBALS[key] = AdoptedGlobals(original, leads, NAMES)
         if isinstance(name, str) and getattr(sys.modules.get(name), "__dict__", None) is original:
             _OF_MODULES[name] = found
@@ -440,7 +457,7 @@ def refresh() -> None:
 def redirect_refreshed(value: Any) -> Any:
     """`redirect`, right after `refresh`: a function that is known there has not changed."""
     if type(value) is FunctionType:
-        home = _GLOBALS.get((id(value.__globals__), ARRAYS_HELD.get()))
+        home = _GLOBALS.get((id(value.__globals__), ARRAYS_HELD.get(), False))
         if home is not None and home.original is value.__globals__:
             known = home.entries.get(id(value))
             entry = None if known is None else known()
@@ -456,3 +473,8 @@ def original_of_value(value: Any) -> Any:
     if isinstance(value, ModuleType):
         return original_of(value)
     return original_class(value) if isinstance(value, type) else value
+
+
+_SUBCLASSES = ArraySubclasses(redirect, original_of_value, partial(globals_of, of_subclass=True))
+_NAMES_OF_SUBCLASS = {**builtin_names(_SUBCLASSES.seen), "super": super}
+"""The built-in names of the code of subclasses of NumPy's array, which do not derive from their originals."""

@@ -31,7 +31,7 @@ from funcgrad.arrays.reference import (
     unwrapped,
     with_items,
 )
-from funcgrad.arrays.subclassed_array import SubclassedArray, plain
+from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
 from funcgrad.numpy.array_likes import ArrayFunction
@@ -244,7 +244,7 @@ def _is_plain(tree: Any) -> bool:
         elif isinstance(item, dict):
             waiting.extend(item.values())
         elif isinstance(item, SubclassedArray):
-            waiting.extend([plain(item), item._mask])
+            waiting.extend(item.arrays())
         elif isinstance(item, Reference):
             if not is_numeric(item):
                 return False

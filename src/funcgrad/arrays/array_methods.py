@@ -305,6 +305,8 @@ class ArrayMethods:
             if isinstance(kind, type) and issubclass(kind, np.ndarray | Reference):
                 found: Any = self.view(*[k for k in (*args, *kwargs.values()) if k is not kind])
                 return kind.of_view(found, self) if hasattr(kind, "of_view") else found
+        if args + tuple(kwargs.values()) == (self.dtype,):
+            return self.view()
         made = wrapped(self, self.__array__().view(*args, **kwargs))
         if isinstance(made, Reference):
             # A traced value that is stored there would not reach this array.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator as python
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -192,3 +192,46 @@ class ArrayOperators:
     def __imatmul__(self: Any, other: Any) -> Any:
         self[...] = self @ other
         return self
+
+
+OPERATOR_UFUNCS: Mapping[str, tuple[np.ufunc, bool]] = {
+    f"__{prefix}{name}__": (ufunc, prefix == "r")
+    for name, ufunc in {
+        "add": np.add,
+        "and": np.bitwise_and,
+        "divmod": np.divmod,
+        "floordiv": np.floor_divide,
+        "lshift": np.left_shift,
+        "matmul": np.matmul,
+        "mod": np.remainder,
+        "mul": np.multiply,
+        "or": np.bitwise_or,
+        "pow": np.power,
+        "rshift": np.right_shift,
+        "sub": np.subtract,
+        "truediv": np.true_divide,
+        "xor": np.bitwise_xor,
+    }.items()
+    for prefix in ("", "r")
+} | {
+    "__abs__": (np.absolute, False),
+    "__eq__": (np.equal, False),
+    "__ge__": (np.greater_equal, False),
+    "__gt__": (np.greater, False),
+    "__invert__": (np.invert, False),
+    "__le__": (np.less_equal, False),
+    "__lt__": (np.less, False),
+    "__ne__": (np.not_equal, False),
+    "__neg__": (np.negative, False),
+    "__pos__": (np.positive, False),
+}
+"""The ufuncs that the operators of NumPy's array run, and whether the operands are swapped."""
+REDUCTION_UFUNCS: Mapping[str, tuple[np.ufunc, bool]] = {
+    "all": (np.logical_and, False),
+    "any": (np.logical_or, False),
+    "max": (np.maximum, False),
+    "min": (np.minimum, False),
+    "prod": (np.multiply, True),
+    "sum": (np.add, True),
+}
+"""The ufuncs by which NumPy's array makes reductions, and whether the second argument is a dtype."""

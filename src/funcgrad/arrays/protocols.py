@@ -66,6 +66,8 @@ class ArrayProtocols:
             stand_in = stand_in_of(ufunc) if type(value) is Expr else None
             if stand_in is not None:
                 return made_of(self, stand_in(value), inputs)
+        if any([hasattr(item, "has_own_operators") for item in inputs]):
+            return NotImplemented
         given = [current(item) if isinstance(item, Reference) else item for item in inputs]
         if any([type(item) is not Expr and overrides_ufuncs(item) for item in given]):
             return NotImplemented
@@ -125,6 +127,10 @@ class ArrayProtocols:
     ) -> Any:
         return wrapped(self, array)
 
+    def without_class(self: Any) -> Any:
+        """The array as one of NumPy's own class."""
+        return self
+
     def __array__(
         self: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> np.ndarray[Any, Any]:
@@ -134,7 +140,8 @@ class ArrayProtocols:
                 return np.array(concrete_value(value, "an array"), dtype or value.dtype)
             asking = sys._getframe(1)
             if MARK in asking.f_globals and calls_method(asking, "__array__"):
-                own: np.ndarray[Any, Any] = self if dtype is None else self.astype(dtype)
+                own: np.ndarray[Any, Any] = self.without_class()
+                own = own if dtype is None else own.astype(dtype)
                 return own
             raise fail(
                 TypeError,

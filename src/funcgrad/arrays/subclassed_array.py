@@ -7,36 +7,72 @@ place of `numpy.ndarray`. An instance is always a view of an array without a cla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy._core import _methods
 
 from funcgrad.arrays.array_methods import ArrayMethods
-from funcgrad.arrays.array_operators import ArrayOperators
+from funcgrad.arrays.array_operators import OPERATOR_UFUNCS, REDUCTION_UFUNCS, ArrayOperators
 from funcgrad.arrays.lens import IndexLens
 from funcgrad.arrays.mutable_array import MutableArray, cell_of, mutable
-from funcgrad.arrays.reference import Reference, State, export, layout_of, view_of
+from funcgrad.arrays.reference import (
+    Reference,
+    State,
+    current,
+    export,
+    holds_expr,
+    layout_of,
+    view_of,
+)
 from funcgrad.expr import Expr
+from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.operators import REFLECTED
 from funcgrad.expr.registry import functions
+from funcgrad.source import fail
 
 
 class _SubclassType(type):
-    """The metaclass of `SubclassedArray`, by which adopted code knows classes that stand for NumPy's."""
+    """The metaclass of `SubclassedArray`, by which adopted code knows classes that stand for NumPy's.
+
+    Each class is equal to itself alone, also where a base is an adopted class, which is equal to its
+    original, since operations remember what they do with arguments of a class.
+    """
+
+    __eq__ = type.__eq__
+    __hash__ = type.__hash__
 
 
 class SubclassedArray(MutableArray, metaclass=_SubclassType):
     """The base of classes that NumPy's Python code derives from `numpy.ndarray`."""
 
     __funcgrad_original__ = np.ndarray
-    _mask: Any
-    _fill_value: Any
-    _hardmask: Any
     has_own_operators = True
+
+    def __new__(
+        cls,
+        shape: int | Sequence[int],
+        dtype: npt.DTypeLike = float,
+        buffer: object = None,
+        offset: int = 0,
+        strides: Sequence[int] | None = None,
+        order: Literal["C", "F"] | None = None,
+    ) -> Any:
+        if offset or strides is not None:
+            raise fail(
+                TypeError,
+                f"{cls.__name__}: expected a shape, a dtype and an order; write np.ndarray for an array over "
+                "parts of a buffer",
+            )
+        if buffer is None:
+            made = mutable(np.ndarray(shape, dtype, order=order))
+        else:
+            made = mutable(buffer).reshape(shape, order=order or "C")
+        return cls.of_view(MutableArray.view(plain(made)), None)
 
     def __array_finalize__(self, obj: object) -> None:
         pass
@@ -47,6 +83,8 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
         if cls is SubclassedArray:
             return view
         found = _as_class(cls, view)
+        if type(array) is MutableArray:  # whose class its code asks for
+            array = _as_class(SubclassedArray, array)
         found.__array_finalize__(array)
         return found
 
@@ -60,28 +98,39 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object
     ) -> Any:
+        ufunc = _numpys_function(ufunc)
         if method == "at":
             return getattr(ufunc, method)(*plain(inputs), **kwargs)
         if method == "__call__" and not kwargs and type(inputs[0]) is np.ndarray:
             # An operator of NumPy's array, most likely, which would leave it to this class's.
-            reflected = getattr(self, _REFLECTED.get(ufunc.__name__, ""), None)
-            if reflected is not None and len(inputs) == 2:
-                return reflected(inputs[0])
+            name = REFLECTED.get(ufunc.__name__, "")
+            reflected: Any = getattr(type(self), name, None)
+            if reflected is not getattr(SubclassedArray, name, None) and len(inputs) == 2:
+                return reflected(self, inputs[0])
         out = kwargs.get("out")
         if isinstance(out, tuple) and any([isinstance(item, SubclassedArray) for item in out]):
             kwargs["out"] = tuple([plain(item) for item in out])
         made = getattr(ufunc, method)(*plain(inputs), **plain(kwargs))
+        own = [item for item in inputs if isinstance(item, SubclassedArray)]
+        if not own:
+            return out[0] if isinstance(out, tuple) and not isinstance(made, tuple) else made
+        first = max(own, key=lambda item: item.__array_priority__)
         if method != "__call__":
-            return self.__array_wrap__(_as_array(made))
+            return first.__array_wrap__(_as_array(made))
         several = made if isinstance(made, tuple) else (made,)
         targets = out if isinstance(out, tuple) else (None,) * len(several)
         found = [
-            self.__array_wrap__(_as_array(y) if target is None else target, (ufunc, inputs, i))
+            first.__array_wrap__(_as_array(y) if target is None else target, (ufunc, inputs, i))
             if target is None or isinstance(target, SubclassedArray)
             else target
             for i, (y, target) in enumerate(zip(several, targets, strict=True))
         ]
         return tuple(found) if isinstance(made, tuple) else found[0]
+
+    def __array_wrap__(
+        self, array: Any, context: object = None, return_scalar: bool = False
+    ) -> Any:
+        return self.like(_as_array(array))
 
     def of_operation(self, made: object, operands: tuple[Any, ...]) -> Any:
         """The result of an operation that NumPy has as no ufunc, as that of a ufunc of SciPy's."""
@@ -91,14 +140,30 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
         """The result of a function of NumPy's that reads the data alone."""
         return mutable(made)
 
+    def without_class(self) -> Any:
+        return plain(self)
+
+    def arrays(self) -> list[Any]:
+        """The arrays that this one consists of."""
+        return [plain(self)]
+
     def as_numpys(self) -> Any:
-        """This array of numbers as one of NumPy's own."""
-        return export(plain(self))
+        """This array as an instance of the original class; of traced values, with those at this call."""
+        own = plain(self)
+        values = (
+            np.asarray(concrete_value(current(own), "str()")) if holds_expr(own) else export(own)
+        )
+        made = values.view(self.__funcgrad_original__)
+        vars(made).update(vars(self))
+        return made
 
     def __array_function__(
         self, func: Callable[..., Any], types: object, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        source = None if func in _ON_DATA else getattr(func, "__wrapped__", None)
+        func = _numpys_function(func)
+        of_rows = func is np.unique and kwargs.get("axis") is not None  # which reads their bytes
+        on_data = of_rows or func in _ON_DATA
+        source = None if on_data else getattr(func, "__wrapped__", None)
         if isinstance(source, FunctionType):
             return functions["redirect"](source)(*args, **kwargs)
         if func is np.concatenate:  # which NumPy's own code gives the defaults, too
@@ -119,37 +184,35 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
         plain(self)[plain(index)] = plain(value)
 
 
+def _numpys_function(stand_in: object) -> Any:
+    """The function of NumPy's that a stand-in, which a subclass has been given, stands for."""
+    function: Any = stand_in
+    while not isinstance(function, np.ufunc | type(np.sum)) and hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
+
+
+def has_own_arithmetic(kind: type) -> bool:
+    """Whether a subclass of NumPy's array has operators, or an answer to NumPy's functions, of its own.
+
+    >>> has_own_arithmetic(np.memmap), has_own_arithmetic(np.matrix)
+    (False, True)
+    """
+    own = kind.__mro__[: kind.__mro__.index(np.ndarray)]
+    return any([not _ARITHMETIC.isdisjoint(vars(base)) for base in own])
+
+
 class _OfSciPy(NamedTuple):
     """The attributes that a subclass reads of a ufunc that it does not know."""
 
     nin: int
 
 
-_OF_UFUNCS: dict[str, tuple[np.ufunc, bool]] = {
-    f"__{prefix}{name}__": (ufunc, prefix == "r")
-    for name, ufunc in {
-        "and": np.bitwise_and,
-        "divmod": np.divmod,
-        "lshift": np.left_shift,
-        "matmul": np.matmul,
-        "mod": np.remainder,
-        "or": np.bitwise_or,
-        "rshift": np.right_shift,
-        "xor": np.bitwise_xor,
-    }.items()
-    for prefix in ("", "r")
-} | {
-    "__abs__": (np.absolute, False),
-    "__invert__": (np.invert, False),
-    "__neg__": (np.negative, False),
-    "__pos__": (np.positive, False),
-}
-"""Operators of NumPy's array that run ufuncs, and whether the operands are swapped."""
-_REFLECTED = {name: method for name, method in REFLECTED.items() if method not in _OF_UFUNCS}
+_ARITHMETIC = frozenset(("__array_function__", "__array_ufunc__", *OPERATOR_UFUNCS))
 _ON_DATA = frozenset(
     {
         *(np.broadcast_arrays, np.broadcast_to, np.convolve, np.correlate, np.einsum, np.interp),
-        *(np.count_nonzero, np.nanpercentile, np.nanquantile, np.percentile, np.quantile),
+        *(np.count_nonzero, np.cross, np.nanpercentile, np.nanquantile, np.percentile, np.quantile),
     }
 )
 """Functions in Python that hand the data to compiled code."""
@@ -192,6 +255,11 @@ def _viewed(array: object, dtype: Any, kind: Any) -> Any:
     if kind is None or issubclass(kind, np.ndarray):
         kind = type(array) if kind is None else functions["redirect"](kind)
     return kind.of_view(made, array) if issubclass(kind, SubclassedArray) else made
+
+
+def numpys_own(array: SubclassedArray) -> Any:
+    """An array of numbers as an instance of the original class; one that holds traced values as it is."""
+    return array if holds_expr(array.arrays()) else array.as_numpys()
 
 
 def interface_of(array: Reference | npt.NDArray[Any]) -> Mapping[str, Any]:
@@ -244,6 +312,34 @@ def _by_ufunc(ufunc: np.ufunc, swapped: bool) -> Callable[..., Any]:
     return operator
 
 
+def _by_reduction(ufunc: np.ufunc, takes_dtype: bool) -> Callable[..., Any]:
+    reduce: Callable[..., Any] = ufunc.reduce
+
+    def method(self: object, axis: object = None, *args: object, **kwargs: object) -> Any:
+        kwargs |= zip(("dtype", "out") if takes_dtype else ("out",), args, strict=False)
+        return reduce(self, axis=axis, **kwargs)
+
+    return method
+
+
+def _by_source(name: str) -> Callable[..., Any]:
+    source = vars(_methods)[name]
+
+    def method(self: object, *args: object, **kwargs: object) -> Any:
+        return functions["redirect"](source)(self, *args, **kwargs)
+
+    return method
+
+
+_REDUCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: _by_reduction(*how) for name, how in REDUCTION_UFUNCS.items()},
+    "mean": _by_source("_mean"),
+    "std": _by_source("_std"),
+    "var": _by_source("_var"),
+}
+"""Methods that NumPy makes of reductions by ufuncs, whose results have the class of the array."""
+
+
 def _attribute(name: str) -> property:
     own: Any = getattr(MutableArray, name)
 
@@ -260,9 +356,11 @@ for _home in (ArrayMethods, ArrayOperators):
         if isinstance(_member, property):
             if _name in ("T", "mT", "real", "imag"):
                 setattr(SubclassedArray, _name, _attribute(_name))
-        elif _home is ArrayOperators and _name.startswith("__i") and _name not in _OF_UFUNCS:
+        elif _home is ArrayOperators and _name.startswith("__i") and _name not in OPERATOR_UFUNCS:
             setattr(SubclassedArray, _name, _in_place(_name))
-        elif isinstance(_member, FunctionType) and _name in _OF_UFUNCS:
-            setattr(SubclassedArray, _name, _by_ufunc(*_OF_UFUNCS[_name]))
+        elif isinstance(_member, FunctionType) and _name in OPERATOR_UFUNCS:
+            setattr(SubclassedArray, _name, _by_ufunc(*OPERATOR_UFUNCS[_name]))
+        elif _name in _REDUCTIONS:
+            setattr(SubclassedArray, _name, update_wrapper(_REDUCTIONS[_name], _member))
         elif isinstance(_member, FunctionType):
             setattr(SubclassedArray, _name, _method(_name))

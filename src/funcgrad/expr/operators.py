@@ -19,6 +19,7 @@ from funcgrad.expr.concrete import assignment, concrete_value, in_place_operator
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
+from funcgrad.graph import subexpressions
 from funcgrad.source import BUT_PANDAS, USERS, fail
 from funcgrad.typing import Index
 
@@ -56,9 +57,11 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
             found = functions["with_labels"](functions[name], x, y)
             if found is not NotImplemented:
                 return found
-            if self.shape and hasattr(other, "has_own_operators"):
-                return NotImplemented
-            if overrides_ufuncs(other) and (self.shape or hasattr(other, "has_own_operators")):
+            if hasattr(other, "has_own_operators"):
+                is_numpys = not self.shape and any([e.type.shape for e in subexpressions(self)])
+                # An array, and a float of Python's, leave an operator to the class; NumPy's scalars do not.
+                return getattr(np, name)(x, y) if is_numpys else NotImplemented
+            if overrides_ufuncs(other) and self.shape:
                 return getattr(np, name)(x, y)
             if reflected or not has_own_operators(other, self, name):
                 raise
@@ -455,6 +458,8 @@ class Operators:
                     plain = np.ndarray in map(type, inputs)
                     return _beside(made, sys._getframe(1)) if plain else made
                 except TypeError:
+                    if any([hasattr(item, "has_own_operators") for item in inputs]):
+                        return NotImplemented
                     found = functions["with_labels"](stand_in, *inputs)
                     if found is NotImplemented and not any(map(overrides_ufuncs, inputs)):
                         raise

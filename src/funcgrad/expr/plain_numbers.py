@@ -40,7 +40,6 @@ def _in_numpy(name: str) -> str:
     return _NAMES.get(name, f"np.{name}" if is_known else "")
 
 
-_OF_UNITS = re.compile(r"[/\\](astropy[/\\]units|pint|quantities|unyt)[/\\]")
 _OF_MODELS = re.compile(r"[/\\](cvxpy|casadi)[/\\]")
 UNITS = (
     "write numbers in one unit, such as q.to_value(unit) for a quantity q, and give the result its unit "
@@ -63,8 +62,6 @@ def remedy() -> str:
     source = caller(2, USERS)
     if source is not None and BUT_PANDAS[source[0].co_filename]:
         return "write df.to_numpy(), which computes with expressions, in the place of a frame df"
-    if source is not None and _OF_UNITS.search(source[0].co_filename):
-        return f"values with units hold no traced ones: {UNITS}"
     if source is not None and _OF_MODELS.search(source[0].co_filename):
         return (
             "a model of cvxpy or casadi holds plain numbers: write the formula with NumPy's functions, or "
@@ -81,12 +78,10 @@ def remedy() -> str:
             "number; write a class that has the number as an attribute"
         )
     if issubclass(owner, np.ndarray) and owner.__module__.partition(".")[0] != "numpy":
-        return (
-            f"an instance of {owner.__name__}, a subclass of numpy.ndarray, holds plain numbers; write a "
-            "class that has the array as an attribute"
-        )
+        has_unit = hasattr(owner, "dimensionality")  # of a package that is never adopted
+        return UNITS if has_unit else _adopted(f"instances of {owner.__name__}")
     if "ma" in called.split(".")[:-1] or name.startswith("masked_"):
-        return "write fg.adopt(f) for the function, in which masked arrays hold traced values"
+        return _adopted("masked arrays")
     if instead and issubclass(owner, Enum):
         return (
             f"write {instead} in the place of {called}, since methods of an Enum, such as "
@@ -95,7 +90,7 @@ def remedy() -> str:
     if instead:
         return f"write {instead} in the place of {called}, or fg.adopt(f) for the function"
     if name in ("matrix", "asmatrix", "bmat"):
-        return "write np.array, and @ for the product, in the place of a matrix, which holds no traced values"
+        return _adopted("matrices")
     if name.startswith("assert_"):
         return f"write assert np.allclose(x, y) in the place of {called}"
     if called in ("float", "complex"):
@@ -110,6 +105,10 @@ def remedy() -> str:
             "np.stack([...]), or write fg.adopt(f) for the function"
         )
     return ""
+
+
+def _adopted(arrays: str) -> str:
+    return f"write fg.adopt(f) for the function, in which {arrays} hold traced values"
 
 
 def _owner(source: tuple[CodeType, int] | None) -> type:

@@ -140,6 +140,7 @@ _INDEXED = ("r_", "c_", "mgrid", "ogrid")
 _ADOPTED = (
     _numpy.polynomial,
     _numpy.poly1d,
+    _numpy.matrix,
     _numpy.lib,
     *[getattr(_numpy, name) for name in _INDEXED],
 )

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.arrays.reference import Reference, plain_value
+from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.static import is_static_value, static
@@ -201,4 +202,4 @@ def _is_plain(tree: object) -> bool:
 def _is_cell(tree: object) -> bool:
     """Whether a value is an array that can be written, without a class of its own, such as that of masked
     ones, whose parts are leaves."""
-    return isinstance(tree, Reference) and not is_masked(type(tree))
+    return isinstance(tree, Reference) and not isinstance(tree, SubclassedArray)

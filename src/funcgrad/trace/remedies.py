@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from funcgrad.arrays.mutable_array import MutableArray
-from funcgrad.expr.plain_numbers import UNITS
 
 
 def explain(error: Exception, args: Sequence[Any]) -> None:
@@ -20,10 +19,7 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
     if any([f"'{kind}'" in text for kind in kinds]) and _ON_LISTS not in notes:
         error.add_note(_ON_LISTS)
     told = "\n  at " in text  # the text is this package's own
-    on_units = _UNSUPPORTED_UNIT.search(text) or _OF_UNITS.match(type(error).__name__)
-    if on_units and _ON_UNITS not in notes:
-        error.add_note(_ON_UNITS)
-    is_compiled = REFUSALS_OF_COMPILED_CODE.search(text) and not told and not on_units
+    is_compiled = REFUSALS_OF_COMPILED_CODE.search(text) and not told
     if caught is not None and not told:
         handled = f"the code has handled this error before: {caught}"
         if handled not in notes:
@@ -59,9 +55,6 @@ def _caught_refusal(error: BaseException) -> BaseException | None:
     return None
 
 
-_OF_UNITS = re.compile(r"Unit\w*Error$")
-_UNSUPPORTED_UNIT = re.compile(r"unsupported operand type.*'\w*(Unit|Quantity)\w*'")
-_ON_UNITS = f"values with units hold no traced ones: {UNITS}"
 _ON_LISTS = (
     "a list or a tuple of numbers is a tree of them, which has no arithmetic and no methods of an array: "
     "write np.array([...]) for an array"

@@ -16,9 +16,11 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
 from funcgrad.expr.formula_tuple import FormulaTuple
 from funcgrad.source import fail
+from funcgrad.trace.array_subclass_trees import flatten_subclass
 from funcgrad.trace.container import TreeNode
 from funcgrad.trace.labeled_arrays import flatten_labeled
 from funcgrad.trace.masked_trees import flatten_masked, is_masked
@@ -50,6 +52,8 @@ def flatten_function(kind: type) -> Flatten | None:
     """The function that takes instances of a class apart."""
     if is_masked(kind):
         return flatten_masked
+    if SubclassedArray in kind.__mro__:
+        return flatten_subclass
     if kind.__module__ in _NEVER and kind is not Counter:
         return None
     marked = static_fields(kind)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.arrays.reference import Reference, plain_value
+from funcgrad.arrays.mutable_array import MutableArray
+from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr, scalar
 from funcgrad.expr.branch_path import PATH
 from funcgrad.ops.base.foreign_arrays import refuse_others
@@ -233,7 +234,7 @@ def rebuild_arguments(trees: Sequence[Tree], values: Sequence[Any], single: bool
 # -- results -------------------------------------------------------------------------------------
 def scalar_root(output: Any) -> Expr:
     """f's result as an expression: a real scalar."""
-    if isinstance(output, Reference):
+    if type(output) is MutableArray:
         output = plain_value(output)
     elif not isinstance(output, Expr):
         node = own_children(output)

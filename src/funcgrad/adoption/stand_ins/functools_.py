@@ -42,7 +42,7 @@ def cache(user_function: Callable[..., Any], /) -> Any:
 
 def _cached(f: Callable[..., Any], maxsize: int | None, typed: bool) -> Any:
     made = functools.lru_cache(maxsize, typed)(f)
-    return bypassing_cache(made, f, lambda arguments: not any_traced(*arguments))
+    return bypassing_cache(made, f, lambda arguments: not any_traced(*arguments), lambda made: made)
 
 
 globals().update({name: value for name, value in vars(functools).items() if name not in globals()})

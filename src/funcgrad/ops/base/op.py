@@ -21,6 +21,7 @@ import numpy as np
 
 from funcgrad import expr as expr_module
 from funcgrad.arrays.reference import Reference, lent_value, wrapped
+from funcgrad.arrays.subclassed_array import has_own_arithmetic
 from funcgrad.expr import Expr, assemble_node, const, make, scalar
 from funcgrad.expr.plain_numbers import UNITS
 from funcgrad.graph import ArrayType, Params
@@ -250,7 +251,7 @@ def refuse_other_arrays(who: str, array: np.ndarray[Any, Any]) -> None:
     kind = type(array)
     if kind is np.ndarray:
         return
-    if kind.__array_ufunc__ is not np.ndarray.__array_ufunc__ or hasattr(array, "dimensionality"):
+    if has_own_arithmetic(kind):
         raise fail(
             TypeError,
             f"{who}: expected a plain array, but got a {kind.__name__}, whose arithmetic traced values do "

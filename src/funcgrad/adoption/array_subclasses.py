@@ -1,0 +1,171 @@
+"""Classes that derive from `numpy.ndarray`, in adopted code: over arrays that hold traced values.
+
+The methods of such a class find `SubclassedArray` in the place of `numpy.ndarray`, which is also the base of
+the adopted class. NumPy's own ``matrix`` is one of these classes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from inspect import CO_VARARGS
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funcgrad.adoption.adopted_classes import (
+    ORIGINAL,
+    adopt_members,
+    class_parts,
+    name_class,
+)
+from funcgrad.adoption.adopted_functions import (
+    Redirect,
+    adopt_function,
+    keep_adopted,
+    known_adopted,
+)
+from funcgrad.adoption.globals import AdoptedGlobals
+from funcgrad.adoption.modules import ModuleView
+from funcgrad.adoption.namespaces import is_kept_class, is_kept_namespace
+from funcgrad.arrays.mutable_array import shared_argument
+from funcgrad.arrays.reference import plain_value
+from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own, plain
+from funcgrad.trace.outer_arrays import instance_dict
+
+
+def is_array_subclass(kind: type) -> bool:
+    """Whether a class is one of a user's that derives from NumPy's array, or NumPy's ``matrix``.
+
+    >>> is_array_subclass(np.matrix), is_array_subclass(np.ndarray), is_array_subclass(np.memmap)
+    (True, False, False)
+    """
+    if not issubclass(kind, np.ndarray):
+        return False
+    own = kind.__mro__[: kind.__mro__.index(np.ndarray)]
+    return bool(own) and not any([base is not np.matrix and is_kept_class(base) for base in own])
+
+
+class NumPyOverSubclasses(ModuleType):
+    """``numpy`` as the code of a subclass imports names from it."""
+
+    ndarray = SubclassedArray
+
+    def __init__(self, numpy: ModuleType) -> None:
+        super().__init__("numpy")
+        vars(self)["_numpy"] = numpy
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["_numpy"], name)
+
+
+@cache
+def _metaclass_of(metas: tuple[Any, ...]) -> Any:
+    """A metaclass that derives from those of the bases, as the metaclass of a class must."""
+    own = [
+        meta for meta in metas if not any([m is not meta and issubclass(m, meta) for m in metas])
+    ]
+    return own[0] if len(own) == 1 else type("SubclassType", tuple(own), {})
+
+
+def _of_results(method: FunctionType, kind: type) -> Callable[..., Any]:
+    """``__array_wrap__``, as NumPy calls it; a number where the original makes one of an array of no axes."""
+    is_told = method.__code__.co_argcount > 3 or method.__code__.co_flags & CO_VARARGS
+    try:
+        made = np.zeros(1).view(kind).__array_wrap__(np.zeros(()))
+    except Exception:  # of attributes, which the instance lacks
+        made = None
+    gives_number = isinstance(made, np.generic | float)
+
+    def wrap(self: SubclassedArray, array: Any, context: object = None, *_: object) -> Any:
+        if gives_number and not array.ndim:
+            return plain_value(array)
+        return method(self, array, context, *([not array.ndim] if is_told else []))
+
+    return wrap
+
+
+def _text(of: Callable[..., str]) -> Callable[..., str]:
+    """The text of an instance: that of one of the original class, of the concrete values."""
+
+    def text(array: SubclassedArray, *how: str) -> str:
+        return of(array.as_numpys(), *how)
+
+    return text
+
+
+def _formula(array: SubclassedArray) -> str:
+    own = numpys_own(array)
+    return f"{type(array).__name__}({plain(array)!r})" if own is array else repr(own)
+
+
+GlobalsOf = Callable[[dict[str, Any]], AdoptedGlobals]
+
+
+class ArraySubclasses:
+    """The adopted classes; `redirect` and `restore` are those of all adopted code."""
+
+    def __init__(self, redirect: Redirect, restore: Redirect, globals_of: GlobalsOf) -> None:
+        self._redirect, self._restore, self._globals_of = redirect, restore, globals_of
+        self._in_work: list[type] = []
+
+    def of(self, kind: type) -> Any:
+        """The adopted class of one."""
+        home = self._globals_of(vars(sys.modules[kind.__module__]))
+        found = known_adopted(home, kind)
+        if found is not None:
+            return found
+        self._in_work.append(kind)
+        try:
+            space = adopt_members(kind, self._method)
+        finally:
+            self._in_work.remove(kind)
+        for name in ("__dict__", "__weakref__"):
+            space.pop(name, None)
+        bases = tuple(map(self.seen, kind.__bases__))
+        wrap = space.get("__array_wrap__")
+        if isinstance(wrap, FunctionType):
+            space["__array_wrap__"] = _of_results(wrap, kind)
+        space |= {"__repr__": _formula, "__str__": _text(str), "__format__": _text(format)}
+        metas = [type(SubclassedArray), *[type(base) for base in bases]]
+        adopted = _metaclass_of(tuple(dict.fromkeys(metas)))(
+            kind.__name__, bases, space | {ORIGINAL: kind}
+        )
+        keep_adopted(home, kind, adopted, class_parts)
+        name_class(kind, adopted)
+        return adopted
+
+    def method(self, f: FunctionType) -> Any:
+        """What a method, as a decorator holds it, is in adopted code; None for any other function."""
+        owner = f.__globals__.get(f.__qualname__.rpartition(".")[0])
+        if not isinstance(owner, type) or vars(owner).get(f.__name__) is not f:
+            return None
+        if not is_array_subclass(owner):
+            return None
+        if owner in self._in_work:
+            return self._method(f)
+        return vars(self.of(owner))[f.__name__]
+
+    def instance(self, value: npt.NDArray[Any]) -> Any:
+        """An instance of the adopted class that shares the entries of one, and has its attributes."""
+        made = self.of(type(value)).of_view(shared_argument(value.view(np.ndarray)), value)
+        vars(made).update(instance_dict(value) or {})
+        return made
+
+    def seen(self, value: object) -> Any:
+        """`redirect` for the names of a method's globals."""
+        if value is np.ndarray:
+            return SubclassedArray
+        found = self._redirect(value)
+        if value is np:
+            return NumPyOverSubclasses(found)
+        return ModuleView(found.original, self.seen) if type(found) is ModuleView else found
+
+    def _method(self, value: object) -> Any:
+        if type(value) is not FunctionType or is_kept_namespace(value.__globals__):
+            return self._redirect(value)
+        home = self._globals_of(value.__globals__)
+        return adopt_function(value, home, self._redirect, self._restore)
