@@ -19,6 +19,7 @@ import scipy.sparse as _sparse
 import scipy.sparse.linalg as _scipy
 
 from funcgrad.arrays.reference import plain_value
+from funcgrad.expr.registry import functions
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
@@ -36,6 +37,7 @@ from funcgrad.scipy.sparse.traced_sparse import (
     has_traced,
 )
 from funcgrad.source import fail
+from funcgrad.transforms.custom.implicit import implicit_root
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -249,7 +251,8 @@ def _iterative(name: str) -> Callable[..., Any]:
 
     @wraps(own)
     def function(A: Array, b: npt.ArrayLike, x0: object = None, **options: object) -> Any:
-        if not has_traced([A, b, x0]):
+        of_traced = isinstance(A, _scipy.LinearOperator) and _is_traced_operator(A)
+        if not (of_traced or has_traced([A, b, x0])):
             return own(A, b, x0, **options)
 
         def solve(matrix: Array, b: Array) -> Any:
@@ -258,6 +261,8 @@ def _iterative(name: str) -> Callable[..., Any]:
                 raise fail(RuntimeError, f"{name}: expected convergence, but SciPy reports {info}")
             return x
 
+        if of_traced:
+            return _of_traced_operator(name, solve, A, b), 0
         if holds_expr(A):
             return _of_traced_matrix(name, solve, A, b), 0
         return _solved(name, solve, A, b), 0
@@ -285,6 +290,46 @@ def _of_traced_matrix(name: str, solve: Solver, a: Array, b: npt.ArrayLike) -> A
     return found(matrix.astype(dtype), right.astype(dtype))
 
 
+def _is_traced_operator(operator: _scipy.LinearOperator) -> bool:
+    """Whether a product with an operator, whose function may have captured traced values, has some."""
+    adopted = functions["redirect"](operator)
+    return holds_expr(plain_value(adopted.matvec(np.zeros(operator.shape[1]))))
+
+
+def _of_traced_operator(
+    name: str, solve: Solver, operator: _scipy.LinearOperator, b: npt.ArrayLike
+) -> Any:
+    """The solution of a system that is known by its products, in what these depend on.
+
+    The derivative solves the system with the matrix of the products.
+    """
+    adopted = functions["redirect"](operator)
+    right = np.ravel(real(name, b))
+
+    def solver(residual: Callable[[Array], Array], x0: Array) -> Any:
+        start = residual(np.zeros(len(x0)))
+        products = _scipy.LinearOperator(
+            operator.shape, lambda v: residual(np.ravel(v)) - start, dtype=float
+        )
+        if name in _BY_TRANSPOSES:
+            return solve(products @ np.eye(len(x0)), -start)
+        return solve(products, -start)
+
+    def residual(x: Array, b: Array) -> Any:
+        return plain_value(adopted.matvec(x)) - b
+
+    return implicit_root(residual, solver)(np.zeros(operator.shape[1]), right)
+
+
+def aslinearoperator(A: SparseOperand) -> Any:
+    """As `scipy.sparse.linalg.aslinearoperator`, of matrices that may be traced."""
+    if not has_traced(A):
+        return functions["redirect"](_scipy.aslinearoperator(plain_value(A)))
+    kind = functions["redirect"](_scipy.LinearOperator)
+    return kind(A.shape, A.__matmul__, A.T.__matmul__, dtype=float)
+
+
+_BY_TRANSPOSES = ("bicg", "qmr")
 _ITERATIVE = (
     *("bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "qmr", "tfqmr"),
 )

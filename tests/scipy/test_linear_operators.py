@@ -1,0 +1,89 @@
+"""Linear operators whose products depend on traced values: solutions of their systems."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+import scipy.sparse.linalg as solvers
+
+import funcgrad as fg
+from funcgrad.scipy.sparse import linalg
+
+METHODS = ["bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "qmr", "tfqmr"]
+
+
+def by_products(name):
+    def f(x):
+        def product(v):
+            return np.array([(2 + x) * v[0] + x * v[1], x * v[0] + 3 * v[1], 4 * x * v[2]])
+
+        operator = solvers.LinearOperator((3, 3), matvec=product, rmatvec=product)
+        found, info = getattr(solvers, name)(operator, np.array([1.0, 2.0 * x, 1.0]), rtol=1e-13)
+        assert info == 0
+        return found @ np.array([1.0, 2.0, 3.0])
+
+    return f
+
+
+def of_sums(x):
+    scaled = solvers.LinearOperator((3, 3), matvec=lambda v: x * v)
+    whole = 2 * scaled + solvers.aslinearoperator(np.diag([1.0, 2.0, 3.0]))
+    return solvers.gmres(whole, np.ones(3), rtol=1e-13)[0].sum()
+
+
+def of_matrices(x):
+    a = solvers.aslinearoperator(np.array([[x, 1.0], [0.2, 3.0]]))
+    b = solvers.aslinearoperator(sparse.csr_matrix(np.diag([x, 2.0])))
+    solved = solvers.gmres(a + b * 2.0, np.ones(2), rtol=1e-13)[0].sum()
+    return solved + (a @ np.ones(2)).sum() + a.rmatvec(np.array([1.0, x]))[1]
+
+
+class Stencil(solvers.LinearOperator):
+    def __init__(self, x):
+        self.x = x
+        super().__init__(float, (2, 2))
+
+    def _matvec(self, v):
+        return np.array([v[0] * self.x + v[1], v[1] * 3])
+
+
+def of_a_class(x):
+    return solvers.gmres(Stencil(x), np.ones(2), rtol=1e-13)[0].sum()
+
+
+def of_numbers(x):
+    operator = solvers.LinearOperator((2, 2), lambda v: 2.0 * v, lambda v: 2.0 * v)
+    return solvers.gmres(operator, np.array([x, x * x]), rtol=1e-13)[0].sum()
+
+
+PROGRAMS = {**{name: by_products(name) for name in METHODS}}
+PROGRAMS |= {f.__name__: f for f in (of_sums, of_matrices, of_a_class, of_numbers)}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_solutions_have_derivatives_in_what_the_products_depend_on(name):
+    f, x, step = PROGRAMS[name], 0.7, 1e-5
+    slope = (f(x + step) - f(x - step)) / (2 * step)
+    value, gradient = fg.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-10)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-7)
+    np.testing.assert_allclose(fg.jvp(f, (x,), (1.0,))[1], slope, rtol=1e-7)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(x), slope, rtol=1e-7)
+    further = (fg.grad(f)(x + step) - fg.grad(f)(x - step)) / (2 * step)
+    np.testing.assert_allclose(fg.grad(fg.grad(f))(x), further, rtol=1e-6)
+    mapped = fg.vmap(fg.grad(f))(np.array([x, 0.9]))
+    np.testing.assert_allclose(mapped, [fg.grad(f)(x), fg.grad(f)(0.9)], rtol=1e-7)
+
+
+def test_a_solution_that_is_not_found_is_an_error():
+    def f(x):
+        operator = solvers.LinearOperator((2, 2), lambda v: np.array([x * v[1], -x * v[0]]))
+        return solvers.cg(operator, np.ones(2), maxiter=1)[0].sum()
+
+    with pytest.raises(RuntimeError, match="cg: expected convergence"):
+        fg.grad(f)(1.0)
+
+
+def test_operators_of_plain_matrices_are_scipys():
+    made = linalg.aslinearoperator(np.eye(2))
+    assert isinstance(made, solvers.LinearOperator)
+    np.testing.assert_array_equal(made.matvec([1.0, 2.0]), [1.0, 2.0])
