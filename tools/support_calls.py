@@ -21,7 +21,8 @@ arange: x[0], 3.0, 0.5 | apply_along_axis: lambda v: v*v.sum(), 0, A | apply_ove
 arctan2: x, y | atan2: x, y | argpartition: x, 1 | around: 3*x | round: 3*x | array: [x, y]
 array_equal: x, y | array_equiv: x, y | array_split: x, 3 | asarray: [x, y] | asanyarray: [x, y]
 asarray_chkfinite: [x, y] | ascontiguousarray: x | asfortranarray: A | astype: x, float
-average: x, weights=y | bincount: k, x | block: [[A, B], [B, A]] | broadcast_arrays: x, A[:, :1]
+asmatrix: A | average: x, weights=y | bincount: k, x | block: [[A, B], [B, A]] | broadcast_arrays: x, A[:, :1]
+bmat: [[A, B], [B, A]] | matrix: A
 broadcast_to: x, (2, 4) | choose: k[:2]//2, [x[:2], y[:2]] | clip: x, 0.4, y*0.5 | column_stack: [x, y]
 compress: c, x | concat: [x, y] | concatenate: [x, y] | convolve: x, y | copysign: x, -y
 correlate: x, y, 'full' | cov: A, B | corrcoef: A | cross: x[:3], y[:3] | cumulative_prod: x
@@ -141,10 +142,11 @@ OTHER = {
         errstate get_include get_printoptions getbufsize geterr geterrcall info printoptions set_printoptions
         setbufsize seterr seterrcall show_config show_runtime test linalg.test fft.test polynomial.test
         polynomial.set_default_printstyle little_endian ScalarType sctypeDict typecodes linalg.LinAlgError""",
-    "of dates, text, records or matrices": """
-        asmatrix bmat busday_count busday_offset busdaycalendar datetime64 datetime_as_string datetime_data
-        is_busday isnat timedelta64 recarray record str_ bytes_ character void matrix object_""",
-    "an iterator of arrays in memory": "flatiter nditer nested_iters",
+    "of dates, text or records": """
+        busday_count busday_offset busdaycalendar datetime64 datetime_as_string datetime_data
+        is_busday isnat timedelta64 recarray record str_ bytes_ character void object_""",
+    "an iterator of arrays in memory": "flatiter nested_iters",
+    "an iterator, whose entries may be traced": "nditer",
     "a draw that moves with its quantile as a parameter changes, and not as NumPy's sampler does": """
         random.beta random.chisquare random.dirichlet random.f random.gamma random.standard_gamma
         random.noncentral_chisquare random.noncentral_f random.standard_t random.wald""",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from funcgrad.arrays.reference import Reference, holds_expr
+from funcgrad.arrays.mutable_array import cell_of, mutable
+from funcgrad.arrays.reference import Reference, holds_expr, layout_of
+from funcgrad.expr import Expr
 from funcgrad.numpy.creation import asarray
+from funcgrad.ops.base.op import lift_fully
 from funcgrad.source import fail
 
 
@@ -46,17 +49,113 @@ class broadcast:  # noqa: N801  # as NumPy names it
         return tuple([row[self.index - 1] for row in self._rows])
 
 
-def nditer(op: Any, *args: Any, **kwargs: Any) -> Any:
-    """As `numpy.nditer`, of numbers: it is refused for traced values, whose
-    buffers it would read.
+class _Entries:
+    """An iterator over the entries of arrays that may be traced, in the order of NumPy's own iterator."""
+
+    def __init__(self, operands: list[Any], order: np.nditer, is_single: bool) -> None:
+        self.operands, self.nop = tuple(operands), len(operands)
+        self._order, self._is_single = order, is_single
+        self._is_started = False
+
+    def __getattr__(self, name: str) -> Any:
+        # ``finished``, ``iternext``, ``multi_index``, ``index``, ``shape``, ``itersize``, ...
+        return getattr(self._order, name)
+
+    @property
+    def value(self) -> Any:
+        """The current entries: arrays of no axes, which take stores."""
+        found = tuple([self[k] for k in range(self.nop)])
+        return found[0] if self._is_single else found
+
+    def __len__(self) -> int:
+        return self.nop
+
+    def __getitem__(self, k: int) -> Any:
+        array = self.operands[k]
+        place: tuple[int, ...] = self._order.multi_index
+        place = place[len(place) - array.ndim :]
+        return array[(*[i if n > 1 else 0 for i, n in zip(place, array.shape, strict=True)], ...)]
+
+    def __setitem__(self, k: int, value: object) -> None:
+        self[k][...] = value
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._is_started and not self._order.finished:
+            self._order.iternext()
+        self._is_started = True
+        if self._order.finished:
+            raise StopIteration
+        return self.value
+
+    def reset(self) -> None:
+        """Start again from the first entries."""
+        self._order.reset()
+        self._is_started = False
+
+    def close(self) -> None:
+        """Nothing: what is stored is in the arrays."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def nditer(
+    op: Any,
+    flags: Sequence[Any] | None = None,
+    op_flags: Sequence[Any] | None = None,
+    op_dtypes: Any = None,
+    order: Literal["K", "A", "C", "F"] = "K",
+    casting: Any = "safe",
+    **options: Any,
+) -> Any:
+    """As `numpy.nditer`, also over arrays that hold traced values, or take them.
+
+    There, ``external_loop``, ``op_axes`` and ``itershape`` are refused, since
+    no buffer holds several entries, and ``op_dtypes`` are those of operands
+    that are None, which it makes.
     """
-    if holds_expr(op):
+    operands = list(op) if isinstance(op, list | tuple) else [op]
+    given = [item for item in operands if item is not None]
+    writes = op_flags is not None or len(given) < len(operands)
+    takes = writes and any([isinstance(item, Reference) for item in given])
+    if not (takes or holds_expr(given)):
+        return np.nditer(_buffers(op), flags, op_flags, op_dtypes, order, casting, **options)
+    if "external_loop" in (flags or ()) or any([v is not None for v in options.values()]):
         raise fail(
             TypeError,
-            "nditer: expected numbers, but got traced values; write for i in np.ndindex(x.shape): x[i], or "
-            "np.broadcast(x, y) for several arrays",
+            "nditer: expected an iterator over single entries of traced values, but got external_loop, "
+            "op_axes or another option of buffers; write for i in np.ndindex(x.shape): x[i]",
         )
-    return np.nditer(_buffers(op), *args, **kwargs)
+    if order != "C" and any([isinstance(item, Expr) and item.ndim for item in given]):
+        raise fail(
+            TypeError,
+            "nditer: expected the order 'C', since an expression has no layout in memory; write order='C', "
+            "or fg.adopt(f) for the function",
+        )
+    arrays = [_cell(item) for item in given]
+    shadows = [layout_of(item) for item in arrays]
+    shape = np.broadcast_shapes(*[item.shape for item in arrays])
+    kinds = list(op_dtypes) if isinstance(op_dtypes, list | tuple) else [op_dtypes] * len(operands)
+    made = iter(arrays)
+    whole = [
+        mutable(np.zeros(shape, kind or np.result_type(*arrays))) if item is None else next(made)
+        for item, kind in zip(operands, kinds, strict=True)
+    ]
+    kept: list[Any] = [flag for flag in flags or () if flag in ("c_index", "f_index", "reduce_ok")]
+    places = np.nditer(shadows, [*kept, "multi_index", "zerosize_ok", "refs_ok"], order=order)
+    return _Entries(whole, places, not isinstance(op, list | tuple))
+
+
+def _cell(item: Any) -> Any:
+    """An operand as an array of any number of axes."""
+    found = item if isinstance(item, Reference) else asarray(item)
+    return found if isinstance(found, Reference) else cell_of(lift_fully(found))
 
 
 def _buffers(op: object) -> Any:
