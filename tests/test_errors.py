@@ -4,7 +4,6 @@ import ctypes
 import hashlib
 import math
 from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -309,7 +308,6 @@ def fails(x):
     [
         ("a", "str; write float.* fg.var"),
         (Decimal("1.5"), "Decimal; write float"),
-        (Fraction(1, 2), "Fraction; write float"),
     ],
 )
 def test_values_that_only_read_as_numbers_are_refused_with_advice(value, advice):

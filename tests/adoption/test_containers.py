@@ -337,3 +337,56 @@ def test_an_array_of_one_entry_is_no_index_of_a_list(traced):
     for g in (f, fg.adopt(f)):
         with pytest.raises(TypeError, match="only integer scalar arrays can be converted"):
             fg.grad(g)(np.array([0.5, 0.7]))
+
+
+class Gain:
+    def __init__(self, by):
+        self.by = by
+
+    def __call__(self, x):
+        return math.sin(x) * self.by
+
+
+GAINS = {Gain(2.0), Gain(3.0)}
+FIXED_GAINS = frozenset([Gain(2.0), Gain(5.0)])
+
+
+def test_items_of_sets_are_adopted():
+    def f(x):
+        return sum([gain(x) for gain in GAINS]) + max([gain(x) for gain in FIXED_GAINS])
+
+    np.testing.assert_allclose(fg.grad(f)(0.5), 10.0 * math.cos(0.5), rtol=1e-12)
+
+    def g(x):
+        extra = Gain(1.0)
+        GAINS.add(extra)
+        total = sum([gain(x) for gain in GAINS])
+        GAINS.discard(extra)
+        return total * len(GAINS)
+
+    np.testing.assert_allclose(fg.grad(g)(0.5), 12.0 * math.cos(0.5), rtol=1e-12)
+    assert sorted([gain.by for gain in GAINS]) == [2.0, 3.0]
+
+
+class Pairs(list):
+    """A list of functions whose sums are made by its class."""
+
+    def __init__(self, functions, name=""):
+        super().__init__(functions)
+        self.name = name
+
+    def __add__(self, other):
+        return self.__class__(super().__add__(other), self.name + other.name)
+
+
+PAIRS = Pairs([Gain(2.0)], "a"), Pairs([Gain(3.0)], "b")
+
+
+def test_instances_of_subclasses_of_list_are_made_by_their_class():
+    def f(x):
+        whole = PAIRS[0] + PAIRS[1]
+        assert isinstance(whole, Pairs)
+        assert whole.name == "ab"
+        return sum([function(x) for function in whole])
+
+    np.testing.assert_allclose(fg.grad(f)(0.5), 5.0 * math.cos(0.5), rtol=1e-12)

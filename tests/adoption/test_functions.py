@@ -529,3 +529,39 @@ def test_a_list_in_the_place_of_an_array_is_told(f):
     with pytest.raises((AttributeError, TypeError)) as caught:
         fg.grad(f)([1.0, 2.0])
     assert any("write np.array([...]) for an array" in note for note in caught.value.__notes__)
+
+
+def test_quantiles_of_a_normal_distribution_are_differentiated():
+    import statistics
+
+    def f(x):
+        made = (
+            statistics.NormalDist(x, 1.5).inv_cdf(0.3)
+            + statistics.NormalDist(1.0, x).quantiles(4)[0]
+        )
+        return made * statistics.NormalDist().inv_cdf(x)
+
+    step = 1e-5
+    slope = (f(0.7 + step) - f(0.7 - step)) / (2 * step)
+    value, gradient = fg.value_and_grad(f)(0.7)
+    np.testing.assert_allclose(value, f(0.7), rtol=1e-12)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-7)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(0.7), slope, rtol=1e-7)
+
+
+def test_fractions_are_operands():
+    from fractions import Fraction
+
+    def f(x):
+        return (
+            Fraction(1, 3) * x
+            + x ** Fraction(1, 2)
+            + x / Fraction(2, 3)
+            + np.sin(x) * Fraction(1, 2)
+        )
+
+    step = 1e-5
+    slope = (f(0.7 + step) - f(0.7 - step)) / (2 * step)
+    np.testing.assert_allclose(fg.grad(f)(0.7), slope, rtol=1e-8)
+    assert fg.grad(lambda x: np.sum(x * Fraction(1, 4)))(np.ones(2)).tolist() == [0.25, 0.25]
+    assert repr(fg.var("x") * Fraction(1, 2)) == "x*0.5"

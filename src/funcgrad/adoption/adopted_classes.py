@@ -27,6 +27,7 @@ from funcgrad.adoption.containers import INNER, leads_elsewhere
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
 from funcgrad.arrays.reference import holds_expr
+from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own
 from funcgrad.trace.outer_arrays import instance_dict
 from funcgrad.transformed import Transformed
 
@@ -62,16 +63,23 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
     keep_adopted(home, kind, adopted, class_parts)
     if adopted is not kind:
         name_class(kind, adopted)
-        # Instances among the attributes, which may be of this class, are seen through views of theirs; so
-        # are classes, by their adopted ones.
-        for name, member in vars(kind).items():
-            if name not in vars(adopted) and not isinstance(member, property):
-                seen = redirect(member)
-                if seen is not member:
-                    # A compiled function (``act = math.tanh``) is no method, and its stand-in is none.
-                    binds = isinstance(seen, FunctionType) and not hasattr(member, "__get__")
-                    setattr(adopted, name, staticmethod(seen) if binds else seen)
+        redirect_attributes(kind, adopted, redirect)
     return adopted
+
+
+def redirect_attributes(kind: type, adopted: type, redirect: Redirect) -> None:
+    """Redirect the attributes that are no methods.
+
+    Instances among them, which may be of this class, are seen through views of theirs; so are classes, by
+    their adopted ones.
+    """
+    for name, member in vars(kind).items():
+        if vars(adopted).get(name, member) is member and not isinstance(member, property):
+            seen = redirect(member)
+            if seen is not member:
+                # A compiled function (``act = math.tanh``) is no method, and its stand-in is none.
+                binds = isinstance(seen, FunctionType) and not hasattr(member, "__get__")
+                setattr(adopted, name, staticmethod(seen) if binds else seen)
 
 
 def name_class(kind: type, adopted: type) -> None:
@@ -250,7 +258,8 @@ def metaclass_of(meta: type, redirect: Redirect) -> Any:
         def made_by_call(cls: type, *args: Any, **kwargs: Any) -> Any:
             if holds_expr([args, kwargs]):
                 return redirect(call)(cls, *args, **kwargs)
-            return redirect(original_class(cls)(*args, **kwargs))
+            own = [numpys_own(arg) if isinstance(arg, SubclassedArray) else arg for arg in args]
+            return redirect(original_class(cls)(*own, **kwargs))
 
         space["__call__"] = made_by_call
     return type.__new__(type, meta.__name__, (meta, *bases), space)

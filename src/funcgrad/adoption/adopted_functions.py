@@ -145,7 +145,7 @@ def adopt_function(
 def _is_redirected(content: Any) -> bool:
     kind = type(content)
     return kind not in NEVER_REDIRECTED and (
-        kind not in (list, tuple, dict) or leads_elsewhere(content)
+        kind not in (list, tuple, dict, set, frozenset) or leads_elsewhere(content)
     )
 
 

@@ -21,6 +21,7 @@ from funcgrad.adoption.adopted_classes import (
     adopt_members,
     class_parts,
     name_class,
+    redirect_attributes,
 )
 from funcgrad.adoption.adopted_functions import (
     Redirect,
@@ -92,7 +93,7 @@ def _text(of: Callable[..., str]) -> Callable[..., str]:
     """The text of an instance: that of one of the original class, of the concrete values."""
 
     def text(array: SubclassedArray, *how: str) -> str:
-        return of(array.as_numpys(), *how)
+        return of(array._funcgrad_as_numpys(), *how)
 
     return text
 
@@ -136,6 +137,7 @@ class ArraySubclasses:
         )
         keep_adopted(home, kind, adopted, class_parts)
         name_class(kind, adopted)
+        redirect_attributes(kind, adopted, self._redirect)
         return adopted
 
     def method(self, f: FunctionType) -> Any:
@@ -151,9 +153,15 @@ class ArraySubclasses:
 
     def instance(self, value: npt.NDArray[Any]) -> Any:
         """An instance of the adopted class that shares the entries of one, and has its attributes."""
-        made = self.of(type(value)).of_view(shared_argument(value.view(np.ndarray)), value)
+        made = self.of(type(value))._funcgrad_of_view(
+            shared_argument(value.view(np.ndarray)), value
+        )
         vars(made).update(instance_dict(value) or {})
         return made
+
+    def redirect_held(self, made: SubclassedArray) -> None:
+        """Redirect the attributes of an instance, which may lead to it."""
+        vars(made).update({name: self._redirect(item) for name, item in vars(made).items()})
 
     def seen(self, value: object) -> Any:
         """`redirect` for the names of a method's globals."""

@@ -23,6 +23,7 @@ from funcgrad.adoption.containers import DictView, ListView
 from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.adoption.instance_views import is_class_of_views
 from funcgrad.arrays.mutable_array import MutableArray
+from funcgrad.arrays.object_array import ObjectArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
@@ -208,7 +209,7 @@ class _TypeType(type):
         return hash(type)
 
 
-_CONTAINERS: Mapping[type, type] = {ListView: list, DictView: dict}
+_CONTAINERS: Mapping[type, type] = {ListView: list, DictView: dict, ObjectArray: np.ndarray}
 
 
 def _type_name(redirect: Redirect) -> Any:

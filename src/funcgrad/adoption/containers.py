@@ -56,7 +56,7 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
     if kind is np.ndarray:
         seen = depth == _DEEPEST or ARRAYS_HELD.get()
         return seen and bool(value.ndim) and value.dtype.kind in "biufc"
-    if isinstance(value, list | tuple | dict):
+    if isinstance(value, list | tuple | dict | set | frozenset):
         items: Iterable[Any] = value.values() if isinstance(value, dict) else value
         if depth > 0 and any(
             [leads_elsewhere(item, depth - 1) for item in islice(items, _LONGEST)]
@@ -71,13 +71,13 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
 
 
 def tuple_view(value: Any, redirect: _Redirect) -> Any:
-    """A tuple of the replacements of its items, of the same kind; itself if none is replaced."""
+    """A tuple, or a frozenset, of the replacements of its items; itself if none is replaced."""
     if not leads_elsewhere(value):
         return value
     items = [redirect(item) for item in value]
     if all([new is old for new, old in zip(items, value, strict=True)]):
         return value
-    return value._make(items) if hasattr(value, "_make") else tuple(items)
+    return value._make(items) if hasattr(value, "_make") else type(value)(items)
 
 
 def container_view(value: Any, redirect: _Redirect) -> Any:
@@ -93,7 +93,7 @@ def _stored(name: str, base: type = list) -> Callable[..., Any]:
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         made = own(self._funcgrad_original, *args, **kwargs)
-        (ListView if base is list else DictView).renew(self)
+        _RENEWED[base].renew(self)
         return self if made is self._funcgrad_original else self._funcgrad_redirect(made)
 
     method.__name__ = method.__qualname__ = name
@@ -149,6 +149,35 @@ class ListView(list[Any]):
     __iadd__ = _stored("__iadd__")
     __imul__ = _stored("__imul__")
     __setitem__ = _stored("__setitem__")
+
+
+class SetView(set[Any]):
+    """A set of the replacements of its items; what is added to it, or taken from it, reaches the original."""
+
+    __slots__ = ("_funcgrad_original", "_funcgrad_redirect")
+
+    _funcgrad_original: Any
+    _funcgrad_redirect: _Redirect
+
+    def __init__(self, original: set[Any], redirect: _Redirect) -> None:
+        self._funcgrad_original = original
+        self._funcgrad_redirect = redirect
+        self.renew()
+
+    def renew(self) -> None:
+        """Copy the items again."""
+        set.clear(self)
+        set.update(self, map(self._funcgrad_redirect, self._funcgrad_original))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return set, (list(self._funcgrad_original),)
+
+    add = _stored("add", set)
+    clear = _stored("clear", set)
+    discard = _stored("discard", set)
+    pop = _stored("pop", set)
+    remove = _stored("remove", set)
+    update = _stored("update", set)
 
 
 class DictView(dict[Any, Any]):
@@ -307,8 +336,10 @@ def view_attributes(kind: type, space: dict[str, Any], redirect: _Redirect) -> N
             setattr(kind, name, AttributeView(name, kind, redirect))
 
 
+_RENEWED: Mapping[type, Any] = {list: ListView, dict: DictView, set: SetView}
 _VIEWS: Mapping[type, Callable[[Any, _Redirect], Any]] = {
     list: ListView,
+    set: SetView,
     dict: DictView,
     OrderedDict: StandardDictView,
     defaultdict: StandardDictView,

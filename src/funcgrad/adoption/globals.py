@@ -21,7 +21,7 @@ import numpy as np
 from funcgrad.arrays.reference import MARK
 from funcgrad.trace.leaves import PLAIN_DATA
 
-NEVER_REDIRECTED = PLAIN_DATA - {np.ndarray, list, tuple, dict}
+NEVER_REDIRECTED = PLAIN_DATA - {np.ndarray, list, tuple, dict, set, frozenset}
 """Types of values that are never redirected."""
 
 _ABSENT = object()

@@ -12,12 +12,15 @@ from functools import lru_cache
 from types import MemberDescriptorType
 from typing import Any
 
+import numpy as np
+
 from funcgrad.adoption.adopted_classes import ORIGINAL, may_be_adopted, metaclass_of, original_class
 from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.containers import DictView, ListView, leads_elsewhere, view_attributes
 from funcgrad.adoption.globals import NEVER_REDIRECTED
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
 from funcgrad.arrays.mutable_array import MutableArray
+from funcgrad.arrays.object_array import ObjectArray
 from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own
 from funcgrad.trace.outer_arrays import instance_dict
 
@@ -94,6 +97,8 @@ def _container_view(instance: Any, kind: type, redirect: Redirect) -> Any:
 @lru_cache(maxsize=256)
 def _class_of_views(kind: type, base: type) -> type:
     space = {"__slots__": (), ORIGINAL: original_class(kind), "__module__": kind.__module__}
+    if base is ListView:
+        space["__class__"] = property(lambda self: kind)
     made: type = type.__new__(type(kind), kind.__name__, (kind, base), space)
     return made
 
@@ -186,6 +191,8 @@ def restored(value: Any) -> Any:
         return value
     if isinstance(value, SubclassedArray):
         return numpys_own(value)
+    if kind is ObjectArray:
+        return value.view(np.ndarray)
     if isinstance(value, type):
         return original_class(value)
     is_view = ORIGINAL in getattr(kind, "__dict__", ()) and hasattr(kind, "_funcgrad_original")

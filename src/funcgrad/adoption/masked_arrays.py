@@ -47,8 +47,8 @@ class MaskedModules:
         """Execute the modules, whose code asks for their classes meanwhile."""
         self.core = self._executed("numpy.ma.core")
         kind = self.core.MaskedArray
-        kind.arrays = lambda array: [plain(array), array._mask]
-        kind.as_numpys, kind.__str__ = _as_numpys, _text_of
+        kind._funcgrad_arrays = lambda array: [plain(array), array._mask]
+        kind._funcgrad_as_numpys, kind.__str__ = _as_numpys, _text_of
         kind.__repr__ = lambda array: _text_of(array, repr)
         kind.__format__ = lambda array, spec: format(str(array), spec)
         extras = self._executed("numpy.ma.extras")

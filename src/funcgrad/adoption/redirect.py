@@ -225,7 +225,7 @@ def _instance(value: Any) -> Any:
     if is_of_masked_arrays(type(value).__module__):
         return masked_modules(NAMES).instance(value)
     if isinstance(value, np.ndarray) and is_array_subclass(type(value)):
-        return _kept(value, _SUBCLASSES.instance)
+        return _kept(value, _SUBCLASSES.instance, _SUBCLASSES.redirect_held)
     known = replacements().get(id(value))
     if known is not None:
         return known[1]
@@ -278,17 +278,20 @@ def _of_toolz(value: Any) -> Any:
 
 def _table(value: Any) -> Any:
     """An object of pandas as one that takes traced columns, which shares its values."""
-    return _kept(value, import_module(REPLACED["pandas"]).of_pandas, from_outside=True)
+    of_pandas = import_module(REPLACED["pandas"]).of_pandas
+    return _kept(value, partial(of_pandas, from_outside=True))
 
 
-def _kept(value: Any, make: Callable[..., Any], **how: bool) -> Any:
+def _kept(value: Any, make: Callable[[Any], Any], fill: Callable[[Any], None] | None = None) -> Any:
     """What is made of a value: one object for as long as code refers to both."""
     entry = _VIEWED.get(id(value))
     known = entry[1]() if entry is not None and entry[0]() is value else None
     if known is not None:
         return known
-    made, key = make(value, **how), id(value)
+    made, key = make(value), id(value)
     _VIEWED[key] = ref(value, partial(_forget, _VIEWED, key)), ref(made)
+    if fill is not None:
+        fill(made)
     return made
 
 
@@ -392,6 +395,8 @@ _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     np.ndarray: _array,
     list: _container,
     dict: _container,
+    frozenset: _tuple,
+    set: _container,
     OrderedDict: _container,
     defaultdict: _container,
     MappingProxyType: _proxy,

@@ -74,6 +74,7 @@ def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
 
 
 _METHODS = {
+    "statistics": {"_normal_dist_inv_cdf": ("", "normal_quantile")},
     "scipy.cluster.vq": {"_vq.update_cluster_means": ("", "cluster_means")},
     "scipy.integrate": {"ode.integrate": ("", "advance")},
     "scipy.interpolate": {

@@ -143,7 +143,7 @@ def _writable(member: Any) -> Any:
 def _plain(tree: Any) -> Any:
     """Arguments with the values of arrays in their place; masked ones as NumPy's own."""
     if isinstance(tree, SubclassedArray):
-        return tree.as_numpys()
+        return tree._funcgrad_as_numpys()
     if type(tree) is list or type(tree) is tuple:
         return type(tree)([_plain(item) for item in tree])
     if type(tree) is dict:
@@ -244,7 +244,7 @@ def _is_plain(tree: Any) -> bool:
         elif isinstance(item, dict):
             waiting.extend(item.values())
         elif isinstance(item, SubclassedArray):
-            waiting.extend(item.arrays())
+            waiting.extend(item._funcgrad_arrays())
         elif isinstance(item, Reference):
             if not is_numeric(item):
                 return False

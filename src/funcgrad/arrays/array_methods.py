@@ -81,7 +81,7 @@ def _method(name: str) -> Callable[..., Any]:
         if len(args) > 1 and (of_numpy := getattr(np, name, None)) is not None:
             (_, *others), kwargs = with_out_by_name(of_numpy, (self, *args), kwargs)
             args = tuple(others)
-        value = self._value if self._state is None else current(self)
+        value = self._funcgrad_value if self._funcgrad_state is None else current(self)
         if type(value) is Expr and not args and not kwargs and name in functions:
             made = functions[name](value)
             return made_of(self, made, (self,), lambda: getattr(zeros_in_place_of(self), name)())
@@ -202,13 +202,17 @@ class ArrayMethods:
         like.shape = shape
         sizes = like.shape
         if state.base is None:
-            self._value = current(self).reshape(sizes)
+            self._funcgrad_value = current(self).reshape(sizes)
             state.layout = like
             return
         clone = object.__new__(self.__class__)
-        clone._value, clone._state, clone._birth = self._value, state, self._birth
+        clone._funcgrad_value, clone._funcgrad_state, clone._funcgrad_birth = (
+            self._funcgrad_value,
+            state,
+            self._funcgrad_birth,
+        )
         view = view_of(clone, FunctionLens(lambda a: a.reshape(sizes), clone.shape), like)
-        self._value, self._state = view._value, view._state
+        self._funcgrad_value, self._funcgrad_state = view._funcgrad_value, view._funcgrad_state
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -252,7 +256,7 @@ class ArrayMethods:
     @property
     def base(self: Any) -> Any:
         """The array that this one is a view of."""
-        return None if self._state is None else self._state.base
+        return None if self._funcgrad_state is None else self._funcgrad_state.base
 
     @property
     def flat(self) -> Any:
@@ -304,7 +308,11 @@ class ArrayMethods:
         for kind in (*args, *kwargs.values()):
             if isinstance(kind, type) and issubclass(kind, np.ndarray | Reference):
                 found: Any = self.view(*[k for k in (*args, *kwargs.values()) if k is not kind])
-                return kind.of_view(found, self) if hasattr(kind, "of_view") else found
+                return (
+                    kind._funcgrad_of_view(found, self)
+                    if hasattr(kind, "_funcgrad_of_view")
+                    else found
+                )
         if args + tuple(kwargs.values()) == (self.dtype,):
             return self.view()
         made = wrapped(self, self.__array__().view(*args, **kwargs))
@@ -447,7 +455,7 @@ class ArrayMethods:
 
     def resize(self: Any, *shape: Sequence[int] | int, refcheck: bool = True) -> None:
         """As `numpy.ndarray.resize`: new entries are 0. An array that is a view or has views is refused."""
-        state = self._state
+        state = self._funcgrad_state
         is_shared = state is not None and (state.base is not None or state.viewed or state.exports)
         if is_shared or not layout_of(self).flags.c_contiguous:
             raise fail(
@@ -465,7 +473,7 @@ class ArrayMethods:
         more = np.zeros(max(math.prod(lengths) - flat.size, 0), flat.dtype)
         joined = np.concatenate([flat[: math.prod(lengths)], more])
         check_store(self, joined)
-        self._value, self._state = np.reshape(joined, lengths), None
+        self._funcgrad_value, self._funcgrad_state = np.reshape(joined, lengths), None
 
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
         """Forbid stores, or allow them again."""
@@ -527,6 +535,6 @@ def _ordered(made: Any, source: Any, order: Any) -> Any:
     if order == "F" or (order in "KA" and not is_numeric(made)):
         like = layout_of(source)
         if order == "F" or not like.flags.c_contiguous:
-            dtype = made._value.dtype
+            dtype = made._funcgrad_value.dtype
             state_of(made).layout = lambda: np.empty_like(like, dtype, order)
     return made

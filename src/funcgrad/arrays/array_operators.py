@@ -24,12 +24,12 @@ def _binary(
 
     def operator(self: Any, other: object) -> Any:
         # Written out for a cell that has not been viewed or written: this runs at every operation.
-        state = self._state
+        state = self._funcgrad_state
         if state is not None and state.selection is not None and name != "matmul":
             made = on_selections(function, (other, self) if swapped else (self, other))
             if made is not None:
                 return made
-        x = self._value if state is None else current(self)
+        x = self._funcgrad_value if state is None else current(self)
         kind = type(other)
         if kind is float or kind is int or kind is Expr:
             y = other
@@ -38,7 +38,7 @@ def _binary(
                 made = on_selections(function, (other, self) if swapped else (self, other))
                 if made is not None:
                     return made
-            y = other._value if other._state is None else current(other)
+            y = other._funcgrad_value if other._funcgrad_state is None else current(other)
             if type(x) is Expr and type(y) is not Expr:
                 y = lent_value(other)
         elif other is None or kind is str:

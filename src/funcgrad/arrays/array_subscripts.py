@@ -94,7 +94,7 @@ def _as_mask(cell: Reference, index: object) -> Any:
 
 def get_item(cell: Any, index: Any) -> Any:
     """``cell[index]``: a view for a basic index, as in NumPy; else a copy; an entry is a scalar."""
-    if type(index) is slice and type(cell._value) is Expr:
+    if type(index) is slice and type(cell._funcgrad_value) is Expr:
         return view_of(cell, IndexLens(index, index))
     given, index = index, _as_mask(cell, index)
     if given is not index and is_numeric(cell):
@@ -121,7 +121,7 @@ def _of_numbers(cell: Reference, index: object, probe: object) -> Any:
         if _names_entry(index, len(lengths_of(cell))):
             return functions["getitem"](lent_value(cell), index)
         root = root_of(cell)
-        if is_exported(root._state):  # as an array from outside of the function is
+        if is_exported(root._funcgrad_state):  # as an array from outside of the function is
             return read_only(cell, functions["getitem"](lent_value(cell), index))
         make_expression(root)
         return view_of(cell, IndexLens(index, probe))
@@ -141,7 +141,11 @@ def _chosen(cell: Any, index: Any) -> Any:
     if isinstance(value, np.ndarray) and not holds_expr(index):
         return wrapped(cell, value[index])
     chosen = wrapped(cell, functions["getitem"](lent_value(cell), index))
-    if isinstance(chosen, Reference) and len(chosen._value.shape) > 1 and not holds_expr(index):
+    if (
+        isinstance(chosen, Reference)
+        and len(chosen._funcgrad_value.shape) > 1
+        and not holds_expr(index)
+    ):
         like = layout_of(cell)
         state_of(chosen).layout = lambda: like[index]
     return chosen
@@ -151,7 +155,7 @@ def set_item(cell: Any, index: Any, value: Any) -> None:
     """``cell[index] = value``."""
     index, basic, _ = read_index(_as_mask(cell, index))
     if isinstance(value, Reference):
-        state = value._state
+        state = value._funcgrad_state
         same = state is not None and state.base is cell and _is_same(state.lens, index)
         if same and basic:
             return  # what ``a[i] += v`` stores back has been stored already

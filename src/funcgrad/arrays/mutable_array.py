@@ -10,6 +10,7 @@ import numpy as np
 
 from funcgrad.arrays.array_methods import ArrayMethods
 from funcgrad.arrays.array_operators import ArrayOperators
+from funcgrad.arrays.object_array import ObjectArray
 from funcgrad.arrays.protocols import ArrayProtocols
 from funcgrad.arrays.reference import MARK, Reference, current, note_export, state_of
 from funcgrad.expr import Expr
@@ -63,11 +64,15 @@ def cell_of(value: Any) -> Any:
     An array of objects, text or records is NumPy's own, not a cell.
     """
     if value.dtype.kind in _NO_NUMBERS:
-        return value
+        return (
+            value.view(ObjectArray)
+            if type(value) is np.ndarray and value.dtype == object
+            else value
+        )
     cell = object.__new__(MutableArray)
-    cell._value = value
-    cell._state = None
-    cell._birth = next_in_order()
+    cell._funcgrad_value = value
+    cell._funcgrad_state = None
+    cell._funcgrad_birth = next_in_order()
     return cell
 
 

@@ -62,11 +62,11 @@ class ArrayProtocols:
             if found is not None:
                 return found
         if len(inputs) == 1 and method == "__call__" and not kwargs:
-            value = self._value if self._state is None else current(self)
+            value = self._funcgrad_value if self._funcgrad_state is None else current(self)
             stand_in = stand_in_of(ufunc) if type(value) is Expr else None
             if stand_in is not None:
                 return made_of(self, stand_in(value), inputs)
-        if any([hasattr(item, "has_own_operators") for item in inputs]):
+        if any([hasattr(item, "_funcgrad_own_operators") for item in inputs]):
             return NotImplemented
         given = [current(item) if isinstance(item, Reference) else item for item in inputs]
         if any([type(item) is not Expr and overrides_ufuncs(item) for item in given]):
@@ -95,7 +95,7 @@ class ArrayProtocols:
             if found is not None:
                 return found
         if not kwargs.keys() & _OPTIONS:
-            value = self._value if self._state is None else current(self)
+            value = self._funcgrad_value if self._funcgrad_state is None else current(self)
             if type(value) is Expr and args and args[0] is self and func not in _OTHERWISE:
                 rest = args[1:]
                 if not rest or _PLAIN.issuperset(map(type, rest)):
@@ -127,7 +127,7 @@ class ArrayProtocols:
     ) -> Any:
         return wrapped(self, array)
 
-    def without_class(self: Any) -> Any:
+    def _funcgrad_without_class(self: Any) -> Any:
         """The array as one of NumPy's own class."""
         return self
 
@@ -140,7 +140,7 @@ class ArrayProtocols:
                 return np.array(concrete_value(value, "an array"), dtype or value.dtype)
             asking = sys._getframe(1)
             if MARK in asking.f_globals and calls_method(asking, "__array__"):
-                own: np.ndarray[Any, Any] = self.without_class()
+                own: np.ndarray[Any, Any] = self._funcgrad_without_class()
                 own = own if dtype is None else own.astype(dtype)
                 return own
             raise fail(
@@ -405,14 +405,16 @@ def _function(
 def _guarded(cell: Reference, found: object, operands: object) -> Any:
     """A result that shares an operand's memory in a way that is not followed: neither may be traced then."""
     for item in found if isinstance(found, tuple | list) else (found,):
-        if not isinstance(item, Reference) or getattr(item._value, "base", None) is None:
+        if not isinstance(item, Reference) or getattr(item._funcgrad_value, "base", None) is None:
             continue
         for other in _flat(operands):
-            if isinstance(other, Reference) and np.may_share_memory(current(other), item._value):
+            if isinstance(other, Reference) and np.may_share_memory(
+                current(other), item._funcgrad_value
+            ):
                 root: Any = other
-                while root._state is not None and root._state.base is not None:
-                    root = root._state.base
-                note_export(root, weakref.ref(item._value))
+                while root._funcgrad_state is not None and root._funcgrad_state.base is not None:
+                    root = root._funcgrad_state.base
+                note_export(root, weakref.ref(item._funcgrad_value))
                 note_export(item, _always(root))
     return found
 

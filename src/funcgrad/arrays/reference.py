@@ -49,22 +49,22 @@ class State:
 class Reference:
     """The cell of an array that can be written: its value, and how it is read and stored to."""
 
-    __slots__ = ("_birth", "_state", "_value")
+    __slots__ = ("_funcgrad_birth", "_funcgrad_state", "_funcgrad_value")
 
-    _value: Any
+    _funcgrad_value: Any
     """An array of NumPy's or an expression; of a view, as it was when last read; None of a selection that has
     not been read."""
-    _state: State | None
-    _birth: int
+    _funcgrad_state: State | None
+    _funcgrad_birth: int
     """When it was made, among the scopes of traces."""
 
 
 def sibling(cell: Reference, value: object) -> Any:
     """A cell of the same class with a value of its own."""
     made = object.__new__(cell.__class__)
-    made._value = value
-    made._state = None
-    made._birth = next_in_order()
+    made._funcgrad_value = value
+    made._funcgrad_state = None
+    made._funcgrad_birth = next_in_order()
     return made
 
 
@@ -92,58 +92,60 @@ def with_items(value: tuple[Any, ...] | list[Any], items: list[Any]) -> Any:
 # -- reading -------------------------------------------------------------------------------------
 def current(cell: Reference) -> Any:
     """The value of an array now: an array of NumPy's, which must not be written, or an expression."""
-    state = cell._state
+    state = cell._funcgrad_state
     if state is None:
-        return cell._value
+        return cell._funcgrad_value
     if state.base is None:
-        if cell._value is None:
-            cell._value = state.selection.chosen
-        return cell._value
+        if cell._funcgrad_value is None:
+            cell._funcgrad_value = state.selection.chosen
+        return cell._funcgrad_value
     root = root_of(cell)
-    epoch = 0 if root._state is None else root._state.epoch
+    epoch = 0 if root._funcgrad_state is None else root._funcgrad_state.epoch
     if state.epoch != epoch:
         for view in reversed(_stale(cell, epoch)):
             _read(view, epoch)
-    return cell._value
+    return cell._funcgrad_value
 
 
 def _stale(cell: Reference, epoch: int) -> list[Any]:
     """A view and the views below it that have not been read since the base changed; the base is last."""
     chain: list[Any] = []
     view: Any = cell
-    while view._state.base is not None and view._state.epoch != epoch:
+    while view._funcgrad_state.base is not None and view._funcgrad_state.epoch != epoch:
         chain.append(view)
-        view = view._state.base
+        view = view._funcgrad_state.base
     return chain
 
 
 def _read(view: Any, epoch: int) -> None:
-    below = view._state.base._value
-    lens = view._state.lens
-    view._value = lens.look(below) if isinstance(below, np.ndarray) else lens.get(below)
-    view._state.epoch = epoch
+    below = view._funcgrad_state.base._funcgrad_value
+    lens = view._funcgrad_state.lens
+    view._funcgrad_value = lens.look(below) if isinstance(below, np.ndarray) else lens.get(below)
+    view._funcgrad_state.epoch = epoch
 
 
 def root_of(cell: Reference) -> Any:
     """The array at the end of a chain of views."""
-    while cell._state is not None and cell._state.base is not None:
-        cell = cell._state.base
+    while cell._funcgrad_state is not None and cell._funcgrad_state.base is not None:
+        cell = cell._funcgrad_state.base
     return cell
 
 
 def state_of(cell: Reference) -> State:
     """The state of a cell, made when it is first needed."""
-    if cell._state is None:
-        cell._state = State()
-    found: State = cell._state
+    if cell._funcgrad_state is None:
+        cell._funcgrad_state = State()
+    found: State = cell._funcgrad_state
     return found
 
 
 def is_numeric(cell: Reference) -> bool:
     """Whether an array holds numbers alone."""
     root = root_of(cell)
-    value = root._value
-    return root._state.selection.is_plain if value is None else isinstance(value, np.ndarray)
+    value = root._funcgrad_value
+    return (
+        root._funcgrad_state.selection.is_plain if value is None else isinstance(value, np.ndarray)
+    )
 
 
 def lent_value(cell: Any) -> Any:
@@ -169,7 +171,7 @@ def plain_value(item: object) -> Any:
     if not isinstance(value, np.ndarray):
         return value
     root = root_of(item)
-    shared = root is not item or (root._state is not None and root._state.lent)
+    shared = root is not item or (root._funcgrad_state is not None and root._funcgrad_state.lent)
     return value.copy() if shared else value
 
 
@@ -193,7 +195,7 @@ def unwrapped(tree: object) -> Any:
 def exported(tree: object) -> Any:
     """Arguments with plain arrays in the place of arrays that hold numbers, whose memory they share."""
     if isinstance(tree, Reference):
-        return tree.as_numpys() if hasattr(tree, "as_numpys") else export(tree)
+        return tree._funcgrad_as_numpys() if hasattr(tree, "_funcgrad_as_numpys") else export(tree)
     kind = type(tree)
     return _each(exported, tree) if kind is list or kind is tuple or kind is dict else tree
 
@@ -232,15 +234,15 @@ def holds_expr(tree: object) -> bool:
 
 def lengths_of(cell: Any) -> tuple[int, ...]:
     """The shape of an array."""
-    value = cell._value
+    value = cell._funcgrad_value
     shape: tuple[int, ...] = (current(cell) if value is None else value).shape
     return shape
 
 
 def cell_dtype(cell: Any) -> np.dtype[Any]:
     """The dtype of an array."""
-    value = cell._value
-    dtype: np.dtype[Any] = (cell._state.selection.whole if value is None else value).dtype
+    value = cell._funcgrad_value
+    dtype: np.dtype[Any] = (cell._funcgrad_state.selection.whole if value is None else value).dtype
     return dtype
 
 
@@ -248,17 +250,21 @@ def cell_dtype(cell: Any) -> np.dtype[Any]:
 def layout_of(cell: Any) -> np.ndarray[Any, Any]:
     """An array of NumPy's with the strides that this one would have: NumPy decides what is a view of it."""
     waiting: list[Any] = []
-    while cell._state is not None and cell._state.layout is None and cell._state.base is not None:
+    while (
+        cell._funcgrad_state is not None
+        and cell._funcgrad_state.layout is None
+        and cell._funcgrad_state.base is not None
+    ):
         waiting.append(cell)
-        cell = cell._state.base
+        cell = cell._funcgrad_state.base
     like = _own_layout(cell)
     for view in reversed(waiting):
-        like = view._state.layout = view._state.lens.lay(like)
+        like = view._funcgrad_state.layout = view._funcgrad_state.lens.lay(like)
     return like
 
 
 def _own_layout(cell: Reference) -> np.ndarray[Any, Any]:
-    state, value = cell._state, current(cell)
+    state, value = cell._funcgrad_state, current(cell)
     if state is None or state.layout is None:
         if isinstance(value, np.ndarray):
             return value
@@ -272,7 +278,7 @@ def _own_layout(cell: Reference) -> np.ndarray[Any, Any]:
 
 def _keep_layout(cell: Reference) -> None:
     """Record how numbers are laid out, before other values take their place; C order needs no record."""
-    value = cell._value
+    value = cell._funcgrad_value
     if isinstance(value, np.ndarray) and not value.flags.c_contiguous:
         state = state_of(cell)
         if state.layout is None:
@@ -281,9 +287,12 @@ def _keep_layout(cell: Reference) -> None:
 
 def in_c_order(cell: Reference) -> bool:
     """Whether the entries are known to stand in C order before the layout is made."""
-    state = cell._state
+    state = cell._funcgrad_state
     if state is None or (state.layout is None and state.base is None):
-        return not isinstance(cell._value, np.ndarray) or cell._value.flags.c_contiguous
+        return (
+            not isinstance(cell._funcgrad_value, np.ndarray)
+            or cell._funcgrad_value.flags.c_contiguous
+        )
     return isinstance(state.layout, np.ndarray) and state.layout.flags.c_contiguous
 
 
@@ -299,8 +308,8 @@ def check_writable(cell: Reference) -> None:
 
 def _is_writable(cell: Reference) -> bool:
     while True:
-        state = cell._state
-        like = cell._value if state is None or state.layout is None else state.layout
+        state = cell._funcgrad_state
+        like = cell._funcgrad_value if state is None or state.layout is None else state.layout
         if isinstance(like, np.ndarray) and not like.flags.writeable:
             return False
         if state is None or state.base is None:
@@ -313,20 +322,20 @@ def view_of(
     base: Reference, lens: Lens, like: np.ndarray[Any, Any] | None = None, read: Any = None
 ) -> Any:
     """A view through a lens; ``like`` is the same view of the base's layout, ``read`` its value."""
-    below = base._state
+    below = base._funcgrad_state
     view = object.__new__(base.__class__)
-    view._birth = base._birth
-    state = view._state = State()
+    view._funcgrad_birth = base._funcgrad_birth
+    state = view._funcgrad_state = State()
     state.base, state.lens = base, lens
     if like is not None:
         state.layout = like
     root = base if below is None else root_of(base)
-    held = root._state
+    held = root._funcgrad_state
     state_of(base).viewed = True
     if read is None:
         value = current(base)
         read = lens.look(value) if isinstance(value, np.ndarray) else lens.get(value)
-    view._value = read
+    view._funcgrad_value = read
     state.epoch = 0 if held is None else held.epoch
     return view
 
@@ -337,7 +346,7 @@ def writable(cell: Any) -> np.ndarray[Any, Any] | None:
     if not is_numeric(cell):
         return None
     root = root_of(cell)
-    state = root._state
+    state = root._funcgrad_state
     check_writable(cell)
     if state is not None and state.selection is not None:
         current(root)
@@ -345,7 +354,7 @@ def writable(cell: Any) -> np.ndarray[Any, Any] | None:
     if state is not None and state.lent:
         _refuse_exports(state)
         _keep_layout(root)
-        root._value = root._value.copy("K")
+        root._funcgrad_value = root._funcgrad_value.copy("K")
         state.lent = False
         state.epoch += 1
     found: np.ndarray[Any, Any] = current(cell)
@@ -360,27 +369,27 @@ def assign(cell: Any, value: Any) -> None:
     chain = []
     view = cell
     while view is not root:
-        chain.append((view, expression_of(view._state.base)))
-        view = view._state.base
+        chain.append((view, expression_of(view._funcgrad_state.base)))
+        view = view._funcgrad_state.base
     _keep_layout(root)
     changed = value
     values = [value]
     for view, below in chain:
-        changed = view._state.lens.put(below, changed)
+        changed = view._funcgrad_state.lens.put(below, changed)
         values.append(changed)
-    root._value = changed
+    root._funcgrad_value = changed
     state.selection = None
     state.epoch += 1
     for (view, _), known in zip(chain, values, strict=False):
-        view._value = known
-        view._state.epoch = state.epoch
+        view._funcgrad_value = known
+        view._funcgrad_state.epoch = state.epoch
 
 
 def expression_of(cell: Any) -> Any:
     """An array's value as an expression: numbers as they are now."""
     value = current(cell)
     if isinstance(value, np.ndarray):
-        _refuse_exports(root_of(cell)._state)
+        _refuse_exports(root_of(cell)._funcgrad_state)
         if not value.ndim:
             return const(value)
         copy = value.copy()
@@ -394,7 +403,7 @@ def make_expression(root: Reference) -> None:
     if is_numeric(root):
         _keep_layout(root)
         state = state_of(root)
-        root._value = expression_of(root)
+        root._funcgrad_value = expression_of(root)
         state.epoch += 1
 
 
@@ -402,16 +411,16 @@ def check_store(cell: Reference, value: object) -> None:
     """Refuse what would leak out of a trace inside, and what views are not to be written."""
     root = root_of(cell)
     check_writable(cell)
-    if isinstance(root._value, np.ndarray):
-        _refuse_exports(root._state)
-    if root._state is not None and root._state.relied:
+    if isinstance(root._funcgrad_value, np.ndarray):
+        _refuse_exports(root._funcgrad_state)
+    if root._funcgrad_state is not None and root._funcgrad_state.relied:
         raise fail(
             TypeError,
             "item assignment: expected an array of a known layout, but whether reshape or ravel gave a view "
             "or a copy of this one depends on how NumPy lays out the result of a function of transposed "
             "arrays; write a.copy() before it is reshaped",
         )
-    if isinstance(value, Expr) and innermost_scope(value) > root._birth:
+    if isinstance(value, Expr) and innermost_scope(value) > root._funcgrad_birth:
         raise fail(
             TypeError,
             "item assignment: expected an array that was made in the function that is traced, but got one "

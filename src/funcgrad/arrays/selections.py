@@ -177,9 +177,9 @@ def cell_of_selection(cell: Reference, selection: Selection) -> Any:
 
 def selection_of(item: object) -> Selection | None:
     """The selection that an array is; None of any other array, and of one whose entries were stored to."""
-    if not isinstance(item, Reference) or item._state is None:
+    if not isinstance(item, Reference) or item._funcgrad_state is None:
         return None
-    found: Selection | None = item._state.selection
+    found: Selection | None = item._funcgrad_state.selection
     return found
 
 
@@ -216,7 +216,7 @@ def update_selection(
     if value.shape != like.shape or value.dtype != like.dtype:
         return False
     check_store(cell, value)
-    cell._value = None
+    cell._funcgrad_value = None
     state_of(cell).selection = made
     return True
 

@@ -51,7 +51,7 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
     """The base of classes that NumPy's Python code derives from `numpy.ndarray`."""
 
     __funcgrad_original__ = np.ndarray
-    has_own_operators = True
+    _funcgrad_own_operators = True
 
     def __new__(
         cls,
@@ -72,13 +72,13 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
             made = mutable(np.ndarray(shape, dtype, order=order))
         else:
             made = mutable(buffer).reshape(shape, order=order or "C")
-        return cls.of_view(MutableArray.view(plain(made)), None)
+        return cls._funcgrad_of_view(MutableArray.view(plain(made)), None)
 
     def __array_finalize__(self, obj: object) -> None:
         pass
 
     @classmethod
-    def of_view(cls, view: Reference, array: object) -> Any:
+    def _funcgrad_of_view(cls, view: Reference, array: object) -> Any:
         """An array without a class, a view of another array, as an instance of this class."""
         if cls is SubclassedArray:
             return view
@@ -88,9 +88,9 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
         found.__array_finalize__(array)
         return found
 
-    def like(self, array: object) -> Any:
+    def _funcgrad_like(self, array: object) -> Any:
         """An array as an instance of this class, which is made from this one."""
-        return self.of_view(MutableArray.view(plain(array)), self)
+        return self._funcgrad_of_view(MutableArray.view(plain(array)), self)
 
     def view(self, dtype: npt.DTypeLike | None = None, type: type | None = None) -> Any:
         return _viewed(self, dtype, type)
@@ -130,24 +130,24 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
     def __array_wrap__(
         self, array: Any, context: object = None, return_scalar: bool = False
     ) -> Any:
-        return self.like(_as_array(array))
+        return self._funcgrad_like(_as_array(array))
 
-    def of_operation(self, made: object, operands: tuple[Any, ...]) -> Any:
+    def _funcgrad_of_operation(self, made: object, operands: tuple[Any, ...]) -> Any:
         """The result of an operation that NumPy has as no ufunc, as that of a ufunc of SciPy's."""
         return self.__array_wrap__(_as_array(made), (_OfSciPy(len(operands)), operands, 0))
 
-    def of_data(self, made: object) -> Any:
+    def _funcgrad_of_data(self, made: object) -> Any:
         """The result of a function of NumPy's that reads the data alone."""
         return mutable(made)
 
-    def without_class(self) -> Any:
+    def _funcgrad_without_class(self) -> Any:
         return plain(self)
 
-    def arrays(self) -> list[Any]:
+    def _funcgrad_arrays(self) -> list[Any]:
         """The arrays that this one consists of."""
         return [plain(self)]
 
-    def as_numpys(self) -> Any:
+    def _funcgrad_as_numpys(self) -> Any:
         """This array as an instance of the original class; of traced values, with those at this call."""
         own = plain(self)
         values = (
@@ -237,11 +237,15 @@ def plain(tree: object) -> Any:
 def _as_class(kind: type, cell: Reference) -> Any:
     """Another name for a view: an instance of a class."""
     made: Any = object.__new__(kind)
-    own, state = cell._state, State()
+    own, state = cell._funcgrad_state, State()
     if own is None or own.base is None:  # without entries, which nothing shares
-        own = view_of(cell, IndexLens(..., ...))._state
+        own = view_of(cell, IndexLens(..., ...))._funcgrad_state
     state.base, state.lens, state.layout, state.epoch = own.base, own.lens, own.layout, own.epoch
-    made._value, made._state, made._birth = cell._value, state, cell._birth
+    made._funcgrad_value, made._funcgrad_state, made._funcgrad_birth = (
+        cell._funcgrad_value,
+        state,
+        cell._funcgrad_birth,
+    )
     return made
 
 
@@ -254,12 +258,12 @@ def _viewed(array: object, dtype: Any, kind: Any) -> Any:
     made = MutableArray.view(own) if dtype is None else MutableArray.view(own, dtype)
     if kind is None or issubclass(kind, np.ndarray):
         kind = type(array) if kind is None else functions["redirect"](kind)
-    return kind.of_view(made, array) if issubclass(kind, SubclassedArray) else made
+    return kind._funcgrad_of_view(made, array) if issubclass(kind, SubclassedArray) else made
 
 
 def numpys_own(array: SubclassedArray) -> Any:
     """An array of numbers as an instance of the original class; one that holds traced values as it is."""
-    return array if holds_expr(array.arrays()) else array.as_numpys()
+    return array if holds_expr(array._funcgrad_arrays()) else array._funcgrad_as_numpys()
 
 
 def interface_of(array: Reference | npt.NDArray[Any]) -> Mapping[str, Any]:
@@ -282,7 +286,11 @@ def _as_array(value: object) -> Any:
 
 
 def _of_class(cell: object, made: object) -> Any:
-    return cell.like(made) if isinstance(made, Reference) and hasattr(cell, "like") else made
+    return (
+        cell._funcgrad_like(made)
+        if isinstance(made, Reference) and hasattr(cell, "_funcgrad_like")
+        else made
+    )
 
 
 # -- what numpy.ndarray does -----------------------------------------------------------------------

@@ -111,7 +111,7 @@ def as_cell(cell: Reference, item: object) -> Any:
     if isinstance(item, Reference):
         return item
     made: Any = sibling(cell, item if isinstance(item, Expr) else np.asarray(item))
-    if made._value is item and not isinstance(item, Expr):
+    if made._funcgrad_value is item and not isinstance(item, Expr):
         note_export(made, weakref.ref(item))
     return made
 
@@ -137,8 +137,8 @@ def _shared(like: object, likes: Sequence[np.ndarray[Any, Any]], k: int) -> int:
 
 def _rely(cell: Reference) -> None:
     root = root_of(cell)
-    if root._state is not None and root._state.guessed:
-        root._state.relied = True
+    if root._funcgrad_state is not None and root._funcgrad_state.guessed:
+        root._funcgrad_state.relied = True
 
 
 def made_of(
@@ -154,9 +154,9 @@ def made_of(
     if not shape:
         return value
     made: Any = object.__new__(cell.__class__)
-    made._value = value
-    made._state = None
-    made._birth = next_in_order()
+    made._funcgrad_value = value
+    made._funcgrad_state = None
+    made._funcgrad_birth = next_in_order()
     if len(shape) > 1:
         lay_out(made, operands, again)
     return made
@@ -169,11 +169,11 @@ def lay_out(
 
     ``again`` calls any other function of NumPy's once more, on `zeros_in_place_of`.
     """
-    if sum(n > 1 for n in made._value.shape) < 2:
+    if sum(n > 1 for n in made._funcgrad_value.shape) < 2:
         return
     if all([_is_in_order(item) for item in operands]):
         return
-    value = made._value
+    value = made._funcgrad_value
     if again is None:
         like: Any = _like_operands(operands, value.shape, value.dtype)
     else:

@@ -57,7 +57,7 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
             found = functions["with_labels"](functions[name], x, y)
             if found is not NotImplemented:
                 return found
-            if hasattr(other, "has_own_operators"):
+            if hasattr(other, "_funcgrad_own_operators"):
                 is_numpys = not self.shape and any([e.type.shape for e in subexpressions(self)])
                 # An array, and a float of Python's, leave an operator to the class; NumPy's scalars do not.
                 return getattr(np, name)(x, y) if is_numpys else NotImplemented
@@ -458,7 +458,7 @@ class Operators:
                     plain = np.ndarray in map(type, inputs)
                     return _beside(made, sys._getframe(1)) if plain else made
                 except TypeError:
-                    if any([hasattr(item, "has_own_operators") for item in inputs]):
+                    if any([hasattr(item, "_funcgrad_own_operators") for item in inputs]):
                         return NotImplemented
                     found = functions["with_labels"](stand_in, *inputs)
                     if found is NotImplemented and not any(map(overrides_ufuncs, inputs)):

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.arrays.mutable_array import MutableArray, borrowed, cell_of, mutable, shared_argument
+from funcgrad.arrays.object_array import array_of_objects
 from funcgrad.arrays.reference import (
     Reference,
     current,
@@ -58,7 +59,7 @@ def array(
         made = array(own, dtype, copy=copy, order=order, ndmin=ndmin)
         if not kwargs.get("subok"):
             return made
-        return value if made is own else value.like(made)
+        return value if made is own else value._funcgrad_like(made)
     if isinstance(value, MutableArray) and not copy and _is_as_asked(value, dtype, order):
         missing = (1,) * (ndmin - value.ndim)
         return value.reshape(missing + value.shape) if missing else value
@@ -81,8 +82,8 @@ def array(
         raise TypeError(
             f"array: expected no {', '.join(kwargs)} with traced values; they have no classes or layouts"
         )
-    if dtype is not None and np.dtype(dtype) == object:
-        return _of_objects(given)
+    if _are_objects(value, dtype):
+        return array_of_objects(value)
     made = shape_module.array(given, dtype)
     cell = cell_of(shape_module.reshape(made, (1,) * (ndmin - made.ndim) + made.shape))
     if isinstance(value, Reference) or order == "F":
@@ -91,13 +92,13 @@ def array(
     return cell
 
 
-def _of_objects(given: object) -> np.ndarray[Any, np.dtype[np.object_]]:
-    """NumPy's own array of objects, whose entries are the expressions."""
-    entries = shape_module.array(given)
-    made = np.empty(entries.shape, object)
-    for place in np.ndindex(made.shape):
-        made[place] = entries[place]
-    return made
+def _are_objects(value: object, dtype: npt.DTypeLike | None) -> bool:
+    """Whether NumPy would make an array of objects: one of such a dtype, or of dicts."""
+    if dtype is not None:
+        return np.dtype(dtype) == object
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    return isinstance(value, dict)
 
 
 def _is_as_asked(cell: Any, dtype: Any, order: Literal["K", "A", "C", "F"]) -> bool:
@@ -237,7 +238,7 @@ def _like(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         **kwargs: object,
     ) -> Any:
         made = cell_of(function(_laid_out(a), dtype, order, subok, shape))
-        return a.like(made) if subok and isinstance(a, SubclassedArray) else made
+        return a._funcgrad_like(made) if subok and isinstance(a, SubclassedArray) else made
 
     like.__name__ = like.__qualname__ = name
     like.__doc__ = f"As `numpy.{name}`."

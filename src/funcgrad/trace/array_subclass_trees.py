@@ -29,7 +29,7 @@ def flatten_subclass(tree: SubclassedArray) -> TreeNode:
             return value
         made: Any
         if isinstance(value, Expr):
-            made = kind.of_view(MutableArray.view(cell_of(value)), None)
+            made = kind._funcgrad_of_view(MutableArray.view(cell_of(value)), None)
         else:
             made = np.asarray(value).view(kind.__funcgrad_original__)
         vars(made).update(space, **dict(zip(names, others, strict=True)))

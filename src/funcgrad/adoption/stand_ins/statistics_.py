@@ -15,6 +15,7 @@ import numpy as np
 from funcgrad.adoption.stand_ins.math_ import fsum
 from funcgrad.adoption.stand_ins.number_functions import any_traced
 from funcgrad.expr.registry import functions
+from funcgrad.ops.special.error_functions import ndtri
 from funcgrad.typing import Array
 
 
@@ -63,6 +64,13 @@ def harmonic_mean(data: Any, weights: Any = None) -> Any:
     _counted(data, 1, "harmonic_mean")
     shares = [1] * len(data) if weights is None else list(weights)
     return fsum(shares) / fsum([w / x for w, x in zip(shares, data, strict=True)])
+
+
+def normal_quantile(p: Array, mu: Array, sigma: Array) -> Any:
+    """The compiled function of `statistics.NormalDist.inv_cdf`, of traced values, too."""
+    if not any_traced(p, mu, sigma):
+        return vars(statistics)["_normal_dist_inv_cdf"](p, mu, sigma)
+    return mu + sigma * ndtri(p)
 
 
 def _squares(data: Any, center: Any) -> Any:

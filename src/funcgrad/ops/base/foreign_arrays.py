@@ -43,7 +43,6 @@ _NUMBERS = {
     "str": "float(x) for a number written as text, fg.var('x') for a variable",
     "bytes": "float(x) for a number written as text",
     "Decimal": "float(x): a derivative is a binary number; fg.precise has as many digits as one asks for",
-    "Fraction": "float(x), or const(1) / 3 for a quotient in a formula",
 }
 """What to write for a value that reads as a number but is none of NumPy's."""
 
@@ -53,9 +52,8 @@ def advice_on(value: object) -> str:
 
     Of a list or an array of objects the first entry that is no number counts.
 
-    >>> from fractions import Fraction
-    >>> advice_on(Fraction(1, 3))
-    'write float(x), or const(1) / 3 for a quotient in a formula'
+    >>> advice_on("1")
+    "write float(x) for a number written as text, fg.var('x') for a variable"
     """
     kinds = type(_first_object(value)).__mro__
     known = [_NUMBERS[kind.__name__] for kind in kinds if kind.__name__ in _NUMBERS]

@@ -91,7 +91,7 @@ class Op:
         """On arrays that can be written: a new one, of the operation on their values."""
         cell = next(arg for arg in args if isinstance(arg, Reference))
         for arg in args:
-            if hasattr(arg, "has_own_operators"):
+            if hasattr(arg, "_funcgrad_own_operators"):
                 return self._on_subclass(arg, args, params)
         given = [lent_value(arg) if isinstance(arg, Reference) else arg for arg in args]
         return wrapped(cell, self(*given, **params))
@@ -108,7 +108,11 @@ class Op:
             )
         given = [lent_value(arg) if isinstance(arg, Reference) else arg for arg in args]
         made = self(*given, **params)
-        return array.of_data(made) if known else array.of_operation(made, tuple(args))
+        return (
+            array._funcgrad_of_data(made)
+            if known
+            else array._funcgrad_of_operation(made, tuple(args))
+        )
 
     def edge(self, index: int) -> EdgeRule | None:
         """The edge of an argument; None where the operation is not differentiable in it."""
@@ -228,6 +232,8 @@ def lift(arg: object, beside: Sequence[Any] = ()) -> Any:
     for base in PYTHON_NUMBERS:  # of a subclass, such as an IntEnum
         if isinstance(arg, base):
             return base(arg)
+    if type(arg).__module__ == "fractions":  # Fraction, which Python's floats take, too
+        return float(arg)  # type: ignore[arg-type]
     if isinstance(arg, Reference):
         return lift(lent_value(arg), beside)
     if isinstance(arg, list | tuple):

@@ -1,0 +1,85 @@
+"""Arrays of objects that take traced values: NumPy's own would ask an array that is stored for numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funcgrad.arrays.reference import Reference, holds_expr, unwrapped
+from funcgrad.expr import Expr
+from funcgrad.expr.registry import functions
+
+
+class ObjectArray(np.ndarray[Any, Any]):
+    """An array of objects, as adopted code makes it."""
+
+    def __setitem__(self, index: Any, value: object) -> None:
+        target = np.ndarray.__getitem__(self, index) if _is_traced(value) else None
+        if isinstance(target, ObjectArray):
+            value = np.broadcast_to(array_of_objects(value, target.ndim), target.shape)
+        super().__setitem__(index, value)
+
+    def __array_wrap__(
+        self, array: Any, context: object = None, return_scalar: bool = False
+    ) -> Any:
+        return array.view(ObjectArray) if array.ndim else array[()]
+
+    def astype(self, dtype: npt.DTypeLike, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        """As NumPy's, of traced entries, too."""
+        if np.dtype(dtype).kind == "O" or not holds_expr(self.tolist()):
+            return super().astype(dtype, *args, **kwargs)
+        return functions["array"](unwrapped(self.tolist()), dtype)
+
+
+def _is_traced(value: object) -> bool:
+    if isinstance(value, list | tuple):
+        return any([_is_traced(item) for item in value])
+    return isinstance(value, Reference | Expr)
+
+
+class _Entry:
+    """An entry that NumPy takes for no sequence."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+def array_of_objects(value: object, most: int = 32) -> ObjectArray:
+    """As ``np.array(value, dtype=object)``, of so many axes at most: arrays of different shapes are entries.
+
+    >>> array_of_objects([1.0, "a"]).tolist(), array_of_objects([[1, 2], [3]]).tolist()
+    ([1.0, 'a'], [[1, 2], [3]])
+    """
+    whole: dict[int, object] = {}
+    made = np.asarray(_entries(value, most, whole), dtype=object)
+    found = np.empty(made.shape, object).view(ObjectArray)
+    for place in np.ndindex(made.shape):
+        entry: Any = made[place]
+        if isinstance(entry, _Entry):
+            entry = entry.value
+        elif id(entry) in whole:
+            entry = whole[id(entry)]
+        np.ndarray.__setitem__(found, place, entry)
+    return found
+
+
+def _entries(item: object, most: int, whole: dict[int, object]) -> Any:
+    """Nested lists of entries; arrays and lists that NumPy may leave whole are noted."""
+    made: Any
+    whole_item: Any = item
+    if most and isinstance(item, list | tuple):
+        made = [_entries(part, most - 1, whole) for part in item]
+    elif isinstance(item, np.ndarray) and item.ndim <= most:
+        return item
+    elif isinstance(item, Reference | Expr) and 0 < whole_item.ndim <= most:
+        made = np.empty(whole_item.shape, object)
+        for place in np.ndindex(made.shape):
+            made[place] = _Entry(whole_item[place])
+    else:
+        return _Entry(item)
+    whole[id(made)] = item
+    return made

@@ -1,0 +1,76 @@
+"""Arrays of objects in adopted code: traced values and arrays are entries."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.arrays.object_array import ObjectArray, array_of_objects
+
+
+def of_stores(x):
+    a = np.empty(3, dtype=object)
+    a[0], a[1], a[2] = x, x * x, 1.0
+    b = np.zeros((2, 2), dtype=object)
+    b[0, 1] = x
+    b[1] = [x, x * x]
+    return a[0] * a[1] + sum(a) + (b + 1)[1, 1] + b[0, 1] + b.sum()
+
+
+def of_arrays(x):
+    a = np.empty(2, dtype=object)
+    a[:] = [np.array([x, 1.0]), np.array([x, x])]
+    b = np.empty(2, dtype=object)
+    b[0], b[1] = np.array([x, 1.0]), np.array([x, x, 2.0])
+    return a[0].sum() * a[1].prod() + (b[0] * b[1][1:]).sum()
+
+
+def of_mixed_entries(x):
+    a = np.array([x, None], dtype=object)
+    b = np.array([[x, "a"], [x * x, "b"]], dtype=object)
+    c = np.array([np.array([x, 1.0]), np.array([x * x])], dtype=object)
+    d = np.array([{"v": x}, {"v": x * x}])
+    return a[0] * x + (b[:, 0] * 2).sum() + c[0][0] * c[1][0] + d[0]["v"] * d[1]["v"]
+
+
+def of_arithmetic(x):
+    a = np.array([x, 2 * x], dtype=object)
+    total = a.sum() + (a * a).sum() + np.dot(a, a) + np.sum(a)
+    return total + a.astype(float).prod() + np.array([x, 1], dtype=object).astype(float).sum()
+
+
+@pytest.mark.parametrize("f", [of_stores, of_arrays, of_mixed_entries, of_arithmetic])
+def test_derivatives_are_those_of_differences(f):
+    x, step = 0.7, 1e-5
+    slope = (f(x + step) - f(x - step)) / (2 * step)
+    value, gradient = fg.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-12)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-7)
+    np.testing.assert_allclose(fg.jvp(f, (x,), (1.0,))[1], slope, rtol=1e-7)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(x), slope, rtol=1e-7)
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(np.array([x, 0.9]))[0], slope, rtol=1e-7)
+
+
+def test_arrays_of_objects_have_numpys_shapes():
+    for value in (
+        [[1, 2], [3]],
+        [[1, 2], [3, 4]],
+        [np.zeros(2), np.zeros(3)],
+        [np.zeros(2), np.ones(2)],
+        [None, "a"],
+        [],
+        3.0,
+    ):
+        theirs = np.array(value, dtype=object)
+        own = array_of_objects(value)
+        assert type(own) is ObjectArray
+        assert own.shape == theirs.shape
+        assert str(own.tolist()) == str(theirs.tolist())
+
+
+def test_adopted_code_takes_them_for_numpys():
+    def f(x):
+        a = np.empty(1, dtype=object)
+        return x * (type(a) is np.ndarray) * isinstance(a, np.ndarray)
+
+    assert fg.grad(fg.adopt(f))(2.0) == 1.0
+    assert type(fg.adopt(lambda: np.array([None, 1], dtype=object))()) is np.ndarray
