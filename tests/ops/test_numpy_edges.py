@@ -80,9 +80,44 @@ def test_what_numpy_lets_be_given_to_no_effect_is_let():
     alike(lambda x: np.median(x, overwrite_input=True), SIX)
 
 
-def test_a_quantile_beside_an_infinity_is_the_entry_or_the_infinity():
-    x = np.array([1.0, INF])
-    assert fg.jit(lambda x: np.quantile(x, [0.0, 0.5, 1.0]))(x).tolist() == [1.0, INF, INF]
+BETWEEN = ("midpoint", "hazen", "weibull", "averaged_inverted_cdf", "median_unbiased")
+WITH_SPECIAL = (
+    *([1.0, INF], [-INF, INF], [-INF, -INF, 3.0], [INF], [-0.0], [NAN, 2.0]),
+    [3.0, INF, 1.0, -INF, 2.0],
+)
+
+
+@pytest.mark.parametrize("function", [np.quantile, np.nanquantile])
+@pytest.mark.parametrize("method", [*METHODS, *BETWEEN, "inverted_cdf", "closest_observation"])
+def test_quantiles_of_infinities_are_numpys_to_the_bit(function, method):
+    for entries in WITH_SPECIAL:
+        x = np.array([entries, entries[::-1]])
+        f = lambda x: function(x, [0.0, 0.25, 0.5, 0.8, 1.0], axis=1, method=method)  # noqa: E731
+        with np.errstate(all="ignore"):
+            expected, found = f(x), fg.jit(f)(x)
+            by_share = fg.jit(lambda x, q: function(x, q, method=method))(x, 0.25)
+            np.testing.assert_array_equal(by_share, function(x, 0.25, method=method))
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+@pytest.mark.filterwarnings("ignore:All-NaN slice encountered")
+@pytest.mark.parametrize("function", [np.median, np.nanmedian])
+def test_medians_of_infinities_are_numpys_to_the_bit(function):
+    for entries in WITH_SPECIAL:
+        x = np.array([entries, entries])
+        for f in (function, lambda x: function(x, axis=0)):
+            with np.errstate(all="ignore"):
+                found, expected = fg.jit(f)(x), f(x)
+            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+def test_the_slope_of_a_quantile_in_its_share_is_that_to_the_next_entry():
+    x = np.array([3.0, 1.0, 7.0])
+    assert fg.grad(lambda q: np.quantile(x, q))(0.5) == 8.0
+    assert fg.grad(lambda q: np.quantile(x, q, method="closest_observation"))(0.4) == 0.0
+    assert fg.jvp(lambda q: np.quantile(x, q, method="hazen"), (0.4,), (1.0,))[1] == 6.0
 
 
 # -- convolutions --------------------------------------------------------------------------------

@@ -60,6 +60,7 @@ from funcgrad.ops.numpy import (
     linear_algebra,
     nan_reductions,
     polynomial,
+    quantiles,
     ranges,
     rearrange,
     select_compare,
@@ -92,6 +93,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     recurrences,
     scans_and_sorts,
     interpolation,
+    quantiles,
     statistics,
     ranges,
     float_parts,
@@ -367,6 +369,7 @@ def formula_functions() -> Mapping[str, Callable[..., Any]]:
         nan_reductions,
         scans_and_sorts,
         interpolation,
+        quantiles,
         statistics,
         contraction,
     )

@@ -14,7 +14,7 @@ from funcgrad.ops.base.arguments import inexact
 from funcgrad.ops.base.axes import axis_tuple
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.ops.numpy.statistics import ENTRIES, PLACES, lerp
+from funcgrad.ops.numpy.quantiles import between, percents
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes
@@ -160,7 +160,7 @@ def nanmedian(a: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
     axes = _axes("nanmedian", axis, x)
     rows, count = _sorted_numbers(x, axes)
     low, high = (_entry(rows, np.maximum(place, 0)) for place in ((count - 1) // 2, count // 2))
-    z = np.where(count % 2, low, (low + high) / 2)
+    z = np.where(count % 2, low, (low + high) / 2) + 0  # a mean is no -0.0
     return _kept(np.where(count > 0, z, np.asarray(np.nan, x.dtype)[()]), axes, keepdims)
 
 
@@ -168,21 +168,13 @@ def nanpercentile(
     a: Array, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False
 ) -> Any:
     """As `numpy.nanpercentile`: see `nanquantile`."""
-    return nanquantile(
-        a,
-        q / 100 if type(q) in (int, float) else np.true_divide(q, 100),
-        axis,
-        method=method,
-        keepdims=keepdims,
-    )
+    return nanquantile(a, percents(q), axis, method=method, keepdims=keepdims)
 
 
 def nanquantile(
     a: Array, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False
 ) -> Any:
-    """As `numpy.nanquantile`, differentiable in ``a`` and, by the method linear, in ``q``."""
-    if method not in PLACES:
-        return NotImplemented  # NumPy's own code runs
+    """As `numpy.nanquantile`, without weights, differentiable in ``a`` and in ``q``: see `quantile`."""
     given = lift_fully(a)
     if given.dtype.kind in "bc":
         raise fail(TypeError, f"nanquantile: expected real numbers, but got {given.type}")
@@ -191,14 +183,14 @@ def nanquantile(
         return nanmean(x, axis, keepdims=keepdims)
     axes = _axes("nanquantile", axis, x)
     rows, count = _sorted_numbers(x, axes)
-    shares = np.asarray(q, np.real(x).dtype) if type(q) in (int, float) else lift_fully(q)
+    shares = lift_fully(q)
     wide = np.reshape(shares, shares.shape + (1,) * count.ndim)
-    last = astype(np.maximum(count - 1, 0), np.result_type(shares.dtype, np.float16))
-    place = PLACES[method](wide * last)
-    low = np.floor(place)
-    z = _entry(rows, astype(low, int))
-    if method not in ENTRIES:
-        z = lerp(z, _entry(rows, astype(np.ceil(place), int)), place - low)
+
+    def entry(place: Any) -> Any:
+        return _entry(rows, np.maximum(place, 0))
+
+    weak = type(q) in (int, float)
+    z = between("nanquantile", method, entry, count, wide, rows.dtype, weak)
     z = np.where(count > 0, z, np.asarray(np.nan, z.dtype)[()])
     return _kept(z, tuple([shares.ndim + i for i in axes]), keepdims)
 

@@ -1,0 +1,168 @@
+"""Medians and quantiles of samples, by NumPy's formulas of the places among the entries in order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funcgrad.expr import Expr
+from funcgrad.ops.base.arguments import inexact
+from funcgrad.ops.base.axes import axes_of, nonempty
+from funcgrad.ops.base.op import differentiable, lift_fully
+from funcgrad.ops.shape import astype, reshape
+from funcgrad.source import fail
+from funcgrad.typing import Array, Axes, Axis
+
+
+def median(a: npt.ArrayLike, axis: Axes = None, *, keepdims: bool | None = False) -> Any:
+    """As `numpy.median`; what lies in the middle has the derivative."""
+    a = lift_fully(a)
+    rows = _rows("median", a, axes := axes_of("median", axis, a))
+    z = np.mean(rows[(len(rows) - 1) // 2 : len(rows) // 2 + 1], axis=0)
+    return _reduced(z, rows, axes, 0, keepdims)
+
+
+def percentile(
+    a: Array, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+) -> Any:
+    """As `numpy.percentile`, differentiable in ``a`` and in ``q``: see `quantile`."""
+    return _quantile("percentile", a, percents(q), axis, method, keepdims)
+
+
+def quantile(
+    a: Array, q: Array, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+) -> Any:
+    """As `numpy.quantile`, without weights.
+
+    It is differentiable in ``a``, where the entries next to the quantile have the derivative, and in ``q``,
+    where it is that of the line to the next entry; methods that choose an entry are constant in ``q``.
+    """
+    return _quantile("quantile", a, q, axis, method, keepdims)
+
+
+def percents(q: Any) -> Any:
+    """Shares of percents; a number of Python's stays one."""
+    return q / 100 if type(q) in (int, float) else np.true_divide(q, 100)
+
+
+def _quantile(
+    name: str, a: object, q: npt.ArrayLike, axis: Axis, method: str, keepdims: bool | None
+) -> Any:
+    a = lift_fully(a)
+    if a.dtype.kind == "c":
+        raise fail(TypeError, f"{name}: expected real entries, but got {a.type}")
+    shares = lift_fully(q) if isinstance(q, Expr) else np.asarray(q)
+    if not isinstance(q, Expr) and not ((shares >= 0) & (shares <= 1)).all():
+        raise fail(
+            ValueError, f"{name}: expected shares from 0 to 1 (percents to 100), but got {shares}"
+        )
+    rows = _rows(name, a, axes := axes_of(name, axis, a))
+    wide = reshape(shares, (*shares.shape, *[1] * (rows.ndim - 1)))
+
+    def entry(place: Any) -> Any:
+        return rows[reshape(place, shares.shape)]
+
+    z = between(name, method, entry, len(rows), wide, rows.dtype, type(q) in (int, float))
+    return _reduced(z, rows, axes, shares.ndim, keepdims)
+
+
+def _rows(name: str, a: Any, axes: tuple[int, ...]) -> Any:
+    """The entries in order along a first axis, in the place of the axes that are reduced."""
+    kept = tuple(i for i in range(a.ndim) if i not in axes)
+    count, lengths = math.prod([a.shape[i] for i in axes]), tuple(a.shape[i] for i in kept)
+    if count:
+        return np.sort(reshape(np.transpose(a, (*axes, *kept)), (count, *lengths)), axis=0)
+    if name != "median":
+        nonempty(name, a, axes)
+    # The median of nothing is no number.
+    return np.full_like(inexact(a), np.nan, shape=(1, *lengths))
+
+
+def _reduced(z: Any, rows: Any, axes: tuple[int, ...], lead: int, keepdims: bool | None) -> Any:
+    """NaN where an entry is; sorted, it stands last."""
+    if differentiable(rows.dtype):
+        z = np.where(rows[-1] == rows[-1], z, rows[-1])
+    return np.expand_dims(z, tuple(lead + i for i in axes)) if keepdims is True and axes else z
+
+
+# -- the places, as NumPy computes them --------------------------------------------------------
+def _closest_observation(n: Any, q: Any) -> Any:
+    place = n * q - 1 - 0.5
+    low = np.floor(place)
+    return np.where((place == low) & (low % 2 == 1), low, low + 1)
+
+
+_ENTRIES: dict[str, Callable[[Any, Any], Any]] = {
+    "lower": lambda n, q: np.floor((n - 1) * q),
+    "higher": lambda n, q: np.ceil((n - 1) * q),
+    "nearest": lambda n, q: np.rint((n - 1) * q),
+    "inverted_cdf": lambda n, q: np.ceil(n * q - 1),
+    "closest_observation": _closest_observation,
+}
+"""The place of the entry that a method chooses, among n; the first is at 0."""
+
+
+def _plotting_position(alpha: float, beta: float) -> Callable[[Any, Any], Any]:
+    return lambda n, q: n * q + (alpha + q * (1 - alpha - beta)) - 1
+
+
+_PLACES: dict[str, Callable[[Any, Any], Any]] = {
+    "linear": lambda n, q: (n - 1) * q,
+    "midpoint": lambda n, q: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q)),
+    "averaged_inverted_cdf": lambda n, q: n * q - 1,
+    "interpolated_inverted_cdf": _plotting_position(0, 1),
+    "hazen": _plotting_position(0.5, 0.5),
+    "weibull": _plotting_position(0, 0),
+    "median_unbiased": _plotting_position(1 / 3.0, 1 / 3.0),
+    "normal_unbiased": _plotting_position(3 / 8.0, 3 / 8.0),
+}
+"""The place between two entries, by the constants of Hyndman and Fan (1996)."""
+
+
+def between(
+    name: str,
+    method: str,
+    entry: Callable[[Any], Any],
+    n: Any,
+    shares: Any,
+    dtype: np.dtype[Any],
+    weak: bool,
+) -> Any:
+    """Quantiles of n entries in order, which ``entry`` gives at places; n may be an array.
+
+    If ``weak``, the shares are numbers of Python's, which give way to the dtype of the entries.
+    """
+    if method in _ENTRIES:
+        return entry(np.maximum(astype(_ENTRIES[method](n, shares), int), 0))
+    if method not in _PLACES:
+        known = ", ".join([*_PLACES, *_ENTRIES])
+        raise fail(
+            ValueError, f"{name}: expected a method among {known}, but got method={method!r}"
+        )
+    place = lift_fully(_PLACES[method](n, shares))
+    if method == "linear" and place.dtype.kind in "iu":
+        return entry(place)
+    beyond = place >= n - 1
+    low = np.where(beyond, -1, np.maximum(np.floor(place), 0))
+    part = place - low
+    if method == "averaged_inverted_cdf":
+        part = astype(np.where(part == 0, 0.5, 1.0), place.dtype)
+    elif method == "midpoint":
+        part = astype(np.where(place % 1 == 0, 0.0, 0.5), place.dtype)
+    rest = 1 - part
+    if weak:
+        kind = np.result_type(dtype, 1.0) if dtype.kind != "f" else dtype
+        part, rest = astype(part, kind), astype(rest, kind)
+    first = np.where(beyond, n - 1, low)
+    second = np.where(beyond | (place < 0), first, low + 1)
+    return _on_line(entry(astype(first, int)), entry(astype(second, int)), part, rest)
+
+
+def _on_line(below: Array, above: Array, part: Array, rest: Array) -> Any:
+    """The number at a part of the way from below to above, computed from the nearer end, as in NumPy."""
+    apart = above - below
+    return np.where(part >= 0.5, above - apart * rest, below + apart * part)
