@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.ndimage
+import scipy.signal
 
 import funcgrad as fg
 from tests.default_slice import one_in
@@ -58,3 +59,50 @@ def test_filters_of_fourier_transforms_in_their_parameters(name):
 def test_an_ellipsoid_of_a_traced_size_is_refused():
     with pytest.raises(TypeError, match="fourier_ellipsoid: expected a plain size"):
         fg.jacobian(lambda s: np.real(scipy.ndimage.fourier_ellipsoid(IMAGE, s)))(1.0)
+
+
+WITH_NANS = np.where(np.cos(np.arange(30.0) ** 3).reshape(5, 6) > 0.7, np.nan, IMAGE)
+FILTERS = {
+    "maximum": lambda a: scipy.ndimage.maximum_filter(a, 3),
+    "minimum along an axis": lambda a: scipy.ndimage.minimum_filter1d(a, 4, axis=0),
+    "minimum of a footprint": lambda a: scipy.ndimage.minimum_filter(a, footprint=CROSS),
+    "median": lambda a: scipy.ndimage.median_filter(a, (3, 2), mode="wrap"),
+    "median of lines": lambda a: scipy.ndimage.median_filter(a[1], 3),
+    "rank": lambda a: scipy.ndimage.rank_filter(a, -2, footprint=CROSS),
+    "percentile": lambda a: scipy.ndimage.percentile_filter(a, 30, 3, mode="constant", cval=0.3),
+    "erosion": lambda a: scipy.ndimage.grey_erosion(a, structure=STRUCTURE),
+    "opening": lambda a: scipy.ndimage.grey_opening(a, 3),
+    "medfilt": lambda a: scipy.signal.medfilt(a, 3),
+    "medfilt2d": lambda a: scipy.signal.medfilt2d(a, 3),
+    "order_filter": lambda a: scipy.signal.order_filter(a, CROSS, 1),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_neighborhoods_with_nan_are_scipys(name):
+    f, seen = FILTERS[name], np.isfinite(WITH_NANS)
+    value, tangent = fg.jvp(f, (WITH_NANS,), (np.ones(WITH_NANS.shape),))
+    np.testing.assert_array_equal(value, f(WITH_NANS))
+    np.testing.assert_array_equal(fg.jit(f)(WITH_NANS), value)
+    np.testing.assert_array_equal(fg.vmap(f)(np.stack([IMAGE, WITH_NANS]))[1], value)
+    finite = np.isfinite(value)
+    np.testing.assert_allclose(tangent[finite & (value != 0.3) & (value != 0)], 1.0)
+    if name != "erosion":  # it adds the structure
+        slope = fg.jacobian(f)(WITH_NANS)[finite]
+        chosen = np.where(seen, WITH_NANS, 0.0)
+        at = np.where(np.any(slope, axis=(1, 2)), value[finite], 0.0)
+        np.testing.assert_allclose(np.sum(slope * chosen, axis=(1, 2)), at)
+
+
+OVER_AXES = {
+    "rank": lambda a: scipy.ndimage.rank_filter(a, 1, size=2, axes=(1,)),
+    "median": lambda a: scipy.ndimage.median_filter(a, 3, axes=0, origin=1),
+    "percentile": lambda a: scipy.ndimage.percentile_filter(a, 60, footprint=[1, 0, 1], axes=(-1,)),
+    "correlate": lambda a: scipy.ndimage.correlate(a, [1.0, 2.0, 3.0], axes=(0,), origin=-1),
+    "convolve": lambda a: scipy.ndimage.convolve(a, [1.0, 2.0], mode="wrap", axes=(1,)),
+}
+
+
+@pytest.mark.parametrize("name", OVER_AXES)
+def test_filters_over_some_axes(name):
+    check_function(OVER_AXES[name], IMAGE)

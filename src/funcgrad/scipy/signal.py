@@ -8,7 +8,7 @@ names lead to SciPy.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +23,7 @@ from funcgrad.scipy.composition import composed, floating
 from funcgrad.scipy.filter_design import remez as remez
 from funcgrad.scipy.filter_design import unique_roots as unique_roots
 from funcgrad.scipy.linear_filter import linear_filter_op
+from funcgrad.scipy.ndimage.filters import ranked
 from funcgrad.scipy.ndimage.sampling import spline_neighbors
 from funcgrad.scipy.peaks import find_peaks as find_peaks
 from funcgrad.scipy.peaks import peak_prominences as peak_prominences
@@ -342,22 +343,29 @@ def detrend(
 
 
 # -- ranks, rates and splines ------------------------------------------------------------------------
-def _median(who: str, image: npt.ArrayLike, size: int | Sequence[int]) -> Any:
-    if not np.all(np.asarray(size) % 2):
-        raise fail(ValueError, f"{who}: expected odd sizes of the kernel, but got {size}")
-    return ndimage.median_filter(np.atleast_1d(floating(who, image)), size, mode="constant")
+def _median(own: Callable[..., Any], input: npt.ArrayLike, kernel_size: int | Sequence[int]) -> Any:
+    if not np.all(np.asarray(kernel_size) % 2):
+        raise fail(
+            ValueError,
+            f"{own.__name__}: expected odd sizes of the kernel, but got {kernel_size}",
+        )
+    image = np.atleast_1d(floating(own.__name__, input))
+    kernel = np.ones(np.broadcast_to(kernel_size, image.ndim), bool)
+    options = None, "constant", 0.0, 0
+    run = lambda image: own(image, kernel_size)  # noqa: E731
+    return ranked(own.__name__, run, lambda n: n // 2, image, kernel, options)
 
 
 @_composed
 def medfilt(volume: npt.ArrayLike, kernel_size: int | Sequence[int] | None = None) -> Any:
     """As `scipy.signal.medfilt`."""
-    return _median("medfilt", volume, 3 if kernel_size is None else kernel_size)
+    return _median(_scipy.medfilt, volume, 3 if kernel_size is None else kernel_size)
 
 
 @_composed
 def medfilt2d(input: npt.ArrayLike, kernel_size: int | Sequence[int] = 3) -> Any:
     """As `scipy.signal.medfilt2d`."""
-    return _median("medfilt2d", input, kernel_size)
+    return _median(_scipy.medfilt2d, input, kernel_size)
 
 
 @_composed

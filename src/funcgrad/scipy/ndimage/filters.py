@@ -15,13 +15,14 @@ import scipy.ndimage as _scipy
 
 from funcgrad.arrays.reference import Reference
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, number, refuse
+from funcgrad.scipy.composition import composed, floating, nondifferentiable, number
 from funcgrad.scipy.integer_results import filters_of
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
 _composed, _filter = composed(_scipy), filters_of(_scipy)
 Output: TypeAlias = npt.DTypeLike | Array | None
+_Axes: TypeAlias = int | Sequence[int] | None
 
 EXTENSIONS = {
     "reflect": "symmetric",
@@ -221,7 +222,21 @@ def uniform_filter(
     return filtered_output(image, input, output)
 
 
+def as_scipy_chose(own: Array, around: Array, expected: Array | None = None) -> Any:
+    """SciPy's values of a filter, each by an entry of its neighborhood, which has the derivative.
+
+    Compiled code has its own order of NaNs and other entries. ``expected`` is kept where it is equal.
+    """
+    same = (around == own) | ((around != around) & (own != own))
+    place = np.argmax(same, axis=0)
+    found = np.take_along_axis(around, np.expand_dims(place, 0), 0)[0]
+    found = np.where(np.any(same, axis=0), found, own)
+    return found if expected is None else np.where(expected == own, expected, found)
+
+
 def _extreme(name: str, chosen: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    own = getattr(_scipy, name)
+
     def function(
         input: npt.ArrayLike,
         size: int,
@@ -231,8 +246,14 @@ def _extreme(name: str, chosen: Callable[[Any, Any], Any]) -> Callable[..., Any]
         cval: float = 0.0,
         origin: int = 0,
     ) -> Any:
-        copies = _along_axis(name, number(name, input), size, axis, mode, cval, origin)
-        return filtered_output(reduce(chosen, copies), input, output)
+        def run(image: Array, cval: Array) -> Any:
+            return own(image, size, axis, None, mode, cval, origin)
+
+        image = number(name, input)
+        copies = _along_axis(name, image, size, axis, mode, cval, origin)
+        value = nondifferentiable(name, run, floating(name, input), cval).astype(image.dtype)
+        found = as_scipy_chose(value, np.stack(copies), reduce(chosen, copies))
+        return filtered_output(found, input, output)
 
     function.__name__ = name
     return _composed(function)
@@ -257,14 +278,35 @@ def neighbors(who: str, image: Array, footprint: Array, mode: Any, cval: float, 
     return np.stack([copies[k] for k in places])
 
 
-def footprint_of(who: str, image: Array, size: object, footprint: npt.ArrayLike | None) -> Array:
+def footprint_of(who: str, ndim: int, size: object, footprint: npt.ArrayLike | None) -> Array:
     if holds_expr([size, footprint]):
         raise fail(TypeError, f"{who}: expected a plain size and footprint, but got a traced one")
     if footprint is not None:
         return np.asarray(footprint, bool)
     if size is None:
         raise fail(ValueError, f"{who}: expected a size or a footprint, but got neither")
-    return np.ones(_for_axes(size, image.ndim), bool)
+    return np.ones(_for_axes(size, ndim), bool)
+
+
+def over_axes(
+    ndim: int, places: Sequence[int], mode: Any, cval: float, origin: Any
+) -> tuple[Any, float, list[int]]:
+    """Modes and origins for all axes of those for some; other axes are not extended."""
+    modes, origins = ["constant"] * ndim, [0] * ndim
+    count = len(places)
+    for k, extension, start in zip(
+        places, _for_axes(mode, count), _for_axes(origin, count), strict=True
+    ):
+        modes[k], origins[k] = extension, start
+    return modes, cval, origins
+
+
+def _for_all_axes(image: Array, weights: Array, axes: _Axes, *given: Any) -> tuple[Any, ...]:
+    """Weights, modes, cval and origins of a filter over some axes, for all axes."""
+    ndim = image.ndim
+    places = list(range(ndim)) if axes is None else [k % ndim for k in np.atleast_1d(axes)]
+    whole = np.expand_dims(weights, tuple([k for k in range(ndim) if k not in places]))
+    return (whole, *over_axes(ndim, places, *given))
 
 
 @_filter
@@ -276,12 +318,12 @@ def correlate(
     cval: float = 0.0,
     origin: int | Sequence[int] = 0,
     *,
-    axes: None = None,
+    axes: _Axes = None,
 ) -> Any:
     """As `scipy.ndimage.correlate`."""
-    refuse("correlate", axes=axes)
     image, kernel = number("correlate", input), np.conj(number("correlate", weights))
-    around = neighbors("correlate", image, np.ones(kernel.shape), mode, cval, origin)
+    kernel, *given = _for_all_axes(image, kernel, axes, mode, cval, origin)
+    around = neighbors("correlate", image, np.ones(kernel.shape), *given)
     result = np.tensordot(kernel.reshape(-1), around, 1)
     return filtered_output(result, input, output)
 
@@ -295,7 +337,7 @@ def convolve(
     cval: float = 0.0,
     origin: int | Sequence[int] = 0,
     *,
-    axes: None = None,
+    axes: _Axes = None,
 ) -> Any:
     """As `scipy.ndimage.convolve`."""
     kernel = number("convolve", weights)
@@ -304,20 +346,35 @@ def convolve(
     return correlate(input, np.conj(np.flip(kernel)), output, mode, cval, shifts, axes=axes)
 
 
-def _ranked(
-    who: str,
+def ranked(
+    name: str,
+    own: Callable[[Array], Any],
     rank: Callable[[int], int],
     input: npt.ArrayLike,
-    size: object,
-    footprint: npt.ArrayLike | None,
-    options: tuple[Any, ...],
+    chosen: Array,
+    options: tuple[Any, Any, Any, Any],
 ) -> Any:
-    image = number(who, input)
-    output, mode, cval, origin, axes = options
-    refuse(who, axes=axes)
-    chosen = footprint_of(who, image, size, footprint)
-    around = np.sort(neighbors(who, image, chosen, mode, cval, origin), axis=0)
-    return filtered_output(around[rank(around.shape[0])], input, output)
+    """A rank filter: SciPy's function of the image, the rank in a neighborhood, and its footprint."""
+    output, mode, cval, origin = options
+    image = number(name, input)
+    around = neighbors(name, image, chosen, mode, cval, origin)
+    value = nondifferentiable(name, own, floating(name, input)).astype(image.dtype)
+    expected = np.sort(around, axis=0)[rank(around.shape[0])]
+    return filtered_output(as_scipy_chose(value, around, expected), input, output)
+
+
+def _rank(
+    name: str, rank: Callable[[int], int], input: npt.ArrayLike, first: tuple[Any, ...], given: Any
+) -> Any:
+    size, footprint, output, *options, axes = given
+    own, image = getattr(_scipy, name), floating(name, input)
+    chosen = footprint_of(name, image.ndim if axes is None else np.size(axes), size, footprint)
+    whole, *rest = _for_all_axes(image, chosen, axes, *options)
+
+    def run(image: Array) -> Any:
+        return own(image, *first, size, footprint, None, *options, axes=axes)
+
+    return ranked(name, run, rank, input, whole, (output, *rest))
 
 
 @_composed
@@ -331,11 +388,11 @@ def rank_filter(
     cval: float = 0.0,
     origin: int | Sequence[int] = 0,
     *,
-    axes: None = None,
+    axes: _Axes = None,
 ) -> Any:
     """As `scipy.ndimage.rank_filter`."""
-    options = (output, mode, cval, origin, axes)
-    return _ranked("rank_filter", lambda n: rank, input, size, footprint, options)
+    given = size, footprint, output, mode, cval, origin, axes
+    return _rank("rank_filter", lambda n: rank, input, (rank,), given)
 
 
 @_composed
@@ -348,11 +405,11 @@ def median_filter(
     cval: float = 0.0,
     origin: int | Sequence[int] = 0,
     *,
-    axes: None = None,
+    axes: _Axes = None,
 ) -> Any:
     """As `scipy.ndimage.median_filter`."""
-    options = (output, mode, cval, origin, axes)
-    return _ranked("median_filter", lambda n: n // 2, input, size, footprint, options)
+    given = size, footprint, output, mode, cval, origin, axes
+    return _rank("median_filter", lambda n: n // 2, input, (), given)
 
 
 @_composed
@@ -366,7 +423,7 @@ def percentile_filter(
     cval: float = 0.0,
     origin: int | Sequence[int] = 0,
     *,
-    axes: None = None,
+    axes: _Axes = None,
 ) -> Any:
     """As `scipy.ndimage.percentile_filter`."""
     share = percentile % 100 if percentile < 0 else percentile
@@ -374,5 +431,5 @@ def percentile_filter(
     def rank(n: int) -> int:
         return n - 1 if share == 100 else int(n * share / 100)
 
-    options = (output, mode, cval, origin, axes)
-    return _ranked("percentile_filter", rank, input, size, footprint, options)
+    given = size, footprint, output, mode, cval, origin, axes
+    return _rank("percentile_filter", rank, input, (percentile,), given)

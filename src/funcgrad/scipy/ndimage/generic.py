@@ -54,7 +54,7 @@ def generic_filter(
     """
     named = dict(extra_keywords or {})
     image = real("generic_filter", input)
-    chosen = footprint_of("generic_filter", image, size, footprint)
+    chosen = footprint_of("generic_filter", image.ndim, size, footprint)
     count = int(np.count_nonzero(chosen))
     beside = [input, cval, *extra_arguments, *named.values()]
     plain = lambda x: function(x, *extra_arguments, **named)  # noqa: E731

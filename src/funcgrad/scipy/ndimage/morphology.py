@@ -9,8 +9,8 @@ import numpy as np
 import scipy.ndimage as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import number, writes
-from funcgrad.scipy.ndimage.filters import neighbors
+from funcgrad.scipy.composition import floating, nondifferentiable, number, writes
+from funcgrad.scipy.ndimage.filters import as_scipy_chose, neighbors
 from funcgrad.typing import Array
 
 _MODES = ("nearest", "wrap", "reflect", "mirror", "constant", "grid-wrap", "grid-constant")
@@ -29,8 +29,8 @@ def min_or_max_filter(
     minimum: int,
 ) -> None:
     """SciPy's compiled function: the least value less the structure, or the largest value with it added."""
+    compiled = _scipy._filters._nd_image.min_or_max_filter
     if not holds_expr([input, structure, cval]):
-        compiled = _scipy._filters._nd_image.min_or_max_filter
         compiled(input, footprint, structure, output, mode, cval, origins, minimum)
         return
     shape = np.asarray(footprint, bool)
@@ -41,4 +41,15 @@ def min_or_max_filter(
         offsets = number("morphology", structure).reshape(-1)[np.flatnonzero(shape)]
         offsets = offsets.reshape((-1, *[1] * (around.ndim - 1)))
         around = around - offsets if minimum else around + offsets
-    output[...] = np.min(around, axis=0) if minimum else np.max(around, axis=0)
+    expected: Any = np.min(around, axis=0) if minimum else np.max(around, axis=0)
+
+    def run(image: Array, cval: Array, *weights: Array) -> Any:
+        found = np.empty_like(image)
+        offsets = np.ascontiguousarray(weights[0]) if weights else None
+        compiled(image, shape, offsets, found, mode, cval, origins, minimum)
+        return found
+
+    image = floating("morphology", input)
+    weights = [] if structure is None else [number("morphology", structure)]
+    own = nondifferentiable("morphology", run, image, cval, *weights).astype(expected.dtype)
+    output[...] = as_scipy_chose(own, around, expected)
