@@ -167,8 +167,76 @@ GENERALIZED = {
 
 @pytest.mark.parametrize("case", one_in(7, GENERALIZED))
 def test_factors_of_symmetric_matrices_and_of_two_matrices(case):
-    vmap = not case.startswith(("qz", "ordqz"))  # whether eigenvalues are real is read from them
+    vmap = not case.startswith("ordqz")  # whether eigenvalues are real is read from them
     check_function(GENERALIZED[case], A, vmap=vmap, hessian="balance" not in case)
+
+
+def _of_schur(t, z):
+    """The parts of a complex form that do not depend on phases."""
+    return np.stack(
+        [np.abs(t), np.abs(z), np.real(z[:, :1] @ np.conj(z[:, :1].T)), np.real(t * np.eye(5))]
+    )
+
+
+TURNING = np.kron(np.diag([1.0, 0.0]), [[0.3, 2.0], [-1.0, 0.2]])
+TURNING = np.pad(TURNING, ((0, 1), (0, 1))) + np.diag([0.0, 0.0, -2.0, 1.0, 3.0])
+SCHUR = {
+    **{
+        f"schur with a pair, {sort}, result {k}": lambda a, k=k, sort=sort: scipy.linalg.schur(
+            TURNING + 0.3 * a, sort=sort
+        )[k]
+        for k in (0, 1)
+        for sort in (None, "rhp")
+    },
+    "complex schur": lambda a: _of_schur(*scipy.linalg.schur(TURNING + 0.2 * a, output="complex")),
+    "complex schur in order": lambda a: _of_schur(
+        *scipy.linalg.schur(TURNING + 0.2 * a, output="complex", sort=lambda x: x.real > 2)[:2]
+    ),
+    "schur of a complex matrix": lambda a: _of_schur(*scipy.linalg.schur(TURNING + 0.2j * a)),
+    **{
+        f"qz with a pair, result {k}": lambda a, k=k: scipy.linalg.qz(
+            TURNING + 0.2 * a, np.eye(5) + 0.1 * a.T
+        )[k]
+        for k in range(4)
+    },
+    "complex qz": lambda a: np.abs(
+        np.stack(scipy.linalg.qz(TURNING + 0.2 * a, np.eye(5) + 0.1 * a.T, output="complex"))
+    ),
+    "complex ordqz": lambda a: np.stack(
+        [
+            part(item)
+            for item in scipy.linalg.ordqz(
+                TURNING + 0.2 * a, np.eye(5) + 0.1j * a.T, sort="lhp", output="complex"
+            )[2:4]
+            for part in (np.real, np.imag)
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SCHUR)
+def test_forms_with_complex_eigenvalues(case):
+    check_function(SCHUR[case], A, rtol=1e-5, value_rtol=1e-15)
+
+
+def test_the_vectors_of_a_complex_form_do_not_turn():
+    a = TURNING + 0.2 * A
+    z, slope = fg.jvp(lambda a: scipy.linalg.schur(a, output="complex")[1], (a,), (A,))
+    np.testing.assert_allclose(np.sum(np.conj(z) * slope, axis=0), 0.0, atol=1e-12)
+    t, slopes = fg.jvp(lambda a: np.stack(scipy.linalg.schur(a, output="complex")), (a,), (A,))
+    back = slopes[1] @ t[0] @ np.conj(t[1].T)
+    back = back + t[1] @ slopes[0] @ np.conj(t[1].T) + t[1] @ t[0] @ np.conj(slopes[1].T)
+    np.testing.assert_allclose(back, A, atol=1e-11)
+
+
+def test_the_number_of_chosen_eigenvalues_is_scipys():
+    def chosen(a):
+        form, _, count = scipy.linalg.schur(a, sort="lhp")
+        return count * form[0, 0]
+
+    assert fg.grad(chosen)(np.diag([1.0, 2.0, -3.0]))[2, 2] == 1.0
+    with pytest.raises(TypeError, match=r"ordqz: expected real generalized.*output='complex'"):
+        fg.grad(lambda a: scipy.linalg.ordqz(a, np.eye(5))[2].real.sum())(TURNING)
 
 
 def test_ldl_of_a_singular_matrix():

@@ -1,4 +1,4 @@
-"""Factorizations of `scipy.linalg`: LU, LDL, polar and Schur's."""
+"""Factorizations of `scipy.linalg`: LU, LDL and polar, and a matrix that is balanced."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ import scipy.linalg as _scipy
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.matrix_stacks import hermitian_from
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.eigenvectors import has_real_eigenvalues
-from funcgrad.scipy.composition import as_single, composed, floating, number, real, refuse, taken
+from funcgrad.scipy.composition import (
+    as_single,
+    composed,
+    nondifferentiable,
+    number,
+    real,
+    taken,
+)
 from funcgrad.scipy.external_function import with_pullback, with_pushforward
 from funcgrad.scipy.matrix_equations import in_one_dtype, square_matrix, sylvester
 from funcgrad.source import fail
@@ -227,40 +233,25 @@ def polar(a: npt.ArrayLike, side: str = "right") -> Any:
     return u, (p + p.T) / 2
 
 
-# -- Schur's form -----------------------------------------------------------------------------------
-_schur_form = primitive(lambda a: _scipy.schur(a)[0], out=lambda a: a, name="schur_form")
-_schur_vectors = primitive(lambda a: _scipy.schur(a)[1], out=lambda a: a, name="schur_vectors")
-
-
+# -- balance ----------------------------------------------------------------------------------------
 @_kept
-def schur(a: npt.ArrayLike, output: str = "real", **options: object) -> Any:
-    """As `scipy.linalg.schur`, for a real matrix with real, distinct eigenvalues.
+def matrix_balance(
+    A: npt.ArrayLike,
+    permute: bool = True,
+    scale: bool = True,
+    separate: bool = False,
+    overwrite_a: bool = False,
+) -> Any:
+    """As `scipy.linalg.matrix_balance`; scales and the order are constant."""
+    a: Any = square_matrix("matrix_balance", np.atleast_2d(number("matrix_balance", A)))
 
-    The vectors are the orthogonal factor of the eigenvectors, in the order of
-    SciPy's diagonal. With equal eigenvalues the derivative is NaN, as that of
-    the eigenvectors.
+    def own(k: int) -> Any:
+        run = lambda a: _scipy.matrix_balance(a, permute, scale, separate=True)[1][k]  # noqa: E731
+        return nondifferentiable("matrix_balance", run, a)
 
-    >>> import funcgrad as fg
-    >>> fg.grad(lambda a: schur(a)[0][0, 0])(np.array([[2.0, 1.0], [0.0, 1.0]]))
-    array([[1., 0.],
-           [1., 0.]])
-    """
-    refuse("schur", sort=options.get("sort"))
-    matrix: Any = lift_fully(square_matrix("schur", number("schur", a)))
-    w, v = np.linalg.eig(matrix)
-    if output not in ("real", "r") or not has_real_eigenvalues(matrix, w):
-        raise fail(
-            TypeError,
-            "schur: expected a real matrix with real eigenvalues and output='real' for traced values, since "
-            "complex eigenvalues determine the vectors up to a rotation only; write eig, or sqrtm, logm or "
-            "expm for a function of the matrix",
-        )
-    given = stop_gradient(lift_fully(floating("schur", a)))  # signs depend on the precision
-    form, vectors = [own(given).astype(matrix.dtype) for own in (_schur_form, _schur_vectors)]
-    w, v = np.real(w), np.real(v)
-    order = np.argsort(w)[np.argsort(np.argsort(np.diagonal(form)))]
-    q = np.linalg.qr(v[:, order])[0]
-    z = q * np.sign(np.sum(q * vectors, axis=0))
-    t = np.triu(z.T @ matrix @ z)
-    # The values are SciPy's.
-    return form + (t - stop_gradient(t)), vectors + (z - stop_gradient(z))
+    scales, order = own(0), own(1)
+    rows = lift_fully(a)[order][:, order]
+    balanced = rows * (scales / scales[:, None])
+    if separate:
+        return balanced, (scales, order)
+    return balanced, np.diag(scales)[np.argsort(order)]

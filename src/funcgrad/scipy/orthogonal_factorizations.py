@@ -103,6 +103,17 @@ def hessenberg(
     return (both[0], both[1]) if calc_q else both[0]
 
 
+@_composed
+def cossin(X: object, **options: object) -> Any:
+    """As `scipy.linalg.cossin` of plain matrices; a traced one is refused."""
+    raise fail(
+        TypeError,
+        "cossin: expected a plain matrix, since the vectors beside the angles are determined up to a "
+        "rotation only, but got a traced one; write np.linalg.svd of its blocks: the singular values of "
+        "x[:p, :q] are the cosines, those of x[p:, :q] the sines, and their vectors are those of cossin",
+    )
+
+
 # -- RQ, and products with the factor of QR ----------------------------------------------------------
 @_kept
 def rq(

@@ -14,7 +14,7 @@ from funcgrad.ops.base.arguments import inexact
 from funcgrad.ops.base.axes import axis_tuple
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.ops.numpy.quantiles import between, percents
+from funcgrad.ops.numpy.quantiles import percents, quantiles_at
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes
@@ -190,7 +190,7 @@ def nanquantile(
         return _entry(rows, np.maximum(place, 0))
 
     weak = type(q) in (int, float)
-    z = between("nanquantile", method, entry, count, wide, rows.dtype, weak)
+    z = quantiles_at("nanquantile", method, entry, count, wide, rows.dtype, weak)
     z = np.where(count > 0, z, np.asarray(np.nan, z.dtype)[()])
     return _kept(z, tuple([shares.ndim + i for i in axes]), keepdims)
 

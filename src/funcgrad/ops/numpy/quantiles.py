@@ -66,7 +66,7 @@ def _quantile(
     def entry(place: Any) -> Any:
         return rows[reshape(place, shares.shape)]
 
-    z = between(name, method, entry, len(rows), wide, rows.dtype, type(q) in (int, float))
+    z = quantiles_at(name, method, entry, len(rows), wide, rows.dtype, type(q) in (int, float))
     return _reduced(z, rows, axes, shares.ndim, keepdims)
 
 
@@ -123,7 +123,7 @@ _PLACES: dict[str, Callable[[Any, Any], Any]] = {
 """The place between two entries, by the constants of Hyndman and Fan (1996)."""
 
 
-def between(
+def quantiles_at(
     name: str,
     method: str,
     entry: Callable[[Any], Any],
