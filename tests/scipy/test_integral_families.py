@@ -314,3 +314,34 @@ def test_kolmogorovs_statistic_of_many_samples():
     assert 0.01 * weights @ second == pytest.approx(pdf(0.05) - pdf(0.03), rel=1e-9)
     many = fg.grad(lambda x: scipy.stats.kstwo.sf(x, 50_000))(0.005)
     assert many == pytest.approx(-scipy.stats.kstwo.pdf(0.005, 50_000), rel=1e-12)
+
+
+def test_distributions_of_stable_variables_have_slopes_in_the_place():
+    stable = scipy.stats.levy_stable
+    x = np.array([-2.0, 0.3, 4.0])
+    for f, moved in (
+        (lambda x: stable.cdf(x, 1.5, 0.3), x),
+        (lambda x: stable.sf(x, 0.8, -0.5, loc=0.1, scale=2.0), x),
+        (lambda c: stable.cdf(x, 1.5, 0.3, loc=c[0], scale=c[1]), np.array([0.2, 1.3])),
+        (lambda q: stable.ppf(q, 1.5, 0.3), np.array([0.2, 0.6])),
+    ):
+        slope, h = fg.jacobian(f)(moved), 1e-4
+        np.testing.assert_array_equal(fg.jit(f)(moved), f(moved))
+        np.testing.assert_allclose(fg.jacfwd(f)(moved), slope, rtol=1e-12)
+        for k, step in enumerate(h * np.eye(len(moved))):
+            wanted = (f(moved + step) - f(moved - step)) / (2 * h)
+            np.testing.assert_allclose(slope[:, k], wanted, rtol=1e-5, atol=1e-8)
+
+
+def test_what_scipy_integrates_numerically_is_refused():
+    stable = scipy.stats.levy_stable
+    for f in (
+        lambda t: stable.pdf(t, 1.5, 0.3),
+        lambda t: stable.logpdf(0.3, 1.5, 0.3, scale=t),
+        lambda t: stable.cdf(0.3, t, 0.3),
+        lambda t: stable.cdf(t, 1.5, t / 3),
+        fg.grad(lambda t: stable.cdf(t, 1.5, 0.3)),
+    ):
+        for derivative in (fg.grad(f), lambda t, f=f: fg.jvp(f, (t,), (1.0,)), fg.grad(fg.jit(f))):
+            with pytest.raises(TypeError, match="levy_stable: expected no derivative of the density"):
+                derivative(0.7)

@@ -104,7 +104,15 @@ _METHODS = {
         "rv_continuous._entropy": (".expectations", "entropy_by_quadrature"),
         "rv_continuous.expect": (".expectations", "expect_by_quadrature"),
         "_continuous_distns.truncpareto_gen._munp": (".expectations", "moments_of_truncpareto"),
+        "_levy_stable.levy_stable_gen._cdf": (".stable_families", "stable_cdf"),
+        "_levy_stable.levy_stable_gen._pdf": (".stable_families", "stable_pdf"),
         "_multivariate._PSD.__init__": (".multivariate", "initialize_psd"),
+        "_multivariate.invwishart_gen._rvs": (".multivariate", "draws_of_invwishart"),
+        "_qmc._cy_wrapper_centered_discrepancy": (".discrepancies", "centered_discrepancy"),
+        "_qmc._cy_wrapper_l2_star_discrepancy": (".discrepancies", "l2_star_discrepancy"),
+        "_qmc._cy_wrapper_mixture_discrepancy": (".discrepancies", "mixture_discrepancy"),
+        "_qmc._cy_wrapper_update_discrepancy": (".discrepancies", "updated_discrepancy"),
+        "_qmc._cy_wrapper_wrap_around_discrepancy": (".discrepancies", "wrap_around_discrepancy"),
     },
 }
 """Methods of SciPy's classes and functions of its compiled code, and the function that stands in for each.

@@ -106,7 +106,7 @@ def as_adopted(value: Any) -> Any:
     if isinstance(value, FunctionType):
         return _kept(value)
     kind: type = type(value)
-    if original_class(kind) is not kind:
+    if original_class(kind) is not kind or hasattr(kind, "ndim"):  # a sparse matrix
         return value
     adopted = _class(kind)
     return ScipyFunction(value) if adopted is kind else view(value, adopted, as_adopted)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from copy import copy
+from functools import wraps
 from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.stats as _scipy
+from scipy._lib._util import check_random_state
 
 from funcgrad.expr.registry import functions
 from funcgrad.ops.shape import holds_expr
@@ -368,20 +370,40 @@ class Multivariate:
 
     def __call__(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike | None) -> Multivariate:
         """The distribution with the given parameters, as SciPy's frozen one."""
-        return Multivariate(self.name, args, kwds)
+        given = signature(self.own.__call__).bind(*args, **kwds).arguments
+        if given.get("seed") is None:
+            return Multivariate(self.name, args, kwds)
+        state = check_random_state(given["seed"])  # all draws are from one generator
+        if "seed" not in kwds:
+            return Multivariate(self.name, (*args[:-1], state), kwds)
+        return Multivariate(self.name, args, {**kwds, "seed": state})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"'Multivariate' object has no attribute {name!r}")
-        if not (self.args or self.kwds):
-            return getattr(self.own, name)
+        return self._scipys(name)
+
+    def _scipys(self, name: str) -> Any:
+        """An attribute of SciPy's distribution; a method of traced values is adopted."""
+        if self.args or self.kwds:
+            return getattr(self._frozen(), name)
+        found = getattr(self.own, name)
+        if not callable(found):
+            return found
+
+        @wraps(found)
+        def method(*args: Any, **kwds: Any) -> Any:
+            if not holds_expr([*args, *kwds.values()]):
+                return found(*args, **kwds)
+            return functions["call_adopted"](getattr(copy(self.own), name), args, kwds)
+
+        return method
+
+    def _frozen(self) -> Any:
+        """SciPy's distribution with the parameters; of traced ones, in adopted code."""
         if holds_expr([*self.args, *self.kwds.values()]):
-            raise fail(
-                AttributeError,
-                f"{self.name}: expected plain parameters for {name}, but got traced ones; pdf, logpdf, "
-                "pmf and logpmf take traced values",
-            )
-        return getattr(self.own(*self.args, **self.kwds), name)
+            return functions["call_adopted"](copy(self.own), self.args, self.kwds)
+        return self.own(*self.args, **self.kwds)
 
     def parameters(self, args: Any, kwds: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The frozen distribution's parameters and a method's own."""
@@ -391,10 +413,11 @@ class Multivariate:
 
     def entropy(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
         """The entropy, as SciPy's method; of traced parameters for distributions of `_ENTROPIES`."""
-        own = self.own.entropy
+        own = self._scipys("entropy")
+        named = args, kwds
         args, kwds = self.parameters(args, kwds)
         if self.name not in _ENTROPIES or not holds_expr([*args, *kwds.values()]):
-            return own(*args, **kwds)
+            return own(*named[0], **named[1])
         return _ENTROPIES[self.name](*args, **kwds)
 
     pdf, logpdf = _method("pdf"), _method("logpdf")
@@ -417,23 +440,16 @@ class Multivariate:
     def rvs(self, *args: Any, **kwds: Any) -> Any:
         """As SciPy's method; draws are functions of traced parameters, as those of NumPy's generators."""
         own = self.own.rvs
-        if not holds_expr([*self.args, *self.kwds.values(), *args, *kwds.values()]):
-            frozen = self.own(*self.args, **self.kwds) if self.args or self.kwds else self.own
-            return frozen.rvs(*args, **kwds)
-        if self.name == "invwishart":
-            raise fail(
-                TypeError,
-                "invwishart.rvs: expected plain parameters, since SciPy draws in compiled code, but got "
-                "traced ones; write np.linalg.inv of draws of wishart with the inverse of the scale",
-            )
-        if (
-            self.name != "multivariate_normal"
-        ):  # SciPy's code, over draws that move with their parameters
-            merged, named = self.parameters(args, kwds)
-            return functions["call_adopted"](copy(self.own).rvs, merged, named)
+        given_values = [*self.args, *self.kwds.values(), *args, *kwds.values()]
+        if self.name != "multivariate_normal" or not holds_expr(given_values):
+            # SciPy's code, over draws that move with their parameters
+            return self._scipys("rvs")(*args, **kwds)
         frozen_args = ({"mean": None, "cov": 1} if self.args or self.kwds else {}) | self.kwds
         frozen_args |= dict(zip(("mean", "cov"), self.args, strict=False))
+        seed = frozen_args.pop("seed", None)
         given = signature(own).bind(*frozen_args.values(), *args, **kwds).arguments
+        if given.get("random_state") is None:
+            given["random_state"] = seed
         center, matrix = _parameters(
             "multivariate_normal.rvs", given.get("mean"), given.get("cov", 1)
         )
@@ -445,6 +461,16 @@ class Multivariate:
         if not holds_expr([x, *merged, *named.values()]):
             return self.own.logcdf(x, *merged, **named)
         return np.log(self.cdf(x, *args, **kwds))
+
+
+def draws_of_invwishart(
+    self: Any, n: int, shape: Any, dim: int, df: float, C: Array, random_state: object
+) -> Any:
+    """SciPy's method `invwishart._rvs`: w @ w.T with w = C @ inv(A), of a draw A with an inverse."""
+    state = self._get_random_state(random_state)
+    standard = self._inv_standard_rvs(n, shape, dim, df, state)
+    w = np.swapaxes(np.linalg.solve(np.swapaxes(standard, -1, -2), np.transpose(C)), -1, -2)
+    return w @ np.swapaxes(w, -1, -2)
 
 
 MULTIVARIATE: Mapping[str, Multivariate] = {name: Multivariate(name) for name in _FORMULAS}

@@ -1,14 +1,21 @@
-"""Landau's distribution."""
+"""Landau's distribution, and the stable ones by SciPy's numerical integrals."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import scipy.stats as _scipy
 
+from funcgrad.graph import ArrayType
 from funcgrad.ops.special.landau import landau_integral
+from funcgrad.scipy.composition import real
+from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.stats.standard import Standard, log_where_small
+from funcgrad.source import USERS, fail
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -47,3 +54,52 @@ landau = Standard(
     sf=lambda x: _side(x, True),
     logcdf=_logcdf,
 )
+
+
+# -- stable distributions ----------------------------------------------------------------------------
+def _integral(name: str) -> Callable[..., Any]:
+    """SciPy's method `levy_stable._pdf` or `levy_stable._cdf`, of vectors."""
+    return lambda *rows: getattr(_scipy.levy_stable, name)(*[np.array(row) for row in rows])
+
+
+def _refuse_slope(*_: object) -> Any:
+    raise fail(
+        TypeError,
+        "levy_stable: expected no derivative of the density, nor one in alpha or beta, since SciPy "
+        "integrates numerically; cdf and sf have the first derivative in x, loc and scale, and draws by rvs "
+        "move with all parameters; write norm if alpha=2, cauchy if alpha=1 and beta=0, levy if alpha=0.5 "
+        "and beta=1",
+        USERS,
+    )
+
+
+def _row(x: ArrayType, *_: ArrayType) -> ArrayType:
+    return x
+
+
+def _by_density(x: Array, alpha: Array, beta: Array, z: Array, g: Array) -> tuple[Any, ...]:
+    # What flows to the shapes is refused there.
+    return g * _stable_pdf(x, alpha, beta), np.nan * g, np.nan * g
+
+
+_stable_pdf = with_pullback("levy_stable.pdf", _integral("_pdf"), _row, _refuse_slope)
+_stable_cdf = with_pullback(
+    "levy_stable.cdf",
+    _integral("_cdf"),
+    _row,
+    _by_density,
+    lambda x, alpha, beta, z, dx, *_: dx * _stable_pdf(x, alpha, beta),
+)
+_held_shape = with_pullback("levy_stable", lambda shape: shape, _row, _refuse_slope)
+
+
+def _of_vectors(integral: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: object, x: npt.ArrayLike, alpha: npt.ArrayLike, beta: npt.ArrayLike) -> Any:
+        given = [real("levy_stable", item) for item in (x, alpha, beta)]
+        rows = np.broadcast_arrays(*[np.atleast_1d(item).ravel() for item in given])
+        return integral(rows[0], *[_held_shape(row) for row in rows[1:]])
+
+    return method
+
+
+stable_pdf, stable_cdf = _of_vectors(_stable_pdf), _of_vectors(_stable_cdf)
