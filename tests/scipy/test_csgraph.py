@@ -48,6 +48,35 @@ CASES = {
     "that of a sparse graph": lambda w: csgraph.minimum_spanning_tree(sparse(w)).sum(),
     "components": lambda w: w * csgraph.connected_components(w)[0],
     "an order": lambda w: w[csgraph.breadth_first_order(w, 0)[0]] * C,
+    **{
+        f"paths by Yen, {kind}": lambda w, kind=kind: (lambda d, before: d * (before.max(1) > 2))(
+            *csgraph.yen(
+                sparse(w) if kind == "sparse" else w,
+                *(0, 3, 3),
+                directed=kind != "undirected",
+                return_predecessors=True,
+            )
+        )
+        for kind in ("sparse", "dense", "undirected")
+    },
+    "a tree of an order": lambda w: csgraph.breadth_first_tree(w, 0).toarray() * C,
+    "a tree of depths": lambda w: csgraph.depth_first_tree(sparse(w), 1, False).toarray() * C,
+    "a path": lambda w: csgraph.reconstruct_path(
+        w, csgraph.dijkstra(w, indices=0, return_predecessors=True)[1]
+    ).toarray(),
+    "lengths of known paths": lambda w: finite(
+        csgraph.construct_dist_matrix(w, csgraph.dijkstra(W, return_predecessors=True)[1])
+    ),
+    "from a dense graph and back": lambda w: (
+        C * csgraph.csgraph_to_dense(csgraph.csgraph_from_dense(w), null_value=-1.0)
+    ),
+    "a matching": lambda w: w[
+        csgraph.min_weight_full_bipartite_matching(csgraph.csgraph_from_dense(w + 1))
+    ],
+    "a flow": lambda w: (
+        w
+        * csgraph.maximum_flow(scipy.sparse.csr_array(W.round().astype(np.int32)), 0, 3).flow_value
+    ),
     "a Laplacian": lambda w: csgraph.laplacian(w + w.T, normed=True) * C,
 }
 

@@ -343,5 +343,7 @@ def test_what_scipy_integrates_numerically_is_refused():
         fg.grad(lambda t: stable.cdf(t, 1.5, 0.3)),
     ):
         for derivative in (fg.grad(f), lambda t, f=f: fg.jvp(f, (t,), (1.0,)), fg.grad(fg.jit(f))):
-            with pytest.raises(TypeError, match="levy_stable: expected no derivative of the density"):
+            with pytest.raises(
+                TypeError, match="levy_stable: expected no derivative of the density"
+            ):
                 derivative(0.7)

@@ -247,13 +247,60 @@ def test_right_sides_of_linear_programs_have_any_shape():
     np.testing.assert_allclose(fg.jacobian(number)(3.0), [1.0, 0.0])
 
 
+ROWS, ENDS = np.array([[1.0, 1.0, 1.0], [2.0, 0.5, 1.0]]), np.array([4.5, 6.2])
+COSTS = np.array([-1.0, -2.0, 0.5])
+BOX = scipy.optimize.Bounds(0, 10)
+WHOLE = {
+    "costs": lambda t: optimize.milp(
+        t * COSTS + t * t,
+        integrality=np.ones(3),
+        constraints=scipy.optimize.LinearConstraint(ROWS, -np.inf, ENDS),
+        bounds=BOX,
+    ),
+    "mixed costs": lambda t: optimize.milp(
+        t * COSTS, integrality=[1, 0, 0], constraints=(ROWS, -np.inf, ENDS), bounds=BOX
+    ),
+    "ends": lambda t: optimize.milp(
+        COSTS,
+        integrality=[1, 0, 0],
+        constraints=[
+            scipy.optimize.LinearConstraint(ROWS, -np.inf, ENDS * t),
+            scipy.optimize.LinearConstraint([[1.0, 0.0, 1.0]], 0.5 * t, 0.5 * t),
+        ],
+        bounds=BOX,
+    ),
+    "bounds": lambda t: optimize.milp(
+        COSTS,
+        integrality=[1, 0, 1],
+        constraints=scipy.optimize.LinearConstraint(ROWS, -20.0, ENDS),
+        bounds=scipy.optimize.Bounds([0.0, 0.0, 0.0], t * np.array([5.0, 2.2, 3.0])),
+    ),
+    "linprog": lambda t: optimize.linprog(t * COSTS, ROWS, t * ENDS, integrality=[0, 0, 1]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the output does not depend on")  # x does not on costs
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("part", ["x", "fun"])
+def test_programs_with_whole_numbers(name, part):
+    f = lambda t: np.sum(WHOLE[name](t)[part])  # noqa: E731
+    value, slope = fg.value_and_grad(f)(1.07)
+    assert value == pytest.approx(f(1.07), rel=1e-13)
+    assert slope == pytest.approx((f(1.07 + 1e-5) - f(1.07 - 1e-5)) / 2e-5, rel=1e-7, abs=1e-9)
+    assert fg.jvp(f, (1.07,), (1.0,))[1] == pytest.approx(slope, rel=1e-13)
+    assert fg.jit(fg.grad(f))(1.07) == pytest.approx(slope, rel=1e-13)
+    second = fg.grad(fg.grad(f))(1.07)
+    slopes = [fg.grad(f)(1.07 + h) for h in (1e-5, -1e-5)]
+    assert second == pytest.approx((slopes[0] - slopes[1]) / 2e-5, rel=1e-6, abs=1e-6)
+
+
 def test_linear_programs_without_a_regular_vertex():
     def solution(a, **options):
         rows = np.array([[2.0, 1.0], [1.0, 3.0]])
         return optimize.linprog([-1.0, -1.0], rows, np.ones(2) * a, **options).x
 
     with pytest.raises(TypeError, match=r"integrality=.* is not supported"):
-        fg.jacobian(lambda a: solution(a, integrality=[1, 1]))(5.5)
+        fg.jacobian(lambda a: solution(a, integrality=[2, 0]))(5.5)
     with pytest.raises(np.linalg.LinAlgError, match=r"expected 2 constraints .* but got 1"):
         fg.jacobian(
             lambda a: (

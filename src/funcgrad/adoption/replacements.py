@@ -103,6 +103,7 @@ _METHODS = {
         "rv_continuous._logsf": (".generic_tails", "log_sf"),
         "rv_continuous._entropy": (".expectations", "entropy_by_quadrature"),
         "rv_continuous.expect": (".expectations", "expect_by_quadrature"),
+        "_discrete_distns.hypergeom_gen._stats": (".discrete", "moments_of_hypergeom"),
         "_continuous_distns.truncpareto_gen._munp": (".expectations", "moments_of_truncpareto"),
         "_levy_stable.levy_stable_gen._cdf": (".stable_families", "stable_cdf"),
         "_levy_stable.levy_stable_gen._pdf": (".stable_families", "stable_pdf"),

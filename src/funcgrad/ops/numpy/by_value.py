@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr, concrete
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import reduction, scans_and_sorts, shape
@@ -67,7 +68,7 @@ def by_value(tree: object, asker: str) -> Any:
         return type(tree)([by_value(item, asker) for item in tree])
     if isinstance(tree, dict):
         return {key: by_value(item, asker) for key, item in tree.items()}
-    return concrete_value(tree, asker)
+    return concrete_value(unwrapped(tree), asker)
 
 
 def _expressions(tree: object) -> Iterable[Any]:

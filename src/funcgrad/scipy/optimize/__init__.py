@@ -30,6 +30,7 @@ from funcgrad.scipy.optimize.equations import toms748 as toms748
 from funcgrad.scipy.optimize.global_searches import SEARCHES
 from funcgrad.scipy.optimize.legacy import LEGACY
 from funcgrad.scipy.optimize.linear_programs import linprog as linprog
+from funcgrad.scipy.optimize.linear_programs import milp as milp
 from funcgrad.scipy.optimize.minima import curve_fit as curve_fit
 from funcgrad.scipy.optimize.minima import least_squares as least_squares
 from funcgrad.scipy.optimize.minima import minimize as minimize

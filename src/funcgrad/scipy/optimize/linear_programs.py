@@ -9,14 +9,22 @@ import numpy.typing as npt
 import scipy.optimize as _scipy
 
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.numpy.by_value import by_value
+from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, real, refuse
-from funcgrad.scipy.optimize.solver_arguments import (
-    converged_result,
-    end_of_bounds,
-)
+from funcgrad.scipy.optimize.constrained import constraints_of
+from funcgrad.scipy.optimize.solver_arguments import converged_result, end_of_bounds, limits
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
+
+
+def _pairs(bounds: Any, count: int) -> list[Any]:
+    """The bounds of each variable, as of `linprog`."""
+    pairs = [(0, None)] if bounds is None else list(bounds)
+    if not isinstance(pairs[0], list | tuple) and np.ndim(pairs[0]) == 0:
+        pairs = [tuple(pairs)]
+    return pairs * count if len(pairs) == 1 else pairs
 
 
 @composed(_scipy)
@@ -34,16 +42,14 @@ def linprog(
 
     The derivative is that of the vertex that is found; in c it is 0. At a
     solution on which more or fewer constraints hold with equality than there
-    are variables, `numpy.linalg.LinAlgError` is raised. Whole numbers
-    (``integrality``) are refused.
+    are variables, `numpy.linalg.LinAlgError` is raised. Variables that are
+    whole numbers (``integrality``) are constants.
     """
     cost = real("linprog", c)
     n = cost.shape[0]
-    refuse("linprog", integrality=options.get("integrality"))
-    pairs = [(0, None)] if bounds is None else list(bounds)
-    if not isinstance(pairs[0], list | tuple) and np.ndim(pairs[0]) == 0:
-        pairs = [tuple(pairs)]
-    pairs = pairs * n if len(pairs) == 1 else pairs
+    if options.get("integrality") is not None:
+        return _with_whole_numbers(cost, A_ub, b_ub, A_eq, b_eq, bounds, options)
+    pairs = _pairs(bounds, n)
     low = np.stack([end_of_bounds(-np.inf, pair[0]) for pair in pairs])
     high = np.stack([end_of_bounds(np.inf, pair[1]) for pair in pairs])
     above = (
@@ -85,3 +91,105 @@ def linprog(
     return converged_result(
         x, fun=cost @ x, slack=above[1] - above[0] @ x, con=equal[1] - equal[0] @ x
     )
+
+
+def _with_whole_numbers(
+    cost: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any, options: dict[str, Any]
+) -> Any:
+    """The variables that are whole numbers are SciPy's; the others solve the program that they leave."""
+    n = cost.shape[0]
+    given = by_value([cost, A_ub, b_ub, A_eq, b_eq, bounds], "linprog")
+    found = _scipy.linprog(*given, **options)
+    if not found.success:
+        raise fail(RuntimeError, f"linprog: expected a solution, but got {found.message}")
+    kinds = np.broadcast_to(options.get("integrality"), (n,))  # type: ignore[arg-type]
+    chosen, free = np.flatnonzero(kinds), np.flatnonzero(kinds == 0)
+    whole = np.zeros(n)
+    whole[chosen] = found.x[chosen]
+    x: Any = whole
+    parts: list[Any] = []
+    for matrix, ends in ((A_ub, b_ub), (A_eq, b_eq)):
+        rows = None if matrix is None else real("linprog", matrix)
+        parts += [None, None] if rows is None else [rows, real("linprog", ends) - rows @ whole]
+    if free.size:
+        if np.any(np.isin(kinds[free], (2, 3))) or np.any(np.isin(kinds[chosen], (2, 3))):
+            refuse("linprog", integrality=kinds.tolist())
+        box = _pairs(bounds, n)
+        rest: Any = {key: item for key, item in options.items() if key != "integrality"}
+        columns = [lift_fully(m)[:, free] if m is not None and m.ndim == 2 else m for m in parts]
+        program: Any = [lift_fully(cost)[free], *columns, [box[k] for k in free]]
+        solved = linprog(*program, **rest)
+        x = lift_fully(whole).at[free].set(solved.x)
+    left: dict[str, Any] = {}
+    for name, matrix, ends in (("slack", A_ub, b_ub), ("con", A_eq, b_eq)):
+        left[name] = (
+            np.zeros(0) if matrix is None else real("linprog", ends) - real("linprog", matrix) @ x
+        )
+    return converged_result(x, fun=cost @ x, **left)
+
+
+def milp(
+    c: npt.ArrayLike,
+    *,
+    integrality: npt.ArrayLike | None = None,
+    bounds: Any = None,
+    constraints: Any = None,
+    options: Any = None,
+) -> Any:
+    """As `scipy.optimize.milp`, as `linprog`: whole numbers, which are the
+    solution's, do not change with c, and the slope of ``fun`` in c is x.
+    """
+    rows = constraints_of(_as_constraints(constraints))
+    box = None if bounds is None else _as_bounds(bounds)
+    ends_of_box = [] if box is None else [box.lb, box.ub]
+    if not holds_expr([c, *ends_of_box, *[(row.low, row.high, *row.parts) for row in rows]]):
+        given = {"bounds": bounds, "constraints": constraints, "options": options}
+        return _scipy.milp(c, integrality=integrality, **given)
+    cost = real("milp", c)
+    n = cost.shape[0]
+    matrices: dict[str, list[Any]] = {"above": [], "even": []}
+    ends: dict[str, list[Any]] = {"above": [], "even": []}
+    for row in rows:
+        (matrix,) = row.parts
+        low, high = [
+            np.broadcast_to(real("milp", end), matrix.shape[:1]) for end in (row.low, row.high)
+        ]
+        bottom, top = by_value([low, high], "milp")
+        for kind, places, sign, end in (
+            ("even", np.flatnonzero(bottom == top), 1.0, high),
+            ("above", np.flatnonzero((bottom != top) & np.isfinite(top)), 1.0, high),
+            ("above", np.flatnonzero((bottom != top) & np.isfinite(bottom)), -1.0, low),
+        ):
+            if places.size:
+                matrices[kind].append(sign * lift_fully(real("milp", matrix))[places])
+                ends[kind].append(sign * lift_fully(end)[places])
+    joined = [
+        np.concatenate(part[kind]) if part[kind] else None
+        for kind in ("above", "even")
+        for part in (matrices, ends)
+    ]
+    pairs: Any = (np.zeros(n), np.full(n, np.inf)) if box is None else limits(box, n)
+    kinds = np.zeros(n) if integrality is None else np.broadcast_to(integrality, (n,))
+    program: Any = [cost, *joined, list(zip(*pairs, strict=True))]
+    found = linprog(*program, integrality=kinds, options=options)
+    return _scipy.OptimizeResult(
+        {key: found[key] for key in ("x", "fun", "success", "status", "message")}
+    )
+
+
+def _as_bounds(bounds: Any) -> Any:
+    return bounds if isinstance(bounds, _scipy.Bounds) else _scipy.Bounds(*bounds)
+
+
+def _as_constraints(given: Any) -> list[Any]:
+    """The linear constraints of `milp`: one of them, or a sequence, each as an object or a tuple."""
+    if given is None:
+        return []
+    single = isinstance(given, _scipy.LinearConstraint) or (
+        len(given) <= 3 and not isinstance(given[0], tuple | list | _scipy.LinearConstraint)
+    )
+    listed = [given] if single else list(given)
+    return [
+        item if isinstance(item, _scipy.LinearConstraint) else _scipy.LinearConstraint(*item)
+        for item in listed
+    ]

@@ -26,6 +26,7 @@ import scipy.sparse.csgraph as _scipy
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.scipy.composition import real, with_value
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.sparse.sparse_arguments import of_arguments
@@ -45,7 +46,11 @@ def _entries(graph: _Graph) -> Any:
 
 def _of_values(graph: _Graph, values: Array) -> Any:
     """The graph of plain weights, as SciPy takes it."""
-    return graph.plain(values) if isinstance(graph, TracedSparse) else np.asarray(values)
+    if not isinstance(graph, TracedSparse):
+        return np.asarray(values)
+    found = graph.plain(values)
+    found.indices, found.indptr = [np.asarray(k, np.int32) for k in (found.indices, found.indptr)]
+    return found
 
 
 def _edges(graph: _Graph, directed: bool) -> Any:
@@ -131,17 +136,23 @@ def _plain(graph: _Graph, name: str) -> Any:
     return _of_values(graph, concrete_value(lift_fully(_entries(graph)), name))
 
 
-def _tree(name: str) -> Callable[..., Any]:
+def _chosen(found: Any, values: Array) -> Any:
+    """A sparse matrix of SciPy's with other values at its places."""
+    rows, columns = found.tocoo().coords
+    form, _, kind = type(found).__name__.partition("_")
+    return of_arguments((values[rows, columns], (rows, columns)), found.shape, form, kind, None)
+
+
+def _tree(name: str, *parameters: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
-    def tree(csgraph: _Graph, *args: object, **kwargs: object) -> Any:
+    def tree(csgraph: _Graph, *args: object, **kwargs: Any) -> Any:
+        given = dict(zip(parameters, args, strict=False)) | kwargs
         if not has_traced(csgraph):
-            return own(csgraph, *args, **kwargs)
-        found = own(_plain(csgraph, name), *args, **kwargs)
-        rows, columns = found.tocoo().coords
-        entries = _edges(csgraph, directed=False)[rows, columns]
-        form, _, kind = type(found).__name__.partition("_")
-        return of_arguments((entries, (rows, columns)), found.shape, form, kind, None)
+            return own(csgraph, **by_value(given, name))
+        found = own(_plain(csgraph, name), **by_value(given, name))
+        directed = "directed" in parameters and bool(given.get("directed", True))
+        return _chosen(found, _edges(csgraph, directed))
 
     tree.__name__ = tree.__qualname__ = name
     tree.__doc__ = f"As `scipy.sparse.csgraph.{name}`: edges with their weights."
@@ -159,12 +170,65 @@ def _constant(name: str) -> Callable[..., Any]:
     return constant
 
 
-minimum_spanning_tree = _tree("minimum_spanning_tree")
+minimum_spanning_tree = _tree("minimum_spanning_tree", "overwrite")
+breadth_first_tree = _tree("breadth_first_tree", "i_start", "directed")
+depth_first_tree = _tree("depth_first_tree", "i_start", "directed")
+reconstruct_path = _tree("reconstruct_path", "predecessors", "directed")
+
+
+def csgraph_from_dense(graph: Array, *args: Any, **kwargs: Any) -> Any:
+    """As `scipy.sparse.csgraph.csgraph_from_dense`, in the weights."""
+    if not has_traced(graph):
+        return _scipy.csgraph_from_dense(graph, *args, **kwargs)
+    found = _scipy.csgraph_from_dense(_plain(graph, "csgraph_from_dense"), *args, **kwargs)
+    weights: Any = lift_fully(_entries(graph))
+    return _chosen(found, weights)
+
+
+def csgraph_to_dense(csgraph: _Graph, null_value: float = 0) -> Any:
+    """As `scipy.sparse.csgraph.csgraph_to_dense`, in the weights."""
+    if not has_traced(csgraph):
+        return _scipy.csgraph_to_dense(csgraph, null_value)
+    edges = _edges(csgraph, directed=True)
+    return np.where(edges == np.inf, null_value, edges)
+
+
+def construct_dist_matrix(
+    graph: _Graph, predecessors: Array, directed: bool = True, null_value: float = np.inf
+) -> Any:
+    """As `scipy.sparse.csgraph.construct_dist_matrix`, in the weights."""
+    before = by_value(predecessors, "construct_dist_matrix")
+    if not has_traced(graph):
+        return _scipy.construct_dist_matrix(graph, before, directed, null_value)
+    is_reached = np.logical_or(before >= 0, np.eye(len(before), dtype=bool))
+    return np.where(is_reached, _summed(_edges(graph, directed), before), null_value)
+
+
+def yen(
+    csgraph: _Graph,
+    source: int,
+    sink: int,
+    K: int,
+    *,
+    directed: bool = True,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+) -> Any:
+    """As `scipy.sparse.csgraph.yen`, in the weights; their number is that of the values."""
+    options: Any = {"directed": directed, "unweighted": unweighted, "return_predecessors": True}
+    length, before = _scipy.yen(
+        _plain(csgraph, "yen") if has_traced(csgraph) else csgraph, source, sink, K, **options
+    )
+    if has_traced(csgraph) and not unweighted:
+        length = with_value(length, _summed(_edges(csgraph, directed), before)[:, sink])
+    return (length, before) if return_predecessors else length
+
+
 _CONSTANTS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         name: _constant(name)
         for name in (
-            *("breadth_first_order", "connected_components", "depth_first_order"),
+            *("breadth_first_order", "connected_components", "depth_first_order", "maximum_flow"),
             *("maximum_bipartite_matching", "min_weight_full_bipartite_matching"),
             *("reverse_cuthill_mckee", "structural_rank"),
         )

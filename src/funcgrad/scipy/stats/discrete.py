@@ -34,6 +34,17 @@ def _log_choose(n: Array, k: Array) -> Any:
     return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 
+def moments_of_hypergeom(self: object, M: Array, n: Array, N: Array) -> tuple[Any, ...]:
+    """SciPy's method `hypergeom._stats`, by formulas in the place of compiled code."""
+    M, n, N = 1.0 * M, 1.0 * n, 1.0 * N
+    m, left = M - n, M - N
+    both = n * N * m * left
+    skewness = (M - 2 * n) * (M - 2 * N) / (M - 2) * np.sqrt((M - 1) / both)
+    kurtosis = (M - 1) * M * M * (M * (M + 1) - 6 * N * left - 6 * n * m)
+    kurtosis = (kurtosis + 6 * both * (5 * M - 6)) / (both * (M - 2) * (M - 3))
+    return n * N / M, both / (M * M * (M - 1)), skewness, kurtosis
+
+
 def _poisson_entropy(mu: Array) -> Any:
     """The mean of -log(mass): a sum, or its asymptotic series, whose next term is below rounding."""
     near = np.where(mu < _FAR, mu, 1.0)
