@@ -105,6 +105,10 @@ _METHODS = {
         "rv_continuous.expect": (".expectations", "expect_by_quadrature"),
         "_discrete_distns.hypergeom_gen._stats": (".discrete", "moments_of_hypergeom"),
         "_continuous_distns.truncpareto_gen._munp": (".expectations", "moments_of_truncpareto"),
+        **{
+            f"_new_distributions.scu._binom_{name}": (".compiled_masses", f"binomial_{name}")
+            for name in ("pmf", "cdf", "sf", "ppf", "isf")
+        },
         "_levy_stable.levy_stable_gen._cdf": (".stable_families", "stable_cdf"),
         "_levy_stable.levy_stable_gen._pdf": (".stable_families", "stable_pdf"),
         "_multivariate._PSD.__init__": (".multivariate", "initialize_psd"),

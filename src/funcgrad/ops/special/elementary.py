@@ -27,6 +27,13 @@ exp10: Op = special_function(
 )
 
 
+def log1mexp(x: Array) -> Any:
+    """log(1 - exp(x)) for x < 0."""
+    near = x > -math.log(2.0)
+    close, far = np.where(near, x, -1.0), np.where(near, -1.0, x)
+    return np.where(near, np.log(-np.expm1(close)), np.log1p(-np.exp(far)))
+
+
 def _exprel_slope(z: Array, x: Array) -> Any:
     """The derivative of (exp(x) - 1)/x, which is ((x - 1)*exp(x) + 1)/x**2."""
 

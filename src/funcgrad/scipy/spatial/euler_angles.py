@@ -75,6 +75,12 @@ def euler_of_quaternion(seq: str, q: Array) -> Any:
     else:
         a, b = parts[3] - parts[j], parts[i] + parts[k] * sign
         c, d = parts[j] + parts[3], parts[k] * sign - parts[i]
+    return _three_angles((a, b, c, d), intrinsic, None if symmetric else math.pi / 2, sign)
+
+
+def _three_angles(parts: tuple[Any, Any, Any, Any], intrinsic: bool, tilt: Any, sign: float) -> Any:
+    """The angles of the parts of a quaternion; ``tilt`` is between the outer axes, None if they are equal."""
+    a, b, c, d = parts
     half_sum, half_difference = np.arctan2(b, a), np.arctan2(d, c)
     middle = 2 * np.arctan2(np.hypot(c, d), np.hypot(a, b))
     folded = np.abs(middle) <= 1e-7
@@ -86,17 +92,37 @@ def euler_of_quaternion(seq: str, q: Array) -> Any:
     late = half_sum + half_difference
     if intrinsic:
         first, third = np.where(locked, single, late), np.where(locked, 0.0, early)
-        if not symmetric:
+        if tilt is not None:
             first = first * np.where(locked, 1.0, sign)
     else:
         first, third = np.where(locked, single, early), np.where(locked, 0.0, late)
-        if not symmetric:
+        if tilt is not None:
             third = third * sign
-    if not symmetric:
-        middle = middle - math.pi / 2
+    if tilt is not None:
+        middle = middle - tilt
     angles = np.stack([first, middle, third], axis=-1)
     over, under = angles > math.pi, angles < -math.pi
     return np.where(over, angles - 2 * math.pi, np.where(under, angles + 2 * math.pi, angles))
+
+
+def davenport_angles(axes: Array, order: str, q: Array) -> Any:
+    """The angles of turns about three axes, of which neighbors are orthogonal, as SciPy's."""
+    lines = _orthogonal_neighbors("as_davenport", axes, order)
+    if lines.shape[-2] != 3:
+        raise fail(ValueError, f"as_davenport: expected three axes, but got {axes.shape}")
+    first, second, third = [lines[..., k, :] for k in range(3)]
+    if not _ORDERS[order]:
+        first, third = third, first
+    beside = np.cross(first, second)
+    tilt = np.arctan2(np.sum(third * beside, axis=-1), np.sum(third * first, axis=-1))
+    # The other set of angles, as those of Euler.
+    sign = np.where(tilt < 0, -1.0, 1.0)
+    tilt, second, beside = sign * tilt, sign[..., None] * second, sign[..., None] * beside
+    half = tilt[..., None] / 2
+    turned = quaternion_product(np.concatenate([np.sin(half) * second, np.cos(half)], axis=-1), q)
+    b, c, d = [np.sum(turned[..., :3] * line, axis=-1) for line in (first, second, beside)]
+    angles = _three_angles((turned[..., 3], b, c, d), not _ORDERS[order], tilt, 1.0)
+    return angles * np.stack([np.ones_like(sign), sign, np.ones_like(sign)], axis=-1)
 
 
 SMALL = 1e-3
@@ -117,26 +143,31 @@ def quaternion_of_vector(r: Array) -> Any:
 _ORDERS = {"e": True, "extrinsic": True, "i": False, "intrinsic": False}
 
 
-def davenport_quaternion(axes: Array, order: str, angles: Array, degrees: bool) -> Any:
-    """Turns about up to three axes, of which neighbors are orthogonal, by angles along the last axis."""
-    lines, turns = np.atleast_2d(axes), np.atleast_1d(np.deg2rad(angles) if degrees else angles)
-    count = lines.shape[-2]
-    if (
-        order not in _ORDERS
-        or lines.shape[-1] != 3
-        or not 1 <= count <= 3
-        or turns.shape[-1] != count
-    ):
+def _orthogonal_neighbors(who: str, lines: Array, order: str) -> Any:
+    """Up to three axes of length 1, of which neighbors are orthogonal."""
+    if order not in _ORDERS or lines.shape[-1] != 3 or not 1 <= lines.shape[-2] <= 3:
         raise fail(
             ValueError,
-            "from_davenport: expected up to three axes, as many angles, and the order 'extrinsic' or "
-            f"'intrinsic', but got {axes.shape}, {angles.shape} and {order!r}",
+            f"{who}: expected up to three axes, and the order 'extrinsic' or 'intrinsic', but got "
+            f"{lines.shape} and {order!r}",
         )
     lines = lines / np.sqrt(np.sum(lines * lines, axis=-1, keepdims=True))
     slant = np.max(np.abs(np.sum(lines[..., 1:, :] * lines[..., :-1, :], axis=-1)), initial=0.0)
     if not holds_expr(slant) and slant > 1e-7:
-        raise fail(ValueError, "from_davenport: expected neighboring axes to be orthogonal")
-    lines = np.where(slant > 1e-7, np.nan, lines)
+        raise fail(ValueError, f"{who}: expected neighboring axes to be orthogonal")
+    return np.where(slant > 1e-7, np.nan, lines)
+
+
+def davenport_quaternion(axes: Array, order: str, angles: Array, degrees: bool) -> Any:
+    """Turns about up to three axes, of which neighbors are orthogonal, by angles along the last axis."""
+    lines, turns = np.atleast_2d(axes), np.atleast_1d(np.deg2rad(angles) if degrees else angles)
+    count = lines.shape[-2]
+    lines = _orthogonal_neighbors("from_davenport", lines, order)
+    if turns.shape[-1] != count:
+        raise fail(
+            ValueError,
+            f"from_davenport: expected as many angles as axes, but got {axes.shape} and {angles.shape}",
+        )
     found = quaternion_of_vector(turns[..., :1] * lines[..., 0, :])
     for k in range(1, count):
         turn = quaternion_of_vector(turns[..., k : k + 1] * lines[..., k, :])

@@ -14,12 +14,13 @@ import numpy.typing as npt
 import scipy.spatial.transform as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real, taken
+from funcgrad.scipy.composition import nondifferentiable, real, taken, with_phases, with_value
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.spatial.alignment import mean_quaternion, nearest_pullback, rotation_between
 from funcgrad.scipy.spatial.euler_angles import (
     SMALL,
+    davenport_angles,
     davenport_quaternion,
     euler_of_quaternion,
     quaternion_of_euler,
@@ -203,7 +204,11 @@ class Rotation:
             None if weights is None else real("align_vectors", weights),
             return_sensitivity,
         )
-        return (cls(_of_matrix(matrix), normalize=False), *others)
+        q = _of_matrix(matrix)
+        parts = [item for item in (a, b, weights) if item is not None]
+        run = lambda *given: _scipy.Rotation.align_vectors(*given)[0].as_quat()  # noqa: E731
+        own = nondifferentiable("align_vectors", run, *parts)
+        return (cls(with_value(own, with_phases(q, own, axis=-1)), normalize=False), *others)
 
     def mean(
         self,
@@ -254,10 +259,58 @@ class Rotation:
         found = _vector_of(self._quat)
         return np.rad2deg(found) if degrees else found
 
-    def as_euler(self, seq: str, degrees: bool = False) -> Any:
-        """As SciPy's method."""
+    def as_euler(self, seq: str, degrees: bool = False, *, suppress_warnings: bool = False) -> Any:
+        """As SciPy's method, without its warning."""
         found = euler_of_quaternion(seq, self._quat)
         return np.rad2deg(found) if degrees else found
+
+    def as_davenport(
+        self,
+        axes: npt.ArrayLike,
+        order: str,
+        degrees: bool = False,
+        *,
+        suppress_warnings: bool = False,
+    ) -> Any:
+        """As SciPy's method, without its warning."""
+        found = davenport_angles(real("as_davenport", axes), order, self._quat)
+        return np.rad2deg(found) if degrees else found
+
+    def approx_equal(self, other: Any, atol: float | None = None, degrees: bool = False) -> Any:
+        """As SciPy's method."""
+        limit = 1e-8 if atol is None else np.deg2rad(atol) if degrees else atol
+        turn = Rotation(quaternion_product(other.as_quat(), self.inv().as_quat()), normalize=False)
+        return turn.magnitude() < limit
+
+    def reduce(self, left: Any = None, right: Any = None, return_indices: bool = False) -> Any:
+        """As SciPy's method; the members of the groups are chosen by the values."""
+        groups = [
+            None if group is None else real("reduce", group.as_quat()) for group in (left, right)
+        ]
+        given = [group for group in groups if group is not None]
+
+        def run(q: Array, *quats: Array) -> Any:
+            of, members = _scipy.Rotation.from_quat, iter(quats)
+            sides = [None if group is None else of(next(members)) for group in groups]
+            found, *places = of(q).reduce(*sides, return_indices=True)
+            rows = [np.zeros(len(np.atleast_2d(q))) if k is None else np.ravel(k) for k in places]
+            return np.concatenate([np.atleast_2d(found.as_quat()), np.stack(rows, axis=1)], axis=1)
+
+        own = nondifferentiable("reduce", run, self._quat, *given)
+        chosen = [
+            None if group is None else taken(group, own[:, 4 + k].astype(int))
+            for k, group in enumerate(groups)
+        ]
+        q = np.atleast_2d(self._quat)
+        q = q if chosen[0] is None else quaternion_product(chosen[0], q)
+        q = q if chosen[1] is None else quaternion_product(q, chosen[1])
+        q = with_value(own[:, :4], with_phases(q, own[:, :4], axis=-1))
+        reduced = Rotation(q[0] if self.single else q, normalize=False)
+        if not return_indices:
+            return reduced
+        return reduced, *[
+            None if g is None else own[:, 4 + k].astype(int) for k, g in enumerate(groups)
+        ]
 
     def apply(self, vectors: npt.ArrayLike, inverse: bool = False) -> Any:
         """As SciPy's method."""
@@ -288,6 +341,10 @@ class Rotation:
         return Rotation(quaternion_product(other.as_quat(), self._quat))
 
     def __pow__(self, n: float) -> Rotation:
+        if not holds_expr(n) and n == -1:
+            return self.inv()
+        if not holds_expr(n) and n == 1:
+            return Rotation(self._quat, normalize=False)
         return Rotation.from_rotvec(n * self.as_rotvec())
 
     def __getitem__(self, index: Any) -> Rotation:
@@ -299,6 +356,11 @@ class Rotation:
         if self._quat.ndim == 1:
             raise TypeError("Single rotation has no len().")
         return int(self._quat.shape[0])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the stack of rotations."""
+        return tuple(self._quat.shape[:-1])
 
     @property
     def single(self) -> bool:

@@ -23,6 +23,8 @@ from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.stats.comparisons import dunnett_significance as dunnett_significance
 from funcgrad.scipy.stats.comparisons import siegel_slope as siegel_slope
 from funcgrad.scipy.stats.comparisons import swilk as swilk
+from funcgrad.scipy.stats.compiled_masses import goodness_of_fit as goodness_of_fit
+from funcgrad.scipy.stats.compiled_masses import make_distribution as make_distribution
 from funcgrad.scipy.stats.continuous import CONTINUED, CONTINUOUS
 from funcgrad.scipy.stats.discrete import DISCRETE
 from funcgrad.scipy.stats.distribution import Continuous, Discrete

@@ -69,9 +69,13 @@ def _method(name: str) -> _Method:
 
 
 def _standard_method(name: str) -> _Method:
-    def method(self: Distribution, x: npt.ArrayLike, *shapes: npt.ArrayLike) -> Any:
-        if not holds_expr([x, *shapes]):
-            return getattr(self.own, f"_{name}")(x, *shapes)
+    def method(
+        self: Distribution, x: npt.ArrayLike, *shapes: npt.ArrayLike, **named: npt.ArrayLike
+    ) -> Any:
+        if not holds_expr([x, *shapes, *named.values()]):
+            return getattr(self.own, f"_{name}")(x, *shapes, **named)
+        if named:  # as distributions that `make_distribution` makes call it
+            shapes = (*shapes, *[named[key] for key in str(self.own.shapes).split(", ")])
         found = self.traced(name, x, shapes, 0)
         if name in ("ppf", "isf"):
             return found
@@ -165,7 +169,7 @@ _UNDERFLOW = -746.0
 """A number whose exponential is 0."""
 
 
-BY_SCIPYS_CODE = ("stats", "moment", "support", "expect", "_stats", "_munp", "_entropy")
+BY_SCIPYS_CODE = ("stats", "moment", "support", "expect", "_stats", "_munp", "_entropy", "_rvs")
 """Methods that are SciPy's code of traced values, too, which is adopted."""
 
 

@@ -19,7 +19,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.gamma import digamma_difference
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import real, refuse
+from funcgrad.scipy.composition import real, refuse, with_value
 from funcgrad.scipy.stats.normal_cdf import normal_cdf
 from funcgrad.source import USERS, fail
 from funcgrad.transforms.grad import stop_gradient
@@ -203,7 +203,9 @@ def _multinomial(x: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike) -> Any:
     x = np.floor(x)
     # As SciPy: the last probability is what the others leave.
     rest = 1 - np.sum(p[..., :-1], axis=-1, keepdims=True)
-    last = np.where(np.abs(rest - p[..., -1:]) > eps, rest, p[..., -1:])
+    last = np.where(
+        np.abs(rest - p[..., -1:]) > eps, rest, with_value(stop_gradient(p[..., -1:]), rest)
+    )
     p = np.concatenate([p[..., :-1], last], axis=-1)
     log = gammaln(n + 1) + np.sum(special.xlogy(x, p) - gammaln(x + 1), axis=-1)
     valid = np.logical_and(np.all(np.logical_and(p >= 0, p <= 1), axis=-1), n >= 0)

@@ -1,0 +1,47 @@
+"""Compiled functions that `scipy.stats.Binomial` calls, and SciPy's functions of a distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import wraps
+from types import FunctionType
+from typing import Any
+
+import scipy.stats as _scipy
+
+from funcgrad.expr.registry import functions
+from funcgrad.scipy.stats.discrete import DISCRETE
+from funcgrad.scipy.stats.distribution import Discrete, Distribution
+
+_BINOMIAL = Discrete("binom", DISCRETE["binom"])
+binomial_pmf, binomial_cdf, binomial_sf = _BINOMIAL.pmf, _BINOMIAL.cdf, _BINOMIAL.sf
+binomial_ppf, binomial_isf = _BINOMIAL.ppf, _BINOMIAL.isf
+
+
+_STANDARD = ("_pdf", "_logpdf", "_pmf", "_cdf", "_logcdf", "_sf", "_logsf", "_ppf", "_isf")
+"""Methods without loc and scale, of which those with a formula here are taken."""
+
+
+def _of_distribution(own: Any) -> Callable[..., Any]:
+    # Another object, for which this function does not stand in.
+    code = own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__
+    adoptable = FunctionType(*code)
+    adoptable.__kwdefaults__ = own.__kwdefaults__
+
+    @wraps(own)
+    def function(dist: Any, *args: Any, **kwds: Any) -> Any:
+        found = getattr(dist, "__wrapped__", dist)  # in adopted code
+        given: Any = dist
+        if isinstance(found, Distribution):
+            given = copy(found.adoptable)
+            for name in _STANDARD:
+                if hasattr(type(found), name):
+                    setattr(given, name, getattr(found, name))
+        return functions["call_adopted"](adoptable, (given, *args), kwds)
+
+    return function
+
+
+make_distribution = _of_distribution(_scipy.make_distribution)
+goodness_of_fit = _of_distribution(_scipy.goodness_of_fit)

@@ -1,0 +1,60 @@
+"""SciPy's random variables: `Normal`, `Binomial`, `make_distribution` and transformations of them."""
+
+import numpy as np
+import pytest
+import scipy.stats as stats
+
+import funcgrad as fg
+
+X = np.array([0.2, 0.7, 1.4])
+COUNTS = np.array([0, 1, 3])
+GAMMA = stats.make_distribution(stats.gamma)
+CASES = {
+    "Normal": lambda t: stats.Normal(mu=t, sigma=2.0).pdf(X * t),
+    "Normal, an interval": lambda t: stats.Normal(mu=t).cdf(X, X[::-1] + 1),
+    "Logistic": lambda t: (stats.Logistic() * t).logccdf(X),
+    "Uniform": lambda t: stats.Uniform(a=-t, b=3 * t).icdf(X / 2),
+    "truncate": lambda t: stats.truncate(stats.Normal(mu=t), -1, 2).logpdf(X),
+    "Mixture": lambda t: stats.Mixture(
+        [stats.Normal(mu=t), stats.Normal()], weights=[0.4, 0.6]
+    ).pdf(X),
+    "log": lambda t: stats.log(stats.Uniform(a=t, b=3)).pdf(X),
+    "moments": lambda t: np.stack([stats.Normal(mu=t).moment(3), stats.Normal(sigma=t).entropy()]),
+    **{
+        f"Binomial, {name}": lambda t, name=name: getattr(stats.Binomial(n=5, p=t / 3), name)(
+            COUNTS
+        )
+        for name in ("pmf", "logpmf", "cdf", "ccdf")
+    },
+    **{
+        f"of gamma, {name}": lambda t, name=name: getattr(GAMMA(a=t), name)(X / 2)
+        for name in ("pdf", "logpdf", "cdf", "ccdf", "icdf", "iccdf")
+    },
+    "of beta": lambda t: stats.make_distribution(stats.beta)(a=t, b=2.0).pdf(X / 2),
+    "of binom": lambda t: stats.make_distribution(stats.binom)(n=5, p=t / 3).pmf(COUNTS),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_random_variables(case):
+    f, h = CASES[case], 1e-5
+    value, tangent = fg.jvp(f, (1.1,), (1.0,))
+    np.testing.assert_allclose(value, f(1.1), rtol=1e-12)
+    np.testing.assert_allclose(tangent, (f(1.1 + h) - f(1.1 - h)) / (2 * h), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(fg.jacobian(f)(1.1), tangent, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(fg.jit(f)(1.1), value, rtol=1e-12)
+    slopes = [fg.jacfwd(f)(1.1 + s * h) for s in (1, -1)]
+    second = fg.jacfwd(fg.jacfwd(f))(1.1)
+    np.testing.assert_allclose(second, (slopes[0] - slopes[1]) / (2 * h), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Some rows of `p`:FutureWarning")
+def test_the_last_probability_is_that_which_the_others_leave():
+    def mass(p):
+        return stats.multinomial.pmf([1, 3, 4], 8, p)
+
+    p, h = np.array([0.3, 0.2, 0.5]), 1e-6
+    steps = h * np.eye(3)
+    wanted = [(mass(p + step) - mass(p - step)) / (2 * h) for step in steps]
+    np.testing.assert_allclose(fg.grad(mass)(p), wanted, rtol=1e-7, atol=1e-10)
+    assert fg.value_and_grad(mass)(p)[0] == pytest.approx(mass(p), rel=1e-12)
