@@ -119,3 +119,20 @@ def test_unreachable_nodes_and_plain_graphs():
         fg.grad(lambda w: csgraph.bellman_ford(w - 5.0 * (w != 0) * np.eye(2)[::-1])[0, 1])(
             np.array([[0.0, 1.0], [1.0, 0.0]])
         )
+
+
+def test_entries_of_zero_of_a_matrix_that_was_dense_are_no_edges():
+    def lengths(w):
+        return finite(csgraph.floyd_warshall(scipy.sparse.csr_array(w), directed=False)).sum()
+
+    value, slope = fg.value_and_grad(lengths)(W)
+    assert value == pytest.approx(lengths(W), rel=1e-14)
+    np.testing.assert_allclose(
+        fg.grad(lambda w: finite(csgraph.dijkstra(w, False)).sum())(W), slope
+    )
+    for f in (
+        lambda w: csgraph.minimum_spanning_tree(scipy.sparse.csr_array(w)).toarray(),
+        lambda w: csgraph.breadth_first_tree(scipy.sparse.csr_array(w), 0).toarray(),
+        lambda w: w.sum() * csgraph.connected_components(csgraph=scipy.sparse.csr_array(w))[1],
+    ):
+        np.testing.assert_allclose(fg.jvp(f, (W,), (W,))[0], f(W))

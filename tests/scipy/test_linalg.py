@@ -191,8 +191,6 @@ def test_what_is_not_supported_is_refused():
         fg.grad(lambda t: linalg.lu_factor(t * A[:2])[0][0, 0])(1.0)
     with pytest.raises(ValueError, match="solve_banded: expected diagonals of shape"):
         fg.grad(lambda t: linalg.solve_banded((1, 1), t * A, V[:2])[0])(1.0)
-    with pytest.raises(ValueError, match="polar: expected a matrix with at least as many rows"):
-        fg.grad(lambda t: linalg.polar(t * A[:2])[0][0, 0])(1.0)
 
 
 def test_schur_has_scipys_values_and_derivatives_where_eigenvalues_are_distinct():

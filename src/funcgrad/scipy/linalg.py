@@ -28,6 +28,7 @@ from funcgrad.scipy import (
 )
 from funcgrad.scipy.composition import composed, floating, number, refuse, with_phases
 from funcgrad.scipy.python_functions import attribute_of
+from funcgrad.scipy.stacks import over_stacks
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -306,6 +307,7 @@ def lstsq(a: Array, b: Array, cond: float | None = None, **options: object) -> A
     return x, residues[0] if np.ndim(b) == 1 and residues.size else residues, rank, values
 
 
+lstsq = over_stacks("lstsq", lstsq)
 _LATER = (
     matrix_equations,
     matrix_factorizations,
@@ -321,7 +323,7 @@ _LATER = (
 )
 globals().update(
     {
-        name: value
+        name: over_stacks(name, value)
         for module in _LATER
         for name, value in vars(module).items()
         if name[0] != "_" and getattr(_scipy, name, value) is not value

@@ -126,7 +126,7 @@ _discrete_are = with_pullback(
 
 
 def _riccati(who: str, solve: Callable[..., Any], given: Sequence[Any], e: Any, s: Any) -> Any:
-    a, b, q, r = in_one_dtype(who, *[real(who, value) for value in given])
+    a, b, q, r = in_one_dtype(who, *[np.atleast_2d(real(who, value)) for value in given])
     if e is None and s is None:
         return solve(a, b, q, r)
     # Those of the matrices a e^-1 - b r^-1 t^T and e^-T q e^-1 - t r^-1 t^T, with t = e^-T s.

@@ -218,17 +218,12 @@ _orthogonal_factor = with_pullback(
 
 @_kept
 def polar(a: npt.ArrayLike, side: str = "right") -> Any:
-    """As `scipy.linalg.polar`, for a real matrix with at least as many rows as
-    columns.
-    """
+    """As `scipy.linalg.polar`, for a real matrix."""
     matrix: Any = real("polar", a)
-    if matrix.ndim != 2 or matrix.shape[0] < matrix.shape[1]:
-        raise fail(
-            ValueError,
-            f"polar: expected a matrix with at least as many rows as columns, but got {matrix.shape}; "
-            "write the decomposition of its transpose",
-        )
-    u = _orthogonal_factor(matrix)
+    if matrix.ndim != 2:
+        raise fail(ValueError, f"polar: expected a matrix, but got shape {matrix.shape}")
+    is_wide = matrix.shape[0] < matrix.shape[1]
+    u = _orthogonal_factor(matrix.T).T if is_wide else _orthogonal_factor(matrix)
     p = u.T @ matrix if side == "right" else matrix @ u.T
     return u, (p + p.T) / 2
 

@@ -12,6 +12,7 @@ from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_all, lift_fully
+from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.numpy.linear_algebra import lstsq
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
@@ -41,6 +42,30 @@ def polyval(p: npt.ArrayLike, x: npt.ArrayLike) -> Any:
     for i in range(p.shape[0]):
         z = z * x + p[i]
     return z
+
+
+def poly(seq_of_zeros: Any) -> Any:
+    """As `numpy.poly`; the characteristic polynomial of a matrix has derivatives at equal eigenvalues, too.
+
+    They are those of Faddeev and LeVerrier's recurrence, which loses digits in larger matrices.
+    """
+    x = lift_fully(seq_of_zeros)
+    if x.ndim != 2 or len(x) > _LARGEST or x.dtype.kind not in "fc":
+        return NotImplemented
+    own: Any = np.poly(np.linalg.eigvals(stopped(x)))
+    own = own if x.dtype.kind == "c" else np.real(own)
+    unit = np.eye(len(x))
+    found, product = [np.ones((), x.dtype)], unit
+    for k in range(1, len(x) + 1):
+        product = x @ product
+        found.append(-np.trace(product) / k)
+        product = product + found[-1] * unit
+    moved = np.stack(found)
+    return own + (moved - stopped(moved))
+
+
+_LARGEST = 12
+"""The number of rows up to which the recurrence is used."""
 
 
 def roots(p: object) -> Any:

@@ -49,6 +49,8 @@ def _of_values(graph: _Graph, values: Array) -> Any:
     if not isinstance(graph, TracedSparse):
         return np.asarray(values)
     found = graph.plain(values)
+    if not graph.exact:
+        found.eliminate_zeros()  # as SciPy has, which are no edges
     found.indices, found.indptr = [np.asarray(k, np.int32) for k in (found.indices, found.indptr)]
     return found
 
@@ -59,6 +61,8 @@ def _edges(graph: _Graph, directed: bool) -> Any:
         weights: Any = graph.toarray()
         is_edge: Any = np.zeros(graph.shape, bool)
         is_edge[graph.rows, graph.columns] = True
+        if not graph.exact:
+            is_edge = np.logical_and(is_edge, weights != 0)
     else:
         weights = lift_fully(_entries(graph))
         is_edge = np.logical_and(weights != 0, np.isfinite(weights))
@@ -162,8 +166,12 @@ def _tree(name: str, *parameters: str) -> Callable[..., Any]:
 def _constant(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
-    def constant(graph: _Graph, *args: object, **kwargs: object) -> Any:
-        return own(_plain(graph, name) if has_traced(graph) else graph, *args, **kwargs)
+    def constant(*args: object, **kwargs: object) -> Any:
+        def plain(value: object) -> Any:
+            return _plain(value, name) if has_traced(value) else value
+
+        values = {key: plain(value) for key, value in kwargs.items()}
+        return own(*[plain(value) for value in args], **values)
 
     constant.__name__ = constant.__qualname__ = name
     constant.__doc__ = f"As `scipy.sparse.csgraph.{name}`: places, which are constants."
