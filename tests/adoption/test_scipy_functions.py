@@ -212,3 +212,58 @@ def test_an_old_scipy_is_refused_with_what_to_install(monkeypatch):
         ImportError, match=r"expected SciPy 1\.17 or newer, .* pip install -U scipy"
     ):
         runpy.run_path(str(find_spec("funcgrad.adoption.stand_ins.lazy_choices").origin))
+
+
+def test_states_of_generators_are_instances_of_their_class():
+    def checks():
+        state = np.random.mtrand._rand
+        kinds = np.random.RandomState | np.random.Generator
+        return [
+            isinstance(state, np.random.RandomState),
+            isinstance(state, kinds),
+            isinstance(state, (int, np.random.RandomState)),
+            isinstance(np.random.default_rng(0), kinds),
+            isinstance(3, kinds),
+        ]
+
+    assert fg.adopt(checks)() == checks() == [True, True, True, True, False]
+
+    def turned(t):
+        np.random.seed(1)
+        return t * scipy.stats.special_ortho_group.rvs(3)
+
+    np.testing.assert_array_equal(fg.jvp(fg.adopt(turned), (1.0,), (1.0,))[1], turned(1.0))
+
+
+def test_the_finish_of_brute_is_scipys():
+    def found(t):
+        corners = (slice(-2, 2, 0.5), slice(-2, 2, 0.5))
+        options = {
+            "args": (0.3,),
+            "full_output": True,
+            "finish": scipy.optimize.fmin,
+            "disp": False,
+        }
+        place, value, *_ = scipy.optimize.brute(_bowl, corners, **options)
+        return t * place, t * value
+
+    for own, adopted in zip(found(1.0), fg.adopt(found)(1.0), strict=True):
+        np.testing.assert_array_equal(adopted, own)
+
+
+def _bowl(z, a):
+    return (z[0] - a) ** 2 + (z[1] + 1) ** 2
+
+
+def test_what_a_result_does_not_have_with_traced_values():
+    def curvature(t):
+        return scipy.optimize.minimize(lambda x: (x - t) @ (x - t), [0.0, 0.0]).hess_inv[0, 0]
+
+    with pytest.raises(
+        AttributeError, match=r"result: expected an attribute among x, .* 'hess_inv'"
+    ):
+        fg.grad(curvature)(1.0)
+    well = lambda t: scipy.optimize.basinhopping(  # noqa: E731
+        lambda x: np.cos(14.5 * x - 0.3) + (x + 0.2 * t) * x, [1.0], niter=3, rng=1
+    ).x[0]
+    assert fg.value_and_grad(well)(1.0)[0] == pytest.approx(well(1.0), rel=1e-6)

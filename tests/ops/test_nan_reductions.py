@@ -13,6 +13,9 @@ CALLS = {
     "nanquantile": lambda x: np.nanquantile(x, 0.3),
     "nanquantile along": lambda x: np.nanquantile(x, [0.2, 0.9], axis=1, keepdims=True),
     "nanpercentile": lambda x: np.nanpercentile(x, 40, axis=1, method="midpoint"),
+    "nanpercentile of its own array": lambda x: np.nanpercentile(
+        x.copy(), 30, axis=0, overwrite_input=True
+    ),
     "nanquantile by place": lambda x: np.nanquantile(x, [0.1, 0.7], axis=-1, method="higher"),
 }
 

@@ -56,3 +56,45 @@ def test_too_few_samples():
         ValueError, match="linspace: expected a number of samples of 0 or more, but got -1"
     ):
         fg.grad(lambda x: np.linspace(x, 1.0, -1).sum())(0.0)
+
+
+ARANGES = [
+    ((5,), {"step": 2}),
+    ((50,), {"step": 2}),
+    ((1,), {"stop": 5}),
+    ((1.0,), {"stop": 5, "step": 0.5}),
+    ((1, 5), {"step": 2}),
+    ((), {"start": 1, "stop": 5}),
+    ((), {"stop": 4}),
+    ((5.5,), {}),
+]
+
+
+@pytest.mark.parametrize(("args", "named"), ARANGES)
+def test_arange_takes_its_ends_by_name(args, named):
+    found, expected = fg.adopt(lambda: np.arange(*args, **named))(), np.arange(*args, **named)
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == expected.dtype
+
+
+def test_arange_of_a_traced_step_by_name():
+    assert fg.grad(fg.adopt(lambda x: np.arange(3.0, step=x).sum()))(1.0) == 3.0
+
+
+def test_a_range_is_an_operand():
+    x = np.array([1.0, 2.0, 3.0])
+    for f in (
+        lambda x: x * range(3),
+        lambda x: np.float_power(x, range(3)),
+        lambda x: np.add(range(3), x),
+    ):
+        value, slope = fg.jvp(f, (x,), (np.ones(3),))
+        np.testing.assert_array_equal(value, f(x))
+        np.testing.assert_allclose(slope, (f(x + 1e-6) - f(x - 1e-6)) / 2e-6, atol=1e-8)
+
+
+def test_a_number_that_is_rounded_is_an_integer():
+    x = np.arange(5.0)
+    f = lambda t: t * x[round(2.3 * t)] + sum(t * k for k in range(round(3.4 * t)))  # noqa: E731
+    assert fg.value_and_grad(f)(1.0) == (5.0, 5.0)
+    assert fg.jit(f)(1.0) == 5.0

@@ -284,6 +284,8 @@ def isinstance_(value: Any, kinds: Any) -> bool:
     elif kind is not MutableArray:
         if type(kinds) is not type:
             kinds = _known_originals(kinds) if type(kinds) is tuple else _originals(kinds)
+        else:
+            kinds = original_class(kinds)
         return isinstance(value, kinds)
     return _is_taken_for(kind, kinds, get_cache_token())
 
@@ -331,7 +333,7 @@ def _originals(kinds: Any) -> Any:
         return _own(kinds)
     if isinstance(kinds, tuple | UnionType):
         parts = kinds if isinstance(kinds, tuple) else kinds.__args__
-        return tuple([kind if type(kind) is type else _originals(kind) for kind in parts])
+        return tuple([_originals(kind) for kind in parts])
     return original_class(kinds)
 
 

@@ -207,7 +207,7 @@ def of_compiled_code(own: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         if holds_expr([args, kwargs]):
             try:
-                return own(*args, **kwargs)
+                return _with_stores(own, args, kwargs)
             except Exception as error:
                 if not _met_compiled_code(error):
                     raise
@@ -216,6 +216,27 @@ def of_compiled_code(own: Callable[..., Any]) -> Callable[..., Any]:
         return own(*exported(args), **exported(kwargs))
 
     return function
+
+
+def _with_stores(own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of compiled code, which may store into arrays that hold traced integers or flags."""
+    copies: list[tuple[Any, Any]] = []
+
+    def given(value: Any) -> Any:
+        if not isinstance(value, Reference) or is_numeric(value):
+            return value
+        if unwrapped(value).dtype.kind not in "biu":
+            return value
+        copies.append((value, np.array(value)))
+        return copies[-1][1]
+
+    values = [given(value) for value in args]
+    before = [copy.copy() for _, copy in copies]
+    found = own(*values, **kwargs)
+    for (array, after), old in zip(copies, before, strict=True):
+        if not np.array_equal(after, old):
+            array[...] = after
+    return found
 
 
 def is_compiled_function(value: object) -> bool:

@@ -330,7 +330,10 @@ class Operators:
 
     def __round__(self: Any, digits: int | None = None) -> Any:
         whole = self.astype(int) if self.dtype.kind == "b" and not self.shape else self
-        return functions["round"](whole, 0 if digits is None else digits)
+        found = functions["round"](whole, 0 if digits is None else digits)
+        # A number that is rounded without digits is one of Python's integers.
+        is_number = digits is None and not self.shape and self.dtype.kind == "f"
+        return found.astype(int) if is_number else found
 
     # -- array methods ----------------------------------------------------------------------------
     all = _method("all")

@@ -267,12 +267,15 @@ def arange(*limits: Any, dtype: Any = None, **kwargs: Any) -> Any:
     >>> fg.grad(lambda x: arange(x, 3.0, 0.5 * x).sum())(1.0)
     7.0
     """
-    named = [kwargs.pop(key) for key in ("start", "stop", "step") if key in kwargs]
-    limits = tuple([plain_value(item) for item in (*limits, *named)])
-    known = [concrete_value(item, "arange") for item in limits]
+    given = dict(zip(("start", "stop", "step"), limits, strict=False))
+    if len(limits) == 1 and kwargs.get("stop") is None:
+        given = {"stop": limits[0]}
+    named = {key: kwargs.pop(key) for key in ("start", "stop", "step") if key in kwargs}
+    given |= {key: value for key, value in named.items() if value is not None}
+    start, stop, step = [plain_value(given.get(key)) for key in ("start", "stop", "step")]
+    start, step = 0 if start is None else start, 1 if step is None else step
+    known = [concrete_value(item, "arange") for item in (start, stop, step)]
     made = np.arange(*known, dtype=dtype, **kwargs)
-    start = limits[0] if len(limits) > 1 else 0
-    step = limits[2] if len(limits) > 2 else 1
     if not (_is_differentiable(start) or _is_differentiable(step)):
         return cell_of(made)
     traced = start + step * np.arange(made.size)

@@ -165,14 +165,26 @@ def nanmedian(a: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
 
 
 def nanpercentile(
-    a: Array, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False
+    a: Array,
+    q: Any,
+    axis: Axes = None,
+    *,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
 ) -> Any:
     """As `numpy.nanpercentile`: see `nanquantile`."""
     return nanquantile(a, percents(q), axis, method=method, keepdims=keepdims)
 
 
 def nanquantile(
-    a: Array, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False
+    a: Array,
+    q: Any,
+    axis: Axes = None,
+    *,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
 ) -> Any:
     """As `numpy.nanquantile`, without weights, differentiable in ``a`` and in ``q``: see `quantile`."""
     given = lift_fully(a)

@@ -18,7 +18,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, refuse, tuple_of, without_tracing
 from funcgrad.scipy.optimize.minima import local_minimum, minimum_in_bounds
-from funcgrad.scipy.optimize.solver_arguments import converged_result, limits
+from funcgrad.scipy.optimize.solver_arguments import converged_result, limits, of_one_entry
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
@@ -117,7 +117,7 @@ def _basinhopping() -> _Function:
 
     def function(*args: object, **kwargs: object) -> Any:
         given: dict[str, Any] = dict(parameters.bind(*args, **kwargs).arguments)
-        f, x0 = given.pop("func"), given.pop("x0")
+        f, x0 = of_one_entry(given.pop("func")), given.pop("x0")
         minimizer: Mapping[str, Any] = given.get("minimizer_kwargs") or {}
         extra = tuple_of(minimizer.get("args", ()))
         if not holds_expr([x0, *extra]) and without_tracing(f, x0, extra):
@@ -137,6 +137,11 @@ def _basinhopping() -> _Function:
     return _named("basinhopping", function)
 
 
+def _scipys(function: Any) -> Any:
+    """SciPy's function in the place of one that stands in for it."""
+    return getattr(_scipy, getattr(function, "__name__", "fmin"), function)
+
+
 def _brute() -> _Function:
     own = _scipy.brute
     parameters = signature(own)
@@ -144,6 +149,8 @@ def _brute() -> _Function:
     def function(*args: object, **kwargs: object) -> Any:
         given: dict[str, Any] = dict(parameters.bind(*args, **kwargs).arguments)
         f, extra = given.pop("func"), tuple_of(given.pop("args", ()))
+        # SciPy reads off the function's parameters how to call it.
+        kwargs = {key: _scipys(item) if key == "finish" else item for key, item in kwargs.items()}
         start = np.full(len(given["ranges"]), 0.5)
         if not holds_expr([given["ranges"]]) and without_tracing(f, start, extra):
             return own(*args, **kwargs)

@@ -11,15 +11,30 @@ import scipy.optimize as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
+from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.typing import Array
 
 _Function = Callable[..., Any]
 
 
+class ConvergedResult(_scipy.OptimizeResult):  # type: ignore[misc]
+    """SciPy's result object without what a search counts, and without multipliers."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self or name[:1] == "_":
+            return super().__getattr__(name)
+        raise fail(
+            AttributeError,
+            f"result: expected an attribute among {', '.join(self)}, which SciPy's result has with traced "
+            f"values, but got {name!r}; for a search that is not differentiated, call the solver on plain "
+            "values, such as fg.stop_gradient(x)",
+        )
+
+
 def converged_result(x: Array, **values: object) -> Any:
     """SciPy's result object of a solver that has converged."""
-    return _scipy.OptimizeResult(
+    return ConvergedResult(
         x=x, success=True, status=0, message="The solver has converged.", **values
     )
 

@@ -1,0 +1,68 @@
+"""Labels of regions and morphology of masks: constants of the image, by SciPy's own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.ndimage as _scipy
+
+from funcgrad.ops.numpy.by_value import by_value
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import composed, nondifferentiable, refuse
+from funcgrad.typing import Array
+
+_composed = composed(_scipy)
+
+
+@_composed
+def label(input: npt.ArrayLike, structure: npt.ArrayLike | None = None, output: Any = None) -> Any:
+    """As `scipy.ndimage.label`: numbers of regions, which are constants, and how many there are."""
+    refuse("label", output=output)
+    shape = by_value(structure, "label")
+    found = nondifferentiable("label", lambda image: _scipy.label(image, shape)[0], input)
+    return found, np.max(found, initial=0)
+
+
+@_composed
+def find_objects(input: npt.ArrayLike, max_label: int = 0) -> Any:
+    """As `scipy.ndimage.find_objects`: slices, by the values of the labels."""
+    return _scipy.find_objects(by_value(input, "find_objects"), max_label)
+
+
+def _of_masks(name: str, *masks: str) -> Callable[..., Any]:
+    own = getattr(_scipy, name)
+    expected = signature(own)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        given = dict(expected.bind(*args, **kwargs).arguments)
+        if not holds_expr(list(given.values())):
+            return own(**given)
+        refuse(name, output=given.pop("output", None))
+        names = [key for key in masks if given.get(key) is not None]
+        rest = by_value({key: item for key, item in given.items() if key not in names}, name)
+
+        def run(*values: Array) -> Any:
+            return own(**dict(zip(names, values, strict=True)), **rest)
+
+        return nondifferentiable(name, run, *[given[key] for key in names])
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `scipy.ndimage.{name}`: a mask, which is a constant of the image."
+    return function
+
+
+OF_MASKS = {
+    **{
+        name: _of_masks(name, "input", "mask")
+        for name in (
+            *("binary_closing", "binary_dilation", "binary_erosion", "binary_opening"),
+            "binary_propagation",
+        )
+    },
+    **{name: _of_masks(name, "input") for name in ("binary_fill_holes", "binary_hit_or_miss")},
+}
+"""The morphology of masks by its names in SciPy."""
