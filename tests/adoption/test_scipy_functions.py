@@ -229,7 +229,7 @@ def test_states_of_generators_are_instances_of_their_class():
     assert fg.adopt(checks)() == checks() == [True, True, True, True, False]
 
     def turned(t):
-        np.random.seed(1)
+        np.random.seed(1)  # noqa: NPY002
         return t * scipy.stats.special_ortho_group.rvs(3)
 
     np.testing.assert_array_equal(fg.jvp(fg.adopt(turned), (1.0,), (1.0,))[1], turned(1.0))

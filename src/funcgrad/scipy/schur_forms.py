@@ -146,7 +146,7 @@ def schur(
 
 
 # -- of two ----------------------------------------------------------------------------------------
-def _generalized(who: str, run: Callable[..., Any], a: Any, b: Any) -> list[Any]:
+def _generalized(who: str, run: Callable[..., Any], a: Array, b: Array) -> list[Any]:
     """Both triangles and the vectors on both sides, as ``run`` gives them.
 
     The right vectors z are the orthogonal factor of the eigenvectors of b^-1 a, the left ones that of b z.

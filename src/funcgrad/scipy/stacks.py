@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import signature
 from types import MappingProxyType
@@ -14,6 +14,7 @@ import scipy.linalg as _scipy
 
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
+from funcgrad.typing import Array
 
 _AXES: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
@@ -47,7 +48,7 @@ def over_stacks(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     expected = signature(getattr(_scipy, name))
 
     @wraps(function)
-    def of_stacks(*args: Any, **kwargs: Any) -> Any:
+    def of_stacks(*args: object, **kwargs: object) -> Any:
         if not holds_expr([*args, *kwargs.values()]):
             return function(*args, **kwargs)
         given = expected.bind(*args, **kwargs).arguments
@@ -77,6 +78,6 @@ def over_stacks(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return of_stacks
 
 
-def _stacked(parts: Any, lengths: tuple[int, ...]) -> Any:
+def _stacked(parts: Iterable[Array], lengths: tuple[int, ...]) -> Any:
     found: Any = np.stack([lift_fully(part) for part in parts])
     return np.reshape(found, (*lengths, *found.shape[1:]))

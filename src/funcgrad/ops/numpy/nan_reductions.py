@@ -166,7 +166,7 @@ def nanmedian(a: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
 
 def nanpercentile(
     a: Array,
-    q: Any,
+    q: float | Array,
     axis: Axes = None,
     *,
     overwrite_input: bool = False,
@@ -179,7 +179,7 @@ def nanpercentile(
 
 def nanquantile(
     a: Array,
-    q: Any,
+    q: float | Array,
     axis: Axes = None,
     *,
     overwrite_input: bool = False,
@@ -198,7 +198,7 @@ def nanquantile(
     shares = lift_fully(q)
     wide = np.reshape(shares, shares.shape + (1,) * count.ndim)
 
-    def entry(place: Any) -> Any:
+    def entry(place: Array) -> Any:
         return _entry(rows, np.maximum(place, 0))
 
     weak = type(q) in (int, float)

@@ -27,14 +27,14 @@ def median(a: npt.ArrayLike, axis: Axes = None, *, keepdims: bool | None = False
 
 
 def percentile(
-    a: Array, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    a: Array, q: float | Array, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Any:
     """As `numpy.percentile`, differentiable in ``a`` and in ``q``: see `quantile`."""
     return _quantile("percentile", a, percents(q), axis, method, keepdims)
 
 
 def quantile(
-    a: Array, q: Array, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    a: Array, q: float | Array, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Any:
     """As `numpy.quantile`, without weights.
 
@@ -44,7 +44,7 @@ def quantile(
     return _quantile("quantile", a, q, axis, method, keepdims)
 
 
-def percents(q: Any) -> Any:
+def percents(q: float | Array) -> Any:
     """Shares of percents; a number of Python's stays one."""
     return q / 100 if type(q) in (int, float) else np.true_divide(q, 100)
 
@@ -63,7 +63,7 @@ def _quantile(
     rows = _rows(name, a, axes := axes_of(name, axis, a))
     wide = reshape(shares, (*shares.shape, *[1] * (rows.ndim - 1)))
 
-    def entry(place: Any) -> Any:
+    def entry(place: Array) -> Any:
         return rows[reshape(place, shares.shape)]
 
     z = quantiles_at(name, method, entry, len(rows), wide, rows.dtype, type(q) in (int, float))
@@ -82,7 +82,7 @@ def _rows(name: str, a: Any, axes: tuple[int, ...]) -> Any:
     return np.full_like(inexact(a), np.nan, shape=(1, *lengths))
 
 
-def _reduced(z: Any, rows: Any, axes: tuple[int, ...], lead: int, keepdims: bool | None) -> Any:
+def _reduced(z: Array, rows: Array, axes: tuple[int, ...], lead: int, keepdims: bool | None) -> Any:
     """NaN where an entry is; sorted, it stands last."""
     if differentiable(rows.dtype):
         z = np.where(rows[-1] == rows[-1], z, rows[-1])
@@ -90,7 +90,7 @@ def _reduced(z: Any, rows: Any, axes: tuple[int, ...], lead: int, keepdims: bool
 
 
 # -- the places, as NumPy computes them --------------------------------------------------------
-def _closest_observation(n: Any, q: Any) -> Any:
+def _closest_observation(n: Array, q: Array) -> Any:
     place = n * q - 1 - 0.5
     low = np.floor(place)
     return np.where((place == low) & (low % 2 == 1), low, low + 1)
@@ -127,8 +127,8 @@ def quantiles_at(
     name: str,
     method: str,
     entry: Callable[[Any], Any],
-    n: Any,
-    shares: Any,
+    n: int | Array,
+    shares: Array,
     dtype: np.dtype[Any],
     weak: bool,
 ) -> Any:

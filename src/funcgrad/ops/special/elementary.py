@@ -27,7 +27,7 @@ exp10: Op = special_function(
 )
 
 
-def log1mexp(x: Array) -> Any:
+def log_of_one_minus_exp(x: Array) -> Any:
     """log(1 - exp(x)) for x < 0."""
     near = x > -math.log(2.0)
     close, far = np.where(near, x, -1.0), np.where(near, -1.0, x)

@@ -79,7 +79,7 @@ def _stand_ins() -> Mapping[str, Callable[..., Any]]:
         | {
             "gammaln": polygamma.gammaln,
             "psi": gamma.any_digamma,
-            "_log1mexp": elementary.log1mexp,
+            "_log1mexp": elementary.log_of_one_minus_exp,
             "_zeta": hypergeometric.hurwitz_zeta,
             "_riemann_zeta": hypergeometric.riemann_zeta,
             "_lambertw": hypergeometric.lambertw,

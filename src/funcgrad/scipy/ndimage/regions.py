@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any
 
@@ -19,25 +19,28 @@ _composed = composed(_scipy)
 
 
 @_composed
-def label(input: npt.ArrayLike, structure: npt.ArrayLike | None = None, output: Any = None) -> Any:
+def find_objects(input: npt.ArrayLike, max_label: int = 0) -> Any:
+    """As `scipy.ndimage.find_objects`: slices, by the values of the labels."""
+    return _scipy.find_objects(by_value(input, "find_objects"), max_label)
+
+
+def _label(
+    input: npt.ArrayLike, structure: npt.ArrayLike | None = None, output: object = None
+) -> Any:
     """As `scipy.ndimage.label`: numbers of regions, which are constants, and how many there are."""
+    if not holds_expr([input, structure]):
+        return _scipy.label(input, structure, output)
     refuse("label", output=output)
     shape = by_value(structure, "label")
     found = nondifferentiable("label", lambda image: _scipy.label(image, shape)[0], input)
     return found, np.max(found, initial=0)
 
 
-@_composed
-def find_objects(input: npt.ArrayLike, max_label: int = 0) -> Any:
-    """As `scipy.ndimage.find_objects`: slices, by the values of the labels."""
-    return _scipy.find_objects(by_value(input, "find_objects"), max_label)
-
-
 def _of_masks(name: str, *masks: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
     expected = signature(own)
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> Any:
         given = dict(expected.bind(*args, **kwargs).arguments)
         if not holds_expr(list(given.values())):
             return own(**given)
@@ -55,7 +58,8 @@ def _of_masks(name: str, *masks: str) -> Callable[..., Any]:
     return function
 
 
-OF_MASKS = {
+OF_MASKS: Mapping[str, Callable[..., Any]] = {
+    "label": _label,
     **{
         name: _of_masks(name, "input", "mask")
         for name in (
@@ -65,4 +69,4 @@ OF_MASKS = {
     },
     **{name: _of_masks(name, "input") for name in ("binary_fill_holes", "binary_hit_or_miss")},
 }
-"""The morphology of masks by its names in SciPy."""
+"""Labels, and the morphology of masks, by their names in SciPy."""

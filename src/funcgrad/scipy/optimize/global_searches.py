@@ -137,7 +137,7 @@ def _basinhopping() -> _Function:
     return _named("basinhopping", function)
 
 
-def _scipys(function: Any) -> Any:
+def _scipys(function: object) -> Any:
     """SciPy's function in the place of one that stands in for it."""
     return getattr(_scipy, getattr(function, "__name__", "fmin"), function)
 

@@ -17,6 +17,7 @@ from funcgrad.scipy.optimize.solver_arguments import converged_result, end_of_bo
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
 
 
 def _pairs(bounds: Any, count: int) -> list[Any]:
@@ -94,7 +95,7 @@ def linprog(
 
 
 def _with_whole_numbers(
-    cost: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any, options: dict[str, Any]
+    cost: Array, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any, options: dict[str, Any]
 ) -> Any:
     """The variables that are whole numbers are SciPy's; the others solve the program that they leave."""
     n = cost.shape[0]

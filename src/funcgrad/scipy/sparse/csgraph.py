@@ -184,7 +184,7 @@ depth_first_tree = _tree("depth_first_tree", "i_start", "directed")
 reconstruct_path = _tree("reconstruct_path", "predecessors", "directed")
 
 
-def csgraph_from_dense(graph: Array, *args: Any, **kwargs: Any) -> Any:
+def csgraph_from_dense(graph: Array, *args: object, **kwargs: object) -> Any:
     """As `scipy.sparse.csgraph.csgraph_from_dense`, in the weights."""
     if not has_traced(graph):
         return _scipy.csgraph_from_dense(graph, *args, **kwargs)

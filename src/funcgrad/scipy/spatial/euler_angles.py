@@ -78,7 +78,7 @@ def euler_of_quaternion(seq: str, q: Array) -> Any:
     return _three_angles((a, b, c, d), intrinsic, None if symmetric else math.pi / 2, sign)
 
 
-def _three_angles(parts: tuple[Any, Any, Any, Any], intrinsic: bool, tilt: Any, sign: float) -> Any:
+def _three_angles(parts: tuple[Array, ...], intrinsic: bool, tilt: Any, sign: float) -> Any:
     """The angles of the parts of a quaternion; ``tilt`` is between the outer axes, None if they are equal."""
     a, b, c, d = parts
     half_sum, half_difference = np.arctan2(b, a), np.arctan2(d, c)

@@ -30,7 +30,7 @@ def _of_distribution(own: Any) -> Callable[..., Any]:
     adoptable.__kwdefaults__ = own.__kwdefaults__
 
     @wraps(own)
-    def function(dist: Any, *args: Any, **kwds: Any) -> Any:
+    def function(dist: Any, *args: object, **kwds: object) -> Any:
         found = getattr(dist, "__wrapped__", dist)  # in adopted code
         given: Any = dist
         if isinstance(found, Distribution):

@@ -394,7 +394,7 @@ class Multivariate:
             return found
 
         @wraps(found)
-        def method(*args: Any, **kwds: Any) -> Any:
+        def method(*args: object, **kwds: object) -> Any:
             if not holds_expr([*args, *kwds.values()]):
                 return found(*args, **kwds)
             return functions["call_adopted"](getattr(copy(self.own), name), args, kwds)
@@ -466,7 +466,7 @@ class Multivariate:
 
 
 def draws_of_invwishart(
-    self: Any, n: int, shape: Any, dim: int, df: float, C: Array, random_state: object
+    self: Any, n: int, shape: object, dim: int, df: float, C: Array, random_state: object
 ) -> Any:
     """SciPy's method `invwishart._rvs`: w @ w.T with w = C @ inv(A), of a draw A with an inverse."""
     state = self._get_random_state(random_state)
