@@ -172,6 +172,7 @@ minimize: lambda t: np.sum((t - x[:2])**2), [0.0, 0.0], tol=1e-12 @ .x
 minimize_scalar: lambda t: (t - x[0])**2 + t**4, tol=1e-12 @ .x
 least_squares: lambda t: t - x[:2], [0.0, 0.0], xtol=1e-12 @ .x | leastsq: lambda t: t - x[:2], [0.0, 0.0]
 curve_fit: lambda t, a, b: a*t + b, [0.0, 1.0, 2.0, 3.0], x | nnls: S, x[:3] | lsq_linear: S, x[:3] @ .x
+milp: x + 1, constraints=(np.ones((1, 4)), 2.5, 5.0), integrality=[1, 0, 0, 0], bounds=(0, 1) @ .fun
 linprog: x + 1, None, None, [[1, 1, 1, 1]], [2.0] @ .x | linear_sum_assignment: A
 isotonic_regression: x @ .x | rosen: x | rosen_der: x | rosen_hess: x | rosen_hess_prod: x, y
 approx_fprime: x, np.sum | fmin: lambda t: (t[0] - x[0])**2, [0.0], disp=False
@@ -271,7 +272,10 @@ bellman_ford: np.abs(A)**1.1 | breadth_first_order: np.abs(A)**1.1, 0 @ [0]
 connected_components: np.abs(A)**1.1 @ [1] | depth_first_order: np.abs(A)**1.1, 0 @ [0]
 dijkstra: np.abs(A)**1.1, indices=0 | floyd_warshall: np.abs(A)**1.1 | johnson: np.abs(A)**1.1 | laplacian: S
 minimum_spanning_tree: S @ .toarray() | shortest_path: np.abs(A)**1.1
-structural_rank: scipy.sparse.csr_array(A)""",
+structural_rank: scipy.sparse.csr_array(A) | yen: np.abs(A)**1.1, 0, 2, 2
+breadth_first_tree: np.abs(A)**1.1, 0 @ .toarray() | depth_first_tree: np.abs(A)**1.1, 0 @ .toarray()
+csgraph_from_dense: np.abs(A)**1.1 @ .toarray() | csgraph_to_dense: scipy.sparse.csr_array(np.abs(A)**1.1)
+min_weight_full_bipartite_matching: scipy.sparse.csr_array(np.abs(A)) @ [1]""",
     "sparse.linalg": """
 expm: scipy.sparse.csc_array(A) @ .toarray() | inv: scipy.sparse.csc_array(A) @ .toarray()
 norm: scipy.sparse.csc_array(A)

@@ -142,3 +142,16 @@ def test_compiled_functions_of_scipy_take_plain_arrays_of_adopted_code():
         return x * scipy.stats.somersd(table).statistic
 
     assert fg.grad(scaled)(2.0) == pytest.approx(scaled(1.0))
+
+
+@pytest.mark.parametrize("name", ["boxcox", "yeojohnson"])
+def test_powers_that_make_data_normal_are_scipys_to_the_bit(name):
+    data = np.random.default_rng(4).gamma(3.0, size=40) + 0.5
+    f = getattr(scipy.stats, name)
+    (moved, power), slopes = fg.jvp(lambda x: f(x), (data,), (np.cos(data),))
+    own = f(data)
+    assert power == own[1]
+    np.testing.assert_allclose(moved, own[0], rtol=1e-14)
+    h = 1e-4
+    ends = [f(data + s * h * np.cos(data))[0] for s in (1, -1)]
+    np.testing.assert_allclose(slopes[0], (ends[0] - ends[1]) / (2 * h), rtol=1e-3, atol=1e-3)

@@ -13,7 +13,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import composed, real, refuse_policy
+from funcgrad.scipy.composition import composed, real, refuse_policy, with_value
 from funcgrad.scipy.stats.continuous import CONTINUOUS
 from funcgrad.scipy.stats.distribution import Continuous
 from funcgrad.source import fail
@@ -27,7 +27,7 @@ _Function = Callable[..., Any]
 
 
 def _optimum(who: str, own: _Function, objective: _Function, data: Array) -> Any:
-    """The place near SciPy's optimum where the objective's slope is 0, to all digits."""
+    """SciPy's optimum, with the derivative of the place near it where the objective's slope is 0."""
 
     def run(data: Array) -> Any:
         found = float(own(data))
@@ -43,7 +43,7 @@ def _optimum(who: str, own: _Function, objective: _Function, data: Array) -> Any
 
     start = primitive(run, out=lambda _: ArrayType((), np.dtype(float)), name=who)
     place = start(stop_gradient(lift_fully(data)))
-    return implicit_root(grad(objective))(place, data)
+    return with_value(place, implicit_root(grad(objective))(place, data))
 
 
 def _medians(count: int) -> Any:
