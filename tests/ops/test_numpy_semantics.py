@@ -276,6 +276,7 @@ def test_every_supported_function_is_called():
         "polymul",
     }  # these ask for values: test_numpy_more.py
     called |= {
+        "poly",
         "roots",
         "trim_zeros",
         "polydiv",
