@@ -8,6 +8,7 @@ the method resolution order, provided that it is asked with the original class
 
 from __future__ import annotations
 
+import threading
 from abc import ABCMeta
 from collections.abc import Callable
 from enum import Enum
@@ -59,7 +60,17 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
     found = known_adopted(home, kind)
     if found is not None:
         return found  # type: ignore[no-any-return]
-    adopted = subclass_over(kind, redirect) if may_be_adopted(kind) else kind
+    if not may_be_adopted(kind):
+        adopted = kind
+    else:
+        begun = _begun()
+        if kind in begun:
+            return _forward(kind, redirect)
+        begun[kind] = None
+        try:
+            adopted = subclass_over(kind, redirect)
+        finally:
+            del begun[kind]
     keep_adopted(home, kind, adopted, class_parts)
     if adopted is not kind:
         name_class(kind, adopted)
@@ -142,11 +153,18 @@ def subclass_over(kind: type, redirect: Redirect) -> type:
         del members["__new__"]  # `collections.namedtuple` has made it, over names of its own
     changed = {name: new for name, new in members.items() if new is not vars(kind)[name]}
     given = [redirect(base) for base in kind.__bases__]
+    forward = _begun().get(kind)
+    if forward is not None:
+        for name, new in changed.items():
+            type.__setattr__(forward, name, new)
+        return forward
     if any([isinstance(b, type) and not set(kind.__bases__) & set(b.__mro__) for b in given]):
         return _over_stand_ins(kind, given, members)
     bases = [base for base, own in zip(given, kind.__bases__, strict=True) if base is not own]
-    if not changed and not bases:
-        return kind
+    return _subclass(kind, bases, changed, redirect) if changed or bases else kind
+
+
+def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: Redirect) -> type:
     # A class that defines __eq__ without __hash__ would lose it.
     space: dict[str, Any] = {"__hash__": kind.__hash__} if "__eq__" in changed else {}
     space |= changed
@@ -170,6 +188,28 @@ def adopt_members(kind: type, redirect: Redirect) -> dict[str, Any]:
         if isinstance(members.get(name), FunctionType):
             members[name] = _of_function(members[name], redirect)
     return members
+
+
+_BEGUN = threading.local()
+
+
+def _begun() -> dict[type, type | None]:
+    """The classes whose methods this thread is adopting; with the adopted class, if a method asked for it."""
+    found: dict[type, type | None] = _BEGUN.__dict__.setdefault("classes", {})
+    return found
+
+
+def _forward(kind: type, redirect: Redirect) -> type:
+    """The adopted class of a class whose methods are being adopted, and get it by their closures or defaults.
+
+    It has no methods as yet. So decorated methods that call the bound methods of their class find one class.
+    """
+    bases = [base for base in map(redirect, kind.__bases__) if base not in kind.__bases__]
+    begun = _begun()
+    found = begun[kind]  # which the bases may have asked for, too
+    if found is None:
+        found = begun[kind] = _subclass(kind, bases, {}, redirect)
+    return found
 
 
 def _over_stand_ins(kind: type, bases: list[type], members: dict[str, Any]) -> type:

@@ -168,7 +168,9 @@ def _level_of_class(kind: type) -> int:
     if found is None:
         members = members_of(kind)
         CLASS_LEVELS[kind] = ClassLevel(AS_IT_IS, members)  # also where its methods refer to it
-        found = max([AS_IT_IS, *[_searched(f)[0] for f in _methods(kind)]])
+        found = max(
+            [AS_IT_IS, *[max(_searched(f)[0], _level_of_held(f, ())) for f in _methods(kind)]]
+        )
         CLASS_LEVELS[kind] = ClassLevel(found, members)
     return found
 

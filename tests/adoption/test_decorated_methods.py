@@ -1,0 +1,79 @@
+"""Classes with decorated methods, whose closures may lead back to the class, in adopted code."""
+
+import math
+from functools import wraps
+
+import pytest
+
+import funcgrad as fg
+
+
+def checked(method):
+    @wraps(method)
+    def call(*args):
+        return method(*args)
+
+    return call
+
+
+def all_checked(cls):
+    for name in list(vars(cls)):
+        if callable(getattr(cls, name)):
+            setattr(cls, name, checked(getattr(cls, name)))
+    return cls
+
+
+@all_checked
+class Scaled:
+    """Each method is a function whose closure has the bound method of the class."""
+
+    factor = 2.0
+
+    @classmethod
+    def outer(cls, x):
+        return cls.inner(x) * cls.factor
+
+    @classmethod
+    def inner(cls, x):
+        return math.sin(float(x)) if isinstance(x, float) else 0.0
+
+
+class Derived(Scaled):
+    pass
+
+
+class Decorated:
+    @checked
+    def method(self, x):
+        return math.sin(x) if isinstance(x, float) else 0.0
+
+
+def with_instance(held):
+    return lambda x: held.method(x)
+
+
+def with_many_methods(count):
+    space = {f"m{i}": classmethod(lambda cls, x, i=i: math.sin(x) * i) for i in range(count)}
+    return all_checked(type("Many", (), space))
+
+
+@pytest.mark.parametrize(
+    ("f", "slope"),
+    [
+        (lambda x: Scaled.outer(x), 2 * math.cos(0.5)),
+        (lambda x: Derived.outer(x), 2 * math.cos(0.5)),
+        (Derived.outer, 2 * math.cos(0.5)),
+        (with_instance(Decorated()), math.cos(0.5)),
+    ],
+    ids=["class", "subclass", "function", "held instance"],
+)
+def test_decorated_methods_are_adopted(f, slope):
+    assert fg.grad(f)(0.5) == pytest.approx(slope)
+    assert fg.jit(fg.grad(f))(0.5) == pytest.approx(slope)
+
+
+def test_a_class_of_many_methods_that_hold_it_is_adopted_once():
+    many = with_many_methods(300)
+    assert fg.grad(lambda x: many.m3(x))(0.5) == pytest.approx(3 * math.cos(0.5))
+    adopted = fg.adopt(many)
+    assert adopted.m3.__wrapped__.__self__ is many
