@@ -8,11 +8,13 @@ so from then on. All others run as they are. Of code, only the names are read (`
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
-from functools import cached_property, partial, partialmethod, singledispatchmethod
+from dis import get_instructions, opmap
+from functools import cached_property, lru_cache, partial, partialmethod, singledispatchmethod
 from importlib import import_module
 from itertools import islice
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
 from weakref import ref
 
@@ -57,7 +59,16 @@ from funcgrad.trace.remedies import REFUSALS_OF_COMPILED_CODE
 
 _NAMES = frozenset(
     (
-        *("callable", "complex", "float", "hasattr", "isinstance", "issubclass", "type"),
+        *(
+            "__import__",
+            "callable",
+            "complex",
+            "float",
+            "hasattr",
+            "isinstance",
+            "issubclass",
+            "type",
+        ),
         *("ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError"),
     )
 )
@@ -123,7 +134,8 @@ def _level_of_held(f: Any, given: Iterable[Any]) -> int:
             continue
         met.add(id(value))
         if isinstance(value, FunctionType):
-            if MARK not in value.__globals__ and _level_by_names(value) == ADOPTED:
+            own = MARK in value.__globals__
+            if not own and (_asks(value) or _level_by_names(value) == ADOPTED):
                 return ADOPTED
         elif not _is_wrapper(value) and (
             _asks(value) or _level_of_class(value if isinstance(value, type) else type(value))
@@ -143,9 +155,11 @@ def _held(value: Any) -> Iterator[Any]:
     if isinstance(value, FunctionType):
         for cell in value.__closure__ or ():
             try:
-                yield cell.cell_contents
+                content = cell.cell_contents
             except ValueError:  # empty as yet
                 continue
+            yield content
+            yield from _attributes(content, code_names(value.__code__))
         yield from value.__defaults__ or ()
         yield from (value.__kwdefaults__ or {}).values()
     elif isinstance(value, MethodType):
@@ -232,15 +246,18 @@ def _searched(f: FunctionType) -> tuple[int, tuple[Binding, ...]]:
                     if id(found) not in met:
                         met.add(id(found))
                         waiting.append(found)
-        for name in sorted(names):
-            value = space.get(name, name)
+        imported = _imported_modules(function)
+        if None in imported:
+            return ADOPTED, tuple(bindings)
+        named = [(name, space.get(name, name)) for name in sorted(names)]
+        for name, value in [*named, *[("", module) for module in imported]]:
             if value is name:
                 if name in _NAMES or name in _NUMBERS:
                     return ADOPTED, tuple(bindings)
                 continue
             if type(value) in PLAIN_DATA:
                 continue
-            binding = _bound(None if function is f else function, name, value)
+            binding = _bound(None if function is f else function, name, value) if name else None
             bindings.extend([binding] if binding is not None else [])
             # math.sqrt and np.sqrt are one name: code that names both modules is adopted if it is refused.
             both = numpy and getattr(value, "__name__", None) in _NUMBERS
@@ -253,6 +270,36 @@ def _searched(f: FunctionType) -> tuple[int, tuple[Binding, ...]]:
                         met.add(id(found))
                         waiting.append(found)
     return AS_IT_IS, tuple(bindings)
+
+
+def _imported_modules(f: FunctionType) -> list[ModuleType | None]:
+    """The modules that a function's own statements import; None for one that is not imported yet.
+
+    The standard library is left out. A name may be relative to the packages of the function's module.
+    """
+    found: list[ModuleType | None] = []
+    packages = str(f.__globals__.get("__name__")).split(".")
+    for name in _imported_names(f.__code__):
+        places = [".".join([*packages[:i], *[name] * bool(name)]) for i in range(len(packages) + 1)]
+        modules = [sys.modules[place] for place in places if sys.modules.get(place) is not None]
+        if is_kept(name) and name.partition(".")[0] not in ("numpy", "pandas"):
+            continue
+        found.extend(modules or [None])
+        found.extend([sys.modules[top] for top in [name.partition(".")[0]] if top in sys.modules])
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _imported_names(code: CodeType) -> frozenset[str]:
+    """The names of the modules that code, and the functions inside it, imports."""
+    names: set[str] = set()
+    if _IMPORTS in code.co_code[::2]:
+        names.update([i.argval for i in get_instructions(code) if i.opcode == _IMPORTS])
+    inside = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return frozenset(names).union(*map(_imported_names, inside))
+
+
+_IMPORTS = opmap["IMPORT_NAME"]
 
 
 def _dispatches(f: FunctionType) -> bool:
@@ -352,7 +399,10 @@ def _is_of_pandas(home: object) -> bool:
 
 
 _ASKING = frozenset(
-    (callable, complex, float, hasattr, isinstance, issubclass, np.isscalar, np.nditer, type)
+    (
+        *(callable, complex, float, hasattr, import_module, isinstance, issubclass),
+        *(np.isscalar, np.nditer, type),
+    )
 )
 _OF_NUMPY = (np.ndarray, np.generic)
 

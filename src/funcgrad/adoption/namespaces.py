@@ -19,6 +19,7 @@ REPLACED = {
     "autograd.numpy": "funcgrad.numpy",
     "bottleneck": "funcgrad.adoption.stand_ins.bottleneck_",
     "functools": "funcgrad.adoption.stand_ins.functools_",
+    "importlib": "funcgrad.adoption.stand_ins.importlib_",
     "math": "funcgrad.adoption.stand_ins.math_",
     "numba": "funcgrad.adoption.stand_ins.numba_",
     "cmath": "funcgrad.adoption.stand_ins.cmath_",
