@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad.arrays.reference import Reference, current, holds_expr, lent_value, unwrapped, wrapped
 from funcgrad.arrays.selections import on_selections, selection_of
-from funcgrad.arrays.values import array_held_by
+from funcgrad.arrays.values import array_held_by, unlabeled
 from funcgrad.arrays.views import made_of
 from funcgrad.expr import Expr
 from funcgrad.expr.operators import has_own_operators, overrides_ufuncs
@@ -117,7 +117,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
 
 def _in_place(name: str, ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: object) -> Any:
-        ufunc(self, other, out=(self,))
+        ufunc(self, unlabeled(other), out=(self,))
         return self
 
     operator.__name__ = operator.__qualname__ = name

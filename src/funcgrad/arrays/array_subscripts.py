@@ -37,7 +37,7 @@ from funcgrad.arrays.selections import (
     selection_of,
     stored_by_mask,
 )
-from funcgrad.arrays.values import array_held_by, converted, number_held_by
+from funcgrad.arrays.values import array_held_by, converted, number_held_by, unlabeled
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
 
@@ -162,7 +162,7 @@ def set_item(cell: Any, index: Any, value: Any) -> None:
     selection = selection_of(value)
     if selection is not None and store_selection(cell, index, selection):
         return
-    value = unwrapped(number_held_by(array_held_by(value)))
+    value = unwrapped(number_held_by(array_held_by(unlabeled(value))))
     if not holds_expr(value) and not holds_expr(index):
         buffer = writable(cell)
         if buffer is not None:

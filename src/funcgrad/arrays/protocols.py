@@ -32,6 +32,7 @@ from funcgrad.arrays.selected_functions import (
     ufunc_of_selections,
 )
 from funcgrad.arrays.selections import selection_of
+from funcgrad.arrays.values import unlabeled
 from funcgrad.arrays.views import (
     VIEW_FUNCTIONS,
     as_cell,
@@ -61,6 +62,8 @@ class ArrayProtocols:
             found = ufunc_of_selections(ufunc, inputs, kwargs)
             if found is not None:
                 return found
+        if "out" in kwargs:
+            inputs = tuple([unlabeled(item) for item in inputs])
         if len(inputs) == 1 and method == "__call__" and not kwargs:
             value = self._funcgrad_value if self._funcgrad_state is None else current(self)
             stand_in = stand_in_of(ufunc) if type(value) is Expr else None
@@ -70,6 +73,8 @@ class ArrayProtocols:
             return NotImplemented
         given = [current(item) if isinstance(item, Reference) else item for item in inputs]
         if any([type(item) is not Expr and overrides_ufuncs(item) for item in given]):
+            if any([hasattr(type(item), "_funcgrad_operators") for item in given]):
+                return getattr(ufunc, method)(*given, **kwargs)
             return NotImplemented
         if method == "__call__" and not kwargs:
             if not any([type(item) is Expr for item in given]):
@@ -301,7 +306,7 @@ def _into(cell: Reference, made: object, targets: Sequence[Any]) -> Any:
 def _changed(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     named = dict(kwargs)
     target = args[0] if args else named.pop(next(iter(named)))
-    rest = args[1:]
+    rest = tuple([unlabeled(arg) for arg in args[1:]])
     if not isinstance(target, Reference):
         if holds_expr(unwrapped((rest, named))):
             raise _no_store(func.__name__)

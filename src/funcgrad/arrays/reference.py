@@ -7,6 +7,7 @@ NumPy's own view, so that aliasing is NumPy's.
 
 from __future__ import annotations
 
+from collections import UserList, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -216,6 +217,10 @@ def lend(tree: object) -> None:
             lend(item)
     elif isinstance(tree, dict):
         lend(list(tree.values()))
+
+
+OTHER_LISTS = (deque, UserList)
+"""Sequences beside lists and tuples whose items NumPy's functions take for those of an array."""
 
 
 def holds_expr(tree: object) -> bool:

@@ -16,6 +16,11 @@ from funcgrad.source import fail
 from funcgrad.typing import Array
 
 
+def unlabeled(value: Any) -> Any:
+    """The values of a Series or a DataFrame that takes traced columns; anything else as it is."""
+    return value.to_numpy() if hasattr(type(value), "_funcgrad_operators") else value
+
+
 def array_held_by(value: Any) -> Any:
     """What an instance of a user's class gives as its array, if that can hold expressions.
 

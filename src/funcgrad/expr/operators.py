@@ -100,6 +100,8 @@ def overrides_ufuncs(value: object) -> bool:
         return False
     if isinstance(value, Operators | np.ndarray | np.generic):
         return False
+    if getattr(kind, "_funcgrad_overrides", False):
+        return True
     # The arrays of other libraries, such as CuPy's, are operands, which are refused with advice.
     return not kind.__module__.startswith("funcgrad.") and functions["remedy_of"](value) is None
 

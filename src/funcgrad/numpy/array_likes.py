@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.arrays.mutable_array import cell_of, mutable
-from funcgrad.arrays.reference import Reference, holds_expr, plain_value, with_items
+from funcgrad.arrays.reference import OTHER_LISTS, Reference, holds_expr, plain_value, with_items
 from funcgrad.arrays.values import array_held_by
 from funcgrad.expr import Expr, const
 from funcgrad.expr.operators import overrides_ufuncs
@@ -26,6 +26,7 @@ from funcgrad.ops.numpy.delegated_functions import DELEGATED
 from funcgrad.source import fail
 
 _LISTS = (list, tuple)
+_TRACED = (Expr, Reference)
 _EXACT = frozenset({Expr, int, float, complex})
 """Types of operands for which a ufunc is the operation that stands in for it."""
 _NUMBERS = frozenset({int, float, complex, bool, str, type(None), np.float64, np.ndarray})
@@ -38,6 +39,8 @@ def array_like(value: Any) -> Any:
     >>> array_like([fg.var("x"), 1.0]).shape, array_like([2.0, 1.0])
     ((2,), [2.0, 1.0])
     """
+    if isinstance(value, OTHER_LISTS):
+        value = list(value)
     if type(value) in _LISTS:
         return array(value) if _holds_traced(value) else value
     return array_held_by(value) if _is_array_like(value) else value
@@ -63,6 +66,8 @@ def _is_array_like(value: Any) -> bool:
     """Whether NumPy asks a value for its array, as an instance of a user's class."""
     if type(value) in _NUMBERS or isinstance(value, Expr | Reference):
         return False
+    if isinstance(value, OTHER_LISTS):
+        return True
     answers = overrides_ufuncs(value) or hasattr(type(value), "__array_function__")
     return has_array_method(value) and not answers
 
@@ -76,7 +81,12 @@ def _holds_traced(items: Any) -> bool:
     for part in waiting:
         kinds = set(map(type, part)) - _NUMBERS
         if kinds:
-            if any([issubclass(kind, Expr | Reference) for kind in kinds]):
+            if any(
+                [
+                    issubclass(kind, _TRACED) or hasattr(kind, "_funcgrad_operators")
+                    for kind in kinds
+                ]
+            ):
                 return True
             waiting.extend([item for item in part if type(item) in _LISTS])
     return False
@@ -84,6 +94,8 @@ def _holds_traced(items: Any) -> bool:
 
 def _each_array_like(value: Any) -> Any:
     """Array-likes in a list of operands, as `numpy.concatenate` takes it."""
+    if isinstance(value, OTHER_LISTS):
+        value = list(value)
     if type(value) not in _LISTS:
         return value
     items = [_unlabeled(item) for item in value]

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from funcgrad.arrays.mutable_array import MutableArray, borrowed, cell_of, mutable, shared_argument
 from funcgrad.arrays.object_array import array_of_objects
 from funcgrad.arrays.reference import (
+    OTHER_LISTS,
     Reference,
     current,
     holds_expr,
@@ -25,6 +26,7 @@ from funcgrad.arrays.reference import (
 )
 from funcgrad.arrays.selections import selection_of
 from funcgrad.arrays.subclassed_array import SubclassedArray, plain
+from funcgrad.arrays.values import unlabeled
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import indexing
@@ -66,7 +68,12 @@ def array(
     as_asked = type(value) is Expr and (dtype is None or value.dtype == np.dtype(dtype))
     if as_asked and not copy and order != "F" and value.ndim >= max(ndmin, 1):
         return shared_argument(value)  # a store would have to reach the expression
-    if isinstance(value, np.poly1d):
+    if isinstance(value, OTHER_LISTS):
+        value = list(value)
+    if type(value) is list or type(value) is tuple:
+        if any([hasattr(kind, "_funcgrad_operators") for kind in set(map(type, value))]):
+            value = [unlabeled(item) for item in value]
+    elif isinstance(value, np.poly1d):
         value = value.coeffs  # which may be traced
     elif type(value).__module__.partition(".")[0] == "pandas" and is_traced_column(value):
         value = value.to_numpy()
@@ -253,6 +260,8 @@ def _laid_out(a: object) -> Any:
     """An array of NumPy's with the shape, dtype and strides of another."""
     if isinstance(a, Reference):
         return layout_of(a)
+    if type(a).__module__.partition(".")[0] == "pandas" and is_traced_column(a):
+        a = a.to_numpy()  # type: ignore[attr-defined]
     if holds_expr(unwrapped(a)):
         made = shape_module.array(a)
         return np.broadcast_to(np.zeros((), made.dtype), made.shape)

@@ -12,6 +12,7 @@ import numpy as np
 
 from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import holds_expr
+from funcgrad.arrays.values import unlabeled
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
 
@@ -37,6 +38,7 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
     """
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
+        args = tuple([unlabeled(arg) for arg in args])
         if not holds_expr([*args, *kwargs.values()]):
             try:
                 return mutable(super().__call__(*args, **kwargs))

@@ -82,6 +82,8 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
     """A column of a Series or a DataFrame whose values are an expression of one axis."""
 
     __array_priority__ = 2000
+    _funcgrad_overrides = True
+    """Whether arrays leave ufuncs and operators to it, as to a class of the user's."""
 
     def __init__(
         self, expr: Any, base: TracedColumn | ArrayOfColumn | None = None, key: object = None

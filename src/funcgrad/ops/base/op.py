@@ -246,6 +246,8 @@ def lift(arg: object, beside: Sequence[Any] = ()) -> Any:
     if has_array_method(arg) and not hasattr(arg, "__rmul__"):
         # A user's class that is like an array, but has no arithmetic of its own, as `numpy.poly1d` has.
         return lift(type(arg).__array__(arg), beside)  # type: ignore[attr-defined]
+    if isinstance(arg, Sequence) and not isinstance(arg, str | bytes):  # a range, a deque, ...
+        return lift(list(arg), beside)
     raise fail(
         TypeError,
         f"operand: expected a number, an array or an expression, but got {type(arg).__name__}",

@@ -1,0 +1,52 @@
+"""NumPy's functions of ranges, deques and arrays of the standard library, which stand for lists."""
+
+from array import array
+from collections import UserList, deque
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+X = np.array([0.6, 1.3, 2.4, 3.7])
+
+PLAIN = {
+    "interp": lambda x: np.interp(1.5, range(4), x),
+    "multiply": lambda x: (x * range(4)).sum(),
+    "reflected": lambda x: (range(4) - x).sum() ** 2,
+    "power": lambda x: (x ** range(4)).sum(),
+    "matmul": lambda x: (x * x) @ range(4),
+    "dot": lambda x: np.dot(range(4), x * x),
+    "trapezoid": lambda x: np.trapezoid(x * x, range(4)),
+    "polyfit": lambda x: np.polyfit(range(4), x * x, 1).sum(),
+    "where": lambda x: np.where(x > 1.0, x * x, range(4)).sum(),
+    "deque": lambda x: (x * x * deque([1, 2, 3, 4.0])).sum(),
+    "array": lambda x: (x * x * array("d", [1, 2, 3, 4.0])).sum(),
+    "average": lambda x: np.average(x * x, weights=range(1, 5)),
+}
+TRACED = {
+    "array": lambda x: (np.array(deque([x[0], 2.0, x[1], 4.0])) * x).sum(),
+    "asarray": lambda x: np.asarray(deque([x, 2 * x])).sum() ** 2,
+    "dtype": lambda x: np.asarray(UserList([x[0], x[1] ** 2]), dtype=float).sum(),
+    "mean": lambda x: np.mean(deque([x[0], x[1] ** 2], maxlen=2)),
+    "std": lambda x: np.std(UserList([x[0], x[1], x[2]])),
+    "max": lambda x: np.max(deque([x[0], x[1] ** 2])),
+    "median": lambda x: np.median(deque([x[0], x[1] ** 2, x[2]])),
+    "exp": lambda x: np.sum(np.exp(deque([x[0], x[1]]))),
+    "stack": lambda x: np.stack(deque([x, x * x])).sum(),
+    "concatenate": lambda x: np.concatenate(deque([x, x * x])).sum(),
+    "dot": lambda x: np.dot(deque(x), x),
+}
+
+
+@pytest.mark.parametrize("f", [*PLAIN.values(), *TRACED.values()], ids=[*PLAIN, *TRACED])
+@pytest.mark.parametrize("adopt", [False, True])
+def test_other_sequences_are_operands_as_lists_are(f, adopt):
+    function, h = fg.adopt(f) if adopt else f, 1e-6
+    slopes = np.array([(f(X + h * e) - f(X - h * e)) / (2 * h) for e in np.eye(4)])
+    value, gradient = fg.value_and_grad(function)(X)
+    assert value == pytest.approx(f(X))
+    assert gradient == pytest.approx(slopes, rel=1e-6, abs=1e-8)
+    assert fg.jvp(function, (X,), (X,))[1] == pytest.approx(slopes @ X, rel=1e-6)
+    assert fg.jit(fg.grad(function))(X) == pytest.approx(gradient)
+    assert fg.vmap(function)(np.stack([X, X])) == pytest.approx([value, value])

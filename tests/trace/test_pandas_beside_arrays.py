@@ -1,0 +1,130 @@
+"""Arrays that take stores beside Series and DataFrames of traced columns."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+pd = pytest.importorskip("pandas")
+
+from tests.trace.pandas_cases import X, check, table, weighed  # noqa: E402
+
+
+def traced_array(x: Any) -> Any:
+    """An array into which traced values have been stored."""
+    made = np.arange(1.0, 7.0)
+    made[1:3] = x[:2]
+    return made
+
+
+def all_of(x: Any) -> Any:
+    made = np.zeros(6)
+    made[:] = pd.Series(x)
+    return weighed(made**2)
+
+
+def column(x: Any) -> Any:
+    made = np.zeros((6, 2))
+    made[:, 0] = table(x)["b"]
+    return weighed(made**2)
+
+
+def row(x: Any) -> Any:
+    made = np.zeros((2, 6))
+    made[0], made[1] = pd.Series(x), pd.Series(x).cumsum()
+    return weighed(made**2)
+
+
+def masked(x: Any) -> Any:
+    made, s = np.zeros(6), pd.Series(x)
+    made[s > 0.5] = s[s > 0.5]
+    return weighed(made**2)
+
+
+def frame(x: Any) -> Any:
+    made = np.zeros((6, 3))
+    made[:] = table(x)
+    return weighed(made**2)
+
+
+def in_place(x: Any) -> Any:
+    made, s = np.ones(6), pd.Series(x)
+    made += s
+    made *= s
+    return weighed(made)
+
+
+def out(x: Any) -> Any:
+    made, s = np.zeros(6), pd.Series(x)
+    np.multiply(s, s, out=made)
+    return weighed(made)
+
+
+def out_where(x: Any) -> Any:
+    made, s = np.zeros_like(pd.Series(x)), pd.Series(x)
+    return weighed(np.divide(1.0, s, out=made, where=s > 0.5))
+
+
+def copied(x: Any) -> Any:
+    made = np.ones(6)
+    np.copyto(made, pd.Series(x), where=np.arange(6) > 2)
+    np.putmask(made, np.arange(6) < 2, pd.Series(x))
+    return weighed(made**2)
+
+
+STORES = [all_of, column, row, masked, frame, in_place, out, out_where, copied]
+
+
+@pytest.mark.parametrize("f", STORES)
+def test_stores_of_traced_columns_into_arrays(f):
+    check(f)
+
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda a, s: a + s,
+    "subtract": lambda a, s: a - s,
+    "multiply": lambda a, s: a * s,
+    "divide": lambda a, s: a / s,
+    "power": lambda a, s: a**s,
+    "remainder": lambda a, s: a % (s + 1.1),
+    "matmul": lambda a, s: a @ s,
+    "ufunc": lambda a, s: np.hypot(a, s),
+    "condition": lambda a, s: np.where(a < s, a, s),
+}
+
+
+@pytest.mark.parametrize("f", OPERATORS.values(), ids=OPERATORS.keys())
+@pytest.mark.parametrize("adopt", [False, True])
+def test_operators_of_an_array_of_traced_values_and_a_column(f, adopt):
+    def left(x):
+        return weighed(f(traced_array(x), pd.Series(x)))
+
+    def right(x):
+        return weighed(f(pd.Series(x), traced_array(x)))
+
+    for function in (left, right):
+        check(fg.adopt(function) if adopt else function)
+
+
+ARRAYS: dict[str, Callable[[Any], Any]] = {
+    "zeros_like": lambda x: weighed(np.zeros_like(pd.Series(x)) + pd.Series(x)),
+    "ones_like": lambda x: weighed(np.ones_like(table(x)) * table(x).to_numpy()),
+    "full_like": lambda x: weighed(np.full_like(pd.Series(x), 2.0) * x),
+    "array": lambda x: weighed(np.array([pd.Series(x), pd.Series(x) ** 2])),
+    "asarray": lambda x: weighed(np.asarray((table(x)["a"], table(x)["b"]))),
+    "mean": lambda x: weighed(np.mean([pd.Series(x), pd.Series(x) ** 2], axis=0)),
+    "vectorize": lambda x: weighed(np.vectorize(lambda v: v * v)(pd.Series(x))),
+}
+
+
+@pytest.mark.parametrize("f", ARRAYS.values(), ids=ARRAYS.keys())
+def test_arrays_made_of_traced_columns(f):
+    check(f)
+
+
+def test_second_derivatives_of_a_store_of_a_column():
+    hessian = fg.hessian(all_of)(X)
+    assert hessian == pytest.approx(2 * np.diag(np.cos(np.arange(6.0))))
