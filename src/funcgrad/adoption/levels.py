@@ -386,7 +386,7 @@ def _asks(value: Any) -> bool:
     of_uarray = type(value).__module__ == "uarray"
     if of_uarray or isinstance(value, BuiltinFunctionType | FunctionType):
         home = str(value.__module__)
-        of_scipy = home.startswith("scipy.") and id(value) in replacements()
+        of_scipy = home.startswith(("scipy.", "autograd.")) and id(value) in replacements()
         of_numbers = home.partition(".")[0] in _NUMBERS or _is_of_pandas(home)
         return of_scipy or of_numbers or value in _ASKING
     if not isinstance(value, type):

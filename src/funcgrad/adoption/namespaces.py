@@ -16,6 +16,7 @@ REPLACED = {
     "numpy.lib.scimath": "funcgrad.numpy.emath",
     "numpy.random": "funcgrad.adoption.stand_ins.random_",
     "numpy.testing": "funcgrad.adoption.stand_ins.testing_",
+    "autograd": "funcgrad.adoption.stand_ins.autograd_",
     "autograd.numpy": "funcgrad.numpy",
     "bottleneck": "funcgrad.adoption.stand_ins.bottleneck_",
     "functools": "funcgrad.adoption.stand_ins.functools_",

@@ -43,7 +43,7 @@ from funcgrad.arrays.views import (
 )
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
-from funcgrad.expr.operators import overrides_ufuncs
+from funcgrad.expr.operators import REFLECTED, overrides_ufuncs
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
@@ -73,7 +73,8 @@ class ArrayProtocols:
             return NotImplemented
         given = [current(item) if isinstance(item, Reference) else item for item in inputs]
         if any([type(item) is not Expr and overrides_ufuncs(item) for item in given]):
-            if any([hasattr(type(item), "_funcgrad_operators") for item in given]):
+            labeled = any([hasattr(type(item), "_funcgrad_operators") for item in given])
+            if labeled and ufunc.__name__ not in REFLECTED:  # those are operators of pandas
                 return getattr(ufunc, method)(*given, **kwargs)
             return NotImplemented
         if method == "__call__" and not kwargs:
