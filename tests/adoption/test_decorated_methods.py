@@ -3,6 +3,7 @@
 import math
 from functools import wraps
 
+import numpy as np
 import pytest
 
 import funcgrad as fg
@@ -48,6 +49,29 @@ class Decorated:
         return math.sin(x) if isinstance(x, float) else 0.0
 
 
+def by_closure(base):
+    """A class whose method calls that of its base by the class in its closure."""
+
+    class Made(base):
+        pass
+
+    def double(self, x):
+        return 2 * super(Made, self).double(x)
+
+    Made.double = double
+    return Made
+
+
+class Base:
+    def double(self, x):
+        values = np.array([1.0, 2.0])
+        values *= x
+        return values.sum() if isinstance(x, float) else 0.0
+
+
+Made = by_closure(by_closure(Base))
+
+
 def with_instance(held):
     return lambda x: held.method(x)
 
@@ -64,8 +88,9 @@ def with_many_methods(count):
         (lambda x: Derived.outer(x), 2 * math.cos(0.5)),
         (Derived.outer, 2 * math.cos(0.5)),
         (with_instance(Decorated()), math.cos(0.5)),
+        (lambda x: Made().double(x), 12.0),
     ],
-    ids=["class", "subclass", "function", "held instance"],
+    ids=["class", "subclass", "function", "held instance", "super by closure"],
 )
 def test_decorated_methods_are_adopted(f, slope):
     assert fg.grad(f)(0.5) == pytest.approx(slope)

@@ -204,7 +204,8 @@ def _forward(kind: type, redirect: Redirect) -> type:
 
     It has no methods as yet. So decorated methods that call the bound methods of their class find one class.
     """
-    bases = [base for base in map(redirect, kind.__bases__) if base not in kind.__bases__]
+    given = zip(map(redirect, kind.__bases__), kind.__bases__, strict=True)
+    bases = [base for base, own in given if base is not own]  # the two are equal
     begun = _begun()
     found = begun[kind]  # which the bases may have asked for, too
     if found is None:
