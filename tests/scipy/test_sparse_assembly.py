@@ -536,3 +536,21 @@ def test_what_is_wrong_is_refused(wrong, error, match):
 def test_without_adoption():
     f = lambda k: (own.diags([k, 1.0], [0, 1], shape=(3, 3)) @ np.arange(3.0)).sum()  # noqa: E731
     assert fg.grad(fg.adopt(f, False))(2.0) == 3.0
+
+
+def _by_traced_conditions(x):
+    chosen = np.abs(x) > 0.1
+    places, values = np.arange(3)[chosen], x[chosen]
+    made = sp.coo_matrix((values**2, (places, places)), shape=(3, 3))
+    return (made @ np.arange(1.0, 4.0)).sum()
+
+
+def test_coordinates_that_traced_conditions_choose():
+    x = np.array([1.0, 0.0, 2.0])
+    assert fg.value_and_grad(_by_traced_conditions)(x)[0] == _by_traced_conditions(x)
+    assert fg.grad(_by_traced_conditions)(x).tolist() == [2.0, 0.0, 12.0]
+    compiled = fg.jit(fg.grad(_by_traced_conditions))
+    assert compiled(x).tolist() == [2.0, 0.0, 12.0]
+    assert compiled(x[::-1].copy()).tolist() == [4.0, 0.0, 6.0]
+    assert fg.jvp(_by_traced_conditions, (x,), (np.ones(3),))[1] == 14.0
+    assert fg.vmap(_by_traced_conditions)(np.stack([x, x + 1])).tolist() == [13.0, 33.0]

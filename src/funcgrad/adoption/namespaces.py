@@ -46,6 +46,7 @@ REPLACED = {
     "scipy.special": "funcgrad.scipy.special",
     "scipy.stats": "funcgrad.scipy.stats",
     "statistics": "funcgrad.adoption.stand_ins.statistics_",
+    "sympy": "funcgrad.adoption.stand_ins.sympy_",
 }
 """Names of modules, with the modules that stand in for them in adopted code."""
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.arrays.reference import Reference, unwrapped
+from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.sparse.sparse_patterns import numbered_pattern, summed
 from funcgrad.scipy.sparse.traced_sparse import (
@@ -44,10 +45,10 @@ def _made(
         entries, rows, columns = _of_diagonals(arg, shape)
     elif isinstance(arg, tuple) and len(arg) == 2:
         entries = as_entries(arg[0])
-        rows, columns = [np.asarray(unwrapped(k), np.int64) for k in arg[1]]
+        rows, columns = [_places(k) for k in arg[1]]
     elif isinstance(arg, tuple) and len(arg) == 3 and format in ("csr", "csc"):
         entries = as_entries(arg[0])
-        inner, starts = [np.asarray(unwrapped(k), np.int64) for k in arg[1:]]
+        inner, starts = [_places(k) for k in arg[1:]]
         outer = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         rows, columns = (outer, inner) if format == "csr" else (inner, outer)
         if shape is None:
@@ -66,6 +67,11 @@ def _made(
     is_kept_as_given = format == "coo" or len(arg) == 3
     given = len(places) if is_kept_as_given and np.any(np.diff(places) <= 0) else None
     return TracedSparse(*found, format, kind, writable, given=given)
+
+
+def _places(given: Any) -> npt.NDArray[np.int64]:
+    """Coordinates of entries, which traced conditions may have chosen."""
+    return np.asarray(concrete_value(unwrapped(given), "a sparse matrix"), np.int64)
 
 
 def _of_diagonals(
