@@ -3,6 +3,7 @@
 import importlib
 import sys
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -142,3 +143,59 @@ def test_a_module_that_is_first_imported_by_the_function(tmp_path, monkeypatch):
 
     assert fg.grad(f)(0.5) == 2.0
     monkeypatch.delitem(sys.modules, "imported_late")
+
+
+class Lazy(ModuleType):
+    """A module that imports the one of its name when it is asked for an attribute."""
+
+    def __getattribute__(self, name):
+        return getattr(importlib.import_module(object.__getattribute__(self, "__name__")), name)
+
+
+lazy: Any = None
+lazy_numpy: Any = None
+lazy_fft: Any = None
+missing: Any = None
+
+
+@pytest.fixture
+def lazy_modules(monkeypatch):
+    """Globals of this module, which pytest would ask for attributes when it collects the tests."""
+    named = {
+        "lazy": "module_of_questions",
+        "lazy_numpy": "numpy",
+        "lazy_fft": "scipy.fftpack",
+        "missing": "no_such",
+    }
+    for name, module_name in named.items():
+        monkeypatch.setitem(globals(), name, Lazy(module_name))
+
+
+def lazily(x):
+    return lazy.double(x)
+
+
+def lazily_numpy(x):
+    return lazy_numpy.sum(lazy_numpy.array([x, x])) if lazy_numpy.isscalar(x) else 3.0 * x
+
+
+def lazily_scipy(x):
+    return 2 * np.real(lazy_fft.fft(np.array([x, 1.0]))[0])
+
+
+@pytest.mark.usefixtures("lazy_modules")
+@pytest.mark.parametrize("f", [lazily, lazily_numpy, lazily_scipy])
+@pytest.mark.parametrize("adopt", [False, True])
+def test_objects_that_stand_for_modules_are_adopted(f, adopt):
+    function = fg.adopt(f) if adopt else f
+    assert fg.value_and_grad(function)(0.5) == (f(0.5), 2.0)
+    assert fg.jit(fg.grad(function))(0.5) == 2.0
+
+
+@pytest.mark.usefixtures("lazy_modules")
+def test_an_object_that_stands_for_no_module():
+    def f(x):
+        return x * missing.factor
+
+    with pytest.raises(ModuleNotFoundError, match="no_such"):
+        fg.grad(fg.adopt(f))(0.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, update_wrapper
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
 from opcode import opmap
 from operator import is_
 from types import CellType, CodeType, FunctionType
@@ -139,6 +139,7 @@ def adopt_function(
     if named:
         values = redirected(tuple(named.values()), redirect)
         made.__kwdefaults__ = dict(zip(named, values, strict=True))
+    result.__defaults__, result.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
     return result
 
 
@@ -190,10 +191,41 @@ def _watched(made: FunctionType) -> Any:
 
 
 def _marked(wrapper: Any, made: FunctionType) -> Any:
-    """A wrapper of an adopted function as one itself."""
+    """A wrapper of an adopted function as one itself, with its parameters, which code may look up."""
     names = {MARK: True, "warn_of_not_finite": warn_of_not_finite}
     marked = FunctionType(wrapper.__code__, names, made.__name__, None, wrapper.__closure__)
+    maker = _with_parameters(made.__code__)
+    if maker is not None:
+        code = next(c for c in maker.co_consts if isinstance(c, CodeType))
+        marked = FunctionType(code, names, made.__name__, None, (CellType(marked),))
     return update_wrapper(marked, made)
+
+
+@lru_cache(maxsize=1024)
+def _with_parameters(code: CodeType) -> CodeType | None:
+    """The code of a function that makes one with the parameters of other code, to which it hands them on."""
+    count, named = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    names = list(
+        code.co_varnames[
+            : named + bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
+        ]
+    )
+    if not all([name.isidentifier() for name in names]):
+        return None
+    further = names[named:]
+    rest = [f"*{further.pop(0)}"] if code.co_flags & CO_VARARGS else []
+    keywords = [f"**{name}" for name in further]
+    first, alone = names[:count], names[count:named]
+    places = code.co_posonlyargcount
+    given = [*first[:places], *["/"] * bool(places), *first[places:]]
+    star = rest or ["*"] * bool(alone)
+    parameters = ", ".join([*given, *star, *alone, *keywords])
+    handed = ", ".join([*first, *rest, *[f"{name}={name}" for name in alone], *keywords])
+    source = (
+        f"def _make(_funcgrad_made):\n def wrapper({parameters}): return _funcgrad_made({handed})"
+    )
+    module = compile(source, "<funcgrad parameters>", "exec")
+    return next(c for c in module.co_consts if isinstance(c, CodeType))
 
 
 def cell_contents(cell: CellType) -> Any:

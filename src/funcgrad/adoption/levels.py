@@ -30,6 +30,7 @@ from funcgrad.adoption.namespaces import (
     is_kept_namespace,
     is_memoized,
     is_single_dispatch,
+    module_behind,
 )
 from funcgrad.adoption.pandas_objects import is_table
 from funcgrad.adoption.replacements import replacements
@@ -320,6 +321,7 @@ def _attributes(value: Any, names: frozenset[str], depth: int = 3) -> list[Any]:
     """The attributes of a module, and of the modules in it, that code with these names may read."""
     if not isinstance(value, ModuleType) or not depth:
         return []
+    value = module_behind(value)
     if value is np and "ma" in names:
         import_module("numpy.ma")  # which NumPy imports when it is first asked for
     own = [vars(value)[name] for name in names if name in vars(value)]

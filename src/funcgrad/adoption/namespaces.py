@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sys
+from contextlib import suppress
 from functools import _lru_cache_wrapper, lru_cache, singledispatch, singledispatchmethod
 from importlib import import_module
 from types import FunctionType, ModuleType
@@ -46,7 +47,7 @@ REPLACED = {
     "scipy.special": "funcgrad.scipy.special",
     "scipy.stats": "funcgrad.scipy.stats",
     "statistics": "funcgrad.adoption.stand_ins.statistics_",
-    "sympy": "funcgrad.adoption.stand_ins.sympy_",
+    "sympy": "funcgrad.adoption.stand_ins.lambdify_",
 }
 """Names of modules, with the modules that stand in for them in adopted code."""
 
@@ -194,6 +195,20 @@ def replacement_of(module: ModuleType) -> ModuleType | None:
         if name is None or sys.modules.get(module.__name__) is not module
         else import_module(name)
     )
+
+
+def module_behind(module: ModuleType) -> ModuleType:
+    """The module for which an object of a subclass of modules stands, such as one that imports it when it is
+    asked for an attribute; the object itself if there is none.
+    """
+    if type(module) is ModuleType:
+        return module
+    name = str(vars(ModuleType)["__dict__"].__get__(module).get("__name__"))
+    found = sys.modules.get(name)
+    if found is None and not is_kept(name):
+        with suppress(ImportError, ValueError):
+            found = import_module(name)
+    return module if found is None else found
 
 
 def original_of(module: ModuleType) -> ModuleType:

@@ -44,6 +44,7 @@ from funcgrad.adoption.namespaces import (
     is_kept_namespace,
     is_memoized,
     is_single_dispatch,
+    module_behind,
     original_of,
     replacement_of,
 )
@@ -79,10 +80,13 @@ def redirect(value: Any) -> Any:
         return value
     if isinstance(value, type):
         return _class(value)
+    if isinstance(value, ModuleType):
+        return value if isinstance(value, ModuleView) else _module(value)
     return _instance(value)
 
 
 def _module(module: ModuleType) -> Any:
+    module = module_behind(module)
     if is_of_masked_arrays(module.__name__):
         return masked_modules(NAMES).module(module)
     stand_in = replacement_of(module)

@@ -13,6 +13,7 @@ from funcgrad.transforms.grad import grad as _grad
 from funcgrad.transforms.grad import value_and_grad as _value_and_grad
 from funcgrad.transforms.jacobian import jacobian as _jacobian
 from funcgrad.transforms.jvp import jvp
+from funcgrad.typing import Array
 
 _Function = Callable[..., Any]
 _Argnum = int | Sequence[int]
@@ -55,8 +56,8 @@ def hessian(fun: _Function, argnum: int = 0) -> _Function:
 def deriv(fun: _Function, argnum: int = 0) -> _Function:
     """As `autograd.deriv`: the derivative in the direction of ones."""
 
-    def of_ones(*args: Any, **kwargs: Any) -> Any:
-        def of_one(x: Any) -> Any:
+    def of_ones(*args: Array, **kwargs: object) -> Any:
+        def of_one(x: object) -> Any:
             return fun(*args[:argnum], x, *args[argnum + 1 :], **kwargs)
 
         return jvp(of_one, (args[argnum],), (np.ones(np.shape(args[argnum])),))[1]
@@ -68,7 +69,7 @@ def hessian_tensor_product(fun: _Function, argnum: int = 0) -> _Function:
     """As `autograd.hessian_tensor_product`."""
     gradient = grad(fun, argnum)
 
-    def product(*args: Any, **kwargs: Any) -> Any:
+    def product(*args: Array, **kwargs: object) -> Any:
         *rest, vector = args
         return np.tensordot(gradient(*rest, **kwargs), vector, np.ndim(vector))
 
@@ -78,7 +79,7 @@ def hessian_tensor_product(fun: _Function, argnum: int = 0) -> _Function:
 def tensor_jacobian_product(fun: _Function, argnum: int = 0) -> _Function:
     """As `autograd.tensor_jacobian_product`."""
 
-    def product(*args: Any, **kwargs: Any) -> Any:
+    def product(*args: Array, **kwargs: object) -> Any:
         *rest, vector = args
         return np.tensordot(vector, fun(*rest, **kwargs), np.ndim(vector))
 

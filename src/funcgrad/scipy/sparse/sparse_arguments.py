@@ -69,7 +69,7 @@ def _made(
     return TracedSparse(*found, format, kind, writable, given=given)
 
 
-def _places(given: Any) -> npt.NDArray[np.int64]:
+def _places(given: object) -> npt.NDArray[np.int64]:
     """Coordinates of entries, which traced conditions may have chosen."""
     return np.asarray(concrete_value(unwrapped(given), "a sparse matrix"), np.int64)
 

@@ -9,7 +9,7 @@ import sympy
 from funcgrad.adoption.redirect import redirect
 
 
-def lambdify(*args: Any, **kwargs: Any) -> Any:
+def lambdify(*args: object, **kwargs: object) -> Any:
     """As `sympy.lambdify`."""
     return redirect(sympy.lambdify(*args, **kwargs))
 

@@ -1,0 +1,80 @@
+"""Code that looks up the parameters of functions which store globals or handle errors, in adopted code."""
+
+import inspect
+
+import numpy as np
+import pytest
+from scipy.optimize import curve_fit
+
+import funcgrad as fg
+
+COUNT = 0
+X = np.linspace(0.0, 2.0, 9)
+
+
+def counted(x, a, b=2.0):
+    global COUNT
+    COUNT += 1
+    return a * np.exp(-b * x)
+
+
+def handled(x, /, a, b=3.0, *rest, c=1.0, d, **named):
+    try:
+        return (x * a + b * c + d + sum(rest) + sum(named.values())) / x
+    except ZeroDivisionError:
+        return 0.0
+
+
+class Ratio:
+    def __init__(self, a, b=3.0):
+        try:
+            self.value = a / b
+        except ZeroDivisionError:
+            self.value = 0.0
+
+
+def by_names(x):
+    code = Ratio.__init__.__code__
+    given = {"a": x, "b": 2.0, "z": 9.0}
+    return Ratio(**{name: given[name] for name in code.co_varnames[1 : code.co_argcount]}).value
+
+
+def by_count(x):
+    return x * len(inspect.getfullargspec(counted).args) + len(
+        inspect.signature(handled).parameters
+    )
+
+
+def fitted(x):
+    return curve_fit(counted, X, x * np.exp(-1.5 * X))[0].sum()
+
+
+CASES = {
+    "names": by_names,
+    "count": by_count,
+    "curve_fit": fitted,
+    "defaults": lambda x: counted(X, x).sum() + counted(X, b=x, a=1.0).sum(),
+    "all kinds": lambda x: handled(x, 2.0, 1.0, x, x, d=x, c=2.0, e=x) + handled(x, 3.0, d=2.0),
+}
+
+
+@pytest.mark.parametrize("f", CASES.values(), ids=CASES.keys())
+def test_parameters_of_adopted_functions(f):
+    slope = (f(0.7 + 1e-4) - f(0.7 - 1e-4)) / 2e-4
+    assert f(0.7) == pytest.approx(fg.value_and_grad(fg.adopt(f))(0.7)[0])
+    for gradient in (fg.grad(f), fg.grad(fg.adopt(f)), fg.jit(fg.grad(f))):
+        assert gradient(0.7) == pytest.approx(slope, rel=1e-4)
+
+
+@pytest.mark.parametrize("f", [counted, handled])
+def test_the_signature_is_that_of_the_original(f):
+    def parameters(x):
+        return inspect.getfullargspec(f) == spec and inspect.signature(f) == signature
+
+    spec, signature = inspect.getfullargspec(f), inspect.signature(f)
+    assert fg.adopt(parameters)(1.0)
+
+
+def test_a_missing_argument_is_an_error_of_the_function():
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'a'"):
+        fg.adopt(lambda x: counted(x))(1.0)
