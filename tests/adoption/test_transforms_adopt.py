@@ -488,7 +488,7 @@ def test_a_function_that_needs_no_adoption_runs_as_it_is():
         return np.sin(x)
 
     def f(x):
-        seen.append((f.__globals__ is globals(), helper))
+        seen.append((f.__globals__.__class__ is dict, helper))
         return helper(x) * x
 
     assert fg.grad(f)(X) == pytest.approx(SLOPE)

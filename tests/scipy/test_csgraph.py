@@ -136,3 +136,37 @@ def test_entries_of_zero_of_a_matrix_that_was_dense_are_no_edges():
         lambda w: w.sum() * csgraph.connected_components(csgraph=scipy.sparse.csr_array(w))[1],
     ):
         np.testing.assert_allclose(fg.jvp(f, (W,), (W,))[0], f(W))
+
+
+THRESHOLD = np.array([[0.3, 2.0, 3.0], [1.0, 0.5, 2.0], [2.0, 0.4, 0.6]])
+
+
+def near(d, limit=2.5):
+    """The sparse matrix of the entries of a dense one up to a limit: SciPy leaves the others out."""
+    return scipy.sparse.csr_array(np.where(d <= limit, d, 0.0))
+
+
+def is_near(d):
+    return scipy.sparse.csr_matrix(d <= 0.55)
+
+
+OF_DENSE = {
+    "components": lambda d: d[0, 0] * csgraph.connected_components(is_near(d))[0],
+    "matching": lambda d: d[0, 0] * csgraph.maximum_bipartite_matching(is_near(d)).sum(),
+    "components of weights": lambda d: d[0, 0] * csgraph.connected_components(near(d, 0.55))[0],
+    "shortest path": lambda d: csgraph.shortest_path(near(d))[0, 2],
+    "dijkstra": lambda d: csgraph.dijkstra(near(d), directed=False)[0].sum(),
+    "tree": lambda d: csgraph.minimum_spanning_tree(near(d)).sum(),
+}
+
+
+@pytest.mark.parametrize("f", OF_DENSE.values(), ids=OF_DENSE.keys())
+def test_zeros_that_a_traced_condition_gives_are_no_edges(f):
+    h = 1e-6
+    steps = h * np.eye(9).reshape(9, 3, 3)
+    slopes = np.reshape([(f(THRESHOLD + s) - f(THRESHOLD - s)) / (2 * h) for s in steps], (3, 3))
+    value, gradient = fg.value_and_grad(f)(THRESHOLD)
+    assert value == pytest.approx(f(THRESHOLD))
+    assert gradient == pytest.approx(slopes, abs=1e-6)
+    assert fg.jit(fg.grad(f))(THRESHOLD) == pytest.approx(slopes, abs=1e-6)
+    assert fg.jvp(f, (THRESHOLD,), (THRESHOLD,))[1] == pytest.approx(np.sum(slopes * THRESHOLD))

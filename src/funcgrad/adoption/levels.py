@@ -14,7 +14,14 @@ from dis import get_instructions, opmap
 from functools import cached_property, lru_cache, partial, partialmethod, singledispatchmethod
 from importlib import import_module
 from itertools import islice
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any, cast
 from weakref import ref
 
@@ -70,6 +77,7 @@ _NAMES = frozenset(
             "issubclass",
             "type",
         ),
+        *("eval", "exec", "globals"),
         *("ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError"),
     )
 )
@@ -128,9 +136,10 @@ def _level_by_names(f: FunctionType) -> int:
 
 def _level_of_held(f: Any, given: Iterable[Any]) -> int:
     """The level of what a function holds, and is given: its closure, defaults, the instance of a method."""
-    waiting, met = [*_held(f), *given], set[int]()
+    waiting, met = [*_held(f), *_contained(f), *given], set[int]()
     while waiting:
         value = waiting.pop()
+        waiting.extend(_contained(value))
         if type(value) in PLAIN_DATA or type(value) is ModuleType or id(value) in met:
             continue
         met.add(id(value))
@@ -229,7 +238,7 @@ def _searched(f: FunctionType) -> tuple[int, tuple[Binding, ...]]:
     if not can_be_adopted(f):
         return KEPT, ()
     bindings: list[Binding] = []
-    waiting, met = [f], {id(f)}
+    waiting, met, contained = [f], {id(f)}, set[int]()
     while waiting:
         function = waiting.pop()
         if is_single_dispatch(function):
@@ -256,16 +265,18 @@ def _searched(f: FunctionType) -> tuple[int, tuple[Binding, ...]]:
                 if name in _NAMES or name in _NUMBERS:
                     return ADOPTED, tuple(bindings)
                 continue
-            if type(value) in PLAIN_DATA:
+            if type(value) in PLAIN_DATA and type(value) not in _CONTAINERS:
                 continue
             binding = _bound(None if function is f else function, name, value) if name else None
             bindings.extend([binding] if binding is not None else [])
             # math.sqrt and np.sqrt are one name: code that names both modules is adopted if it is refused.
             both = numpy and getattr(value, "__name__", None) in _NUMBERS
             inner = [value, *_attributes(value, names.difference(vars(np)) if both else names)]
-            if any([_asks(item) for item in inner]):
-                return ADOPTED, tuple(bindings)
             for item in inner:
+                inner.extend([held for held in _contained(item) if id(held) not in contained])
+                contained.update(map(id, inner))
+                if type(item) not in PLAIN_DATA and _asks(item):
+                    return ADOPTED, tuple(bindings)
                 for found in _functions(item):
                     if id(found) not in met:
                         met.add(id(found))
@@ -327,6 +338,36 @@ def _attributes(value: Any, names: frozenset[str], depth: int = 3) -> list[Any]:
     own = [vars(value)[name] for name in names if name in vars(value)]
     of_modules = [item for inner in own for item in _attributes(inner, names, depth - 1)]
     return [*of_modules, *[item for item in own if not isinstance(item, ModuleType)]]
+
+
+_CONTAINERS = (list, tuple, dict, set, MappingProxyType)
+
+
+def _contained(value: object) -> list[Any]:
+    """The functions, classes and instances in a container, or the containers of a class or an instance."""
+    if type(value) in _CONTAINERS:
+        items = value.values() if hasattr(value, "values") else value
+        found = list(islice(cast(Iterable[Any], items), _MOST_ATTRIBUTES))
+        held = [type(item) for item in found]
+        if PLAIN_DATA.issuperset(held) and _CONTAINER_TYPES.isdisjoint(held):
+            return []
+        return [item for item in found if type(item) not in _NUMBERS_AND_TEXT]
+    kind = value if isinstance(value, type) else type(value)
+    if kind.__module__ == "builtins" or is_kept_class(kind):
+        return []
+    spaces: list[Any] = [vars(base) for base in kind.__mro__ if not is_kept_class(base)]
+    own = None if isinstance(value, type) else instance_dict(value)
+    spaces.extend([own] if own is not None else [])
+    return [
+        item
+        for space in spaces
+        for item in islice(space.values(), _MOST_ATTRIBUTES)
+        if type(item) in (list, tuple, dict, set)
+    ]
+
+
+_CONTAINER_TYPES = frozenset(_CONTAINERS)
+_NUMBERS_AND_TEXT = PLAIN_DATA - _CONTAINER_TYPES
 
 
 def _functions(value: Any) -> list[FunctionType]:
