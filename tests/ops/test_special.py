@@ -48,6 +48,18 @@ def test_polygamma_has_scipys_values(order, value):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("order", [2.0, np.float64(2.0), np.array(2.0)])
+def test_a_whole_float_is_an_order_of_polygamma(order):
+    def f(x):
+        return scipy.special.polygamma(order, x)
+
+    value, slope = fg.value_and_grad(f)(0.7)
+    assert value == scipy.special.polygamma(2, 0.7)
+    assert slope == pytest.approx(scipy.special.polygamma(3, 0.7))
+    with pytest.raises(TypeError, match=r"an order of 0 or more, but got 1\.5"):
+        fg.grad(lambda x: scipy.special.polygamma(1.5, x))(0.7)
+
+
 def test_derivatives_of_gammaln_are_polygamma():
     derivative = scipy.special.gammaln
     for order in range(4):

@@ -60,7 +60,9 @@ digamma = psi = _answering("psi", any_digamma)
 
 
 @_composed
-def polygamma(n: int, x: Array) -> Any:
+def polygamma(n: Any, x: Array) -> Any:
+    if isinstance(n, float | np.ndarray) and np.size(n) == 1 and n == np.floor(n):
+        n = int(np.reshape(n, ()))
     return polygamma_of_order(n, real("polygamma", x))  # SciPy's is in double precision
 
 
