@@ -75,3 +75,26 @@ def test_what_containers_and_text_hold_is_adopted(f):
     assert fg.jvp(f, (0.5,), (1.0,)) == (1.0, 2.0)
     assert fg.jit(fg.grad(f))(0.5) == 2.0
     assert fg.vmap(f)(np.array([0.5, 1.0])).tolist() == [1.0, 2.0]
+
+
+class Tree:
+    def __init__(self, parent=None):
+        self.children = []
+        self.above = [parent] if parent is not None else []
+        if parent is not None:
+            parent.children.append(self)
+
+    def total(self, x):
+        return x * x + sum([child.total(x) for child in self.children])
+
+
+def test_containers_that_hold_themselves_are_searched_once():
+    root = Tree()
+    for _ in range(3):
+        Tree(root)
+    loop = [root]
+    loop.append(loop)
+    named = {"loop": loop}
+    named["self"] = named
+    assert fg.grad(lambda x: loop[0].total(x) + named["loop"][0].total(x))(2.0) == 32.0
+    assert fg.grad(root.total)(2.0) == 16.0

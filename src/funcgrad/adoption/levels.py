@@ -139,10 +139,12 @@ def _level_of_held(f: Any, given: Iterable[Any]) -> int:
     waiting, met = [*_held(f), *_contained(f), *given], set[int]()
     while waiting:
         value = waiting.pop()
-        waiting.extend(_contained(value))
-        if type(value) in PLAIN_DATA or type(value) is ModuleType or id(value) in met:
+        if id(value) in met:  # also of a container, which may hold itself
             continue
         met.add(id(value))
+        waiting.extend(_contained(value))
+        if type(value) in PLAIN_DATA or type(value) is ModuleType:
+            continue
         if isinstance(value, FunctionType):
             own = MARK in value.__globals__
             if not own and (_asks(value) or _level_by_names(value) == ADOPTED):
