@@ -195,7 +195,10 @@ def _level_of_class(kind: type) -> int:
         members = members_of(kind)
         CLASS_LEVELS[kind] = ClassLevel(AS_IT_IS, members)  # also where its methods refer to it
         found = max(
-            [AS_IT_IS, *[max(_searched(f)[0], _level_of_held(f, ())) for f in _methods(kind)]]
+            [
+                _level_of_held(kind, ()),
+                *[max(_searched(f)[0], _level_of_held(f, ())) for f in _methods(kind)],
+            ]
         )
         CLASS_LEVELS[kind] = ClassLevel(found, members)
     return found
@@ -357,9 +360,11 @@ def _contained(value: object) -> list[Any]:
     kind = value if isinstance(value, type) else type(value)
     if kind.__module__ == "builtins" or is_kept_class(kind):
         return []
-    spaces: list[Any] = [vars(base) for base in kind.__mro__ if not is_kept_class(base)]
-    own = None if isinstance(value, type) else instance_dict(value)
-    spaces.extend([own] if own is not None else [])
+    spaces: list[Any] = []
+    if isinstance(value, type):
+        spaces = [vars(base) for base in kind.__mro__ if not is_kept_class(base)]
+    elif (own := instance_dict(value)) is not None:
+        spaces = [own]  # those of its class are in the class's level
     return [
         item
         for space in spaces

@@ -6,7 +6,7 @@ import sys
 from functools import lru_cache
 from importlib import import_module
 from operator import attrgetter
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from funcgrad.adoption.namespaces import REPLACED
@@ -17,13 +17,13 @@ def replacements() -> dict[int, tuple[Any, Any]]:
 
     They are looked up when code has imported them by name: ``from math import sin``.
     """
-    # A module that may not be imported stands as None among the modules.
-    loaded = tuple([name for name in REPLACED if sys.modules.get(name) is not None])
-    return _replacements(loaded)
+    return _replacements(tuple(map(sys.modules.get, REPLACED)))
 
 
 @lru_cache(maxsize=8)
-def _replacements(names: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
+def _replacements(modules: tuple[ModuleType | None, ...]) -> dict[int, tuple[Any, Any]]:
+    # A module that may not be imported stands as None among the modules.
+    names = [name for name, module in zip(REPLACED, modules, strict=True) if module is not None]
     # Imported here: code that runs as it is needs neither these modules nor `funcgrad.numpy`.
     from numpy import linalg, poly1d
     from numpy.lib import stride_tricks
