@@ -401,3 +401,15 @@ def test_float_power_at_one_half_takes_no_root():
             np.testing.assert_array_equal(np.signbit(found), np.signbit(f(x)))
         slopes = fg.grad(lambda x, f=f: np.sum(f(x[1:])))(x)
         np.testing.assert_array_equal(slopes, [0.0, np.inf, np.inf, 0.25])
+
+
+@pytest.mark.filterwarnings("ignore:non-integer arg n", "ignore:floating point number truncated")
+@pytest.mark.parametrize("name", ["bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri"])
+@pytest.mark.parametrize("n", [5.5, 5.0, 5.999, np.nan])
+def test_numbers_of_trials_are_truncated(name, n):
+    own = getattr(scipy.special, name)
+    value, slope = fg.value_and_grad(lambda n: own(2.0, n, 0.4))(n)
+    np.testing.assert_allclose(value, own(2.0, n, 0.4), rtol=1e-12)
+    assert n == 5.0 or np.isnan(n) or slope == 0.0
+    of_p = fg.grad(lambda p: own(2.0, n, p))(0.4)
+    np.testing.assert_allclose(of_p, fg.grad(lambda p: own(2.0, np.trunc(n), p))(0.4), rtol=1e-12)

@@ -92,30 +92,38 @@ def pdtrc(k: Array, m: Array) -> Any:
 
 
 # -- binomial ----------------------------------------------------------------------------------
+def _whole(n: Array) -> Any:
+    """A number of trials: SciPy truncates it. At a whole one the derivative is that for real numbers."""
+    return np.where(n == np.trunc(n), n, np.trunc(n))
+
+
 def bdtr(k: Array, n: Array, p: Array) -> Any:
     """The binomial distribution function, not differentiated in the count. As `scipy.special.bdtr`."""
+    n = _whole(n)
     found = betaincc(_above_count(k), n - np.floor(k), p)
     return np.where(np.floor(k) == n, np.where((p >= 0) & (p <= 1), 1.0, math.nan), found)
 
 
 def bdtrc(k: Array, n: Array, p: Array) -> Any:
     """The binomial survival function, not differentiated in the count. As `scipy.special.bdtrc`."""
+    n = _whole(n)
     found = betainc(np.floor(k) + 1.0, n - np.floor(k), p)
     return np.where(np.floor(k) == n, np.where((p >= 0) & (p <= 1), 0.0, math.nan), found)
 
 
 def bdtri(k: Array, n: Array, y: Array) -> Any:
     """The inverse of `bdtr` in p, not differentiated in the count. As `scipy.special.bdtri`."""
-    return betainccinv(np.floor(k) + 1.0, n - np.floor(k), y)
+    return betainccinv(np.floor(k) + 1.0, _whole(n) - np.floor(k), y)
 
 
 def nbdtri(k: Array, n: Array, y: Array) -> Any:
     """The inverse of `nbdtr` in p, not differentiated in k. As `scipy.special.nbdtri`."""
-    return betaincinv(n, np.floor(k) + 1.0, y)
+    return betaincinv(_whole(n), np.floor(k) + 1.0, y)
 
 
 def _negative_binomial(k: Array, n: Array) -> tuple[Any, Any]:
     """n and the number of failures plus 1; NaN where SciPy's value is NaN."""
+    n = _whole(n)
     finite = (n > 0) & (n < np.inf)
     return np.where(finite, n, np.nan), np.where((k > -1) & (k < np.inf), np.trunc(k), np.nan) + 1.0
 
