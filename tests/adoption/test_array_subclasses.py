@@ -301,6 +301,41 @@ def test_results_keep_their_class_and_attributes():
     assert (m * m).tolist() == [[11.0, 6.0], [12.0, 11.0]]
 
 
+class Scale:
+    """An attribute that is compared by identity."""
+
+    def __init__(self, parts=()):
+        self.parts = list(parts)
+
+    def times(self, other):
+        return Scale([*(self.parts or [self]), *(other.parts or [other])])
+
+
+METERS, SECONDS = Scale(), Scale()
+
+
+def test_objects_in_results_are_the_originals():
+    def f(x):
+        made = Labeled([x, 1.0], METERS)
+        made.both = METERS.times(SECONDS)
+        return made
+
+    for found in (fg.jit(f)(3.0), fg.adopt(f)(3.0), fg.jvp(f, (3.0,), (1.0,))[1]):
+        assert found.label is METERS
+        assert type(found.both) is Scale
+        assert found.both.parts[0] is METERS
+        assert found.both.parts[1] is SECONDS
+    assert fg.adopt(lambda: METERS)() is METERS
+    assert fg.adopt(lambda: {"a": [METERS]})()["a"][0] is METERS
+
+
+def test_a_class_without_a_module_is_as_it_is():
+    space = {"np": np}
+    exec("class Bare(np.ndarray):\n    pass", space)
+    bare = np.arange(2.0).view(space["Bare"])
+    assert fg.grad(fg.adopt(lambda x: x * bare.sum()))(2.0) == 1.0
+
+
 def test_a_batch_of_matrices_is_an_array():
     made = fg.vmap(lambda x: np.matrix([[x, 1.0]]))(np.array([1.0, 2.0]))
     assert type(made) is np.ndarray

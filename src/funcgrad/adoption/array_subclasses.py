@@ -6,7 +6,6 @@ the adopted class. NumPy's own ``matrix`` is one of these classes.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import cache
 from inspect import CO_VARARGS
@@ -31,7 +30,7 @@ from funcgrad.adoption.adopted_functions import (
 )
 from funcgrad.adoption.globals import AdoptedGlobals
 from funcgrad.adoption.modules import ModuleView
-from funcgrad.adoption.namespaces import is_kept_class, is_kept_namespace
+from funcgrad.adoption.namespaces import globals_of_class, is_kept_class, is_kept_namespace
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.arrays.reference import plain_value
 from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own, plain
@@ -115,7 +114,10 @@ class ArraySubclasses:
 
     def of(self, kind: type) -> Any:
         """The adopted class of one."""
-        home = self._globals_of(vars(sys.modules[kind.__module__]))
+        space = globals_of_class(kind)
+        if space is None:
+            return kind
+        home = self._globals_of(space)
         found = known_adopted(home, kind)
         if found is not None:
             return found
@@ -153,15 +155,17 @@ class ArraySubclasses:
 
     def instance(self, value: npt.NDArray[Any]) -> Any:
         """An instance of the adopted class that shares the entries of one, and has its attributes."""
-        made = self.of(type(value))._funcgrad_of_view(
-            shared_argument(value.view(np.ndarray)), value
-        )
+        kind = self.of(type(value))
+        if kind is type(value):
+            return value
+        made = kind._funcgrad_of_view(shared_argument(value.view(np.ndarray)), value)
         vars(made).update(instance_dict(value) or {})
         return made
 
     def redirect_held(self, made: SubclassedArray) -> None:
         """Redirect the attributes of an instance, which may lead to it."""
-        vars(made).update({name: self._redirect(item) for name, item in vars(made).items()})
+        held = instance_dict(made) or {}
+        held.update({name: self._redirect(item) for name, item in held.items()})
 
     def seen(self, value: object) -> Any:
         """`redirect` for the names of a method's globals."""

@@ -11,6 +11,7 @@ from abc import ABCMeta
 from functools import lru_cache
 from types import MemberDescriptorType
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -185,12 +186,31 @@ def _shared(slot: Any, redirect: Redirect) -> property:
 
 
 def restored(value: Any) -> Any:
-    """A result with the original classes for adopted ones, also in lists, tuples and dicts."""
+    """A result with the originals for adopted classes and views, also in lists, tuples and dicts, and in the
+    attributes of the instances that adopted code has made."""
+    spaces: dict[int, dict[str, Any]] = {}
+    found = _restored(value, spaces)
+    done = 0
+    while done < len(spaces):
+        waiting = list(spaces.values())[done:]
+        done = len(spaces)
+        for space in waiting:
+            for name, item in list(space.items()):
+                seen = _restored(item, spaces)
+                if seen is not item:
+                    space[name] = seen
+    return found
+
+
+def _restored(value: Any, spaces: dict[int, dict[str, Any]]) -> Any:
+    """A value restored; the attributes of an instance are noted."""
     kind = type(value)
     if kind in NEVER_REDIRECTED or kind is MutableArray:
         return value
     if isinstance(value, SubclassedArray):
-        return numpys_own(value)
+        own = numpys_own(value)
+        spaces.setdefault(id(value), instance_dict(own) or {})
+        return own
     if kind is ObjectArray:
         return value.view(np.ndarray)
     if isinstance(value, type):
@@ -199,23 +219,43 @@ def restored(value: Any) -> Any:
     if is_view or (issubclass(kind, _CONTAINER_VIEWS) and kind not in _CONTAINER_VIEWS):
         return value._funcgrad_original
     if ORIGINAL in getattr(kind, "__dict__", ()):
+        own = viewed_instance(value)
+        if own is not None:
+            return own
         kind = original_class(kind)
         _CLASS.__set__(value, kind)  # past a method of its own
+        spaces.setdefault(id(value), instance_dict(value) or {})
     if issubclass(kind, list):
         for k, item in enumerate(value):
-            seen = restored(item)
+            seen = _restored(item, spaces)
             if seen is not item:
                 value[k] = seen
     elif issubclass(kind, tuple):
-        items = [restored(item) for item in value]
+        items = [_restored(item, spaces) for item in value]
         if kind is tuple and any([new is not old for new, old in zip(items, value, strict=True)]):
             return tuple(items)
     elif issubclass(kind, dict):
         for key, item in value.items():
-            seen = restored(item)
+            seen = _restored(item, spaces)
             if seen is not item:
                 value[key] = seen
     return value
+
+
+_INSTANCES: dict[int, tuple[ref[Any], ref[Any]]] = {}
+"""Views by their ids, each with the instance that it is a view of."""
+
+
+def note_view(made: Any, instance: Any) -> None:
+    """Remember the instance of a view for as long as both are there."""
+    key = id(made)
+    _INSTANCES[key] = ref(made, lambda _: _INSTANCES.pop(key, None)), ref(instance)
+
+
+def viewed_instance(made: Any) -> Any:
+    """The instance of which an object is a view; None of any other."""
+    found = _INSTANCES.get(id(made))
+    return None if found is None or found[0]() is not made else found[1]()
 
 
 _CONTAINER_VIEWS = (DictView, ListView)
