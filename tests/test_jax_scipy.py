@@ -283,11 +283,15 @@ DISTRIBUTIONS = {
     "vonmises": (SIGNED[:3], (V[:3],), (), ("logpdf", "pdf")),
     "wrapcauchy": (UNIT, (UNIT,), (), ("logpdf", "pdf")),
 }
+LEAVING = np.array([[1.0, 0.0, -1.0], [0.0, 1.0, -1.0]])
 MULTIVARIATE = {
     "dirichlet": (lambda s, x, a: s.dirichlet.logpdf(x, a), np.array([0.2, 0.3, 0.5]), V[:3] + 1),
     "multinomial": (
-        lambda s, p: s.multinomial.logpmf(np.array([1, 2, 3]), 6, p),
-        np.array([0.2, 0.3, 0.5]),
+        # To SciPy the last probability is what the others leave.
+        lambda s, p: s.multinomial.logpmf(
+            np.array([1, 2, 3]), 6, p @ LEAVING + np.array([0, 0, 1])
+        ),
+        np.array([0.2, 0.3]),
     ),
     "multivariate_normal": (
         lambda s, x, mean, a: s.multivariate_normal.logpdf(x, mean, a @ a.T + np.eye(4)),

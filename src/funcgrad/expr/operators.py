@@ -15,7 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr.at import At
-from funcgrad.expr.concrete import assignment, concrete_value, in_place_operator
+from funcgrad.expr.concrete import (
+    assignment,
+    concrete,
+    concrete_value,
+    has_known_value,
+    in_place_operator,
+)
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
@@ -129,6 +135,10 @@ REFLECTED = {
 }
 """The methods by which the right operand answers."""
 _ABSENT = object()
+
+
+def _rounded(value: Any) -> int:
+    return round(float(value))
 
 
 def _in_place(symbol: str) -> Callable[[Any, object], Any]:
@@ -333,9 +343,12 @@ class Operators:
     def __round__(self: Any, digits: int | None = None) -> Any:
         whole = self.astype(int) if self.dtype.kind == "b" and not self.shape else self
         found = functions["round"](whole, 0 if digits is None else digits)
-        # A number that is rounded without digits is one of Python's integers.
-        is_number = digits is None and not self.shape and self.dtype.kind == "f"
-        return found.astype(int) if is_number else found
+        if digits is not None or self.shape or self.dtype.kind != "f":
+            return found
+        # A number that is rounded without digits is one of Python's integers, which no NaN has.
+        if has_known_value(self) and not functions["isfinite"](self):
+            return concrete(self, "round()", _rounded)
+        return found.astype(int)
 
     # -- array methods ----------------------------------------------------------------------------
     all = _method("all")
