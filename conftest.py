@@ -30,6 +30,8 @@ _IMPORTING = {
         "src/funcgrad/adoption/stand_ins/pandas_.py",
     ],
     "distributed": ["src/funcgrad/dask"],
+    "autograd": ["src/funcgrad/adoption/stand_ins/autograd_.py"],
+    "sympy": ["src/funcgrad/adoption/stand_ins/lambdify_.py"],
 }
 _OF_SPHINX = ["docs/conf.py"]
 collect_ignore = [

@@ -325,8 +325,6 @@ def test_objects_in_results_are_the_originals():
         assert type(found.both) is Scale
         assert found.both.parts[0] is METERS
         assert found.both.parts[1] is SECONDS
-    assert fg.adopt(lambda: METERS)() is METERS
-    assert fg.adopt(lambda: {"a": [METERS]})()["a"][0] is METERS
 
 
 def test_a_class_without_a_module_is_as_it_is():

@@ -186,8 +186,11 @@ def _shared(slot: Any, redirect: Redirect) -> property:
 
 
 def restored(value: Any) -> Any:
-    """A result with the originals for adopted classes and views, also in lists, tuples and dicts, and in the
-    attributes of the instances that adopted code has made."""
+    """A result with the original classes for adopted ones, also in lists, tuples and dicts.
+
+    The attributes of an array of a subclass, such as its unit, are the originals of what adopted code has
+    seen. Those of other objects stay, since SciPy's distributions, which adopted code has frozen, draw by theirs.
+    """
     spaces: dict[int, dict[str, Any]] = {}
     found = _restored(value, spaces)
     done = 0
@@ -196,14 +199,14 @@ def restored(value: Any) -> Any:
         done = len(spaces)
         for space in waiting:
             for name, item in list(space.items()):
-                seen = _restored(item, spaces)
+                seen = _restored(item, spaces, is_held=True)
                 if seen is not item:
                     space[name] = seen
     return found
 
 
-def _restored(value: Any, spaces: dict[int, dict[str, Any]]) -> Any:
-    """A value restored; the attributes of an instance are noted."""
+def _restored(value: Any, spaces: dict[int, dict[str, Any]], is_held: bool = False) -> Any:
+    """A value restored; the attributes of an array of a subclass, and of what it holds, are noted."""
     kind = type(value)
     if kind in NEVER_REDIRECTED or kind is MutableArray:
         return value
@@ -219,24 +222,25 @@ def _restored(value: Any, spaces: dict[int, dict[str, Any]]) -> Any:
     if is_view or (issubclass(kind, _CONTAINER_VIEWS) and kind not in _CONTAINER_VIEWS):
         return value._funcgrad_original
     if ORIGINAL in getattr(kind, "__dict__", ()):
-        own = viewed_instance(value)
+        own = viewed_instance(value) if is_held else None
         if own is not None:
             return own
         kind = original_class(kind)
         _CLASS.__set__(value, kind)  # past a method of its own
-        spaces.setdefault(id(value), instance_dict(value) or {})
+        if is_held:
+            spaces.setdefault(id(value), instance_dict(value) or {})
     if issubclass(kind, list):
         for k, item in enumerate(value):
-            seen = _restored(item, spaces)
+            seen = _restored(item, spaces, is_held)
             if seen is not item:
                 value[k] = seen
     elif issubclass(kind, tuple):
-        items = [_restored(item, spaces) for item in value]
+        items = [_restored(item, spaces, is_held) for item in value]
         if kind is tuple and any([new is not old for new, old in zip(items, value, strict=True)]):
             return tuple(items)
     elif issubclass(kind, dict):
         for key, item in value.items():
-            seen = _restored(item, spaces)
+            seen = _restored(item, spaces, is_held)
             if seen is not item:
                 value[key] = seen
     return value
