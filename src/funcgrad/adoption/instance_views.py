@@ -189,7 +189,7 @@ def restored(value: Any) -> Any:
     """A result with the original classes for adopted ones, also in lists, tuples and dicts.
 
     The attributes of an array of a subclass, such as its unit, are the originals of what adopted code has
-    seen. Those of other objects stay, since SciPy's distributions, which adopted code has frozen, draw by theirs.
+    seen. Those of other objects stay: SciPy's distributions, which adopted code has frozen, draw by theirs.
     """
     spaces: dict[int, dict[str, Any]] = {}
     found = _restored(value, spaces)
