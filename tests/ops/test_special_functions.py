@@ -413,3 +413,13 @@ def test_numbers_of_trials_are_truncated(name, n):
     assert n == 5.0 or np.isnan(n) or slope == 0.0
     of_p = fg.grad(lambda p: own(2.0, n, p))(0.4)
     np.testing.assert_allclose(of_p, fg.grad(lambda p: own(2.0, np.trunc(n), p))(0.4), rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:floating point number truncated")
+@pytest.mark.parametrize("name", ["kn", "yn"])
+@pytest.mark.parametrize("n", [-2.5, -0.5, 0.5, 1.99, 3])
+def test_slopes_of_truncated_orders_are_those_of_whole_ones(name, n):
+    own = getattr(scipy.special, name)
+    of_whole = fg.grad(lambda x: own(int(n), x))
+    assert fg.grad(lambda x: own(n, x))(0.7) == of_whole(0.7)
+    assert fg.grad(fg.grad(lambda x: own(n, x)))(0.7) == fg.grad(of_whole)(0.7)

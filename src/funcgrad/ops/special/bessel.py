@@ -88,11 +88,18 @@ kve: Op = of_last_argument(
     _scaled(1.0),
     mpmath=lambda mp, v, x: mp.exp(x) * mp.besselk(v, x),
 )
+# SciPy truncates the orders of these two.
 yn: Op = special_function(
-    "yn", None, lambda z, n, x: 0.5 * (yn(n - 1, x) - yn(n + 1, x)), mpmath="bessely"
+    "yn",
+    None,
+    lambda z, n, x: 0.5 * (yn(np.trunc(n) - 1, x) - yn(np.trunc(n) + 1, x)),
+    mpmath="bessely",
 )
 kn: Op = special_function(
-    "kn", None, lambda z, n, x: -0.5 * (kn(n - 1, x) + kn(n + 1, x)), mpmath="besselk"
+    "kn",
+    None,
+    lambda z, n, x: -0.5 * (kn(np.trunc(n) - 1, x) + kn(np.trunc(n) + 1, x)),
+    mpmath="besselk",
 )
 hankel1e: Op = of_last_argument(
     "hankel1e",
