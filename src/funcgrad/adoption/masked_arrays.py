@@ -193,7 +193,8 @@ class _OverTracedNumbers(ast.NodeTransformer):
         called = node.func
         if not isinstance(called, ast.Attribute) or called.attr != "view":
             return node
-        if isinstance(called.value, ast.Name) and called.value.id == "ndarray":  # of the class
+        home = called.value.func if isinstance(called.value, ast.Call) else called.value
+        if isinstance(home, ast.Name) and home.id in ("ndarray", "super"):  # of the class
             return node
         name = ast.copy_location(ast.Name("_view", ast.Load()), called)
         made = ast.Call(name, [called.value, *node.args], node.keywords)

@@ -198,8 +198,11 @@ class ArrayMethods:
                 TypeError,
                 "shape: expected an array without views, but it has some; write b = a.reshape(shape)",
             )
-        like = layout_of(self).view()
-        like.shape = shape
+        like: Any = layout_of(self).view()
+        if hasattr(like, "_set_shape"):
+            like._set_shape(shape)
+        else:  # before NumPy 2.5, which warns of an assignment
+            like.shape = shape
         sizes = like.shape
         if state.base is None:
             self._funcgrad_value = current(self).reshape(sizes)
@@ -213,6 +216,10 @@ class ArrayMethods:
         )
         view = view_of(clone, FunctionLens(lambda a: a.reshape(sizes), clone.shape), like)
         self._funcgrad_value, self._funcgrad_state = view._funcgrad_value, view._funcgrad_state
+
+    def _set_shape(self: Any, shape: Any) -> None:
+        # As NumPy's own code assigns one since NumPy 2.5.
+        self.shape = shape
 
     @property
     def dtype(self) -> np.dtype[Any]:

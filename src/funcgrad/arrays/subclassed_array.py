@@ -220,7 +220,7 @@ _OF_SUBCLASS = frozenset({np.concatenate, np.dot, np.inner})
 """Compiled functions whose results have the class of their operands."""
 
 
-_OF_THE_CELL = frozenset(("__len__", "resize", "setflags"))
+_OF_THE_CELL = frozenset(("__len__", "_set_shape", "resize", "setflags"))
 
 
 def plain(tree: object) -> Any:
