@@ -183,3 +183,33 @@ def test_values_that_are_arguments():
     g = along(low_rank, e, "reverse")
     wanted = (g(a + h * d) - g(a - h * d)) / (2 * h)
     np.testing.assert_allclose(along(g, d, "forward")(a), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("least", [1e-3, 1e-8, 1e-12, 1e-17, 0.0])
+def test_second_derivatives_of_smooth_functions_hold_beside_singular_values_of_zero(least):
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(3, 3))
+    left, right = [np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(2)]
+    a = left @ np.diag([2.0, 1.0, least]) @ right
+
+    def cubed(a):
+        u, s, vh = np.linalg.svd(a)
+        return np.sum((u * s**3) @ vh * weights)
+
+    expected = fg.hessian(lambda a: np.sum(a @ a.T @ a * weights))(a)
+    np.testing.assert_allclose(fg.hessian(cubed)(a), expected, rtol=0.0, atol=1e-12)
+    reverse = fg.jacobian(fg.grad(cubed))(a)
+    np.testing.assert_allclose(reverse, expected, rtol=0.0, atol=1e-12)
+
+
+def test_second_derivatives_of_the_polar_factor_of_a_singular_matrix_are_nan():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(3, 2)) @ rng.normal(size=(2, 3))
+
+    def polar(a):
+        u, _, vh = np.linalg.svd(a)
+        return np.sum(u @ vh * np.arange(9.0).reshape(3, 3))
+
+    assert np.isnan(fg.hessian(polar)(a)).all()
+    assert np.isnan(fg.jacobian(fg.grad(polar))(a)).all()
+    assert np.isfinite(fg.hessian(polar)(a + 0.1 * np.eye(3))).all()

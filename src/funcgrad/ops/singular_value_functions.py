@@ -227,14 +227,28 @@ def _through_doubled(place: int, change: LinearMap, operands: tuple[Array, ...])
     edge = spectral_slope_op.edge(place)
     assert edge is not None
     whole = edge(spectral_slope_op(*inner), *inner)
+    known = _where_smooth(s, values[0], max(m, n))
 
     def backward(g: Array) -> Any:
+        g = g * known
         top = np.zeros((*np.shape(g)[:-1], m), g.dtype)
         padded = np.concatenate([top, g], axis=-1)
         below = np.zeros((*np.shape(g)[:-2], n, m + n), g.dtype)
         return change.transpose(whole.transpose(np.concatenate([padded, below], axis=-2)))
 
-    return Structural(lambda v: _block(whole.apply(change.apply(v)), m), backward)
+    return Structural(lambda v: _block(whole.apply(change.apply(v)), m) * known, backward)
+
+
+def _where_smooth(s: Array, d: Array, size: int) -> Any:
+    """1, and NaN beside a singular value of 0 with another value than 0, where the odd function jumps."""
+    if not np.shape(s)[-1]:
+        return np.ones((*np.shape(s)[:-1], 1, 1), s.dtype)
+    least, small = [
+        size * float(np.finfo(s.dtype).eps) * np.max(np.abs(y), axis=-1, keepdims=True)
+        for y in (s, d)
+    ]
+    jumps = np.any((s <= least) & (np.abs(d) > small), axis=-1)[..., None, None]
+    return selection.stopped(np.where(jumps, np.asarray(np.nan, s.dtype), np.ones((), s.dtype)))
 
 
 singular_slope_op: Op = Op(

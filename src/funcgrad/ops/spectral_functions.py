@@ -113,6 +113,12 @@ def _slope_by_matrix(
     near = np.abs(distance) <= close * np.maximum(np.abs(_row(w)), np.abs(_column(w)))
     rise = np.abs(_column(d) - _row(d) - p * distance)
     near = near & (rise <= close * np.maximum(np.abs(_row(d)), np.abs(_column(d))))
+    # Eigenvalues about 0 of a larger matrix, where f is smooth: a quotient would have its rounding errors.
+    largest, steepest = (
+        np.max(np.abs(y), axis=(-2, -1), keepdims=True, initial=0.0) for y in (_row(w), p)
+    )
+    smooth = np.abs(p - 0.5 * (_column(s) + _row(s))) <= close * steepest
+    near = near | ((np.abs(distance) <= close * largest) & smooth)
 
     def ordered(first: Any, second: Any) -> Any:
         """The sum over j of f[w_i, w_j, w_k]*first_ij*second_jk."""
