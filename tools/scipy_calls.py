@@ -193,7 +193,8 @@ diagbroyden: lambda t: t**3 - y[0], 1.0
 newton_krylov: lambda t: t**3 - y[0], 1.0 | broyden1: lambda t: t**3 - y[0], 1.0
 anderson: lambda t: t**3 - y[0], 1.0""",
     "spatial": """
-distance_matrix: A, B | minkowski_distance: x, y | minkowski_distance_p: x, y | procrustes: np.concatenate([A, B]), np.concatenate([B, A])
+distance_matrix: A, B | minkowski_distance: x, y | minkowski_distance_p: x, y
+procrustes: np.concatenate([A, B]), np.concatenate([B, A])
 geometric_slerp: x/np.sqrt(np.sum(x**2)), y/np.sqrt(np.sum(y**2)), [0.3] | KDTree: np.eye(3) @ .query(A)[0]
 cKDTree: np.eye(3) @ .query(A)[0] | ConvexHull: A[:, :2] @ .volume | Delaunay: A[:, :2] @ .points""",
     "spatial.distance": """
