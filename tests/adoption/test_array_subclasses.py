@@ -334,6 +334,50 @@ def test_a_class_without_a_module_is_as_it_is():
     assert fg.grad(fg.adopt(lambda x: x * bare.sum()))(2.0) == 1.0
 
 
+class Slotted(np.ndarray):
+    __slots__ = ("unit",)
+
+    def __array_finalize__(self, source):
+        self.unit = getattr(source, "unit", 3.0)
+
+
+REGISTERED = []
+
+
+class Registering(np.ndarray):
+    def __init_subclass__(cls, **kwargs):
+        REGISTERED.append(cls)
+        super().__init_subclass__(**kwargs)
+
+
+class Registered(Registering):
+    def squared(self):
+        return self * self
+
+
+def test_slots_are_attributes():
+    def f(x):
+        made = np.array([x, 2.0]).view(Slotted)
+        made.unit = 5.0
+        return made * x
+
+    assert fg.grad(lambda x: np.asarray(f(x)).sum() * f(x).unit)(3.0) == 40.0
+    found = fg.jit(f)(3.0)
+    assert type(found) is Slotted
+    assert found.unit == 5.0
+    kept = np.ones(2).view(Slotted)
+    kept.unit = 7.0
+    assert fg.grad(fg.adopt(lambda x: (kept * x).sum() * kept.unit))(2.0) == 14.0
+
+
+def test_adopted_classes_are_not_registered():
+    def f(x):
+        return np.asarray(np.array([x, 2.0]).view(Registered).squared()).sum() * len(REGISTERED)
+
+    assert fg.grad(f)(3.0) == 6.0
+    assert [Registered] == REGISTERED
+
+
 def test_a_batch_of_matrices_is_an_array():
     made = fg.vmap(lambda x: np.matrix([[x, 1.0]]))(np.array([1.0, 2.0]))
     assert type(made) is np.ndarray

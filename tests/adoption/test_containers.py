@@ -390,3 +390,24 @@ def test_instances_of_subclasses_of_list_are_made_by_their_class():
         return sum([function(x) for function in whole])
 
     np.testing.assert_allclose(fg.grad(f)(0.5), 5.0 * math.cos(0.5), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [set, list])
+def test_items_that_views_stand_for_are_removed_and_added(kind):
+    items = [Gain(2.0), Gain(3.0), Gain(5.0)]
+    whole, other = kind(items[:2]), kind(items[2:])
+
+    def f(x):
+        for gain in list(whole):
+            if gain.by == 2.0:
+                whole.remove(gain)
+                (other.add if kind is set else other.append)(gain)
+        return sum([gain(x) for gain in whole])
+
+    np.testing.assert_allclose(fg.grad(fg.adopt(f))(0.5), 3.0 * math.cos(0.5), rtol=1e-12)
+    assert whole == kind([items[1]])
+    assert other == kind([items[2], items[0]])
+
+
+def test_sets_in_results_are_the_originals():
+    assert fg.adopt(lambda: GAINS)() is GAINS

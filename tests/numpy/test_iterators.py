@@ -143,6 +143,8 @@ def test_nditer_starts_again_and_has_no_entries():
         assert len(entries) == 1
         assert entries.itersize == 3
         none = sum(np.nditer(x[:0], flags=["zerosize_ok"]))
+        with pytest.raises(ValueError, match="zero-sized operands"):
+            np.nditer(x[:0])
         return first * again + none
 
     assert fg.grad(f)(np.array([2.0, 3.0, 4.0])).tolist() == [11.0, 2.0, 2.0]

@@ -170,8 +170,7 @@ def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: 
     space |= changed
     space |= {"__slots__": (), ORIGINAL: kind, "__doc__": kind.__doc__}
     space |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    registers = any(["__init_subclass__" in vars(base) for base in kind.__mro__[:-1]])
-    first = (_unannounced(),) if registers else ()
+    first = unannounced(kind)
     made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
     result: type = made(
         metaclass_of(type(kind), redirect), kind.__name__, (*first, kind, *bases), space
@@ -200,7 +199,7 @@ def _begun() -> dict[type, type | None]:
 
 
 def _forward(kind: type, redirect: Redirect) -> type:
-    """The adopted class of a class whose methods are being adopted, and get it by their closures or defaults.
+    """The adopted class of a class whose methods, which are being adopted, hold it in closures or defaults.
 
     It has no methods as yet. So decorated methods that call the bound methods of their class find one class.
     """
@@ -306,8 +305,10 @@ def metaclass_of(meta: type, redirect: Redirect) -> Any:
     return type.__new__(type, meta.__name__, (meta, *bases), space)
 
 
-def _unannounced() -> type:
-    """A base that keeps an adopted class from classes that register their subclasses."""
+def unannounced(kind: type) -> tuple[type, ...]:
+    """A base that keeps the adopted class from one that registers its subclasses; none, if there is none."""
+    if not any(["__init_subclass__" in vars(base) for base in kind.__mro__[:-1]]):
+        return ()
 
     class Unannounced:
         __slots__ = ()
@@ -316,7 +317,7 @@ def _unannounced() -> type:
             if ORIGINAL not in vars(cls):
                 super().__init_subclass__(**kwargs)
 
-    return Unannounced
+    return (Unannounced,)
 
 
 def adopt_member(member: Any, redirect: Redirect) -> Any:

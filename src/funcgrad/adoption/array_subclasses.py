@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from inspect import CO_VARARGS
-from types import FunctionType, ModuleType
+from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from funcgrad.adoption.adopted_classes import (
     class_parts,
     name_class,
     redirect_attributes,
+    unannounced,
 )
 from funcgrad.adoption.adopted_functions import (
     Redirect,
@@ -33,8 +34,12 @@ from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import globals_of_class, is_kept_class, is_kept_namespace
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.arrays.reference import plain_value
-from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own, plain
-from funcgrad.trace.outer_arrays import instance_dict
+from funcgrad.arrays.subclassed_array import (
+    SubclassedArray,
+    attributes_of,
+    numpys_own,
+    plain,
+)
 
 
 def is_array_subclass(kind: type) -> bool:
@@ -102,6 +107,7 @@ def _formula(array: SubclassedArray) -> str:
     return f"{type(array).__name__}({plain(array)!r})" if own is array else repr(own)
 
 
+_OF_LAYOUT = frozenset(("__dict__", "__slots__", "__weakref__"))
 GlobalsOf = Callable[[dict[str, Any]], AdoptedGlobals]
 
 
@@ -126,9 +132,13 @@ class ArraySubclasses:
             space = adopt_members(kind, self._method)
         finally:
             self._in_work.remove(kind)
-        for name in ("__dict__", "__weakref__"):
-            space.pop(name, None)
-        bases = tuple(map(self.seen, kind.__bases__))
+        # Without slots, whose values are attributes.
+        space = {
+            name: member
+            for name, member in space.items()
+            if name not in _OF_LAYOUT and type(member) is not MemberDescriptorType
+        }
+        bases = (*unannounced(kind), *map(self.seen, kind.__bases__))
         wrap = space.get("__array_wrap__")
         if isinstance(wrap, FunctionType):
             space["__array_wrap__"] = _of_results(wrap, kind)
@@ -159,13 +169,12 @@ class ArraySubclasses:
         if kind is type(value):
             return value
         made = kind._funcgrad_of_view(shared_argument(value.view(np.ndarray)), value)
-        vars(made).update(instance_dict(value) or {})
+        vars(made).update(attributes_of(value))
         return made
 
     def redirect_held(self, made: SubclassedArray) -> None:
         """Redirect the attributes of an instance, which may lead to it."""
-        held = instance_dict(made) or {}
-        held.update({name: self._redirect(item) for name, item in held.items()})
+        vars(made).update({name: self._redirect(item) for name, item in vars(made).items()})
 
     def seen(self, value: object) -> Any:
         """`redirect` for the names of a method's globals."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
+from funcgrad.adoption.view_originals import original_of_view
 from funcgrad.trace.leaves import ARRAYS_HELD
 from funcgrad.trace.masked_trees import is_masked
 
@@ -92,7 +93,8 @@ def _stored(name: str, base: type = list) -> Callable[..., Any]:
     own = getattr(base, name)  # one that a subclass defines has run
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        made = own(self._funcgrad_original, *args, **kwargs)
+        # What is stored, or removed, is the original of a view.
+        made = own(self._funcgrad_original, *map(original_of_view, args), **kwargs)
         _RENEWED[base].renew(self)
         return self if made is self._funcgrad_original else self._funcgrad_redirect(made)
 
@@ -168,6 +170,9 @@ class SetView(set[Any]):
         """Copy the items again."""
         set.clear(self)
         set.update(self, map(self._funcgrad_redirect, self._funcgrad_original))
+
+    def __contains__(self, item: object) -> bool:
+        return set.__contains__(self, item) or item in self._funcgrad_original
 
     def __reduce__(self) -> tuple[Any, ...]:
         return set, (list(self._funcgrad_original),)

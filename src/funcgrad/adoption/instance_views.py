@@ -11,15 +11,21 @@ from abc import ABCMeta
 from functools import lru_cache
 from types import MemberDescriptorType
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
 from funcgrad.adoption.adopted_classes import ORIGINAL, may_be_adopted, metaclass_of, original_class
 from funcgrad.adoption.adopted_functions import Redirect
-from funcgrad.adoption.containers import DictView, ListView, leads_elsewhere, view_attributes
+from funcgrad.adoption.containers import (
+    DictView,
+    ListView,
+    SetView,
+    leads_elsewhere,
+    view_attributes,
+)
 from funcgrad.adoption.globals import NEVER_REDIRECTED
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
+from funcgrad.adoption.view_originals import viewed_instance
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import ObjectArray
 from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own
@@ -186,7 +192,7 @@ def _shared(slot: Any, redirect: Redirect) -> property:
 
 
 def restored(value: Any) -> Any:
-    """A result with the original classes for adopted ones, also in lists, tuples and dicts.
+    """A result with the original classes for adopted ones, also in lists, tuples, dicts and sets.
 
     The attributes of an array of a subclass, such as its unit, are the originals of what adopted code has
     seen. Those of other objects stay: SciPy's distributions, which adopted code has frozen, draw by theirs.
@@ -229,7 +235,17 @@ def _restored(value: Any, spaces: dict[int, dict[str, Any]], is_held: bool = Fal
         _CLASS.__set__(value, kind)  # past a method of its own
         if is_held:
             spaces.setdefault(id(value), instance_dict(value) or {})
-    if issubclass(kind, list):
+    if kind is SetView:
+        return value._funcgrad_original
+    if kind is set or kind is frozenset:
+        found = [_restored(item, spaces, is_held) for item in value]
+        changed = any([new is not old for new, old in zip(found, value, strict=True)])
+        if changed and kind is frozenset:
+            return frozenset(found)
+        if changed:
+            value.clear()
+            value.update(found)
+    elif issubclass(kind, list):
         for k, item in enumerate(value):
             seen = _restored(item, spaces, is_held)
             if seen is not item:
@@ -244,22 +260,6 @@ def _restored(value: Any, spaces: dict[int, dict[str, Any]], is_held: bool = Fal
             if seen is not item:
                 value[key] = seen
     return value
-
-
-_INSTANCES: dict[int, tuple[ref[Any], ref[Any]]] = {}
-"""Views by their ids, each with the instance that it is a view of."""
-
-
-def note_view(made: Any, instance: Any) -> None:
-    """Remember the instance of a view for as long as both are there."""
-    key = id(made)
-    _INSTANCES[key] = ref(made, lambda _: _INSTANCES.pop(key, None)), ref(instance)
-
-
-def viewed_instance(made: Any) -> Any:
-    """The instance of which an object is a view; None of any other."""
-    found = _INSTANCES.get(id(made))
-    return None if found is None or found[0]() is not made else found[1]()
 
 
 _CONTAINER_VIEWS = (DictView, ListView)

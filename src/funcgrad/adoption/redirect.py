@@ -29,7 +29,7 @@ from funcgrad.adoption.builtin_names import builtin_names
 from funcgrad.adoption.containers import container_view, proxy_view, tuple_view
 from funcgrad.adoption.generalized import generalized, is_generalized
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
-from funcgrad.adoption.instance_views import SlotView, class_of_views, note_view, view
+from funcgrad.adoption.instance_views import SlotView, class_of_views, view
 from funcgrad.adoption.masked_arrays import is_of_masked_arrays, masked_modules
 from funcgrad.adoption.memoized import all_plain, bypassing_cache
 from funcgrad.adoption.modules import ModuleView
@@ -60,6 +60,7 @@ from funcgrad.adoption.scipy_functions import (
 from funcgrad.adoption.single_dispatch import DispatchingMethod, dispatching
 from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
 from funcgrad.adoption.transforms import is_transform, returning_writable
+from funcgrad.adoption.view_originals import note_view
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.arrays.reference import MARK
 from funcgrad.trace.leaves import ARRAYS_HELD

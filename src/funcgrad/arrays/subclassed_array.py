@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
-from types import FunctionType
+from types import FunctionType, MemberDescriptorType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -153,9 +153,7 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
         values = (
             np.asarray(concrete_value(current(own), "str()")) if holds_expr(own) else export(own)
         )
-        made = values.view(self.__funcgrad_original__)
-        vars(made).update(vars(self))
-        return made
+        return with_attributes(values.view(self.__funcgrad_original__), vars(self))
 
     def __array_function__(
         self, func: Callable[..., Any], types: object, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -190,6 +188,27 @@ def _numpys_function(stand_in: object) -> Any:
     while not isinstance(function, np.ufunc | type(np.sum)) and hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     return function
+
+
+def attributes_of(array: npt.NDArray[Any]) -> dict[str, Any]:
+    """The attributes of an instance of a subclass of NumPy's array, also those in slots."""
+    names = [
+        name
+        for base in type(array).__mro__
+        for name, member in vars(base).items()
+        if type(member) is MemberDescriptorType and hasattr(array, name)
+    ]
+    return {**{name: getattr(array, name) for name in names}, **getattr(array, "__dict__", {})}
+
+
+def with_attributes(array: Any, space: Mapping[str, Any]) -> Any:
+    """The instance itself, with these attributes."""
+    for name, value in space.items():
+        if type(getattr(type(array), name, None)) is MemberDescriptorType:  # a slot
+            setattr(array, name, value)
+        else:
+            vars(array)[name] = value
+    return array
 
 
 def has_own_arithmetic(kind: type) -> bool:

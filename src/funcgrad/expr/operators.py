@@ -64,8 +64,8 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
             if found is not NotImplemented:
                 return found
             if hasattr(other, "_funcgrad_own_operators"):
-                is_numpys = not self.shape and any([e.type.shape for e in subexpressions(self)])
                 # An array, and a float of Python's, leave an operator to the class; NumPy's scalars do not.
+                is_numpys = not self.shape and any([e.type.shape for e in subexpressions(self)])
                 return getattr(np, name)(x, y) if is_numpys else NotImplemented
             if overrides_ufuncs(other) and self.shape:
                 return getattr(np, name)(x, y)

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from funcgrad.arrays.mutable_array import cell_of, mutable
+from funcgrad.arrays.mutable_array import cell_of, mutable, shared_argument
 from funcgrad.arrays.reference import Reference, holds_expr, layout_of
 from funcgrad.expr import Expr
 from funcgrad.numpy.creation import asarray
@@ -147,14 +147,18 @@ def nditer(
         mutable(np.zeros(shape, kind or np.result_type(*arrays))) if item is None else next(made)
         for item, kind in zip(operands, kinds, strict=True)
     ]
-    kept: list[Any] = [flag for flag in flags or () if flag in ("c_index", "f_index", "reduce_ok")]
-    places = np.nditer(shadows, [*kept, "multi_index", "zerosize_ok", "refs_ok"], order=order)
+    kept: list[Any] = [flag for flag in flags or () if flag in _OF_PLACES]
+    places = np.nditer(shadows, [*kept, "multi_index", "refs_ok"], order=order)
     return _Entries(whole, places, not isinstance(op, list | tuple))
+
+
+_OF_PLACES = frozenset(("c_index", "f_index", "reduce_ok", "zerosize_ok"))
+"""The flags that say which places there are, and in which order."""
 
 
 def _cell(item: Any) -> Any:
     """An operand as an array of any number of axes."""
-    found = item if isinstance(item, Reference) else asarray(item)
+    found = shared_argument(item) if type(item) is np.ndarray else asarray(item)
     return found if isinstance(found, Reference) else cell_of(lift_fully(found))
 
 

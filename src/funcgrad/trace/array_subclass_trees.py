@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.arrays.mutable_array import MutableArray, cell_of
 from funcgrad.arrays.reference import Reference, plain_value
-from funcgrad.arrays.subclassed_array import SubclassedArray, plain
+from funcgrad.arrays.subclassed_array import SubclassedArray, plain, with_attributes
 from funcgrad.expr import Expr
 from funcgrad.trace.container import TreeNode
 
@@ -32,8 +32,7 @@ def flatten_subclass(tree: SubclassedArray) -> TreeNode:
             made = kind._funcgrad_of_view(MutableArray.view(cell_of(value)), None)
         else:
             made = np.asarray(value).view(kind.__funcgrad_original__)
-        vars(made).update(space, **dict(zip(names, others, strict=True)))
-        return made
+        return with_attributes(made, space | dict(zip(names, others, strict=True)))
 
     children = [plain_value(plain(tree)), *[plain_value(space[name]) for name in names]]
     fixed = _Attributes({name: value for name, value in space.items() if name not in names})

@@ -236,7 +236,7 @@ def lift(arg: object, beside: Sequence[Any] = ()) -> Any:
         return float(arg)  # type: ignore[arg-type]
     if isinstance(arg, Reference):
         return lift(lent_value(arg), beside)
-    if isinstance(arg, list | tuple | range):
+    if isinstance(arg, list | tuple):
         joined = expr_module.operation_table.functions["array"](arg)
         return joined if isinstance(joined, Expr) else _lift_array(joined, beside)
     if isinstance(arg, np.ndarray):

@@ -1,0 +1,29 @@
+"""The instances and containers that views in adopted code stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import ref
+
+_INSTANCES: dict[int, tuple[ref[Any], ref[Any]]] = {}
+"""Views by their ids, each with the instance that it is a view of."""
+
+
+def note_view(made: Any, instance: Any) -> None:
+    """Remember the instance of a view for as long as both are there."""
+    key = id(made)
+    _INSTANCES[key] = ref(made, lambda _: _INSTANCES.pop(key, None)), ref(instance)
+
+
+def viewed_instance(made: Any) -> Any:
+    """The instance of which an object is a view; None of any other."""
+    found = _INSTANCES.get(id(made))
+    return None if found is None or found[0]() is not made else found[1]()
+
+
+def original_of_view(value: Any) -> Any:
+    """The original of a view of an instance or a container; anything else as it is."""
+    if hasattr(type(value), "_funcgrad_original"):
+        return value._funcgrad_original
+    found = viewed_instance(value)
+    return value if found is None else found
