@@ -447,7 +447,9 @@ def test_softplus_of_complex_values_is_refused_when_it_is_written():
 
 
 class Quantity(np.ndarray):
-    """An array with an arithmetic of its own, as one with a unit has."""
+    """An array with an arithmetic of its own, and a unit."""
+
+    unit = "m"
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
@@ -484,6 +486,7 @@ def test_an_error_in_the_place_of_a_refusal_names_the_refusal():
     assert "write a class that has the number as an attribute" in note
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_arguments_with_units_are_advised_on():
     q = np.array([1.0, 2.0]).view(Quantity)
     message = r"a plain array, but got a Quantity, whose arithmetic .* q.to_value\(unit\)"
@@ -492,6 +495,10 @@ def test_arguments_with_units_are_advised_on():
             fg.grad(fg.adopt(lambda x, f=f: np.sum(f(x)), False))(np.ones(2))
     with pytest.raises(TypeError, match=message):
         fg.grad(np.sum)(q)
+    with pytest.raises(
+        TypeError, match=r"a matrix, whose .* write np.asarray\(a\), and make the matrix"
+    ):
+        fg.grad(lambda m: (m * m).sum())(np.matrix([[1.0, 2.0], [3.0, 4.0]]))
 
 
 def test_a_shape_of_a_mapped_size_is_advised_on():

@@ -259,18 +259,19 @@ def refuse_other_arrays(who: str, array: np.ndarray[Any, Any]) -> None:
     kind = type(array)
     if kind is np.ndarray:
         return
-    if has_own_arithmetic(kind):
-        raise fail(
-            TypeError,
-            f"{who}: expected a plain array, but got a {kind.__name__}, whose arithmetic traced values do "
-            f"not have; {UNITS}",
-        )
-    if isinstance(array, np.ma.MaskedArray | np.matrix):
-        raise fail(
-            TypeError,
-            f"{who}: expected a plain array, but got a {type(array).__name__}, which it would not count "
-            "as; write np.asarray(a), with x.filled(0) and a condition in the place of a mask",
-        )
+    if not has_own_arithmetic(kind):
+        return
+    if isinstance(array, np.ma.MaskedArray):
+        advice = "write np.asarray(a), with x.filled(0) and a condition in the place of a mask"
+    elif any([hasattr(array, name) for name in ("unit", "units", "dimensionality")]):
+        advice = UNITS
+    else:
+        advice = f"write np.asarray(a), and make the {kind.__name__} in the function"
+    raise fail(
+        TypeError,
+        f"{who}: expected a plain array, but got a {kind.__name__}, whose arithmetic traced values do not "
+        f"have; {advice}",
+    )
 
 
 def _lift_array(array: np.ndarray[Any, Any], beside: Sequence[Any]) -> Expr:
