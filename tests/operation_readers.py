@@ -496,8 +496,8 @@ GAPS: dict[str, dict[str, str]] = {
     "precise": {
         "NumPy's decompositions and transforms know no other numbers": (
             "eig eigh fft hermitian_function pinv qr singular_complement singular_function singular_norm "
-            "svd resolved projected turning spectral_slope singular_value_function singular_slope "
-            "transported qr_complement"
+            "svd resolved projected turning spectral_function spectral_slope singular_value_function "
+            "singular_slope transported qr_complement"
         ),
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",

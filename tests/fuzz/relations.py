@@ -7,6 +7,7 @@ infinities, NaNs, whole numbers, dtypes and shapes.
 """
 
 import pickle
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -327,6 +328,8 @@ def gradient_is_difference(program: Program, args: Arguments) -> None:
         raise UnfitError("differences need double precision")
     if any("astype" in step.text or "float32" in step.text for step in program.body):
         raise UnfitError("differences need double precision")
+    if _meets_an_edge(program, args):
+        raise UnfitError("0 times the infinite slope of an inverse at an edge of its domain is NaN")
     loss, number = weighted(program, args)
     vs = directions([args[k] for k in places], 4)
 
@@ -359,6 +362,14 @@ def gradient_is_difference(program: Program, args: Arguments) -> None:
         and abs(crossed - second) > 1e-6 * (abs(second) + 1)
     ):
         judge.fail("second derivatives", f"{second} forward over reverse, but {crossed} in reverse")
+
+
+def _meets_an_edge(program: Program, args: Arguments) -> bool:
+    """Whether an inverse such as arccos, of another value of the program, is taken at 1 or -1."""
+    found = [re.search(r"np\.arc(?:cos|sin|cosh)\((\w+)\)", step.text) for step in program.body]
+    operands = {match[1] for match in found if match} & {step.name for step in program.body}
+    values = Judge(program.sliced(tuple(operands)), args).results if operands else ()
+    return any(np.any(np.abs(value) == 1) for value in values)
 
 
 def _placed(args: Arguments, places: Sequence[int], chosen: Sequence[Any]) -> list[Any]:

@@ -380,7 +380,7 @@ def questions(scope: Scope) -> Instruction | None:
         ),
         (f"{v} = {b} if np.any({a} > 1) or np.all({a} < 0) else -{b}",),
         (f"{v} = {b}", f"for item in {a}:", f"    {v} = {v} + item"),
-        (f"{v} = max({a}, 0.5) if np.ndim({a}) == 0 else {b}",),
+        (f"{v} = max({a} * 1.0, 0.5) if np.ndim({a}) == 0 else {b}",),
         (f"{v} = {a}[int(np.argmax({b}))] if np.size({b}) and np.ndim({a}) else {b}",),
     )
     return Instruction(v, v, scope.of(texts))

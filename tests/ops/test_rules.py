@@ -174,6 +174,8 @@ def test_numeric_edges_agree_with_symbolic_ones(op, sample, i):
         edge = op.edge(i)(z, *args, **sample.params)
         v, w = direction(args[i], 4), direction(z, 5)
         pushed, pulled = edge.apply(v[()]), edge.transpose(w[()])
+    if args[i].dtype.kind != "c":
+        pulled = np.real(pulled)  # a sum of cotangents takes the real part for a real operand
     f = vary(call(op, sample.params), args, i)
     rtol = 1e-6 if narrow(np.asarray(z).dtype) else 1e-12
     np.testing.assert_allclose(pushed, fg.jvp(f, (args[i],), (v,))[1], rtol=rtol)

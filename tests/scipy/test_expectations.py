@@ -30,8 +30,8 @@ EXPECTATIONS = {
     ),
     "Poisson": lambda a: scipy.stats.poisson(9.0 * a).expect(np.sqrt),
     "binomial": lambda a: scipy.stats.binom(10, a / 3).expect(lambda k: k**2),
-    "negative binomial": lambda a: scipy.stats.nbinom(3.5, a / 2).expect(
-        lambda k: np.cos(k), loc=1
+    "negative binomial": lambda a: scipy.stats.nbinom(3.5, a / 2, loc=1).expect(
+        lambda k: np.cos(k)
     ),
 }
 

@@ -125,10 +125,7 @@ def expect_by_quadrature(
         density = distribution.pdf(x, *args, **placed)
         return np.where(density > 0, function(x) * density, 0.0)
 
-    low, high = (
-        end if not holds_expr(end) and np.isinf(end) else loc + end * scale
-        for end in _ends(distribution, args)
-    )
+    low, high = (_placed(end, loc, scale) for end in _ends(distribution, args))
     low, high = low if lb is None else lb, high if ub is None else ub
     below, above = (distribution.cdf(end, *args, **placed) for end in (low, high))
     share = above - below
@@ -139,6 +136,14 @@ def expect_by_quadrature(
     ]
     found = _in_pieces(weighted, low, high, cuts, options)
     return found / share if conditional else found
+
+
+def _placed(end: Array, loc: Array, scale: Array) -> Any:
+    """An end of the support; an infinite one does not move with loc and scale."""
+    if not holds_expr(end):
+        return end if np.isinf(end) else loc + end * scale
+    is_finite = np.isfinite(end)
+    return np.where(is_finite, loc + np.where(is_finite, end, 0.0) * scale, end)
 
 
 def moments_of_truncpareto(distribution: object, n: Array, b: Array, c: Array) -> Any:
