@@ -72,7 +72,9 @@ class Judge:
 
     def _stable(self, k: int, got: np.ndarray, want: np.ndarray) -> np.ndarray:
         """Where NumPy overflows or underflows on the way, and the value is what exact arithmetic gives."""
-        lost = (~np.isfinite(want) | (want == 0)) & np.isfinite(got) & (got != 0)
+        if want.dtype.kind == "b":  # such as a comparison with the value
+            return np.full(want.shape, self._reads_a_stable_value())
+        lost = is_lost(got, want)
         if want.dtype.kind != "f" or not np.any(lost):
             return np.zeros(want.shape, bool)
         expr = fg.trace(self.program.traced, *self.args)[k]
@@ -84,6 +86,18 @@ class Judge:
         with np.errstate(all="ignore"):
             close = np.abs(got - exact) <= 64 * np.spacing(np.abs(got)).astype(float)
         return lost & close
+
+    def _reads_a_stable_value(self) -> bool:
+        names = tuple(dict.fromkeys(step.name for step in self.program.body))
+        whole = self.program.only(names)
+        pairs = zip(fg.jit(whole.traced)(*self.args), whole.reference(*self.args), strict=True)
+        floats = [(np.asarray(got), np.asarray(want)) for got, want in pairs]
+        return any(want.dtype.kind == "f" and np.any(is_lost(got, want)) for got, want in floats)
+
+
+def is_lost(got: np.ndarray, want: np.ndarray) -> np.ndarray:
+    """Where NumPy overflows or underflows, and a stable form does not."""
+    return (~np.isfinite(want) | (want == 0)) & np.isfinite(got) & (got != 0)
 
 
 def identical(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -227,7 +241,20 @@ def vmap_is_loop(program: Program, args: Arguments) -> None:
         for who, f in (("vmap", run), ("jit of vmap", fg.jit(run))):
             found = f(*batch)
             for k, judge in enumerate(judges):
-                judge.must_agree(f"{who}, in_axes={axes}, example {k}", [r[k] for r in found])
+                judge.must_agree(
+                    f"{who}, in_axes={axes}, example {k}",
+                    _of_one_dtype(judge, [r[k] for r in found]),
+                )
+
+
+def _of_one_dtype(judge: Judge, found: Sequence[Any]) -> Sequence[Any]:
+    """The results of one example: an integer arm of a branch, beside one of floats, is a float in a batch."""
+    types = [(np.asarray(r).dtype, w.dtype) for r, w in zip(found, judge.results, strict=True)]
+    if any(step.block for step in judge.program.body) and any(
+        got.kind == "f" and want.kind in "biu" for got, want in types
+    ):
+        raise UnfitError("arms of several dtypes")
+    return found
 
 
 # -- derivatives ---------------------------------------------------------------------------------
@@ -328,8 +355,6 @@ def gradient_is_difference(program: Program, args: Arguments) -> None:
         raise UnfitError("differences need double precision")
     if any("astype" in step.text or "float32" in step.text for step in program.body):
         raise UnfitError("differences need double precision")
-    if _meets_an_edge(program, args):
-        raise UnfitError("0 times the infinite slope of an inverse at an edge of its domain is NaN")
     loss, number = weighted(program, args)
     vs = directions([args[k] for k in places], 4)
 
@@ -341,6 +366,8 @@ def gradient_is_difference(program: Program, args: Arguments) -> None:
 
     gradient = fg.grad(loss, argnums=places)
     found, size = paired(gradient(*args), vs)
+    if np.isnan(found) and _is_singular(program, args):
+        raise UnfitError("0 times an infinite slope is NaN")
     _agree(judge, "gradient", found, size, lambda h: number(*along(h)))
     compiled_, _ = paired(fg.jit(gradient)(*args), vs)
     if np.isfinite(found) and abs(compiled_ - found) > 1e-8 * (abs(found) + size + 1e-6):
@@ -364,12 +391,15 @@ def gradient_is_difference(program: Program, args: Arguments) -> None:
         judge.fail("second derivatives", f"{second} forward over reverse, but {crossed} in reverse")
 
 
-def _meets_an_edge(program: Program, args: Arguments) -> bool:
-    """Whether an inverse such as arccos, of another value of the program, is taken at 1 or -1."""
+def _is_singular(program: Program, args: Arguments) -> bool:
+    """Whether a value on the way is not finite, or an inverse such as arccos is taken at 1 or -1."""
+    names = tuple(dict.fromkeys(step.name for step in program.body))
+    values = dict(zip(names, Judge(program.only(names), args).results, strict=True))
+    if any(v.dtype.kind in "fc" and not np.all(np.isfinite(v)) for v in values.values()):
+        return True
     found = [re.search(r"np\.arc(?:cos|sin|cosh)\((\w+)\)", step.text) for step in program.body]
-    operands = {match[1] for match in found if match} & {step.name for step in program.body}
-    values = Judge(program.sliced(tuple(operands)), args).results if operands else ()
-    return any(np.any(np.abs(value) == 1) for value in values)
+    operands = {match[1] for match in found if match} & set(names)
+    return any(np.any(np.abs(values[name]) == 1) for name in operands)
 
 
 def _placed(args: Arguments, places: Sequence[int], chosen: Sequence[Any]) -> list[Any]:

@@ -219,7 +219,9 @@ def test_derivatives_of_what_mpmath_has_not_are_those_of_differences(name):
     for args in WITHOUT_MPMATH[name]:
         alone = (len(args) - 1,) if name in IN_ARGUMENT_ALONE else range(len(args))
         for place in IN_SOME.get(name, alone):
-            wanted = inverse_slope(name, args, place) if name in INVERSES else central(op, args, place)
+            wanted = (
+                inverse_slope(name, args, place) if name in INVERSES else central(op, args, place)
+            )
             slope = fg.grad(op, place)(*args)
             assert slope == pytest.approx(wanted, rel=1e-6)
 

@@ -132,7 +132,9 @@ def test_values_are_scipys_and_slopes_are_differences(case):
     h = 1e-5
     near = [along(scipy.interpolate, s * h) for s in (1, -1, 2, -2)]
     wanted = (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
-    np.testing.assert_allclose(np.asarray(slope)[finite], np.asarray(wanted)[finite], rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(
+        np.asarray(slope)[finite], np.asarray(wanted)[finite], rtol=1e-7, atol=1e-7
+    )
     back = fg.jit(fg.grad(lambda t: np.sum(np.where(finite, along(interpolate, t), 0.0))))
     assert back(0.0) == pytest.approx(np.sum(np.asarray(slope)[finite]), rel=1e-9, abs=1e-10)
     rows = fg.vmap(lambda t: along(interpolate, t))(np.array([0.0, 0.01]))

@@ -215,3 +215,74 @@ def test_columns_of_integers() -> None:
             fg.grad(f)(2.0)
     else:
         assert fg.grad(f)(2.0) == 1.0
+
+
+# -- rows before pandas 3, which may be views of their frame ----------------------------------------
+def scaled(x):
+    return pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}) * x
+
+
+def read_after_store(x):
+    frame = scaled(x)
+    row = frame.loc[0]
+    frame.loc[0, "a"] = 5.0 * x
+    return row["a"]
+
+
+def summed_after_store(x):
+    frame = scaled(x)
+    row = frame.iloc[0]
+    frame.iat[0, 0] = 5.0 * x
+    return row.sum()
+
+
+@pytest.mark.parametrize("f", [read_after_store, summed_after_store])
+def test_a_row_that_is_read_after_a_store_is_a_copy_or_refused(f):
+    if COPIES:
+        assert fg.grad(f)(2.0) == pytest.approx((f(2.5) - f(1.5)) / 1.0)
+    else:
+        with pytest.raises(TypeError, match=r"a row of a DataFrame was read.*row\.copy\(\)"):
+            fg.grad(f)(2.0)
+
+
+def other_row(frame, row, x):
+    frame.loc[1, "a"] = 5.0 * x
+    return row["a"]
+
+
+def other_column(frame, row, x):
+    frame.loc[0, "b"] = 5.0 * x
+    return row["a"] + row.a
+
+
+def masked(frame, row, x):
+    frame.loc[frame.a > 3, "a"] = 5.0 * x
+    return row["a"]
+
+
+def new_column(frame, row, x):
+    frame["a"] = 5.0 * x
+    return row["a"]
+
+
+@pytest.mark.parametrize("store", [other_row, other_column, masked, new_column])
+def test_entries_of_a_row_that_no_store_changed_are_read(store):
+    def f(x):
+        frame = scaled(x)
+        return store(frame, frame.loc[0], x)
+
+    assert fg.grad(f)(2.0) == pytest.approx(f(2.5) - f(1.5))
+
+
+def test_a_series_of_a_column_whose_frame_is_stored_into_is_a_copy_or_refused():
+    def f(x):
+        frame = pd.DataFrame({"a": [1.0, 2.0]})
+        series = pd.Series(frame["a"])
+        frame.loc[0, "a"] = 5.0 * x
+        return series[0] * x
+
+    if COPIES:
+        assert fg.grad(f)(2.0) == 1.0
+    else:
+        with pytest.raises(TypeError, match="shares its values"):
+            fg.grad(f)(2.0)

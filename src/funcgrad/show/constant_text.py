@@ -11,7 +11,7 @@ from funcgrad.graph import CONSTANT, Key
 from funcgrad.ops.base.op import Elementwise, astype, broadcast_to
 from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.rewrite.reading_matrix_laws import is_reshaped_identity
-from funcgrad.show.implicit_casts import Operand, is_integer, stacked_operands, written_operands
+from funcgrad.show.implicit_casts import Operand, is_integer, stacked_operands
 from funcgrad.show.numbers import digits, entries, is_default_dtype, is_identity, with_dtype
 from funcgrad.show.written import ATOM, CALL, FRACTION, UNARY, Written, parenthesized
 
@@ -47,9 +47,8 @@ def told_apart(part: Written, key: Key, abbreviations: dict[str, list[Key]]) -> 
     return part if not place else Written(f"{part.text[:-1]} #{place + 1}>", ATOM)
 
 
-def in_context(expr: Expr, parts: Sequence[Written]) -> list[Written]:
+def in_context(expr: Expr, operands: Sequence[Operand], parts: Sequence[Written]) -> list[Written]:
     """The operands as they are written beside each other: constants take the dtype of the others."""
-    operands = written_operands(expr)
     if not isinstance(expr.op, Elementwise):
         return [
             _constant_operand(operand) if operand.number else part

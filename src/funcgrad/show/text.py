@@ -41,7 +41,7 @@ from funcgrad.show.functions import (
     numbered,
     part_names,
 )
-from funcgrad.show.implicit_casts import operands_shown
+from funcgrad.show.implicit_casts import Operand, written_operands
 from funcgrad.show.written import (
     ATOM,
     CALL,
@@ -166,15 +166,22 @@ def _let(
     """
     tops = [root.key for root in roots]
     uses = Counter(tops)
-    for e in by_key(*roots, operands=operands_shown).values():
-        uses.update([arg.key for arg in operands_shown(e)])
+    found: dict[Key, tuple[Operand, ...]] = {}
+
+    def operands(e: Expr) -> tuple[Expr, ...]:
+        if e.key not in found:
+            found[e.key] = written_operands(e)
+        return tuple([operand.expr for operand in found[e.key]])
+
+    for e in by_key(*roots, operands=operands).values():
+        uses.update([arg.key for arg in operands(e)])
     lines: list[tuple[str, str]] = []
     abbreviations: dict[str, list[Key]] = {}
 
     def step(e: Expr, parts: tuple[Written, ...]) -> Written:
         if e.op is CONSTANT:
             return told_apart(number_text(e.params[0][1].array), e.key, abbreviations)
-        written = in_context(e, parts)
+        written = in_context(e, found[e.key], parts)
         piece = stacked_text(e, written) or write(e, written, functions)
         shared = uses[e.key] > 1 and piece.binding < ATOM and len(piece.text) > shortest
         long = len(piece.text) > LONGEST_INLINE and bool(e.args) and e.key not in tops
@@ -184,7 +191,7 @@ def _let(
             piece = Written(name, ATOM)
         return piece
 
-    written = folded_by_key(roots, step, dict(given), operands_shown)
+    written = folded_by_key(roots, step, dict(given), operands)
     return lines, written
 
 

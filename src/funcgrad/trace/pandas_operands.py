@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Sized
 from numbers import Number
@@ -12,6 +13,7 @@ import numpy as np
 import pandas
 from pandas import DataFrame, Series
 from pandas.core.indexing import _AtIndexer, _iAtIndexer, _iLocIndexer, _LocIndexer
+from pandas.core.internals.blocks import Block
 
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import Reference, holds_expr, plain_value
@@ -19,6 +21,7 @@ from funcgrad.expr import Expr, const
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.source import fail
 from funcgrad.trace.pandas_columns import ScalarOfColumn, TracedColumn
+from funcgrad.trace.pandas_row_views import mark_written
 
 COPIES = int(pandas.__version__.partition(".")[0]) >= 3
 """Whether pandas copies on write: a store changes one object alone."""
@@ -103,6 +106,8 @@ def _storing(kind: Any) -> Any:
     class Storing(kind):  # type: ignore[misc]
         def __setitem__(self, key: object, value: object) -> None:
             self.obj.refuse_view()
+            if not COPIES and self.obj.ndim == 2:
+                mark_written(self.obj, key, self.name)
             if has_traced_values(value):
                 self.obj.hold(key, self.name)
                 if self.name in ("loc", "at") and np.isscalar(key) and key not in self.obj.index:
@@ -171,6 +176,13 @@ def is_shared(block: Any, columns: int = 0) -> bool:
     return sys.getrefcount(base) > 3 + columns
 
 
+def is_held(values: Any) -> bool:
+    """Whether the array of a block is that of another block, too."""
+    if sys.getrefcount(values) <= 3:  # it is counted for the block, the name, and the call
+        return False
+    return len([item for item in gc.get_referrers(values) if isinstance(item, Block)]) > 1
+
+
 def columns_of_data(data: Any, index: Sized | None) -> tuple[Any, bool]:
     """The columns by name or, of arrays and rows, by place, as the second item tells."""
     if isinstance(data, list) and data and all([isinstance(row, dict) for row in data]):
@@ -234,15 +246,6 @@ def storing_method(function: Callable[..., None]) -> Any:
         function(self, as_operand(other), *args, **kwargs)
 
     return method
-
-
-CENTERS_OF_MASS: dict[str, Callable[[Any], Any]] = {
-    "com": lambda com: com,
-    "span": lambda span: (span - 1) / 2,
-    "halflife": lambda halflife: 1 / (1 - np.exp(np.log(0.5) / halflife)) - 1,
-    "alpha": lambda alpha: (1 - alpha) / alpha,
-}
-"""The center of mass of exponential weights, by the parameter that is given."""
 
 
 def plain_of(table: Any) -> Any:

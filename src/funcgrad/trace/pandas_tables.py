@@ -16,13 +16,11 @@ from pandas import DataFrame, MultiIndex, Series
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr
-from funcgrad.expr.concrete import concrete_value
 from funcgrad.source import fail
 from funcgrad.trace.pandas_columns import ArrayOfColumn, ScalarOfColumn, TracedColumn
 from funcgrad.trace.pandas_groups import traced_groups
 from funcgrad.trace.pandas_operands import (
     AT,
-    CENTERS_OF_MASS,
     COPIES,
     IAT,
     ILOC,
@@ -36,24 +34,25 @@ from funcgrad.trace.pandas_operands import (
     expr_of,
     has_traced_values,
     held_column,
+    is_held,
     is_list_of_bools,
     is_shared,
     plain_of,
     refuse_shared,
-    stacked_expr,
     storing_method,
     with_traced_arguments,
 )
+from funcgrad.trace.pandas_row_views import RowView, note_row, refuse_written
 from funcgrad.trace.pandas_rows import (
     of_pair,
     of_pairs_of_columns,
     row_correlations,
     row_covariances,
 )
-from funcgrad.trace.pandas_windows import traced_windows
+from funcgrad.trace.pandas_windows import traced_windows, weighted_windows
 
 
-class _Table:
+class _Table(RowView):
     """The methods that Series and DataFrames of traced columns have in common."""
 
     original: Any = None
@@ -63,6 +62,8 @@ class _Table:
 
     @property
     def _mgr(self) -> Any:
+        if self.written:
+            refuse_written(self.written)
         return vars(self if self.original is None else self.original)["_mgr"]
 
     @_mgr.setter
@@ -75,8 +76,8 @@ class _Table:
     def refuse_view(self) -> None:
         """Refuse a store that would reach another object, as pandas 2 does it for rows and arrays."""
         of_array = self.source is not None and self.source() is not None
-        name = "Series" if isinstance(self, Series) else "DataFrame"
-        refuse_shared(name, not COPIES and (self.is_view or of_array))
+        kind = Series if isinstance(self, Series) else DataFrame
+        refuse_shared(kind.__name__, not COPIES and (self.is_view or of_array))
 
     _funcgrad_operators = frozenset(("matmul",))
     """The operators that an expression at their left leaves to these classes."""
@@ -120,7 +121,7 @@ class _Table:
 
     def _in_place(self, name: str, other: object) -> Any:
         if has_traced_values(other):
-            self.hold()  # type: ignore[attr-defined]
+            self.hold()
         return getattr(super(), name)(as_operand(other))
 
     def __iadd__(self, other: object) -> Any:
@@ -156,12 +157,7 @@ class _Table:
         **how: object,
     ) -> Any:
         given = {"com": com, "span": span, "halflife": halflife, "alpha": alpha}
-        plain = {name: concrete_value(plain_value(value), "ewm") for name, value in given.items()}
-        made = traced_windows(super().ewm(**plain, **how), TracedSeries)  # type: ignore[misc]
-        for name, value in given.items():
-            if has_traced_values(value):
-                made._com = CENTERS_OF_MASS[name](stacked_expr(value))
-        return made
+        return weighted_windows(super().ewm, TracedSeries, given, how)  # type: ignore[misc]
 
 
 class TracedSeries(_Table, Series):  # type: ignore[misc]  # pandas need not be installed
@@ -376,17 +372,19 @@ class TracedFrame(_Table, DataFrame):  # type: ignore[misc]
     def _ixs(self, i: int, axis: int = 0) -> Any:
         found = super()._ixs(i, axis)
         if axis == 0:
-            vars(found)["is_view"] = True
+            note_row(self, found, i)
+        return found
+
+    def xs(self, key: Any, *args: Any, **how: Any) -> Any:
+        found = super().xs(key, *args, **how)
+        if not COPIES and isinstance(found, TracedSeries) and found.index is self.columns:
+            note_row(self, found, self.index.get_loc(key))
         return found
 
     def transpose(self, *args: object, **kwargs: object) -> Any:
         found = super().transpose(*args, **kwargs)
         vars(found)["is_view"] = True
         return found
-
-    @property
-    def T(self) -> Any:
-        return self.transpose()
 
     @classmethod
     def _from_arrays(cls, arrays: Any, *args: object, **kwargs: object) -> Any:
@@ -420,11 +418,14 @@ class TracedFrame(_Table, DataFrame):  # type: ignore[misc]
             shared = not COPIES and (self._is_copy is not None or is_shared(block, len(known)))
             refuse_shared("DataFrame", self.original is not None or shared)
             column = known.get(self.columns[place])  # what pandas 2 has given for it
+            refuse_shared("Series", column is not None and is_held(column._mgr.blocks[0].values))
             self.isetitem(
                 place, held_column(np.array(self._mgr.iget_values(place)), self.columns[place])
             )
             if column is not None:
-                object.__setattr__(column, "_mgr", self._mgr.iget(place))
+                column._mgr.blocks = self._mgr.iget(
+                    place
+                ).blocks  # a Series of it has the same manager
 
     def __setitem__(self, key: object, value: object) -> None:
         self.refuse_view()
@@ -562,9 +563,7 @@ class TracedFrame(_Table, DataFrame):  # type: ignore[misc]
         rows = [self.iloc[place] for place in range(len(self))]
         found = [func(expr_of(row) if raw else row, *args, **kwargs) for row in rows]
         if all([isinstance(row, Series) for row in found]):
-            made = pandas.concat(found, axis=1).T
-            made.index = self.index
-            return made
+            return pandas.concat(found, axis=1).T.set_axis(self.index)
         if result_type == "expand":
             return TracedFrame(found, self.index)
         if result_type is not None or any([np.ndim(item) for item in found]):

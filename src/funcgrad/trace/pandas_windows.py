@@ -19,8 +19,10 @@ from pandas._libs.window import aggregations
 
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
+from funcgrad.expr.concrete import concrete_value
 from funcgrad.source import fail
 from funcgrad.trace.pandas_columns import TracedColumn
+from funcgrad.trace.pandas_operands import has_traced_values, stacked_expr
 from funcgrad.trace.pandas_rows import (
     FLAT_MOMENTS,
     exponential_weights,
@@ -33,6 +35,27 @@ from funcgrad.trace.pandas_rows import (
 )
 
 _Bounds = npt.NDArray[np.intp]
+
+
+_CENTERS_OF_MASS: dict[str, Callable[[Any], Any]] = {
+    "com": lambda com: com,
+    "span": lambda span: (span - 1) / 2,
+    "halflife": lambda halflife: 1 / (1 - np.exp(np.log(0.5) / halflife)) - 1,
+    "alpha": lambda alpha: (1 - alpha) / alpha,
+}
+"""The center of mass of exponential weights, by the parameter that is given."""
+
+
+def weighted_windows(
+    ewm: Callable[..., Any], series: Any, given: dict[str, Any], how: dict[str, Any]
+) -> Any:
+    """Exponential windows by pandas' method, of which one parameter may be traced."""
+    plain = {name: concrete_value(plain_value(value), "ewm") for name, value in given.items()}
+    made = traced_windows(ewm(**plain, **how), series)
+    for name, value in given.items():
+        if has_traced_values(value):
+            made._com = _CENTERS_OF_MASS[name](stacked_expr(value))
+    return made
 
 
 def traced_windows(windows: Any, series: Any) -> Any:
