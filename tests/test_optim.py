@@ -611,9 +611,9 @@ def test_a_search_that_stalls_says_so():
     assert not found.converged
     assert "L-BFGS found no lower value" in found.message
     np.testing.assert_allclose(found.x, 1.0, atol=1e-4)
-    t = np.linspace(0.0, 1.0, 5)
+    t, start = np.linspace(0.0, 1.0, 7) ** 2, np.array([1.3, 0.4])
     for method, said in (("lm", "Marquardt found no lower value"), ("gauss-newton", "no step of")):
-        found = minimize(lambda x: np.exp(x * t) - t**2, 3.3, method, tol=0)
+        found = minimize(lambda x: np.exp(x[0] * t) * x[1] - np.sin(7 * t), start, method, tol=0)
         assert not found.converged
         assert said in found.message
         assert found.history.gradient_norm[-1] < 1e-6

@@ -14,6 +14,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
     pytest.mark.filterwarnings("ignore:the output does not depend"),
     pytest.mark.filterwarnings("ignore:Warning. 'partition' will ignore"),
+    pytest.mark.filterwarnings("ignore:Setting the shape on a NumPy array:DeprecationWarning"),
 ]
 ALONG = np.sin(np.arange(12.0))
 H = 1e-6

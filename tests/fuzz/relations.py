@@ -213,7 +213,8 @@ def stored_is_same(program: Program, args: Arguments) -> None:
 def simplified_is_value(program: Program, args: Arguments) -> None:
     """Simplified programs, for readers, have the same finite values but for the signs of zeros."""
     judge = Judge(program, args)
-    if not all(np.all(np.isfinite(r)) for r in judge.results):
+    values = [*judge.results, *_values_on_the_way(program, args).values()]
+    if not all(np.all(np.isfinite(value)) for value in values):
         raise UnfitError("simplification is for finite values")
     found = []
     for expr in fg.trace(program.traced, *args):
@@ -391,14 +392,19 @@ def gradient_is_difference(program: Program, args: Arguments) -> None:
         judge.fail("second derivatives", f"{second} forward over reverse, but {crossed} in reverse")
 
 
+def _values_on_the_way(program: Program, args: Arguments) -> dict[str, np.ndarray]:
+    """NumPy's value of each step."""
+    names = tuple(dict.fromkeys(step.name for step in program.body))
+    return dict(zip(names, Judge(program.only(names), args).results, strict=True))
+
+
 def _is_singular(program: Program, args: Arguments) -> bool:
     """Whether a value on the way is not finite, or an inverse such as arccos is taken at 1 or -1."""
-    names = tuple(dict.fromkeys(step.name for step in program.body))
-    values = dict(zip(names, Judge(program.only(names), args).results, strict=True))
+    values = _values_on_the_way(program, args)
     if any(v.dtype.kind in "fc" and not np.all(np.isfinite(v)) for v in values.values()):
         return True
     found = [re.search(r"np\.arc(?:cos|sin|cosh)\((\w+)\)", step.text) for step in program.body]
-    operands = {match[1] for match in found if match} & set(names)
+    operands = {match[1] for match in found if match} & set(values)
     return any(np.any(np.abs(values[name]) == 1) for name in operands)
 
 
