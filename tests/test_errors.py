@@ -84,6 +84,7 @@ CASES = [
     (lambda: np.split(V, 2), ValueError, "split: expected 3 entries to divide into 2.*array_split"),
     (lambda: V[5], IndexError, r"getitem: index 5 is out of bounds.*\(of float64\[3\]\)"),
     (lambda: V[0.5], TypeError, "getitem: expected integers, slices"),
+    (lambda: V["x"], TypeError, "but got a name; write an array for each field"),
     (lambda: V[[0, 9]], IndexError, "index 9 is out of bounds"),
     (lambda: V.at[[0, 0]].apply(np.sin), ValueError, "apply: expected each entry to be named once"),
     (lambda: fg.const(1j * np.ones(2)).at[[0, 0]].max(1.0), ValueError, "maximum: expected each entry to be"),

@@ -136,11 +136,17 @@ def _axes_taken(item: Any) -> int:
 
 
 def _bad_index(item: npt.ArrayLike) -> Any:
-    kind = getattr(item, "dtype", type(item).__name__)
+    kind = getattr(item, "dtype", type(item))
+    is_field = getattr(kind, "kind", "") == "U" or kind is str
+    instead = (
+        "write an array for each field in the place of a structured one, which holds no traced values"
+        if is_field
+        else "convert an index with .astype(int)"
+    )
+    name = "a name" if is_field else getattr(kind, "__name__", kind)
     return fail(
         TypeError,
-        f"getitem: expected integers, slices, None, ... or boolean arrays, but got {kind}; "
-        "convert an index with .astype(int)",
+        f"getitem: expected integers, slices, None, ... or boolean arrays, but got {name}; {instead}",
     )
 
 
