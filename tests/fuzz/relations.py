@@ -330,7 +330,8 @@ def reverse_is_forward(program: Program, args: Arguments) -> None:
     if not np.isfinite(scale) or scale > 1e8:
         return
     items = [*tangents, *cotangents]
-    if abs(forward - reverse) > tolerance(items) * (scale + 1):
+    on_the_way = [v for v in _values_on_the_way(program, args).values() if v.dtype.kind in "fc"]
+    if abs(forward - reverse) > tolerance([*items, *on_the_way]) * (scale + 1):
         judge.fail("forward and reverse mode", f"{forward} and {reverse}")
 
 

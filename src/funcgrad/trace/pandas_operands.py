@@ -176,7 +176,7 @@ def is_shared(block: Any, columns: int = 0) -> bool:
     return sys.getrefcount(base) > 3 + columns
 
 
-def is_held(values: Any) -> bool:
+def is_held(values: object) -> bool:
     """Whether the array of a block is that of another block, too."""
     if sys.getrefcount(values) <= 3:  # it is counted for the block, the name, and the call
         return False

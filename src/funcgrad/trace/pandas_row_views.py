@@ -26,7 +26,7 @@ class RowView:
         manager = vars(self)["_mgr"]
         return made._from_mgr(manager, manager.axes)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         if self.written and np.isscalar(key) and key not in self.written:
             return self._as_taken()[key]
         return super().__getitem__(key)  # type: ignore[misc]  # of pandas' class
@@ -37,13 +37,13 @@ class RowView:
         return super().__getattr__(name)  # type: ignore[misc]  # of pandas' class
 
 
-def note_row(frame: Any, row: Any, place: int) -> None:
+def note_row(frame: object, row: object, place: int) -> None:
     """Keep a weak reference to a row that was taken of a frame."""
     vars(row)["is_view"] = True
     vars(frame).setdefault("_rows_taken", []).append((ref(row), place))
 
 
-def mark_written(frame: Any, key: Any, name: str) -> None:
+def mark_written(frame: DataFrame, key: object, name: str) -> None:
     """Note in the rows that were taken which entries a store by an indexer, ``loc`` or so, writes."""
     taken = [(row(), place) for row, place in vars(frame).get("_rows_taken", ())]
     live = [(row, place) for row, place in taken if row is not None]

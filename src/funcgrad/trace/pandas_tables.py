@@ -375,7 +375,7 @@ class TracedFrame(_Table, DataFrame):  # type: ignore[misc]
             note_row(self, found, i)
         return found
 
-    def xs(self, key: Any, *args: Any, **how: Any) -> Any:
+    def xs(self, key: object, *args: object, **how: object) -> Any:
         found = super().xs(key, *args, **how)
         if not COPIES and isinstance(found, TracedSeries) and found.index is self.columns:
             note_row(self, found, self.index.get_loc(key))

@@ -47,7 +47,7 @@ _CENTERS_OF_MASS: dict[str, Callable[[Any], Any]] = {
 
 
 def weighted_windows(
-    ewm: Callable[..., Any], series: Any, given: dict[str, Any], how: dict[str, Any]
+    ewm: Callable[..., Any], series: type[Series], given: dict[str, Any], how: dict[str, Any]
 ) -> Any:
     """Exponential windows by pandas' method, of which one parameter may be traced."""
     plain = {name: concrete_value(plain_value(value), "ewm") for name, value in given.items()}
