@@ -275,6 +275,7 @@ def test_draws_of_vectors_and_matrices(name):
     assert fg.jvp(f, (0.8,), (1.0,))[1] == pytest.approx(slope, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_draws_of_vectors_that_move_with_quantiles():
     """The mean of SciPy's Dirichlet distribution is alpha/sum(alpha), that of Wishart's df*scale."""
 

@@ -78,7 +78,7 @@ def differences(f, x):
     )
 
 
-@pytest.mark.parametrize("text", one_in(5, [*EXPRESSIONS, *STORES, *STEPS]))
+@pytest.mark.parametrize("text", one_in(7, [*EXPRESSIONS, *STORES, *STEPS]))
 def test_values_under_jit(text):
     f = function(text)
     assert_same(fg.jit(f)(X.copy()), f(X.copy()))
@@ -203,7 +203,7 @@ def sources(draw):
     return "\n    ".join(["def f(x):", *lines, f"return np.ma.filled({result}, -3.0) * 1.0", ""])
 
 
-@settings(max_examples=examples(400), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(sources(), st.integers(0, 1000))
 def test_random_programs(source, seed):
     space = {"np": np, "MASK": MASK[:6]}

@@ -60,7 +60,7 @@ FACTORS = {
 }
 
 
-@pytest.mark.parametrize("case", one_in(4, FACTORS))
+@pytest.mark.parametrize("case", one_in(8, FACTORS))
 def test_factors_have_scipys_values_and_derivatives(case):
     check_function(FACTORS[case], A, value_rtol=1e-14 if "with pivoting" in case else 0.0)
 
@@ -122,7 +122,7 @@ UPDATED = {
 
 
 @pytest.mark.parametrize("k", [0, 1])
-@pytest.mark.parametrize("case", one_in(6, UPDATED))
+@pytest.mark.parametrize("case", one_in(10, UPDATED))
 def test_updates_of_qr(case, k):
     check_function(lambda a: UPDATED[case](a)[k], A, value_rtol=1e-13)
 
@@ -165,7 +165,7 @@ GENERALIZED = {
 }
 
 
-@pytest.mark.parametrize("case", one_in(7, GENERALIZED))
+@pytest.mark.parametrize("case", one_in(13, GENERALIZED))
 def test_factors_of_symmetric_matrices_and_of_two_matrices(case):
     vmap = not case.startswith("ordqz")  # whether eigenvalues are real is read from them
     check_function(GENERALIZED[case], A, vmap=vmap, hessian="balance" not in case)
@@ -256,7 +256,7 @@ BASES = {
 }
 
 
-@pytest.mark.parametrize("case", one_in(2, BASES))
+@pytest.mark.parametrize("case", one_in(4, BASES))
 def test_bases_have_scipys_values_and_derivatives(case):
     check_function(BASES[case], A, vmap=False)
 

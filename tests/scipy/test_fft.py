@@ -45,7 +45,7 @@ TRANSFORMS = ["dct", "idct", "dst", "idst"]
 
 
 @pytest.mark.parametrize(
-    ("part", "dtype", "name"), one_in(7, itertools.product(range(3), VALUES, TRANSFORMS))
+    ("part", "dtype", "name"), one_in(12, itertools.product(range(3), VALUES, TRANSFORMS))
 )
 def test_cosine_and_sine_transforms(name, dtype, part):
     """A part has each type with each norm, and each type and each norm with all options."""

@@ -36,7 +36,7 @@ SOUGHT = {
 }
 
 
-@pytest.mark.parametrize("case", one_in(3, HULLS))
+@pytest.mark.parametrize("case", one_in(5, HULLS))
 def test_volumes_areas_and_planes(case):
     # Their facets are read from the values.
     check_function(HULLS[case], P, vmap=False, value_rtol=1e-12)

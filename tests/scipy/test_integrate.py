@@ -191,7 +191,7 @@ TWICE = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(2, TWICE, start=1))
+@pytest.mark.parametrize("name", one_in(4, TWICE, start=1))
 def test_multiple_integrals_are_scipys_with_two_derivatives(name):
     f = TWICE[name]
     assert f(integrate, 0.7)[0] == f(scipy.integrate, 0.7)[0]
@@ -249,7 +249,7 @@ VECTORS = {
 }
 
 
-@pytest.mark.parametrize("case", one_in(2, VECTORS))
+@pytest.mark.parametrize("case", one_in(3, VECTORS))
 def test_integrals_of_vectors(case):
     f, t, h = VECTORS[case], 0.7, 1e-3
     value, slope = fg.jvp(f, (t,), (1.0,))
@@ -329,7 +329,7 @@ ODES = {
 }
 
 
-@pytest.mark.parametrize("name", ODES)
+@pytest.mark.parametrize("name", one_in(4, ODES))
 def test_ode_of_traced_values(name):
     f, a = ODES[name], 0.5
     value, slope = fg.value_and_grad(f)(a)

@@ -116,7 +116,7 @@ CASES = {
 SCATTERED = np.array([[0.0, 0.0], [2.0, 0.1], [0.3, 2.0], [2.2, 1.9], [1.0, 0.8]])
 
 
-@pytest.mark.parametrize("case", one_in(4, CASES))
+@pytest.mark.parametrize("case", one_in(6, CASES))
 def test_values_are_scipys_and_slopes_are_differences(case):
     f = CASES[case]
     moves = [np.sin(1 + np.arange(v.size)).reshape(v.shape) for v in (X, Y, Q)]

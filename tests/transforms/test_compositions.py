@@ -199,7 +199,7 @@ TRANSFORMS = {
 }
 
 
-@pytest.mark.parametrize(("case", "transform"), one_in(11, itertools.product(CASES, TRANSFORMS)))
+@pytest.mark.parametrize(("case", "transform"), one_in(17, itertools.product(CASES, TRANSFORMS)))
 def test_each_under_each(case, transform):
     rolled, plain = CASES[case]
     make = TRANSFORMS[transform]
