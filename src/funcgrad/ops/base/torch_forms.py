@@ -34,7 +34,7 @@ def torch_dtype(dtype: np.dtype[Any]) -> Any:
     return found
 
 
-def astype(x: Any, dtype: np.dtype[Any]) -> Any:
+def astype(x: LibraryArray, dtype: np.dtype[Any]) -> Any:
     """As `numpy.ndarray.astype`; the real part if a complex tensor is cast to a real dtype."""
     part = x.real if x.is_complex() and dtype.kind not in "cb" else x
     return part.to(torch_dtype(dtype))
@@ -191,7 +191,9 @@ def _with_index_arrays(
     return tuple(new), tuple(found)
 
 
-def _places(g: Any, arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
+def _places(
+    g: LibraryArray, arrays: tuple[LibraryArray, ...], spec: tuple[Any, ...], shape: tuple[int, ...]
+) -> Any:
     """The numbers of the entries that an index selects from an array of a shape."""
     size = math.prod(shape)
     if not arrays:
@@ -201,13 +203,17 @@ def _places(g: Any, arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
     return getitem(whole, *arrays, spec=spec, shape=tuple(g.shape)).reshape(-1)
 
 
-def scatter_add(g: Any, *arrays: Any, spec: Any, shape: tuple[int, ...]) -> Any:
+def scatter_add(
+    g: LibraryArray, *arrays: LibraryArray, spec: tuple[Any, ...], shape: tuple[int, ...]
+) -> Any:
     """Zeros of a shape, to which ``g`` is added at an index; repeated indices accumulate."""
     zeros = g.new_zeros(math.prod(shape))
     return zeros.index_add(0, _places(g, arrays, spec, shape), g.reshape(-1)).reshape(shape)
 
 
-def index_set(x: Any, v: Any, *arrays: Any, spec: Any, unique: bool) -> Any:
+def index_set(
+    x: LibraryArray, v: LibraryArray, *arrays: LibraryArray, spec: tuple[Any, ...], unique: bool
+) -> Any:
     """``x`` with the entries at an index replaced; of repeated ones the last value remains."""
     places, values = _places(v, arrays, spec, tuple(x.shape)), v.reshape(-1)
     if not unique:  # torch does not say which value remains: give all the last one
@@ -217,7 +223,9 @@ def index_set(x: Any, v: Any, *arrays: Any, spec: Any, unique: bool) -> Any:
     return x.reshape(-1).index_copy(0, places, values).reshape(x.shape)
 
 
-def index_add(x: Any, v: Any, *arrays: Any, spec: Any) -> Any:
+def index_add(
+    x: LibraryArray, v: LibraryArray, *arrays: LibraryArray, spec: tuple[Any, ...]
+) -> Any:
     """``x`` with values added to the entries at an index; repeated indices accumulate."""
     places = _places(v, arrays, spec, tuple(x.shape))
     return x.reshape(-1).index_add(0, places, v.reshape(-1)).reshape(x.shape)
