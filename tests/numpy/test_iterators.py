@@ -150,7 +150,36 @@ def test_nditer_starts_again_and_has_no_entries():
     assert fg.grad(f)(np.array([2.0, 3.0, 4.0])).tolist() == [11.0, 2.0, 2.0]
 
 
+def test_a_copy_of_nditer_goes_on_from_its_place():
+    def f(x):
+        entries = np.nditer([x, 2 * x])
+        first = next(entries)
+        others = entries.copy()
+        second, again = next(entries), next(others)
+        assert len(list(entries)) == len(list(others)) == 1
+        return first[0] + 3 * second[1] * again[0] + 0 * again[1]
+
+    x = np.array([2.0, 3.0, 4.0])
+    assert f(x) == 56.0
+    assert fg.grad(f)(x).tolist() == [1.0, 36.0, 0.0]
+
+
+def test_nditer_is_moved_to_a_place():
+    def f(x):
+        entries = np.nditer(x, flags=["multi_index"])
+        entries.multi_index = (1, 0)
+        first = entries[0] * 1.0
+        entries.iterindex = 1
+        return first * entries[0]
+
+    x = np.array([[2.0, 3.0], [4.0, 5.0]])
+    assert f(x) == 12.0
+    assert fg.grad(f)(x).tolist() == [[0.0, 4.0], [3.0, 0.0]]
+
+
 def test_nditer_refuses_what_has_no_buffers():
+    with pytest.raises(AttributeError, match="nditer: expected no itviews of an iterator"):
+        fg.grad(lambda x: np.nditer(x, order="C").itviews[0].sum())(np.ones(3))
     for options in ({"flags": ["external_loop"]}, {"itershape": (3,)}):
         with pytest.raises(TypeError, match=r"nditer: expected an iterator over single entries"):
             fg.grad(lambda x, options=options: sum(np.nditer(x, **options)))(np.ones(3))

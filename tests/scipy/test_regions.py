@@ -49,6 +49,31 @@ def test_regions(name):
     np.testing.assert_allclose(fg.jit(f)(1.1), value, rtol=1e-14)
 
 
+@pytest.mark.parametrize("region", [1, [1, 2, 3, 4], None])
+def test_the_deviation_in_a_region_of_equal_entries_has_the_slope_0(region):
+    image, h = np.array([1.0, 2.5, 3.0, 4.0, 2.0, 7.0, 5.0, 5.0]), 1e-6
+    regions = np.array([1, 1, 2, 0, 3, 3, 4, 4])
+
+    def f(image):
+        found = scipy.ndimage.standard_deviation(image, regions, region)
+        return np.where(np.arange(found.size).reshape(found.shape) % 2, 0.0, found)
+
+    value, jacobian = f(image), fg.jacobian(f)(image)
+    moves = h * np.eye(8)
+    slopes = np.stack([f(image + d) - f(image - d) for d in moves], -1) / (2 * h)
+    np.testing.assert_allclose(jacobian, slopes, rtol=1e-8, atol=1e-8)
+    np.testing.assert_array_equal(fg.jit(f)(image), value)
+    np.testing.assert_allclose(fg.vmap(f)(np.stack([image, 2 * image])), [value, 2 * value])
+
+    def of_equal(image):
+        return scipy.ndimage.standard_deviation(image, regions, [2, 4])
+
+    np.testing.assert_array_equal(fg.jacobian(of_equal)(image), np.zeros((2, 8)))
+    tangent = fg.jvp(of_equal, (image,), (np.arange(8.0),))[1]
+    np.testing.assert_array_equal(tangent, np.zeros(2))
+    np.testing.assert_array_equal(fg.hessian(lambda x: of_equal(x).sum())(image), np.zeros((8, 8)))
+
+
 def test_masks_of_a_batch():
     images = np.stack([IMAGE, IMAGE[::-1], 0 * IMAGE])
     for f in (labels, lambda image: scipy.ndimage.binary_dilation(image)):

@@ -58,8 +58,24 @@ class _Entries:
         self._is_started = False
 
     def __getattr__(self, name: str) -> Any:
-        # ``finished``, ``iternext``, ``multi_index``, ``index``, ``shape``, ``itersize``, ...
+        if name not in _OF_ORDER:
+            raise fail(
+                AttributeError,
+                f"nditer: expected no {name} of an iterator over traced values, which has no buffers; read "
+                "value, operands, multi_index, index or finished",
+            )
         return getattr(self._order, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # The attributes that move NumPy's iterator to a place.
+        target = self._order if name in ("index", "iterindex", "multi_index") else self
+        object.__setattr__(target, name, value)
+
+    def copy(self) -> Self:
+        """Another iterator over the same arrays, at the same place."""
+        found = type(self)(list(self.operands), self._order.copy(), self._is_single)
+        found._is_started = self._is_started
+        return found
 
     @property
     def value(self) -> Any:
@@ -152,6 +168,13 @@ def nditer(
     return _Entries(whole, places, not isinstance(op, list | tuple))
 
 
+_OF_ORDER = frozenset(
+    (
+        *("finished", "iternext", "index", "iterindex", "multi_index", "iterrange", "itersize"),
+        *("has_delayed_bufalloc", "has_index", "ndim", "shape"),
+    )
+)
+"""The attributes of NumPy's iterator that tell of places alone."""
 _OF_PLACES = frozenset(("c_index", "f_index", "reduce_ok", "zerosize_ok"))
 """The flags that say which places there are, and in which order."""
 

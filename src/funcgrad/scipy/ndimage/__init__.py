@@ -36,6 +36,7 @@ from funcgrad.scipy.ndimage.geometry import shift as shift
 from funcgrad.scipy.ndimage.geometry import zoom as zoom
 from funcgrad.scipy.ndimage.regions import OF_MASKS
 from funcgrad.scipy.ndimage.regions import find_objects as find_objects
+from funcgrad.scipy.ndimage.regions import standard_deviation as standard_deviation
 from funcgrad.scipy.ndimage.sampling import map_coordinates as map_coordinates
 from funcgrad.scipy.ndimage.sampling import spline_filter as spline_filter
 from funcgrad.scipy.ndimage.sampling import spline_filter1d as spline_filter1d

@@ -1,4 +1,4 @@
-"""Labels of regions and morphology of masks: constants of the image, by SciPy's own functions."""
+"""Regions of images: labels and morphology of masks, which are constants of the image, and the deviations."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import scipy.ndimage as _scipy
 from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, nondifferentiable, refuse
+from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -22,6 +23,18 @@ _composed = composed(_scipy)
 def find_objects(input: npt.ArrayLike, max_label: int = 0) -> Any:
     """As `scipy.ndimage.find_objects`: slices, by the values of the labels."""
     return _scipy.find_objects(by_value(input, "find_objects"), max_label)
+
+
+@_composed
+def standard_deviation(
+    input: npt.ArrayLike, labels: npt.ArrayLike | None = None, index: npt.ArrayLike | None = None
+) -> Any:
+    """As `scipy.ndimage.standard_deviation`; its derivative where all entries of a region
+    are equal is 0, as that of `numpy.std`.
+    """
+    square = attribute_of(_scipy, "variance")(input, labels, index)
+    varies = square != 0
+    return np.where(varies, np.sqrt(np.where(varies, square, 1.0)), 0.0)
 
 
 def _label(
