@@ -16,6 +16,13 @@ TABLE = np.array([1.0, 2.0, 3.0])
 PLACES = np.array([0, 1, 1])
 COLUMN = np.array([[2.0], [3.0]])
 
+
+def stored_half(x):
+    x = x.copy()
+    x[x > 0] /= 2
+    return x
+
+
 OF_LISTS = {
     "sum": lambda x: np.sum([x, x * 2]),
     "sin": lambda x: np.sin([x, x * 2]).sum(),
@@ -37,6 +44,8 @@ OF_LISTS = {
     "concatenate": lambda x: np.concatenate([[x], [x**2, 1.0]]).sum(),
     "hstack": lambda x: np.hstack([[x, x**2], [1.0]]).sum(),
     "column_stack": lambda x: np.column_stack([[x, 1.0], [2.0, x**2]]).sum(),
+    "broadcast_arrays": lambda x: stored_half(np.broadcast_arrays(x, [1.0, 2.0])[0]).sum(),
+    "broadcast_arrays of numbers": lambda x: stored_half(np.broadcast_arrays(x, 1.0)[0])[()],
     "select": lambda x: np.select([[True, False]], [[x, x**2]]).sum(),
     "piecewise": lambda x: np.piecewise(x, [x < 1.0, x >= 1.0], [lambda t: t, lambda t: t * t]),
     "einsum": lambda x: np.einsum("i,i", [x, 1.0], [1.0, x]),

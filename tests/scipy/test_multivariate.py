@@ -10,6 +10,7 @@ import scipy.stats
 import funcgrad as fg
 from funcgrad.scipy import stats
 from tests.default_slice import marked_slow, one_in
+from tests.scipy.derivative_check import check_function
 
 RNG = np.random.default_rng(0)
 MATRIX = np.array([[1.2, 0.3, 0.1], [0.3, 0.9, -0.2], [0.1, -0.2, 0.8]])
@@ -343,3 +344,44 @@ def test_a_frozen_distribution_draws_from_one_generator():
     for scale in (lambda k: MATRIX, lambda k: k * MATRIX):
         value = fg.jvp(lambda k, s=scale: draws(float(np.isscalar(k)) * k, s(k)), (1.0,), (1.0,))[0]
         np.testing.assert_allclose(value, draws(1.0, MATRIX), rtol=1e-13)
+
+
+COVARIANCES = {
+    "from_diagonal": lambda t: scipy.stats.Covariance.from_diagonal(t * np.array([1.0, 2.0, 0.5])),
+    "from_cholesky": lambda t: scipy.stats.Covariance.from_cholesky(np.linalg.cholesky(t * MATRIX)),
+    "from_precision": lambda t: scipy.stats.Covariance.from_precision(MATRIX / t),
+    "from_eigendecomposition": lambda t: scipy.stats.Covariance.from_eigendecomposition(
+        tuple(np.linalg.eigh(t * MATRIX))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COVARIANCES)
+def test_a_normal_vector_with_a_covariance_object(name):
+    covariance, normal, mean = COVARIANCES[name], scipy.stats.multivariate_normal, POINTS[0] / 3
+    plain = covariance(1.0)
+    frozen = normal(mean, plain)
+    functions = [
+        lambda x: normal.logpdf(x, mean, plain),
+        lambda x: normal.pdf(x[1:], x[0], cov=plain),
+        lambda x: normal(x[0], plain).logpdf(x[1:]),
+        lambda x: frozen.logpdf(x),
+        lambda x: normal(mean, covariance(1 + x[0, 0] ** 2)).logpdf(x),
+        lambda x: normal.entropy(mean, covariance(1 + x[0, 0] ** 2)),
+    ]
+    for f in functions:
+        check_function(f, POINTS, value_rtol=1e-13, vmap=False)
+
+    def draws(x):
+        return normal.rvs(x[0], covariance(1 + x[0, 0] ** 2), size=3, random_state=4)
+
+    check_function(draws, POINTS, value_rtol=1e-13, vmap=False)
+    batch = np.stack([POINTS, 2 * POINTS])
+    np.testing.assert_allclose(fg.vmap(functions[0])(batch), normal.logpdf(batch, mean, plain))
+    matrix = plain.covariance
+
+    def mass(cov):
+        return fg.value_and_grad(lambda x: normal.cdf(x, mean, cov))(POINTS[1])
+
+    np.testing.assert_allclose(mass(plain)[0], mass(matrix)[0], rtol=1e-12)
+    np.testing.assert_allclose(mass(plain)[1], mass(matrix)[1], rtol=1e-12)

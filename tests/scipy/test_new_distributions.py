@@ -12,6 +12,12 @@ GAMMA = stats.make_distribution(stats.gamma)
 CASES = {
     "Normal": lambda t: stats.Normal(mu=t, sigma=2.0).pdf(X * t),
     "Normal, an interval": lambda t: stats.Normal(mu=t).cdf(X, X[::-1] + 1),
+    **{
+        f"Normal, {name} of an interval of numbers": lambda t, name=name: np.stack(
+            [np.real(getattr(stats.Normal(mu=t), name)(*ends)) for ends in ((-t, 0.6), (0.6, -t))]
+        )
+        for name in ("cdf", "ccdf", "logcdf", "logccdf")
+    },
     "Logistic": lambda t: (stats.Logistic() * t).logccdf(X),
     "Uniform": lambda t: stats.Uniform(a=-t, b=3 * t).icdf(X / 2),
     "truncate": lambda t: stats.truncate(stats.Normal(mu=t), -1, 2).logpdf(X),

@@ -228,7 +228,7 @@ def _is_changed(now: Any, before: Any) -> bool:
 
 
 class Choice(ArrayFunction):
-    """`numpy.where` and `numpy.select`, which make an array also of traced numbers alone."""
+    """`numpy.where`, `select` and `broadcast_arrays`, which make arrays also of traced numbers alone."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return _mapped(_array, super().__call__(*args, **kwargs))
@@ -356,7 +356,7 @@ def array_functions(module: ModuleType) -> Mapping[str, Any]:
             continue
         if isinstance(value, np.ufunc):
             found[name] = Ufunc(value)
-        elif name in ("select", "where"):
+        elif name in ("broadcast_arrays", "select", "where"):
             found[name] = Choice(value)
         elif name == "clip":
             found[name] = Clip(value)

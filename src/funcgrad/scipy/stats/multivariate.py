@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import wraps
 from inspect import signature
@@ -324,6 +324,11 @@ _ENTROPIES: Mapping[str, Callable[..., Any]] = {
 }
 
 
+def _holds_covariance(args: Sequence[object], kwds: Mapping[str, object]) -> bool:
+    """Whether SciPy's adopted code takes the parameters: `scipy.stats.Covariance` has methods of its own."""
+    return any([isinstance(item, _scipy.Covariance) for item in (*args, *kwds.values())])
+
+
 def _method(name: str) -> Callable[..., Any]:
     def method(
         self: Multivariate, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike
@@ -332,6 +337,8 @@ def _method(name: str) -> Callable[..., Any]:
         args, kwds = self.parameters(args, kwds)
         if not holds_expr([x, *args, *kwds.values()]):
             return own(x, *args, **kwds)
+        if _holds_covariance(args, kwds):
+            return functions["call_adopted"](getattr(copy(self.own), name), (x, *args), kwds)
         with np.errstate(all="ignore"):
             log = _FORMULAS[self.name](x, *args, **kwds)
             return log if name.startswith("log") else np.exp(log)
@@ -435,7 +442,9 @@ class Multivariate:
         if self.name != "multivariate_normal":
             refuse(self.name, method="cdf")
         refuse("multivariate_normal.cdf", allow_singular=given.get("allow_singular", False))
-        center, matrix = _parameters(self.name, given.get("mean"), given.get("cov", 1))
+        cov = given.get("cov", 1)
+        matrix = cov.covariance if isinstance(cov, _scipy.Covariance) else cov
+        center, matrix = _parameters(self.name, given.get("mean"), matrix)
         with np.errstate(all="ignore"):
             return _squeezed(normal_cdf(x, center, matrix, given.get("lower_limit")))
 
@@ -443,7 +452,8 @@ class Multivariate:
         """As SciPy's method; draws are functions of traced parameters, as those of NumPy's generators."""
         own = self.own.rvs
         given_values = [*self.args, *self.kwds.values(), *args, *kwds.values()]
-        if self.name != "multivariate_normal" or not holds_expr(given_values):
+        is_composed = self.name == "multivariate_normal" and holds_expr(given_values)
+        if not is_composed or _holds_covariance(given_values, {}):
             # SciPy's code, over draws that move with their parameters
             return self._scipys("rvs")(*args, **kwds)
         frozen_args = ({"mean": None, "cov": 1} if self.args or self.kwds else {}) | self.kwds
