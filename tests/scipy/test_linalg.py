@@ -368,6 +368,22 @@ BANDED = {
             _bands(t, False) * (1 + 0.3j * np.arange(2, -1, -1)[:, None])
         )
     ],
+    "its eigenvalues in an interval": lambda t: scipy.linalg.eig_banded(
+        _bands(t), lower=True, select="v", select_range=(2.5, 9.0)
+    ),
+    "none in an interval": lambda t: [
+        part + t for part in scipy.linalg.eig_banded(_bands(t), select="v", select_range=(-9, -8.0))
+    ],
+    "those of a tridiagonal matrix in an interval": lambda t: [
+        scipy.linalg.eigvalsh_tridiagonal(
+            _bands(t)[0], _bands(t)[1, :3], select="v", select_range=(1.0, 3.0)
+        )
+    ],
+    "all, with a range": lambda t: [scipy.linalg.eigvals_banded(_bands(t), select_range=(0, 1))],
+    "pairs": lambda t: [
+        scipy.linalg.eigvals(np.diag(_bands(t)[0] * t**2), homogeneous_eigvals=True),
+        scipy.linalg.eig(np.diag(_bands(t)[0] * t**2), homogeneous_eigvals=True)[0],
+    ],
     "its eigenvalues": lambda t: [scipy.linalg.eig_banded(_bands(t), True, eigvals_only=True)],
     "eigvals_banded": lambda t: [
         scipy.linalg.eigvals_banded(_bands(t, False), select="i", select_range=(0, 1))

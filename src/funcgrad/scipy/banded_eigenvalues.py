@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as _scipy
 
-from funcgrad.scipy.composition import as_single, composed, nondifferentiable, number, refuse
+from funcgrad.ops.numpy.by_value import by_value
+from funcgrad.scipy.composition import as_single, composed, nondifferentiable, number
 from funcgrad.typing import Array
 
 _composed, _kept = composed(_scipy), composed(_scipy, single=True)
@@ -19,19 +20,25 @@ def _eigenvalues(
     name: str, whole: Array, vectors: bool, given: tuple[Any, ...], options: Any
 ) -> Any:
     """Those of the lower triangle of a matrix; eigenvectors have the signs of SciPy's ``name``."""
-    select, places = options.get("select", "a"), options.get("select_range")
-    refuse(name, select=select if select in ("v", "value", 1) else None)
-    first, last = (0, whole.shape[0] - 1) if places is None else places
-    if not vectors:
-        return as_single(np.linalg.eigvalsh(whole)[first : last + 1], *given)
-    w, v = np.linalg.eigh(whole)
+    w, v = np.linalg.eigh(whole) if vectors else (np.linalg.eigvalsh(whole), None)
+    select, interval = options.get("select", "a"), options.get("select_range")
+    kept = dict(options)
+    first, last = interval if select in ("i", "index", 2) else (0, whole.shape[0] - 1)
+    if select in ("v", "value", 1):
+        inside = by_value(np.logical_and(w > interval[0], w <= interval[1]), name)
+        first, last = int(np.argmax(inside)), int(np.argmax(inside) + np.sum(inside)) - 1
+        kept |= {"select": "i", "select_range": (first, last)}
+    w = w[first : last + 1]
+    if v is None:
+        return as_single(w, *given)
     v = v[:, first : last + 1]
 
     def own(v: Array, *given: Array) -> Any:
-        overlap = np.sum(np.conj(v) * getattr(_scipy, name)(*given, **options)[1], axis=0)
+        overlap = np.sum(np.conj(v) * getattr(_scipy, name)(*given, **kept)[1], axis=0)
         return np.where(overlap == 0, 1.0, overlap / np.abs(overlap))
 
-    return as_single((w[first : last + 1], v * nondifferentiable("signs", own, v, *given)), *given)
+    signs = nondifferentiable("signs", own, v, *given) if first <= last else 1.0
+    return as_single((w, v * signs), *given)
 
 
 def _whole(bands: Array, lower: bool) -> Any:

@@ -219,17 +219,29 @@ _columns_as = primitive(
 
 @_composed
 def eigvals(a: Array, b: Array | None = None, **options: object) -> Any:
-    refuse("eigvals", homogeneous_eigvals=options.get("homogeneous_eigvals"))
-    return np.linalg.eigvals(a) + 0j if b is None else eig(a, b)[0]
+    is_homogeneous = _is_homogeneous("eigvals", b, options)
+    w = np.linalg.eigvals(a) + 0j if b is None else eig(a, b)[0]
+    return _over_one(w) if is_homogeneous else w
+
+
+def _is_homogeneous(who: str, b: Array | None, options: Mapping[str, object]) -> bool:
+    """Whether eigenvalues are asked for as pairs; those of two matrices are up to a factor."""
+    asked = bool(options.get("homogeneous_eigvals"))
+    refuse(who, homogeneous_eigvals=asked and b is not None)
+    return asked
+
+
+def _over_one(w: Array) -> Any:
+    return np.stack([w, np.ones_like(w)])
 
 
 @_composed
 def eig(
     a: Array, b: Array | None = None, left: bool = False, right: bool = True, **options: object
 ) -> Any:
-    refuse("eig", homogeneous_eigvals=options.get("homogeneous_eigvals"))
+    is_homogeneous = _is_homogeneous("eig", b, options)
     if not (left or right):
-        return eigvals(a, b)
+        return eigvals(a, b, **options)
     w: Any = None
     vectors: list[Any] = []
     if right:
@@ -242,7 +254,7 @@ def eig(
         of_left, v = _as_scipys(*np.linalg.eig(adjoint), a, b, is_left=True)
         w = np.conj(of_left) if w is None else w
         vectors = [v, *vectors]
-    return (w + 0j, *vectors)
+    return (_over_one(w + 0j) if is_homogeneous else w + 0j, *vectors)
 
 
 def _as_scipys(w: Array, v: Array, a: Array, b: Array | None, is_left: bool) -> tuple[Any, Any]:
