@@ -1,5 +1,7 @@
 """Partial fractions, filters with equal ripples, spline filters and widths of peaks of `scipy.signal`."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.signal
@@ -110,3 +112,38 @@ def test_conditions_where_the_angle_is_0():
 def test_what_is_refused(f, message):
     with pytest.raises((TypeError, ValueError), match=message):
         fg.jacobian(f)(X)
+
+
+@pytest.mark.parametrize("is_analog", [False, True])
+@pytest.mark.parametrize("name", ["buttord", "cheb1ord", "cheb2ord", "ellipord"])
+def test_orders_of_filters(name, is_analog, monkeypatch):
+    module = scipy.signal._filter_design
+    searched = module.optimize.fminbound
+
+    def order(edges, loss=3.0):
+        n, frequency = getattr(scipy.signal, name)(edges[:2], edges[2:], loss, 60.0, is_analog)
+        return n * frequency
+
+    bands = {
+        "stop": [0.1, 0.6, 0.2, 0.5],
+        "stop, the upper edge moves": [0.1, 0.6, 0.2, 0.25],
+        "pass": [0.2, 0.5, 0.1, 0.6],
+    }
+    for edges in map(np.array, bands.values()):
+        jacobian = fg.jacrev(order)(edges)
+        np.testing.assert_array_equal(fg.vjp(order, edges)[0], order(edges))
+        np.testing.assert_array_equal(fg.jit(order)(edges), order(edges))
+        np.testing.assert_allclose(fg.jacfwd(order)(edges), jacobian, rtol=1e-12, atol=1e-14)
+        with monkeypatch.context() as patch:  # SciPy's search ends 1e-5 off
+            exact = functools.partial(searched, xtol=1e-13)
+            patch.setattr(module.optimize, "fminbound", exact)
+            slopes = [(order(edges + h) - order(edges - h)) / 2e-4 for h in 1e-4 * np.eye(4)]
+        np.testing.assert_allclose(jacobian, np.transpose(slopes), rtol=1e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("edges", [(0.2, 0.3), (0.3, 0.2)])
+def test_orders_of_filters_with_one_edge(edges):
+    def order(x):
+        return np.stack([scipy.signal.cheb2ord(x[0], x[1], loss, 60.0)[1] for loss in (1.0, 3.0)])
+
+    check_function(order, edges, value_rtol=1e-14)

@@ -91,6 +91,7 @@ _METHODS = {
         "_filters._nd_image.min_or_max_filter": (".morphology", "min_or_max_filter"),
     },
     "scipy.signal": {
+        "_filter_design._find_nat_freq": ("", "natural_frequency"),
         "_spline.symiirorder1_ic": ("", "first_order_conditions"),
         "_spline.symiirorder2_ic_fwd": ("", "forward_conditions"),
         "_spline.symiirorder2_ic_bwd": ("", "backward_conditions"),

@@ -1,14 +1,15 @@
-"""`unique_roots` and `remez` of `scipy.signal`: groups of roots, and frequencies of ripples, are choices."""
+"""Design of filters of `scipy.signal`: groups of roots, frequencies of ripples and orders are choices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.signal as _scipy
+from scipy.optimize import fminbound
 
 from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
@@ -199,3 +200,39 @@ def remez(
     middle = [np.zeros(1)] if numtaps % 2 and signed else []
     other = half[: numtaps // 2][::-1]
     return with_value(h, np.concatenate([half, *middle, -other if signed else other]))
+
+
+# -- orders of filters ---------------------------------------------------------------------------------
+def natural_frequency(
+    stopb: Array, passb: Array, gpass: Array, gstop: Array, filter_type: int, kind: str, **_: object
+) -> tuple[Any, Any]:
+    """As SciPy's function for `buttord` and the like; of a band stop it searches the edges of the passbands.
+
+    The search ends where both edges of the stopband ask for the same order, or at a given edge.
+    """
+    stop, edges = real("buttord", stopb), real("buttord", passb)
+    if filter_type == 3:
+        product = stop[0] * stop[1]
+        moved = np.stack(
+            [np.maximum(edges[0], product / edges[1]), np.minimum(edges[1], product / edges[0])]
+        )
+        search = primitive(partial(_searched, kind), out=lambda *_: moved.type, name="fminbound")
+        given = [stop_gradient(lift_fully(item)) for item in (stop, edges, gpass, gstop)]
+        edges = with_value(search(*given), moved)
+    if filter_type in (1, 2):
+        ratio = stop / edges if filter_type == 1 else edges / stop
+    else:
+        ratio = stop * (edges[0] - edges[1]) / (stop**2 - edges[0] * edges[1])
+        ratio = ratio if filter_type == 3 else 1 / ratio
+    return np.min(np.abs(ratio)), edges
+
+
+def _searched(kind: str, stop: Array, edges: Array, gpass: Array, gstop: Array) -> Any:
+    """The edges of the passbands, as SciPy finds them."""
+    ends = [(edges[0], stop[0] - 1e-12), (stop[1] + 1e-12, edges[1])]
+    return np.array(
+        [
+            fminbound(_scipy.band_stop_obj, *end, (k, edges, stop, gpass, gstop, kind), disp=0)
+            for k, end in enumerate(ends)
+        ]
+    )

@@ -20,6 +20,7 @@ from funcgrad.expr.concrete import known_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy import ndimage
 from funcgrad.scipy.composition import composed, floating
+from funcgrad.scipy.filter_design import natural_frequency as natural_frequency
 from funcgrad.scipy.filter_design import remez as remez
 from funcgrad.scipy.filter_design import unique_roots as unique_roots
 from funcgrad.scipy.linear_filter import linear_filter_op
