@@ -170,3 +170,20 @@ def test_zeros_that_a_traced_condition_gives_are_no_edges(f):
     assert gradient == pytest.approx(slopes, abs=1e-6)
     assert fg.jit(fg.grad(f))(THRESHOLD) == pytest.approx(slopes, abs=1e-6)
     assert fg.jvp(f, (THRESHOLD,), (THRESHOLD,))[1] == pytest.approx(np.sum(slopes * THRESHOLD))
+
+
+def test_edges_that_are_given_twice():
+    nodes = np.array([1, 1, 0]), np.array([0, 2, 3])
+
+    def f(w, make=lambda a: a):
+        return csgraph.csgraph_to_dense(make(scipy.sparse.csr_array((w, *nodes), shape=(2, 2))))
+
+    w = np.array([2.0, 3.0, 1.0])
+    for convert in (f, lambda w: f(w, lambda a: a.tocsc())):
+        with pytest.raises(ValueError, match="csgraph: expected each edge once, but got several"):
+            fg.jacobian(convert)(w)
+
+    def summed(w):
+        return csgraph.dijkstra(scipy.sparse.coo_array((w, ([0, 0, 1], [1, 1, 0])), shape=(2, 2)))
+
+    np.testing.assert_array_equal(fg.jvp(summed, (w,), (w,)), (summed(w), summed(w)))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import funcgrad as fg
 import funcgrad.scipy.sparse as own
 from tests.default_slice import examples
+from tests.scipy.derivative_check import check_function
 
 ONES, B = np.ones(5), np.arange(1.0, 6.0)
 PLAIN = sp.csr_matrix(np.array([[1.0, 2.0], [0.0, 3.0]]))
@@ -554,3 +555,57 @@ def test_coordinates_that_traced_conditions_choose():
     assert compiled(x[::-1].copy()).tolist() == [4.0, 0.0, 6.0]
     assert fg.jvp(_by_traced_conditions, (x,), (np.ones(3),))[1] == 14.0
     assert fg.vmap(_by_traced_conditions)(np.stack([x, x + 1])).tolist() == [13.0, 33.0]
+
+
+CSC = sp.csc_array(np.array([[3.0, 2.0, 0.0], [1.0, -1.0, 0.0], [0.0, 5.0, 1.0]]))
+RIGHT = sp.csc_array(np.array([[2.0, 0.0], [-1.0, 0.0], [2.0, 0.0]]))
+INDICES, STARTS = np.array([0, 2, 2, 0, 1, 2]), np.array([0, 2, 3, 6])
+BLOCKS = 1.0 + np.arange(36.0).reshape(6, 2, 3)
+SPARSE_RIGHT_SIDES = {
+    "both": lambda x: solvers.spsolve(CSC * x[0], RIGHT * x[1]).toarray(),
+    "the right side": lambda x: solvers.spsolve(CSC, RIGHT * x[1]).toarray(),
+    "the matrix": lambda x: solvers.spsolve((CSC * x[0]).tocsr(), RIGHT).toarray(),
+    "a dense matrix": lambda x: solvers.spsolve(CSC.toarray() * x[0], RIGHT).toarray(),
+    "one column": lambda x: solvers.spsolve(CSC * x[0], RIGHT[:, [0]] * x[1]),
+    "one dense column": lambda x: solvers.spsolve(CSC * x[0], x[:, None] * x[0]),
+    "a triangle": lambda x: solvers.spsolve_triangular(
+        sp.csc_array(np.tril(CSC.toarray()) * x[0]), RIGHT.toarray() * x[1]
+    ),
+    "an upper triangle": lambda x: solvers.spsolve_triangular(
+        sp.csr_array(np.triu(CSC.toarray()) * x[0]), x, lower=False
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*CSC")
+@pytest.mark.parametrize("case", SPARSE_RIGHT_SIDES)
+def test_sparse_right_sides(case):
+    check_function(SPARSE_RIGHT_SIDES[case], [0.7, 1.3, -0.4], value_rtol=1e-14)
+
+
+def test_the_form_of_a_sparse_solution():
+    def form(x):
+        found = [
+            solvers.spsolve(matrix, RIGHT * x)
+            for matrix in (CSC * x, sp.csr_matrix(CSC), CSC.tocsr(), CSC.toarray() * x)
+        ]
+        forms.append([a.format for a in found])
+        return sum([a.sum() for a in found])
+
+    forms = []
+    with pytest.warns(sp.SparseEfficiencyWarning):
+        form(1.0)
+    fg.grad(form)(1.0)
+    assert forms[0] == forms[1] == ["csc", "csr", "csr", "csc"]
+
+
+@pytest.mark.parametrize("make", [sp.bsr_array, sp.bsr_matrix])
+@pytest.mark.parametrize("shape", [None, (6, 12)])
+def test_blocks(make, shape):
+    def f(x):
+        a = make((BLOCKS * x[0], INDICES, STARTS), shape=shape)
+        again = make((BLOCKS * x[1], INDICES // 2, STARTS), shape=shape)  # blocks at one place
+        b = np.cos(np.arange(a.shape[1])) * x[0]
+        return np.concatenate([a @ b, a.tocsr().data, np.ravel(again.toarray())])
+
+    check_function(f, [0.7, 1.3], value_rtol=1e-14)

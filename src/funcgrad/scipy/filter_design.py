@@ -216,7 +216,9 @@ def natural_frequency(
         moved = np.stack(
             [np.maximum(edges[0], product / edges[1]), np.minimum(edges[1], product / edges[0])]
         )
-        search = primitive(partial(_searched, kind), out=lambda *_: moved.type, name="fminbound")
+        search = primitive(
+            partial(_searched, kind), out=lambda *_: lift_fully(moved).type, name="fminbound"
+        )
         given = [stop_gradient(lift_fully(item)) for item in (stop, edges, gpass, gstop)]
         edges = with_value(search(*given), moved)
     if filter_type in (1, 2):

@@ -31,6 +31,7 @@ from funcgrad.scipy.composition import real, with_value
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.sparse.sparse_arguments import of_arguments
 from funcgrad.scipy.sparse.traced_sparse import TracedSparse, has_traced
+from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -41,7 +42,15 @@ _Graph = Any
 
 # -- graphs ------------------------------------------------------------------------------------------
 def _entries(graph: _Graph) -> Any:
-    return graph.entries if isinstance(graph, TracedSparse) else real("csgraph", graph)
+    if not isinstance(graph, TracedSparse):
+        return real("csgraph", graph)
+    if graph.format != "coo" and graph.given not in (None, graph.pattern.nnz):
+        raise fail(
+            ValueError,
+            "csgraph: expected each edge once, but got several of the same nodes, of which SciPy takes the "
+            "lightest, while a traced matrix holds their sum; give the lightest alone",
+        )
+    return graph.entries
 
 
 def _of_values(graph: _Graph, values: Array) -> Any:
@@ -58,7 +67,7 @@ def _of_values(graph: _Graph, values: Array) -> Any:
 def _edges(graph: _Graph, directed: bool) -> Any:
     """The weights as a matrix, with infinities in the place of edges that there are not."""
     if isinstance(graph, TracedSparse):
-        weights: Any = graph.toarray()
+        weights: Any = graph._like(_entries(graph)).toarray()
         is_edge: Any = np.zeros(graph.shape, bool)
         is_edge[graph.rows, graph.columns] = True
         if not graph.exact:

@@ -22,6 +22,7 @@ from funcgrad.arrays.reference import plain_value
 from funcgrad.expr.registry import functions
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import OfPlainData, floating, real, refuse
 from funcgrad.scipy.external_function import with_pullback
@@ -141,16 +142,31 @@ def _linear(
 
 
 # -- direct solutions ------------------------------------------------------------------------------
-def spsolve(A: SparseMatrix, b: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
+def spsolve(A: SparseMatrix, b: SparseOperand, *args: object, **kwargs: object) -> Any:
     """As `scipy.sparse.linalg.spsolve`, in the matrix and the right side."""
     if not has_traced([A, b]):
         return _scipy.spsolve(A, b, *args, **kwargs)
+    if isinstance(b, TracedSparse) or _sparse.issparse(b):
+        found = spsolve(A, b.toarray(), *args, **kwargs)
+        return of_arguments(found, None, *_form_of(A)) if found.ndim == 2 else found
+    if np.ndim(b) == 2 and np.shape(b)[1] == 1:
+        return spsolve(A, np.reshape(b, -1), *args, **kwargs)
 
     def solve(matrix: Array, b: Array) -> Array:
         stored = matrix if _sparse.issparse(matrix) else _sparse.csc_matrix(matrix)
         return np.asarray(_scipy.spsolve(stored, b, *args, **kwargs)).reshape(b.shape)
 
     return (_of_traced_matrix if holds_expr(A) else _solved)("spsolve", solve, A, b)
+
+
+def _form_of(matrix: SparseMatrix) -> tuple[str, str]:
+    """The format and the kind of SciPy's sparse solution of a system with this matrix."""
+    if isinstance(matrix, TracedSparse):
+        kind = matrix.kind
+    else:
+        kind = "matrix" if isinstance(matrix, _sparse.spmatrix) else "array"
+    format = getattr(matrix, "format", "csc")
+    return (format if format in ("csc", "csr") else "csc"), kind
 
 
 def spsolve_triangular(
@@ -186,7 +202,11 @@ def _solved_triangle(A: TracedSparse, b: npt.ArrayLike, lower: bool, options: An
             f"{name}: expected plain entries for unit_diagonal=True, but got traced ones; write "
             "A.setdiag(np.ones(n)), and leave out unit_diagonal",
         )
-    if np.any(A.rows < A.columns if lower else A.rows > A.columns):
+    beside = A.rows < A.columns if lower else A.rows > A.columns
+    if not A.exact:  # SciPy has dropped the zeros of a matrix that was dense
+        beside = np.logical_and(beside, by_value(A.entries != 0, name))
+        A = import_module("funcgrad.scipy.sparse").__dict__["tril" if lower else "triu"](A)
+    if np.any(beside):
         raise fail(
             ValueError,
             f"{name}: expected a {'lower' if lower else 'upper'} triangular matrix, but got one with other "

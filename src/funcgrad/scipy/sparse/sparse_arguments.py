@@ -54,6 +54,8 @@ def _made(
         if shape is None:
             fitting = len(starts) - 1, int(inner.max(initial=-1)) + 1
             shape = fitting if format == "csr" else fitting[::-1]
+    elif isinstance(arg, tuple) and len(arg) == 3 and format == "bsr":
+        entries, rows, columns = _of_blocks(*arg)
     else:
         return _of_dense(arg, shape, format, kind, writable)
     if shape is None:
@@ -87,6 +89,17 @@ def _of_diagonals(
         raise ValueError("expected a shape argument")
     held = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
     return data[held], rows[held], columns[held]
+
+
+def _of_blocks(data: SparseOperand, indices: object, indptr: object) -> tuple[Any, Any, Any]:
+    """The entries of blocks, and their rows and columns."""
+    blocks, (inner, starts) = as_entries(data), [_places(k) for k in (indices, indptr)]
+    outer = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    height, width = blocks.shape[1:]
+    rows = (outer * height)[:, None, None] + np.arange(height)[:, None]
+    columns = (inner * width)[:, None, None] + np.arange(width)
+    rows, columns = [np.ravel(k) for k in np.broadcast_arrays(rows, columns)]
+    return blocks.reshape(-1), rows, columns
 
 
 def _of_dense(
