@@ -7,6 +7,7 @@ import scipy.optimize
 import funcgrad as fg
 from funcgrad.scipy import optimize
 from tests.default_slice import one_in
+from tests.scipy.derivative_check import check_function
 
 X = np.linspace(0.0, 2.0, 9)
 Y = 2.0 * np.exp(-0.7 * X) + 0.05 * np.cos(5 * X)
@@ -233,8 +234,64 @@ def test_the_method_of_root_scalar_and_fixed_point_chooses_the_root():
     wanted = [(np.pi, -np.pi), (np.pi / 2, -np.pi / 2), (1.0, 0.5), (0.6, 0.16)]
     for solve, pair in zip(cases, wanted, strict=True):
         np.testing.assert_allclose(fg.value_and_grad(solve)(1.0), pair, rtol=1e-9)
-    with pytest.raises(TypeError, match=r"newton: x1=2.6 is not supported"):
-        fg.grad(lambda a: optimize.newton(lambda x: np.sin(a * x), 1.5, x1=2.6))(1.0)
+
+
+STARTS = {
+    "the secant method": {},
+    "two starts": {"x1": 2.6},
+    "Newton's method": {"fprime": lambda x, a: a * np.cos(a * x)},
+    "Halley's method": {
+        "fprime": lambda x, a: a * np.cos(a * x),
+        "fprime2": lambda x, a: -a * a * np.sin(a * x),
+    },
+}
+
+
+@pytest.mark.parametrize("case", one_in(2, STARTS))
+def test_newton_finds_scipys_root_of_several(case):
+    options, different = STARTS[case], set()
+    for start in (-4.0, -2.5, 0.9, 1.3, 1.6, 4.1, 5.0):
+
+        def f(a, start=start):
+            return scipy.optimize.newton(lambda x, a: np.sin(a * x), start, args=(a,), **options)
+
+        def scalar(a, start=start):
+            wave = lambda x, a: np.sin(a * x)  # noqa: E731
+            found = scipy.optimize.root_scalar(wave, (a,), x0=start, **options)
+            if not found.converged:
+                raise RuntimeError
+            return found.root
+
+        for solve in (f, scalar):
+            try:
+                root = solve(1.3)
+            except RuntimeError:  # SciPy finds none from here
+                continue
+            different.add(round(root, 3))
+            value, slope = fg.value_and_grad(solve)(1.3)
+            assert value == pytest.approx(root, rel=1e-7, abs=1e-7)
+            assert slope == pytest.approx(-root / 1.3, rel=1e-7, abs=1e-7)
+    assert len(different) > 1
+
+
+def test_newton_on_arrays_and_where_there_is_no_root():
+    starts, a = np.random.default_rng(7).normal(size=21), np.arange(-10.0, 11.0) + 0.5
+
+    def f(a):
+        return scipy.optimize.newton(
+            lambda x, a: x**3 - a, starts, lambda x, a: 3 * x * x, (a,), maxiter=200
+        )
+
+    check_function(f, a, value_rtol=1e-13)
+    for options in ({}, {"disp": False}):
+        with pytest.raises(RuntimeError, match=r"newton: expected the solver to converge, but"):
+            fg.grad(
+                lambda a, options=options: scipy.optimize.newton(
+                    lambda x: x * x + a, 0.3, **options
+                )
+            )(1.0)
+    with pytest.raises(TypeError, match="newton: full_output=True is not supported"):
+        fg.grad(lambda a: scipy.optimize.newton(lambda x: x - a, 0.3, full_output=True)[0])(1.0)
 
 
 def test_right_sides_of_linear_programs_have_any_shape():

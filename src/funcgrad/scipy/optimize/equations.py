@@ -22,7 +22,7 @@ from funcgrad.scipy.optimize.solver_arguments import (
     start_as_vector,
     value_alone,
 )
-from funcgrad.source import as_of_numbers, may_be_handled
+from funcgrad.source import as_of_numbers, fail, may_be_handled
 from funcgrad.transforms.custom import implicit
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -110,17 +110,95 @@ def newton(
     x0: npt.ArrayLike,
     fprime: object = None,
     args: Sequence[Any] = (),
-    **options: object,
+    tol: float = 1.48e-8,
+    maxiter: int = 50,
+    fprime2: object = None,
+    x1: npt.ArrayLike | None = None,
+    rtol: float = 0.0,
+    full_output: bool = False,
+    disp: bool = True,
 ) -> Any:
-    """As `scipy.optimize.newton`, also for arrays of starting points; the exact
-    derivative is used.
+    """As `scipy.optimize.newton`, also for arrays of starting points; in the place
+    of ``fprime`` the exact derivative is used.
     """
     given = tuple(args)  # SciPy unpacks any sequence here, and in newton alone
     alone, args = with_numbers(func, given)
-    if without_tracing(alone, x0, args):
-        return _scipy.newton(func, x0, fprime, given, **options)
-    refuse("newton", full_output=options.get("full_output"), x1=options.get("x1"))
-    return implicit.implicit_root(alone)(real("newton", x0), *args)
+    if not holds_expr(x1) and without_tracing(alone, x0, args):
+        kept = {"tol": tol, "maxiter": maxiter, "rtol": rtol, "full_output": full_output}
+        return _scipy.newton(func, x0, fprime, given, fprime2=fprime2, x1=x1, disp=disp, **kept)
+    refuse("newton", full_output=full_output)
+    order = 0 if not fprime else 2 if fprime2 else 1
+    return _by_newton(
+        alone, x0, args, order, x1, (("maxiter", maxiter), ("rtol", rtol), ("tol", tol))
+    )
+
+
+def _by_newton(
+    alone: _Function,
+    x0: npt.ArrayLike,
+    args: Sequence[Any],
+    order: int,
+    x1: npt.ArrayLike | None,
+    options: tuple[tuple[str, Any], ...],
+) -> Any:
+    """The root that SciPy's secant, Newton's or Halley's method finds, with so many derivatives."""
+    solver = _derivatives_used(order, options)
+    second = np.zeros(0) if x1 is None else stop_gradient(real("newton", x1))
+    solve = implicit.solved_with_settings("root", alone, solver, takes_slope=True)
+    return solve(real("newton", x0), second, *args)
+
+
+@lru_cache(maxsize=64)
+def _derivatives_used(order: int, options: tuple[tuple[str, Any], ...]) -> _Function:
+    def solve(fun: _Function, x0: Array, x1: Array, slope: _Function) -> Any:
+        def first(x: Array) -> Any:
+            return np.diagonal(slope(x)).reshape(np.shape(x))
+
+        def second(x: Array) -> Any:
+            h = np.cbrt(np.finfo(float).eps) * np.maximum(1.0, np.abs(x))
+            return (first(x + h) - first(x - h)) / (2 * h)
+
+        derivatives = dict(zip(("fprime", "fprime2"), (first, second)[:order], strict=False))
+        start = np.asarray(x0)[()]
+        another = {"x1": np.asarray(x1)[()]} if np.size(x1) else {}
+        try:
+            found = _scipy.newton(fun, start, **derivatives, **another, **dict(options))
+        except RuntimeError as error:
+            raise _no_root(str(error)) from None
+        return _refined(np.asarray(found, float), fun, first)
+
+    return solve
+
+
+def _refined(x: Array, fun: _Function, slope: _Function) -> Any:
+    """The root after Newton steps, as long as they reduce the residual."""
+    with np.errstate(all="ignore"):
+        for _ in range(10):
+            left = fun(x)
+            step = np.where(left == 0, 0.0, left / slope(x))
+            is_closer = np.abs(fun(x - step)) < np.abs(left)
+            if not np.any(is_closer):
+                break
+            x = np.where(is_closer, x - step, x)
+    if not np.all(np.abs(step) <= 1e-6 * np.maximum(1.0, np.abs(x))):
+        raise _no_root("Newton steps from its result do not become short")
+    return x
+
+
+def _no_root(why: str) -> Exception:
+    error: Exception = fail(
+        RuntimeError,
+        f"newton: expected the solver to converge, but {why.rstrip('.')}; start nearer to a solution, see "
+        "whether there is one, or give a greater maxiter",
+    )
+    return error
+
+
+def _method_of(fprime: object, fprime2: object, x1: object) -> str:
+    """The method that `root_scalar` takes for a starting point."""
+    if fprime:
+        return "halley" if fprime2 else "newton"
+    return "newton" if x1 is None else "secant"
 
 
 def root_scalar(
@@ -143,20 +221,23 @@ def root_scalar(
     if not holds_expr([x0, x1, bracket]) and without_tracing(alone, start, args):
         return _scipy.root_scalar(f, given, method, bracket, fprime, fprime2, x0, x1, **options)
     if method is None:
-        method = "brentq" if bracket is not None else "secant" if x1 is not None else "newton"
+        method = "brentq" if bracket is not None else _method_of(fprime, fprime2, x1)
     if method in ("brentq", "brenth", "bisect", "ridder", "toms748"):
         found = _bracketed(method)(alone, *bracket, args)
-    elif method == "secant" and x1 is not None:
-        second = stop_gradient(real("root_scalar", x1))
-        start = real("root_scalar", x0)
-        found = implicit.solved_with_settings("root", alone, _secant)(start, second, *args)
     else:
-        found = implicit.implicit_root(alone)(real("root_scalar", x0), *args)
+        order = ("secant", "newton", "halley").index(method)
+        start = real("root_scalar", x0)
+        found = _by_newton(
+            alone, start, args, order, x1 if order == 0 else None, _tolerances(options)
+        )
     return _scipy.RootResults(root=found, iterations=0, function_calls=0, flag=0, method=method)
 
 
-def _secant(fun: _Function, x0: Array, x1: Array) -> Any:
-    return _scipy.newton(fun, float(x0), x1=float(x1), tol=1e-14)
+def _tolerances(options: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """The options of `root_scalar` that `newton` has."""
+    given = {**options, **(options.get("options") or {})}
+    names = {"maxiter": "maxiter", "rtol": "rtol", "xtol": "tol"}
+    return tuple([(names[key], given[key]) for key in names if given.get(key) is not None])
 
 
 def fixed_point(

@@ -37,9 +37,13 @@ def _slope(residual: Body, count: int) -> Body:
 
 @dataclass(frozen=True, slots=True)
 class SolverWithSettings:
-    """A solver ``solve(fun, x0, settings)``: the settings, such as a bracket, are the first theta."""
+    """A solver ``solve(fun, x0, settings)``: the settings, such as a bracket, are the first theta.
+
+    With ``takes_slope`` it is ``solve(fun, x0, settings, slope)``, with the matrix ``slope(x)`` of df/dx.
+    """
 
     solve: Callable[..., Any]
+    takes_slope: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,8 @@ class Problem:
         if self.solver is not None:
             given = run.user_function, run.user_array(run.start)
             if isinstance(self.solver, SolverWithSettings):
-                found = np.asarray(self.solver.solve(*given, run.theta[0]))
+                slope = (run.slope,) if self.solver.takes_slope else ()
+                found = np.asarray(self.solver.solve(*given, run.theta[0], *slope))
             else:
                 found = np.asarray(self.solver(*given))
             if found.size != run.start.size:
