@@ -714,3 +714,54 @@ def test_the_derivative_of_a_fit_in_an_active_bound():
     slope = (fit(0.401) - fit(0.399)) / 2e-3
     assert fg.grad(fit)(0.4) == pytest.approx(slope, rel=1e-5)
     assert fg.jvp(fit, (0.4,), (1.0,))[1] == pytest.approx(slope, rel=1e-5)
+
+
+def wave(x, a):
+    return np.sin(a * x) - 0.5
+
+
+def basins(x, a):
+    return np.sum(np.sin(a * x) + 0.01 * x * x)
+
+
+OF_SEVERAL = {
+    "least_squares": lambda x0, a: scipy.optimize.least_squares(wave, x0, args=(a,)).x,
+    "least_squares in bounds": lambda x0, a: (
+        scipy.optimize.least_squares(wave, x0, bounds=(-20, 20), args=(a,)).x
+    ),
+    "leastsq": lambda x0, a: scipy.optimize.leastsq(wave, x0, (a,))[0],
+    "curve_fit": lambda x0, a: scipy.optimize.curve_fit(
+        lambda x, p: np.cos(p * x), X, np.cos(a * X), x0
+    )[0],
+    **{
+        f"root by {name}": lambda x0, a, name=name: (
+            scipy.optimize.root(wave, x0, (a,), method=name).x
+        )
+        for name in ("lm", "krylov", "df-sane")
+    },
+    **{
+        f"minimize by {name}": lambda x0, a, name=name: (
+            scipy.optimize.minimize(basins, [x0], (a,), method=name).x
+        )
+        for name in ("Powell", "TNC", "CG", "Nelder-Mead")
+    },
+    "newton_krylov": lambda x0, a: scipy.optimize.newton_krylov(lambda x: wave(x, a), x0),
+    "fmin_powell": lambda x0, a: scipy.optimize.fmin_powell(basins, [x0], (a,), disp=False),
+}
+
+
+@pytest.mark.parametrize("case", one_in(2, OF_SEVERAL))
+def test_a_search_finds_scipys_solution_of_several(case):
+    solve, h, found = OF_SEVERAL[case], 1e-5, set()
+    for x0 in (-3.1, 1.4, 2.6, 4.2, 5.1):
+
+        def f(a, x0=x0):
+            return np.reshape(solve(x0, a), ())
+
+        value, slope = fg.value_and_grad(f)(1.05)
+        assert value == pytest.approx(float(f(1.05)), abs=3e-4)
+        # The solution itself is exact, unlike SciPy's.
+        near = fg.jvp(f, (1.05 + h,), (1.0,))[0] - fg.jvp(f, (1.05 - h,), (1.0,))[0]
+        assert slope == pytest.approx(near / (2 * h), rel=1e-4, abs=1e-5)
+        found.add(round(float(value), 2))
+    assert len(found) > 1

@@ -24,6 +24,7 @@ from funcgrad.scipy.optimize.solver_arguments import (
 )
 from funcgrad.source import as_of_numbers, fail, may_be_handled
 from funcgrad.transforms.custom import implicit
+from funcgrad.transforms.custom.solvers import Run
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -39,8 +40,8 @@ def root(
     tol: float | None = None,
     **options: object,
 ) -> Any:
-    """As `scipy.optimize.root`; with traced values ``method``, ``jac`` and
-    ``tol`` have no effect.
+    """As `scipy.optimize.root`; with traced values ``jac`` and ``tol`` have no
+    effect.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda a: root(lambda x: x**2 - a, [1.0]).x[0])(4.0)
@@ -50,8 +51,27 @@ def root(
     alone, args = with_numbers(value_alone(fun, jac), given)
     if without_tracing(alone, start_as_vector(x0), args):
         return _scipy.root(fun, x0, given, method, jac, tol, **options)
-    x = implicit.implicit_root(alone)(np.atleast_1d(real("root", x0)), *args)
+    x = root_by(method, alone, np.atleast_1d(real("root", x0)), args)
     return converged_result(x, fun=alone(x, *args))
+
+
+def root_by(method: str, alone: _Function, start: Array, args: Sequence[Any]) -> Any:
+    """The root near that which SciPy's method finds."""
+    if method == "hybr":
+        return implicit.implicit_root(alone)(start, *args)
+    solver = _refined_root(method)
+    search = implicit.solved_with_settings("root", alone, solver, takes_run=True)
+    return search(start, np.zeros(0), *args)
+
+
+@lru_cache(maxsize=16)
+def _refined_root(method: str) -> _Function:
+    def solve(run: Run, _: Array) -> Any:
+        with np.errstate(all="ignore"):
+            found = _scipy.root(run.residual, run.start, method=method)
+        return run.newton_refined(found.x, found.success, str(found.message))
+
+    return solve
 
 
 def fsolve(func: _Function, x0: npt.ArrayLike, args: object = (), **options: object) -> Any:
@@ -144,22 +164,23 @@ def _by_newton(
     """The root that SciPy's secant, Newton's or Halley's method finds, with so many derivatives."""
     solver = _derivatives_used(order, options)
     second = np.zeros(0) if x1 is None else stop_gradient(real("newton", x1))
-    solve = implicit.solved_with_settings("root", alone, solver, takes_slope=True)
+    solve = implicit.solved_with_settings("root", alone, solver, takes_run=True)
     return solve(real("newton", x0), second, *args)
 
 
 @lru_cache(maxsize=64)
 def _derivatives_used(order: int, options: tuple[tuple[str, Any], ...]) -> _Function:
-    def solve(fun: _Function, x0: Array, x1: Array, slope: _Function) -> Any:
+    def solve(run: Run, x1: Array) -> Any:
+        fun, start = run.user_function, run.user_array(run.start)[()]
+
         def first(x: Array) -> Any:
-            return np.diagonal(slope(x)).reshape(np.shape(x))
+            return np.diagonal(run.slope(x)).reshape(np.shape(x))
 
         def second(x: Array) -> Any:
             h = np.cbrt(np.finfo(float).eps) * np.maximum(1.0, np.abs(x))
             return (first(x + h) - first(x - h)) / (2 * h)
 
         derivatives = dict(zip(("fprime", "fprime2"), (first, second)[:order], strict=False))
-        start = np.asarray(x0)[()]
         another = {"x1": np.asarray(x1)[()]} if np.size(x1) else {}
         try:
             found = _scipy.newton(fun, start, **derivatives, **another, **dict(options))

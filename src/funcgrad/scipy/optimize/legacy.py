@@ -15,16 +15,20 @@ import scipy.optimize as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import refuse, tuple_of, without_tracing
+from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.optimize.equations import root
-from funcgrad.scipy.optimize.minima import least_squares, minimize, minimize_scalar
+from funcgrad.scipy.optimize.minima import least_sum, minimize, minimize_scalar
 from funcgrad.source import fail
 
 _Solver = Callable[..., Any]
 _Given = Mapping[str, Any]
 
 
-def _minimum(f: _Solver, args: Any, given: _Given) -> Any:
-    return minimize(f, given["x0"], args).x
+def _minimum(method: str) -> Callable[[_Solver, Any, _Given], Any]:
+    def solve(f: _Solver, args: Any, given: _Given) -> Any:
+        return minimize(f, given["x0"], args, method, given.get("fprime")).x
+
+    return solve
 
 
 def _minimum_in_box(name: str) -> Callable[[_Solver, Any, _Given], Any]:
@@ -48,20 +52,33 @@ def _minimum_on_line(f: _Solver, args: Any, given: _Given) -> Any:
 
 
 def _least_squares(f: _Solver, args: Any, given: _Given) -> Any:
-    return least_squares(f, given["x0"], args=args).x, 1
+    alone, args = with_numbers(f, args)
+    return least_sum(lambda fun, x, *_: _scipy.leastsq(fun, x)[0], alone, given["x0"], args).x, 1
 
 
-def _root(f: _Solver, args: Any, given: _Given) -> Any:
-    return np.reshape(root(f, given["xin"], args).x, np.shape(given["xin"]))
+def _root(method: str) -> Callable[[_Solver, Any, _Given], Any]:
+    def solve(f: _Solver, args: Any, given: _Given) -> Any:
+        return np.reshape(root(f, given["xin"], args, method).x, np.shape(given["xin"]))
+
+    return solve
 
 
 _SOLVED: Mapping[str, Callable[[_Solver, Any, _Given], Any]] = {
-    **dict.fromkeys(("fmin", "fmin_bfgs", "fmin_cg", "fmin_ncg", "fmin_powell"), _minimum),
+    **{f"fmin_{name}": _minimum(name.upper()) for name in ("bfgs", "cg")},
+    "fmin": _minimum("Nelder-Mead"),
+    "fmin_ncg": _minimum("Newton-CG"),
+    "fmin_powell": _minimum("Powell"),
     **dict.fromkeys(("brent", "fminbound", "golden"), _minimum_on_line),
     "leastsq": _least_squares,
     **{name: _minimum_in_box(name) for name in ("fmin_l_bfgs_b", "fmin_slsqp", "fmin_tnc")},
-    **dict.fromkeys(("anderson", "broyden1", "broyden2", "diagbroyden"), _root),
-    **dict.fromkeys(("excitingmixing", "linearmixing", "newton_krylov"), _root),
+    **{
+        name: _root(name)
+        for name in (
+            *("anderson", "broyden1", "broyden2", "diagbroyden", "excitingmixing"),
+            "linearmixing",
+        )
+    },
+    "newton_krylov": _root("krylov"),
 }
 _ADVICE = {
     "fmin_cobyla": "write fg.implicit_root on the conditions that hold with equality",

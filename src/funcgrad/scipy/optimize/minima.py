@@ -7,6 +7,7 @@ SciPy's minimizers with exact derivatives, and Newton steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from inspect import signature
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +24,7 @@ from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.scipy.composition import number, real, refuse, tuple_of, without_tracing
 from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.optimize.constrained import constrained_minimum, constraints_of
+from funcgrad.scipy.optimize.nearby_solutions import found_by
 from funcgrad.scipy.optimize.solver_arguments import (
     converged_result,
     limits,
@@ -36,6 +38,7 @@ from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.custom import implicit
 from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.custom.solvers import Run
 from funcgrad.transforms.grad import grad, stop_gradient
 from funcgrad.transforms.jacobian import jacobian
 from funcgrad.typing import Array
@@ -81,15 +84,44 @@ def minimize(
     if limited:
         x = constrained_minimum(objective, start, args, limited, bounds)
     elif bounds is None:
-        x = local_minimum(objective, start, args)
+        x = local_minimum(objective, start, args, str(method), bool(jac))
     else:
         x = minimum_in_bounds(objective, start, args, *limits(bounds, start.size))
     return converged_result(x, fun=objective(x, *args))
 
 
-def local_minimum(objective: _Function, start: Array, args: tuple[Any, ...]) -> Any:
-    """A place near ``start`` where the gradient of the objective is 0."""
-    return implicit.implicit_argmin(objective)(start, *args)
+def local_minimum(
+    objective: _Function,
+    start: Array,
+    args: tuple[Any, ...],
+    method: str = "BFGS",
+    has_slope: bool = False,
+) -> Any:
+    """A place near that which SciPy's method finds, where the gradient of the objective is 0."""
+    if method.lower() not in _SEARCHES:
+        return implicit.implicit_argmin(objective)(start, *args)
+    solver = _refined_minimum(method, has_slope)
+    search = implicit.solved_with_settings("argmin", objective, solver, takes_run=True)
+    return search(start, np.zeros(0), *args)
+
+
+_SEARCHES = frozenset(
+    ("cg", "cobyla", "cobyqa", "l-bfgs-b", "nelder-mead", "newton-cg", "powell", "slsqp", "tnc")
+)
+"""Methods of `minimize`, of several minima of which each finds its own; others begin as BFGS does."""
+_WITHOUT_SLOPES = frozenset(("cobyla", "cobyqa", "nelder-mead", "powell"))
+
+
+@lru_cache(maxsize=32)
+def _refined_minimum(method: str, has_slope: bool) -> _Function:
+    def solve(run: Run, _: Array) -> Any:
+        asked = has_slope and method.lower() not in _WITHOUT_SLOPES
+        jac = run.residual if asked else None
+        with np.errstate(all="ignore"):
+            found = _scipy.minimize(run.value, run.start, method=method, jac=jac)
+        return run.newton_refined(found.x, found.success, str(found.message))
+
+    return solve
 
 
 def minimum_in_bounds(
@@ -222,6 +254,27 @@ def _between(low: Any, high: Any) -> Any:
 
 
 # -- least squares ----------------------------------------------------------------------------------------
+def _refined_fit(
+    objective: _Function, nearby: Array, x0: Array, args: tuple[Any, ...], low: Array, high: Array
+) -> Any:
+    """The exact minimum near that of SciPy's, whose search began at x0."""
+    if holds_expr([low, high]) or np.any(np.isfinite([low, high])):
+        return implicit.implicit_root(_stationary(objective))(nearby, low, high, *args)
+    search = implicit.solved_with_settings("argmin", objective, _newtons, takes_run=True)
+    return search(nearby, stop_gradient(x0), *args)
+
+
+def _newtons(run: Run, x0: Array) -> Any:
+    """Newton steps, or where they are long, since SciPy's search ended early, a search for a minimum."""
+    slope, residual = run.slope(run.start), run.residual(run.start)
+    if not np.all(np.isfinite(slope)):
+        return run.solved()
+    step = np.linalg.lstsq(slope, residual)[0]
+    way = np.max(np.abs([run.start, run.start - x0]))
+    is_near = np.max(np.abs(step)) <= 0.1 * way
+    return run.newton_refined(run.start, True, "") if is_near else run.solved()
+
+
 def least_squares(
     fun: _Function,
     x0: npt.ArrayLike,
@@ -245,7 +298,26 @@ def least_squares(
             ValueError,
             f"least_squares: expected a loss among {', '.join(LOSSES)}, or a function, but got {loss!r}",
         )
-    called = on_arrays(alone)
+
+    def search(fun: _Function, x: Array, low: Array, high: Array, scale: Array) -> Any:
+        slope = jac if isinstance(jac, str) else "2-point"
+        own = {**options, "f_scale": float(scale), "bounds": (low, high), "jac": slope}
+        return _scipy.least_squares(fun, x, method=method, loss=loss, **own).x
+
+    return least_sum(search, alone, x0, args, bounds, loss, scale)
+
+
+def least_sum(
+    search: _Function,
+    fun: _Function,
+    x0: npt.ArrayLike,
+    args: tuple[Any, ...] = (),
+    bounds: Any = (-np.inf, np.inf),
+    loss: str | Callable[..., Any] | None = "linear",
+    scale: Any = 1.0,
+) -> Any:
+    """The least sum of losses near the place that a search of SciPy's finds."""
+    called = on_arrays(fun)
     width = 1.0 if loss == "linear" else real("least_squares", scale)
     own_loss = on_arrays(loss) if callable(loss) else None
 
@@ -259,13 +331,9 @@ def least_squares(
         return width**2 * np.sum(of_squares(np.square(residuals(x, *args) / width))) / 2
 
     x0 = np.atleast_1d(real("least_squares", x0))
-    low, high = _ends_of(bounds)
-    free = not holds_expr([low, high]) and np.all(np.isinf(low)) and np.all(np.isinf(high))
-    if free:
-        x = local_minimum(objective, x0, args)
-    else:
-        ends = [np.broadcast_to(real("bounds", end), x0.shape) for end in (low, high)]
-        x = minimum_in_bounds(objective, x0, args, *ends)
+    low, high = [np.broadcast_to(real("bounds", end), x0.shape) for end in _ends_of(bounds)]
+    nearby = found_by(search, residuals, x0, args, (low, high, scale))
+    x = _refined_fit(objective, nearby, x0, args, low, high)
     return converged_result(x, cost=objective(x, *args), fun=residuals(x, *args))
 
 
@@ -307,7 +375,17 @@ def curve_fit(
             TypeError, "curve_fit: expected sigma to be a vector with traced values, not a matrix"
         )
     ydata = number("curve_fit", ydata)
-    x = least_squares(residuals, start, bounds=bounds, args=(xdata, ydata, weight)).x
+    method = options.get("method")
+    ends = [np.broadcast_to(real("bounds", end), start.shape) for end in _ends_of(bounds)]
+    if method is None:
+        method = "trf" if holds_expr(ends) or np.any(np.isfinite(ends)) else "lm"
+
+    def search(fun: _Function, x: Array, low: Array, high: Array, _: Array) -> Any:
+        if method == "lm":
+            return _scipy.leastsq(fun, x)[0]
+        return _scipy.least_squares(fun, x, bounds=(low, high), method=method).x
+
+    x = least_sum(search, residuals, start, (xdata, ydata, weight), ends).x
     left = residuals(x, xdata, ydata, weight)
     slopes = jacobian(residuals)(x, xdata, ydata, weight)
     covariance = np.linalg.inv(slopes.T @ slopes)

@@ -87,14 +87,14 @@ def implicit_argmin(
 
 
 def solved_with_settings(
-    kind: str, f: Callable[..., Any], solve: Callable[..., Any], takes_slope: bool = False
+    kind: str, f: Callable[..., Any], solve: Callable[..., Any], takes_run: bool = False
 ) -> Callable[..., Any]:
     """The function of a start, settings of the solver, and theta that finds a "root", or an "argmin".
 
-    ``solve(fun, x0, settings)`` gets the settings, an array, in which the solution has no derivative, and
-    with ``takes_slope`` the matrix of df/dx, a function of x.
+    ``solve(fun, x0, settings)``, or ``solve(run, settings)`` with ``takes_run``, gets the settings, an array,
+    in which the solution has no derivative.
     """
-    own = SolverWithSettings(solve, takes_slope)
+    own = SolverWithSettings(solve, takes_run)
     return _solving(f"implicit_{kind}", kind, lambda x, settings, *theta: f(x, *theta), own)
 
 

@@ -39,11 +39,11 @@ def _slope(residual: Body, count: int) -> Body:
 class SolverWithSettings:
     """A solver ``solve(fun, x0, settings)``: the settings, such as a bracket, are the first theta.
 
-    With ``takes_slope`` it is ``solve(fun, x0, settings, slope)``, with the matrix ``slope(x)`` of df/dx.
+    With ``takes_run`` it is ``solve(run, settings)``, with a `Run`, which has slopes, and Newton steps.
     """
 
     solve: Callable[..., Any]
-    takes_slope: bool = False
+    takes_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,11 @@ class Problem:
         if self.solver is not None:
             given = run.user_function, run.user_array(run.start)
             if isinstance(self.solver, SolverWithSettings):
-                slope = (run.slope,) if self.solver.takes_slope else ()
-                found = np.asarray(self.solver.solve(*given, run.theta[0], *slope))
+                settings = run.theta[0]
+                if self.solver.takes_run:
+                    found = np.asarray(self.solver.solve(run, settings))
+                else:
+                    found = np.asarray(self.solver.solve(*given, settings))
             else:
                 found = np.asarray(self.solver(*given))
             if found.size != run.start.size:
@@ -82,7 +85,7 @@ class Problem:
                 )
             x = found.reshape(-1)
         else:
-            x = _SOLVERS[self.kind](run)
+            x = run.solved()
         if not np.all(np.isfinite(x)):
             raise run.convergence_error("its result is not finite", x)
         return run.parts(x)
@@ -171,6 +174,10 @@ class Run:
         if not (short or success or size <= near * first):
             raise self.convergence_error(" ".join(why.split()).rstrip("."), x)
         return x
+
+    def solved(self) -> Any:
+        """The solution, as a vector, that the default solver finds."""
+        return _SOLVERS[self.problem.kind](self)
 
     def size(self, x: object) -> Any:
         """The largest entry of the residual."""
