@@ -745,6 +745,15 @@ OF_SEVERAL = {
         )
         for name in ("Powell", "TNC", "CG", "Nelder-Mead")
     },
+    **{
+        f"minimize by {name} in bounds": lambda x0, a, name=name: (
+            scipy.optimize.minimize(basins, [x0], (a,), method=name, bounds=[(-8.0, 8.0)]).x
+        )
+        for name in (None, "TNC")
+    },
+    "fmin_slsqp": lambda x0, a: scipy.optimize.fmin_slsqp(
+        basins, [x0], args=(a,), bounds=[(-8.0, 8.0)], iprint=0
+    ),
     "newton_krylov": lambda x0, a: scipy.optimize.newton_krylov(lambda x: wave(x, a), x0),
     "fmin_powell": lambda x0, a: scipy.optimize.fmin_powell(basins, [x0], (a,), disp=False),
 }
@@ -759,7 +768,7 @@ def test_a_search_finds_scipys_solution_of_several(case):
             return np.reshape(solve(x0, a), ())
 
         value, slope = fg.value_and_grad(f)(1.05)
-        assert value == pytest.approx(float(f(1.05)), abs=3e-4)
+        assert value == pytest.approx(float(f(1.05)), abs=2e-3)
         # The solution itself is exact, unlike SciPy's.
         near = fg.jvp(f, (1.05 + h,), (1.0,))[0] - fg.jvp(f, (1.05 - h,), (1.0,))[0]
         assert slope == pytest.approx(near / (2 * h), rel=1e-4, abs=1e-5)

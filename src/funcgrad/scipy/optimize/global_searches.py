@@ -6,58 +6,24 @@ for to all digits, and differentiated by the implicit function theorem.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any
 
 import numpy as np
 import scipy.optimize as _scipy
 
-from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, refuse, tuple_of, without_tracing
 from funcgrad.scipy.optimize.minima import local_minimum, minimum_in_bounds
+from funcgrad.scipy.optimize.nearby_solutions import found_by
 from funcgrad.scipy.optimize.solver_arguments import converged_result, limits, of_one_entry
 from funcgrad.trace.leaves import on_arrays
-from funcgrad.trace.pytree import flatten
-from funcgrad.trace.trace_body import trace_body
-from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _Function = Callable[..., Any]
-
-
-def _found(
-    name: str,
-    f: _Function,
-    start: Array,
-    args: tuple[Any, ...],
-    search: Callable[..., Any],
-    ends: Sequence[Any] = (),
-) -> Any:
-    """The place that a search of plain values finds; it has no derivative.
-
-    ``search`` gets the function of x alone, the place to start from, and the bounds.
-    """
-    trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
-    leaves = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
-    body, captured, _ = trace_body(on_arrays(f), trees, leaves)
-
-    def run(x0: Array, *others: Array) -> Any:
-        theta = others[: len(others) - len(ends)]
-
-        def value(x: Array, *_: object) -> float:
-            with np.errstate(all="ignore"):
-                return float(body.program.call([np.asarray(x, float).reshape(x0.shape), *theta])[0])
-
-        found = search(value, x0, *others[len(theta) :])
-        return np.asarray(found, float).reshape(x0.shape)
-
-    size = ArrayType(np.shape(start), np.dtype(float))
-    given = [stop_gradient(lift_fully(item)) for item in (*leaves, *captured, *ends)]
-    return primitive(run, out=lambda *_: size, name=name)(*given)
 
 
 def _middle(low: Any, high: Any) -> Any:
@@ -91,7 +57,7 @@ def _in_bounds(name: str) -> _Function:
             return own(value, list(zip(low, high, strict=True)), **options).x
 
         begun: Any = lift_fully(start)
-        place = _found(name, f, begun, extra, search, ends)
+        place = found_by(name, f, begun, extra, search, ends)
         x = minimum_in_bounds(f, place, extra, *ends)
         return converged_result(x, fun=on_arrays(f)(x, *extra))
 
@@ -128,7 +94,7 @@ def _basinhopping() -> _Function:
             "minimizer_kwargs": {k: v for k, v in minimizer.items() if k == "method"},
         }
         start = np.atleast_1d(real("basinhopping", x0))
-        place = _found(
+        place = found_by(
             "basinhopping", f, start, extra, lambda value, x0: own(value, x0, **options).x
         )
         x = local_minimum(f, place, extra)
@@ -156,7 +122,9 @@ def _brute() -> _Function:
             return own(*args, **kwargs)
         refuse("brute", full_output=given.get("full_output"))
         finish = given.pop("finish", _scipy.fmin)
-        place = _found("brute", f, start, extra, lambda value, _: own(value, finish=None, **given))
+        place = found_by(
+            "brute", f, start, extra, lambda value, _: own(value, finish=None, **given)
+        )
         # Without a last search the minimum is a point of the grid, which does not move.
         return place if finish is None else local_minimum(f, place, extra)
 

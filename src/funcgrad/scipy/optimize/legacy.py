@@ -38,7 +38,9 @@ def _minimum_in_box(name: str) -> Callable[[_Solver, Any, _Given], Any]:
         constrained = ("eqcons", "f_eqcons", "ieqcons", "f_ieqcons")
         refuse(name, **{key: given.get(key) or None for key in constrained})
         both = name != "fmin_slsqp" and given.get("fprime") is None and not given.get("approx_grad")
-        found = minimize(f, given["x0"], args, jac=both or None, bounds=given.get("bounds") or None)
+        method = name.removeprefix("fmin_").replace("_", "-").upper()
+        bounds = given.get("bounds") or None
+        found = minimize(f, given["x0"], args, method, jac=both or None, bounds=bounds)
         if name == "fmin_l_bfgs_b":
             return found.x, found.fun, {"task": "CONVERGENCE", "warnflag": 0}
         return (found.x, 0, 1) if name == "fmin_tnc" else found.x

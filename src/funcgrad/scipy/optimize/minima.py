@@ -84,9 +84,10 @@ def minimize(
     if limited:
         x = constrained_minimum(objective, start, args, limited, bounds)
     elif bounds is None:
-        x = local_minimum(objective, start, args, str(method), bool(jac))
+        x = local_minimum(objective, start, args, str(method))
     else:
-        x = minimum_in_bounds(objective, start, args, *limits(bounds, start.size))
+        ends = limits(bounds, start.size)
+        x = minimum_in_bounds(objective, start, args, *ends, method=str(method))
     return converged_result(x, fun=objective(x, *args))
 
 
@@ -95,12 +96,11 @@ def local_minimum(
     start: Array,
     args: tuple[Any, ...],
     method: str = "BFGS",
-    has_slope: bool = False,
 ) -> Any:
     """A place near that which SciPy's method finds, where the gradient of the objective is 0."""
     if method.lower() not in _SEARCHES:
         return implicit.implicit_argmin(objective)(start, *args)
-    solver = _refined_minimum(method, has_slope)
+    solver = _refined_minimum(method)
     search = implicit.solved_with_settings("argmin", objective, solver, takes_run=True)
     return search(start, np.zeros(0), *args)
 
@@ -110,13 +110,13 @@ _SEARCHES = frozenset(
 )
 """Methods of `minimize`, of several minima of which each finds its own; others begin as BFGS does."""
 _WITHOUT_SLOPES = frozenset(("cobyla", "cobyqa", "nelder-mead", "powell"))
+_IN_BOUNDS = (_SEARCHES | {"trust-constr"}) - {"cg", "newton-cg"}
 
 
 @lru_cache(maxsize=32)
-def _refined_minimum(method: str, has_slope: bool) -> _Function:
+def _refined_minimum(method: str) -> _Function:
     def solve(run: Run, _: Array) -> Any:
-        asked = has_slope and method.lower() not in _WITHOUT_SLOPES
-        jac = run.residual if asked else None
+        jac = None if method.lower() in _WITHOUT_SLOPES else run.residual
         with np.errstate(all="ignore"):
             found = _scipy.minimize(run.value, run.start, method=method, jac=jac)
         return run.newton_refined(found.x, found.success, str(found.message))
@@ -125,10 +125,16 @@ def _refined_minimum(method: str, has_slope: bool) -> _Function:
 
 
 def minimum_in_bounds(
-    objective: _Function, start: object, args: tuple[Any, ...], low: object, high: object
+    objective: _Function,
+    start: object,
+    args: tuple[Any, ...],
+    low: object,
+    high: object,
+    *,
+    method: str = "L-BFGS-B",
 ) -> Any:
     """A solution of x = clip(x - gradient(x), low, high), near SciPy's constrained minimum."""
-    nearby = _minimum(objective, start, args, low, high)
+    nearby = _minimum(objective, start, args, low, high, method)
     return implicit.implicit_root(_stationary(objective))(nearby, low, high, *args)
 
 
@@ -143,7 +149,12 @@ def _stationary(objective: _Function) -> _Function:
 
 
 def _minimum(
-    objective: _Function, start: object, args: tuple[Any, ...], low: object, high: object
+    objective: _Function,
+    start: object,
+    args: tuple[Any, ...],
+    low: object,
+    high: object,
+    method: str,
 ) -> Any:
     """SciPy's constrained minimum, with the exact gradient; it has no derivative."""
     trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
@@ -165,16 +176,26 @@ def _minimum(
                 value, gradient = both.program.call([x, *theta])
             return float(value) / scale, np.asarray(gradient) / scale
 
+        def moved(x: Array) -> Any:
+            """The length of a step along the gradient, within the limits."""
+            return np.max(np.abs(x - np.clip(x - fun(x)[1], low, high)), initial=0.0)
+
+        scale, limits = 1.0, _scipy.Bounds(low, high)
+        first = moved(np.clip(x0, low, high))
+        kind = "L-BFGS-B" if method.lower() not in _IN_BOUNDS else method
+        slopes = kind.lower() not in _WITHOUT_SLOPES
+        with np.errstate(all="ignore"):
+            value = fun if slopes else lambda x: fun(x)[0]
+            found = _scipy.minimize(value, x0, jac=slopes or None, bounds=limits, method=kind)
+        left = moved(np.clip(found.x, low, high))
+        if left <= 1e-3 * first:
+            return found.x
         # L-BFGS-B compares slopes with gtol: those of an objective with small values are scaled.
-        scale = 1.0
-        first = np.max(np.abs(fun(np.clip(x0, low, high))[1]), initial=0.0)
-        scale = min(first, 1.0) if first > 0 else 1.0
-        limits = _scipy.Bounds(low, high)
+        scale = min(left, 1.0)
         options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 10_000, "maxfun": 100_000}
-        found = _scipy.minimize(
-            fun, x0, jac=True, bounds=limits, method="L-BFGS-B", options=options
-        )
-        return found.x
+        return _scipy.minimize(
+            fun, found.x, jac=True, bounds=limits, method="L-BFGS-B", options=options
+        ).x
 
     solver = primitive(run, out=lambda low, high, x0, *theta: x0, name="constrained_minimum")
     given = [stop_gradient(item) for item in (low, high, *leaves, *captured)]
@@ -332,7 +353,7 @@ def least_sum(
 
     x0 = np.atleast_1d(real("least_squares", x0))
     low, high = [np.broadcast_to(real("bounds", end), x0.shape) for end in _ends_of(bounds)]
-    nearby = found_by(search, residuals, x0, args, (low, high, scale))
+    nearby = found_by("least_squares", residuals, x0, args, search, (low, high, scale))
     x = _refined_fit(objective, nearby, x0, args, low, high)
     return converged_result(x, cost=objective(x, *args), fun=residuals(x, *args))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
@@ -17,26 +18,32 @@ from funcgrad.typing import Array
 
 
 def found_by(
-    solve: Callable[..., Any],
-    function: Callable[..., Any],
-    start: object,
+    name: str,
+    f: Callable[..., Any],
+    start: Array,
     args: Sequence[object],
-    settings: Sequence[object] = (),
+    search: Callable[..., Any],
+    settings: Sequence[Any] = (),
 ) -> Any:
-    """``solve(fun, x0, *settings)`` of plain values, with the shape of the start; it has no derivative."""
+    """The place that a search of plain values finds; it has no derivative.
+
+    ``search`` gets the function of x alone, the place to start from, and the settings, such as bounds.
+    """
     trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
     leaves = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
-    body, captured, _ = trace_body(on_arrays(function), trees, leaves)
-    count = len(settings)
+    body, captured, _ = trace_body(on_arrays(f), trees, leaves)
 
-    def run(x0: Array, *given: Array) -> Any:
-        def fun(x: Array) -> Any:
+    def run(x0: Array, *others: Array) -> Any:
+        theta = others[: len(others) - len(settings)]
+
+        def value(x: Array, *_: object) -> Any:
             with np.errstate(all="ignore"):
-                return np.array(body.program.call([x, *given[count:]])[0])
+                made = body.program.call([np.asarray(x, float).reshape(x0.shape), *theta])[0]
+            return np.array(made)[()]
 
-        return np.reshape(solve(fun, x0, *given[:count]), x0.shape)
+        found = search(value, x0, *others[len(theta) :])
+        return np.asarray(found, float).reshape(x0.shape)
 
-    place, *theta = leaves
-    search = primitive(run, out=lambda x0, *_: x0, name="nearby_solution")
-    given = [place, *map(lift_fully, settings), *theta, *map(lift_fully, captured)]
-    return search(*[stop_gradient(item) for item in given])
+    size = ArrayType(np.shape(start), np.dtype(float))
+    given = [stop_gradient(lift_fully(item)) for item in (*leaves, *captured, *settings)]
+    return primitive(run, out=lambda *_: size, name=name)(*given)
