@@ -113,6 +113,45 @@ def test_splines_in_their_data_and_knots(case):
     )
 
 
+WITH_KNOTS = {
+    "insert_knot": lambda x: _knots_and_coefficients(
+        scipy.interpolate.BSpline(x[:7], x[7:11], 2).insert_knot(1.1 * x[3])
+    ),
+    "insert_knot, twice": lambda x: _knots_and_coefficients(
+        scipy.interpolate.BSpline(x[:7], np.stack([x[7:11], x[8:12]], 1), 2).insert_knot(2.4, 2)
+    ),
+    "insert_knot at a knot": lambda x: scipy.interpolate.BSpline(x[:7], x[7:11], 2).insert_knot(
+        x[3]
+    )(Q),
+    "insert_knot at the end": lambda x: _knots_and_coefficients(
+        scipy.interpolate.BSpline(x[:7], x[7:11], 2).insert_knot(x[4])
+    ),
+    "a traced knot of a plain spline": lambda x: _knots_and_coefficients(
+        scipy.interpolate.BSpline(X, Y[:4], 2).insert_knot(x[3] + 0.1)
+    ),
+    "insert": lambda x: [
+        part[:5] for part in scipy.interpolate.insert(x[3] + 0.1, (x[:7], x[7:], 2))[:2]
+    ],
+    "insert, of a curve": lambda x: [
+        part[:5] for part in scipy.interpolate.insert(2.4, (x[:7], [x[7:], x[7:] ** 2], 2), 2)[1]
+    ],
+    "insert, of a BSpline": lambda x: _knots_and_coefficients(
+        scipy.interpolate.insert(2.4, scipy.interpolate.BSpline(x[:7], x[7:11], 2))
+    ),
+}
+
+
+def _knots_and_coefficients(spline):
+    return np.concatenate([spline.t, np.ravel(spline.c[: len(spline.t) - spline.k - 1])])
+
+
+@pytest.mark.parametrize("case", WITH_KNOTS)
+def test_splines_with_further_knots(case):
+    check_function(
+        lambda x: _stacked(WITH_KNOTS[case](x)), XY, vmap=False, value_rtol=1e-13, rtol=2e-5
+    )
+
+
 def _stacked(found):
     return np.stack(found) if isinstance(found, list) else found
 
@@ -299,6 +338,16 @@ def test_rational_fits(case):
         (
             lambda x: scipy.interpolate.BSpline(X, x[:4], 2).derivative(4)(1.0),
             "at most the degree 2",
+        ),
+        (
+            lambda x: scipy.interpolate.BSpline(X, x[:4], 2).insert_knot(X[-1]).c[0],
+            "insert: expected m > 0 and a knot within the spline",
+        ),
+        (
+            lambda x: (
+                scipy.interpolate.BSpline(X, x[:4], 2, extrapolate="periodic").insert_knot(2.5).c[0]
+            ),
+            "insert_knot: extrapolate='periodic' is not supported",
         ),
         (
             lambda x: scipy.interpolate.make_interp_spline(x, x, bc_type="free")(0.5),

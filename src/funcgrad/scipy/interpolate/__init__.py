@@ -25,6 +25,7 @@ from funcgrad.scipy.interpolate.cubic import Akima1DInterpolator as Akima1DInter
 from funcgrad.scipy.interpolate.cubic import CubicHermiteSpline as CubicHermiteSpline
 from funcgrad.scipy.interpolate.cubic import CubicSpline as CubicSpline
 from funcgrad.scipy.interpolate.cubic import PchipInterpolator as PchipInterpolator
+from funcgrad.scipy.interpolate.fitpack import insert as insert
 from funcgrad.scipy.interpolate.fitpack import spalde as spalde
 from funcgrad.scipy.interpolate.fitpack import splantider as splantider
 from funcgrad.scipy.interpolate.fitpack import splder as splder

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.interpolate as _scipy
 
+from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, number, real, taken
+from funcgrad.scipy.composition import composed, number, real, refuse, taken
 from funcgrad.scipy.interpolate.polynomial_pieces import along, points_at
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -158,6 +159,16 @@ class BSpline:
             found = high - low
         return found
 
+    def insert_knot(self, x: npt.ArrayLike, m: int = 1) -> BSpline:
+        """The same spline with a further knot at x, m times."""
+        if self.own is not None and not holds_expr(x):
+            return BSpline.of_scipy(self.own.insert_knot(x, m))
+        refuse(
+            "BSpline.insert_knot",
+            extrapolate=None if self.extrapolate in (True, False) else "periodic",
+        )
+        return self._like(with_knot((self.t, self.c, self.k), x, m), self.extrapolate)
+
     def _tck(self) -> tuple[Any, Any, int]:
         return self.t, self.c[: self.t.shape[0] - self.k - 1], self.k
 
@@ -214,4 +225,26 @@ def antiderivative_of(tck: tuple[Any, Any, int], nu: int) -> tuple[Any, Any, int
         rising = np.cumsum(c * spread, axis=0) / (k + 1)
         c = np.concatenate([0 * rising[:1], rising])
         t, k = np.concatenate([t[:1], t, t[-1:]]), k + 1
+    return t, c, k
+
+
+def with_knot(tck: tuple[Any, Any, int], x: npt.ArrayLike, m: int) -> tuple[Any, Any, int]:
+    """The knots, the coefficients and the degree with a further knot at x, m times, by Boehm's algorithm."""
+    t, c, k = tck
+    knot = real("insert", x).reshape(1)
+    known, place = by_value([t, knot], "insert")
+    last = len(known) - k - 2
+    if not (known[k] <= place[0] <= known[last + 1]) or m <= 0:
+        raise fail(
+            ValueError,
+            f"insert: expected m > 0 and a knot within the spline, but got {m} and {place[0]}",
+        )
+    i = int(np.clip(np.searchsorted(known, place[0], side="right") - 1, k, last))
+    for _ in range(m):
+        after = np.concatenate([t[: i + 1], knot, t[i + 1 :]])
+        low = t[i - k + 1 : i + 1]
+        share = along((knot - low) / (after[i + 2 : i + k + 2] - low), c.ndim - 1)
+        middle = share * c[i - k + 1 : i + 1] + (1 - share) * c[i - k : i]
+        t, c = after, np.concatenate([c[: i - k + 1], middle, c[i:]])
+        i = i + 1 if place[0] < known[last + 1] else i
     return t, c, k

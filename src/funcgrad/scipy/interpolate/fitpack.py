@@ -13,12 +13,13 @@ import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, number, real
+from funcgrad.scipy.composition import composed, number, real, refuse
 from funcgrad.scipy.interpolate.bspline import (
     BSpline,
     antiderivative_of,
     derivative_of,
     value_at,
+    with_knot,
 )
 from funcgrad.scipy.interpolate.piecewise import PPoly
 from funcgrad.scipy.interpolate.through_data import basis_at, knots_through
@@ -105,6 +106,16 @@ def splder(tck: Tck, n: int = 1) -> Any:
 def splantider(tck: Tck, n: int = 1) -> Any:
     """As `scipy.interpolate.splantider`."""
     return splder(tck, -n) if n < 0 else _padded(antiderivative_of(_coefficients(tck), n), "edge")
+
+
+@_of_spline(1)
+def insert(x: npt.ArrayLike, tck: Tck, m: int = 1, per: object = 0) -> Any:
+    """As `scipy.interpolate.insert`: the same spline with a further knot at x, m times."""
+    refuse("insert", per=per or None)
+    if _is_curve(tck[1]):
+        found = [insert(x, (tck[0], c, tck[2]), m) for c in tck[1]]
+        return found[0][0], [c for _, c, _ in found], tck[2]
+    return _padded(with_knot(_coefficients(tck), x, m))
 
 
 @_of_spline(2)
