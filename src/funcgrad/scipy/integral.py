@@ -182,7 +182,7 @@ def _stored(types: Sequence[ArrayType], body: Body, options: object, batch_axes:
 
 _REAL = ArrayType((), np.dtype(float))
 _OPTIONS = (
-    *("epsabs", "epsrel", "limit", "norm", "points", "quadrature"),
+    *("epsabs", "epsrel", "limit", "norm", "points", "quadrature", "tanhsinh"),
     *("weight", "wvar", "maxp1", "limlst"),
 )
 

@@ -14,8 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.integrate as _scipy
 
-from funcgrad.control.closed_program import Body
-from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.integrate.odeint import odeint as _odeint
 from funcgrad.integrate.solve_ivp import solve_ivp as _solve_ivp
@@ -31,15 +29,13 @@ from funcgrad.scipy.composition import (
     tuple_of,
     without_tracing,
 )
-from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.integral import integral_of
+from funcgrad.scipy.integrand import integrand_of
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.quadrature import runner
 from funcgrad.scipy.quasi_monte_carlo import qmc_quad as qmc_quad
+from funcgrad.scipy.tanh_sinh import tanhsinh as tanhsinh
 from funcgrad.source import fail
-from funcgrad.trace.leaves import on_arrays
-from funcgrad.trace.pytree import flatten
-from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -178,7 +174,7 @@ def quad(
         return tuple(real + 1j * imag for real, imag in zip(*parts, strict=True))
     if "weight" in own:
         _check_weight(own, (a, b))
-    body, theta = _integrand(func, args)
+    body, theta = integrand_of(func, args)
     ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
     error = primitive(runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
     value = integral_of(body, own, ends, theta)
@@ -227,7 +223,7 @@ def quad_vec(
             f, a, b, epsabs, epsrel, norm, cache_size, limit, *others, args=extra, **options
         )
     refuse("quad_vec", full_output=own.pop("full_output", None), options=others or None)
-    body, theta = _integrand(f, extra, "quad_vec")
+    body, theta = integrand_of(f, extra, "quad_vec")
     ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
     error = primitive(runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
     value = integral_of(body, own, ends, theta)
@@ -320,27 +316,6 @@ def tplquad(
         return _surface(gfun, x), _surface(hfun, x)
 
     return nquad(func, [of_z, of_y, (a, b)], args, {"epsabs": epsabs, "epsrel": epsrel})
-
-
-def _integrand(
-    func: Callable[..., Any], args: tuple[Any, ...], who: str = "quad"
-) -> tuple[Body, list[Expr]]:
-    """The integrand as a body of the variable and parameters, and the parameters."""
-    func, args = with_numbers(func, args)
-    trees = [flatten(0.0, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
-    given = [lift_fully(leaf) for tree in trees[1:] for leaf in tree.leaves]
-    inside = [*symbols(trees[:1], [_REAL]), *given]
-    body, captured, _ = trace_body(on_arrays(func), trees, inside)
-    types = body.types
-    several = who == "quad_vec"
-    if len(types) != 1 or (types[0].shape and not several) or types[0].dtype.kind not in "fiub":
-        raise fail(
-            TypeError,
-            f"{who}: expected a function that returns {'real numbers' if several else 'a real number'}, but "
-            f"got {', '.join(map(str, types))}; integrate its parts one by one",
-        )
-    real_body = Body(body.inputs, [fit(body.outputs[0], ArrayType(types[0].shape, _REAL.dtype))])
-    return real_body, [*given, *[lift_fully(item) for item in captured]]
 
 
 # -- differential equations ---------------------------------------------------------------------------------

@@ -64,6 +64,9 @@ def runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., 
     of its error."""
     from scipy import integrate as scipys
 
+    if "tanhsinh" in options:
+        return lambda *numbers: told_by_tanhsinh(body, dict(options["tanhsinh"]), *numbers)[place]
+
     def run(a: Array, b: Array, *theta: Array) -> Any:
         def integrand(x: float) -> Any:
             return body.program.call([np.asarray(x, float), *theta])[0]
@@ -94,6 +97,22 @@ def runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., 
             return np.asarray(scipys.quad_vec(integrand, low, high, **own)[place])
 
     return run
+
+
+def told_by_tanhsinh(
+    body: Body, options: Mapping[str, Any], a: Array, b: Array, *theta: Array
+) -> Any:
+    """SciPy's integral, estimate of its error, status, and numbers of evaluations and levels."""
+    from scipy import integrate as scipys
+
+    def at(x: Array) -> Any:
+        values = _at_nodes(body, x.size).program.call([np.ravel(x), *theta])[0]
+        return np.array(values, float).reshape(x.shape)
+
+    found = scipys.tanhsinh(at, float(a), float(b), **options)
+    return np.array(
+        [found[name] for name in ("integral", "error", "status", "nfev", "maxlevel")], float
+    )
 
 
 def by_one_rule(body: Body, low: float, high: float, theta: tuple[Array, ...]) -> Any:
@@ -141,7 +160,7 @@ def _one_by_one(
 
 
 @lru_cache(maxsize=256)
-def _at_nodes(body: Body) -> Body:
-    """The body at all nodes at once."""
-    inputs, pairs = on_examples(body, NODES.size, [True, *[False] * (len(body.inputs) - 1)])
-    return body_of(inputs, [x if varies else spread(x, NODES.size) for x, varies in pairs])
+def _at_nodes(body: Body, count: int = NODES.size) -> Body:
+    """The body at as many nodes at once."""
+    inputs, pairs = on_examples(body, count, [True, *[False] * (len(body.inputs) - 1)])
+    return body_of(inputs, [x if varies else spread(x, count) for x, varies in pairs])

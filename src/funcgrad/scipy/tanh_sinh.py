@@ -1,0 +1,84 @@
+"""`scipy.integrate.tanhsinh`: SciPy's own integrals, with the derivatives of Leibniz's rule.
+
+A derivative through SciPy's sums would be NaN wherever the integrand's is at one of its outermost places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.integrate as _scipy
+from scipy._lib._util import _RichResult
+
+from funcgrad.arrays.mutable_array import mutable
+from funcgrad.expr.registry import functions
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.op import fit, lift_fully
+from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import real, without_tracing
+from funcgrad.scipy.integral import integral_of
+from funcgrad.scipy.integrand import integrand_of
+from funcgrad.scipy.quadrature import told_by_tanhsinh
+from funcgrad.transforms.custom.primitive import primitive
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.transforms.vmap import vmap
+from funcgrad.typing import Array
+
+_own = _scipy.tanhsinh
+_IN_ADOPTED_CODE = FunctionType(
+    _own.__code__, _own.__globals__, _own.__name__, _own.__defaults__, _own.__closure__
+)
+"""SciPy's function, which nothing stands in for."""
+_IN_ADOPTED_CODE.__kwdefaults__ = _own.__kwdefaults__
+_REAL = ArrayType((), np.dtype(float))
+
+
+def tanhsinh(
+    f: Callable[..., Any], a: npt.ArrayLike, b: npt.ArrayLike, *, args: Any = (), **options: Any
+) -> Any:
+    """As `scipy.integrate.tanhsinh`, in the limits, in ``args`` and in what ``f`` captures.
+
+    >>> import funcgrad as fg
+    >>> area = lambda p: tanhsinh(lambda x, p: x**-p, 1.0, np.inf, args=(p,)).integral
+    >>> round(fg.grad(area)(3.0), 9)
+    -0.25
+    """
+    given = tuple(args) if np.iterable(args) else (args,)  # SciPy unpacks lists and arrays, too
+    if not holds_expr([a, b]) and without_tracing(f, 0.5, given):
+        return _own(f, a, b, args=args, **options)
+    if any([options.get(name) for name in ("log", "preserve_shape", "callback")]):
+        return functions["call_adopted"](_IN_ADOPTED_CODE, (f, a, b), {"args": args, **options})
+    ends = [real("tanhsinh", end) for end in (a, b)]
+    parts = np.broadcast_arrays(*ends, *[real("tanhsinh", item) for item in given])
+    shape = parts[0].shape
+    one = vmap(lambda low, high, *args: _integrated(f, low, high, args, options))
+    integral, others = one(*[np.reshape(part, -1) for part in parts])
+    error, status, nfev, maxlevel = [mutable(np.reshape(others[:, k], shape)) for k in range(4)]
+    return _RichResult(
+        success=mutable(np.equal(status, 0)),
+        status=status.astype(np.int32),
+        integral=mutable(np.reshape(integral, shape)),
+        error=error,
+        maxlevel=maxlevel.astype(np.int64),
+        nfev=nfev.astype(np.int32),
+    )
+
+
+def _integrated(
+    f: Callable[..., Any], low: Array, high: Array, args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[Any, Any]:
+    """The integral of one entry, and what SciPy tells of it."""
+    body, theta = integrand_of(f, args, "tanhsinh")
+    ends = [fit(lift_fully(end), _REAL) for end in (low, high)]
+
+    told = primitive(
+        lambda *numbers: told_by_tanhsinh(body, options, *numbers)[1:],
+        out=lambda *_: ArrayType((4,), _REAL.dtype),
+        name="tanhsinh",
+    )(*[stop_gradient(item) for item in (*ends, *theta)])
+    rule = {"tanhsinh": tuple(sorted(options.items()))}
+    return integral_of(body, rule, ends, theta), told
