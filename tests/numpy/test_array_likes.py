@@ -44,6 +44,15 @@ OF_LISTS = {
     "concatenate": lambda x: np.concatenate([[x], [x**2, 1.0]]).sum(),
     "hstack": lambda x: np.hstack([[x, x**2], [1.0]]).sum(),
     "column_stack": lambda x: np.column_stack([[x, 1.0], [2.0, x**2]]).sum(),
+    "histogram2d": lambda x: sum(
+        [
+            (edges**2).sum()
+            for edges in np.histogram2d(
+                [x, 1.0], [0.5, x], bins=(np.arange(3.0) * x, [0.0, x, 2 * x, 9])
+            )[1:]
+        ]
+    ),
+    "histogram2d of one list": lambda x: np.histogram2d([x, 1.0], [0.5, x], [0.0, x, 9])[1].sum(),
     "broadcast_arrays": lambda x: stored_half(np.broadcast_arrays(x, [1.0, 2.0])[0]).sum(),
     "broadcast_arrays of numbers": lambda x: stored_half(np.broadcast_arrays(x, 1.0)[0])[()],
     "select": lambda x: np.select([[True, False]], [[x, x**2]]).sum(),

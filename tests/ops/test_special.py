@@ -93,3 +93,20 @@ def test_scipy_is_asked_for_where_it_is_missing(monkeypatch):
         with pytest.raises(ImportError, match="expected SciPy, but it is not installed; pip inst"):
             fg.evaluate(expr, {"x": 2.0})
         monkeypatch.undo()
+
+
+def test_the_integral_of_carlson_with_two_arguments_of_zero():
+    integral = scipy.special.elliprg
+    for place in range(3):
+        numbers = [0.0] * 3
+        numbers[place] = 6.0
+        slopes = fg.grad(integral, (0, 1, 2))(*numbers)
+        wanted = [np.inf] * 3
+        wanted[place] = 0.25 / np.sqrt(6.0)  # R_G(0, 0, w) is sqrt(w) / 2
+        np.testing.assert_allclose(slopes, wanted, rtol=1e-15)
+        np.testing.assert_array_equal(fg.jit(fg.grad(integral, (0, 1, 2)))(*numbers), slopes)
+    half = lambda w: integral(0.0, 0.0, w)  # noqa: E731
+    np.testing.assert_allclose(fg.jvp(half, (6.0,), (1.0,)), (half(6.0), 0.25 / np.sqrt(6.0)))
+    assert fg.hessian(half)(6.0) == pytest.approx(-0.125 * 6.0**-1.5, rel=1e-14)
+    np.testing.assert_allclose(fg.jvp(half, (3 + 4j,), (1.0,))[1], 0.25 / (2 + 1j), rtol=1e-15)
+    np.testing.assert_array_equal(fg.grad(integral, (0, 1, 2))(0.0, 0.0, 0.0), [np.inf] * 3)

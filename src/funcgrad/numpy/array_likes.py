@@ -102,6 +102,14 @@ def _each_array_like(value: Any) -> Any:
     return items if any([a is not b for a, b in zip(items, value, strict=True)]) else value
 
 
+def _array_like_or_each(value: Any) -> Any:
+    """As `array_like`; of items of several shapes, such as edges of two axes, a list."""
+    try:
+        return _unlabeled(value)
+    except ValueError:
+        return _each_array_like(value)
+
+
 class ArrayFunction:
     """A function of NumPy's that takes nested lists of traced values; equal to NumPy's own.
 
@@ -318,6 +326,7 @@ _OF_SEVERAL = (
 _CONVERTED: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(_OF_SEVERAL, _each_array_like),
     "block": _as_it_is,
+    "histogram2d": _array_like_or_each,
 }
 
 _MAKERS = frozenset(

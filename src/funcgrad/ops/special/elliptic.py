@@ -53,10 +53,15 @@ elliprj: Op = special_function(
 
 
 def _elliprg_slope(x: Array, y: Array, w: Array) -> Any:
-    """The derivative of R_G in w, by its integral (DLMF 19.16.3); at w = 0 it is that of R_F alone."""
-    zero = w == 0
-    beyond = np.where(zero, 0.0, w * elliprd(x, y, np.where(zero, 1.0, w)))
-    return 0.25 * (elliprf(x, y, w) - beyond / 3.0)
+    """The derivative of R_G in w, by its integral (DLMF 19.16.3); at w = 0 it is that of R_F alone.
+
+    If x and y are 0, R_G is half of the square root of w.
+    """
+    zero, root = w == 0, np.logical_and(x == 0, y == 0)
+    single, inside = np.logical_and(root, ~zero), np.where(root, 1.0, x)
+    beyond = np.where(zero, 0.0, w * elliprd(inside, y, np.where(zero, 1.0, w)))
+    slope = 0.25 * (elliprf(np.where(single, 1.0, x), y, w) - beyond / 3.0)
+    return np.where(single, 0.25 / np.sqrt(np.where(single, w, 1.0)), slope)
 
 
 def _elliprc_slope(z: Array, x: Array, y: Array, argument: int) -> Any:
