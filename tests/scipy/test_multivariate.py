@@ -385,3 +385,32 @@ def test_a_normal_vector_with_a_covariance_object(name):
 
     np.testing.assert_allclose(mass(plain)[0], mass(matrix)[0], rtol=1e-12)
     np.testing.assert_allclose(mass(plain)[1], mass(matrix)[1], rtol=1e-12)
+
+
+def _on_a_sphere(x):
+    return x / np.linalg.norm(x)
+
+
+@pytest.mark.parametrize(
+    "mean", [[0.8, -0.3, 0.4], [-0.8, 0.3, 0.1], [0.1, 0.9, 0.0], [-0.5, 0.4, 0.2, 0.7]]
+)
+def test_draws_of_the_von_mises_fisher_distribution_move_with_the_mean(mean):
+    def draws(x):
+        return scipy.stats.vonmises_fisher(_on_a_sphere(x[:-1]), x[-1]).rvs(3, random_state=2)
+
+    if len(mean) == 3:
+        check_function(draws, [*mean, 20.0], value_rtol=1e-14, vmap=False)
+    else:  # of more than three entries SciPy draws by rejection, in which kappa has no derivative
+        check_function(lambda x: draws(np.append(x, 20.0)), mean, value_rtol=1e-14, vmap=False)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_draws_about_a_pole_turn_with_the_mean(sign):
+    def draws(t):
+        mean = sign * np.stack([np.cos(t), np.sin(t), 0 * t])
+        return scipy.stats.vonmises_fisher(mean, 20.0).rvs(3, random_state=2)
+
+    value, slope = fg.jvp(draws, (0.0,), (1.0,))
+    np.testing.assert_array_equal(value, draws(0.0))
+    turned = np.stack([-value[:, 1], value[:, 0], 0 * value[:, 0]], axis=1)
+    np.testing.assert_allclose(slope, turned, atol=1e-15)

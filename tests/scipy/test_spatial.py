@@ -7,6 +7,7 @@ import scipy.spatial
 import funcgrad as fg
 from funcgrad.scipy.spatial import distance, transform
 from tests.default_slice import one_in
+from tests.scipy.derivative_check import check_function
 
 A = 0.5 + np.abs(np.cos(np.arange(12.0))).reshape(4, 3)
 B = 0.3 + np.abs(np.sin(np.arange(9.0))).reshape(3, 3)
@@ -261,3 +262,15 @@ def test_other_rotations_of_scipy(f):
 def test_a_rotation_times_a_number_is_pythons_error(product):
     with pytest.raises(TypeError, match="unsupported operand"):
         fg.grad(lambda t: product(transform.Rotation.from_rotvec([0, 0, t])).magnitude())(1.0)
+
+
+def test_yule_is_differentiated_where_it_is_0():
+    def f(x):
+        return np.stack(
+            [scipy.spatial.distance.yule(x[:4], x[4:8], w) for w in (None, [0.3, 0.5, 1.0, 2.0])]
+        )
+
+    for pair in ([1, 1, 0, 1, 0, 1, 0, 1], [0.2, 0.7, 0.1, 0.9, 0.4, 0.8, 0.5, 0.3]):
+        check_function(f, pair, value_rtol=1e-14)
+    ones = np.ones(8)
+    np.testing.assert_array_equal(fg.vjp(f, ones)[0], f(ones))

@@ -394,3 +394,16 @@ def test_rational_fits(case):
 def test_what_is_refused(f, message):
     with pytest.raises((TypeError, ValueError, AttributeError), match=message):
         fg.jacobian(f)(X + 0.1)
+
+
+def test_knots_that_scipy_chooses_are_constants_of_the_data():
+    x = np.linspace(-3.0, 3.0, 40)
+
+    def fitted(t):
+        y = t * np.exp(-(x**2)) + 0.1 * np.cos(9 * x)
+        *_, knots = scipy.interpolate.generate_knots(x, y, s=1e-2)
+        return scipy.interpolate.make_lsq_spline(x, y, knots)(Q - 1)
+
+    check_function(fitted, 1.2, value_rtol=1e-11, vmap=False)
+    with pytest.raises(TypeError, match="generate_knots: expected plain abscissae"):
+        fg.grad(lambda t: next(scipy.interpolate.generate_knots(t * x, x))[0])(1.0)

@@ -114,6 +114,7 @@ _METHODS = {
         "_levy_stable.levy_stable_gen._pdf": (".stable_families", "stable_pdf"),
         "_multivariate._PSD.__init__": (".multivariate", "initialize_psd"),
         "_multivariate.invwishart_gen._rvs": (".multivariate", "draws_of_invwishart"),
+        "_multivariate.vonmises_fisher_gen._rotate_samples": (".multivariate", "rotated_from_pole"),
         "_qmc._cy_wrapper_centered_discrepancy": (".discrepancies", "centered_discrepancy"),
         "_qmc._cy_wrapper_l2_star_discrepancy": (".discrepancies", "l2_star_discrepancy"),
         "_qmc._cy_wrapper_mixture_discrepancy": (".discrepancies", "mixture_discrepancy"),

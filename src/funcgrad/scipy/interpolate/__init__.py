@@ -46,6 +46,7 @@ from funcgrad.scipy.interpolate.piecewise import PPoly as PPoly
 from funcgrad.scipy.interpolate.radial import RBFInterpolator as RBFInterpolator
 from funcgrad.scipy.interpolate.scattered import LinearNDInterpolator as LinearNDInterpolator
 from funcgrad.scipy.interpolate.scattered import NearestNDInterpolator as NearestNDInterpolator
+from funcgrad.scipy.interpolate.through_data import generate_knots as generate_knots
 from funcgrad.scipy.interpolate.through_data import make_interp_spline as make_interp_spline
 from funcgrad.scipy.interpolate.through_data import make_lsq_spline as make_lsq_spline
 from funcgrad.scipy.python_functions import attribute_of

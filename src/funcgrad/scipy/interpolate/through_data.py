@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from inspect import signature
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.interpolate as _scipy
 
+from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, real
 from funcgrad.scipy.interpolate.bspline import BSpline, value_at
@@ -136,6 +138,20 @@ def make_lsq_spline(*args: object, **kwargs: object) -> BSpline:
     found = BSpline(t, least_squares(x, values, t, k, given.get("w")), k)
     found.axis = axis % values.ndim
     return found
+
+
+def generate_knots(
+    x: npt.ArrayLike, y: npt.ArrayLike, *, w: npt.ArrayLike | None = None, **options: Any
+) -> Iterator[Any]:
+    """As `scipy.interpolate.generate_knots`: places among the abscissae, which are a choice."""
+    if holds_expr([x, *options.values()]):
+        raise fail(
+            TypeError,
+            "generate_knots: expected plain abscissae, but got traced ones; give it fg.stop_gradient(x), and "
+            "make_lsq_spline the traced ones",
+        )
+    given = by_value([y, w], "generate_knots")
+    return iter(_scipy.generate_knots(x, given[0], w=given[1], **options))
 
 
 def least_squares(x: Array, y: Array, t: Array, k: int, w: npt.ArrayLike | None) -> Any:

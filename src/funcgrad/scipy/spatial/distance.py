@@ -206,6 +206,21 @@ def jensenshannon(
     return found if base is not None else as_single(found, p, q)
 
 
+@_composed
+def yule(u: npt.ArrayLike, v: npt.ArrayLike, w: npt.ArrayLike | None = None) -> Any:
+    """As `scipy.spatial.distance.yule`; where SciPy gives 0 without a division, the derivative is that of
+    the quotient.
+    """
+    first, second = real("yule", u), real("yule", v)
+    weight = _weight(w)
+    both, neither = [_total(weight * x * y) for x, y in ((first, second), (1 - first, 1 - second))]
+    of_first, of_second = [
+        _total(weight * x * (1 - y)) for x, y in ((first, second), (second, first))
+    ]
+    product = of_first * of_second
+    return _ratio(2.0 * product, both * neither + product)
+
+
 # -- all pairs -------------------------------------------------------------------------------------
 def _formula(who: str, metric: Any) -> Callable[..., Any]:
     if callable(metric):

@@ -485,5 +485,19 @@ def draws_of_invwishart(
     return w @ np.swapaxes(w, -1, -2)
 
 
+def rotated_from_pole(self: Any, samples: Array, mu: Array, dim: int) -> Any:
+    """SciPy's method `vonmises_fisher._rotate_samples`: the reflection of LAPACK's QR, with its sign.
+
+    Where mu is a pole, LAPACK's is the identity, and the derivative that of the rotation from there.
+    """
+    unit = mu / np.linalg.norm(mu)
+    pole, sign = np.eye(dim)[0], np.copysign(1.0, unit[0])
+    normal = unit + sign * pole
+    reflection = np.eye(dim) - np.outer(normal, normal) / (1 + np.abs(unit[0]))
+    at_pole = sign * reflection + 2 * np.outer(unit, pole)
+    rotation = np.where(np.all(unit[1:] == 0), at_pole, -sign * reflection)
+    return np.einsum("ij,...j->...i", rotation, samples)
+
+
 MULTIVARIATE: Mapping[str, Multivariate] = {name: Multivariate(name) for name in _FORMULAS}
 """The multivariate distributions by their names in SciPy."""
