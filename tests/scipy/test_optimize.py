@@ -774,3 +774,82 @@ def test_a_search_finds_scipys_solution_of_several(case):
         assert slope == pytest.approx(near / (2 * h), rel=1e-4, abs=1e-5)
         found.add(round(float(value), 2))
     assert len(found) > 1
+
+
+def _fitted(x, options, p0=(1.0, 0.5), count=9):
+    """The parameters, and their covariance, of data with noise that grows as x[1]."""
+    data = x[0] * Y + 0.1 * np.sin(9 * X) * x[1]
+    tight = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
+    parameters, covariance = scipy.optimize.curve_fit(
+        lambda t, p, q: p * np.exp(-q * t), X[:count], data[:count], p0, **options(x), **tight
+    )
+    return np.concatenate([parameters, np.ravel(covariance)])
+
+
+FITS = {
+    "a matrix of covariance": lambda x: {
+        "sigma": np.diag(0.1 + 0.01 * np.arange(9.0)) * x[1] + 0.02 * np.ones((9, 9)) * x[0] ** 2
+    },
+    "an absolute matrix": lambda x: {
+        "sigma": np.eye(9) * x[1] + 0.02 * np.ones((9, 9)),
+        "absolute_sigma": True,
+    },
+    "a number": lambda x: {"sigma": 0.3 * x[1], "absolute_sigma": True},
+}
+
+
+@pytest.mark.parametrize("case", FITS)
+def test_fits_with_deviations(case):
+    check_function(lambda x: _fitted(x, FITS[case]), [1.2, 0.8], value_rtol=1e-7, rtol=1e-5)
+
+
+def test_fits_of_as_many_data_as_parameters():
+    value, tangent = fg.jvp(
+        lambda x: _fitted(np.stack([x, x]), lambda _: {}, count=2), (1.2,), (1.0,)
+    )
+    assert np.all(np.isinf(value[2:]))
+    np.testing.assert_array_equal(tangent[2:], 0.0)
+    np.testing.assert_allclose(tangent[0], value[0] / 1.2, rtol=1e-9)  # the data are linear in x
+
+
+def test_fits_without_data_that_are_missing():
+    sigma = 0.1 * np.arange(1.0, 10.0)
+    kept = np.arange(9) != 4
+
+    def fitted(x, chosen, **options):
+        data = x * Y + 0.1 * np.sin(9 * X)
+        data = data[kept] if chosen else np.where(kept, data, np.nan)
+        places, deviations = (X[kept], sigma[kept]) if chosen else (X, sigma)
+        model = lambda t, p, q: p * np.exp(-q * t)  # noqa: E731
+        found = scipy.optimize.curve_fit(model, places, data, [1.0, 0.5], deviations, **options)
+        return np.concatenate([found[0], np.ravel(found[1])])
+
+    for f in (fg.jacfwd, fg.jacrev, lambda f: f):
+        np.testing.assert_allclose(
+            f(lambda x: fitted(x, False, nan_policy="omit"))(1.2),
+            f(lambda x: fitted(x, True))(1.2),
+            rtol=1e-7,
+        )
+
+
+def test_the_slopes_of_residuals_at_their_least_squares():
+    def residuals(p, x):
+        return p[0] * np.exp(-p[1] * X) - x * Y
+
+    def f(x):
+        found = scipy.optimize.least_squares(
+            residuals, [1.0, 0.5], "3-point", args=(x,), ftol=1e-15, xtol=1e-15, gtol=1e-15
+        )
+        return np.linalg.inv(found.jac.T @ found.jac) @ (found.jac.T @ (found.fun + 1))
+
+    check_function(f, 1.2, value_rtol=1e-7, rtol=1e-5)
+    found = fg.grad(
+        lambda x: np.sum(scipy.optimize.least_squares(residuals, [1.0, 0.5], args=(x,)).grad)
+    )
+    assert found(1.2) == pytest.approx(0.0, abs=1e-12)
+    with pytest.raises(AttributeError, match="result: expected an attribute among x, success"):
+        fg.grad(
+            lambda x: scipy.optimize.least_squares(
+                residuals, [1.0, 0.5], args=(x,), loss="soft_l1"
+            ).jac.sum()
+        )(1.2)

@@ -27,12 +27,12 @@ from funcgrad.scipy.optimize.equations import ridder as ridder
 from funcgrad.scipy.optimize.equations import root as root
 from funcgrad.scipy.optimize.equations import root_scalar as root_scalar
 from funcgrad.scipy.optimize.equations import toms748 as toms748
+from funcgrad.scipy.optimize.fits import curve_fit as curve_fit
+from funcgrad.scipy.optimize.fits import least_squares as least_squares
 from funcgrad.scipy.optimize.global_searches import SEARCHES
 from funcgrad.scipy.optimize.legacy import LEGACY
 from funcgrad.scipy.optimize.linear_programs import linprog as linprog
 from funcgrad.scipy.optimize.linear_programs import milp as milp
-from funcgrad.scipy.optimize.minima import curve_fit as curve_fit
-from funcgrad.scipy.optimize.minima import least_squares as least_squares
 from funcgrad.scipy.optimize.minima import minimize as minimize
 from funcgrad.scipy.optimize.minima import minimize_scalar as minimize_scalar
 from funcgrad.scipy.python_functions import attribute_of

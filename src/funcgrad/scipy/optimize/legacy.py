@@ -17,7 +17,8 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import refuse, tuple_of, without_tracing
 from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.optimize.equations import root
-from funcgrad.scipy.optimize.minima import least_sum, minimize, minimize_scalar
+from funcgrad.scipy.optimize.fits import least_sum
+from funcgrad.scipy.optimize.minima import minimize, minimize_scalar
 from funcgrad.source import fail
 
 _Solver = Callable[..., Any]

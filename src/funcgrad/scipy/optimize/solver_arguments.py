@@ -21,9 +21,17 @@ _Function = Callable[..., Any]
 class ConvergedResult(_scipy.OptimizeResult):  # type: ignore[misc]
     """SciPy's result object without what a search counts, and without multipliers."""
 
+    def put_off(self, name: str, find: Callable[[], Any]) -> None:
+        """An attribute that is found where it is read."""
+        self.__dict__[f"_{name}"] = find
+
     def __getattr__(self, name: str) -> Any:
         if name in self or name[:1] == "_":
             return super().__getattr__(name)
+        find = self.__dict__.get(f"_{name}")
+        if find is not None:
+            self[name] = find()
+            return self[name]
         raise fail(
             AttributeError,
             f"result: expected an attribute among {', '.join(self)}, which SciPy's result has with traced "
