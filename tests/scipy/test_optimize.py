@@ -853,3 +853,15 @@ def test_the_slopes_of_residuals_at_their_least_squares():
                 residuals, [1.0, 0.5], args=(x,), loss="soft_l1"
             ).jac.sum()
         )(1.2)
+
+
+@pytest.mark.parametrize("method", ["Nelder-Mead", "Powell", None])
+@pytest.mark.parametrize("curvature", [0.0, 0.1])
+def test_a_minimum_at_a_kink_is_an_error(method, curvature):
+    def f(a):
+        return scipy.optimize.minimize(
+            lambda x: np.sum(np.abs(x - a)) + curvature * np.sum(x * x), [3.0, 1.2], method=method
+        ).x[0]
+
+    with pytest.raises(RuntimeError, match="expected the solver to converge, but"):
+        fg.grad(f)(1.0)

@@ -1,5 +1,7 @@
 """Statistics of tests, fits and distances of `scipy.stats`: values are SciPy's, slopes differences."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -126,7 +128,7 @@ def test_a_p_value_that_is_integrated_at_random_has_no_derivative():
             lambda x: fg.grad(lambda v: scipy.stats.kstwo.pdf(v, 20_000))(x[0] ** 2 / 1e3),
             "at most 10000 samples",
         ),
-        (lambda x: scipy.stats.pareto.fit(x)[0], "the fit lies at an end of its parameters"),
+        (lambda x: scipy.stats.kappa3.fit(x)[0], "the fit lies at an end of its parameters"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")
@@ -155,3 +157,57 @@ def test_powers_that_make_data_normal_are_scipys_to_the_bit(name):
     h = 1e-4
     ends = [f(data + s * h * np.cos(data))[0] for s in (1, -1)]
     np.testing.assert_allclose(slopes[0], (ends[0] - ends[1]) / (2 * h), rtol=1e-3, atol=1e-3)
+
+
+BY_FORMULAS = {
+    "halfcauchy": -0.01,
+    "halflogistic": -0.01,
+    "halfnorm": -0.01,
+    "laplace": 0.3,
+    "pareto": -0.4,
+    "powerlaw": -0.02,
+    "rayleigh": -0.02,
+    "uniform": -0.01,
+    "vonmises": 0.2,
+}
+DATA = 0.6 + 0.5 * np.sin(7.3 * np.arange(23) ** 1.5)
+
+
+WITHOUT_MAXIMUM = [("powerlaw", "none"), ("powerlaw", "scale"), ("pareto", "none")]
+"""There loc is the number before the least datum."""
+
+
+@pytest.mark.parametrize(
+    ("name", "fixed"),
+    [
+        case
+        for case in itertools.product(BY_FORMULAS, ("none", "loc", "scale"))
+        if case not in WITHOUT_MAXIMUM
+    ],
+)
+def test_fits_that_scipy_writes_down(name, fixed):
+    given = {"none": {}, "loc": {"floc": BY_FORMULAS[name]}, "scale": {"fscale": 1.7}}[fixed]
+
+    def f(x):
+        return np.stack([1.0 * part for part in getattr(scipy.stats, name).fit(x, **given)])
+
+    check_function(f, DATA, value_rtol=1e-9, rtol=1e-5, vmap=False, hessian=name != "vonmises")
+
+
+SEARCHED = {"anglit": (), "cosine": (), "exponnorm": (1.5,), "rice": (1.2,), "semicircular": ()}
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_fits_by_scipys_search(name):
+    own, shares = getattr(scipy.stats, name), (np.arange(40) + 0.5) / 40
+    data, noise = own.ppf(shares, *SEARCHED[name]), 0.1 * np.cos(np.arange(40.0) ** 1.5)
+
+    def f(t):
+        return np.stack([1.0 * part for part in own.fit(t * data + noise + 0.7)])
+
+    h, value = 1e-4, fg.jvp(f, (1.1,), (1.0,))[0]
+    np.testing.assert_allclose(value, f(1.1), rtol=2e-3, atol=2e-3)  # SciPy's search ends early
+    sides = [fg.jvp(f, (1.1 + d,), (1.0,))[0] for d in (h, -h)]
+    slope = (sides[0] - sides[1]) / (2 * h)
+    np.testing.assert_allclose(fg.jvp(f, (1.1,), (1.0,))[1], slope, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(fg.jacrev(f)(1.1), slope, rtol=1e-5, atol=1e-6)

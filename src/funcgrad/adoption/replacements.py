@@ -102,6 +102,7 @@ _METHODS = {
         "_multicomp._pvalue_dunnett": ("", "dunnett_significance"),
         "rv_continuous._logcdf": (".generic_tails", "log_cdf"),
         "rv_continuous._logsf": (".generic_tails", "log_sf"),
+        "rv_continuous._penalized_nnlf": (".likelihood", "penalized_likelihood"),
         "rv_continuous._entropy": (".expectations", "entropy_by_quadrature"),
         "rv_continuous.expect": (".expectations", "expect_by_quadrature"),
         "_discrete_distns.hypergeom_gen._stats": (".discrete", "moments_of_hypergeom"),

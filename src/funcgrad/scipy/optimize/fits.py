@@ -73,7 +73,7 @@ def _newtons(run: Run, x0: Array) -> Any:
     step = np.linalg.lstsq(slope, residual)[0]
     way = np.max(np.abs([run.start, run.start - x0]))
     is_near = np.max(np.abs(step)) <= 0.1 * way
-    return run.newton_refined(run.start, True, "") if is_near else run.solved()
+    return run.refined_minimum(run.start, True, "") if is_near else run.solved()
 
 
 def least_squares(

@@ -114,7 +114,10 @@ def _refined_minimum(method: str) -> _Function:
         jac = None if method.lower() in _WITHOUT_SLOPES else run.residual
         with np.errstate(all="ignore"):
             found = _scipy.minimize(run.value, run.start, method=method, jac=jac)
-        return run.newton_refined(found.x, found.success, str(found.message))
+        x = run.refined_minimum(found.x, True, str(found.message))
+        if not run.size(x) <= 1e-5 * run.size(run.start):  # a method is successful at a kink, too
+            run.newton_refined(x, False, str(found.message))
+        return x
 
     return solve
 

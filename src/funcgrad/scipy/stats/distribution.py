@@ -24,7 +24,7 @@ from funcgrad.scipy.stats.expectations import (
     over_support,
     stats,
 )
-from funcgrad.scipy.stats.likelihood import maximum_likelihood
+from funcgrad.scipy.stats.likelihood import FITTED_BY_FORMULAS, maximum_likelihood
 from funcgrad.scipy.stats.standard import Formula, Standard, completed
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
@@ -402,6 +402,8 @@ class Continuous(Distribution):
         """As SciPy's method: the likeliest parameters, in the data and in parameters that are fixed."""
         if not holds_expr([data, *args, *kwds.values()]):
             return self.own.fit(data, *args, **kwds)
+        if self.name in FITTED_BY_FORMULAS:
+            return self.by_scipys_code("fit")(data, *args, **kwds)
         return maximum_likelihood(self.own, self.nnlf, real(f"{self.name}.fit", data), args, kwds)
 
     def formula(self, name: str) -> _Method:

@@ -16,6 +16,24 @@ from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import grad, stop_gradient
 from funcgrad.typing import Array
 
+FITTED_BY_FORMULAS = frozenset(
+    (
+        "expon",
+        "halfcauchy",
+        "halflogistic",
+        "halfnorm",
+        "laplace",
+        "loguniform",
+        "pareto",
+        "powerlaw",
+        "rayleigh",
+        "reciprocal",
+        "uniform",
+        "vonmises",
+    )
+)
+"""Distributions whose fit SciPy's code writes down; at many of them the likelihood has no slope of 0."""
+
 
 def _fixed(own: Any, kwds: Mapping[str, Any]) -> dict[int, Any]:
     """The parameters that are given, by their place among shapes, loc and scale."""
@@ -71,3 +89,17 @@ def maximum_likelihood(
     place = start(*[stop_gradient(lift_fully(item)) for item in (data, *traced.values())])
     found = solution(place, grad(objective), data, *known.values())
     return tuple(joined(found, *known.values()))
+
+
+def penalized_likelihood(distribution: Any, theta: Any, x: Array) -> Any:
+    """For `scipy.stats.rv_continuous._penalized_nnlf`, without an index of the data in the support."""
+    loc, scale, shapes = distribution._unpack_loc_scale(theta)
+    y = (x - loc) / scale
+    low, high = distribution._get_support(*shapes)
+    inside = np.logical_and(y > low, y < high)
+    log = np.where(inside, distribution._logpdf(y, *shapes), -_PENALTY)
+    return y.shape[0] * np.log(scale) - np.sum(log)
+
+
+_PENALTY = 100 * float(np.log(np.finfo(float).max))
+"""SciPy's, for a datum outside of the support."""

@@ -175,6 +175,13 @@ class Run:
             raise self.convergence_error(" ".join(why.split()).rstrip("."), x)
         return x
 
+    def refined_minimum(self, x: Any, success: bool, why: str) -> Any:
+        """As `newton_refined`; raises an error if Newton steps lead to a greater value, as beside a kink."""
+        new, value = self.newton_refined(x, success, why), self.value(x)
+        if not self.value(new) <= value + np.sqrt(self.eps) * abs(value):
+            raise self.convergence_error("Newton steps lead away from the minimum", new)
+        return new
+
     def solved(self) -> Any:
         """The solution, as a vector, that the default solver finds."""
         return _SOLVERS[self.problem.kind](self)
@@ -225,7 +232,7 @@ def _argmin(run: Run) -> Any:
         method="BFGS",
         options={"gtol": max(1e-8, np.sqrt(run.eps))},
     )
-    x = run.newton_refined(found.x, found.success, found.message)
+    x = run.refined_minimum(found.x, found.success, found.message)
     curvatures = np.linalg.eigvalsh(run.slope(x))
     if curvatures[0] < -np.sqrt(run.eps) * _largest(curvatures):
         raise run.convergence_error("its result is a saddle point or a maximum", x)
