@@ -164,6 +164,7 @@ BY_FORMULAS = {
     "halflogistic": -0.01,
     "halfnorm": -0.01,
     "laplace": 0.3,
+    "loglaplace": 0.0,
     "pareto": -0.4,
     "powerlaw": -0.02,
     "rayleigh": -0.02,
@@ -173,8 +174,11 @@ BY_FORMULAS = {
 DATA = 0.6 + 0.5 * np.sin(7.3 * np.arange(23) ** 1.5)
 
 
-WITHOUT_MAXIMUM = [("powerlaw", "none"), ("powerlaw", "scale"), ("pareto", "none")]
-"""There loc is the number before the least datum."""
+WITHOUT_MAXIMUM = [
+    *[("powerlaw", "none"), ("powerlaw", "scale"), ("pareto", "none")],
+    *[("loglaplace", "none"), ("loglaplace", "scale")],
+]
+"""There loc is the number before the least datum, or such that a datum is at a kink of the density."""
 
 
 @pytest.mark.parametrize(
@@ -211,3 +215,18 @@ def test_fits_by_scipys_search(name):
     slope = (sides[0] - sides[1]) / (2 * h)
     np.testing.assert_allclose(fg.jvp(f, (1.1,), (1.0,))[1], slope, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(fg.jacrev(f)(1.1), slope, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "fixed"),
+    [
+        ("gennorm", {"fbeta": 1.0}),
+        ("dgamma", {"fa": 1.0}),
+        ("dweibull", {"fc": 1.0}),
+        ("triang", {}),
+    ],
+)
+def test_a_fit_at_a_kink_of_the_density_is_an_error(name, fixed):
+    data = np.random.default_rng(1).triangular(-1.0, 0.3, 1.5, size=61)
+    with pytest.raises(np.linalg.LinAlgError, match=rf"{name}.fit: expected a likelihood"):
+        fg.jacobian(lambda x: getattr(scipy.stats, name).fit(x, **fixed)[-1])(data)

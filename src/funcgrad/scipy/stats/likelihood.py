@@ -14,6 +14,7 @@ from funcgrad.scipy.composition import refuse, solution
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import grad, stop_gradient
+from funcgrad.transforms.jacobian import jacobian
 from funcgrad.typing import Array
 
 FITTED_BY_FORMULAS = frozenset(
@@ -23,6 +24,7 @@ FITTED_BY_FORMULAS = frozenset(
         "halflogistic",
         "halfnorm",
         "laplace",
+        "loglaplace",
         "loguniform",
         "pareto",
         "powerlaw",
@@ -82,6 +84,17 @@ def maximum_likelihood(
                 np.linalg.LinAlgError,
                 f"{who}: expected a likelihood whose slope is 0 at the fit, but it is {slope}; the fit lies "
                 "at an end of its parameters, and has no derivative; fix some of them by floc= or fscale=",
+            )
+        curvature = jacobian(grad(objective))(found[free], data, *fixed_values)
+        nearer = found[free] - np.linalg.lstsq(curvature, slope)[0]
+        left = np.abs(grad(objective)(nearer, data, *fixed_values) * size)
+        bends = np.linalg.eigvalsh(curvature * np.outer(size, size))
+        is_smooth = np.all(left <= 0.2 * np.max(np.abs(slope * size)) + 1e-6 * len(data))
+        if not is_smooth or bends[0] < -1e-6 * np.max(np.abs(bends)):
+            raise fail(
+                np.linalg.LinAlgError,
+                f"{who}: expected a likelihood that is smooth at the fit, but its slope after Newton's step "
+                f"is {left}, and was {slope}; the density has a kink at one of the data, where the fit lies",
             )
         return found[free]
 
