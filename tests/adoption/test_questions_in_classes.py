@@ -2,6 +2,7 @@
 
 import functools
 import math
+import operator
 from dataclasses import dataclass
 
 import numpy as np
@@ -207,3 +208,75 @@ def test_comparisons_with_objects_are_pythons():
     assert fg.grad(lambda x: x if x == Near() else x * x)(3.0) == 1.0
     assert fg.grad(lambda x: x if x == Near() else x * x)(2.0) == 4.0
     assert fg.grad(lambda x: (x * Ray(1.0, x)).v[1])(3.0) == 6.0
+
+
+def of_float(x):
+    return math.sin(x) if isinstance(x, float) else 100.0 * x
+
+
+class OfOperators:
+    """Has no methods but those of operators and statements."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def __add__(self, x):
+        return self.held * of_float(x)
+
+    __radd__ = __rmul__ = __matmul__ = __or__ = __lt__ = __pow__ = __iadd__ = __add__
+
+    def __neg__(self):
+        return of_float(self.held[0])
+
+    __abs__ = __float__ = __enter__ = __neg__
+
+    def __iter__(self):
+        yield of_float(self.held[0])
+
+    def __contains__(self, x):
+        return of_float(x) < 1.0
+
+    def __exit__(self, *args):
+        return None
+
+
+TWO, BOX = OfOperators(2.0), OfOperators([0.0])
+
+
+def boxed(f):
+    def of_box(x):
+        BOX.held[0] = x
+        return f()
+
+    return of_box
+
+
+def entered():
+    with BOX as value:
+        return value
+
+
+@pytest.mark.parametrize(
+    ("f", "factor"),
+    [
+        (lambda x: TWO + x, 2.0),
+        (lambda x: x + TWO, 2.0),
+        (lambda x: x * TWO, 2.0),
+        (lambda x: TWO @ x, 2.0),
+        (lambda x: TWO | x, 2.0),
+        (lambda x: operator.lt(TWO, x), 2.0),
+        (lambda x: TWO**x, 2.0),
+        (lambda x: operator.iadd(TWO, x), 2.0),
+        (lambda x: math.sin(x) if x in TWO else x, 1.0),
+        (boxed(lambda: -BOX), 1.0),
+        (boxed(lambda: abs(BOX)), 1.0),
+        (boxed(lambda: float(BOX)), 1.0),
+        (boxed(lambda: next(iter(BOX))), 1.0),
+        (boxed(entered), 1.0),
+    ],
+)
+def test_operators_of_held_instances_are_adopted(f, factor):
+    expected = factor * math.cos(0.7)
+    assert fg.grad(f)(0.7) == pytest.approx(expected, rel=1e-14)
+    assert fg.jvp(f, (0.7,), (1.0,))[1] == pytest.approx(expected, rel=1e-14)
+    assert fg.grad(fg.grad(f))(0.7) == pytest.approx(-factor * math.sin(0.7), rel=1e-14)

@@ -104,6 +104,8 @@ BODIES = {
         "return (b * np.broadcast_to(b[:1], b.shape)).sum() + a[5]"
     ),
     "a shape": "a = np.zeros(6)\na[:] = x\na.shape = (2, 3)\nreturn (a[1]*a[0]).sum()",
+    "a shape given as an array": "a = np.zeros(6)\na[:] = x\na.shape = np.array([2, 3])\na.shape = [2, 3]\n"
+    "return (a[1]*a[0]).sum()",
     "a 0-d array": "a = np.array(x[0])\na[...] = a * x[1]\na += 1\nreturn a * 2",
     "the last axis": "a = np.zeros((2, 3))\na[..., -1] = x[:2]\na[:, None, 0] = x[2]\nreturn (a*a).sum()",
     "complex": "a = np.zeros(2, complex)\na[0] = x[0] + 1j*x[1]\na.imag[1] = x[2]\nreturn abs(a[0]*a[1])",

@@ -27,6 +27,7 @@ from funcgrad.adoption.adopted_functions import (
 from funcgrad.adoption.containers import INNER, leads_elsewhere
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
+from funcgrad.adoption.view_originals import as_original
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own
 from funcgrad.trace.outer_arrays import instance_dict
@@ -166,7 +167,9 @@ def subclass_over(kind: type, redirect: Redirect) -> type:
 
 def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: Redirect) -> type:
     # A class that defines __eq__ without __hash__ would lose it.
-    space: dict[str, Any] = {"__hash__": kind.__hash__} if "__eq__" in changed else {}
+    space: dict[str, Any] = (
+        {"__hash__": kind.__hash__} if "__eq__" in changed else as_original(kind)
+    )
     space |= changed
     space |= {"__slots__": (), ORIGINAL: kind, "__doc__": kind.__doc__}
     space |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
@@ -245,6 +248,15 @@ _OF_STATEMENTS = {
     *("__firstlineno__", "__static_attributes__"),
 }
 """Names that class statements define by themselves, and the method that has run."""
+
+OF_NO_NUMBERS = frozenset(
+    (
+        *("__repr__", "__str__", "__format__", "__dir__", "__sizeof__", "__del__", "__doc__"),
+        *("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__"),
+        *("__copy__", "__deepcopy__", "__class_getitem__", "__init_subclass__", "__replace__"),
+    )
+)
+"""The methods that make texts and copies."""
 
 
 def _of_bool(method: Callable[[Any], Any]) -> Any:
@@ -346,15 +358,17 @@ def adopt_member(member: Any, redirect: Redirect) -> Any:
 
 
 def has_methods(kind: type) -> bool:
-    """Whether a class or its bases have methods beside those of Python's protocols.
+    """Whether a class or its bases define more than how instances are made, written and copied.
 
-    Calls, comparisons and lookups count, too. Comparisons often ask for one class of both sides, as those of
-    dataclasses do; an object that stands for a module looks up functions.
+    Operators, calls, comparisons and lookups count: they are code as that of other methods.
     """
-    names = {name for base in kind.__mro__[:-1] for name in vars(base)}
-    return bool(names & {"__call__", "__eq__", "__getattr__", "__getitem__"}) or any(
-        [not name.startswith("__") for name in names]
-    )
+    names = {name for base in original_class(kind).__mro__[:-1] for name in vars(base)}
+    return not names <= _OF_MARKERS
+
+
+_OF_MARKERS = (
+    _OF_STATEMENTS | OF_NO_NUMBERS | {"__new__", "__hash__", "__slots__", "__match_args__"}
+)
 
 
 def holds_functions(instance: Any) -> bool:

@@ -22,6 +22,7 @@ from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.containers import DictView, ListView
 from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.adoption.instance_views import is_class_of_views
+from funcgrad.adoption.view_originals import original_of_view
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import ObjectArray
 from funcgrad.arrays.reference import plain_value
@@ -403,6 +404,11 @@ def callable_(value: Any) -> bool:
     return not is_traced(value) and callable(value)
 
 
+@wraps(id)
+def id_(value: object) -> int:
+    return id(original_of_view(value))  # as code that is not adopted has noted it
+
+
 def builtin_names(redirect: Redirect) -> Mapping[str, Any]:
     """The stand-ins for built-in names in adopted code, whose values `redirect` replaces."""
     return MappingProxyType(
@@ -413,6 +419,7 @@ def builtin_names(redirect: Redirect) -> Mapping[str, Any]:
             "complex": complex_,
             "float": float_,
             "hasattr": hasattr_,
+            "id": id_,
             "int": int_,
             "isinstance": isinstance_,
             "issubclass": issubclass_,

@@ -25,7 +25,7 @@ from funcgrad.adoption.containers import (
 )
 from funcgrad.adoption.globals import NEVER_REDIRECTED
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
-from funcgrad.adoption.view_originals import viewed_instance
+from funcgrad.adoption.view_originals import as_original, viewed_instance
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import ObjectArray
 from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own
@@ -55,6 +55,7 @@ def is_class_of_views(kind: type) -> bool:
 @lru_cache(maxsize=256)
 def _class_of_plain_views(kind: type) -> type:
     space = {"__slots__": (), ORIGINAL: kind, "__class__": property(lambda self: kind)}
+    space |= as_original(kind)
     space |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
     result: type = made(

@@ -27,6 +27,7 @@ from weakref import ref
 
 import numpy as np
 
+from funcgrad.adoption.adopted_classes import OF_NO_NUMBERS
 from funcgrad.adoption.masked_arrays import is_of_masked_arrays
 from funcgrad.adoption.namespaces import (
     BoundDispatch,
@@ -209,17 +210,8 @@ def _methods(kind: type) -> Iterator[FunctionType]:
     for base in kind.__mro__:
         if not is_kept_class(base) and base is not object:
             for name, member in vars(base).items():
-                if name not in _OF_NO_NUMBERS:
+                if name not in OF_NO_NUMBERS:
                     yield from [part for part in _parts(member) if type(part) is FunctionType]
-
-
-_OF_NO_NUMBERS = frozenset(
-    (
-        *("__repr__", "__str__", "__format__", "__dir__", "__sizeof__", "__del__", "__doc__"),
-        *("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__"),
-        *("__copy__", "__deepcopy__", "__class_getitem__", "__init_subclass__", "__replace__"),
-    )
-)
 
 
 def _parts(member: Any) -> tuple[Any, ...]:

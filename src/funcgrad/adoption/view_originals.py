@@ -27,3 +27,22 @@ def original_of_view(value: Any) -> Any:
         return value._funcgrad_original
     found = viewed_instance(value)
     return value if found is None else found
+
+
+def as_original(kind: type) -> dict[str, Any]:
+    """The comparison and the hash of the views of a class's instances, if these are compared by identity.
+
+    A view is the same key as its instance: of the dicts and weak dicts by which descriptors and
+    registers keep the values of instances.
+    """
+    own: tuple[object, object] = (kind.__eq__, kind.__hash__)
+    by_identity = own == (object.__eq__, object.__hash__)
+    return {"__eq__": _is_same, "__hash__": _hash_of_original} if by_identity else {}
+
+
+def _is_same(self: object, other: object) -> bool:
+    return True if original_of_view(self) is original_of_view(other) else NotImplemented
+
+
+def _hash_of_original(self: object) -> int:
+    return object.__hash__(original_of_view(self))
