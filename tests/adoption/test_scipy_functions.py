@@ -1,12 +1,16 @@
 """SciPy's functions in adopted code: of lists, and with results that can be written."""
 
+import importlib
 import runpy
+import sys
 from importlib.util import find_spec
+from types import ModuleType
 
 import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.adoption.namespaces import REPLACED
 from tests.default_slice import one_in
 
 scipy = pytest.importorskip("scipy")
@@ -267,3 +271,23 @@ def test_what_a_result_does_not_have_with_traced_values():
         lambda x: np.cos(14.5 * x - 0.3) + (x + 0.2 * t) * x, [1.0], niter=3, rng=1
     ).x[0]
     assert fg.value_and_grad(well)(1.0)[0] == pytest.approx(well(1.0), rel=1e-6)
+
+
+def test_polynomials_of_special_are_scipys_own():
+    def f(x):
+        return float(x) * special.legendre(3)(x) + special.legendre(4).c[0] * float(x)
+
+    expected = 4 * 2.5 * 0.7**3 - 2 * 1.5 * 0.7 + 4.375
+    assert fg.grad(f)(0.7) == pytest.approx(expected, rel=1e-13)
+    assert fg.jvp(f, (0.7,), (1.0,))[1] == pytest.approx(expected, rel=1e-13)
+    assert fg.jit(fg.grad(f))(0.7) == pytest.approx(expected, rel=1e-13)
+
+
+def test_modules_of_the_package_hide_no_function_of_scipy():
+    for name, stand_in in REPLACED.items():
+        if name not in sys.modules:
+            continue
+        theirs, own = sys.modules[name], vars(importlib.import_module(stand_in))
+        for key, value in own.items():
+            if isinstance(value, ModuleType) and not key.startswith("_"):
+                assert isinstance(getattr(theirs, key, value), ModuleType), f"{name}.{key}"

@@ -109,6 +109,46 @@ def test_operators_of_an_array_of_traced_values_and_a_column(f, adopt):
         check(fg.adopt(function) if adopt else function)
 
 
+def square(x: Any) -> Any:
+    """A traced array of the table's shape."""
+    return np.outer(x, x[:3])
+
+
+FRAMES: dict[str, Callable[[Any], Any]] = {
+    "an array": lambda x: table(x) * square(x),
+    "an array at the left": lambda x: square(x) - table(x),
+    "a plain table": lambda x: (table(X) + 1.0) / square(x),
+    "a column": lambda x: table(x) * square(x)[:, :1],
+    "a row": lambda x: table(x) + square(x)[:1],
+    "a method": lambda x: table(x).mul(square(x) + 1.0),
+    "a comparison": lambda x: table(x)[table(x) > square(x)],
+    "fmin": lambda x: np.fmin(table(x) - 0.5, 0),
+    "maximum": lambda x: np.maximum(0.5, table(x)),
+    "two tables": lambda x: np.hypot(table(x), table(x + 1.0)),
+    "a table and an array": lambda x: np.hypot(table(X), square(x)),
+    "an array and a table": lambda x: np.hypot(square(x), table(x)),
+    "a table and a row": lambda x: np.hypot(table(x), x[:3]),
+    "other labels": lambda x: np.hypot(table(x), table(x).iloc[[2, 0, 1, 4], [1, 0]]),
+    "two results": lambda x: np.modf(3.3 * table(x))[0],
+    "the method dot": lambda x: square(x).dot(pd.Series(x[:3])),
+    "dot of a plain array": lambda x: np.diag(X).dot(table(x)),
+}
+
+
+@pytest.mark.parametrize("f", FRAMES.values(), ids=FRAMES.keys())
+def test_operators_and_ufuncs_of_tables_and_arrays(f):
+    made = f(X)
+    found = fg.jit(f)(X)
+    if isinstance(made, pd.DataFrame):
+        pd.testing.assert_frame_equal(found, made)
+    check(lambda x: weighed(f(x)))
+
+
+def test_an_array_that_does_not_fit_a_table_is_refused_as_by_pandas():
+    with pytest.raises(ValueError, match="Unable to coerce to DataFrame, shape must be"):
+        fg.grad(lambda x: weighed(table(x) * np.outer(x, x)))(X)
+
+
 ARRAYS: dict[str, Callable[[Any], Any]] = {
     "zeros_like": lambda x: weighed(np.zeros_like(pd.Series(x)) + pd.Series(x)),
     "ones_like": lambda x: weighed(np.ones_like(table(x)) * table(x).to_numpy()),

@@ -36,7 +36,7 @@ from funcgrad.arrays.reference import (
     writable,
 )
 from funcgrad.arrays.selections import on_selections, selection_of
-from funcgrad.arrays.values import array_held_by
+from funcgrad.arrays.values import array_held_by, unlabeled
 from funcgrad.arrays.views import lay_out, made_of, viewed, zeros_in_place_of
 from funcgrad.expr import Expr
 from funcgrad.expr.at import At
@@ -77,7 +77,7 @@ def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: object, **kwargs: object) -> Any:
         if name in _OF_SELECTIONS and (selection_of(self) is not None or name == "nonzero"):
             return getattr(np, name)(self, *args, **kwargs)
-        args = tuple([array_held_by(arg) for arg in args])
+        args = tuple([array_held_by(unlabeled(arg)) for arg in args])
         if len(args) > 1 and (of_numpy := getattr(np, name, None)) is not None:
             (_, *others), kwargs = with_out_by_name(of_numpy, (self, *args), kwargs)
             args = tuple(others)

@@ -42,6 +42,7 @@ from funcgrad.trace.pandas_operands import (
     storing_method,
     with_traced_arguments,
 )
+from funcgrad.trace.pandas_operators import InPlaceOperators, OperatorsOfFrames
 from funcgrad.trace.pandas_row_views import RowView, note_row, refuse_written
 from funcgrad.trace.pandas_rows import (
     of_pair,
@@ -52,7 +53,7 @@ from funcgrad.trace.pandas_rows import (
 from funcgrad.trace.pandas_windows import traced_windows, weighted_windows
 
 
-class _Table(RowView):
+class _Table(InPlaceOperators, RowView):
     """The methods that Series and DataFrames of traced columns have in common."""
 
     original: Any = None
@@ -118,26 +119,6 @@ class _Table(RowView):
                     vars(made)["original"] = value
                 return made
         return value
-
-    def _in_place(self, name: str, other: object) -> Any:
-        if has_traced_values(other):
-            self.hold()
-        return getattr(super(), name)(as_operand(other))
-
-    def __iadd__(self, other: object) -> Any:
-        return self._in_place("__iadd__", other)
-
-    def __isub__(self, other: object) -> Any:
-        return self._in_place("__isub__", other)
-
-    def __imul__(self, other: object) -> Any:
-        return self._in_place("__imul__", other)
-
-    def __itruediv__(self, other: object) -> Any:
-        return self._in_place("__itruediv__", other)
-
-    def __ipow__(self, other: object) -> Any:
-        return self._in_place("__ipow__", other)
 
     def rolling(self, *args: object, **kwargs: object) -> Any:
         return traced_windows(super().rolling(*args, **kwargs), TracedSeries)  # type: ignore[misc]
@@ -321,7 +302,7 @@ class TracedSeries(_Table, Series):  # type: ignore[misc]  # pandas need not be 
         return self.iloc[ordered_as(self).reset_index(drop=True).nsmallest(n, keep).index]
 
 
-class TracedFrame(_Table, DataFrame):  # type: ignore[misc]
+class TracedFrame(OperatorsOfFrames, _Table, DataFrame):  # type: ignore[misc]
     """A DataFrame whose columns may be traced."""
 
     __module__ = "pandas"
