@@ -481,3 +481,25 @@ def test_items_of_a_subclass_of_list_are_adopted():
         warnings.simplefilter("error")
         found = fg.grad(lambda x: LAYERS.run(x))(0.5)
     np.testing.assert_allclose(found, np.cos(np.tanh(0.5)) * (1 - np.tanh(0.5) ** 2), rtol=1e-12)
+
+
+class Fields(np.ndarray):
+    """A structured array."""
+
+    def __new__(cls, n):
+        made = super().__new__(cls, (n,), dtype=[("a", float), ("b", float)])
+        made["a"], made["b"] = 2.0, 3.0
+        return made
+
+    def line(self, x):
+        return (self["a"] * x + self["b"]).sum() if isinstance(x, float) else 0.0 * x
+
+
+def test_instances_with_fields_are_refused():
+    held = Fields(2)
+    for f in (lambda x: held.line(x), lambda x: Fields(2).line(x)):
+        assert f(1.5) == 12.0
+        with pytest.raises(
+            TypeError, match="Fields: expected an array of numbers, since instances of subclasses"
+        ):
+            fg.grad(f)(1.5)

@@ -18,6 +18,7 @@ special = pytest.importorskip("scipy.special")
 stats = pytest.importorskip("scipy.stats")
 linalg = pytest.importorskip("scipy.linalg")
 signal = pytest.importorskip("scipy.signal")
+optimize = pytest.importorskip("scipy.optimize")
 pytest.importorskip("scipy.interpolate")
 
 
@@ -271,6 +272,30 @@ def test_what_a_result_does_not_have_with_traced_values():
         lambda x: np.cos(14.5 * x - 0.3) + (x + 0.2 * t) * x, [1.0], niter=3, rng=1
     ).x[0]
     assert fg.value_and_grad(well)(1.0)[0] == pytest.approx(well(1.0), rel=1e-6)
+
+
+RESULTS = {
+    "an item": lambda r: r["x"][0] if r["success"] else 0.0,
+    "get": lambda r: r.get("x")[0] + r.get("none", 0.0),
+    "items": lambda r: sum(value[0] for key, value in r.items() if key == "x"),
+    "a dict": lambda r: dict(r)["x"][0],
+    "unpacked": lambda r: dict(**r, more=1.0)["x"][0],
+    "its class": lambda r: r.x[0] if isinstance(r, optimize.OptimizeResult) else 0.0,
+    "a store": lambda r: written(r.x) * 0.0 + r["x"][0] + (r.x[0] - 0.5) + np.sqrt(r["x"][1]),
+}
+
+
+@pytest.mark.parametrize("read", RESULTS.values(), ids=RESULTS.keys())
+def test_results_of_solvers_are_dicts(read):
+    def f(x):
+        found = optimize.minimize(lambda p: ((p - x**2) ** 2).sum(), np.ones(2), tol=1e-10)
+        return found["fun"] + read(found)
+
+    x = np.array([0.7, 1.3])
+    slope = [0.0, 1.0] if read is RESULTS["a store"] else [1.4, 0.0]
+    assert fg.grad(f)(x) == pytest.approx(slope, abs=1e-7)
+    assert fg.jvp(f, (x,), (np.ones(2),))[1] == pytest.approx(sum(slope), abs=1e-7)
+    assert fg.jit(fg.grad(f))(x) == pytest.approx(slope, abs=1e-7)
 
 
 def test_polynomials_of_special_are_scipys_own():

@@ -240,3 +240,22 @@ def test_an_event_may_end_the_integration_at_a_whole_number_of_occurrences():
     event.terminal = 1.5
     with pytest.raises(ValueError, match="a bool or a positive int"):
         fg.solve_ivp(lambda t, y: -y, SPAN, [1.0], events=event)
+
+
+def test_fields_of_a_solution_are_items():
+    theirs = integrate.solve_ivp(predators, SPAN, Y0, t_eval=TIMES, args=RATES)
+    ours = fg.solve_ivp(predators, SPAN, Y0, t_eval=TIMES, args=RATES)
+    assert set(ours) == set(theirs)
+    assert ours["success"]
+    assert ours.get("message") == theirs["message"]
+    assert "none" not in ours
+    np.testing.assert_array_equal(ours["y"], ours.y)
+
+    def f(a):
+        return integrate.solve_ivp(predators, SPAN, Y0, args=(a, 1.0, 1.2))["y"][0, -1]
+
+    def of_fields(a):
+        return integrate.solve_ivp(predators, SPAN, Y0, args=(a, 1.0, 1.2)).y[0, -1]
+
+    assert fg.grad(f)(1.5) == fg.grad(of_fields)(1.5) != 0.0
+    assert fg.jvp(f, (1.5,), (1.0,)) == fg.jvp(of_fields, (1.5,), (1.0,))

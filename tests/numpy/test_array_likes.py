@@ -194,6 +194,10 @@ def test_a_histogram_in_two_dimensions_takes_traced_weights():
         lambda x: np.sum([x] * np.sin([0.5])),
         lambda x: np.sum((x, 2 * x) - np.radians([[30.0], [60.0]])),
         lambda x: np.sum(np.cumsum([1.0, 2.0]) * [x, x]),
+        lambda x: np.sum(np.double([0.5, 2.0]) * [x, x]),
+        lambda x: np.sum(np.int64([1, 2]) * [x, x]),
+        lambda x: np.sum(np.linalg.eigh([[2.0, 0.0], [0.0, 3.0]])[0] * [x, x]),
+        lambda x: np.sum(np.histogram([0.1, 0.2, 0.9], 2, (0.0, 1.0))[0] * [x, x]),
     ],
 )
 def test_functions_of_lists_make_arrays_that_meet_lists_of_traced_values(f):

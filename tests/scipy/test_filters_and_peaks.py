@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+import scipy.ndimage
 import scipy.signal
 
 import funcgrad as fg
@@ -147,3 +148,14 @@ def test_orders_of_filters_with_one_edge(edges):
         return np.stack([scipy.signal.cheb2ord(x[0], x[1], loss, 60.0)[1] for loss in (1.0, 3.0)])
 
     check_function(order, edges, value_rtol=1e-14)
+
+
+def test_splines_of_empty_images_are_empty():
+    def f(x):
+        return scipy.ndimage.shift(np.outer(x, x[:0]), 0.3).sum() + x.sum()
+
+    assert scipy.ndimage.shift(np.zeros((0, 3)), 0.3).shape == (0, 3)
+    assert fg.grad(f)(np.ones(3)).tolist() == [1.0, 1.0, 1.0]
+    assert fg.grad(lambda x: scipy.ndimage.shift(np.outer(x[:0], x), 0.3).sum() + x[0])(
+        np.ones(3)
+    ).tolist() == [1.0, 0.0, 0.0]

@@ -132,13 +132,17 @@ def adopt_function(
     if handles_errors(f.__code__):
         result = _watched(result)
     keep_adopted(home, f, result, function_parts, tuple(zip(changed, contents, strict=True)))
-    for i, content in zip(changed, contents, strict=True):
-        cells[i].cell_contents = redirect(content)
-    made.__defaults__ = redirected(f.__defaults__, redirect)
-    named = f.__kwdefaults__
-    if named:
-        values = redirected(tuple(named.values()), redirect)
-        made.__kwdefaults__ = dict(zip(named, values, strict=True))
+    try:
+        for i, content in zip(changed, contents, strict=True):
+            cells[i].cell_contents = redirect(content)
+        made.__defaults__ = redirected(f.__defaults__, redirect)
+        named = f.__kwdefaults__
+        if named:
+            values = redirected(tuple(named.values()), redirect)
+            made.__kwdefaults__ = dict(zip(named, values, strict=True))
+    except BaseException:  # what it holds is refused, and would be missing in the next run
+        home.entries.pop(id(f), None)
+        raise
     result.__defaults__, result.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
     return result
 

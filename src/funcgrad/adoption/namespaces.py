@@ -201,7 +201,7 @@ def module_behind(module: ModuleType) -> ModuleType:
     """The module for which an object of a subclass of modules stands, such as one that imports it when it is
     asked for an attribute; the object itself if there is none.
     """
-    if type(module) is ModuleType:
+    if type(module) is ModuleType or not issubclass(type(module), ModuleType):
         return module
     name = str(vars(ModuleType)["__dict__"].__get__(module).get("__name__"))
     found = sys.modules.get(name)

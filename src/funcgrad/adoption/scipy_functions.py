@@ -92,6 +92,9 @@ def _seen(value: object) -> Any:
         return functions["redirect"](value)
     if isinstance(value, tuple | list):
         return with_items(value, [_seen(item) for item in value])
+    if isinstance(value, dict) and type(value) is not dict:  # the result object of a solver
+        value.update({key: _seen(item) for key, item in value.items()})
+        return value
     return as_adopted(value)
 
 

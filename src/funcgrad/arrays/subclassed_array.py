@@ -72,6 +72,7 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
             made = mutable(np.ndarray(shape, dtype, order=order))
         else:
             made = mutable(buffer).reshape(shape, order=order or "C")
+        _check_holds_numbers(cls, made)
         return cls._funcgrad_of_view(MutableArray.view(plain(made)), None)
 
     def __array_finalize__(self, obj: object) -> None:
@@ -82,6 +83,7 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
         """An array without a class, a view of another array, as an instance of this class."""
         if cls is SubclassedArray:
             return view
+        _check_holds_numbers(cls, view)
         found = _as_class(cls, view)
         if type(array) is MutableArray:  # whose class its code asks for
             array = _as_class(SubclassedArray, array)
@@ -251,6 +253,16 @@ def plain(tree: object) -> Any:
     if type(tree) is dict:
         return {key: plain(item) for key, item in tree.items()}
     return tree
+
+
+def _check_holds_numbers(kind: type, array: Any) -> None:
+    """Refuse an array whose entries are no numbers, such as a structured one, as an instance of a class."""
+    if not isinstance(array, Reference):
+        raise fail(
+            TypeError,
+            f"{kind.__name__}: expected an array of numbers, since instances of subclasses hold traced "
+            f"values in no other, but got one of dtype {array.dtype}; write a plain array for each field",
+        )
 
 
 def _as_class(kind: type, cell: Reference) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,9 +38,9 @@ MESSAGES = {
 """SciPy's messages by status."""
 
 
-@dataclass(frozen=True)
-class OdeResult:
-    """A solution, with the fields of SciPy's `OdeResult`."""
+@dataclass(frozen=True, eq=False)
+class OdeResult(Mapping[str, Any]):
+    """A solution, with the fields of SciPy's `OdeResult`, which are read as items, too."""
 
     t: Any
     """The times, of shape (k,)."""
@@ -69,6 +69,20 @@ class OdeResult:
     def message(self) -> str:
         """The status in words. Under `jit`, a question about its value."""
         return MESSAGES[int(self.status)]
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in _FIELDS:
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_FIELDS)
+
+    def __len__(self) -> int:
+        return len(_FIELDS)
+
+
+_FIELDS = (*OdeResult.__dataclass_fields__, "success", "message")
 
 
 def solve_ivp(

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as _numpy
 
-from funcgrad.arrays.mutable_array import MutableArray
+from funcgrad.arrays.mutable_array import MutableArray, mutable
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions as _functions
 from funcgrad.numpy import emath as emath
@@ -64,7 +64,10 @@ class _OfExpressions(type):
         value = _array_like(value)
         if isinstance(value, MutableArray):
             return value.astype(kind)
-        return _shape.astype(value, kind) if isinstance(value, Expr) else kind(value)
+        if isinstance(value, Expr):
+            return _shape.astype(value, kind)
+        made = kind(value)
+        return mutable(made) if isinstance(made, _numpy.ndarray) else made
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, cls.__mro__[1])

@@ -158,6 +158,8 @@ class ArrayFunction:
         made = function(*args, **kwargs)
         if listed and type(made) is np.ndarray:
             return mutable(made)
+        if listed and isinstance(made, tuple) and not holds_expr(made):
+            return with_items(made, [mutable(x) if type(x) is np.ndarray else x for x in made])
         if type(made) is Expr and not made.type.shape:
             return made
         if type(made) in (Expr, tuple) and not any([_is_immutable(a) for a in args]):

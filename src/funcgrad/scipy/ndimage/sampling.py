@@ -6,6 +6,7 @@ A spline filter is the matrix of SciPy's responses to unit impulses: in mode 're
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ def spline_filter1d(
         return filtered_output(image, input, output)
     rows = np.moveaxis(image, axis, 0)
     responses = _scipy.spline_filter1d(np.eye(n), order, 0, mode=mode)
-    flat = responses @ rows.reshape(n, -1)
+    flat = responses @ rows.reshape(n, math.prod(rows.shape[1:]))
     return filtered_output(np.moveaxis(flat.reshape(rows.shape), 0, axis), input, output)
 
 
