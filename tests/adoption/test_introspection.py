@@ -1,6 +1,7 @@
 """Code that looks up the parameters of functions which store globals or handle errors, in adopted code."""
 
 import inspect
+import math
 
 import numpy as np
 import pytest
@@ -78,3 +79,26 @@ def test_the_signature_is_that_of_the_original(f):
 def test_a_missing_argument_is_an_error_of_the_function():
     with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'a'"):
         fg.adopt(lambda x: counted(x))(1.0)
+
+
+class Named:
+    """Finds its own parts by `dir`, and shares its class with others that have other parts."""
+
+    def __init__(self, **parts):
+        vars(self).update(parts)
+
+    def parts(self):
+        return [name for name in dir(self) if callable(getattr(self, name)) and name[0] != "_"]
+
+    def __call__(self, x):
+        total = sum(getattr(self, name)(x) for name in self.parts() if name != "parts")
+        return total if isinstance(x, float) else 100.0 * x
+
+
+def test_dir_lists_the_attributes_of_the_instance_alone():
+    one, two = Named(sine=math.sin), Named(double=lambda x: 2.0 * x, cosine=math.cos)
+    for _ in range(2):
+        assert fg.grad(lambda x: one(x))(0.5) == pytest.approx(math.cos(0.5), rel=1e-15)
+        assert fg.grad(lambda x: two(x))(0.5) == pytest.approx(2 - math.sin(0.5), rel=1e-15)
+    made = fg.grad(lambda x: Named(tangent=lambda y: 3.0 * y)(x) * len(dir()))
+    assert made(0.5) == 3.0

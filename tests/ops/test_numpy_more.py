@@ -283,3 +283,12 @@ def test_a_ufunc_of_another_package_is_not_taken_for_the_one_of_its_name():
     assert not fg.supports(foreign)
     with pytest.raises(TypeError, match="square: expected a function with a derivative rule"):
         fg.grad(foreign)(2.0)
+
+
+def test_trapezoids_over_places_with_more_axes_than_samples():
+    y, x = np.array([1.0, 2.0, 4.0]), np.array([[0.0, 1.0, 3.0], [0.5, 0.7, 0.8]])
+    np.testing.assert_array_equal(fg.jit(np.trapezoid)(y, x), np.trapezoid(y, x))
+    for jacobian in (fg.jacrev, fg.jacfwd):
+        slope = jacobian(lambda x: np.trapezoid(y, x))(x)
+        np.testing.assert_allclose(slope[0, 0], [-1.5, -1.5, 3.0])
+        np.testing.assert_allclose(slope[0, 1], 0.0)

@@ -10,18 +10,20 @@ import builtins
 import operator
 import sys
 from abc import get_cache_token
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, update_wrapper, wraps
-from types import FunctionType, MappingProxyType, UnionType
+from types import FunctionType, MappingProxyType, SimpleNamespace, UnionType
 from typing import Any
 
 import numpy as np
 
 from funcgrad.adoption.adopted_classes import original_class
 from funcgrad.adoption.adopted_functions import Redirect
-from funcgrad.adoption.containers import DictView, ListView
+from funcgrad.adoption.containers import DictView, ListView, SetView, attributes_of_others
 from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.adoption.instance_views import is_class_of_views
+from funcgrad.adoption.standard_containers import DequeView, NamespaceView
 from funcgrad.adoption.view_originals import original_of_view
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import ObjectArray
@@ -210,7 +212,14 @@ class _TypeType(type):
         return hash(type)
 
 
-_CONTAINERS: Mapping[type, type] = {ListView: list, DictView: dict, ObjectArray: np.ndarray}
+_CONTAINERS: Mapping[type, type] = {
+    ListView: list,
+    DictView: dict,
+    SetView: set,
+    DequeView: deque,
+    NamespaceView: SimpleNamespace,
+    ObjectArray: np.ndarray,
+}
 
 
 def _type_name(redirect: Redirect) -> Any:
@@ -404,6 +413,15 @@ def callable_(value: Any) -> bool:
     return not is_traced(value) and callable(value)
 
 
+@wraps(dir)
+def dir_(*args: object) -> list[str]:
+    if not args:
+        return sorted(sys._getframe(1).f_locals)
+    names = dir(*args)
+    hidden = attributes_of_others(args[0])
+    return [name for name in names if name not in hidden] if hidden else names
+
+
 @wraps(id)
 def id_(value: object) -> int:
     return id(original_of_view(value))  # as code that is not adopted has noted it
@@ -417,6 +435,7 @@ def builtin_names(redirect: Redirect) -> Mapping[str, Any]:
             "__import__": _import_name(redirect),
             "callable": callable_,
             "complex": complex_,
+            "dir": dir_,
             "float": float_,
             "hasattr": hasattr_,
             "id": id_,

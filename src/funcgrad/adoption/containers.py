@@ -6,19 +6,29 @@ it reaches the original. It is a list or a dict itself, and holds a copy for cod
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import _lru_cache_wrapper, partial
 from inspect import getattr_static
 from itertools import islice
-from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 import numpy as np
 
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
+from funcgrad.adoption.standard_containers import DequeView, NamespaceView, items_held
 from funcgrad.adoption.view_originals import original_of_view
 from funcgrad.trace.leaves import ARRAYS_HELD
 from funcgrad.trace.masked_trees import is_masked
+from funcgrad.trace.outer_arrays import instance_dict
 
 _Redirect = Callable[[Any], Any]
 
@@ -31,6 +41,8 @@ _CALLED = frozenset(
         np.ufunc,
         type(np.sum),
         np.vectorize,
+        partial,
+        _lru_cache_wrapper,
     }
 )
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None), np.float64})
@@ -57,8 +69,8 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
     if kind is np.ndarray:
         seen = depth == _DEEPEST or ARRAYS_HELD.get()
         return seen and bool(value.ndim) and value.dtype.kind in "biufc"
-    if isinstance(value, list | tuple | dict | set | frozenset):
-        items: Iterable[Any] = value.values() if isinstance(value, dict) else value
+    items = items_held(value)
+    if items is not None:
         if depth > 0 and any(
             [leads_elsewhere(item, depth - 1) for item in islice(items, _LONGEST)]
         ):
@@ -341,11 +353,35 @@ def view_attributes(kind: type, space: dict[str, Any], redirect: _Redirect) -> N
             setattr(kind, name, AttributeView(name, kind, redirect))
 
 
-_RENEWED: Mapping[type, Any] = {list: ListView, dict: DictView, set: SetView}
+def attributes_of_others(value: object) -> set[str]:
+    """The attributes of the class of an adopted instance that only other instances of it have."""
+    kind, space = type(value), instance_dict(value) or {}
+    views = {name for name, item in vars(kind).items() if type(item) is AttributeView}
+    return {name for name in views if name not in space and not hasattr(kind, name)}
+
+
+for _name in (
+    *(
+        "append",
+        "appendleft",
+        "clear",
+        "extend",
+        "extendleft",
+        "insert",
+        "pop",
+        "popleft",
+        "remove",
+    ),
+    *("reverse", "rotate", "__delitem__", "__iadd__", "__imul__", "__setitem__"),
+):
+    setattr(DequeView, _name, _stored(_name, deque))
+_RENEWED: Mapping[type, Any] = {list: ListView, dict: DictView, set: SetView, deque: DequeView}
 _VIEWS: Mapping[type, Callable[[Any, _Redirect], Any]] = {
     list: ListView,
     set: SetView,
     dict: DictView,
+    deque: DequeView,
+    SimpleNamespace: NamespaceView,
     OrderedDict: StandardDictView,
     defaultdict: StandardDictView,
 }

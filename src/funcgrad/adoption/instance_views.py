@@ -25,6 +25,7 @@ from funcgrad.adoption.containers import (
 )
 from funcgrad.adoption.globals import NEVER_REDIRECTED
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
+from funcgrad.adoption.standard_containers import HOLDERS, DequeView, NamespaceView
 from funcgrad.adoption.view_originals import as_original, viewed_instance
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import ObjectArray
@@ -37,6 +38,8 @@ def class_of_views(instance: Any) -> type:
     adopt; else its own class."""
     kind: type = type(instance)
     home = kind.__module__
+    if kind in HOLDERS and may_be_adopted(kind):
+        return _class_of_plain_views(kind)
     known = is_kept_class(kind) or home.partition(".")[0] in ("funcgrad", "scipy")
     if known or not kind.__flags__ & HEAP or not may_be_adopted(kind):
         return kind
@@ -236,7 +239,7 @@ def _restored(value: Any, spaces: dict[int, dict[str, Any]], is_held: bool = Fal
         _CLASS.__set__(value, kind)  # past a method of its own
         if is_held:
             spaces.setdefault(id(value), instance_dict(value) or {})
-    if kind is SetView:
+    if kind in (SetView, DequeView, NamespaceView):
         return value._funcgrad_original
     if kind is set or kind is frozenset:
         found = [_restored(item, spaces, is_held) for item in value]

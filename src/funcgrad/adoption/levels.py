@@ -9,6 +9,7 @@ so from then on. All others run as they are. Of code, only the names are read (`
 from __future__ import annotations
 
 import sys
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dis import get_instructions, opmap
 from functools import cached_property, lru_cache, partial, partialmethod, singledispatchmethod
@@ -42,6 +43,7 @@ from funcgrad.adoption.namespaces import (
 )
 from funcgrad.adoption.pandas_objects import is_table
 from funcgrad.adoption.replacements import replacements
+from funcgrad.adoption.standard_containers import HOLDERS, items_held
 from funcgrad.arrays.reference import MARK
 from funcgrad.expr import Expr
 from funcgrad.source import USERS, code_names
@@ -154,7 +156,7 @@ def _level_of_held(f: Any, given: Iterable[Any]) -> int:
             _asks(value) or _level_of_class(value if isinstance(value, type) else type(value))
         ):
             return ADOPTED
-        if not is_kept(getattr(value, "__module__", None)):
+        if _is_wrapper(value) or not is_kept(getattr(value, "__module__", None)):
             waiting.extend(_held(value))
     return AS_IT_IS
 
@@ -337,14 +339,16 @@ def _attributes(value: Any, names: frozenset[str], depth: int = 3) -> list[Any]:
     return [*of_modules, *[item for item in own if not isinstance(item, ModuleType)]]
 
 
-_CONTAINERS = (list, tuple, dict, set, MappingProxyType)
+_CONTAINERS = (
+    *(list, tuple, dict, set, frozenset, deque, MappingProxyType, OrderedDict, defaultdict),
+    *HOLDERS,
+)
 
 
 def _contained(value: object) -> list[Any]:
     """The functions, classes and instances in a container, or the containers of a class or an instance."""
     if type(value) in _CONTAINERS:
-        items = value.values() if hasattr(value, "values") else value
-        found = list(islice(cast(Iterable[Any], items), _MOST_ATTRIBUTES))
+        found = list(islice(cast(Iterable[Any], items_held(value)), _MOST_ATTRIBUTES))
         held = [type(item) for item in found]
         if PLAIN_DATA.issuperset(held) and _CONTAINER_TYPES.isdisjoint(held):
             return []
@@ -361,7 +365,7 @@ def _contained(value: object) -> list[Any]:
         item
         for space in spaces
         for item in islice(space.values(), _MOST_ATTRIBUTES)
-        if type(item) in (list, tuple, dict, set)
+        if type(item) in _CONTAINER_TYPES or isinstance(item, partial)
     ]
 
 

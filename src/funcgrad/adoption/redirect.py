@@ -5,11 +5,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
-from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary, ref
 
@@ -403,6 +410,8 @@ _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     dict: _container,
     frozenset: _tuple,
     set: _container,
+    deque: _container,
+    SimpleNamespace: _container,
     OrderedDict: _container,
     defaultdict: _container,
     MappingProxyType: _proxy,

@@ -85,7 +85,7 @@ def beside(frame: Any, other: object) -> Any:
         return other
     value = plain_value(other)
     if not isinstance(value, Expr) or value.ndim != 2:
-        return other
+        return value if isinstance(value, np.ndarray) and value.ndim == 2 else other
     rows, columns = value.shape
     if rows == 1 and columns == frame.shape[1] and frame.shape[0] != 1:
         return value[0]

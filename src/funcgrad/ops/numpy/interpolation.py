@@ -25,9 +25,9 @@ def trapezoid(y: npt.ArrayLike, x: object = None, dx: Any = 1.0, axis: int = -1)
     """As `numpy.trapezoid`: the integral of what connects the samples."""
     y = lift_fully(y)
     place = axis_index("trapezoid", axis, y)
-    width = dx if x is None else _steps(x, place, y.ndim)
+    width = dx if x is None else _steps(x, axis, y.ndim)
     pairs = slice_axis(y, place, slice(1, None)) + slice_axis(y, place, slice(None, -1))
-    return np.sum(width * pairs / 2.0, axis=place)
+    return np.sum(width * pairs / 2.0, axis=axis)  # also where x has more axes than y
 
 
 def _steps(x: object, axis: int, ndim: int) -> Any:
@@ -35,7 +35,7 @@ def _steps(x: object, axis: int, ndim: int) -> Any:
     x = lift_fully(x)
     if x.ndim != 1:
         return diff(x, axis=axis)
-    return reshape(diff(x), (-1,) + (1,) * (ndim - 1 - axis))
+    return reshape(diff(x), (-1,) + (1,) * (ndim - 1 - axis % ndim))
 
 
 # -- slopes --------------------------------------------------------------------------------------

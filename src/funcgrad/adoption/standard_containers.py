@@ -1,0 +1,101 @@
+"""Containers of the standard library beside lists, dicts and tuples, as adopted code sees them."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import ChainMap, UserDict, UserList, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
+
+from funcgrad.adoption.view_originals import original_of_view
+
+HOLDERS = frozenset((ChainMap, Namespace, SimpleNamespace, UserDict, UserList))
+"""Classes whose instances hold their items as attributes, or in one."""
+
+_OF_NUMBERS = (float, complex, int)
+
+
+def items_held(value: object) -> Iterable[Any] | None:
+    """The items of a container of Python's or the standard library's; None of anything else.
+
+    What makes the missing values of a dict is one of them.
+    """
+    if isinstance(value, defaultdict) and value.default_factory not in _OF_NUMBERS:
+        return [value.default_factory, *value.values()]
+    if isinstance(value, dict | MappingProxyType):
+        return value.values()
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        return value
+    return vars(value).values() if type(value) in HOLDERS else None
+
+
+class NamespaceView(SimpleNamespace):
+    """A namespace whose attributes are redirected when they are read, and stored in the original."""
+
+    __slots__ = ("_funcgrad_original", "_funcgrad_redirect")
+
+    _funcgrad_original: Any
+    _funcgrad_redirect: Callable[[Any], Any]
+
+    def __init__(self, original: SimpleNamespace, redirect: Callable[[Any], Any]) -> None:
+        object.__setattr__(self, "_funcgrad_original", original)
+        object.__setattr__(self, "_funcgrad_redirect", redirect)
+
+    __class__ = property(lambda self: SimpleNamespace)
+    __dict__ = property(lambda self: vars(self._funcgrad_original))
+
+    def __getattr__(self, name: str) -> Any:
+        return self._funcgrad_redirect(getattr(self._funcgrad_original, name))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(self._funcgrad_original, name, original_of_view(value))
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._funcgrad_original, name)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._funcgrad_original == original_of_view(other))
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        return repr(self._funcgrad_original)
+
+    def __reduce__(self) -> Any:
+        return SimpleNamespace, (), dict(vars(self._funcgrad_original))
+
+
+class DequeView(deque[Any]):
+    """A deque whose items are redirected when they are read, and stored in the original."""
+
+    __slots__ = ("_funcgrad_original", "_funcgrad_redirect")
+
+    _funcgrad_original: deque[Any]
+    _funcgrad_redirect: Callable[[Any], Any]
+
+    def __init__(self, original: deque[Any], redirect: Callable[[Any], Any]) -> None:
+        super().__init__((), original.maxlen)
+        self._funcgrad_original = original
+        self._funcgrad_redirect = redirect
+        self.renew()
+
+    def renew(self) -> None:
+        """Copy the items again."""
+        deque.clear(self)
+        deque.extend(self, map(self._funcgrad_redirect, self._funcgrad_original))
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._funcgrad_redirect(self._funcgrad_original[index])
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._funcgrad_redirect, self._funcgrad_original)
+
+    def __len__(self) -> int:
+        return len(self._funcgrad_original)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._funcgrad_original or item in list(self)
+
+    def __reduce__(self) -> Any:
+        return deque, (list(self._funcgrad_original), self._funcgrad_original.maxlen)
