@@ -6,6 +6,7 @@ import math
 from argparse import Namespace
 from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque
 from types import MappingProxyType, SimpleNamespace
+from typing import NamedTuple, Protocol
 
 import pytest
 
@@ -113,3 +114,124 @@ def test_containers_are_returned_as_they_are():
     assert found[0] is space
     assert found[1] is queue
     assert found[2]
+
+
+class OwnTuple(tuple):
+    def f(self, x):
+        return sine(x)
+
+    def first(self, x):
+        return self[0](x)
+
+
+class OwnList(list):
+    f, first = OwnTuple.f, OwnTuple.first
+
+
+class OwnDeque(deque):
+    f, first = OwnTuple.f, OwnTuple.first
+
+
+class OwnSet(set):
+    f = OwnTuple.f
+
+    def first(self, x):
+        return sum(g(x) for g in self)
+
+
+class OwnFrozenSet(frozenset):
+    f, first = OwnTuple.f, OwnSet.first
+
+
+class Pair(NamedTuple):
+    function: object
+    other: float = 2.0
+
+    def f(self, x):
+        return sine(x) * self.other / 2.0
+
+    def first(self, x):
+        return self.function(x)
+
+
+class OwnDict(dict):
+    f = OwnTuple.f
+
+    def first(self, x):
+        return self["f"](x)
+
+
+class OwnUserDict(UserDict):
+    f, first = OwnTuple.f, OwnDict.first
+
+
+INSTANCES = {
+    "tuple": OwnTuple((sine, 1.0)),
+    "list": OwnList([sine, 1.0]),
+    "deque": OwnDeque([sine, 1.0]),
+    "set": OwnSet([sine]),
+    "frozenset": OwnFrozenSet([sine]),
+    "named tuple": Pair(sine),
+    "dict": OwnDict(f=sine),
+    "UserDict": OwnUserDict(f=sine),
+}
+
+
+@pytest.mark.parametrize("held", INSTANCES.values(), ids=INSTANCES.keys())
+def test_methods_and_items_of_subclasses_of_containers_are_adopted(held):
+    for function in (held.f, held.first, lambda x: held.f(x), lambda x: held.first(x)):
+        assert fg.grad(function)(0.5) == pytest.approx(math.cos(0.5), rel=1e-15)
+        assert fg.jit(fg.grad(function))(0.5) == pytest.approx(math.cos(0.5), rel=1e-15)
+
+
+@pytest.mark.parametrize("kind", [OwnTuple, OwnList, OwnDeque, OwnSet, OwnFrozenSet])
+def test_methods_of_subclasses_of_containers_without_functions_are_adopted(kind):
+    held = kind([3.0, 4.0])
+    assert fg.grad(lambda x: held.f(x) * len(held))(0.5) == pytest.approx(2 * math.cos(0.5))
+    assert fg.adopt(lambda: sorted(held))() == [3.0, 4.0]
+    assert fg.adopt(lambda: held == kind([3.0, 4.0]) or kind is OwnDeque)()
+    assert fg.adopt(lambda: isinstance(held, kind) and type(held) is kind)()
+
+
+class OfProtocol(Protocol):
+    def f(self, x):
+        return sine(x)
+
+
+class Implementation(OfProtocol):
+    pass
+
+
+class Giving:
+    def __get__(self, instance, owner):
+        return sine
+
+
+class OfAttributes:
+    """Has no methods of its own."""
+
+    f = Giving()
+    of_partial = staticmethod(functools.partial(sine))
+    model = Holder(sine)
+    table = MappingProxyType({"f": sine})
+
+
+ATTRIBUTES = OfAttributes()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: Implementation().f(x),
+        lambda x: ATTRIBUTES.f(x),
+        lambda x: OfAttributes.of_partial(x),
+        lambda x: ATTRIBUTES.of_partial(x),
+        lambda x: OfAttributes.model(x),
+        lambda x: ATTRIBUTES.model(x),
+        lambda x: OfAttributes.table["f"](x),
+    ],
+)
+def test_attributes_of_classes_and_methods_of_protocols_are_adopted(f):
+    assert fg.grad(f)(0.5) == pytest.approx(math.cos(0.5), rel=1e-15)
+    held = ATTRIBUTES
+    assert fg.grad(lambda x: held.f(x) + held.model(x))(0.5) == pytest.approx(2 * math.cos(0.5))

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import threading
 from abc import ABCMeta
+from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from functools import cache, cached_property, partialmethod, singledispatchmethod, wraps
 from types import CellType, FunctionType, MethodType
-from typing import Any
+from typing import Any, Protocol
 
 from funcgrad.adoption.adopted_functions import (
     Redirect,
@@ -43,7 +44,7 @@ def original_class(kind: Any) -> Any:
 
 def may_be_adopted(kind: type) -> bool:
     """Whether a subclass of a class can be made that has its instances."""
-    if is_kept_class(type(kind)) and type(kind) not in (type, ABCMeta):
+    if is_kept_class(type(kind)) and type(kind) not in (type, ABCMeta, type(Protocol)):
         return False
     if ORIGINAL in vars(kind):
         return False
@@ -53,7 +54,8 @@ def may_be_adopted(kind: type) -> bool:
     return all([base.__flags__ & HEAP or base in _CONTAINERS for base in bases])
 
 
-_CONTAINERS = (str, tuple, list, dict)  # their subclasses can have empty slots, too
+_CONTAINERS = (str, tuple, list, dict, set, frozenset, deque)
+"""Classes of Python's whose subclasses can have empty slots, too."""
 
 
 def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
@@ -70,6 +72,8 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
         begun[kind] = None
         try:
             adopted = subclass_over(kind, redirect)
+            if adopted is kind and _holds_code(kind):
+                adopted = _subclass(kind, [], {}, redirect)
         finally:
             del begun[kind]
     keep_adopted(home, kind, adopted, class_parts)
@@ -77,6 +81,12 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
         name_class(kind, adopted)
         redirect_attributes(kind, adopted, redirect)
     return adopted
+
+
+def _holds_code(kind: type) -> bool:
+    """Whether attributes of a class without methods hold functions, or lead to some."""
+    own = [item for name, item in vars(kind).items() if name not in _OF_MARKERS]
+    return any([not isinstance(item, property) and leads_elsewhere(item, INNER) for item in own])
 
 
 def redirect_attributes(kind: type, adopted: type, redirect: Redirect) -> None:

@@ -75,7 +75,7 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
             [leads_elsewhere(item, depth - 1) for item in islice(items, _LONGEST)]
         ):
             return True
-        if not hasattr(value, "_make"):
+        if is_kept_class(kind):
             return False
     made = value if isinstance(value, type) else kind
     if made is float or made is complex:  # a conversion to numbers

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import copy
 from abc import ABCMeta
+from collections import deque
+from collections.abc import Mapping
 from functools import lru_cache
 from types import MemberDescriptorType
 from typing import Any
@@ -52,7 +54,7 @@ def class_of_views(instance: Any) -> type:
 def is_class_of_views(kind: type) -> bool:
     """Whether a class is that of views: of subclasses of dict, or of instances with nothing to adopt."""
     space = vars(kind)
-    return ORIGINAL in space and ("__class__" in space or issubclass(kind, DictView | ListView))
+    return ORIGINAL in space and ("__class__" in space or issubclass(kind, _CONTAINER_VIEWS))
 
 
 @lru_cache(maxsize=256)
@@ -75,14 +77,20 @@ def view(instance: Any, kind: type, redirect: Redirect) -> Any:
     of_scipy = kind.__module__.startswith("scipy.")
     own: type = type(instance)
     try:
-        if isinstance(instance, dict | list):
-            return _container_view(instance, kind, redirect)
+        base = next((base for base in _VIEWS_OF if isinstance(instance, base)), None)
+        if base is not None:
+            return _container_view(instance, kind, _VIEWS_OF[base], redirect)
         if not of_scipy and _has_slots(own):
             return _slot_view(instance, kind, redirect)
-        space = object.__getattribute__(instance, "__dict__")
-        text = isinstance(instance, str)
-        new: Any = str.__new__(kind, instance) if text else object.__new__(kind)
-        object.__setattr__(new, "__dict__", space)
+        constant: Any = next((base for base in UNCHANGING if isinstance(instance, base)), None)
+        new: Any
+        if constant is None:
+            space, new = object.__getattribute__(instance, "__dict__"), object.__new__(kind)
+        else:
+            items = map(redirect, instance) if constant in (tuple, frozenset) else instance
+            space, new = getattr(instance, "__dict__", {}), constant.__new__(kind, items)
+        if hasattr(new, "__dict__"):
+            object.__setattr__(new, "__dict__", space)
         for base in own.__mro__ if of_scipy else ():
             for name in vars(base).get("__slots__", ()):
                 if hasattr(instance, name) and name not in ("__dict__", "__weakref__"):
@@ -93,11 +101,15 @@ def view(instance: Any, kind: type, redirect: Redirect) -> Any:
     return new
 
 
-def _container_view(instance: Any, kind: type, redirect: Redirect) -> Any:
-    """A view of an instance of a user's subclass of dict or list, whose items and attributes it shares."""
+_VIEWS_OF: Mapping[type, Any] = {dict: DictView, list: ListView, set: SetView, deque: DequeView}
+UNCHANGING = (str, tuple, frozenset)
+"""Classes of Python's whose instances never change."""
+
+
+def _container_view(instance: Any, kind: type, base: Any, redirect: Redirect) -> Any:
+    """A view of an instance of a user's subclass of a container, whose items and attributes it shares."""
     if not leads_elsewhere(instance):
         return instance
-    base: Any = DictView if isinstance(instance, dict) else ListView
     new = base.__mro__[1].__new__(_class_of_views(kind, base))
     base.__init__(new, instance, redirect)
     if hasattr(new, "__dict__"):
@@ -108,7 +120,7 @@ def _container_view(instance: Any, kind: type, redirect: Redirect) -> Any:
 @lru_cache(maxsize=256)
 def _class_of_views(kind: type, base: type) -> type:
     space = {"__slots__": (), ORIGINAL: original_class(kind), "__module__": kind.__module__}
-    if base is ListView:
+    if base is not DictView:
         space["__class__"] = property(lambda self: kind)
     made: type = type.__new__(type(kind), kind.__name__, (kind, base), space)
     return made
@@ -266,5 +278,5 @@ def _restored(value: Any, spaces: dict[int, dict[str, Any]], is_held: bool = Fal
     return value
 
 
-_CONTAINER_VIEWS = (DictView, ListView)
+_CONTAINER_VIEWS = (DictView, ListView, SetView, DequeView)
 _CLASS: Any = vars(object)["__class__"]

@@ -31,6 +31,7 @@ import numpy as np
 from funcgrad.adoption.adopted_classes import OF_NO_NUMBERS
 from funcgrad.adoption.masked_arrays import is_of_masked_arrays
 from funcgrad.adoption.namespaces import (
+    HEAP,
     BoundDispatch,
     is_composed,
     is_curried,
@@ -219,11 +220,11 @@ def _methods(kind: type) -> Iterator[FunctionType]:
 def _parts(member: Any) -> tuple[Any, ...]:
     """The functions that an attribute of a class runs."""
     if isinstance(member, staticmethod | classmethod):
-        return (member.__func__,)
+        return _parts(member.__func__)
     if isinstance(member, property):
         return (member.fget, member.fset, member.fdel)
     if isinstance(member, cached_property | partialmethod | partial):
-        return (member.func,)
+        return (member.func, *getattr(member, "args", ()))
     if isinstance(member, singledispatchmethod):
         return (member.dispatcher,)
     return (member,)
@@ -339,6 +340,7 @@ def _attributes(value: Any, names: frozenset[str], depth: int = 3) -> list[Any]:
     return [*of_modules, *[item for item in own if not isinstance(item, ModuleType)]]
 
 
+_SUBCLASSED = (list, tuple, dict, set, frozenset, deque)
 _CONTAINERS = (
     *(list, tuple, dict, set, frozenset, deque, MappingProxyType, OrderedDict, defaultdict),
     *HOLDERS,
@@ -347,7 +349,7 @@ _CONTAINERS = (
 
 def _contained(value: object) -> list[Any]:
     """The functions, classes and instances in a container, or the containers of a class or an instance."""
-    if type(value) in _CONTAINERS:
+    if type(value) in _CONTAINERS or isinstance(value, _SUBCLASSED):
         found = list(islice(cast(Iterable[Any], items_held(value)), _MOST_ATTRIBUTES))
         held = [type(item) for item in found]
         if PLAIN_DATA.issuperset(held) and _CONTAINER_TYPES.isdisjoint(held):
@@ -365,7 +367,9 @@ def _contained(value: object) -> list[Any]:
         item
         for space in spaces
         for item in islice(space.values(), _MOST_ATTRIBUTES)
-        if type(item) in _CONTAINER_TYPES or isinstance(item, partial)
+        if type(item) in _CONTAINER_TYPES
+        or isinstance(item, partial)
+        or (isinstance(value, type) and type(item).__flags__ & HEAP)
     ]
 
 

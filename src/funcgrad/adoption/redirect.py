@@ -36,7 +36,7 @@ from funcgrad.adoption.builtin_names import builtin_names
 from funcgrad.adoption.containers import container_view, proxy_view, tuple_view
 from funcgrad.adoption.generalized import generalized, is_generalized
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
-from funcgrad.adoption.instance_views import SlotView, class_of_views, view
+from funcgrad.adoption.instance_views import UNCHANGING, SlotView, class_of_views, view
 from funcgrad.adoption.masked_arrays import is_of_masked_arrays, masked_modules
 from funcgrad.adoption.memoized import all_plain, bypassing_cache
 from funcgrad.adoption.modules import ModuleView
@@ -330,7 +330,7 @@ def _viewed(instance: Any, kind: Any) -> Any:
             _VIEWED[key] = ref(instance, partial(_forget, _VIEWED, key)), ref(made)
             note_view(made, instance)
         except TypeError:  # without weak references there is no memo
-            return instance
+            return made if isinstance(made, UNCHANGING) else instance
     return made
 
 
