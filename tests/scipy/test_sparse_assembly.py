@@ -238,6 +238,34 @@ def test_a_few_eigenvalues(name):
     assert fg.jit(f)(1.1) == pytest.approx(f(1.1), rel=1e-10)
 
 
+OF_PAIRS = {
+    "least": {"which": "SM"},
+    "of least sign": {"which": "SA"},
+    "largest": {"which": "LM"},
+    "near": {"sigma": 0.4},
+    "cayley": {"sigma": 0.4, "mode": "cayley"},
+}
+
+
+@pytest.mark.parametrize("mass", [False, True])
+@pytest.mark.parametrize("vectors", [False, True])
+@pytest.mark.parametrize("name", OF_PAIRS)
+def test_eigenvalues_of_pairs_of_matrices_in_the_order_of_scipy(name, vectors, mass):
+    def f(k):
+        off = 0.3 * k * np.cos(np.arange(5.0))
+        a = sp.diags([off, 2.0 * np.sin(np.arange(6.0)), off], [-1, 0, 1]).tocsc()
+        m = sp.diags([np.linspace(1.0, 2.0, 6) * k], [0]).tocsc() if mass else None
+        found = solvers.eigsh(a, 3, m, return_eigenvectors=vectors, **OF_PAIRS[name])
+        values = found[0] if vectors else found
+        return values @ np.arange(1.0, 4.0) + (np.sum(found[1] ** 2 * values) if vectors else 0.0)
+
+    value, slope = fg.value_and_grad(f)(0.7)
+    assert value == pytest.approx(f(0.7), rel=1e-10)
+    assert slope == pytest.approx(central(f, 0.7), rel=1e-5)
+    assert fg.jvp(f, (0.7,), (1.0,))[1] == pytest.approx(slope, rel=1e-10)
+    assert fg.jit(f)(1.1) == pytest.approx(f(1.1), rel=1e-10)
+
+
 @pytest.mark.parametrize("which", ["LM", "SM"])
 def test_a_few_singular_values(which):
     def f(k):
@@ -486,7 +514,13 @@ def test_complex_entries():
             r"np\.linalg\.eigh\(A",
         ),
         (lambda k: solvers.eigsh(k * sp.eye(5000), 2)[0].sum(), ValueError, "at most 4096 rows"),
-        (lambda k: solvers.eigsh(k * sp.eye(5), 2, sp.eye(5))[0].sum(), TypeError, "and no M"),
+        (
+            lambda k: solvers.eigsh(k * sp.eye(5), 2, sp.eye(5), sigma=1.0, mode="buckling")[
+                0
+            ].sum(),
+            TypeError,
+            "mode 'normal' or 'cayley'",
+        ),
         (
             lambda k: solvers.eigsh(k * sp.eye(5), 2, which="L")[0].sum(),
             ValueError,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pickle import PickleError
 from typing import Any
 
 from funcgrad.arrays.mutable_array import MutableArray
@@ -11,6 +12,8 @@ from funcgrad.arrays.mutable_array import MutableArray
 
 def explain(error: Exception, args: Sequence[Any]) -> None:
     """Add to a refusal of a list that an array may be meant, and to others what to write."""
+    if isinstance(error, PickleError) and _ON_PROCESSES not in getattr(error, "__notes__", ()):
+        error.add_note(_ON_PROCESSES)
     caught = _caught_refusal(error)
     if caught is None and not isinstance(error, TypeError | ValueError | AttributeError):
         return
@@ -66,6 +69,10 @@ _ON_SHAPES = (
 _ON_HASHES = (
     "traced values have no bytes, which a hash or a cache asked for: what it finds has no derivative; "
     "leave out the cache, or take those of np.asarray(fg.stop_gradient(x)) if a derivative of zero is meant"
+)
+_ON_PROCESSES = (
+    "other processes take neither traced values nor adopted functions: write threads "
+    "(concurrent.futures.ThreadPoolExecutor, joblib.Parallel(prefer='threads')), or n_jobs=1"
 )
 _ON_COMPILED = (
     f"compiled code was given traced values, as a {MutableArray.__name__}, which it cannot differentiate: "

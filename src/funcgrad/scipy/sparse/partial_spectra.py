@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as _scipy_sparse
 import scipy.sparse.linalg as _scipy
 
+from funcgrad.scipy import linalg
 from funcgrad.scipy.sparse.traced_sparse import SparseOperand, TracedSparse, has_traced
 from funcgrad.source import fail
 
@@ -25,32 +27,48 @@ def _dense(name: str, A: SparseOperand) -> Any:
             f"{name}: expected traced entries of at most {_LARGEST} rows and columns, since the derivative "
             f"needs all vectors, but got {A.shape}; write fg.stop_gradient for a matrix that is constant",
         )
-    return A.toarray() if isinstance(A, TracedSparse) else A
+    return A.toarray() if isinstance(A, TracedSparse) or _scipy_sparse.issparse(A) else A
 
 
 def eigsh(
     A: SparseOperand,
     k: int = 6,
-    M: object = None,
+    M: SparseOperand | None = None,
     sigma: float | None = None,
     which: str = "LM",
     *args: object,
     return_eigenvectors: bool = True,
+    mode: str = "normal",
     **options: object,
 ) -> Any:
     """As `scipy.sparse.linalg.eigsh`, with the signs of `numpy.linalg.eigh` where entries are traced."""
     if not has_traced([A, M, sigma, *args]):
-        options["return_eigenvectors"] = return_eigenvectors
+        options |= {"return_eigenvectors": return_eigenvectors, "mode": mode}
         return _scipy.eigsh(A, k, M, sigma, which, *args, **options)
-    if M is not None or has_traced([sigma, *args]):
+    if mode not in ("normal", "cayley") or has_traced([sigma, *args]):
         raise fail(
             TypeError,
-            "eigsh: expected a traced A and no M, but got M or other traced arguments; write "
-            "scipy.linalg.eigh(A, M) of dense matrices",
+            "eigsh: expected traced A and M and a plain sigma in mode 'normal' or 'cayley', but got "
+            f"mode {mode!r} or other traced arguments; write scipy.linalg.eigh(A, M) of dense matrices",
         )
-    values, vectors = np.linalg.eigh(_dense("eigsh", A))
-    chosen = _chosen(values if sigma is None else 1.0 / (values - sigma), k, which)
-    return (values[chosen], vectors[:, chosen]) if return_eigenvectors else values[chosen]
+    if M is None:
+        values, vectors = np.linalg.eigh(_dense("eigsh", A))
+    else:
+        values, vectors = linalg.eigh(_dense("eigsh", A), _dense("eigsh", M))
+    shifted = values
+    if sigma is not None:
+        shifted = ((values + sigma) if mode == "cayley" else 1.0) / (values - sigma)
+    chosen = _chosen(shifted, k, which)
+    if return_eigenvectors:
+        return values[chosen], vectors[:, chosen]
+    found = values[chosen]
+    if sigma is not None or which in ("LA", "BE"):
+        return found
+    # Without vectors, ARPACK ends with the value that it has sought first.
+    return found[::-1] if which == "SA" else found[np.argsort(np.abs(found) * _SIGNS[which])]
+
+
+_SIGNS = {"LM": 1.0, "SM": -1.0}
 
 
 def _chosen(values: Any, k: int, which: str) -> Any:
