@@ -146,7 +146,9 @@ AAA: np.arange(8.0), np.append(x, y), max_terms=3, clean_up=False @ (y)
 FloaterHormannInterpolator: [0.0, 1.0, 2.0, 3.0], x @ (y)
 make_lsq_spline: [0.0, 1.0, 2.0, 3.0], x, [0.0, 0.0, 0.0, 3.0, 3.0, 3.0], 2 @ (y)
 make_splrep: [0.0, 1.0, 2.0, 3.0], x @ (y)
-approximate_taylor_polynomial: lambda t: np.sin(t*x[0]), 0.0, 2, 1.0 @ (0.5)""",
+approximate_taylor_polynomial: lambda t: np.sin(t*x[0]), 0.0, 2, 1.0 @ (0.5)
+generate_knots: np.arange(12.0), np.tile(x, 3) @ .__next__()
+insert: 1.3, (np.arange(8.0) - 2, np.append(x, np.zeros(4)), 3) @ [1][:5]""",
     "integrate": """
 cumulative_simpson: x | cumulative_trapezoid: x | romb: A[:, :2].ravel()[:5] | simpson: x, dx=y[0]
 trapezoid: x, dx=y[0] | quad: lambda t: x[0]*t**y[0], 0.0, y[1]
@@ -232,6 +234,24 @@ skewtest: np.tile(x, 5)*np.arange(1, 21) | quantile_test: x, q=y[0] @ .statistic
 probplot: x, fit=False | boxcox_normplot: y, -1, 1, N=4 | yeojohnson_normplot: y, -1, 1, N=4
 yeojohnson_normmax: y | anderson_ksamp: [x, y] @ .statistic | dunnett: x, control=y @ .statistic
 bws_test: x, y @ .statistic | fisher_exact: [[3, 2], [1, 4]]""",
+    "stats.mstats": """
+gmean: x | hmean: x | zscore: x | zmap: x, y | kurtosis: x | skew: x | moment: x, 3
+describe: x @ .variance | sem: x | tmean: x | tsem: x | tmin: x | tmax: x | trim: x
+trima: x, (0.1, 5.0) | trimboth: x | trimmed_mean: x | trimmed_std: x | trimmed_var: x | trimmed_stde: x
+trimr: x | trimtail: x | winsorize: x, (0.25, 0.25) | pearsonr: x, y @ [0] | linregress: x, y @ [0]
+rsh: x | idealfourths: x | hdquantiles: x | hdmedian: x | hdquantiles_sd: x | mquantiles: x
+ttest_ind: x, y @ [0] | ttest_rel: x, y @ [0] | ttest_1samp: x, 0.3 @ [0] | ttest_onesamp: x, 0.3 @ [0]
+variation: x | f_oneway: x, y @ [0] | kruskal: x, y @ [0] | mode: x @ [0] | rankdata: x
+plotting_positions: x | meppf: x | scoreatpercentile: x, 40 | obrientransform: x, y | chisquare: y @ [0]
+friedmanchisquare: x, y, x + y @ [0]
+kurtosistest: np.tile(x, 6) @ [0] | skewtest: np.tile(x, 3) @ [0] | normaltest: np.tile(x, 6) @ [0]
+theilslopes: x, y @ [0] | siegelslopes: x, y @ [0] | spearmanr: x, y @ [0] | kendalltau: x, y @ [0]
+mannwhitneyu: x, y @ [0] | brunnermunzel: x, y - 1 @ [0] | pointbiserialr: [0, 1, 0, 1], y @ [0]
+sen_seasonal_slopes: A @ [0] | msign: x | argstoarray: x, y""",
+    "stats.qmc": """
+discrepancy: (A - A.min())/(A.max() - A.min() + 1.0)
+geometric_discrepancy: (A - A.min())/(A.max() - A.min() + 1.0)
+update_discrepancy: x[:2]/5, (A[:, :2] - A.min())/(A.max() - A.min() + 1.0), 0.3""",
     "cluster.vq": """
 whiten: A | vq: A, B | kmeans: A, 2, rng=0 | kmeans2: A, 2, rng=0, minit='points'""",
     "signal.windows": """
@@ -245,7 +265,8 @@ tilbert: x, 0.5 | itilbert: x, 0.5 | hilbert: x | ihilbert: x | sc_diff: x, 0.5,
 cs_diff: x, 0.5, 0.3 | cc_diff: x, 0.5, 0.3 | ss_diff: x, 0.5, 0.3 | shift: x, 0.3 | fftshift: x
 ifftshift: x | dct: x | idct: x | dst: x | idst: x | dctn: A | idctn: A | dstn: A | idstn: A""",
     "stats.contingency": """
-margins: A | expected_freq: A + 1 | association: [[3, 2], [1, 4]]""",
+margins: A | expected_freq: A + 1 | association: [[3, 2], [1, 4]]
+chi2_contingency: [[3, 1], [1, 3]] @ [0] | relative_risk: 3, 5, 4, 7 @ .relative_risk""",
     "cluster.hierarchy": """
 linkage: A @ [:, 2] | average: A @ [:, 2] | centroid: A @ [:, 2] | complete: A @ [:, 2]
 median: A @ [:, 2] | single: A @ [:, 2] | ward: A @ [:, 2] | weighted: A @ [:, 2]
@@ -267,7 +288,7 @@ bmat: [[scipy.sparse.csr_array(A), D]] @ .toarray()
 block_array: [[scipy.sparse.csr_array(A), D]] @ .toarray()
 block_diag: [scipy.sparse.csr_array(A), D] @ .toarray() | tril: scipy.sparse.csr_array(A) @ .toarray()
 triu: scipy.sparse.csr_array(A) @ .toarray() | find: scipy.sparse.csr_array(A) @ [2] | issparse: A
-""",
+identity: 3 @ .toarray() | eye_array: 3 @ .toarray()""",
     "sparse.csgraph": """
 bellman_ford: np.abs(A)**1.1 | breadth_first_order: np.abs(A)**1.1, 0 @ [0]
 connected_components: np.abs(A)**1.1 @ [1] | depth_first_order: np.abs(A)**1.1, 0 @ [0]
@@ -286,7 +307,8 @@ gcrotmk: D, x[:3] @ [0] | gmres: D, x[:3] @ [0] | lgmres: D, x[:3] @ [0] | minre
 qmr: D, x[:3] @ [0] | tfqmr: D, x[:3] @ [0] | lsmr: D, x[:3] @ [0] | lsqr: D, x[:3] @ [0]
 expm_multiply: D, x[:3] | spsolve: D, x[:3] | factorized: D @ (x[:3])
 spsolve_triangular: scipy.sparse.tril(D, format='csr'), x[:3]
-splu: D @ .solve(x[:3]) | spilu: D @ .solve(x[:3]) | matrix_power: A, 2""",
+splu: D @ .solve(x[:3]) | spilu: D @ .solve(x[:3]) | matrix_power: A, 2
+onenormest: A | funm_multiply_krylov: scipy.linalg.expm, S, x[:3]""",
     "differentiate": """
 derivative: lambda t: np.sin(t*x[0]), 0.5 @ .df | jacobian: lambda t: np.sin(t*x[0]), x @ .df
 hessian: lambda t: np.sin(t[0]*x[0])*t[1], [0.5, 0.3] @ .ddf""",
@@ -306,7 +328,10 @@ sph_harm_y: 2, 1, x, y | sph_legendre_p: 2, 1, x | logsumexp: x | softmax: x | l
 multigammaln: 3 + x, 2 | ellip_harm: 5.0, 8.0, 2, 1, x[0] | lambertw: x | spherical_jn: 1, x
 spherical_yn: 1, x | spherical_in: 1, x | spherical_kn: 1, x | mathieu_even_coef: 2, x[0] | lqn: 2, x[0]
 lmbda: 2, x[0] | riccati_jn: 2, x[0] | ndtri_exp: -x | obl_ang1: 1, 2, 1.0, x | pro_ang1: 1, 2, 1.0, x
-btdtrib: y, x, 0.3 | stirling2: 4, 2 | ai_zeros: 3 | jn_zeros: 1, 3""",
+btdtrib: y, x, 0.3 | stirling2: 4, 2 | ai_zeros: 3 | jn_zeros: 1, 3
+legendre_p_all: 3, x | sph_legendre_p_all: 2, 1, x | riccati_yn: 2, y[0]
+sh_jacobi: 2, 3.0 + x[0], 1.0 + y[0] | factorialk: 5, 2 | factorial2: 5
+roots_sh_jacobi: 3, 3.0 + x[0], 1.0 + y[0] | mathieu_odd_coef: 3, y[0]""",
 }
 _DISTRIBUTIONS = {
     "logpdf": """
@@ -396,7 +421,12 @@ yulesimon: 1, 11.0 + 0.1*(x[0] - 0.31) | nhypergeom: 0, 20, 7, 1""",
 _MULTIVARIATE = """
 multivariate_normal: x[:3], y[:3], S | multivariate_t: x[:3], y[:3], S, 4
 dirichlet: x[:3]/np.sum(x[:3]), y[:3] | wishart: S, 5, np.eye(3) | invwishart: S, 5, np.eye(3)
-multinomial: [1, 2, 1], 4, x[:3]/np.sum(x[:3]) | matrix_normal: A, B, S, S"""
+multinomial: [1, 2, 1], 4, x[:3]/np.sum(x[:3]) | matrix_normal: A, B, S, S
+dirichlet_multinomial: [1, 2, 1], y[:3], 4 | matrix_t: A, B, S, S, 5
+normal_inverse_gamma: x[0], y[0], x[1], y[1], 1.0 + x[2], y[2]
+vonmises_fisher: x[:3]/np.linalg.norm(x[:3]), y[:3]/np.linalg.norm(y[:3]), 2.0
+multivariate_hypergeom: [1, 2], [3, 4], 3"""
+_OF_COUNTS = ("dirichlet_multinomial", "multinomial", "multivariate_hypergeom")
 
 
 def _entries(text: str) -> Iterator[tuple[str, str, str]]:
@@ -419,15 +449,15 @@ def scipy_calls() -> dict[str, str]:
         for name, arguments, _ in _entries(text):
             found[f"scipy.stats.{name}"] = f"scipy.stats.{name}.{method}({arguments})"
     for name, arguments, _ in _entries(_MULTIVARIATE):
-        method = "logpmf" if name == "multinomial" else "logpdf"
+        method = "logpmf" if name in _OF_COUNTS else "logpdf"
         found[f"scipy.stats.{name}"] = f"scipy.stats.{name}.{method}({arguments})"
     return found
 
 
 _HOMES = (
     *_TEXT,
-    *("io", "linalg.interpolative", "sparse", "stats.mstats"),
-    *("stats.qmc", "stats.sampling"),
+    *("io", "linalg.interpolative"),
+    "stats.sampling",
 )
 
 

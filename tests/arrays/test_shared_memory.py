@@ -261,3 +261,21 @@ def test_an_array_keeps_its_layout_when_a_traced_value_is_stored(made, store):
         found, expected = fg.jvp(fg.adopt(space["f"]), (x,), (x,))[0], space["f"](x)
         np.testing.assert_array_equal(found[0], expected[0], err_msg=view)
         np.testing.assert_array_equal(found[1], expected[1], err_msg=view)
+
+
+@pytest.mark.parametrize("shares", [np.shares_memory, np.may_share_memory])
+def test_views_of_one_array_share_memory(shares):
+    """SciPy asks before it sorts in place, as in `scipy.stats.mstats.friedmanchisquare`."""
+
+    def f(t):
+        a = np.empty(3)
+        a[:] = [2.0 * t, t, 3.0 * t]
+        views = [a, a[1:], a.T, a.reshape(3, 1), np.asarray(a), a.ravel()]
+        others = [a.copy(), a + 0.0, np.zeros(3)]
+        assert all(shares(a, v) for v in views)
+        assert not any(shares(a, v) for v in others)
+        own = a.ravel().copy() if shares(a, a.ravel()) else a.ravel()
+        own.sort()
+        return a[0] + 10 * own[0]
+
+    assert fg.value_and_grad(fg.adopt(f))(1.5) == (18.0, 12.0)

@@ -40,7 +40,8 @@ _REAL = ArrayType((), np.dtype(float))
 def tanhsinh(
     f: Callable[..., Any], a: npt.ArrayLike, b: npt.ArrayLike, *, args: Any = (), **options: Any
 ) -> Any:
-    """As `scipy.integrate.tanhsinh`, in the limits, in ``args`` and in what ``f`` captures.
+    """As `scipy.integrate.tanhsinh`, in the limits, in ``args`` and in what ``f``
+    captures.
 
     >>> import funcgrad as fg
     >>> area = lambda p: tanhsinh(lambda x, p: x**-p, 1.0, np.inf, args=(p,)).integral

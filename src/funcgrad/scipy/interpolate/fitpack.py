@@ -110,7 +110,9 @@ def splantider(tck: Tck, n: int = 1) -> Any:
 
 @_of_spline(1)
 def insert(x: npt.ArrayLike, tck: Tck, m: int = 1, per: object = 0) -> Any:
-    """As `scipy.interpolate.insert`: the same spline with a further knot at x, m times."""
+    """As `scipy.interpolate.insert`: the same spline with a further knot at x, m
+    times.
+    """
     refuse("insert", per=per or None)
     if _is_curve(tck[1]):
         found = [insert(x, (tck[0], c, tck[2]), m) for c in tck[1]]

@@ -143,7 +143,9 @@ def make_lsq_spline(*args: object, **kwargs: object) -> BSpline:
 def generate_knots(
     x: npt.ArrayLike, y: npt.ArrayLike, *, w: npt.ArrayLike | None = None, **options: Any
 ) -> Iterator[Any]:
-    """As `scipy.interpolate.generate_knots`: places among the abscissae, which are a choice."""
+    """As `scipy.interpolate.generate_knots`: places among the abscissae,
+    which are a choice.
+    """
     if holds_expr([x, *options.values()]):
         raise fail(
             TypeError,

@@ -138,8 +138,8 @@ def newton(
     full_output: bool = False,
     disp: bool = True,
 ) -> Any:
-    """As `scipy.optimize.newton`, also for arrays of starting points; in the place
-    of ``fprime`` the exact derivative is used.
+    """As `scipy.optimize.newton`, also for arrays of starting points; the exact
+    derivative stands for ``fprime``.
     """
     given = tuple(args)  # SciPy unpacks any sequence here, and in newton alone
     alone, args = with_numbers(func, given)
