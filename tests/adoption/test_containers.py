@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections import namedtuple
+from collections import defaultdict, deque, namedtuple
 
 import numpy as np
 import pytest
@@ -411,3 +411,33 @@ def test_items_that_views_stand_for_are_removed_and_added(kind):
 
 def test_sets_in_results_are_the_originals():
     assert fg.adopt(lambda: GAINS)() is GAINS
+
+
+# -- containers that hold themselves -------------------------------------------------------------------
+def doubled(x):
+    return x * 2 if isinstance(x, np.ndarray) else x
+
+
+OF_THEMSELVES = {
+    "list": lambda: [doubled],
+    "dict": lambda: {0: doubled},
+    "defaultdict": lambda: defaultdict(list, {0: doubled}),
+    "deque": lambda: deque([doubled]),
+    "list in a dict": lambda: {0: doubled, 1: []},
+}
+
+
+@pytest.mark.parametrize("name", OF_THEMSELVES)
+def test_a_container_may_hold_itself(name):
+    items = OF_THEMSELVES[name]()
+    if name == "list in a dict":
+        items[1].append(items)
+    elif isinstance(items, dict):
+        items["itself"] = items
+    else:
+        items.append(items)
+
+    def f(x):
+        return np.sum(items[0](x))
+
+    assert fg.grad(fg.adopt(f))(np.ones(2)).tolist() == [2.0, 2.0]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import _lru_cache_wrapper, partial
 from inspect import getattr_static
 from itertools import islice
+from threading import local
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -97,7 +98,20 @@ def container_view(value: Any, redirect: _Redirect) -> Any:
     """A view of a list or a dict; itself if none of its items is replaced."""
     if not leads_elsewhere(value):
         return value
-    return _VIEWS[type(value)](value, redirect)
+    begun: dict[int, Any] = _BEGUN.__dict__.setdefault("views", {})
+    if id(value) not in begun:
+        kind = _VIEWS[type(value)]
+        made = begun[id(value)] = kind.__new__(kind, value, redirect)
+        try:
+            made.__init__(value, redirect)
+        finally:
+            del begun[id(value)]
+        return made
+    return begun[id(value)]
+
+
+_BEGUN = local()
+"""The views that a thread has begun, by the identities of the containers: of one that holds itself."""
 
 
 def _stored(name: str, base: type = list) -> Callable[..., Any]:
@@ -376,7 +390,7 @@ for _name in (
 ):
     setattr(DequeView, _name, _stored(_name, deque))
 _RENEWED: Mapping[type, Any] = {list: ListView, dict: DictView, set: SetView, deque: DequeView}
-_VIEWS: Mapping[type, Callable[[Any, _Redirect], Any]] = {
+_VIEWS: Mapping[type, Any] = {
     list: ListView,
     set: SetView,
     dict: DictView,
