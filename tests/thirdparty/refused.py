@@ -11,7 +11,6 @@ REFUSED = MappingProxyType(
         "array: expected numbers": ("nmrglue.process.proc_base.qart",),
         "float(): expected a value without": ("colormath_back", "colormath_lab"),
         "svd: expected a function that does not depend": ("trimesh.geometry.plane_transform",),
-        "argument": ("csaps_smooth",),
     }
 )
 
