@@ -263,19 +263,28 @@ def test_an_array_keeps_its_layout_when_a_traced_value_is_stored(made, store):
         np.testing.assert_array_equal(found[1], expected[1], err_msg=view)
 
 
+def views(a):
+    """An array and its views: overlapping, apart, interleaved, empty, and copies."""
+    table = a.reshape(2, 3)
+    parts = [a, a[:3], a[3:], a[::2], a[1::2], a[:0], a[::-1], np.asarray(a)]
+    parts += [table, table.T, table.T[1], table[0], table.ravel(), table.T.ravel()]
+    return [*parts, a.copy(), table.T.copy("F"), a + 0.0, np.zeros(6)]
+
+
 @pytest.mark.parametrize("shares", [np.shares_memory, np.may_share_memory])
-def test_views_of_one_array_share_memory(shares):
+def test_which_views_share_memory_is_numpys(shares):
     """SciPy asks before it sorts in place, as in `scipy.stats.mstats.friedmanchisquare`."""
 
     def f(t):
-        a = np.empty(3)
-        a[:] = [2.0 * t, t, 3.0 * t]
-        views = [a, a[1:], a.T, a.reshape(3, 1), np.asarray(a), a.ravel()]
-        others = [a.copy(), a + 0.0, np.zeros(3)]
-        assert all(shares(a, v) for v in views)
-        assert not any(shares(a, v) for v in others)
+        a = np.empty(6)
+        a[:] = np.arange(6.0, 0.0, -1.0) * t
+        answers.append([[bool(shares(x, y)) for y in views(a)] for x in views(a)])
         own = a.ravel().copy() if shares(a, a.ravel()) else a.ravel()
         own.sort()
         return a[0] + 10 * own[0]
 
-    assert fg.value_and_grad(fg.adopt(f))(1.5) == (18.0, 12.0)
+    answers = []
+    assert fg.value_and_grad(fg.adopt(f))(1.5) == (24.0, 16.0)
+    assert f(1.5) == 24.0
+    traced, plain = answers
+    assert traced == plain

@@ -684,3 +684,14 @@ def test_methods_that_are_refused() -> None:
     ):
         with pytest.raises(TypeError, match=match):
             fg.grad(f)(s)
+
+
+@pytest.mark.parametrize(
+    "name", ["place", "written", "original", "source", "is_view", "hold", "refuse_view", "of_user"]
+)
+def test_columns_have_any_name(name):
+    def f(x):
+        frame = pd.DataFrame({name: [1.0, 2.0], "b": [3.0, 4.0]}) * x
+        return (getattr(frame, name) * frame.b).sum() + getattr(frame.loc[0], name)
+
+    assert fg.value_and_grad(f)(2.0) == (f(2.0), 45.0)

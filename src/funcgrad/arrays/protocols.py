@@ -22,7 +22,6 @@ from funcgrad.arrays.reference import (
     layout_of,
     lend,
     note_export,
-    root_of,
     unwrapped,
     wrapped,
     writable,
@@ -124,7 +123,7 @@ class ArrayProtocols:
         if func in VIEW_FUNCTIONS or _is_view(func, args, kwargs):
             return _viewed(self, func, args, kwargs)
         if func in _OF_MEMORY and isinstance(args[0], Reference) and isinstance(args[1], Reference):
-            return root_of(args[0]) is root_of(args[1]) or _function(self, func, args, kwargs)
+            return func(layout_of(args[0]), layout_of(args[1]), *args[2:], **kwargs)
         reducer = _REDUCERS.get(func)
         if reducer is not None and kwargs.keys() & {"where", "initial"}:
             axis = {"axis": args[1] if len(args) > 1 else None}
@@ -167,7 +166,7 @@ _ADOPT = "call fg.adopt(f) on the function that asks, or use funcgrad.numpy ther
 _OPTIONS = {"out", "where", "initial"}
 _UNLESS_COPIED = frozenset({np.astype, np.meshgrid})
 _OF_MEMORY = frozenset({np.shares_memory, np.may_share_memory})
-"""Functions that hold for views of one array, also for views that have no entry in common."""
+"""Functions that ask which memory arrays have: views have that of their base's layout."""
 _BY_SOURCE: frozenset[Any] = frozenset({np.real_if_close, np.trim_zeros})
 """Functions in Python that give their argument, or a view of it, as its values are."""
 _OTHERWISE = frozenset(

@@ -65,7 +65,7 @@ def runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., 
     from scipy import integrate as scipys
 
     if "tanhsinh" in options:
-        return lambda *numbers: told_by_tanhsinh(body, dict(options["tanhsinh"]), *numbers)[place]
+        return lambda *numbers: tanhsinh_result(body, dict(options["tanhsinh"]), *numbers)[place]
 
     def run(a: Array, b: Array, *theta: Array) -> Any:
         def integrand(x: float) -> Any:
@@ -99,7 +99,7 @@ def runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., 
     return run
 
 
-def told_by_tanhsinh(
+def tanhsinh_result(
     body: Body, options: Mapping[str, Any], a: Array, b: Array, *theta: Array
 ) -> Any:
     """SciPy's integral, estimate of its error, status, and numbers of evaluations and levels."""

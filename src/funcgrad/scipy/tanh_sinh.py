@@ -22,18 +22,18 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, without_tracing
 from funcgrad.scipy.integral import integral_of
 from funcgrad.scipy.integrand import integrand_of
-from funcgrad.scipy.quadrature import told_by_tanhsinh
+from funcgrad.scipy.quadrature import tanhsinh_result
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.vmap import vmap
 from funcgrad.typing import Array
 
 _own = _scipy.tanhsinh
-_IN_ADOPTED_CODE = FunctionType(
+_SCIPYS = FunctionType(
     _own.__code__, _own.__globals__, _own.__name__, _own.__defaults__, _own.__closure__
 )
-"""SciPy's function, which nothing stands in for."""
-_IN_ADOPTED_CODE.__kwdefaults__ = _own.__kwdefaults__
+"""SciPy's function, which adoption does not replace by `tanhsinh`."""
+_SCIPYS.__kwdefaults__ = _own.__kwdefaults__
 _REAL = ArrayType((), np.dtype(float))
 
 
@@ -52,7 +52,7 @@ def tanhsinh(
     if not holds_expr([a, b]) and without_tracing(f, 0.5, given):
         return _own(f, a, b, args=args, **options)
     if any([options.get(name) for name in ("log", "preserve_shape", "callback")]):
-        return functions["call_adopted"](_IN_ADOPTED_CODE, (f, a, b), {"args": args, **options})
+        return functions["call_adopted"](_SCIPYS, (f, a, b), {"args": args, **options})
     ends = [real("tanhsinh", end) for end in (a, b)]
     parts = np.broadcast_arrays(*ends, *[real("tanhsinh", item) for item in given])
     shape = parts[0].shape
@@ -72,14 +72,14 @@ def tanhsinh(
 def _integrated(
     f: Callable[..., Any], low: Array, high: Array, args: tuple[Any, ...], options: dict[str, Any]
 ) -> tuple[Any, Any]:
-    """The integral of one entry, and what SciPy tells of it."""
+    """The integral of one entry, and the error, status and counts of SciPy's rule."""
     body, theta = integrand_of(f, args, "tanhsinh")
     ends = [fit(lift_fully(end), _REAL) for end in (low, high)]
 
-    told = primitive(
-        lambda *numbers: told_by_tanhsinh(body, options, *numbers)[1:],
+    diagnostics = primitive(
+        lambda *numbers: tanhsinh_result(body, options, *numbers)[1:],
         out=lambda *_: ArrayType((4,), _REAL.dtype),
         name="tanhsinh",
     )(*[stop_gradient(item) for item in (*ends, *theta)])
     rule = {"tanhsinh": tuple(sorted(options.items()))}
-    return integral_of(body, rule, ends, theta), told
+    return integral_of(body, rule, ends, theta), diagnostics

@@ -114,7 +114,7 @@ def _dataset(tree: Any) -> TreeNode:
 def _series(tree: Any) -> TreeNode:
     values = _numbers(tree)
     if values is None:
-        own = tree.of_user() if type(tree).__name__ == "TracedSeries" else tree
+        own = tree._funcgrad_of_user() if type(tree).__name__ == "TracedSeries" else tree
         return TreeNode([], [], lambda _: own, Identical(tree.copy()))
 
     def put(given: Sequence[Any]) -> Any:

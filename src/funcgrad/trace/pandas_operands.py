@@ -105,11 +105,11 @@ def _storing(kind: Any) -> Any:
 
     class Storing(kind):  # type: ignore[misc]
         def __setitem__(self, key: object, value: object) -> None:
-            self.obj.refuse_view()
+            self.obj._funcgrad_refuse_view()
             if not COPIES and self.obj.ndim == 2:
                 mark_written(self.obj, key, self.name)
             if has_traced_values(value):
-                self.obj.hold(key, self.name)
+                self.obj._funcgrad_hold(key, self.name)
                 if self.name in ("loc", "at") and np.isscalar(key) and key not in self.obj.index:
                     self._add(key, value)
                     return
@@ -230,7 +230,7 @@ def with_traced_arguments(kind: Any, name: str) -> Any:
             kwargs = {key: as_operand(value) for key, value in kwargs.items()}
             if not kwargs.get("inplace"):
                 self = self.copy()
-            self.hold()
+            self._funcgrad_hold()
         return function(self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
@@ -242,7 +242,7 @@ def storing_method(function: Callable[..., None]) -> Any:
 
     def method(self: Any, other: object, *args: object, **kwargs: object) -> None:
         if has_traced_values(other):
-            self.hold()
+            self._funcgrad_hold()
         function(self, as_operand(other), *args, **kwargs)
 
     return method

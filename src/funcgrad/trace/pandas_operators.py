@@ -18,7 +18,7 @@ class InPlaceOperators:
 
     def _in_place(self, name: str, other: object) -> Any:
         if has_traced_values(other):
-            self.hold()  # type: ignore[attr-defined]
+            self._funcgrad_hold()  # type: ignore[attr-defined]
         return getattr(super(), name)(as_operand(other))
 
     def __iadd__(self, other: object) -> Any:

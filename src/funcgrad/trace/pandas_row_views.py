@@ -7,7 +7,7 @@ an entry that such a store may have changed is refused where the row is read.
 from __future__ import annotations
 
 from typing import Any
-from weakref import ref
+from weakref import WeakValueDictionary
 
 import numpy as np
 from pandas import DataFrame
@@ -18,8 +18,10 @@ from funcgrad.source import fail
 class RowView:
     """A Series that may be a row: its entries may be read, but for those that a store may have changed."""
 
-    written: frozenset[Any] = frozenset()
+    _funcgrad_written: frozenset[Any] = frozenset()
     """The labels of the entries that a store into the frame may have changed."""
+    _funcgrad_place = 0
+    """The number of the row in its frame."""
 
     def _as_taken(self) -> Any:
         made: Any = type(self)
@@ -27,27 +29,26 @@ class RowView:
         return made._from_mgr(manager, manager.axes)
 
     def __getitem__(self, key: object) -> Any:
-        if self.written and np.isscalar(key) and key not in self.written:
+        if self._funcgrad_written and np.isscalar(key) and key not in self._funcgrad_written:
             return self._as_taken()[key]
         return super().__getitem__(key)  # type: ignore[misc]  # of pandas' class
 
     def __getattr__(self, name: str) -> Any:
-        if self.written and name not in self.written:
+        if self._funcgrad_written and name not in self._funcgrad_written:
             return getattr(self._as_taken(), name)
         return super().__getattr__(name)  # type: ignore[misc]  # of pandas' class
 
 
 def note_row(frame: object, row: object, place: int) -> None:
     """Keep a weak reference to a row that was taken of a frame."""
-    vars(row)["is_view"] = True
-    vars(frame).setdefault("_rows_taken", []).append((ref(row), place))
+    vars(row).update(_funcgrad_is_view=True, _funcgrad_place=place)
+    vars(frame).setdefault("_funcgrad_rows", WeakValueDictionary())[id(row)] = row
 
 
 def mark_written(frame: DataFrame, key: object, name: str) -> None:
     """Note in the rows that were taken which entries a store by an indexer, ``loc`` or so, writes."""
-    taken = [(row(), place) for row, place in vars(frame).get("_rows_taken", ())]
-    live = [(row, place) for row, place in taken if row is not None]
-    if not live:
+    rows = list(vars(frame).get("_funcgrad_rows", {}).values())
+    if not rows:
         return
     count = len(frame.columns)
     numbered = DataFrame(np.arange(frame.size).reshape(frame.shape), frame.index, frame.columns)
@@ -55,9 +56,9 @@ def mark_written(frame: DataFrame, key: object, name: str) -> None:
         cells = np.ravel(np.asarray(getattr(numbered, name)[key]))
     except (KeyError, IndexError):  # a new row or column
         return
-    for row, place in live:
-        own = cells[cells // count == place] % count
-        vars(row)["written"] = row.written.union(frame.columns[own])
+    for row in rows:
+        own = cells[cells // count == row._funcgrad_place] % count
+        vars(row)["_funcgrad_written"] = row._funcgrad_written.union(frame.columns[own])
 
 
 def refuse_written(labels: frozenset[Any]) -> None:

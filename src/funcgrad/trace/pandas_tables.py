@@ -56,29 +56,29 @@ from funcgrad.trace.pandas_windows import traced_windows, weighted_windows
 class _Table(InPlaceOperators, RowView):
     """The methods that Series and DataFrames of traced columns have in common."""
 
-    original: Any = None
+    _funcgrad_original: Any = None
     """The object that was there before the function was called, whose values these are."""
-    is_view = False
+    _funcgrad_is_view = False
     """Whether a store would reach another object, before pandas 3, which the columns do not know."""
 
     @property
     def _mgr(self) -> Any:
-        if self.written:
-            refuse_written(self.written)
-        return vars(self if self.original is None else self.original)["_mgr"]
+        if self._funcgrad_written:
+            refuse_written(self._funcgrad_written)
+        return vars(self if self._funcgrad_original is None else self._funcgrad_original)["_mgr"]
 
     @_mgr.setter
     def _mgr(self, manager: Any) -> None:
-        vars(self if self.original is None else self.original)["_mgr"] = manager
+        vars(self if self._funcgrad_original is None else self._funcgrad_original)["_mgr"] = manager
 
-    source: Callable[[], Any] | None = None
+    _funcgrad_source: Callable[[], Any] | None = None
     """The array of which it was made, by a weak reference: a store would reach it before pandas 3."""
 
-    def refuse_view(self) -> None:
+    def _funcgrad_refuse_view(self) -> None:
         """Refuse a store that would reach another object, as pandas 2 does it for rows and arrays."""
-        of_array = self.source is not None and self.source() is not None
+        of_array = self._funcgrad_source is not None and self._funcgrad_source() is not None
         kind = Series if isinstance(self, Series) else DataFrame
-        refuse_shared(kind.__name__, not COPIES and (self.is_view or of_array))
+        refuse_shared(kind.__name__, not COPIES and (self._funcgrad_is_view or of_array))
 
     _funcgrad_operators = frozenset(("matmul",))
     """The operators that an expression at their left leaves to these classes."""
@@ -99,7 +99,7 @@ class _Table(InPlaceOperators, RowView):
     def iat(self) -> Any:
         return IAT("iat", self)
 
-    def of_user(self) -> Any:
+    def _funcgrad_of_user(self) -> Any:
         """The object as one of pandas' own class, for code that is not traced."""
         table: Any = self
         own: Any = Series if isinstance(self, Series) else DataFrame
@@ -108,7 +108,7 @@ class _Table(InPlaceOperators, RowView):
         return made
 
     @staticmethod
-    def of_pandas(value: Any, from_outside: bool = False) -> Any:
+    def _funcgrad_of_pandas(value: Any, from_outside: bool = False) -> Any:
         """An object of pandas as one of these classes, of the same values; anything else as it is."""
         for own, kind in ((Series, TracedSeries), (DataFrame, TracedFrame)):
             if type(value) is own:
@@ -116,7 +116,7 @@ class _Table(InPlaceOperators, RowView):
                 made = kind._from_mgr(value._mgr, value.axes)
                 made.__dict__.update({k: v for k, v in vars(value).items() if k != "_mgr"})
                 if from_outside:
-                    vars(made)["original"] = value
+                    vars(made)["_funcgrad_original"] = value
                 return made
         return value
 
@@ -161,7 +161,7 @@ class TracedSeries(_Table, Series):  # type: ignore[misc]  # pandas need not be 
                 if isinstance(given, Reference) and isinstance(data, TracedColumn):
                     data = TracedColumn(None, ArrayOfColumn(given), slice(None))
                 else:
-                    object.__setattr__(self, "source", array_source(given))
+                    object.__setattr__(self, "_funcgrad_source", array_source(given))
                     data = data.copy() if isinstance(data, np.ndarray) else data
         super().__init__(data, index, *args, **kwargs)
 
@@ -187,24 +187,26 @@ class TracedSeries(_Table, Series):  # type: ignore[misc]  # pandas need not be 
     def values(self) -> Any:
         return self.array.to_numpy() if self.dtype == "traced" else super().values
 
-    def hold(self, key: object = None, name: str | None = None) -> None:
+    def _funcgrad_hold(self, key: object = None, name: str | None = None) -> None:
         """Make the column one that takes traced values."""
-        self.refuse_view()
+        self._funcgrad_refuse_view()
         if self.dtype == "traced":
             return
         parent = None if COPIES else self._get_cacher()
         if parent is not None:  # a column, whose stores reach the frame before pandas 3
-            parent.hold((slice(None), self.name), "loc")
+            parent._funcgrad_hold((slice(None), self.name), "loc")
             made = parent.iloc[:, parent.columns.get_loc(self.name)]
         else:
-            refuse_shared("Series", self.original is not None or is_shared(self._mgr.blocks[0]))
+            refuse_shared(
+                "Series", self._funcgrad_original is not None or is_shared(self._mgr.blocks[0])
+            )
             made = TracedSeries(held_column(self._values, self.name), index=self.index)
         object.__setattr__(self, "_mgr", made._mgr)
 
     def __setitem__(self, key: object, value: object) -> None:
-        self.refuse_view()
+        self._funcgrad_refuse_view()
         if has_traced_values(value):
-            self.hold()
+            self._funcgrad_hold()
             value = as_operand(value)
         super().__setitem__(key, value)
 
@@ -319,7 +321,7 @@ class TracedFrame(OperatorsOfFrames, _Table, DataFrame):  # type: ignore[misc]
     ) -> None:
         given, of_array = data, not COPIES and isinstance(data, Expr | Reference)
         if of_array:
-            object.__setattr__(self, "source", array_source(given))
+            object.__setattr__(self, "_funcgrad_source", array_source(given))
         names: Any = None
         if has_traced_values(data) and not isinstance(data, Series | DataFrame):
             data, by_place = columns_of_data(data, index)
@@ -364,7 +366,7 @@ class TracedFrame(OperatorsOfFrames, _Table, DataFrame):  # type: ignore[misc]
 
     def transpose(self, *args: object, **kwargs: object) -> Any:
         found = super().transpose(*args, **kwargs)
-        vars(found)["is_view"] = True
+        vars(found)["_funcgrad_is_view"] = True
         return found
 
     @classmethod
@@ -381,7 +383,7 @@ class TracedFrame(OperatorsOfFrames, _Table, DataFrame):  # type: ignore[misc]
             return super().to_numpy(*args, **kwargs)
         return np.stack([column.to_numpy() for _, column in self.items()], axis=1)
 
-    def hold(self, key: Any = None, name: str | None = None) -> None:
+    def _funcgrad_hold(self, key: Any = None, name: str | None = None) -> None:
         """Make the columns that a key selects ones that take traced values."""
         chosen = key[1] if isinstance(key, tuple) and len(key) == 2 else slice(None)
         places = np.arange(self.shape[1])
@@ -390,29 +392,27 @@ class TracedFrame(OperatorsOfFrames, _Table, DataFrame):  # type: ignore[misc]
             found = places[chosen] if name in ("iloc", "iat") else labeled.loc[chosen]
         except (KeyError, IndexError):  # a new column
             return
-        self.refuse_view()
+        self._funcgrad_refuse_view()
         known = getattr(self, "_item_cache", {})
         for place in np.atleast_1d(found).tolist():
             block = self._mgr.blocks[self._mgr.blknos[place]]
             if isinstance(block.values, TracedColumn):
                 continue
             shared = not COPIES and (self._is_copy is not None or is_shared(block, len(known)))
-            refuse_shared("DataFrame", self.original is not None or shared)
+            refuse_shared("DataFrame", self._funcgrad_original is not None or shared)
             column = known.get(self.columns[place])  # what pandas 2 has given for it
             refuse_shared("Series", column is not None and is_held(column._mgr.blocks[0].values))
             self.isetitem(
                 place, held_column(np.array(self._mgr.iget_values(place)), self.columns[place])
             )
             if column is not None:
-                column._mgr.blocks = self._mgr.iget(
-                    place
-                ).blocks  # a Series of it has the same manager
+                object.__setattr__(column, "_mgr", self._mgr.iget(place))
 
     def __setitem__(self, key: object, value: object) -> None:
-        self.refuse_view()
+        self._funcgrad_refuse_view()
         if has_traced_values(value):
             if isinstance(key, np.ndarray | Series | DataFrame) or is_list_of_bools(key):
-                self.hold()
+                self._funcgrad_hold()
             value = as_operand(value)
             if isinstance(value, ScalarOfColumn) and not isinstance(
                 key, np.ndarray | Series | DataFrame

@@ -106,7 +106,7 @@ def _pairwise(function: Callable[..., Any]) -> Callable[..., Any]:
     """The method of pairs of columns, whose result is a table of the class of traced ones."""
 
     def method(self: Any, *args: object, **kwargs: object) -> Any:
-        return self._funcgrad_series.of_pandas(function(self, *args, **kwargs))
+        return self._funcgrad_series._funcgrad_of_pandas(function(self, *args, **kwargs))
 
     return method
 

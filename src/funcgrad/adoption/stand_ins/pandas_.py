@@ -91,7 +91,7 @@ def _making(function: Callable[..., Any]) -> Any:
     return making
 
 
-of_pandas = TracedSeries.of_pandas
+of_pandas = TracedSeries._funcgrad_of_pandas
 globals().update({"cut": _cut, "qcut": _qcut})
 Series, DataFrame = _stand_in(pandas.Series, TracedSeries), _stand_in(pandas.DataFrame, TracedFrame)
 isnull, notnull = isna, notna

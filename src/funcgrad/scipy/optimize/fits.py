@@ -137,8 +137,8 @@ def least_sum(
     x = _refined_fit(objective, nearby, x0, args, low, high)
     found = converged_result(x, cost=objective(x, *args), fun=residuals(x, *args))
     if loss == "linear":
-        found.put_off("jac", lambda: jacobian(residuals)(x, *args))
-        found.put_off("grad", lambda: found.jac.T @ found.fun)
+        found.defer("jac", lambda: jacobian(residuals)(x, *args))
+        found.defer("grad", lambda: found.jac.T @ found.fun)
     return found
 
 

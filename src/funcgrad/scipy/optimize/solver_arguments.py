@@ -21,8 +21,8 @@ _Function = Callable[..., Any]
 class ConvergedResult(_scipy.OptimizeResult):  # type: ignore[misc]
     """SciPy's result object without what a search counts, and without multipliers."""
 
-    def put_off(self, name: str, find: Callable[[], Any]) -> None:
-        """An attribute that is found where it is read."""
+    def defer(self, name: str, find: Callable[[], Any]) -> None:
+        """Compute an attribute when it is first read."""
         self.__dict__[f"_{name}"] = find
 
     def __getattr__(self, name: str) -> Any:
