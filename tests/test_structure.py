@@ -210,7 +210,6 @@ def test_no_pass_writes_out_a_fold_by_hand():
 WORKLISTS = {
     "adoption/adopted_classes.py: _cells_of_class": "functions within functions",
     "adoption/adopted_functions.py: _codes": "code objects",
-    "adoption/levels.py: _level_of_held": "objects that a function holds",
     "adoption/levels.py: _searched": "objects that a function holds",
     "adoption/scipy_functions.py: _is_plain": "nested containers",
     "arrays/reference.py: holds_expr": "nested containers",
@@ -224,7 +223,7 @@ WORKLISTS = {
     "rewrite/reading_mask_laws.py: _vanishes_outside": "goals of a proof: a value with conditions",
     "show/drawing/group_tree.py: group_tree": "groups within groups",
     "show/drawing/horizontal_placement.py: _packed": "blocks of a drawing",
-    "trace/leaves.py: note_runs_as_it_is": "objects that a function holds",
+    "trace/known_code.py: first_unknown": "objects that a function holds",
     "trace/outer_arrays.py: reached": "objects that a function holds",
     "trace/pytree.py: masked_part": "nested containers",
     "transforms/jit/capture_packages.py: called_names": "methods that call each other",

@@ -1,6 +1,7 @@
 """Adopted classes, instances, modules and packages."""
 
 import abc
+import copy
 import dataclasses
 import enum
 import math
@@ -668,6 +669,91 @@ def test_what_enums_and_subclasses_of_float_are_refused_with():
     ):
         fg.grad(lambda x: Quantity(x) * 2)(0.7)
     assert fg.grad(lambda x: math.sin(Quantity(2.0) * x))(0.7) == 2.0 * math.cos(1.4)
+
+
+def squared(x):
+    return x * x if isinstance(x, float) else 5.0 * x
+
+
+class Degrees(float):
+    unit = "deg"
+
+    def __new__(cls, value, name="none"):
+        made = float.__new__(cls, value)
+        made.name = name
+        return made
+
+    def times(self, x):
+        return self * squared(x)
+
+
+class Count(int):
+    def times(self, x):
+        return self * squared(x)
+
+    @property
+    def twice(self):
+        return Count(2 * self)
+
+
+class Phasor(complex):
+    def times(self, x):
+        return (self * squared(x)).real
+
+
+class Key(bytes):
+    def times(self, x):
+        return self[0] * squared(x)
+
+
+class OfNumbers:
+    def __init__(self):
+        self.degrees, self.counts = Degrees(3.0), [Count(2)]
+
+    def total(self, x):
+        return self.degrees.times(x) + self.counts[0].times(x)
+
+
+DEGREES, COUNT, PHASOR, KEY = Degrees(2.0, "d"), Count(2), Phasor(2 + 1j), Key(b"\x02")
+OF_SUBCLASSES = {
+    "float": lambda x: DEGREES.times(x),
+    "int": lambda x: COUNT.times(x),
+    "a property": lambda x: Count(1).twice.times(x),
+    "complex": lambda x: PHASOR.times(x),
+    "bytes": lambda x: KEY.times(x),
+    "made in the function": lambda x: Degrees(2.0, "q").times(x),
+    "attributes": lambda x: (
+        squared(x) * 2
+        if (DEGREES.name, DEGREES.unit, type(DEGREES)) == ("d", "deg", Degrees)
+        else x
+    ),
+    "an index, a key and a count": lambda x: (
+        squared([0.0, 0.0, x][COUNT]) * {2: 2.0}[COUNT] + 0 * sum(range(COUNT)) * np.zeros(COUNT)[0]
+    ),
+    "comparisons and texts": lambda x: (
+        2 * squared(x) if DEGREES == 2.0 and COUNT < 3 and f"{DEGREES:.1f}" == "2.0" else x
+    ),
+    "copies": lambda x: (copy.copy(DEGREES).times(x) + copy.deepcopy(COUNT).times(x)) / 2,
+    "a default": lambda x, held=DEGREES: held.times(x),
+    "held": lambda x: OfNumbers().total(x) - 3 * squared(x),
+}
+
+
+@pytest.mark.parametrize("name", OF_SUBCLASSES)
+def test_methods_of_subclasses_of_python_s_numbers(name):
+    f = OF_SUBCLASSES[name]
+    assert f(0.7) == pytest.approx(2 * 0.7**2)
+    assert fg.grad(f)(0.7) == pytest.approx(2.8) == fg.jit(fg.grad(f))(0.7)
+    assert fg.jvp(f, (0.7,), (1.0,))[1] == fg.grad(f)(0.7)
+    assert fg.vmap(fg.grad(f))(np.array([0.7, 0.2])) == pytest.approx([2.8, 0.8])
+    assert fg.grad(fg.grad(f))(0.7) == pytest.approx(4.0)
+
+
+def test_results_that_are_of_subclasses_of_python_s_numbers():
+    given = fg.adopt(lambda x: (DEGREES, [COUNT.twice]))(1.0)
+    assert given == (2.0, [4])
+    assert type(given[0]) is Degrees
+    assert type(given[1][0]) is Count
 
 
 class Rule:

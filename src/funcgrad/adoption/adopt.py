@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.adopted_functions import redirected
 from funcgrad.adoption.builtin_names import is_traced
+from funcgrad.adoption.containers import leads_elsewhere
+from funcgrad.adoption.globals import NEVER_REDIRECTED
 from funcgrad.adoption.instance_views import restored
 from funcgrad.adoption.modules import SecondCopy
 from funcgrad.adoption.namespaces import is_kept
 from funcgrad.adoption.redirect import NAMES, redirect, redirect_refreshed, refresh
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.source import fail
-from funcgrad.trace.leaves import PLAIN_DATA
+from funcgrad.trace.known_code import PLAIN_DATA
 
 
 def adopt(f: Any, on: bool = True) -> Any:
@@ -95,12 +96,11 @@ class AdoptedFunction:
 
 
 def _as_named(value: Any) -> Any:
-    """An argument as adopted code finds it under a global name; arrays and containers stay as they are."""
+    """An argument as adopted code finds it under a global name; arrays and plain data stay as they are."""
     kind = type(value)
-    return value if kind in PLAIN_DATA or kind in _UNCHANGED else redirect(value)
-
-
-_UNCHANGED = (np.ndarray, list, tuple, dict)
+    if kind in NEVER_REDIRECTED or kind is np.ndarray:
+        return value
+    return value if kind in PLAIN_DATA and not leads_elsewhere(value) else redirect(value)
 
 
 def adopted(f: Any) -> Any:
@@ -117,11 +117,10 @@ def call_adopted(f: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         return f(*args, **kwargs)
     refresh()
     function = redirect_refreshed(f)
-    given = [arg if type(arg) in PLAIN_DATA else redirect(arg) for arg in args]
+    given = [_as_named(arg) for arg in args]
     if not kwargs:
         return restored(function(*given))
-    named = redirected(tuple(kwargs.values()), redirect)
-    return restored(function(*given, **dict(zip(kwargs, named, strict=True))))
+    return restored(function(*given, **{name: _as_named(arg) for name, arg in kwargs.items()}))
 
 
 def _as_it_is(f: Callable[..., Any]) -> Callable[..., Any]:

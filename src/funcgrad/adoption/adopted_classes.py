@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from functools import cache, cached_property, partialmethod, singledispatchmethod, wraps
-from types import CellType, FunctionType, MethodType
+from types import CellType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any, Protocol
 
 from funcgrad.adoption.adopted_functions import (
@@ -31,7 +31,7 @@ from funcgrad.adoption.namespaces import HEAP, is_kept_class
 from funcgrad.adoption.view_originals import as_original
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own
-from funcgrad.trace.outer_arrays import instance_dict
+from funcgrad.trace.outer_arrays import instance_dict, own_attribute
 from funcgrad.transformed import Transformed
 
 ORIGINAL = "__funcgrad_original__"
@@ -51,10 +51,10 @@ def may_be_adopted(kind: type) -> bool:
     if issubclass(kind, BaseException | Enum | type) or getattr(kind, "__final__", False):
         return False
     bases = [base for base in kind.__mro__[:-1] if base.__module__ not in ("abc", "typing")]
-    return all([base.__flags__ & HEAP or base in _CONTAINERS for base in bases])
+    return all([base.__flags__ & HEAP or base in _LAID_OUT for base in bases])
 
 
-_CONTAINERS = (str, tuple, list, dict, set, frozenset, deque)
+_LAID_OUT = (*(str, bytes, int, float, complex), *(tuple, list, dict, set, frozenset, deque))
 """Classes of Python's whose subclasses can have empty slots, too."""
 
 
@@ -163,7 +163,7 @@ def subclass_over(kind: type, redirect: Redirect) -> type:
     if "_make" in members:
         del members["__new__"]  # `collections.namedtuple` has made it, over names of its own
     changed = {name: new for name, new in members.items() if new is not vars(kind)[name]}
-    given = [redirect(base) for base in kind.__bases__]
+    given = [base if base in _LAID_OUT else redirect(base) for base in kind.__bases__]
     forward = _begun().get(kind)
     if forward is not None:
         for name, new in changed.items():
@@ -216,7 +216,8 @@ def _forward(kind: type, redirect: Redirect) -> type:
 
     It has no methods as yet. So decorated methods that call the bound methods of their class find one class.
     """
-    given = zip(map(redirect, kind.__bases__), kind.__bases__, strict=True)
+    own_bases = [base for base in kind.__bases__ if base not in _LAID_OUT]
+    given = zip(map(redirect, own_bases), own_bases, strict=True)
     bases = [base for base, own in given if base is not own]  # the two are equal
     begun = _begun()
     found = begun[kind]  # which the bases may have asked for, too
@@ -383,5 +384,16 @@ _OF_MARKERS = (
 
 def holds_functions(instance: Any) -> bool:
     """Whether attributes of an instance are functions, or lead to some."""
-    space = instance_dict(instance)
-    return space is not None and any([leads_elsewhere(item, INNER) for item in space.values()])
+    return any([leads_elsewhere(item, INNER) for item in attribute_values(instance)])
+
+
+def attribute_values(instance: Any) -> list[Any]:
+    """What the attributes of an instance hold, those in slots included."""
+    slots = [
+        own_attribute(instance, name)
+        for base in type(instance).__mro__
+        if base.__flags__ & HEAP
+        for name, member in vars(base).items()
+        if type(member) is MemberDescriptorType
+    ]
+    return [*(instance_dict(instance) or {}).values(), *slots]

@@ -108,9 +108,8 @@ class _NumberType(type):
         return shape.astype(whole, own)
 
     def __getattribute__(cls, name: str) -> Any:
-        return (
-            type.__getattribute__(cls, name) if name.startswith("_") else getattr(_own(cls), name)
-        )
+        own = name.startswith("_") and name != "__new__"
+        return type.__getattribute__(cls, name) if own else getattr(_own(cls), name)
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance_(value, _own(cls))  # also for `case float():`

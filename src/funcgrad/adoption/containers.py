@@ -27,7 +27,7 @@ import numpy as np
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView, items_held
 from funcgrad.adoption.view_originals import original_of_view
-from funcgrad.trace.leaves import ARRAYS_HELD
+from funcgrad.trace.known_code import ARRAYS_HELD
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.outer_arrays import instance_dict
 

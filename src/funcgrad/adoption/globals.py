@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from funcgrad.arrays.reference import MARK
-from funcgrad.trace.leaves import PLAIN_DATA
+from funcgrad.trace.known_code import PLAIN_DATA
 
 NEVER_REDIRECTED = PLAIN_DATA - {np.ndarray, list, tuple, dict, set, frozenset}
 """Types of values that are never redirected."""

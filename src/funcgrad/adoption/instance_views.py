@@ -16,7 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.adopted_classes import ORIGINAL, may_be_adopted, metaclass_of, original_class
+from funcgrad.adoption.adopted_classes import (
+    ORIGINAL,
+    attribute_values,
+    may_be_adopted,
+    metaclass_of,
+    original_class,
+)
 from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.containers import (
     DictView,
@@ -45,8 +51,7 @@ def class_of_views(instance: Any) -> type:
     known = is_kept_class(kind) or home.partition(".")[0] in ("funcgrad", "scipy")
     if known or not kind.__flags__ & HEAP or not may_be_adopted(kind):
         return kind
-    space = instance_dict(instance)
-    if space is None or not any(map(leads_elsewhere, space.values())):
+    if not any(map(leads_elsewhere, attribute_values(instance))):
         return kind
     return _class_of_plain_views(kind)
 
@@ -102,7 +107,7 @@ def view(instance: Any, kind: type, redirect: Redirect) -> Any:
 
 
 _VIEWS_OF: Mapping[type, Any] = {dict: DictView, list: ListView, set: SetView, deque: DequeView}
-UNCHANGING = (str, tuple, frozenset)
+UNCHANGING = (str, bytes, int, float, complex, tuple, frozenset)
 """Classes of Python's whose instances never change."""
 
 

@@ -9,21 +9,21 @@ so from then on. All others run as they are. Of code, only the names are read (`
 from __future__ import annotations
 
 import sys
-from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dis import get_instructions, opmap
 from functools import cached_property, lru_cache, partial, partialmethod, singledispatchmethod
 from importlib import import_module
-from itertools import islice
 from types import (
     BuiltinFunctionType,
     CodeType,
     FunctionType,
     MappingProxyType,
+    MemberDescriptorType,
     MethodType,
     ModuleType,
 )
-from typing import Any, cast
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -44,11 +44,11 @@ from funcgrad.adoption.namespaces import (
 )
 from funcgrad.adoption.pandas_objects import is_table
 from funcgrad.adoption.replacements import replacements
-from funcgrad.adoption.standard_containers import HOLDERS, items_held
+from funcgrad.adoption.standard_containers import HOLDERS
 from funcgrad.arrays.reference import MARK
 from funcgrad.expr import Expr
 from funcgrad.source import USERS, code_names
-from funcgrad.trace.leaves import (
+from funcgrad.trace.known_code import (
     ADOPTED,
     AS_IT_IS,
     CLASS_LEVELS,
@@ -56,21 +56,29 @@ from funcgrad.trace.leaves import (
     KEPT,
     KNOWN_LEVELS,
     LEARNED,
+    NOTHING,
     PLAIN_DATA,
     WRITABLE,
     Binding,
     ClassLevel,
+    ReachedNames,
+    first_unknown,
+    held_by,
     known_class_level,
     learn_code,
     members_of,
     note_level,
-    note_runs_as_it_is,
+    note_object,
+    space_of,
 )
-from funcgrad.trace.outer_arrays import instance_dict
+from funcgrad.trace.outer_arrays import own_attribute
 from funcgrad.trace.remedies import REFUSALS_OF_COMPILED_CODE
+from funcgrad.transformed import Transformed
 
+_NUMBERS = ("bottleneck", "cmath", "math", "statistics")
 _NAMES = frozenset(
     (
+        *_NUMBERS,
         *(
             "__import__",
             "callable",
@@ -85,32 +93,19 @@ _NAMES = frozenset(
         *("ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError"),
     )
 )
-_NUMBERS = ("bottleneck", "cmath", "math", "statistics")
 
 
 # -- the level of a function -----------------------------------------------------------------------
 def adoption_level(f: Any, args: Iterable[Any]) -> int:
     """How far a transform adopts a function that it calls with these arguments."""
-    level = _searched_level(f, args)
-    if level == AS_IT_IS:
-        note_runs_as_it_is(f)
-    return level
-
-
-def _searched_level(f: Any, args: Iterable[Any]) -> int:
     function = f if type(f) is FunctionType else _function_of(f)
     if type(function) is not FunctionType:
-        of_adopt = MARK in vars(type(function))
-        return WRITABLE if of_adopt else _level_of_held(f, [function, *args])
+        return WRITABLE if MARK in vars(type(function)) else _level_of_all([f, function, *args])
     learned = LEARNED.get(id(function.__code__))
     if learned is not None or MARK in function.__globals__:
         return WRITABLE if learned is None else learned[1]
     level = _level_by_names(function)
-    if level != AS_IT_IS:
-        return AS_IT_IS if level == KEPT else level
-    given = [arg for arg in args if type(arg) not in PLAIN_DATA]
-    holds = function is not f or f.__closure__ or f.__defaults__ or f.__kwdefaults__
-    return _level_of_held(f, given) if holds or given else level
+    return max(level, AS_IT_IS) if level != AS_IT_IS else _level_of_all([f, *args])
 
 
 def _function_of(f: Any) -> Any:
@@ -130,82 +125,112 @@ def _function_of(f: Any) -> Any:
     return call if type(call) is FunctionType and MARK not in vars(type(f)) else f
 
 
+def _level_of_all(values: Sequence[Any]) -> int:
+    """The level of what values lead to, which is noted if it runs as it is."""
+    noted: Any = None
+    while (item := first_unknown(values)) is not NOTHING and item is not noted:
+        if _noted_level(item) > AS_IT_IS:
+            return ADOPTED
+        noted = item
+    return AS_IT_IS
+
+
+def _noted_level(item: Any) -> int:
+    """The level of a function, a class or an instance by itself, which is noted."""
+    if _asks(item):
+        return ADOPTED
+    if isinstance(item, FunctionType):
+        level = AS_IT_IS if MARK in item.__globals__ else _level_by_names(item)
+        level = max([level, *[_level_of_module(m, item) for m in held_by(item)]])
+        if level <= AS_IT_IS:
+            note_object(item, KNOWN_LEVELS.get(id(item.__code__)))
+        return level
+    if isinstance(item, BoundDispatch):  # before Python 3.14, a function
+        return ADOPTED
+    kind = item if isinstance(item, type) else type(item)
+    if not is_kept_class(kind):
+        return _level_of_class(kind)
+    if kind is item or isinstance(item, BuiltinFunctionType) or _is_of_uarray(item):
+        note_object(item)
+    else:
+        CLASS_LEVELS[kind] = ClassLevel(KEPT, (), _attributes_with_code(item))
+    return AS_IT_IS
+
+
+def _attributes_with_code(item: Any) -> tuple[str, ...]:
+    """The attributes of an instance of a class that is never adopted which lead to code."""
+    if is_curried(item):
+        return ("func", "args", "keywords")
+    if is_composed(item):
+        return ("first", "funcs")
+    if type(item) is np.vectorize:
+        return ("pyfunc",)
+    if type(item) in HOLDERS:
+        return ("__dict__",)
+    return ("__wrapped__",) if own_attribute(item, "__wrapped__") is not None else ()
+
+
+def _level_of_module(module: Any, f: FunctionType) -> int:
+    """The level of the attributes of a module in a function's closure that its code may read."""
+    if type(module) is not ModuleType:
+        return AS_IT_IS
+    found = [value for _, value in _attributes(module, code_names(f.__code__))]
+    if any([type(item) not in PLAIN_DATA and _asks(item) for item in found]):
+        return ADOPTED
+    return max([AS_IT_IS, *[_level_by_names(g) for g in found if type(g) is FunctionType]])
+
+
 def _level_by_names(f: FunctionType) -> int:
     code = f.__code__
     known = KNOWN_LEVELS.get(id(code))
-    if known is None or not known.holds(f):
+    if known is None or known.code() is not code or known.names.values(f) is None:
         known = note_level(code, *_searched(f))
     return known.level
 
 
-def _level_of_held(f: Any, given: Iterable[Any]) -> int:
-    """The level of what a function holds, and is given: its closure, defaults, the instance of a method."""
-    waiting, met = [*_held(f), *_contained(f), *given], set[int]()
-    while waiting:
-        value = waiting.pop()
-        if id(value) in met:  # also of a container, which may hold itself
-            continue
-        met.add(id(value))
-        waiting.extend(_contained(value))
-        if type(value) in PLAIN_DATA or type(value) is ModuleType:
-            continue
-        if isinstance(value, FunctionType):
-            own = MARK in value.__globals__
-            if not own and (_asks(value) or _level_by_names(value) == ADOPTED):
-                return ADOPTED
-        elif not _is_wrapper(value) and (
-            _asks(value) or _level_of_class(value if isinstance(value, type) else type(value))
-        ):
-            return ADOPTED
-        if _is_wrapper(value) or not is_kept(getattr(value, "__module__", None)):
-            waiting.extend(_held(value))
-    return AS_IT_IS
-
-
-def _is_wrapper(value: Any) -> bool:
-    """Whether a value runs functions that it holds."""
-    return isinstance(value, partial | MethodType) or is_curried(value) or is_composed(value)
-
-
-def _held(value: Any) -> Iterator[Any]:
-    if isinstance(value, FunctionType):
-        for cell in value.__closure__ or ():
-            try:
-                content = cell.cell_contents
-            except ValueError:  # empty as yet
-                continue
-            yield content
-            yield from _attributes(content, code_names(value.__code__))
-        yield from value.__defaults__ or ()
-        yield from (value.__kwdefaults__ or {}).values()
-    elif isinstance(value, MethodType):
-        yield value.__func__
-        yield value.__self__
-    elif isinstance(value, partial) or is_curried(value):
-        yield value.func
-        yield from value.args
-        yield from value.keywords.values()
-    elif is_composed(value):
-        yield value.first
-        yield from value.funcs
-
-
 def _level_of_class(kind: type) -> int:
     """The level of the methods of a class."""
-    if is_kept_class(kind):
-        return AS_IT_IS
     found = known_class_level(kind)
-    if found is None:
-        members = members_of(kind)
-        CLASS_LEVELS[kind] = ClassLevel(AS_IT_IS, members)  # also where its methods refer to it
-        found = max(
-            [
-                _level_of_held(kind, ()),
-                *[max(_searched(f)[0], _level_of_held(f, ())) for f in _methods(kind)],
-            ]
-        )
-        CLASS_LEVELS[kind] = ClassLevel(found, members)
-    return found
+    if found is not None and found.values() is not None:
+        return found.level
+    members, methods = members_of(kind), list(_methods(kind))
+    CLASS_LEVELS[kind] = ClassLevel(AS_IT_IS, members)  # also where its methods refer to it
+    searched = [_searched(method, ref(method)) for method in methods]
+    level = max([AS_IT_IS, *[level for level, _ in searched]])
+    own = [base for base in kind.__mro__ if not is_kept_class(base) and base is not object]
+    slots = [name for base in own for name, v in vars(base).items() if type(v) is _Slot]
+    held = [
+        (ref(base), name) for base in own for name, v in vars(base).items() if _may_hold_code(v)
+    ]
+    closed = [ref(f) for f in methods if f.__closure__ or f.__defaults__ or f.__kwdefaults__]
+    names = _merged([names for _, names in searched])
+    CLASS_LEVELS[kind] = ClassLevel(
+        level, members, ("__dict__", *slots), names, tuple(held), tuple(closed)
+    )
+    return level
+
+
+_Slot = MemberDescriptorType
+
+
+def _may_hold_code(value: Any) -> bool:
+    """Whether an attribute of a class is a container, a user's instance, or a partial function."""
+    if isinstance(value, _CODE_WITHIN):
+        return True
+    return bool(type(value).__flags__ & HEAP) and not is_kept_class(type(value))
+
+
+def _merged(found: Sequence[ReachedNames]) -> ReachedNames:
+    """The names of several functions, each once for each module."""
+    bound = {(_place(b.holder), b.name): b for one in found for b in one.bound}
+    absent = {
+        (_place(holder), names): (holder, names) for one in found for holder, names in one.absent
+    }
+    return ReachedNames(tuple(bound.values()), tuple(absent.values()))
+
+
+def _place(holder: ref[Any] | None) -> int:
+    return id(space_of(holder())) if holder is not None else 0
 
 
 def _methods(kind: type) -> Iterator[FunctionType]:
@@ -231,57 +256,44 @@ def _parts(member: Any) -> tuple[Any, ...]:
 
 
 # -- what names lead to ----------------------------------------------------------------------------
-def _searched(f: FunctionType) -> tuple[int, tuple[Binding, ...]]:
-    """The level of a function by the names that it reaches through globals, and those names."""
+def _searched(f: FunctionType, holder: ref[Any] | None = None) -> tuple[int, ReachedNames]:
+    """The level of a function by the functions that its names reach, and those names.
+
+    ``holder`` refers to f in what is noted of it; None for the function that is asked for.
+    """
     if is_single_dispatch(f):
-        return ADOPTED, ()
+        return ADOPTED, ReachedNames()
     if not can_be_adopted(f):
-        return KEPT, ()
-    bindings: list[Binding] = []
-    waiting, met, contained = [f], {id(f)}, set[int]()
-    while waiting:
-        function = waiting.pop()
-        if is_single_dispatch(function):
-            return ADOPTED, tuple(bindings)
+        return KEPT, ReachedNames()
+    bound: list[Binding] = []
+    absent: list[tuple[ref[Any] | None, frozenset[str]]] = []
+    waiting, met = [(f, holder)], {id(f)}
+    level = AS_IT_IS
+    while waiting and level == AS_IT_IS:
+        function, owner = waiting.pop()
         space = function.__globals__
+        if is_single_dispatch(function):
+            level = ADOPTED
         if MARK in space or not can_be_adopted(function) or _dispatches(function):
             continue
         names = code_names(function.__code__)
-        numpy = any([space.get(name) is np for name in ("np", "numpy") if name in names])
-        if function is not f:  # f's own closure differs from call to call: `_level_of_held`
-            for item in _held(function):
-                if any([_asks(inner) for inner in (item, *_attributes(item, names))]):
-                    return ADOPTED, tuple(bindings)
-                for found in _functions(item):
-                    if id(found) not in met:
-                        met.add(id(found))
-                        waiting.append(found)
+        missing = names.difference(space)
+        absent.append((owner, missing))
         imported = _imported_modules(function)
-        if None in imported:
-            return ADOPTED, tuple(bindings)
-        named = [(name, space.get(name, name)) for name in sorted(names)]
-        for name, value in [*named, *[("", module) for module in imported]]:
-            if value is name:
-                if name in _NAMES or name in _NUMBERS:
-                    return ADOPTED, tuple(bindings)
-                continue
-            if type(value) in PLAIN_DATA and type(value) not in _CONTAINERS:
-                continue
-            binding = _bound(None if function is f else function, name, value) if name else None
-            bindings.extend([binding] if binding is not None else [])
-            # math.sqrt and np.sqrt are one name: code that names both modules is adopted if it is refused.
-            both = numpy and getattr(value, "__name__", None) in _NUMBERS
-            inner = [value, *_attributes(value, names.difference(vars(np)) if both else names)]
-            for item in inner:
-                inner.extend([held for held in _contained(item) if id(held) not in contained])
-                contained.update(map(id, inner))
-                if type(item) not in PLAIN_DATA and _asks(item):
-                    return ADOPTED, tuple(bindings)
-                for found in _functions(item):
-                    if id(found) not in met:
-                        met.add(id(found))
-                        waiting.append(found)
-    return AS_IT_IS, tuple(bindings)
+        if None in imported or not missing.isdisjoint(_NAMES):
+            level = ADOPTED
+        found: list[tuple[Binding | None, Any]] = [
+            (Binding(owner, name, None), space[name]) for name in names.difference(missing)
+        ]
+        found += _in_modules([value for _, value in found] + imported, names, space)
+        for binding, value in found:
+            if type(value) not in PLAIN_DATA and _asks(value):
+                level = ADOPTED
+            bound.extend([] if binding is None else [_bound(binding, value)])
+            if type(value) is FunctionType and id(value) not in met:
+                met.add(id(value))
+                waiting.append((value, ref(value)))
+    return level, ReachedNames(tuple(bound), tuple(absent))
 
 
 def _imported_modules(f: FunctionType) -> list[ModuleType | None]:
@@ -319,108 +331,56 @@ def _dispatches(f: FunctionType) -> bool:
     return str(f.__module__).partition(".")[0] == "numpy"
 
 
-def _bound(function: FunctionType | None, name: str, value: Any) -> Binding | None:
+def _bound(binding: Binding, value: Any) -> Binding:
+    """A name with what it leads to, if that is a function, a module or an object that is never adopted."""
+    if type(value) in PLAIN_DATA or isinstance(value, _CODE_WITHIN):
+        return binding
+    kind = value if isinstance(value, type) else type(value)
+    fixed = type(value) in (FunctionType, ModuleType) or is_kept_class(kind)
+    if not fixed or _attributes_with_code(value):
+        return binding
     try:
-        kind = value if isinstance(value, type) else type(value)
-        members = () if is_kept_class(kind) else members_of(kind)
-        return Binding(None if function is None else ref(function), name, ref(value), members)
-    except TypeError:  # no function, class or module
-        return None
+        return binding._replace(value=ref(value))
+    except TypeError:  # without weak references
+        return binding
 
 
-def _attributes(value: Any, names: frozenset[str], depth: int = 3) -> list[Any]:
-    """The attributes of a module, and of the modules in it, that code with these names may read."""
-    if not isinstance(value, ModuleType) or not depth:
-        return []
-    value = module_behind(value)
-    if value is np and "ma" in names:
-        import_module("numpy.ma")  # which NumPy imports when it is first asked for
-    own = [vars(value)[name] for name in names if name in vars(value)]
-    of_modules = [item for inner in own for item in _attributes(inner, names, depth - 1)]
-    return [*of_modules, *[item for item in own if not isinstance(item, ModuleType)]]
-
-
-_SUBCLASSED = (list, tuple, dict, set, frozenset, deque)
-_CONTAINERS = (
-    *(list, tuple, dict, set, frozenset, deque, MappingProxyType, OrderedDict, defaultdict),
-    *HOLDERS,
+_CODE_WITHIN = (
+    *(list, tuple, dict, set, frozenset, deque, MappingProxyType),
+    *(partial, MethodType, Transformed),
 )
 
 
-def _contained(value: object) -> list[Any]:
-    """The functions, classes and instances in a container, or the containers of a class or an instance."""
-    if type(value) in _CONTAINERS or isinstance(value, _SUBCLASSED):
-        found = list(islice(cast(Iterable[Any], items_held(value)), _MOST_ATTRIBUTES))
-        held = [type(item) for item in found]
-        if PLAIN_DATA.issuperset(held) and _CONTAINER_TYPES.isdisjoint(held):
-            return []
-        return [item for item in found if type(item) not in _NUMBERS_AND_TEXT]
-    kind = value if isinstance(value, type) else type(value)
-    if kind.__module__ == "builtins" or is_kept_class(kind):
-        return []
-    spaces: list[Any] = []
-    if isinstance(value, type):
-        spaces = [vars(base) for base in kind.__mro__ if not is_kept_class(base)]
-    elif (own := instance_dict(value)) is not None:
-        spaces = [own]  # those of its class are in the class's level
-    return [
-        item
-        for space in spaces
-        for item in islice(space.values(), _MOST_ATTRIBUTES)
-        if type(item) in _CONTAINER_TYPES
-        or isinstance(item, partial)
-        or (isinstance(value, type) and type(item).__flags__ & HEAP)
+def _in_modules(
+    values: Iterable[Any], names: frozenset[str], space: Mapping[str, Any]
+) -> list[tuple[Binding | None, Any]]:
+    """The attributes of modules that code with these names may read."""
+    numpy = any([space.get(name) is np for name in ("np", "numpy") if name in names])
+    found: list[tuple[Any, Any]] = []
+    for module in values:
+        if isinstance(module, ModuleType):
+            # math.sqrt and np.sqrt are one name: code that names both modules is adopted if it is refused.
+            both = numpy and module.__name__ in _NUMBERS
+            found += _attributes(module, names.difference(vars(np)) if both else names)
+    return found
+
+
+def _attributes(
+    module: ModuleType, names: frozenset[str], depth: int = 3
+) -> list[tuple[Binding | None, Any]]:
+    """The attributes of a module, and of the modules in it, that code with these names may read."""
+    module = module_behind(module)
+    noted = None if is_kept(module.__name__) else ref(module)
+    if module is np and "ma" in names:
+        import_module("numpy.ma")  # which NumPy imports when it is first asked for
+    space = vars(module)
+    own = [
+        (None if noted is None else Binding(noted, name, None), space[name])
+        for name in names
+        if name in space
     ]
-
-
-_CONTAINER_TYPES = frozenset(_CONTAINERS)
-_NUMBERS_AND_TEXT = PLAIN_DATA - _CONTAINER_TYPES
-
-
-def _functions(value: Any) -> list[FunctionType]:
-    """The Python functions in a global: itself, those that it holds, or the methods of its class."""
-    if isinstance(value, FunctionType | MethodType | partial):
-        own = [value] if isinstance(value, FunctionType) else []
-        return [*own, *[f for inner in _held(value) for f in _functions_of_one(inner)]]
-    return _functions_of_one(value)
-
-
-def _functions_of_one(value: Any) -> list[FunctionType]:
-    if isinstance(value, FunctionType):
-        return [value]
-    if isinstance(value, BoundDispatch):
-        return [cast(FunctionType, type(value).__call__)]
-    if type(value) in PLAIN_DATA or isinstance(value, ModuleType | MethodType | partial):
-        return []
-    kind = value if isinstance(value, type) else type(value)
-    wrapped = None if isinstance(value, type) else _own_attribute(value, "__wrapped__")
-    inner = [wrapped] if isinstance(wrapped, FunctionType) else []
-    if is_kept_class(kind):
-        return inner
-    return [*inner, *_methods(kind), *([] if isinstance(value, type) else _functions_of(value))]
-
-
-def _functions_of(instance: Any) -> Iterator[FunctionType]:
-    """The functions that the attributes of an instance hold, and the methods of instances among them."""
-    space = instance_dict(instance)
-    if space is not None:
-        for item in islice(space.values(), _MOST_ATTRIBUTES):
-            if isinstance(item, FunctionType):
-                yield item
-            elif type(item) not in PLAIN_DATA and not is_kept_class(type(item)):
-                yield from _methods(type(item))
-
-
-_MOST_ATTRIBUTES = 32
-"""The number of attributes that are looked at."""
-
-
-def _own_attribute(value: Any, name: str) -> Any:
-    """An attribute, looked up without the class's ``__getattr__``; None if there is none."""
-    try:
-        return object.__getattribute__(value, name)
-    except Exception:  # of a proxy, which may raise what it likes
-        return None
+    inner = [item for _, item in own if isinstance(item, ModuleType)] if depth > 1 else []
+    return [*own, *[pair for item in inner for pair in _attributes(item, names, depth - 1)]]
 
 
 def _asks(value: Any) -> bool:
@@ -433,8 +393,7 @@ def _asks(value: Any) -> bool:
     # A function of scipy.fft is an object of uarray's, which calls the chosen library.
     if is_of_masked_arrays(getattr(value, "__module__", None)):
         return True
-    of_uarray = type(value).__module__ == "uarray"
-    if of_uarray or isinstance(value, BuiltinFunctionType | FunctionType):
+    if _is_of_uarray(value) or isinstance(value, BuiltinFunctionType | FunctionType):
         home = str(value.__module__)
         of_scipy = home.startswith(("scipy.", "autograd.")) and id(value) in replacements()
         of_numbers = home.partition(".")[0] in _NUMBERS or _is_of_pandas(home)
@@ -442,6 +401,10 @@ def _asks(value: Any) -> bool:
     if not isinstance(value, type):
         return is_table(value)
     return value in _ASKING or issubclass(value, _OF_NUMPY) or _is_of_pandas(value.__module__)
+
+
+def _is_of_uarray(value: object) -> bool:
+    return type(value).__module__ == "uarray"
 
 
 def _is_of_pandas(home: object) -> bool:

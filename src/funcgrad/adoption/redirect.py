@@ -70,7 +70,7 @@ from funcgrad.adoption.transforms import is_transform, returning_writable
 from funcgrad.adoption.view_originals import note_view
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.arrays.reference import MARK
-from funcgrad.trace.leaves import ARRAYS_HELD
+from funcgrad.trace.known_code import ARRAYS_HELD
 from funcgrad.transformed import Decorator, Transformed
 
 

@@ -36,7 +36,7 @@ from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
 from funcgrad.numpy.array_likes import ArrayFunction
 from funcgrad.source import USERS, fail
-from funcgrad.trace.leaves import PLAIN_DATA
+from funcgrad.trace.known_code import PLAIN_DATA
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.remedies import REFUSALS_OF_COMPILED_CODE
 

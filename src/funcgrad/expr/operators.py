@@ -186,7 +186,10 @@ def _takes_stores(item: Any) -> bool:
 
 def _is_truth_value(x: Any) -> bool:
     """Whether x is an expression of one bool, which may stand for Python's or for NumPy's."""
-    return isinstance(x, Operators) and x.dtype is _BOOL and not x.shape  # type: ignore[attr-defined]
+    if not isinstance(x, Operators):
+        return False
+    kind: Any = x.type  # type: ignore[attr-defined]
+    return kind.dtype is _BOOL and not kind.shape
 
 
 _BOOL = np.dtype(bool)

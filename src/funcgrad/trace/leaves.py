@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import ContextVar
-from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary, ref
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +21,9 @@ from funcgrad.expr.scope_order import next_in_order
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import CapturedArrays, capture, refer
 from funcgrad.ops.base.op import leaf as leaf_op
+from funcgrad.trace.known_code import ARRAYS_HELD, AS_IT_IS, HELD, WRITABLE, runs_as_it_is
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
 from funcgrad.trace.remedies import explain
-from funcgrad.transformed import Transformed, function_of
 
 
 class Scope:
@@ -142,199 +139,6 @@ def run_on_leaves(
     finally:
         scope.open = False
         scope.refusal = None  # its traceback refers to this frame
-
-
-# -- adoption: levels that are known ---------------------------------------------------------------
-KEPT, AS_IT_IS, ADOPTED, WRITABLE, HELD = -1, 0, 1, 2, 3
-"""Levels of adoption: a function of a module that is never adopted, one that runs as it is, one that is
-adopted, one that is also given arrays that can be written, and one that finds such arrays in the containers
-and instances that it reaches, too (`funcgrad.adoption.levels`)."""
-
-ARRAYS_HELD: ContextVar[bool] = ContextVar(
-    "whether arrays in containers can be written", default=False
-)
-"""Whether a function runs at the last level. Views of containers cost time, and are no lists and dicts for
-code in C, so that they are made for functions alone that are refused otherwise."""
-
-PLAIN_DATA = frozenset(
-    (
-        *(int, float, complex, bool, str, bytes, type(None), np.ndarray, np.float64),
-        *(list, tuple, dict, set, Expr, MutableArray),
-    )
-)
-"""Types of values that hold no code that could be adopted."""
-
-
-class Binding(NamedTuple):
-    """A name that leads to a function, a class or a module, in the globals of a function."""
-
-    holder: ref[Any] | None
-    """The function; None for the one that is asked for."""
-    name: str
-    value: ref[Any]
-    members: tuple[int, ...]
-    """Of a user's class, or of an instance, the members of the class (`members_of`)."""
-
-
-class KnownLevel(NamedTuple):
-    """The level of a code object, by the names that it reaches."""
-
-    code: ref[CodeType]
-    level: int
-    bindings: tuple[Binding, ...]
-
-    def holds(self, f: FunctionType) -> bool:
-        """Whether the names lead where they led."""
-        if self.code() is not f.__code__:
-            return False
-        for holder, name, value, members in self.bindings:
-            function = f if holder is None else holder()
-            found = value()
-            if function is None or function.__globals__.get(name) is not found:
-                return False
-            if members and members_of(found if isinstance(found, type) else type(found)) != members:
-                return False
-        return True
-
-
-def members_of(kind: type) -> tuple[int, ...]:
-    """The ids of the members of a class and its bases: others where a method has been replaced."""
-    return tuple([id(item) for base in kind.__mro__[:-1] for item in vars(base).values()])
-
-
-KNOWN_LEVELS: dict[int, KnownLevel] = {}
-"""The levels of code objects by the names in it, by id."""
-
-LEARNED: dict[int, tuple[ref[CodeType], int]] = {}
-"""The code of functions that were refused, and ran at a higher level, by id."""
-
-
-class ClassLevel(NamedTuple):
-    """The level of the methods of a class, with its members then."""
-
-    level: int
-    members: tuple[int, ...]
-
-
-CLASS_LEVELS: WeakKeyDictionary[type, ClassLevel] = WeakKeyDictionary()
-"""The levels of the methods of classes."""
-
-
-def known_class_level(kind: type) -> int | None:
-    """The level of a class whose members are those that it had; None if it is not known."""
-    known = CLASS_LEVELS.get(kind)
-    return None if known is None or known.members != members_of(kind) else known.level
-
-
-class HeldFunction(NamedTuple):
-    """A function, and the contents of its closure."""
-
-    function: ref[FunctionType]
-    known: KnownLevel
-    contents: tuple[ref[Any] | None, ...] | None
-    """What each cell holds, None for plain data; None for a function that is never adopted."""
-
-    def is_unchanged(self) -> bool:
-        """Whether its names and its cells lead where they led."""
-        f = self.function()
-        if f is None or not self.known.holds(f):
-            return False
-        if self.contents is None:
-            return True
-        if f.__defaults__ or f.__kwdefaults__:
-            return False
-        for cell, content in zip(f.__closure__ or (), self.contents, strict=True):
-            try:
-                value = cell.cell_contents
-            except ValueError:  # empty by now
-                return False
-            if type(value) not in PLAIN_DATA if content is None else content() is not value:
-                return False
-        return id(f.__code__) not in LEARNED
-
-
-_RUN_AS_THEY_ARE: dict[int, tuple[HeldFunction, ...]] = {}
-"""Functions that run as they are, by id: each with those that its closure leads to."""
-
-
-def runs_as_it_is(f: Any, args: Iterable[Any]) -> bool:
-    """Whether f is known to be called as it is with these arguments; False if that is not known."""
-    function = f
-    if type(f) is not FunctionType:
-        function = _code_of(f)
-        if function is None:
-            return False
-        args = (f.__self__, *args) if type(f) is MethodType else args
-    for arg in args:
-        kind = type(arg)
-        if kind not in PLAIN_DATA and (kind in _WITH_CODE or known_class_level(kind) != AS_IT_IS):
-            return False
-    held = _RUN_AS_THEY_ARE.get(id(function))
-    if held is None or held[0].function() is not function:
-        return False
-    return all([one.is_unchanged() for one in held])
-
-
-def _code_of(f: Any) -> FunctionType | None:
-    """The function that a method, an instance or a transformed function runs."""
-    f = function_of(f)
-    if type(f) is FunctionType:
-        return f
-    function = f.__func__ if type(f) is MethodType else vars(type(f)).get("__call__")
-    return function if type(function) is FunctionType else None
-
-
-_WITH_CODE = frozenset((FunctionType, MethodType, ModuleType, type))
-
-
-def note_runs_as_it_is(f: Any) -> None:
-    """Keep in mind that f runs as it is, if that depends on nothing but names and cells."""
-    f = f if type(f) is FunctionType else _code_of(f)
-    if f is None:
-        return
-    held: list[HeldFunction] = []
-    waiting: list[FunctionType] = [f]
-    while waiting:
-        function = waiting.pop()
-        known = KNOWN_LEVELS.get(id(function.__code__))
-        if known is None:
-            return
-        if known.level == KEPT:
-            held.append(HeldFunction(ref(function), known, None))
-            continue
-        if function.__defaults__ or function.__kwdefaults__:
-            return
-        contents: list[ref[Any] | None] = []
-        for cell in function.__closure__ or ():
-            try:
-                value = cell.cell_contents
-            except ValueError:  # empty as yet
-                return
-            kind = type(value)
-            if kind not in PLAIN_DATA and kind not in (FunctionType, ModuleType, Transformed):
-                return
-            contents.append(None if kind in PLAIN_DATA else ref(value))
-            inner = function_of(value)
-            if type(inner) is FunctionType and all([one.function() is not inner for one in held]):
-                waiting.append(inner)
-        held.append(HeldFunction(ref(function), known, tuple(contents)))
-    key = id(f)
-    first = held[0]._replace(function=ref(f, lambda _: _RUN_AS_THEY_ARE.pop(key, None)))
-    _RUN_AS_THEY_ARE[key] = (first, *held[1:])
-
-
-def learn_code(code: CodeType, level: int) -> None:
-    """Keep in mind that functions with this code run at a level."""
-    key = id(code)
-    LEARNED[key] = ref(code, lambda _: LEARNED.pop(key, None)), level
-
-
-def note_level(code: CodeType, level: int, bindings: Sequence[Binding]) -> KnownLevel:
-    """Keep the level of code by the names in it."""
-    key = id(code)
-    noted = ref(code, lambda _: KNOWN_LEVELS.pop(key, None))
-    known = KNOWN_LEVELS[key] = KnownLevel(noted, level, tuple(bindings))
-    return known
 
 
 # -- adoption: a run, and another after a refusal ----------------------------------------------------

@@ -122,6 +122,14 @@ def instance_dict(instance: object) -> dict[str, Any] | None:
     return space if type(space) is dict else None
 
 
+def own_attribute(instance: object, name: str) -> Any:
+    """An attribute, looked up without the class's ``__getattr__``; None if there is none."""
+    try:
+        return object.__getattribute__(instance, name)
+    except Exception:  # of a proxy, which may raise any error
+        return None
+
+
 def _named_values(f: FunctionType) -> Iterator[tuple[str, Any]]:
     for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
         try:

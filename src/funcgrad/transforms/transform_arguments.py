@@ -242,9 +242,10 @@ def scalar_root(output: Any) -> Expr:
             (output,) = node.children
     if isinstance(output, Expr | float | int | np.ndarray | np.generic):
         root = lift_fully(output)
-        if not root.shape and root.dtype.kind == "f":
+        shape, code = root.type.shape, root.type.dtype.kind
+        if not shape and code == "f":
             return root
-        if not root.shape and not isinstance(output, Expr) and root.dtype.kind in "iub":
+        if not shape and not isinstance(output, Expr) and code in "iub":
             return scalar(float(output), np.dtype(float))
         kind = str(root.type)
     else:

@@ -1,0 +1,286 @@
+"""Code that is known to run as it is: functions, classes and instances, with all that they lead to.
+
+A transform adopts a function only if its code, or code that it leads to, tells a traced value from a
+number (`funcgrad.adoption.levels`). What leads to code may change between two calls: a name of a module, a
+cell, an item of a list, an attribute. So each call compares the names that were searched with those of now,
+and looks for code that is not known in all that may hold some.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from functools import partial
+from itertools import islice
+from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, ref
+
+import numpy as np
+
+from funcgrad.arrays.mutable_array import MutableArray
+from funcgrad.expr import Expr
+from funcgrad.trace.outer_arrays import own_attribute
+from funcgrad.transformed import Transformed, function_of
+
+KEPT, AS_IT_IS, ADOPTED, WRITABLE, HELD = -1, 0, 1, 2, 3
+"""Levels of adoption: a function of a module that is never adopted, one that runs as it is, one that is
+adopted, one that is also given arrays that can be written, and one that finds such arrays in the containers
+and instances that it reaches, too (`funcgrad.adoption.levels`)."""
+
+ARRAYS_HELD: ContextVar[bool] = ContextVar(
+    "whether arrays in containers can be written", default=False
+)
+"""Whether a function runs at the last level. Views of containers cost time, and are no lists and dicts for
+code in C, so that they are made for functions alone that are refused otherwise."""
+
+_NO_CODE = (int, float, complex, bool, str, bytes, type(None), np.ndarray, np.float64, Expr)
+PLAIN_DATA = frozenset((*_NO_CODE, list, tuple, dict, set, MutableArray))
+"""Types of values that hold no code of their own that could be adopted."""
+_SIMPLE = frozenset((*_NO_CODE, MutableArray, ModuleType, np.ufunc, type(np.sum), np.dtype, range))
+"""Types of values that lead to no code that could be adopted; the names in modules are compared."""
+
+_MOST_ITEMS = 32
+"""The number of items of a container, and of attributes of an instance, that are looked at."""
+_MOST_OBJECTS = 1000
+"""The number of objects that are looked at in one call."""
+
+
+# -- names -----------------------------------------------------------------------------------------
+class Binding(NamedTuple):
+    """A name in the globals of a function, or in a module."""
+
+    holder: ref[Any] | None
+    """The function, or the module; None for the function that is asked for."""
+    name: str
+    value: ref[Any] | None
+    """What it leads to, if that is known; None for a value that is looked at in each call."""
+
+
+class ReachedNames(NamedTuple):
+    """The names that code leads to, and those that lead to nothing as yet."""
+
+    bound: tuple[Binding, ...] = ()
+    absent: tuple[tuple[ref[Any] | None, frozenset[str]], ...] = ()
+
+    def values(self, f: object) -> list[Any] | None:
+        """The values to look at; None if a function or a module has been replaced, or a name is new."""
+        found: list[Any] = []
+        for holder, names in self.absent:
+            owner = f if holder is None else holder()
+            if owner is None or not space_of(owner).keys().isdisjoint(names):
+                return None
+        for holder, name, known in self.bound:
+            owner = f if holder is None else holder()
+            if owner is None:
+                return None
+            value = space_of(owner).get(name)
+            if known is None:
+                if type(value) not in _SIMPLE:
+                    found.append(value)
+            elif value is not known():
+                return None
+            elif type(value) is FunctionType and _holds_values(value):
+                found.extend(held_by(value))
+        return found
+
+
+def space_of(owner: Any) -> dict[str, Any]:
+    return owner.__globals__ if type(owner) is FunctionType else vars(owner)
+
+
+def _holds_values(f: FunctionType) -> bool:
+    return bool(f.__closure__ or f.__defaults__ or f.__kwdefaults__)
+
+
+def held_by(f: FunctionType) -> list[Any]:
+    """The contents of a function's closure, and its defaults."""
+    found: list[Any] = []
+    for cell in f.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # empty as yet
+            continue
+    return [*found, *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
+
+
+class KnownLevel(NamedTuple):
+    """The level of a code object, by the names that it reaches."""
+
+    code: ref[CodeType]
+    level: int
+    names: ReachedNames
+
+
+KNOWN_LEVELS: dict[int, KnownLevel] = {}
+"""The levels of code objects by the names in it, by id."""
+
+LEARNED: dict[int, tuple[ref[CodeType], int]] = {}
+"""The code of functions that were refused, and ran at a higher level, by id."""
+
+
+def note_level(code: CodeType, level: int, names: ReachedNames) -> KnownLevel:
+    """Keep the level of code by the names in it."""
+    key = id(code)
+    noted = ref(code, lambda _: KNOWN_LEVELS.pop(key, None))
+    known = KNOWN_LEVELS[key] = KnownLevel(noted, level, names)
+    return known
+
+
+def learn_code(code: CodeType, level: int) -> None:
+    """Keep in mind that functions with this code run at a level."""
+    key = id(code)
+    LEARNED[key] = ref(code, lambda _: LEARNED.pop(key, None)), level
+
+
+# -- classes ---------------------------------------------------------------------------------------
+class ClassLevel(NamedTuple):
+    """The level of the methods of a class, with its members then."""
+
+    level: int
+    members: tuple[int, ...] = ()
+    attributes: tuple[str, ...] = ()
+    """The attributes of instances that may lead to code."""
+    names: ReachedNames = ReachedNames()
+    """Those that methods lead to."""
+    held: tuple[tuple[ref[type], str], ...] = ()
+    """The attributes of the class and its bases that may lead to code."""
+    methods: tuple[ref[FunctionType], ...] = ()
+    """Those with closures or defaults."""
+
+    def values(self) -> list[Any] | None:
+        """The values to look at; None if one of the names has changed."""
+        found = self.names.values(None)
+        if found is None:
+            return None
+        for base, name in self.held:
+            found.append(vars(base()).get(name))
+        for method in self.methods:
+            f = method()
+            found.extend([] if f is None else held_by(f))
+        return found
+
+
+_FROM_OUTSIDE: Mapping[type, tuple[str, ...]] = {
+    MethodType: ("__func__", "__self__"),
+    partial: ("func", "args", "keywords"),
+    defaultdict: ("default_factory",),
+}
+CLASS_LEVELS: WeakKeyDictionary[type, ClassLevel] = WeakKeyDictionary(
+    {kind: ClassLevel(KEPT, (), names) for kind, names in _FROM_OUTSIDE.items()}
+)
+"""The levels of the methods of classes; `KEPT` of those that are never adopted."""
+
+
+def members_of(kind: type) -> tuple[int, ...]:
+    """The ids of the members of a class and its bases: others where a method has been replaced."""
+    return tuple([id(item) for base in kind.__mro__[:-1] for item in vars(base).values()])
+
+
+def known_class_level(kind: type) -> ClassLevel | None:
+    """The level of a class whose members are those that it had; None if it is not known."""
+    known = CLASS_LEVELS.get(kind)
+    if known is None or known.level == KEPT:
+        return known
+    return None if known.members != members_of(kind) else known
+
+
+# -- objects ---------------------------------------------------------------------------------------
+class KnownObject(NamedTuple):
+    """A function that runs as it is, or another value that holds no code."""
+
+    value: ref[Any]
+    known: KnownLevel | None
+    """That of the function's code."""
+    modules: tuple[ref[Any], ...]
+    """The modules in the function's closure."""
+
+    def leads_to(self, item: object) -> list[Any] | None:
+        """What it leads to; None if that is not known."""
+        known = self.known
+        if self.value() is not item:
+            return None
+        f: Any = item
+        if known is None or known.level == KEPT:
+            return []
+        if known.code() is not f.__code__ or id(f.__code__) in LEARNED:
+            return None
+        found = known.names.values(f)
+        if found is None or not _holds_values(f):
+            return found
+        held = held_by(f)
+        modules = [value for value in held if type(value) is ModuleType]
+        if modules and modules != [one() for one in self.modules]:
+            return None
+        return [*found, *held]
+
+
+_KNOWN_OBJECTS: dict[int, KnownObject] = {}
+
+
+def note_object(item: Any, known: KnownLevel | None = None) -> None:
+    """Keep in mind that a function runs as it is, or that a value holds no code."""
+    key = id(item)
+    modules = [ref(v) for v in held_by(item) if type(v) is ModuleType] if known is not None else []
+    noted = ref(item, lambda _: _KNOWN_OBJECTS.pop(key, None))
+    _KNOWN_OBJECTS[key] = KnownObject(noted, known, tuple(modules))
+
+
+NOTHING = object()
+
+
+def first_unknown(values: Iterable[Any]) -> Any:
+    """The first object that values lead to, and whose code is not known to run as it is; else `NOTHING`."""
+    waiting, met = list(values), dict[int, Any]()
+    while waiting and len(met) < _MOST_OBJECTS:
+        item = waiting.pop()
+        if type(item) in _SIMPLE or id(item) in met:
+            continue
+        met[id(item)] = item  # which may be made for this list
+        found = _leads_to(item)
+        if found is None:
+            return item
+        waiting.extend(found)
+    return NOTHING
+
+
+def _leads_to(item: Any) -> Iterable[Any] | None:
+    """What an object leads to; None if its code is not known."""
+    kind = type(item)
+    if kind is list or kind is tuple or kind is set or kind is frozenset:
+        return islice(item, _MOST_ITEMS)
+    if kind is dict:
+        return islice(item.values(), _MOST_ITEMS)
+    if kind is Transformed:
+        return [function_of(item)]
+    known = _KNOWN_OBJECTS.get(id(item))
+    if known is not None:
+        return known.leads_to(item)
+    of_class = kind is not FunctionType and known_class_level(
+        item if isinstance(item, type) else kind
+    )
+    if not of_class or of_class.level > AS_IT_IS:
+        return None
+    if isinstance(item, type):
+        return of_class.values() if of_class.level == AS_IT_IS else None
+    found = of_class.values()
+    if found is None:
+        return None
+    found.extend([own_attribute(item, name) for name in of_class.attributes])
+    base: Any = next((base for base in _CONTAINERS if isinstance(item, base)), None)
+    if base is not None:  # past methods of its own
+        items = base.values(item) if hasattr(base, "values") else base.__iter__(item)
+        found.extend(islice(items, _MOST_ITEMS))
+    return found
+
+
+_CONTAINERS = (dict, MappingProxyType, list, tuple, set, frozenset, deque)
+
+
+def runs_as_it_is(f: Callable[..., Any], args: Iterable[Any]) -> bool:
+    """Whether f is known to be called as it is with these arguments; False if that is not known."""
+    if first_unknown([f, *args]) is not NOTHING:
+        return False
+    call = getattr(type(f), "__call__", None)  # noqa: B004  # its code is wanted
+    return type(call) is not FunctionType or id(call.__code__) not in LEARNED
