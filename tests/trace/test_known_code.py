@@ -76,6 +76,12 @@ CHANGES = {
         "h['a'] = asking",
     ),
     "a deque": ("h = collections.deque([plain])", "h[0](x)", "h[0] = asking"),
+    "an array of objects": ("h = np.array([plain, abs])", "h[0](x)", "h[0] = asking"),
+    "an array of instances": (
+        "h = np.array([[Model()], [Model()]])",
+        "sum(m(x) for m in h[:, 0]) / len(h)",
+        "h[:] = Model(asking)",
+    ),
     "a namespace": ("h = types.SimpleNamespace(act=plain)", "h.act(x)", "h.act = asking"),
     "an attribute": ("h = Model()", "h.act(x)", "h.act = asking"),
     "an attribute of an attribute": (
@@ -133,6 +139,16 @@ CHANGES = {
         source("def h(x, *, fs=[plain]): return fs[0](x)"),
         "h(x)",
         "h.__kwdefaults__['fs'] = [asking]",
+    ),
+    "an attribute of a function": (
+        source("def h(x): return h.inner(x)", "h.inner = plain"),
+        "h(x)",
+        "h.inner = asking",
+    ),
+    "a list of a function": (
+        source("def h(x): return h.inner[0](x)", "h.inner = [plain]"),
+        "h(x)",
+        "h.inner[0] = asking",
     ),
     "a closure": (
         source(
@@ -211,6 +227,7 @@ def test_a_name_that_is_defined_after_an_error():
 CONTAINERS = {
     "a dict": (lambda h: {"a": h}, lambda x, d: d["a"](x)),
     "a list": (lambda h: [h], lambda x, d: d[0](x)),
+    "an array": (lambda h: np.array([h, None]), lambda x, d: d[0](x)),
     "a tuple": (lambda h: (1, h), lambda x, d: d[1](x)),
     "nested": (lambda h: [(1, {"a": h})], lambda x, d: d[0][1]["a"](x)),
     "an instance": (Model, lambda x, d: d.act(x)),

@@ -98,7 +98,7 @@ class AdoptedFunction:
 def _as_named(value: Any) -> Any:
     """An argument as adopted code finds it under a global name; arrays and plain data stay as they are."""
     kind = type(value)
-    if kind in NEVER_REDIRECTED or kind is np.ndarray:
+    if kind in NEVER_REDIRECTED or (kind is np.ndarray and value.dtype.kind != "O"):
         return value
     return value if kind in PLAIN_DATA and not leads_elsewhere(value) else redirect(value)
 

@@ -13,7 +13,7 @@ from typing import Any
 from weakref import ref
 
 from funcgrad.adoption.arithmetic_errors import handles_errors, warn_of_not_finite
-from funcgrad.adoption.containers import leads_elsewhere
+from funcgrad.adoption.containers import INNER, leads_elsewhere
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals, StoringGlobals
 from funcgrad.arrays.reference import MARK
 
@@ -91,6 +91,11 @@ def keep_adopted(
         entries[key] = ref(entry)
 
 
+def _attributed_parts(f: FunctionType) -> tuple[Any, ...]:
+    """The parts of a function, and its attributes."""
+    return (*function_parts(f), *f.__dict__, *f.__dict__.values())
+
+
 def _holds_nothing(value: Any) -> bool:
     """Whether a value is a function without closure, defaults and attributes."""
     if type(value) is not FunctionType:
@@ -131,8 +136,18 @@ def adopt_function(
     result = _flushing(made, over) if isinstance(over, StoringGlobals) else made
     if handles_errors(f.__code__):
         result = _watched(result)
-    keep_adopted(home, f, result, function_parts, tuple(zip(changed, contents, strict=True)))
+    attributes = {
+        name: item
+        for name, item in f.__dict__.items()
+        if name != "__wrapped__" and leads_elsewhere(item, INNER)
+    }
+    parts = _attributed_parts if attributes else function_parts
+    keep_adopted(home, f, result, parts, tuple(zip(changed, contents, strict=True)))
     try:
+        if attributes:
+            made.__dict__ = dict(f.__dict__)
+        for name, item in attributes.items():
+            made.__dict__[name] = result.__dict__[name] = redirect(item)
         for i, content in zip(changed, contents, strict=True):
             cells[i].cell_contents = redirect(content)
         made.__defaults__ = redirected(f.__defaults__, redirect)

@@ -26,7 +26,7 @@ from funcgrad.adoption.instance_views import is_class_of_views
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView
 from funcgrad.adoption.view_originals import original_of_view
 from funcgrad.arrays.mutable_array import MutableArray
-from funcgrad.arrays.object_array import ObjectArray
+from funcgrad.arrays.object_array import HeldObjects, ObjectArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
@@ -218,6 +218,7 @@ _CONTAINERS: Mapping[type, type] = {
     DequeView: deque,
     NamespaceView: SimpleNamespace,
     ObjectArray: np.ndarray,
+    HeldObjects: np.ndarray,
 }
 
 

@@ -68,6 +68,8 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
     if kind in _CALLED or is_masked(kind):
         return True
     if kind is np.ndarray:
+        if value.dtype.kind == "O":
+            return any([leads_elsewhere(item, INNER) for item in islice(value.flat, _LONGEST)])
         seen = depth == _DEEPEST or ARRAYS_HELD.get()
         return seen and bool(value.ndim) and value.dtype.kind in "biufc"
     items = items_held(value)

@@ -241,7 +241,7 @@ def _restored(value: Any, spaces: dict[int, dict[str, Any]], is_held: bool = Fal
         own = numpys_own(value)
         spaces.setdefault(id(value), instance_dict(own) or {})
         return own
-    if kind is ObjectArray:
+    if issubclass(kind, ObjectArray):
         return value.view(np.ndarray)
     if isinstance(value, type):
         return original_class(value)

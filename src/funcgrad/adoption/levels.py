@@ -183,7 +183,7 @@ def _level_of_module(module: Any, f: FunctionType) -> int:
 def _level_by_names(f: FunctionType) -> int:
     code = f.__code__
     known = KNOWN_LEVELS.get(id(code))
-    if known is None or known.code() is not code or known.names.values(f) is None:
+    if known is None or known.code() is not code or known.names.values(f.__globals__) is None:
         known = note_level(code, *_searched(f))
     return known.level
 

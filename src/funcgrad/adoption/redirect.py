@@ -33,7 +33,7 @@ from funcgrad.adoption.adopted_classes import (
 from funcgrad.adoption.adopted_functions import adopt_function, redirected
 from funcgrad.adoption.array_subclasses import ArraySubclasses, is_array_subclass
 from funcgrad.adoption.builtin_names import builtin_names
-from funcgrad.adoption.containers import container_view, proxy_view, tuple_view
+from funcgrad.adoption.containers import container_view, leads_elsewhere, proxy_view, tuple_view
 from funcgrad.adoption.generalized import generalized, is_generalized
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.instance_views import UNCHANGING, SlotView, class_of_views, view
@@ -69,6 +69,7 @@ from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
 from funcgrad.adoption.transforms import is_transform, returning_writable
 from funcgrad.adoption.view_originals import note_view
 from funcgrad.arrays.mutable_array import shared_argument
+from funcgrad.arrays.object_array import HeldObjects
 from funcgrad.arrays.reference import MARK
 from funcgrad.trace.known_code import ARRAYS_HELD
 from funcgrad.transformed import Decorator, Transformed
@@ -358,6 +359,8 @@ def _array(array: np.ndarray[Any, Any]) -> Any:
 
     It is one object for as long as code refers to it, which may compare it by ``is``.
     """
+    if array.dtype.kind == "O" and leads_elsewhere(array):
+        return array.view(HeldObjects)
     if not array.ndim or array.dtype.kind not in "biufc":
         return array
     key = id(array)

@@ -33,6 +33,22 @@ class ObjectArray(np.ndarray[Any, Any]):
         return functions["array"](unwrapped(self.tolist()), dtype)
 
 
+class HeldObjects(ObjectArray):
+    """An array of objects of code that is not adopted: what adopted code reads of it is redirected."""
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return found if isinstance(found, np.ndarray) else functions["redirect"](found)
+
+    def item(self, *index: Any) -> Any:
+        """As NumPy's."""
+        return functions["redirect"](super().item(*index))
+
+    def tolist(self) -> Any:
+        """As NumPy's."""
+        return functions["redirect"](super().tolist())
+
+
 def _is_traced(value: object) -> bool:
     if isinstance(value, list | tuple):
         return any([_is_traced(item) for item in value])

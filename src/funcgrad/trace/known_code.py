@@ -35,10 +35,10 @@ ARRAYS_HELD: ContextVar[bool] = ContextVar(
 """Whether a function runs at the last level. Views of containers cost time, and are no lists and dicts for
 code in C, so that they are made for functions alone that are refused otherwise."""
 
-_NO_CODE = (int, float, complex, bool, str, bytes, type(None), np.ndarray, np.float64, Expr)
-PLAIN_DATA = frozenset((*_NO_CODE, list, tuple, dict, set, MutableArray))
+_NO_CODE = (int, float, complex, bool, str, bytes, type(None), np.float64, Expr, MutableArray)
+PLAIN_DATA = frozenset((*_NO_CODE, np.ndarray, list, tuple, dict, set))
 """Types of values that hold no code of their own that could be adopted."""
-_SIMPLE = frozenset((*_NO_CODE, MutableArray, ModuleType, np.ufunc, type(np.sum), np.dtype, range))
+_SIMPLE = frozenset((*_NO_CODE, ModuleType, np.ufunc, type(np.sum), np.dtype, range))
 """Types of values that lead to no code that could be adopted; the names in modules are compared."""
 
 _MOST_ITEMS = 32
@@ -64,18 +64,16 @@ class ReachedNames(NamedTuple):
     bound: tuple[Binding, ...] = ()
     absent: tuple[tuple[ref[Any] | None, frozenset[str]], ...] = ()
 
-    def values(self, f: object) -> list[Any] | None:
-        """The values to look at; None if a function or a module has been replaced, or a name is new."""
+    def values(self, own: dict[str, Any]) -> list[Any] | None:
+        """The values to look at, given the globals of the function that is asked for; None if a function
+        or a module has been replaced, or a name is new."""
         found: list[Any] = []
         for holder, names in self.absent:
-            owner = f if holder is None else holder()
-            if owner is None or not space_of(owner).keys().isdisjoint(names):
+            space = own if holder is None else space_of(holder())
+            if not space.keys().isdisjoint(names):
                 return None
         for holder, name, known in self.bound:
-            owner = f if holder is None else holder()
-            if owner is None:
-                return None
-            value = space_of(owner).get(name)
+            value = (own if holder is None else space_of(holder())).get(name)
             if known is None:
                 if type(value) not in _SIMPLE:
                     found.append(value)
@@ -87,22 +85,26 @@ class ReachedNames(NamedTuple):
 
 
 def space_of(owner: Any) -> dict[str, Any]:
+    """The globals of a function, or the attributes of a module; none if it is gone."""
+    if owner is None:
+        return {}
     return owner.__globals__ if type(owner) is FunctionType else vars(owner)
 
 
 def _holds_values(f: FunctionType) -> bool:
-    return bool(f.__closure__ or f.__defaults__ or f.__kwdefaults__)
+    return bool(f.__closure__ or f.__defaults__ or f.__kwdefaults__ or f.__dict__)
 
 
 def held_by(f: FunctionType) -> list[Any]:
-    """The contents of a function's closure, and its defaults."""
+    """The contents of a function's closure, its defaults and its attributes."""
     found: list[Any] = []
     for cell in f.__closure__ or ():
         try:
             found.append(cell.cell_contents)
         except ValueError:  # empty as yet
             continue
-    return [*found, *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
+    found += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
+    return [*found, *islice(f.__dict__.values(), _MOST_ITEMS)]
 
 
 class KnownLevel(NamedTuple):
@@ -151,7 +153,7 @@ class ClassLevel(NamedTuple):
 
     def values(self) -> list[Any] | None:
         """The values to look at; None if one of the names has changed."""
-        found = self.names.values(None)
+        found = self.names.values({})
         if found is None:
             return None
         for base, name in self.held:
@@ -206,7 +208,7 @@ class KnownObject(NamedTuple):
             return []
         if known.code() is not f.__code__ or id(f.__code__) in LEARNED:
             return None
-        found = known.names.values(f)
+        found = known.names.values(f.__globals__)
         if found is None or not _holds_values(f):
             return found
         held = held_by(f)
@@ -248,8 +250,13 @@ def first_unknown(values: Iterable[Any]) -> Any:
 def _leads_to(item: Any) -> Iterable[Any] | None:
     """What an object leads to; None if its code is not known."""
     kind = type(item)
+    if kind is FunctionType:
+        noted = _KNOWN_OBJECTS.get(id(item))
+        return None if noted is None else noted.leads_to(item)
     if kind is list or kind is tuple or kind is set or kind is frozenset:
         return islice(item, _MOST_ITEMS)
+    if kind is np.ndarray:
+        return islice(item.flat, _MOST_ITEMS) if item.dtype.kind == "O" else ()
     if kind is dict:
         return islice(item.values(), _MOST_ITEMS)
     if kind is Transformed:
@@ -257,10 +264,8 @@ def _leads_to(item: Any) -> Iterable[Any] | None:
     known = _KNOWN_OBJECTS.get(id(item))
     if known is not None:
         return known.leads_to(item)
-    of_class = kind is not FunctionType and known_class_level(
-        item if isinstance(item, type) else kind
-    )
-    if not of_class or of_class.level > AS_IT_IS:
+    of_class = known_class_level(item if isinstance(item, type) else kind)
+    if of_class is None or of_class.level > AS_IT_IS:
         return None
     if isinstance(item, type):
         return of_class.values() if of_class.level == AS_IT_IS else None
@@ -280,6 +285,13 @@ _CONTAINERS = (dict, MappingProxyType, list, tuple, set, frozenset, deque)
 
 def runs_as_it_is(f: Callable[..., Any], args: Iterable[Any]) -> bool:
     """Whether f is known to be called as it is with these arguments; False if that is not known."""
+    if type(f) is FunctionType:  # the way of each call, in as few steps as it takes
+        noted = _KNOWN_OBJECTS.get(id(f))
+        found = None if noted is None else noted.leads_to(f)
+        if found is None:
+            return False
+        waiting = [value for value in (*found, *args) if type(value) not in _SIMPLE]
+        return not waiting or first_unknown(waiting) is NOTHING
     if first_unknown([f, *args]) is not NOTHING:
         return False
     call = getattr(type(f), "__call__", None)  # noqa: B004  # its code is wanted
