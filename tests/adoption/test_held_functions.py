@@ -1,6 +1,11 @@
 """Functions that instances hold, and dicts of the standard library, in adopted code."""
 
+import contextlib
+import dataclasses
+import functools
 import math
+import typing
+import weakref
 from collections import OrderedDict, defaultdict
 from types import MappingProxyType
 
@@ -82,3 +87,133 @@ def test_views_of_dicts_of_the_standard_library():
 
     assert fg.grad(f)(0.3) == pytest.approx(math.cos(0.3) + 0.6, rel=1e-14)
     assert list(ordered) == ["other"]
+
+
+# -- functions that a class, a metaclass or a weak reference leads to ------------------------------
+def squared(x):
+    return x * x if isinstance(x, float) else 5.0 * x
+
+
+@dataclasses.dataclass
+class WithDefault:
+    factor: float
+    function: typing.Callable = squared
+
+    def value(self, x):
+        return self.function(x) * self.factor
+
+
+class Cached:
+    @functools.cached_property
+    def function(self):
+        return squared
+
+
+class Descriptor:
+    def __get__(self, instance, owner=None):
+        return squared
+
+
+class OfDescriptor:
+    function = Descriptor()
+
+
+class Named(type):
+    functions: typing.ClassVar = [squared]
+
+    def __getattr__(cls, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return squared
+
+    def scaled(cls, x):
+        return cls.factor * squared(x)
+
+    @property
+    def own(cls):
+        return squared
+
+    def __getitem__(cls, name):
+        return squared
+
+    def __iter__(cls):
+        return iter([squared])
+
+
+class OfNamed(metaclass=Named):
+    factor = 1.0
+
+
+class Registering(type):
+    classes: typing.ClassVar = {}
+
+    def __init__(cls, name, bases, space):
+        super().__init__(name, bases, space)
+        Registering.classes[name] = cls
+
+
+class Registered(metaclass=Registering):
+    def value(self, x):
+        return squared(x)
+
+
+class Node:
+    def __init__(self, parent=None):
+        self.parent = None if parent is None else weakref.ref(parent)
+
+    def value(self, x):
+        return squared(x) if self.parent is None else self.parent().value(x)
+
+
+@contextlib.contextmanager
+def giving():
+    yield squared
+
+
+def within(x):
+    with giving() as f:
+        return f(x)
+
+
+DEFAULT, CACHED, ROOT = WithDefault(1.0), Cached(), Node()
+CHILD, WEAK = Node(ROOT), weakref.ref(squared)
+PLACES = {
+    "a default of a dataclass": lambda x: DEFAULT.value(x),
+    "a dataclass with another field": lambda x: dataclasses.replace(DEFAULT, factor=x).value(x) / x,
+    "a cached property": lambda x: CACHED.function(x),
+    "a descriptor": lambda x: OfDescriptor().function(x),
+    "an attribute of a metaclass": lambda x: OfNamed.functions[0](x),
+    "a name that a metaclass looks up": lambda x: OfNamed.some(x),
+    "a method of a metaclass": lambda x: OfNamed.scaled(x),
+    "a property of a metaclass": lambda x: OfNamed.own(x),
+    "an item of a class": lambda x: OfNamed["a"](x),
+    "the items of a class": lambda x: next(iter(OfNamed))(x),
+    "a class in a register": lambda x: Registering.classes["Registered"]().value(x),
+    "a class in a register, by its metaclass": lambda x: Registered.classes["Registered"]().value(
+        x
+    ),
+    "a weak reference": lambda x: WEAK()(x),
+    "a weak reference of an instance": lambda x: CHILD.value(x),
+    "what a context manager gives": within,
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_functions_that_ask_for_types_are_adopted(name):
+    f = PLACES[name]
+    for _ in range(2):
+        assert f(0.7) == pytest.approx(0.49)
+        assert fg.grad(f)(0.7) == pytest.approx(1.4)
+        assert fg.jit(fg.grad(f))(0.7) == pytest.approx(1.4)
+        assert fg.jvp(f, (0.7,), (1.0,))[1] == pytest.approx(1.4)
+
+
+def test_registers_and_weak_references_stay_as_they_are():
+    assert fg.grad(lambda x: Registered().value(x))(0.7) == 1.4
+    assert Registering.classes == {"Registered": Registered}
+    assert type(OfNamed) is Named
+    assert fg.adopt(
+        lambda: (WEAK == WEAK, isinstance(WEAK, weakref.ref), type(OfNamed) is Named)
+    )() == (*(True, True, True),)
+    gone = weakref.ref(Node())
+    assert fg.grad(lambda x: squared(x) if gone() is None else x)(0.7) == 1.4

@@ -72,7 +72,7 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
         begun[kind] = None
         try:
             adopted = subclass_over(kind, redirect)
-            if adopted is kind and _holds_code(kind):
+            if adopted is kind and (_holds_code(kind) or not is_kept_class(type(kind))):
                 adopted = _subclass(kind, [], {}, redirect)
         finally:
             del begun[kind]
@@ -315,6 +315,11 @@ def metaclass_of(meta: type, redirect: Redirect) -> Any:
         return _AdoptedType if meta is type else meta
     bases = [metaclass_of(base, redirect) for base in meta.__bases__ if issubclass(base, type)]
     space: dict[str, Any] = {ORIGINAL: meta}
+    for name, member in vars(meta).items() if not is_kept_class(meta) else ():
+        if isinstance(member, FunctionType | property) and name not in _OF_METACLASSES:
+            space[name] = adopt_member(member, redirect)
+        elif type(member) in (list, dict, tuple, set) and leads_elsewhere(member, INNER):
+            space[name] = redirect(member)
     call = vars(meta).get("__call__")
     if isinstance(call, FunctionType):
 
@@ -326,6 +331,12 @@ def metaclass_of(meta: type, redirect: Redirect) -> Any:
 
         space["__call__"] = made_by_call
     return type.__new__(type, meta.__name__, (meta, *bases), space)
+
+
+_OF_METACLASSES = frozenset(
+    ("__new__", "__init__", "__call__", "__prepare__", "__setattr__", "__delattr__", "mro")
+) | {"__instancecheck__", "__subclasscheck__", "__eq__", "__hash__"}
+"""Methods of metaclasses that make classes, or compare them."""
 
 
 def unannounced(kind: type) -> tuple[type, ...]:

@@ -21,6 +21,7 @@ from types import (
     SimpleNamespace,
 )
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
             return any([leads_elsewhere(item, INNER) for item in islice(value.flat, _LONGEST)])
         seen = depth == _DEEPEST or ARRAYS_HELD.get()
         return seen and bool(value.ndim) and value.dtype.kind in "biufc"
-    items = items_held(value)
+    items = [value()] if kind is ref else items_held(value)
     if items is not None:
         if depth > 0 and any(
             [leads_elsewhere(item, depth - 1) for item in islice(items, _LONGEST)]
@@ -337,19 +338,27 @@ def proxy_view(value: MappingProxyType[Any, Any], redirect: _Redirect) -> Any:
     return MappingProxyType(DictView(known, redirect)) if leads_elsewhere(known) else value
 
 
+_MISSING = object()
+
+
 class AttributeView:
-    """An attribute of instances whose value is redirected when it is read."""
+    """An attribute of instances whose value is redirected when it is read; others have the class's."""
 
     def __init__(self, name: str, kind: type, redirect: _Redirect) -> None:
         self._name = name
         self._kind = kind
         self._redirect = redirect
+        self._of_class = vars(kind).get(name, _MISSING)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        above = super(self._kind, self._kind if instance is None else instance)
-        if instance is None or self._name not in instance.__dict__:
-            return getattr(above, self._name)
-        return self._redirect(instance.__dict__[self._name])
+        if instance is not None and self._name in instance.__dict__:
+            return self._redirect(instance.__dict__[self._name])
+        own = self._of_class
+        if own is _MISSING:
+            return getattr(
+                super(self._kind, self._kind if instance is None else instance), self._name
+            )
+        return own.__get__(instance, owner) if hasattr(own, "__get__") else own
 
     def __set__(self, instance: Any, value: Any) -> None:
         instance.__dict__[self._name] = value
@@ -365,7 +374,7 @@ def view_attributes(kind: type, space: dict[str, Any], redirect: _Redirect) -> N
     """Have instances of an adopted class redirect the attributes that are replaced."""
     for name, value in space.items():
         known = getattr_static(kind, name, None)
-        if name not in vars(kind) and not hasattr(known, "__set__") and leads_elsewhere(value):
+        if not hasattr(known, "__set__") and leads_elsewhere(value):
             setattr(kind, name, AttributeView(name, kind, redirect))
 
 

@@ -28,6 +28,7 @@ from funcgrad.adoption.adopted_classes import (
     has_methods,
     holds_functions,
     may_stand_for,
+    metaclass_of,
     original_class,
 )
 from funcgrad.adoption.adopted_functions import adopt_function, redirected
@@ -66,6 +67,7 @@ from funcgrad.adoption.scipy_functions import (
 )
 from funcgrad.adoption.single_dispatch import DispatchingMethod, dispatching
 from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
+from funcgrad.adoption.standard_containers import reference_view
 from funcgrad.adoption.transforms import is_transform, returning_writable
 from funcgrad.adoption.view_originals import note_view
 from funcgrad.arrays.mutable_array import shared_argument
@@ -189,6 +191,8 @@ def _class(kind: Any) -> Any:
         return _SUBCLASSES.of(kind)
     if is_kept_class(kind) or kind.__module__ in _OF_RANDOM_NUMBERS:
         return kind
+    if issubclass(kind, type):
+        return metaclass_of(kind, redirect)
     home = globals_of_class(kind)
     return kind if home is None or MARK in home else adopt_class(kind, globals_of(home), redirect)
 
@@ -419,6 +423,7 @@ _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     defaultdict: _container,
     MappingProxyType: _proxy,
     tuple: _tuple,
+    ref: lambda value: reference_view(value, redirect),
     np.vectorize: _vectorized,
 }
 NAMES = builtin_names(redirect)

@@ -7,6 +7,7 @@ from collections import ChainMap, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
+from weakref import ref
 
 from funcgrad.adoption.view_originals import original_of_view
 
@@ -64,6 +65,28 @@ class NamespaceView(SimpleNamespace):
 
     def __reduce__(self) -> Any:
         return SimpleNamespace, (), dict(vars(self._funcgrad_original))
+
+
+class ReferenceView(ref[Any]):
+    """A weak reference that gives the replacement of its object; equal to the original one."""
+
+    __slots__ = ("_funcgrad_redirect",)
+
+    _funcgrad_redirect: Callable[[Any], Any]
+
+    def __call__(self) -> Any:
+        found = super().__call__()
+        return None if found is None else self._funcgrad_redirect(found)
+
+
+def reference_view(original: ref[Any], redirect: Callable[[Any], Any]) -> ref[Any]:
+    """A view of a weak reference; the reference itself if its object is not replaced, or gone."""
+    found = original()
+    if found is None or redirect(found) is found:
+        return original
+    made = ReferenceView(found)
+    made._funcgrad_redirect = redirect
+    return made
 
 
 class DequeView(deque[Any]):

@@ -204,8 +204,10 @@ class KnownObject(NamedTuple):
         if self.value() is not item:
             return None
         f: Any = item
-        if known is None or known.level == KEPT:
+        if known is None:
             return []
+        if known.level == KEPT:  # as what `contextlib.contextmanager` makes
+            return held_by(f)
         if known.code() is not f.__code__ or id(f.__code__) in LEARNED:
             return None
         found = known.names.values(f.__globals__)
@@ -259,6 +261,8 @@ def _leads_to(item: Any) -> Iterable[Any] | None:
         return islice(item.flat, _MOST_ITEMS) if item.dtype.kind == "O" else ()
     if kind is dict:
         return islice(item.values(), _MOST_ITEMS)
+    if kind is ref:
+        return [item()]
     if kind is Transformed:
         return [function_of(item)]
     known = _KNOWN_OBJECTS.get(id(item))
@@ -267,11 +271,13 @@ def _leads_to(item: Any) -> Iterable[Any] | None:
     of_class = known_class_level(item if isinstance(item, type) else kind)
     if of_class is None or of_class.level > AS_IT_IS:
         return None
-    if isinstance(item, type):
-        return of_class.values() if of_class.level == AS_IT_IS else None
+    if isinstance(item, type) and of_class.level == KEPT:
+        return None
     found = of_class.values()
     if found is None:
         return None
+    if isinstance(item, type):
+        return found if kind is type else [*found, kind]
     found.extend([own_attribute(item, name) for name in of_class.attributes])
     base: Any = next((base for base in _CONTAINERS if isinstance(item, base)), None)
     if base is not None:  # past methods of its own
