@@ -246,6 +246,18 @@ def test_checks_of_types_take_traced_values_for_numbers():
     assert fg.grad(fg.adopt(f))(2.0) == 1.0
 
 
+@pytest.mark.parametrize("name", ["__len__", "__iter__"])
+def test_numbers_have_no_attributes_of_arrays(name):
+    asked = {
+        "__len__": lambda x: 5.0 * x if getattr(x, "__len__", None) else x * x,
+        "__iter__": lambda x: (lambda y: 5.0 * y if getattr(y, "__iter__", 0) else y * y)(x),
+    }
+    assert fg.grad(asked[name])(2.0) == fg.jit(fg.grad(asked[name]))(2.0) == 4.0
+    assert fg.grad(asked[name])(np.float64(2.0)) == 4.0
+    assert fg.grad(lambda x: np.sum(asked[name](x)))(np.ones(2)).tolist() == [5.0, 5.0]
+    assert fg.grad(lambda x: getattr(x, "missing", x) * getattr(x, "real", 1.0))(2.0) == 4.0
+
+
 def test_checks_of_types_take_traced_arrays_for_arrays():
     def f(x):
         checks = [

@@ -361,6 +361,13 @@ def hasattr_(value: Any, name: str) -> bool:
     return hasattr(value, name) and not (name in _OF_NODES and is_traced(value))
 
 
+@wraps(getattr)
+def getattr_(value: Any, name: str, *default: Any) -> Any:
+    if default and name.startswith("__") and is_traced(value) and not hasattr_(value, name):
+        return default[0]
+    return getattr(value, name, *default)
+
+
 class _Extreme:
     """`min` or `max`: in one program for many numbers, a choice, without a question to Python.
 
@@ -437,6 +444,7 @@ def builtin_names(redirect: Redirect) -> Mapping[str, Any]:
             "complex": complex_,
             "dir": dir_,
             "float": float_,
+            "getattr": getattr_,
             "hasattr": hasattr_,
             "id": id_,
             "int": int_,

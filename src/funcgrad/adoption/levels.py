@@ -280,7 +280,8 @@ def _searched(f: FunctionType, holder: ref[Any] | None = None) -> tuple[int, Rea
         missing = names.difference(space)
         absent.append((owner, missing))
         imported = _imported_modules(function)
-        if None in imported or not missing.isdisjoint(_NAMES):
+        asks = "getattr" in missing and not _OF_ARRAYS.isdisjoint(_constants(function.__code__))
+        if asks or None in imported or not missing.isdisjoint(_NAMES):
             level = ADOPTED
         found: list[tuple[Binding | None, Any]] = [
             (Binding(owner, name, None), space[name]) for name in names.difference(missing)
@@ -294,6 +295,18 @@ def _searched(f: FunctionType, holder: ref[Any] | None = None) -> tuple[int, Rea
                 met.add(id(value))
                 waiting.append((value, ref(value)))
     return level, ReachedNames(tuple(bound), tuple(absent))
+
+
+_OF_ARRAYS = frozenset(("__array__", "__getitem__", "__iter__", "__len__"))
+"""Attributes that numbers do not have: ``getattr(x, "__len__", None)``."""
+
+
+def _constants(code: CodeType) -> list[Any]:
+    inside = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return [
+        *[c for c in code.co_consts if type(c) is str],
+        *[t for c in inside for t in _constants(c)],
+    ]
 
 
 def _imported_modules(f: FunctionType) -> list[ModuleType | None]:
