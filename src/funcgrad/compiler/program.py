@@ -308,20 +308,22 @@ def _instructions(flat: Flat) -> _Interpreted:
     """The calls of a flat program, with broadcasts left to NumPy and values let go after their last use."""
     if PASS_OPTIONS.runs("store_scheduling"):
         flat = read_before_stores(flat)
-    operands = [elide_broadcasts(flat, step) for step in flat.steps]
+    wide = {i for i, step in enumerate(flat.steps) if step.op is op.broadcast_to}
+    operands = [
+        step.operands if wide.isdisjoint(step.operands) else elide_broadcasts(flat, step)
+        for step in flat.steps
+    ]
     kept = {*flat.results, *range(flat.inputs)}
     written, copied = in_place([step.op for step in flat.steps], operands, kept)
     needed = set(flat.results)
-    last: dict[int, int] = {}
+    dead: dict[int, list[int]] = {}
     for i in reversed(range(len(flat.steps))):
         if i in needed:
             for k in operands[i]:
-                last.setdefault(k, i)
-            needed.update(operands[i])
-    dead: dict[int, list[int]] = {}
-    for k, i in last.items():
-        if k not in kept and flat.steps[k].op is not CONSTANT:
-            dead.setdefault(i, []).append(k)
+                if k not in needed:  # its last use
+                    needed.add(k)
+                    if k not in kept and flat.steps[k].op is not CONSTANT:
+                        dead.setdefault(i, []).append(k)
     slots = {i: i for i in range(flat.inputs)}
     constants: list[Any] = []
     for i, step in enumerate(flat.steps):

@@ -80,6 +80,8 @@ def in_place(
     last: dict[int, int] = {}
     viewed = set(kept)
     found = stores(ops)
+    if not found:
+        return InPlace(frozenset(), frozenset())
     targets = {operands[i][0] for i in found}
     for i, args in enumerate(operands):
         for k in targets.intersection(args):

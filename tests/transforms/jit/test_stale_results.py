@@ -305,6 +305,16 @@ def test_a_function_that_reaches_very_much_says_so():
         assert fg.jit(lambda x: x * table[1][0])(2.0) == 2.0
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [np.int64, np.float32, np.float64, np.bool_, np.datetime64])
+def test_numbers_of_numpy_in_a_list_are_noticed_and_lead_to_nothing(kind):
+    held = [kind(k, "D") if kind is np.datetime64 else kind(k) for k in range(12_000)]
+    jitted = fg.jit(lambda x: x * float(held[1].astype(float)))
+    assert jitted(2.0) == 2.0
+    held[1] = held[0]
+    assert jitted(2.0) == 0.0
+
+
 # -- random draws ----------------------------------------------------------------------------------
 class Noisy:
     def __init__(self):

@@ -513,4 +513,5 @@ _WITHOUT_ATTRIBUTES |= {MappingProxyType, *_VIEWS, weakref.ref}
 
 
 _LEAVES = frozenset((float, int, bool, complex, str, bytes, type(None), type(ABSENT), np.ndarray))
+_LEAVES |= set(np.sctypeDict.values()) - {np.object_, np.void}
 """Types of values that lead to no other."""
