@@ -43,8 +43,8 @@ _SIMPLE = frozenset((*_NO_CODE, ModuleType, np.ufunc, type(np.sum), np.dtype, ra
 
 _MOST_ITEMS = 32
 """The number of items of a container, and of attributes of an instance, that are looked at."""
-_MOST_OBJECTS = 1000
-"""The number of objects that are looked at in one call."""
+_MOST_OBJECTS = 500
+"""The number of objects that are looked at in one call, the nearest first."""
 
 
 # -- names -----------------------------------------------------------------------------------------
@@ -236,25 +236,39 @@ NOTHING = object()
 
 def first_unknown(values: Iterable[Any]) -> Any:
     """The first object that values lead to, and whose code is not known to run as it is; else `NOTHING`."""
-    waiting, met = list(values), dict[int, Any]()
+    waiting, met = deque(values), dict[int, Any]()
+    classes: dict[type, ClassLevel | None] = {}
     while waiting and len(met) < _MOST_OBJECTS:
-        item = waiting.pop()
-        if type(item) in _SIMPLE or id(item) in met:
+        item = waiting.popleft()  # the nearest first
+        kind = type(item)
+        if kind in _SIMPLE or id(item) in met:
             continue
         met[id(item)] = item  # which may be made for this list
-        found = _leads_to(item)
+        if kind in _BUILT_IN or id(item) in _KNOWN_OBJECTS:
+            found = _leads_to(item)
+        else:
+            of_class = item if isinstance(item, type) else kind
+            if of_class not in classes:
+                known = classes[of_class] = known_class_level(of_class)
+                more = None if known is None else known.values()
+                if more is None:
+                    return item
+                waiting.extend(more)
+            found = _attribute_values(item, classes[of_class])
         if found is None:
             return item
         waiting.extend(found)
     return NOTHING
 
 
+_BUILT_IN = frozenset(
+    (FunctionType, list, tuple, set, frozenset, np.ndarray, dict, ref, Transformed)
+)
+
+
 def _leads_to(item: Any) -> Iterable[Any] | None:
-    """What an object leads to; None if its code is not known."""
+    """What a function, a container of Python's or a known object leads to; None if its code is not known."""
     kind = type(item)
-    if kind is FunctionType:
-        noted = _KNOWN_OBJECTS.get(id(item))
-        return None if noted is None else noted.leads_to(item)
     if kind is list or kind is tuple or kind is set or kind is frozenset:
         return islice(item, _MOST_ITEMS)
     if kind is np.ndarray:
@@ -266,19 +280,16 @@ def _leads_to(item: Any) -> Iterable[Any] | None:
     if kind is Transformed:
         return [function_of(item)]
     known = _KNOWN_OBJECTS.get(id(item))
-    if known is not None:
-        return known.leads_to(item)
-    of_class = known_class_level(item if isinstance(item, type) else kind)
+    return None if known is None else known.leads_to(item)
+
+
+def _attribute_values(item: Any, of_class: ClassLevel | None) -> list[Any] | None:
+    """What an instance, or a class, leads to beside its class's code; None if that is not known."""
     if of_class is None or of_class.level > AS_IT_IS:
         return None
-    if isinstance(item, type) and of_class.level == KEPT:
-        return None
-    found = of_class.values()
-    if found is None:
-        return None
     if isinstance(item, type):
-        return found if kind is type else [*found, kind]
-    found.extend([own_attribute(item, name) for name in of_class.attributes])
+        return None if of_class.level == KEPT else [type(item)] * (type(item) is not type)
+    found = [own_attribute(item, name) for name in of_class.attributes]
     base: Any = next((base for base in _CONTAINERS if isinstance(item, base)), None)
     if base is not None:  # past methods of its own
         items = base.values(item) if hasattr(base, "values") else base.__iter__(item)
