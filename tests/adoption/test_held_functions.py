@@ -157,6 +157,45 @@ class Registered(metaclass=Registering):
         return squared(x)
 
 
+Item = typing.TypeVar("Item")
+
+
+class Boxed(typing.Generic[Item]):
+    def __init__(self, item: Item):
+        self.item = item
+
+    def value(self):
+        return squared(self.item)
+
+
+OfFloats = Boxed[float]
+
+
+class Outer:
+    class Inner:
+        def value(self, x):
+            return squared(x)
+
+    def value(self, x):
+        return self.Inner().value(x)
+
+
+class Announced:
+    known: typing.ClassVar = []
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        Announced.known.append(cls)
+
+
+class Subclass(Announced):
+    def __init__(self, item):
+        self.item = item
+
+    def doubled(self):
+        return Subclass(2 * squared(self.item))
+
+
 class Node:
     def __init__(self, parent=None):
         self.parent = None if parent is None else weakref.ref(parent)
@@ -192,6 +231,12 @@ PLACES = {
     "a class in a register, by its metaclass": lambda x: Registered.classes["Registered"]().value(
         x
     ),
+    "a generic class": lambda x: Boxed[float](x).value(),
+    "an alias of a generic class": lambda x: OfFloats(x).value(),
+    "an alias in a list": lambda x, held=(OfFloats,): held[0](x).value(),
+    "a class in a class": lambda x: Outer().value(x),
+    "a class in a class, by its name": lambda x: Outer.Inner().value(x),
+    "a class that is announced": lambda x: Subclass(x).doubled().item / 2,
     "a weak reference": lambda x: WEAK()(x),
     "a weak reference of an instance": lambda x: CHILD.value(x),
     "what a context manager gives": within,
@@ -215,5 +260,9 @@ def test_registers_and_weak_references_stay_as_they_are():
     assert fg.adopt(
         lambda: (WEAK == WEAK, isinstance(WEAK, weakref.ref), type(OfNamed) is Named)
     )() == (*(True, True, True),)
+    assert Announced.known == [Subclass]
+    for made in (Subclass(1.0).doubled(), fg.adopt(lambda x: Subclass(x).doubled())(1.0)):
+        assert (type(made), made.item) == (Subclass, 2.0)
+    assert type(fg.adopt(lambda x: OfFloats(x))(1.0)) is Boxed
     gone = weakref.ref(Node())
     assert fg.grad(lambda x: squared(x) if gone() is None else x)(0.7) == 1.4

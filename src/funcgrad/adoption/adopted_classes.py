@@ -9,13 +9,13 @@ the method resolution order, provided that it is asked with the original class
 from __future__ import annotations
 
 import threading
-from abc import ABCMeta
+from abc import ABCMeta, update_abstractmethods
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from functools import cache, cached_property, partialmethod, singledispatchmethod, wraps
-from types import CellType, FunctionType, MemberDescriptorType, MethodType
-from typing import Any, Protocol
+from types import CellType, FunctionType, GenericAlias, MemberDescriptorType, MethodType
+from typing import Any, Generic, Protocol
 
 from funcgrad.adoption.adopted_functions import (
     Redirect,
@@ -180,15 +180,28 @@ def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: 
     space: dict[str, Any] = (
         {"__hash__": kind.__hash__} if "__eq__" in changed else as_original(kind)
     )
+    if issubclass(kind, Generic):  # its own would find ``kind[...]`` in a cache
+        space["__class_getitem__"] = classmethod(GenericAlias)
     space |= changed
     space |= {"__slots__": (), ORIGINAL: kind, "__doc__": kind.__doc__}
     space |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    first = unannounced(kind)
     made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
-    result: type = made(
-        metaclass_of(type(kind), redirect), kind.__name__, (*first, kind, *bases), space
-    )
+    meta, first = metaclass_of(type(kind), redirect), unannounced(kind)
+    result: type
+    if first:
+        try:  # to change the bases announces nothing, and leaves the layout, so that instances are restored
+            result = made(meta, kind.__name__, (_Unbased,), space)
+            result.__bases__ = (kind, *bases)
+        except TypeError:
+            pass
+        else:
+            return update_abstractmethods(result)
+    result = made(meta, kind.__name__, (*first, kind, *bases), space)
     return result
+
+
+class _Unbased:
+    """The base of an adopted class until it has its own."""
 
 
 def adopt_members(kind: type, redirect: Redirect) -> dict[str, Any]:
@@ -341,7 +354,10 @@ _OF_METACLASSES = frozenset(
 
 def unannounced(kind: type) -> tuple[type, ...]:
     """A base that keeps the adopted class from one that registers its subclasses; none, if there is none."""
-    if not any(["__init_subclass__" in vars(base) for base in kind.__mro__[:-1]]):
+    own = [
+        base for base in kind.__mro__ if not is_kept_class(base)
+    ]  # `typing.Generic` has one, too
+    if not any(["__init_subclass__" in vars(base) for base in own]):
         return ()
 
     class Unannounced:

@@ -23,6 +23,7 @@ from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.containers import DictView, ListView, SetView, attributes_of_others
 from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.adoption.instance_views import is_class_of_views
+from funcgrad.adoption.namespaces import OF_SEQUENCES
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView
 from funcgrad.adoption.view_originals import original_of_view
 from funcgrad.arrays.mutable_array import MutableArray
@@ -363,7 +364,7 @@ def hasattr_(value: Any, name: str) -> bool:
 
 @wraps(getattr)
 def getattr_(value: Any, name: str, *default: Any) -> Any:
-    if default and name.startswith("__") and is_traced(value) and not hasattr_(value, name):
+    if default and name in OF_SEQUENCES and is_traced(value) and not hasattr_(value, name):
         return default[0]
     return getattr(value, name, *default)
 

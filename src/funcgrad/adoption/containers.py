@@ -25,7 +25,7 @@ from weakref import ref
 
 import numpy as np
 
-from funcgrad.adoption.namespaces import HEAP, is_kept_class
+from funcgrad.adoption.namespaces import GENERIC_ALIASES, HEAP, is_kept_class
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView, items_held
 from funcgrad.adoption.view_originals import original_of_view
 from funcgrad.trace.known_code import ARRAYS_HELD
@@ -81,6 +81,8 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
             return True
         if is_kept_class(kind):
             return False
+    if isinstance(value, GENERIC_ALIASES):
+        return leads_elsewhere(value.__origin__)  # type: ignore[attr-defined]
     made = value if isinstance(value, type) else kind
     if made is float or made is complex:  # a conversion to numbers
         return value is made

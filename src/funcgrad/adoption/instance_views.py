@@ -10,6 +10,7 @@ import copy
 from abc import ABCMeta
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from types import MemberDescriptorType
 from typing import Any
@@ -253,7 +254,8 @@ def _restored(value: Any, spaces: dict[int, dict[str, Any]], is_held: bool = Fal
         if own is not None:
             return own
         kind = original_class(kind)
-        _CLASS.__set__(value, kind)  # past a method of its own
+        with suppress(TypeError):  # of another layout, as under a base that announces subclasses
+            _CLASS.__set__(value, kind)  # past a method of its own
         if is_held:
             spaces.setdefault(id(value), instance_dict(value) or {})
     if kind in (SetView, DequeView, NamespaceView):

@@ -31,7 +31,9 @@ import numpy as np
 from funcgrad.adoption.adopted_classes import OF_NO_NUMBERS
 from funcgrad.adoption.masked_arrays import is_of_masked_arrays
 from funcgrad.adoption.namespaces import (
+    GENERIC_ALIASES,
     HEAP,
+    OF_SEQUENCES,
     BoundDispatch,
     is_composed,
     is_curried,
@@ -167,6 +169,8 @@ def _attributes_with_code(item: Any) -> tuple[str, ...]:
         return ("pyfunc",)
     if type(item) in HOLDERS:
         return ("__dict__",)
+    if isinstance(item, GENERIC_ALIASES):
+        return ("__origin__",)
     return ("__wrapped__",) if own_attribute(item, "__wrapped__") is not None else ()
 
 
@@ -214,10 +218,11 @@ _Slot = MemberDescriptorType
 
 
 def _may_hold_code(value: Any) -> bool:
-    """Whether an attribute of a class is a container, a user's instance, or a partial function."""
+    """Whether an attribute of a class is a container, a user's class or instance, or a partial function."""
     if isinstance(value, _CODE_WITHIN):
         return True
-    return bool(type(value).__flags__ & HEAP) and not is_kept_class(type(value))
+    kind = value if isinstance(value, type) else type(value)
+    return bool(kind.__flags__ & HEAP) and not is_kept_class(kind)
 
 
 def _merged(found: Sequence[ReachedNames]) -> ReachedNames:
@@ -280,7 +285,7 @@ def _searched(f: FunctionType, holder: ref[Any] | None = None) -> tuple[int, Rea
         missing = names.difference(space)
         absent.append((owner, missing))
         imported = _imported_modules(function)
-        asks = "getattr" in missing and not _OF_ARRAYS.isdisjoint(_constants(function.__code__))
+        asks = "getattr" in missing and not OF_SEQUENCES.isdisjoint(_constants(function.__code__))
         if asks or None in imported or not missing.isdisjoint(_NAMES):
             level = ADOPTED
         found: list[tuple[Binding | None, Any]] = [
@@ -295,10 +300,6 @@ def _searched(f: FunctionType, holder: ref[Any] | None = None) -> tuple[int, Rea
                 met.add(id(value))
                 waiting.append((value, ref(value)))
     return level, ReachedNames(tuple(bound), tuple(absent))
-
-
-_OF_ARRAYS = frozenset(("__array__", "__getitem__", "__iter__", "__len__"))
-"""Attributes that numbers do not have: ``getattr(x, "__len__", None)``."""
 
 
 def _constants(code: CodeType) -> list[Any]:

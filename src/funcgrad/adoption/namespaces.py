@@ -7,8 +7,8 @@ import sys
 from contextlib import suppress
 from functools import _lru_cache_wrapper, lru_cache, singledispatch, singledispatchmethod
 from importlib import import_module
-from types import FunctionType, ModuleType
-from typing import Any
+from types import FunctionType, GenericAlias, ModuleType
+from typing import Any, Generic, TypeVar
 
 REPLACED = {
     "numpy": "funcgrad.numpy",
@@ -109,6 +109,15 @@ def is_kept(name: str | None) -> bool:
 
 HEAP = 1 << 9
 """The flag of classes that a class statement has made, whose instances are laid out as those of object."""
+
+
+_Parameter = TypeVar("_Parameter")
+GENERIC_ALIASES: tuple[type, ...] = (type(Generic[_Parameter]), GenericAlias)  # type: ignore[index]
+"""The classes of ``Box[float]``, which is called in the place of the class."""
+
+
+OF_SEQUENCES = frozenset(("__getitem__", "__iter__", "__len__"))
+"""Attributes that numbers of Python's do not have, and expressions of numbers do."""
 
 
 def is_kept_class(kind: type) -> bool:

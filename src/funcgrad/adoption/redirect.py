@@ -12,6 +12,7 @@ from importlib import import_module
 from types import (
     BuiltinFunctionType,
     FunctionType,
+    GenericAlias,
     MappingProxyType,
     MethodType,
     ModuleType,
@@ -42,6 +43,7 @@ from funcgrad.adoption.masked_arrays import is_of_masked_arrays, masked_modules
 from funcgrad.adoption.memoized import all_plain, bypassing_cache
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import (
+    GENERIC_ALIASES,
     REPLACED,
     BoundDispatch,
     globals_of_class,
@@ -260,6 +262,10 @@ def _instance(value: Any) -> Any:
         return _of_toolz(value)
     if (type(value).__module__, type(value).__qualname__) in _GENERATORS:
         return import_module(REPLACED["numpy.random"]).writable_draws(value)
+    if isinstance(value, GENERIC_ALIASES):
+        alias: Any = value
+        origin = redirect(alias.__origin__)
+        return value if origin is alias.__origin__ else GenericAlias(origin, alias.__args__)
     kind = _class(type(value))
     if kind is type(value):
         if is_transform(value):
