@@ -237,6 +237,7 @@ PLACES = {
     "a class in a class": lambda x: Outer().value(x),
     "a class in a class, by its name": lambda x: Outer.Inner().value(x),
     "a class that is announced": lambda x: Subclass(x).doubled().item / 2,
+    "the attributes of an instance": lambda x: vars(DEFAULT)["function"](x),
     "a weak reference": lambda x: WEAK()(x),
     "a weak reference of an instance": lambda x: CHILD.value(x),
     "what a context manager gives": within,

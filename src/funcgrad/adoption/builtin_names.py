@@ -23,6 +23,7 @@ from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.containers import DictView, ListView, SetView, attributes_of_others
 from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.adoption.instance_views import is_class_of_views
+from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import OF_SEQUENCES
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView
 from funcgrad.adoption.view_originals import original_of_view
@@ -435,6 +436,21 @@ def id_(value: object) -> int:
     return id(original_of_view(value))  # as code that is not adopted has noted it
 
 
+def _vars_name(redirect: Redirect) -> Callable[..., Any]:
+    """The ``vars`` of adopted code."""
+
+    @wraps(vars)
+    def vars_(*args: Any) -> Any:
+        if not args:
+            return sys._getframe(1).f_locals
+        if isinstance(args[0], ModuleView):
+            return vars(args[0].original)
+        space = vars(*args)
+        return redirect(space) if type(space) is dict else space
+
+    return vars_
+
+
 def builtin_names(redirect: Redirect) -> Mapping[str, Any]:
     """The stand-ins for built-in names in adopted code, whose values `redirect` replaces."""
     return MappingProxyType(
@@ -455,5 +471,6 @@ def builtin_names(redirect: Redirect) -> Mapping[str, Any]:
             "min": min_,
             "super": super_,
             "type": _type_name(redirect),
+            "vars": _vars_name(redirect),
         }
     )
