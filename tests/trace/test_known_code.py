@@ -60,6 +60,11 @@ CHANGES = {
         "h['a']['b'][0] = asking",
     ),
     "a set": ("h = {plain}", "[*h][0](x)", "h.clear(); h.add(asking)"),
+    "a dict of many functions": (
+        "h = {k: plain for k in range(100)}",
+        "h[70](x)",
+        "h[70] = asking",
+    ),
     "a defaultdict": (
         "h = collections.defaultdict(lambda: plain)",
         "h['a'](x)",

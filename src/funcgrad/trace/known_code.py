@@ -41,8 +41,8 @@ PLAIN_DATA = frozenset((*_NO_CODE, np.ndarray, list, tuple, dict, set))
 _SIMPLE = frozenset((*_NO_CODE, ModuleType, np.ufunc, type(np.sum), np.dtype, range))
 """Types of values that lead to no code that could be adopted; the names in modules are compared."""
 
-_MOST_ITEMS = 32
-"""The number of items of a container, and of attributes of an instance, that are looked at."""
+_LONGEST = 32
+"""A container that begins with as many numbers counts as one of numbers."""
 _MOST_OBJECTS = 500
 """The number of objects that are looked at in one call, the nearest first."""
 
@@ -104,7 +104,7 @@ def held_by(f: FunctionType) -> list[Any]:
         except ValueError:  # empty as yet
             continue
     found += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
-    return [*found, *islice(f.__dict__.values(), _MOST_ITEMS)]
+    return [*found, *f.__dict__.values()]
 
 
 class KnownLevel(NamedTuple):
@@ -270,11 +270,11 @@ def _leads_to(item: Any) -> Iterable[Any] | None:
     """What a function, a container of Python's or a known object leads to; None if its code is not known."""
     kind = type(item)
     if kind is list or kind is tuple or kind is set or kind is frozenset:
-        return islice(item, _MOST_ITEMS)
+        return _items(item)
     if kind is np.ndarray:
-        return islice(item.flat, _MOST_ITEMS) if item.dtype.kind == "O" else ()
+        return _items(item.flat) if item.dtype.kind == "O" else ()
     if kind is dict:
-        return islice(item.values(), _MOST_ITEMS)
+        return _items(item.values())
     if kind is ref:
         return [item()]
     if kind is Transformed:
@@ -293,8 +293,15 @@ def _attribute_values(item: Any, of_class: ClassLevel | None) -> list[Any] | Non
     base: Any = next((base for base in _CONTAINERS if isinstance(item, base)), None)
     if base is not None:  # past methods of its own
         items = base.values(item) if hasattr(base, "values") else base.__iter__(item)
-        found.extend(islice(items, _MOST_ITEMS))
+        found.extend(_items(items))
     return found
+
+
+def _items(items: Iterable[Any]) -> list[Any]:
+    """The items that may lead to code."""
+    waiting = iter(items)
+    first = [item for item in islice(waiting, _LONGEST) if type(item) not in _SIMPLE]
+    return [*first, *islice(waiting, _MOST_OBJECTS)] if first else []
 
 
 _CONTAINERS = (dict, MappingProxyType, list, tuple, set, frozenset, deque)
