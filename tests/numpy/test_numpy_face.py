@@ -59,3 +59,31 @@ def test_an_array_is_copied_in_numpys_copy_modes():
     given = fnp.array([1.0, 2.0])
     assert fnp.array(given, copy=modes.IF_NEEDED) is given
     assert fnp.array(given, copy=modes.ALWAYS) is not given
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: np.array(object=[x, 1.0]),
+        lambda x: np.asarray(a=[x, 1.0], dtype=float),
+        lambda x: np.asanyarray(a=[x, 1.0]),
+        lambda x: np.ascontiguousarray(a=[x, 1.0]),
+        lambda x: np.asfortranarray(a=[x, 1.0]),
+        lambda x: np.asarray_chkfinite(a=[x, 1.0]),
+        lambda x: x * np.eye(N=3, M=int(x), k=int(x) - 1, dtype=x.dtype),
+        lambda x: x * np.eye(int(x), int(x) + 1),
+        lambda x: x * np.identity(n=int(x)),
+        lambda x: x + np.zeros(shape=[2, int(x)], order="F"),
+        lambda x: x + np.zeros(2, dtype=[("a", float)])["a"],
+        lambda x: x + np.ones(2, like=np.array([x])),
+    ],
+)
+def test_arguments_have_numpys_names(made):
+    def f(x):
+        return np.sum(np.sin(made(x)))
+
+    x, h = np.float64(2.3), 1e-6
+    slope = (f(x + h) - f(x - h)) / (2 * h)
+    for derivative in (fg.grad(fg.adopt(f)), fg.jit(fg.grad(fg.adopt(f)))):
+        assert derivative(x) == pytest.approx(slope, rel=1e-8)
+    assert fg.adopt(f)(x) == f(x)

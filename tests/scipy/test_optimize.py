@@ -25,6 +25,30 @@ CASES = {
     "bisect": lambda m, a: m.bisect(lambda x: x**2 - a, 0.0, 3.0, xtol=1e-14),
     "ridder": lambda m, a: m.ridder(lambda x: x**2 - a, 0.0, 3.0, xtol=1e-14),
     "toms748": lambda m, a: m.toms748(lambda x: x**2 - a, 0.0, 3.0, xtol=1e-14),
+    "bisect, all by place": lambda m, a: m.bisect(
+        lambda x, b: x**2 - b, 0.0, 3.0, (a,), 1e-14, 1e-14, 200, True
+    )[0],
+    "brentq, its result": lambda m, a: (
+        m.brentq(lambda x: x**3 - a, 0.0, 3.0, xtol=1e-14, full_output=True)[1].root
+    ),
+    "newton, its result": lambda m, a: (
+        m.newton(lambda x: x**2 - a, 1.3, tol=1e-14, full_output=True)[1].root
+    ),
+    "fsolve, its result": lambda m, a: m.fsolve(
+        lambda x, b: np.cos(x) - b * x, 1.0, (a,), None, True, 0, 1e-13
+    )[0],
+    "curve_fit, its result": lambda m, a: (
+        lambda found: found[0][0] + found[1][0, 0] + np.sum(found[2]["fvec"] ** 2)
+    )(m.curve_fit(lambda x, b, c: b * np.exp(-c * x), X, a * Y, [1.0, 0.5], full_output=True)),
+    "leastsq, its result": lambda m, a: (
+        lambda found: found[0][1] + found[1][0, 0] + np.sum(found[2]["fvec"] ** 2)
+    )(m.leastsq(lambda p: p[0] * np.exp(-p[1] * X) - a * Y, [1.0, 0.5], full_output=True)),
+    "minimize, all by place": lambda m, a: (
+        m.minimize(
+            *(lambda x: np.sum((x - a) ** 2) + x[0] ** 4, [1.0, 0.5], (), "BFGS"),
+            *(None, None, None, None, (), 1e-12, None, {"maxiter": 99}),
+        ).x
+    ),
     "newton": lambda m, a: m.newton(lambda x: x**2 - a, 1.3, tol=1e-14),
     "newton with a list of arguments": lambda m, a: m.newton(
         lambda x, b, c: c * x**2 - b, 1.3, args=[a, 2.0], tol=1e-14
@@ -291,7 +315,9 @@ def test_newton_on_arrays_and_where_there_is_no_root():
                 )
             )(1.0)
     with pytest.raises(TypeError, match="newton: full_output=True is not supported"):
-        fg.grad(lambda a: scipy.optimize.newton(lambda x: x - a, 0.3, full_output=True)[0])(1.0)
+        fg.grad(lambda a: scipy.optimize.newton(lambda x: x - a, [0.3, 0.4], full_output=True)[0])(
+            1.0
+        )
 
 
 def test_right_sides_of_linear_programs_have_any_shape():

@@ -6,11 +6,17 @@ import pickle
 import mpmath as mp
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.linalg
+import scipy.optimize
+import scipy.sparse.linalg
 import scipy.special
 
 import funcgrad as fg
+import funcgrad.scipy.integrate
 import funcgrad.scipy.linalg as linalg
+import funcgrad.scipy.optimize as optimize
+import funcgrad.scipy.sparse.linalg
 import funcgrad.scipy.special as special
 from tests.default_slice import one_in
 
@@ -451,3 +457,52 @@ def test_weighted_logsumexp_of_nothing(shape, axis):
     wanted = scipy.special.logsumexp(x, axis=axis, b=x + 1)
     found = fg.jit(lambda x: special.logsumexp(x, axis=axis, b=x + 1))(x)
     np.testing.assert_array_equal(found, wanted)
+
+
+def _solved(m, a, **by_name):
+    matrix = np.array([[3.0, 1.0], [1.0, 2.0]]) * a
+    factor = m.linalg.cho_factor(matrix, True)
+    return m.linalg.cho_solve(factor, np.array([1.0, 2.0]), *by_name.values())
+
+
+PLACES = {
+    "cho_solve": _solved,
+    "cho_solve, all": lambda m, a: _solved(m, a, overwrite_b=False, check_finite=False),
+    "quad": lambda m, a: m.integrate.quad(lambda x: a * x * x, 0.0, a, (), 0, 1e-12, 1e-12, 99)[0],
+    "odeint": lambda m, a: m.integrate.odeint(
+        *(lambda y, t, b: -b * y, [1.0], [0.0, 1.0], (a,), None, 0, 0, None, None, 1e-12, 1e-12)
+    )[-1],
+    "least_squares": lambda m, a: (
+        m.optimize.least_squares(
+            *(lambda x: x**2 - a, [1.0], "2-point", (0.0, 9.0), "trf", 1e-14, 1e-14, 1e-14)
+        ).x
+    ),
+    "logm": lambda m, a: m.linalg.logm(np.array([[3.0, 1.0], [1.0, 2.0]]) * a, True),
+    "sqrtm": lambda m, a: m.linalg.sqrtm(np.array([[3.0, 1.0], [1.0, 2.0]]) * a, True),
+    "svds": lambda m, a: m.sparse.linalg.svds(
+        np.diag(np.arange(1.0, 6.0)) * a, 2, None, 0, "LM", None, None, False, "arpack"
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of SciPy 1.18's disp
+@pytest.mark.parametrize("name", PLACES)
+def test_arguments_are_taken_by_place(name):
+    def total(a, m=funcgrad.scipy):
+        return np.sum(np.sin(PLACES[name](m, a)))
+
+    a, h = 1.3, 1e-5
+    value, slope = fg.value_and_grad(total)(a)
+    ahead, behind = total(a + h, scipy), total(a - h, scipy)
+    assert value == pytest.approx(total(a, scipy), rel=1e-9)
+    assert slope == pytest.approx((ahead - behind) / (2 * h), rel=1e-6)
+    assert fg.jvp(total, (a,), (1.0,))[1] == pytest.approx(slope, rel=1e-12)
+
+
+def test_an_argument_given_twice_is_refused():
+    with pytest.raises(TypeError, match="multiple values"):
+        fg.grad(lambda a: optimize.brentq(lambda x: x - a, 0.0, 3.0, (), 1e-12, xtol=1e-12))(1.0)
+    with pytest.raises(TypeError, match="positional arguments"):
+        fg.grad(lambda a: optimize.brentq(lambda x: x - a, 0, 3, (), 1, 1, 9, False, True, 5))(1.0)
+    with pytest.raises(TypeError, match="logm: disp=False is not supported"):
+        fg.grad(lambda a: linalg.logm(a * np.eye(2), disp=False)[0][0, 0])(2.0)

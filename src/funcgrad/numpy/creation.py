@@ -40,7 +40,7 @@ _IF_NEEDED = 2
 
 
 def array(
-    value: Any,
+    object: Any,
     dtype: Any = None,
     *,
     copy: Any = True,
@@ -54,6 +54,7 @@ def array(
     >>> array([fg.var("x"), 1.0]).shape
     (2,)
     """
+    value = object
     copy = getattr(copy, "value", copy)  # of NumPy's enum of copy modes, which SciPy uses
     copy = None if copy == _IF_NEEDED else copy
     if isinstance(value, SubclassedArray):
@@ -125,30 +126,30 @@ def is_traced_column(value: Any) -> bool:
 
 
 def asarray(
-    value: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, **kwargs: Any
+    a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, **kwargs: Any
 ) -> Any:
     """As `numpy.asarray`: an array that can be written is returned as it is.
 
     An array of NumPy's own is shared until the first store, which copies it.
     """
-    return array(value, dtype, copy=copy, order=order or "K", **kwargs)
+    return array(a, dtype, copy=copy, order=order or "K", **kwargs)
 
 
 def asanyarray(
-    value: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, **kwargs: Any
+    a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, **kwargs: Any
 ) -> Any:
     """As `numpy.asanyarray`: as `asarray`, and a masked array stays one."""
-    return array(value, dtype, copy=copy, order=order or "K", subok=True, **kwargs)
+    return array(a, dtype, copy=copy, order=order or "K", subok=True, **kwargs)
 
 
-def ascontiguousarray(value: object, dtype: npt.DTypeLike | None = None, **kwargs: object) -> Any:
+def ascontiguousarray(a: object, dtype: npt.DTypeLike | None = None, **kwargs: object) -> Any:
     """As `numpy.ascontiguousarray`: of one axis at least, in C order."""
-    return array(value, dtype, copy=None, order="C", ndmin=1, **kwargs)
+    return array(a, dtype, copy=None, order="C", ndmin=1, **kwargs)
 
 
-def asfortranarray(value: object, dtype: npt.DTypeLike | None = None, **kwargs: object) -> Any:
+def asfortranarray(a: object, dtype: npt.DTypeLike | None = None, **kwargs: object) -> Any:
     """As `numpy.asfortranarray`."""
-    return array(value, dtype, copy=None, order="F", ndmin=1, **kwargs)
+    return array(a, dtype, copy=None, order="F", ndmin=1, **kwargs)
 
 
 def require(
@@ -167,13 +168,11 @@ def require(
     return made if all([made.flags[name] for name in wanted]) else made.copy(order)
 
 
-def asarray_chkfinite(
-    value: object, dtype: npt.DTypeLike | None = None, order: object = None
-) -> Any:
+def asarray_chkfinite(a: object, dtype: npt.DTypeLike | None = None, order: object = None) -> Any:
     """As `numpy.asarray_chkfinite`: whether the entries are finite is read from
     their values.
     """
-    made = asarray(value, dtype, order)
+    made = asarray(a, dtype, order)
     if made.dtype.kind in "fc" and not bool(np.all(np.isfinite(current(made)))):
         # No refusal: where an example decides, its path ends, as one that raises an error does.
         raise as_of_numbers(ValueError("array must not contain infs or NaNs"))
@@ -305,10 +304,14 @@ def _plain(item: object, asker: str) -> Any:
 def _sized(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of NumPy's that makes an array of given lengths."""
 
+    def plain_length(item: object) -> Any:
+        given = unwrapped(item)
+        return _plain(given, function.__name__) if holds_expr(given) else given
+
     @wraps(function)
-    def made(shape: object, *args: object, **kwargs: object) -> Any:
-        sizes = unwrapped(shape)
-        return cell_of(function(_plain(sizes, function.__name__), *args, **kwargs))
+    def made(*args: object, like: object = None, **kwargs: object) -> Any:
+        named = {key: plain_length(item) for key, item in kwargs.items()}
+        return cell_of(function(*map(plain_length, args), **named))
 
     return made
 

@@ -14,7 +14,7 @@ from funcgrad.expr import Expr, concrete, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real, refuse
+from funcgrad.scipy.composition import real, refuse, with_places_of
 from funcgrad.scipy.interpolate import CubicHermiteSpline
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
@@ -45,6 +45,7 @@ def _at_all_points(f: _Function, count: int) -> _Function:
     return lambda x, y, *rest: mapped(x[:, None], y.T[:, :, None], *rest)[:, :, 0].T
 
 
+@with_places_of(_scipy.solve_bvp)
 def solve_bvp(
     fun: _Function,
     bc: _Function,

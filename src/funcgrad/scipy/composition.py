@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
+from itertools import takewhile
 from types import ModuleType
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
@@ -27,6 +28,8 @@ from funcgrad.typing import Array
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def composed(
@@ -68,6 +71,26 @@ def in_place_of(own: Callable[..., Any] | None) -> Callable[[Callable[P, R]], Ca
             if own is None or holds_expr([*args, *kwargs.values()]):
                 return traced(*args, **kwargs)
             return cast(R, own(*args, **kwargs))
+
+        return function
+
+    return decorator
+
+
+def with_places_of(own: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: arguments that SciPy takes by place, and the decorated function by name, are named."""
+    places = [name for name, it in signature(own).parameters.items() if it.kind in _BY_PLACE]
+
+    def decorator(traced: Callable[..., Any]) -> Callable[..., Any]:
+        shared = zip(places, signature(traced).parameters, strict=False)
+        count = len(list(takewhile(lambda pair: pair[0] == pair[1], shared)))
+
+        @wraps(traced)
+        def function(*args: Any, **kwargs: Any) -> Any:
+            if not count < len(args) <= len(places):
+                return traced(*args, **kwargs)
+            named = dict(zip(places[count:], args[count:], strict=False))
+            return traced(*args[:count], **named, **kwargs)
 
         return function
 

@@ -27,6 +27,7 @@ from funcgrad.scipy.composition import (
     real,
     refuse,
     tuple_of,
+    with_places_of,
     without_tracing,
 )
 from funcgrad.scipy.integral import integral_of
@@ -135,6 +136,7 @@ def fixed_quad(func: Callable[..., Any], a: Array, b: Array, args: object = (), 
 
 
 # -- functions -------------------------------------------------------------------------------------------
+@with_places_of(_scipy.quad)
 def quad(
     func: Callable[..., Any],
     a: Array,
@@ -319,6 +321,7 @@ def tplquad(
 
 
 # -- differential equations ---------------------------------------------------------------------------------
+@with_places_of(_scipy.odeint)
 def odeint(
     func: Callable[..., Any],
     y0: npt.ArrayLike,

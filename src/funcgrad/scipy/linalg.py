@@ -26,7 +26,14 @@ from funcgrad.scipy import (
     schur_forms,
     special_matrices,
 )
-from funcgrad.scipy.composition import composed, floating, number, refuse, with_phases
+from funcgrad.scipy.composition import (
+    composed,
+    floating,
+    number,
+    refuse,
+    with_phases,
+    with_places_of,
+)
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.stacks import over_stacks
 from funcgrad.source import fail
@@ -123,6 +130,7 @@ def cho_factor(a: Array, lower: bool = False, **_: object) -> Any:
     return cholesky(a, lower) + (np.triu(a, 1) if lower else np.tril(a, -1)), lower
 
 
+@with_places_of(_scipy.cho_solve)
 def cho_solve(c_and_lower: tuple[Array, bool], b: Array, **kwargs: object) -> Any:
     """As `scipy.linalg.cho_solve`."""
     factor, lower = c_and_lower

@@ -153,16 +153,25 @@ def _powers(t: float) -> tuple[_Function, _Function]:
     return real, _by_roots(*to_the(t), _by_blocks(_complex_function, *to_the(2 * t)))
 
 
+def _without_error(name: str, disp: bool) -> None:
+    if not disp:
+        raise fail(
+            TypeError, f"{name}: disp={disp!r} is not supported with traced values; leave it out"
+        )
+
+
 @_composed
-def logm(A: npt.ArrayLike) -> Any:
+def logm(A: npt.ArrayLike, disp: bool = True) -> Any:
     """As `scipy.linalg.logm`."""
+    _without_error("logm", disp)
     a = square_matrix("logm", number("logm", A))
     return (_logarithm if has_complex_value("logm", _scipy.logm, a) else _real_logarithm)(a)
 
 
 @_kept
-def sqrtm(A: npt.ArrayLike) -> Any:
+def sqrtm(A: npt.ArrayLike, disp: bool = True, **_: object) -> Any:
     """As `scipy.linalg.sqrtm`."""
+    _without_error("sqrtm", disp)
     a = square_matrix("sqrtm", number("sqrtm", A))
     return (_root if has_complex_value("sqrtm", _scipy.sqrtm, a) else _real_root)(a)
 
@@ -186,7 +195,8 @@ _COMPLEX_SIGN = _by_blocks(_complex_function, "signm", _scipy.signm)
 
 
 @_kept
-def signm(A: npt.ArrayLike) -> Any:
+def signm(A: npt.ArrayLike, disp: bool = True) -> Any:
     """As `scipy.linalg.signm`."""
+    _without_error("signm", disp)
     a = square_matrix("signm", number("signm", A))
     return (_COMPLEX_SIGN if a.dtype.kind == "c" else _REAL_SIGN)(a)

@@ -14,7 +14,13 @@ import numpy.typing as npt
 import scipy.optimize as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real, refuse, tuple_of, without_tracing
+from funcgrad.scipy.composition import (
+    real,
+    refuse,
+    tuple_of,
+    with_places_of,
+    without_tracing,
+)
 from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.optimize.solver_arguments import (
     converged_result,
@@ -29,8 +35,11 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _Function = Callable[..., Any]
+_BY_NEWTON = ("secant", "newton", "halley")
+"""The methods with no, one and two derivatives."""
 
 
+@with_places_of(_scipy.root)
 def root(
     fun: _Function,
     x0: npt.ArrayLike,
@@ -74,14 +83,17 @@ def _refined_root(method: str) -> _Function:
     return solve
 
 
+@with_places_of(_scipy.fsolve)
 def fsolve(func: _Function, x0: npt.ArrayLike, args: object = (), **options: object) -> Any:
     """As `scipy.optimize.fsolve`."""
     given = tuple_of(args)
     alone, args = with_numbers(func, given)
     if without_tracing(alone, start_as_vector(x0), args):
         return _scipy.fsolve(func, x0, given, **options)
-    refuse("fsolve", full_output=options.get("full_output"))
-    return implicit.implicit_root(alone)(np.atleast_1d(real("fsolve", x0)), *args)
+    x = implicit.implicit_root(alone)(np.atleast_1d(real("fsolve", x0)), *args)
+    if not options.get("full_output"):
+        return x
+    return x, {"fvec": alone(x, *args)}, 1, "The solution converged."
 
 
 @lru_cache(maxsize=64)
@@ -101,23 +113,27 @@ _NO_BRACKET = frozenset(("ValueError", "Exception", "BaseException"))
 def _bracketed(name: str) -> _Function:
     own = getattr(_scipy, name)
 
+    @with_places_of(own)
     def function(f: _Function, a: Array, b: Array, args: object = (), **options: object) -> Any:
         given = tuple_of(args)
         alone, args = with_numbers(of_one_entry(f), given)
         if not holds_expr([a, b]) and without_tracing(alone, a, args):
             return own(f, a, b, given, **options)
-        refuse(name, full_output=options.pop("full_output", None))
+        is_full = options.pop("full_output", False)
         solver = _bracketing(name, tuple(sorted(options.items())))
         bracket = stop_gradient(np.stack([real(name, end) for end in (a, b)]))
         if may_be_handled(_NO_BRACKET) and alone(bracket[0], *args) * alone(bracket[1], *args) > 0:
             raise as_of_numbers(ValueError("f(a) and f(b) must have different signs"))
-        return implicit.solved_with_settings("root", alone, solver)(
-            np.mean(bracket), bracket, *args
-        )
+        x = implicit.solved_with_settings("root", alone, solver)(np.mean(bracket), bracket, *args)
+        return (x, _converged(x, name)) if is_full else x
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"As `scipy.optimize.{name}`; the derivative in the bracket is 0."
     return function
+
+
+def _converged(x: Any, method: str) -> Any:
+    return _scipy.RootResults(root=x, iterations=0, function_calls=0, flag=0, method=method)
 
 
 brentq, brenth = _bracketed("brentq"), _bracketed("brenth")
@@ -146,11 +162,10 @@ def newton(
     if not holds_expr(x1) and without_tracing(alone, x0, args):
         kept = {"tol": tol, "maxiter": maxiter, "rtol": rtol, "full_output": full_output}
         return _scipy.newton(func, x0, fprime, given, fprime2=fprime2, x1=x1, disp=disp, **kept)
-    refuse("newton", full_output=full_output)
+    refuse("newton", full_output=full_output if np.size(x0) > 1 else None)
     order = 0 if not fprime else 2 if fprime2 else 1
-    return _by_newton(
-        alone, x0, args, order, x1, (("maxiter", maxiter), ("rtol", rtol), ("tol", tol))
-    )
+    x = _by_newton(alone, x0, args, order, x1, (("maxiter", maxiter), ("rtol", rtol), ("tol", tol)))
+    return (x, _converged(x, _BY_NEWTON[order])) if full_output else x
 
 
 def _by_newton(
@@ -222,6 +237,7 @@ def _method_of(fprime: object, fprime2: object, x1: object) -> str:
     return "newton" if x1 is None else "secant"
 
 
+@with_places_of(_scipy.root_scalar)
 def root_scalar(
     f: _Function,
     args: Any = (),
@@ -246,12 +262,12 @@ def root_scalar(
     if method in ("brentq", "brenth", "bisect", "ridder", "toms748"):
         found = _bracketed(method)(alone, *bracket, args)
     else:
-        order = ("secant", "newton", "halley").index(method)
+        order = _BY_NEWTON.index(method)
         start = real("root_scalar", x0)
         found = _by_newton(
             alone, start, args, order, x1 if order == 0 else None, _tolerances(options)
         )
-    return _scipy.RootResults(root=found, iterations=0, function_calls=0, flag=0, method=method)
+    return _converged(found, method)
 
 
 def _tolerances(options: dict[str, Any]) -> tuple[tuple[str, Any], ...]:

@@ -14,7 +14,13 @@ import scipy.optimize as _scipy
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import number, real, refuse, tuple_of, without_tracing
+from funcgrad.scipy.composition import (
+    number,
+    real,
+    tuple_of,
+    with_places_of,
+    without_tracing,
+)
 from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.optimize.minima import stationary
 from funcgrad.scipy.optimize.nearby_solutions import found_by
@@ -76,6 +82,7 @@ def _newtons(run: Run, x0: Array) -> Any:
     return run.refined_minimum(run.start, True, "") if is_near else run.solved()
 
 
+@with_places_of(_scipy.least_squares)
 def least_squares(
     fun: _Function,
     x0: npt.ArrayLike,
@@ -142,6 +149,7 @@ def least_sum(
     return found
 
 
+@with_places_of(_scipy.curve_fit)
 def curve_fit(
     f: _Function,
     xdata: Any,
@@ -177,7 +185,6 @@ def curve_fit(
     if not holds_expr([bounds]) and without_tracing(residuals, start, (xdata, ydata, weight)):
         options["bounds"] = bounds
         return _scipy.curve_fit(f, xdata, ydata, p0, sigma, absolute_sigma, **options)
-    refuse("curve_fit", **{k: v for k, v in options.items() if k == "full_output"})
     data: Any = number("curve_fit", ydata)
     if options.get("nan_policy") == "omit":
         xdata, data, weight = _without_nan(xdata, data, weight)
@@ -194,12 +201,15 @@ def curve_fit(
     x = least_sum(search, residuals, start, (xdata, data, weight), ends).x
     left = residuals(x, xdata, data, weight)
     if not absolute_sigma and left.size <= count:
-        return x, np.full((count, count), np.inf)
-    slopes = jacobian(residuals)(x, xdata, data, weight)
-    covariance = np.linalg.inv(slopes.T @ slopes)
-    if not absolute_sigma:
-        covariance = covariance * np.sum(left * left) / (left.size - count)
-    return x, covariance
+        covariance: Any = np.full((count, count), np.inf)
+    else:
+        slopes = jacobian(residuals)(x, xdata, data, weight)
+        covariance = np.linalg.inv(slopes.T @ slopes)
+        if not absolute_sigma:
+            covariance = covariance * np.sum(left * left) / (left.size - count)
+    if not options.get("full_output"):
+        return x, covariance
+    return x, covariance, {"fvec": left}, "The solution converged.", 1
 
 
 def _without_nan(xdata: Any, ydata: Array, sigma: Any) -> tuple[Any, Any, Any]:

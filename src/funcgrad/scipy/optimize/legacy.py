@@ -56,7 +56,11 @@ def _minimum_on_line(f: _Solver, args: Any, given: _Given) -> Any:
 
 def _least_squares(f: _Solver, args: Any, given: _Given) -> Any:
     alone, args = with_numbers(f, args)
-    return least_sum(lambda fun, x, *_: _scipy.leastsq(fun, x)[0], alone, given["x0"], args).x, 1
+    found = least_sum(lambda fun, x, *_: _scipy.leastsq(fun, x)[0], alone, given["x0"], args)
+    if not given.get("full_output"):
+        return found.x, 1
+    covariance = np.linalg.inv(found.jac.T @ found.jac)
+    return found.x, covariance, {"fvec": found.fun}, 1, "The solution converged."
 
 
 def _root(method: str) -> Callable[[_Solver, Any, _Given], Any]:
@@ -110,7 +114,8 @@ def _function(name: str) -> _Solver:
         f, extra = given[next(iter(parameters.parameters))], tuple_of(given.get("args", ()))
         if not holds_expr(list(given.values())) and without_tracing(f, _point(given), extra):
             return own(*args, **kwargs)
-        refuse(name, full_output=given.get("full_output"), retall=given.get("retall"))
+        is_full = given.get("full_output") if name != "leastsq" else None
+        refuse(name, full_output=is_full, retall=given.get("retall"))
         if name not in _SOLVED:
             raise fail(
                 TypeError,

@@ -19,7 +19,7 @@ from funcgrad.expr import scalar
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.scipy.composition import real, tuple_of, without_tracing
+from funcgrad.scipy.composition import real, tuple_of, with_places_of, without_tracing
 from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.optimize.constrained import constrained_minimum, constraints_of
 from funcgrad.scipy.optimize.solver_arguments import (
@@ -42,6 +42,7 @@ _Function = Callable[..., Any]
 
 
 # -- minima ---------------------------------------------------------------------------------------------
+@with_places_of(_scipy.minimize)
 def minimize(
     fun: _Function,
     x0: npt.ArrayLike,
@@ -200,6 +201,7 @@ def _minimum(
     return solver(*[lift_fully(item) for item in given])
 
 
+@with_places_of(_scipy.minimize_scalar)
 def minimize_scalar(
     fun: _Function,
     bracket: Sequence[Any] | None = None,

@@ -24,7 +24,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import OfPlainData, floating, real, refuse
+from funcgrad.scipy.composition import OfPlainData, floating, real, refuse, with_places_of
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.sparse.partial_spectra import eigsh as eigsh
@@ -169,6 +169,7 @@ def _form_of(matrix: SparseMatrix) -> tuple[str, str]:
     return (format if format in ("csc", "csr") else "csc"), kind
 
 
+@with_places_of(_scipy.spsolve_triangular)
 def spsolve_triangular(
     A: SparseMatrix, b: npt.ArrayLike, lower: bool = True, **options: Any
 ) -> Any:

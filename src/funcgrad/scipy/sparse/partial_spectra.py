@@ -13,6 +13,7 @@ import scipy.sparse as _scipy_sparse
 import scipy.sparse.linalg as _scipy
 
 from funcgrad.scipy import linalg
+from funcgrad.scipy.composition import with_places_of
 from funcgrad.scipy.sparse.traced_sparse import SparseOperand, TracedSparse, has_traced
 from funcgrad.source import fail
 
@@ -81,6 +82,7 @@ def _chosen(values: Any, k: int, which: str) -> Any:
     return np.sort(np.argsort(keys[which])[:k])
 
 
+@with_places_of(_scipy.svds)
 def svds(
     A: SparseOperand,
     k: int = 6,
