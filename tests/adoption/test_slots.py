@@ -5,7 +5,7 @@ import math
 import pickle
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 import pytest
@@ -202,3 +202,42 @@ def test_attributes_of_a_proxy_are_not_asked_for():
     proxy = Proxy()
     for f in map(fg.adopt, (Holder().of_class, lambda x: proxy(x))):
         assert fg.grad(f)(0.3) == fg.jit(fg.grad(f))(0.3) == 2.0 * np.cos(0.3)
+
+
+class Forbidden:
+    """A class of which there are no subclasses, and that says so."""
+
+    __slots__ = ("rate",)
+
+    def __init_subclass__(cls):
+        raise RuntimeError("no subclasses")
+
+    def __init__(self, rate):
+        self.rate = rate
+
+    def exp(self, x):
+        return math.exp(self.rate * x)
+
+
+class Listed:
+    __slots__ = ("rate",)
+    known: ClassVar = []
+
+    def __init_subclass__(cls, **kwargs):
+        Listed.known.append(cls)
+
+    def exp(self, x):
+        return math.exp(self.rate * x)
+
+
+FORBIDDEN, LISTED = Forbidden(2.0), Listed()
+LISTED.rate = 2.0
+
+
+@pytest.mark.parametrize("held", ["FORBIDDEN", "LISTED"])
+def test_a_view_is_no_subclass_of_the_users(held):
+    held = globals()[held]
+    for derivative in (fg.grad(lambda x: held.exp(x)), fg.jit(fg.grad(held.exp))):
+        assert derivative(0.3) == pytest.approx(2 * math.exp(0.6))
+    assert fg.grad(lambda x: Forbidden(x).exp(x))(0.3) == pytest.approx(0.6 * math.exp(0.09))
+    assert not Listed.known

@@ -168,3 +168,64 @@ def test_arrays_made_of_traced_columns(f):
 def test_second_derivatives_of_a_store_of_a_column():
     hessian = fg.hessian(all_of)(X)
     assert hessian == pytest.approx(2 * np.diag(np.cos(np.arange(6.0))))
+
+
+def masked_stores(x: Any) -> Any:
+    made, mask = table(x), traced_array(x) > 2.5
+    made.loc[mask, "c"] = x[0]
+    made.loc[list(~mask), "a"] = x[1] ** 2
+    made["d"] = 1.0
+    made[mask] = made[mask] * x[2]
+    column = made["c"].copy()
+    column[mask] = x[3]
+    return weighed(made) + weighed(column)
+
+
+def placed_stores(x: Any) -> Any:
+    made, order = table(x), np.argsort(traced_array(x))
+    made.iloc[order[:2], 2] = x[0]
+    made.iat[order[3], 1] = x[1] ** 2
+    return weighed(made)
+
+
+KEYS_OF_ARRAYS: dict[str, Callable[[Any], Any]] = {
+    "a mask of a Series": lambda x: weighed(pd.Series(x)[traced_array(x) > 2.5]),
+    "a mask of a plain Series": lambda x: (
+        x[0] * pd.Series(np.arange(6.0))[traced_array(x) > 2.5].sum()
+    ),
+    "a mask of no traced values": lambda x: weighed(table(x).a[traced_array(np.zeros(6)) >= 0.0]),
+    "a mask of a table": lambda x: weighed(table(x)[traced_array(x) > 2.5]),
+    "a list of truths": lambda x: weighed(table(x)[list(traced_array(x) > 2.5)]),
+    "loc": lambda x: weighed(table(x).loc[traced_array(x) > 2.5, ["a", "c"]]),
+    "iloc": lambda x: weighed(table(x).iloc[np.argsort(traced_array(x))[:3], 1]),
+    "a place": lambda x: table(x).b.iloc[np.argmax(traced_array(x))],
+    "where": lambda x: weighed(table(x).b.where(traced_array(x) > 2.5, 0.0)),
+    "masked stores": masked_stores,
+    "stores at places": placed_stores,
+}
+
+
+@pytest.mark.parametrize("f", KEYS_OF_ARRAYS.values(), ids=KEYS_OF_ARRAYS.keys())
+def test_masks_and_places_of_traced_values_are_keys(f):
+    check(f)
+    points = np.stack([X, X[::-1], X**2 + 0.1])
+    batched = fg.vmap(fg.grad(fg.adopt(f)))(points)
+    np.testing.assert_allclose(batched, [fg.grad(f)(x) for x in points], rtol=1e-12)
+
+
+def test_a_mask_that_stands_for_any_value_is_refused():
+    def body(c, x):
+        return c * x + pd.Series(np.arange(6.0))[np.arange(6.0) * c > 2.0].sum(), x
+
+    with pytest.raises(TypeError, match="an index of pandas"):
+        fg.grad(lambda x: fg.scan(fg.adopt(body), x[0], x)[0])(X)
+
+
+def test_assigned_numbers_are_values(monkeypatch):
+    # An expression can be called, and pandas calls what can be called.
+    check(lambda x: weighed(table(x).assign(d=x[0] ** 2, e=lambda made: made.d * x[1], f=x)))
+    monkeypatch.setattr(
+        "pandas.core.computation.check.NUMEXPR_INSTALLED", True
+    )  # it is compiled code
+    check(lambda x: (lambda rate: weighed(table(x).eval("a * @rate + b")))(x[0]))
+    check(lambda x: (lambda limit: weighed(table(x).query("c > @limit")))(x[0]))

@@ -140,6 +140,9 @@ class SlotView:
     _funcgrad_original: Any
     _funcgrad_kind: type
 
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        """No class of the user's: it may forbid subclasses, or register them."""
+
 
 def _has_slots(kind: type) -> bool:
     # (A memo would keep the class.)

@@ -58,6 +58,7 @@ from funcgrad.adoption.namespaces import (
     original_of,
     replacement_of,
 )
+from funcgrad.adoption.pandas_accessors import adopt_accessors
 from funcgrad.adoption.pandas_objects import is_table
 from funcgrad.adoption.replacements import replacements
 from funcgrad.adoption.scipy_functions import (
@@ -478,6 +479,7 @@ def refresh() -> None:
 
     A function reaches those of other modules by names, objects and imports, so all modules are compared.
     """
+    adopt_accessors(redirect)
     for known in _GLOBALS.valuerefs():
         home = known()
         if home is not None and home.is_stale():

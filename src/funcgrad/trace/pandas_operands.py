@@ -104,7 +104,11 @@ def _storing(kind: Any) -> Any:
     """The class of an indexer whose stores make traced columns where traced values go."""
 
     class Storing(kind):  # type: ignore[misc]
+        def __getitem__(self, key: object) -> Any:
+            return super().__getitem__(known_key(key))
+
         def __setitem__(self, key: object, value: object) -> None:
+            key = known_key(key)
             self.obj._funcgrad_refuse_view()
             if not COPIES and self.obj.ndim == 2:
                 mark_written(self.obj, key, self.name)
@@ -201,6 +205,17 @@ def columns_of_data(data: Any, index: Sized | None) -> tuple[Any, bool]:
     return {place: TracedColumn(table[:, place]) for place in range(table.shape[1])}, True
 
 
+def known_key(key: Any, kinds: str = "biu") -> Any:
+    """A key in which masks and places that depend on traced values are those of this call."""
+    if type(key) in (tuple, list):
+        parts = [known_key(item, kinds) for item in key]
+        return type(key)(parts) if has_traced_values(key) else key
+    value = plain_value(key)
+    if not isinstance(value, Expr) or value.dtype.kind not in kinds:
+        return value
+    return concrete_value(value, "an index of pandas")
+
+
 def is_list_of_bools(key: object) -> bool:
     return isinstance(key, list) and bool(key) and all([isinstance(item, bool) for item in key])
 
@@ -226,8 +241,8 @@ def with_traced_arguments(kind: Any, name: str) -> Any:
 
     def method(self: Any, *args: object, **kwargs: object) -> Any:
         if has_traced_values([*args, *kwargs.values()]):
-            args = tuple(map(as_operand, args))
-            kwargs = {key: as_operand(value) for key, value in kwargs.items()}
+            args = tuple([as_operand(known_key(value, "b")) for value in args])
+            kwargs = {key: as_operand(known_key(value, "b")) for key, value in kwargs.items()}
             if not kwargs.get("inplace"):
                 self = self.copy()
             self._funcgrad_hold()

@@ -37,6 +37,7 @@ from funcgrad.trace.pandas_operands import (
     is_held,
     is_list_of_bools,
     is_shared,
+    known_key,
     plain_of,
     refuse_shared,
     storing_method,
@@ -98,6 +99,9 @@ class _Table(InPlaceOperators, RowView):
     @property
     def iat(self) -> Any:
         return IAT("iat", self)
+
+    def __getitem__(self, key: object) -> Any:
+        return super().__getitem__(known_key(key))
 
     def _funcgrad_of_user(self) -> Any:
         """The object as one of pandas' own class, for code that is not traced."""
@@ -204,6 +208,7 @@ class TracedSeries(_Table, Series):  # type: ignore[misc]  # pandas need not be 
         object.__setattr__(self, "_mgr", made._mgr)
 
     def __setitem__(self, key: object, value: object) -> None:
+        key = known_key(key)
         self._funcgrad_refuse_view()
         if has_traced_values(value):
             self._funcgrad_hold()
@@ -409,6 +414,7 @@ class TracedFrame(OperatorsOfFrames, _Table, DataFrame):  # type: ignore[misc]
                 object.__setattr__(column, "_mgr", self._mgr.iget(place))
 
     def __setitem__(self, key: object, value: object) -> None:
+        key = known_key(key)
         self._funcgrad_refuse_view()
         if has_traced_values(value):
             if isinstance(key, np.ndarray | Series | DataFrame) or is_list_of_bools(key):
@@ -419,6 +425,15 @@ class TracedFrame(OperatorsOfFrames, _Table, DataFrame):  # type: ignore[misc]
             ):
                 value = TracedColumn(np.broadcast_to(value.expr, (len(self),)))
         super().__setitem__(key, value)
+
+    def assign(self, **columns: Any) -> Any:
+        kept = {name: (lambda _, x=x: x) for name, x in columns.items() if isinstance(x, Expr)}
+        return super().assign(**{**columns, **kept})  # pandas calls what can be called
+
+    def eval(self, expr: str, *args: Any, **kwargs: Any) -> Any:
+        level = kwargs.pop("level", 0) + 1  # names are looked up in the caller's frame
+        engine = kwargs.pop("engine", None) or "python"
+        return super().eval(expr, *args, level=level, engine=engine, **kwargs)
 
     def insert(
         self, loc: int, column: object, value: object, allow_duplicates: object = False

@@ -14,6 +14,7 @@ import numpy as np
 import pandas
 
 from funcgrad.adoption.adopted_classes import ORIGINAL, metaclass_of
+from funcgrad.adoption.pandas_accessors import adopt_accessors
 from funcgrad.adoption.redirect import redirect
 from funcgrad.arrays.reference import holds_expr, plain_value
 from funcgrad.numpy.creation import asarray
@@ -92,6 +93,7 @@ def _making(function: Callable[..., Any]) -> Any:
 
 
 of_pandas = TracedSeries._funcgrad_of_pandas
+adopt_accessors(redirect)
 globals().update({"cut": _cut, "qcut": _qcut})
 Series, DataFrame = _stand_in(pandas.Series, TracedSeries), _stand_in(pandas.DataFrame, TracedFrame)
 isnull, notnull = isna, notna
