@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import scipy.interpolate
+import scipy.sparse
 import scipy.spatial.transform
 from scipy.interpolate import BSpline, CubicSpline, PPoly, RegularGridInterpolator, interp1d
 from scipy.spatial.transform import Rotation, Slerp
@@ -143,12 +144,29 @@ class Linear(scipy.interpolate.interp1d):
         return float(self(x))
 
 
+class Doubled(scipy.interpolate.UnivariateSpline):
+    def __init__(self, x, y):
+        super().__init__(x, y, s=0)
+
+    def __call__(self, x):
+        return 2 * super().__call__(x) if isinstance(x, float) else x
+
+
+class Weights(scipy.sparse.csr_array):
+    def total(self, x):
+        return float((self @ np.array([x, 1.0, x * x])).sum())
+
+
 LINEAR = Linear(KNOTS, np.sin(KNOTS))
 OF_USERS = {
     "points": lambda x: Natural(KNOTS, np.sin(KNOTS))(x),
     "data": lambda x: Natural(KNOTS, np.sin(x * KNOTS))(0.3),
     "a class method": lambda x: Renamed.of(np.sin(x * KNOTS)).slope(x),
     "linear": lambda x: Linear(KNOTS, np.sin(x * KNOTS)).value(x),
+    "fitted": lambda x: Doubled(KNOTS, np.sin(KNOTS))(x),
+    "fitted data": lambda x: Doubled(KNOTS, np.sin(x * KNOTS))(0.3),
+    "derivative": lambda x: Doubled(KNOTS, np.sin(x * KNOTS)).derivative()(0.3),
+    "sparse": lambda x: Weights(np.diag([1.0, 2.0, 3.0])).total(x),
     "made outside": lambda x: LINEAR.value(x),
 }
 

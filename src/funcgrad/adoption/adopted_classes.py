@@ -163,7 +163,7 @@ def subclass_over(kind: type, redirect: Redirect) -> type:
     if "_make" in members:
         del members["__new__"]  # `collections.namedtuple` has made it, over names of its own
     changed = {name: new for name, new in members.items() if new is not vars(kind)[name]}
-    given = [base if base in _LAID_OUT else redirect(base) for base in kind.__bases__]
+    given = [base if base in _LAID_OUT else _as_base(base, redirect) for base in kind.__bases__]
     forward = _begun().get(kind)
     if forward is not None:
         for name, new in changed.items():
@@ -173,6 +173,12 @@ def subclass_over(kind: type, redirect: Redirect) -> type:
         return _over_stand_ins(kind, given, members)
     bases = [base for base, own in zip(given, kind.__bases__, strict=True) if base is not own]
     return _subclass(kind, bases, changed, redirect) if changed or bases else kind
+
+
+def _as_base(base: type, redirect: Redirect) -> Any:
+    """The adopted base of a class; itself if a function stands for it, as for `scipy.sparse.csr_array`."""
+    found = redirect(base)
+    return found if isinstance(found, type) else base
 
 
 def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: Redirect) -> type:
@@ -186,7 +192,10 @@ def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: 
     space |= {"__slots__": (), ORIGINAL: kind, "__doc__": kind.__doc__}
     space |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
-    meta, first = metaclass_of(type(kind), redirect), unannounced(kind)
+    # A base that stands for SciPy's may have such a metaclass of its own.
+    metaclasses = [type(base) for base in bases if issubclass(type(base), type(kind))]
+    meta = metaclasses[0] if metaclasses else metaclass_of(type(kind), redirect)
+    first = unannounced(kind)
     result: type
     if first:
         try:  # to change the bases announces nothing, and leaves the layout, so that instances are restored

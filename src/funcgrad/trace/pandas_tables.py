@@ -118,7 +118,8 @@ class _Table(InPlaceOperators, RowView):
             if type(value) is own:
                 getattr(value, "_item_cache", {}).clear()
                 made = kind._from_mgr(value._mgr, value.axes)
-                made.__dict__.update({k: v for k, v in vars(value).items() if k != "_mgr"})
+                left_out = own._accessors | {"_mgr"}  # pandas 2 keeps accessors that were made
+                made.__dict__.update({k: v for k, v in vars(value).items() if k not in left_out})
                 if from_outside:
                     vars(made)["_funcgrad_original"] = value
                 return made

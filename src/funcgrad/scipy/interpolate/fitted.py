@@ -105,22 +105,24 @@ class FittedSpline:
         return self.own.get_residual() if self.own is not None else self._residual
 
 
-def _fitted(name: str) -> Callable[..., FittedSpline]:
+def _fitted(name: str) -> Any:
     own = getattr(_scipy, name)
 
-    def function(*args: object, **kwargs: object) -> FittedSpline:
-        if not holds_expr([*args, *kwargs.values()]):
-            return FittedSpline.of_scipy(own(*args, **kwargs))
-        bound = signature(own).bind(*args, **kwargs)
-        bound.apply_defaults()
-        return _of_traced_data(name, **bound.arguments)
+    class Fitted(FittedSpline):
+        def __init__(self, *args: object, **kwargs: object) -> None:
+            if not holds_expr([*args, *kwargs.values()]):
+                made = FittedSpline.of_scipy(own(*args, **kwargs))
+            else:
+                bound = signature(own).bind(*args, **kwargs)
+                bound.apply_defaults()
+                made = _of_traced_data(name, **bound.arguments)
+            vars(self).update(vars(made))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
+    Fitted.__name__ = Fitted.__qualname__ = name
+    Fitted.__doc__ = (
         f"As `scipy.interpolate.{name}`, in the points,\nand in the data where the knots are fixed."
     )
-    function.of_scipy = FittedSpline.of_scipy  # type: ignore[attr-defined]
-    return function
+    return Fitted
 
 
 def _of_traced_data(
