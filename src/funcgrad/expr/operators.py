@@ -400,8 +400,8 @@ class Operators:
 
     def transpose(self, *axes: Any) -> Any:
         """The axes reversed, or in the order given."""
-        given = axes[0] if len(axes) == 1 else axes
-        return functions["transpose"](self, given or None)
+        given = axes[0] if len(axes) == 1 else axes or None
+        return functions["transpose"](self, given)
 
     @property
     def T(self) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from operator import index
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -243,8 +243,10 @@ def _from_lists(given: tuple[Any, ...]) -> tuple[Any, ...]:
 def einsum(
     subscripts: Any,
     *operands: npt.ArrayLike,
+    dtype: npt.DTypeLike | None = None,
+    order: Literal["C", "F", "A", "K"] = "K",
+    casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "safe",
     optimize: bool | str | list[Any] = False,
-    **rest: object,
 ) -> Any:
     """As `numpy.einsum`, with a string of subscripts, or a list of numbers after each operand.
 
@@ -253,11 +255,14 @@ def einsum(
     """
     if not isinstance(subscripts, str):
         subscripts, *operands = _from_lists((subscripts, *operands))  # type: ignore[assignment]
-    if rest:
+    if order == "F":
         raise fail(
-            TypeError, f"einsum: expected no {', '.join(rest)} with traced values; leave it out"
+            TypeError,
+            "einsum: expected no order 'F' with traced values, which are in C order; leave it out",
         )
     exprs = _common(list(lift_all(operands)))
+    if dtype is not None:
+        exprs = [_cast(x, np.dtype(dtype), casting) for x in exprs]
     terms, output = _explicit(subscripts, exprs)
     pairs = [_without_repeats(t, x) for t, x in zip(terms, exprs, strict=True)]
     pairs = _without_ones(pairs)
@@ -268,6 +273,14 @@ def einsum(
     _check_sizes(subscripts, pairs)
     joined = ",".join(t for t, _ in pairs)
     return einsum_op(*(x for _, x in pairs), subscripts=f"{joined}->{output}")
+
+
+def _cast(x: Expr, dtype: np.dtype[Any], casting: Any) -> Expr:
+    if not np.can_cast(x.dtype, dtype, casting):
+        raise TypeError(
+            f"einsum: cannot cast operands from {x.dtype} to {dtype} by the rule {casting!r}"
+        )
+    return astype(x, dtype)
 
 
 def _explicit(subscripts: str, exprs: list[Expr]) -> tuple[list[str], str]:
