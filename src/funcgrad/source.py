@@ -51,8 +51,8 @@ class _LibraryFiles(Files):
 _PYTHON = (f"{os.path.dirname(os.__file__)}{os.sep}", "<frozen")
 USERS = _LibraryFiles("scipy", "sympy")
 """For `caller`: the files that are passed over on the way to the line of the user's that is to be changed."""
-BUT_PANDAS = _LibraryFiles("scipy", "sympy", "pandas")
-"""The files of pandas, too, which computes with plain numbers."""
+BUT_LABELS = _LibraryFiles("scipy", "sympy", "pandas", "xarray")
+"""The files of pandas and xarray, too, which make plain numbers."""
 # Expressions that a fold or a law makes, such as cotangents, have no line of their own: None ends the walk.
 BUT_DERIVED = Files(
     {

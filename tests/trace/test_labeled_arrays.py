@@ -299,3 +299,29 @@ def test_data_arrays() -> None:
     data = xr.Dataset({"u": a, "v": 2.0})
     found = fg.jit(fg.grad(lambda d: (d["u"] * d.v).sum()))(data)
     xr.testing.assert_identical(found, xr.Dataset({"u": a.copy(data=[2.0, 2.0, 2.0]), "v": 6.0}))
+
+
+REFUSED_BY_XARRAY: dict[str, Callable[[Any], Any]] = {
+    "values": lambda a: a.values.sum(),
+    "float": lambda a: float(a.sum()),
+    "a list": lambda a: (a * a.copy(data=[a[0].item(), 2.0, 3.0])).sum(),
+}
+
+
+@pytest.mark.parametrize("f", REFUSED_BY_XARRAY.values(), ids=REFUSED_BY_XARRAY.keys())
+@pytest.mark.parametrize("adopt", [False, True])
+def test_refusals_by_xarray_say_what_to_write(f: Callable[[Any], Any], adopt: bool) -> None:
+    xr = pytest.importorskip("xarray")
+    given = np.array([1.0, 2.0, 3.0])
+
+    def of_array(x: Any) -> Any:
+        return f(xr.DataArray(x**2, dims="t"))
+
+    with pytest.raises(TypeError, match=r"write a\.data.*a\.item\(\)[^\0]*test_labeled_arrays\.py"):
+        fg.grad(fg.adopt(of_array, adopt))(given)
+
+    def as_advised(x: Any) -> Any:
+        a = xr.DataArray(x**2, dims="t")
+        return a.data.sum() + a.sum().item() + xr.DataArray(np.stack([a[0].item(), 2.0])).sum()
+
+    np.testing.assert_allclose(fg.grad(fg.adopt(as_advised, adopt))(given), [6.0, 8.0, 12.0])

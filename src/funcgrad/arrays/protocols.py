@@ -47,7 +47,7 @@ from funcgrad.expr.operators import REFLECTED, overrides_ufuncs
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
-from funcgrad.source import BUT_PANDAS, calls_method, fail
+from funcgrad.source import BUT_LABELS, calls_method, fail
 
 
 class ArrayProtocols:
@@ -155,7 +155,7 @@ class ArrayProtocols:
                 TypeError,
                 "array: expected numbers, but got an array with traced values, whose gradient a plain "
                 f"array would cut; {remedy() or _ADOPT}",
-                BUT_PANDAS,
+                BUT_LABELS,
             )
         if copy or (dtype is not None and np.dtype(dtype) != value.dtype):
             return np.array(value, dtype)

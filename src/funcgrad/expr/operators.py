@@ -26,7 +26,7 @@ from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
 from funcgrad.graph import subexpressions
-from funcgrad.source import BUT_PANDAS, USERS, fail
+from funcgrad.source import BUT_LABELS, USERS, fail
 from funcgrad.typing import Index
 
 
@@ -507,7 +507,7 @@ class Operators:
             TypeError,
             "array: expected numbers, but got an expression, and storing it in a NumPy array would cut its "
             f"gradient; {remedy() or (_INDEX if self.dtype.kind in 'biu' else _BUILD)}",
-            BUT_PANDAS,
+            BUT_LABELS,
         )
         if self.traced is not None and self.traced.refusal is None:
             # Code that catches it takes another path; it runs adopted then, where NumPy takes the value.

@@ -5,6 +5,7 @@ The advice names NumPy's function for the one of `math`, `cmath` or `statistics`
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from types import CodeType, FrameType, MappingProxyType
 
 import numpy as np
 
-from funcgrad.source import BUT_PANDAS, USERS, caller, position, written
+from funcgrad.source import BUT_LABELS, USERS, caller, position, written
 
 _NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -40,6 +41,11 @@ def _in_numpy(name: str) -> str:
     return _NAMES.get(name, f"np.{name}" if is_known else "")
 
 
+_OF_PANDAS = "write df.to_numpy(), which computes with expressions, in the place of a frame df"
+_OF_XARRAY = (
+    "write a.data, which computes with expressions, in the place of a.values, a.item() in that of float(a), "
+    "and xr.DataArray(np.stack([...])) for a list"
+)
 _OF_MODELS = re.compile(r"[/\\](cvxpy|casadi)[/\\]")
 UNITS = (
     "write numbers in one unit, such as q.to_value(unit) for a quantity q, and give the result its unit "
@@ -60,8 +66,8 @@ def advice() -> str:
 def remedy() -> str:
     """`advice` for the function that the user's line calls; empty if that is not known."""
     source = caller(2, USERS)
-    if source is not None and BUT_PANDAS[source[0].co_filename]:
-        return "write df.to_numpy(), which computes with expressions, in the place of a frame df"
+    if source is not None and BUT_LABELS[source[0].co_filename]:
+        return _OF_XARRAY if f"{os.sep}xarray{os.sep}" in source[0].co_filename else _OF_PANDAS
     if source is not None and _OF_MODELS.search(source[0].co_filename):
         return (
             "a model of cvxpy or casadi holds plain numbers: write the formula with NumPy's functions, or "
