@@ -74,3 +74,33 @@ def test_adopted_code_takes_them_for_numpys():
 
     assert fg.grad(fg.adopt(f))(2.0) == 1.0
     assert type(fg.adopt(lambda: np.array([None, 1], dtype=object))()) is np.ndarray
+
+
+NUMBERS = {
+    "asarray": lambda o: np.asarray(o, dtype=float),
+    "array": lambda o: np.array(o, np.float64, ndmin=2),
+    "ascontiguousarray": lambda o: np.ascontiguousarray(o, dtype=float),
+    "complex": lambda o: np.abs(np.asarray(o, dtype=complex)),
+}
+
+
+@pytest.mark.parametrize("make", NUMBERS.values(), ids=NUMBERS.keys())
+def test_numbers_of_an_array_of_objects(make):
+    def f(x):
+        return np.sum(np.sin(make(np.array([x, 2.0, x * x], dtype=object))))
+
+    x, slope = 0.7, np.cos(0.7) + 1.4 * np.cos(0.49)
+    for derivative in (fg.grad(f), fg.grad(fg.adopt(f)), fg.jit(fg.grad(f))):
+        assert derivative(x) == pytest.approx(slope, rel=1e-12)
+    assert fg.vmap(fg.grad(f))(np.array([x, 0.9]))[0] == pytest.approx(slope, rel=1e-12)
+
+
+HELD = np.array(["a", None], dtype=object)
+
+
+def test_an_array_of_objects_from_outside_is_itself():
+    def f(x):
+        kept = np.asarray(HELD, dtype=object)
+        return x * len(np.asarray(HELD).view(np.ndarray)) + x * (kept[1] is None)
+
+    assert fg.grad(fg.adopt(f))(2.0) == 3.0

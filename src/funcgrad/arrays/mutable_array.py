@@ -84,7 +84,7 @@ def as_in_adopted_code(value: object, caller: FrameType) -> Any:
 def borrowed(array: np.ndarray[Any, Any]) -> Any:
     """The cell of an array that is another's: the first store copies it."""
     cell = cell_of(array)
-    if cell is not array:
+    if isinstance(cell, MutableArray):
         state_of(cell).lent = True
     return cell
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.arrays.mutable_array import MutableArray, borrowed, cell_of, mutable, shared_argument
-from funcgrad.arrays.object_array import array_of_objects
+from funcgrad.arrays.object_array import ObjectArray, array_of_objects
 from funcgrad.arrays.reference import (
     OTHER_LISTS,
     Reference,
@@ -71,6 +71,8 @@ def array(
         return shared_argument(value)  # a store would have to reach the expression
     if isinstance(value, OTHER_LISTS):
         value = list(value)
+    elif isinstance(value, ObjectArray) and dtype is not None and np.dtype(dtype).kind != "O":
+        value = value.astype(dtype)  # NumPy would ask its entries for numbers
     if type(value) is list or type(value) is tuple:
         if any([hasattr(kind, "_funcgrad_operators") for kind in set(map(type, value))]):
             value = [unlabeled(item) for item in value]
