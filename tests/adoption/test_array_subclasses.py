@@ -211,6 +211,25 @@ def of_matrices(x):
     return (a.I * b)[0, 0] + (a * a)[1, 1] + (b.T * a * b).item() + (c * c.T)[0, 1] + of_parts
 
 
+def of_matrix_factors(x):
+    a = np.matrix([[x + 3.0, 1.0], [1.0, x * x + 2.0]])
+    q, r = np.linalg.qr(a)
+    u, s, vh = np.linalg.svd(a)
+    lengths, vectors = np.linalg.eigh(a)
+    below = np.linalg.cholesky(a)
+    assert all([isinstance(y, np.matrix) for y in (q, r, u, vh, vectors, below)])
+    assert not any([isinstance(y, np.matrix) for y in (s, lengths)])
+    again = (q * r) + (u * np.matrix(np.diag(s)) * vh) + below * below.T
+    assert np.shape((vectors.T * vectors)[0, 0]) == ()
+    found = np.abs(np.linalg.qr(a, mode="r")).sum() + np.linalg.svd(a, compute_uv=False)[0]
+    places = a.argmax() + a.argmin(0)[0, 1] + a.argmax(axis=1)[0, 0]
+    return (again**2).sum() + lengths[0] ** 3 + np.linalg.eigvalsh(a)[1] + found + x * places
+
+
+def of_matrix_trace(x):
+    return (np.matrix([[x, 1.0], [2.0, x * x]]).H * np.matrix([[x], [1.0]])).T.trace()[0, 0]
+
+
 def of_matrix_stores(x):
     a = np.matrix("1 2; 3 4", dtype=float)
     a[0, 1] = x

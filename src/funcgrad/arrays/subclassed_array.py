@@ -28,6 +28,7 @@ from funcgrad.arrays.reference import (
     holds_expr,
     layout_of,
     view_of,
+    with_items,
 )
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
@@ -161,6 +162,8 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
         self, func: Callable[..., Any], types: object, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         func = _numpys_function(func)
+        if func in _OF_MATRICES:
+            return self._funcgrad_of_matrix(func(*plain(args), **plain(kwargs)), _OF_MATRICES[func])
         of_rows = func is np.unique and kwargs.get("axis") is not None  # which reads their bytes
         on_data = of_rows or func in _ON_DATA
         source = None if on_data else getattr(func, "__wrapped__", None)
@@ -173,6 +176,13 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
         if func is np.broadcast_arrays and kwargs.get("subok"):
             return tuple([_of_class(a, y) for a, y in zip(args, made, strict=True)])
         return _viewed(made, None, self.__class__) if is_array and func in _OF_SUBCLASS else made
+
+    def _funcgrad_of_matrix(self, made: Any, have_class: tuple[bool, ...]) -> Any:
+        """The results of a function of `numpy.linalg`, of which some have this class, as NumPy gives it."""
+        if not isinstance(made, tuple):  # the first one, or the singular values alone
+            return self.__array_wrap__(made) if have_class[0] and np.ndim(made) > 1 else made
+        parts = zip(made, have_class, strict=True)
+        return with_items(made, [self.__array_wrap__(y) if has else y for y, has in parts])
 
     def __getitem__(self, index: object) -> Any:
         return _of_class(self, plain(self)[plain(index)])
@@ -229,6 +239,14 @@ class _OfSciPy(NamedTuple):
     nin: int
 
 
+_OF_MATRICES: Mapping[Any, tuple[bool, ...]] = {
+    np.linalg.cholesky: (True,),
+    np.linalg.qr: (True, True),
+    np.linalg.svd: (True, False, True),
+    np.linalg.eigh: (False, True),
+    np.linalg.eigvalsh: (False,),
+}
+"""Functions in Python over compiled code that has no rule, and which of their results have the class."""
 _ARITHMETIC = frozenset(("__array_function__", "__array_ufunc__", *OPERATOR_UFUNCS))
 _ON_DATA = frozenset(
     {
@@ -334,6 +352,17 @@ def _method(name: str) -> Callable[..., Any]:
     return update_wrapper(method, function)
 
 
+def _place(name: str) -> Callable[..., Any]:
+    function = getattr(MutableArray, name)
+
+    def method(self: Any, *args: object, **kwargs: object) -> Any:
+        made = function(plain(self), *plain(args), **plain(kwargs))
+        found = self._funcgrad_like(_as_array(made))
+        return found if found.ndim else made  # one of np.matrix has two axes
+
+    return update_wrapper(method, function)
+
+
 def _in_place(name: str) -> Callable[[Any, Any], Any]:
     function = getattr(MutableArray, name)
 
@@ -402,4 +431,5 @@ for _home in (ArrayMethods, ArrayOperators):
         elif _name in _REDUCTIONS:
             setattr(SubclassedArray, _name, update_wrapper(_REDUCTIONS[_name], _member))
         elif isinstance(_member, FunctionType):
-            setattr(SubclassedArray, _name, _method(_name))
+            made = _place(_name) if _name in ("argmax", "argmin", "trace") else _method(_name)
+            setattr(SubclassedArray, _name, made)

@@ -275,7 +275,7 @@ def einsum(
     return einsum_op(*(x for _, x in pairs), subscripts=f"{joined}->{output}")
 
 
-def _cast(x: Expr, dtype: np.dtype[Any], casting: Any) -> Expr:
+def _cast(x: Expr, dtype: np.dtype[Any], casting: Any) -> Any:
     if not np.can_cast(x.dtype, dtype, casting):
         raise TypeError(
             f"einsum: cannot cast operands from {x.dtype} to {dtype} by the rule {casting!r}"
