@@ -891,3 +891,41 @@ def test_a_minimum_at_a_kink_is_an_error(method, curvature):
 
     with pytest.raises(RuntimeError, match="expected the solver to converge, but"):
         fg.grad(f)(1.0)
+
+
+def test_fits_that_the_data_do_not_determine_are_refused_with_what_to_write():
+    x, y = np.linspace(0.0, 1.0, 3), np.array([1.0, 2.0, 2.5])
+
+    def more_parameters_than_data(y):
+        cubic = lambda x, a, b, c, d: a + b * x + c * x**2 + d * x**3  # noqa: E731
+        return scipy.optimize.curve_fit(cubic, x, y, p0=np.ones(4), method="trf")[0]
+
+    def in_bounds(y):
+        return scipy.optimize.curve_fit(lambda x, a, b: (a + b) * x, x, y, bounds=(-9.0, 9.0))[0]
+
+    def of_two_that_act_as_one(y):
+        return scipy.optimize.curve_fit(lambda x, a, b: (a + b) * x, x, y)[0]
+
+    def of_one_residual(y):
+        return scipy.optimize.least_squares(lambda p: p[0] * p[1] - y[:1], [1.0, 1.0]).x
+
+    fits = (more_parameters_than_data, in_bounds, of_two_that_act_as_one, of_one_residual)
+    for fit, rank in zip(fits, (3, 1, 1, 1), strict=True):
+        if fit is not in_bounds:
+            assert np.all(np.isfinite(fg.jit(fit)(y)))
+        for transform in (fg.jacobian(fit), lambda y, f=fit: fg.jvp(f, (y,), (y,))):
+            with pytest.raises(np.linalg.LinAlgError, match=f"determine {rank}, .* add residuals"):
+                transform(y)
+
+
+def test_a_fit_of_parameters_of_very_different_sizes_has_slopes():
+    def fit(y):
+        x = np.array([0.0, 1.0, 2.0])
+        return scipy.optimize.curve_fit(
+            lambda x, a, b: 1e9 * a * x + 1e-9 * b, x, y, p0=[1e-9, 1e9]
+        )[0]
+
+    slope = np.linalg.pinv(np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]])) / [[1e9], [1e-9]]
+    np.testing.assert_allclose(
+        fg.jacobian(fit)(np.array([1.0, 2.0, 2.5])), slope, rtol=1e-6, atol=1e-9
+    )

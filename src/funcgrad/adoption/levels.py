@@ -405,7 +405,9 @@ def _asks(value: Any) -> bool:
     columns that take traced values.
     """
     # A function of scipy.fft is an object of uarray's, which calls the chosen library.
-    if is_of_masked_arrays(getattr(value, "__module__", None)):
+    module = getattr(value, "__module__", None)
+    # The compiled code of scipy.odr crashes at a model that returns a traced value.
+    if is_of_masked_arrays(module) or str(module).startswith(("scipy.odr", "_odrpack")):
         return True
     if _is_of_uarray(value) or isinstance(value, BuiltinFunctionType | FunctionType):
         home = str(value.__module__)

@@ -36,6 +36,7 @@ REPLACED = {
     "scipy.interpolate": "funcgrad.scipy.interpolate",
     "scipy.linalg": "funcgrad.scipy.linalg",
     "scipy.ndimage": "funcgrad.scipy.ndimage",
+    "scipy.odr": "funcgrad.scipy.odr",
     "scipy.optimize": "funcgrad.scipy.optimize",
     "scipy.signal": "funcgrad.scipy.signal",
     "scipy.sparse": "funcgrad.scipy.sparse",

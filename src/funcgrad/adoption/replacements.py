@@ -90,6 +90,7 @@ _METHODS = {
     "scipy.ndimage": {
         "_filters._nd_image.min_or_max_filter": (".morphology", "min_or_max_filter"),
     },
+    "scipy.odr": {"_odrpack._conv": ("", "setting_of_odr")},
     "scipy.signal": {
         "_filter_design._find_nat_freq": ("", "natural_frequency"),
         "_spline.symiirorder1_ic": ("", "first_order_conditions"),

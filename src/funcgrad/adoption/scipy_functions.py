@@ -69,7 +69,7 @@ class ScipyFunction(ArrayFunction):
         return as_adopted(getattr(self.__wrapped__, name))
 
 
-_TUPLES = ("args", "bc_type", "c_or_cr", "height", "prominence", "tck", "threshold")
+_TUPLES = ("args", "bc_type", "c_or_cr", "extra_args", "height", "prominence", "tck", "threshold")
 """Names of parameters that are tuples, no arrays: arguments of a function, vectors, bounds, a spline."""
 
 

@@ -23,6 +23,7 @@ _OWN = (
         "interpolate",
         "linalg",
         "ndimage",
+        "odr",
         "optimize",
         "signal",
         "spatial",

@@ -11,6 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize as _scipy
 
+from funcgrad.expr import Expr
+from funcgrad.graph import ArrayType
+from funcgrad.ops.base.activity import is_varied
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
@@ -28,8 +31,9 @@ from funcgrad.scipy.optimize.solver_arguments import converged_result, start_as_
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.custom import implicit
+from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.custom.solvers import Run
-from funcgrad.transforms.grad import stop_gradient
+from funcgrad.transforms.grad import grad, stop_gradient
 from funcgrad.transforms.jacobian import jacobian
 from funcgrad.typing import Array
 
@@ -61,14 +65,48 @@ def _between(low: Any, high: Any) -> Any:
 
 
 # -- least squares ----------------------------------------------------------------------------------------
-def _refined_fit(
+def refined_fit(
     objective: _Function, nearby: Array, x0: Array, args: tuple[Any, ...], low: Array, high: Array
 ) -> Any:
     """The exact minimum near that of SciPy's, whose search began at x0."""
-    if holds_expr([low, high]) or np.any(np.isfinite([low, high])):
-        return implicit.implicit_root(stationary(objective))(nearby, low, high, *args)
-    search = implicit.solved_with_settings("argmin", objective, _newtons, takes_run=True)
-    return search(nearby, stop_gradient(x0), *args)
+    is_bounded = holds_expr([low, high]) or np.any(np.isfinite([low, high]))
+    slope = stationary(objective) if is_bounded else grad(objective)
+    given = (low, high, *args) if is_bounded else args
+
+    def found(zero: Any) -> Any:
+        if is_bounded:
+            root = implicit.implicit_root(lambda x, zero, *given: slope(x, *given) + zero * x)
+            return root(nearby, zero, *given)
+        least = lambda x, zero, *args: objective(x, *args) + zero * np.sum(x * x)  # noqa: E731
+        search = implicit.solved_with_settings("argmin", least, _newtons, takes_run=True)
+        return search(nearby, stop_gradient(x0), zero, *args)
+
+    x = found(0.0)
+    if not (isinstance(x, Expr) and is_varied(x)):
+        return x
+    return found(_zero(stop_gradient(jacobian(slope)(nearby, *given))))
+
+
+def _zero_of_full_rank(curvature: Array) -> Any:
+    """Zero, if the residuals determine all parameters."""
+    scaled, count = curvature, len(curvature)
+    for axis in (0, 1):  # the units of parameters do not matter
+        sizes = np.linalg.norm(scaled, axis=axis, keepdims=True)
+        scaled = scaled / np.where(sizes > 0, sizes, 1.0)
+    rank = np.linalg.matrix_rank(scaled) if np.all(np.isfinite(scaled)) else count
+    if rank < count:
+        raise fail(
+            np.linalg.LinAlgError,
+            f"least squares: expected residuals that determine all {count} parameters, but they determine "
+            f"{rank}, so the solution depends on the search and has no derivative; fit as many parameters "
+            "as are determined, or add residuals that tell apart the others, such as 1e-3 * (p - p0)",
+        )
+    return np.zeros(())
+
+
+_zero = primitive(
+    _zero_of_full_rank, out=lambda _: ArrayType((), np.dtype(float)), name="full_rank"
+)
 
 
 def _newtons(run: Run, x0: Array) -> Any:
@@ -141,7 +179,7 @@ def least_sum(
     x0 = np.atleast_1d(real("least_squares", x0))
     low, high = [np.broadcast_to(real("bounds", end), x0.shape) for end in _ends_of(bounds)]
     nearby = found_by("least_squares", residuals, x0, args, search, (low, high, scale))
-    x = _refined_fit(objective, nearby, x0, args, low, high)
+    x = refined_fit(objective, nearby, x0, args, low, high)
     found = converged_result(x, cost=objective(x, *args), fun=residuals(x, *args))
     if loss == "linear":
         found.defer("jac", lambda: jacobian(residuals)(x, *args))
