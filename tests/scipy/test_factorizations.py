@@ -167,8 +167,7 @@ GENERALIZED = {
 
 @pytest.mark.parametrize("case", one_in(13, GENERALIZED))
 def test_factors_of_symmetric_matrices_and_of_two_matrices(case):
-    vmap = not case.startswith("ordqz")  # whether eigenvalues are real is read from them
-    check_function(GENERALIZED[case], A, vmap=vmap, hessian="balance" not in case)
+    check_function(GENERALIZED[case], A, hessian="balance" not in case)
 
 
 def _of_schur(t, z):
@@ -211,6 +210,21 @@ SCHUR = {
             for part in (np.real, np.imag)
         ]
     ),
+    **{
+        f"ordqz of pairs, result {k}, scaled by {scale}": lambda a, k=k, scale=scale: (
+            scipy.linalg.ordqz(
+                10.0**scale * (TURNING + 0.2 * a), np.eye(5) + 0.1 * a.T, sort="lhp"
+            )[k]
+            * 10.0**-scale
+        )
+        for k, scale in ((0, 0), (2, 0), (2, 3), (3, 0), (5, 0))
+    },
+    "homogeneous eigenvalues": lambda a: scipy.linalg.eigvals(
+        TURNING + 0.2 * a, np.eye(5) + 0.1 * a.T, homogeneous_eigvals=True
+    ),
+    "homogeneous eigenvalues with vectors": lambda a: scipy.linalg.eig(
+        TURNING + 0.2j * a, np.eye(5) + 0.1 * a.T, homogeneous_eigvals=True
+    )[0],
 }
 
 
@@ -235,8 +249,27 @@ def test_the_number_of_chosen_eigenvalues_is_scipys():
         return count * form[0, 0]
 
     assert fg.grad(chosen)(np.diag([1.0, 2.0, -3.0]))[2, 2] == 1.0
-    with pytest.raises(TypeError, match=r"ordqz: expected real generalized.*output='complex'"):
-        fg.grad(lambda a: scipy.linalg.ordqz(a, np.eye(5))[2].real.sum())(TURNING)
+
+
+def test_homogeneous_eigenvalues_of_stacks():
+    pairs = np.stack([TURNING, TURNING.T + A]), np.eye(5) + 0.1 * A
+    values = lambda a, b: scipy.linalg.eigvals(a, b, homogeneous_eigvals=True)  # noqa: E731
+    np.testing.assert_array_equal(fg.jit(values)(*pairs), values(*pairs))
+
+
+def test_forms_of_pairs_that_any_angle_turns_have_no_slopes():
+    """The block of a pair is a multiple of a rotation, or that of the second matrix of the unit matrix."""
+    turn = np.array([[1.0, 2.0], [-2.0, 1.0]])
+    for form in (
+        lambda a: scipy.linalg.schur(a)[0],
+        lambda a: scipy.linalg.qz(a, np.eye(2) + 0.1 * (a - turn))[1],
+        lambda a: scipy.linalg.ordqz(a, np.eye(2) + 0.1 * (a - turn))[0],
+    ):
+        assert np.all(np.isfinite(form(turn)))
+        value, slope = fg.jvp(form, (turn,), (np.array([[1.0, 0.3], [0.2, -0.4]]),))
+        np.testing.assert_array_equal(value, form(turn))
+        assert np.any(np.isnan(slope))
+        assert np.any(np.isnan(fg.grad(lambda a, f=form: np.sum(np.sin(f(a))))(turn)))
 
 
 def test_ldl_of_a_singular_matrix():

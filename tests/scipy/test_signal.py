@@ -8,6 +8,7 @@ import scipy.signal
 import funcgrad as fg
 from funcgrad.scipy import ndimage, signal
 from tests.default_slice import one_in
+from tests.scipy.derivative_check import check_function
 
 X = np.cos(np.arange(7.0))
 K = np.array([0.3, -0.7, 0.5])
@@ -399,3 +400,39 @@ def test_a_filter_is_one_node_that_other_readers_unroll():
     np.testing.assert_allclose(
         np.asarray(fg.precise(e, digits=30, x=WAVE[:5]), float), plain, rtol=1e-14
     )
+
+
+# -- poles ------------------------------------------------------------------------------------------
+PLACED = {
+    f"{name}, {kind} poles": (lambda v, name=name, poles=poles: _placed(v, poles, name))
+    for name in ("gain_matrix", "X", "computed_poles")
+    for kind, poles in (("real", [-1.0, -2.0, -3.0]), ("complex", [-1.0, -2 - 1j, -2 + 1j]))
+}
+
+
+def _placed(v, poles, name):
+    a = np.array([[1.3, 0.2, -0.4], [0.5, 2.1, 0.3], [-0.2, 0.6, 1.7]]) * (1 + 0.1 * v[0])
+    b = np.array([[0.7], [0.4], [0.2]]) + v[1] * np.array([[0.1], [-0.2], [0.3]])
+    found = scipy.signal.place_poles(a, b, np.array(poles) * (1 + 0.1 * v[2]))
+    return np.abs(getattr(found, name))
+
+
+@pytest.mark.parametrize("case", PLACED)
+def test_the_gain_of_one_input(case):
+    check_function(PLACED[case], [0.3, 0.1, 0.2], vmap=False, rtol=1e-5)
+
+
+def test_the_gain_of_as_many_inputs_as_states():
+    def gain(a):
+        return scipy.signal.place_poles(a, np.eye(2) + 0.1 * a, [-1.0, -2.0]).gain_matrix
+
+    check_function(gain, [[1.3, 0.2], [0.5, 2.1]], vmap=False, value_rtol=1e-14)
+
+
+def test_gains_that_poles_do_not_determine_are_refused():
+    def gain(a):
+        return scipy.signal.place_poles(a, np.eye(3)[:, :2], [-1.0, -2.0, -3.0]).gain_matrix[0, 0]
+
+    a = np.array([[1.3, 0.2, -0.4], [0.5, 2.1, 0.3], [-0.2, 0.6, 1.7]])
+    with pytest.raises(TypeError, match=r"2 inputs for 3 states.*solve_continuous_are"):
+        fg.grad(gain)(a)

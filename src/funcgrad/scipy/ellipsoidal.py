@@ -1,4 +1,4 @@
-"""Ellipsoidal harmonics of the first kind, `scipy.special.ellip_harm`: Lamé functions.
+"""Ellipsoidal harmonics, `scipy.special.ellip_harm` of the first kind and `ellip_harm_2`: Lamé functions.
 
 A Lamé function is s^a |s^2 - h^2|^(b/2) |s^2 - k^2|^(c/2) times a polynomial in 1 - s^2/h^2, whose
 coefficients are an eigenvector of a tridiagonal matrix (Romain and Jean-Pierre 2001). So it has derivatives
@@ -31,31 +31,86 @@ def ellip_harm(
     >>> round(fg.grad(lambda s: ellip_harm(5.0, 8.0, 1, 1, s))(2.5), 12)
     1.0
     """
-    who = "ellip_harm"
+    degree, order, given = _arguments("ellip_harm", h2, k2, n, p, s)
+    found = _first_kind(degree, order, *given, (signm, signn))
+    return _with_scipys(_scipy.ellip_harm, found, given, degree, order, signm, signn)
+
+
+def ellip_harm_2(h2: Array, k2: Array, n: int, p: int, s: Array) -> Any:
+    """As `scipy.special.ellip_harm_2`, in h2, k2 and s, of one degree n and one order p."""
+    degree, order, given = _arguments("ellip_harm_2", h2, k2, n, p, s)
+    first, second, place = given
+    # The integral over t from s on, with t = s/u and u = 1 - v^2, by the rule of Gauss.
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    v = (nodes + 1) / 2
+    u = 1 - v * v
+    t = place[..., None] / u
+    root = np.sqrt((t * t - first) * (t * t - second))
+    density = 1.0 / (root * _first_kind(degree, order, first, second, t) ** 2)
+    tail = place * np.sum(weights * v / (u * u) * density, axis=-1)
+    found = (2 * degree + 1) * _first_kind(degree, order, *given) * tail
+    return _with_scipys(_scipy.ellip_harm_2, found, given, degree, order)
+
+
+_NODES = 200
+
+
+def ellip_normal(h2: Array, k2: Array, n: int, p: int) -> Any:
+    """As `scipy.special.ellip_normal`, of plain numbers."""
+    raise fail(
+        TypeError,
+        "ellip_normal: expected plain h2 and k2, but got traced ones; write the integral of "
+        "scipy.special.ellip_harm over both coordinates, by scipy.integrate.dblquad",
+    )
+
+
+def _arguments(
+    who: str, h2: Array, k2: Array, n: int, p: int, s: Array
+) -> tuple[int, int, list[Array]]:
     if not (np.ndim(n) == np.ndim(p) == np.ndim(h2) == np.ndim(k2) == 0):
         raise fail(
             ValueError,
-            "ellip_harm: expected numbers h2, k2, n and p beside traced values, but got arrays; map it over "
+            f"{who}: expected numbers h2, k2, n and p beside traced values, but got arrays; map it over "
             "them by fg.vmap, or call it once for each n and p",
         )
-    degree, order = index(n), index(p)
-    given = [real(who, item) for item in (h2, k2, s)]
-    first, second, place = given
-    powers, rank = _exponents(degree, order)
-    coefficients = _polynomial(first, second, degree, powers)[rank]
-    roots = [np.sqrt(np.abs(place**2 - end)) for end in (first, second)]
-    factor = place ** powers[0]
-    for root, power, sign in zip(roots, powers[1:], (signm, signn), strict=True):
+    return index(n), index(p), [real(who, item) for item in (h2, k2, s)]
+
+
+def _with_scipys(
+    of_scipy: Any, found: Array, given: list[Array], degree: int, order: int, *signs: int
+) -> Any:
+    """SciPy's value, with the derivative of a composition."""
+
+    who = of_scipy.__name__
+
+    def own(h2: Array, k2: Array, s: Array, found: Array) -> Any:
+        value = of_scipy(h2, k2, degree, order, s, *signs)
+        if np.any(np.abs(value - found) > 1e-6 * np.abs(value)):
+            raise fail(
+                RuntimeError,
+                f"{who}: expected s at some distance from h and k, beside which the derivative is not known "
+                "to 1e-6, with traced values",
+            )
+        return value
+
+    out = ArrayType(found.shape, np.dtype(float))
+    value = primitive(own, out=lambda *_: out, name=who)
+    return with_value(value(*[stop_gradient(lift_fully(item)) for item in (*given, found)]), found)
+
+
+def _first_kind(
+    n: int, p: int, h2: Array, k2: Array, s: Array, signs: tuple[int, int] = (1, 1)
+) -> Any:
+    powers, rank = _exponents(n, p)
+    coefficients = _polynomial(h2, k2, n, powers)[rank]
+    roots = [np.sqrt(np.abs(s**2 - end)) for end in (h2, k2)]
+    factor = s ** powers[0]
+    for root, power, sign in zip(roots, powers[1:], signs, strict=True):
         factor = factor * (sign * root) if power else factor
-    at, total = 1.0 - place**2 / first, 0.0 * place
+    at, total = 1.0 - s**2 / h2, 0.0 * s
     for coefficient in coefficients[::-1]:
         total = total * at + coefficient
-
-    def own(h2: Array, k2: Array, s: Array) -> Any:
-        return _scipy.ellip_harm(h2, k2, degree, order, s, signm, signn)
-
-    value = primitive(own, out=lambda *types: ArrayType(types[2].shape, np.dtype(float)), name=who)
-    return with_value(value(*[stop_gradient(lift_fully(item)) for item in given]), total * factor)
+    return total * factor
 
 
 def _exponents(n: int, p: int) -> tuple[tuple[int, int, int], int]:

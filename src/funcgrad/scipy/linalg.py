@@ -226,17 +226,14 @@ _columns_as = primitive(
 
 
 @_composed
-def eigvals(a: Array, b: Array | None = None, **options: object) -> Any:
-    is_homogeneous = _is_homogeneous("eigvals", b, options)
+def eigvals(
+    a: Array, b: Array | None = None, homogeneous_eigvals: bool = False, **options: object
+) -> Any:
+    if homogeneous_eigvals and b is not None:
+        own = lambda a, b: _scipy.eigvals(a, b, homogeneous_eigvals=True)  # noqa: E731
+        return schur_forms.homogeneous_eigenvalues("eigvals", own, a, b)
     w = np.linalg.eigvals(a) + 0j if b is None else eig(a, b)[0]
-    return _over_one(w) if is_homogeneous else w
-
-
-def _is_homogeneous(who: str, b: Array | None, options: Mapping[str, object]) -> bool:
-    """Whether eigenvalues are asked for as pairs; those of two matrices are up to a factor."""
-    asked = bool(options.get("homogeneous_eigvals"))
-    refuse(who, homogeneous_eigvals=asked and b is not None)
-    return asked
+    return _over_one(w) if homogeneous_eigvals else w
 
 
 def _over_one(w: Array) -> Any:
@@ -245,11 +242,15 @@ def _over_one(w: Array) -> Any:
 
 @_composed
 def eig(
-    a: Array, b: Array | None = None, left: bool = False, right: bool = True, **options: object
+    a: Array,
+    b: Array | None = None,
+    left: bool = False,
+    right: bool = True,
+    homogeneous_eigvals: bool = False,
+    **options: object,
 ) -> Any:
-    is_homogeneous = _is_homogeneous("eig", b, options)
     if not (left or right):
-        return eigvals(a, b, **options)
+        return eigvals(a, b, homogeneous_eigvals, **options)
     w: Any = None
     vectors: list[Any] = []
     if right:
@@ -262,7 +263,10 @@ def eig(
         of_left, v = _as_scipys(*np.linalg.eig(adjoint), a, b, is_left=True)
         w = np.conj(of_left) if w is None else w
         vectors = [v, *vectors]
-    return (_over_one(w + 0j) if is_homogeneous else w + 0j, *vectors)
+    if homogeneous_eigvals and b is not None:
+        own = lambda a, b: _scipy.eig(a, b, left, right, homogeneous_eigvals=True)[0]  # noqa: E731
+        return (schur_forms.homogeneous_eigenvalues("eig", own, a, b), *vectors)
+    return (_over_one(w + 0j) if homogeneous_eigvals else w + 0j, *vectors)
 
 
 def _as_scipys(w: Array, v: Array, a: Array, b: Array | None, is_left: bool) -> tuple[Any, Any]:

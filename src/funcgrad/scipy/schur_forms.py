@@ -17,7 +17,6 @@ import scipy.linalg as _scipy
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.eigenvectors import has_real_eigenvalues
 from funcgrad.scipy.composition import (
     composed,
     floating,
@@ -26,9 +25,9 @@ from funcgrad.scipy.composition import (
     with_value,
 )
 from funcgrad.scipy.matrix_equations import in_one_dtype, square_matrix
-from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
+from funcgrad.transforms.vmap import vmap
 from funcgrad.typing import Array
 
 _kept = composed(_scipy, single=True)
@@ -79,10 +78,17 @@ def _eigenvectors(matrix: Array, wanted: Array, first: Array | None) -> Any:
     return np.where(_beside(first, 1), _beside(np.imag(v), 1), np.real(v))
 
 
-def _turned(z: Array, first: Array, double: tuple[Array, Array]) -> Any:
-    """The columns of each pair turned by half the angle with this sine and cosine, but for a factor."""
-    sine, cosine = [np.where(first, np.pad(x, (0, 1)), k) for k, x in enumerate(double)]
-    angle = np.arctan2(sine, cosine) / 2
+def _turned(z: Array, first: Array, double: tuple[Array, Array], size: Array) -> Any:
+    """The columns of each pair turned by half the angle with this sine and cosine, but for a factor.
+
+    The derivative is NaN where both are rounding of numbers of this size, so that any angle would do.
+    """
+    known = np.where(np.hypot(*stop_gradient(double)) > 1e-13 * stop_gradient(size), 1.0, 0.0)
+    sine, cosine = [np.where(first, np.pad(known * x, (0, 1)), k) for k, x in enumerate(double)]
+    turns = [known + (1 - known) * (x - stop_gradient(x)) for x in double]
+    # 1 or 0 less itself; sqrt has no slope at 0.
+    unknown = [np.where(first, np.pad(np.sqrt(x) - known, (0, 1)), 0.0) for x in turns]
+    angle = np.arctan2(sine, cosine) / 2 + unknown[0] + unknown[1]
     turn, both = np.sin(angle), angle + _beside(angle, 1)
     return np.cos(both) * z + turn * _beside(z, -1) - _beside(turn, 1) * _beside(z, 1)
 
@@ -135,7 +141,9 @@ def schur(
     if first is not None and len(matrix) > 1:
         form = z.T @ matrix @ z
         d = np.diagonal(form)
-        z = _turned(z, first, (d[1:] - d[:-1], np.diagonal(form, 1) + np.diagonal(form, -1)))
+        above, below = np.diagonal(form, 1), np.diagonal(form, -1)
+        size = np.abs(above) + np.abs(below) + np.abs(d[1:])
+        z = _turned(z, first, (d[1:] - d[:-1], above + below), size)
     z = _as_own(z, own[1])
     form = _block_triangle(np.conj(z.T) @ matrix @ z, own[0])
     found = with_value(own[0], form), with_value(own[1], z)
@@ -158,7 +166,8 @@ def _generalized(who: str, run: Callable[..., Any], a: Array, b: Array) -> list[
     if first is not None and len(a) > 1:
         r = np.linalg.qr(b @ z)[1]
         d, above = np.diagonal(r), np.diagonal(r, 1)
-        z = _turned(z, first, (2 * d[:-1] * above, d[:-1] ** 2 - above**2 - d[1:] ** 2))
+        double = 2 * d[:-1] * above, d[:-1] ** 2 - above**2 - d[1:] ** 2
+        z = _turned(z, first, double, d[:-1] ** 2 + d[1:] ** 2)
     z = _as_own(z, own[3])
     q, r = np.linalg.qr(b @ z)
     phases = np.diagonal(r) / np.abs(np.diagonal(r))  # of a diagonal without a turn
@@ -206,14 +215,6 @@ def ordqz(
 ) -> Any:
     """As `scipy.linalg.ordqz`, as `qz`."""
     a, b = _pair("ordqz", A, B, output)
-    if a.dtype.kind != "c" and not has_real_eigenvalues(
-        a, np.linalg.eigvals(np.linalg.solve(b, a))
-    ):
-        raise fail(
-            TypeError,
-            "ordqz: expected real generalized eigenvalues, since alpha and beta of complex ones depend on "
-            "the scales of LAPACK; write output='complex', or scipy.linalg.eigvals(a, b) for their ratios",
-        )
 
     def run(a: Array, b: Array) -> Any:
         found = _scipy.ordqz(a, b, sort, output)
@@ -221,4 +222,50 @@ def ordqz(
 
     first, second, q, z = _generalized("ordqz", run, a, b)
     # The second triangle has no negative entries on the diagonal.
-    return first, second, np.diagonal(first) + 0j, np.diagonal(second), q, z
+    alpha, beta = np.diagonal(first) + 0j, np.diagonal(second)
+    if a.dtype.kind != "c" and len(a) > 1:
+        is_first = _pairs(stop_gradient(first))
+        paired = is_first | _beside(is_first, 1)
+        scale = np.where(is_first, _scale_of_pairs(first, second), 0.0)
+        scale = np.where(paired, scale + _beside(scale, 1), 1.0)
+        alpha = np.where(paired, scale * _eigenvalues(first, second), alpha)
+        beta = np.where(paired, scale, beta)
+    return first, second, alpha, beta, q, z
+
+
+def _scale_of_pairs(first: Array, second: Array) -> Any:
+    """The beta of each pair of complex eigenvalues, which LAPACK's ``lag2`` scales to avoid overflow."""
+
+    def blocks(x: Array) -> tuple[Any, Any, Any, Any]:
+        pad = [np.pad(np.diagonal(x, k), (0, abs(k))) for k in (0, 1, -1)]
+        return pad[0], pad[1], pad[2], _beside(pad[0], -1)
+
+    a, b = [np.abs(item) for item in blocks(first)], [np.abs(item) for item in blocks(second)]
+    a_scale = 1 / np.maximum(a[0] + a[2], a[1] + a[3])
+    b_size = np.maximum(b[0], b[3])
+    scale = a_scale * b_size
+    w = _eigenvalues(first, second) * scale
+    least = np.where(np.minimum(a_scale, b_size) <= 1, np.minimum(1.0, scale), 1.0)
+    return scale / np.minimum(1.0, np.maximum(np.abs(w.real) + np.abs(w.imag), least) / 2)
+
+
+# -- pairs of numbers whose quotients are the eigenvalues ------------------------------------------
+def homogeneous_eigenvalues(who: str, run: Callable[..., Any], a: Array, b: Array) -> Any:
+    """As ``run`` gives them: alpha and beta, the diagonals of the triangles in the order of eigenvalues."""
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if stack:
+        rows = [
+            np.broadcast_to(x, (*stack, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in (a, b)
+        ]
+        found = vmap(lambda a, b: homogeneous_eigenvalues(who, run, a, b))(*rows)
+        return np.reshape(found, (*stack, *found.shape[1:]))
+    given = [stop_gradient(lift_fully(item)) for item in (a, b)]
+    type = ArrayType((2, a.shape[0]), np.dtype(complex))
+    own = primitive(run, out=lambda *_: type, name=who)(*given)
+    a, b = lift_fully(a) + 0j, lift_fully(b) + 0j
+    v = _eigenvectors(np.linalg.solve(b, a), own[0] / own[1], None)
+    z = np.linalg.qr(v)[0]
+    q, r = np.linalg.qr(b @ z)
+    phases = np.diagonal(r) / np.abs(np.diagonal(r))
+    alpha = np.diagonal(np.conj(q.T) @ a @ z) / phases
+    return with_value(own, np.stack([alpha, np.abs(np.diagonal(r))]))

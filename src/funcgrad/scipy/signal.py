@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ import numpy.typing as npt
 import scipy.signal as _scipy
 
 from funcgrad.expr.concrete import known_value
+from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.scipy import ndimage
-from funcgrad.scipy.composition import composed, floating
+from funcgrad.scipy.composition import composed, floating, with_phases, with_value
 from funcgrad.scipy.filter_design import natural_frequency as natural_frequency
 from funcgrad.scipy.filter_design import remez as remez
 from funcgrad.scipy.filter_design import unique_roots as unique_roots
@@ -34,6 +37,7 @@ from funcgrad.scipy.spline_filters import backward_conditions as backward_condit
 from funcgrad.scipy.spline_filters import first_order_conditions as first_order_conditions
 from funcgrad.scipy.spline_filters import forward_conditions as forward_conditions
 from funcgrad.source import fail
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -459,6 +463,54 @@ def _evaluated(name: str, order: int) -> Any:
 
 
 cspline1d_eval, qspline1d_eval = _evaluated("cspline1d_eval", 3), _evaluated("qspline1d_eval", 2)
+
+
+_SCIPYS_PLACE_POLES = FunctionType(
+    _scipy.place_poles.__code__, _scipy.place_poles.__globals__, "place_poles"
+)
+_SCIPYS_PLACE_POLES.__defaults__ = _scipy.place_poles.__defaults__
+"""SciPy's function, which adoption does not replace by `place_poles`."""
+
+
+@_composed
+def place_poles(
+    A: npt.ArrayLike, B: npt.ArrayLike, poles: npt.ArrayLike, *more: Any, **options: Any
+) -> Any:
+    """As `scipy.signal.place_poles`, for one input, or as many as states, whose gain the poles determine."""
+    inputs: Any = lift_fully(B)
+    rank = int(by_value(np.linalg.matrix_rank(stop_gradient(inputs)), "place_poles"))
+    if 1 < rank < inputs.shape[0]:
+        raise fail(
+            TypeError,
+            "place_poles: expected one independent input, or as many as states, but got traced values and "
+            f"{rank} inputs for {inputs.shape[0]} states: many gains have these poles, and that at which "
+            "SciPy's search ends has no derivative; write B @ v for B with a fixed v, or the optimal gain, "
+            "by scipy.linalg.solve_continuous_are",
+        )
+    given = stop_gradient((A, B)) if rank == 1 else (A, B)
+    found = functions["call_adopted"](_SCIPYS_PLACE_POLES, (*given, poles, *more), options)
+    if rank == 1:
+        wanted = lift_fully(found.requested_poles)
+        gain, x = _placed_by_one_input(lift_fully(A), inputs[:, 0], wanted)
+        own = [stop_gradient(item) for item in (found.gain_matrix, found.computed_poles, found.X)]
+        found.gain_matrix = with_value(own[0], gain[None])
+        found.computed_poles = with_value(own[1], wanted)
+        found.X = with_value(own[2], with_phases(x, own[2]))
+    return found
+
+
+def _placed_by_one_input(a: Array, b: Array, poles: Array) -> tuple[Any, Any]:
+    """The gain with these poles, by Ackermann's formula, and the unit eigenvectors of the closed loop."""
+    unit = np.eye(a.shape[0])
+    reached, product = [b], unit
+    for k in range(1, a.shape[0]):
+        reached.append(a @ reached[k - 1])
+    for k in range(a.shape[0]):
+        product = product @ (a - poles[k] * unit)
+    gain = np.linalg.solve(np.stack(reached), unit[-1]) @ product
+    columns = [np.linalg.solve(a - poles[k] * unit, b + 0j) for k in range(a.shape[0])]
+    x = np.stack([column / np.linalg.norm(column) for column in columns], axis=1)
+    return np.real(gain), x
 
 
 def __getattr__(name: str) -> Any:

@@ -22,7 +22,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.gamma import any_digamma
 from funcgrad.ops.special.polygamma import polygamma as polygamma_of_order
 from funcgrad.ops.special.special_stand_ins import STAND_INS
-from funcgrad.scipy import associated_legendre, ellipsoidal, spherical
+from funcgrad.scipy import associated_legendre, ellipsoidal, special_sequences, spherical
 from funcgrad.scipy.composition import floating, real
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.transforms.grad import stop_gradient
@@ -166,7 +166,7 @@ def log_softmax(x: Array, axis: Any = None) -> Any:
 globals().update(
     {
         name: _composed(function)
-        for module in (ellipsoidal, associated_legendre, spherical)
+        for module in (ellipsoidal, associated_legendre, special_sequences, spherical)
         for name, function in vars(module).items()
         if getattr(function, "__module__", None) == module.__name__ and hasattr(_scipy, name)
     }
