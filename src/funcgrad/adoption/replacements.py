@@ -82,6 +82,8 @@ _METHODS = {
         "FloaterHormannInterpolator.__call__": (".barycentric", "evaluate_rational"),
         "AAA._compute_weights": (".barycentric", "weights_of_aaa"),
         "AAA.clean_up": (".barycentric", "clean_up"),
+        "AAA.poles": (".barycentric", "poles"),
+        "AAA.roots": (".barycentric", "roots"),
         "_ppoly.evaluate_bernstein": (".polynomial_pieces", "evaluate_bernstein"),
         "_interpnd._ndim_coords_from_arrays": (".polynomial_pieces", "coordinates_of"),
         "_ppoly.evaluate_nd": (".polynomial_pieces", "evaluate_nd"),

@@ -32,7 +32,7 @@ def ellip_harm(
     1.0
     """
     degree, order, given = _arguments("ellip_harm", h2, k2, n, p, s)
-    found = _first_kind(degree, order, *given, (signm, signn))
+    found = _first_kind(degree, order, *given, signs=(signm, signn))
     return _with_scipys(_scipy.ellip_harm, found, given, degree, order, signm, signn)
 
 
@@ -66,18 +66,18 @@ def ellip_normal(h2: Array, k2: Array, n: int, p: int) -> Any:
 
 def _arguments(
     who: str, h2: Array, k2: Array, n: int, p: int, s: Array
-) -> tuple[int, int, list[Array]]:
+) -> tuple[int, int, tuple[Array, Array, Array]]:
     if not (np.ndim(n) == np.ndim(p) == np.ndim(h2) == np.ndim(k2) == 0):
         raise fail(
             ValueError,
             f"{who}: expected numbers h2, k2, n and p beside traced values, but got arrays; map it over "
             "them by fg.vmap, or call it once for each n and p",
         )
-    return index(n), index(p), [real(who, item) for item in (h2, k2, s)]
+    return index(n), index(p), (real(who, h2), real(who, k2), real(who, s))
 
 
 def _with_scipys(
-    of_scipy: Any, found: Array, given: list[Array], degree: int, order: int, *signs: int
+    of_scipy: Any, found: Array, given: tuple[Array, ...], degree: int, order: int, *signs: int
 ) -> Any:
     """SciPy's value, with the derivative of a composition."""
 

@@ -490,8 +490,9 @@ def place_poles(
     given = stop_gradient((A, B)) if rank == 1 else (A, B)
     found = functions["call_adopted"](_SCIPYS_PLACE_POLES, (*given, poles, *more), options)
     if rank == 1:
-        wanted = lift_fully(found.requested_poles)
-        gain, x = _placed_by_one_input(lift_fully(A), inputs[:, 0], wanted)
+        a: Any = lift_fully(A)
+        wanted: Any = lift_fully(found.requested_poles)
+        gain, x = _placed_by_one_input(a, inputs[:, 0], wanted)
         own = [stop_gradient(item) for item in (found.gain_matrix, found.computed_poles, found.X)]
         found.gain_matrix = with_value(own[0], gain[None])
         found.computed_poles = with_value(own[1], wanted)

@@ -52,7 +52,10 @@ def _with_slopes(
 def _parabolic(who: str, v: npt.ArrayLike, x: Array, step: float = 1.0) -> Any:
     only_plain(who, v=v)
     x, first = _number_alone(who, x), float(np.asarray(v)) % 1.0
-    run = lambda x: [part.real for part in getattr(_scipy, who)(v, np.asarray(x)[()])]  # noqa: E731
+
+    def run(x: Any) -> list[Any]:
+        return [part.real for part in getattr(_scipy, who)(v, np.asarray(x)[()])]
+
     orders = first + step * np.arange(len(run(0.5)[0]))
     return _with_slopes(who, run, x, lambda x, y, _: (0.25 * x * x - orders - 0.5) * y)
 
@@ -99,8 +102,8 @@ def pbdn_seq(n: npt.ArrayLike, z: Array) -> Any:
 def lqmn(m: npt.ArrayLike, n: npt.ArrayLike, z: Array) -> Any:
     """As `scipy.special.lqmn`, in z."""
     only_plain("lqmn", m=m, n=n)
-    z = lift_fully(number("lqmn", z))
-    axes = (1,) * z.ndim
+    place: Any = lift_fully(number("lqmn", z))
+    axes = (1,) * place.ndim
     orders = np.arange(int(np.asarray(m)) + 1.0).reshape(-1, 1, *axes)
     degrees = np.arange(int(np.asarray(n)) + 1.0).reshape(-1, *axes)
 
@@ -108,7 +111,7 @@ def lqmn(m: npt.ArrayLike, n: npt.ArrayLike, z: Array) -> Any:
         rest = 1.0 - z * z
         return (2.0 * z * slope - (degrees * (degrees + 1.0) - orders**2 / rest) * y) / rest
 
-    return _with_slopes("lqmn", lambda z: _scipy.lqmn(m, n, z), z, curvature)
+    return _with_slopes("lqmn", lambda z: _scipy.lqmn(m, n, z), place, curvature)
 
 
 # -- characteristic values of spheroidal functions --------------------------------------------------

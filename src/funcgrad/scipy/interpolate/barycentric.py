@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.interpolate as _scipy
+from scipy.linalg import eigvals
 
 from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import concrete
+from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, taken, with_phases, with_value
@@ -133,5 +135,48 @@ def _chosen(interpolator: _scipy.AAA, cleanup_tol: float | None) -> tuple[Any, A
     return z[places], f[places], with_value(own, with_phases(found, own, axis=-1))
 
 
+# -- poles and roots ------------------------------------------------------------------------------------
+def poles(interpolator: Any) -> Any:
+    """As the method of `AAA` or `FloaterHormannInterpolator`: the zeros of the sum of w/(x - nodes)."""
+    weights = interpolator.weights
+    if not holds_expr([interpolator._support_points, weights]):
+        return _poles(interpolator)
+    return _zeros(interpolator._support_points, weights)
+
+
+def roots(interpolator: Any) -> Any:
+    """As the method of `AAA` or `FloaterHormannInterpolator`: the zeros of the sum of w*f/(x - nodes)."""
+    values, points = interpolator._support_values, interpolator._support_points
+    if not holds_expr([points, interpolator.weights, values]) or values.ndim > 1:
+        return _roots(interpolator)
+    return _zeros(points, interpolator.weights * values)
+
+
+def _zeros(nodes: Array, weights: Array) -> Any:
+    """SciPy's zeros of the sum of weights/(x - nodes), with the derivatives of Newton steps from there."""
+    z: Any = lift_fully(nodes)
+    w: Any = lift_fully(weights)
+    given: Any = np.stack([z + 0 * w, w + 0 * z])
+    (count,) = concrete(given, "AAA", lambda given: np.array([len(_plain_zeros(given))]))
+    out = ArrayType((int(count),), np.dtype(complex))
+    own = primitive(_plain_zeros, out=lambda _: out, name="zeros")(stop_gradient(given))
+    size = 1 + np.max(np.abs(stop_gradient(z)))
+    far = np.abs(own) > 1e8 * size  # zeros at infinity, but for rounding
+    x = np.where(far, 2 * size, own)
+    for _ in range(2):  # the first gives the first derivative, and both those up to the third order
+        inverse = 1 / (x[:, None] - z)
+        x = x + (inverse @ w) / ((inverse * inverse) @ w)
+    return with_value(own, np.where(far, own, x))
+
+
+def _plain_zeros(given: Array) -> Any:
+    nodes, weights = given
+    arrow = np.diag(np.append(0.0, nodes))
+    arrow[0, 1:], arrow[1:, 0] = weights, 1
+    found = eigvals(arrow, np.diag(np.append(0.0, np.ones(len(nodes)))))
+    return found[np.isfinite(found)]
+
+
 # The methods of SciPy's that plain values take.
 _compute_weights, _clean_up = _scipy.AAA._compute_weights, _scipy.AAA.clean_up
+_poles, _roots = _scipy.AAA.poles, _scipy.AAA.roots
