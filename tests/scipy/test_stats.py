@@ -1065,3 +1065,51 @@ def test_moments_of_shapes_that_are_integrated_in_compiled_code_are_told_of():
         TypeError, match=r"studentized_range.mean: expected plain values.*scipy.integrate.quad"
     ):
         fg.grad(lambda k: stats.studentized_range.mean(k, 10.0))(3.0)
+
+
+# -- censored data -------------------------------------------------------------------------------------
+CENSORED = {
+    "norm": lambda t: _censored(scipy.stats.norm, t),
+    "weibull_min": lambda t: _censored(scipy.stats.weibull_min, t, floc=0),
+    "lognorm": lambda t: _censored(scipy.stats.lognorm, t, floc=0),
+    "of right ends alone": lambda t: scipy.stats.gamma.fit(
+        scipy.stats.CensoredData([1.0, 2.0, 4.0, 0.7], right=t * np.array([3.0, 2.0])), floc=0
+    ),
+}
+
+
+def _censored(distribution, t, **fixed):
+    data = scipy.stats.CensoredData(
+        t * np.array([1.0, 2.0, 4.0, 2.5, 0.7]),
+        left=[0.8],
+        right=t**2 * np.array([3.0, 2.0]),
+        interval=[[1.0, 2.0], [2.0, 2.5]],
+    )
+    return distribution.fit(data, **fixed)
+
+
+@pytest.mark.parametrize("case", CENSORED)
+def test_fits_of_censored_data(case):
+    def fit(t):
+        return np.stack(CENSORED[case](t))
+
+    value, slope = fg.jvp(fit, (1.0,), (1.0,))
+    np.testing.assert_array_equal(value, fit(1.0))
+    # SciPy's search ends early.
+    np.testing.assert_allclose(slope, (fit(1.01) - fit(0.99)) / 0.02, rtol=5e-2, atol=1e-3)
+    weights = np.array([1.0, -0.3, 0.5])[: slope.size]
+    total = lambda t: np.sum(weights * fit(t) ** 2)  # noqa: E731
+    np.testing.assert_allclose(fg.grad(total)(1.0), np.sum(2 * weights * value * slope), rtol=1e-9)
+    second = (fg.grad(total)(1.01) - fg.grad(total)(0.99)) / 0.02
+    np.testing.assert_allclose(fg.grad(fg.grad(total))(1.0), second, rtol=5e-2, atol=5e-2)
+
+
+def test_the_fit_of_censored_waiting_times():
+    """The likeliest scale is the sum of all times over the number of those that ended."""
+
+    def scale(t):
+        data = scipy.stats.CensoredData([1.0 * t, 2.0], right=[3.0 * t])
+        return scipy.stats.expon.fit(data, floc=0)[1]
+
+    np.testing.assert_allclose(fg.grad(scale)(1.0), 2.0, rtol=1e-3)
+    np.testing.assert_allclose(fg.jit(scale)(1.0), 3.0, rtol=1e-3)

@@ -24,7 +24,12 @@ from funcgrad.scipy.stats.expectations import (
     over_support,
     stats,
 )
-from funcgrad.scipy.stats.likelihood import FITTED_BY_FORMULAS, maximum_likelihood
+from funcgrad.scipy.stats.likelihood import (
+    FITTED_BY_FORMULAS,
+    censored_maximum_likelihood,
+    is_censored,
+    maximum_likelihood,
+)
 from funcgrad.scipy.stats.standard import Formula, Standard, completed
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
@@ -400,6 +405,8 @@ class Continuous(Distribution):
 
     def fit(self, data: npt.ArrayLike, *args: npt.ArrayLike, **kwds: Any) -> Any:
         """As SciPy's method: the likeliest parameters, in the data and in parameters that are fixed."""
+        if is_censored(data):
+            return censored_maximum_likelihood(self, data, args, kwds)
         if not holds_expr([data, *args, *kwds.values()]):
             return self.own.fit(data, *args, **kwds)
         if self.name in FITTED_BY_FORMULAS:

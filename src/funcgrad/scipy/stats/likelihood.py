@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.stats as _scipy
 
+from funcgrad.arrays.reference import unwrapped
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
@@ -49,17 +52,63 @@ def _fixed(own: Any, kwds: Mapping[str, Any]) -> dict[int, Any]:
     return found
 
 
-def maximum_likelihood(
-    own: Any, nnlf: Callable[..., Any], data: Array, starts: tuple[Any, ...], kwds: dict[str, Any]
+_CENSORED = ("_uncensored", "_left", "_right", "_interval")
+
+
+def is_censored(data: object) -> bool:
+    """Whether data are a `scipy.stats.CensoredData`."""
+    return all([hasattr(data, name) for name in _CENSORED])
+
+
+def censored_maximum_likelihood(
+    distribution: Any, data: Any, starts: tuple[Any, ...], kwds: dict[str, Any]
 ) -> Any:
-    """SciPy's fit, with the derivative of the parameters at which the slope of the likelihood is 0."""
+    """As `maximum_likelihood`, of a `scipy.stats.CensoredData`."""
+    parts: list[Any] = [lift_fully(unwrapped(getattr(data, name))) for name in _CENSORED]
+    shapes = [part.shape for part in parts]
+    ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+
+    def split(whole: Array) -> list[Any]:
+        pieces = np.split(whole, ends)
+        return [np.reshape(piece, shape) for piece, shape in zip(pieces, shapes, strict=True)]
+
+    def nnlf(theta: Sequence[Any], whole: Array) -> Any:
+        exact, left, right, interval = split(whole)
+        found = 0.0
+        for log, at in (("logpdf", exact), ("logcdf", left), ("logsf", right)):
+            found = found + (np.sum(getattr(distribution, log)(at, *theta)) if at.size else 0.0)
+        if interval.size:
+            below, above = [distribution.cdf(interval[:, k], *theta) for k in range(2)]
+            found = found + np.sum(np.log(above - below))
+        return -found
+
+    def as_data(whole: Array) -> Any:
+        exact, left, right, interval = split(whole)
+        return _scipy.CensoredData(exact, left=left, right=right, interval=interval)
+
+    whole: Any = np.concatenate([np.ravel(part) for part in parts])
+    return maximum_likelihood(distribution.own, nnlf, whole, starts, kwds, as_data)
+
+
+def maximum_likelihood(
+    own: Any,
+    nnlf: Callable[..., Any],
+    data: Array,
+    starts: tuple[Any, ...],
+    kwds: dict[str, Any],
+    as_data: Callable[[Array], Any] = np.asarray,
+) -> Any:
+    """SciPy's fit, with the derivative of the parameters at which the slope of the likelihood is 0.
+
+    SciPy is given the data as ``as_data`` makes them of an array.
+    """
     who = f"{own.name}.fit"
     refuse(who, method=None if kwds.get("method", "MLE").upper() == "MLE" else kwds["method"])
     if holds_expr(list(starts)):
         raise fail(TypeError, f"{who}: expected plain values to start from, but got traced ones")
     fixed = _fixed(own, kwds)
     count = own.numargs + 2
-    if own.name in ("expon", "uniform") and not fixed:
+    if own.name in ("expon", "uniform") and not fixed and as_data is np.asarray:
         low = np.min(data)
         return low, (np.mean(data) if own.name == "expon" else np.max(data)) - low
     free = [k for k in range(count) if k not in fixed]
@@ -75,7 +124,7 @@ def maximum_likelihood(
 
     def run(data: Array, *given: Array) -> Any:
         options = {**kwds, **{key: float(x) for key, x in zip(traced, given, strict=True)}}
-        found = np.asarray(own.fit(data, *starts, **options), float)
+        found = np.asarray(own.fit(as_data(data), *starts, **options), float)
         fixed_values = [np.asarray(value, float) for value in _fixed(own, options).values()]
         slope = grad(objective)(found[free], data, *fixed_values)
         size = np.maximum(np.abs(found[free]), found[-1])
