@@ -82,7 +82,7 @@ iirfilter: 2, x[0], btype='low' | iirnotch: x[0], y[0] | iirpeak: x[0], y[0] | k
 kaiser_beta: 30*y[0] | kaiserord: 30*y[0], x[0] | lfiltic: x[:2], y[:2], x[:2]
 lp2bp_zpk: x[:1], y[:2], 1.5 | lp2bs_zpk: x[:1], y[:2], 1.5 | lp2hp_zpk: x[:1], y[:2], 1.5
 lp2lp_zpk: x[:1], y[:2], 1.5 | peak_prominences: x, [1] | peak_widths: x, [1]
-place_poles: A, B, [-1.0, -2.0, -3.0] @ .gain_matrix | remez: 5, [0, 0.2, 0.3, 0.5], x[:2]
+place_poles: A, B[:, :1], [-1.0, -2.0, -3.0] @ .gain_matrix | remez: 5, [0, 0.2, 0.3, 0.5], x[:2]
 sos2tf: np.array([[1.0, 0.2, 0.1, 1.0, 0.3, 0.2]])*y[0]
 sos2zpk: np.array([[1.0, 0.2, 0.1, 1.0, 0.3, 0.2]])*y[0]
 sosfilt_zi: np.array([[1.0, 0.2, 0.1, 1.0, 0.3, 0.2]])*[1, x[0], 1, 1, 1, 1]
@@ -331,7 +331,13 @@ lmbda: 2, x[0] | riccati_jn: 2, x[0] | ndtri_exp: -x | obl_ang1: 1, 2, 1.0, x | 
 btdtrib: y, x, 0.3 | stirling2: 4, 2 | ai_zeros: 3 | jn_zeros: 1, 3
 legendre_p_all: 3, x | sph_legendre_p_all: 2, 1, x | riccati_yn: 2, y[0]
 sh_jacobi: 2, 3.0 + x[0], 1.0 + y[0] | factorialk: 5, 2 | factorial2: 5
-roots_sh_jacobi: 3, 3.0 + x[0], 1.0 + y[0] | mathieu_odd_coef: 3, y[0]""",
+roots_sh_jacobi: 3, 3.0 + x[0], 1.0 + y[0] | mathieu_odd_coef: 3, y[0]
+ellip_harm_2: 5.0, 8.0, 2, 1, 3 + x[0] | lqmn: 2, 3, x[0] | pbdv_seq: 2.5, x[0] | pbvv_seq: 1.5, x[0]
+pbdn_seq: 3, x[0] | pro_cv_seq: 1, 4, x[0]
+obl_cv_seq: 1, 4, x[0] | chebyc: 3 @ (x) | chebys: 3 @ (x) | sh_legendre: 3 @ (x) | sh_chebyt: 3 @ (x)
+sh_chebyu: 3 @ (x) | assoc_legendre_p_all: 2, 1, x/3 | sph_harm_y_all: 2, 1, x, y @ .real""",
+    "odr": """
+odr: lambda b, t: b[0]*t + b[1], [1.0, 1.0], y, x @ [0]""",
 }
 _DISTRIBUTIONS = {
     "logpdf": """

@@ -59,7 +59,8 @@ class Row(NamedTuple):
 
 
 _SOLVED = (
-    *("scipy.optimize.", "scipy.integrate.", "scipy.stats.boxcox_normmax", "scipy.stats.ppcc_max"),
+    *("scipy.odr.", "scipy.optimize.", "scipy.integrate.", "scipy.stats.boxcox_normmax"),
+    "scipy.stats.ppcc_max",
     "scipy.stats.yeojohnson_normmax",
 )
 """What is solved further than SciPy does: differences are those of its own values."""

@@ -1113,3 +1113,17 @@ def test_the_fit_of_censored_waiting_times():
 
     np.testing.assert_allclose(fg.grad(scale)(1.0), 2.0, rtol=1e-3)
     np.testing.assert_allclose(fg.jit(scale)(1.0), 3.0, rtol=1e-3)
+
+
+def test_fits_between_bounds_are_refused_with_what_to_write():
+    bounds = {"loc": (-5, 5), "scale": (0.1, 5)}
+
+    def loc(x):
+        return scipy.stats.fit(scipy.stats.norm, x, bounds).params.loc
+
+    with pytest.raises(TypeError, match=r"write dist\.fit\(data\)"):
+        fg.grad(loc)(np.array([1.0, 2.0, 3.5]))
+    plain = fg.grad(
+        lambda x: x * scipy.stats.fit(scipy.stats.norm, [1.0, 2.0, 3.5], bounds).params.loc
+    )
+    np.testing.assert_allclose(plain(1.0), 13 / 6, rtol=1e-3)

@@ -20,6 +20,21 @@ def replacements() -> dict[int, tuple[Any, Any]]:
     return _replacements(tuple(map(sys.modules.get, REPLACED)))
 
 
+def original_behind(own: Any) -> Any:
+    """What a function or a distribution of this package stands in for; itself if for none."""
+    names = tuple(map(sys.modules.get, REPLACED))
+    return _originals(names).get(id(own), (own, own))[1]
+
+
+@lru_cache(maxsize=8)
+def _originals(modules: tuple[ModuleType | None, ...]) -> dict[int, tuple[Any, Any]]:
+    found = [
+        (getattr(own, "__wrapped__", own), theirs)
+        for theirs, own in _replacements(modules).values()
+    ]
+    return {id(own): (own, theirs) for own, theirs in found}
+
+
 @lru_cache(maxsize=8)
 def _replacements(modules: tuple[ModuleType | None, ...]) -> dict[int, tuple[Any, Any]]:
     # A module that may not be imported stands as None among the modules.

@@ -68,6 +68,19 @@ class ScipyFunction(ArrayFunction):
             raise AttributeError(name)
         return as_adopted(getattr(self.__wrapped__, name))
 
+    def __eq__(self, other: object) -> bool:
+        return _original(self) is _original(other)
+
+    def __hash__(self) -> int:
+        return hash(_original(self))
+
+
+def _original(value: Any) -> Any:
+    """SciPy's function or distribution for which a value stands; any other value as it is."""
+    if not isinstance(value, ArrayFunction):
+        return value
+    return functions["original_behind"](value.__wrapped__)
+
 
 _TUPLES = ("args", "bc_type", "c_or_cr", "extra_args", "height", "prominence", "tck", "threshold")
 """Names of parameters that are tuples, no arrays: arguments of a function, vectors, bounds, a spline."""

@@ -30,6 +30,7 @@ from funcgrad.scipy.stats.discrete import DISCRETE
 from funcgrad.scipy.stats.distribution import Continuous, Discrete
 from funcgrad.scipy.stats.information import entropy as entropy
 from funcgrad.scipy.stats.kernel_density import gaussian_kde as gaussian_kde
+from funcgrad.scipy.stats.likelihood import PLAIN_FITS
 from funcgrad.scipy.stats.multivariate import MULTIVARIATE
 from funcgrad.scipy.stats.normalizing import boxcox_normmax as boxcox_normmax
 from funcgrad.scipy.stats.normalizing import ppcc_max as ppcc_max
@@ -48,6 +49,7 @@ globals().update(
 globals().update({name: Discrete(name, row) for name, row in DISCRETE.items()})
 globals().update(MULTIVARIATE)
 globals().update(OF_RANKS)
+globals().update(PLAIN_FITS)
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from functools import wraps
+from functools import lru_cache, wraps
 from types import FunctionType
 from typing import Any
 
@@ -23,6 +23,13 @@ _STANDARD = ("_pdf", "_logpdf", "_pmf", "_cdf", "_logcdf", "_sf", "_logsf", "_pp
 """Methods without loc and scale, of which those with a formula here are taken."""
 
 
+@lru_cache(maxsize=256)
+def _equal_to(kind: Any, own: Any) -> type:
+    """A class whose instances are equal to SciPy's distribution, as in the tables of its code."""
+    of_own = {"__eq__": lambda _, other: other is own, "__hash__": lambda _: hash(own)}
+    return type(kind.__name__, (kind,), {"__module__": kind.__module__, **of_own})
+
+
 def _of_distribution(own: Any) -> Callable[..., Any]:
     # Another object, for which this function does not stand in.
     code = own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__
@@ -35,6 +42,8 @@ def _of_distribution(own: Any) -> Callable[..., Any]:
         given: Any = dist
         if isinstance(found, Distribution):
             given = copy(found.adoptable)
+            kind: Any = type(given)
+            given.__class__ = _equal_to(kind, found.own)
             for name in _STANDARD:
                 if hasattr(type(found), name):
                     setattr(given, name, getattr(found, name))

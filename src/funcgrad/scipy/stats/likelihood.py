@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -151,6 +152,21 @@ def maximum_likelihood(
     place = start(*[stop_gradient(lift_fully(item)) for item in (data, *traced.values())])
     found = solution(place, grad(objective), data, *known.values())
     return tuple(joined(found, *known.values()))
+
+
+def _plain_fit(dist: Any, data: Any, *args: Any, **kwds: Any) -> Any:
+    """As `scipy.stats.fit`, of plain data."""
+    if holds_expr([data, *args, *kwds.values()]):
+        raise fail(
+            TypeError,
+            "scipy.stats.fit: expected plain data, but got traced ones, whose derivatives a search between "
+            "bounds loses; write dist.fit(data), such as scipy.stats.norm.fit(data)",
+        )
+    return _scipy.fit(getattr(dist, "scipys_own", getattr(dist, "own", dist)), data, *args, **kwds)
+
+
+PLAIN_FITS: Mapping[str, Callable[..., Any]] = MappingProxyType({"fit": _plain_fit})
+"""Functions of ``scipy.stats`` that fit plain data alone."""
 
 
 def penalized_likelihood(distribution: Any, theta: Any, x: Array) -> Any:
