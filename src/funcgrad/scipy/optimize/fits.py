@@ -81,9 +81,9 @@ def refined_fit(
         search = implicit.solved_with_settings("argmin", least, _newtons, takes_run=True)
         return search(nearby, stop_gradient(x0), zero, *args)
 
-    x = found(0.0)
-    if not (isinstance(x, Expr) and is_varied(x)):
-        return x
+    at = slope(nearby, *given)
+    if not (isinstance(at, Expr) and is_varied(at)):
+        return found(0.0)
     return found(_zero(stop_gradient(jacobian(slope)(nearby, *given))))
 
 
