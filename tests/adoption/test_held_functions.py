@@ -215,7 +215,7 @@ def within(x):
 
 
 DEFAULT, CACHED, ROOT = WithDefault(1.0), Cached(), Node()
-CHILD, WEAK = Node(ROOT), weakref.ref(squared)
+CHILD, WEAK, PROXIED = Node(ROOT), weakref.ref(squared), weakref.proxy(ROOT)
 PLACES = {
     "a default of a dataclass": lambda x: DEFAULT.value(x),
     "a dataclass with another field": lambda x: dataclasses.replace(DEFAULT, factor=x).value(x) / x,
@@ -239,6 +239,8 @@ PLACES = {
     "a class that is announced": lambda x: Subclass(x).doubled().item / 2,
     "the attributes of an instance": lambda x: vars(DEFAULT)["function"](x),
     "a weak reference": lambda x: WEAK()(x),
+    "a weak proxy": lambda x: PROXIED.value(x),
+    "a weak proxy in a list": lambda x, held=(PROXIED,): held[0].value(x),
     "a weak reference of an instance": lambda x: CHILD.value(x),
     "what a context manager gives": within,
 }

@@ -423,7 +423,7 @@ def holds_functions(instance: Any) -> bool:
     return any([leads_elsewhere(item, INNER) for item in attribute_values(instance)])
 
 
-def attribute_values(instance: Any) -> list[Any]:
+def attribute_values(instance: object) -> list[Any]:
     """What the attributes of an instance hold, those in slots included."""
     slots = [
         own_attribute(instance, name)

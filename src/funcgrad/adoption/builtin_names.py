@@ -364,7 +364,7 @@ def hasattr_(value: Any, name: str) -> bool:
 
 
 @wraps(getattr)
-def getattr_(value: Any, name: str, *default: Any) -> Any:
+def getattr_(value: object, name: str, *default: object) -> Any:
     if default and name in OF_SEQUENCES and is_traced(value) and not hasattr_(value, name):
         return default[0]
     return getattr(value, name, *default)
@@ -440,7 +440,7 @@ def _vars_name(redirect: Redirect) -> Callable[..., Any]:
     """The ``vars`` of adopted code."""
 
     @wraps(vars)
-    def vars_(*args: Any) -> Any:
+    def vars_(*args: object) -> Any:
         if not args:
             return sys._getframe(1).f_locals
         if isinstance(args[0], ModuleView):

@@ -21,7 +21,7 @@ from types import (
     SimpleNamespace,
 )
 from typing import Any
-from weakref import ref
+from weakref import ProxyTypes, ref
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from funcgrad.adoption.standard_containers import DequeView, NamespaceView, item
 from funcgrad.adoption.view_originals import original_of_view
 from funcgrad.trace.known_code import ARRAYS_HELD
 from funcgrad.trace.masked_trees import is_masked
-from funcgrad.trace.outer_arrays import instance_dict
+from funcgrad.trace.outer_arrays import instance_dict, referent_of
 
 _Redirect = Callable[[Any], Any]
 
@@ -73,6 +73,8 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
             return any([leads_elsewhere(item, INNER) for item in islice(value.flat, _LONGEST)])
         seen = depth == _DEEPEST or ARRAYS_HELD.get()
         return seen and bool(value.ndim) and value.dtype.kind in "biufc"
+    if kind in ProxyTypes:
+        return leads_elsewhere(referent_of(value), depth)
     items = [value()] if kind is ref else items_held(value)
     if items is not None:
         if depth > 0 and any(

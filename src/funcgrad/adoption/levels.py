@@ -137,7 +137,7 @@ def _level_of_all(values: Sequence[Any]) -> int:
     return AS_IT_IS
 
 
-def _noted_level(item: Any) -> int:
+def _noted_level(item: object) -> int:
     """The level of a function, a class or an instance by itself, which is noted."""
     if _asks(item):
         return ADOPTED
@@ -174,7 +174,7 @@ def _attributes_with_code(item: Any) -> tuple[str, ...]:
     return ("__wrapped__",) if own_attribute(item, "__wrapped__") is not None else ()
 
 
-def _level_of_module(module: Any, f: FunctionType) -> int:
+def _level_of_module(module: object, f: FunctionType) -> int:
     """The level of the attributes of a module in a function's closure that its code may read."""
     if type(module) is not ModuleType:
         return AS_IT_IS
@@ -217,7 +217,7 @@ def _level_of_class(kind: type) -> int:
 _Slot = MemberDescriptorType
 
 
-def _may_hold_code(value: Any) -> bool:
+def _may_hold_code(value: object) -> bool:
     """Whether an attribute of a class is a container, a user's class or instance, or a partial function."""
     if isinstance(value, _CODE_WITHIN):
         return True
@@ -345,7 +345,7 @@ def _dispatches(f: FunctionType) -> bool:
     return str(f.__module__).partition(".")[0] == "numpy"
 
 
-def _bound(binding: Binding, value: Any) -> Binding:
+def _bound(binding: Binding, value: object) -> Binding:
     """A name with what it leads to, if that is a function, a module or an object that is never adopted."""
     if type(value) in PLAIN_DATA or isinstance(value, _CODE_WITHIN):
         return binding

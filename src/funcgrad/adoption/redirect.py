@@ -19,7 +19,7 @@ from types import (
     SimpleNamespace,
 )
 from typing import Any, TypeAlias
-from weakref import WeakValueDictionary, ref
+from weakref import ProxyTypes, WeakValueDictionary, ref
 
 import numpy as np
 from numpy._core import fromnumeric
@@ -77,6 +77,7 @@ from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.arrays.object_array import HeldObjects
 from funcgrad.arrays.reference import MARK
 from funcgrad.trace.known_code import ARRAYS_HELD
+from funcgrad.trace.outer_arrays import referent_of
 from funcgrad.transformed import Decorator, Transformed
 
 
@@ -399,6 +400,13 @@ def _tuple(value: Any) -> Any:
     return tuple_view(value, redirect)
 
 
+def _proxied(proxy: object) -> Any:
+    """What a weak proxy stands for, if it is replaced."""
+    found = referent_of(proxy)
+    made = redirect(found)
+    return proxy if made is found else made
+
+
 def _named_tuple(value: Any) -> Any:
     items = _tuple(value)
     kind = _class(type(value))
@@ -431,6 +439,7 @@ _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     MappingProxyType: _proxy,
     tuple: _tuple,
     ref: lambda value: reference_view(value, redirect),
+    **dict.fromkeys(ProxyTypes, _proxied),
     np.vectorize: _vectorized,
 }
 NAMES = builtin_names(redirect)

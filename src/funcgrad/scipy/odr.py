@@ -31,7 +31,7 @@ with warnings.catch_warnings():
     import scipy.odr as _scipy
 
 
-def _weighted(weight: Any, errors: Array) -> Any:
+def _weighted(weight: Array | None, errors: Array) -> Any:
     """The product of a weight of any of ODRPACK's shapes and errors (k, n)."""
     if weight is None:
         return errors
@@ -100,21 +100,21 @@ def odr(
     if wd is not None and not holds_expr(wd) and not np.any(wd):
         wd = None
 
-    def fitted(p: Array, beta0: Array, x: Array, *more: Any) -> tuple[Any, Any, Any]:
+    def fitted(p: Array, beta0: Array, x: Array, *more: Array) -> tuple[Any, Any, Any]:
         delta = lift_fully(np.zeros(x.size)).at[moving].set(p[count:]).reshape(x.shape)
         beta = lift_fully(beta0).at[free].set(p[:count])
         return beta, delta, called(beta, x + delta, *more)
 
-    def errors(p: Array, y: Array, *others: Any) -> Any:
+    def errors(p: Array, y: Array, *others: Array) -> Any:
         _, delta, fit = fitted(p, *others)
         return np.concatenate([np.ravel(fit - y), np.ravel(delta)])
 
-    def weighted(p: Array, we: Any, wd: Any, *args: Any) -> Any:
+    def weighted(p: Array, we: Array | None, wd: Array | None, *args: Array) -> Any:
         own = errors(p, *args)
         eps, delta = own[: data.size].reshape(-1, n), own[data.size :].reshape(-1, n)
         return np.concatenate([np.ravel(_weighted(we, eps)), np.ravel(_weighted(wd, delta))])
 
-    def sums(p: Array, we: Any, wd: Any, *args: Any) -> Any:
+    def sums(p: Array, we: Array | None, wd: Array | None, *args: Array) -> Any:
         squares = errors(p, *args) * weighted(p, we, wd, *args)
         return np.sum(squares[: data.size]), np.sum(squares[data.size :])
 

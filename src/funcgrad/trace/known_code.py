@@ -15,13 +15,13 @@ from functools import partial
 from itertools import islice
 from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary, ref
+from weakref import ProxyTypes, WeakKeyDictionary, ref
 
 import numpy as np
 
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.expr import Expr
-from funcgrad.trace.outer_arrays import own_attribute
+from funcgrad.trace.outer_arrays import own_attribute, referent_of
 from funcgrad.transformed import Transformed, function_of
 
 KEPT, AS_IT_IS, ADOPTED, WRITABLE, HELD = -1, 0, 1, 2, 3
@@ -223,10 +223,11 @@ class KnownObject(NamedTuple):
 _KNOWN_OBJECTS: dict[int, KnownObject] = {}
 
 
-def note_object(item: Any, known: KnownLevel | None = None) -> None:
+def note_object(item: object, known: KnownLevel | None = None) -> None:
     """Keep in mind that a function runs as it is, or that a value holds no code."""
     key = id(item)
-    modules = [ref(v) for v in held_by(item) if type(v) is ModuleType] if known is not None else []
+    held = held_by(item) if isinstance(item, FunctionType) else []
+    modules = [ref(v) for v in held if type(v) is ModuleType] if known is not None else []
     noted = ref(item, lambda _: _KNOWN_OBJECTS.pop(key, None))
     _KNOWN_OBJECTS[key] = KnownObject(noted, known, tuple(modules))
 
@@ -262,7 +263,7 @@ def first_unknown(values: Iterable[Any]) -> Any:
 
 
 _BUILT_IN = frozenset(
-    (FunctionType, list, tuple, set, frozenset, np.ndarray, dict, ref, Transformed)
+    (FunctionType, list, tuple, set, frozenset, np.ndarray, dict, ref, *ProxyTypes, Transformed)
 )
 
 
@@ -277,6 +278,8 @@ def _leads_to(item: Any) -> Iterable[Any] | None:
         return _items(item.values())
     if kind is ref:
         return [item()]
+    if kind in ProxyTypes:
+        return [referent_of(item)]
     if kind is Transformed:
         return [function_of(item)]
     known = _KNOWN_OBJECTS.get(id(item))

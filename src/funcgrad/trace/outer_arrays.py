@@ -130,6 +130,14 @@ def own_attribute(instance: object, name: str) -> Any:
         return None
 
 
+def referent_of(proxy: Any) -> Any:
+    """The object that a weak proxy stands for; None if it is gone."""
+    try:
+        return proxy.__init__.__self__
+    except ReferenceError:
+        return None
+
+
 def _named_values(f: FunctionType) -> Iterator[tuple[str, Any]]:
     for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
         try:
