@@ -4,11 +4,13 @@ import contextlib
 import dataclasses
 import functools
 import math
+import pickle
 import typing
 import weakref
 from collections import OrderedDict, defaultdict
 from types import MappingProxyType
 
+import numpy as np
 import pytest
 
 import funcgrad as fg
@@ -254,6 +256,36 @@ def test_functions_that_ask_for_types_are_adopted(name):
         assert fg.grad(f)(0.7) == pytest.approx(1.4)
         assert fg.jit(fg.grad(f))(0.7) == pytest.approx(1.4)
         assert fg.jvp(f, (0.7,), (1.0,))[1] == pytest.approx(1.4)
+
+
+def test_stores_into_a_class_reach_the_original():
+    class Counted:
+        count = 0
+        table: typing.ClassVar = {}
+
+        def value(self, x):
+            Counted.count += 1
+            type(self).last = "called"
+            Counted.table["x"] = 1.0
+            return squared(x) * Counted.count / Counted.count
+
+    assert fg.grad(lambda x: Counted().value(x))(0.7) == pytest.approx(1.4)
+    assert (Counted.count, Counted.last, Counted.table) == (1, "called", {"x": 1.0})
+    assert fg.grad(lambda x: Counted().value(x))(0.7) == pytest.approx(1.4)
+    assert Counted.count == 2
+
+
+def test_views_of_arrays_and_references_are_one_object():
+    held, target = np.array([squared, None]), Node()
+    link = weakref.ref(target)
+
+    def f(x):
+        same = held is held and link is link and link() is link()
+        return held[0](x) if same else x
+
+    assert fg.grad(f)(0.7) == 1.4
+    assert fg.adopt(lambda: held)() is held
+    assert type(pickle.loads(fg.adopt(lambda: pickle.dumps(held))())) is np.ndarray
 
 
 def test_registers_and_weak_references_stay_as_they_are():

@@ -178,6 +178,51 @@ CHANGES = {
         "h(np.stack([x, x]))[0]",
         "h.pyfunc = asking",
     ),
+    "a default that is empty": (
+        source("def h(x, c={}): return c['a'](x) if c else 0 * asking(x) + 2.0 * x"),
+        "h(x)",
+        "h.__defaults__[0]['a'] = asking",
+    ),
+    "an empty dict of a class": (
+        source("class h:", " c = {}", " def f(self, x): return 0 * asking(x)"),
+        "h.c['a'](x) if h.c else h().f(x) + 2.0 * x",
+        "h.c['a'] = asking",
+    ),
+    "a namespace of a class": (
+        source("class h:", " c = types.SimpleNamespace(f=plain)", " def f(self): pass"),
+        "h.c.f(x)",
+        "h.c.f = asking",
+    ),
+    "a method of a metaclass": (
+        source(
+            "class Meta(type):",
+            " def rate(cls, x): return 2.0 * x",
+            "class h(metaclass=Meta):",
+            " def f(self): pass",
+        ),
+        "h.rate(x)",
+        "Meta.rate = lambda cls, x: asking(x)",
+    ),
+    "a dict of a metaclass": (
+        source("class Meta(type): table = {}", "class h(metaclass=Meta):", " def f(self): pass"),
+        "h.table['a'](x) if h.table else plain(x)",
+        "h.table['a'] = asking",
+    ),
+    "an attribute that a module has not": (
+        "h = types.ModuleType('own')",
+        "getattr(h, 'act', plain)(x) if not hasattr(h, 'ready') else h.act(x)",
+        "h.act = asking; h.ready = True",
+    ),
+    "an attribute that a module has later": (
+        "h = types.ModuleType('own'); h.ready = False",
+        "h.act(x) if h.ready else plain(x)",
+        "h.act = asking; h.ready = True",
+    ),
+    "a module in an attribute": (
+        "m = types.ModuleType('own'); m.act = plain; h = Model(m)",
+        "h.act.act(x)",
+        "m.act = asking",
+    ),
     "an attribute of a module": (
         "h = types.ModuleType('own'); h.act = plain",
         "h.act(x)",
@@ -298,6 +343,62 @@ def test_functions_that_do_not_change_are_searched_once(f):
     assert runs_as_it_is(f, [X])
     assert runs_as_it_is(f, [[1.0, {"a": (X,)}]])
     assert not runs_as_it_is(f, [[1.0, {"a": (asking,)}]])
+
+
+def test_classes_that_are_equal_are_searched_each():
+    class Equal(type):
+        def __eq__(cls, other):
+            return isinstance(other, Equal)
+
+        def __hash__(cls):
+            return 1
+
+    def of(function):
+        class Own(metaclass=Equal):
+            def value(self, x):
+                return function(x)
+
+        return Own()
+
+    first, second = of(plain), of(asking)
+    assert fg.grad(lambda x: first.value(x) + second.value(x))(X) == 2.0 + 2 * X
+
+
+def test_a_search_that_fails_notes_nothing():
+    class Lazy:
+        ready = False
+
+        @property
+        def __class__(self):
+            if not Lazy.ready:
+                raise RuntimeError
+            return Lazy
+
+    lazy = Lazy()
+
+    class Own:
+        def first(self):
+            return lazy
+
+        def value(self, x):
+            return asking(x)
+
+    own = Own()
+    try:
+        fg.grad(lambda x: own.value(x))(X)
+    except RuntimeError:
+        Lazy.ready = True
+    assert fg.grad(lambda x: own.value(x))(X) == 2 * X
+
+
+def test_an_item_far_in_a_long_list_of_instances():
+    held, other = [Model(asking) for _ in range(300)], [plain]
+    assert fg.grad(lambda x, rows: rows[290](x))(X, held) == 2 * X
+    assert fg.grad(lambda x: [*held][290](x) + next(reversed(held))(x))(X) == 4 * X
+    assert fg.grad(lambda x: (held + other)[290](x) + (2 * held)[400](x))(X) == 4 * X
+    assert fg.grad(lambda x: held.copy()[290](x))(X) == 2 * X
+    table = dict(enumerate(held))
+    assert fg.grad(lambda x: table[290](x) + table.copy()[290](x))(X) == 4 * X
 
 
 def test_objects_that_refer_to_each_other():

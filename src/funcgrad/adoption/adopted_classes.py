@@ -25,10 +25,10 @@ from funcgrad.adoption.adopted_functions import (
     known_adopted,
     redirected,
 )
-from funcgrad.adoption.containers import INNER, leads_elsewhere
+from funcgrad.adoption.containers import INNER, leads_elsewhere, standing
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
-from funcgrad.adoption.view_originals import as_original
+from funcgrad.adoption.view_originals import as_original, original_of_view
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own
 from funcgrad.trace.outer_arrays import instance_dict, own_attribute
@@ -97,11 +97,11 @@ def redirect_attributes(kind: type, adopted: type, redirect: Redirect) -> None:
     """
     for name, member in vars(kind).items():
         if vars(adopted).get(name, member) is member and not isinstance(member, property):
-            seen = redirect(member)
+            seen = redirect(member) if name[:2] == "__" else standing(member, redirect)
             if seen is not member:
                 # A compiled function (``act = math.tanh``) is no method, and its stand-in is none.
                 binds = isinstance(seen, FunctionType) and not hasattr(member, "__get__")
-                setattr(adopted, name, staticmethod(seen) if binds else seen)
+                type.__setattr__(adopted, name, staticmethod(seen) if binds else seen)
 
 
 def name_class(kind: type, adopted: type) -> None:
@@ -201,12 +201,17 @@ def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: 
         try:  # to change the bases announces nothing, and leaves the layout, so that instances are restored
             result = made(meta, kind.__name__, (_Unbased,), space)
             result.__bases__ = (kind, *bases)
+            update_abstractmethods(result)
         except TypeError:
-            pass
-        else:
-            return update_abstractmethods(result)
-    result = made(meta, kind.__name__, (*first, kind, *bases), space)
+            result = made(meta, kind.__name__, (*first, kind, *bases), space)
+    else:
+        result = made(meta, kind.__name__, (kind, *bases), space)
+    type.__setattr__(result, _COMPLETE, True)
     return result
+
+
+_COMPLETE = "__funcgrad_complete__"
+"""The attribute of adopted classes whose statement has run: later stores are the code's."""
 
 
 class _Unbased:
@@ -315,6 +320,16 @@ def _of_function(method: Callable[..., Any], redirect: Redirect) -> Any:
 class _AdoptedType(type):
     """The metaclass of adopted classes: each is equal to its original, as a key of dicts and sets, too."""
 
+    def __setattr__(cls, name: str, value: object) -> None:
+        """A store into an adopted class reaches the original."""
+        original = original_class(cls)
+        if _COMPLETE not in vars(cls) or (name[:2] == "__" and name[-2:] == "__"):
+            type.__setattr__(cls, name, value)
+            return
+        setattr(original, name, original_of_view(value))
+        if name in vars(cls):
+            type.__setattr__(cls, name, value)
+
     def __eq__(cls, other: object) -> bool:
         return original_class(cls) is original_class(other)
 
@@ -338,10 +353,10 @@ def metaclass_of(meta: type, redirect: Redirect) -> Any:
     bases = [metaclass_of(base, redirect) for base in meta.__bases__ if issubclass(base, type)]
     space: dict[str, Any] = {ORIGINAL: meta}
     for name, member in vars(meta).items() if not is_kept_class(meta) else ():
-        if isinstance(member, FunctionType | property) and name not in _OF_METACLASSES:
-            space[name] = adopt_member(member, redirect)
-        elif type(member) in (list, dict, tuple, set) and leads_elsewhere(member, INNER):
-            space[name] = redirect(member)
+        if name not in _OF_METACLASSES and isinstance(
+            member, FunctionType | property | list | dict | tuple | set
+        ):
+            space[name] = _MemberOfNow(meta, name, redirect)
     call = vars(meta).get("__call__")
     if isinstance(call, FunctionType):
 
@@ -355,6 +370,20 @@ def metaclass_of(meta: type, redirect: Redirect) -> Any:
     return type.__new__(type, meta.__name__, (meta, *bases), space)
 
 
+class _MemberOfNow:
+    """An attribute of a metaclass, as it is when it is asked for, over adopted functions."""
+
+    def __init__(self, meta: type, name: str, redirect: Redirect) -> None:
+        self._meta, self._name, self._redirect = meta, name, redirect
+
+    def __get__(self, kind: object, meta: type | None = None) -> Any:
+        member = vars(self._meta)[self._name]
+        seen: Any = adopt_member(member, self._redirect)
+        if isinstance(seen, list | dict | tuple | set):
+            return self._redirect(seen)
+        return seen.__get__(kind, meta) if hasattr(seen, "__get__") else seen
+
+
 _OF_METACLASSES = frozenset(
     ("__new__", "__init__", "__call__", "__prepare__", "__setattr__", "__delattr__", "mro")
 ) | {"__instancecheck__", "__subclasscheck__", "__eq__", "__hash__"}
@@ -363,9 +392,7 @@ _OF_METACLASSES = frozenset(
 
 def unannounced(kind: type) -> tuple[type, ...]:
     """A base that keeps the adopted class from one that registers its subclasses; none, if there is none."""
-    own = [
-        base for base in kind.__mro__ if not is_kept_class(base)
-    ]  # `typing.Generic` has one, too
+    own = [base for base in kind.__mro__[:-1] if base is not Generic]
     if not any(["__init_subclass__" in vars(base) for base in own]):
         return ()
 

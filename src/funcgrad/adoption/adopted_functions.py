@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, update_wrapper
+from functools import lru_cache, partial, update_wrapper
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
 from opcode import opmap
 from operator import is_
@@ -13,7 +13,7 @@ from typing import Any
 from weakref import ref
 
 from funcgrad.adoption.arithmetic_errors import handles_errors, warn_of_not_finite
-from funcgrad.adoption.containers import INNER, leads_elsewhere
+from funcgrad.adoption.containers import INNER, leads_elsewhere, standing
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals, StoringGlobals
 from funcgrad.arrays.reference import MARK
 
@@ -150,10 +150,10 @@ def adopt_function(
             made.__dict__[name] = result.__dict__[name] = redirect(item)
         for i, content in zip(changed, contents, strict=True):
             cells[i].cell_contents = redirect(content)
-        made.__defaults__ = redirected(f.__defaults__, redirect)
+        made.__defaults__ = redirected(f.__defaults__, partial(standing, redirect=redirect))
         named = f.__kwdefaults__
         if named:
-            values = redirected(tuple(named.values()), redirect)
+            values = redirected(tuple(named.values()), partial(standing, redirect=redirect))
             made.__kwdefaults__ = dict(zip(named, values, strict=True))
     except BaseException:  # what it holds is refused, and would be missing in the next run
         home.entries.pop(id(f), None)

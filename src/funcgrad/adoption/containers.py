@@ -51,6 +51,8 @@ _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None), np.float6
 
 _LONGEST = 32
 """The number of items that are examined: a list that begins with as many numbers counts as one of numbers."""
+_LONGEST_COPY = 256
+"""The number of items up to which a view holds their replacements for code in C."""
 _DEEPEST = 5
 """The depth of nested containers that is examined."""
 INNER = _DEEPEST - 1
@@ -149,8 +151,25 @@ class ListView(list[Any]):
         self.renew()
 
     def renew(self) -> None:
-        """Copy the items again."""
-        super().__init__([self._funcgrad_redirect(item) for item in self._funcgrad_original])
+        """Copy the items again; those of a long list as they are, since each redirection takes time."""
+        held = self._funcgrad_original
+        short = len(held) <= _LONGEST_COPY
+        super().__init__([self._funcgrad_redirect(item) for item in held] if short else held)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return map(self._funcgrad_redirect, reversed(self._funcgrad_original))
+
+    def __add__(self, other: Any) -> Any:
+        return [*self].__add__(other)
+
+    def __mul__(self, count: Any) -> Any:
+        return [*self].__mul__(count)
+
+    __rmul__ = __mul__
+
+    def copy(self) -> list[Any]:
+        """As a list's."""
+        return [*self]
 
     def __getitem__(self, index: Any) -> Any:
         found = self._funcgrad_original[index]
@@ -237,9 +256,14 @@ class DictView(dict[Any, Any]):
         DictView.renew(self)
 
     def renew(self) -> None:
-        """Copy the values again."""
+        """Copy the values again; those of a long dict as they are."""
+        held = self._funcgrad_original
         dict.clear(self)
-        dict.update(self, self._redirected())
+        dict.update(self, self._redirected() if len(held) <= _LONGEST_COPY else dict(self._pairs()))
+
+    def copy(self) -> dict[Any, Any]:
+        """As a dict's."""
+        return self._redirected()
 
     def _pairs(self) -> Iterable[tuple[Any, Any]]:
         return dict.items(self._funcgrad_original)
@@ -336,6 +360,13 @@ class StandardDictView(DictView):
     __setitem__ = _asked("__setitem__")
 
 
+def standing(value: Any, redirect: _Redirect) -> Any:
+    """The replacement of what stays where it is found, as a default does: a view of an empty list, too."""
+    if type(value) in (list, dict, set) and not value:
+        return _VIEWS[type(value)](value, redirect)
+    return redirect(value)
+
+
 def proxy_view(value: MappingProxyType[Any, Any], redirect: _Redirect) -> Any:
     """A read-only mapping of the replacements of its values; itself if none is replaced."""
     known = dict(value)
@@ -379,7 +410,7 @@ def view_attributes(kind: type, space: dict[str, Any], redirect: _Redirect) -> N
     for name, value in space.items():
         known = getattr_static(kind, name, None)
         if not hasattr(known, "__set__") and leads_elsewhere(value):
-            setattr(kind, name, AttributeView(name, kind, redirect))
+            type.__setattr__(kind, name, AttributeView(name, kind, redirect))
 
 
 def attributes_of_others(value: object) -> set[str]:

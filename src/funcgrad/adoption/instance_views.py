@@ -34,7 +34,7 @@ from funcgrad.adoption.containers import (
 )
 from funcgrad.adoption.globals import NEVER_REDIRECTED
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
-from funcgrad.adoption.standard_containers import HOLDERS, DequeView, NamespaceView
+from funcgrad.adoption.standard_containers import HOLDERS, DequeView, NamespaceView, ReferenceView
 from funcgrad.adoption.view_originals import as_original, viewed_instance
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import ObjectArray
@@ -246,7 +246,8 @@ def _restored(value: Any, spaces: dict[int, dict[str, Any]], is_held: bool = Fal
         spaces.setdefault(id(value), instance_dict(own) or {})
         return own
     if issubclass(kind, ObjectArray):
-        return value.view(np.ndarray)
+        own = viewed_instance(value)
+        return value.view(np.ndarray) if own is None else own
     if isinstance(value, type):
         return original_class(value)
     is_view = ORIGINAL in getattr(kind, "__dict__", ()) and hasattr(kind, "_funcgrad_original")
@@ -261,7 +262,7 @@ def _restored(value: Any, spaces: dict[int, dict[str, Any]], is_held: bool = Fal
             _CLASS.__set__(value, kind)  # past a method of its own
         if is_held:
             spaces.setdefault(id(value), instance_dict(value) or {})
-    if kind in (SetView, DequeView, NamespaceView):
+    if kind in (SetView, DequeView, NamespaceView, ReferenceView):
         return value._funcgrad_original
     if kind is set or kind is frozenset:
         found = [_restored(item, spaces, is_held) for item in value]

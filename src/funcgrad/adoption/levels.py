@@ -18,6 +18,7 @@ from types import (
     BuiltinFunctionType,
     CodeType,
     FunctionType,
+    GetSetDescriptorType,
     MappingProxyType,
     MemberDescriptorType,
     MethodType,
@@ -32,7 +33,6 @@ from funcgrad.adoption.adopted_classes import OF_NO_NUMBERS
 from funcgrad.adoption.masked_arrays import is_of_masked_arrays
 from funcgrad.adoption.namespaces import (
     GENERIC_ALIASES,
-    HEAP,
     OF_SEQUENCES,
     BoundDispatch,
     is_composed,
@@ -53,7 +53,6 @@ from funcgrad.source import USERS, code_names
 from funcgrad.trace.known_code import (
     ADOPTED,
     AS_IT_IS,
-    CLASS_LEVELS,
     HELD,
     KEPT,
     KNOWN_LEVELS,
@@ -69,6 +68,7 @@ from funcgrad.trace.known_code import (
     known_class_level,
     learn_code,
     members_of,
+    note_class,
     note_level,
     note_object,
     space_of,
@@ -137,7 +137,7 @@ def _level_of_all(values: Sequence[Any]) -> int:
     return AS_IT_IS
 
 
-def _noted_level(item: object) -> int:
+def _noted_level(item: Any) -> int:
     """The level of a function, a class or an instance by itself, which is noted."""
     if _asks(item):
         return ADOPTED
@@ -149,13 +149,20 @@ def _noted_level(item: object) -> int:
         return level
     if isinstance(item, BoundDispatch):  # before Python 3.14, a function
         return ADOPTED
-    kind = item if isinstance(item, type) else type(item)
+    if isinstance(
+        item, ModuleType
+    ):  # in an attribute or a container: the names that are read of it are not known
+        if not is_kept(item.__name__):
+            return ADOPTED
+        note_object(item)
+        return AS_IT_IS
+    kind = item if issubclass(type(item), type) else type(item)
     if not is_kept_class(kind):
         return _level_of_class(kind)
     if kind is item or isinstance(item, BuiltinFunctionType) or _is_of_uarray(item):
         note_object(item)
     else:
-        CLASS_LEVELS[kind] = ClassLevel(KEPT, (), _attributes_with_code(item))
+        note_class(kind, ClassLevel(KEPT, (), _attributes_with_code(item)))
     return AS_IT_IS
 
 
@@ -198,7 +205,6 @@ def _level_of_class(kind: type) -> int:
     if found is not None and found.values() is not None:
         return found.level
     members, methods = members_of(kind), list(_methods(kind))
-    CLASS_LEVELS[kind] = ClassLevel(AS_IT_IS, members)  # also where its methods refer to it
     searched = [_searched(method, ref(method)) for method in methods]
     level = max([AS_IT_IS, *[level for level, _ in searched]])
     own = [base for base in kind.__mro__ if not is_kept_class(base) and base is not object]
@@ -206,11 +212,9 @@ def _level_of_class(kind: type) -> int:
     held = [
         (ref(base), name) for base in own for name, v in vars(base).items() if _may_hold_code(v)
     ]
-    closed = [ref(f) for f in methods if f.__closure__ or f.__defaults__ or f.__kwdefaults__]
     names = _merged([names for _, names in searched])
-    CLASS_LEVELS[kind] = ClassLevel(
-        level, members, ("__dict__", *slots), names, tuple(held), tuple(closed)
-    )
+    known = tuple([ref(method) for method in methods])
+    note_class(kind, ClassLevel(level, members, ("__dict__", *slots), names, tuple(held), known))
     return level
 
 
@@ -218,11 +222,25 @@ _Slot = MemberDescriptorType
 
 
 def _may_hold_code(value: object) -> bool:
-    """Whether an attribute of a class is a container, a user's class or instance, or a partial function."""
-    if isinstance(value, _CODE_WITHIN):
-        return True
-    kind = value if isinstance(value, type) else type(value)
-    return bool(kind.__flags__ & HEAP) and not is_kept_class(kind)
+    """Whether an attribute of a class may lead to code beside its methods, which are searched."""
+    kind = type(value)
+    if kind in _OF_CLASSES or (kind in PLAIN_DATA and not isinstance(value, _CODE_WITHIN)):
+        return isinstance(value, np.ndarray) and value.dtype.kind == "O"
+    if isinstance(value, staticmethod | classmethod):
+        return type(value.__func__) is not FunctionType
+    return not (isinstance(value, type) and is_kept_class(value) and not _asks(value))
+
+
+_OF_CLASSES = frozenset(
+    (
+        FunctionType,
+        property,
+        cached_property,
+        partialmethod,
+        singledispatchmethod,
+        MemberDescriptorType,
+    )
+) | {GetSetDescriptorType, np.ndarray}
 
 
 def _merged(found: Sequence[ReachedNames]) -> ReachedNames:
@@ -251,8 +269,10 @@ def _parts(member: Any) -> tuple[Any, ...]:
     """The functions that an attribute of a class runs."""
     if isinstance(member, staticmethod | classmethod):
         return _parts(member.__func__)
+    if is_memoized(member):
+        return _parts(member.__wrapped__)
     if isinstance(member, property):
-        return (member.fget, member.fset, member.fdel)
+        return tuple([part for f in (member.fget, member.fset, member.fdel) for part in _parts(f)])
     if isinstance(member, cached_property | partialmethod | partial):
         return (member.func, *getattr(member, "args", ()))
     if isinstance(member, singledispatchmethod):
@@ -292,6 +312,9 @@ def _searched(f: FunctionType, holder: ref[Any] | None = None) -> tuple[int, Rea
             (Binding(owner, name, None), space[name]) for name in names.difference(missing)
         ]
         found += _in_modules([value for _, value in found] + imported, names, space)
+        for module in [module_behind(v) for _, v in found if isinstance(v, ModuleType)]:
+            if not is_kept(module.__name__):
+                absent.append((ref(module), names.difference(vars(module))))
         for binding, value in found:
             if type(value) not in PLAIN_DATA and _asks(value):
                 level = ADOPTED
@@ -413,10 +436,10 @@ def _asks(value: Any) -> bool:
         home = str(value.__module__)
         of_scipy = home.startswith(("scipy.", "autograd.")) and id(value) in replacements()
         of_numbers = home.partition(".")[0] in _NUMBERS or _is_of_pandas(home)
-        return of_scipy or of_numbers or value in _ASKING
+        return of_scipy or of_numbers or id(value) in _ASKING
     if not isinstance(value, type):
         return is_table(value)
-    return value in _ASKING or issubclass(value, _OF_NUMPY) or _is_of_pandas(value.__module__)
+    return id(value) in _ASKING or issubclass(value, _OF_NUMPY) or _is_of_pandas(value.__module__)
 
 
 def _is_of_uarray(value: object) -> bool:
@@ -428,9 +451,12 @@ def _is_of_pandas(home: object) -> bool:
 
 
 _ASKING = frozenset(
-    (
-        *(callable, complex, float, hasattr, import_module, isinstance, issubclass),
-        *(np.isscalar, np.nditer, type),
+    map(
+        id,  # since a class may have no hash
+        (
+            *(callable, complex, float, hasattr, import_module, isinstance, issubclass),
+            *(np.isscalar, np.nditer, type),
+        ),
     )
 )
 _OF_NUMPY = (np.ndarray, np.generic)

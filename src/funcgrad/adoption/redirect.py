@@ -372,7 +372,9 @@ def _array(array: np.ndarray[Any, Any]) -> Any:
     It is one object for as long as code refers to it, which may compare it by ``is``.
     """
     if array.dtype.kind == "O" and leads_elsewhere(array):
-        return array.view(HeldObjects)
+        made = _kept(array, lambda array: array.view(HeldObjects))
+        note_view(made, array)
+        return made
     if not array.ndim or array.dtype.kind not in "biufc":
         return array
     key = id(array)

@@ -70,8 +70,9 @@ class NamespaceView(SimpleNamespace):
 class ReferenceView(ref[Any]):
     """A weak reference that gives the replacement of its object; equal to the original one."""
 
-    __slots__ = ("_funcgrad_redirect",)
+    __slots__ = ("_funcgrad_original", "_funcgrad_redirect")
 
+    _funcgrad_original: Any
     _funcgrad_redirect: Callable[[Any], Any]
 
     def __call__(self) -> Any:
@@ -82,11 +83,20 @@ class ReferenceView(ref[Any]):
 def reference_view(original: ref[Any], redirect: Callable[[Any], Any]) -> ref[Any]:
     """A view of a weak reference; the reference itself if its object is not replaced, or gone."""
     found = original()
+    known = _REFERENCES.get(id(original))
+    if known is not None:
+        return known
     if found is None or redirect(found) is found:
         return original
-    made = ReferenceView(found)
-    made._funcgrad_redirect = redirect
+    key = id(original)
+    made = ReferenceView(found, lambda _: _REFERENCES.pop(key, None) and None)
+    made._funcgrad_original, made._funcgrad_redirect = original, redirect
+    _REFERENCES[key] = made
     return made
+
+
+_REFERENCES: dict[int, ReferenceView] = {}
+"""The views of weak references, by the ids of these, for as long as the objects are there."""
 
 
 class DequeView(deque[Any]):

@@ -48,6 +48,9 @@ class HeldObjects(ObjectArray):
         """As NumPy's."""
         return functions["redirect"](super().tolist())
 
+    def __reduce__(self) -> Any:
+        return self.view(np.ndarray).__reduce__()
+
 
 def _is_traced(value: object) -> bool:
     if isinstance(value, list | tuple):

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, NamedTuple
-from weakref import ProxyTypes, WeakKeyDictionary, ref
+from weakref import ProxyTypes, ref
 
 import numpy as np
 
@@ -38,13 +38,13 @@ code in C, so that they are made for functions alone that are refused otherwise.
 _NO_CODE = (int, float, complex, bool, str, bytes, type(None), np.float64, Expr, MutableArray)
 PLAIN_DATA = frozenset((*_NO_CODE, np.ndarray, list, tuple, dict, set))
 """Types of values that hold no code of their own that could be adopted."""
-_SIMPLE = frozenset((*_NO_CODE, ModuleType, np.ufunc, type(np.sum), np.dtype, range))
-"""Types of values that lead to no code that could be adopted; the names in modules are compared."""
+_SIMPLE = frozenset((*_NO_CODE, np.ufunc, type(np.sum), np.dtype, range))
+"""Types of values that lead to no code that could be adopted."""
 
 _LONGEST = 32
 """A container that begins with as many numbers counts as one of numbers."""
 _MOST_OBJECTS = 500
-"""The number of objects that are looked at in one call, the nearest first."""
+"""The number of objects that are looked at in one call."""
 
 
 # -- names -----------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class ClassLevel(NamedTuple):
     held: tuple[tuple[ref[type], str], ...] = ()
     """The attributes of the class and its bases that may lead to code."""
     methods: tuple[ref[FunctionType], ...] = ()
-    """Those with closures or defaults."""
+    """All of them, which tell one that has been replaced."""
 
     def values(self) -> list[Any] | None:
         """The values to look at; None if one of the names has changed."""
@@ -160,7 +160,10 @@ class ClassLevel(NamedTuple):
             found.append(vars(base()).get(name))
         for method in self.methods:
             f = method()
-            found.extend([] if f is None else held_by(f))
+            if f is None:
+                return None
+            if _holds_values(f):
+                found.extend(held_by(f))
         return found
 
 
@@ -169,10 +172,18 @@ _FROM_OUTSIDE: Mapping[type, tuple[str, ...]] = {
     partial: ("func", "args", "keywords"),
     defaultdict: ("default_factory",),
 }
-CLASS_LEVELS: WeakKeyDictionary[type, ClassLevel] = WeakKeyDictionary(
-    {kind: ClassLevel(KEPT, (), names) for kind, names in _FROM_OUTSIDE.items()}
-)
-"""The levels of the methods of classes; `KEPT` of those that are never adopted."""
+_CLASS_LEVELS: dict[int, tuple[ref[type], ClassLevel]] = {}
+"""The levels of the methods of classes, by id, since other classes may be equal, or have no hash."""
+
+
+def note_class(kind: type, level: ClassLevel) -> None:
+    """Keep the level of a class; `KEPT` of one that is never adopted."""
+    key = id(kind)
+    _CLASS_LEVELS[key] = ref(kind, lambda _: _CLASS_LEVELS.pop(key, None)), level
+
+
+for _kind, _names in _FROM_OUTSIDE.items():
+    note_class(_kind, ClassLevel(KEPT, (), _names))
 
 
 def members_of(kind: type) -> tuple[int, ...]:
@@ -182,10 +193,11 @@ def members_of(kind: type) -> tuple[int, ...]:
 
 def known_class_level(kind: type) -> ClassLevel | None:
     """The level of a class whose members are those that it had; None if it is not known."""
-    known = CLASS_LEVELS.get(kind)
-    if known is None or known.level == KEPT:
-        return known
-    return None if known.members != members_of(kind) else known
+    noted = _CLASS_LEVELS.get(id(kind))
+    if noted is None or noted[0]() is not kind:
+        return None
+    known = noted[1]
+    return None if known.level != KEPT and known.members != members_of(kind) else known
 
 
 # -- objects ---------------------------------------------------------------------------------------
@@ -217,7 +229,7 @@ class KnownObject(NamedTuple):
         modules = [value for value in held if type(value) is ModuleType]
         if modules and modules != [one() for one in self.modules]:
             return None
-        return [*found, *held]
+        return [*found, *[value for value in held if type(value) is not ModuleType]]
 
 
 _KNOWN_OBJECTS: dict[int, KnownObject] = {}
@@ -238,9 +250,10 @@ NOTHING = object()
 def first_unknown(values: Iterable[Any]) -> Any:
     """The first object that values lead to, and whose code is not known to run as it is; else `NOTHING`."""
     waiting, met = deque(values), dict[int, Any]()
-    classes: dict[type, ClassLevel | None] = {}
+    classes: dict[int, ClassLevel] = {}
     while waiting and len(met) < _MOST_OBJECTS:
-        item = waiting.popleft()  # the nearest first
+        # The nearest, and what the last one leads to, in turn: neither a long list nor a deep object is all.
+        item = waiting.popleft() if len(met) % 2 else waiting.pop()
         kind = type(item)
         if kind in _SIMPLE or id(item) in met:
             continue
@@ -248,14 +261,15 @@ def first_unknown(values: Iterable[Any]) -> Any:
         if kind in _BUILT_IN or id(item) in _KNOWN_OBJECTS:
             found = _leads_to(item)
         else:
-            of_class = item if isinstance(item, type) else kind
-            if of_class not in classes:
-                known = classes[of_class] = known_class_level(of_class)
+            of_class = item if issubclass(kind, type) else kind
+            if id(of_class) not in classes:
+                known = known_class_level(of_class)
                 more = None if known is None else known.values()
-                if more is None:
+                if known is None or more is None:
                     return item
+                classes[id(of_class)] = known
                 waiting.extend(more)
-            found = _attribute_values(item, classes[of_class])
+            found = _attribute_values(item, classes[id(of_class)])
         if found is None:
             return item
         waiting.extend(found)
@@ -286,14 +300,19 @@ def _leads_to(item: Any) -> Iterable[Any] | None:
     return None if known is None else known.leads_to(item)
 
 
-def _attribute_values(item: Any, of_class: ClassLevel | None) -> list[Any] | None:
+def _attribute_values(item: Any, of_class: ClassLevel) -> list[Any] | None:
     """What an instance, or a class, leads to beside its class's code; None if that is not known."""
-    if of_class is None or of_class.level > AS_IT_IS:
+    if of_class.level > AS_IT_IS:
         return None
-    if isinstance(item, type):
+    if issubclass(type(item), type):
         return None if of_class.level == KEPT else [type(item)] * (type(item) is not type)
-    found = [own_attribute(item, name) for name in of_class.attributes]
-    base: Any = next((base for base in _CONTAINERS if isinstance(item, base)), None)
+    found: list[Any] = []
+    for name in of_class.attributes:
+        value = own_attribute(item, name)
+        found.extend(
+            _items(value.values()) if type(value) is dict and name == "__dict__" else [value]
+        )
+    base: Any = next((base for base in _CONTAINERS if issubclass(type(item), base)), None)
     if base is not None:  # past methods of its own
         items = base.values(item) if hasattr(base, "values") else base.__iter__(item)
         found.extend(_items(items))
@@ -303,8 +322,18 @@ def _attribute_values(item: Any, of_class: ClassLevel | None) -> list[Any] | Non
 def _items(items: Iterable[Any]) -> list[Any]:
     """The items that may lead to code."""
     waiting = iter(items)
-    first = [item for item in islice(waiting, _LONGEST) if type(item) not in _SIMPLE]
+    first = [item for item in islice(waiting, _LONGEST) if not _is_data(item)]
     return [*first, *islice(waiting, _MOST_OBJECTS)] if first else []
+
+
+def _is_data(item: Any) -> bool:
+    """Whether an item is a number, an array, or a row of such."""
+    kind = type(item)
+    if kind is np.ndarray:
+        return bool(item.dtype.kind != "O")
+    if kind is list or kind is tuple:
+        return all([type(part) in _SIMPLE for part in islice(item, 4)])
+    return kind in _SIMPLE
 
 
 _CONTAINERS = (dict, MappingProxyType, list, tuple, set, frozenset, deque)
