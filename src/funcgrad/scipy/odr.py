@@ -81,8 +81,9 @@ def odr(
     job: int = 0,
     **options: Any,
 ) -> Any:
-    """As `scipy.odr.odr`, of an explicit model: the parameters, their deviations and covariances, and the
-    errors, in the data, the weights and what the model captures.
+    """As `scipy.odr.odr`, of an explicit model, in the data, the weights and
+    what the model captures: the parameters, their deviations and covariances,
+    and the errors.
     """
     alone, (places, *more) = with_numbers(fcn, (x, *(extra_args or ())))
     fixed = {"ifixx": ifixx, "ifixb": ifixb}

@@ -476,7 +476,10 @@ _SCIPYS_PLACE_POLES.__defaults__ = _scipy.place_poles.__defaults__
 def place_poles(
     A: npt.ArrayLike, B: npt.ArrayLike, poles: npt.ArrayLike, *more: Any, **options: Any
 ) -> Any:
-    """As `scipy.signal.place_poles`, for one input, or as many as states, whose gain the poles determine."""
+    """As `scipy.signal.place_poles`, for one input, or as many as states.
+
+    The poles determine the gain of these alone.
+    """
     inputs: Any = lift_fully(B)
     rank = int(by_value(np.linalg.matrix_rank(stop_gradient(inputs)), "place_poles"))
     if 1 < rank < inputs.shape[0]:
