@@ -25,7 +25,7 @@ from types import (
     ModuleType,
 )
 from typing import Any
-from weakref import ref
+from weakref import ProxyTypes, ref
 
 import numpy as np
 
@@ -312,7 +312,7 @@ def _searched(f: FunctionType, holder: ref[Any] | None = None) -> tuple[int, Rea
             (Binding(owner, name, None), space[name]) for name in names.difference(missing)
         ]
         found += _in_modules([value for _, value in found] + imported, names, space)
-        for module in [module_behind(v) for _, v in found if isinstance(v, ModuleType)]:
+        for module in [module_behind(v) for _, v in found if issubclass(type(v), ModuleType)]:
             if not is_kept(module.__name__):
                 absent.append((ref(module), names.difference(vars(module))))
         for binding, value in found:
@@ -370,7 +370,7 @@ def _dispatches(f: FunctionType) -> bool:
 
 def _bound(binding: Binding, value: object) -> Binding:
     """A name with what it leads to, if that is a function, a module or an object that is never adopted."""
-    if type(value) in PLAIN_DATA or isinstance(value, _CODE_WITHIN):
+    if type(value) in PLAIN_DATA or type(value) in ProxyTypes or isinstance(value, _CODE_WITHIN):
         return binding
     kind = value if isinstance(value, type) else type(value)
     fixed = type(value) in (FunctionType, ModuleType) or is_kept_class(kind)
@@ -395,7 +395,7 @@ def _in_modules(
     numpy = any([space.get(name) is np for name in ("np", "numpy") if name in names])
     found: list[tuple[Any, Any]] = []
     for module in values:
-        if isinstance(module, ModuleType):
+        if issubclass(type(module), ModuleType):
             # math.sqrt and np.sqrt are one name: code that names both modules is adopted if it is refused.
             both = numpy and module.__name__ in _NUMBERS
             found += _attributes(module, names.difference(vars(np)) if both else names)
@@ -416,7 +416,7 @@ def _attributes(
         for name in names
         if name in space
     ]
-    inner = [item for _, item in own if isinstance(item, ModuleType)] if depth > 1 else []
+    inner = [item for _, item in own if issubclass(type(item), ModuleType)] if depth > 1 else []
     return [*own, *[pair for item in inner for pair in _attributes(item, names, depth - 1)]]
 
 
@@ -427,11 +427,13 @@ def _asks(value: Any) -> bool:
     the derivative of its result is not that of its steps. So are those of pandas, whose stand-ins make
     columns that take traced values.
     """
-    # A function of scipy.fft is an object of uarray's, which calls the chosen library.
+    if type(value) in ProxyTypes:  # what it stands for is looked at
+        return False
     module = getattr(value, "__module__", None)
     # The compiled code of scipy.odr crashes at a model that returns a traced value.
     if is_of_masked_arrays(module) or str(module).startswith(("scipy.odr", "_odrpack")):
         return True
+    # A function of scipy.fft is an object of uarray's, which calls the chosen library.
     if _is_of_uarray(value) or isinstance(value, BuiltinFunctionType | FunctionType):
         home = str(value.__module__)
         of_scipy = home.startswith(("scipy.", "autograd.")) and id(value) in replacements()

@@ -131,10 +131,10 @@ def own_attribute(instance: object, name: str) -> Any:
 
 
 def referent_of(proxy: Any) -> Any:
-    """The object that a weak proxy stands for; None if it is gone."""
+    """The object that a weak proxy stands for; None if it is gone, or a class."""
     try:
         return proxy.__init__.__self__
-    except ReferenceError:
+    except (AttributeError, ReferenceError):
         return None
 
 
