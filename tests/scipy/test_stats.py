@@ -1088,7 +1088,7 @@ def _censored(distribution, t, **fixed):
     return distribution.fit(data, **fixed)
 
 
-@pytest.mark.parametrize("case", CENSORED)
+@pytest.mark.parametrize("case", one_in(3, CENSORED))
 def test_fits_of_censored_data(case):
     def fit(t):
         return np.stack(CENSORED[case](t))
