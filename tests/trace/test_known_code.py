@@ -82,6 +82,11 @@ CHANGES = {
     ),
     "a deque": ("h = collections.deque([plain])", "h[0](x)", "h[0] = asking"),
     "an array of objects": ("h = np.array([plain, abs])", "h[0](x)", "h[0] = asking"),
+    "a copy of an array of objects": (
+        "h = np.array([plain, abs])",
+        "np.concatenate([np.asarray(h), np.array(h)])[2](x) + 0 * np.take(h, 0)(x)",
+        "h[0] = asking",
+    ),
     "an array of instances": (
         "h = np.array([[Model()], [Model()]])",
         "sum(m(x) for m in h[:, 0]) / len(h)",

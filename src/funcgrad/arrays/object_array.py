@@ -48,6 +48,12 @@ class HeldObjects(ObjectArray):
         """As NumPy's."""
         return functions["redirect"](super().tolist())
 
+    def __array_function__(self, *given: Any) -> Any:
+        found = super().__array_function__(*given)
+        if type(found) is np.ndarray:
+            return found.view(HeldObjects) if found.dtype.kind == "O" else found
+        return found if isinstance(found, np.ndarray) else functions["redirect"](found)
+
     def __reduce__(self) -> Any:
         return self.view(np.ndarray).__reduce__()
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.arrays.mutable_array import MutableArray, borrowed, cell_of, mutable, shared_argument
-from funcgrad.arrays.object_array import ObjectArray, array_of_objects
+from funcgrad.arrays.object_array import HeldObjects, ObjectArray, array_of_objects
 from funcgrad.arrays.reference import (
     OTHER_LISTS,
     Reference,
@@ -63,6 +63,10 @@ def array(
         if not kwargs.get("subok"):
             return made
         return value if made is own else value._funcgrad_like(made)
+    if isinstance(value, HeldObjects) and (dtype is None or np.dtype(dtype).kind == "O"):
+        own = value.view(np.ndarray)
+        made = array(own, dtype, copy=copy, order=order, ndmin=ndmin)
+        return value if made is own else np.asarray(made).view(HeldObjects)
     if isinstance(value, MutableArray) and not copy and _is_as_asked(value, dtype, order):
         missing = (1,) * (ndmin - value.ndim)
         return value.reshape(missing + value.shape) if missing else value
