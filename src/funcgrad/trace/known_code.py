@@ -322,7 +322,10 @@ def _attribute_values(item: Any, of_class: ClassLevel) -> list[Any] | None:
 def _items(items: Iterable[Any]) -> list[Any]:
     """The items that may lead to code."""
     waiting = iter(items)
-    first = [item for item in islice(waiting, _LONGEST) if not _is_data(item)]
+    head = [*islice(waiting, _LONGEST)]
+    if _SIMPLE.issuperset(map(type, head)):
+        return []
+    first = [item for item in head if not _is_data(item)]
     return [*first, *islice(waiting, _MOST_OBJECTS)] if first else []
 
 
@@ -332,7 +335,7 @@ def _is_data(item: Any) -> bool:
     if kind is np.ndarray:
         return bool(item.dtype.kind != "O")
     if kind is list or kind is tuple:
-        return all([type(part) in _SIMPLE for part in islice(item, 4)])
+        return _SIMPLE.issuperset(map(type, islice(item, 4)))
     return kind in _SIMPLE
 
 
