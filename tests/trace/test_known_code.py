@@ -46,7 +46,7 @@ def source(*lines):
     return "\n".join(lines)
 
 
-# What f reads, f(x), and the change.
+# The object that f reads, f(x), and the change.
 CHANGES = {
     "an item of a list": ("h = [plain]", "h[0](x)", "h[0] = asking"),
     "another list": ("h = [plain]", "h[0](x)", "h = [asking]"),

@@ -451,7 +451,7 @@ def holds_functions(instance: Any) -> bool:
 
 
 def attribute_values(instance: object) -> list[Any]:
-    """What the attributes of an instance hold, those in slots included."""
+    """The values of the attributes of an instance, those in slots included."""
     slots = [
         own_attribute(instance, name)
         for base in type(instance).__mro__

@@ -403,7 +403,7 @@ def _tuple(value: Any) -> Any:
 
 
 def _proxied(proxy: object) -> Any:
-    """What a weak proxy stands for, if it is replaced."""
+    """The replacement of the object behind a weak proxy; the proxy if there is none."""
     found = referent_of(proxy)
     made = redirect(found)
     return proxy if made is found else made

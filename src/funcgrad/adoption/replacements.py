@@ -21,7 +21,7 @@ def replacements() -> dict[int, tuple[Any, Any]]:
 
 
 def original_behind(own: Any) -> Any:
-    """What a function or a distribution of this package stands in for; itself if for none."""
+    """The original that a function or a distribution of this package stands in for; itself if for none."""
     names = tuple(map(sys.modules.get, REPLACED))
     return _originals(names).get(id(own), (own, own))[1]
 

@@ -55,7 +55,7 @@ class Binding(NamedTuple):
     """The function, or the module; None for the function that is asked for."""
     name: str
     value: ref[Any] | None
-    """What it leads to, if that is known; None for a value that is looked at in each call."""
+    """The value, if it is known; None for one that is looked at in each call."""
 
 
 class ReachedNames(NamedTuple):
@@ -211,7 +211,7 @@ class KnownObject(NamedTuple):
     """The modules in the function's closure."""
 
     def leads_to(self, item: object) -> list[Any] | None:
-        """What it leads to; None if that is not known."""
+        """The values that it leads to; None if they are not known."""
         known = self.known
         if self.value() is not item:
             return None
@@ -282,7 +282,7 @@ _BUILT_IN = frozenset(
 
 
 def _leads_to(item: Any) -> Iterable[Any] | None:
-    """What a function, a container of Python's or a known object leads to; None if its code is not known."""
+    """The values that a function, a container or a known object leads to; None if its code is not known."""
     kind = type(item)
     if kind is list or kind is tuple or kind is set or kind is frozenset:
         return _items(item)
@@ -301,7 +301,7 @@ def _leads_to(item: Any) -> Iterable[Any] | None:
 
 
 def _attribute_values(item: Any, of_class: ClassLevel) -> list[Any] | None:
-    """What an instance, or a class, leads to beside its class's code; None if that is not known."""
+    """The values of an instance's attributes and items; None if they are not known."""
     if of_class.level > AS_IT_IS:
         return None
     if issubclass(type(item), type):
