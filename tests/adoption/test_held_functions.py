@@ -216,6 +216,11 @@ def within(x):
         return f(x)
 
 
+BY_NAME, BY_FACTORY, PLAIN_DICT = (
+    OrderedDict(a=squared),
+    defaultdict(lambda: squared),
+    {"a": squared},
+)
 DEFAULT, CACHED, ROOT = WithDefault(1.0), Cached(), Node()
 CHILD, WEAK, PROXIED = Node(ROOT), weakref.ref(squared), weakref.proxy(ROOT)
 PLACES = {
@@ -273,6 +278,25 @@ def test_stores_into_a_class_reach_the_original():
     assert (Counted.count, Counted.last, Counted.table) == (1, "called", {"x": 1.0})
     assert fg.grad(lambda x: Counted().value(x))(0.7) == pytest.approx(1.4)
     assert Counted.count == 2
+
+    def deleting(x):
+        Counted.other = 3.0
+        del Counted.other, Counted.last
+        return squared(x)
+
+    assert fg.grad(deleting)(0.7) == 1.4
+    assert not hasattr(Counted, "other")
+    assert not hasattr(Counted, "last")
+
+
+def test_copies_and_unions_of_dicts_of_the_standard_library():
+    def f(x):
+        ordered, made = BY_NAME.copy(), BY_FACTORY.copy()
+        both = BY_NAME | {"plain": square}
+        kept = type(ordered) is OrderedDict and type(both) is OrderedDict
+        return ordered["a"](x) + made["new"](x) + both["a"](x) + ({} | PLAIN_DICT)["a"](x) * kept
+
+    assert fg.grad(f)(0.7) == pytest.approx(4 * 1.4)
 
 
 def test_views_of_arrays_and_references_are_one_object():

@@ -124,13 +124,14 @@ def _cells_of_class(member: Any) -> list[CellType]:
     waiting, done = [member], set()
     while waiting:
         item = waiting.pop()
-        if isinstance(item, _WRAPPERS):
+        kind = type(item)  # the ``__class__`` of a proxy may raise any error
+        if issubclass(kind, _WRAPPERS):
             waiting.append(item.__func__)
-        elif isinstance(item, property):
+        elif issubclass(kind, property):
             waiting.extend((item.fget, item.fset, item.fdel))
-        elif isinstance(item, cached_property):
+        elif issubclass(kind, cached_property):
             waiting.append(item.func)
-        elif isinstance(item, FunctionType) and id(item) not in done:
+        elif kind is FunctionType and id(item) not in done:
             done.add(id(item))
             waiting.append(item.__dict__.get("__wrapped__"))
             for name, cell in zip(item.__code__.co_freevars, item.__closure__ or (), strict=True):
@@ -329,6 +330,13 @@ class _AdoptedType(type):
         setattr(original, name, original_of_view(value))
         if name in vars(cls):
             type.__setattr__(cls, name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        """A deletion reaches the original, too."""
+        if _COMPLETE in vars(cls):
+            delattr(original_class(cls), name)
+        if name in vars(cls) or _COMPLETE not in vars(cls):
+            type.__delattr__(cls, name)
 
     def __eq__(cls, other: object) -> bool:
         return original_class(cls) is original_class(other)

@@ -365,8 +365,8 @@ def hasattr_(value: Any, name: str) -> bool:
 
 @wraps(getattr)
 def getattr_(value: object, name: str, *default: object) -> Any:
-    if default and name in OF_SEQUENCES and is_traced(value) and not hasattr_(value, name):
-        return default[0]
+    if name in OF_SEQUENCES and is_traced(value) and not hasattr_(value, name):
+        return getattr(0.0, name, *default)
     return getattr(value, name, *default)
 
 

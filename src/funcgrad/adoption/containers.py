@@ -85,9 +85,9 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
             return True
         if is_kept_class(kind):
             return False
-    if isinstance(value, GENERIC_ALIASES):
-        return leads_elsewhere(value.__origin__)  # type: ignore[attr-defined]
-    made = value if isinstance(value, type) else kind
+    if kind in GENERIC_ALIASES:
+        return leads_elsewhere(value.__origin__)
+    made = value if issubclass(kind, type) else kind
     if made is float or made is complex:  # a conversion to numbers
         return value is made
     return bool(made.__flags__ & HEAP) and not is_kept_class(made)
@@ -265,6 +265,12 @@ class DictView(dict[Any, Any]):
         """As a dict's."""
         return self._redirected()
 
+    def __or__(self, other: Any) -> Any:
+        return self._redirected().__or__(other)
+
+    def __ror__(self, other: Any) -> Any:
+        return self._redirected().__ror__(other)
+
     def _pairs(self) -> Iterable[tuple[Any, Any]]:
         return dict.items(self._funcgrad_original)
 
@@ -349,7 +355,10 @@ class StandardDictView(DictView):
         return items
 
     __getitem__ = _asked("__getitem__")
+    __or__ = _asked("__or__")
+    __ror__ = _asked("__ror__")
     clear = _asked("clear")
+    copy = _asked("copy")
     move_to_end = _asked("move_to_end")
     pop = _asked("pop")
     popitem = _asked("popitem")

@@ -83,19 +83,19 @@ def view(instance: Any, kind: type, redirect: Redirect) -> Any:
     of_scipy = kind.__module__.startswith("scipy.")
     own: type = type(instance)
     try:
-        base = next((base for base in _VIEWS_OF if isinstance(instance, base)), None)
+        base = next((base for base in _VIEWS_OF if issubclass(own, base)), None)
         if base is not None:
             return _container_view(instance, kind, _VIEWS_OF[base], redirect)
         if not of_scipy and _has_slots(own):
             return _slot_view(instance, kind, redirect)
-        constant: Any = next((base for base in UNCHANGING if isinstance(instance, base)), None)
+        constant: Any = next((base for base in UNCHANGING if issubclass(own, base)), None)
         new: Any
         if constant is None:
             space, new = object.__getattribute__(instance, "__dict__"), object.__new__(kind)
         else:
             items = map(redirect, instance) if constant in (tuple, frozenset) else instance
             space, new = getattr(instance, "__dict__", {}), constant.__new__(kind, items)
-        if hasattr(new, "__dict__"):
+        if instance_dict(new) is not None:
             object.__setattr__(new, "__dict__", space)
         for base in own.__mro__ if of_scipy else ():
             for name in vars(base).get("__slots__", ()):

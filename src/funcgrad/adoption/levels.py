@@ -141,25 +141,25 @@ def _noted_level(item: Any) -> int:
     """The level of a function, a class or an instance by itself, which is noted."""
     if _asks(item):
         return ADOPTED
-    if isinstance(item, FunctionType):
+    of_type = type(item)  # the ``__class__`` of a proxy may raise any error
+    if of_type is FunctionType:
         level = AS_IT_IS if MARK in item.__globals__ else _level_by_names(item)
         level = max([level, *[_level_of_module(m, item) for m in held_by(item)]])
         if level <= AS_IT_IS:
             note_object(item, KNOWN_LEVELS.get(id(item.__code__)))
         return level
-    if isinstance(item, BoundDispatch):  # before Python 3.14, a function
+    if of_type is BoundDispatch:  # before Python 3.14, a function
         return ADOPTED
-    if isinstance(
-        item, ModuleType
-    ):  # in an attribute or a container: the names that are read of it are not known
+    if issubclass(of_type, ModuleType):
+        # In an attribute or a container: the names that are read of it are not known.
         if not is_kept(item.__name__):
             return ADOPTED
         note_object(item)
         return AS_IT_IS
-    kind = item if issubclass(type(item), type) else type(item)
+    kind = item if issubclass(of_type, type) else of_type
     if not is_kept_class(kind):
         return _level_of_class(kind)
-    if kind is item or isinstance(item, BuiltinFunctionType) or _is_of_uarray(item):
+    if kind is item or of_type is BuiltinFunctionType or _is_of_uarray(item):
         note_object(item)
     else:
         note_class(kind, ClassLevel(KEPT, (), _attributes_with_code(item)))
@@ -176,7 +176,7 @@ def _attributes_with_code(item: Any) -> tuple[str, ...]:
         return ("pyfunc",)
     if type(item) in HOLDERS:
         return ("__dict__",)
-    if isinstance(item, GENERIC_ALIASES):
+    if type(item) in GENERIC_ALIASES:
         return ("__origin__",)
     return ("__wrapped__",) if own_attribute(item, "__wrapped__") is not None else ()
 
@@ -208,7 +208,9 @@ def _level_of_class(kind: type) -> int:
     searched = [_searched(method, ref(method)) for method in methods]
     level = max([AS_IT_IS, *[level for level, _ in searched]])
     own = [base for base in kind.__mro__ if not is_kept_class(base) and base is not object]
-    slots = [name for base in own for name, v in vars(base).items() if type(v) is _Slot]
+    slots = [
+        name for base in own for name, v in vars(base).items() if type(v) is MemberDescriptorType
+    ]
     held = [
         (ref(base), name) for base in own for name, v in vars(base).items() if _may_hold_code(v)
     ]
@@ -218,17 +220,17 @@ def _level_of_class(kind: type) -> int:
     return level
 
 
-_Slot = MemberDescriptorType
-
-
 def _may_hold_code(value: object) -> bool:
     """Whether an attribute of a class may lead to code beside its methods, which are searched."""
-    kind = type(value)
-    if kind in _OF_CLASSES or (kind in PLAIN_DATA and not isinstance(value, _CODE_WITHIN)):
-        return isinstance(value, np.ndarray) and value.dtype.kind == "O"
-    if isinstance(value, staticmethod | classmethod):
-        return type(value.__func__) is not FunctionType
-    return not (isinstance(value, type) and is_kept_class(value) and not _asks(value))
+    given: Any = value
+    kind = type(given)
+    if kind is np.ndarray:
+        return bool(given.dtype.kind == "O")
+    if kind in _OF_CLASSES or (kind in PLAIN_DATA and kind not in _CODE_WITHIN):
+        return False
+    if kind is staticmethod or kind is classmethod:
+        return type(given.__func__) is not FunctionType
+    return not (issubclass(kind, type) and is_kept_class(given) and not _asks(given))
 
 
 _OF_CLASSES = frozenset(
@@ -370,10 +372,12 @@ def _dispatches(f: FunctionType) -> bool:
 
 def _bound(binding: Binding, value: object) -> Binding:
     """A name with what it leads to, if that is a function, a module or an object that is never adopted."""
-    if type(value) in PLAIN_DATA or type(value) in ProxyTypes or isinstance(value, _CODE_WITHIN):
+    given: Any = value
+    of_type = type(given)
+    if of_type in PLAIN_DATA or of_type in ProxyTypes or issubclass(of_type, _CODE_WITHIN):
         return binding
-    kind = value if isinstance(value, type) else type(value)
-    fixed = type(value) in (FunctionType, ModuleType) or is_kept_class(kind)
+    kind = given if issubclass(of_type, type) else of_type
+    fixed = of_type in (FunctionType, ModuleType) or is_kept_class(kind)
     if not fixed or _attributes_with_code(value):
         return binding
     try:
@@ -427,19 +431,21 @@ def _asks(value: Any) -> bool:
     the derivative of its result is not that of its steps. So are those of pandas, whose stand-ins make
     columns that take traced values.
     """
-    if type(value) in ProxyTypes:  # what it stands for is looked at
+    kind = type(value)
+    if kind in ProxyTypes:  # the object behind it is looked at
         return False
-    module = getattr(value, "__module__", None)
+    is_class = issubclass(kind, type)
+    module = value.__module__ if is_class else own_attribute(value, "__module__")
     # The compiled code of scipy.odr crashes at a model that returns a traced value.
     if is_of_masked_arrays(module) or str(module).startswith(("scipy.odr", "_odrpack")):
         return True
     # A function of scipy.fft is an object of uarray's, which calls the chosen library.
-    if _is_of_uarray(value) or isinstance(value, BuiltinFunctionType | FunctionType):
+    if _is_of_uarray(value) or kind in (BuiltinFunctionType, FunctionType):
         home = str(value.__module__)
         of_scipy = home.startswith(("scipy.", "autograd.")) and id(value) in replacements()
         of_numbers = home.partition(".")[0] in _NUMBERS or _is_of_pandas(home)
         return of_scipy or of_numbers or id(value) in _ASKING
-    if not isinstance(value, type):
+    if not is_class:
         return is_table(value)
     return id(value) in _ASKING or issubclass(value, _OF_NUMPY) or _is_of_pandas(value.__module__)
 

@@ -88,15 +88,16 @@ def redirect(value: Any) -> Any:
     >>> redirect(math.sin) is math.sin, redirect(3.0)
     (False, 3.0)
     """
-    by_type = _BY_TYPE.get(type(value))
+    kind = type(value)  # the ``__class__`` of a proxy may raise any error
+    by_type = _BY_TYPE.get(kind)
     if by_type is not None:
         return by_type(value)
-    if type(value) in NEVER_REDIRECTED:
+    if kind in NEVER_REDIRECTED:
         return value
-    if isinstance(value, type):
+    if issubclass(kind, type):
         return _class(value)
-    if isinstance(value, ModuleType):
-        return value if isinstance(value, ModuleView) else _module(value)
+    if issubclass(kind, ModuleType):
+        return value if issubclass(kind, ModuleView) else _module(value)
     return _instance(value)
 
 
@@ -245,7 +246,7 @@ def _vectorized(value: Any) -> Any:
 def _instance(value: Any) -> Any:
     if is_of_masked_arrays(type(value).__module__):
         return masked_modules(NAMES).instance(value)
-    if isinstance(value, np.ndarray) and is_array_subclass(type(value)):
+    if issubclass(type(value), np.ndarray) and is_array_subclass(type(value)):
         return _kept(value, _SUBCLASSES.instance, _SUBCLASSES.redirect_held)
     known = replacements().get(id(value))
     if known is not None:
@@ -254,7 +255,7 @@ def _instance(value: Any) -> Any:
         return _table(value)
     if id(value) in _INDEXED:
         return getattr(replacement_of(np), _INDEXED[id(value)])
-    if isinstance(value, tuple) and hasattr(value, "_make"):
+    if issubclass(type(value), tuple) and hasattr(value, "_make"):
         return _named_tuple(value)
     if is_compiled_function(value):
         return of_compiled_code(value)
@@ -264,7 +265,7 @@ def _instance(value: Any) -> Any:
         return _of_toolz(value)
     if (type(value).__module__, type(value).__qualname__) in _GENERATORS:
         return import_module(REPLACED["numpy.random"]).writable_draws(value)
-    if isinstance(value, GENERIC_ALIASES):
+    if type(value) in GENERIC_ALIASES:
         alias: Any = value
         origin = redirect(alias.__origin__)
         return value if origin is alias.__origin__ else GenericAlias(origin, alias.__args__)
@@ -274,7 +275,7 @@ def _instance(value: Any) -> Any:
             return returning_writable(value)
         if ARRAYS_HELD.get() or holds_functions(value):
             kind = class_of_views(value)
-        is_own = kind is type(value) and (not isinstance(value, dict | list) or is_kept_class(kind))
+        is_own = kind is type(value) and (not issubclass(kind, dict | list) or is_kept_class(kind))
         return value if is_own else _viewed(value, kind)
     of_scipy = getattr(kind, "of_scipy", None)
     if of_scipy is None:
@@ -322,7 +323,9 @@ def _kept(value: Any, make: Callable[[Any], Any], fill: Callable[[Any], None] | 
 
 def _view(instance: Any, kind: Any) -> Any:
     """One view of an instance; markers, which have no methods and hold no functions, stay as they are."""
-    is_seen = isinstance(instance, dict | list) or has_methods(kind) or holds_functions(instance)
+    is_seen = (
+        issubclass(type(instance), dict | list) or has_methods(kind) or holds_functions(instance)
+    )
     return _viewed(instance, kind) if is_seen else instance
 
 
@@ -334,7 +337,9 @@ def _viewed(instance: Any, kind: Any) -> Any:
             return known
     made = view(instance, kind, redirect)
     key = id(instance)
-    if isinstance(made, SlotView):  # it refers to its instance, which may have no weak references
+    if issubclass(
+        type(made), SlotView
+    ):  # it refers to its instance, which may have no weak references
         seen = ref(made, partial(_forget, _VIEWED, key))
         _VIEWED[key] = lambda: getattr(seen(), "_funcgrad_original", None), seen
     elif made is not instance:
@@ -343,7 +348,7 @@ def _viewed(instance: Any, kind: Any) -> Any:
             _VIEWED[key] = ref(instance, partial(_forget, _VIEWED, key)), ref(made)
             note_view(made, instance)
         except TypeError:  # without weak references there is no memo
-            return made if isinstance(made, UNCHANGING) else instance
+            return made if issubclass(type(made), UNCHANGING) else instance
     return made
 
 

@@ -22,13 +22,15 @@ def items_held(value: object) -> Iterable[Any] | None:
 
     What makes the missing values of a dict is one of them.
     """
-    if isinstance(value, defaultdict) and value.default_factory not in _OF_NUMBERS:
-        return [value.default_factory, *value.values()]
-    if isinstance(value, dict | MappingProxyType):
-        return value.values()
-    if isinstance(value, list | tuple | set | frozenset | deque):
-        return value
-    return vars(value).values() if type(value) in HOLDERS else None
+    held: Any = value
+    kind = type(held)  # the ``__class__`` of a proxy is another
+    if issubclass(kind, defaultdict) and held.default_factory not in _OF_NUMBERS:
+        return [held.default_factory, *held.values()]
+    if issubclass(kind, dict | MappingProxyType):
+        return held.values()  # type: ignore[no-any-return]
+    if issubclass(kind, list | tuple | set | frozenset | deque):
+        return held  # type: ignore[no-any-return]
+    return vars(held).values() if kind in HOLDERS else None
 
 
 class NamespaceView(SimpleNamespace):
@@ -89,9 +91,15 @@ def reference_view(original: ref[Any], redirect: Callable[[Any], Any]) -> ref[An
     if found is None or redirect(found) is found:
         return original
     key = id(original)
-    made = ReferenceView(found, lambda _: _REFERENCES.pop(key, None) and None)
+
+    def forget(_: object) -> None:
+        _REFERENCES.pop(key, None)
+
+    made = ReferenceView(found, forget)
     made._funcgrad_original, made._funcgrad_redirect = original, redirect
-    _REFERENCES[key] = made
+    callback: Any = original.__callback__
+    if callback is None:  # else it would run after the end of the reference
+        _REFERENCES[key] = made
     return made
 
 

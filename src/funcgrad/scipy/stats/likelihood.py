@@ -80,7 +80,9 @@ def censored_maximum_likelihood(
             found = found + (np.sum(getattr(distribution, log)(at, *theta)) if at.size else 0.0)
         if interval.size:
             below, above = [distribution.cdf(interval[:, k], *theta) for k in range(2)]
-            found = found + np.sum(np.log(above - below))
+            beyond, far = [distribution.sf(interval[:, k], *theta) for k in range(2)]
+            # As SciPy, by the tail that is small.
+            found = found + np.sum(np.log(np.where(below > 0.5, beyond - far, above - below)))
         return -found
 
     def as_data(whole: Array) -> Any:
