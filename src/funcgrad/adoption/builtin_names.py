@@ -20,12 +20,18 @@ import numpy as np
 
 from funcgrad.adoption.adopted_classes import original_class
 from funcgrad.adoption.adopted_functions import Redirect
-from funcgrad.adoption.containers import DictView, ListView, SetView, attributes_of_others
+from funcgrad.adoption.containers import (
+    DictView,
+    ListView,
+    SetView,
+    StandardDictView,
+    attributes_of_others,
+)
 from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.adoption.instance_views import is_class_of_views
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import OF_SEQUENCES
-from funcgrad.adoption.standard_containers import DequeView, NamespaceView
+from funcgrad.adoption.standard_containers import DequeView, NamespaceView, ReferenceView
 from funcgrad.adoption.view_originals import original_of_view
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import HeldObjects, ObjectArray
@@ -197,7 +203,9 @@ class _TypeType(type):
             kind
         ):  # a metaclass, or a class of views alone
             kind = original_class(kind)
-        kind = _CONTAINERS.get(kind, kind)
+        kind = (
+            type(value._funcgrad_original) if kind in _OF_STANDARD else _CONTAINERS.get(kind, kind)
+        )
         return cls if kind is type else cls._redirect(kind)
 
     def __instancecheck__(cls, value: object) -> bool:
@@ -222,6 +230,8 @@ _CONTAINERS: Mapping[type, type] = {
     ObjectArray: np.ndarray,
     HeldObjects: np.ndarray,
 }
+_OF_STANDARD = (StandardDictView, ReferenceView)
+"""Views that have the class of their original."""
 
 
 def _type_name(redirect: Redirect) -> Any:
