@@ -28,7 +28,7 @@ import numpy as np
 from funcgrad.adoption.namespaces import GENERIC_ALIASES, HEAP, is_kept_class
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView, items_held
 from funcgrad.adoption.view_originals import original_of_view
-from funcgrad.trace.known_code import ARRAYS_HELD
+from funcgrad.trace.known_code import ARRAYS_HELD, LONGEST_OF_NUMBERS
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.outer_arrays import instance_dict, referent_of
 
@@ -49,8 +49,6 @@ _CALLED = frozenset(
 )
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None), np.float64})
 
-_LONGEST = 32
-"""The number of items that are examined: a list that begins with as many numbers counts as one of numbers."""
 _LONGEST_COPY = 256
 """The number of items up to which a view holds their replacements for code in C."""
 _DEEPEST = 5
@@ -72,7 +70,9 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
         return True
     if kind is np.ndarray:
         if value.dtype.kind == "O":
-            return any([leads_elsewhere(item, INNER) for item in islice(value.flat, _LONGEST)])
+            return any(
+                [leads_elsewhere(item, INNER) for item in islice(value.flat, LONGEST_OF_NUMBERS)]
+            )
         seen = depth == _DEEPEST or ARRAYS_HELD.get()
         return seen and bool(value.ndim) and value.dtype.kind in "biufc"
     if kind in ProxyTypes:
@@ -80,7 +80,7 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
     items = [value()] if kind is ref else items_held(value)
     if items is not None:
         if depth > 0 and any(
-            [leads_elsewhere(item, depth - 1) for item in islice(items, _LONGEST)]
+            [leads_elsewhere(item, depth - 1) for item in islice(items, LONGEST_OF_NUMBERS)]
         ):
             return True
         if is_kept_class(kind):

@@ -41,7 +41,7 @@ PLAIN_DATA = frozenset((*_NO_CODE, np.ndarray, list, tuple, dict, set))
 _SIMPLE = frozenset((*_NO_CODE, np.ufunc, type(np.sum), np.dtype, range))
 """Types of values that lead to no code that could be adopted."""
 
-_LONGEST = 32
+LONGEST_OF_NUMBERS = 32
 """A container that begins with as many numbers counts as one of numbers."""
 _MOST_OBJECTS = 500
 """The number of objects that are looked at in one call."""
@@ -167,11 +167,12 @@ class ClassLevel(NamedTuple):
         return found
 
 
-_FROM_OUTSIDE: Mapping[type, tuple[str, ...]] = {
+_ATTRIBUTES_WITH_CODE: Mapping[type, tuple[str, ...]] = {
     MethodType: ("__func__", "__self__"),
     partial: ("func", "args", "keywords"),
     defaultdict: ("default_factory",),
 }
+"""The attributes by which instances of classes of Python's lead to code."""
 _CLASS_LEVELS: dict[int, tuple[ref[type], ClassLevel]] = {}
 """The levels of the methods of classes, by id, since other classes may be equal, or have no hash."""
 
@@ -182,7 +183,7 @@ def note_class(kind: type, level: ClassLevel) -> None:
     _CLASS_LEVELS[key] = ref(kind, lambda _: _CLASS_LEVELS.pop(key, None)), level
 
 
-for _kind, _names in _FROM_OUTSIDE.items():
+for _kind, _names in _ATTRIBUTES_WITH_CODE.items():
     note_class(_kind, ClassLevel(KEPT, (), _names))
 
 
@@ -322,7 +323,7 @@ def _attribute_values(item: Any, of_class: ClassLevel) -> list[Any] | None:
 def _items(items: Iterable[Any]) -> list[Any]:
     """The items that may lead to code."""
     waiting = iter(items)
-    head = [*islice(waiting, _LONGEST)]
+    head = [*islice(waiting, LONGEST_OF_NUMBERS)]
     if _SIMPLE.issuperset(map(type, head)):
         return []
     first = [item for item in head if not _is_data(item)]
