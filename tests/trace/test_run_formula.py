@@ -169,3 +169,30 @@ def test_a_number_of_another_kind_is_no_replacement():
     for v, number in ((fg.var("k", (), "int64"), 3.5), (fg.var("x"), 1j), (fg.var("w", 2), 3)):
         with pytest.raises(TypeError, match=r"substitute: expected .* in the place of"):
             fg.substitute(v * 2, {v: number})
+
+
+def test_a_formula_that_depends_on_a_traced_value_stays_traced():
+    y = fg.var("y")
+    for f in (
+        lambda x: x() * x,
+        lambda x: fg.evaluate(x) * x,
+        lambda x: (x * y)(y=1.0) * x,
+        lambda x: fg.evaluate({"a": [x * y]}, {"y": 1.0})["a"][0] * x,
+        lambda x: fg.evaluate(x * y, y=[0.25, 0.75]).sum() * x,
+    ):
+        assert fg.grad(f)(3.0) == 6.0
+        assert fg.jvp(f, (3.0,), (1.0,)) == (9.0, 6.0)
+        assert fg.grad(fg.grad(f))(3.0) == 2.0
+        assert [fg.jit(f)(x) for x in (3.0, 4.0)] == [9.0, 16.0]
+        assert fg.vmap(fg.grad(f))(np.array([3.0, 4.0])).tolist() == [6.0, 8.0]
+
+
+def test_the_values_of_all_nodes_are_refused_of_a_traced_value():
+    kept = []
+    for transform in (fg.grad, fg.jit):
+        with pytest.raises(
+            TypeError, match=r"evaluate_all: expected a formula, .*fg\.evaluate\(x\)"
+        ):
+            transform(lambda x: fg.evaluate_all(x * x)[(x * x).key] * x)(3.0)
+    fg.grad(lambda x: (kept.append(x * x), x)[1])(3.0)
+    assert kept[0]() == fg.evaluate_all(kept[0])[kept[0].key] == 9.0

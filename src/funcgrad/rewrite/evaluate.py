@@ -68,8 +68,15 @@ def evaluate_all(
 ) -> PMap[Key, Any]:
     """The value of every node, by key.
 
-    Raises as `evaluate`.
+    Raises as `evaluate`, and TypeError for a traced value, whose numbers would
+    lose their derivatives.
     """
+    if expr.traced is not None and expr.traced.open:
+        raise fail(
+            TypeError,
+            "evaluate_all: expected a formula, but got a traced value, and plain numbers would lose "
+            "their derivatives; return it from the function, or write fg.evaluate(x), which stays traced",
+        )
     with np.errstate(all="ignore"):
         return environment(expr, numpy_algebra(_by_name(expr, values, named)))
 

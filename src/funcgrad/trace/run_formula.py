@@ -10,7 +10,8 @@ import numpy as np
 from funcgrad.autodiff.accumulate import GradientMap
 from funcgrad.autodiff.batching import every_example
 from funcgrad.expr import Expr, const, no_expression, var
-from funcgrad.graph import ArrayType, Key
+from funcgrad.graph import ArrayType, Key, subexpressions
+from funcgrad.ops.base.op import example, leaf
 from funcgrad.rewrite.evaluate import evaluate_roots, fitted, present, values_by_name, variables
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import derived_as, substitute_all
@@ -27,8 +28,9 @@ def evaluate(formulas: object, values: Mapping[Any, Any] | None = None, /, **nam
     comes back as a Python float, other scalars as NumPy's, arrays as new
     arrays. Arrays given for scalar variables are a grid, on which the formula
     is mapped: they broadcast together, and the result's shape is the grid's,
-    then the formula's. If a value is an expression, so is the result. As a
-    fold: ``input = values[name]``, ``constant = its array``,
+    then the formula's. If a value is an expression, or the formula depends on
+    a traced value, the result is an expression. As a fold:
+    ``input = values[name]``, ``constant = its array``,
     ``op = op.run(*parents, **params)``.
 
     Raises TypeError if a variable has no value, or the value's shape or dtype
@@ -69,7 +71,9 @@ def _values(
     on_grid = [name for name, x in wanted.items() if not x.shape and np.ndim(given[name])]
     if on_grid:
         return _on_grid(roots, {name: wanted[name] for name in on_grid}, given)
-    if not any([isinstance(value, Expr) for value in given.values()]):
+    if not any([isinstance(value, Expr) for value in given.values()]) and not any(
+        [root.traced is not None and root.traced.open for root in roots]
+    ):
         arrays = {name: fitted(name, given[name], x.type) for name, x in wanted.items()}
         return [present(value) for value in evaluate_roots(roots, arrays)]
     replaced = {x.key: _operand(name, given[name], x.type) for name, x in wanted.items()}
@@ -108,7 +112,10 @@ def _on_grid(
             "np.meshgrid(x, y)",
         ) from None
     size = int(np.prod(grid))
-    batch: dict[Key, tuple[Expr, bool]] = {}
+    # A traced value is the same at all points: what it is computed from is not mapped.
+    batch: dict[Key, tuple[Expr, bool]] = {
+        expr.key: (expr, False) for expr in subexpressions(*roots) if expr.op in (leaf, example)
+    }
     points = dict(given)
     for name, x in wanted.items():
         batch[x.key] = var(name, (size,), x.dtype), True
