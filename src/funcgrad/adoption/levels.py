@@ -37,7 +37,6 @@ from funcgrad.adoption.namespaces import (
     BoundDispatch,
     is_composed,
     is_curried,
-    is_kept,
     is_kept_class,
     is_kept_namespace,
     is_memoized,
@@ -49,6 +48,7 @@ from funcgrad.adoption.replacements import replacements
 from funcgrad.adoption.standard_containers import HOLDERS
 from funcgrad.arrays.reference import MARK
 from funcgrad.expr import Expr
+from funcgrad.kept_packages import is_kept
 from funcgrad.source import USERS, code_names
 from funcgrad.trace.known_code import (
     ADOPTED,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import builtins
 import sys
 from contextlib import suppress
-from functools import _lru_cache_wrapper, lru_cache, singledispatch, singledispatchmethod
+from functools import _lru_cache_wrapper, singledispatch, singledispatchmethod
 from importlib import import_module
 from types import FunctionType, GenericAlias, ModuleType
 from typing import Any, Generic, TypeVar
+
+from funcgrad.kept_packages import is_kept
 
 REPLACED = {
     "numpy": "funcgrad.numpy",
@@ -51,62 +53,6 @@ REPLACED = {
     "sympy": "funcgrad.adoption.stand_ins.lambdify_",
 }
 """Names of modules, with the modules that stand in for them in adopted code."""
-
-_KEPT = frozenset(
-    (
-        *("autograd", "casadi", "cupy", "cvxpy", "dask", "funcgrad", "jax", "jaxlib", "matplotlib"),
-        *("mpmath", "numba"),
-        *(
-            "numpy",
-            "optree",
-            "pandas",
-            "pyrsistent",
-            "_pytest",
-            "pytest",
-            "quantities",
-            "sympy",
-            "tensorflow",
-            "torch",
-            "xarray",
-        ),
-    )
-)
-"""Packages that are never adopted, as the standard library is not: their own arrays, or no numbers; units
-that are told apart by their classes."""
-
-_OWN_NAMES = frozenset(("__main__", "test", "this", "antigravity", "statistics"))
-
-_SOURCES = (
-    "numpy._core.",
-    "numpy.lib",
-    "numpy.linalg._",
-    "numpy.matrixlib",
-    "numpy.fft._",
-    "numpy.polynomial",
-    "autograd.scipy",
-)
-"""Prefixes of modules in Python that are adopted though their packages are kept."""
-
-
-@lru_cache(maxsize=4096)
-def is_kept(name: str | None) -> bool:
-    """Whether code of the module with this name stays as it is.
-
-    >>> (
-    ...     is_kept("numpy.random"),
-    ...     is_kept("functools"),
-    ...     is_kept("__main__"),
-    ...     is_kept("numpy.polynomial"),
-    ... )
-    (True, True, False, False)
-    """
-    if not isinstance(name, str):
-        return False
-    top = name.partition(".")[0]
-    if name.startswith(_SOURCES):
-        return False
-    return top in _KEPT or (top in sys.stdlib_module_names and top not in _OWN_NAMES)
-
 
 HEAP = 1 << 9
 """The flag of classes that a class statement has made, whose instances are laid out as those of object."""

@@ -49,7 +49,6 @@ from funcgrad.adoption.namespaces import (
     globals_of_class,
     is_composed,
     is_curried,
-    is_kept,
     is_kept_class,
     is_kept_namespace,
     is_memoized,
@@ -76,6 +75,7 @@ from funcgrad.adoption.view_originals import note_view
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.arrays.object_array import HeldObjects
 from funcgrad.arrays.reference import MARK
+from funcgrad.kept_packages import is_kept
 from funcgrad.trace.known_code import ARRAYS_HELD
 from funcgrad.trace.outer_arrays import referent_of
 from funcgrad.transformed import Decorator, Transformed

@@ -21,7 +21,6 @@ from funcgrad.adoption.adopted_classes import (
     subclass_over,
 )
 from funcgrad.adoption.instance_views import view
-from funcgrad.adoption.namespaces import is_kept
 from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import (
     Reference,
@@ -34,6 +33,7 @@ from funcgrad.arrays.reference import (
 from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
+from funcgrad.kept_packages import is_kept
 from funcgrad.numpy.array_likes import ArrayFunction
 from funcgrad.source import USERS, fail
 from funcgrad.trace.known_code import PLAIN_DATA

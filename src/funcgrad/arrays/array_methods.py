@@ -208,7 +208,7 @@ class ArrayMethods:
             self._funcgrad_value = current(self).reshape(sizes)
             state.layout = like
             return
-        clone = object.__new__(self.__class__)
+        clone = object.__new__(type(self))
         clone._funcgrad_value, clone._funcgrad_state, clone._funcgrad_birth = (
             self._funcgrad_value,
             state,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from sys import _getframe
 from types import FrameType
 from typing import Any
 
@@ -14,6 +15,7 @@ from funcgrad.arrays.object_array import ObjectArray
 from funcgrad.arrays.protocols import ArrayProtocols
 from funcgrad.arrays.reference import MARK, Reference, current, note_export, state_of
 from funcgrad.expr import Expr
+from funcgrad.expr.asked_class import told_class
 from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import next_in_order
 
@@ -37,11 +39,20 @@ class MutableArray(ArrayOperators, ArrayMethods, ArrayProtocols, Reference):
 
     __slots__ = ("__weakref__",)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """For code that does not know arrays that take stores, NumPy's array."""
+        return told_class(self, _class_of_cell, _getframe(1))
+
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         return functions["redirect"](np)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return mutable, (current(self),)
+
+
+def _class_of_cell(cell: object) -> type:
+    return np.ndarray if type(cell) is MutableArray else type(cell)
 
 
 def mutable(value: object, like: np.ndarray[Any, Any] | None = None) -> Any:

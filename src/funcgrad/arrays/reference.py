@@ -62,7 +62,7 @@ class Reference:
 
 def sibling(cell: Reference, value: object) -> Any:
     """A cell of the same class with a value of its own."""
-    made = object.__new__(cell.__class__)
+    made = object.__new__(type(cell))
     made._funcgrad_value = value
     made._funcgrad_state = None
     made._funcgrad_birth = next_in_order()
@@ -328,7 +328,7 @@ def view_of(
 ) -> Any:
     """A view through a lens; ``like`` is the same view of the base's layout, ``read`` its value."""
     below = base._funcgrad_state
-    view = object.__new__(base.__class__)
+    view = object.__new__(type(base))
     view._funcgrad_birth = base._funcgrad_birth
     state = view._funcgrad_state = State()
     state.base, state.lens = base, lens

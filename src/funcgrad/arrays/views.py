@@ -153,7 +153,7 @@ def made_of(
     shape = value.type.shape
     if not shape:
         return value
-    made: Any = object.__new__(cell.__class__)
+    made: Any = object.__new__(type(cell))
     made._funcgrad_value = value
     made._funcgrad_state = None
     made._funcgrad_birth = next_in_order()

@@ -12,12 +12,14 @@ from functools import lru_cache
 from math import copysign
 from numbers import Number
 from operator import index, is_
+from sys import _getframe
 from types import CodeType
 from typing import Any, Never, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.expr.asked_class import class_of_value, told_class
 from funcgrad.expr.concrete import Questions, concrete, concrete_value, refuse_varied
 from funcgrad.expr.names import check_name, split_names
 from funcgrad.expr.node import (
@@ -109,6 +111,11 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
             "Expr: expected an operation to make an expression, but the class was called; write "
             "fg.var('x'), fg.const(2.0), or a formula of them"
         )
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """Of a traced value, and for code that does not know expressions, the class of its value."""
+        return Expr if self.traced is None else told_class(self, class_of_value, _getframe(1))
 
     def __setattr__(self, name: str, value: object) -> Never:
         raise AttributeError(
@@ -225,6 +232,9 @@ def _is_no_operand(x: Expr, other: object) -> bool:
 _OPERANDS = (Number, np.ndarray, list, tuple)
 
 
+_set_class: Any = vars(object)["__class__"].__set__
+
+
 # -- making expressions --------------------------------------------------------------------------
 def _closed(
     op: object,
@@ -248,7 +258,7 @@ def _closed(
     # Asked for at every walk: a slot that is empty would take 200 ns to say so.
     cell._key = None
     cell._simple = False
-    cell.__class__ = Expr
+    _set_class(cell, Expr)
     return cell  # type: ignore[no-any-return]
 
 

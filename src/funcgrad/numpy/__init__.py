@@ -70,7 +70,10 @@ class _OfExpressions(type):
         return mutable(made) if isinstance(made, _numpy.ndarray) else made
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, cls.__mro__[1])
+        own = cls.__mro__[1]
+        if isinstance(value, Expr) and value.traced is not None:
+            return not value.shape and issubclass(value.dtype.type, own)
+        return isinstance(value, own)
 
     def __subclasscheck__(cls, kind: type) -> bool:
         return issubclass(kind, cls.__mro__[1])

@@ -224,10 +224,10 @@ def lift(arg: object, beside: Sequence[Any] = ()) -> Any:
     """
     if type(arg) is np.ndarray:
         return _lift_array(arg, beside)
-    if isinstance(arg, np.generic):  # before numbers: np.float64 is a float as well
-        return const(arg)
     if isinstance(arg, Expr) or type(arg) in PYTHON_NUMBERS:
         return arg
+    if isinstance(arg, np.generic):  # before numbers: np.float64 is a float as well
+        return const(arg)
     base: Any
     for base in PYTHON_NUMBERS:  # of a subclass, such as an IntEnum
         if isinstance(arg, base):
