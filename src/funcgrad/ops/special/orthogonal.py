@@ -126,7 +126,7 @@ eval_laguerre: Op = of_last_argument(
     lambda z, n, x: _degree_less(n, -1.0, lambda k: eval_genlaguerre(k, 1.0, x)),
     mpmath=lambda mp, n, x: mp.laguerre(n, 0, x),
     # SymPy cannot evaluate its `laguerre` at a degree that is a float.
-    sympy=lambda sp, n, x: sp.assoc_laguerre(n, 0, x),
+    sympy=lambda sp, n, x: sp.hyper((-n,), (1,), x),
 )
 eval_hermite: Op = special_function(
     "eval_hermite",
