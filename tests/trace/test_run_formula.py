@@ -196,3 +196,53 @@ def test_the_values_of_all_nodes_are_refused_of_a_traced_value():
             transform(lambda x: fg.evaluate_all(x * x)[(x * x).key] * x)(3.0)
     fg.grad(lambda x: (kept.append(x * x), x)[1])(3.0)
     assert kept[0]() == fg.evaluate_all(kept[0])[kept[0].key] == 9.0
+
+
+@pytest.mark.parametrize("name", ["x", "u1", "y", "carry"])
+def test_a_formula_in_the_body_of_a_loop_has_its_own_variables(name):
+    """The values that stand for many are none of them, however they are called."""
+    v = fg.var(name)
+    points = np.array([1.5, 2.0])
+
+    def f(a):
+        return fg.evaluate(v * a + a * a, {v: 2.0}) + fg.substitute(v * a, {v: 2.0})
+
+    def summed(z):
+        return fg.scan(lambda c, a: (c + f(a), a), 0.0, z)[0]
+
+    def of_grids(z):
+        return fg.scan(lambda c, a: (c + fg.evaluate(v * a, {v: [1.0, 2.0]}).sum(), a), 0.0, z)[0]
+
+    def of_gradients(z):
+        return fg.scan(
+            lambda c, a: (c + fg.evaluate(fg.gradient(v * v * a), {v: 2.0})[name], a), 0.0, z
+        )[0]
+
+    assert summed(points) == 20.25
+    assert fg.grad(summed)(points).tolist() == [7.0, 8.0]
+    assert fg.jvp(summed, (points,), (np.ones(2),))[1] == 15.0
+    assert fg.jit(fg.grad(summed))(points).tolist() == [7.0, 8.0]
+    assert fg.hessian(summed)(points).tolist() == [[2.0, 0.0], [0.0, 2.0]]
+    assert fg.grad(of_grids)(points).tolist() == [3.0, 3.0]
+    assert fg.grad(of_gradients)(points).tolist() == [4.0, 4.0]
+    assert fg.cond(True, f, lambda a: a, 1.5) == 8.25
+    assert fg.grad(lambda z: fg.cond(True, f, lambda a: a, z))(1.5) == 7.0
+    assert fg.fori_loop(0, 2, lambda i, carry: fg.evaluate(v * carry, {v: 2.0}), 1.0) == 4.0
+    assert fg.vmap(fg.grad(f))(points).tolist() == [7.0, 8.0]
+
+
+def test_a_formula_at_a_symbolic_argument_keeps_the_argument():
+    x = fg.var("x")
+    slope = fg.grad(lambda t: fg.evaluate(x * t * t, x=2.0))(x)
+    assert fg.evaluate(slope, x=3.0) == 12.0
+
+
+def test_arrays_that_take_stores_are_values_of_variables():
+    x, v = fg.var("x"), fg.var("v", 2)
+
+    def stored(t):
+        a = np.zeros(2)
+        a[:] = t
+        return fg.evaluate((v * v).sum() * x, v=a, x=t) + fg.evaluate(x * x, x=a).sum()
+
+    assert fg.grad(stored)(2.0) == 32.0

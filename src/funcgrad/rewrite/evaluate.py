@@ -13,6 +13,7 @@ from funcgrad.fold import Algebra, environment, fold
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Node
 from funcgrad.node_names import labels
 from funcgrad.ops.base.foreign_arrays import refuse_others
+from funcgrad.ops.base.op import example, leaf
 from funcgrad.rewrite.in_place import in_place, reads_first
 from funcgrad.source import fail
 
@@ -103,7 +104,7 @@ def variables(*exprs: Expr) -> dict[str, Expr]:
     ['y', 'x']
     """
     found: dict[str, Expr] = {}
-    for expr in subexpressions(*exprs):
+    for expr in subexpressions(*exprs, operands=_operands):
         if expr.op is INPUT:
             name = str(expr.params[0][1])
             if found.setdefault(name, expr).type != expr.type:
@@ -112,6 +113,22 @@ def variables(*exprs: Expr) -> dict[str, Expr]:
                     f"variables: expected one type for {name!r}, but got {found[name].type} and {expr.type}",
                 )
     return found
+
+
+def is_traced_leaf(expr: Expr) -> bool:
+    """Whether an expression is an argument of a traced function: its operand is no part of a formula."""
+    return expr.op in (leaf, example) and expr.traced is not None and expr.traced.open
+
+
+def _operands(expr: Expr) -> tuple[Expr, ...]:
+    return () if is_traced_leaf(expr) else expr.args
+
+
+def traced_leaves(exprs: Sequence[Expr]) -> dict[Key, Expr]:
+    """The traced values in expressions, for a substitution that leaves them as they are."""
+    if not any([expr.traced is not None for expr in exprs]):
+        return {}
+    return {expr.key: expr for expr in subexpressions(*exprs) if is_traced_leaf(expr)}
 
 
 def named_nodes(expr: Expr) -> dict[str, Expr]:

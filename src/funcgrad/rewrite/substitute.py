@@ -20,7 +20,7 @@ from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import INPUT, ArrayType, Key
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.rewrite.evaluate import variables
+from funcgrad.rewrite.evaluate import traced_leaves, variables
 from funcgrad.source import fail
 
 
@@ -71,7 +71,7 @@ def substitute(
             given[target.key] = lift_fully(
                 new if isinstance(new, Expr) else _cast(new, target.dtype)
             )
-    return derived_as(expr, substitute_all([expr], given)[0])
+    return derived_as(expr, substitute_all([expr], traced_leaves([expr]) | given)[0])
 
 
 def derived_as(expr: Expr, new: Expr) -> Expr:

@@ -7,12 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.arrays.reference import plain_value
 from funcgrad.autodiff.accumulate import GradientMap
 from funcgrad.autodiff.batching import every_example
 from funcgrad.expr import Expr, const, no_expression, var
 from funcgrad.graph import ArrayType, Key, subexpressions
 from funcgrad.ops.base.op import example, leaf
-from funcgrad.rewrite.evaluate import evaluate_roots, fitted, present, values_by_name, variables
+from funcgrad.rewrite.evaluate import (
+    evaluate_roots,
+    fitted,
+    present,
+    traced_leaves,
+    values_by_name,
+    variables,
+)
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import derived_as, substitute_all
 from funcgrad.source import fail
@@ -67,7 +75,9 @@ def _values(
     roots: Sequence[Expr], values: Mapping[Any, Any] | None, named: Mapping[str, object]
 ) -> list[Any]:
     wanted = variables(*roots)
-    given = values_by_name(wanted, values, named)
+    given = {
+        name: plain_value(value) for name, value in values_by_name(wanted, values, named).items()
+    }
     on_grid = [name for name, x in wanted.items() if not x.shape and np.ndim(given[name])]
     if on_grid:
         return _on_grid(roots, {name: wanted[name] for name in on_grid}, given)
@@ -79,7 +89,9 @@ def _values(
     replaced = {x.key: _operand(name, given[name], x.type) for name, x in wanted.items()}
     return [
         derived_as(root, new)
-        for root, new in zip(roots, substitute_all(roots, replaced), strict=True)
+        for root, new in zip(
+            roots, substitute_all(roots, replaced | traced_leaves(roots)), strict=True
+        )
     ]
 
 

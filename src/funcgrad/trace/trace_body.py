@@ -62,8 +62,8 @@ def trace_body(
 
 
 def symbols(trees: Sequence[Tree], types: Sequence[ArrayType]) -> list[Expr]:
-    """Stand-ins without values, labelled as the trees' leaves are."""
-    labels = [path or "x" for tree in trees for path in tree.paths]
+    """Stand-ins without values, labelled as the trees' leaves are; no variable has such a name."""
+    labels = [f"{path or 'x'}'" for tree in trees for path in tree.paths]
     return [symbol(label, type) for label, type in zip(labels, types, strict=True)]
 
 
