@@ -1,5 +1,6 @@
 """checkpoint: the same numbers from less memory."""
 
+import enum
 import tracemalloc
 
 import numpy as np
@@ -186,3 +187,22 @@ def test_methods_and_arguments_that_are_no_numbers():
     assert fg.grad(lambda x: model.power(x, 2, "power"))(3.0) == 12.0
     assert fg.jit(fg.grad(lambda x: model.power(x, 2, "none")))(3.0) == 1.0
     assert fg.jvp(lambda x: model.power(x, 2, "power"), (3.0,), (1.0,)) == (18.0, 12.0)
+
+
+class Rule(enum.Enum):
+    SQUARE = 1
+
+    def apply(self, x):
+        try:
+            float(x)
+        except TypeError:
+            return 0 * x
+        return x * x
+
+
+@pytest.mark.parametrize("f", [fg.adopt(Rule.SQUARE.apply, False), lambda x: Rule.SQUARE.apply(x)])
+def test_a_refusal_that_the_function_catches_is_raised(f):
+    """The derivative of what it computes instead would be another one."""
+    for transform in (fg.grad, lambda f: fg.jit(fg.grad(f)), lambda f: fg.grad(fg.grad(f))):
+        with pytest.raises(TypeError, match=r"float\(\): expected a value without a derivative"):
+            transform(checkpoint(f))(3.0)

@@ -261,8 +261,14 @@ def _withdraw(error: BaseException) -> None:
 
 # -- arrays that can be written --------------------------------------------------------------------
 def _contexts(leaves: Iterable[Any]) -> list[Any]:
-    """The traces to which expressions among some values belong."""
-    found = {id(x.traced): x.traced for x in leaves if type(x) is Expr and x.traced is not None}
+    """The traces to which expressions among some values belong, and those whose leaves they are."""
+    found: dict[int, Any] = {}
+    for x in leaves:
+        if type(x) is Expr and x.traced is not None:
+            found[id(x.traced)] = x.traced
+            if x.op is leaf_op:
+                scope = x.params[0][1]
+                found[id(scope)] = scope
     return list(found.values())
 
 
