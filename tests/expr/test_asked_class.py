@@ -4,7 +4,9 @@ import collections.abc
 import contextvars
 import copy
 import enum
+import fractions
 import functools
+import json
 import numbers
 import typing
 import weakref
@@ -201,3 +203,132 @@ def test_adopted_code_is_told_its_own_type():
         return 0 * x
 
     assert fg.grad(of_stores)(3.0) == 6.0
+
+
+def dumps_with_indent(x):
+    json.dumps({"x": x, "list": [x]}, indent=2, default=str)
+    return x * x
+
+
+KNOWING = {
+    "an order of fractions": lambda x: x * x if fractions.Fraction(1, 2) < x else -x,
+    "equal to a fraction": lambda x: -x if fractions.Fraction(1, 2) == x else x * x,
+    "json": dumps_with_indent,
+}
+
+
+@pytest.mark.parametrize("reached", [False, True])
+@pytest.mark.parametrize("name", KNOWING)
+def test_fractions_and_json_leave_traced_values_to_themselves(name, reached):
+    """They would take the digits of a float, which has no derivative."""
+    f = KNOWING[name] if reached else fg.adopt(KNOWING[name], False)
+    assert fg.grad(f)(3.0) == 6.0
+    assert fg.grad(fg.grad(f))(3.0) == 2.0
+    assert fg.jvp(f, (3.0,), (1.0,)) == (9.0, 6.0)
+    assert fg.jit(f)(3.0) == 9.0
+    assert fg.vmap(fg.grad(f))(np.array([3.0, 4.0])).tolist() == [6.0, 8.0]
+
+
+INTEGERS = {
+    "an index": (lambda x: np.argmax(np.stack([x, 2 * x])), np.int64),
+    "a count": (lambda x: np.count_nonzero(np.stack([x, x])), np.int64),
+    "a sum": (lambda x: np.argmax(np.stack([x, 2 * x])) + 1, np.int64),
+    "a rounded number": (lambda x: round(x), int),
+    "a sum of rounded numbers": (lambda x: round(x) + 2, int),
+}
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_of_numpy_and_of_python_are_told_apart(name):
+    integer, kind = INTEGERS[name]
+    other = int if kind is np.int64 else np.integer
+
+    def f(x):
+        n = integer(x)
+        return x * x if isinstance(n, kind) and not isinstance(n, other) else 0 * x
+
+    assert f(np.float64(3.0)) == 9.0
+    f = fg.adopt(f, False)
+    assert fg.grad(f)(3.0) == 6.0
+    assert fg.jit(fg.grad(f))(3.0) == 6.0
+    assert fg.vmap(fg.grad(f))(np.array([3.0, 4.0])).tolist() == [6.0, 8.0]
+
+
+def test_a_rounded_number_is_an_int_in_adopted_code():
+    assert fg.grad(fg.adopt(lambda x: x * x if isinstance(round(x), int) else -x))(3.0) == 6.0
+
+
+class Own(np.ndarray):
+    """A subclass of the user's."""
+
+
+class Norm(enum.Enum):
+    EUCLIDEAN = Own
+    MASKED = np.ma.MaskedArray
+
+    def of(self, a):
+        told = isinstance(a, np.ndarray) and isinstance(a, self.value)
+        return np.sum(a * a) if told and a.__class__ is self.value else 0.0 * np.sum(a)
+
+    def of_a_view(self, a):
+        return np.sum(a * a) if isinstance(a.view(self.value), self.value) else 0.0 * np.sum(a)
+
+
+NORMS = {
+    "a subclass": lambda x: Norm.EUCLIDEAN.of(x.view(Own)),
+    "a masked array": lambda x: Norm.MASKED.of(np.ma.masked_array(x, mask=[False, False])),
+    "a view": lambda x: Norm.EUCLIDEAN.of_a_view(x),
+    "a masked view": lambda x: Norm.MASKED.of_a_view(x),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_arrays_of_subclasses_are_told_as_such(name):
+    f = NORMS[name]
+    point = np.array([3.0, 1.0])
+    assert f(point) == 10.0
+    assert fg.grad(f)(point).tolist() == [6.0, 2.0]
+    assert fg.jvp(f, (point,), (np.ones(2),))[1] == 8.0
+    assert fg.jit(fg.grad(f))(point).tolist() == [6.0, 2.0]
+    assert fg.vmap(fg.grad(f))(point[None]).tolist() == [[6.0, 2.0]]
+
+
+class Kind(type):
+    """A metaclass that says which instances a class has."""
+
+    def __instancecheck__(cls, value):
+        return issubclass(type(value), float) and value > 0
+
+
+class Positive(metaclass=Kind):
+    """A positive number."""
+
+
+class Shaped(type):
+    def __instancecheck__(cls, value):
+        return isinstance(value, np.ndarray) and value.shape == cls.shape
+
+
+class OfThree(metaclass=Shaped):
+    shape = (3,)
+
+
+def test_metaclasses_of_the_users_are_asked_in_adopted_code():
+    def of_a_number(x):
+        return x * x if isinstance(x, (int, Positive)) else 0 * x
+
+    def of_an_array(x):
+        return (x * x).sum() if isinstance(x, OfThree) else 0 * x.sum()
+
+    def of_stores(x):
+        a = np.zeros(3)
+        a[:] = x
+        return of_an_array(a)
+
+    assert fg.grad(of_a_number)(3.0) == 6.0
+    assert fg.grad(of_a_number)(-3.0) == 0.0
+    assert fg.jit(of_a_number)(3.0) == 9.0
+    assert fg.vmap(fg.grad(of_a_number))(np.array([3.0, -3.0])).tolist() == [6.0, 0.0]
+    assert fg.grad(of_an_array)(np.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    assert fg.grad(of_an_array)(np.ones(2)).tolist() == [0.0, 0.0]
+    assert fg.grad(of_stores)(3.0) == 18.0

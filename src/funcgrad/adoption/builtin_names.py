@@ -40,7 +40,9 @@ from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
 from funcgrad.expr.branch_path import PATH
 from funcgrad.expr.concrete import has_known_value
+from funcgrad.expr.registry import functions
 from funcgrad.fold import folded
+from funcgrad.kept_packages import is_kept
 from funcgrad.ops import shape
 from funcgrad.ops.elementwise.selection import stopped, where
 
@@ -309,7 +311,24 @@ def isinstance_(value: Any, kinds: Any) -> bool:
         else:
             kinds = original_class(kinds)
         return isinstance(value, kinds)
-    return _is_taken_for(kind, kinds, get_cache_token())
+    return _is_taken_for(kind, kinds, get_cache_token()) or any(
+        [functions["redirect"](check)(asked, value) for asked, check in _with_own_check(kinds)]
+    )
+
+
+@lru_cache(maxsize=1024)
+def _with_own_check(kinds: Any) -> tuple[tuple[type, FunctionType], ...]:
+    """The classes whose metaclass, in code that is adopted, says which instances they have."""
+    originals = _originals(kinds)
+    found: list[tuple[type, FunctionType]] = []
+    for kind in originals if isinstance(originals, tuple) else (originals,):
+        if isinstance(kind, tuple):
+            found += _with_own_check(kind)
+            continue
+        check = type(kind).__instancecheck__
+        if type(check) is FunctionType and not is_kept(check.__module__):
+            found.append((kind, check))
+    return tuple(found)
 
 
 _ARRAY, _NUMPY_INTEGER = "an array", "an integer of NumPy's"

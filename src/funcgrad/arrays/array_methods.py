@@ -315,6 +315,7 @@ class ArrayMethods:
         for kind in (*args, *kwargs.values()):
             if isinstance(kind, type) and issubclass(kind, np.ndarray | Reference):
                 found: Any = self.view(*[k for k in (*args, *kwargs.values()) if k is not kind])
+                kind = functions["redirect"](kind)  # in plain code, the class itself
                 return (
                     kind._funcgrad_of_view(found, self)
                     if hasattr(kind, "_funcgrad_of_view")

@@ -41,7 +41,7 @@ class MutableArray(ArrayOperators, ArrayMethods, ArrayProtocols, Reference):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """For code that does not know arrays that take stores, NumPy's array."""
+        """For code that does not know arrays that take stores, NumPy's array or a subclass of it."""
         return told_class(self, _class_of_cell, _getframe(1))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
@@ -52,7 +52,8 @@ class MutableArray(ArrayOperators, ArrayMethods, ArrayProtocols, Reference):
 
 
 def _class_of_cell(cell: object) -> type:
-    return np.ndarray if type(cell) is MutableArray else type(cell)
+    kind: type = functions["original_class"](type(cell))
+    return np.ndarray if kind is MutableArray else kind
 
 
 def mutable(value: object, like: np.ndarray[Any, Any] | None = None) -> Any:

@@ -10,16 +10,19 @@ know expressions, funcgrad first of all, as what it is. ``type(x)`` asks no attr
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
+from funcgrad.expr.registry import functions
 from funcgrad.kept_packages import is_kept
 
 _FOR_USERS = frozenset(("functools", "numpy._core.numeric"))
 """Modules that ask for the user's code: of single dispatch, and of ``np.isscalar``."""
+_KNOWING = frozenset(("fractions", "json.encoder"))
+"""Modules of the standard library that leave other numbers than Python's to them, or to the user's code."""
 
 
 class _Askers(dict[Any, bool | None]):
@@ -28,7 +31,7 @@ class _Askers(dict[Any, bool | None]):
     def __missing__(self, name: Any) -> bool | None:
         top = str(name).partition(".")[0]
         told: bool | None = name in _FOR_USERS or not (is_kept(name) or top == "numpy")
-        if not told and top in sys.stdlib_module_names:
+        if not told and top in sys.stdlib_module_names and name not in _KNOWING:
             told = None
         self[name] = told
         return told
@@ -56,7 +59,6 @@ def class_of_value(expr: Any) -> type:
     """The class of the values of an expression: NumPy's array, a number of its, Python's int or bool."""
     given = expr.type
     kind: type = np.ndarray if given.shape else given.dtype.type
-    return _OF_PYTHON.get(kind, kind)
-
-
-_OF_PYTHON: Mapping[type, type] = {np.bool_: bool, np.int64: int}
+    if kind is np.int64:
+        return kind if functions["is_numpy_integer"](expr) else int
+    return bool if kind is np.bool_ else kind

@@ -351,7 +351,7 @@ class Operators:
         # A number that is rounded without digits is one of Python's integers, which no NaN has.
         if has_known_value(self) and not functions["isfinite"](self):
             return concrete(self, "round()", _rounded)
-        return found.astype(int)
+        return functions["stopped"](found.astype(int))
 
     # -- array methods ----------------------------------------------------------------------------
     all = _method("all")
