@@ -1,5 +1,6 @@
 """The class by which traced values answer code that adoption does not reach."""
 
+import _thread
 import collections.abc
 import contextvars
 import copy
@@ -8,6 +9,8 @@ import fractions
 import functools
 import json
 import numbers
+import sys
+import threading
 import typing
 import weakref
 
@@ -332,3 +335,24 @@ def test_metaclasses_of_the_users_are_asked_in_adopted_code():
     assert fg.grad(of_an_array)(np.ones(3)).tolist() == [2.0, 2.0, 2.0]
     assert fg.grad(of_an_array)(np.ones(2)).tolist() == [0.0, 0.0]
     assert fg.grad(of_stores)(3.0) == 18.0
+
+
+def test_a_thread_without_code_of_python_may_ask(monkeypatch):
+    errors, done = [], threading.Event()
+    monkeypatch.setattr(sys, "unraisablehook", errors.append)
+
+    class Done(type):
+        def __instancecheck__(cls, value):
+            done.set()
+            return True
+
+    class Asked(metaclass=Done):
+        pass
+
+    def f(x):
+        _thread.start_new_thread(isinstance, (x, (str, Asked)))
+        assert done.wait(2) or errors
+        return x * x
+
+    assert fg.grad(fg.adopt(f, False))(3.0) == 6.0
+    assert not errors

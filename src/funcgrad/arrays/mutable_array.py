@@ -42,7 +42,7 @@ class MutableArray(ArrayOperators, ArrayMethods, ArrayProtocols, Reference):
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """For code that does not know arrays that take stores, NumPy's array or a subclass of it."""
-        return told_class(self, _class_of_cell, _getframe(1))
+        return told_class(self, _class_of_cell, _getframe().f_back)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         return functions["redirect"](np)

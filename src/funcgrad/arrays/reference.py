@@ -166,7 +166,7 @@ COPIED = 1 << 16
 
 def plain_value(item: object) -> Any:
     """The value of an array that leaves the function that made it; anything else as it is."""
-    if not isinstance(item, Reference):
+    if type(item) is Expr or not isinstance(item, Reference):  # most often, and asks no class
         return item
     value = current(item)
     if not isinstance(value, np.ndarray):
@@ -315,7 +315,7 @@ def _is_writable(cell: Reference) -> bool:
     while True:
         state = cell._funcgrad_state
         like = cell._funcgrad_value if state is None or state.layout is None else state.layout
-        if isinstance(like, np.ndarray) and not like.flags.writeable:
+        if type(like) is not Expr and isinstance(like, np.ndarray) and not like.flags.writeable:
             return False
         if state is None or state.base is None:
             return True
@@ -416,7 +416,7 @@ def check_store(cell: Reference, value: object) -> None:
     """Refuse what would leak out of a trace inside, and what views are not to be written."""
     root = root_of(cell)
     check_writable(cell)
-    if isinstance(root._funcgrad_value, np.ndarray):
+    if type(root._funcgrad_value) is not Expr and isinstance(root._funcgrad_value, np.ndarray):
         _refuse_exports(root._funcgrad_state)
     if root._funcgrad_state is not None and root._funcgrad_state.relied:
         raise fail(

@@ -69,7 +69,7 @@ def fitted_value(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> An
 
 def converted(value: npt.ArrayLike, dtype: np.dtype[Any]) -> Any:
     """A value in another dtype as a store converts it: a float into integers is truncated."""
-    if isinstance(value, list | tuple) and holds_expr(value):
+    if type(value) is not Expr and isinstance(value, list | tuple) and holds_expr(value):
         value = functions["array"](value)
     if not isinstance(value, Expr):
         stored: Array = np.empty(np.shape(value), dtype)

@@ -115,7 +115,9 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """Of a traced value, and for code that does not know expressions, the class of its value."""
-        return Expr if self.traced is None else told_class(self, class_of_value, _getframe(1))
+        if self.traced is None:
+            return Expr
+        return told_class(self, class_of_value, _getframe().f_back)
 
     def __setattr__(self, name: str, value: object) -> Never:
         raise AttributeError(
