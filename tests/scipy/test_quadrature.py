@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.integrate
-from scipy.integrate import dblquad, quad, quad_vec
+from scipy.integrate import dblquad, quad, quad_vec, tanhsinh
 
 import funcgrad as fg
 from funcgrad.scipy import quadrature
@@ -188,3 +188,36 @@ def test_break_points_and_limits_of_any_kind():
     assert slopes(1.0, np.inf) == (-np.exp(-1.0), 0.0)
     assert slopes(1.0, 1.0) == (-np.exp(-1.0), np.exp(-1.0))
     assert np.isnan(slopes(1.0, np.nan)[1])
+
+
+def normal(x, center, scale):
+    return np.exp(-(((x - center) / scale) ** 2) / 2) / scale / math.sqrt(2 * math.pi)
+
+
+@pytest.mark.parametrize("more", [0, 12])
+def test_a_slope_that_is_nan_does_not_end_the_search_for_the_others(more):
+    """The slope in a power of negative numbers is NaN."""
+
+    def second(v):
+        def integrand(x):
+            return normal(x, v[1], v[2]) * x ** v[0] * (1.0 + np.sum(v[3:]) * x)
+
+        return quad(integrand, -np.inf, np.inf)[0]
+
+    center, scale, share = 0.2, 1.3, 0.1 * more
+    found = fg.grad(second)(np.array([2.0, center, scale, *[0.1] * more]))
+    assert np.isnan(found[0])
+    in_center = 2 * center + share * 3 * (center**2 + scale**2)
+    in_scale = 2 * scale + share * 6 * center * scale
+    assert found[1:3] == pytest.approx([in_center, in_scale], rel=1e-9)
+    assert found[3:] == pytest.approx(np.full(more, center**3 + 3 * center * scale**2), rel=1e-9)
+
+
+def test_a_power_among_the_arguments_of_tanhsinh():
+    def mean(center):
+        found = tanhsinh(
+            lambda x, n, center: normal(x, center, 1.3) * x**n, -np.inf, np.inf, args=(1, center)
+        )
+        return found.integral
+
+    assert fg.grad(mean)(0.2) == pytest.approx(1.0, rel=1e-12)

@@ -17,7 +17,7 @@ from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr, concrete
 from funcgrad.graph import subexpressions
 from funcgrad.ops.base.op import columns_of
-from funcgrad.source import handles, warn
+from funcgrad.source import USERS, handles, warn
 
 _OF_ARRAYS = "FloatingPointError"
 """What NumPy raises under `numpy.errstate`, of arrays, too."""
@@ -32,8 +32,8 @@ _MOST_NODES = 50
 
 
 def handles_errors(code: CodeType) -> bool:
-    """Whether code handles errors of arithmetic."""
-    return handles(code, _ERRORS)
+    """Whether code of the user's handles errors of arithmetic; NumPy's numbers, in SciPy's, raise none."""
+    return not USERS[code.co_filename] and handles(code, _ERRORS)
 
 
 def warn_of_not_finite(code: CodeType, args: Sequence[object], result: object) -> None:

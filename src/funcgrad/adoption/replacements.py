@@ -124,10 +124,19 @@ _METHODS = {
         "rv_continuous._entropy": (".expectations", "entropy_by_quadrature"),
         "rv_continuous.expect": (".expectations", "expect_by_quadrature"),
         "_discrete_distns.hypergeom_gen._stats": (".discrete", "moments_of_hypergeom"),
+        "_continuous_distns.truncnorm_gen._stats": (".normal_families", "moments_of_truncnorm"),
         "_continuous_distns.truncpareto_gen._munp": (".expectations", "moments_of_truncpareto"),
         **{
             f"_new_distributions.scu._binom_{name}": (".compiled_masses", f"binomial_{name}")
             for name in ("pmf", "cdf", "sf", "ppf", "isf")
+        },
+        **{
+            f"_new_distributions.{kind}._{tail}_formula": (
+                ".ends_at_infinity",
+                f"{name}_{tail}_formula",
+            )
+            for kind, name in (("StandardNormal", "normal"), ("Logistic", "logistic"))
+            for tail in ("cdf", "ccdf", "logcdf", "logccdf", *["pdf"] * (name == "logistic"))
         },
         "_levy_stable.levy_stable_gen._cdf": (".stable_families", "stable_cdf"),
         "_levy_stable.levy_stable_gen._pdf": (".stable_families", "stable_pdf"),

@@ -94,9 +94,26 @@ def runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., 
                 if whole is not None:
                     return whole
             own = dict(TIGHT) | dict(options)
-            return np.asarray(scipys.quad_vec(integrand, low, high, **own)[place])
+            return _apart_from_nan(
+                lambda f: np.asarray(scipys.quad_vec(f, low, high, **own)[place]), integrand
+            )
 
     return run
+
+
+def _apart_from_nan(
+    integral: Callable[[Callable[[float], Any]], Any], integrand: Callable[[float], Any]
+) -> Any:
+    """The integral of each entry. One that is NaN would end the search for intervals for all others."""
+    found = integral(integrand)
+    unknown = np.isnan(found)
+    while found.shape and np.any(unknown) and not np.all(unknown):
+        known = ~unknown
+        found = integral(lambda x, known=known: np.where(known, integrand(x), 0.0))  # type: ignore[misc]
+        if not np.any(np.isnan(found)):
+            return np.where(known, found, np.nan)
+        unknown |= np.isnan(found)
+    return found
 
 
 def tanhsinh_result(
@@ -153,7 +170,7 @@ def _one_by_one(
         value, _, _, *message = scipys.quad(
             lambda x, k=k: float(at(x)[k]), low, high, full_output=1, **options
         )
-        if message:
+        if message and not np.isnan(value):
             return None
         found[k] = value
     return np.reshape(found, type.shape)

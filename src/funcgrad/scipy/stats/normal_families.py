@@ -12,6 +12,7 @@ from funcgrad.ops.special.error_functions import skewnorm_cdf
 from funcgrad.ops.special.incomplete_moments import half_line_rule
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.base_families import norm
+from funcgrad.scipy.stats.ends_at_infinity import fixed_at_infinity
 from funcgrad.scipy.stats.log_tails import only_where
 from funcgrad.scipy.stats.standard import (
     Standard,
@@ -43,6 +44,7 @@ def log_narrow_mass(center: Array, half: Array) -> Any:
 
 def log_mass(a: Array, b: Array) -> Any:
     """The logarithm of the normal probability of the interval from a to b."""
+    a, b = fixed_at_infinity(a), fixed_at_infinity(b)
     right = a > 0
     low, high = np.where(right, -b, a), np.where(right, -a, b)
     narrow = np.logical_and(high - low < 1, (high - low) * (1 + np.abs(high)) < 4)
@@ -59,12 +61,32 @@ def _log_share(part: Array, rest: Array, whole: Array) -> Any:
 
 
 truncnorm = Standard(
-    density=lambda x, a, b: norm.density(x) - log_mass(a, b),
+    density=lambda x, a, b: norm.density(fixed_at_infinity(x)) - log_mass(a, b),
     logcdf=lambda x, a, b: _log_share(log_mass(a, x), log_mass(x, b), log_mass(a, b)),
     logsf=lambda x, a, b: _log_share(log_mass(x, b), log_mass(a, x), log_mass(a, b)),
     support=lambda a, b: (a, b),
     valid=lambda a, b: a < b,
 )
+
+
+def moments_of_truncnorm(self: object, a: Array, b: Array, moments: str = "mv") -> tuple[Any, ...]:
+    """SciPy's method `truncnorm._stats`, in which an end at infinity does not move."""
+    a, b = fixed_at_infinity(a), fixed_at_infinity(b)
+    ends = [np.where(np.isinf(end), 0.0, end) for end in (a, b)]
+    of_a, of_b = [np.exp(truncnorm.density(end, a, b)) for end in (a, b)]
+
+    def difference(first: Array, second: Array) -> Any:
+        return of_a * first - of_b * second
+
+    m1 = of_a - of_b
+    m2 = 1 + difference(*ends)
+    m3 = 2 * m1 + difference(ends[0] ** 2, ends[1] ** 2)
+    m4 = 3 * m2 + difference(ends[0] ** 3, ends[1] ** 3)
+    variance = 1 + difference(ends[0] - m1, ends[1] - m1)
+    skewness = (m3 + m1 * (-3 * m2 + 2 * m1**2)) / variance**1.5
+    kurtosis = (m4 + m1 * (-4 * m3 + 3 * m1 * (2 * m2 - m1**2))) / variance**2 - 3
+    return m1, variance, skewness, kurtosis
+
 
 halfnorm = Standard(
     density=lambda x: norm.density(x) + math.log(2),
