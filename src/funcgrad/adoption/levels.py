@@ -440,7 +440,8 @@ def _asks(value: Any) -> bool:
     if is_of_masked_arrays(module) or str(module).startswith(("scipy.odr", "_odrpack")):
         return True
     # A function of scipy.fft is an object of uarray's, which calls the chosen library.
-    if _is_of_uarray(value) or kind in (BuiltinFunctionType, FunctionType):
+    compiled = kind is BuiltinFunctionType or kind.__name__ == "cython_function_or_method"
+    if _is_of_uarray(value) or compiled or kind is FunctionType:
         home = str(value.__module__)
         of_scipy = home.startswith(("scipy.", "autograd.")) and id(value) in replacements()
         of_numbers = home.partition(".")[0] in _NUMBERS or _is_of_pandas(home)

@@ -28,6 +28,7 @@ REPLACED = {
     "numba": "funcgrad.adoption.stand_ins.numba_",
     "cmath": "funcgrad.adoption.stand_ins.cmath_",
     "pandas": "funcgrad.adoption.stand_ins.pandas_",
+    "pandas.api.types": "funcgrad.adoption.stand_ins.pandas_types",
     "random": "funcgrad.adoption.stand_ins.python_random",
     "scipy.cluster": "funcgrad.scipy.cluster",
     "scipy.cluster.hierarchy": "funcgrad.scipy.cluster.hierarchy",
@@ -56,6 +57,10 @@ REPLACED = {
 
 HEAP = 1 << 9
 """The flag of classes that a class statement has made, whose instances are laid out as those of object."""
+
+
+BASE_TYPE = 1 << 10
+"""The flag of classes that others may be derived from."""
 
 
 _Parameter = TypeVar("_Parameter")

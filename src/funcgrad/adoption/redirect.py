@@ -43,6 +43,7 @@ from funcgrad.adoption.masked_arrays import is_of_masked_arrays, masked_modules
 from funcgrad.adoption.memoized import all_plain, bypassing_cache
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import (
+    BASE_TYPE,
     GENERIC_ALIASES,
     REPLACED,
     BoundDispatch,
@@ -195,6 +196,8 @@ def _class(kind: Any) -> Any:
     if is_array_subclass(kind):
         return _SUBCLASSES.of(kind)
     if is_kept_class(kind) or kind.__module__ in _OF_RANDOM_NUMBERS:
+        return kind
+    if not type(kind).__flags__ & BASE_TYPE:  # as the class of Cython's functions
         return kind
     if issubclass(kind, type):
         return metaclass_of(kind, redirect)
