@@ -1,6 +1,7 @@
 """SciPy's functions in adopted code: of lists, and with results that can be written."""
 
 import importlib
+import operator
 import runpy
 import sys
 from importlib.util import find_spec
@@ -316,3 +317,43 @@ def test_modules_of_the_package_hide_no_function_of_scipy():
         for key, value in own.items():
             if isinstance(value, ModuleType) and not key.startswith("_"):
                 assert isinstance(getattr(theirs, key, value), ModuleType), f"{name}.{key}"
+
+
+def _away(v, a):
+    return (v - a) ** 2 + v**4
+
+
+def _by_getattr(a):
+    return getattr(scipy.optimize, SEARCH)(lambda v: _away(v, a))
+
+
+def _by_vars(a):
+    return vars(scipy.optimize)[SEARCH](lambda v: _away(v, a))
+
+
+def _by_attrgetter(a):
+    return operator.attrgetter(SEARCH)(scipy.optimize)(lambda v: _away(v, a))
+
+
+def _of_closure(module):
+    def solution(a):
+        return getattr(module, SEARCH)(lambda v: _away(v, a))
+
+    return solution
+
+
+SEARCH = "golden"
+
+
+@pytest.mark.parametrize(
+    "solution", [_by_getattr, _by_vars, _by_attrgetter, _of_closure(scipy.optimize)]
+)
+def test_functions_of_modules_are_found_by_their_names_in_texts(solution):
+    # The search compares values, and nothing in it refuses traced ones: its steps have derivative 0.
+    v = solution(1.5)
+    slope = 2 / (2 + 12 * v**2)
+    assert fg.grad(solution)(1.5) == pytest.approx(slope, rel=1e-6)
+    assert fg.jvp(solution, (1.5,), (1.0,))[1] == pytest.approx(slope, rel=1e-6)
+    assert fg.jit(fg.grad(solution))(1.5) == pytest.approx(slope, rel=1e-6)
+    second = fg.grad(fg.grad(lambda a: _away(solution(a), a)))(1.5)
+    assert second == pytest.approx(2 - 4 / (2 + 12 * v**2), rel=1e-6)

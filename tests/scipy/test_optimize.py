@@ -465,6 +465,45 @@ def test_legacy_searches_on_a_line(solve):
     assert slope == pytest.approx(2 / (2 + 12 * value**2), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("brent", {}),
+        ("golden", {}),
+        ("fminbound", {"x1": 0.0, "x2": 2.0}),
+        ("fmin", {"x0": [0.0], "disp": False}),
+        ("fmin_cg", {"x0": [0.0], "disp": False}),
+        ("fmin_ncg", {"x0": [0.0], "fprime": lambda v: v, "disp": False}),
+    ],
+)
+def test_full_output_of_legacy_searches(name, given):
+    def outputs(a):
+        def on_line_of(v):
+            return on_line(np.reshape(v, ()), a)
+
+        if name == "fmin_ncg":
+            given["fprime"] = lambda v: 2 * (v - a) + 4 * v**3
+        return getattr(scipy.optimize, name)(on_line_of, full_output=True, **given)
+
+    def least(a):
+        return outputs(a)[1]
+
+    found = outputs(1.5)
+    v = np.reshape(found[0], ())
+    assert len(fg.trace(outputs, 1.5)) == len(found)
+    value, slope = fg.value_and_grad(least)(1.5)
+    assert value == pytest.approx(found[1], abs=1e-8)
+    # By the envelope theorem, the slope is the partial derivative at the minimum.
+    assert slope == pytest.approx(-2 * (v - 1.5), rel=1e-4)
+    assert fg.jvp(least, (1.5,), (1.0,))[1] == pytest.approx(slope, rel=1e-9)
+    assert fg.jit(fg.grad(least))(1.5) == pytest.approx(slope, rel=1e-9)
+    np.testing.assert_allclose(fg.vmap(fg.grad(least))(np.array([1.5])), [slope], rtol=1e-9)
+    second = fg.grad(fg.grad(least))(1.5)
+    step = 1e-4
+    differences = (fg.grad(least)(1.5 + step) - fg.grad(least)(1.5 - step)) / (2 * step)
+    assert second == pytest.approx(differences, rel=1e-6)
+
+
 @pytest.mark.parametrize("name", ["anderson", "broyden1", "broyden2", "newton_krylov"])
 def test_other_solvers_of_equations(name):
     def solution(a):
@@ -476,7 +515,9 @@ def test_other_solvers_of_equations(name):
 def test_searches_run_on_plain_values():
     bounds = [(0.0, 2.0)] * 2
     with pytest.raises(TypeError, match="full_output=True is not supported"):
-        fg.grad(lambda a: scipy.optimize.fmin(valley, [0.0, 0.0], (a,), full_output=True)[1])(1.5)
+        fg.grad(
+            lambda a: scipy.optimize.fmin_bfgs(valley, [0.0, 0.0], None, (a,), full_output=True)[1]
+        )(1.5)
 
     def scaled(a):
         found = scipy.optimize.differential_evolution(lambda v: valley(v, 1.0), bounds, rng=0)

@@ -95,6 +95,8 @@ _NAMES = frozenset(
         *("ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError"),
     )
 )
+_READING_BY_TEXT = frozenset(("attrgetter", "getattr", "vars"))
+"""Names of code that reads attributes by texts, so that those which it reads of a module are not known."""
 
 
 # -- the level of a function -----------------------------------------------------------------------
@@ -185,7 +187,10 @@ def _level_of_module(module: object, f: FunctionType) -> int:
     """The level of the attributes of a module in a function's closure that its code may read."""
     if type(module) is not ModuleType:
         return AS_IT_IS
-    found = [value for _, value in _attributes(module, code_names(f.__code__))]
+    names = code_names(f.__code__)
+    if not (names.isdisjoint(_READING_BY_TEXT) or is_kept(module.__name__)):
+        return ADOPTED
+    found = [value for _, value in _attributes(module, names)]
     if any([type(item) not in PLAIN_DATA and _asks(item) for item in found]):
         return ADOPTED
     return max([AS_IT_IS, *[_level_by_names(g) for g in found if type(g) is FunctionType]])
@@ -317,6 +322,8 @@ def _searched(f: FunctionType, holder: ref[Any] | None = None) -> tuple[int, Rea
         for module in [module_behind(v) for _, v in found if issubclass(type(v), ModuleType)]:
             if not is_kept(module.__name__):
                 absent.append((ref(module), names.difference(vars(module))))
+                if not names.isdisjoint(_READING_BY_TEXT):
+                    level = ADOPTED
         for binding, value in found:
             if type(value) not in PLAIN_DATA and _asks(value):
                 level = ADOPTED

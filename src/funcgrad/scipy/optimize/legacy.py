@@ -25,11 +25,19 @@ _Solver = Callable[..., Any]
 _Given = Mapping[str, Any]
 
 
-def _minimum(method: str) -> Callable[[_Solver, Any, _Given], Any]:
+def _minimum(name: str, method: str) -> Callable[[_Solver, Any, _Given], Any]:
     def solve(f: _Solver, args: Any, given: _Given) -> Any:
-        return minimize(f, given["x0"], args, method, given.get("fprime")).x
+        found = minimize(f, given["x0"], args, method, given.get("fprime"))
+        return _outputs(name, found, given)
 
     return solve
+
+
+def _outputs(name: str, found: Any, given: _Given) -> Any:
+    """The minimum; with ``full_output`` its value, too, and counts and flags of the search, all 0."""
+    if not given.get("full_output"):
+        return found.x
+    return found.x, found.fun, *[0] * _COUNTS[name]
 
 
 def _minimum_in_box(name: str) -> Callable[[_Solver, Any, _Given], Any]:
@@ -49,9 +57,12 @@ def _minimum_in_box(name: str) -> Callable[[_Solver, Any, _Given], Any]:
     return solve
 
 
-def _minimum_on_line(f: _Solver, args: Any, given: _Given) -> Any:
-    ends = (given["x1"], given["x2"]) if "x1" in given else None
-    return minimize_scalar(f, given.get("brack"), ends, args).x
+def _minimum_on_line(name: str) -> Callable[[_Solver, Any, _Given], Any]:
+    def solve(f: _Solver, args: Any, given: _Given) -> Any:
+        ends = (given["x1"], given["x2"]) if "x1" in given else None
+        return _outputs(name, minimize_scalar(f, given.get("brack"), ends, args), given)
+
+    return solve
 
 
 def _least_squares(f: _Solver, args: Any, given: _Given) -> Any:
@@ -71,11 +82,12 @@ def _root(method: str) -> Callable[[_Solver, Any, _Given], Any]:
 
 
 _SOLVED: Mapping[str, Callable[[_Solver, Any, _Given], Any]] = {
-    **{f"fmin_{name}": _minimum(name.upper()) for name in ("bfgs", "cg")},
-    "fmin": _minimum("Nelder-Mead"),
-    "fmin_ncg": _minimum("Newton-CG"),
-    "fmin_powell": _minimum("Powell"),
-    **dict.fromkeys(("brent", "fminbound", "golden"), _minimum_on_line),
+    "fmin": _minimum("fmin", "Nelder-Mead"),
+    "fmin_bfgs": _minimum("fmin_bfgs", "BFGS"),
+    "fmin_cg": _minimum("fmin_cg", "CG"),
+    "fmin_ncg": _minimum("fmin_ncg", "Newton-CG"),
+    "fmin_powell": _minimum("fmin_powell", "Powell"),
+    **{name: _minimum_on_line(name) for name in ("brent", "fminbound", "golden")},
     "leastsq": _least_squares,
     **{name: _minimum_in_box(name) for name in ("fmin_l_bfgs_b", "fmin_slsqp", "fmin_tnc")},
     **{
@@ -87,6 +99,8 @@ _SOLVED: Mapping[str, Callable[[_Solver, Any, _Given], Any]] = {
     },
     "newton_krylov": _root("krylov"),
 }
+_COUNTS = {"fmin": 3, "fmin_cg": 3, "fmin_ncg": 4, "brent": 2, "fminbound": 2, "golden": 1}
+"""How many counts and flags of the search ``full_output`` adds to the minimum and its value."""
 _ADVICE = {
     "fmin_cobyla": "write fg.implicit_root on the conditions that hold with equality",
     "bracket": "write scipy.optimize.minimize_scalar(func).x",
@@ -114,7 +128,7 @@ def _function(name: str) -> _Solver:
         f, extra = given[next(iter(parameters.parameters))], tuple_of(given.get("args", ()))
         if not holds_expr(list(given.values())) and without_tracing(f, _point(given), extra):
             return own(*args, **kwargs)
-        is_full = given.get("full_output") if name != "leastsq" else None
+        is_full = None if name in (*_COUNTS, "leastsq") else given.get("full_output")
         refuse(name, full_output=is_full, retall=given.get("retall"))
         if name not in _SOLVED:
             raise fail(
