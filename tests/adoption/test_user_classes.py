@@ -57,6 +57,23 @@ class Answering:
     __radd__ = __rsub__ = __rmatmul__ = __rmul__
 
 
+class Length(Answering):
+    """As a quantity: an array to NumPy, with operators and ufuncs of its own."""
+
+    __hash__ = None
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.value)
+
+    def __eq__(self, other):
+        return bool(np.all(self.value == getattr(other, "value", other)))
+
+
+def equal_lengths(x):
+    factor = 2.0 if x[0] == Length(x[0] + 0.0) and x[0] != Length(x[1]) else 3.0
+    return (x * np.where((x == Length(np.stack([x[0], 7.0]))).value, factor, x)).sum()
+
+
 def stored(x):
     total = np.zeros(2)
     total[:] = Held(x)
@@ -77,6 +94,8 @@ FUNCTIONS = {
     "ufunc of a number": lambda x: np.multiply(x[0], Answering(x[1])).value,
     "ufunc with options": lambda x: np.add(x, Answering(x**2), dtype=float).value.sum(),
     "matmul": lambda x: (x @ Answering(x)).value * x[0],
+    "scalar of NumPy's": lambda x: (x[0] * Length(x)).value.sum(),
+    "comparisons": equal_lengths,
 }
 
 
@@ -94,6 +113,18 @@ def test_instances_are_converted_as_python_and_numpy_convert_them(name):
     np.testing.assert_allclose(fg.vmap(gradient)(batch), rows, rtol=1e-12)
     curvature = slope_by_differences(lambda x: gradient(x).sum(), X)
     np.testing.assert_allclose(fg.hessian(f)(X).sum(axis=0), curvature, rtol=1e-6, atol=1e-9)
+
+
+def test_a_float_leaves_its_operator_to_the_class():
+    def f(x):
+        return (x * Length(x**2)).value - (2 * x - Length(x)).value
+
+    slope = 9 * 0.7**2 - 12 * 0.7  # 3 x**3 - 6 x**2
+    assert f(0.7) == pytest.approx(3 * 0.7**3 - 6 * 0.7**2)
+    assert fg.value_and_grad(f)(0.7) == pytest.approx((f(0.7), slope))
+    assert fg.jvp(f, (0.7,), (1.0,))[1] == pytest.approx(slope)
+    assert fg.jit(fg.grad(f))(0.7) == pytest.approx(slope)
+    assert fg.hessian(f)(0.7) == pytest.approx(18 * 0.7 - 12)
 
 
 def kind_of(x):

@@ -61,6 +61,14 @@ def pint_conversion(x):
     return (a * a).to("m**2/s**2").magnitude, np.sqrt(a * a).m, np.sin(a / a * 0.3).m
 
 
+def pint_number(x):
+    import pint
+
+    unit = pint.UnitRegistry()
+    length = 2.0 * x * unit.km
+    return (x * length).to("m").magnitude, (x / length).magnitude, (x * (3.0 * unit.m)).magnitude
+
+
 def unyt_conversion(x):
     import unyt
 
@@ -83,5 +91,6 @@ ROWS = [
     Case(astropy_spectral, (D(X),)),
     Case(astropy_checked, (D(X),)),
     Case(pint_conversion, (D(X),)),
+    Case(pint_number, (D(0.7),)),
     Case(unyt_conversion, (D(X),)),
 ]

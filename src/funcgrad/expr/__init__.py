@@ -30,7 +30,7 @@ from funcgrad.expr.node import (
     mark_derived,
     mark_simple,
 )
-from funcgrad.expr.operators import Operators
+from funcgrad.expr.operators import Operators, overrides_ufuncs
 from funcgrad.expr.other_libraries import OtherLibraries
 from funcgrad.expr.registry import OperationTable, assemble, functions, operation_table
 from funcgrad.fold import folded
@@ -153,7 +153,7 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
             return False
         if _is_no_operand(self, other):
             return NotImplemented
-        return functions["equal"](self, other)
+        return _compared("equal", self, other)
 
     def __ne__(self, other: object) -> Any:
         if isinstance(other, Key):
@@ -164,7 +164,7 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
             return True
         if _is_no_operand(self, other):
             return NotImplemented
-        return functions["not_equal"](self, other)
+        return _compared("not_equal", self, other)
 
     def __copy__(self) -> Expr:
         return self
@@ -232,6 +232,16 @@ def _is_no_operand(x: Expr, other: object) -> bool:
 
 
 _OPERANDS = (Number, np.ndarray, list, tuple)
+
+
+def _compared(name: str, x: Expr, other: object) -> Any:
+    """Where entries are equal, or not; a value with ufuncs of its own, such as a quantity, is asked for that."""
+    try:
+        return functions[name](x, other)
+    except TypeError:
+        if not overrides_ufuncs(other):
+            raise
+        return getattr(np, name)(x, other) if x.shape else NotImplemented
 
 
 _set_class: Any = vars(object)["__class__"].__set__

@@ -65,9 +65,8 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
                 return found
             if hasattr(other, "_funcgrad_own_operators"):
                 # An array, and a float of Python's, leave an operator to the class; NumPy's scalars do not.
-                is_numpys = not self.shape and any([e.type.shape for e in subexpressions(self)])
-                return getattr(np, name)(x, y) if is_numpys else NotImplemented
-            if overrides_ufuncs(other) and self.shape:
+                return getattr(np, name)(x, y) if _is_numpys_scalar(self) else NotImplemented
+            if overrides_ufuncs(other) and (self.shape or _is_numpys_scalar(self)):
                 return getattr(np, name)(x, y)
             if reflected or not has_own_operators(other, self, name):
                 raise
@@ -75,6 +74,11 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
 
     operator.__name__ = operator.__qualname__ = name
     return operator
+
+
+def _is_numpys_scalar(value: Any) -> bool:
+    """Whether a traced number is computed from arrays, so that it stands for a scalar of NumPy's."""
+    return not value.shape and any([e.type.shape for e in subexpressions(value)])
 
 
 def has_own_operators(value: object, beside: Any, name: str) -> bool:
@@ -89,9 +93,8 @@ def has_own_operators(value: object, beside: Any, name: str) -> bool:
     own = getattr(kind, REFLECTED.get(name, ""), None)
     if type(own) is FunctionType and not USERS[own.__code__.co_filename]:  # Fraction's takes none
         # A number leaves the operator to any such class, an array to one that is no array to NumPy.
-        return not hasattr(kind, "__array__") or not (
-            beside.shape or hasattr(kind, "__array_ufunc__")
-        )
+        is_no_array = not hasattr(kind, "__array_ufunc__") or overrides_ufuncs(value)
+        return not hasattr(kind, "__array__") or (not beside.shape and is_no_array)
     return any([base.__module__.startswith(_OF_SPARSE) for base in kind.__mro__])
 
 
