@@ -95,6 +95,21 @@ SPLINES = {
     "splint of a curve": lambda x: scipy.interpolate.splint(0.2, x[3], (X, [x[7:], x[:7]], 2)),
     "spalde": lambda x: scipy.interpolate.spalde(x[2] + 0.1, (x[:7], x[7:], 2)),
     "sproot": lambda x: scipy.interpolate.sproot((T, x[7:13], 3)),
+    "splev of a matrix": lambda x: np.array(
+        scipy.interpolate.splev(Q, (x[:7], np.stack([x[7:], x[7:] ** 2]), 2))
+    ),
+    "splev of a matrix at traced points": lambda x: np.stack(
+        scipy.interpolate.splev(x[1:3] / 2, (X, np.stack([X[:4], X[:4] ** 2]), 2))
+    ),
+    "splint of a matrix": lambda x: np.stack(
+        scipy.interpolate.splint(0.2, x[3], (X, np.stack([x[7:], x[7:] * 2]), 2))
+    ),
+    "insert into a matrix": lambda x: np.stack(
+        scipy.interpolate.insert(0.7, (X, np.stack([x[7:], x[7:] * 2]), 2))[1]
+    ),
+    "spalde of a matrix": lambda x: np.stack(
+        scipy.interpolate.spalde(0.7, (X, np.stack([x[7:], x[7:] * 2]), 2))
+    ),
     "splev of a curve": lambda x: scipy.interpolate.splev(Q, (x[:7], [x[7:], x[7:] ** 2], 2)),
     "splprep": lambda x: scipy.interpolate.splev(
         [0.1, 0.6], scipy.interpolate.splprep([x[:7], x[7:]], s=0)[0]

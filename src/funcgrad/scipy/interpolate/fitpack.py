@@ -32,8 +32,11 @@ Tck = tuple[Any, Any, int]
 
 
 def _known(tck: Tck | BSpline) -> Any:
-    """The knots, the coefficients and the degree."""
-    return tck if isinstance(tck, tuple | list) else (tck.t, tck.c, tck.k)
+    """The knots, the coefficients and the degree; a matrix of coefficients is a curve, as to FITPACK."""
+    if not isinstance(tck, tuple | list):
+        return tck.t, tck.c, tck.k
+    t, c, k = tck
+    return t, list(c) if len(getattr(c, "shape", ())) > 1 else c, k
 
 
 def _of_spline(place: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
