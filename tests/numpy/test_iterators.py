@@ -71,6 +71,14 @@ def allocated(x):
     return entries.operands[2].sum()
 
 
+def allocated_for_plain_operands(x):
+    entries = np.nditer([np.arange(6.0).reshape(2, 3), None])
+    for a, c in entries:
+        c[...] = a * x[1, 0]
+        c[...] = c[...] + x[0, 2] * a
+    return (entries.operands[1] ** 2).sum()
+
+
 def filled(x):
     y = np.zeros((2, 3))
     for a, b in np.nditer([x, y], op_flags=[["readonly"], ["writeonly"]]):
@@ -121,7 +129,11 @@ def reduced(x):
 
 
 @pytest.mark.parametrize(
-    "f", [read, placed, stored, allocated, filled, in_orders, by_differences, reduced]
+    "f",
+    [
+        *(read, placed, stored, allocated, allocated_for_plain_operands, filled, in_orders),
+        *(by_differences, reduced),
+    ],
 )
 def test_nditer_goes_over_traced_values_as_numpy_does(f):
     x, step = np.array([[0.5, 1.0, 2.0], [3.0, -1.0, 0.25]]), 1e-5

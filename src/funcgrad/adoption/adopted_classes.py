@@ -29,6 +29,7 @@ from funcgrad.adoption.containers import INNER, leads_elsewhere, standing
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
 from funcgrad.adoption.view_originals import as_original, original_of_view
+from funcgrad.adoption.wrapt_functions import is_of_wrapt
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own
 from funcgrad.trace.outer_arrays import instance_dict, own_attribute
@@ -416,7 +417,8 @@ def unannounced(kind: type) -> tuple[type, ...]:
 
 def adopt_member(member: Any, redirect: Redirect) -> Any:
     """A method, property or class attribute over adopted functions; itself if nothing is adopted."""
-    if isinstance(member, FunctionType | Transformed | singledispatchmethod):
+    is_function = isinstance(member, FunctionType | Transformed | singledispatchmethod)
+    if is_function or is_of_wrapt(member):
         return redirect(member)
     if isinstance(member, staticmethod | classmethod):
         function = redirect(member.__func__)

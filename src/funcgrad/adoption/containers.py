@@ -28,6 +28,7 @@ import numpy as np
 from funcgrad.adoption.namespaces import GENERIC_ALIASES, HEAP, is_kept_class
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView, items_held
 from funcgrad.adoption.view_originals import original_of_view
+from funcgrad.adoption.wrapt_functions import is_of_wrapt
 from funcgrad.trace.known_code import ARRAYS_HELD, LONGEST_OF_NUMBERS
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.outer_arrays import instance_dict, referent_of
@@ -66,7 +67,7 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
     kind = type(value)
     if kind in _PLAIN:
         return False
-    if kind in _CALLED or is_masked(kind):
+    if kind in _CALLED or is_masked(kind) or is_of_wrapt(value):
         return True
     if kind is np.ndarray:
         if value.dtype.kind == "O":

@@ -46,6 +46,7 @@ from funcgrad.adoption.namespaces import (
 from funcgrad.adoption.pandas_objects import is_table
 from funcgrad.adoption.replacements import replacements
 from funcgrad.adoption.standard_containers import HOLDERS
+from funcgrad.adoption.wrapt_functions import ATTRIBUTES_WITH_CODE, decorated_parts, is_of_wrapt
 from funcgrad.arrays.reference import MARK
 from funcgrad.expr import Expr
 from funcgrad.kept_packages import is_kept
@@ -180,6 +181,8 @@ def _attributes_with_code(item: Any) -> tuple[str, ...]:
         return ("__dict__",)
     if type(item) in GENERIC_ALIASES:
         return ("__origin__",)
+    if is_of_wrapt(item):
+        return ATTRIBUTES_WITH_CODE
     return ("__wrapped__",) if own_attribute(item, "__wrapped__") is not None else ()
 
 
@@ -274,6 +277,8 @@ def _methods(kind: type) -> Iterator[FunctionType]:
 
 def _parts(member: Any) -> tuple[Any, ...]:
     """The functions that an attribute of a class runs."""
+    if is_of_wrapt(member):
+        return tuple([part for item in decorated_parts(member) for part in _parts(item)])
     if isinstance(member, staticmethod | classmethod):
         return _parts(member.__func__)
     if is_memoized(member):

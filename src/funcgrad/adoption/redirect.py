@@ -73,6 +73,7 @@ from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
 from funcgrad.adoption.standard_containers import reference_view
 from funcgrad.adoption.transforms import is_transform, returning_writable
 from funcgrad.adoption.view_originals import note_view
+from funcgrad.adoption.wrapt_functions import is_of_wrapt, over_wrapt
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.arrays.object_array import HeldObjects
 from funcgrad.arrays.reference import MARK
@@ -247,6 +248,8 @@ def _vectorized(value: Any) -> Any:
 
 
 def _instance(value: Any) -> Any:
+    if is_of_wrapt(value):
+        return over_wrapt(value, redirect)
     if is_of_masked_arrays(type(value).__module__):
         return masked_modules(NAMES).instance(value)
     if issubclass(type(value), np.ndarray) and is_array_subclass(type(value)):

@@ -138,11 +138,12 @@ def nditer(
     """
     operands = list(op) if isinstance(op, list | tuple) else [op]
     given = [item for item in operands if item is not None]
-    writes = op_flags is not None or len(given) < len(operands)
-    takes = writes and any([isinstance(item, Reference) for item in given])
-    if not (takes or holds_expr(given)):
+    of_buffers = "external_loop" in (flags or ()) or any([v is not None for v in options.values()])
+    makes = len(given) < len(operands)
+    takes = (op_flags is not None or makes) and any([isinstance(item, Reference) for item in given])
+    if not (takes or holds_expr(given) or (makes and not of_buffers)):
         return np.nditer(_buffers(op), flags, op_flags, op_dtypes, order, casting, **options)
-    if "external_loop" in (flags or ()) or any([v is not None for v in options.values()]):
+    if of_buffers:
         raise fail(
             TypeError,
             "nditer: expected an iterator over single entries of traced values, but got external_loop, "
