@@ -67,3 +67,29 @@ def test_what_is_refused():
         fg.grad(lambda x: np.choose([0, 1, 2, 0], [x, x]))(X)
     with pytest.raises(ValueError, match="compress: expected a condition of one axis"):
         fg.grad(lambda x: np.compress([[True]], x))(X)
+
+
+TWO, ONE = np.int64(2), np.int32(1)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.broadcast_to(x[0, 0], TWO).sum() * x[1, 1],
+        lambda x: (np.tile(x, TWO) ** 2).sum(),
+        lambda x: (np.split(x, TWO)[0] ** 2).sum(),
+        lambda x: (np.tensordot(x, x, ONE) ** 2).sum(),
+        lambda x: (np.fft.fftshift(x, ONE)[:, 0] ** 2).sum(),
+    ],
+)
+def test_a_count_may_be_an_integer_of_numpys(f):
+    x = np.array([[0.3, 1.2], [-0.7, 2.0]])
+    gradient = np.zeros((2, 2))
+    for i in np.ndindex(2, 2):
+        step = np.zeros((2, 2))
+        step[i] = 1e-6
+        gradient[i] = (f(x + step) - f(x - step)) / 2e-6
+    np.testing.assert_allclose(fg.grad(f)(x), gradient, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(x), gradient, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(fg.vmap(f)(np.stack([x, 2 * x])), [f(x), f(2 * x)], rtol=1e-12)
+    assert fg.jvp(f, (x,), (x,))[1] == pytest.approx((gradient * x).sum(), rel=1e-7)

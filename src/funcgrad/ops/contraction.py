@@ -401,7 +401,7 @@ def outer(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
 def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
     """As `numpy.tensordot`: one matrix product, its axes brought together first."""
     a, b = lift_all((a, b))
-    if isinstance(axes, int):
+    if isinstance(axes, int | np.integer):
         axes = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes)))
     left, right = axis_tuple("tensordot", axes[0], a), axis_tuple("tensordot", axes[1], b)
     if [a.shape[i] for i in left] != [b.shape[i] for i in right]:

@@ -233,7 +233,9 @@ def ifftshift(x: npt.ArrayLike, axes: Axes = None) -> Any:
 
 def _shift(x: npt.ArrayLike, axes: Axes, way: int) -> Any:
     x = lift_fully(x)
-    chosen = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
+    chosen = (
+        range(x.ndim) if axes is None else (axes,) if isinstance(axes, int | np.integer) else axes
+    )
     for axis in chosen:
         half = x.shape[axis] // 2
         x = np.roll(x, half if way > 0 else -half, axis)

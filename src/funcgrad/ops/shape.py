@@ -293,7 +293,8 @@ def astype(x: object, dtype: Any, copy: bool = True, **_: Any) -> Any:
 def broadcast_to(x: object, shape: int | tuple[int, ...]) -> Any:
     """As `numpy.broadcast_to`, but the result is a value of its own."""
     x = lift_fully(x)
-    lengths = (shape,) if isinstance(shape, int) else tuple(operator.index(n) for n in shape)
+    given = (shape,) if isinstance(shape, int | np.integer) else shape
+    lengths = tuple([operator.index(n) for n in given])
     try:
         fits = broadcast_shapes(x.shape, lengths) == lengths
     except ValueError:
@@ -329,7 +330,7 @@ def ones_like(x: npt.ArrayLike, dtype: object = None, shape: object = None, **_:
 
 def split_points(name: str, x: Expr, sections: Any, axis: int) -> list[int]:
     """Where `numpy.split` cuts: the inner boundaries."""
-    if isinstance(sections, int):
+    if isinstance(sections, int | np.integer):
         if x.shape[axis] % sections:
             raise fail(
                 ValueError,

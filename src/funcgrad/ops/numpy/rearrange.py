@@ -64,7 +64,7 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
 def tile(x: Any, reps: int | Sequence[int]) -> Any:
     """As `numpy.tile`."""
     x = lift_fully(x)
-    counts = (reps,) if isinstance(reps, int) else tuple(reps)
+    counts = (int(reps),) if isinstance(reps, int | np.integer) else tuple(reps)
     ndim = max(len(counts), x.ndim)
     counts = (1,) * (ndim - len(counts)) + counts
     x = reshape(x, (1,) * (ndim - x.ndim) + x.shape)
