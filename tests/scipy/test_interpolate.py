@@ -548,3 +548,32 @@ def test_grids_of_one_point_and_points_that_are_nan(method, fill):
         return f(values, np.stack([np.zeros(2), q], axis=-1))
 
     fg.check_grads(along_the_second_axis, (values, np.array([0.4, 2.9])))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_interp1d_has_its_data_in_the_order_of_the_user(axis):
+    # SciPy's own has the axis of interpolation first in another attribute.
+    y = np.arange(12.0).reshape(2, 3, 2) ** 1.5
+    x = np.array([2.0, 0.5, 1.0])[: y.shape[axis]]
+
+    def f(y):
+        found = scipy.interpolate.interp1d(x, y, axis=axis)
+        before = found.y * np.arange(12.0).reshape(2, 3, 2)
+        return (before * found(0.7 + 0.0 * y[0, 0, 0]).sum() + found.y**2).sum()
+
+    slopes = np.zeros_like(y)
+    for i in np.ndindex(*y.shape):
+        step = np.zeros_like(y)
+        step[i] = 1e-5
+        slopes[i] = (f(y + step) - f(y - step)) / 2e-5
+    assert fg.value_and_grad(f)(y)[0] == pytest.approx(f(y))
+    np.testing.assert_allclose(fg.grad(f)(y), slopes, rtol=1e-7)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(y), slopes, rtol=1e-7)
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(y[None])[0], slopes, rtol=1e-7)
+    assert fg.jvp(f, (y,), (y,))[1] == pytest.approx((slopes * y).sum(), rel=1e-7)
+    own = scipy.interpolate.interp1d(x, y, axis=axis)
+
+    def at_a_traced_point(q):
+        return own(q).sum() * own.y[1, 2, 0]
+
+    assert fg.value_and_grad(at_a_traced_point)(0.7)[0] == pytest.approx(at_a_traced_point(0.7))

@@ -101,7 +101,7 @@ class interp1d:  # noqa: N801
             order = np.argsort(x, kind="stable")
             x, y = x[order], np.take(y, order, axis=axis)
         self.axis = axis % y.ndim
-        self.x, self.y = x, np.moveaxis(y, axis, 0)
+        self.x, self.y, self._rows = x, y, np.moveaxis(y, axis, 0)
 
     def __getattr__(self, name: str) -> Any:
         own = None if name.startswith("__") else self.__dict__.get("own")
@@ -121,7 +121,7 @@ class interp1d:  # noqa: N801
         value = self._filled(q.reshape(-1))
         if self.kept is not None:
             value = as_single(value, *self.kept, *([x] if self.kind == "linear" else []))
-        return points_at(self.axis, q.ndim, value.reshape((*q.shape, *self.y.shape[1:])))
+        return points_at(self.axis, q.ndim, value.reshape((*q.shape, *self._rows.shape[1:])))
 
     def _filled(self, q: Array) -> Any:
         value = self._value(q)
@@ -129,15 +129,15 @@ class interp1d:  # noqa: N801
         if isinstance(fill, str):  # "extrapolate": a step that does not begin is NaN, as SciPy's
             empty = {"previous": q < self.x[0], "next": q > self.x[-1]}.get(str(self.kind))
             if empty is not None:
-                value = np.where(along(empty, self.y.ndim - 1), np.nan, value)
+                value = np.where(along(empty, self._rows.ndim - 1), np.nan, value)
             return value
         below, above = fill if isinstance(fill, tuple) and len(fill) == 2 else (fill, fill)
-        axes = self.y.ndim - 1
+        axes = self._rows.ndim - 1
         value = np.where(along(q < self.x[0], axes), below, value)
         return np.where(along(q > self.x[-1], axes), above, value)
 
     def _value(self, q: Array) -> Any:
-        x, y = self.x, self.y
+        x, y = self.x, self._rows
         if self.kind == "cubic":
             return CubicSpline(x, y)(q) + np.zeros((*q.shape, *y.shape[1:]))
         if self.kind == "quadratic" or isinstance(self.kind, int):
