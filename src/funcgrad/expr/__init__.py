@@ -235,7 +235,7 @@ _OPERANDS = (Number, np.ndarray, list, tuple)
 
 
 def _compared(name: str, x: Expr, other: object) -> Any:
-    """Where entries are equal, or not; a value with ufuncs of its own, such as a quantity, is asked for that."""
+    """Where entries are equal, or not; a value with ufuncs of its own, such as a quantity, is asked."""
     try:
         return functions[name](x, other)
     except TypeError:

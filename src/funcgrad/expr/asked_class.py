@@ -28,7 +28,7 @@ _KNOWING = frozenset(("fractions", "json.encoder"))
 class _Askers(dict[Any, bool | None]):
     """Whether the code of a module is told the class of the value, by its name; None: if its caller is."""
 
-    def __missing__(self, name: Any) -> bool | None:
+    def __missing__(self, name: object) -> bool | None:
         top = str(name).partition(".")[0]
         told: bool | None = name in _FOR_USERS or not (is_kept(name) or top == "numpy")
         if not told and top in sys.stdlib_module_names and name not in _KNOWING:
@@ -40,7 +40,7 @@ class _Askers(dict[Any, bool | None]):
 _ASKERS = _Askers()
 
 
-def told_class(value: Any, of_value: Callable[[Any], type], frame: FrameType | None) -> type:
+def told_class(value: object, of_value: Callable[[Any], type], frame: FrameType | None) -> type:
     """The class that a traced value tells the code of a frame: by a function of it, or its type.
 
     Adopted code is told what its own ``type(x)`` says.

@@ -28,7 +28,7 @@ def _like(value: object) -> Any:
 
 def _asked(own: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(own)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> Any:
         return own(*map(_like, args), **{name: _like(value) for name, value in kwargs.items()})
 
     return function
