@@ -61,7 +61,7 @@ def assert_derivatives(f, x, rtol=2e-6, asks=False):
         )
 
 
-@pytest.mark.parametrize("name", one_in(3, CALLS))
+@pytest.mark.parametrize("name", one_in(6, CALLS))
 def test_numpys_code_on_traced_values(name):
     f = CALLS[name]
     np.testing.assert_array_equal(fg.jit(f)(X), f(X))
@@ -105,7 +105,7 @@ def _put(a):
     return a
 
 
-@pytest.mark.parametrize("name", one_in(3, ADOPTED))
+@pytest.mark.parametrize("name", one_in(6, ADOPTED))
 def test_adopted_code_and_what_numpy_does_not_dispatch(name):
     f = fg.adopt(ADOPTED[name])
     np.testing.assert_allclose(fg.jit(f)(X), ADOPTED[name](X), rtol=1e-14)

@@ -108,7 +108,7 @@ of_the_measured_versions = pytest.mark.skipif(
 
 
 @of_the_measured_versions
-@pytest.mark.parametrize("name", one_in(2, SAMPLE))
+@pytest.mark.parametrize("name", one_in(4, SAMPLE))
 def test_a_call_measures_as_it_is_stored(name):
     check_row(name)
 

@@ -103,7 +103,7 @@ WITH_RULES = {
 @pytest.mark.parametrize(
     ("name", "sample"),
     one_in(
-        3,
+        7,
         [
             pytest.param(name, sample, id=f"{name}-{i}")
             for name, samples in SAMPLES.items()

@@ -146,7 +146,7 @@ def test_stores_are_mapped_and_stand_in_loops(name):
     np.testing.assert_allclose(total, sum(expected), rtol=1e-12)
 
 
-@pytest.mark.parametrize("seed", one_in(3, range(40)))
+@pytest.mark.parametrize("seed", one_in(6, range(40)))
 def test_random_programs_are_numpys(seed):
     check_program(seed, modes=seed % 4 == 0)
 
@@ -574,8 +574,9 @@ def test_a_long_chain_of_results_that_are_laid_out_as_views(count):
         return np.sum(z.ravel(order="K")[1:])
 
     a = np.arange(6.0).reshape(2, 3)
-    assert fg.value_and_grad(f)(a)[0] == f(a)
-    np.testing.assert_allclose(fg.grad(f)(a), [[0, 2, 2], [2, 2, 2]], rtol=1e-12)
+    value, slopes = fg.value_and_grad(f)(a)
+    assert value == f(a)
+    np.testing.assert_allclose(slopes, [[0, 2, 2], [2, 2, 2]], rtol=1e-12)
 
 
 def asked_by_name(x):

@@ -141,7 +141,7 @@ def check(seed):
             )
 
 
-@pytest.mark.parametrize("part", one_in(3, range(8)))
+@pytest.mark.parametrize("part", one_in(4, range(8)))
 def test_random_layouts(part):
     for seed in range(40 * part, 40 * (part + 1)):
         check(seed)
