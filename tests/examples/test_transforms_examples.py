@@ -129,10 +129,15 @@ def test_gradients_flow_through_the_solver():
     fg.check_grads(sir.residuals, (np.log([1.7, 0.45]),), order=1)
 
 
-def test_the_epidemic_fits_as_in_scipy_and_in_the_textbook():
+@pytest.fixture(scope="module")
+def epidemic():
+    return sir.fit()
+
+
+def test_the_epidemic_fits_as_in_scipy_and_in_the_textbook(epidemic):
     from scipy.optimize import curve_fit
 
-    result = sir.fit()
+    result = epidemic
     assert result.converged
     best, spread = curve_fit(counted_by_scipy, sir.DAYS, sir.IN_BED, [1.5, 0.4])
     np.testing.assert_allclose(np.exp(result.x), best, rtol=1e-4)
@@ -158,7 +163,8 @@ def test_the_error_of_the_curve_follows_from_that_of_the_rates():
     np.testing.assert_allclose(sir.curve_error(rates), np.hypot(*moved), rtol=1e-5, atol=1e-8)
 
 
-def test_the_epidemic_is_drawn(tmp_path, capsys):
+def test_the_epidemic_is_drawn(tmp_path, capsys, monkeypatch, epidemic):
+    monkeypatch.setattr(sir, "fit", lambda: epidemic)
     path = tmp_path / "sir.png"
     r0, _ = sir.main(str(path))
     assert str(r0) == "3.76 ± 0.12"
@@ -394,7 +400,7 @@ def test_the_bump_is_scipys_quadratic_spline():
 
 
 def test_the_registration_is_a_minimum_in_the_template_and_in_each_image():
-    images = sparse_fit.data(12)
+    images = sparse_fit.data(8)
     sparse = fg.sparse_jacobian(sparse_fit.residuals)
     # With a dense matrix, SciPy solves each step exactly and comes closer to the minimum.
     result = sparse_fit.fit(images, lambda *args: sparse(*args).toarray(), tol=1e-14)
@@ -429,11 +435,12 @@ def test_shifted_images_are_put_back():
     assert after < before / 10
 
 
-def test_both_jacobians_lead_to_the_same_registration(tmp_path, capsys):
+def test_both_jacobians_lead_to_the_same_registration(tmp_path, capsys, monkeypatch):
     path = tmp_path / "sparse_fit.png"
+    runs = sparse_fit.compared(sparse_fit.data(8), repeats=1)
+    monkeypatch.setattr(sparse_fit, "compared", lambda images: runs)
     before, after = sparse_fit.main(str(path), count=12, few=8)
     assert after < 0.9 * before
     assert "sparse against dense" in capsys.readouterr().out
     assert drawn(path)
-    runs = sparse_fit.compared(sparse_fit.data(8), repeats=1)
     assert runs["sparse"].result.cost == pytest.approx(runs["dense"].result.cost, rel=1e-4)

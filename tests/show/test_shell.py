@@ -72,13 +72,42 @@ def test_a_traceback_in_the_prompt_has_the_lines_that_were_typed():
     assert "sequence" not in done.stderr  # NumPy's own words
 
 
-def test_a_prompt_shows_functions_by_name():
-    typed = "def f(x):\n    return x*x\n\njit(f)\njit(grad(f))\ngrad(f)\n_(3.0)\njit(f)\n_(3.0)\nnp.sin\n"
+FUNCTIONS = (
+    "def f(x):\n    return x*x\n\njit(f)\njit(grad(f))\ngrad(f)\n_(3.0)\njit(f)\n_(3.0)\nnp.sin\n"
+)
+DEFINED = (
+    "import dataclasses, pickle\n"
+    "@dataclasses.dataclass\nclass Line:\n    slope: float\n\n"
+    "grad(lambda line: line.slope**2)(Line(3.0))\n"
+    "pickle.loads(pickle.dumps(Line(3.0)))\n"
+    "Line\n"
+)
+SHARED = {
+    "x, y = vars('x y'); e = exp(sin(x))*y; a = [x]; a.append(a)": "",
+    "gradient(e)": "let a = exp(sin(x))\nin {'x': y*a*cos(x), 'y': a}\n",
+    "type(_)": "<class 'dict'>\n",
+    "gradient(e, ['x', 'y'])": "let a = exp(sin(x))\nin [y*a*cos(x), a]\n",
+    "{'w': [sin(x)], 2: x}": "{'w': [sin(x)], 2: x}\n",
+    "a": "[x, [...]]\n",
+}
+
+
+@pytest.fixture(scope="module")
+def prompted():
+    """The texts that one prompt shows for the functions, the definitions, and the formulas."""
+    parts = (FUNCTIONS, DEFINED, "".join(f"{line}\n" for line in SHARED))
     found = subprocess.run(
-        [sys.executable, "-m", "funcgrad"], input=typed, capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "funcgrad"],
+        input="'the next'\n".join(parts),
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
-    shown = found.stdout.replace(">>> ", "").replace("... ", "").split()
-    assert shown == [
+    return found.stdout.replace(">>> ", "").replace("... ", "").split("'the next'\n")
+
+
+def test_a_prompt_shows_functions_by_name(prompted):
+    assert prompted[0].split() == [
         "jit(f)",
         "jit(grad(f))",
         "grad(f)",
@@ -90,35 +119,13 @@ def test_a_prompt_shows_functions_by_name():
     ]
 
 
-def test_what_is_defined_at_a_prompt_is_found_by_its_name():
-    typed = (
-        "import dataclasses, pickle\n"
-        "@dataclasses.dataclass\nclass Line:\n    slope: float\n\n"
-        "grad(lambda line: line.slope**2)(Line(3.0))\n"
-        "pickle.loads(pickle.dumps(Line(3.0)))\n"
-        "Line\n"
-    )
-    found = subprocess.run(
-        [sys.executable, "-m", "funcgrad"], input=typed, capture_output=True, text=True, timeout=60
-    )
-    shown = found.stdout.replace(">>> ", "").replace("... ", "").splitlines()
-    assert shown[:3] == ["Line(slope=6.0)", "Line(slope=3.0)", "<class '__main__.Line'>"]
+def test_what_is_defined_at_a_prompt_is_found_by_its_name(prompted):
+    shown = prompted[1].splitlines()
+    assert shown == ["Line(slope=6.0)", "Line(slope=3.0)", "<class '__main__.Line'>"]
 
 
-def test_a_prompt_shows_shared_parts_of_formulas_once():
-    shown = {
-        "x, y = vars('x y'); e = exp(sin(x))*y; a = [x]; a.append(a)": "",
-        "gradient(e)": "let a = exp(sin(x))\nin {'x': y*a*cos(x), 'y': a}\n",
-        "type(_)": "<class 'dict'>\n",
-        "gradient(e, ['x', 'y'])": "let a = exp(sin(x))\nin [y*a*cos(x), a]\n",
-        "{'w': [sin(x)], 2: x}": "{'w': [sin(x)], 2: x}\n",
-        "a": "[x, [...]]\n",
-    }
-    typed = "".join(f"{line}\n" for line in shown)
-    found = subprocess.run(
-        [sys.executable, "-m", "funcgrad"], input=typed, capture_output=True, text=True, timeout=60
-    )
-    assert found.stdout.replace(">>> ", "").startswith("".join(shown.values()))
+def test_a_prompt_shows_shared_parts_of_formulas_once(prompted):
+    assert prompted[2].startswith("".join(SHARED.values()))
 
 
 def test_ipython_shows_shared_parts_of_formulas_once():
