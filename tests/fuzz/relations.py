@@ -78,11 +78,9 @@ class Judge:
         if want.dtype.kind != "f" or not np.any(lost):
             return np.zeros(want.shape, bool)
         expr = fg.trace(self.program.traced, *self.args)[k]
-        try:
-            exact = fg.precise(expr, **named(self.program, self.args, expr))
-        except (ValueError, TypeError, ZeroDivisionError, OverflowError):
+        exact = exact_value(expr, named(self.program, self.args, expr))
+        if exact is None:
             return np.zeros(want.shape, bool)
-        exact = np.array(exact, float)
         with np.errstate(all="ignore"):
             close = np.abs(got - exact) <= 64 * np.spacing(np.abs(got)).astype(float)
         return lost & close
@@ -93,6 +91,24 @@ class Judge:
         pairs = zip(fg.jit(whole.traced)(*self.args), whole.reference(*self.args), strict=True)
         floats = [(np.asarray(got), np.asarray(want)) for got, want in pairs]
         return any(want.dtype.kind == "f" and np.any(is_lost(got, want)) for got, want in floats)
+
+
+def exact_value(expr: Any, given: dict[str, Any]) -> np.ndarray | None:
+    """What exact arithmetic gives; None where it gives nothing."""
+    arrays = {name: np.asarray(value) for name, value in given.items()}
+    key = expr.key, *[(n, a.dtype.str, a.shape, a.tobytes()) for n, a in arrays.items()]
+    if key not in _EXACT:  # some take half a second, and all relations ask for the same
+        if len(_EXACT) > 100:
+            _EXACT.clear()
+        try:
+            exact = fg.precise(expr, **given)
+        except (ValueError, TypeError, ZeroDivisionError, OverflowError):
+            exact = None
+        _EXACT[key] = None if exact is None else np.array(exact, float)
+    return _EXACT[key]
+
+
+_EXACT: dict[Any, np.ndarray | None] = {}
 
 
 def is_lost(got: np.ndarray, want: np.ndarray) -> np.ndarray:
