@@ -90,13 +90,13 @@ WITH_SPECIAL = (
 @pytest.mark.parametrize("function", [np.quantile, np.nanquantile])
 @pytest.mark.parametrize("method", [*METHODS, *BETWEEN, "inverted_cdf", "closest_observation"])
 def test_quantiles_of_infinities_are_numpys_to_the_bit(function, method):
+    f = lambda x: function(x, [0.0, 0.25, 0.5, 0.8, 1.0], axis=1, method=method)  # noqa: E731
+    compiled, by_share = fg.jit(f), fg.jit(lambda x, q: function(x, q, method=method))
     for entries in WITH_SPECIAL:
         x = np.array([entries, entries[::-1]])
-        f = lambda x: function(x, [0.0, 0.25, 0.5, 0.8, 1.0], axis=1, method=method)  # noqa: E731
         with np.errstate(all="ignore"):
-            expected, found = f(x), fg.jit(f)(x)
-            by_share = fg.jit(lambda x, q: function(x, q, method=method))(x, 0.25)
-            np.testing.assert_array_equal(by_share, function(x, 0.25, method=method))
+            expected, found = f(x), compiled(x)
+            np.testing.assert_array_equal(by_share(x, 0.25), function(x, 0.25, method=method))
         np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
 

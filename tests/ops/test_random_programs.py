@@ -113,7 +113,7 @@ def sample(inputs, seed, dtype=float):
     return [np.asarray(rng.uniform(0.3, 1.7, shape), dtype) for shape in inputs]
 
 
-@settings(max_examples=examples(400), deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(programs(), st.integers(0, 5))
 def test_value_and_gradient_are_numpys(program, seed):
     inputs, steps = program

@@ -1,12 +1,14 @@
 """Solutions of equations and minima: values are SciPy's, derivatives those of central differences."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.optimize
 
 import funcgrad as fg
 from funcgrad.scipy import optimize
-from tests.default_slice import one_in
+from tests.default_slice import one_in, some
 from tests.scipy.derivative_check import check_function
 
 X = np.linspace(0.0, 2.0, 9)
@@ -753,8 +755,21 @@ FIT_BOUNDS = {
 }
 
 
-@pytest.mark.parametrize("start", [None, [2.7, 1.0, 0.3]])
-@pytest.mark.parametrize("name", FIT_BOUNDS)
+FIT_START = [2.7, 1.0, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    some(
+        [
+            ("inside", None),
+            ("an active one", FIT_START),
+            ("from below alone", None),
+            ("an object", FIT_START),
+        ],
+        itertools.product(FIT_BOUNDS, [None, FIT_START]),
+    ),
+)
 def test_curve_fit_in_bounds(name, start):
     def fit(c):
         data = 2.5 * c * np.exp(-1.3 * T_OF_DECAY) + 0.5 + NOISE

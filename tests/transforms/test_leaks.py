@@ -161,7 +161,7 @@ def check_derivatives(name, ways):
             assert got == pytest.approx(expected(code, kind), rel=1e-6), code
 
 
-@pytest.mark.parametrize("name", one_in(2, [*DERIVATIVES, *BODIES]))
+@pytest.mark.parametrize("name", one_in(4, [*DERIVATIVES, *BODIES]))
 def test_no_derivative_is_lost_in_adopted_code(name):
     check_adopted(name, some_ways(DERIVATIVES | BODIES, name, 22))
 

@@ -103,7 +103,7 @@ def test_a_loss_has_one_gradient_however_it_is_called(name):
         np.testing.assert_allclose(run(f), expected, rtol=2e-4, atol=1e-5, err_msg=how)
     of_data = fg.jit(fg.grad(f, argnums=2))(W, X, Y)
     np.testing.assert_allclose(of_data, differences(lambda y: f(W, X, y), Y), rtol=2e-4, atol=1e-5)
-    slope = fg.grad(f)
+    slope = fg.jit(fg.grad(f))
     second = np.array([(slope(W + e, X, Y) - slope(W - e, X, Y)) / 2e-5 for e in 1e-5 * np.eye(3)])
     np.testing.assert_allclose(fg.jit(fg.hessian(f))(W, X, Y), second, rtol=2e-3, atol=1e-4)
     along = fg.jit(lambda w, y: fg.jvp(lambda w: f(w, X, y), (w,), (FIRST,))[1])(W, Y)
