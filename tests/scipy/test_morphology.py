@@ -31,7 +31,7 @@ MORPHOLOGY = {
 }
 
 
-@pytest.mark.parametrize("case", one_in(3, MORPHOLOGY))
+@pytest.mark.parametrize("case", one_in(5, MORPHOLOGY))
 def test_morphology(case):
     check_function(MORPHOLOGY[case], IMAGE)
 

@@ -356,7 +356,7 @@ COVARIANCES = {
 }
 
 
-@pytest.mark.parametrize("name", COVARIANCES)
+@pytest.mark.parametrize("name", one_in(2, COVARIANCES))
 def test_a_normal_vector_with_a_covariance_object(name):
     covariance, normal, mean = COVARIANCES[name], scipy.stats.multivariate_normal, POINTS[0] / 3
     plain = covariance(1.0)

@@ -841,7 +841,7 @@ OF_SEVERAL = {
 }
 
 
-@pytest.mark.parametrize("case", one_in(2, OF_SEVERAL))
+@pytest.mark.parametrize("case", one_in(3, OF_SEVERAL))
 def test_a_search_finds_scipys_solution_of_several(case):
     solve, h, found = OF_SEVERAL[case], 1e-5, set()
     for x0 in (-3.1, 1.4, 2.6, 4.2, 5.1):

@@ -1,5 +1,6 @@
 """The rule of Gauss and Kronrod by which slopes of integrals are computed at once."""
 
+import itertools
 import math
 import pickle
 
@@ -40,8 +41,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(2, CASES))
-@pytest.mark.parametrize("few", [8, 0], ids=["one by one", "together"])
+@pytest.mark.parametrize(("few", "name"), one_in(3, itertools.product([8, 0], CASES)))
 def test_slopes_are_those_of_the_adaptive_rule(name, few, monkeypatch):
     f, low, high, at_once = CASES[name]
     a, b = 0.7, 1.3

@@ -410,7 +410,7 @@ def test_one_hessian_by_many_routes():
     first = found["plain"]
     for route, matrix in found.items():
         np.testing.assert_allclose(matrix, first, rtol=1e-10, atol=1e-10, err_msg=route)
-    h, slope = 1e-3, fg.grad(network)
+    h, slope = 1e-3, fg.jit(fg.grad(network))
     for k, e in enumerate(np.eye(len(START)) * h):  # Richardson: the error is of order h**4
         near = (slope(START + e) - slope(START - e)) / (2 * h)
         far = (slope(START + 2 * e) - slope(START - 2 * e)) / (4 * h)
