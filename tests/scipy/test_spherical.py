@@ -143,7 +143,7 @@ def test_characteristic_values_at_zero():
 LAME = [(n, p) for n in (0, 1, 2, 3, 5) for p in range(1, 2 * n + 2)]
 
 
-@pytest.mark.parametrize(("n", "p"), one_in(11, LAME))
+@pytest.mark.parametrize(("n", "p"), one_in(16, LAME))
 def test_ellipsoidal_harmonics(n, p):
     def function(v):
         return special.ellip_harm(v[0], v[1], n, p, v[2], signm=-1)
