@@ -17,6 +17,7 @@ from funcgrad.compiler.libraries.jax_sharding import partitioned
 from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, symbol
 from funcgrad.graph import ArrayType
+from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
 from funcgrad.trace.derive import closed_tree
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
@@ -195,8 +196,9 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
         body = traced.body
         names = [*traced.labels, *[f"array {k}" for k in range(len(traced.captured))]]
         inputs = [symbol(name, x.type) for name, x in zip(names, body.inputs, strict=True)]
+        shown = {leaf.key: x for leaf, x in zip(traced.leaves, inputs, strict=False)}
         return Lowered(
-            leaves_of(closed_tree(traced.output, traced.leaves)),
+            substitute_all(leaves_of(closed_tree(traced.output, traced.leaves)), shown),
             body.inline(inputs),
             source_of(self._compiled(traced).run),
         )
