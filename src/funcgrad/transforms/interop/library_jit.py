@@ -17,6 +17,7 @@ from funcgrad.compiler.libraries.jax_sharding import partitioned
 from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, symbol
 from funcgrad.graph import ArrayType
+from funcgrad.rewrite.evaluate import variables
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
 from funcgrad.trace.derive import closed_tree
@@ -196,9 +197,12 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
         body = traced.body
         names = [*traced.labels, *[f"array {k}" for k in range(len(traced.captured))]]
         inputs = [symbol(name, x.type) for name, x in zip(names, body.inputs, strict=True)]
-        shown = {leaf.key: x for leaf, x in zip(traced.leaves, inputs, strict=False)}
+        outputs = leaves_of(closed_tree(traced.output, traced.leaves))
+        shown = {
+            x.key: symbol(name.removesuffix("'"), x.type) for name, x in variables(*outputs).items()
+        }
         return Lowered(
-            substitute_all(leaves_of(closed_tree(traced.output, traced.leaves)), shown),
+            substitute_all(outputs, shown),
             body.inline(inputs),
             source_of(self._compiled(traced).run),
         )
