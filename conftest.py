@@ -28,6 +28,7 @@ _IMPORTING = {
     "pandas": [
         *map(str, (Path(__file__).parent / "src/funcgrad/trace").glob("pandas_*.py")),
         "src/funcgrad/adoption/stand_ins/pandas_.py",
+        "src/funcgrad/adoption/stand_ins/pandas_types.py",
     ],
     "distributed": ["src/funcgrad/dask"],
     "autograd": ["src/funcgrad/adoption/stand_ins/autograd_.py"],
@@ -42,6 +43,13 @@ collect_ignore = [
 
 # Tests ask for the name of the profile: see `tests.default_slice.examples`.
 settings.register_profile("thorough")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Have workers take tests from one another at the end, where one would wait for the other's for a minute."""
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"
 
 
 def pytest_configure(config: pytest.Config) -> None:
