@@ -47,7 +47,7 @@ settings.register_profile("thorough")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Have workers take tests from one another at the end, where one would wait for the other's for a minute."""
+    """Have workers take tests from one another at the end: one waited a minute for the other."""
     if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
         config.option.dist = "worksteal"
 
