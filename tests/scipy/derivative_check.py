@@ -3,6 +3,7 @@
 import numpy as np
 
 import funcgrad as fg
+from tests.default_slice import Run
 
 
 def check_function(f, x, *, vmap=True, rtol=2e-6, value_rtol=0.0, hessian=True):
@@ -31,7 +32,7 @@ def check_function(f, x, *, vmap=True, rtol=2e-6, value_rtol=0.0, hessian=True):
         weight = weight.astype(expected.dtype)
         found, wanted = np.vdot(along, back(weight)[0]), np.real(np.sum(weight * forward))
         np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-9 * scale)
-        if not hessian or phase < 1:  # along one direction, which has all entries
+        if not hessian or (phase < 1 and Run.leaves_slow_out):  # one direction has all entries
             continue
         slope_of = fg.grad(lambda x, w=weight: np.sum(np.sin(np.real(w * f(x)))))
         second = fg.jvp(slope_of, (x,), (along,))[1]

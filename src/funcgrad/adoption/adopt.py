@@ -18,9 +18,9 @@ from funcgrad.adoption.instance_views import restored
 from funcgrad.adoption.modules import SecondCopy
 from funcgrad.adoption.redirect import NAMES, redirect, redirect_refreshed, refresh
 from funcgrad.arrays.mutable_array import shared_argument
-from funcgrad.kept_packages import is_kept
 from funcgrad.source import fail
 from funcgrad.trace.known_code import PLAIN_DATA
+from funcgrad.unadopted_packages import is_kept
 
 
 def adopt(f: Any, on: bool = True) -> Any:

@@ -42,9 +42,9 @@ from funcgrad.expr.branch_path import PATH
 from funcgrad.expr.concrete import has_known_value
 from funcgrad.expr.registry import functions
 from funcgrad.fold import folded
-from funcgrad.kept_packages import is_kept
 from funcgrad.ops import shape
 from funcgrad.ops.elementwise.selection import stopped, where
+from funcgrad.unadopted_packages import is_kept
 
 
 def is_traced(value: object) -> bool:

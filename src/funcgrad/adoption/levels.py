@@ -49,7 +49,6 @@ from funcgrad.adoption.standard_containers import HOLDERS
 from funcgrad.adoption.wrapt_functions import ATTRIBUTES_WITH_CODE, decorated_parts, is_of_wrapt
 from funcgrad.arrays.reference import MARK
 from funcgrad.expr import Expr
-from funcgrad.kept_packages import is_kept
 from funcgrad.source import USERS, code_names
 from funcgrad.trace.known_code import (
     ADOPTED,
@@ -77,6 +76,7 @@ from funcgrad.trace.known_code import (
 from funcgrad.trace.outer_arrays import own_attribute
 from funcgrad.trace.remedies import REFUSALS_OF_COMPILED_CODE
 from funcgrad.transformed import Transformed
+from funcgrad.unadopted_packages import is_kept
 
 _NUMBERS = ("bottleneck", "cmath", "math", "statistics")
 _NAMES = frozenset(

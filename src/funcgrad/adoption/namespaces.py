@@ -10,7 +10,7 @@ from importlib import import_module
 from types import FunctionType, GenericAlias, ModuleType
 from typing import Any, Generic, TypeVar
 
-from funcgrad.kept_packages import is_kept
+from funcgrad.unadopted_packages import is_kept
 
 REPLACED = {
     "numpy": "funcgrad.numpy",

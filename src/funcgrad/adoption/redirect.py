@@ -77,10 +77,10 @@ from funcgrad.adoption.wrapt_functions import is_of_wrapt, over_wrapt
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.arrays.object_array import HeldObjects
 from funcgrad.arrays.reference import MARK
-from funcgrad.kept_packages import is_kept
 from funcgrad.trace.known_code import ARRAYS_HELD
 from funcgrad.trace.outer_arrays import referent_of
 from funcgrad.transformed import Decorator, Transformed
+from funcgrad.unadopted_packages import is_kept
 
 
 def redirect(value: Any) -> Any:

@@ -33,12 +33,12 @@ from funcgrad.arrays.reference import (
 from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
-from funcgrad.kept_packages import is_kept
 from funcgrad.numpy.array_likes import ArrayFunction
 from funcgrad.source import USERS, fail
 from funcgrad.trace.known_code import PLAIN_DATA
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.remedies import REFUSALS_OF_COMPILED_CODE
+from funcgrad.unadopted_packages import is_kept
 
 
 class ScipyFunction(ArrayFunction):

@@ -22,7 +22,8 @@ def is_of_wrapt(value: object) -> TypeGuard[Decorated]:
     wrapt: Any = sys.modules.get("wrapt")
     if wrapt is None:
         return False
-    return type(value) in (wrapt.FunctionWrapper, wrapt.BoundFunctionWrapper)
+    kinds = [getattr(wrapt, name, None) for name in ("FunctionWrapper", "BoundFunctionWrapper")]
+    return type(value) in kinds  # None where the package is being imported, or another has its name
 
 
 def over_wrapt(value: Decorated, redirect: Callable[[Any], Any]) -> Any:

@@ -15,8 +15,8 @@ from funcgrad.arrays.object_array import ObjectArray
 from funcgrad.arrays.protocols import ArrayProtocols
 from funcgrad.arrays.reference import MARK, Reference, current, note_export, state_of
 from funcgrad.expr import Expr
-from funcgrad.expr.asked_class import told_class
 from funcgrad.expr.registry import functions
+from funcgrad.expr.reported_class import reported_class_to
 from funcgrad.expr.scope_order import next_in_order
 
 
@@ -42,7 +42,7 @@ class MutableArray(ArrayOperators, ArrayMethods, ArrayProtocols, Reference):
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """For code that does not know arrays that take stores, NumPy's array or a subclass of it."""
-        return told_class(self, _class_of_cell, _getframe().f_back)
+        return reported_class_to(self, _class_of_cell, _getframe().f_back)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         return functions["redirect"](np)

@@ -19,7 +19,6 @@ from typing import Any, Never, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr.asked_class import class_of_value, told_class
 from funcgrad.expr.concrete import Questions, concrete, concrete_value, refuse_varied
 from funcgrad.expr.names import check_name, split_names
 from funcgrad.expr.node import (
@@ -33,6 +32,7 @@ from funcgrad.expr.node import (
 from funcgrad.expr.operators import Operators, overrides_ufuncs
 from funcgrad.expr.other_libraries import OtherLibraries
 from funcgrad.expr.registry import OperationTable, assemble, functions, operation_table
+from funcgrad.expr.reported_class import class_of_value, reported_class_to
 from funcgrad.fold import folded
 from funcgrad.graph import (
     CONSTANT,
@@ -117,7 +117,7 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
         """Of a traced value, and for code that does not know expressions, the class of its value."""
         if self.traced is None:
             return Expr
-        return told_class(self, class_of_value, _getframe().f_back)
+        return reported_class_to(self, class_of_value, _getframe().f_back)
 
     def __setattr__(self, name: str, value: object) -> Never:
         raise AttributeError(

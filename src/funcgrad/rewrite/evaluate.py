@@ -155,7 +155,7 @@ def values_by_name(
         raise fail(
             TypeError,
             f"evaluate: expected values by name or in a dict, but got {_kinds(values)}; write "
-            f"e({sample_values(wanted)})",
+            f"e({sample_values(wanted)})" + ("" if wanted else ", or e*y for a product"),
         )
     given = by_name(values or {}, named)
     missing = [name for name in wanted if name not in given]

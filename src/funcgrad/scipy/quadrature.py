@@ -107,13 +107,18 @@ def _apart_from_nan(
     """The integral of each entry. One that is NaN would end the search for intervals for all others."""
     found = integral(integrand)
     unknown = np.isnan(found)
-    while found.shape and np.any(unknown) and not np.all(unknown):
-        known = ~unknown
-        found = integral(lambda x, known=known: np.where(known, integrand(x), 0.0))  # type: ignore[misc]
+    if not np.any(unknown):
+        return found
+
+    def known(x: float) -> Any:
+        return np.where(unknown, 0.0, integrand(x))
+
+    while not np.all(unknown):
+        found = integral(known)
         if not np.any(np.isnan(found)):
-            return np.where(known, found, np.nan)
+            break
         unknown |= np.isnan(found)
-    return found
+    return np.where(unknown, np.nan, found)
 
 
 def tanhsinh_result(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr.registry import functions
-from funcgrad.kept_packages import is_kept
+from funcgrad.unadopted_packages import is_kept
 
 _FOR_USERS = frozenset(("functools", "numpy._core.numeric"))
 """Modules that ask for the user's code: of single dispatch, and of ``np.isscalar``."""
@@ -40,10 +40,12 @@ class _Askers(dict[Any, bool | None]):
 _ASKERS = _Askers()
 
 
-def told_class(value: object, of_value: Callable[[Any], type], frame: FrameType | None) -> type:
-    """The class that a traced value tells the code of a frame: by a function of it, or its type.
+def reported_class_to(
+    value: object, of_value: Callable[[Any], type], frame: FrameType | None
+) -> type:
+    """The class that a traced value reports to the code of a frame: that of its value, or its own type.
 
-    Adopted code is told what its own ``type(x)`` says.
+    ``of_value`` gives the former to plain code. Adopted code has the answer of its own ``type(x)``.
     """
     while frame is not None:
         told = _ASKERS[frame.f_globals.get("__name__")]

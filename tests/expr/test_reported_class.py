@@ -20,7 +20,7 @@ import pytest
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad.expr import Expr
-from funcgrad.kept_packages import is_kept
+from funcgrad.unadopted_packages import is_kept
 
 
 @functools.singledispatch
