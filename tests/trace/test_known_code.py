@@ -394,6 +394,33 @@ def test_a_name_of_an_object_whose_class_raises_an_error():
         assert fg.grad(lambda x: own.value(x))(X) == 2 * X
 
 
+def test_properties_of_names_of_classes_that_hold_their_class():
+    class Lazy:
+        factor = 2.0
+
+        @property
+        def __class__(self):
+            return Lazy
+
+        @property
+        def __name__(self):
+            return Lazy.__qualname__
+
+        @property
+        def __dict__(self):
+            return {"factor": Lazy.factor}
+
+        def value(self, x):
+            return asking(x) * type(self).factor * self.__dict__["factor"]
+
+    lazy = Lazy()
+
+    def f(x):
+        return lazy.value(x) * isinstance(lazy, Lazy) * lazy.__name__.endswith("Lazy")
+
+    assert fg.grad(fg.adopt(f))(X) == fg.grad(f)(X) == 8 * X
+
+
 def test_an_item_far_in_a_long_list_of_instances():
     held, other = [Model(asking) for _ in range(300)], [plain]
     assert fg.grad(lambda x, rows: rows[290](x))(X, held) == 2 * X

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from functools import cache, cached_property, partialmethod, singledispatchmethod, wraps
+from inspect import getattr_static
 from types import CellType, FunctionType, GenericAlias, MemberDescriptorType, MethodType
 from typing import Any, Generic, Protocol
 
@@ -169,12 +170,20 @@ def subclass_over(kind: type, redirect: Redirect) -> type:
     forward = _begun().get(kind)
     if forward is not None:
         for name, new in changed.items():
-            type.__setattr__(forward, name, new)
+            if name not in _OF_CLASSES:
+                type.__setattr__(forward, name, new)
         return forward
     if any([isinstance(b, type) and not set(kind.__bases__) & set(b.__mro__) for b in given]):
         return _over_stand_ins(kind, given, members)
     bases = [base for base, own in zip(given, kind.__bases__, strict=True) if base is not own]
     return _subclass(kind, bases, changed, redirect) if changed or bases else kind
+
+
+_OF_CLASSES = {name for name in dir(type) if hasattr(getattr_static(type, name), "__set__")}
+"""Names such as ``__class__`` and ``__name__``, which a store into a class gives to the class itself.
+
+A property of such a name is inherited.
+"""
 
 
 def _as_base(base: type, redirect: Redirect) -> Any:
