@@ -322,14 +322,19 @@ def test_stores_into_a_container_of_functions_reach_the_caller():
 
 
 # -- the way of a call that is known ---------------------------------------------------------------
-class OfPlainCode:
-    inner = Slotted([plain, {"a": np.ones(3)}])
+def of_plain_code():
+    """An instance of a class that no test has searched."""
 
-    def __call__(self, x):
-        return self.inner.act[0](x)
+    class OfPlainCode:
+        inner = Slotted([plain, {"a": np.ones(3)}])
 
-    def f(self, x, k=RATE):
-        return self(x) * k
+        def __call__(self, x):
+            return self.inner.act[0](x)
+
+        def f(self, x, k=RATE):
+            return self(x) * k
+
+    return OfPlainCode()
 
 
 @pytest.mark.parametrize(
@@ -337,8 +342,8 @@ class OfPlainCode:
     [
         lambda x, k=2.0: k * np.sin(x),
         lambda x: KNOWN["act"](x) * RATE,
-        OfPlainCode(),
-        OfPlainCode().f,
+        of_plain_code(),
+        of_plain_code().f,
         functools.partial(lambda a, x: a * x, 3.0),
     ],
 )
