@@ -985,3 +985,76 @@ def test_a_fit_of_parameters_of_very_different_sizes_has_slopes():
     np.testing.assert_allclose(
         fg.jacobian(fit)(np.array([1.0, 2.0, 2.5])), slope, rtol=1e-6, atol=1e-9
     )
+
+
+def _with_counts(a):
+    found, of_brackets = scipy.optimize.brentq(lambda x: x**3 - a, 0.0, 3.0, full_output=True)
+    of_line = scipy.optimize.root_scalar(lambda x: x**3 - a, x0=1.4, x1=1.6, xtol=1e-3)
+    _, of_slope = scipy.optimize.newton(
+        lambda x: x**3 - a, 1.7, lambda x: 3 * x**2, full_output=True
+    )
+    assert isinstance(of_brackets, scipy.optimize.RootResults)
+    assert isinstance(of_brackets.iterations, int)
+    return found * of_brackets.iterations + sum(
+        [
+            of_brackets.function_calls / 3,
+            10.0 * of_line.iterations,
+            100.0 * of_line["function_calls"],
+            1e3 * of_slope.iterations,
+            1e4 * of_slope["function_calls"],
+        ]
+    )
+
+
+def test_counts_of_searches_for_roots_are_scipys():
+    points = np.array([1.1, 2.0, 7.0])
+    for a in points:
+        value, found = fg.value_and_grad(_with_counts)(a)
+        steps = scipy.optimize.brentq(lambda x, a: x**3 - a, 0.0, 3.0, (a,), full_output=True)[
+            1
+        ].iterations
+        assert value == pytest.approx(_with_counts(a), rel=1e-12)
+        assert found == pytest.approx(steps * a ** (-2 / 3) / 3, rel=1e-9)
+        assert fg.jit(_with_counts)(a) == pytest.approx(value, rel=1e-12)
+        assert fg.jvp(_with_counts, (a,), (1.0,))[1] == pytest.approx(found)
+    assert fg.vmap(fg.jit(_with_counts))(points) == pytest.approx([_with_counts(a) for a in points])
+
+
+@pytest.mark.parametrize(
+    ("search", "who"),
+    [
+        (lambda f: scipy.optimize.brentq(f, 0.0, 2.0, maxiter=2, disp=False), "brentq"),
+        (lambda f: scipy.optimize.root_scalar(f, bracket=(0.0, 2.0), maxiter=2).root, "brentq"),
+        (
+            lambda f: (
+                scipy.optimize.root_scalar(f, method="Bisect", bracket=(0.0, 2.0), maxiter=2).root
+            ),
+            "bisect",
+        ),
+        (lambda f: scipy.optimize.newton(f, 70.0, maxiter=2, disp=False), "newton"),
+        (lambda f: scipy.optimize.root_scalar(f, x0=70.0, x1=60.0, maxiter=2).root, "newton"),
+    ],
+)
+def test_searches_that_do_not_converge_are_errors(search, who):
+    with pytest.raises(RuntimeError, match=f"{who}: expected the solver to converge"):
+        fg.grad(lambda a: search(lambda x: x * x - a))(2.0)
+
+
+def test_handlers_of_searches_that_do_not_converge():
+    def by_newton(a):
+        try:
+            return scipy.optimize.newton(lambda x: x * x + a, 1.0)
+        except RuntimeError:
+            return a**2
+
+    def by_bisection(a):
+        try:
+            return scipy.optimize.bisect(lambda x: x - a, 0.0, 9.0, maxiter=3)
+        except RuntimeError:
+            return a**2
+
+    for f in (by_newton, by_bisection):
+        for run in (fg.grad(f), fg.jit(fg.grad(f)), fg.grad(fg.jit(f))):
+            assert run(2.0) == pytest.approx(4.0)
+    assert fg.grad(by_newton)(-2.0) == pytest.approx(-0.5 / 2**0.5)
+    assert fg.grad(by_bisection)(4.5) == 1.0

@@ -6,7 +6,7 @@ Solutions with traced values are found by SciPy's solvers with exact derivatives
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from funcgrad.scipy.composition import (
 )
 from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.optimize.solver_arguments import (
+    ConvergedRoot,
     converged_result,
     of_one_entry,
     start_as_vector,
@@ -97,17 +98,23 @@ def fsolve(func: _Function, x0: npt.ArrayLike, args: object = (), **options: obj
 
 
 @lru_cache(maxsize=64)
-def _bracketing(name: str, options: tuple[tuple[str, Any], ...]) -> _Function:
+def _bracketing(name: str, options: tuple[tuple[str, Any], ...], field: str) -> _Function:
+    own = partial(getattr(_scipy, name), **{**dict(options), "disp": False}, full_output=True)
+
     def solve(fun: _Function, x0: Array, bracket: Array) -> Any:
         a, b = bracket.tolist()
-        found = getattr(_scipy, name)(lambda x: float(fun(np.asarray(x))), a, b, **dict(options))
-        return np.asarray(found)
+        _, found = own(lambda x: float(fun(np.asarray(x))), a, b)
+        if not (found.converged or field == "converged"):
+            raise _no_root(name, f"it has not converged after {found.iterations} iterations")
+        return np.asarray(found[field], float)
 
     return solve
 
 
 _NO_BRACKET = frozenset(("ValueError", "Exception", "BaseException"))
 """The errors of SciPy's solvers for an interval without a change of sign, as handlers name them."""
+_NO_CONVERGENCE = frozenset(("RuntimeError", "Exception", "BaseException"))
+"""The errors of SciPy's solvers for a search that does not converge."""
 
 
 def _bracketed(name: str) -> _Function:
@@ -120,20 +127,27 @@ def _bracketed(name: str) -> _Function:
         if not holds_expr([a, b]) and without_tracing(alone, a, args):
             return own(f, a, b, given, **options)
         is_full = options.pop("full_output", False)
-        solver = _bracketing(name, tuple(sorted(options.items())))
+        settings = tuple(sorted(options.items()))
         bracket = stop_gradient(np.stack([real(name, end) for end in (a, b)]))
         if may_be_handled(_NO_BRACKET) and alone(bracket[0], *args) * alone(bracket[1], *args) > 0:
             raise as_of_numbers(ValueError("f(a) and f(b) must have different signs"))
-        x = implicit.solved_with_settings("root", alone, solver)(np.mean(bracket), bracket, *args)
-        return (x, _converged(x, name)) if is_full else x
+
+        def search(field: str) -> Any:
+            solver = implicit.solved_with_settings(
+                "root", alone, _bracketing(name, settings, field)
+            )
+            return solver(np.mean(bracket), bracket, *args)
+
+        if may_be_handled(_NO_CONVERGENCE) and not search("converged"):
+            raise as_of_numbers(RuntimeError(f"{name}: the search has not converged"))
+        if not is_full:
+            return search("root")
+        found = ConvergedRoot(search, name)
+        return found.root, found
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"As `scipy.optimize.{name}`; the derivative in the bracket is 0."
     return function
-
-
-def _converged(x: Any, method: str) -> Any:
-    return _scipy.RootResults(root=x, iterations=0, function_calls=0, flag=0, method=method)
 
 
 brentq, brenth = _bracketed("brentq"), _bracketed("brenth")
@@ -164,8 +178,14 @@ def newton(
         return _scipy.newton(func, x0, fprime, given, fprime2=fprime2, x1=x1, disp=disp, **kept)
     refuse("newton", full_output=full_output if np.size(x0) > 1 else None)
     order = 0 if not fprime else 2 if fprime2 else 1
-    x = _by_newton(alone, x0, args, order, x1, (("maxiter", maxiter), ("rtol", rtol), ("tol", tol)))
-    return (x, _converged(x, _BY_NEWTON[order])) if full_output else x
+    settings = (("maxiter", maxiter), ("rtol", rtol), ("tol", tol))
+    search = partial(_by_newton, alone, x0, args, order, x1, settings)
+    if np.size(x0) == 1 and may_be_handled(_NO_CONVERGENCE) and not search("converged"):
+        raise as_of_numbers(RuntimeError("newton: the search has not converged"))
+    if not full_output:
+        return search("root")
+    found = ConvergedRoot(search, _BY_NEWTON[order])
+    return found.root, found
 
 
 def _by_newton(
@@ -175,16 +195,19 @@ def _by_newton(
     order: int,
     x1: npt.ArrayLike | None,
     options: tuple[tuple[str, Any], ...],
+    field: str,
 ) -> Any:
-    """The root that SciPy's secant, Newton's or Halley's method finds, with so many derivatives."""
-    solver = _derivatives_used(order, options)
+    """The root that SciPy's secant, Newton's or Halley's method finds, or a count, with so many
+    derivatives.
+    """
+    solver = _derivatives_used(order, options, field)
     second = np.zeros(0) if x1 is None else stop_gradient(real("newton", x1))
     solve = implicit.solved_with_settings("root", alone, solver, takes_run=True)
     return solve(real("newton", x0), second, *args)
 
 
 @lru_cache(maxsize=64)
-def _derivatives_used(order: int, options: tuple[tuple[str, Any], ...]) -> _Function:
+def _derivatives_used(order: int, options: tuple[tuple[str, Any], ...], field: str) -> _Function:
     def solve(run: Run, x1: Array) -> Any:
         fun, start = run.user_function, run.user_array(run.start)[()]
 
@@ -197,10 +220,13 @@ def _derivatives_used(order: int, options: tuple[tuple[str, Any], ...]) -> _Func
 
         derivatives = dict(zip(("fprime", "fprime2"), (first, second)[:order], strict=False))
         another = {"x1": np.asarray(x1)[()]} if np.size(x1) else {}
+        full = {"full_output": field != "root", "disp": field != "converged"}
         try:
-            found = _scipy.newton(fun, start, **derivatives, **another, **dict(options))
+            found = _scipy.newton(fun, start, **derivatives, **another, **dict(options), **full)
         except RuntimeError as error:
-            raise _no_root(str(error)) from None
+            raise _no_root("newton", str(error)) from None
+        if field != "root":
+            return np.asarray(found[1][field], float)
         return _refined(np.asarray(found, float), fun, first)
 
     return solve
@@ -217,14 +243,14 @@ def _refined(x: Array, fun: _Function, slope: _Function) -> Any:
                 break
             x = np.where(is_closer, x - step, x)
     if not np.all(np.abs(step) <= 1e-6 * np.maximum(1.0, np.abs(x))):
-        raise _no_root("Newton steps from its result do not become short")
+        raise _no_root("newton", "Newton steps from its result do not become short")
     return x
 
 
-def _no_root(why: str) -> Exception:
+def _no_root(who: str, why: str) -> Exception:
     error: Exception = fail(
         RuntimeError,
-        f"newton: expected the solver to converge, but {why.rstrip('.')}; start nearer to a solution, see "
+        f"{who}: expected the solver to converge, but {why.rstrip('.')}; start nearer to a solution, see "
         "whether there is one, or give a greater maxiter",
     )
     return error
@@ -259,22 +285,29 @@ def root_scalar(
         return _scipy.root_scalar(f, given, method, bracket, fprime, fprime2, x0, x1, **options)
     if method is None:
         method = "brentq" if bracket is not None else _method_of(fprime, fprime2, x1)
+    method = method.lower()
+    settings = _tolerances(options)
     if method in ("brentq", "brenth", "bisect", "ridder", "toms748"):
-        found = _bracketed(method)(alone, *bracket, args)
+        found = _bracketed(method)(alone, *bracket, args, full_output=True, **settings)[1]
     else:
         order = _BY_NEWTON.index(method)
-        start = real("root_scalar", x0)
-        found = _by_newton(
-            alone, start, args, order, x1 if order == 0 else None, _tolerances(options)
+        settings["tol"] = settings.pop("xtol", 1.48e-8)
+        second = x1 if order == 0 else None
+        found = ConvergedRoot(
+            partial(
+                _by_newton,
+                *(alone, real("root_scalar", x0), args, order, second),
+                tuple(settings.items()),
+            ),
+            method,
         )
-    return _converged(found, method)
+    return found
 
 
-def _tolerances(options: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """The options of `root_scalar` that `newton` has."""
+def _tolerances(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of `root_scalar` that its methods have."""
     given = {**options, **(options.get("options") or {})}
-    names = {"maxiter": "maxiter", "rtol": "rtol", "xtol": "tol"}
-    return tuple([(names[key], given[key]) for key in names if given.get(key) is not None])
+    return {key: given[key] for key in ("maxiter", "rtol", "xtol") if given.get(key) is not None}
 
 
 def fixed_point(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,19 +26,39 @@ class ConvergedResult(_scipy.OptimizeResult):  # type: ignore[misc]
         """Compute an attribute when it is first read."""
         self.__dict__[f"_{name}"] = find
 
-    def __getattr__(self, name: str) -> Any:
-        if name in self or name[:1] == "_":
-            return super().__getattr__(name)
+    def __missing__(self, name: str) -> Any:
         find = self.__dict__.get(f"_{name}")
-        if find is not None:
-            self[name] = find()
-            return self[name]
+        if find is None:
+            raise KeyError(name)
+        self[name] = find()
+        return self[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self or name[:1] == "_" or f"_{name}" in self.__dict__:
+            return super().__getattr__(name)
         raise fail(
             AttributeError,
             f"result: expected an attribute among {', '.join(self)}, which SciPy's result has with traced "
             f"values, but got {name!r}; for a search that is not differentiated, call the solver on plain "
             "values, such as fg.stop_gradient(x)",
         )
+
+
+class ConvergedRoot(ConvergedResult, _scipy.RootResults):  # type: ignore[misc]
+    """SciPy's result object of a search for a root; another search counts its steps when they are asked for.
+
+    ``search`` finds an attribute of SciPy's result by its name.
+    """
+
+    def __init__(self, search: Callable[[str], Any], method: str) -> None:
+        dict.__init__(self, root=search("root"), converged=True, flag="converged", method=method)
+        for name in ("iterations", "function_calls"):
+            self.defer(name, partial(_count, search, name))
+
+
+def _count(search: Callable[[str], Any], name: str) -> Any:
+    """A count of SciPy's result: one of Python's integers."""
+    return round(search(name))
 
 
 def converged_result(x: Array, **values: object) -> Any:
