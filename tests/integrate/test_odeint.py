@@ -206,6 +206,32 @@ def test_vmap_and_jit_are_the_single_calls():
     )
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("rtol", [1e-8, pytest.param(1e-4, marks=pytest.mark.slow)])
+def test_derivatives_of_stiff_equations_stay_bounded(method, rtol):
+    """Steps that are as long as error control allows multiply a perturbation by 1e10 here."""
+    if method == "RK23":
+        rtol *= 100
+    rate = 2e3
+
+    def final(k, y0):
+        return fg.odeint(
+            lambda y, t: -rate * (y - k * np.cos(t)),
+            y0,
+            TIMES / 2,
+            rtol=rtol,
+            atol=rtol,
+            method=method,
+        )[-1]
+
+    expected = (rate**2 * np.cos(1.0) + rate * np.sin(1.0)) / (rate**2 + 1)
+    for run in (fg.grad(final, (0, 1)), fg.jacfwd(final, (0, 1))):
+        found = run(0.04, 1.0)
+        assert found[0] == pytest.approx(expected, rel=10 * rtol)
+        assert abs(found[1]) < 1e-12
+    assert final(0.04, 1.0) == pytest.approx(0.04 * expected, abs=10 * rtol)
+
+
 # -- failure -------------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_states_that_cannot_be_computed_are_nan():

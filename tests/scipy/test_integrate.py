@@ -176,6 +176,38 @@ def test_differential_equations():
     )
 
 
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("DOP853", {}),
+        ("Radau", {"jac": lambda t, y: np.diag([-300.0, -1.0])}),
+        ("BDF", {"min_step": 0.0}),
+        ("LSODA", {"lband": 1, "uband": 1}),
+        (scipy.integrate.BDF, {}),
+    ],
+)
+def test_methods_of_scipy_have_one_of_the_same_kind(method, options):
+    def final(m, k):
+        return m.solve_ivp(
+            lambda t, y: [-300.0 * (y[0] - k * y[1]), -k * y[1]],
+            (0.0, 1.0),
+            [1.0, 1.0],
+            method,
+            rtol=1e-8,
+            atol=1e-10,
+            **options,
+        ).y[:, -1]
+
+    k = 0.7
+    expected = np.array([300 * k / (300 - k), 1.0]) * np.exp(-k)
+    value, slope = fg.jvp(lambda k: final(scipy.integrate, k), (k,), (1.0,))
+    np.testing.assert_allclose(value, expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        slope, [expected[0] * (1 / k + 1 / (300 - k) - 1), -np.exp(-k)], rtol=1e-6
+    )
+    np.testing.assert_allclose(fg.jacrev(fg.jit(lambda k: final(scipy.integrate, k)))(k), slope)
+
+
 TWICE = {
     "dblquad": lambda m, a: m.dblquad(
         lambda y, x: np.exp(-a * x * y), 0.0, 1.0, 0.0, lambda x: a + x

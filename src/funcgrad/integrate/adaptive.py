@@ -3,6 +3,10 @@
 The sizes are constants to derivatives. So the derivative of a solution is the exact derivative of the
 accepted steps, the discrete adjoint in reverse mode. The mesh moves with the initial time; the last step
 ends at the final time and changes its size with it.
+
+Steps stay inside the region of stability. In a stiff equation, error control alone lets an explicit method
+take steps that multiply a perturbation by more than 1. The state stays right, since a greater error makes the
+next steps shorter; the derivative, which knows of no shorter steps, would grow without bound.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.integrate.steps import (
+    Attempt,
     Leaves,
     Method,
     astype_of,
@@ -23,6 +28,7 @@ from funcgrad.integrate.steps import (
     interpolated,
     step,
 )
+from funcgrad.integrate.tableaus import RungeKutta
 from funcgrad.integrate.vector_field import VectorField
 from funcgrad.ops.base.op import fit, lift_fully
 from funcgrad.transforms.control_flow.loops import while_loop
@@ -47,6 +53,10 @@ class Progress(NamedTuple):
     h_old: Any
     y_old: Leaves
     dense: tuple[Leaves, ...]
+    rate: Any
+    """An estimate of the largest rate of decay."""
+    stiff: Any
+    """How often, lately, error control would have taken a step outside the region of stability."""
     rejected: Any
     """Whether the last attempt was rejected."""
     status: Any
@@ -91,7 +101,11 @@ class Integration(NamedTuple):
         one = number(1.0, self.end.dtype)
         zero = lift_fully(np.zeros((), np.int64))
         no = lift_fully(np.zeros((), bool))
-        return Progress(self.start, y, f, h, self.start, one, y, dense, no, zero, zero, zero)
+        slow = number(0.0, self.end.dtype)
+        return Progress(
+            *(self.start, y, f, h, self.start, one, y, dense, slow),
+            *(zero, no, zero, zero, zero),
+        )
 
     def advance(
         self, s: Progress, target: object, done: Callable[[Progress], Any] | None = None
@@ -124,13 +138,11 @@ class Integration(NamedTuple):
         h = np.where(last, self.end - s.t, direction * size)
         t_new = np.where(last, self.end, s.t + h)
         new = step(self.method, self.field, s.t, t_new, s.y, s.f, h)
-        norm = self._norm(
-            [stop_gradient(x) for x in new.error],
-            [
-                np.maximum(np.abs(stop_gradient(a)), np.abs(stop_gradient(b)))
-                for a, b in zip(s.y, new.y, strict=True)
-            ],
-        )
+        scale = [
+            np.maximum(np.abs(stop_gradient(a)), np.abs(stop_gradient(b)))
+            for a, b in zip(s.y, new.y, strict=True)
+        ]
+        norm = self._norm([stop_gradient(x) for x in new.error], scale)
         accept = norm < 1.0
         power = SAFETY * np.maximum(norm, _TINY) ** (-1.0 / (self.method.error_order + 1))
         grown = np.minimum(power, np.where(s.rejected, 1.0, GROW))
@@ -139,6 +151,9 @@ class Integration(NamedTuple):
         spacing = np.finfo(dtype).eps * np.abs(stop_gradient(s.t)) + np.finfo(dtype).tiny
         size = factor * np.minimum(size, left)
         stuck = ~accept & ~(size >= 10.0 * spacing)
+
+        rate = np.where(accept, self._rate(s, new, scale), s.rate)
+        size, stiff = self._stable(size, rate, s.stiff)
 
         def kept(new: Array, old: Array) -> Any:
             return np.where(accept, new, old)
@@ -155,6 +170,8 @@ class Integration(NamedTuple):
             h_old=kept(h, s.h_old),
             y_old=kept_leaves(s.y, s.y_old),
             dense=tuple(map(kept_leaves, new.dense, s.dense)),
+            rate=rate,
+            stiff=stiff,
             rejected=~accept,
             status=np.where(stuck, FAILED, s.status),
             steps=s.steps + accept,
@@ -164,6 +181,23 @@ class Integration(NamedTuple):
     def evaluations(self, s: Progress) -> Any:
         """The number of evaluations of the right-hand side: at the start twice, and in each attempt."""
         return 2 + evaluations(self.method) * s.attempts
+
+    def _rate(self, s: Progress, new: Attempt, scale: Leaves) -> Any:
+        """The largest rate of decay after a step: measured where it shows, else fading."""
+        if new.apart is None:
+            return s.rate
+        states, slopes = [self._norm(x, scale) for x in new.apart]
+        shows = states > _SHOWS
+        return np.where(shows, slopes / np.where(shows, states, 1.0), _FADING * s.rate)
+
+    def _stable(self, size: Any, rate: Any, stiff: Any) -> tuple[Any, Any]:
+        """The size of a step, within the region of stability if the equation is stiff, and the count."""
+        if not isinstance(self.method, RungeKutta):
+            return size, stiff
+        long = size * rate > self.method.reach
+        count = np.minimum(np.maximum(stiff + np.where(long, 1, -1), 0), 2 * _STIFF)
+        limit = self.method.reach / np.where(long, rate, 1.0)
+        return np.where(long & (count > _STIFF), limit, size), count
 
     def _norm(self, error: Leaves, scale: Leaves) -> Any:
         """The root mean square of the errors, each relative to ``atol + rtol * scale``."""
@@ -202,6 +236,10 @@ class Integration(NamedTuple):
 
 
 _TINY = 1e-30
+_SHOWS, _FADING = 1e-3, 0.99
+"""States that are so far apart, in units of the tolerance, show a rate, which fades by this factor a step."""
+_STIFF = 15
+"""So many steps outside the region of stability make an equation stiff (as in Hairer and Wanner's DOPRI5)."""
 
 
 def number(value: float, dtype: np.dtype[Any]) -> Expr:

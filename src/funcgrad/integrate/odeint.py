@@ -42,7 +42,8 @@ def odeint(
     size that keeps the root mean square of ``error / (atol + rtol * |y|)``
     below 1, and at most ``hmax``. ``atol`` is a number or a tree like y0.
     ``rtol`` is at least 100 times the rounding unit of y0. Times between steps
-    are interpolated.
+    are interpolated. Where the equation is stiff, steps of the explicit
+    methods stay inside their region of stability, so derivatives stay bounded.
 
     Derivatives of every order, in both modes, exist in y0, t, args and what
     ``func`` captures. They are those of the accepted steps, whose sizes are

@@ -16,6 +16,7 @@ from funcgrad.integrate.vector_field import VectorField
 from funcgrad.ops.base.op import fit, lift_fully
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.transforms.custom.solvers import slope_in_x
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 Method = RungeKutta | Rosenbrock
@@ -31,6 +32,12 @@ class Attempt(NamedTuple):
     error: Leaves
     dense: tuple[Leaves, ...]
     """The coefficients of theta, theta**2, ... that are added to the old state."""
+    apart: tuple[Leaves, Leaves] | None
+    """The differences of two states at the end, and of the slopes there; None if the method is L-stable.
+
+    Their ratio estimates the largest rate of decay in a stiff equation (Hairer and Wanner, Solving Ordinary
+    Differential Equations II, section IV.2).
+    """
 
 
 def dense_degree(method: Method) -> int:
@@ -39,7 +46,7 @@ def dense_degree(method: Method) -> int:
 
 
 def evaluations(method: Method) -> int:
-    """How often a step evaluates the right-hand side, without its derivatives."""
+    """How often a step evaluates the right-hand side, without its derivatives, and estimates of its rate."""
     return len(method.stages)
 
 
@@ -91,13 +98,25 @@ def _explicit(
     def moved(weights: Sequence[float]) -> Leaves:
         return [leaf + by for leaf, by in zip(y, increments(weights), strict=True)]
 
+    stage = y
     for node, row in zip(method.nodes[1:], method.stages[1:], strict=True):
-        slopes.append(field(_time(t, t_new, node, h), moved(row)))
+        stage = moved(row)
+        slopes.append(field(_time(t, t_new, node, h), stage))
     y_new = moved(method.weights)
     f_new = field(t_new, y_new)
+    last = slopes[-1]
     slopes.append(f_new)
+    error = increments(method.error)
+    if method.nodes[-1] != 1.0:
+        stage = [a + b for a, b in zip(y_new, error, strict=True)]
+        last = field(t_new, stage)
+    apart = _differences(y_new, stage), _differences(f_new, last)
     dense = tuple([increments(column) for column in zip(*method.dense, strict=True)])
-    return Attempt(y_new, f_new, increments(method.error), dense)
+    return Attempt(y_new, f_new, error, dense, apart)
+
+
+def _differences(new: Leaves, old: Leaves) -> Leaves:
+    return [stop_gradient(a) - stop_gradient(b) for a, b in zip(new, old, strict=True)]
 
 
 def _time(t: Array, t_new: Array, node: float, h: Array) -> Any:
@@ -130,7 +149,7 @@ def _rosenbrock(
     first = end - start + rows[0]
     rest = [b - a for a, b in pairwise(rows)]
     dense = tuple([_parts(row, types) for row in [first, *rest, -rows[-1]]])
-    return Attempt(y_new, field(t_new, y_new), _parts(us[-1], types), dense)
+    return Attempt(y_new, field(t_new, y_new), _parts(us[-1], types), dense, None)
 
 
 def _derivatives(field: VectorField, t: Array, y: Leaves) -> tuple[Any, Any]:

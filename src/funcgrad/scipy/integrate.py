@@ -362,8 +362,9 @@ def solve_ivp(
     args: Any = None,
     **options: Any,
 ) -> Any:
-    """As `scipy.integrate.solve_ivp`; with traced values by `funcgrad.solve_ivp`,
-    and its methods.
+    """As `scipy.integrate.solve_ivp`; with traced values by `funcgrad.solve_ivp`:
+    for "DOP853" with the method "RK45", for "Radau", "BDF" and "LSODA" with
+    "Rodas5P", whose Jacobian is exact.
     """
     given = () if args is None else tuple(args)
 
@@ -380,9 +381,18 @@ def solve_ivp(
         return np.stack(found) if isinstance(found, list | tuple) else found
 
     start = np.atleast_1d(number("solve_ivp", y0))
+    name = getattr(method, "__name__", method)
+    own = _METHODS.get(name, name)
+    kept = {key: value for key, value in options.items() if key not in _OF_IMPLICIT_METHODS}
     return _solve_ivp(
-        slope, t_span, start, method, t_eval, dense_output, events, vectorized, args, **options
+        slope, t_span, start, own, t_eval, dense_output, events, vectorized, args, **kept
     )
+
+
+_METHODS = {"DOP853": "RK45", "Radau": "Rodas5P", "BDF": "Rodas5P", "LSODA": "Rodas5P"}
+"""For SciPy's methods those of the same kind."""
+_OF_IMPLICIT_METHODS = frozenset(("jac", "jac_sparsity", "lband", "uband", "min_step"))
+"""The options of SciPy's implicit methods."""
 
 
 def __getattr__(name: str) -> Any:
