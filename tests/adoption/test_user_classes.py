@@ -1,6 +1,7 @@
 """Instances of users' classes that stand for a number or an array: what Python and NumPy ask of them."""
 
 import math
+from typing import final
 
 import numpy as np
 import pytest
@@ -183,3 +184,30 @@ def test_instances_that_give_a_traced_number_or_array(f, slope):
     assert fg.grad(f)(0.3) == pytest.approx(slope, rel=1e-13)
     assert fg.jit(fg.grad(f))(0.3) == pytest.approx(slope, rel=1e-13)
     assert fg.vmap(fg.grad(f))(np.array([0.3]))[0] == pytest.approx(slope, rel=1e-13)
+
+
+@final
+class Decay:
+    """A class that type checkers forbid to derive from, as any other."""
+
+    def __init__(self, rate):
+        self.rates = [rate, 2.0]
+
+    def at(self, t):
+        rates = np.array(self.rates)
+        return math.exp(-rates[0] * t) if isinstance(t, float) else 100.0 * t
+
+
+@pytest.mark.parametrize("at", [0.4, 1.3])
+def test_final_classes_are_adopted(at):
+    def of_time(t):
+        return Decay(1.5).at(t)
+
+    def of_rate(k):
+        return Decay(k).at(0.5)
+
+    assert fg.grad(of_time)(at) == pytest.approx(-1.5 * math.exp(-1.5 * at))
+    assert fg.jit(fg.grad(of_rate))(at) == pytest.approx(-0.5 * math.exp(-0.5 * at))
+    assert fg.hessian(of_rate)(at) == pytest.approx(0.25 * math.exp(-0.5 * at))
+    assert fg.jvp(of_rate, (at,), (1.0,))[1] == pytest.approx(-0.5 * math.exp(-0.5 * at))
+    assert fg.vmap(fg.grad(of_rate))(np.array([at])) == pytest.approx(-0.5 * math.exp(-0.5 * at))

@@ -15,6 +15,7 @@ from tests.default_slice import one_in
 TABLE = np.array([1.0, 2.0, 3.0])
 PLACES = np.array([0, 1, 1])
 COLUMN = np.array([[2.0], [3.0]])
+PLAIN = 1.5
 
 
 def stored_half(x):
@@ -141,6 +142,34 @@ def test_a_choice_between_numbers_is_an_array():
         return y
 
     check(f)
+
+
+def from_a_choice(x):
+    y = np.where(PLAIN > 1.0, 2.0, 0.0)
+    y[y > 1.0] = x * x
+    return y
+
+
+def from_a_choice_by_name(x):
+    y = np.select(condlist=[PLAIN > 9.0, PLAIN < 0.0], choicelist=[1.0, 0.0], default=np.nan)
+    y[...] = np.sin(x)
+    return y
+
+
+def from_one_number(x):
+    y = np.atleast_1d(2.0)
+    y[0] = x**3 * y[0]
+    return y[0]
+
+
+@pytest.mark.parametrize("f", [from_a_choice, from_a_choice_by_name, from_one_number])
+def test_arrays_that_functions_make_of_plain_numbers_take_traced_values(f):
+    check(f)
+    slopes = [fg.grad(f)(1.7 + step) for step in (-1e-5, 1e-5)]
+    assert fg.hessian(f)(1.7) == pytest.approx((slopes[1] - slopes[0]) / 2e-5, rel=1e-7)
+    assert fg.vmap(fg.grad(f))(np.array([1.7, 0.3])) == pytest.approx(
+        [fg.grad(f)(1.7), fg.grad(f)(0.3)]
+    )
 
 
 def test_functions_stand_for_numpys_own():

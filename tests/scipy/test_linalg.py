@@ -502,3 +502,30 @@ def test_the_last_pivot_of_an_elimination_may_be_zero(name):
     assert fg.vmap(fg.grad(f))(np.array([a, a]))[1] == pytest.approx(slope, rel=1e-8)
     for second in (fg.grad(fg.grad(f)), fg.jacfwd(fg.jacfwd(f))):
         assert second(a) == pytest.approx(curve, rel=1e-5, abs=1e-6)
+
+
+NUMBERS = {
+    "solve": lambda m, c: m.solve(c, 2.0),
+    "solve, symmetric": lambda m, c: m.solve(c, np.array([2.0, 3.0])[None, :], assume_a="pos"),
+    "solve, right side": lambda m, c: m.solve(0.7, c, assume_a="sym"),
+    "cholesky": lambda m, c: m.cholesky(c),
+    "cho_factor": lambda m, c: m.cho_factor(c, lower=True)[0],
+    "expm": lambda m, c: m.expm(c),
+    "solve_continuous_lyapunov": lambda m, c: m.solve_continuous_lyapunov(c, 2.0),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("wrap", [lambda c: c, lambda c: c * np.ones(1)])
+def test_numbers_and_vectors_of_one_are_matrices_of_one_entry(name, wrap):
+    def f(c):
+        return NUMBERS[name](linalg, wrap(c))
+
+    plain = NUMBERS[name](scipy.linalg, wrap(0.7))
+    assert f(0.7).shape == plain.shape
+    np.testing.assert_allclose(f(0.7), plain, rtol=1e-13)
+    fg.testing.check_grads(f, (0.7,), order=2, modes=["fwd", "rev"])
+    expected = (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(fg.jit(fg.jacobian(f))(0.7), expected, rtol=1e-7)
+    batched = fg.vmap(fg.jacobian(f))(np.array([0.7, 1.2]))
+    np.testing.assert_allclose(batched[1], fg.jacobian(f)(1.2), rtol=1e-12)

@@ -50,7 +50,7 @@ def may_be_adopted(kind: type) -> bool:
         return False
     if ORIGINAL in vars(kind):
         return False
-    if issubclass(kind, BaseException | Enum | type) or getattr(kind, "__final__", False):
+    if issubclass(kind, BaseException | Enum | type):
         return False
     bases = [base for base in kind.__mro__[:-1] if base.__module__ not in ("abc", "typing")]
     return all([base.__flags__ & HEAP or base in _LAID_OUT for base in bases])

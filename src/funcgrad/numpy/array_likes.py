@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
-from types import ModuleType
+from types import ModuleType, NoneType
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ _LISTS = (list, tuple)
 _TRACED = (Expr, Reference)
 _EXACT = frozenset({Expr, int, float, complex})
 """Types of operands for which a ufunc is the operation that stands in for it."""
+_UNSHARED = (int, float, complex, str, NoneType, np.generic, list, tuple)
+"""Classes of operands of which NumPy makes arrays that are nobody else's."""
 _NUMBERS = frozenset({int, float, complex, bool, str, type(None), np.float64, np.ndarray})
 
 
@@ -156,8 +158,9 @@ class ArrayFunction:
                 args, listed = self._each_converted(args), True
                 break
         made = function(*args, **kwargs)
-        if listed and type(made) is np.ndarray:
-            return mutable(made)
+        if type(made) is np.ndarray:
+            is_new = listed or all([isinstance(x, _UNSHARED) for x in (*args, *kwargs.values())])
+            return mutable(made) if is_new else made
         if listed and isinstance(made, tuple) and not holds_expr(made):
             return with_items(made, [mutable(x) if type(x) is np.ndarray else x for x in made])
         if type(made) is Expr and not made.type.shape:

@@ -87,7 +87,8 @@ def solve(
     transposed: bool = False,
     **_: object,
 ) -> Any:
-    matrix, b = _assumed("solve", floating("solve", a), assume_a, lower), floating("solve", b)
+    matrix = _assumed("solve", np.atleast_2d(floating("solve", a)), assume_a, lower)
+    b = np.atleast_1d(floating("solve", b))
     return np.linalg.solve(np.swapaxes(matrix, -1, -2) if transposed else matrix, b)
 
 
@@ -119,6 +120,7 @@ def pinv(a: Array, rtol: float | None = None, **options: object) -> Any:
 
 @_composed
 def cholesky(a: Array, lower: bool = False, **_: object) -> Any:
+    a = np.atleast_2d(a)
     if lower:
         return np.linalg.cholesky(a)
     return _conjugated(np.linalg.cholesky(_conjugated(a)))
@@ -126,7 +128,7 @@ def cholesky(a: Array, lower: bool = False, **_: object) -> Any:
 
 @_composed
 def cho_factor(a: Array, lower: bool = False, **_: object) -> Any:
-    # LAPACK leaves the other triangle as it is.
+    a = np.atleast_2d(a)  # LAPACK leaves the other triangle as it is.
     return cholesky(a, lower) + (np.triu(a, 1) if lower else np.tril(a, -1)), lower
 
 

@@ -73,7 +73,7 @@ def solve_sylvester(a: npt.ArrayLike, b: npt.ArrayLike, q: npt.ArrayLike) -> Any
 @_kept
 def solve_continuous_lyapunov(a: npt.ArrayLike, q: npt.ArrayLike) -> Any:
     """As `scipy.linalg.solve_continuous_lyapunov`."""
-    matrix, right = in_one_dtype("solve_continuous_lyapunov", a, q)
+    matrix, right = map(np.atleast_2d, in_one_dtype("solve_continuous_lyapunov", a, q))
     return solve_sylvester(matrix, np.conj(matrix.T), right)
 
 

@@ -19,7 +19,7 @@ _composed = composed(_scipy, single=True)
 @_composed
 def expm(A: npt.ArrayLike) -> Any:
     # Scaling and squaring around the Pade approximant of degree 13 (Higham, 2005).
-    a = number("expm", A)
+    a = np.atleast_2d(number("expm", A))
     size = stop_gradient(np.max(np.sum(np.abs(a), axis=-2)) if a.size else 0.0)
     ratio = np.where(size > 0, size, 1.0) / 5.371920351148152
     halvings = np.maximum(np.ceil(np.log2(ratio)), 0.0)
