@@ -377,6 +377,20 @@ def test_a_traced_value_has_no_hash(look, way):
     assert way(fg.grad(lambda x: x**2 if x in (1.0, 2.0) else x))(2.0) == 4.0
 
 
+def test_the_advice_for_a_hash_is_right():
+    table = {1.5: 2.0, 2.5: 3.0, 1: 5.0, 2: 7.0}
+
+    def look(x):
+        return x * table[float(str(x))] * table[int(x)]
+
+    with pytest.raises(TypeError, match=r"look up int\(x\) or float\(str\(x\)\)"):
+        fg.grad(lambda x: x * table[x])(1.5)
+    for f in (look, fg.adopt(look)):
+        for slope in (fg.grad(f), fg.jit(fg.grad(f)), lambda x: fg.jvp(f, (x,), (1.0,))[1]):
+            assert [slope(1.5), slope(2.5)] == [10.0, 21.0]
+        assert fg.vmap(fg.grad(f))(np.array([1.5, 2.5])).tolist() == [10.0, 21.0]
+
+
 def test_a_formula_hashes_by_its_key():
     x = fg.var("x")
     assert len({x, x + 1, fg.var("x") + 1}) == 2

@@ -3,6 +3,7 @@
 import math
 import pickle
 
+import numpy as np
 import pytest
 
 import funcgrad as fg
@@ -17,3 +18,21 @@ def test_processes_are_refused_with_what_to_write():
         fg.grad(lambda x: len(pickle.dumps(sine)) * x)(0.5)
     assert "ThreadPoolExecutor" in refused.value.__notes__[0]
     assert len(refused.value.__notes__) == 1
+
+
+def test_labels_of_pandas_are_refused_with_what_to_write():
+    pd = pytest.importorskip("pandas")
+    x = np.array([0.1, 0.2])
+    for labeled in (
+        lambda x: pd.Series(2 * x, index=x).sum(),
+        lambda x: pd.DataFrame({"a": 2 * x}, index=x)["a"].sum(),
+        lambda x: pd.DataFrame(np.stack([2 * x]), columns=x).to_numpy().sum(),
+    ):
+        with pytest.raises(TypeError, match=r"index=\[float\(str\(v\)\) for v in x\]"):
+            fg.grad(labeled)(x)
+
+    def as_written(x):
+        return pd.Series(2 * x, index=[float(str(v)) for v in x])[0.2] ** 2
+
+    assert fg.grad(as_written)(x) == pytest.approx([0.0, 1.6])
+    assert fg.jit(fg.grad(as_written))(x) == pytest.approx([0.0, 1.6])

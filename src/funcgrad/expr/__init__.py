@@ -138,8 +138,7 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
         raise fail(
             UnhashableError,
             "hash: expected a number to look up in a set, a dict or a cache, but got a traced value, which "
-            "has none; compare it with ==, or look up int(x), or float(fg.stop_gradient(x)) with derivative "
-            "zero",
+            "has none; compare it with ==, or look up int(x) or float(str(x)), whose derivative is zero",
         )
 
     def __eq__(self, other: object) -> Any:

@@ -42,6 +42,10 @@ def _in_numpy(name: str) -> str:
 
 
 _OF_PANDAS = "write df.to_numpy(), which computes with expressions, in the place of a frame df"
+_OF_INDEXES = (
+    "labels of pandas are plain numbers: leave out the index, or write index=[float(str(v)) for v in x], "
+    "whose derivative is zero"
+)
 _OF_XARRAY = (
     "write a.data, which computes with expressions, in the place of a.values, a.item() in that of float(a), "
     "and xr.DataArray(np.stack([...])) for a list"
@@ -67,7 +71,10 @@ def remedy() -> str:
     """`advice` for the function that the user's line calls; empty if that is not known."""
     source = caller(2, USERS)
     if source is not None and BUT_LABELS[source[0].co_filename]:
-        return _OF_XARRAY if f"{os.sep}xarray{os.sep}" in source[0].co_filename else _OF_PANDAS
+        library = source[0].co_filename.split(os.sep)
+        if "xarray" in library:
+            return _OF_XARRAY
+        return _OF_INDEXES if "indexes" in library else _OF_PANDAS
     if source is not None and _OF_MODELS.search(source[0].co_filename):
         return (
             "a model of cvxpy or casadi holds plain numbers: write the formula with NumPy's functions, or "
