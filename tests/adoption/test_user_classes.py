@@ -211,3 +211,15 @@ def test_final_classes_are_adopted(at):
     assert fg.hessian(of_rate)(at) == pytest.approx(0.25 * math.exp(-0.5 * at))
     assert fg.jvp(of_rate, (at,), (1.0,))[1] == pytest.approx(-0.5 * math.exp(-0.5 * at))
     assert fg.vmap(fg.grad(of_rate))(np.array([at])) == pytest.approx(-0.5 * math.exp(-0.5 * at))
+
+
+def test_classes_compiled_by_mypyc_stay_as_they_are():
+    scope = pytest.importorskip("mypy.scope")
+    if "__mypyc_attrs__" not in vars(scope.Scope):
+        pytest.skip("mypy is not compiled here")
+
+    def f(x):
+        held = scope.Scope()
+        return x**3 if isinstance(x, float) and held.module is None else x
+
+    assert fg.grad(f)(2.0) == fg.jit(fg.grad(f))(2.0) == 12.0

@@ -53,6 +53,8 @@ def may_be_adopted(kind: type) -> bool:
     if issubclass(kind, BaseException | Enum | type):
         return False
     bases = [base for base in kind.__mro__[:-1] if base.__module__ not in ("abc", "typing")]
+    if any(["__mypyc_attrs__" in vars(base) for base in bases]):  # compiled by mypyc
+        return False
     return all([base.__flags__ & HEAP or base in _LAID_OUT for base in bases])
 
 

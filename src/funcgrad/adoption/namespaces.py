@@ -22,6 +22,7 @@ REPLACED = {
     "autograd": "funcgrad.adoption.stand_ins.autograd_",
     "autograd.numpy": "funcgrad.numpy",
     "bottleneck": "funcgrad.adoption.stand_ins.bottleneck_",
+    "copy": "funcgrad.adoption.stand_ins.copy_",
     "functools": "funcgrad.adoption.stand_ins.functools_",
     "importlib": "funcgrad.adoption.stand_ins.importlib_",
     "math": "funcgrad.adoption.stand_ins.math_",
