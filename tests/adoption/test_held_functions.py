@@ -325,3 +325,21 @@ def test_registers_and_weak_references_stay_as_they_are():
     assert type(fg.adopt(lambda x: OfFloats(x))(1.0)) is Boxed
     gone = weakref.ref(Node())
     assert fg.grad(lambda x: squared(x) if gone() is None else x)(0.7) == 1.4
+
+
+def halved(x):
+    return x * x / 2 if type(x) is float else 100.0 * x
+
+
+NAMED = {**{f"error {n}": ValueError for n in range(40)}, "half": halved}
+LISTED = [*NAMED.values()]
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: NAMED["half"](x), lambda x: LISTED[-1](x), lambda x: (*LISTED,)[40](x)]
+)
+def test_functions_after_many_other_objects_are_adopted(f):
+    for g in (f, fg.adopt(f)):
+        assert fg.grad(g)(3.0) == fg.jit(fg.grad(g))(3.0) == 3.0
+        assert fg.hessian(g)(3.0) == fg.jvp(fg.grad(g), (3.0,), (1.0,))[1] == 1.0
+        assert fg.vmap(fg.grad(g))(np.array([3.0])).tolist() == [3.0]

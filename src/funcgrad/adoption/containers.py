@@ -29,7 +29,7 @@ from funcgrad.adoption.namespaces import GENERIC_ALIASES, HEAP, is_kept_class
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView, items_held
 from funcgrad.adoption.view_originals import original_of_view
 from funcgrad.adoption.wrapt_functions import is_of_wrapt
-from funcgrad.trace.known_code import ARRAYS_HELD, LONGEST_OF_NUMBERS
+from funcgrad.trace.known_code import ARRAYS_HELD, LONGEST_OF_NUMBERS, MOST_OBJECTS, is_data
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.outer_arrays import instance_dict, referent_of
 
@@ -80,9 +80,7 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
         return leads_elsewhere(referent_of(value), depth)
     items = [value()] if kind is ref else items_held(value)
     if items is not None:
-        if depth > 0 and any(
-            [leads_elsewhere(item, depth - 1) for item in islice(items, LONGEST_OF_NUMBERS)]
-        ):
+        if depth > 0 and _any_leads_elsewhere(iter(items), depth - 1):
             return True
         if is_kept_class(kind):
             return False
@@ -92,6 +90,16 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
     if made is float or made is complex:  # a conversion to numbers
         return value is made
     return bool(made.__flags__ & HEAP) and not is_kept_class(made)
+
+
+def _any_leads_elsewhere(items: Iterator[Any], depth: int) -> bool:
+    """Whether one of the items of a container does; those that come late are not taken apart."""
+    head = [*islice(items, LONGEST_OF_NUMBERS)]
+    if any([leads_elsewhere(item, depth) for item in head]):
+        return True
+    return not all(map(is_data, head)) and any(
+        [leads_elsewhere(item, 0) for item in islice(items, MOST_OBJECTS)]
+    )
 
 
 def tuple_view(value: Any, redirect: _Redirect) -> Any:

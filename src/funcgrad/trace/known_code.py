@@ -43,7 +43,7 @@ _SIMPLE = frozenset((*_NO_CODE, np.ufunc, type(np.sum), np.dtype, range))
 
 LONGEST_OF_NUMBERS = 32
 """A container that begins with as many numbers counts as one of numbers."""
-_MOST_OBJECTS = 500
+MOST_OBJECTS = 500
 """The number of objects that are looked at in one call."""
 
 
@@ -252,7 +252,7 @@ def first_unknown(values: Iterable[Any]) -> Any:
     """The first object that values lead to, and whose code is not known to run as it is; else `NOTHING`."""
     waiting, met = deque(values), dict[int, Any]()
     classes: dict[int, ClassLevel] = {}
-    while waiting and len(met) < _MOST_OBJECTS:
+    while waiting and len(met) < MOST_OBJECTS:
         # The nearest, and what the last one leads to, in turn: neither a long list nor a deep object is all.
         item = waiting.popleft() if len(met) % 2 else waiting.pop()
         kind = type(item)
@@ -326,11 +326,11 @@ def _items(items: Iterable[Any]) -> list[Any]:
     head = [*islice(waiting, LONGEST_OF_NUMBERS)]
     if _SIMPLE.issuperset(map(type, head)):
         return []
-    first = [item for item in head if not _is_data(item)]
-    return [*first, *islice(waiting, _MOST_OBJECTS)] if first else []
+    first = [item for item in head if not is_data(item)]
+    return [*first, *islice(waiting, MOST_OBJECTS)] if first else []
 
 
-def _is_data(item: Any) -> bool:
+def is_data(item: Any) -> bool:
     """Whether an item is a number, an array, or a row of such."""
     kind = type(item)
     if kind is np.ndarray:
