@@ -367,6 +367,25 @@ def test_arange_is_differentiable_in_its_start_and_step():
     assert fg.grad(lambda x: fnp.arange(x, dtype=float).sum() * x)(3.0) == 3.0
 
 
+@pytest.mark.parametrize("step", [0.1, 0.013, 0.37])
+def test_arange_rounds_as_numpy_does(step):
+    def entries(x, h):
+        return fnp.arange(x, x + 90 * step, h)
+
+    def total(x, h):
+        made = entries(x, h)
+        return made.sum(), made
+
+    for start in np.random.default_rng(0).uniform(-3, 3, 20):
+        plain = np.arange(start, start + 90 * step, step)
+        _, made = fg.value_and_grad(total, (0, 1), has_aux=True)(start, step)[0]
+        assert np.array_equal(made, plain)
+        assert np.array_equal(fg.jit(entries)(start, step), plain)
+    slopes = fg.grad(lambda x, h: entries(x, h).sum(), (0, 1))(1.0, step)
+    count = entries(1.0, step).size
+    np.testing.assert_allclose(slopes, [count, count * (count - 1) / 2], rtol=1e-12)
+
+
 # -- what has no derivative ----------------------------------------------------------------------------
 def pairs(v):
     return np.concatenate([v, v[:2]])

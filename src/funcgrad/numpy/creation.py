@@ -292,7 +292,7 @@ def arange(*limits: Any, dtype: Any = None, **kwargs: Any) -> Any:
     made = np.arange(*known, dtype=dtype, **kwargs)
     if not (_is_differentiable(start) or _is_differentiable(step)):
         return cell_of(made)
-    traced = start + step * np.arange(made.size)
+    traced = start + ((start + step) - start) * np.arange(made.size)  # rounded as NumPy does
     return mutable(traced if dtype is None else shape_module.astype(traced, dtype))
 
 
