@@ -341,9 +341,50 @@ def test_linear_algebra_is_scipys(name):
     assert slope == pytest.approx(difference(lambda t: along(scipy.linalg, t), (0.0,), 0), rel=1e-6)
 
 
-def test_arguments_that_are_not_supported_are_refused():
-    with pytest.raises(TypeError, match="erf: expected no out with traced values"):
-        fg.grad(lambda x: special.erf(x, out=None))(0.5)
+POINTS = np.array([-0.5, 0.2, 0.9, 1.4])
+
+
+def _selected(x):
+    return scipy.special.ndtr(POINTS * x, out=np.zeros(4), where=POINTS > 0)
+
+
+def _written(x):
+    table = x * np.ones(4)
+    scipy.special.gammaln(np.abs(POINTS * x), out=table, where=POINTS * x > 0.3)
+    return table
+
+
+def _by_place(x):
+    table = np.empty(4)
+    scipy.special.psi(POINTS * x + 2.0, table)
+    return table
+
+
+def _number(x):
+    return scipy.special.erf(x, out=None, where=True)
+
+
+@pytest.mark.parametrize("f", [_selected, _written, _by_place, _number])
+def test_special_functions_take_out_and_where(f):
+    def along(x):
+        return np.sum(f(x) ** 2)
+
+    def slope(x):
+        return fg.grad(along)(x)
+
+    expected = difference(along, (0.7,), 0)
+    assert slope(0.7) == pytest.approx(expected, rel=1e-6)
+    assert fg.jit(slope)(0.7) == pytest.approx(slope(0.7), rel=1e-12)
+    assert fg.jvp(along, (0.7,), (1.0,))[1] == pytest.approx(slope(0.7), rel=1e-12)
+    assert fg.hessian(along)(0.7) == pytest.approx(difference(slope, (0.7,), 0), rel=1e-6)
+    assert fg.vmap(slope)(np.array([0.7, 0.9])) == pytest.approx([slope(0.7), slope(0.9)])
+
+
+def test_out_of_a_special_function_from_outside_is_refused():
+    table = np.zeros(2)
+    with pytest.raises(TypeError, match="held here alone"):
+        fg.grad(fg.adopt(lambda x: special.erf(x * np.ones(2), out=table).sum()))(0.5)
+    assert table.tolist() == [0.0, 0.0]
 
 
 def test_other_names_are_scipys():

@@ -40,8 +40,8 @@ def _answering(name: str, traced: Callable[..., Any]) -> Callable[..., Any]:
                 return made
         if not holds_expr([*args, *kwargs.values()]):
             return own(*args, **kwargs)
-        if kwargs and isinstance(own, np.ufunc):
-            raise TypeError(f"{name}: expected no {', '.join(kwargs)} with traced values")
+        if isinstance(own, np.ufunc) and (kwargs or len(args) > own.nin):
+            return own(*args, **kwargs)  # which arrays that take stores answer
         return traced(*args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
