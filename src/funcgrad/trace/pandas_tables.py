@@ -17,6 +17,7 @@ from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr
 from funcgrad.source import fail
+from funcgrad.trace.pandas_arrays import ArraysOfTables
 from funcgrad.trace.pandas_columns import ArrayOfColumn, ScalarOfColumn, TracedColumn
 from funcgrad.trace.pandas_groups import traced_groups
 from funcgrad.trace.pandas_operands import (
@@ -54,7 +55,7 @@ from funcgrad.trace.pandas_rows import (
 from funcgrad.trace.pandas_windows import traced_windows, weighted_windows
 
 
-class _Table(InPlaceOperators, RowView):
+class _Table(ArraysOfTables, InPlaceOperators, RowView):
     """The methods that Series and DataFrames of traced columns have in common."""
 
     _funcgrad_original: Any = None
@@ -187,10 +188,6 @@ class TracedSeries(_Table, Series):  # type: ignore[misc]  # pandas need not be 
 
     def _constructor_expanddim_from_mgr(self, mgr: object, axes: object) -> Any:
         return TracedFrame._from_mgr(mgr, axes=axes)
-
-    @property
-    def values(self) -> Any:
-        return self.array.to_numpy() if self.dtype == "traced" else super().values
 
     def _funcgrad_hold(self, key: object = None, name: str | None = None) -> None:
         """Make the column one that takes traced values."""
@@ -379,15 +376,6 @@ class TracedFrame(OperatorsOfFrames, _Table, DataFrame):  # type: ignore[misc]
     def _from_arrays(cls, arrays: Any, *args: object, **kwargs: object) -> Any:
         made = [TracedColumn(array) if isinstance(array, Expr) else array for array in arrays]
         return super()._from_arrays(made, *args, **kwargs)
-
-    @property
-    def values(self) -> Any:
-        return self.to_numpy()
-
-    def to_numpy(self, *args: object, **kwargs: object) -> Any:
-        if not has_traced_values(self) or not all_numbers(self):
-            return super().to_numpy(*args, **kwargs)
-        return np.stack([column.to_numpy() for _, column in self.items()], axis=1)
 
     def _funcgrad_hold(self, key: Any = None, name: str | None = None) -> None:
         """Make the columns that a key selects ones that take traced values."""
