@@ -25,13 +25,13 @@ class ArraysOfTables:
         return _as_seen(Series.values.fget(self), sys._getframe(1).f_globals)
 
     def to_numpy(
-        self: Any, dtype: Any = None, copy: bool = False, *args: Any, **kwargs: Any
+        self: Any, dtype: object = None, copy: bool = False, *args: object, **kwargs: object
     ) -> Any:
         """As pandas' method."""
         made = self._funcgrad_to_numpy(dtype, copy, *args, **kwargs)
         return _as_seen(made, sys._getframe(1).f_globals, mutable if copy else shared_argument)
 
-    def _funcgrad_to_numpy(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def _funcgrad_to_numpy(self: Any, *args: object, **kwargs: object) -> Any:
         if isinstance(self, Series):
             return Series.to_numpy(self, *args, **kwargs)
         if not has_traced_values(self) or not all_numbers(self):
@@ -40,8 +40,9 @@ class ArraysOfTables:
 
 
 def _as_seen(
-    array: Any, asking: dict[str, Any], cell: Callable[[Any], Any] = shared_argument
+    array: object, asking: dict[str, Any], cell: Callable[[Any], Any] = shared_argument
 ) -> Any:
     """An array of numbers as the code with these globals is given it."""
-    is_plain = type(array) is np.ndarray and array.dtype.kind in "biufc"
-    return cell(array) if is_plain and MARK in asking else array
+    if MARK in asking and isinstance(array, np.ndarray) and array.dtype.kind in "biufc":
+        return cell(array)
+    return array

@@ -12,7 +12,7 @@ from funcgrad.adoption.namespaces import is_kept_class
 from funcgrad.arrays.mutable_array import mutable
 
 
-def deepcopy(x: object, memo: dict[int, Any] | None = None, *rest: Any) -> Any:
+def deepcopy(x: object, memo: dict[int, Any] | None = None, *rest: object) -> Any:
     """As `copy.deepcopy`."""
     if memo is not None:  # part of a copy, whose arrays the whole one replaces
         return _copy.deepcopy(x, memo, *rest)
@@ -42,7 +42,7 @@ def _replace_arrays(holder: Any, cells: dict[int, Any]) -> None:
                     member.__set__(holder, _own(item, cells))
 
 
-def _own(item: Any, cells: dict[int, Any]) -> Any:
+def _own(item: object, cells: dict[int, Any]) -> Any:
     """The one cell of an array; any other object as it is."""
     return cells.setdefault(id(item), mutable(item)) if type(item) is np.ndarray else item
 
