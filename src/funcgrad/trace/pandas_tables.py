@@ -150,6 +150,8 @@ class _Table(ArraysOfTables, InPlaceOperators, RowView):
 class TracedSeries(_Table, Series):  # type: ignore[misc]  # pandas need not be installed
     """A Series whose column may be traced."""
 
+    _funcgrad_stands_for = Series
+
     __module__ = "pandas"
 
     __pandas_priority__ = 3500
@@ -309,6 +311,8 @@ class TracedSeries(_Table, Series):  # type: ignore[misc]  # pandas need not be 
 
 class TracedFrame(OperatorsOfFrames, _Table, DataFrame):  # type: ignore[misc]
     """A DataFrame whose columns may be traced."""
+
+    _funcgrad_stands_for = DataFrame
 
     __module__ = "pandas"
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 import pandas
 
 from funcgrad.adoption.adopted_classes import ORIGINAL, metaclass_of
+from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.pandas_accessors import adopt_accessors
 from funcgrad.adoption.redirect import redirect
 from funcgrad.arrays.reference import holds_expr, plain_value
@@ -97,6 +98,17 @@ adopt_accessors(redirect)
 globals().update({"cut": _cut, "qcut": _qcut})
 Series, DataFrame = _stand_in(pandas.Series, TracedSeries), _stand_in(pandas.DataFrame, TracedFrame)
 isnull, notnull = isna, notna
+
+
+def _of_core(value: object) -> Any:
+    """What an attribute of ``pandas.core``, or of a module in it, is in adopted code."""
+    if isinstance(value, ModuleType) and value.__name__.startswith("pandas.core."):
+        return ModuleView(value, _of_core)
+    named = {pandas.Series: Series, pandas.DataFrame: DataFrame}
+    return named.get(value, value) if isinstance(value, type) else value
+
+
+core = ModuleView(pandas.core, _of_core)
 globals().update(
     {
         name: _making(value) if isinstance(value, FunctionType) else value
