@@ -308,3 +308,15 @@ def test_what_numpy_refuses_is_refused_with_traced_values(f):
         f(x)
     with pytest.raises((TypeError, ValueError), match=r"expected real weights|non-broadcastable"):
         fg.jit(f)(x)
+
+
+def test_arrays_of_text_are_made_of_the_values():
+    def f(x):
+        years = np.asarray(np.floor(x), dtype=int)
+        texts = np.asarray(years, dtype=str)
+        return x**2 * float(texts[()]) + np.array([x, 2.0], dtype="U8").size
+
+    for slope in (fg.grad(f), fg.grad(fg.adopt(f)), fg.jit(fg.grad(f))):
+        assert [slope(3.5), slope(4.5)] == [21.0, 36.0]
+    assert fg.hessian(f)(3.5) == 6.0
+    assert fg.jvp(f, (3.5,), (1.0,))[1] == 21.0

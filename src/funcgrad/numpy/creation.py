@@ -98,6 +98,10 @@ def array(
         )
     if _are_objects(value, dtype):
         return array_of_objects(value)
+    if (
+        dtype is not None and np.dtype(dtype).kind in "SU"
+    ):  # text has no derivative, as str(x) has none
+        return np.array(concrete_value(shape_module.array(given), "an array of text"), dtype)
     made = shape_module.array(given, dtype)
     cell = cell_of(shape_module.reshape(made, (1,) * (ndmin - made.ndim) + made.shape))
     if isinstance(value, Reference) or order == "F":
