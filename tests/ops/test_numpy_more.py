@@ -292,3 +292,39 @@ def test_trapezoids_over_places_with_more_axes_than_samples():
         slope = jacobian(lambda x: np.trapezoid(y, x))(x)
         np.testing.assert_allclose(slope[0, 0], [-1.5, -1.5, 3.0])
         np.testing.assert_allclose(slope[0, 1], 0.0)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.median(x, overwrite_input=True),
+        lambda x: np.quantile(x, 0.3, overwrite_input=True),
+        lambda x: np.percentile(x, [30, 60], overwrite_input=True),
+        lambda x: np.concatenate([x, x], casting="no"),
+        lambda x: np.hstack([x, x], casting="safe"),
+        lambda x: np.stack([x, x], dtype="float32", casting="same_kind"),
+        lambda x: np.linalg.trace(np.outer(x, x), dtype="float32"),
+        lambda x: np.arange(x[0], 9.0, 1.7, dtype=int),
+        lambda x: np.arange(0.3, 3.0, x[0] / 3, dtype="int64"),
+        lambda x: np.linalg.lstsq(np.vander(x, 3), x, rcond=1)[0],
+        lambda x: np.linalg.lstsq(np.vander(x, 3), x * x, rcond=-1)[0],
+        lambda x: np.polyfit(x, np.exp(x), 2, rcond=1.5),
+    ],
+)
+def test_arguments_that_are_seldom_given(f):
+    x = np.array([1.31, 2.72, 0.55, 1.87])
+    value, slope = fg.jvp(f, (x,), (np.ones(4),))
+    expected = np.asarray(f(x))
+    assert np.asarray(value).dtype == expected.dtype
+    np.testing.assert_allclose(value, expected, rtol=1e-7, atol=1e-9)
+    single = expected.dtype == np.float32
+    step = 2.0**-8 if single else 1e-6
+    differences = (np.asarray(f(x + step), float) - f(x - step)) / (2 * step)
+    np.testing.assert_allclose(slope, differences, rtol=1e-3 if single else 1e-6, atol=1e-7)
+
+
+def test_casting_that_numpy_refuses():
+    with pytest.raises(
+        TypeError, match="concatenate: expected arrays that become float32 by casting="
+    ):
+        fg.grad(lambda x: np.concatenate([x, x], dtype="float32", casting="safe").sum())(np.ones(2))

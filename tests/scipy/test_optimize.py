@@ -493,6 +493,9 @@ def test_full_output_of_legacy_searches(name, given):
     found = outputs(1.5)
     v = np.reshape(found[0], ())
     assert len(fg.trace(outputs, 1.5)) == len(found)
+    flags = fg.value_and_grad(lambda a: (least(a), outputs(a)[2:]), has_aux=True)(1.5)[0][1]
+    for flag, scipys in zip(flags, found[2:], strict=True):  # counts are nan, no wrong number
+        assert np.isnan(flag) or flag == scipys
     value, slope = fg.value_and_grad(least)(1.5)
     assert value == pytest.approx(found[1], abs=1e-8)
     # By the envelope theorem, the slope is the partial derivative at the minimum.

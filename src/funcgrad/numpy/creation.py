@@ -296,7 +296,10 @@ def arange(*limits: Any, dtype: Any = None, **kwargs: Any) -> Any:
     made = np.arange(*known, dtype=dtype, **kwargs)
     if not (_is_differentiable(start) or _is_differentiable(step)):
         return cell_of(made)
-    traced = start + ((start + step) - start) * np.arange(made.size)  # rounded as NumPy does
+    first, second = start, start + step
+    if dtype is not None and made.dtype.kind in "iu":  # NumPy rounds the first two
+        first, second = [shape_module.astype(x, made.dtype) for x in (first, second)]
+    traced = first + (second - first) * np.arange(made.size)  # rounded as NumPy does
     return mutable(traced if dtype is None else shape_module.astype(traced, dtype))
 
 

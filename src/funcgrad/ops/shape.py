@@ -240,7 +240,9 @@ concatenate_op = Op(
 )
 
 
-def concatenate(arrays: Any, axis: int | None = 0, *, dtype: Any = None) -> Any:
+def concatenate(
+    arrays: Any, axis: int | None = 0, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
     """As `numpy.concatenate`."""
     exprs = lift_all(list(arrays))
     if not exprs:
@@ -260,17 +262,23 @@ def concatenate(arrays: Any, axis: int | None = 0, *, dtype: Any = None) -> Any:
             f"concatenate: expected shapes that agree beside axis {place}, but got {types}",
         )
     common = np.dtype(dtype) if dtype else np.result_type(*[x.dtype for x in exprs])
+    for x in exprs:
+        if not np.can_cast(x.dtype, common, casting):
+            raise fail(
+                TypeError,
+                f"concatenate: expected arrays that become {common} by casting={casting!r}, but got {x.type}",
+            )
     cast = [x if x.dtype == common else _op.astype(x, dtype=common) for x in exprs]
     return concatenate_op(*cast, axis=place)
 
 
-def stack(arrays: Any, axis: int = 0, *, dtype: object = None) -> Any:
+def stack(arrays: Any, axis: int = 0, *, dtype: object = None, **how: Any) -> Any:
     """As `numpy.stack`."""
     exprs = lift_all(list(arrays))
     if len({x.shape for x in exprs}) > 1:
         types = ", ".join(str(x.type) for x in exprs)
         raise fail(ValueError, f"stack: expected arrays of one shape, but got {types}")
-    return concatenate([expand_dims(x, axis) for x in exprs], axis=axis, dtype=dtype)
+    return concatenate([expand_dims(x, axis) for x in exprs], axis=axis, dtype=dtype, **how)
 
 
 def array(value: Any, dtype: Any = None) -> Any:

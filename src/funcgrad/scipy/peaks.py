@@ -84,7 +84,8 @@ def find_peaks(x: npt.ArrayLike, **options: Any) -> Any:
     Options are constants, too.
     """
     signal, options = floating("find_peaks", x), by_value(options, "find_peaks")
-    refuse("find_peaks", plateau_size=options.get("plateau_size"))
+    plateau = options.get("plateau_size")
+    refuse("find_peaks", plateau_size=None if plateau is None else [plateau])
 
     def places(x: Array) -> Any:
         return _scipy.find_peaks(x, **options)[0]

@@ -195,8 +195,8 @@ def numpy_functions(
 
 
 def _last(function: Callable[..., Any]) -> Callable[..., Any]:
-    def of_last_axes(x: Array, *, offset: int = 0) -> Any:
-        return function(x, offset, -2, -1)
+    def of_last_axes(x: Array, *, offset: int = 0, **dtype: Any) -> Any:
+        return function(x, offset, -2, -1, **dtype)
 
     return of_last_axes
 

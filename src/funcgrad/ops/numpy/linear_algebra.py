@@ -211,7 +211,7 @@ class LstsqResult(NamedTuple):
     s: Any
 
 
-def lstsq(a: Array, b: Any, rcond: object = None) -> Any:
+def lstsq(a: Array, b: Any, rcond: float | None = None) -> Any:
     """As `numpy.linalg.lstsq`: the shortest x that minimizes |a @ x - b|, by the pseudoinverse.
 
     The residuals are those of full rank (NumPy leaves them out of a lower one).
@@ -222,7 +222,9 @@ def lstsq(a: Array, b: Any, rcond: object = None) -> Any:
     m, n = a.shape
     if b.ndim not in (1, 2) or b.shape[0] != m:
         raise fail(ValueError, f"lstsq: expected a right side of {m} rows, but got {b.type}")
-    cut = max(m, n) * np.finfo(a.dtype).eps if rcond is None else rcond
+    # LAPACK takes the rounding unit for other shares than those between 0 and 1.
+    unit = np.finfo(a.dtype).eps
+    cut = max(m, n) * unit if rcond is None else rcond if 0 < rcond < 1 else unit
     x = np.matmul(pinv(a, rcond=cut), b)
     size = np.abs(np.matmul(a, x) - b)
     total = np.sum(size * size, axis=0)

@@ -18,8 +18,14 @@ from funcgrad.source import fail
 from funcgrad.typing import Array, Axes, Axis
 
 
-def median(a: npt.ArrayLike, axis: Axes = None, *, keepdims: bool | None = False) -> Any:
-    """As `numpy.median`; what lies in the middle has the derivative."""
+def median(
+    a: npt.ArrayLike,
+    axis: Axes = None,
+    *,
+    overwrite_input: bool = False,
+    keepdims: bool | None = False,
+) -> Any:
+    """As `numpy.median`; what lies in the middle has the derivative. Nothing is overwritten."""
     a = lift_fully(a)
     rows = _rows("median", a, axes := axes_of("median", axis, a))
     z = np.mean(rows[(len(rows) - 1) // 2 : len(rows) // 2 + 1], axis=0)
@@ -27,14 +33,26 @@ def median(a: npt.ArrayLike, axis: Axes = None, *, keepdims: bool | None = False
 
 
 def percentile(
-    a: Array, q: float | Array, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    a: Array,
+    q: float | Array,
+    axis: Axis = None,
+    *,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
 ) -> Any:
     """As `numpy.percentile`, differentiable in ``a`` and in ``q``: see `quantile`."""
     return _quantile("percentile", a, percents(q), axis, method, keepdims)
 
 
 def quantile(
-    a: Array, q: float | Array, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    a: Array,
+    q: float | Array,
+    axis: Axis = None,
+    *,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
 ) -> Any:
     """As `numpy.quantile`, without weights.
 

@@ -102,13 +102,15 @@ def splev(x: npt.ArrayLike, tck: Tck, der: int = 0, ext: int = 0) -> Any:
 @_of_spline(0)
 def splder(tck: Tck, n: int = 1) -> Any:
     """As `scipy.interpolate.splder`."""
+    if n == 0:
+        return tck
     return splantider(tck, -n) if n < 0 else _padded(derivative_of(_coefficients(tck), n))
 
 
 @_of_spline(0)
 def splantider(tck: Tck, n: int = 1) -> Any:
     """As `scipy.interpolate.splantider`."""
-    return splder(tck, -n) if n < 0 else _padded(antiderivative_of(_coefficients(tck), n), "edge")
+    return splder(tck, -n) if n <= 0 else _padded(antiderivative_of(_coefficients(tck), n), "edge")
 
 
 @_of_spline(1)

@@ -43,7 +43,7 @@ def generic_filter(
     extra_arguments: tuple[Any, ...] = (),
     extra_keywords: Mapping[str, Any] | None = None,
     *,
-    axes: None = None,
+    axes: int | Sequence[int] | None = None,
 ) -> Any:
     """As `scipy.ndimage.generic_filter`, in the image and in what the function captures.
 
@@ -65,7 +65,7 @@ def generic_filter(
             *(extra_arguments, extra_keywords),
             axes=axes,
         )
-    refuse("generic_filter", axes=axes)
+    refuse("generic_filter", axes=None if axes is None else [axes])  # 0 is an axis
     around = neighbors("generic_filter", image, chosen, mode, cval, origin)
     rows = lift_fully(around).reshape(count, -1).T
     called = on_arrays(plain)

@@ -34,10 +34,13 @@ def _minimum(name: str, method: str) -> Callable[[_Solver, Any, _Given], Any]:
 
 
 def _outputs(name: str, found: Any, given: _Given) -> Any:
-    """The minimum; with ``full_output`` its value, too, and counts and flags of the search, all 0."""
+    """The minimum; with ``full_output`` its value, too, counts of the search, all nan, and flags, 0.
+
+    Further steps follow SciPy's search, whose counts are not those of the whole.
+    """
     if not given.get("full_output"):
         return found.x
-    return found.x, found.fun, *[0] * _COUNTS[name]
+    return found.x, found.fun, *_COUNTS[name]
 
 
 def _minimum_in_box(name: str) -> Callable[[_Solver, Any, _Given], Any]:
@@ -99,8 +102,12 @@ _SOLVED: Mapping[str, Callable[[_Solver, Any, _Given], Any]] = {
     },
     "newton_krylov": _root("krylov"),
 }
-_COUNTS = {"fmin": 3, "fmin_cg": 3, "fmin_ncg": 4, "brent": 2, "fminbound": 2, "golden": 1}
-"""How many counts and flags of the search ``full_output`` adds to the minimum and its value."""
+_COUNTS = {
+    **dict.fromkeys(("fmin", "fmin_cg"), (np.nan, np.nan, 0)),
+    **{"fmin_ncg": (np.nan, np.nan, np.nan, 0), "brent": (np.nan, np.nan)},
+    **{"fminbound": (0, np.nan), "golden": (np.nan,)},
+}
+"""The counts and flags that ``full_output`` adds to the minimum and its value."""
 _ADVICE = {
     "fmin_cobyla": "write fg.implicit_root on the conditions that hold with equality",
     "bracket": "write scipy.optimize.minimize_scalar(func).x",
