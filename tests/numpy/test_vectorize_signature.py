@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+import funcgrad.numpy as fnp
 from tests.default_slice import one_in
 
 X = np.arange(6.0).reshape(2, 3) / 4 + 0.5
@@ -39,6 +40,17 @@ def of_captured_values(x):
     return (weighted(np.eye(3)) ** 2).sum()
 
 
+def of_captured_values_with_types(x):
+    curve = np.vectorize(lambda a, b: x[0, 1] * a if a > b else 0.0, otypes=[float])
+    pair = np.vectorize(lambda a: (x[1, 0] ** a, a), otypes="df")
+
+    @np.vectorize(otypes=[float])
+    def decorated(a):
+        return x[1, 2] * a
+
+    return curve(np.arange(3), 0.5).sum() ** 2 + pair(np.arange(3))[0].sum() + decorated(2.0)
+
+
 def slope_by_differences(f, h=1e-3):
     slope = np.zeros(X.shape)
     for place in np.ndindex(X.shape):
@@ -50,7 +62,11 @@ def slope_by_differences(f, h=1e-3):
 
 
 @pytest.mark.parametrize(
-    "f", one_in(2, [of_rows, of_two_results, of_an_excluded_argument, of_captured_values])
+    "f",
+    [
+        *one_in(2, [of_rows, of_two_results, of_an_excluded_argument, of_captured_values]),
+        of_captured_values_with_types,
+    ],
 )
 def test_derivatives_are_differences(f):
     expected, gradient = slope_by_differences(f), fg.grad(f)
@@ -98,3 +114,17 @@ def test_no_entries_have_the_given_types():
         return x * (squares.sum() + squares.dtype.itemsize + pairs[1].dtype.itemsize)
 
     assert fg.grad(f)(3.0) == 12.0
+
+
+def test_an_error_of_the_function_is_raised_at_its_first_run():
+    calls = []
+
+    def counted(a):
+        calls.append(a)
+        if a > 2:
+            raise TypeError("a > 2")
+        return a * 2.0
+
+    with pytest.raises(TypeError, match="a > 2"):
+        fnp.vectorize(counted, otypes=[float])(np.arange(4))
+    assert calls == [0, 1, 2, 3]

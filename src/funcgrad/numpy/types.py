@@ -38,11 +38,17 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
     """
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
+        given_function: Any = self.pyfunc
+        if given_function is np._NoValue:  # a decorator with arguments is given its function
+            return super().__call__(*args, **kwargs)
         args = tuple([unlabeled(arg) for arg in args])
         if not holds_expr([*args, *kwargs.values()]):
+            numeric = _of_numbers(self.pyfunc)
+            options: Any = (self.otypes, None, self.excluded, self.cache, self.signature)
+            plain = np.vectorize(numeric, *options)
             try:
-                return mutable(super().__call__(*args, **kwargs))
-            except TypeError:  # the function may return traced values of its own
+                return mutable(plain(*args, **kwargs))
+            except _TracedResult:  # of a value that the function captures
                 pass
         fixed = {k: v for k, v in kwargs.items() if k in self.excluded}
         named = [k for k in kwargs if k not in fixed]
@@ -59,6 +65,20 @@ class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it
         if self.signature is not None:
             return by_signature(function, self.signature, given, self.otypes)
         return by_entry(function, given, self.otypes or "")
+
+
+class _TracedResult(Exception):  # noqa: N818  # a sign, no error
+    """Raised in the place of a traced value, which NumPy would store in an array of numbers."""
+
+
+def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    def called(*args: object, **kwargs: object) -> Any:
+        made = function(*args, **kwargs)
+        if holds_expr(made):
+            raise _TracedResult
+        return made
+
+    return called
 
 
 class frompyfunc:  # noqa: N801  # as NumPy names it
