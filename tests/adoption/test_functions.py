@@ -398,9 +398,45 @@ def test_numbers_stored_into_an_argument_reach_the_caller():
     buffer = np.array([3.0, 2.0])
     assert fg.grad(lambda x: function(buffer, x))(3.0) == 12.0
     assert np.array_equal(buffer, [0.0, 2.0])
-    with pytest.raises(TypeError, match="held here alone"):
+    with pytest.raises(TypeError, match=r"from outside of it, .* write b = a"):
         fg.grad(lambda x: fg.adopt(stored)(buffer, x))(3.0)
     assert np.array_equal(buffer, [0.0, 2.0])
+
+
+GRID = np.zeros(3)
+
+
+class Simulation:
+    def __init__(self):
+        self.grid = np.zeros(3)
+
+    def stores(self, x):
+        self.grid[1] = x
+        return self.grid.sum()
+
+    def adds(self, x):
+        self.grid += x
+        return self.grid.sum()
+
+
+def stores_into_a_global(x):
+    GRID[0] = x
+    return GRID.sum()
+
+
+def adds_to_a_global(x):
+    np.add(GRID, x, out=GRID)
+    return GRID.sum()
+
+
+@pytest.mark.parametrize(
+    "f", [stores_into_a_global, adds_to_a_global, Simulation().stores, Simulation().adds]
+)
+def test_a_store_of_a_traced_value_into_an_outer_array_says_to_copy_it(f):
+    for transform in (fg.grad, lambda f: fg.jvp(f, (2.0,), (1.0,)), lambda f: fg.jit(fg.grad(f))):
+        with pytest.raises(TypeError, match=r"from outside of it, .* write b = a\.copy\(\)"):
+            transform(f)(2.0)
+    assert not GRID.any()
 
 
 def test_match_takes_a_traced_number_for_a_float():

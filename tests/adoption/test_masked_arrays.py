@@ -342,7 +342,7 @@ def test_a_traced_mask_is_not_stored_into_an_array_of_the_user():
         a.mask = x > 1
         return a.sum()
 
-    with pytest.raises(TypeError, match=r"give that code a.copy\(\)"):
+    with pytest.raises(TypeError, match=r"write b = a.copy\(\)"):
         fg.jit(f)(X)
 
 

@@ -111,6 +111,7 @@ def shared_argument(value: object) -> Any:
         cell = cell_of(value)
         if cell is not value:
             note_export(cell, weakref.ref(value))
+            state_of(cell).is_outer = True
         return cell
     if type(value) is not Expr or not value.type.shape:
         return value

@@ -43,6 +43,8 @@ class State:
     """Whether the buffer is another's: an expression's, or that of an array given by the user."""
     exports: list[Callable[[], Any]] | None = None
     """The plain arrays that share the buffer, by weak references."""
+    is_outer = False
+    """Whether one of these is an array from outside of the function that is traced."""
     selection: Any = None
     """The `funcgrad.arrays.selections.Selection` whose chosen entries are the value, until a store."""
 
@@ -443,6 +445,14 @@ def is_exported(state: State | None) -> bool:
 
 
 def _refuse_exports(state: State | None) -> None:
+    if state is not None and state.is_outer and is_exported(state):
+        refusal: Any = fail(
+            TypeError,
+            "item assignment: expected an array that the function makes, but got one from outside of it, "
+            "which other code reads as numbers; write b = a.copy() in the function, and store into b",
+        )
+        refusal.of_outer_array = True
+        raise refusal
     if is_exported(state):
         raise fail(
             TypeError,

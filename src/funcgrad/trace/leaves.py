@@ -163,8 +163,8 @@ def _adopted_where_needed(
     """The result of ``call`` at the level at which f is adopted; again, at higher levels, if it is refused.
 
     The error of the last run is raised if a traced value was refused and then f makes a mistake of its own,
-    is refused at another line, or a function that stands in for SciPy's or compiled code refuses it, the
-    first error otherwise.
+    is refused at another line, a function that stands in for SciPy's or compiled code refuses it, or it is
+    stored into an array from outside, the first error otherwise.
     """
     level = _level(f, args)
     start = next_in_order()
@@ -192,6 +192,7 @@ def _adopted_where_needed(
                 continue
             explain(error, args)
             told = _is_of_stand_in(error) or hasattr(error, "__notes__")
+            told = told or hasattr(error, "of_outer_array")
             told = told or _is_mistake(f, level, error) or _is_at_another_line(refusal, error)
             if told and _tells_refusal(refusal):
                 raise
