@@ -35,6 +35,7 @@ from funcgrad.adoption.adopted_classes import (
 from funcgrad.adoption.adopted_functions import adopt_function, redirected
 from funcgrad.adoption.array_subclasses import ArraySubclasses, is_array_subclass
 from funcgrad.adoption.builtin_names import builtin_names
+from funcgrad.adoption.compiled_classes import class_of_source, instance_of_source
 from funcgrad.adoption.containers import container_view, leads_elsewhere, proxy_view, tuple_view
 from funcgrad.adoption.generalized import generalized, is_generalized
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
@@ -97,7 +98,7 @@ def redirect(value: Any) -> Any:
     if kind in NEVER_REDIRECTED:
         return value
     if issubclass(kind, type):
-        return _class(value)
+        return _of_numba(value) if kind.__module__.startswith("numba.") else _class(value)
     if issubclass(kind, ModuleType):
         return value if issubclass(kind, ModuleView) else _module(value)
     return _instance(value)
@@ -373,6 +374,12 @@ def _of_numba(compiled: Any) -> Any:
         return redirect(compiled.py_func)
     if is_generalized(compiled):
         return generalized(compiled, redirect)
+    kind = class_of_source(compiled)
+    if kind is not None:
+        return _class(kind)
+    seen = instance_of_source(compiled)
+    if seen is not None:
+        return redirect(seen)
     inner = getattr(getattr(compiled, "_dispatcher", None), "py_func", None)
     return compiled if inner is None else redirect(np.vectorize(inner))
 

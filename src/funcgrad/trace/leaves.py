@@ -164,7 +164,7 @@ def _adopted_where_needed(
 
     The error of the last run is raised if a traced value was refused and then f makes a mistake of its own,
     is refused at another line, a function that stands in for SciPy's or compiled code refuses it, or it is
-    stored into an array from outside, the first error otherwise.
+    stored into an object from outside, the first error otherwise.
     """
     level = _level(f, args)
     start = next_in_order()
@@ -192,9 +192,10 @@ def _adopted_where_needed(
                 continue
             explain(error, args)
             told = _is_of_stand_in(error) or hasattr(error, "__notes__")
-            told = told or hasattr(error, "of_outer_array")
+            told = told or hasattr(error, "of_outer_object")
             told = told or _is_mistake(f, level, error) or _is_at_another_line(refusal, error)
-            if told and _tells_refusal(refusal):
+            of_numba = type(refusal).__module__.startswith("numba.")  # which names no value
+            if (told and _tells_refusal(refusal)) or of_numba:
                 raise
             raise refusal from refusal.__cause__
         functions["learn"](f, later)

@@ -52,6 +52,8 @@ def states_of(item: Any, label: str, names: frozenset[str], own: bool) -> Iterat
             yield Unwatched(label, item)
     elif kind.__name__ in _READERS and module in _HOMES:
         yield Answer(label, item, _READERS[kind.__name__])
+    elif module == "numba" and hasattr(getattr(item, "_numba_type_", None), "struct"):
+        yield Answer(label, item, compiled_fields)
     elif not has_namespace(item) and _is_opaque(kind, module):
         named = [name for name in dir(kind) if name in names and name[:2] != "__"]
         if not named or (not own and module not in sys.stdlib_module_names):
@@ -160,6 +162,11 @@ def pickled_state(item: Any) -> str | None:
     except Exception:  # whatever a class in C raises
         return None
     return intern(state.decode("latin-1")) if len(state) <= MOST_BYTES else ""
+
+
+def compiled_fields(instance: Any) -> str | None:
+    """The fields of an instance of a class that numba has compiled, as `pickled_state`."""
+    return pickled_state([getattr(instance, name) for name in instance._numba_type_.struct])
 
 
 def _mapped_bytes(mapped: Any) -> str:
