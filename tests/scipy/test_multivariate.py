@@ -208,6 +208,24 @@ def test_a_matrix_may_be_singular_but_is_not():
     np.testing.assert_allclose(fg.grad(value)(point), -np.linalg.solve(MATRIX, point), rtol=1e-10)
 
 
+@pytest.mark.parametrize("matrix", [np.eye(1), SPAN @ SPAN.T], ids=["regular", "singular"])
+def test_a_matrix_that_stands_for_many_may_be_singular(matrix):
+    point = matrix @ np.linspace(0.3, 0.8, len(matrix))
+
+    def value(t):
+        center = np.zeros(len(matrix))
+        return stats.multivariate_normal.logpdf(t * point, center, t * matrix, allow_singular=True)
+
+    scales = np.array([0.7, 1.3])
+    expected = [value(t) for t in scales]
+    slopes = [fg.grad(value)(t) for t in scales]
+    np.testing.assert_allclose(fg.jit(fg.vmap(value))(scales), expected)
+    np.testing.assert_allclose(fg.jit(fg.vmap(fg.grad(value)))(scales), slopes)
+    total = lambda s: fg.scan(lambda c, t: (c + value(s * t), None), 0.0, scales)[0]  # noqa: E731
+    assert total(1.0) == pytest.approx(np.sum(expected))
+    assert fg.grad(total)(1.0) == pytest.approx(scales @ slopes)
+
+
 EQUAL = np.array([[1.0, 0.2, 0.2], [0.2, 1.0, 0.2], [0.2, 0.2, 1.0]])  # two eigenvalues are equal
 POINT, CENTER = np.array([[0.77, -0.69, 1.5]]), np.array([[0.3, 0.3, 0.3]])
 

@@ -169,6 +169,29 @@ def test_an_index_out_of_bounds_on_a_path_is_nan():
     np.testing.assert_array_equal(fg.vmap(fg.grad(f))(x, v), [2.0, np.nan])
 
 
+def test_a_path_on_which_an_operand_is_none_is_nan():
+    def found(x):
+        return 3 * x if x > 0 else None
+
+    functions = [
+        lambda x: math.atan2(found(x), 1.0),
+        lambda x: found(x) * x,
+        lambda x: 1.0 + abs(found(x)),
+        lambda x: np.sin(found(x)),
+    ]
+    for f in functions:
+        expected = np.array([np.nan, *map(f, XS[1:])])
+        slopes = np.array([np.nan, *map(fg.grad(f), XS[1:])])
+        np.testing.assert_allclose(fg.jit(fg.vmap(f))(XS), expected)
+        np.testing.assert_allclose(fg.jit(fg.vmap(fg.grad(f)))(XS), slopes)
+
+        def total(scale, f=f):
+            return fg.scan(lambda c, x: (c + f(scale * x), None), 0.0, XS[1:])[0]
+
+        assert total(1.0) == pytest.approx(expected[1:].sum())
+        assert fg.grad(total)(1.0) == pytest.approx((XS * slopes)[1:].sum())
+
+
 def test_a_path_that_raises_an_error_is_nan():
     def checked(x):
         if x < 0:

@@ -159,9 +159,9 @@ def outcome(run: Callable[[], Any], path: Path) -> Any:
 def _is_refusal(error: Exception) -> bool:
     """Whether a traced value was refused, elsewhere than in a statement that raises an error.
 
-    An index out of bounds is no refusal: the array of a plain number would refuse it, too.
+    An index out of bounds is no refusal, nor is None as an operand: those of plain numbers are refused, too.
     """
-    if isinstance(error, IndexError):
+    if isinstance(error, IndexError) or (isinstance(error, TypeError) and "NoneType" in str(error)):
         return False
     place = error.__traceback__
     raising = False

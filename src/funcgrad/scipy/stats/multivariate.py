@@ -14,6 +14,8 @@ import numpy.typing as npt
 import scipy.stats as _scipy
 from scipy._lib._util import check_random_state
 
+from funcgrad.expr import Expr
+from funcgrad.expr.concrete import has_known_value
 from funcgrad.expr.registry import functions
 from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.gamma import digamma_difference
@@ -21,7 +23,7 @@ from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import real, refuse, with_value
 from funcgrad.scipy.stats.normal_cdf import normal_cdf
-from funcgrad.source import USERS, fail
+from funcgrad.source import USERS, as_of_numbers, fail
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -67,6 +69,11 @@ def _is_regular(matrix: Array) -> bool:
     return bool(np.min(values) > _NEGLIGIBLE * np.max(np.abs(values)))
 
 
+def _stands_for_many(matrix: Any) -> bool:
+    """Whether a matrix has no value to ask for its rank: the formula for any rank holds for each value."""
+    return isinstance(matrix, Expr) and not has_known_value(matrix)
+
+
 _NEGLIGIBLE = 1e6 * np.finfo(float).eps
 """The eigenvalues that SciPy takes for 0, as a part of the largest."""
 
@@ -108,13 +115,13 @@ def initialize_psd(
 class _OfRank(NamedTuple):
     """A singular covariance matrix, whose rank is a choice, read from the values."""
 
-    rank: int
+    rank: Array
     log_det: Array
     """The logarithm of the product of the eigenvalues that are not 0."""
     precision: Array
     """The pseudoinverse."""
     off: Array
-    """The vectors of the eigenvalues that are 0."""
+    """The vectors of the eigenvalues that are 0, and 0 in the place of the others."""
     slack: Array
     """The distance from the subspace up to which SciPy counts a point to it."""
 
@@ -125,13 +132,14 @@ def _of_rank(matrix: Array) -> _OfRank:
     known = stop_gradient(values)
     least = _NEGLIGIBLE * np.max(np.abs(known))
     if np.min(known) < -least:
-        raise fail(ValueError, "covariance: expected a matrix that is positive semidefinite", USERS)
-    others = matrix.shape[0] - int(np.sum(known > least))
+        message = "covariance: expected a matrix that is positive semidefinite"
+        raise as_of_numbers(fail(ValueError, message, USERS))
+    is_kept = known > least
     return _OfRank(
-        rank=matrix.shape[0] - others,
-        log_det=np.sum(np.log(values[others:])),
+        rank=np.sum(is_kept),
+        log_det=np.sum(np.log(np.where(is_kept, values, 1.0))),
         precision=np.linalg.pinv(matrix, _NEGLIGIBLE, True),
-        off=stop_gradient(vectors[:, :others]),
+        off=np.where(is_kept, 0.0, stop_gradient(vectors)),
         slack=1e3 * least,
     )
 
@@ -154,7 +162,7 @@ def _normal(
 ) -> Any:
     center, matrix = _parameters("multivariate_normal", mean, cov)
     points = np.atleast_1d(real("multivariate_normal", x))
-    if allow_singular and not _is_regular(matrix):
+    if allow_singular and (_stands_for_many(matrix) or not _is_regular(matrix)):
         return _squeezed(_singular_normal(points, center, matrix))
     distance, log_det = _squared_distance(points, center, matrix)
     return _squeezed(-(center.size * _LOG_TAU + log_det + distance) / 2)
