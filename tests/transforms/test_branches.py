@@ -249,6 +249,25 @@ def test_what_has_no_last_path_or_other_results_is_refused():
         fg.scan(lambda c, x: (c, many(x)), 0.0, XS)
 
 
+def test_a_long_loop_that_ends_by_the_values_is_known_from_a_few_paths():
+    iterations = []
+
+    def root(x):
+        y = x
+        for i in range(100):
+            iterations.append(i)
+            if abs(y * y - x) < 1e-9:
+                break
+            y = (y + x / y) / 2
+        return y
+
+    xs = np.array([0.5, 2.0])
+    np.testing.assert_allclose(fg.jit(fg.vmap(root))(xs), np.sqrt(xs))
+    assert len(iterations) < 300
+    with pytest.raises(TypeError, match="expected at most 64 paths"):
+        fg.scan(lambda c, x: (c, root(x)), 0.0, xs)
+
+
 def test_the_error_names_the_question_and_not_the_branch_before_it():
     def counted(x):
         if x < 0:

@@ -8,6 +8,7 @@ gradient. A path that raises an error, as code does that checks its arguments, h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -30,6 +31,8 @@ from funcgrad.typing import Array
 
 MOST_PATHS = 64
 """Paths, and branches of one, beyond which a function is refused: a loop may have no last one."""
+_FEW_PATHS = 8
+"""Paths after which a run more is little."""
 
 
 Join: TypeAlias = "Callable[[Sequence[Sequence[Array]]], list[Any]]"
@@ -183,7 +186,7 @@ def _joined(
         before = path.branches[:place]
         count[0] += 1
         other = _Path((*[branch.answer for branch in before], False))
-        if count[0] > MOST_PATHS:
+        if count[0] > MOST_PATHS or (count[0] == _FEW_PATHS and _branches_too_often(run)):
             raise MismatchError(
                 f"expected at most {MOST_PATHS} paths, but got more; choose with np.where(condition, a, b), "
                 "loop with fg.while_loop"
@@ -198,6 +201,17 @@ def _joined(
         found = _joined(run, other, place + 1, found, count)
         result = joined_results([result, found], partial(_chosen, condition))
     return result
+
+
+def _branches_too_often(run: Callable[[], Any]) -> bool:
+    """Whether the path on which no condition holds has too many branches: there is a path for each.
+
+    It is that of a long loop with ``if condition: break``, whose other paths are found one iteration apart.
+    """
+    path = _Path((False,) * MOST_PATHS)
+    with suppress(Exception):  # the path raises it again where it is joined
+        outcome(run, path)
+    return len(path.branches) == MOST_PATHS
 
 
 def _chosen(condition: Expr, rows: Sequence[Sequence[Array]]) -> list[Any]:
