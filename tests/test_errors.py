@@ -539,10 +539,16 @@ def test_matrices_structured_arrays_and_hashes_are_advised_on():
         table["mass"] = x
         return table["mass"].sum()
 
+    def of_a_view_of_fields(x):
+        mass = np.zeros(3, [("mass", float), ("place", float)])["mass"][1:]
+        mass += x
+        return mass.sum()
+
     with pytest.raises(TypeError, match=r"write fg.adopt\(f\) .* matrices hold traced values"):
         fg.grad(fg.adopt(lambda x: (np.matrix(x) * np.matrix(x).T).sum(), False))(np.ones(2))
-    with pytest.raises(TypeError, match="write an array for each field in the place"):
-        fg.grad(of_fields)(np.ones(2))
+    for f in (of_fields, of_a_view_of_fields):
+        with pytest.raises(TypeError, match="write an array for each field in the place"):
+            fg.grad(f)(np.ones(2))
     with pytest.raises(TypeError, match="buffer API required") as caught:
         fg.grad(lambda x: x[0] * len(hashlib.md5(2 * x).hexdigest()))(np.ones(2))
     assert "traced values have no bytes" in caught.value.__notes__[0]

@@ -54,7 +54,7 @@ def instance_of_source(compiled: Any) -> Any:
                     f"{kind.__name__}: expected numbers for the fields of a compiled instance from outside "
                     f"of the function, but got a traced value for {name!r}; make the instance there",
                 )
-                refusal.of_outer_object = True
+                refusal.says_more = True
                 raise refusal
             setattr(compiled, name, value)
 

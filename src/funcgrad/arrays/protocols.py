@@ -270,7 +270,7 @@ def _drop_defaults(options: dict[str, Any]) -> None:
 def _store_result(name: str, target: Any, made: Any, where: Any, casting: Any) -> None:
     """Put a result into ``out``."""
     if not isinstance(target, Reference):
-        raise _no_store(f"{name} with out=")
+        raise _no_store(f"{name} with out=", target)
     like = layout_of(target)
     if not np.can_cast(made.dtype, like.dtype, casting):
         raise fail(
@@ -287,12 +287,22 @@ def _store_result(name: str, target: Any, made: Any, where: Any, casting: Any) -
     store_where(target, made, where)
 
 
-def _no_store(name: str) -> Any:
-    return fail(
-        TypeError,
-        f"{name}: would store a traced value in a plain NumPy array, which does not hold one; make the array "
-        "by funcgrad.numpy, or call fg.adopt(f)",
+def _no_store(name: str, target: object = None) -> Any:
+    owner: Any = target
+    while owner is not None and getattr(getattr(owner, "dtype", None), "names", None) is None:
+        owner = getattr(owner, "base", None)
+    remedy = (
+        "make the array by funcgrad.numpy, or call fg.adopt(f)"
+        if owner is None
+        else "write an array for each field in the place of a structured one"
     )
+    refusal: Any = fail(
+        TypeError,
+        f"{name}: would store a traced value in a plain NumPy array, which does not hold one; {remedy}",
+    )
+    if owner is not None:
+        refusal.says_more = True
+    return refusal
 
 
 def _into(cell: Reference, made: object, targets: Sequence[Any]) -> Any:

@@ -451,7 +451,7 @@ def _refuse_exports(state: State | None) -> None:
             "item assignment: expected an array that the function makes, but got one from outside of it, "
             "which other code reads as numbers; write b = a.copy() in the function, and store into b",
         )
-        refusal.of_outer_object = True
+        refusal.says_more = True
         raise refusal
     if is_exported(state):
         raise fail(

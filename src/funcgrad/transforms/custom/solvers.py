@@ -195,7 +195,8 @@ class Run:
         error: Exception = fail(
             RuntimeError,
             f"{self.problem.who}: expected the solver to converge, but {why} (the residual is "
-            f"{self.size(x):.3g}); start nearer to a solution, see whether there is one, or give solver=",
+            f"{self.size(x):.3g}); start nearer to a solution, see whether there is one (a minimum at a "
+            "kink, as of np.abs or np.interp, has no slope of 0), or give solver=",
         )
         return error
 
