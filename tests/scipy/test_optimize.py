@@ -1061,3 +1061,25 @@ def test_handlers_of_searches_that_do_not_converge():
             assert run(2.0) == pytest.approx(4.0)
     assert fg.grad(by_newton)(-2.0) == pytest.approx(-0.5 / 2**0.5)
     assert fg.grad(by_bisection)(4.5) == 1.0
+
+
+def test_results_of_searches_say_whether_they_have_converged():
+    def by_brackets(a):
+        x, found = scipy.optimize.brentq(
+            lambda x: x * x - a, 0.0, 2.0, maxiter=4, full_output=True, disp=False
+        )
+        return x if found.converged else a**2
+
+    def by_slopes(a):
+        found = scipy.optimize.root_scalar(lambda x: x * x - a, x0=a, x1=1.2, maxiter=3)
+        return found.root if found.flag == "converged" else a**2
+
+    for f, near in ((by_brackets, 4.0), (by_slopes, 1.0)):
+        for run in (fg.grad(f), fg.jit(fg.grad(f)), fg.grad(fg.jit(f)), fg.jacfwd(f)):
+            assert run(2.0) == pytest.approx(4.0)
+            assert run(near) == pytest.approx(0.5 / near**0.5)
+        np.testing.assert_allclose(
+            fg.vmap(fg.grad(f))(np.array([2.0, near])), [4.0, 0.5 / near**0.5]
+        )
+        assert f(2.0) == 4.0
+        assert f(near) == pytest.approx(near**0.5)

@@ -138,11 +138,12 @@ def _bracketed(name: str) -> _Function:
             )
             return solver(np.mean(bracket), bracket, *args)
 
-        if may_be_handled(_NO_CONVERGENCE) and not search("converged"):
+        raises: Any = options.get("disp", True)
+        if raises and may_be_handled(_NO_CONVERGENCE) and not search("converged"):
             raise as_of_numbers(RuntimeError(f"{name}: the search has not converged"))
         if not is_full:
             return search("root")
-        found = ConvergedRoot(search, name)
+        found = ConvergedRoot(search, name, raises=raises)
         return found.root, found
 
     function.__name__ = function.__qualname__ = name
@@ -180,11 +181,12 @@ def newton(
     order = 0 if not fprime else 2 if fprime2 else 1
     settings = (("maxiter", maxiter), ("rtol", rtol), ("tol", tol))
     search = partial(_by_newton, alone, x0, args, order, x1, settings)
-    if np.size(x0) == 1 and may_be_handled(_NO_CONVERGENCE) and not search("converged"):
+    is_one = np.size(x0) == 1
+    if disp and is_one and may_be_handled(_NO_CONVERGENCE) and not search("converged"):
         raise as_of_numbers(RuntimeError("newton: the search has not converged"))
     if not full_output:
         return search("root")
-    found = ConvergedRoot(search, _BY_NEWTON[order])
+    found = ConvergedRoot(search, _BY_NEWTON[order], raises=disp)
     return found.root, found
 
 
@@ -288,7 +290,9 @@ def root_scalar(
     method = method.lower()
     settings = _tolerances(options)
     if method in ("brentq", "brenth", "bisect", "ridder", "toms748"):
-        found = _bracketed(method)(alone, *bracket, args, full_output=True, **settings)[1]
+        found = _bracketed(method)(alone, *bracket, args, full_output=True, disp=False, **settings)[
+            1
+        ]
     else:
         order = _BY_NEWTON.index(method)
         settings["tol"] = settings.pop("xtol", 1.48e-8)

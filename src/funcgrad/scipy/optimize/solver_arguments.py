@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,18 +46,18 @@ class ConvergedResult(_scipy.OptimizeResult):  # type: ignore[misc]
 class ConvergedRoot(ConvergedResult, _scipy.RootResults):  # type: ignore[misc]
     """SciPy's result object of a search for a root; another search counts its steps when they are asked for.
 
-    ``search`` finds an attribute of SciPy's result by its name.
+    ``search`` finds an attribute of SciPy's result by its name. The root of a search that has not converged
+    is an error, unless nothing reads it.
     """
 
-    def __init__(self, search: Callable[[str], Any], method: str) -> None:
-        dict.__init__(self, root=search("root"), converged=True, flag="converged", method=method)
-        for name in ("iterations", "function_calls"):
-            self.defer(name, partial(_count, search, name))
-
-
-def _count(search: Callable[[str], Any], name: str) -> Any:
-    """A count of SciPy's result: one of Python's integers."""
-    return round(search(name))
+    def __init__(self, search: Callable[[str], Any], method: str, raises: bool = False) -> None:
+        dict.__init__(self, root=search("root"), method=method)
+        if raises:
+            self.update(converged=True, flag="converged")
+        self.defer("converged", lambda: bool(search("converged")))
+        self.defer("flag", lambda: "converged" if self.converged else "convergence error")
+        self.defer("iterations", lambda: round(search("iterations")))
+        self.defer("function_calls", lambda: round(search("function_calls")))
 
 
 def converged_result(x: Array, **values: object) -> Any:
