@@ -71,3 +71,8 @@ def test_outputs():
         fg.jacobian(lambda a: scipy.ndimage.generic_filter1d(a, products, 0))(IMAGE)
     with pytest.raises(ValueError, match="generic_filter: expected a size or a footprint"):
         fg.jacobian(lambda a: scipy.ndimage.generic_filter(a, middle))(IMAGE)
+
+
+def test_axes_are_refused_also_the_first():
+    with pytest.raises(TypeError, match="generic_filter: axes=0 is not supported"):
+        fg.grad(lambda a: scipy.ndimage.generic_filter(a, np.sum, 2, axes=0).sum())(np.ones((3, 3)))

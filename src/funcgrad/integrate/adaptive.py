@@ -190,7 +190,7 @@ class Integration(NamedTuple):
         shows = states > _SHOWS
         return np.where(shows, slopes / np.where(shows, states, 1.0), _FADING * s.rate)
 
-    def _stable(self, size: Any, rate: Any, stiff: Any) -> tuple[Any, Any]:
+    def _stable(self, size: Array, rate: Array, stiff: Array) -> tuple[Any, Any]:
         """The size of a step, within the region of stability if the equation is stiff, and the count."""
         if not isinstance(self.method, RungeKutta):
             return size, stiff

@@ -146,9 +146,15 @@ def _naming(
 
 
 def refuse(name: str, **given: object) -> None:
-    """Say which arguments are not supported with traced values."""
+    """Say which arguments are not supported with traced values; False and 0 are as good as None."""
+    absent = {key for key, value in given.items() if isinstance(value, int) and not value}
+    refuse_given(name, **{key: None if key in absent else given[key] for key in given})
+
+
+def refuse_given(name: str, **given: object) -> None:
+    """Say which arguments that are not None are not supported with traced values."""
     for key, value in given.items():
-        if value is not None and not (isinstance(value, bool | int) and not value):
+        if value is not None:
             raise fail(TypeError, f"{name}: {key}={value!r} is not supported with traced values")
 
 

@@ -13,7 +13,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, floating, nondifferentiable, real, refuse
+from funcgrad.scipy.composition import composed, floating, nondifferentiable, real, refuse_given
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -84,8 +84,7 @@ def find_peaks(x: npt.ArrayLike, **options: Any) -> Any:
     Options are constants, too.
     """
     signal, options = floating("find_peaks", x), by_value(options, "find_peaks")
-    plateau = options.get("plateau_size")
-    refuse("find_peaks", plateau_size=None if plateau is None else [plateau])
+    refuse_given("find_peaks", plateau_size=options.get("plateau_size"))
 
     def places(x: Array) -> Any:
         return _scipy.find_peaks(x, **options)[0]

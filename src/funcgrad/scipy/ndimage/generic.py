@@ -15,7 +15,7 @@ from funcgrad.arrays.reference import plain_value
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real, refuse, without_tracing
+from funcgrad.scipy.composition import real, refuse_given, without_tracing
 from funcgrad.scipy.ndimage.filters import (
     Output,
     filtered_output,
@@ -65,7 +65,7 @@ def generic_filter(
             *(extra_arguments, extra_keywords),
             axes=axes,
         )
-    refuse("generic_filter", axes=None if axes is None else [axes])  # 0 is an axis
+    refuse_given("generic_filter", axes=axes)
     around = neighbors("generic_filter", image, chosen, mode, cval, origin)
     rows = lift_fully(around).reshape(count, -1).T
     called = on_arrays(plain)

@@ -69,7 +69,7 @@ def _is_regular(matrix: Array) -> bool:
     return bool(np.min(values) > _NEGLIGIBLE * np.max(np.abs(values)))
 
 
-def _stands_for_many(matrix: Any) -> bool:
+def _stands_for_many(matrix: object) -> bool:
     """Whether a matrix has no value to ask for its rank: the formula for any rank holds for each value."""
     return isinstance(matrix, Expr) and not has_known_value(matrix)
 
