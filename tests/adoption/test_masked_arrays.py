@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from scipy.stats import mstats
 
 import funcgrad as fg
 from tests.adoption import masked_programs
@@ -397,3 +398,24 @@ def test_dtypes_and_shapes_at_the_ends():
     for array in arrays:
         for f in (lambda a: a * 2, lambda a: a.sum(), lambda a: np.ma.concatenate([a.ravel()] * 2)):
             assert_same(fg.jit(f)(array), f(array))
+
+
+def test_place_and_the_functions_of_mstats_that_are_made_with_it():
+    def placed(x):
+        a = np.ma.masked_less(x * 1, 0.5)
+        np.place(a, np.array([True, False, True, False, True]), [7.0, x[1]])
+        return a.filled(0)
+
+    def moments(x):
+        rows = np.ma.masked_less(np.stack([x, x[::-1] ** 2]), 0.1)
+        found = [f(rows, axis=1, bias=False) for f in (mstats.skew, mstats.kurtosis)]
+        return np.concatenate([np.ma.filled(y, 0.0) for y in found])
+
+    x = np.array([0.31, 0.72, 0.55, 0.87, 1.3])
+    for f in (placed, moments):
+        value, slope = fg.jvp(f, (x,), (np.cos(x),))
+        np.testing.assert_allclose(value, f(x), rtol=1e-12)
+        h = 1e-6
+        wanted = (f(x + h * np.cos(x)) - f(x - h * np.cos(x))) / (2 * h)
+        np.testing.assert_allclose(slope, wanted, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(fg.jacobian(f)(x) @ np.cos(x), slope, rtol=1e-12)

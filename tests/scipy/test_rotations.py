@@ -81,3 +81,15 @@ def test_axes_that_are_not_orthogonal_are_refused():
         fg.jacobian(lambda t: several(t).as_davenport(AXES + 0.1, "e"))(1.0)
     with pytest.raises(ValueError, match="as_davenport: expected three axes"):
         fg.jacobian(lambda t: several(t).as_davenport(AXES[:2], "e"))(1.0)
+
+
+def test_the_constructor_takes_the_scalar_first():
+    def turned(q):
+        return Rotation(q, scalar_first=True).as_rotvec()
+
+    q = np.array([0.9, 0.1, -0.3, 0.2])
+    value, slope = fg.jvp(turned, (q,), (q[::-1],))
+    np.testing.assert_allclose(value, turned(q), rtol=1e-12)
+    h = 1e-6
+    wanted = (turned(q + h * q[::-1]) - turned(q - h * q[::-1])) / (2 * h)
+    np.testing.assert_allclose(slope, wanted, rtol=1e-7)

@@ -197,6 +197,8 @@ def test_a_square_of_no_distances_is_one_zero():
 CLOUD = np.sin(np.arange(27.0) ** 2).reshape(9, 3)
 NEAR = np.cos(np.arange(12.0)).reshape(4, 3)
 TREES = [scipy.spatial.KDTree(CLOUD), scipy.spatial.cKDTree(CLOUD)]
+BOX = [2.5, 0.0, 2.0]
+IN_BOX = scipy.spatial.KDTree(1 + CLOUD, boxsize=BOX)
 
 
 @pytest.mark.parametrize(
@@ -207,6 +209,9 @@ TREES = [scipy.spatial.KDTree(CLOUD), scipy.spatial.cKDTree(CLOUD)]
         lambda x: TREES[1].query(x, 3, p=1)[0],
         lambda x: TREES[0].query(x, [2], p=np.inf)[0],
         lambda x: np.minimum(TREES[0].query(x, 4, distance_upper_bound=0.8)[0], 9.0),
+        lambda x: IN_BOX.query(x - 2, 2)[0],
+        lambda x: scipy.spatial.KDTree(1.1 + CLOUD + x[0] / 99, boxsize=3.0).query(3 * x)[0],
+        lambda x: scipy.spatial.cKDTree(1 + x, 10, True, False, True, BOX).query(3 * x[::-1], 2)[0],
     ],
 )
 def test_distances_to_neighbors(f):

@@ -252,6 +252,7 @@ _ON_DATA = frozenset(
     {
         *(np.broadcast_arrays, np.broadcast_to, np.convolve, np.correlate, np.einsum, np.interp),
         *(np.count_nonzero, np.cross, np.nanpercentile, np.nanquantile, np.percentile, np.quantile),
+        np.place,
     }
 )
 """Functions in Python that hand the data to compiled code."""

@@ -211,8 +211,16 @@ def taken(x: Array, index: Any) -> Any:
     return (lift_fully(x, beside) if holds_expr(index) else x)[index]
 
 
-def nondifferentiable(name: str, run: Callable[..., Any], *args: npt.ArrayLike) -> Any:
-    """SciPy's result for the values of arrays, as one array without a derivative: places, ranks, choices."""
+def nondifferentiable(
+    name: str,
+    run: Callable[..., Any],
+    *args: npt.ArrayLike,
+    like: Callable[..., Any] | None = None,
+) -> Any:
+    """SciPy's result for the values of arrays, as one array without a derivative: places, ranks, choices.
+
+    ``like`` has results of the same type where ``run`` does not take any values.
+    """
     exprs = [stop_gradient(lift_fully(arg)) for arg in args]
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -221,8 +229,8 @@ def nondifferentiable(name: str, run: Callable[..., Any], *args: npt.ArrayLike) 
             (k * np.arange(1, 1 + x.size)).reshape(x.shape).astype(x.dtype)
             for k, x in enumerate(exprs, 1)
         ]
-        like = np.asarray(run(*plain))
-    return primitive(run, out=lambda *types: like, name=name)(*exprs)
+        sample = np.asarray((like or run)(*plain))
+    return primitive(run, out=lambda *types: sample, name=name)(*exprs)
 
 
 def with_value(own: Array, found: Array) -> Any:

@@ -100,12 +100,19 @@ class Rotation:
     array([0., 1., 0.])
     """
 
-    def __init__(self, quat: npt.ArrayLike, normalize: bool = True, copy: bool = True) -> None:
+    def __init__(
+        self,
+        quat: npt.ArrayLike,
+        normalize: bool = True,
+        copy: bool = True,
+        scalar_first: bool = False,
+    ) -> None:
         q = real("Rotation", quat)
         if q.shape[-1:] != (4,):
             raise fail(
                 ValueError, f"Rotation: expected quaternions (x, y, z, w), but got {q.shape}"
             )
+        q = np.roll(q, -1, axis=-1) if scalar_first else q
         self._quat = q / _norm(q) if normalize else q
 
     @classmethod
@@ -132,7 +139,7 @@ class Rotation:
     def from_quat(cls, quat: npt.ArrayLike, *, scalar_first: bool = False) -> Rotation:
         """As SciPy's method."""
         q = real("from_quat", quat)
-        return cls(np.roll(q, -1, axis=-1) if scalar_first else q)
+        return cls(q, scalar_first=scalar_first)
 
     @classmethod
     def from_matrix(cls, matrix: npt.ArrayLike, *, assume_valid: bool = False) -> Rotation:

@@ -69,11 +69,27 @@ class KDTree(OfPlainData):
         if "own" in self.__dict__ and not holds_expr(x):
             return self.own.query(x, *rest)
         points = real(f"{type(self).__name__}.query", x)
-        found = nondifferentiable("query", *self._places(rest, points))
+        run, given = self._places(rest, points)
+
+        def like(_: Array) -> Any:  # in a periodic box, SciPy refuses data from outside
+            return self._kind(np.zeros((self.n, self.m))).query(np.zeros(points.shape), *rest)[1]
+
+        found = nondifferentiable("query", run, given, like=like)
         near = lift_fully(self.data)[np.minimum(found, self.n - 1)]
         away = (points[..., None, :] if found.ndim == points.ndim else points) - near
+        box = self._periods()
+        if box is not None:  # the nearest of the images
+            away = away - np.rint(away / np.where(box > 0, box, np.inf)) * box
         # SciPy's place of a missing neighbor is the number of points.
         return np.where(found < self.n, np.linalg.norm(away, p, axis=-1), np.inf), found
+
+    def _periods(self) -> Any:
+        """The lengths of the periodic box in each dimension, 0 where there is none; None without a box."""
+        if "own" in self.__dict__:
+            return self.own.boxsize
+        args, kwargs = self._made
+        box = args[4] if len(args) > 4 else kwargs.get("boxsize")
+        return None if box is None else np.broadcast_to(np.asarray(box, float), (self.m,))
 
     def _places(self, rest: tuple[Any, ...], points: Array) -> tuple[Callable[..., Any], Any]:
         """SciPy's query for the places of the neighbors, and what it is given."""
