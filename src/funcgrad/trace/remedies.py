@@ -42,7 +42,7 @@ REFUSALS_OF_COMPILED_CODE = re.compile(
     rf"\b{MutableArray.__name__}\b|\bExpr\b|No matching signature found|bytes-like object is required"
     "|incompatible function arguments|not a proper array of floats|can not convert to array"
     "|supporting the buffer API required|could not be made into a suitable array"
-    "|could not convert \\w+ to a suitable array"
+    "|could not convert \\w+ to a suitable array|dim C contiguous array"
 )
 """The messages of compiled code that refuses an argument, as it is no array of NumPy's."""
 
