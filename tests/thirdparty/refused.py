@@ -8,7 +8,6 @@ from types import MappingProxyType
 REFUSED = MappingProxyType(
     {
         "a bytes-like object is required": ("bezier_curve",),
-        "array: expected numbers": ("nmrglue.process.proc_base.qart",),
         "float(): expected a value without": ("colormath_back", "colormath_lab"),
         "svd: expected a function that does not depend": ("trimesh.geometry.plane_transform",),
     }
