@@ -228,12 +228,11 @@ def test_derivatives_of_stiff_equations_stay_bounded(method, rtol):
     for run in (fg.grad(final, (0, 1)), fg.jacfwd(final, (0, 1))):
         found = run(0.04, 1.0)
         assert found[0] == pytest.approx(expected, rel=10 * rtol)
-        assert abs(found[1]) < 1e-12
+        assert abs(found[1]) < 1e-9
     assert final(0.04, 1.0) == pytest.approx(0.04 * expected, abs=10 * rtol)
 
 
 # -- failure -------------------------------------------------------------------------------------
-@pytest.mark.slow
 def test_states_that_cannot_be_computed_are_nan():
     # y' = y**2 ends in a pole at t = 1.
     y = fg.odeint(lambda y, t: y * y, 1.0, np.array([0.0, 0.5, 2.0, 3.0]))

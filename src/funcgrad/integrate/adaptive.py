@@ -153,7 +153,7 @@ class Integration(NamedTuple):
         stuck = ~accept & ~(size >= 10.0 * spacing)
 
         rate = np.where(accept, self._rate(s, new, scale), s.rate)
-        size, stiff = self._stable(size, rate, s.stiff)
+        size, stiff = self._stable(size, rate, s.stiff, 10.0 * spacing)
 
         def kept(new: Array, old: Array) -> Any:
             return np.where(accept, new, old)
@@ -190,14 +190,17 @@ class Integration(NamedTuple):
         shows = states > _SHOWS
         return np.where(shows, slopes / np.where(shows, states, 1.0), _FADING * s.rate)
 
-    def _stable(self, size: Array, rate: Array, stiff: Array) -> tuple[Any, Any]:
-        """The size of a step, within the region of stability if the equation is stiff, and the count."""
+    def _stable(self, size: Array, rate: Array, stiff: Array, least: Array) -> tuple[Any, Any]:
+        """The size of a step, within the region of stability if the equation is stiff, and the count.
+
+        The limit is at least that of rejected steps: with a rate that overflows, steps would never end.
+        """
         if not isinstance(self.method, RungeKutta):
             return size, stiff
         long = size * rate > self.method.reach
         count = np.minimum(np.maximum(stiff + np.where(long, 1, -1), 0), 2 * _STIFF)
-        limit = self.method.reach / np.where(long, rate, 1.0)
-        return np.where(long & (count > _STIFF), limit, size), count
+        limit = np.maximum(self.method.reach / np.where(long, rate, 1.0), least)
+        return np.where(long & (count > _STIFF), np.minimum(limit, size), size), count
 
     def _norm(self, error: Leaves, scale: Leaves) -> Any:
         """The root mean square of the errors, each relative to ``atol + rtol * scale``."""
