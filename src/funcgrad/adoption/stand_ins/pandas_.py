@@ -101,7 +101,7 @@ isnull, notnull = isna, notna
 
 
 def _of_core(value: object) -> Any:
-    """The stand-in for an attribute of ``pandas.core``, or of a module in it; the attribute itself if it has none."""
+    """The stand-in for an attribute of ``pandas.core``, or of a module in it; itself if it has none."""
     if isinstance(value, ModuleType) and value.__name__.startswith("pandas.core."):
         return ModuleView(value, _of_core)
     named = {pandas.Series: Series, pandas.DataFrame: DataFrame}
