@@ -1,7 +1,7 @@
 """Deep copies of objects from outside: their arrays take traced values, and the originals stay."""
 
 import copy
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from copy import deepcopy
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -40,6 +40,7 @@ class Own:
 
 START = np.array([1.0, 2.0, 3.0])
 FIELD, SLOTTED, OWN = Field(START.copy()), Slotted(START.copy()), Own(START.copy())
+SHARED = (FIELD, (FIELD.values, {"array": FIELD.values}), deque([FIELD.values]))
 SPACE, TABLE = SimpleNamespace(field=FIELD), OrderedDict(a=START.copy(), b=[START.copy()])
 
 
@@ -84,6 +85,12 @@ def of_an_array(w):
     return np.sum(new**3)
 
 
+def of_a_tuple(w):
+    new = copy.deepcopy(SHARED)
+    new[0].values[0] = w
+    return np.sum(new[1][0] * new[1][1]["array"]) * w + new[2][0].sum()
+
+
 def of_what_is_made_inside(w):
     field = Field(START * w)
     new = copy.deepcopy(field)
@@ -95,7 +102,7 @@ def of_what_is_made_inside(w):
     "f",
     [
         *(of_a_method, of_the_one_array_of_two_names, of_slots, of_own_copies, of_a_namespace),
-        *(of_a_dict, of_an_array, of_what_is_made_inside),
+        *(of_a_dict, of_an_array, of_a_tuple, of_what_is_made_inside),
     ],
 )
 def test_arrays_of_deep_copies_take_traced_values(f):

@@ -47,7 +47,7 @@ class ConvergedRoot(ConvergedResult, _scipy.RootResults):  # type: ignore[misc]
     """SciPy's result object of a search for a root; another search counts its steps when they are asked for.
 
     ``search`` finds an attribute of SciPy's result by its name. The root of a search that has not converged
-    is an error, unless nothing reads it.
+    is an error, unless nothing reads it. A result of a search that ``raises`` an error then has converged.
     """
 
     def __init__(self, search: Callable[[str], Any], method: str, raises: bool = False) -> None:

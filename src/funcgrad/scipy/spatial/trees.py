@@ -76,10 +76,13 @@ class KDTree(OfPlainData):
 
         found = nondifferentiable("query", run, given, like=like)
         near = lift_fully(self.data)[np.minimum(found, self.n - 1)]
-        away = (points[..., None, :] if found.ndim == points.ndim else points) - near
         box = self._periods()
+        if box is not None:  # SciPy moves points into the box, too
+            period = np.where(box > 0, box, np.inf)
+            points = points - np.floor(points / period) * box
+        away = (points[..., None, :] if found.ndim == points.ndim else points) - near
         if box is not None:  # the nearest of the images
-            away = away - np.rint(away / np.where(box > 0, box, np.inf)) * box
+            away = away - np.rint(away / period) * box
         # SciPy's place of a missing neighbor is the number of points.
         return np.where(found < self.n, np.linalg.norm(away, p, axis=-1), np.inf), found
 
