@@ -16,7 +16,7 @@ _MADE: WeakKeyDictionary[Any, type] = WeakKeyDictionary()
 """The Python classes, by numba's types of the compiled ones."""
 
 
-def class_of_source(compiled: Any) -> type | None:
+def python_class(compiled: Any) -> type | None:
     """The Python class for a compiled class, or for numba's type of one; None for anything else."""
     source = getattr(compiled, "class_type", compiled)
     if not hasattr(source, "jit_methods"):
@@ -35,9 +35,9 @@ def _property(parts: dict[str, Any]) -> property:
     return property(*[getattr(parts.get(name), "py_func", None) for name in ("get", "set", "del")])
 
 
-def instance_of_source(compiled: Any) -> Any:
+def python_instance(compiled: Any) -> Any:
     """An instance of the Python class with the fields of a compiled one; None for anything else."""
-    kind: Any = class_of_source(getattr(compiled, "_numba_type_", None))
+    kind: Any = python_class(getattr(compiled, "_numba_type_", None))
     if kind is None:
         return None
 

@@ -35,7 +35,7 @@ from funcgrad.adoption.adopted_classes import (
 from funcgrad.adoption.adopted_functions import adopt_function, redirected
 from funcgrad.adoption.array_subclasses import ArraySubclasses, is_array_subclass
 from funcgrad.adoption.builtin_names import builtin_names
-from funcgrad.adoption.compiled_classes import class_of_source, instance_of_source
+from funcgrad.adoption.compiled_classes import python_class, python_instance
 from funcgrad.adoption.containers import container_view, leads_elsewhere, proxy_view, tuple_view
 from funcgrad.adoption.generalized import generalized, is_generalized
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
@@ -374,10 +374,10 @@ def _of_numba(compiled: Any) -> Any:
         return redirect(compiled.py_func)
     if is_generalized(compiled):
         return generalized(compiled, redirect)
-    kind = class_of_source(compiled)
+    kind = python_class(compiled)
     if kind is not None:
         return _class(kind)
-    seen = instance_of_source(compiled)
+    seen = python_instance(compiled)
     if seen is not None:
         return redirect(seen)
     inner = getattr(getattr(compiled, "_dispatcher", None), "py_func", None)

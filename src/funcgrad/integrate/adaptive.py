@@ -53,9 +53,9 @@ class Progress(NamedTuple):
     h_old: Any
     y_old: Leaves
     dense: tuple[Leaves, ...]
-    rate: Any
-    """An estimate of the largest rate of decay."""
-    stiff: Any
+    spectral_radius: Any
+    """An estimate of that of the Jacobian."""
+    stiff_steps: Any
     """How often, lately, error control would have taken a step outside the region of stability."""
     rejected: Any
     """Whether the last attempt was rejected."""
@@ -152,8 +152,8 @@ class Integration(NamedTuple):
         size = factor * np.minimum(size, left)
         stuck = ~accept & ~(size >= 10.0 * spacing)
 
-        rate = np.where(accept, self._rate(s, new, scale), s.rate)
-        size, stiff = self._stable(size, rate, s.stiff, 10.0 * spacing)
+        radius = np.where(accept, self._spectral_radius(s, new, scale), s.spectral_radius)
+        size, stiff_steps = self._within_stability(size, radius, s.stiff_steps, 10.0 * spacing)
 
         def kept(new: Array, old: Array) -> Any:
             return np.where(accept, new, old)
@@ -170,8 +170,8 @@ class Integration(NamedTuple):
             h_old=kept(h, s.h_old),
             y_old=kept_leaves(s.y, s.y_old),
             dense=tuple(map(kept_leaves, new.dense, s.dense)),
-            rate=rate,
-            stiff=stiff,
+            spectral_radius=radius,
+            stiff_steps=stiff_steps,
             rejected=~accept,
             status=np.where(stuck, FAILED, s.status),
             steps=s.steps + accept,
@@ -182,24 +182,26 @@ class Integration(NamedTuple):
         """The number of evaluations of the right-hand side: at the start twice, and in each attempt."""
         return 2 + evaluations(self.method) * s.attempts
 
-    def _rate(self, s: Progress, new: Attempt, scale: Leaves) -> Any:
-        """The largest rate of decay after a step: measured where it shows, else fading."""
-        if new.apart is None:
-            return s.rate
-        states, slopes = [self._norm(x, scale) for x in new.apart]
-        shows = states > _SHOWS
-        return np.where(shows, slopes / np.where(shows, states, 1.0), _FADING * s.rate)
+    def _spectral_radius(self, s: Progress, new: Attempt, scale: Leaves) -> Any:
+        """The estimate after a step: measured where the differences are not rounding, else fading."""
+        if new.end_differences is None:
+            return s.spectral_radius
+        states, slopes = [self._norm(x, scale) for x in new.end_differences]
+        shows = states > _MEASURABLE
+        return np.where(shows, slopes / np.where(shows, states, 1.0), _FADING * s.spectral_radius)
 
-    def _stable(self, size: Array, rate: Array, stiff: Array, least: Array) -> tuple[Any, Any]:
+    def _within_stability(
+        self, size: Array, radius: Array, stiff_steps: Array, least: Array
+    ) -> tuple[Any, Any]:
         """The size of a step, within the region of stability if the equation is stiff, and the count.
 
-        The limit is at least that of rejected steps: with a rate that overflows, steps would never end.
+        The limit is at least that of rejected steps: with a radius that overflows, steps would never end.
         """
         if not isinstance(self.method, RungeKutta):
-            return size, stiff
-        long = size * rate > self.method.reach
-        count = np.minimum(np.maximum(stiff + np.where(long, 1, -1), 0), 2 * _STIFF)
-        limit = np.maximum(self.method.reach / np.where(long, rate, 1.0), least)
+            return size, stiff_steps
+        long = size * radius > self.method.stability_limit
+        count = np.minimum(np.maximum(stiff_steps + np.where(long, 1, -1), 0), 2 * _STIFF)
+        limit = np.maximum(self.method.stability_limit / np.where(long, radius, 1.0), least)
         return np.where(long & (count > _STIFF), np.minimum(limit, size), size), count
 
     def _norm(self, error: Leaves, scale: Leaves) -> Any:
@@ -239,8 +241,8 @@ class Integration(NamedTuple):
 
 
 _TINY = 1e-30
-_SHOWS, _FADING = 1e-3, 0.99
-"""States that are so far apart, in units of the tolerance, show a rate, which fades by this factor a step."""
+_MEASURABLE, _FADING = 1e-3, 0.99
+"""Differences of states that are more than rounding, in units of the tolerance; else the estimate fades."""
 _STIFF = 15
 """So many steps outside the region of stability make an equation stiff (as in Hairer and Wanner's DOPRI5)."""
 

@@ -32,11 +32,11 @@ class Attempt(NamedTuple):
     error: Leaves
     dense: tuple[Leaves, ...]
     """The coefficients of theta, theta**2, ... that are added to the old state."""
-    apart: tuple[Leaves, Leaves] | None
+    end_differences: tuple[Leaves, Leaves] | None
     """The differences of two states at the end, and of the slopes there; None if the method is L-stable.
 
-    Their ratio estimates the largest rate of decay in a stiff equation (Hairer and Wanner, Solving Ordinary
-    Differential Equations II, section IV.2).
+    Their ratio estimates the spectral radius of the Jacobian in a stiff equation (Hairer and Wanner, Solving
+    Ordinary Differential Equations II, section IV.2).
     """
 
 
@@ -46,7 +46,7 @@ def dense_degree(method: Method) -> int:
 
 
 def evaluations(method: Method) -> int:
-    """How often a step evaluates the right-hand side, without its derivatives, and estimates of its rate."""
+    """How often a step evaluates the right-hand side, but for its derivatives and their spectral radius."""
     return len(method.stages)
 
 
@@ -110,9 +110,9 @@ def _explicit(
     if method.nodes[-1] != 1.0:
         stage = [a + b for a, b in zip(y_new, error, strict=True)]
         last = field(t_new, stage)
-    apart = _differences(y_new, stage), _differences(f_new, last)
+    end_differences = _differences(y_new, stage), _differences(f_new, last)
     dense = tuple([increments(column) for column in zip(*method.dense, strict=True)])
-    return Attempt(y_new, f_new, error, dense, apart)
+    return Attempt(y_new, f_new, error, dense, end_differences)
 
 
 def _differences(new: Leaves, old: Leaves) -> Leaves:

@@ -31,9 +31,9 @@ class RungeKutta(NamedTuple):
     """The weights of the error estimate, one a stage and one for the slope at the end."""
     dense: CoefficientRows
     """For each stage the coefficients of theta, theta**2, ... in the continuous extension."""
-    reach: float
-    """The largest product of a step and a rate of decay that error control may choose: inside the region of
-    stability, whose end on the real axis is 2.5 for order 3(2), and 3.3 for order 5(4)."""
+    stability_limit: float
+    """The largest product of a step and the spectral radius of the Jacobian in a stiff equation: inside the
+    region of stability, whose end on the real axis is 2.5 for order 3(2), and 3.3 for order 5(4)."""
 
 
 class Rosenbrock(NamedTuple):
@@ -68,7 +68,7 @@ BOGACKI_SHAMPINE = RungeKutta(
         (0.0, 4 / 3, -8 / 9),
         (0.0, -1.0, 1.0),
     ),
-    reach=1.9,
+    stability_limit=1.9,
 )
 """Bogacki and Shampine, Appl. Math. Lett. 2 (1989) 321: order 3(2), cubic Hermite dense output."""
 
@@ -99,7 +99,7 @@ DORMAND_PRINCE = RungeKutta(
         (0.0, -282668133 / 205662961, 2019193451 / 616988883, -1453857185 / 822651844),
         (0.0, 40617522 / 29380423, -110615467 / 29380423, 69997945 / 29380423),
     ),
-    reach=2.5,
+    stability_limit=2.5,
 )
 """Dormand and Prince, J. Comp. Appl. Math. 6 (1980) 19: order 5(4). Dense output of order 4: Shampine,
 Math. Comp. 46 (1986) 135."""

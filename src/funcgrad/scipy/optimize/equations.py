@@ -103,7 +103,13 @@ def _bracketing(name: str, options: tuple[tuple[str, Any], ...], field: str) -> 
 
     def solve(fun: _Function, x0: Array, bracket: Array) -> Any:
         a, b = bracket.tolist()
-        _, found = own(lambda x: float(fun(np.asarray(x))), a, b)
+        try:
+            _, found = own(lambda x: float(fun(np.asarray(x))), a, b)
+        except ValueError as error:  # no change of sign, or a value that is NaN
+            ends = [f"f({x:.6g}) = {float(fun(np.asarray(x))):.6g}" for x in (a, b)]
+            raise fail(
+                ValueError, f"{name}: {str(error).rstrip('.')}; here, {' and '.join(ends)}"
+            ) from None
         if not (found.converged or field == "converged"):
             raise _no_root(name, f"it has not converged after {found.iterations} iterations")
         return np.asarray(found[field], float)
