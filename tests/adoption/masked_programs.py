@@ -321,6 +321,7 @@ masked(x).fill_value * x
 np.ma.masked_less(x, 99).sum()
 np.ma.masked_less(x, 99).mean()
 np.ma.masked * x[0]
+np.ma.masked ** 2 * x[0]
 np.ma.array(x, mask=MASK, hard_mask=True) * 2
 abs(np.ma.array(x + 1j * x ** 2, mask=MASK.copy()))
 np.ma.resize(masked(x), (2, 12))

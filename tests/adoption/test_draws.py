@@ -340,6 +340,20 @@ def test_parameters_out_of_range_are_refused_as_by_numpy(draw):
             run(np.random.default_rng(0), 0.0)
 
 
+def test_parameters_out_of_range_in_later_runs_give_nan():
+    draws = {
+        "normal": lambda k: np.random.default_rng(0).normal(0.0, k),
+        "uniform": lambda k: np.random.default_rng(0).uniform(1.0, 1.0 + k),
+        "pareto": lambda k: np.random.default_rng(0).pareto(k),
+        "triangular": lambda k: np.random.default_rng(0).triangular(1.0, 1.0 + k, 3.0),
+    }
+    for name, draw in draws.items():
+        compiled = fg.jit(draw)
+        assert compiled(1.0) == pytest.approx(draw(1.0), rel=1e-14)
+        assert np.isnan(compiled(-1.0)), name
+        assert compiled(2.0) == pytest.approx(draw(2.0), rel=1e-14)
+
+
 @pytest.mark.parametrize("shape", [0.0, 1e-9, np.inf])
 def test_gamma_draws_at_the_ends_of_their_range(shape):
     def f(k):

@@ -327,6 +327,11 @@ def test_scaled_bessel_functions_of_complex_numbers_are_refused():
         scipy.special.jve(0.5, fg.var("z", (), complex))
 
 
+@pytest.mark.parametrize("name", ["hankel1", "hankel2e"])
+def test_no_derivative_in_the_order_at_a_pole(name):
+    assert np.isnan(fg.jvp(lambda v: getattr(scipy.special, name)(v, 0.0), (0.0,), (1.0,))[1])
+
+
 @pytest.mark.parametrize("part", [np.real, np.imag])
 @pytest.mark.parametrize("name", ["hankel1", "hankel2e", "jv", "kv"])
 def test_a_real_order_at_a_complex_argument_has_a_real_derivative(name, part):

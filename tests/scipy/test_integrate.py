@@ -45,6 +45,16 @@ def slope_of(f, t, h=1e-3):
     return (45 * (near[0] - near[1]) - 9 * (near[2] - near[3]) + near[4] - near[5]) / (60 * h)
 
 
+@pytest.mark.parametrize("count", [4, 5, 6, 7])
+def test_simpson_of_samples_at_one_place(count):
+    x = np.array([0.0, 0.5, 0.5, 1.0, 1.3, 1.3, 2.0])[:count]
+    y = np.sin(x + 0.3) + np.arange(count)
+    weights = [scipy.integrate.simpson(e, x=x) for e in np.eye(count)]
+    value, slope = fg.value_and_grad(lambda y: scipy.integrate.simpson(y, x=x))(y)
+    np.testing.assert_allclose(value, scipy.integrate.simpson(y, x=x), rtol=1e-14)
+    np.testing.assert_allclose(slope, weights, rtol=1e-14, atol=1e-16)
+
+
 @pytest.mark.parametrize("case", SAMPLES)
 def test_samples(case):
     moves = np.sin(np.arange(14.0)).reshape(2, 7), 0.1 * np.sin(np.arange(7.0))

@@ -177,6 +177,11 @@ def test_slerp_and_plain_rotations():
     np.testing.assert_allclose(
         slope, slope_of(lambda t: sampled(own, t), 1.0), rtol=1e-8, atol=1e-9
     )
+    for t in (-0.1, 3.1):
+        rotations = own.Rotation.from_rotvec(vectors)
+        turned = fg.jit(lambda t, r=rotations: transform.Slerp(times, r)(t).as_rotvec())
+        assert np.isfinite(turned(3.0)).all()
+        assert np.isnan(turned(t)).all()
     plain = found.Rotation.from_euler("xyz", V)
     np.testing.assert_allclose(
         plain.as_mrp(), own.Rotation.from_euler("xyz", V).as_mrp(), rtol=1e-14

@@ -113,19 +113,23 @@ def _simpson(y: npt.ArrayLike, x: npt.ArrayLike | None, dx: float, axis: int) ->
         return _parabolas(samples, width)
     result = _parabolas(samples[:-1], width[:-1])
     h0, h1 = width[-2], width[-1]
-    last = (2 * h1**2 + 3 * h0 * h1) / (6 * (h1 + h0))
-    middle = (h1**2 + 3 * h0 * h1) / (6 * h0)
-    first = -(h1**3) / (6 * h0 * (h0 + h1))
+    last = _ratio(2 * h1**2 + 3 * h0 * h1, 6 * (h1 + h0))
+    middle = _ratio(h1**2 + 3 * h0 * h1, 6 * h0)
+    first = -_ratio(h1**3, 6 * h0 * (h0 + h1))
     return result + last * samples[-1] + middle * samples[-2] + first * samples[-3]
 
 
 def _parabolas(y: Any, width: Any) -> Any:
     h0, h1 = width[::2], width[1::2]
     both = h0 + h1
-    terms = (
-        y[:-2:2] * (2 - h1 / h0) + y[1:-1:2] * (both * both / (h0 * h1)) + y[2::2] * (2 - h0 / h1)
-    )
+    middle = y[1:-1:2] * _ratio(both * both, h0 * h1)
+    terms = y[:-2:2] * (2 - _ratio(h1, h0)) + middle + y[2::2] * (2 - _ratio(h0, h1))
     return np.sum(both / 6 * terms, axis=0)
+
+
+def _ratio(a: Any, b: Any) -> Any:
+    """The quotient, and zero between two samples at one place, as in SciPy."""
+    return np.where(b == 0, 0.0, a / np.where(b == 0, 1.0, b))
 
 
 def fixed_quad(func: Callable[..., Any], a: Array, b: Array, args: object = (), n: int = 5) -> Any:

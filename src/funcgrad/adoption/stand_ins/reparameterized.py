@@ -46,19 +46,19 @@ def _lengths(size: _Size, *parameters: npt.ArrayLike) -> tuple[int, ...] | None:
 
 
 def _scale(name: str, value: npt.ArrayLike) -> Any:
-    """A parameter that may not be negative, where its value is known, as NumPy requires."""
+    """A parameter that may not be negative, as NumPy requires; NaN where it is in a later run."""
     known = _known(value)
     if known is not None and np.any(np.signbit(known)):
         raise ValueError(f"{name} < 0")
-    return value
+    return np.where(np.less(value, 0), np.nan, value)
 
 
 def _positive(name: str, value: npt.ArrayLike) -> Any:
-    """A parameter that may not be zero or negative, where its value is known."""
+    """A parameter that may not be zero or negative; NaN where it is in a later run."""
     known = _known(value)
     if known is not None and np.any(np.less_equal(known, 0)):
         raise ValueError(f"{name} <= 0")
-    return value
+    return np.where(np.less_equal(value, 0), np.nan, value)
 
 
 def _known(value: npt.ArrayLike) -> Any:
@@ -92,7 +92,7 @@ def _uniform(
     if known is not None and not np.all(np.isfinite(known)):
         raise OverflowError("high - low range exceeds valid bounds")
     if draw("is_generator"):  # legacy generators draw downwards
-        _scale("high - low", width)
+        width = _scale("high - low", width)
     return low + width * draw("random", _lengths(size, low, high))
 
 

@@ -70,8 +70,8 @@ def _entry(name: str, orders: tuple[int, ...], values: Sequence[Any]) -> Any:
         if mp.im(found) == 0 or all([mp.im(x) != 0 or abs(x) > _STEP or x == 0 for x in points]):
             return found
         return _of_relative_steps(function, points, orders)
-    except (ZeroDivisionError, ValueError, OverflowError):
-        return math.nan
+    except (ZeroDivisionError, ValueError, OverflowError, TypeError):
+        return math.nan  # mpmath's Hankel functions at 0 are a TypeError
     except mp.NoConvergence:
         raise ArithmeticError(
             f"{name}: mpmath finds no derivative of orders {orders} at {tuple(values)}: its series does not "

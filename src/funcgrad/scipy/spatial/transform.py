@@ -388,7 +388,11 @@ def _with_plain_rotations(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Slerp:
-    """As `scipy.spatial.transform.Slerp`, in the rotations, and in the times."""
+    """As `scipy.spatial.transform.Slerp`, in the rotations, and in the times.
+
+    A traced time outside of the range gives nan where SciPy raises ValueError
+    for a plain one.
+    """
 
     def __init__(self, times: npt.ArrayLike, rotations: Any) -> None:
         self.times = real("Slerp", times)
@@ -413,6 +417,7 @@ class Slerp:
         place = np.clip(np.searchsorted(self.times, q, side="right") - 1, 0, len(self.steps) - 1)
         start = taken(self.times, place)
         share = (q - start) / (taken(self.times, place + 1) - start)
+        share = np.where((q >= self.times[0]) & (q <= self.times[-1]), share, np.nan)
         turned = Rotation.from_rotvec(share[..., None] * taken(self.steps, place))
         found: Rotation = self.rotations[place] * turned
         return found
