@@ -39,15 +39,13 @@ class MutableArray(ArrayOperators, ArrayMethods, ArrayProtocols, Reference):
 
     __slots__ = ("__weakref__",)
 
-    @property  # type: ignore[misc]
+    @property
     def __class__(self) -> Any:
         """For code that does not know arrays that take stores, NumPy's array or a subclass of it."""
         return reported_class_to(self, _class_of_cell, _getframe().f_back)
 
     @__class__.setter
-    def __class__(
-        self, kind: type
-    ) -> None:  # in `__array_finalize__`, as NumPy's masked constant does
+    def __class__(self, kind: type) -> None:  # NumPy's masked constant does in `__array_finalize__`
         vars(object)["__class__"].__set__(self, functions["redirect"](kind))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:

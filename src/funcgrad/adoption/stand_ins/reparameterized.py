@@ -128,7 +128,7 @@ def _power(draw: _Draw, a: Array, size: _Size = None) -> Any:
 
 def _triangular(draw: _Draw, left: Array, mode: Array, right: Array, size: _Size = None) -> Any:
     rises, width = _scale("mode - left", mode - left), _positive("right - left", right - left)
-    falls = _scale("right - mode", right - mode)
+    falls = _scale("right - mode", np.where(np.isnan(rises), np.nan, right - mode))
     u = draw("random", _lengths(size, left, mode, right))
     is_left = u <= rises / width
     # Of the other entries the roots are of 1, whose derivative is a number.
