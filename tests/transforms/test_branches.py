@@ -571,3 +571,23 @@ def test_examples_that_are_not_finite_end_their_path():
         np.testing.assert_array_equal(transform(fg.grad(f))(batch), slope)
     with pytest.raises(ValueError, match="must not contain infs"):
         fg.grad(f)(batch[1])
+
+
+def test_a_name_that_is_on_no_path_is_an_error_of_the_program():
+    def with_a_method(i, total):
+        return total + np.ones(3).size_of(i) if i < 2 else total
+
+    def with_a_variable(i, total):
+        return total + not_defined if i < 2 else total  # noqa: F821
+
+    def with_a_variable_of_another_path(i, total):
+        if i < 2:
+            kept = total
+        if i < 1:
+            total = total + kept
+        return total
+
+    for body, error in ((with_a_method, AttributeError), (with_a_variable, NameError)):
+        with pytest.raises(error):
+            fg.grad(lambda x, body=body: fg.fori_loop(0, 3, body, x))(1.0)
+    assert fg.grad(lambda x: fg.fori_loop(0, 3, with_a_variable_of_another_path, x))(1.0) == 2.0

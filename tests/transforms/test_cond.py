@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.ops.subscripts import index_update
 from funcgrad.transforms.control_flow.cond import cond, switch
 from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.transforms.custom.primitive import primitive
@@ -199,3 +200,55 @@ def test_a_known_choice_returns_numbers_of_the_kinds_that_loops_return(found, ki
 def test_a_known_choice_returns_what_has_no_numbers_as_it_is():
     kept = object(), np.ones(2)
     assert cond(True, lambda x: kept, np.cos, 0.5) is kept
+
+
+def test_only_the_chosen_branch_runs_of_branches_without_arguments():
+    calls = []
+    heavy = counted(calls, "heavy")
+
+    def f(x):
+        outside = x * 2
+        return cond(x > 0, lambda: np.sqrt(x) + outside, lambda: heavy(x) * outside)
+
+    for transform in (
+        fg.grad,
+        fg.jacfwd,
+        lambda f: fg.jit(fg.grad(f)),
+        lambda f: fg.grad(fg.checkpoint(f)),
+    ):
+        calls.clear()
+        assert transform(f)(4.0) == 2.25
+        assert not calls
+        assert transform(f)(-1.0) == pytest.approx(-2 * np.cos(1.0) - 2 * np.sin(1.0))
+        assert calls
+    for edge in (fg.grad, lambda f: fg.jit(fg.grad(f)), fg.hessian):
+        assert edge(lambda x: cond(x > 0, lambda: np.sqrt(x) * np.log(x), lambda: x * 0))(0.0) == 0
+
+
+@pytest.mark.parametrize("written", ["cond", "if", "conditional expression"])
+def test_an_index_in_a_branch_may_be_out_of_bounds_elsewhere(written):
+    def body(i, total, x):
+        if written == "cond":
+            return cond(i < 2, lambda: total + x[i + 1] * x[i], lambda: total)
+        if written == "if":
+            if i < 2:
+                x = index_update(x, i + 1, x[i], "add")
+                total = total + x[i + 1] * x[i]
+            return total
+        return total + x[i + 1] * x[i] if i < 2 else total
+
+    def f(x):
+        return fg.fori_loop(0, 3, lambda i, total: body(i, total, x), 0.0)
+
+    x = np.array([2.0, 3.0, 5.0])
+    more = x[0] ** 2 + x[1] ** 2 if written == "if" else 0.0
+    assert f(x) == x[0] * x[1] + x[1] * x[2] + more
+    slope = np.array([3.0, 7.0, 3.0]) + (2 * x * [1, 1, 0] if written == "if" else 0)
+    for g in (fg.grad(f), fg.jit(fg.grad(f)), fg.jacfwd(f), fg.vmap(fg.grad(f))):
+        rows = np.stack([x, x]) if g.__name__.startswith("vmap") else x
+        np.testing.assert_array_equal(g(rows), slope if rows is x else [slope, slope])
+    places = np.arange(3)
+    for g in (fg.vmap, lambda f: fg.jit(fg.vmap(f))):
+        np.testing.assert_array_equal(
+            g(lambda i: cond(i < 2, lambda i: x[i + 1], lambda i: 0.0, i))(places), [3.0, 5.0, 0.0]
+        )

@@ -277,3 +277,21 @@ def test_paths_that_need_different_parts_of_one_result():
         total = fg.grad(lambda xs, f=f: np.sum(fg.vmap(f)(xs)))
         for gradient in (total, fg.jit(total), fg.vmap(fg.grad(f))):
             np.testing.assert_allclose(gradient(xs), slopes, rtol=1e-8, atol=1e-10)
+
+
+def test_an_example_of_another_path_may_be_out_of_range_there():
+    table = np.array([2.0, 3.0, 5.0])
+
+    def f(x):
+        if x > 3.0:
+            return x
+        entry = table[(x * 1.0).astype(int)]  # of 7.5, there is none
+        return entry * x if entry > 2.5 else x - entry
+
+    xs = np.array([0.5, 7.5, 2.5])
+    histograms = np.stack([xs / 3, xs, xs[::-1]])
+    for g, values in ((f, xs), (lambda x: np.histogram(x, 3, (0, 4), weights=x)[0], histograms)):
+        expected = [g(x) for x in values]
+        for mapped in (fg.vmap(g), fg.jit(fg.vmap(g))):
+            np.testing.assert_allclose(mapped(values), expected, rtol=1e-14)
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(xs), [1.0, 1.0, 5.0])

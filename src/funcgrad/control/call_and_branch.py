@@ -19,12 +19,14 @@ from funcgrad.control.closed_program import (
     vjp_of_body,
     zeros_of_type,
 )
-from funcgrad.expr import Expr, by_key, symbol
+from funcgrad.expr import Expr, by_key, rebuild, symbol
+from funcgrad.fold import folded
 from funcgrad.graph import ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, HeldJacobian, Repeated
 from funcgrad.ops.base.op import Op, lift_fully, spread
 from funcgrad.ops.elementwise.selection import along_leading_axes, cut_off
+from funcgrad.ops.subscripts import in_bounds_where
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.substitute import substitute_all
@@ -176,22 +178,23 @@ def _branch_joint(z: Any, index: Expr, *operands: Expr, branches: tuple[Body, ..
 def _branch_batch(
     size: int, flags: Sequence[bool], index: Expr, *operands: Expr, branches: tuple[Body, ...]
 ) -> Any:
-    each = [on_examples(body, size, flags[1:]) for body in branches]
-    spreads = [
-        (inputs, [expr if own else spread(expr, size) for expr, own in outputs])
-        for inputs, outputs in each
-    ]
-    derived = tuple(body_of(inputs, outputs) for inputs, outputs in spreads)
     if not flags[0]:
+        derived = tuple([_on_examples(body, size, flags[1:]) for body in branches])
         return branch_op(index, *operands, branches=derived)
     # Each example chooses for itself: all branches run, and no derivative goes through one not chosen.
     chosen: Any = np.clip(index, 0, len(branches) - 1)
     here = [chosen == place for place in range(len(branches))]
     values = [
-        body.inline(
-            [cut_off(x, holds) if own else x for x, own in zip(operands, flags[1:], strict=True)]
+        _on_examples(_in_bounds(body), size, [*flags[1:], True]).inline(
+            [
+                *[
+                    cut_off(x, holds) if own else x
+                    for x, own in zip(operands, flags[1:], strict=True)
+                ],
+                holds,
+            ]
         )
-        for body, holds in zip(derived, here, strict=True)
+        for body, holds in zip(branches, here, strict=True)
     ]
     parts: list[Any] = list(values[-1])
     for holds, results in zip(reversed(here[:-1]), reversed(values[:-1]), strict=True):
@@ -200,6 +203,21 @@ def _branch_batch(
             for new, old in zip(results, parts, strict=True)
         ]
     return together_op(*parts)
+
+
+def _on_examples(body: Body, size: int, flags: Sequence[bool]) -> Body:
+    inputs, outputs = on_examples(body, size, flags)
+    return body_of(inputs, [expr if own else spread(expr, size) for expr, own in outputs])
+
+
+def _in_bounds(body: Body) -> Body:
+    """The body of a branch, which with one more input may run where the branch is not chosen."""
+    holds = symbol("holds", ArrayType((), np.dtype(bool)))
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        return rebuild(expr, in_bounds_where(holds, expr, args)) if args else expr
+
+    return body_of([*body.inputs, holds], folded(body.outputs, step))
 
 
 def _branch_type(index: ArrayType, *types: ArrayType, branches: tuple[Body, ...]) -> Any:

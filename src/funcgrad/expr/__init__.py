@@ -33,6 +33,7 @@ from funcgrad.expr.operators import Operators, overrides_ufuncs
 from funcgrad.expr.other_libraries import OtherLibraries
 from funcgrad.expr.registry import OperationTable, assemble, functions, operation_table
 from funcgrad.expr.reported_class import class_of_value, reported_class_to
+from funcgrad.expr.scope_order import last_trace
 from funcgrad.fold import folded
 from funcgrad.graph import (
     CONSTANT,
@@ -266,6 +267,7 @@ def _closed(
     cell.traced = traced
     cell.label = label
     cell.source = source
+    cell.birth = last_trace[0]
     # Asked for at every walk: a slot that is empty would take 200 ns to say so.
     cell._key = None
     cell._simple = False

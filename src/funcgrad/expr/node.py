@@ -52,6 +52,7 @@ class ExprBase(Term):
         "_stored",
         "_value",
         "_varied",
+        "birth",
         "label",
         "source",
         "traced",
@@ -61,6 +62,8 @@ class ExprBase(Term):
     traced: TraceContext | None
     label: str | None
     source: tuple[CodeType, int] | None
+    birth: int
+    """The number of the last trace that had begun when the expression was made."""
     # Absent unless the expression is a derived formula.
     _derived: tuple[str, ...]
     # Absent until it is first read.

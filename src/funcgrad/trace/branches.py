@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from funcgrad.arrays.reference import Reference
 from funcgrad.expr import Expr, const, rebuild
 from funcgrad.expr.branch_path import PATH, Path
 from funcgrad.expr.registry import functions
@@ -22,6 +23,7 @@ from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import CONSTANT, by_key
 from funcgrad.ops.base.op import example, leaf, lift_fully
 from funcgrad.ops.elementwise.selection import cut_off
+from funcgrad.ops.subscripts import in_bounds_where
 from funcgrad.ops.tuples import pick_op
 from funcgrad.source import USERS, fail, is_raising
 from funcgrad.trace.masked_trees import is_masked
@@ -166,6 +168,8 @@ def _is_refusal(error: Exception) -> bool:
     """
     if isinstance(error, IndexError) or (isinstance(error, TypeError) and "NoneType" in str(error)):
         return False
+    if isinstance(error, AttributeError | NameError):
+        return _is_mistake(error)
     place = error.__traceback__
     raising = False
     while place is not None:
@@ -175,6 +179,17 @@ def _is_refusal(error: Exception) -> bool:
             raising = is_raising(frame.f_code, place.tb_lasti)
         place = place.tb_next
     return not raising and functions["is_refusal"](error)
+
+
+def _is_mistake(error: AttributeError | NameError) -> bool:
+    """Whether a name is not there on any path: an attribute of an array, or a variable.
+
+    A local variable, or an attribute of another object, may be set on the paths that the program takes, and
+    old code names what its library no longer has on paths that it does not take.
+    """
+    if isinstance(error, AttributeError):
+        return isinstance(error.obj, np.ndarray | np.generic | Expr | Reference)
+    return not isinstance(error, UnboundLocalError)
 
 
 def _joined(
@@ -231,7 +246,9 @@ def _cut_off(roots: Sequence[Expr], others: Sequence[Expr], holds: Expr) -> list
     common = by_key(*others, operands=_operands_inside)
 
     def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
-        return rebuild(expr, args) if args else cut_off(expr, holds)
+        if not args:
+            return cut_off(expr, holds)
+        return rebuild(expr, in_bounds_where(holds, expr, args))
 
     def operands(expr: Expr) -> tuple[Expr, ...]:
         is_common = expr.key in common or (expr.op is pick_op and expr.args[0].key in common)

@@ -167,7 +167,7 @@ class _SharedRun:
         return bool(self.read(condition, "bool()", bool))
 
     def read(self, root: Expr, asker: str, reading: _Reading) -> Any:
-        expr, has_axis = self.examples.all_of(root)
+        expr, has_axis, places = self._batch(root)
         is_known = has_known_value(expr) and bool(self.members.any())
         if self.postpone and not (is_known and not _is_recorded(expr)):
             outer = self.examples.outer
@@ -176,12 +176,28 @@ class _SharedRun:
         with _path(self.examples.outer):
             if not has_axis:
                 return concrete(expr, asker, reading)
-            found = concrete(expr, asker, _first_answer(reading, _packed(self.members)))
-        members = _unpacked(found.members, self.members.size)
+            found = concrete(expr, asker, _first_answer(reading, _packed(self.members[places])))
+        members = np.zeros_like(self.members)
+        members[places] = _unpacked(found.members, places.size)
         if (members != self.members).any():
             self.before.append((next_in_order(), self.members))
             self.members = members
         return found.answer
+
+    def _batch(self, root: Expr) -> tuple[Expr, bool, Array]:
+        """The expression for all examples, or for the members if it fails on others, whether it has an axis
+        for them, and the places of these examples."""
+        expr, has_axis = self.examples.all_of(root)
+        try:
+            has_known_value(expr)
+            return expr, has_axis, np.arange(self.examples.size)
+        except (ArithmeticError, IndexError, ValueError):
+            # An index, say, is out of range in an example that takes another path.
+            if self.members.all():
+                raise
+        places, others = np.flatnonzero(self.members), np.flatnonzero(~self.members)
+        [[of_members, _]] = self.examples.of_groups([[root, lift_fully(0)]], [places, others])
+        return of_members, True, places
 
     def forget_since(self, start: int) -> None:
         for order, members in reversed(self.before):

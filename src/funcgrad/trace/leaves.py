@@ -17,7 +17,7 @@ from funcgrad.arrays.mutable_array import MutableArray, borrowed, mutable
 from funcgrad.expr import Expr, assemble_node, const, scalar
 from funcgrad.expr.branch_path import PATH
 from funcgrad.expr.registry import functions
-from funcgrad.expr.scope_order import next_in_order
+from funcgrad.expr.scope_order import begin_trace, next_in_order
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import CapturedArrays, capture, refer
 from funcgrad.ops.base.op import leaf as leaf_op
@@ -38,7 +38,7 @@ class Scope:
 
     def __init__(self) -> None:
         self.open = True
-        self.number = next_in_order()
+        self.number = begin_trace()
         """The scopes are numbered in order of creation."""
         self.arrays: CapturedArrays = {}
         """The captured arrays that were copied."""

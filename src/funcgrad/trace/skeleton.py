@@ -36,15 +36,20 @@ class Skeleton(NamedTuple):
 
 
 def skeleton(
-    roots: Sequence[Expr], leaves: Sequence[Expr], within: bool = False, results: int | None = None
+    roots: Sequence[Expr],
+    leaves: Sequence[Expr],
+    within: bool = False,
+    results: int | None = None,
+    start: int | None = None,
 ) -> Skeleton:
     """The distinct operations between leaves and roots, by value numbering.
 
-    An expression that depends on an enclosing trace, but not on the leaves, becomes an input. If ``within``,
+    An expression that depends on an enclosing trace, but not on the leaves, becomes an input, unless it was
+    made after a trace with the number ``start`` began. If ``within``,
     the roots may contain leaves of inner traces that have ended: they stand for their values, and no warning
     is given. ``reached`` is about the first ``results`` roots, or all if it is None.
     """
-    numbering = _Numbering(leaves, within)
+    numbering = _Numbering(leaves, within, start)
     places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))
     kinds, inputs = numbering.kinds, numbering.inputs
     reached = numbering.derivative or any([kinds[i] == _DEPENDENT for i in places[:results]])
@@ -57,7 +62,8 @@ def skeleton(
 class _Numbering:
     """The rows of one skeleton while they are numbered: a fold whose results are positions of rows."""
 
-    def __init__(self, leaves: Sequence[Expr], within: bool) -> None:
+    def __init__(self, leaves: Sequence[Expr], within: bool, start: int | None) -> None:
+        self.start = start
         self.since = leaves[0].params[0][1].number if within and leaves else None
         self.within = within
         self.number: dict[Any, int] = {}
@@ -107,7 +113,7 @@ class _Numbering:
             row = (CONSTANT, constant.address, expr.type)
         elif op is INPUT or op is leaf:
             kind = _OUTER_TRACE
-        if kind == _OUTER_TRACE:
+        if kind == _OUTER_TRACE and not (parents and self._is_made_inside(expr)):
             return self._input(("e", id(expr)), expr.type, expr, _OUTER_TRACE)
         place = self.number.get(row)
         if place is None:
@@ -117,6 +123,9 @@ class _Numbering:
             if self.within and is_simple(expr):
                 self.simple.append(place)
         return place
+
+    def _is_made_inside(self, expr: Expr) -> bool:
+        return self.start is not None and expr.birth >= self.start
 
 
 _CONSTANT, _OUTER_TRACE, _DEPENDENT = 0, 1, 2

@@ -22,12 +22,14 @@ def trace_body(
     stand_ins: Sequence[Expr],
     *,
     branches: bool = True,
+    whole: bool = False,
 ) -> tuple[Body, list[Any], Any]:
     """The body of f, the captured expressions and arrays that are its last inputs, and f's result.
 
     ``trees`` are f's arguments. f is traced on ``stand_ins`` of the same types for their leaves. Python may
     read the value of a stand-in, if it has one; a `symbol` has none. It may branch on truth values of those,
-    unless ``branches`` is False.
+    unless ``branches`` is False. If ``whole``, the body computes all that f does; else what f computes of
+    captured values alone is captured, too.
     """
     scope = Scope()
     names = parameter_names(f, len(trees))
@@ -48,7 +50,7 @@ def trace_body(
     try:
         output = all_paths(run) if branches else one_path(run)
         roots = [lift_fully(item) for item in flatten(output).leaves]
-        found = skeleton(roots, leaves)
+        found = skeleton(roots, leaves, start=scope.number if whole else None)
     finally:
         scope.open = False
     exprs = instantiate(found.rows)
