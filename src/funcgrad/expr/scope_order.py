@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from threading import Lock
 
 from funcgrad.expr.node import ExprBase, set_scope
 from funcgrad.fold import folded
@@ -11,15 +10,7 @@ from funcgrad.fold import folded
 next_in_order = itertools.count().__next__
 """The next number: of a trace that begins, or an array that is made."""
 last_trace = [-1]
-"""The number of the last trace that has begun, in any thread: it only grows."""
-_lock = Lock()
-
-
-def begin_trace() -> int:
-    """The number of a trace that begins: no expression made from now on has a smaller ``birth``."""
-    with _lock:
-        last_trace[0] = number = next_in_order()
-    return number
+"""The number of the last trace that has begun, in any thread; it only grows. Expressions keep it as their birth."""
 
 
 def innermost_scope(root: ExprBase) -> int:

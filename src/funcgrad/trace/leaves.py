@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,15 @@ from funcgrad.arrays.mutable_array import MutableArray, borrowed, mutable
 from funcgrad.expr import Expr, assemble_node, const, scalar
 from funcgrad.expr.branch_path import PATH
 from funcgrad.expr.registry import functions
-from funcgrad.expr.scope_order import begin_trace, next_in_order
+from funcgrad.expr.scope_order import last_trace, next_in_order
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import CapturedArrays, capture, refer
 from funcgrad.ops.base.op import leaf as leaf_op
 from funcgrad.trace.known_code import ARRAYS_HELD, AS_IT_IS, HELD, WRITABLE, runs_as_it_is
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
 from funcgrad.trace.remedies import explain
+
+_NUMBERING = Lock()
 
 
 class Scope:
@@ -38,7 +41,8 @@ class Scope:
 
     def __init__(self) -> None:
         self.open = True
-        self.number = begin_trace()
+        with _NUMBERING:
+            last_trace[0] = self.number = next_in_order()
         """The scopes are numbered in order of creation."""
         self.arrays: CapturedArrays = {}
         """The captured arrays that were copied."""
