@@ -68,6 +68,23 @@ def test_trees_and_captured_values():
     assert fg.grad(checkpoint(lambda x: x * x if x > 1 else x))(3.0) == 6.0
 
 
+def test_what_is_computed_of_captured_values_is_computed_again():
+    calls = []
+
+    def counted(x):
+        calls.append(1)
+        return np.sin(x)
+
+    sine = primitive(counted, [lambda x: np.cos(x)], name="counted")
+
+    def f(x):
+        return checkpoint(lambda y: np.exp(sine(sine(x))) * y)(x * 3)
+
+    expected = fg.grad(lambda x: np.exp(np.sin(np.sin(x))) * x * 3)(0.7)
+    assert fg.grad(f)(0.7) == pytest.approx(expected, rel=1e-14)
+    assert len(calls) == 4
+
+
 def test_a_name_labels_a_node_of_a_formula():
     z, y = fg.vars("z y")
     t1 = name(np.exp(z), "t1")

@@ -10,7 +10,7 @@ from funcgrad.fold import folded
 next_in_order = itertools.count().__next__
 """The next number: of a trace that begins, or an array that is made."""
 last_trace = [-1]
-"""The number of the last trace that has begun, in any thread; it only grows. Expressions keep it as their birth."""
+"""The number of the last trace to begin, in any thread; it only grows. Expressions keep it as their birth."""
 
 
 def innermost_scope(root: ExprBase) -> int:

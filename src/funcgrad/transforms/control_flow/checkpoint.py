@@ -69,7 +69,9 @@ def checkpoint(f: Callable[..., Any] = LATER, policy: Policy = "nothing") -> Cal
         if not any(isinstance(leaf, Expr) for leaf in leaves):
             return function(*args, **kwargs)
         given = [lift_fully(leaf) for leaf in leaves]
-        body, captured, output = trace_body(lambda *a: run(function, a, kwargs), trees, given)
+        body, captured, output = trace_body(
+            lambda *a: run(function, a, kwargs), trees, given, whole=True
+        )
         shape = flatten(output)
         kept = _kept(body, policy)
         values = bind(call_op, [*given, *captured], len(shape.leaves), body=body, kept=kept)
