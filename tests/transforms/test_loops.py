@@ -706,3 +706,17 @@ def test_examples_of_vmap_part_after_a_while_loop_that_is_differentiated(transfo
     namespace: dict[str, Any] = {}
     exec(source, namespace)
     np.testing.assert_allclose(namespace["f"](batch), expected)
+
+
+@pytest.mark.filterwarnings("ignore:the output does not depend")
+def test_a_loop_of_no_iterations_reads_nothing_that_it_captures():
+    def by_fori(x):
+        return fg.fori_loop(0, 0, lambda i, c: c + np.sqrt(x), 0.0)
+
+    def by_scan(x):
+        return fg.scan(lambda c, v: (c * np.log(x), np.sqrt(x) * v), 1.0, np.zeros(0))
+
+    assert fg.grad(by_fori)(0.0) == 0.0
+    assert fg.jit(fg.grad(by_fori))(0.0) == 0.0
+    assert fg.grad(lambda x: by_scan(x)[0])(0.0) == 0.0
+    assert fg.jacfwd(lambda x: by_scan(x)[1])(0.0).shape == (0,)

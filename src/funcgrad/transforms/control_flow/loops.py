@@ -96,6 +96,10 @@ def _scan(
         return _chunked_scan(
             step, carry.rebuild(carry.leaves), xs, iterations, chunk, reverse, inner
         )
+    if not iterations:  # what the body computes of captured values alone may have no derivative
+        captured = [
+            np.zeros(type.shape, type.dtype) for type in [lift_fully(v).type for v in captured]
+        ]
     operands = [*carry.leaves, *sequences.leaves, *captured]
     spec = LoopSpec(len(carry.leaves), len(items), iterations, reverse)
     values = bind(loop_op, operands, len(body.outputs), body=body, cond=None, spec=spec)
