@@ -252,3 +252,30 @@ def test_an_index_in_a_branch_may_be_out_of_bounds_elsewhere(written):
         np.testing.assert_array_equal(
             g(lambda i: cond(i < 2, lambda i: x[i + 1], lambda i: 0.0, i))(places), [3.0, 5.0, 0.0]
         )
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: np.sum(np.linalg.solve(a, np.array([1.0, 2.0]))),
+        lambda a: np.sum(np.linalg.inv(a)),
+        lambda a: np.sum(np.linalg.cholesky(a @ a.T - 1e-3 * np.eye(2))),
+        lambda a: np.sum(np.linalg.eigh(a @ a.T + 0 * np.log(np.linalg.det(a)))[0] ** 2),
+        lambda a: np.sum(np.linalg.svd(a * np.log(np.linalg.det(a)))[1]),
+    ],
+)
+def test_a_matrix_in_a_branch_may_be_singular_elsewhere(function):
+    def by_cond(a):
+        return cond(np.linalg.det(a) > 1e-6, lambda: function(a), lambda: np.sum(a))
+
+    def by_if(a):
+        return function(a) if np.linalg.det(a) > 1e-6 else np.sum(a)
+
+    matrices = np.stack([np.array([[2.0, 1.0], [0.5, 1.5]]), np.ones((2, 2))])
+    values, slopes = [function(matrices[0]), 4.0], [fg.grad(function)(matrices[0]), np.ones((2, 2))]
+    for f in (by_cond, by_if):
+        for compiled in (lambda f: f, fg.jit):
+            np.testing.assert_allclose(compiled(fg.vmap(f))(matrices), values, rtol=1e-13)
+            np.testing.assert_allclose(
+                compiled(fg.vmap(fg.grad(f)))(matrices), slopes, rtol=1e-11, atol=1e-13
+            )

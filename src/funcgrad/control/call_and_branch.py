@@ -25,8 +25,8 @@ from funcgrad.graph import ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, HeldJacobian, Repeated
 from funcgrad.ops.base.op import Op, lift_fully, spread
+from funcgrad.ops.base.untaken_paths import without_errors
 from funcgrad.ops.elementwise.selection import along_leading_axes, cut_off
-from funcgrad.ops.subscripts import in_bounds_where
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.substitute import substitute_all
@@ -185,7 +185,7 @@ def _branch_batch(
     chosen: Any = np.clip(index, 0, len(branches) - 1)
     here = [chosen == place for place in range(len(branches))]
     values = [
-        _on_examples(_in_bounds(body), size, [*flags[1:], True]).inline(
+        _on_examples(_for_untaken_paths(body), size, [*flags[1:], True]).inline(
             [
                 *[
                     cut_off(x, holds) if own else x
@@ -210,12 +210,12 @@ def _on_examples(body: Body, size: int, flags: Sequence[bool]) -> Body:
     return body_of(inputs, [expr if own else spread(expr, size) for expr, own in outputs])
 
 
-def _in_bounds(body: Body) -> Body:
+def _for_untaken_paths(body: Body) -> Body:
     """The body of a branch, which with one more input may run where the branch is not chosen."""
     holds = symbol("holds", ArrayType((), np.dtype(bool)))
 
     def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
-        return rebuild(expr, in_bounds_where(holds, expr, args)) if args else expr
+        return rebuild(expr, without_errors(holds, expr, args)) if args else expr
 
     return body_of([*body.inputs, holds], folded(body.outputs, step))
 

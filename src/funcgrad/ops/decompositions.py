@@ -34,6 +34,7 @@ from funcgrad.ops.base.matrix_stacks import (
     svd_flops,
 )
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.base.untaken_paths import matrix_or_identity
 from funcgrad.ops.elementwise.arithmetic import determined_product, determined_quotient
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.reduced_resolvents import (
@@ -137,6 +138,7 @@ eigh_op: Op = Op(
         latex=Form("hermitian"),
         numpy="np.linalg.eigh({0}, {triangle})",
         libraries={"any": lambda xp, a, triangle: tuple(xp.linalg.eigh(a, triangle))},
+        untaken=matrix_or_identity,
     ),
 )
 
@@ -243,6 +245,7 @@ svd_op: Op = Op(
         flops=_svd_flops,
         numpy="np.linalg.svd({0}, full_matrices=False)",
         libraries={"any": lambda xp, a: tuple(xp.linalg.svd(a, full_matrices=False))},
+        untaken=matrix_or_identity,
     ),
 )
 

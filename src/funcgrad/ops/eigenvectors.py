@@ -15,6 +15,7 @@ from funcgrad.linear import LinearMap, Parts, Structural
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.matrix_stacks import matrices, matrix_flops, mT, of_stacks
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.base.untaken_paths import matrix_or_identity
 from funcgrad.ops.elementwise.arithmetic import determined_product, determined_quotient
 from funcgrad.ops.elementwise.selection import mask, stopped
 from funcgrad.ops.reduced_resolvents import (
@@ -116,6 +117,7 @@ eig_op: Op = Op(
         flops=matrix_flops(lambda n: 25 * n**3),
         numpy="(lambda z, c: (z[0].astype(c), z[1].astype(c)))(np.linalg.eig({0}), np.result_type({0}, 'F'))",
         libraries={"any": lambda xp, a: tuple(xp.linalg.eig(a))},
+        untaken=matrix_or_identity,
     ),
 )
 

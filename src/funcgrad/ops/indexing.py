@@ -28,6 +28,7 @@ from funcgrad.ops.base.index_batching import (
 )
 from funcgrad.ops.base.index_spec import Spec, index_source, index_text, restore
 from funcgrad.ops.base.op import Op, lift_fully
+from funcgrad.ops.base.untaken_paths import indices_or_zero
 from funcgrad.ops.shape import moveaxis
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -165,6 +166,7 @@ getitem_op = Op(
         },
         sparsity="gathered",
         may_alias=True,
+        untaken=indices_or_zero,
     ),
 )
 scatter_op = Op(
@@ -183,6 +185,7 @@ scatter_op = Op(
         libraries={"torch": f"{TORCH_FORMS}:scatter_add"},
         sparsity="scattered",
         fresh=True,
+        untaken=indices_or_zero,
     ),
 )
 

@@ -31,6 +31,7 @@ from funcgrad.ops.base.matrix_stacks import (
 )
 from funcgrad.ops.base.mpmath_matrices import each_matrix
 from funcgrad.ops.base.op import Op, lift_fully, spread
+from funcgrad.ops.base.untaken_paths import matrix_or_identity
 from funcgrad.ops.shape import astype, broadcast_to
 from funcgrad.source import as_of_numbers, fail, may_be_handled
 from funcgrad.typing import Array
@@ -77,6 +78,7 @@ solve_op: Op = Op(
         numpy="np.linalg.solve({all})",
         mpmath=each_matrix(lambda mp, a, b: mp.inverse(a) * b),
         libraries={"any": lambda xp, a, b: xp.linalg.solve(a, b)},
+        untaken=matrix_or_identity,
     ),
 )
 
@@ -162,6 +164,7 @@ inv_op: Op = Op(
         numpy="np.linalg.inv({all})",
         mpmath=each_matrix(lambda mp, a: mp.inverse(a)),
         libraries={"any": lambda xp, a: xp.linalg.inv(a)},
+        untaken=matrix_or_identity,
     ),
 )
 
@@ -218,6 +221,7 @@ pinv_op: Op = Op(
                 a, rtol=rcond, hermitian=hermitian
             )
         },
+        untaken=matrix_or_identity,
     ),
 )
 
@@ -274,6 +278,7 @@ cholesky_op: Op = Op(
         numpy="np.linalg.cholesky({all})",
         mpmath=each_matrix(lambda mp, a: mp.cholesky(a)),
         libraries={"any": lambda xp, a: xp.linalg.cholesky(a)},
+        untaken=matrix_or_identity,
     ),
 )
 

@@ -19,6 +19,7 @@ from funcgrad.ops.base.columns import TORCH_FORMS, Columns, Form, no_flops
 from funcgrad.ops.base.index_batching import batched_entries
 from funcgrad.ops.base.index_spec import Spec, index_source, index_text, restore
 from funcgrad.ops.base.op import Op, spread
+from funcgrad.ops.base.untaken_paths import indices_or_zero
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.indexing import getitem_op, scatter_op
 from funcgrad.ops.shape import full_like, zeros_like
@@ -178,6 +179,7 @@ index_set_op: Op = Op(
         libraries={"torch": f"{TORCH_FORMS}:index_set", "jax": _jax_set},
         sparsity="stored",
         fresh=True,
+        untaken=indices_or_zero,
     ),
 )
 index_add_op: Op = Op(
@@ -197,5 +199,6 @@ index_add_op: Op = Op(
         libraries={"torch": f"{TORCH_FORMS}:index_add", "jax": _jax_add},
         sparsity="stored",
         fresh=True,
+        untaken=indices_or_zero,
     ),
 )

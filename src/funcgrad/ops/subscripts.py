@@ -88,18 +88,6 @@ def index_update(x: object, index: object, value: Any, how: str, mode: str | Non
     return changed if x is whole else np.reshape(changed, whole.shape)
 
 
-def in_bounds_where(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """The operands of an operation on a path that is taken where ``holds``, one truth value.
-
-    Its computed indices are 0 elsewhere, where they may be out of bounds.
-    """
-    count = dict(expr.params).get("spec", ()).count("array")
-    if not count:
-        return args
-    places: list[Any] = [a if a.op is CONSTANT else np.where(holds, a, 0) for a in args[-count:]]
-    return (*args[:-count], *places)
-
-
 def _is_unique(x: Expr, index: object, spec: tuple[Any, ...], arrays: tuple[Expr, ...]) -> bool:
     """Whether an index is known to name no entry twice."""
     if not any([a.shape for a in arrays]):

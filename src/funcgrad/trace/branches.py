@@ -22,8 +22,8 @@ from funcgrad.expr.scope_order import next_in_order
 from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import CONSTANT, by_key
 from funcgrad.ops.base.op import example, leaf, lift_fully
+from funcgrad.ops.base.untaken_paths import without_errors
 from funcgrad.ops.elementwise.selection import cut_off
-from funcgrad.ops.subscripts import in_bounds_where
 from funcgrad.ops.tuples import pick_op
 from funcgrad.source import USERS, fail, is_raising
 from funcgrad.trace.masked_trees import is_masked
@@ -248,7 +248,7 @@ def _cut_off(roots: Sequence[Expr], others: Sequence[Expr], holds: Expr) -> list
     def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
         if not args:
             return cut_off(expr, holds)
-        return rebuild(expr, in_bounds_where(holds, expr, args))
+        return rebuild(expr, without_errors(holds, expr, args))
 
     def operands(expr: Expr) -> tuple[Expr, ...]:
         is_common = expr.key in common or (expr.op is pick_op and expr.args[0].key in common)
@@ -258,8 +258,12 @@ def _cut_off(roots: Sequence[Expr], others: Sequence[Expr], holds: Expr) -> list
 
 
 def _operands_inside(expr: Expr) -> tuple[Expr, ...]:
-    """The operands of what a path computes, but for the values of leaves and examples."""
-    return () if expr.op in (leaf, example) else expr.args
+    """The operands of what a path computes, but for the values of leaves and examples.
+
+    What a path derives is below a leaf, too, but one of no trace.
+    """
+    is_value = expr.op is example or (expr.op is leaf and expr.params[0][1] is not None)
+    return () if is_value else expr.args
 
 
 def joined_results(results: Sequence[object], join: Join) -> Any:
