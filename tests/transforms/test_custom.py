@@ -500,3 +500,52 @@ def test_a_rule_that_is_not_linear_travels_as_json():
     assert again.key == e.key
     with pytest.warns(UserWarning, match="expected bwd to be linear"):
         fg.jvp(lambda x: again(x=x), (np.ones(3),), (np.ones(3),))
+
+
+def capturing(kind, y, z):
+    """x*y*z + y*y with a rule whose derivative in x is twice the true one."""
+
+    def f(x):
+        return x * y * z + y * y
+
+    if kind == "custom_vjp":
+        made = fg.custom_vjp(f)
+        made.defvjp(lambda x: (x * y * z + y * y, ()), lambda _, g: (2 * g * y * z,))
+    else:
+        made = fg.custom_jvp(f)
+        made.defjvp(lambda primals, tangents: (made(*primals), 2 * tangents[0] * y * z))
+    return made
+
+
+@pytest.mark.parametrize("kind", ["custom_vjp", "custom_jvp"])
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        (lambda kind, y: capturing(kind, y, 5.0)(2.0), lambda y: 10 * y + y * y),
+        (lambda kind, y: capturing(kind, y, 5.0)(y), lambda y: 7.5 * y * y + y * y),
+        (lambda kind, y: capturing(kind, y, y)(y), lambda y: 4 / 3 * y**3 + y * y),
+        (lambda kind, y: capturing(kind, y * 1.0, 5.0)(np.sin(y)), None),
+        (lambda kind, y: capturing(kind, 3.0, 5.0)(y), lambda y: 30 * y),
+    ],
+)
+def test_derivatives_in_captured_values_are_those_of_the_function(kind, use, expected):
+    def f(y):
+        return use(kind, y)
+
+    if expected is None:
+
+        def expected(y):
+            # The derivative in the argument doubles.
+            return (
+                fg.stop_gradient(np.sin(y)) * y * 5 + y * y + 10 * fg.stop_gradient(y) * np.sin(y)
+            )
+
+    slope = fg.grad(expected)(0.7)
+    for g in (
+        fg.grad(f),
+        fg.jacfwd(f),
+        fg.jit(fg.grad(f)),
+        lambda y: fg.vmap(fg.grad(f))(np.full(2, y))[1],
+    ):
+        assert g(0.7) == pytest.approx(slope, rel=1e-13)
+    assert fg.from_json(fg.to_json(fg.grad(f).expr(0.7)))(y=0.7) == pytest.approx(slope, rel=1e-13)

@@ -3,7 +3,8 @@
 The operation `custom_derivative` has the results of a function and its arguments as operands, and the
 results as its value. Its linear map is a body, linear in some of its inputs: from tangents of the arguments
 to tangents of the results (``forward``), or from cotangents of the results to cotangents of the arguments.
-The other direction is the transpose, by reverse accumulation of the linear program.
+The other direction is the transpose, by reverse accumulation of the linear program. If the function captures
+values, its results are made to depend on these alone, and their derivative in them is the function's own.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 from funcgrad.control.closed_program import Body, body_of, on_examples, vjp_of_body, zeros_of_type
 from funcgrad.control.rule_linearity import is_linear
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, symbol
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, HeldJacobian, no_flops
@@ -35,6 +36,8 @@ class Wiring(NamedTuple):
     forward: bool
     linear: bool = True
     """False of a rule that is known not to be linear."""
+    captured: bool = False
+    """Whether derivatives flow to the results, which depend on what the function captures."""
 
 
 def _joint(z: object, *operands: Expr, body: Body, wiring: Wiring) -> Joint:
@@ -63,13 +66,18 @@ def _joint(z: object, *operands: Expr, body: Body, wiring: Wiring) -> Joint:
 
     def forward(flows: Mapping[int, Any]) -> Parts:
         moved = {i - first: v for i, v in flows.items() if first <= i < last}
-        if not moved:
-            return Parts({})
-        return Parts(apply(body, moved) if wiring.forward else transposed(moved))
+        by_rule = {}
+        if moved:
+            by_rule = apply(body, moved) if wiring.forward else transposed(moved)
+        captured = {i: v for i, v in flows.items() if i < first and wiring.captured}
+        return Parts(by_rule) + Parts(captured)
 
     def backward(g: Parts) -> Mapping[int, Any]:
         found = transposed(g.of) if wiring.forward else apply(body, g.of)
-        return {first + i: v for i, v in found.items() if differentiable(operands[first + i].dtype)}
+        captured = g.of if wiring.captured else {}
+        return dict(captured) | {
+            first + i: v for i, v in found.items() if differentiable(operands[first + i].dtype)
+        }
 
     return Joint(forward, backward)
 
@@ -109,9 +117,13 @@ def _type(*types: ArrayType, body: Body, wiring: Wiring) -> Any:
 
 
 def _jacobians(z: Expr, place: int) -> list[HeldJacobian]:
-    """The rule's linear program in one argument. No derivative flows to other operands."""
+    """The rule's linear program in one argument. No derivative flows to the context."""
     body, wiring = (dict(z.params)[name] for name in ("body", "wiring"))
     argument = place - wiring.results
+    if argument < 0 and wiring.captured:
+        result = symbol("result", z.args[place].type)
+        parts = [zeros_of_type(x.type) for x in z.args[: wiring.results]]
+        return [HeldJacobian([*parts[:place], result, *parts[place + 1 :]], [result], [])]
     if not 0 <= argument < wiring.arguments:
         return []
     first = wiring.results + wiring.arguments
@@ -145,8 +157,13 @@ def custom_derivative(
     body: Body,
     *,
     forward: bool,
+    captured: bool,
 ) -> list[Expr]:
-    """The results, with the derivative in the arguments that the body gives."""
-    wiring = Wiring(len(results), len(arguments), forward, is_linear(body, context))
+    """The results, with the derivative in the arguments that the body gives.
+
+    If ``captured``, derivatives flow to the results, too.
+    """
+    linear = is_linear(body, context)
+    wiring = Wiring(len(results), len(arguments), forward, linear, captured)
     node = custom_derivative_op(*results, *arguments, *context, body=body, wiring=wiring)
     return [pick(node, k) for k in range(len(results))]

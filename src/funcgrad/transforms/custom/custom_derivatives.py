@@ -7,7 +7,7 @@ rule may call its own function, as in JAX: such a call has the rule, too, which 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import update_wrapper
 from types import MappingProxyType, MethodType
@@ -15,12 +15,15 @@ from typing import Any, cast
 
 import numpy as np
 
+from funcgrad.arrays.reference import plain_value
 from funcgrad.control.closed_program import Body, body_of, zeros_of_type
 from funcgrad.control.custom_rule import custom_derivative
-from funcgrad.expr import Expr, assemble_node
-from funcgrad.graph import ArrayType
-from funcgrad.ops.base.op import Op, differentiable, fit, lift_fully
+from funcgrad.expr import Expr, assemble_node, rebuild
+from funcgrad.fold import folded
+from funcgrad.graph import INPUT, ArrayType, subexpressions
+from funcgrad.ops.base.op import Op, differentiable, fit, leaf, lift_fully
 from funcgrad.ops.base.promotion import same_type
+from funcgrad.ops.elementwise.selection import stop_gradient_unless, stopped
 from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
 from funcgrad.trace.leaves import run
@@ -77,7 +80,12 @@ class _Custom:
             return run(self.f, args, {})
         if self._at_last_order():
             return self._value_without_derivative(args)
-        return self._with_rule(args)
+        captured = _captured(self._primal())
+        return self._with_rule(tuple([_told_apart(arg, captured) for arg in args]))
+
+    def _primal(self) -> Any:
+        """The function that computes the value of traced arguments."""
+        return self.f
 
     def _with_rule(self, args: tuple[Any, ...]) -> Any:
         """The value of traced arguments, whose derivative is the rule's."""
@@ -124,8 +132,51 @@ class _Custom:
         return [args[i] for i in fixed], [i for i in range(len(args)) if i not in fixed]
 
 
+def _captured(function: object) -> set[int]:
+    """The ids of the expressions in a function's closure."""
+    found = set()
+    for cell in getattr(function, "__closure__", None) or ():
+        with suppress(ValueError):  # empty as yet
+            found.add(id(plain_value(cell.cell_contents)))
+    return found
+
+
+def _told_apart(arg: Any, captured: set[int]) -> Any:
+    """An argument in which what a function captures, too, is another expression of the same value."""
+    tree = flatten(arg)
+    if captured.isdisjoint(map(id, tree.leaves)):
+        return arg
+    return tree.rebuild(
+        [stop_gradient_unless(x, True) if id(x) in captured else x for x in tree.leaves]
+    )
+
+
 def _traced(args: Sequence[Any]) -> bool:
-    return any(isinstance(leaf, Expr) for arg in args for leaf in flatten(arg).leaves)
+    return bool(_exprs(args))
+
+
+def _exprs(args: Sequence[Any]) -> list[Expr]:
+    return [leaf for arg in args for leaf in flatten(arg).leaves if isinstance(leaf, Expr)]
+
+
+def _of_captured(results: list[Expr], arguments: Sequence[Expr]) -> tuple[list[Expr], bool]:
+    """The results as functions of captured values alone, and whether they depend on any.
+
+    The rule gives the derivative in the arguments; that in captured values is the function's own.
+    """
+    given = {id(argument) for argument in arguments}
+
+    def operands(expr: Expr) -> tuple[Expr, ...]:
+        return () if id(expr) in given else expr.args
+
+    below = subexpressions(*results, operands=operands)
+    if not any([expr.op in (INPUT, leaf) and id(expr) not in given for expr in below]):
+        return results, False
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        return stopped(expr) if id(expr) in given else rebuild(expr, args)
+
+    return folded(results, step, operands=operands), True
 
 
 class custom_vjp(_Custom):  # noqa: N801  # JAX's name
@@ -135,7 +186,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
     ``bwd(residuals, cotangent)`` a tuple of cotangents, one an argument (None
     for zero). ``bwd`` gets the values of ``nondiff_argnums`` first. ``bwd``
     must be linear in the cotangent; then `jvp`, `hessian` and `vmap` work as
-    well.
+    well. Derivatives in values that the functions capture are their own.
 
     Raises TypeError if f is not a function, ``fwd`` does not return a pair, or
     ``bwd`` does not return a tuple of cotangents of the arguments' shapes and
@@ -160,11 +211,13 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         self._check_rules("defvjp(fwd, bwd)", fwd, bwd)
         self._rule = (fwd, bwd)
 
+    def _primal(self) -> Any:
+        return self._rule[0]
+
     def _with_rule(self, args: tuple[Any, ...]) -> Any:
-        fwd = self._rule[0]
         fixed, places = self._split_arguments(args)
         with self._nested():
-            pair = run(fwd, args, {})
+            pair = run(self._primal(), args, {})
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise fail(
                 TypeError,
@@ -179,8 +232,12 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
 
         body, captured = self._cotangents_body(fixed, residuals, value, kept, trees, results)
         context = [*kept, *[lift_fully(item) for item in captured]]
-        found = custom_derivative(results, arguments, context, body, forward=False)
-        return value.rebuild(found)
+        results, captured_any = _of_captured(results, [*arguments, *_exprs(fixed)])
+        return value.rebuild(
+            custom_derivative(
+                results, arguments, context, body, forward=False, captured=captured_any
+            )
+        )
 
     def _cotangents_body(
         self,
@@ -253,7 +310,8 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
     ``f.defjvp(rule)``: ``rule(primals, tangents)`` returns the value and its
     tangent, linear in the tangents; it gets the values of ``nondiff_argnums``
     first. ``f.defjvps(*partials)``: one ``partial(tangent, value, *args)`` an
-    argument, or None. Reverse mode is the transpose of the rule.
+    argument, or None. Reverse mode is the transpose of the rule. Derivatives in
+    values that f captures are its own.
 
     Raises TypeError if f is not a function, or the rule does not return a pair
     of a value and a tangent of its shapes and dtypes.
@@ -351,7 +409,12 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         )
         context = [*arguments, *[lift_fully(item) for item in captured]]
         body = _context_first(body, len(arguments), len(seeds))
-        return value.rebuild(custom_derivative(results, arguments, context, body, forward=True))
+        results, captured_any = _of_captured(results, [*arguments, *_exprs(fixed)])
+        return value.rebuild(
+            custom_derivative(
+                results, arguments, context, body, forward=True, captured=captured_any
+            )
+        )
 
 
 def _as_float(x: Expr) -> Any:
