@@ -186,7 +186,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
     ``bwd(residuals, cotangent)`` a tuple of cotangents, one an argument (None
     for zero). ``bwd`` gets the values of ``nondiff_argnums`` first. ``bwd``
     must be linear in the cotangent; then `jvp`, `hessian` and `vmap` work as
-    well. Derivatives in values that the functions capture are their own.
+    well. Derivatives in values that ``fwd`` captures are its own.
 
     Raises TypeError if f is not a function, ``fwd`` does not return a pair, or
     ``bwd`` does not return a tuple of cotangents of the arguments' shapes and
@@ -310,8 +310,8 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
     ``f.defjvp(rule)``: ``rule(primals, tangents)`` returns the value and its
     tangent, linear in the tangents; it gets the values of ``nondiff_argnums``
     first. ``f.defjvps(*partials)``: one ``partial(tangent, value, *args)`` an
-    argument, or None. Reverse mode is the transpose of the rule. Derivatives in
-    values that f captures are its own.
+    argument, or None. Reverse mode is the transpose of the rule. Derivatives
+    in values that f captures are its own.
 
     Raises TypeError if f is not a function, or the rule does not return a pair
     of a value and a tangent of its shapes and dtypes.
