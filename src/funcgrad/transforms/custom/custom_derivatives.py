@@ -20,13 +20,13 @@ from funcgrad.control.closed_program import Body, body_of, zeros_of_type
 from funcgrad.control.custom_rule import custom_derivative
 from funcgrad.expr import Expr, assemble_node, rebuild
 from funcgrad.fold import folded
-from funcgrad.graph import INPUT, ArrayType, subexpressions
-from funcgrad.ops.base.op import Op, differentiable, fit, leaf, lift_fully
+from funcgrad.graph import CONSTANT, ArrayType, subexpressions
+from funcgrad.ops.base.op import Op, differentiable, fit, lift_fully
 from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.elementwise.selection import stop_gradient_unless, stopped
 from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
-from funcgrad.trace.leaves import run
+from funcgrad.trace.leaves import Scope, run
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.custom.last_order import ORDERS, last_order_op
@@ -159,22 +159,29 @@ def _exprs(args: Sequence[Any]) -> list[Expr]:
     return [leaf for arg in args for leaf in flatten(arg).leaves if isinstance(leaf, Expr)]
 
 
-def _of_captured(results: list[Expr], arguments: Sequence[Expr]) -> tuple[list[Expr], bool]:
+def _of_captured(
+    results: list[Expr], arguments: Sequence[Expr], start: int
+) -> tuple[list[Expr], bool]:
     """The results as functions of captured values alone, and whether they depend on any.
 
-    The rule gives the derivative in the arguments; that in captured values is the function's own.
+    Those are what was made before ``start`` and is no argument. The rule gives the derivative in the
+    arguments; that in captured values is the function's own.
     """
     given = {id(argument) for argument in arguments}
 
     def operands(expr: Expr) -> tuple[Expr, ...]:
-        return () if id(expr) in given else expr.args
+        return () if id(expr) in given or expr.birth < start else expr.args
 
-    below = subexpressions(*results, operands=operands)
-    if not any([expr.op in (INPUT, leaf) and id(expr) not in given for expr in below]):
+    def is_captured(expr: Expr) -> bool:
+        return expr.birth < start and expr.op is not CONSTANT and id(expr) not in given
+
+    if not any(map(is_captured, subexpressions(*results, operands=operands))):
         return results, False
 
     def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
-        return stopped(expr) if id(expr) in given else rebuild(expr, args)
+        if id(expr) in given:
+            return stopped(expr)  # type: ignore[no-any-return]
+        return rebuild(expr, args) if args else expr
 
     return folded(results, step, operands=operands), True
 
@@ -216,6 +223,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
 
     def _with_rule(self, args: tuple[Any, ...]) -> Any:
         fixed, places = self._split_arguments(args)
+        start = Scope().number
         with self._nested():
             pair = run(self._primal(), args, {})
         if not isinstance(pair, tuple) or len(pair) != 2:
@@ -232,7 +240,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
 
         body, captured = self._cotangents_body(fixed, residuals, value, kept, trees, results)
         context = [*kept, *[lift_fully(item) for item in captured]]
-        results, captured_any = _of_captured(results, [*arguments, *_exprs(fixed)])
+        results, captured_any = _of_captured(results, [*arguments, *_exprs(fixed)], start)
         return value.rebuild(
             custom_derivative(
                 results, arguments, context, body, forward=False, captured=captured_any
@@ -375,6 +383,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
     def _with_rule(self, args: tuple[Any, ...]) -> Any:
         rule = self._rule
         fixed, places = self._split_arguments(args)
+        start = Scope().number
         value = flatten(run(self.f, args, {}))
         results = [lift_fully(leaf) for leaf in value.leaves]
         parts = tuple(args[i] for i in places)
@@ -409,7 +418,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         )
         context = [*arguments, *[lift_fully(item) for item in captured]]
         body = _context_first(body, len(arguments), len(seeds))
-        results, captured_any = _of_captured(results, [*arguments, *_exprs(fixed)])
+        results, captured_any = _of_captured(results, [*arguments, *_exprs(fixed)], start)
         return value.rebuild(
             custom_derivative(
                 results, arguments, context, body, forward=True, captured=captured_any
