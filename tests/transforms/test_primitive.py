@@ -277,3 +277,19 @@ def test_a_complex_step_through_a_function_of_real_numbers_is_refused():
         with pytest.raises(TypeError, match="complex-step: expected a function of complex numbers"):
             fg.grad(primitive(f, "complex-step"))(0.7)
     assert fg.grad(primitive(np.sin, "complex-step"))(0.7) == pytest.approx(np.cos(0.7), rel=1e-15)
+
+
+def test_a_primitive_that_captures_a_traced_value_is_refused():
+    def by_function(y):
+        return fg.primitive(lambda x: x * y, [lambda x: 1.0], name="scaled")(y)
+
+    def by_rule(y):
+        return fg.primitive(lambda x: x * 2, [lambda x: y], name="scaled")(y)
+
+    for f in (by_function, by_rule):
+        for transform in (fg.grad, fg.jit, fg.jvp):
+            with pytest.raises(TypeError, match="scaled: .* captures y; make it an argument"):
+                transform(f)(2.0) if transform is not fg.jvp else fg.jvp(f, (2.0,), (1.0,))
+        with pytest.raises(TypeError, match="captures y"):
+            fg.jit(fg.grad(f))(2.0)
+    assert by_function(2.0) == 4.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial, wraps
 from inspect import signature
 from types import BuiltinFunctionType, FunctionType
@@ -357,3 +358,15 @@ def seed_leaves(values: Sequence[Any]) -> list[Expr]:
     scope = Scope()
     scope.open = False
     return [fresh(value, scope, i, f"g{i}") for i, value in enumerate(values)]
+
+
+def captured_expressions(f: object) -> dict[str, Expr]:
+    """The expressions in a function's closure, by the names of its variables."""
+    found = {}
+    names = getattr(getattr(f, "__code__", None), "co_freevars", ())
+    for name, cell in zip(names, getattr(f, "__closure__", None) or (), strict=False):
+        with suppress(ValueError):  # empty as yet
+            value = plain_value(cell.cell_contents)
+            if isinstance(value, Expr):
+                found[name] = value
+    return found

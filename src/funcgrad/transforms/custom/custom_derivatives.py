@@ -7,7 +7,7 @@ rule may call its own function, as in JAX: such a call has the rule, too, which 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import update_wrapper
 from types import MappingProxyType, MethodType
@@ -15,7 +15,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from funcgrad.arrays.reference import plain_value
 from funcgrad.control.closed_program import Body, body_of, zeros_of_type
 from funcgrad.control.custom_rule import custom_derivative
 from funcgrad.expr import Expr, assemble_node, rebuild
@@ -30,7 +29,7 @@ from funcgrad.trace.leaves import Scope, run
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.custom.last_order import ORDERS, last_order_op
-from funcgrad.transforms.transform_arguments import by_position, positions
+from funcgrad.transforms.transform_arguments import by_position, captured_expressions, positions
 
 _NONE: Mapping[int, int] = MappingProxyType({})
 _running: ContextVar[Mapping[int, int]] = ContextVar(
@@ -80,7 +79,7 @@ class _Custom:
             return run(self.f, args, {})
         if self._at_last_order():
             return self._value_without_derivative(args)
-        captured = _captured(self._primal())
+        captured = {id(value) for value in captured_expressions(self._primal()).values()}
         return self._with_rule(tuple([_told_apart(arg, captured) for arg in args]))
 
     def _primal(self) -> Any:
@@ -130,15 +129,6 @@ class _Custom:
         """The values of the arguments in ``nondiff_argnums``, and the positions of the others."""
         fixed = positions(self._who, self.nondiff_argnums, len(args))
         return [args[i] for i in fixed], [i for i in range(len(args)) if i not in fixed]
-
-
-def _captured(function: object) -> set[int]:
-    """The ids of the expressions in a function's closure."""
-    found = set()
-    for cell in getattr(function, "__closure__", None) or ():
-        with suppress(ValueError):  # empty as yet
-            found.add(id(plain_value(cell.cell_contents)))
-    return found
 
 
 def _told_apart(arg: Any, captured: set[int]) -> Any:

@@ -22,7 +22,7 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import run
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.jit.captures import CapturedVariables
-from funcgrad.transforms.transform_arguments import by_position, named_after
+from funcgrad.transforms.transform_arguments import by_position, captured_expressions, named_after
 from funcgrad.typing import Array
 
 NUMERICAL_RULES = ("complex-step", "finite-difference")
@@ -109,6 +109,7 @@ def primitive(
                 f"{title}: expected as many arguments as partials ({len(rules)}), but got "
                 f"{len(args)}",
             )
+        _refuse_captured(title, function, *(partials or ()))
         nonlocal seen
         if not all(map(CapturedVariables.unchanged, watches, seen)):
             seen = [watch.values() for watch in watches]
@@ -122,6 +123,18 @@ def primitive(
     operation.foreign = Foreign(function, title, rules, typed)  # type: ignore[attr-defined]
     operation.__name__ = operation.__qualname__ = title
     return operation
+
+
+def _refuse_captured(title: str, *functions: object) -> None:
+    """Refuse functions with traced values in their closures: they run later, on plain numbers alone."""
+    for f in functions:
+        for name, value in captured_expressions(f).items():
+            if value.traced:
+                raise fail(
+                    TypeError,
+                    f"{title}: expected a primitive that captures no traced value, but it captures {name}; "
+                    "make it an argument",
+                )
 
 
 def _typed(title: str, out: Callable[..., Any]) -> Callable[..., ArrayType]:
