@@ -288,7 +288,7 @@ def test_a_primitive_that_captures_a_traced_value_is_refused():
 
     for f in (by_function, by_rule):
         for transform in (fg.grad, fg.jit, fg.jvp):
-            with pytest.raises(TypeError, match="scaled: .* captures y; make it an argument"):
+            with pytest.raises(TypeError, match=r"scaled: .* captures y; make it an argument"):
                 transform(f)(2.0) if transform is not fg.jvp else fg.jvp(f, (2.0,), (1.0,))
         with pytest.raises(TypeError, match="captures y"):
             fg.jit(fg.grad(f))(2.0)
