@@ -110,7 +110,7 @@ ALL = {name: calls(table) for name, table in TABLES.items()}
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_fixed_part(name):
-    for call in ALL[name][:: 1 + len(ALL[name]) // 4]:
+    for call in ALL[name][:: 1 + len(ALL[name]) // 3]:
         check_named(call)
 
 

@@ -100,7 +100,7 @@ BEYOND_THE_THIRD = {
 
 
 @pytest.mark.filterwarnings("ignore:spsolve requires")
-@pytest.mark.parametrize("name", BEYOND_THE_THIRD)
+@pytest.mark.parametrize("name", one_in(3, BEYOND_THE_THIRD))
 def test_derivatives_beyond_the_third(name):
     f, step = BEYOND_THE_THIRD[name], 1e-3
     for _ in range(4):

@@ -228,7 +228,7 @@ SCHUR = {
 }
 
 
-@pytest.mark.parametrize("case", one_in(4, SCHUR))
+@pytest.mark.parametrize("case", one_in(7, SCHUR))
 def test_forms_with_complex_eigenvalues(case):
     check_function(SCHUR[case], A, rtol=1e-5, value_rtol=1e-15)
 

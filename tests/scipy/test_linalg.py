@@ -515,8 +515,9 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("wrap", [lambda c: c, lambda c: c * np.ones(1)])
+@pytest.mark.parametrize(
+    ("name", "wrap"), one_in(3, itertools.product(NUMBERS, [lambda c: c, lambda c: c * np.ones(1)]))
+)
 def test_numbers_and_vectors_of_one_are_matrices_of_one_entry(name, wrap):
     def f(c):
         return NUMBERS[name](linalg, wrap(c))

@@ -184,7 +184,7 @@ WITHOUT_MAXIMUM = [
 @pytest.mark.parametrize(
     ("name", "fixed"),
     one_in(
-        2,
+        4,
         [
             case
             for case in itertools.product(BY_FORMULAS, ("none", "loc", "scale"))

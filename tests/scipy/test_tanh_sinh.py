@@ -40,7 +40,7 @@ SUMS = {
 }
 
 
-@pytest.mark.parametrize("name", one_in(2, [*INTEGRALS, *SUMS]))
+@pytest.mark.parametrize("name", one_in(4, [*INTEGRALS, *SUMS]))
 def test_integrals_and_sums(name):
     f = {**INTEGRALS, **SUMS}[name]
     with np.errstate(all="ignore"):
