@@ -549,3 +549,48 @@ def test_derivatives_in_captured_values_are_those_of_the_function(kind, use, exp
     ):
         assert g(0.7) == pytest.approx(slope, rel=1e-13)
     assert fg.from_json(fg.to_json(fg.grad(f).expr(0.7)))(y=0.7) == pytest.approx(slope, rel=1e-13)
+
+
+def with_the_true_rule(kind, y, z):
+    def f(x):
+        return x * y * z + y * y * np.sin(x)
+
+    def slope(x):
+        return y * z + y * y * np.cos(x)
+
+    if kind == "custom_vjp":
+        made = fg.custom_vjp(f)
+        made.defvjp(lambda x: (f(x), x), lambda x, g: (g * slope(x),))
+    else:
+        made = fg.custom_jvp(f)
+        made.defjvp(lambda primals, tangents: (made(*primals), tangents[0] * slope(*primals)))
+    return made
+
+
+@pytest.mark.parametrize("kind", ["custom_vjp", "custom_jvp"])
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        (
+            lambda kind, y: with_the_true_rule(kind, y, 5.0)(y),
+            lambda y: 5 * y**2 + y**2 * np.sin(y),
+        ),
+        (lambda kind, y: with_the_true_rule(kind, y, y)(y), lambda y: y**3 + y**2 * np.sin(y)),
+        (
+            lambda kind, y: with_the_true_rule(kind, y * 1.0, 5.0)(np.sin(y)),
+            lambda y: 5 * y * np.sin(y) + y**2 * np.sin(np.sin(y)),
+        ),
+    ],
+)
+def test_higher_derivatives_in_arguments_and_captured_values(kind, use, expected):
+    def f(y):
+        return use(kind, y)
+
+    for transform in (
+        fg.hessian,
+        lambda f: fg.jacrev(fg.jacfwd(f)),
+        lambda f: fg.jacfwd(fg.jacfwd(f)),
+        lambda f: fg.jit(fg.grad(fg.grad(f))),
+        lambda f: fg.grad(fg.grad(fg.grad(f))),
+    ):
+        assert transform(f)(0.7) == pytest.approx(transform(expected)(0.7), rel=1e-12)

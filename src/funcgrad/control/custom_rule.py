@@ -3,8 +3,8 @@
 The operation `custom_derivative` has the results of a function and its arguments as operands, and the
 results as its value. Its linear map is a body, linear in some of its inputs: from tangents of the arguments
 to tangents of the results (``forward``), or from cotangents of the results to cotangents of the arguments.
-The other direction is the transpose, by reverse accumulation of the linear program. If the function captures
-values, its results are made to depend on these alone, and their derivative in them is the function's own.
+The other direction is the transpose, by reverse accumulation of the linear program. What the function
+captures counts among the arguments: its part of the linear map is the derivative of the results themselves.
 """
 
 from __future__ import annotations
@@ -12,10 +12,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from funcgrad.control.closed_program import Body, body_of, on_examples, vjp_of_body, zeros_of_type
+from funcgrad.control.closed_program import (
+    Body,
+    body_of,
+    jvp_of_body,
+    on_examples,
+    vjp_of_body,
+    zeros_of_type,
+)
 from funcgrad.control.rule_linearity import is_linear
-from funcgrad.expr import Expr, symbol
-from funcgrad.graph import ArrayType, TupleType
+from funcgrad.expr import Expr, rebuild, symbol
+from funcgrad.fold import folded
+from funcgrad.graph import CONSTANT, ArrayType, TupleType, subexpressions
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, HeldJacobian, no_flops
 from funcgrad.ops.base.op import Op, differentiable, spread
@@ -36,8 +44,6 @@ class Wiring(NamedTuple):
     forward: bool
     linear: bool = True
     """False of a rule that is known not to be linear."""
-    captured: bool = False
-    """Whether derivatives flow to the results, which depend on what the function captures."""
 
 
 def _joint(z: object, *operands: Expr, body: Body, wiring: Wiring) -> Joint:
@@ -66,18 +72,13 @@ def _joint(z: object, *operands: Expr, body: Body, wiring: Wiring) -> Joint:
 
     def forward(flows: Mapping[int, Any]) -> Parts:
         moved = {i - first: v for i, v in flows.items() if first <= i < last}
-        by_rule = {}
-        if moved:
-            by_rule = apply(body, moved) if wiring.forward else transposed(moved)
-        captured = {i: v for i, v in flows.items() if i < first and wiring.captured}
-        return Parts(by_rule) + Parts(captured)
+        if not moved:
+            return Parts({})
+        return Parts(apply(body, moved) if wiring.forward else transposed(moved))
 
     def backward(g: Parts) -> Mapping[int, Any]:
         found = transposed(g.of) if wiring.forward else apply(body, g.of)
-        captured = g.of if wiring.captured else {}
-        return dict(captured) | {
-            first + i: v for i, v in found.items() if differentiable(operands[first + i].dtype)
-        }
+        return {first + i: v for i, v in found.items() if differentiable(operands[first + i].dtype)}
 
     return Joint(forward, backward)
 
@@ -117,13 +118,9 @@ def _type(*types: ArrayType, body: Body, wiring: Wiring) -> Any:
 
 
 def _jacobians(z: Expr, place: int) -> list[HeldJacobian]:
-    """The rule's linear program in one argument. No derivative flows to the context."""
+    """The rule's linear program in one argument. No derivative flows to other operands."""
     body, wiring = (dict(z.params)[name] for name in ("body", "wiring"))
     argument = place - wiring.results
-    if argument < 0 and wiring.captured:
-        result = symbol("result", z.args[place].type)
-        parts = [zeros_of_type(x.type) for x in z.args[: wiring.results]]
-        return [HeldJacobian([*parts[:place], result, *parts[place + 1 :]], [result], [])]
     if not 0 <= argument < wiring.arguments:
         return []
     first = wiring.results + wiring.arguments
@@ -150,20 +147,89 @@ custom_derivative_op: Op = Op(
 )
 
 
-def custom_derivative(
-    results: Sequence[Expr],
-    arguments: Sequence[Expr],
-    context: Sequence[Expr],
-    body: Body,
-    *,
-    forward: bool,
-    captured: bool,
-) -> list[Expr]:
-    """The results, with the derivative in the arguments that the body gives.
+class LinearRule(NamedTuple):
+    """The derivative that a user gives: a linear program, and the operands of its function."""
 
-    If ``captured``, derivatives flow to the results, too.
-    """
-    linear = is_linear(body, context)
-    wiring = Wiring(len(results), len(arguments), forward, linear, captured)
-    node = custom_derivative_op(*results, *arguments, *context, body=body, wiring=wiring)
-    return [pick(node, k) for k in range(len(results))]
+    arguments: Sequence[Expr]
+    context: Sequence[Expr]
+    body: Body
+    forward: bool
+
+    def applied(self, results: Sequence[Expr]) -> list[Expr]:
+        """The results, with the derivative in the arguments that the body gives."""
+        linear = is_linear(self.body, self.context)
+        wiring = Wiring(len(results), len(self.arguments), self.forward, linear)
+        operands = [*results, *self.arguments, *self.context]
+        node = custom_derivative_op(*operands, body=self.body, wiring=wiring)
+        return [pick(node, k) for k in range(len(results))]
+
+    def with_captured(
+        self, results: Sequence[Expr], fixed: Sequence[Expr], start: int
+    ) -> LinearRule:
+        """The rule, and in values that the function captures the derivative of its results.
+
+        Captured is what was made before ``start``, and is no argument and not ``fixed``.
+        """
+        given = [*self.arguments, *fixed]
+        captured = _captured(results, given, start)
+        if not captured:
+            return self
+        own = _closed(results, [*given, *captured])
+        count = len(self.context)
+        context = [symbol(f"k{i}", x.type) for i, x in enumerate(self.body.inputs[:count])]
+        values = [symbol(f"v{i}", x.type) for i, x in enumerate(own.inputs)]
+        flows = [symbol(f"f{i}", x.type) for i, x in enumerate(self.body.inputs[count:])]
+        by_rule = self.body.inline([*context, *flows])
+        add = _with_tangents if self.forward else _with_cotangents
+        more, outputs = add(own, len(given), values, flows, by_rule)
+        body = body_of([*context, *values, *flows, *more], outputs)
+        arguments = [*self.arguments, *captured]
+        return LinearRule(arguments, [*self.context, *given, *captured], body, self.forward)
+
+
+def _captured(results: Sequence[Expr], given: Sequence[Expr], start: int) -> list[Expr]:
+    known = set(map(id, given))
+
+    def operands(expr: Expr) -> tuple[Expr, ...]:
+        return () if id(expr) in known or expr.birth < start else expr.args
+
+    return [
+        expr
+        for expr in subexpressions(*results, operands=operands)
+        if expr.birth < start and expr.op is not CONSTANT and id(expr) not in known
+    ]
+
+
+def _closed(results: Sequence[Expr], values: Sequence[Expr]) -> Body:
+    """The results as a program of these values."""
+    inputs = {id(x): symbol(f"x{i}", x.type) for i, x in enumerate(values)}
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        return inputs[id(expr)] if id(expr) in inputs else rebuild(expr, args)
+
+    outputs = folded(results, step, operands=lambda x: () if id(x) in inputs else x.args)
+    return body_of([inputs[id(x)] for x in values], outputs)
+
+
+def _with_tangents(
+    own: Body, first: int, values: list[Expr], flows: list[Expr], by_rule: list[Expr]
+) -> tuple[list[Expr], list[Expr]]:
+    """The tangents of captured inputs, which are those from ``first`` on, and the tangents of results."""
+    tangents, moved = jvp_of_body(own, range(first, len(values)))
+    derived = body_of([*own.inputs, *tangents], [flow for flow in moved if flow is not None])
+    more = [symbol(f"t{i}", x.type) for i, x in enumerate(tangents)]
+    found = iter(derived.inline([*values, *more]))
+    pairs = zip(by_rule, moved, strict=True)
+    return more, [z if flow is None else z + next(found) for z, flow in pairs]
+
+
+def _with_cotangents(
+    own: Body, first: int, values: list[Expr], flows: list[Expr], by_rule: list[Expr]
+) -> tuple[list[Expr], list[Expr]]:
+    """No more inputs, and the cotangents of arguments and of captured inputs."""
+    places = [k for k, out in enumerate(own.outputs) if differentiable(out.dtype)]
+    seeds, back = vjp_of_body(own, places, range(first, len(values)))
+    derived = body_of([*own.inputs, *seeds], list(back.values()))
+    found = dict(zip(back, derived.inline([*values, *[flows[k] for k in places]]), strict=True))
+    captured = range(first, len(values))
+    return [], [*by_rule, *[found.get(i, zeros_of_type(values[i].type)) for i in captured]]

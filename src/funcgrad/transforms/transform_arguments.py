@@ -361,12 +361,19 @@ def seed_leaves(values: Sequence[Any]) -> list[Expr]:
 
 
 def captured_expressions(f: object) -> dict[str, Expr]:
-    """The expressions in a function's closure, by the names of its variables."""
-    found = {}
-    names = getattr(getattr(f, "__code__", None), "co_freevars", ())
-    for name, cell in zip(names, getattr(f, "__closure__", None) or (), strict=False):
-        with suppress(ValueError):  # empty as yet
-            value = plain_value(cell.cell_contents)
-            if isinstance(value, Expr):
-                found[name] = value
+    """The expressions in a function's closure, and in those of functions there, by the names of variables."""
+    found: dict[str, Expr] = {}
+    waiting, met = [f], set()
+    while waiting:
+        function = waiting.pop()
+        if not isinstance(function, FunctionType) or id(function) in met:
+            continue
+        met.add(id(function))
+        cells = function.__closure__ or ()
+        for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
+            with suppress(ValueError):  # empty as yet
+                value = plain_value(cell.cell_contents)
+                waiting.append(value)
+                if isinstance(value, Expr):
+                    found[name] = value
     return found

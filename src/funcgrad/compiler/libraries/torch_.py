@@ -100,8 +100,7 @@ def _ruled_function() -> Any:
                 g.conj_physical() if x.is_floating_point() or x.is_complex() else None
                 for x, g in zip(arguments, back, strict=True)
             ]
-            results = cotangents if wiring.captured else [None] * wiring.results
-            return (None, None, *results, *flows, *[None] * len(context))
+            return (None, None, *[None] * wiring.results, *flows, *[None] * len(context))
 
     return Ruled
 

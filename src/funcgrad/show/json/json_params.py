@@ -48,7 +48,7 @@ def pack(value: object, expr: Expr, places: Mapping[Body, int], depth: int = 1) 
     if isinstance(value, LoopSpec):
         return {"loop": list(value)}
     if isinstance(value, Wiring):
-        return {"rule": list(value[:3] if value.linear and not value.captured else value)}
+        return {"rule": list(value[:3] if value.linear else value)}
     if isinstance(value, Problem) and value.solver is None:
         return {"problem": [value.who, places[value.body], value.count]}
     raise _refused(value, expr)
@@ -116,18 +116,13 @@ def unpack(value: object, where: str, bodies: Sequence[Body], depth: int = 1) ->
         case {"loop": [*counts, bool(reverse)], **rest} if not rest and _are_counts(counts, 3):
             states, sequences, length = counts
             return LoopSpec(states, sequences, length, reverse)
-        case {"rule": [results, arguments, bool(forward), *flags], **rest} if (
-            not rest and _are_counts([results, arguments], 2) and _are_flags(flags)
+        case {"rule": [results, arguments, bool(forward), *linear], **rest} if (
+            not rest and _are_counts([results, arguments], 2) and linear in ([], [False])
         ):
-            return Wiring(results, arguments, forward, *flags)
+            return Wiring(results, arguments, forward, linear != [False])
         case {"problem": [str(who), place, count], **rest} if not rest and who in _KINDS:
             return _problem(who, _body(place, bodies, where), count, where)
     mistake("a value of a param", value, where)
-
-
-def _are_flags(flags: Sequence[object]) -> bool:
-    """Whether a rule is linear, and whether its function captures values; neither in most files."""
-    return len(flags) <= 2 and all([isinstance(flag, bool) for flag in flags])
 
 
 def _are_counts(counts: Sequence[Any], wanted: int) -> bool:

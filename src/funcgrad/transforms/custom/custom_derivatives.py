@@ -16,13 +16,12 @@ from typing import Any, cast
 import numpy as np
 
 from funcgrad.control.closed_program import Body, body_of, zeros_of_type
-from funcgrad.control.custom_rule import custom_derivative
-from funcgrad.expr import Expr, assemble_node, rebuild
-from funcgrad.fold import folded
-from funcgrad.graph import CONSTANT, ArrayType, subexpressions
+from funcgrad.control.custom_rule import LinearRule
+from funcgrad.expr import Expr, assemble_node
+from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import Op, differentiable, fit, lift_fully
 from funcgrad.ops.base.promotion import same_type
-from funcgrad.ops.elementwise.selection import stop_gradient_unless, stopped
+from funcgrad.ops.elementwise.selection import stop_gradient_unless
 from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
 from funcgrad.trace.leaves import Scope, run
@@ -149,33 +148,6 @@ def _exprs(args: Sequence[Any]) -> list[Expr]:
     return [leaf for arg in args for leaf in flatten(arg).leaves if isinstance(leaf, Expr)]
 
 
-def _of_captured(
-    results: list[Expr], arguments: Sequence[Expr], start: int
-) -> tuple[list[Expr], bool]:
-    """The results as functions of captured values alone, and whether they depend on any.
-
-    Those are what was made before ``start`` and is no argument. The rule gives the derivative in the
-    arguments; that in captured values is the function's own.
-    """
-    given = {id(argument) for argument in arguments}
-
-    def operands(expr: Expr) -> tuple[Expr, ...]:
-        return () if id(expr) in given or expr.birth < start else expr.args
-
-    def is_captured(expr: Expr) -> bool:
-        return expr.birth < start and expr.op is not CONSTANT and id(expr) not in given
-
-    if not any(map(is_captured, subexpressions(*results, operands=operands))):
-        return results, False
-
-    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
-        if id(expr) in given:
-            return stopped(expr)  # type: ignore[no-any-return]
-        return rebuild(expr, args) if args else expr
-
-    return folded(results, step, operands=operands), True
-
-
 class custom_vjp(_Custom):  # noqa: N801  # JAX's name
     """A function with a reverse rule of its own, as `jax.custom_vjp`.
 
@@ -230,12 +202,8 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
 
         body, captured = self._cotangents_body(fixed, residuals, value, kept, trees, results)
         context = [*kept, *[lift_fully(item) for item in captured]]
-        results, captured_any = _of_captured(results, [*arguments, *_exprs(fixed)], start)
-        return value.rebuild(
-            custom_derivative(
-                results, arguments, context, body, forward=False, captured=captured_any
-            )
-        )
+        rule = LinearRule(arguments, context, body, forward=False)
+        return value.rebuild(rule.with_captured(results, _exprs(fixed), start).applied(results))
 
     def _cotangents_body(
         self,
@@ -408,12 +376,8 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         )
         context = [*arguments, *[lift_fully(item) for item in captured]]
         body = _context_first(body, len(arguments), len(seeds))
-        results, captured_any = _of_captured(results, [*arguments, *_exprs(fixed)], start)
-        return value.rebuild(
-            custom_derivative(
-                results, arguments, context, body, forward=True, captured=captured_any
-            )
-        )
+        moved = LinearRule(arguments, context, body, forward=True)
+        return value.rebuild(moved.with_captured(results, _exprs(fixed), start).applied(results))
 
 
 def _as_float(x: Expr) -> Any:
