@@ -228,6 +228,7 @@ WORKLISTS = {
     "trace/pytree.py: masked_part": "nested containers",
     "transforms/jit/capture_packages.py: called_names": "methods that call each other",
     "transforms/jit/guard_codegen.py: lines_of": "lines and nodes of a guard tree",
+    "transforms/transform_arguments.py: captured_expressions": "functions that a function captures",
 }
 
 
