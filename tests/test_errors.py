@@ -3,7 +3,9 @@
 import ctypes
 import hashlib
 import math
+from array import array
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -322,6 +324,19 @@ def test_values_that_only_read_as_numbers_are_refused_with_advice(value, advice)
     ):
         with pytest.raises(TypeError, match=advice):
             combine()
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        (Fraction(3, 10), "Fraction; convert it with float"),
+        (array("d", [0.3]), "array; convert it with np.asarray"),
+        (memoryview(np.zeros(2)), "memoryview; convert it with np.asarray"),
+    ],
+)
+def test_other_kinds_of_numbers_are_refused_with_advice(value, advice):
+    with pytest.raises(TypeError, match=f"in argument 0, but got {advice}"):
+        fg.grad(lambda x: np.sum(x * x))(value)
 
 
 def test_a_symbol_of_sympy_is_refused_with_advice():

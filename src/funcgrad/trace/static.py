@@ -138,7 +138,7 @@ def hashes_by_content(value: object) -> bool:
         return False
     try:
         hash(value)
-    except TypeError:
+    except (TypeError, ValueError):  # ValueError of a writable memoryview
         return False
     return True
 

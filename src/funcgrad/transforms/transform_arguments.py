@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, wraps
 from inspect import signature
+from numbers import Number
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -216,6 +218,10 @@ def remedy_for(value: object) -> str:
         return "convert it with x.astype(float), or mark it by fg.static in a tree"
     if is_static_value(value) or own_children(value) is not None or type(value) in (list, dict):
         return "give it numbers or arrays"
+    if isinstance(value, Number):
+        return "convert it with float(x)"
+    if isinstance(value, array | memoryview):
+        return "convert it with np.asarray(x)"
     kind = type(value).__name__
     return f"make {kind} a dataclass, register it by fg.register_tree({kind})"
 
