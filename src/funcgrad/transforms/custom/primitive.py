@@ -109,7 +109,8 @@ def primitive(
                 f"{title}: expected as many arguments as partials ({len(rules)}), but got "
                 f"{len(args)}",
             )
-        _refuse_captured(title, function, *(partials or ()))
+        if isinstance(rules, list | tuple):  # by which the derivative runs without the function
+            _refuse_captured(title, function, *rules)
         nonlocal seen
         if not all(map(CapturedVariables.unchanged, watches, seen)):
             seen = [watch.values() for watch in watches]
