@@ -720,3 +720,15 @@ def test_a_loop_of_no_iterations_reads_nothing_that_it_captures():
     assert fg.jit(fg.grad(by_fori))(0.0) == 0.0
     assert fg.grad(lambda x: by_scan(x)[0])(0.0) == 0.0
     assert fg.jacfwd(lambda x: by_scan(x)[1])(0.0).shape == (0,)
+
+
+def test_examples_that_have_ended_read_nothing_out_of_bounds():
+    def f(step, x):
+        return while_loop(lambda s: s[0] < 6, lambda s: (s[0] + step, s[1] + x[s[0]]), (0, 0.0))[1]
+
+    x, steps = np.arange(1.0, 7.0), np.array([1, 2, 3])
+    expected = [f(step, x) for step in steps]
+    np.testing.assert_array_equal(fg.vmap(f, (0, None))(steps, x), expected)
+    np.testing.assert_array_equal(fg.jit(fg.vmap(f, (0, None)))(steps, x), expected)
+    slope = fg.grad(lambda x: np.sum(fg.vmap(f, (0, None))(steps, x)))(x)
+    np.testing.assert_array_equal(slope, [3.0, 1.0, 2.0, 2.0, 2.0, 1.0])

@@ -14,18 +14,17 @@ import numpy as np
 from funcgrad.control.closed_program import (
     Body,
     body_of,
+    for_untaken_paths,
     jvp_of_body,
     on_examples,
     vjp_of_body,
     zeros_of_type,
 )
-from funcgrad.expr import Expr, by_key, rebuild, symbol
-from funcgrad.fold import folded
+from funcgrad.expr import Expr, by_key, symbol
 from funcgrad.graph import ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, HeldJacobian, Repeated
 from funcgrad.ops.base.op import Op, lift_fully, spread
-from funcgrad.ops.base.untaken_paths import without_errors
 from funcgrad.ops.elementwise.selection import along_leading_axes, cut_off
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.evaluate import result
@@ -185,7 +184,7 @@ def _branch_batch(
     chosen: Any = np.clip(index, 0, len(branches) - 1)
     here = [chosen == place for place in range(len(branches))]
     values = [
-        _on_examples(_for_untaken_paths(body), size, [*flags[1:], True]).inline(
+        _on_examples(for_untaken_paths(body), size, [*flags[1:], True]).inline(
             [
                 *[
                     cut_off(x, holds) if own else x
@@ -208,16 +207,6 @@ def _branch_batch(
 def _on_examples(body: Body, size: int, flags: Sequence[bool]) -> Body:
     inputs, outputs = on_examples(body, size, flags)
     return body_of(inputs, [expr if own else spread(expr, size) for expr, own in outputs])
-
-
-def _for_untaken_paths(body: Body) -> Body:
-    """The body of a branch, which with one more input may run where the branch is not chosen."""
-    holds = symbol("holds", ArrayType((), np.dtype(bool)))
-
-    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
-        return rebuild(expr, without_errors(holds, expr, args)) if args else expr
-
-    return body_of([*body.inputs, holds], folded(body.outputs, step))
 
 
 def _branch_type(index: ArrayType, *types: ArrayType, branches: tuple[Body, ...]) -> Any:

@@ -12,13 +12,17 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Protocol
 
+import numpy as np
+
 from funcgrad import expr as expr_module
 from funcgrad.autodiff.accumulate import backprop, pushforward
 from funcgrad.autodiff.batching import batched
-from funcgrad.expr import Expr, subexpressions, symbol
+from funcgrad.expr import Expr, rebuild, subexpressions, symbol
+from funcgrad.fold import folded
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Parts
 from funcgrad.ops.base.op import differentiable, fit, spread
+from funcgrad.ops.base.untaken_paths import without_errors
 from funcgrad.ops.shape import zeros_like
 from funcgrad.ops.tuples import together_op
 from funcgrad.rewrite.simplify import simplify_all
@@ -157,6 +161,16 @@ def on_examples(
     ]
     given = {x.key: (new, own) for x, new, own in zip(body.inputs, inputs, flags, strict=True)}
     return inputs, batched(body.outputs, size, given)
+
+
+def for_untaken_paths(body: Body) -> Body:
+    """The body with one more input, a truth value: where it is false, the body may run for nothing."""
+    holds = symbol("holds", ArrayType((), np.dtype(bool)))
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        return rebuild(expr, without_errors(holds, expr, args)) if args else expr
+
+    return body_of([*body.inputs, holds], folded(body.outputs, step))
 
 
 def on_batches(body: Body, sizes: Sequence[int]) -> Body:

@@ -18,6 +18,7 @@ from funcgrad.control.call_and_branch import fresh_copies
 from funcgrad.control.closed_program import (
     Body,
     body_of,
+    for_untaken_paths,
     jvp_of_body,
     on_examples,
     used,
@@ -319,7 +320,9 @@ def _batch(
         if batched_predicate:
             # An example that has ended runs on for nothing: no derivative goes through that.
             cut = {x.key: cut_off(x, holds) for x, batch in zip(inputs, own, strict=True) if batch}
-            results = substitute_all(results, cut)
+            (*_, running), outputs = on_examples(for_untaken_paths(body), size, [*own, True])
+            results = [expr if flag else spread(expr, size) for expr, flag in outputs]
+            results = substitute_all(results, {running.key: holds, **cut})
             kept: list[Any] = [
                 np.where(along_leading_axes(holds, x.ndim), new, x)
                 for new, x in zip(results, inputs[:n], strict=False)
