@@ -43,7 +43,13 @@ def of_descent(c):
     return w.sum()
 
 
+SLOPE, SECOND = grad(inner), elementwise_grad(elementwise_grad(lambda t: anp.sin(t) ** 2))
+BOTH = value_and_grad(inner, (0, 1))
+
+
 CASES = {
+    "made outside": lambda c: np.sum(SLOPE(W * c, c) ** 2) + np.sum(SECOND(W * c)),
+    "made outside, of two": lambda c: BOTH(W, c)[0] * BOTH(W, c)[1][1],
     "grad": lambda c: np.sum(grad(inner)(W, c) ** 2),
     "value_and_grad": of_value,
     "module": lambda c: autograd.grad(inner, argnum=1)(W, c),

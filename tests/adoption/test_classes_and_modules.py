@@ -843,3 +843,17 @@ def test_classes_of_executed_code_are_adopted(space, name):
     made = space[name](2.0)
     for transform in (fg.grad, lambda f: fg.jit(fg.grad(f))):
         np.testing.assert_allclose(transform(lambda t: made.enthalpy(t))(0.7), 2.8 * math.exp(0.49))
+
+
+def test_copies_of_modules_are_adopted():
+    """A module of the name ``numpy`` that is not NumPy itself, as packages make for speed."""
+    own = types.ModuleType("numpy")
+    vars(own).update(vars(np))
+
+    def doubled(x):
+        return 2 * np.asarray(x)
+
+    clone = types.FunctionType(doubled.__code__, {**doubled.__globals__, "np": own})
+    for transform in (fg.grad, lambda f: fg.jit(fg.grad(f))):
+        assert transform(lambda x: own.asarray(x) * x)(3.0) == 6.0
+        assert transform(lambda x: clone(x) * x)(3.0) == 12.0

@@ -190,3 +190,18 @@ def test_without_a_handler_nothing_is_asked():
     assert f(2.0) == pytest.approx(2 * math.log(2))
     assert np.isnan(f(-1.0))
     assert np.isnan(fg.grad(lambda x: math.sqrt(x))(-1.0))
+
+
+def test_an_error_of_a_handler_tells_the_refusal_that_led_to_it():
+    table = {0.5: 1.0}
+
+    def looked_up(x):
+        try:
+            return math.sin(x) * table[x]
+        except Exception:
+            raise RuntimeError("no entry")  # noqa: B904  # as older code has it
+
+    with pytest.raises(RuntimeError, match="no entry") as found:
+        fg.grad(looked_up)(0.5)
+    assert not found.value.__suppress_context__
+    assert "expected" in str(found.value.__context__)

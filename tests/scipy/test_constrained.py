@@ -95,3 +95,25 @@ def test_plain_problems_are_scipys():
     found = fg.adopt(lambda: minimize(lambda u: u @ u, [1.0, 1.0], constraints=constraint))()
     own = scipy.optimize.minimize(lambda u: u @ u, [1.0, 1.0], constraints=constraint)
     assert found.nit == own.nit
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"constraints": {"type": "ineq", "fun": lambda u: 9.0 - u[0]}},
+        {"bounds": [(-1.0, 9.0)], "method": "Nelder-Mead"},
+    ],
+)
+def test_the_search_takes_the_branch_of_each_place(options):
+    """The branch at the start, where it held everywhere, would have its minimum at 7.7."""
+
+    def objective(u, a):
+        if 1.0 <= u[0] < 6.0:
+            return (u[0] - 3 * a) ** 2
+        return (u[0] - 7 - a) ** 2 / 20
+
+    def place(a):
+        return minimize(objective, [0.2], (a,), **options).x[0]
+
+    np.testing.assert_allclose(place(0.7), 2.1, rtol=1e-6)
+    np.testing.assert_allclose(fg.value_and_grad(place)(0.7), [2.1, 3.0])

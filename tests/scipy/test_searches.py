@@ -200,3 +200,55 @@ def test_a_bound_that_holds_moves_the_solution():
 def test_what_is_refused(f, message):
     with pytest.raises(TypeError, match=message):
         fg.grad(f)(1.2)
+
+
+def two_wells(v, a):
+    """A minimum at 3*a; the branch at 0 has another alone."""
+    return (v[0] - 3 * a) ** 2 if v[0] > 1.0 else 10 + (v[0] - a / 10) ** 2
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        lambda a: scipy.optimize.basinhopping(
+            two_wells, [0.2], 50, stepsize=3.0, minimizer_kwargs={"args": (a,)}, rng=0
+        ),
+        lambda a: scipy.optimize.differential_evolution(two_wells, [(-4, 5)], (a,), rng=0),
+        lambda a: scipy.optimize.dual_annealing(two_wells, [(-4, 5)], (a,), maxiter=40, rng=0),
+    ],
+)
+def test_a_search_takes_the_branch_of_each_place(search):
+    for transform in (fg.value_and_grad, lambda f: fg.jit(fg.value_and_grad(f))):
+        value, slope = transform(lambda a: search(a).x[0])(0.7)
+        np.testing.assert_allclose([value, slope], [2.1, 3.0])
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        lambda f, args: scipy.optimize.fmin(f, [0.2], args, disp=0)[0],
+        lambda f, args: scipy.optimize.fmin_bfgs(f, [0.2], None, args, disp=0)[0],
+        lambda f, args: scipy.optimize.fminbound(f, -4.0, 5.0, args),
+        lambda f, args: scipy.optimize.brent(f, args),
+        lambda f, args: scipy.optimize.brute(f, [(-4, 5)], args)[0],
+        lambda f, args: scipy.optimize.differential_evolution(f, [(-4, 5)], args, rng=0).x[0],
+    ],
+)
+def test_arguments_of_the_function_by_place(search):
+    """They were one array: a function of two had one argument too few."""
+
+    def objective(x, a, b):
+        assert np.shape(a) == np.shape(b) == ()
+        return np.sum((x - 3 * a) ** 2 + b * x**2)
+
+    value, slope = fg.value_and_grad(lambda a: search(objective, (a, 0.1 * a)))(0.7)
+    np.testing.assert_allclose([value, slope], [2.1 / 1.07, 3 / 1.07**2])
+
+
+def test_data_of_leastsq_by_place():
+    t = np.linspace(0.0, 1.0, 5)
+
+    def slope(a):
+        return scipy.optimize.leastsq(lambda p, t, y: p[0] * t - y, [1.0], (t, a * t))[0][0]
+
+    np.testing.assert_allclose(fg.value_and_grad(slope)(0.7), [0.7, 1.0])

@@ -16,6 +16,9 @@ COPIES = int(pd.__version__.partition(".")[0]) >= 3
 """Whether pandas copies on write."""
 
 
+EVEN = np.arange(6) % 2 == 0
+
+
 def _statements(text: str) -> Callable[[Any, Any], None]:
     space: dict[str, Any] = {}
     body = "\n".join(f"    {line}" for line in text.split("\n"))
@@ -50,6 +53,12 @@ _IN_FRAMES = (
     'd.loc[:, "a"] = x**2',
     'd["y"] = x**2 * d["a"]',
     'd["y"] = x[0]',
+    'd.at[1, "y"] = x[0] ** 2',
+    'd.loc[1, "y"] = x[0] ** 2',
+    'd.loc[d["a"] > 0.45, "y"] = x[0]',
+    'd.loc[EVEN, "y"] = 2 * x[0] * d["a"]',
+    'd.loc[EVEN, "y"] = WEIGHTS[EVEN]; d["y"] *= x[0]',
+    'd.loc[EVEN, "b"] = x[:3]',
     'd["y"] = np.array([x[0], x[1], 1.0, 2.0, x[2], 0.0])',
     'd["y"] = [x[0], x[1], 1.0, 2.0, x[2], 0.0]',
     'd["a"] += x[0]',

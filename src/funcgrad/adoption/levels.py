@@ -155,7 +155,7 @@ def _noted_level(item: Any) -> int:
         return ADOPTED
     if issubclass(of_type, ModuleType):
         # In an attribute or a container: the names that are read of it are not known.
-        if not is_kept(item.__name__):
+        if not is_kept_namespace(vars(item)):
             return ADOPTED
         note_object(item)
         return AS_IT_IS
@@ -191,7 +191,7 @@ def _level_of_module(module: object, f: FunctionType) -> int:
     if type(module) is not ModuleType:
         return AS_IT_IS
     names = code_names(f.__code__)
-    if not (names.isdisjoint(_READING_BY_TEXT) or is_kept(module.__name__)):
+    if not (names.isdisjoint(_READING_BY_TEXT) or is_kept_namespace(vars(module))):
         return ADOPTED
     found = [value for _, value in _attributes(module, names)]
     if any([type(item) not in PLAIN_DATA and _asks(item) for item in found]):
@@ -325,7 +325,7 @@ def _searched(f: FunctionType, holder: ref[Any] | None = None) -> tuple[int, Rea
         ]
         found += _in_modules([value for _, value in found] + imported, names, space)
         for module in [module_behind(v) for _, v in found if issubclass(type(v), ModuleType)]:
-            if not is_kept(module.__name__):
+            if not is_kept_namespace(vars(module)):
                 absent.append((ref(module), names.difference(vars(module))))
                 if not names.isdisjoint(_READING_BY_TEXT):
                     level = ADOPTED
@@ -423,7 +423,7 @@ def _attributes(
 ) -> list[tuple[Binding | None, Any]]:
     """The attributes of a module, and of the modules in it, that code with these names may read."""
     module = module_behind(module)
-    noted = None if is_kept(module.__name__) else ref(module)
+    noted = None if is_kept_namespace(vars(module)) else ref(module)
     if module is np and "ma" in names:
         import_module("numpy.ma")  # which NumPy imports when it is first asked for
     space = vars(module)

@@ -81,7 +81,6 @@ from funcgrad.arrays.reference import MARK
 from funcgrad.trace.known_code import ARRAYS_HELD
 from funcgrad.trace.outer_arrays import referent_of
 from funcgrad.transformed import Decorator, Transformed
-from funcgrad.unadopted_packages import is_kept
 
 
 def redirect(value: Any) -> Any:
@@ -114,7 +113,7 @@ def _module(module: ModuleType) -> Any:
         return _module_view(stand_in, _of_scipy) if of_scipy else stand_in
     if module.__name__ == "funcgrad":
         return _module_view(module, redirect)
-    if MARK in vars(module) or isinstance(module, ModuleView) or is_kept(module.__name__):
+    if MARK in vars(module) or isinstance(module, ModuleView) or is_kept_namespace(vars(module)):
         return module
     return _module_view(module, redirect)
 
@@ -150,6 +149,8 @@ def _function(f: Any) -> Any:
     home = f.__globals__
     if hasattr(f, "_is_autograd_primitive"):
         return redirect(f.fun)  # the function of NumPy's or SciPy's to which autograd gave a rule
+    if home.get("__name__") == "autograd.wrap_util" and f.__code__.co_name == "nary_f":
+        return import_module(REPLACED["autograd"]).made_by_autograd(f, redirect)
     if is_of_masked_arrays(f.__module__) and MARK not in home:
         return masked_modules(NAMES).of(f)
     if MARK in home or is_kept_namespace(home):

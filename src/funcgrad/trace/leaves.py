@@ -201,9 +201,10 @@ def _adopted_where_needed(
             of_numba = type(refusal).__module__.startswith("numba.")  # which names no value
             if (told and _tells_refusal(refusal)) or of_numba:
                 raise
-            raise refusal from refusal.__cause__
+            break
         functions["learn"](f, later)
         return result
+    raise refusal  # here, so that what caused it is told, and not the other error
 
 
 def _forget_since(start: int, item: object) -> None:

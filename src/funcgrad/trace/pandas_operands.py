@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import operator
 import sys
 from collections.abc import Callable, Sized
 from numbers import Number
@@ -113,12 +114,23 @@ def _storing(kind: Any) -> Any:
             if not COPIES and self.obj.ndim == 2:
                 mark_written(self.obj, key, self.name)
             if has_traced_values(value):
+                self._add_column(key)
                 self.obj._funcgrad_hold(key, self.name)
                 if self.name in ("loc", "at") and np.isscalar(key) and key not in self.obj.index:
                     self._add(key, value)
                     return
                 value = as_operand(value)
+            elif isinstance(value, Reference):
+                value = np.array(plain_value(value))  # pandas takes it for an array of an extension
             super().__setitem__(key, value)
+
+        def _add_column(self, key: object) -> None:
+            """A column of NaN for a store to a label that no column has."""
+            if self.obj.ndim == 1 or type(key) is not tuple or self.name not in ("loc", "at"):
+                return
+            label = key[-1]
+            if len(key) == 2 and np.isscalar(label) and label not in self.obj.columns:
+                self.obj[label] = np.nan
 
         def _add(self, key: object, value: Any) -> None:
             """Store a value, or a row, at a new label."""
@@ -209,7 +221,7 @@ def known_key(key: Any, kinds: str = "biu") -> Any:
     """A key in which masks and places that depend on traced values are those of this call."""
     if type(key) in (tuple, list):
         parts = [known_key(item, kinds) for item in key]
-        return type(key)(parts) if has_traced_values(key) else key
+        return type(key)(parts) if any(map(operator.is_not, parts, key)) else key
     value = plain_value(key)
     if not isinstance(value, Expr) or value.dtype.kind not in kinds:
         return value

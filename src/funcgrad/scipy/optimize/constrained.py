@@ -19,6 +19,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, tuple_of, without_tracing
+from funcgrad.scipy.optimize.nearby_solutions import stand_ins_of_search
 from funcgrad.scipy.optimize.solver_arguments import limits
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
@@ -135,7 +136,7 @@ def _search(
 
     trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
     leaves = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
-    body, captured, _ = trace_body(on_arrays(everything), trees, leaves)
+    body, captured, _ = trace_body(on_arrays(everything), trees, stand_ins_of_search(trees, leaves))
     given = [stop_gradient(lift_fully(item)) for item in (*ends(start), *leaves, *captured)]
     size = start.shape[0]
 

@@ -70,6 +70,8 @@ def _size(box: Any) -> int:
 
 def _named(name: str, function: _Function) -> _Function:
     function.__name__ = function.__qualname__ = name
+    # Adopted code looks for tuples by the signature.
+    function.__signature__ = signature(getattr(_scipy, name))  # type: ignore[attr-defined]
     function.__doc__ = (
         f"As `scipy.optimize.{name}`; the minimum that it finds is\ndifferentiable in what "
         "the function captures."

@@ -146,6 +146,7 @@ def _function(name: str) -> _Solver:
         return _SOLVED[name](f, extra, given)
 
     function.__name__ = function.__qualname__ = name
+    function.__signature__ = parameters  # type: ignore[attr-defined]  # adopted code looks for tuples by it
     function.__doc__ = (
         f"As `scipy.optimize.{name}`; with traced values, options of the\nsearch have no effect."
         if name in _SOLVED

@@ -22,6 +22,7 @@ from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.scipy.composition import real, tuple_of, with_places_of, without_tracing
 from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.optimize.constrained import constrained_minimum, constraints_of
+from funcgrad.scipy.optimize.nearby_solutions import stand_ins_of_search
 from funcgrad.scipy.optimize.solver_arguments import (
     converged_result,
     limits,
@@ -158,7 +159,7 @@ def _minimum(
     """SciPy's constrained minimum, with the exact gradient; it has no derivative."""
     trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
     leaves = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
-    body, captured, _ = trace_body(on_arrays(objective), trees, leaves)
+    body, captured, _ = trace_body(on_arrays(objective), trees, stand_ins_of_search(trees, leaves))
     seeds, back = vjp_of_body(body, [0], [0])
     one = {seeds[0].key: scalar(1.0, seeds[0].dtype)}
     slope = back[0] if 0 in back else 0 * body.inputs[0]

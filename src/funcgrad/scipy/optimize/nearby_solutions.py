@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.trace.leaves import on_arrays
-from funcgrad.trace.pytree import flatten
-from funcgrad.trace.trace_body import trace_body
+from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.trace_body import symbols, trace_body, types_of
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -31,7 +32,7 @@ def found_by(
     """
     trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
     leaves = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
-    body, captured, _ = trace_body(on_arrays(f), trees, leaves)
+    body, captured, _ = trace_body(on_arrays(f), trees, stand_ins_of_search(trees, leaves))
 
     def run(x0: Array, *others: Array) -> Any:
         theta = others[: len(others) - len(settings)]
@@ -47,3 +48,10 @@ def found_by(
     size = ArrayType(np.shape(start), np.dtype(float))
     given = [stop_gradient(lift_fully(item)) for item in (*leaves, *captured, *settings)]
     return primitive(run, out=lambda *_: size, name=name)(*given)
+
+
+def stand_ins_of_search(trees: Sequence[Tree], leaves: Sequence[Expr]) -> list[Expr]:
+    """What the objective of a search is traced on: a place without a value, since it is called at many, and
+    the arguments."""
+    places = symbols(trees[:1], types_of(trees[0]))
+    return [*places, *leaves[len(places) :]]
