@@ -320,3 +320,23 @@ def test_arrays_of_text_are_made_of_the_values():
         assert [slope(3.5), slope(4.5)] == [21.0, 36.0]
     assert fg.hessian(f)(3.5) == 6.0
     assert fg.jvp(f, (3.5,), (1.0,))[1] == 21.0
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(a=np.array([x, 2 * x]), where=[True, False]),
+        lambda x: np.sum(np.array([[x], [2 * x]]), 0, None, None, True, where=[[True], [False]])[
+            0, 0
+        ],
+        lambda x: np.sum(np.delete(arr=np.array([x, 2 * x]), obj=1)),
+        lambda x: np.tile(A=np.array([x]), reps=2)[1],
+        lambda x: np.mean(np.array([x, x]), where=np._NoValue, keepdims=np._NoValue),
+        lambda x: np.nansum(np.array([x, 0.0]), initial=np._NoValue),
+        lambda x: np.max(np.array([x, 0.0]), None, None, np._NoValue, np._NoValue, np._NoValue),
+        lambda x: np.emath.power(x=x, p=1.0),
+    ],
+)
+def test_arguments_by_name_and_those_that_are_not_given(f):
+    for transform in (fg.grad, lambda f: fg.grad(fg.jit(f))):
+        assert transform(f)(3.0) == 1.0

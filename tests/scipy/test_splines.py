@@ -440,3 +440,32 @@ def test_smoothing_by_compiled_code_is_refused(name, f):
         TypeError, match=f"{name}: expected plain numbers, since SciPy computes it in"
     ):
         fg.grad(f)(np.sin(np.arange(6.0)))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda c: scipy.interpolate.splev(x=1.5, tck=(T, c, 3)),
+        lambda c: scipy.interpolate.splev(1.5, tck=(T, c, 3), der=1),
+        lambda c: scipy.interpolate.spalde(x=1.5, tck=(T, c, 3))[1],
+        lambda c: scipy.interpolate.splint(a=0.5, b=1.5, tck=(T, c, 3)),
+        lambda c: scipy.interpolate.insert(x=1.5, tck=(T, c, 3))[1][3],
+    ],
+)
+def test_arguments_of_fitpack_by_name(f):
+    c = Y[:6]
+    slopes = [(f(c + step) - f(c - step)) / 2 for step in np.eye(6)]
+    for transform in (fg.value_and_grad, lambda f: fg.jit(fg.value_and_grad(f))):
+        value, found = transform(f)(c)
+        np.testing.assert_allclose(value, f(c))
+        np.testing.assert_allclose(found, slopes, atol=1e-12)
+
+
+def test_sproot_finds_no_zeros_beyond_the_interval():
+    def zeros(c):
+        return scipy.interpolate.sproot((np.arange(8.0) - 2, c, 3))
+
+    c = np.array([-0.29, 0.12, -0.05, 0.27])  # the interval is [1, 2]
+    assert zeros(c).size == fg.jvp(zeros, (c,), (c,))[0].size == 0
+    c = np.array([-1.0, -1.0, 1.5, 1.0])
+    np.testing.assert_allclose(fg.jvp(zeros, (c,), (c,))[0], zeros(c))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from inspect import unwrap
+from inspect import signature, unwrap
 from typing import Any
 
 import numpy as np
@@ -125,9 +125,10 @@ class ArrayProtocols:
         if func in _OF_MEMORY and isinstance(args[0], Reference) and isinstance(args[1], Reference):
             return func(layout_of(args[0]), layout_of(args[1]), *args[2:], **kwargs)
         reducer = _REDUCERS.get(func)
-        if reducer is not None and kwargs.keys() & {"where", "initial"}:
-            axis = {"axis": args[1] if len(args) > 1 else None}
-            return reducer.reduce(args[0], **axis | kwargs)
+        if reducer is not None and (len(args) > 5 or kwargs.keys() & {"where", "initial"}):
+            named = signature(func).bind(*args, **kwargs).arguments
+            given = {name: item for name, item in named.items() if item is not np._NoValue}
+            return reducer.reduce(given.pop("a"), **{"axis": None} | given)
         return _function(self, func, args, kwargs)
 
     def __array_wrap__(

@@ -223,7 +223,8 @@ def quad_vec(
     captures, as `quad`.
     """
     extra = tuple_of(args)
-    own = {"epsabs": epsabs, "epsrel": epsrel, "norm": norm, "limit": limit, **options}
+    further = {name: item for name, item in options.items() if item is not None}
+    own = {"epsabs": epsabs, "epsrel": epsrel, "norm": norm, "limit": limit, **further}
     if not holds_expr([a, b]) and without_tracing(f, 0.5, extra):
         return _scipy.quad_vec(
             f, a, b, epsabs, epsrel, norm, cache_size, limit, *others, args=extra, **options

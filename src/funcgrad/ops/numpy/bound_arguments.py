@@ -57,6 +57,10 @@ def bind_arguments(
     kwargs: dict[str, Any],
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """The arguments for the stand-in; None if it has no counterpart of one that is not NumPy's default."""
+    if any([value is np._NoValue for value in (*args[-1:], *kwargs.values())]):
+        kwargs = {name: value for name, value in kwargs.items() if value is not np._NoValue}
+        while args and args[-1] is np._NoValue:
+            args = args[:-1]
     known = signatures(func, stand_in)
     if len(args) <= known.aligned and (known.names.issuperset(kwargs) or known.theirs is None):
         return args, kwargs

@@ -7,7 +7,7 @@ entries keep their derivative. Every function of integers alone has nothing to d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, wraps
 from types import MappingProxyType
 from typing import Any
 
@@ -55,6 +55,7 @@ def is_answered_by_value(func: object) -> bool:
 def counted(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of an array whose further arguments are counts or places: traced ones are concretized."""
 
+    @wraps(function)  # whose signature tells how NumPy's names are those of its own
     def on_plain(x: Array, *args: Array, **kwargs: object) -> Any:
         inside, named = by_value((args, kwargs), function.__name__)
         return function(x, *inside, **named)

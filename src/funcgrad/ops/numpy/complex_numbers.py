@@ -54,11 +54,11 @@ def _extended(function: Callable[..., Any], outside: Callable[[Any], Any]) -> Ca
     That is read from the values of all entries together, as in NumPy: the dtype depends on it.
     """
 
-    def on_domain(x: object, *others: object) -> Any:
+    def on_domain(x: object, *others: object, **p: object) -> Any:
         x = lift_fully(x)
         if x.dtype.kind != "c" and bool(np.any(outside(x))):
             x = astype(x, np.result_type(x.dtype, np.complex64))
-        return function(x, *others)
+        return function(x, *others, *p.values())
 
     return on_domain
 

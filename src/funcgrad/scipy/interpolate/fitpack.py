@@ -6,6 +6,7 @@ A spline is a tuple of its knots, coefficients and degree, or a `BSpline`; a cur
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -39,28 +40,24 @@ def _known(tck: Tck | BSpline) -> Any:
     return t, list(c) if len(getattr(c, "shape", ())) > 1 else c, k
 
 
-def _of_spline(place: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: SciPy's function of plain values; the argument at ``place`` is a spline."""
+def _of_spline(traced: Callable[..., Any]) -> Callable[..., Any]:
+    """SciPy's function of plain values; one of its arguments is a spline, ``tck``."""
+    own = getattr(_scipy, traced.__name__)
+    parameters = signature(own)
 
-    def decorator(traced: Callable[..., Any]) -> Callable[..., Any]:
-        own = getattr(_scipy, traced.__name__)
+    def function(*args: object, **kwargs: object) -> Any:
+        given = parameters.bind(*args, **kwargs).arguments
+        tck = _known(given["tck"])
+        if not holds_expr([*(given | {"tck": None}).values(), *tck]):
+            return own(*args, **kwargs)
+        made = isinstance(given["tck"], BSpline | _scipy.BSpline)
+        found = traced(**given | {"tck": tck})
+        return BSpline(*found) if made and isinstance(found, tuple) else found
 
-        def function(*args: object, **kwargs: object) -> Any:
-            given: list[Any] = list(args)
-            if "tck" in kwargs:
-                given.insert(place, kwargs.pop("tck"))
-            tck, before, after = _known(given[place]), given[:place], given[place + 1 :]
-            if not holds_expr([*before, *after, *tck, *kwargs.values()]):
-                return own(*args, **kwargs)
-            made = isinstance(given[place], BSpline | _scipy.BSpline)
-            found = traced(*before, tck, *after, **kwargs)
-            return BSpline(*found) if made and isinstance(found, tuple) else found
-
-        function.__name__ = function.__qualname__ = traced.__name__
-        function.__doc__ = traced.__doc__
-        return function
-
-    return decorator
+    function.__name__ = function.__qualname__ = traced.__name__
+    function.__doc__ = traced.__doc__
+    function.__signature__ = parameters  # type: ignore[attr-defined]  # adopted code looks for tuples by it
+    return function
 
 
 def _coefficients(tck: Tck) -> Tck:
@@ -79,7 +76,7 @@ def _padded(tck: Tck, mode: str = "constant") -> Tck:
     return t, np.pad(c, margins, mode), k  # type: ignore[call-overload]
 
 
-@_of_spline(1)
+@_of_spline
 def splev(x: npt.ArrayLike, tck: Tck, der: int = 0, ext: int = 0) -> Any:
     """As `scipy.interpolate.splev`, also in the points, the knots and the
     coefficients.
@@ -99,7 +96,7 @@ def splev(x: npt.ArrayLike, tck: Tck, der: int = 0, ext: int = 0) -> Any:
     return found
 
 
-@_of_spline(0)
+@_of_spline
 def splder(tck: Tck, n: int = 1) -> Any:
     """As `scipy.interpolate.splder`."""
     if n == 0:
@@ -107,13 +104,13 @@ def splder(tck: Tck, n: int = 1) -> Any:
     return splantider(tck, -n) if n < 0 else _padded(derivative_of(_coefficients(tck), n))
 
 
-@_of_spline(0)
+@_of_spline
 def splantider(tck: Tck, n: int = 1) -> Any:
     """As `scipy.interpolate.splantider`."""
     return splder(tck, -n) if n <= 0 else _padded(antiderivative_of(_coefficients(tck), n), "edge")
 
 
-@_of_spline(1)
+@_of_spline
 def insert(x: npt.ArrayLike, tck: Tck, m: int = 1, per: object = 0) -> Any:
     """As `scipy.interpolate.insert`: the same spline with a further knot at x, m
     times.
@@ -125,7 +122,7 @@ def insert(x: npt.ArrayLike, tck: Tck, m: int = 1, per: object = 0) -> Any:
     return _padded(with_knot(_coefficients(tck), x, m))
 
 
-@_of_spline(2)
+@_of_spline
 def splint(a: npt.ArrayLike, b: npt.ArrayLike, tck: Tck, full_output: int = 0) -> Any:
     """As `scipy.interpolate.splint`: the spline is 0 outside of its interval.
 
@@ -143,7 +140,7 @@ def splint(a: npt.ArrayLike, b: npt.ArrayLike, tck: Tck, full_output: int = 0) -
     return high - low
 
 
-@_of_spline(1)
+@_of_spline
 def spalde(x: npt.ArrayLike, tck: Tck) -> Any:
     """As `scipy.interpolate.spalde`: all derivatives at a point, or a
     list of them at points.
@@ -156,7 +153,7 @@ def spalde(x: npt.ArrayLike, tck: Tck) -> Any:
     return list(found) if q.shape[0] > 1 else found[0]
 
 
-@_of_spline(0)
+@_of_spline
 def sproot(tck: Tck, mest: int = 10) -> Any:
     """As `scipy.interpolate.sproot`: the zeros of a cubic spline in its interval."""
     if _is_curve(tck[1]):
@@ -164,7 +161,9 @@ def sproot(tck: Tck, mest: int = 10) -> Any:
     t, c, k = _coefficients(tck)
     if k != 3:
         raise fail(ValueError, f"sproot: expected a cubic spline, but got degree {k}")
-    return PPoly.from_spline((t, c, k)).roots(discontinuity=False, extrapolate=False)
+    every = PPoly.from_spline((t, c, k))  # also beyond the interval of the spline
+    within = PPoly(every.c[:, k : len(t) - 1 - k], every.x[k : len(t) - k])
+    return within.roots(discontinuity=False, extrapolate=False)
 
 
 # -- splines through data ------------------------------------------------------------------------------
