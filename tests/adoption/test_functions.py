@@ -613,3 +613,21 @@ def test_fractions_are_operands():
     np.testing.assert_allclose(fg.grad(f)(0.7), slope, rtol=1e-8)
     assert fg.grad(lambda x: np.sum(x * Fraction(1, 4)))(np.ones(2)).tolist() == [0.25, 0.25]
     assert repr(fg.var("x") * Fraction(1, 2)) == "x*0.5"
+
+
+def test_a_compiled_function_in_an_attribute_runs_as_python():
+    numba = pytest.importorskip("numba")
+
+    @numba.njit
+    def product(a, b):
+        return a[0] * b[1]
+
+    class Algebra:
+        pass
+
+    algebra = Algebra()
+    algebra.product = product
+    for transform in (fg.grad, lambda f: fg.jit(fg.grad(f))):
+        assert (
+            transform(lambda x: algebra.product(np.array([x, 1.0]), np.array([2.0, x])))(3.0) == 6
+        )

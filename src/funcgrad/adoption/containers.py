@@ -78,6 +78,8 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
         return seen and bool(value.ndim) and value.dtype.kind in "biufc"
     if kind in ProxyTypes:
         return leads_elsewhere(referent_of(value), depth)
+    if kind.__module__.startswith("numba."):
+        return True
     items = [value()] if kind is ref else items_held(value)
     if items is not None:
         if depth > 0 and _any_leads_elsewhere(iter(items), depth - 1):
