@@ -1085,3 +1085,39 @@ def test_results_of_searches_say_whether_they_have_converged():
         )
         assert f(2.0) == 4.0
         assert f(near) == pytest.approx(near**0.5)
+
+
+def halved(x, a):
+    """It asks for values of the unknown, so that no program for all of them can be traced."""
+    t = x * a
+    while t > 0.5:
+        t = t / 2
+    return x**2 - [1.5, 2.0, 2.5][int(x)] + np.sin(t)
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda a: scipy.optimize.brentq(halved, 1.1, 1.9, (a,)),
+        lambda a: scipy.optimize.brentq(
+            lambda x: halved(x, a), 1.0 + a / 20, 1.9, full_output=True
+        )[0],
+        lambda a: scipy.optimize.root_scalar(halved, (a,), bracket=(1.1, 1.9)).root,
+        lambda a: scipy.optimize.newton(halved, 1.3, None, (a,)),
+        lambda a: scipy.optimize.fsolve(lambda x: halved(x[0], a), [1.3])[0],
+        lambda a: scipy.optimize.root(lambda x: [halved(x[0], a), x[1] - x[0]], [1.3, 1.0]).x[1],
+    ],
+)
+def test_roots_of_functions_that_ask_for_the_value_of_the_unknown(solve):
+    slope = (solve(0.7 + 1e-5) - solve(0.7 - 1e-5)) / 2e-5
+    value, found = fg.value_and_grad(solve)(0.7)
+    assert value == pytest.approx(solve(0.7), rel=1e-9)
+    assert found == pytest.approx(slope, rel=1e-7)
+    fg.check_grads(solve, (0.7,), order=2)
+    with pytest.raises(TypeError, match="has none, since it stands for any value"):
+        fg.jit(fg.grad(solve))(0.7)  # whose program has to hold for other values, too
+
+
+def test_a_search_for_such_a_root_raises_its_own_errors():
+    with pytest.raises(ValueError, match="different signs"):
+        fg.grad(lambda a: scipy.optimize.brentq(halved, 1.8, 1.9, (a,)))(0.7)

@@ -22,6 +22,7 @@ from funcgrad.scipy.composition import (
     without_tracing,
 )
 from funcgrad.scipy.further_arguments import with_numbers
+from funcgrad.scipy.optimize.roots_by_value import known_or_by_value
 from funcgrad.scipy.optimize.solver_arguments import (
     ConvergedRoot,
     converged_result,
@@ -61,8 +62,23 @@ def root(
     alone, args = with_numbers(value_alone(fun, jac), given)
     if without_tracing(alone, start_as_vector(x0), args):
         return _scipy.root(fun, x0, given, method, jac, tol, **options)
-    x = root_by(method, alone, np.atleast_1d(real("root", x0)), args)
+    start = np.atleast_1d(real("root", x0))
+    x = known_or_by_value(
+        lambda: root_by(method, alone, start, args),
+        *(alone, args, start, _found_by(method)),
+    )
     return converged_result(x, fun=alone(x, *args))
+
+
+def _found_by(method: str) -> _Function:
+    def find(value: _Function, start: Array) -> Any:
+        with np.errstate(all="ignore"):
+            found = _scipy.root(value, start, method=method)
+        if not found.success:
+            raise _no_root("root", str(found.message))
+        return found.x
+
+    return find
 
 
 def root_by(method: str, alone: _Function, start: Array, args: Sequence[Any]) -> Any:
@@ -91,7 +107,11 @@ def fsolve(func: _Function, x0: npt.ArrayLike, args: object = (), **options: obj
     alone, args = with_numbers(func, given)
     if without_tracing(alone, start_as_vector(x0), args):
         return _scipy.fsolve(func, x0, given, **options)
-    x = implicit.implicit_root(alone)(np.atleast_1d(real("fsolve", x0)), *args)
+    start = np.atleast_1d(real("fsolve", x0))
+    x = known_or_by_value(
+        lambda: implicit.implicit_root(alone)(start, *args),
+        *(alone, args, start, _found_by("hybr")),
+    )
     if not options.get("full_output"):
         return x
     return x, {"fvec": alone(x, *args)}, 1, "The solution converged."
@@ -139,10 +159,13 @@ def _bracketed(name: str) -> _Function:
             raise as_of_numbers(ValueError("f(a) and f(b) must have different signs"))
 
         def search(field: str) -> Any:
-            solver = implicit.solved_with_settings(
-                "root", alone, _bracketing(name, settings, field)
+            find = _bracketing(name, settings, field)
+            solver = implicit.solved_with_settings("root", alone, find)
+            return known_or_by_value(
+                lambda: solver(np.mean(bracket), bracket, *args),
+                *(alone, args, bracket, lambda value, ends: find(value, ends, ends)),
+                is_root=field == "root",
             )
-            return solver(np.mean(bracket), bracket, *args)
 
         raises: Any = options.get("disp", True)
         if raises and may_be_handled(_NO_CONVERGENCE) and not search("converged"):
@@ -211,7 +234,22 @@ def _by_newton(
     solver = _derivatives_used(order, options, field)
     second = np.zeros(0) if x1 is None else stop_gradient(real("newton", x1))
     solve = implicit.solved_with_settings("root", alone, solver, takes_run=True)
-    return solve(real("newton", x0), second, *args)
+
+    def find(value: _Function, start: Array) -> Any:
+        if start.size > 1:
+            return _scipy.newton(value, start, **dict(options))
+        another = {"x1": np.asarray(x1, float)[()]} if x1 is not None else {}
+        found = _scipy.newton(
+            value, start, **another, **dict(options), full_output=True, disp=False
+        )[1]
+        if field == "root" and not found.converged:
+            raise _no_root("newton", f"it has not converged after {found.iterations} iterations")
+        return found[field]
+
+    start = real("newton", x0)
+    return known_or_by_value(
+        lambda: solve(start, second, *args), alone, args, start, find, is_root=field == "root"
+    )
 
 
 @lru_cache(maxsize=64)

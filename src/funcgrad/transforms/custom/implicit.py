@@ -86,6 +86,14 @@ def implicit_argmin(
     return _solving("implicit_argmin", "argmin", objective, solver)
 
 
+def root_on_path(residual: Callable[..., Any]) -> Callable[..., Any]:
+    """As `implicit_root`, of a residual whose code may ask for the value of x: it is that of x0, a root.
+
+    The result holds for the path of the code there, so that it is no program for other values.
+    """
+    return _solving("implicit_root", "root", residual, None, on_path=True)
+
+
 def solved_with_settings(
     kind: str, f: Callable[..., Any], solve: Callable[..., Any], takes_run: bool = False
 ) -> Callable[..., Any]:
@@ -124,6 +132,7 @@ def _solving(
     kind: str,
     f: Callable[..., Any],
     solver: Callable[..., Any] | SolverWithSettings | None,
+    on_path: bool = False,
 ) -> Callable[..., Any]:
     for name, item in (("function", f), ("solver", solver)):
         own = name == "solver" and isinstance(item, SolverWithSettings | None)
@@ -138,7 +147,8 @@ def _solving(
         trees = [start, *[flatten(part, f"theta{i}") for i, part in enumerate(theta)]]
         firsts = [_real(who, item) for item in start.leaves]
         given = [lift_fully(item) for tree in trees[1:] for item in tree.leaves]
-        inside = [*symbols([start], [x.type for x in firsts]), *given]
+        unknowns = firsts if on_path else symbols([start], [x.type for x in firsts])
+        inside = [*unknowns, *given]
         body, captured, output = trace_body(on_arrays(f), trees, inside)
         _check(who, kind, body, output, len(firsts))
         problem = Problem(
