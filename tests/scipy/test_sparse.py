@@ -180,14 +180,13 @@ def test_sums_of_sparse_matrices_and_traced_arrays_are_dense(kind):
     a, x = kind(np.array([[1.0, 0.0], [3.0, 2.0]])), np.arange(4.0).reshape(2, 2)
     weights = np.array([[1.0, 2.0], [3.0, 4.0]])
     for f in (lambda x: a + x, lambda x: x + a, lambda x: a - x, lambda x: x - a):
-        value, slope = fg.value_and_grad(lambda x, f=f: np.sum(weights * f(x) ** 2))(x)
+        squares = lambda x, f=f: np.sum(weights * np.asarray(f(x)) ** 2)  # noqa: E731
+        value, slope = fg.value_and_grad(squares)(x)
         dense = np.asarray(f(x))
         assert value == pytest.approx(np.sum(weights * dense**2), rel=1e-14)
         sign = np.asarray(f(x + 1)) - dense
         np.testing.assert_allclose(slope, 2 * weights * dense * sign, rtol=1e-14)
-        np.testing.assert_allclose(
-            fg.jit(fg.grad(lambda x, f=f: np.sum(weights * f(x) ** 2)))(x), slope
-        )
+        np.testing.assert_allclose(fg.jit(fg.grad(squares))(x), slope)
     with pytest.raises(NotImplementedError, match="adding a nonzero scalar"):
         fg.grad(lambda s: (a + s).sum())(1.0)
 
@@ -251,3 +250,42 @@ def test_other_results_and_dtypes_of_solvers():
         fg.grad(lambda t: solvers.splu(t * DENSE).solve(X)[0])(1.0)
     with pytest.raises(ValueError, match="expected a lower triangular matrix"):
         fg.grad(lambda b: solvers.spsolve_triangular(single, b)[0])(b)
+
+
+MATRIX = scipy.sparse.csr_matrix(np.array([[1.0, 0.0], [2.0, 3.0]]))
+AS_MATRICES = {
+    "todense": lambda x: scipy.sparse.csr_matrix(x).todense() * x,
+    "plain todense": lambda x: MATRIX.todense() * x,
+    "sums": lambda x: scipy.sparse.csr_matrix(x).sum(0) * scipy.sparse.csr_matrix(x).sum(1),
+    "mean": lambda x: scipy.sparse.csr_matrix(x).mean(1) * x[:1],
+    "plain sum": lambda x: MATRIX.sum(0) * x,
+    "plus an array": lambda x: (scipy.sparse.csr_matrix(x) + np.eye(2)) * x,
+    "plain plus an array": lambda x: (MATRIX + x) * x,
+    "minus": lambda x: (x - MATRIX) * x,
+    "times a matrix": lambda x: (
+        scipy.sparse.csr_matrix(x) * np.matrix([[1.0, 0.5], [2.0, 3.0]]) * x
+    ),
+    "plain times a matrix": lambda x: MATRIX.dot(np.matrix(x)) * x,
+    "entries": lambda x: scipy.sparse.csr_matrix(x)[[0, 1], [1, 0]] * x,
+    "traced places": lambda x: (
+        scipy.sparse.csr_matrix((range(2), (x[0] > 0.9, [0, 0]))).todense().T * x
+    ),
+    "flatten": lambda x: np.array(scipy.sparse.csr_matrix(x).todense().flatten())[0, :],
+}
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+@pytest.mark.parametrize("f", AS_MATRICES.values(), ids=AS_MATRICES.keys())
+def test_dense_results_of_sparse_matrices_are_matrices(f):
+    """Their ``*`` is the product of matrices; it was that of entries, without a word."""
+    x = np.array([[0.7, 1.3], [2.1, 0.4]])
+    weights = np.arange(1.0, 1.0 + np.size(f(x))).reshape(np.shape(f(x)))
+
+    def weighed(x):
+        return np.sum(weights * np.asarray(f(x)))
+
+    slopes = [(weighed(x + h) - weighed(x - h)) / 2e-6 for h in 1e-6 * np.eye(4).reshape(4, 2, 2)]
+    for transform in (fg.value_and_grad, lambda f: fg.jit(fg.value_and_grad(f))):
+        value, found = transform(weighed)(x)
+        assert value == pytest.approx(weighed(x))
+        np.testing.assert_allclose(np.ravel(found), slopes, rtol=1e-7, atol=1e-7)

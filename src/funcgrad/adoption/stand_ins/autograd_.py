@@ -90,7 +90,7 @@ def made_by_autograd(derivative: Any, adopted: Callable[[Any], Any]) -> Any:
     """The derivative that this module makes in the place of one that autograd has made, where it can."""
     held = dict(zip(derivative.__code__.co_freevars, derivative.__closure__, strict=True))
     known = {name: cell.cell_contents for name, cell in held.items()}
-    own = globals().get(getattr(known["unary_operator"], "__name__", ""))
+    own: Any = globals().get(getattr(known["unary_operator"], "__name__", ""))
     if getattr(own, "__module__", None) != __name__:
         return derivative
     further, named = known["nary_op_args"], known["nary_op_kwargs"]

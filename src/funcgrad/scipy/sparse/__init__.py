@@ -37,7 +37,9 @@ from funcgrad.scipy.sparse.traced_sparse import (
     SparseOperand,
     TracedSparse,
     has_traced,
+    is_numpy_matrix,
     is_sparse,
+    numpy_matrix,
     traced,
 )
 from funcgrad.source import fail
@@ -66,7 +68,9 @@ def _product(matrix: SparseMatrix, x: SparseOperand) -> Any:
 
 
 def _beside(operand: Any, made: Any) -> Any:
-    """A product: in adopted code, where arrays can be written, an array that can be written."""
+    """A product: in adopted code, where arrays can be written, an array that can be written, or a matrix."""
+    if is_numpy_matrix(operand):
+        return numpy_matrix(made)
     return mutable(made) if isinstance(operand, Reference) else made
 
 
@@ -137,7 +141,7 @@ class _Traced:
         if isinstance(other, TracedSparse):
             return NotImplemented
         if holds_expr(other):
-            return self._dense(other) + other
+            return self._as_matrix(self._dense(other) + other)
         return super().__add__(other)  # type: ignore[misc]
 
     def __radd__(self, other: SparseOperand) -> Any:
@@ -147,18 +151,34 @@ class _Traced:
         if isinstance(other, TracedSparse):
             return NotImplemented
         if holds_expr(other):
-            return self._dense(other) - other
+            return self._as_matrix(self._dense(other) - other)
         return super().__sub__(other)  # type: ignore[misc]
 
     def __rsub__(self, other: SparseOperand) -> Any:
         if holds_expr(other):
-            return other - self._dense(other)
+            return self._as_matrix(other - self._dense(other))
         return super().__rsub__(other)  # type: ignore[misc]
 
     def _dense(self, other: npt.ArrayLike) -> Any:
         if not np.ndim(other):
             raise NotImplementedError("adding a nonzero scalar to a sparse matrix is not supported")
         return self.toarray()  # type: ignore[attr-defined]
+
+    def _as_matrix(self, made: Any) -> Any:
+        """A dense result: one of NumPy's matrices, if this is a matrix and no array."""
+        return made if isinstance(self, _scipy.sparray) else numpy_matrix(made)
+
+    def todense(self, *args: Any, **kwargs: Any) -> Any:
+        """As SciPy's method."""
+        return _of_user(super().todense(*args, **kwargs))  # type: ignore[misc]
+
+    def sum(self, *args: Any, **kwargs: Any) -> Any:
+        """As SciPy's method."""
+        return _of_user(super().sum(*args, **kwargs))  # type: ignore[misc]
+
+    def mean(self, *args: Any, **kwargs: Any) -> Any:
+        """As SciPy's method."""
+        return _of_user(super().mean(*args, **kwargs))  # type: ignore[misc]
 
     def dot(self, other: SparseOperand) -> Any:
         """As SciPy's method."""
@@ -194,6 +214,14 @@ def _comparison(name: str) -> Callable[..., Any]:
 
 for _name in COMPARISONS:
     setattr(_Traced, _name, _comparison(_name))
+
+
+def _of_user(made: Any) -> Any:
+    """A matrix of NumPy's that the user's code asks for as one that takes traced values; SciPy's as it is."""
+    asking = str(sys._getframe(2).f_globals.get("__name__"))
+    return (
+        numpy_matrix(made) if type(made) is np.matrix and not asking.startswith("scipy.") else made
+    )
 
 
 def _is_factor(value: SparseOperand) -> bool:

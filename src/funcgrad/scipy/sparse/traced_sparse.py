@@ -159,6 +159,10 @@ class TracedSparse(StoredLayout):
         """A dense result: in adopted code an array that takes stores."""
         return mutable(made) if self.writable else made
 
+    def as_matrix(self, made: Any) -> Any:
+        """A dense result of two axes: one of NumPy's matrices, if this is a matrix and no array."""
+        return numpy_matrix(made) if self.kind == "matrix" else made
+
     def rearranged(self, function: Callable[[Any], Any]) -> Any:
         """What a function that moves entries gives: another such matrix, an array or a number."""
         held = self.pattern if self.kind == "array" else _scipy.csr_matrix(self.pattern)
@@ -171,14 +175,17 @@ class TracedSparse(StoredLayout):
             return self._like(self.entries[taken], pattern)
         places = np.asarray(found.toarray() if _scipy.issparse(found) else found)
         padded = np.concatenate([np.zeros(1, self.dtype), self.entries])
-        return self.as_dense(padded[places])
+        made = self.as_dense(padded[places])
+        return self.as_matrix(made) if isinstance(found, np.matrix) else made
 
     def toarray(self, *args: object, **kwargs: object) -> Any:
         """As SciPy's method: the dense matrix."""
         zeros = lift_fully(np.zeros(self.shape, self.dtype))
         return self.as_dense(zeros.at[self.rows, self.columns].set(self.entries))
 
-    todense = toarray
+    def todense(self, *args: object, **kwargs: object) -> Any:
+        """As SciPy's method: the dense matrix, whose ``*`` is the product of matrices."""
+        return self.as_matrix(self.toarray())
 
     def copy(self) -> TracedSparse:
         """As SciPy's method."""
@@ -370,7 +377,7 @@ class TracedSparse(StoredLayout):
 
     def __truediv__(self, other: SparseOperand) -> Any:
         if is_sparse(other):
-            return self.toarray() / other.toarray()
+            return self.as_matrix(self.toarray() / other.toarray())
         return self.multiply(1.0 / other)  # as SciPy does, to the last bit
 
     def __add__(self, other: SparseOperand) -> Any:
@@ -381,7 +388,7 @@ class TracedSparse(StoredLayout):
                         "adding a nonzero scalar to a sparse matrix is not supported"
                     )
                 return self.copy()
-            return self.toarray() + other
+            return self.as_matrix(self.toarray() + other)
         beside = traced(other, self)
         _same_shape(self, beside)
         entries = np.concatenate([lift_fully(self.entries), lift_fully(beside.entries)])
@@ -428,7 +435,8 @@ class TracedSparse(StoredLayout):
             )
         entries = lift_fully(self.entries).reshape(-1, *[1] * (right.ndim - 1))
         factors = self._beside_zeros(right[self.columns], entries)
-        return self.as_dense(sum_at(entries * factors, self.rows, self.shape[0]))
+        made = self.as_dense(sum_at(entries * factors, self.rows, self.shape[0]))
+        return numpy_matrix(made) if is_numpy_matrix(other) else made
 
     def __rmatmul__(self, other: SparseOperand) -> Any:
         if is_sparse(other):
@@ -464,7 +472,7 @@ class TracedSparse(StoredLayout):
         found = sum_at(entries, self.columns if over_rows else self.rows, size)
         if self.kind == "matrix":
             found = found.reshape((1, -1) if over_rows else (-1, 1))
-        return self.as_dense(found)
+        return self.as_matrix(self.as_dense(found))
 
     def mean(self, axis: int | None = None, dtype: object = None, out: object = None) -> Any:
         """As SciPy's method."""
@@ -482,6 +490,21 @@ class TracedSparse(StoredLayout):
 
 for _name in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil"):
     setattr(TracedSparse, f"to{_name}", lambda self, copy=False, form=_name: self.asformat(form))
+
+
+# -- dense matrices --------------------------------------------------------------------------------
+def numpy_matrix(made: Any) -> Any:
+    """An array of two axes as NumPy's ``matrix`` of adopted code, whose instances hold traced values."""
+    return mutable(np.asarray(made) if isinstance(made, np.matrix) else made).view(_matrix_class())
+
+
+def is_numpy_matrix(value: object) -> bool:
+    """Whether a value is an instance of NumPy's ``matrix``, of adopted code or not."""
+    return isinstance(value, np.matrix | _matrix_class())
+
+
+def _matrix_class() -> Any:
+    return functions["redirect"](np.matrix)
 
 
 # -- patterns --------------------------------------------------------------------------------------
