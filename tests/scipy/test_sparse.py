@@ -268,7 +268,7 @@ AS_MATRICES = {
     "plain times a matrix": lambda x: MATRIX.dot(np.matrix(x)) * x,
     "entries": lambda x: scipy.sparse.csr_matrix(x)[[0, 1], [1, 0]] * x,
     "traced places": lambda x: (
-        scipy.sparse.csr_matrix((range(2), (x[0] > 0.9, [0, 0]))).todense().T * x
+        scipy.sparse.csr_matrix((range(2), ((x[0] > 0.9) * 1, [0, 0]))).todense().T * x
     ),
     "flatten": lambda x: np.array(scipy.sparse.csr_matrix(x).todense().flatten())[0, :],
 }

@@ -495,16 +495,15 @@ for _name in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil"):
 # -- dense matrices --------------------------------------------------------------------------------
 def numpy_matrix(made: Any) -> Any:
     """An array of two axes as NumPy's ``matrix`` of adopted code, whose instances hold traced values."""
-    return mutable(np.asarray(made) if isinstance(made, np.matrix) else made).view(_matrix_class())
+    kind: Any = functions["redirect"](np.matrix)
+    return mutable(np.asarray(made) if isinstance(made, np.matrix) else made).view(kind)
 
 
 def is_numpy_matrix(value: object) -> bool:
-    """Whether a value is an instance of NumPy's ``matrix``, of adopted code or not."""
-    return isinstance(value, np.matrix | _matrix_class())
-
-
-def _matrix_class() -> Any:
-    return functions["redirect"](np.matrix)
+    """Whether a value is an instance of NumPy's ``matrix``, or of its class in adopted code."""
+    return any(
+        [kind.__module__ == "numpy" and kind.__name__ == "matrix" for kind in type(value).__mro__]
+    )
 
 
 # -- patterns --------------------------------------------------------------------------------------
