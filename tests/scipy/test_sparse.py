@@ -266,6 +266,8 @@ AS_MATRICES = {
         scipy.sparse.csr_matrix(x) * np.matrix([[1.0, 0.5], [2.0, 3.0]]) * x
     ),
     "plain times a matrix": lambda x: MATRIX.dot(np.matrix(x)) * x,
+    "max": lambda x: scipy.sparse.csr_matrix(x).max(axis=0) * x[0],
+    "min": lambda x: (scipy.sparse.csr_matrix(x).min(axis=1) * x[:1]).T,
     "entries": lambda x: scipy.sparse.csr_matrix(x)[[0, 1], [1, 0]] * x,
     "traced places": lambda x: (
         scipy.sparse.csr_matrix((range(2), ((x[0] > 0.9) * 1, [0, 0]))).todense().T * x
@@ -289,3 +291,8 @@ def test_dense_results_of_sparse_matrices_are_matrices(f):
         value, found = transform(weighed)(x)
         assert value == pytest.approx(weighed(x))
         np.testing.assert_allclose(np.ravel(found), slopes, rtol=1e-7, atol=1e-7)
+
+
+def test_operations_of_two_matrices_without_a_rule_say_what_to_write():
+    with pytest.raises(AttributeError, match=r"expected plain entries for maximum.*A.toarray\(\)"):
+        fg.grad(lambda x: scipy.sparse.csr_array(x).maximum(0.5).sum())(np.eye(2))

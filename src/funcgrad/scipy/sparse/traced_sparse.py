@@ -136,9 +136,9 @@ class TracedSparse(StoredLayout):
         if name in ("real", "imag"):
             return self._like(getattr(np, name)(self.entries))
         ufunc = getattr(np, name, None)
-        if isinstance(ufunc, np.ufunc) and hasattr(
-            _scipy.csr_array, name
-        ):  # zero at zero, as all of these
+        # Those of one operand are zero at zero.
+        is_entrywise = isinstance(ufunc, np.ufunc) and ufunc.nin == 1
+        if is_entrywise and hasattr(_scipy.csr_array, name):
             return partial(self._entrywise, ufunc)
         raise fail(
             AttributeError,
@@ -480,12 +480,23 @@ class TracedSparse(StoredLayout):
         return self.sum(axis) / count
 
     def max(self, axis: int | None = None) -> Any:
-        """As SciPy's method; along an axis a dense array."""
-        return np.max(self.toarray(), axis)
+        """As SciPy's method; along an axis a matrix of one row or column, or a dense array."""
+        return self._extreme(np.max, axis)
 
     def min(self, axis: int | None = None) -> Any:
-        """As SciPy's method; along an axis a dense array."""
-        return np.min(self.toarray(), axis)
+        """As SciPy's method; along an axis a matrix of one row or column, or a dense array."""
+        return self._extreme(np.min, axis)
+
+    def _extreme(self, function: Callable[..., Any], axis: int | None) -> Any:
+        found = function(self.toarray(), axis)
+        if axis is None or self.kind == "array":
+            return found
+        places = np.arange(found.shape[0])
+        row = (0 * places, places, (1, places.size))
+        pattern = numbered_pattern(*row) if axis % 2 == 0 else numbered_pattern(*row).T.tocsr()
+        made = self._like(lift_fully(unwrapped(found)), pattern, exact=False)
+        made.format = "coo"
+        return made
 
 
 for _name in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil"):
