@@ -1121,3 +1121,11 @@ def test_roots_of_functions_that_ask_for_the_value_of_the_unknown(solve):
 def test_a_search_for_such_a_root_raises_its_own_errors():
     with pytest.raises(ValueError, match="different signs"):
         fg.grad(lambda a: scipy.optimize.brentq(halved, 1.8, 1.9, (a,)))(0.7)
+
+
+def test_a_jump_over_zero_is_no_root():
+    def jumps(x, a):
+        return x - a if int(2 * x) < 2 else x + 1.0
+
+    with pytest.raises(RuntimeError, match="it may jump over 0 there"):
+        fg.grad(lambda a: scipy.optimize.brentq(jumps, 0.1, 3.0, (a,)))(1.01)

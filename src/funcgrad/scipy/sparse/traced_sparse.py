@@ -137,8 +137,7 @@ class TracedSparse(StoredLayout):
             return self._like(getattr(np, name)(self.entries))
         ufunc = getattr(np, name, None)
         # Those of one operand are zero at zero.
-        is_entrywise = isinstance(ufunc, np.ufunc) and ufunc.nin == 1
-        if is_entrywise and hasattr(_scipy.csr_array, name):
+        if isinstance(ufunc, np.ufunc) and ufunc.nin == 1 and hasattr(_scipy.csr_array, name):
             return partial(self._entrywise, ufunc)
         raise fail(
             AttributeError,
@@ -494,7 +493,8 @@ class TracedSparse(StoredLayout):
         places = np.arange(found.shape[0])
         row = (0 * places, places, (1, places.size))
         pattern = numbered_pattern(*row) if axis % 2 == 0 else numbered_pattern(*row).T.tocsr()
-        made = self._like(lift_fully(unwrapped(found)), pattern, exact=False)
+        entries: Any = lift_fully(unwrapped(found))
+        made = self._like(entries, pattern, exact=False)
         made.format = "coo"
         return made
 
