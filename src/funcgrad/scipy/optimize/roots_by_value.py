@@ -57,7 +57,7 @@ def known_or_by_value(
     if not np.all(np.abs(known(root) - found) <= _NEAR * np.maximum(1.0, np.abs(found))):
         raise fail(
             RuntimeError,
-            f"root: expected a function that is 0 at its root, but on the path of the code at {found} it is 0 "
+            f"root: expected a function that is 0 at its root, but on the code's path at {found} it is 0 "
             f"at {known(root)}: it may jump over 0 there, and have no derivative; or give smaller tolerances",
         )
     return root
