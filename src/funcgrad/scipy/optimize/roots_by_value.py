@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from funcgrad.expr.concrete import known_value
 from funcgrad.ops.base.op import lift_fully
@@ -25,7 +26,7 @@ def known_or_by_value(
     solve: Callable[[], Any],
     alone: _Function,
     args: Sequence[Any],
-    start: Any,
+    start: npt.ArrayLike,
     find: Callable[[_Function, Any], Any],
     is_root: bool = True,
 ) -> Any:
@@ -40,14 +41,14 @@ def known_or_by_value(
         refusal = error
     called = on_arrays(alone)
 
-    def known(item: Any) -> Any:
+    def known(item: npt.ArrayLike) -> Any:
         expr = lift_fully(item)
         value = None if expr.traced is not None and expr.traced.records else known_value(expr)
         if value is None:
             raise refusal
         return np.asarray(value, float)[()]
 
-    def value(x: Any) -> Any:
+    def value(x: npt.ArrayLike) -> Any:
         return known(called(np.asarray(x, float)[()], *args))
 
     found: Array = np.asarray(find(value, known(start)), float)

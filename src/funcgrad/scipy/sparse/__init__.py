@@ -43,6 +43,7 @@ from funcgrad.scipy.sparse.traced_sparse import (
     traced,
 )
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 
 def _product(matrix: SparseMatrix, x: SparseOperand) -> Any:
@@ -164,19 +165,19 @@ class _Traced:
             raise NotImplementedError("adding a nonzero scalar to a sparse matrix is not supported")
         return self.toarray()  # type: ignore[attr-defined]
 
-    def _as_matrix(self, made: Any) -> Any:
+    def _as_matrix(self, made: Array) -> Any:
         """A dense result: one of NumPy's matrices, if this is a matrix and no array."""
         return made if isinstance(self, _scipy.sparray) else numpy_matrix(made)
 
-    def todense(self, *args: Any, **kwargs: Any) -> Any:
+    def todense(self, *args: object, **kwargs: object) -> Any:
         """As SciPy's method."""
         return _of_user(super().todense(*args, **kwargs))  # type: ignore[misc]
 
-    def sum(self, *args: Any, **kwargs: Any) -> Any:
+    def sum(self, *args: object, **kwargs: object) -> Any:
         """As SciPy's method."""
         return _of_user(super().sum(*args, **kwargs))  # type: ignore[misc]
 
-    def mean(self, *args: Any, **kwargs: Any) -> Any:
+    def mean(self, *args: object, **kwargs: object) -> Any:
         """As SciPy's method."""
         return _of_user(super().mean(*args, **kwargs))  # type: ignore[misc]
 
@@ -216,7 +217,7 @@ for _name in COMPARISONS:
     setattr(_Traced, _name, _comparison(_name))
 
 
-def _of_user(made: Any) -> Any:
+def _of_user(made: Array) -> Any:
     """A matrix of NumPy's that the user's code asks for as one that takes traced values; SciPy's as it is."""
     asking = str(sys._getframe(2).f_globals.get("__name__"))
     return (

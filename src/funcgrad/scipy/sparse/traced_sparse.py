@@ -158,7 +158,7 @@ class TracedSparse(StoredLayout):
         """A dense result: in adopted code an array that takes stores."""
         return mutable(made) if self.writable else made
 
-    def as_matrix(self, made: Any) -> Any:
+    def as_matrix(self, made: Array) -> Any:
         """A dense result of two axes: one of NumPy's matrices, if this is a matrix and no array."""
         return numpy_matrix(made) if self.kind == "matrix" else made
 
@@ -504,7 +504,7 @@ for _name in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil"):
 
 
 # -- dense matrices --------------------------------------------------------------------------------
-def numpy_matrix(made: Any) -> Any:
+def numpy_matrix(made: Array) -> Any:
     """An array of two axes as NumPy's ``matrix`` of adopted code, whose instances hold traced values."""
     kind: Any = functions["redirect"](np.matrix)
     return mutable(np.asarray(made) if isinstance(made, np.matrix) else made).view(kind)
