@@ -101,6 +101,30 @@ x, y = fg.var("x"), fg.var("y")
         (lambda: fg.vertcat, AttributeError, r"write np.concatenate"),
         (lambda: fg.custom_gradient, AttributeError, r"write fg.custom_vjp\(f\)"),
         (lambda: fg.lax, AttributeError, r"write fg.scan"),
+        (lambda: fg.acos, AttributeError, r"write np.acos$"),
+        (lambda: fg.expit, AttributeError, r"write scipy.special.expit$"),
+        (lambda: fg.gelu, AttributeError, r"write x \* scipy.special.ndtr\(x\)$"),
+        (lambda: fg.holomorphic_grad, AttributeError, r"write fg.grad\(f, holomorphic=True\)$"),
+        (
+            lambda: fg.vmap(np.sin, axis_name="i"),
+            TypeError,
+            "axis_name; leave it out: there are no",
+        ),
+        (
+            lambda: fg.grad(np.sin)(1j),
+            TypeError,
+            "but got complex128; take np.real or np.abs of it, or write holomorphic=True if f",
+        ),
+        (
+            lambda: fg.grad(np.sin, holomorphic=True)(1.0),
+            TypeError,
+            "expected complex arguments with holomorphic=True, but got float64; convert them",
+        ),
+        (
+            lambda: fg.grad(np.abs, holomorphic=True)(1j),
+            TypeError,
+            "expected f to return a complex scalar, but got float64; leave holomorphic out",
+        ),
         (lambda: x.sin(), AttributeError, r"no attribute 'sin'; write np.sin\(x\)"),
         (
             lambda: x.value,
@@ -158,14 +182,14 @@ x, y = fg.var("x"), fg.var("y")
         (
             lambda: fg.grad(np.sin, argnum=0),
             TypeError,
-            "grad: expected options among argnums, has_aux, but got argnum; write argnums=0",
+            "grad: expected options among argnums, has_aux, holomorphic, but got argnum; write argnums=0",
         ),
         (
             lambda: fg.jit(static_argnum=1),
             TypeError,
             "but got static_argnum; write static_argnums=1",
         ),
-        (lambda: fg.value_and_grad(np.sin, wrt="x"), TypeError, "has_aux, but got wrt\n"),
+        (lambda: fg.value_and_grad(np.sin, wrt="x"), TypeError, "holomorphic, but got wrt\n"),
         (
             lambda: fg.table(x, x=[1]),
             TypeError,

@@ -4,21 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from importlib import import_module
+from importlib.util import find_spec
 from types import MappingProxyType
 
 
 def name_instead(name: str, public: Sequence[str]) -> str:
     """The equivalent of another library's name, or the public names nearest to a misspelt one; else empty.
 
+    A function of NumPy's or of `scipy.special` is no misspelling: ``acos`` is near to ``cos``.
+
     >>> (
     ...     name_instead("make_jaxpr", ["grad"]),
     ...     name_instead("grda", ["grad"]),
+    ...     name_instead("acos", ["cos"]),
     ...     name_instead("pandas", ["grad"]),
     ... )
-    ('fg.trace(f, *args)', 'fg.grad', '')
+    ('fg.trace(f, *args)', 'fg.grad', 'np.acos', '')
     """
-    near = [] if name.startswith("_") else get_close_matches(name, public, 1, 0.75)
-    return _ELSEWHERE.get(name) or "".join([f"fg.{found}" for found in near])
+    if name in _ELSEWHERE or name.startswith("_"):
+        return _ELSEWHERE.get(name, "")
+    for module, short in (("numpy", "np"), ("scipy.special", "scipy.special")):
+        if find_spec(module.split(".")[0]) and callable(getattr(import_module(module), name, None)):
+            return f"{short}.{name}"
+    return "".join([f"fg.{found}" for found in get_close_matches(name, public, 1, 0.75)])
+
+
+def option_instead(name: str, value: object, options: Sequence[str]) -> str:
+    """What to write for an option that a transform does not have: a remedy, or its option nearest to a misspelt one.
+
+    >>> option_instead("argnum", 1, ["argnums"]), option_instead("inline", True, ["argnums"])
+    ('write argnums=1', 'leave it out: calls are compiled with what is around them')
+    """
+    if name in _OPTIONS:
+        return _OPTIONS[name]
+    return "".join(
+        [f"write {found}={value!r}" for found in get_close_matches(name, options, 1, 0.4)]
+    )
 
 
 _ELSEWHERE: Mapping[str, str] = MappingProxyType(
@@ -68,7 +90,52 @@ _ELSEWHERE: Mapping[str, str] = MappingProxyType(
         "pure_callback": "fg.primitive(f, out=...)",
         "custom_gradient": "fg.custom_vjp(f)",
         "lax": "fg.scan, fg.cond, fg.while_loop or fg.fori_loop",
-        "tree_map": "optree.tree_map(f, tree)",
+        **{
+            name: f"optree.{name}"
+            for name in (
+                "tree_map",
+                "tree_leaves",
+                "tree_flatten",
+                "tree_unflatten",
+                "tree_reduce",
+                "tree_all",
+            )
+        },
+        **dict.fromkeys(("register_pytree_node", "register_pytree_node_class"), "fg.register_tree"),
+        "rsqrt": "1 / np.sqrt(x)",
+        "select": "np.where(condition, a, b)",
+        "clamp": "np.clip(x, low, high)",
+        "top_k": "i = np.argsort(-x)[:k], and x[i]",
+        "map": "fg.vmap(f), or fg.scan",
+        "dynamic_slice": "x[i : i + n], also of traced i",
+        "cumlogsumexp": "np.logaddexp.accumulate(x)",
+        "gelu": "x * scipy.special.ndtr(x)",
+        **dict.fromkeys(("silu", "swish"), "x * fg.sigmoid(x)"),
+        "log_sigmoid": "-fg.softplus(-x)",
+        "elu": "np.where(x > 0, x, np.expm1(x))",
+        "leaky_relu": "np.where(x > 0, x, 0.01 * x)",
+        "relu6": "np.clip(x, 0, 6)",
+        "one_hot": "np.eye(n)[labels]",
+        "conv": "scipy.signal.convolve",
+        "linear_transpose": "fg.vjp(f, x)[1]",
+        "disable_jit": "f without fg.jit",
+        "ShapeDtypeStruct": "fg.ArrayType(shape, dtype)",
+        "debug_nans": "fg.find_nonfinite(expr)",
+        **dict.fromkeys(
+            ("device_put", "device_get", "block_until_ready"), "x itself: results are NumPy's"
+        ),
+        "holomorphic_grad": "fg.grad(f, holomorphic=True)",
+        "deriv": "fg.elementwise_grad(f)(x)",
+        "grad_and_aux": "fg.grad(f, has_aux=True)",
+        "grad_named": "fg.grad(f, argnums=1)",
+        "multigrad_dict": "fg.grad(f) of a dict of arguments",
+        "make_hvp": "fg.linearize(fg.grad(f), x)[1]",
+        "make_ggnvp": "fg.ggnvp(f, loss, primals, tangents)",
+        **dict.fromkeys(
+            ("tensor_jacobian_product", "vector_jacobian_product"), "fg.vjp(f, x)[1](v)"
+        ),
+        "hessian_tensor_product": "fg.hvp(f, primals, tangents)",
+        **dict.fromkeys(("extend", "defvjp", "defjvp"), "fg.custom_vjp(f), or fg.primitive(f)"),
         "make_vjp": "fg.vjp(f, *args)",
         "make_jvp": "fg.jvp(f, primals, tangents)",
         "hessian_vector_product": "fg.hvp(f, primals, tangents)",
@@ -87,3 +154,20 @@ _ELSEWHERE: Mapping[str, str] = MappingProxyType(
     }
 )
 """Names of other libraries, with the equivalent in funcgrad."""
+
+_OPTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "axis_name": "leave it out: there are no collectives; write np.mean(fg.vmap(f)(x), axis=0) around the map",
+        "axis_size": "give in_axes with an axis of at least one argument",
+        "allow_int": "leave integers out of argnums, or convert them with x.astype(float)",
+        **dict.fromkeys(("prevent_cse", "reduce_axes"), "leave it out: it has no meaning here"),
+        **dict.fromkeys(
+            ("inline", "keep_unused"), "leave it out: calls are compiled with what is around them"
+        ),
+        **dict.fromkeys(
+            ("in_shardings", "out_shardings", "device", "devices"),
+            'write backend="jax", which keeps the sharding of JAX\'s arrays',
+        ),
+    }
+)
+"""Options of other libraries' transforms, with what to do."""

@@ -133,6 +133,27 @@ def test_complex_values() -> None:
         jacfwd(np.abs)(z)
 
 
+def test_derivatives_of_analytic_functions() -> None:
+    z = np.array([0.3 + 0.2j, -0.5 + 1j])
+
+    def f(z: Any) -> Any:
+        return np.sum(z**3) * z[0]
+
+    slope = 3 * z**2 * z[0] + np.array([np.sum(z**3), 0])
+    for made in (fg.grad(f, holomorphic=True), fg.jit(fg.grad(f, holomorphic=True))):
+        np.testing.assert_allclose(made(z), slope, rtol=1e-13)
+    value, found = fg.value_and_grad(f, holomorphic=True)(z)
+    np.testing.assert_allclose(value, f(z), rtol=1e-13)
+    np.testing.assert_allclose(found, slope, rtol=1e-13)
+    for mode in MODES:
+        np.testing.assert_allclose(mode(f, holomorphic=True)(z), slope, rtol=1e-13)
+    curved = hessian(f, holomorphic=True)(z)
+    columns = jacfwd(fg.grad(f, holomorphic=True), holomorphic=True)(z)
+    np.testing.assert_allclose(curved, columns, rtol=1e-13)
+    with pytest.raises(TypeError, match="jacrev: expected complex arguments with holomorphic=True"):
+        jacrev(f, holomorphic=True)(z.real)
+
+
 def test_higher_orders_nest_and_compose_with_vmap() -> None:
     third = jacfwd(jacrev(jacfwd(lambda x: np.prod(x))))(np.array([2.0, 3.0, 5.0]))
     expected = np.zeros((3, 3, 3))

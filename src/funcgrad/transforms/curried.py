@@ -58,14 +58,14 @@ def curried(transform: Callable[P, R]) -> Callable[P, R]:
 def _check(
     who: str, names: Sequence[str], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> None:
-    from difflib import get_close_matches  # it takes a millisecond
+    from funcgrad.names_elsewhere import option_instead  # it takes a millisecond
 
     first, *options = names
     for name in kwargs.keys() - set(names):
-        near = get_close_matches(name, options, 1, 0.4)
-        hint = f"; write {near[0]}={kwargs[name]!r}" if near else ""
+        hint = option_instead(name, kwargs[name], options)
         listed = ", ".join(options)
-        raise fail(TypeError, f"{who}: expected options among {listed}, but got {name}{hint}")
+        message = f"{who}: expected options among {listed}, but got {name}"
+        raise fail(TypeError, f"{message}; {hint}" if hint else message)
     given = {**dict(zip(names, args, strict=False)), **kwargs}
     if first in given and given[first] is None:
         raise fail(

@@ -28,6 +28,7 @@ from funcgrad.transforms.trace_cache import LastTraceCache
 from funcgrad.transforms.transform_arguments import (
     argument_numbers,
     check_function,
+    check_holomorphic,
     differentiable_arguments,
     leaves_by_argument,
     named_after,
@@ -42,7 +43,10 @@ from funcgrad.transforms.transform_arguments import (
 
 @curried
 def grad(
-    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0, has_aux: bool = False
+    f: Callable[..., Any] = LATER,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
     """The function that computes the gradient of f, which returns a real scalar.
 
@@ -51,6 +55,8 @@ def grad(
     the argument; a Python int counts as a float. With ``has_aux``, f returns a
     pair ``(value, aux)``, and the result is ``(gradient, aux)``. Without f, a
     decorator. ``grad(f).expr(*args)`` is the gradient as an expression.
+    ``holomorphic=True`` says that f is analytic in complex arguments: it
+    returns a complex scalar, and the result is the complex derivative.
 
     f is traced at each call. A captured array of at most 64 KiB is read when f
     uses it; a larger one is read when f has returned, so do not change it
@@ -72,7 +78,7 @@ def grad(
     >>> grad(lambda x: x**3).expr(2.0)
     3*x**2
     """
-    both = value_and_grad(f, argnums, has_aux)
+    both = value_and_grad(f, argnums, has_aux, holomorphic)
 
     @named_after(f)
     def gradient_of(*args: object, **kwargs: object) -> Any:
@@ -80,13 +86,16 @@ def grad(
         return (slope, value[1]) if has_aux else slope
 
     about = f"the gradient of {{}} in argument {argnums}."
-    expr = partial(_gradient_expr, f, argnums, has_aux, False)
+    expr = partial(_gradient_expr, f, argnums, has_aux, holomorphic, False)
     return titled(gradient_of, f, "grad", about, expr)
 
 
 @curried
 def value_and_grad(
-    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0, has_aux: bool = False
+    f: Callable[..., Any] = LATER,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
     """The function that computes f and its gradient, as a pair; arguments as in
     `grad`.
@@ -115,13 +124,15 @@ def value_and_grad(
         trees = differentiable_arguments("grad", f, args, places)
         output, leaves = run_on_leaves(f, args, kwargs, trees)
         output, aux = split_aux(output, has_aux)
-        root = scalar_root(output)
+        if holomorphic:
+            check_holomorphic("grad", leaves)
+        root = scalar_root(output, holomorphic)
         value, *slopes = [result(v) for v in derivation([root], leaves, warn_unreached)]
         slope = rebuild_arguments([*trees.values()], slopes, single)
         return ((value, concretize(aux, leaves)), slope) if has_aux else (value, slope)
 
     about = f"{{}} and its gradient in argument {argnums}."
-    expr = partial(_gradient_expr, f, argnums, has_aux, True)
+    expr = partial(_gradient_expr, f, argnums, has_aux, holomorphic, True)
     return titled(value_and_gradient_of, f, "value_and_grad", about, expr)
 
 
@@ -136,6 +147,7 @@ def _gradient_expr(
     f: Callable[..., Any],
     argnums: int | Sequence[int],
     has_aux: bool,
+    holomorphic: bool,
     with_value: bool,
     /,
     *args: object,
@@ -147,9 +159,11 @@ def _gradient_expr(
     trees = numeric_arguments(f, args) | differentiable_arguments("grad", f, args, places)
     trees = dict(sorted(trees.items()))
     output, leaves = run_on_leaves(f, args, kwargs, trees)
-    root = scalar_root(split_aux(output, has_aux)[0])
+    root = scalar_root(split_aux(output, has_aux)[0], holomorphic)
     groups = dict(zip(trees, leaves_by_argument([*trees.values()], leaves), strict=True))
     own = [item for i in places for item in groups[i]]
+    if holomorphic:
+        check_holomorphic("grad", own)
     (simple,) = simplify_all([root])
     outputs = closed([simple, *gradients(simple, own)], leaves)
     value, *slopes = simplify_all(outputs, mode="formula")

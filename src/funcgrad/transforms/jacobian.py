@@ -31,6 +31,7 @@ from funcgrad.transforms.jvp import jvp
 from funcgrad.transforms.transform_arguments import (
     argument_numbers,
     check_function,
+    check_holomorphic,
     differentiable_arguments,
     named_after,
     positions,
@@ -45,15 +46,18 @@ from funcgrad.typing import Array
 
 @curried
 def jacobian(
-    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0, has_aux: bool = False
+    f: Callable[..., Any] = LATER,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
     """The function that computes all partial derivatives of f's results.
 
     The derivative of a result of shape s in an argument of shape t has the
     shape ``(*s, *t)``; trees give trees of those, the result's structure
     outside and the argument's inside, as in JAX. The shapes choose the mode:
-    reverse if f has fewer results than arguments, else forward. ``argnums``
-    and ``has_aux`` as in `grad`; without f, a decorator.
+    reverse if f has fewer results than arguments, else forward. ``argnums``,
+    ``has_aux`` and ``holomorphic`` as in `grad`; without f, a decorator.
     ``jacobian(f).expr(*args)`` is the result as formulas.
 
     Raises TypeError if an argument or a result is not float or complex, if a
@@ -67,12 +71,15 @@ def jacobian(
     >>> jacobian(lambda x, y: (x * y, np.sin(x)), (0, 1)).expr(1.0, 2.0)
     ((y, x), (cos(x), 0.0))
     """
-    return _jacobian("jacobian", _by_shape, f, argnums, has_aux)
+    return _jacobian("jacobian", _by_shape, f, argnums, has_aux, holomorphic)
 
 
 @curried
 def jacfwd(
-    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0, has_aux: bool = False
+    f: Callable[..., Any] = LATER,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
     """`jacobian` in forward mode: one pushforward a column, all in one run.
 
@@ -83,12 +90,15 @@ def jacfwd(
     >>> jacfwd(np.sin)(0.0)
     1.0
     """
-    return _jacobian("jacfwd", _forward, f, argnums, has_aux)
+    return _jacobian("jacfwd", _forward, f, argnums, has_aux, holomorphic)
 
 
 @curried
 def jacrev(
-    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0, has_aux: bool = False
+    f: Callable[..., Any] = LATER,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
     """`jacobian` in reverse mode: one pullback a row, all in one run.
 
@@ -99,12 +109,15 @@ def jacrev(
     >>> jacrev(np.sin)(0.0)
     1.0
     """
-    return _jacobian("jacrev", _reverse, f, argnums, has_aux)
+    return _jacobian("jacrev", _reverse, f, argnums, has_aux, holomorphic)
 
 
 @curried
 def hessian(
-    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0, has_aux: bool = False
+    f: Callable[..., Any] = LATER,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
     """The function that computes f's second derivatives: forward over reverse.
 
@@ -122,8 +135,8 @@ def hessian(
     array([[4., 2.],
            [2., 0.]])
     """
-    rows = _jacobian("hessian", _reverse, f, argnums, has_aux)
-    made = _jacobian("hessian", _forward, rows, argnums, has_aux)
+    rows = _jacobian("hessian", _reverse, f, argnums, has_aux, holomorphic)
+    made = _jacobian("hessian", _forward, rows, argnums, has_aux, holomorphic)
     about = f"the second derivatives of {{}} in argument {argnums}."
     return titled(made, f, "hessian", about, made.expr)  # type: ignore[attr-defined]
 
@@ -187,6 +200,7 @@ def _jacobian(
     f: Callable[..., Any],
     argnums: int | Sequence[int],
     has_aux: bool,
+    holomorphic: bool,
 ) -> Callable[..., Any]:
     check_function(who, f)
     function = f
@@ -198,6 +212,8 @@ def _jacobian(
         places = positions(who, wanted, len(args))
         trees = differentiable_arguments(who, function, args, places)
         output, leaves = run_on_leaves(function, args, kwargs, trees)
+        if holomorphic:
+            check_holomorphic(who, leaves)
         output, aux = split_aux(output, has_aux, who)
         shape = flatten(output).without(lambda item: isinstance(item, bool) and item is not output)
         roots = [_result(who, item) for item in shape.leaves]

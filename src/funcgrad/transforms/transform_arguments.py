@@ -239,8 +239,8 @@ def rebuild_arguments(trees: Sequence[Tree], values: Sequence[Any], single: bool
 
 
 # -- results -------------------------------------------------------------------------------------
-def scalar_root(output: Any) -> Expr:
-    """f's result as an expression: a real scalar."""
+def scalar_root(output: Any, holomorphic: bool = False) -> Expr:
+    """f's result as an expression: a real scalar, or a complex one of a holomorphic f."""
     if type(output) is MutableArray:
         output = plain_value(output)
     elif not isinstance(output, Expr):
@@ -250,9 +250,9 @@ def scalar_root(output: Any) -> Expr:
     if isinstance(output, Expr | float | int | np.ndarray | np.generic):
         root = lift_fully(output)
         shape, code = root.type.shape, root.type.dtype.kind
-        if not shape and code == "f":
+        if not shape and code == ("c" if holomorphic else "f"):
             return root
-        if not shape and not isinstance(output, Expr) and code in "iub":
+        if not (holomorphic or shape or isinstance(output, Expr)) and code in "iub":
             return scalar(float(output), np.dtype(float))
         kind = str(root.type)
     else:
@@ -260,8 +260,10 @@ def scalar_root(output: Any) -> Expr:
     hint = "sum it, or use jacobian"
     if kind.startswith(("int", "uint", "bool")):
         hint = "integers and flags have no derivative: return a float"
-    elif "complex" in kind:
-        hint = "take np.real or np.abs of it"
+    elif holomorphic and "float" in kind and "[" not in kind:
+        hint = "leave holomorphic out"
+    elif "complex" in kind and not holomorphic:
+        hint = "take np.real or np.abs of it, or write holomorphic=True if f is analytic"
     elif output is None:
         hint = "f has no return"
     elif isinstance(output, str):
@@ -272,7 +274,19 @@ def scalar_root(output: Any) -> Expr:
         hint = "f has yield or async: return one number"
     elif callable(output) and not isinstance(output, Expr):
         hint = "f returns a function: give it all of its arguments"
-    raise fail(TypeError, f"grad: expected f to return a real scalar, but got {kind}; {hint}")
+    wanted = "complex" if holomorphic else "real"
+    raise fail(TypeError, f"grad: expected f to return a {wanted} scalar, but got {kind}; {hint}")
+
+
+def check_holomorphic(who: str, leaves: Sequence[Expr]) -> None:
+    """Raise a TypeError for a real argument of a function that is said to be holomorphic."""
+    for item in leaves:
+        if item.dtype.kind != "c":
+            raise fail(
+                TypeError,
+                f"{who}: expected complex arguments with holomorphic=True, but got {item.type}; convert "
+                "them with x.astype(complex), or leave holomorphic out",
+            )
 
 
 def split_aux(output: object, has_aux: bool = False, who: str = "grad") -> tuple[Any, Any]:

@@ -23,6 +23,8 @@ def jit(
     static_argnames: str | Sequence[str] = (),
     backend: str = "numpy",
     native: bool = False,
+    donate_argnums: int | Sequence[int] = (),
+    donate_argnames: str | Sequence[str] = (),
 ) -> Callable[..., Any]:
     """The same function, compiled: f is traced once for each signature and path,
     and not run again.
@@ -32,7 +34,8 @@ def jit(
     ``static_argnums`` and ``static_argnames``, is part of the signature and
     must hash. f must be pure, and return trees of numbers and arrays. Python's
     questions to values (``if``, ``while``, ``range(n)``, ``float(x)``) are
-    followed.
+    followed. Donation is JAX's: ``donate_argnums`` and ``donate_argnames``
+    have no effect.
 
     What f, and up to 64 plain functions and methods that it calls, names is
     watched: closure cells, globals, defaults, items of containers, attributes.
