@@ -586,3 +586,14 @@ def test_singular_values_that_are_cut_off_have_no_derivative(solve):
     assert np.all(np.isnan(gradient(np.array([[4.0, 1.0], [0.0, 0.5]]))))
     assert np.all(np.isfinite(gradient(np.array([[4.0, 1.0], [0.0, 3.0]]))))
     assert np.all(np.isfinite(gradient(np.array([[4.0, 1.0], [8.0, 2.0]]))))
+
+
+@pytest.mark.parametrize("p", [1, -1, np.inf, -np.inf, "fro"])
+def test_the_condition_number_of_a_singular_matrix(p):
+    stack = np.stack([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]], np.zeros((2, 2))])
+    f = lambda a: np.linalg.cond(a, p)  # noqa: E731
+    np.testing.assert_allclose(fg.jit(f)(stack), f(stack), rtol=1e-13)
+    slopes = fg.grad(lambda a: f(a)[1])(stack)
+    np.testing.assert_allclose(slopes[1], fg.grad(f)(stack[1]), rtol=1e-13)
+    assert np.all(slopes[[0, 2]] == 0)
+    assert not np.all(np.isfinite(fg.grad(f)(stack[0])))

@@ -93,3 +93,13 @@ def test_what_is_refused():
         fg.grad(lambda x: np.subtract.reduce(x, axis=(0, 1)))(X)
     with pytest.raises(IndexError, match=r"index 7 out-of-bounds in add\.reduceat"):
         fg.grad(lambda x: np.add.reduceat(x, [0, 7]).sum())(X)
+
+
+def test_extremes_of_complex_numbers_under_a_mask():
+    z, kept = np.arange(4) * (1 + 2j), np.array([True, False, True, False])
+    for reduce in (np.max, np.min):
+        f = lambda z, reduce=reduce: reduce(z, where=kept, initial=0.5)  # noqa: E731
+        assert fg.jit(f)(z) == f(z)
+        assert fg.jit(f)(z[:0].reshape(0, 1) * kept) == 0.5
+    slope = fg.grad(lambda z: np.real(np.max(z, where=kept, initial=0.5)))(z)
+    np.testing.assert_array_equal(slope, [0, 0, 1, 0])

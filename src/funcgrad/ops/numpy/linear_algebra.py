@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from funcgrad.ops import reduction
 from funcgrad.ops.base.axes import axis_index, axis_tuple
-from funcgrad.ops.base.matrix_stacks import matrices
+from funcgrad.ops.base.matrix_stacks import eye_like, matrices
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.decompositions import svdvals
+from funcgrad.ops.determinants import slogdet
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.matrix_functions import singular_norm_op
 from funcgrad.ops.shape import astype, broadcast_to, moveaxis, reshape
@@ -74,14 +75,18 @@ def any_norm(x: npt.ArrayLike, ord: Any = None, axis: Axis = None, keepdims: boo
 
 
 def cond(x: Array, p: object = None) -> Any:
-    """As `numpy.linalg.cond`; inf at a singular matrix where ``p`` is None, 2 or -2, and at zeros."""
+    """As `numpy.linalg.cond`; inf at a singular matrix."""
     if p in (None, 2, -2):
         x = matrices("cond", x, square=False)
         largest, least = (singular_norm_op(x, order=order) for order in ("2", "-2"))
         ratio = least / largest if p == -2 else largest / least
         return np.where(largest == 0, np.asarray(np.inf, ratio.dtype), ratio)
     x = matrices("cond", x)
-    return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
+    singular = slogdet(x)[0] == 0
+    regular = np.where(np.expand_dims(singular, (-2, -1)), eye_like(x), x)
+    size = matrix_norm(x, ord=p)
+    # A pole has no finite slope, as a plain constant would have.
+    return np.where(singular, np.inf * (1 + size), size * matrix_norm(inv(regular), ord=p))
 
 
 def matrix_rank(

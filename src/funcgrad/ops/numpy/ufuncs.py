@@ -180,8 +180,10 @@ def _identity(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Any:
     if ufunc.identity is not None:
         return np.asarray(ufunc.identity).astype(dtype if ufunc.identity in (0, 1) else None)[()]
     least = _LEAST.get(ufunc.__name__)
-    if least is None or dtype.kind not in "biuf":
+    if least is None or dtype.kind not in "biufc":
         return None
+    if dtype.kind == "c":  # ordered by the real part, then by the imaginary one
+        return dtype.type(complex(least, least))
     if dtype.kind == "f":
         return dtype.type(least)
     if dtype.kind == "b":
