@@ -31,7 +31,7 @@ def name_instead(name: str, public: Sequence[str]) -> str:
 
 
 def option_instead(name: str, value: object, options: Sequence[str]) -> str:
-    """What to write for an option that a transform does not have: a remedy, or its option nearest to a misspelt one.
+    """What to do with an option that a transform does not have: a remedy, or its option nearest in spelling.
 
     >>> option_instead("argnum", 1, ["argnums"]), option_instead("inline", True, ["argnums"])
     ('write argnums=1', 'leave it out: calls are compiled with what is around them')
@@ -157,9 +157,10 @@ _ELSEWHERE: Mapping[str, str] = MappingProxyType(
 
 _OPTIONS: Mapping[str, str] = MappingProxyType(
     {
-        "axis_name": "leave it out: there are no collectives; write np.mean(fg.vmap(f)(x), axis=0) around the map",
+        "axis_name": "leave it out: there are no collectives; write np.mean(fg.vmap(f)(x), axis=0)",
         "axis_size": "give in_axes with an axis of at least one argument",
         "allow_int": "leave integers out of argnums, or convert them with x.astype(float)",
+        "static_argnums": "leave it out: Python may ask any argument, as in `if flag:`",
         **dict.fromkeys(("prevent_cse", "reduce_axes"), "leave it out: it has no meaning here"),
         **dict.fromkeys(
             ("inline", "keep_unused"), "leave it out: calls are compiled with what is around them"

@@ -279,3 +279,9 @@ def test_a_matrix_in_a_branch_may_be_singular_elsewhere(function):
             np.testing.assert_allclose(
                 compiled(fg.vmap(fg.grad(f)))(matrices), slopes, rtol=1e-11, atol=1e-13
             )
+def test_the_operand_by_name():
+    f = lambda p: fg.cond(p > 0, lambda v: v**2, lambda v: -v, operand=p)  # noqa: E731
+    assert (f(3.0), fg.jit(f)(-2.0), fg.grad(f)(3.0)) == (9.0, 2.0, 6.0)
+    g = lambda x: fg.cond(True, lambda _: 3 * x, lambda _: x, operand=None)  # noqa: E731
+    assert (g(1.0), fg.jit(fg.grad(g))(1.0)) == (3.0, 3.0)
+    assert fg.switch(1, [np.sin, np.cos], operand=0.0) == 1.0

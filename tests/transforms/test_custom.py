@@ -594,3 +594,11 @@ def test_higher_derivatives_in_arguments_and_captured_values(kind, use, expected
         lambda f: fg.grad(fg.grad(fg.grad(f))),
     ):
         assert transform(f)(0.7) == pytest.approx(transform(expected)(0.7), rel=1e-12)
+def test_arguments_without_derivative_by_name():
+    named = fg.custom_vjp(lambda f, x: f(x), nondiff_argnames=("f",))
+    named.defvjp(lambda f, x: (f(x), x), lambda f, x, g: (5 * g,))
+    assert fg.grad(lambda x: named(np.sin, x))(1.0) == 5.0
+    with pytest.raises(
+        ValueError, match="custom_jvp: expected nondiff_argnames among x, but got 'y'"
+    ):
+        fg.custom_jvp(lambda x: x, nondiff_argnames="y")

@@ -105,3 +105,9 @@ def test_without_an_initial_value_the_first_begins():
             TypeError, match="reduce: expected arrays with a first entry to begin w"
         ):
             fg.reduce(step, nothing)
+
+
+def test_a_prefix_scan_of_a_function_that_drops_entries_is_refused():
+    for f in (lambda a, b: a[:1] + b[:1], lambda a, b: np.sum(a + b)):
+        with pytest.raises(ValueError, match=r"associative_scan: .* of its arguments, \[\(2,\)\]"):
+            fg.associative_scan(f, np.arange(3.0))

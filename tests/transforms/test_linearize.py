@@ -163,3 +163,10 @@ def test_gradients_of_while_loops_are_linearized():
     np.testing.assert_allclose(flow.expr(dx=v), expected)
     np.testing.assert_allclose(fg.from_json(fg.to_json(flow.expr))(dx=v), expected)
     np.testing.assert_allclose(fg.grad(lambda u: flow(u) @ w)(v), fg.vjp(slope, x)[1](w)[0])
+
+
+def test_aux_is_handed_on():
+    value, flow, aux = fg.linearize(lambda x: (np.sin(x), {"x": x}), 0.0, has_aux=True)
+    assert (value, flow(2.0), aux) == (0.0, 2.0, {"x": 0.0})
+    jitted = fg.jit(lambda x: fg.linearize(lambda x: (np.sin(x), x), x, has_aux=True)[2])
+    assert jitted(3.0) == 3.0

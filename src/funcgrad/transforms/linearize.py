@@ -20,6 +20,7 @@ from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.trace.derive import concretize
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten, flatten_numbers
 from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
@@ -36,14 +37,16 @@ from funcgrad.transforms.transform_arguments import (
 )
 
 
-def linearize(f: Callable[..., Any], *primals: object) -> tuple[Any, Callable[..., Any]]:
+def linearize(f: Callable[..., Any], *primals: object, has_aux: bool = False) -> tuple[Any, ...]:
     """f's value, and its derivative at the primals as a linear function of
     tangents.
 
     The function takes one tangent a primal, of its structure and shapes, and
     may be called many times: it reads residuals that are computed once. Its
     attribute ``expr`` is the linear map as an expression (a tree of them, if f
-    returns a tree) in variables named after the arguments, ``dx``.
+    returns a tree) in variables named after the arguments, ``dx``. With
+    ``has_aux``, f returns a pair ``(value, aux)``, and the result is
+    ``(value, flow, aux)``.
 
     Raises TypeError if f is not a function, if a primal is an integer array,
     and, when the map is called, if the number, structure, shapes or dtypes of
@@ -60,7 +63,8 @@ def linearize(f: Callable[..., Any], *primals: object) -> tuple[Any, Callable[..
     arguments = differentiable_arguments("linearize", f, primals, places)
     output, leaves = run_on_leaves(f, primals, {}, arguments)
     trees = [*arguments.values()]
-    shape = flatten(split_aux(output, who="linearize")[0])
+    output, aux = split_aux(output, has_aux, "linearize")
+    shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
     found = skeleton(roots, leaves)
     if roots and leaves and not found.reached:
@@ -86,7 +90,8 @@ def linearize(f: Callable[..., Any], *primals: object) -> tuple[Any, Callable[..
     flow.__name__ = flow.__qualname__ = f"pushforward of {title(f)}"
     labels = [f"d{item.label or 'x'}" for item in leaves]
     flow.expr = shape.rebuild(_expressions(parts, residuals, labels))  # type: ignore[attr-defined]
-    return shape.rebuild(values), Transformed(flow)
+    known = shape.rebuild(values), Transformed(flow)
+    return (*known, concretize(aux, leaves)) if has_aux else known
 
 
 # -- splitting -----------------------------------------------------------------------------------

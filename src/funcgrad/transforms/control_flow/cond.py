@@ -23,18 +23,22 @@ from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import symbols, trace_body, types_of
 from funcgrad.transforms.transform_arguments import structure_of
-from funcgrad.typing import Array
 
 
 def cond(
-    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: object = ...,
 ) -> Any:
     """``true_fun(*operands)`` if ``pred`` is true, else ``false_fun(*operands)``,
     as `jax.lax.cond`.
 
     Only the chosen branch and its derivative run. Under `vmap` with a batched
     ``pred`` both branches run, and each example selects. Both must return the
-    same structure and shapes; dtypes are promoted.
+    same structure and shapes; dtypes are promoted. ``operand`` is one operand
+    by name, as in JAX's earlier signature.
 
     Raises TypeError if ``pred`` is not a scalar bool or integer, a branch is
     no function, or the branches return different structures or shapes.
@@ -48,10 +52,12 @@ def cond(
             TypeError, f"cond: expected one bool, but got {known.type}; write x > 0 or the like"
         )
     chosen = pred if known.dtype.kind == "b" else known != 0
-    return _branch("cond", chosen, [false_fun, true_fun], operands)
+    return _branch("cond", chosen, [false_fun, true_fun], _all_of(operands, operand))
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Array) -> Any:
+def switch(
+    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: object = ...
+) -> Any:
     """``branches[index](*operands)``, the index clamped to the valid range, as
     `jax.lax.switch`.
 
@@ -69,7 +75,11 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Array)
             f"switch: expected one integer and some branches, but got {known.type} "
             f"and {len(branches)}",
         )
-    return _branch("switch", index, branches, operands)
+    return _branch("switch", index, branches, _all_of(operands, operand))
+
+
+def _all_of(operands: tuple[Any, ...], operand: object) -> tuple[Any, ...]:
+    return operands if operand is ... else (*operands, operand)
 
 
 def _branch(

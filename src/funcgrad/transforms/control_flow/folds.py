@@ -168,6 +168,14 @@ def associative_scan(
         before = tree.rebuild([value[:-step] for value in moved])
         after = tree.rebuild([value[step:] for value in moved])
         made = flatten(run(f, (before, after), {})).leaves
+        expected, got = ([np.shape(value) for value in part] for part in (moved, made))
+        kept = [(length - step, *shape[1:]) for shape in expected]
+        if got != kept:
+            raise fail(
+                ValueError,
+                f"associative_scan: expected f to return arrays of the shapes of its arguments, {kept}, "
+                f"but got {got}; act on each entry along the first axis",
+            )
         moved = [
             np.concatenate([value[:step], new]) for value, new in zip(moved, made, strict=True)
         ]

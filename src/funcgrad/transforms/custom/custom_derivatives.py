@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import update_wrapper
+from inspect import signature
 from types import MappingProxyType, MethodType
 from typing import Any, cast
 
@@ -62,13 +63,29 @@ class _Custom:
     _who = "custom"
     _rule: Any = None
 
-    def __init__(self, f: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+    ) -> None:
         if not callable(f):
             raise fail(TypeError, f"{self._who}: expected a function, but got {type(f).__name__}")
         self.f = f
         fixed = [nondiff_argnums] if isinstance(nondiff_argnums, int) else nondiff_argnums
-        self.nondiff_argnums = tuple(fixed)
+        names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
+        places = [self._place(f, name) for name in names]
+        self.nondiff_argnums = tuple(sorted({*fixed, *places}) if places else fixed)
         update_wrapper(self, f)
+
+    def _place(self, f: Callable[..., Any], name: str) -> int:
+        known = list(signature(f).parameters)
+        if name in known:
+            return known.index(name)
+        raise fail(
+            ValueError,
+            f"{self._who}: expected nondiff_argnames among {', '.join(known)}, but got {name!r}",
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args = by_position(self._who, self.f, args, kwargs)
