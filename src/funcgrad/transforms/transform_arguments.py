@@ -206,8 +206,15 @@ def differentiable_value(who: str, place: int, value: Any) -> Any:
     raise fail(
         TypeError,
         f"{who}: expected float or complex values in argument {place}, but got {kind}; "
-        f"{remedy_for(value)}, or leave it out of argnums",
+        f"{remedy_for(value)}, or {_left_out(who)}",
     )
+
+
+def _left_out(who: str) -> str:
+    """How a call of a transform leaves a value out of what it differentiates in."""
+    if who in ("vjp", "jvp", "linearize", "taylor"):
+        return "let f capture it, as lambda x: f(x, n)"
+    return "leave it out of argnums"
 
 
 def remedy_for(value: object) -> str:
