@@ -330,3 +330,11 @@ def cubed(a):
     """The matrix a a^T a, by singular values of which some are rounding errors."""
     u, s, vh = np.linalg.svd(a)
     return (u * s**3) @ vh
+
+
+@pytest.mark.parametrize("order", [2, -2, "nuc"])
+def test_second_derivatives_of_norms_keep_single_precision(order):
+    a = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    slope = fg.grad(lambda a: np.linalg.norm(a, ord=order))
+    for part in (*fg.jvp(slope, (a,), (a,)), fg.jacrev(slope)(a)):
+        assert part.dtype == np.float32

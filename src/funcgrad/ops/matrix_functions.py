@@ -287,7 +287,11 @@ def _shares(s: Array, size: int, order: str) -> tuple[Any, Any, Any]:
     chosen = np.abs(values - extreme) <= size * np.finfo(s.dtype).eps * largest
     count = np.sum(mask(chosen, ones), axis=-1, keepdims=True)
     several = np.broadcast_to(count > 1, np.shape(s)) & chosen
-    return np.where(chosen, extreme, s), mask(chosen, ones / count), np.where(several, np.nan, 0.0)
+    return (
+        np.where(chosen, extreme, s),
+        mask(chosen, ones / count),
+        np.where(several, np.nan, 0.0 * ones),
+    )
 
 
 def _norm_edge(z: Array, a: Array, *, order: str) -> LinearMap:

@@ -209,10 +209,13 @@ def _widened(who: str, value: Any, label: str, old: ArrayType, new: ArrayType) -
         return new.dtype.type(value)
     if np.can_cast(new.dtype, old.dtype, "same_kind") and old.shape == new.shape and weak:
         return value
+    kept = f", or return it as {old.dtype}; a counter is int64: write i.astype({str(old.dtype)!r})"
+    narrower = old.shape == new.shape and np.can_cast(new.dtype, old.dtype, "same_kind")
     raise fail(
         TypeError,
         f"{who}: expected a carry that keeps its type, but {label.strip('_') or 'it'} was {old} and became "
-        f"{new}; start with a value of the new type, as in np.zeros({new.shape}, {str(new.dtype)!r})",
+        f"{new}; start with a value of the new type, as in np.zeros({new.shape}, {str(new.dtype)!r})"
+        f"{kept if narrower else ''}",
     )
 
 
