@@ -240,6 +240,17 @@ def test_keywords_of_jax(name):
     fg.check_grads(lambda *a: parts_of(f(*a))[0] ** 2, args, order=2)
 
 
+def test_keywords_of_functions_of_numbers():
+    assert fnp.fft.fftfreq(4, dtype=np.float32).dtype == np.float32
+    assert fnp.fft.rfftfreq(4, 0.5, dtype=None).dtype == float
+    assert fnp.dstack([X, X], dtype=np.float32).dtype == np.float32
+    np.testing.assert_array_equal(
+        fnp.mask_indices(2, np.triu, size=4), [[0, 0, 1, 0], [0, 1, 1, 0]]
+    )
+    slope = fg.grad(lambda x: fnp.sum(fnp.real(fnp.roots(x, strip_zeros=False))))(X)
+    np.testing.assert_allclose(slope[:2], [X[1] / X[0] ** 2, -1 / X[0]], rtol=1e-10)
+
+
 def test_stores_with_inplace_false_leave_the_argument_alone():
     for a in (X.copy(), fnp.array(X)):
         made = fnp.put(a, [0], 9.0, inplace=False)

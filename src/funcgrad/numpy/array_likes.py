@@ -380,6 +380,6 @@ def array_functions(module: ModuleType) -> Mapping[str, Any]:
             found[name] = Caller(value)
         elif name in _MAKERS:
             found[name] = Maker(value)
-        elif type(value) is type(np.sum):
+        elif type(value) is type(np.sum) or name in ADAPTERS:
             found[name] = ArrayFunction(value)
     return found

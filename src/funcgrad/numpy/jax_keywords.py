@@ -33,6 +33,12 @@ def _product(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
     return made if dtype is None else made.astype(dtype)
 
 
+def _typed(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    dtype = named.pop("dtype")
+    made = call(*args, **named)
+    return made if dtype is None else made.astype(dtype)
+
+
 def _hinted(*names: str) -> Adapter:
     """An adapter that leaves keywords out, since they choose between methods of equal results."""
 
@@ -226,7 +232,7 @@ ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
         ),
         **dict.fromkeys(("matvec", "multi_dot", "tensordot", "vdot", "vecdot"), _OF_PRODUCTS),
         **dict.fromkeys(("vecmat", "outer"), _OF_PRODUCTS),
-        **dict.fromkeys(("argwhere", "flatnonzero", "nonzero"), _OF_PLACES),
+        **dict.fromkeys(("argwhere", "flatnonzero", "mask_indices", "nonzero"), _OF_PLACES),
         **dict.fromkeys(("compress", "extract"), _OF_CHOSEN),
         **dict.fromkeys(("fill_diagonal", "place", "put", "put_along_axis"), _OF_STORES),
         **dict.fromkeys(("cholesky", "eigh", "eigvalsh"), _OF_SYMMETRIC),
@@ -234,9 +240,11 @@ ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
         **dict.fromkeys(("intersect1d", "setxor1d", "union1d", "unique"), _OF_MEMBERS),
         **dict.fromkeys(("unique_all", "unique_counts", "unique_inverse"), _OF_EACH_MEMBER),
         **dict.fromkeys(("prod", "sum"), _OF_PROMOTIONS),
+        **dict.fromkeys(("dstack", "fftfreq", "rfftfreq"), Adapter(frozenset({"dtype"}), _typed)),
         "argsort": Adapter(frozenset({"descending"}), _argsort),
         "bincount": Adapter(frozenset({"length"}), _bincount),
         "delete": _hinted("assume_unique_indices"),
+        "roots": _hinted("strip_zeros"),
         "interp": Adapter(frozenset({"left", "right"}), _interp),
         "lstsq": _hinted("numpy_resid"),
         "polyval": _hinted("unroll"),
