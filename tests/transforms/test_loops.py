@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pyrsistent import pmap, pvector
 
 import funcgrad as fg
+import funcgrad.numpy as fnp
 from funcgrad.expr import subexpressions
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.control_flow import loops
@@ -740,3 +741,46 @@ def test_a_counter_widens_a_carry_of_single_precision():
         fg.fori_loop(0, 3, lambda i, v: v + 0.5 * i, y)
     found = fg.fori_loop(0, 3, lambda i, v: v + np.float32(0.5) * i.astype("float32"), y)
     assert found.dtype == np.float32
+
+
+def test_rows_of_an_outer_array_are_read_by_a_traced_index():
+    rows, x = fnp.asarray(np.arange(6.0).reshape(3, 2)), np.ones(2)
+    calls = [
+        lambda: fg.fori_loop(0, 3, lambda i, v: v + rows[i], x),
+        lambda: fg.scan(lambda v, i: (v + rows[i], ()), x, np.arange(3))[0],
+        lambda: fg.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] + rows[s[0]]), (0, x))[
+            1
+        ],
+        lambda: np.sum(fg.vmap(lambda i: rows[i])(np.arange(3)), axis=0) + x,
+        lambda: fg.jit(lambda i: rows[i] + rows[i - 1] + rows[i - 2] + x)(2),
+    ]
+    for call in calls:
+        np.testing.assert_array_equal(call(), [7.0, 10.0])
+        np.testing.assert_array_equal(np.asarray(rows), np.arange(6.0).reshape(3, 2))
+    rows[0] = 9.0
+    np.testing.assert_array_equal(calls[0](), [16.0, 18.0])
+
+
+def test_a_store_into_an_outer_array_that_a_traced_index_has_read_is_refused():
+    rows = fnp.asarray(np.ones((3, 2)))
+
+    def stored(i):
+        row = rows[i]
+        rows[1] = 5.0
+        return row + 1
+
+    for transform in (fg.vmap, fg.jit):
+        with pytest.raises(TypeError, match=r"got one from outside of it, .* write b = a.copy\(\)"):
+            transform(stored)(np.arange(2) if transform is fg.vmap else 1)
+    rows[1] = 7.0
+    np.testing.assert_array_equal(np.asarray(rows), [[1.0, 1.0], [7.0, 7.0], [1.0, 1.0]])
+
+
+def test_rows_of_an_array_of_the_outer_function_by_its_index():
+    def total(k):
+        rows = fnp.zeros((3, 2))
+        rows[1] = 4.0
+        return fg.fori_loop(0, 2, lambda i, v: v + rows[k] + rows[i], np.zeros(2))
+
+    np.testing.assert_array_equal(fg.jit(total)(1), [12.0, 12.0])
+    np.testing.assert_array_equal(fg.jit(total)(0), [4.0, 4.0])

@@ -17,6 +17,7 @@ from funcgrad.arrays.reference import (
     holds_expr,
     is_exported,
     is_numeric,
+    is_outside,
     layout_of,
     lengths_of,
     lent_value,
@@ -121,7 +122,8 @@ def _of_numbers(cell: Reference, index: object, probe: object) -> Any:
         if _names_entry(index, len(lengths_of(cell))):
             return functions["getitem"](lent_value(cell), index)
         root = root_of(cell)
-        if is_exported(root._funcgrad_state):  # as an array from outside of the function is
+        parts = index if type(index) is tuple else (index,)
+        if is_exported(root._funcgrad_state) or is_outside(cell, parts):
             return read_only(cell, functions["getitem"](lent_value(cell), index))
         make_expression(root)
         return view_of(cell, IndexLens(index, probe))

@@ -7,8 +7,9 @@ NumPy's own view, so that aliasing is NumPy's.
 
 from __future__ import annotations
 
+import weakref
 from collections import UserList, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,11 @@ class State:
     """The plain arrays that share the buffer, by weak references."""
     is_outer = False
     """Whether one of these is an array from outside of the function that is traced."""
+    readers: tuple[Callable[[], Any], ...] = ()
+    """The states, by weak references, of what traces inside have read of it by traced indices: no store
+    reaches these."""
+    context: Any = None
+    """Of such a view, the trace that it belongs to."""
     selection: Any = None
     """The `funcgrad.arrays.selections.Selection` whose chosen entries are the value, until a store."""
 
@@ -180,11 +186,26 @@ def plain_value(item: object) -> Any:
 
 def read_only(cell: Reference, value: Expr) -> Any:
     """Entries of an array as a read-only view; stores into the array are refused from then on."""
-    state_of(root_of(cell)).lent = True
+    state = state_of(root_of(cell))
+    state.lent = True
     made = sibling(cell, value)
-    like = state_of(made).layout = np.empty(value.type.shape, value.type.dtype)
+    own = state_of(made)
+    own.context = value.traced
+    like = own.layout = np.empty(value.type.shape, value.type.dtype)
     like.flags.writeable = False
+    state.readers = (*[read for read in state.readers if _is_in_use(read())], weakref.ref(own))
     return made
+
+
+def _is_in_use(view: State | None) -> bool:
+    """Whether a view is alive, and the trace that it belongs to has not ended."""
+    return view is not None and getattr(view.context, "open", True)
+
+
+def is_outside(cell: Reference, values: Sequence[Any]) -> bool:
+    """Whether an array was made before a trace that expressions among values belong to began."""
+    born = root_of(cell)._funcgrad_birth
+    return any([isinstance(value, Expr) and innermost_scope(value) > born for value in values])
 
 
 def unwrapped(tree: object) -> Any:
@@ -445,7 +466,11 @@ def is_exported(state: State | None) -> bool:
 
 
 def _refuse_exports(state: State | None) -> None:
-    if state is not None and state.is_outer and is_exported(state):
+    if state is None:
+        return
+    if (state.is_outer and is_exported(state)) or any(
+        [_is_in_use(read()) for read in state.readers]
+    ):
         refusal: Any = fail(
             TypeError,
             "item assignment: expected an array that the function makes, but got one from outside of it, "

@@ -18,6 +18,7 @@ import numpy as np
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
+from funcgrad.graph import CONSTANT
 from funcgrad.source import OURS, USERS, code_names, fail
 from funcgrad.transformed import Transformed
 
@@ -54,7 +55,11 @@ class OuterArrays:
 
 def _content(array: object) -> bytes:
     value = plain_value(array)
-    return bytes(value.key) if isinstance(value, Expr) else np.asarray(value).tobytes()
+    if isinstance(value, Expr) and value.op is not CONSTANT:
+        return bytes(value.key)
+    # An array that a traced index reads comes to hold its numbers as a constant: it is no store.
+    known = value.params[0][1].array if isinstance(value, Expr) else value
+    return np.asarray(known).tobytes()
 
 
 def reached(f: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
