@@ -784,3 +784,36 @@ def test_rows_of_an_array_of_the_outer_function_by_its_index():
 
     np.testing.assert_array_equal(fg.jit(total)(1), [12.0, 12.0])
     np.testing.assert_array_equal(fg.jit(total)(0), [4.0, 4.0])
+
+
+UPDATES = {
+    "multiply": lambda v: v * 1.5,
+    "divide": lambda v: v / 1.5,
+    "power": lambda v: v**1.5,
+    "min": lambda v: np.minimum(v, 1.5),
+    "max": lambda v: np.maximum(v, 1.5),
+    "apply": np.sin,
+}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("place", [lambda i: i, lambda i: (i, 1), lambda i: (slice(None), i)])
+def test_updates_at_the_counter(name, place):
+    x = np.arange(9.0).reshape(3, 3) + 0.2
+
+    def looped(x):
+        value = np.sin if name == "apply" else 1.5
+        return fg.fori_loop(1, 3, lambda i, x: getattr(x.at[place(i)], name)(value), x)
+
+    def plain(x):
+        x = x.copy()
+        for i in range(1, 3):
+            x[place(i)] = UPDATES[name](x[place(i)])
+        return x
+
+    np.testing.assert_allclose(fg.jit(looped)(x), plain(x), rtol=1e-15)
+    slope = fg.grad(lambda x: np.sum(looped(x) ** 2))(x)
+    step = 1e-6 * np.cos(np.arange(9.0)).reshape(3, 3)
+    moved = np.sum(plain(x + step) ** 2) - np.sum(plain(x - step) ** 2)
+    assert 2 * np.sum(slope * step) == pytest.approx(moved, rel=1e-5)
+    np.testing.assert_allclose(fg.vmap(looped)(x[None])[0], plain(x), rtol=1e-15)

@@ -109,8 +109,8 @@ def _places(x: Expr, spec: tuple[Any, ...], arrays: tuple[Expr, ...]) -> Any:
 
 
 def _repeats(arrays: tuple[Expr, ...], spec: tuple[Any, ...], x: Expr) -> bool:
-    """Whether an index names an entry twice."""
-    if not arrays:
+    """Whether an index names an entry twice; single integers, such as a loop's counter, do not."""
+    if not any([a.shape for a in arrays]):
         return False
     places = _places(x, spec, arrays)
     return bool(np.unique(places).size < places.size)
