@@ -101,6 +101,8 @@ x, y = fg.var("x"), fg.var("y")
         (lambda: fg.vertcat, AttributeError, r"write np.concatenate"),
         (lambda: fg.custom_gradient, AttributeError, r"write fg.custom_vjp\(f\)"),
         (lambda: fg.lax, AttributeError, r"write fg.scan"),
+        (lambda: x.at.set(1.0), AttributeError, r"no attribute 'set'; write x.at\[i\].set\(v\)"),
+        (lambda: x.at.foo, AttributeError, "no attribute 'foo'$"),
         (lambda: fg.acos, AttributeError, r"write np.acos$"),
         (lambda: fg.expit, AttributeError, r"write scipy.special.expit$"),
         (lambda: fg.gelu, AttributeError, r"write x \* scipy.special.ndtr\(x\)$"),

@@ -26,6 +26,11 @@ class At:
     def __getitem__(self, index: Any) -> AtIndex:
         return AtIndex(self._expr, index, self._finish)
 
+    def __getattr__(self, name: str) -> Any:
+        known = not name.startswith("_") and hasattr(AtIndex, name)
+        hint = f"; write x.at[i].{name}(v), or x.at[...].{name}(v) for all entries" if known else ""
+        raise AttributeError(f"'At' object has no attribute {name!r}{hint}")
+
     def __repr__(self) -> str:
         return f"({self._expr!r}).at; index it and say how its entries change, as in x.at[i].set(v)"
 
