@@ -279,6 +279,8 @@ def test_a_matrix_in_a_branch_may_be_singular_elsewhere(function):
             np.testing.assert_allclose(
                 compiled(fg.vmap(fg.grad(f)))(matrices), slopes, rtol=1e-11, atol=1e-13
             )
+
+
 def test_the_operand_by_name():
     f = lambda p: fg.cond(p > 0, lambda v: v**2, lambda v: -v, operand=p)  # noqa: E731
     assert (f(3.0), fg.jit(f)(-2.0), fg.grad(f)(3.0)) == (9.0, 2.0, 6.0)

@@ -594,6 +594,8 @@ def test_higher_derivatives_in_arguments_and_captured_values(kind, use, expected
         lambda f: fg.grad(fg.grad(fg.grad(f))),
     ):
         assert transform(f)(0.7) == pytest.approx(transform(expected)(0.7), rel=1e-12)
+
+
 def test_arguments_without_derivative_by_name():
     named = fg.custom_vjp(lambda f, x: f(x), nondiff_argnames=("f",))
     named.defvjp(lambda f, x: (f(x), x), lambda f, x, g: (5 * g,))

@@ -733,6 +733,8 @@ def test_examples_that_have_ended_read_nothing_out_of_bounds():
     np.testing.assert_array_equal(fg.jit(fg.vmap(f, (0, None)))(steps, x), expected)
     slope = fg.grad(lambda x: np.sum(fg.vmap(f, (0, None))(steps, x)))(x)
     np.testing.assert_array_equal(slope, [3.0, 1.0, 2.0, 2.0, 2.0, 1.0])
+
+
 def test_a_counter_widens_a_carry_of_single_precision():
     y = np.ones(3, np.float32)
     with pytest.raises(
