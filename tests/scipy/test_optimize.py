@@ -1123,9 +1123,38 @@ def test_a_search_for_such_a_root_raises_its_own_errors():
         fg.grad(lambda a: scipy.optimize.brentq(halved, 1.8, 1.9, (a,)))(0.7)
 
 
-def test_a_jump_over_zero_is_no_root():
-    def jumps(x, a):
-        return x - a if int(2 * x) < 2 else x + 1.0
+def by_the_values(x, a):
+    return x - a if int(2 * x) < 2 else x + 1.0
 
-    with pytest.raises(RuntimeError, match="it may jump over 0 there"):
-        fg.grad(lambda a: scipy.optimize.brentq(jumps, 0.1, 3.0, (a,)))(1.01)
+
+@pytest.mark.parametrize(
+    ("function", "method"),
+    [
+        (by_the_values, "brentq"),
+        (lambda x, a: x - a if x < 1 else x + 1, "bisect"),
+        (lambda x, a: np.where(x < 1, x - a, x + 1), "brenth"),
+        (lambda x, a: 1 / (x - a), "ridder"),
+        (lambda x, a: np.tan(x * a), "toms748"),
+    ],
+)
+def test_a_jump_over_zero_is_no_root(function, method):
+    def f(a):
+        return getattr(scipy.optimize, method)(function, 0.2, 2.1, (a,))
+
+    with pytest.raises(RuntimeError, match=f"{method}: .* jumps over 0 at 1"):
+        fg.grad(f)(1.01)
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [
+        (lambda x, a: np.tanh(1e8 * (x - a)), 1.0),
+        (lambda x, a: np.sign(x - a) * np.sqrt(abs(x - a)), 1.0),
+        (lambda x, a: np.where(x < a, x - a, 100 * (x - a)), 1.0),
+        (lambda x, a: 1e10 * (x - a), 1.0),
+        (lambda x, a: x - 0.2 * a / 1.01, 0.2 / 1.01),
+    ],
+)
+def test_steep_functions_and_kinks_have_roots(function, slope):
+    found = fg.grad(lambda a: scipy.optimize.brentq(function, 0.2, 2.1, (a,)))(1.01)
+    assert found == pytest.approx(slope, rel=1e-9)

@@ -123,8 +123,14 @@ def _bracketing(name: str, options: tuple[tuple[str, Any], ...], field: str) -> 
 
     def solve(fun: _Function, x0: Array, bracket: Array) -> Any:
         a, b = bracket.tolist()
+        seen: list[float] = []
+
+        def value(x: float) -> float:
+            seen.append(float(fun(np.asarray(x))))
+            return seen[-1]
+
         try:
-            _, found = own(lambda x: float(fun(np.asarray(x))), a, b)
+            _, found = own(value, a, b)
         except ValueError as error:  # no change of sign, or a value that is NaN
             ends = [f"f({x:.6g}) = {float(fun(np.asarray(x))):.6g}" for x in (a, b)]
             raise fail(
@@ -132,9 +138,33 @@ def _bracketing(name: str, options: tuple[tuple[str, Any], ...], field: str) -> 
             ) from None
         if not (found.converged or field == "converged"):
             raise _no_root(name, f"it has not converged after {found.iterations} iterations")
+        if field == "root" and _jumps(value, found.root, (a, b), seen[:2], width(found.root)):
+            raise _no_root(name, f"f jumps over 0 at {found.root:.6g}, which is no root")
         return np.asarray(found[field], float)
 
+    def width(x: float) -> float:
+        """Eight times the tolerance at a root."""
+        known = dict(options)
+        relative = known.get("rtol", 4 * np.finfo(float).eps)
+        return float(8 * (known.get("xtol", 2e-12) + relative * abs(x)))
+
     return solve
+
+
+def _jumps(
+    f: _Function, x: float, bracket: Sequence[float], ends: Sequence[float], width: float
+) -> bool:
+    """Whether the change of sign is a jump or a pole: as large across twice the width, and not small."""
+
+    def across(width: float) -> tuple[float, float]:
+        low, high = min(bracket), max(bracket)
+        return f(max(x - width, low)), f(min(x + width, high))
+
+    left, right = across(width)
+    if not (left * right < 0 and abs(right - left) > 1e-3 * min(map(abs, ends))):
+        return False
+    further = across(2 * width)
+    return abs(further[1] - further[0]) < 1.2 * abs(right - left)
 
 
 _NO_BRACKET = frozenset(("ValueError", "Exception", "BaseException"))
