@@ -142,7 +142,8 @@ def test_any_axis_in_and_out(axis: int, out: int) -> None:
     x = rng.normal(size=(2, 3, 4))
     got = vmap(lambda v: np.sin(v) @ np.ones(v.shape[-1]), in_axes=axis, out_axes=out)(x)
     expected = np.sin(np.moveaxis(x, axis, 0)).sum(-1)
-    np.testing.assert_allclose(got, np.moveaxis(expected, 0, out), rtol=1e-13)
+    # A sum of sines may cancel.
+    np.testing.assert_allclose(got, np.moveaxis(expected, 0, out), rtol=1e-13, atol=1e-15)
 
 
 Pair = namedtuple("Pair", "a b")
