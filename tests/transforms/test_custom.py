@@ -1,5 +1,7 @@
 """custom_vjp and custom_jvp: rules of one's own, in both modes and to every order."""
 
+import functools
+import types
 from functools import partial
 
 import numpy as np
@@ -604,3 +606,70 @@ def test_arguments_without_derivative_by_name():
         ValueError, match="custom_jvp: expected nondiff_argnames among x, but got 'y'"
     ):
         fg.custom_jvp(lambda x: x, nondiff_argnames="y")
+
+
+@pytest.mark.parametrize("kind", ["custom_vjp", "custom_jvp"])
+def test_arguments_with_stores_are_no_captured_values(kind):
+    def f(y):
+        return y[0] ** 2
+
+    made = getattr(fg, kind)(f)
+    if kind == "custom_vjp":
+        made.defvjp(lambda y: (f(y), None), lambda _, g: (np.array([10.0, 0.0]) * g,))
+    else:
+        made.defjvp(lambda primals, tangents: (made(*primals), 10.0 * tangents[0][0]))
+
+    def stored(w):
+        z = np.zeros(2)
+        z[0] = w
+        return made(z)
+
+    def updated(w):
+        return made((np.ones(2) * w).at[0].set(w))
+
+    for g in (stored, updated):
+        for gradient in (fg.grad(g), fg.jit(fg.grad(g)), fg.jacfwd(g)):
+            assert gradient(1.3) == 10.0
+    assert fg.grad(fg.grad(updated))(1.3) == 0.0
+
+
+def test_arguments_without_derivative_have_none_if_they_hold_stores():
+    f = fg.custom_vjp(lambda n, y: n[0] * y, nondiff_argnums=0)
+    f.defvjp(lambda n, y: (n[0] * y, y), lambda n, y, g: (0.0 * y,))
+    assert fg.grad(lambda w: f((np.ones(2) * w).at[0].set(w), 1.0 + 0 * w))(1.3) == 0.0
+
+
+CAPTURING = {
+    "a default": lambda w: lambda y, w=w: y * y * w,
+    "a list": lambda w: (lambda held: lambda y: y * y * held[0])([w]),
+    "an attribute": lambda w: (lambda held: lambda y: y * y * held.w)(types.SimpleNamespace(w=w)),
+    "a partial function": lambda w: functools.partial(lambda w, y: y * y * w, w),
+    "a function": lambda w: (lambda inner: lambda y: inner(y))(lambda y: y * y * w),
+}
+
+
+@pytest.mark.parametrize("kind", ["custom_vjp", "custom_jvp"])
+@pytest.mark.parametrize("way", CAPTURING)
+def test_the_argument_itself_may_be_captured_in_any_way(kind, way):
+    def f(w):
+        function = CAPTURING[way](w)
+        made = getattr(fg, kind)(function)
+        if kind == "custom_vjp":
+            made.defvjp(lambda y: (function(y), None), lambda _, g: (10.0 * g,))
+        else:
+            made.defjvp(lambda primals, tangents: (made(*primals), 10.0 * tangents[0]))
+        return made(w)
+
+    assert fg.grad(f)(1.3) == pytest.approx(10 + 1.3**2)
+    assert fg.jit(fg.grad(f))(1.3) == pytest.approx(10 + 1.3**2)
+
+
+def test_a_rule_that_calls_its_function_and_captures():
+    def f(y, w):
+        made = fg.custom_vjp(lambda y: w * y)
+        made.defvjp(lambda y: (made(y), None), lambda _, g: (100 * g,))
+        return made(y)
+
+    assert fg.grad(f, (0, 1))(0.3, 1.2) == (100.0, 0.3)
+    assert fg.grad(lambda w: f(w, w))(1.2) == pytest.approx(101.2)
+    assert fg.grad(lambda w: f(2 * w, w))(1.2) == pytest.approx(202.4)

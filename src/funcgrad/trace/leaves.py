@@ -29,6 +29,13 @@ from funcgrad.trace.remedies import explain
 _NUMBERING = Lock()
 
 
+def begin_trace() -> int:
+    """The number of a trace that begins: no expression that is made from now on has a smaller ``birth``."""
+    with _NUMBERING:
+        last_trace[0] = number = next_in_order()
+    return number
+
+
 class Scope:
     """The scope of one run of a function, which identifies its leaves. It is closed when the run ends.
 
@@ -41,8 +48,7 @@ class Scope:
 
     def __init__(self) -> None:
         self.open = True
-        with _NUMBERING:
-            last_trace[0] = self.number = next_in_order()
+        self.number = begin_trace()
         """The scopes are numbered in order of creation."""
         self.arrays: CapturedArrays = {}
         """The captured arrays that were copied."""

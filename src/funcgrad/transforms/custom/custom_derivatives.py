@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from funcgrad.arrays.reference import plain_value
 from funcgrad.control.closed_program import Body, body_of, zeros_of_type
 from funcgrad.control.custom_rule import LinearRule
 from funcgrad.expr import Expr, assemble_node
@@ -25,11 +26,11 @@ from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.elementwise.selection import stop_gradient_unless
 from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
-from funcgrad.trace.leaves import Scope, run
+from funcgrad.trace.leaves import begin_trace, run
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.custom.last_order import ORDERS, last_order_op
-from funcgrad.transforms.transform_arguments import by_position, captured_expressions, positions
+from funcgrad.transforms.transform_arguments import by_position, positions
 
 _NONE: Mapping[int, int] = MappingProxyType({})
 _running: ContextVar[Mapping[int, int]] = ContextVar(
@@ -94,13 +95,9 @@ class _Custom:
         if self._rule is None:
             return run(self.f, args, {})
         if self._at_last_order():
-            return self._value_without_derivative(args)
-        captured = {id(value) for value in captured_expressions(self._primal()).values()}
-        return self._with_rule(tuple([_told_apart(arg, captured) for arg in args]))
-
-    def _primal(self) -> Any:
-        """The function that computes the value of traced arguments."""
-        return self.f
+            return run(self.f, [_each_traced(last_order_op, arg) for arg in args], {})
+        # Other expressions of the same values: so arguments are told from what the function captures.
+        return self._with_rule(tuple([_each_traced(_as_argument, arg) for arg in args]))
 
     def _with_rule(self, args: tuple[Any, ...]) -> Any:
         """The value of traced arguments, whose derivative is the rule's."""
@@ -135,26 +132,26 @@ class _Custom:
         finally:
             _running.reset(token)
 
-    def _value_without_derivative(self, args: tuple[Any, ...]) -> Any:
-        value = flatten(run(self.f, args, {}))
-        return value.rebuild(
-            [last_order_op(leaf) if isinstance(leaf, Expr) else leaf for leaf in value.leaves]
-        )
-
     def _split_arguments(self, args: Sequence[Any]) -> tuple[list[Any], list[int]]:
         """The values of the arguments in ``nondiff_argnums``, and the positions of the others."""
         fixed = positions(self._who, self.nondiff_argnums, len(args))
         return [args[i] for i in fixed], [i for i in range(len(args)) if i not in fixed]
 
 
-def _told_apart(arg: Any, captured: set[int]) -> Any:
-    """An argument in which what a function captures, too, is another expression of the same value."""
+def _each_traced(op: Callable[[Expr], Any], arg: Any) -> Any:
+    """An argument, with an operation on each traced value in it."""
     tree = flatten(arg)
-    if captured.isdisjoint(map(id, tree.leaves)):
-        return arg
+    values = map(plain_value, tree.leaves)
     return tree.rebuild(
-        [stop_gradient_unless(x, True) if id(x) in captured else x for x in tree.leaves]
+        [
+            op(value) if isinstance(value, Expr) else leaf
+            for leaf, value in zip(tree.leaves, values, strict=True)
+        ]
     )
+
+
+def _as_argument(value: Expr) -> Any:
+    return stop_gradient_unless(value, True)
 
 
 def _traced(args: Sequence[Any]) -> bool:
@@ -162,7 +159,8 @@ def _traced(args: Sequence[Any]) -> bool:
 
 
 def _exprs(args: Sequence[Any]) -> list[Expr]:
-    return [leaf for arg in args for leaf in flatten(arg).leaves if isinstance(leaf, Expr)]
+    leaves = [plain_value(leaf) for arg in args for leaf in flatten(arg).leaves]
+    return [leaf for leaf in leaves if isinstance(leaf, Expr)]
 
 
 class custom_vjp(_Custom):  # noqa: N801  # JAX's name
@@ -197,14 +195,11 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         self._check_rules("defvjp(fwd, bwd)", fwd, bwd)
         self._rule = (fwd, bwd)
 
-    def _primal(self) -> Any:
-        return self._rule[0]
-
     def _with_rule(self, args: tuple[Any, ...]) -> Any:
         fixed, places = self._split_arguments(args)
-        start = Scope().number
+        start = begin_trace()
         with self._nested():
-            pair = run(self._primal(), args, {})
+            pair = run(self._rule[0], args, {})
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise fail(
                 TypeError,
@@ -358,7 +353,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
     def _with_rule(self, args: tuple[Any, ...]) -> Any:
         rule = self._rule
         fixed, places = self._split_arguments(args)
-        start = Scope().number
+        start = begin_trace()
         value = flatten(run(self.f, args, {}))
         results = [lift_fully(leaf) for leaf in value.leaves]
         parts = tuple(args[i] for i in places)
