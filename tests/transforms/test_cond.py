@@ -287,3 +287,56 @@ def test_the_operand_by_name():
     g = lambda x: fg.cond(True, lambda _: 3 * x, lambda _: x, operand=None)  # noqa: E731
     assert (g(1.0), fg.jit(fg.grad(g))(1.0)) == (3.0, 3.0)
     assert fg.switch(1, [np.sin, np.cos], operand=0.0) == 1.0
+
+
+A = np.arange(1.0, 5.0)
+
+
+def by_rule(kind, x, i):
+    f = getattr(fg, kind)(lambda y, j: y[j] ** 2, nondiff_argnums=(1,))
+    if kind == "custom_vjp":
+        one = np.where(np.arange(4) == i, 1.0, 0.0)
+        f.defvjp(lambda y, j: (y[j] ** 2, (y, j)), lambda j, r, g: (g * 2 * r[0][j] * one,))
+    else:
+        f.defjvp(lambda j, p, t: (p[0][j] ** 2, 2 * p[0][j] * t[0][j]))
+    return f(x, i)
+
+
+NESTED = {
+    "cond": lambda x, i: cond(x[0] > 0, lambda: x[i] ** 2, lambda: x[i] * 3),
+    "checkpoint": lambda x, i: fg.checkpoint(lambda y, j: y[j] ** 2)(x, i),
+    "scan": lambda x, i: scan(lambda c, v: (c * x[i] + v, c), x[0], A)[0],
+    "while_loop": lambda x, i: fg.while_loop(lambda c: c < x[i], lambda c: c * x[i] + 1, 0.5),
+    "custom_vjp": lambda x, i: by_rule("custom_vjp", x, i),
+    "custom_jvp": lambda x, i: by_rule("custom_jvp", x, i),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_an_index_may_be_out_of_bounds_in_what_a_branch_nests(name):
+    inside = NESTED[name]
+
+    def by_cond(x, i):
+        return cond(i < 4, lambda: inside(x, i), lambda: np.sum(x))
+
+    def in_a_loop(x):
+        def body(total, i):
+            if i < 4:
+                total = total + inside(x, i)
+            return total, ()
+
+        return scan(body, 0.0, np.arange(6))[0]
+
+    def ending(x, start):
+        return fg.while_loop(
+            lambda s: s[0] < 4, lambda s: (s[0] + 1, s[1] + inside(x, s[0])), (start, 0.0)
+        )[1]
+
+    slopes = [fg.grad(inside)(A, 2), np.ones(4)]
+    for compiled in (lambda f: f, fg.jit):
+        found = compiled(fg.vmap(fg.grad(by_cond), (None, 0)))(A, np.array([2, 7]))
+        np.testing.assert_allclose(found, slopes, rtol=1e-12)
+        total = sum(fg.grad(inside)(A, i) for i in range(4))
+        np.testing.assert_allclose(compiled(fg.grad(in_a_loop))(A), total, rtol=1e-12)
+        found = compiled(fg.vmap(fg.jacfwd(ending), (None, 0)))(A, np.array([0, 3]))
+        np.testing.assert_allclose(found, [total, fg.grad(inside)(A, 3)], rtol=1e-12)

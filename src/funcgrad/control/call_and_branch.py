@@ -16,11 +16,12 @@ from funcgrad.control.closed_program import (
     body_of,
     for_untaken_paths,
     jvp_of_body,
+    may_raise,
     on_examples,
     vjp_of_body,
     zeros_of_type,
 )
-from funcgrad.expr import Expr, by_key, symbol
+from funcgrad.expr import Expr, by_key, rebuild, symbol
 from funcgrad.graph import ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, HeldJacobian, Repeated
@@ -117,6 +118,13 @@ def _call_jacobians(z: Expr, place: int) -> list[HeldJacobian]:
     return [HeldJacobian(body.outputs, [body.inputs[place]], given)]
 
 
+def _untaken_call(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+    params = dict(expr.params)
+    if params["kept"] or not may_raise(params["body"]):  # what is kept are nodes of this body
+        return rebuild(expr, args)
+    return call_op(*args, holds, body=for_untaken_paths(params["body"]), kept=())  # type: ignore[no-any-return]
+
+
 call_op: Op = Op(
     name="call",
     run=_call_run,
@@ -128,6 +136,7 @@ call_op: Op = Op(
         bodies=lambda z: [[Repeated(dict(z.params)["body"], 1)]],
         machine="control_forms:call",
         sparsity=_call_jacobians,
+        untaken=_untaken_call,
     ),
 )
 
@@ -222,6 +231,13 @@ def _branch_jacobians(z: Expr, place: int) -> list[HeldJacobian]:
     return found
 
 
+def _untaken_branch(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+    branches = dict(expr.params)["branches"]
+    if not any(map(may_raise, branches)):
+        return rebuild(expr, args)
+    return branch_op(*args, holds, branches=tuple(map(for_untaken_paths, branches)))  # type: ignore[no-any-return]
+
+
 branch_op: Op = Op(
     name="branch",
     run=_branch_run,
@@ -233,5 +249,6 @@ branch_op: Op = Op(
         bodies=lambda z: [[Repeated(branch, 1)] for branch in dict(z.params)["branches"]],
         machine="control_forms:branch",
         sparsity=_branch_jacobians,
+        untaken=_untaken_branch,
     ),
 )

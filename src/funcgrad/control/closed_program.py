@@ -17,7 +17,7 @@ import numpy as np
 from funcgrad import expr as expr_module
 from funcgrad.autodiff.accumulate import backprop, pushforward
 from funcgrad.autodiff.batching import batched
-from funcgrad.expr import Expr, rebuild, subexpressions, symbol
+from funcgrad.expr import Expr, subexpressions, symbol
 from funcgrad.fold import folded
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Parts
@@ -163,14 +163,21 @@ def on_examples(
     return inputs, batched(body.outputs, size, given)
 
 
+@lru_cache(maxsize=1024)
 def for_untaken_paths(body: Body) -> Body:
     """The body with one more input, a truth value: where it is false, the body may run for nothing."""
     holds = symbol("holds", ArrayType((), np.dtype(bool)))
 
     def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
-        return rebuild(expr, without_errors(holds, expr, args)) if args else expr
+        return without_errors(holds, expr, args) if args else expr
 
     return body_of([*body.inputs, holds], folded(body.outputs, step))
+
+
+def may_raise(body: Body) -> bool:
+    """Whether an operation in a body, or in one that it holds, raises errors on some operands."""
+    guarded = for_untaken_paths(body)
+    return bool(used(guarded.inputs[-1:], guarded.outputs))
 
 
 def on_batches(body: Body, sizes: Sequence[int]) -> Body:

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 from funcgrad.control.closed_program import (
     Body,
     body_of,
+    for_untaken_paths,
     jvp_of_body,
+    may_raise,
     on_examples,
     vjp_of_body,
     zeros_of_type,
@@ -136,6 +138,17 @@ def _notation(*operands: str, body: Body, wiring: Wiring) -> str:
     return f"custom_derivative({', '.join(operands[: wiring.results])})"
 
 
+def _untaken(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+    body, wiring = (dict(expr.params)[name] for name in ("body", "wiring"))
+    if not may_raise(body):
+        return rebuild(expr, args)
+    guarded = for_untaken_paths(body)
+    count = len(args) - wiring.results - wiring.arguments
+    *inputs, last = guarded.inputs
+    guarded = body_of([*inputs[:count], last, *inputs[count:]], guarded.outputs)
+    return custom_derivative_op(*args, holds, body=guarded, wiring=wiring)  # type: ignore[no-any-return]
+
+
 custom_derivative_op: Op = Op(
     name="custom_derivative",
     run=lambda *operands, body, wiring: operands[: wiring.results],
@@ -143,7 +156,9 @@ custom_derivative_op: Op = Op(
     joint=_joint,
     batch=_batch,
     notation=_notation,
-    columns=Columns(flops=no_flops, machine="custom_derivative", sparsity=_jacobians),
+    columns=Columns(
+        flops=no_flops, machine="custom_derivative", sparsity=_jacobians, untaken=_untaken
+    ),
 )
 
 

@@ -20,12 +20,13 @@ from funcgrad.control.closed_program import (
     body_of,
     for_untaken_paths,
     jvp_of_body,
+    may_raise,
     on_examples,
     used,
     vjp_of_body,
     zeros_of_type,
 )
-from funcgrad.expr import Expr, by_key, symbol
+from funcgrad.expr import Expr, by_key, rebuild, symbol
 from funcgrad.graph import ArrayType, TupleType, dependent
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, Repeated
@@ -357,6 +358,18 @@ def _bodies(z: Expr) -> list[list[Repeated]]:
     return [[Repeated(params["body"], length if length >= 0 else 1)]]
 
 
+def _untaken(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+    params = dict(expr.params)
+    body, cond = params["body"], params["cond"]
+    if not (may_raise(body) or (cond is not None and may_raise(cond))):
+        return rebuild(expr, args)
+    tested = None if cond is None else for_untaken_paths(cond)
+    found: Expr = loop_op(
+        *args, holds, body=for_untaken_paths(body), cond=tested, spec=params["spec"]
+    )
+    return found
+
+
 loop_op: Op = Op(
     name="loop",
     run=_run,
@@ -364,5 +377,5 @@ loop_op: Op = Op(
     joint=_joint,
     batch=_batch,
     notation=lambda *operands, body, cond, spec: f"loop({', '.join(operands)})",
-    columns=Columns(bodies=_bodies, machine="control_forms:loop"),
+    columns=Columns(bodies=_bodies, machine="control_forms:loop", untaken=_untaken),
 )

@@ -28,6 +28,7 @@ from funcgrad.ops.base.matrix_stacks import (
     svd_flops,
 )
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.base.untaken_paths import matrix_or_identity
 from funcgrad.ops.decompositions import svd_op
 from funcgrad.ops.elementwise.arithmetic import determined_quotient
 from funcgrad.ops.elementwise.selection import mask, stopped
@@ -326,6 +327,7 @@ singular_norm_op: Op = Op(
                 torch, _REDUCTIONS[order] if order == "nuc" else f"a{_REDUCTIONS[order]}"
             )(torch.linalg.svdvals(a), dim=-1),
         },
+        untaken=matrix_or_identity,
     ),
 )
 """The sum of the singular values (order "nuc"), the largest one ("2") or the least one ("-2"), of matrices.

@@ -248,7 +248,7 @@ def _cut_off(roots: Sequence[Expr], others: Sequence[Expr], holds: Expr) -> list
     def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
         if not args:
             return cut_off(expr, holds)
-        return rebuild(expr, without_errors(holds, expr, args))
+        return without_errors(holds, expr, args)
 
     def operands(expr: Expr) -> tuple[Expr, ...]:
         is_common = expr.key in common or (expr.op is pick_op and expr.args[0].key in common)

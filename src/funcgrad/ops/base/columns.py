@@ -136,8 +136,8 @@ class Columns:
     """By the name of an array library: "jax", "torch", "cupy", or "any" for those without a row."""
     entrywise: bool = False
     """Whether each entry depends on the operands' entries in its place alone, as if elementwise."""
-    untaken: Callable[..., tuple[Expr, ...]] | None = None
-    """``untaken(holds, *operands, **params)``: operands on which it raises no error where not ``holds``."""
+    untaken: Callable[[Expr, Expr, tuple[Expr, ...]], Expr] | None = None
+    """``untaken(holds, node, operands)``: the node on operands, on which it raises none if not ``holds``."""
     reduces: bool | np.ufunc = False
     """Whether it reduces over the axes in ``axis``; the ufunc if the operation is the ufunc's ``reduce``."""
     sparsity: SparsityRule | Callable[[Expr, int], Sequence[HeldJacobian]] | None = None
