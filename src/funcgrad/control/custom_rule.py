@@ -181,22 +181,23 @@ class LinearRule(NamedTuple):
     def with_captured(
         self, results: Sequence[Expr], fixed: Sequence[Expr], start: int
     ) -> LinearRule:
-        """The rule, and in values that the function captures the derivative of its results.
+        """The rule with further arguments: captured values that the results of the function depend on.
 
-        Captured is what was made before ``start``, and is no argument and not ``fixed``.
+        These are the expressions that were made before ``start``, but for arguments and ``fixed`` values. The
+        derivative in them is that of the results.
         """
         given = [*self.arguments, *fixed]
         captured = _captured(results, given, start)
         if not captured:
             return self
-        own = _closed(results, [*given, *captured])
+        own = _program_of(results, [*given, *captured])
         count = len(self.context)
         context = [symbol(f"k{i}", x.type) for i, x in enumerate(self.body.inputs[:count])]
         values = [symbol(f"v{i}", x.type) for i, x in enumerate(own.inputs)]
         flows = [symbol(f"f{i}", x.type) for i, x in enumerate(self.body.inputs[count:])]
         by_rule = self.body.inline([*context, *flows])
-        add = _with_tangents if self.forward else _with_cotangents
-        more, outputs = add(own, len(given), values, flows, by_rule)
+        joined = _with_tangents if self.forward else _with_cotangents
+        more, outputs = joined(own, len(given), values, flows, by_rule)
         body = body_of([*context, *values, *flows, *more], outputs)
         arguments = [*self.arguments, *captured]
         return LinearRule(arguments, [*self.context, *given, *captured], body, self.forward)
@@ -215,7 +216,7 @@ def _captured(results: Sequence[Expr], given: Sequence[Expr], start: int) -> lis
     ]
 
 
-def _closed(results: Sequence[Expr], values: Sequence[Expr]) -> Body:
+def _program_of(results: Sequence[Expr], values: Sequence[Expr]) -> Body:
     """The results as a program of these values."""
     inputs = {id(x): symbol(f"x{i}", x.type) for i, x in enumerate(values)}
 

@@ -185,11 +185,13 @@ class _SharedRun:
         return found.answer
 
     def _batch(self, root: Expr) -> tuple[Expr, bool, Array]:
-        """The expression for all examples, or for the members if it fails on others, whether it has an axis
-        for them, and the places of these examples."""
+        """The expression for all examples; or for the members alone, if it fails on others.
+
+        With it, whether it has an axis for these examples, and their places in the batch.
+        """
         expr, has_axis = self.examples.all_of(root)
         try:
-            has_known_value(expr)
+            has_known_value(expr)  # which computes the value
             return expr, has_axis, np.arange(self.examples.size)
         except (ArithmeticError, IndexError, ValueError):
             # An index, say, is out of range in an example that takes another path.

@@ -45,9 +45,9 @@ def skeleton(
     """The distinct operations between leaves and roots, by value numbering.
 
     An expression that depends on an enclosing trace, but not on the leaves, becomes an input, unless it was
-    made after a trace with the number ``start`` began. If ``within``,
-    the roots may contain leaves of inner traces that have ended: they stand for their values, and no warning
-    is given. ``reached`` is about the first ``results`` roots, or all if it is None.
+    made after a trace with the number ``start`` began. If ``within``, the roots may contain leaves of inner
+    traces that have ended: they stand for their values, and no warning is given. ``reached`` is about the
+    first ``results`` roots, or all if it is None.
     """
     numbering = _Numbering(leaves, within, start)
     places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))

@@ -388,7 +388,8 @@ def seed_leaves(values: Sequence[Any]) -> list[Expr]:
 
 
 def captured_expressions(f: object) -> dict[str, Expr]:
-    """The expressions in a function's closure, and in those of functions there, by the names of variables."""
+    """The expressions in a function's closure, and in functions, lists, tuples and dicts there, by the names
+    of variables."""
     found: dict[str, Expr] = {}
     waiting, met = [f], set()
     while waiting:
@@ -399,8 +400,10 @@ def captured_expressions(f: object) -> dict[str, Expr]:
         cells = function.__closure__ or ()
         for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
             with suppress(ValueError):  # empty as yet
-                value = plain_value(cell.cell_contents)
-                waiting.append(value)
-                if isinstance(value, Expr):
-                    found[name] = value
+                held = cell.cell_contents
+                items = flatten(held).leaves if isinstance(held, list | tuple | dict) else [held]
+                waiting += items
+                for value in map(plain_value, items):
+                    if isinstance(value, Expr):
+                        found[name] = value
     return found

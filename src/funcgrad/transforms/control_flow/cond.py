@@ -35,10 +35,11 @@ def cond(
     """``true_fun(*operands)`` if ``pred`` is true, else ``false_fun(*operands)``,
     as `jax.lax.cond`.
 
-    Only the chosen branch and its derivative run. Under `vmap` with a batched
-    ``pred`` both branches run, and each example selects. Both must return the
-    same structure and shapes; dtypes are promoted. ``operand`` is one operand
-    by name, as in JAX's earlier signature.
+    Only the chosen branch and its derivative run, with all that its function
+    computes: what several runs share is computed before. Under `vmap` with a
+    batched ``pred`` both branches run, and each example selects. Both must
+    return the same structure and shapes; dtypes are promoted. ``operand`` is
+    one operand by name, as in JAX's earlier signature.
 
     Raises TypeError if ``pred`` is not a scalar bool or integer, a branch is
     no function, or the branches return different structures or shapes.
