@@ -36,3 +36,9 @@ def test_labels_of_pandas_are_refused_with_what_to_write():
 
     assert fg.grad(as_written)(x) == pytest.approx([0.0, 1.6])
     assert fg.jit(fg.grad(as_written))(x) == pytest.approx([0.0, 1.6])
+
+
+def test_a_misspelt_attribute_has_no_advice_on_compiled_code():
+    with pytest.raises(AttributeError, match="no attribute 'summ'") as caught:
+        fg.grad(lambda x: x.summ())(np.ones(2))
+    assert "compiled code" not in "".join(getattr(caught.value, "__notes__", []))

@@ -673,3 +673,14 @@ def test_a_rule_that_calls_its_function_and_captures():
     assert fg.grad(f, (0, 1))(0.3, 1.2) == (100.0, 0.3)
     assert fg.grad(lambda w: f(w, w))(1.2) == pytest.approx(101.2)
     assert fg.grad(lambda w: f(2 * w, w))(1.2) == pytest.approx(202.4)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_captured_integer_leaves_a_rule_linear():
+    def f(w):
+        n = np.floor(w).astype(int)
+        made = fg.custom_jvp(lambda y: y * n * w)
+        made.defjvp(lambda primals, tangents: (made(*primals), tangents[0] * n * w))
+        return made(w)
+
+    assert fg.grad(f)(2.5) == fg.jvp(f, (2.5,), (1.0,))[1] == 10.0

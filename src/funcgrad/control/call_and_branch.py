@@ -118,11 +118,11 @@ def _call_jacobians(z: Expr, place: int) -> list[HeldJacobian]:
     return [HeldJacobian(body.outputs, [body.inputs[place]], given)]
 
 
-def _untaken_call(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+def _untaken_call(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Any:
     params = dict(expr.params)
     if params["kept"] or not may_raise(params["body"]):  # what is kept are nodes of this body
         return rebuild(expr, args)
-    return call_op(*args, holds, body=for_untaken_paths(params["body"]), kept=())  # type: ignore[no-any-return]
+    return call_op(*args, holds, body=for_untaken_paths(params["body"]), kept=())
 
 
 call_op: Op = Op(
@@ -231,11 +231,11 @@ def _branch_jacobians(z: Expr, place: int) -> list[HeldJacobian]:
     return found
 
 
-def _untaken_branch(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+def _untaken_branch(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Any:
     branches = dict(expr.params)["branches"]
     if not any(map(may_raise, branches)):
         return rebuild(expr, args)
-    return branch_op(*args, holds, branches=tuple(map(for_untaken_paths, branches)))  # type: ignore[no-any-return]
+    return branch_op(*args, holds, branches=tuple(map(for_untaken_paths, branches)))
 
 
 branch_op: Op = Op(

@@ -138,7 +138,7 @@ def _notation(*operands: str, body: Body, wiring: Wiring) -> str:
     return f"custom_derivative({', '.join(operands[: wiring.results])})"
 
 
-def _untaken(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+def _untaken(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Any:
     body, wiring = (dict(expr.params)[name] for name in ("body", "wiring"))
     if not may_raise(body):
         return rebuild(expr, args)
@@ -146,7 +146,7 @@ def _untaken(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:
     count = len(args) - wiring.results - wiring.arguments
     *inputs, last = guarded.inputs
     guarded = body_of([*inputs[:count], last, *inputs[count:]], guarded.outputs)
-    return custom_derivative_op(*args, holds, body=guarded, wiring=wiring)  # type: ignore[no-any-return]
+    return custom_derivative_op(*args, holds, body=guarded, wiring=wiring)
 
 
 custom_derivative_op: Op = Op(
@@ -187,9 +187,11 @@ class LinearRule(NamedTuple):
         derivative in them is that of the results.
         """
         given = [*self.arguments, *fixed]
-        captured = _captured(results, given, start)
+        found = _captured(results, given, start)
+        captured = [x for x in found if differentiable(x.dtype)]
         if not captured:
             return self
+        given += [x for x in found if not differentiable(x.dtype)]
         own = _program_of(results, [*given, *captured])
         count = len(self.context)
         context = [symbol(f"k{i}", x.type) for i, x in enumerate(self.body.inputs[:count])]

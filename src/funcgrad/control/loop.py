@@ -358,16 +358,13 @@ def _bodies(z: Expr) -> list[list[Repeated]]:
     return [[Repeated(params["body"], length if length >= 0 else 1)]]
 
 
-def _untaken(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+def _untaken(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Any:
     params = dict(expr.params)
     body, cond = params["body"], params["cond"]
     if not (may_raise(body) or (cond is not None and may_raise(cond))):
         return rebuild(expr, args)
     tested = None if cond is None else for_untaken_paths(cond)
-    found: Expr = loop_op(
-        *args, holds, body=for_untaken_paths(body), cond=tested, spec=params["spec"]
-    )
-    return found
+    return loop_op(*args, holds, body=for_untaken_paths(body), cond=tested, spec=params["spec"])
 
 
 loop_op: Op = Op(

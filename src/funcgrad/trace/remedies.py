@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pickle import PickleError
 from typing import Any
 
+import numpy as np
+
 from funcgrad.arrays.mutable_array import MutableArray
 
 
@@ -22,7 +24,9 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
     if any([f"'{kind}'" in text for kind in kinds]) and _ON_LISTS not in notes:
         error.add_note(_ON_LISTS)
     told = "\n  at " in text  # the text is this package's own
-    is_compiled = REFUSALS_OF_COMPILED_CODE.search(text) and not told
+    # An attribute that NumPy's array has not, either, is misspelt.
+    is_misspelt = isinstance(error, AttributeError) and not hasattr(np.ndarray, error.name or "")
+    is_compiled = REFUSALS_OF_COMPILED_CODE.search(text) and not (told or is_misspelt)
     if caught is not None and not told:
         handled = f"the code has handled this error before: {caught}"
         if handled not in notes:

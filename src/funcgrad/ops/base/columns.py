@@ -137,7 +137,7 @@ class Columns:
     entrywise: bool = False
     """Whether each entry depends on the operands' entries in its place alone, as if elementwise."""
     untaken: Callable[[Expr, Expr, tuple[Expr, ...]], Expr] | None = None
-    """``untaken(holds, node, operands)``: the node on operands, on which it raises none if not ``holds``."""
+    """``untaken(holds, node, operands)``: the node, made to raise no error where ``holds`` is false."""
     reduces: bool | np.ufunc = False
     """Whether it reduces over the axes in ``axis``; the ufunc if the operation is the ufunc's ``reduce``."""
     sparsity: SparsityRule | Callable[[Expr, int], Sequence[HeldJacobian]] | None = None
