@@ -95,7 +95,7 @@ FULL = {
     "left and right eigenvectors": lambda m, a, b: np.abs(
         np.sum(np.conj(m.eig(a, left=True)[1]) * m.eig(a, left=True)[2], axis=0)
     ),
-    "generalized left eigenvectors": lambda m, a, b: np.abs(m.eig(a, b, True, False)[1]),
+    "generalized left eigenvectors": lambda m, a, b: np.abs(m.eig(a, b, True, True)[1]),
     "generalized eigenvectors": lambda m, a, b: m.eigh(a + a.T, b @ b.T + np.eye(3))[1] ** 2,
     "generalized eigenvectors, type 2": lambda m, a, b: (
         m.eigh(a + a.T, b @ b.T + np.eye(3), type=2)[1] ** 2
@@ -530,3 +530,9 @@ def test_numbers_and_vectors_of_one_are_matrices_of_one_entry(name, wrap):
     np.testing.assert_allclose(fg.jit(fg.jacobian(f))(0.7), expected, rtol=1e-7)
     batched = fg.vmap(fg.jacobian(f))(np.array([0.7, 1.2]))
     np.testing.assert_allclose(batched[1], fg.jacobian(f)(1.2), rtol=1e-12)
+
+
+def test_left_vectors_of_two_matrices_alone_are_refused():
+    """SciPy gives the first of them norm 1, and to the others the scale and phase of LAPACK's algorithm."""
+    with pytest.raises(TypeError, match="eig: expected right=True beside left=True"):
+        fg.grad(lambda t: np.sum(np.abs(scipy.linalg.eig(t * A, B, True, False)[1])))(1.0)

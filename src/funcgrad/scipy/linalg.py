@@ -253,6 +253,12 @@ def eig(
 ) -> Any:
     if not (left or right):
         return eigvals(a, b, homogeneous_eigvals, **options)
+    if b is not None and not right:
+        raise fail(
+            TypeError,
+            "eig: expected right=True beside left=True for two matrices, since SciPy's left vectors alone "
+            "have no norm that is defined; write _, vl, _ = eig(a, b, left=True, right=True)",
+        )
     w: Any = None
     vectors: list[Any] = []
     if right:
