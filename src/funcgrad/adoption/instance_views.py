@@ -34,7 +34,12 @@ from funcgrad.adoption.containers import (
 )
 from funcgrad.adoption.globals import NEVER_REDIRECTED
 from funcgrad.adoption.namespaces import HEAP, is_kept_class
-from funcgrad.adoption.standard_containers import HOLDERS, DequeView, NamespaceView, ReferenceView
+from funcgrad.adoption.standard_containers import (
+    DequeView,
+    NamespaceView,
+    ReferenceView,
+    is_holder,
+)
 from funcgrad.adoption.view_originals import as_original, viewed_instance
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import ObjectArray
@@ -47,7 +52,7 @@ def class_of_views(instance: Any) -> type:
     adopt; else its own class."""
     kind: type = type(instance)
     home = kind.__module__
-    if kind in HOLDERS and may_be_adopted(kind):
+    if is_holder(kind) and may_be_adopted(kind):
         return _class_of_plain_views(kind)
     known = is_kept_class(kind) or home.partition(".")[0] in ("funcgrad", "scipy")
     if known or not kind.__flags__ & HEAP or not may_be_adopted(kind):

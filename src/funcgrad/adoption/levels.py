@@ -45,7 +45,7 @@ from funcgrad.adoption.namespaces import (
 )
 from funcgrad.adoption.pandas_objects import is_table
 from funcgrad.adoption.replacements import replacements
-from funcgrad.adoption.standard_containers import HOLDERS
+from funcgrad.adoption.standard_containers import is_holder
 from funcgrad.adoption.wrapt_functions import ATTRIBUTES_WITH_CODE, decorated_parts, is_of_wrapt
 from funcgrad.arrays.reference import MARK
 from funcgrad.expr import Expr
@@ -74,7 +74,7 @@ from funcgrad.trace.known_code import (
     space_of,
 )
 from funcgrad.trace.outer_arrays import own_attribute
-from funcgrad.trace.remedies import REFUSALS_OF_COMPILED_CODE
+from funcgrad.trace.remedies import is_refusal_of_compiled_code
 from funcgrad.transformed import Transformed
 from funcgrad.unadopted_packages import is_kept
 
@@ -177,7 +177,7 @@ def _attributes_with_code(item: Any) -> tuple[str, ...]:
         return ("first", "funcs")
     if type(item) is np.vectorize:
         return ("pyfunc",)
-    if type(item) in HOLDERS:
+    if is_holder(type(item)):
         return ("__dict__",)
     if type(item) in GENERIC_ALIASES:
         return ("__origin__",)
@@ -495,9 +495,7 @@ def is_refusal(error: BaseException) -> bool:
         met.add(id(found))
         if hasattr(found, "of_numbers"):
             return False
-        if isinstance(found, TypeError | ValueError) and REFUSALS_OF_COMPILED_CODE.search(
-            str(found)
-        ):
+        if isinstance(found, TypeError | ValueError) and is_refusal_of_compiled_code(found):
             return True
         if isinstance(found, AttributeError) and isinstance(found.obj, Expr):
             return True

@@ -37,7 +37,7 @@ from funcgrad.numpy.array_likes import ArrayFunction
 from funcgrad.source import USERS, fail
 from funcgrad.trace.known_code import PLAIN_DATA
 from funcgrad.trace.masked_trees import is_masked
-from funcgrad.trace.remedies import REFUSALS_OF_COMPILED_CODE
+from funcgrad.trace.remedies import is_refusal_of_compiled_code
 from funcgrad.unadopted_packages import is_kept
 
 
@@ -296,5 +296,4 @@ def _met_compiled_code(error: BaseException) -> bool:
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     asked = place is not None and place.tb_frame.f_code.co_name == "__array__"
-    refused = REFUSALS_OF_COMPILED_CODE.search(str(error))
-    return asked or isinstance(error, CompiledCodeError) or refused is not None
+    return asked or isinstance(error, CompiledCodeError) or is_refusal_of_compiled_code(error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+import sys
 from collections import ChainMap, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from types import MappingProxyType, SimpleNamespace
@@ -11,10 +11,17 @@ from weakref import ref
 
 from funcgrad.adoption.view_originals import original_of_view
 
-HOLDERS = frozenset((ChainMap, Namespace, SimpleNamespace, UserDict, UserList))
-"""Classes whose instances hold their items as attributes, or in one."""
+_HOLDERS = frozenset((ChainMap, SimpleNamespace, UserDict, UserList))
 
 _OF_NUMBERS = (float, complex, int)
+
+
+def is_holder(kind: type) -> bool:
+    """Whether a class is the standard library's, and its instances hold items as attributes, or in one."""
+    if kind in _HOLDERS:
+        return True
+    # Only a program that has imported argparse, which takes 1 ms, has instances.
+    return kind is getattr(sys.modules.get("argparse"), "Namespace", None)
 
 
 def items_held(value: object) -> Iterable[Any] | None:
@@ -30,7 +37,7 @@ def items_held(value: object) -> Iterable[Any] | None:
         return held.values()  # type: ignore[no-any-return]
     if issubclass(kind, list | tuple | set | frozenset | deque):
         return held  # type: ignore[no-any-return]
-    return vars(held).values() if kind in HOLDERS else None
+    return vars(held).values() if is_holder(kind) else None
 
 
 class NamespaceView(SimpleNamespace):

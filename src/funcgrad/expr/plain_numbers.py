@@ -50,7 +50,7 @@ _OF_XARRAY = (
     "write a.data, which computes with expressions, in the place of a.values, a.item() in that of float(a), "
     "and xr.DataArray(np.stack([...])) for a list"
 )
-_OF_MODELS = re.compile(r"[/\\](cvxpy|casadi)[/\\]")
+_OF_MODELS = r"[/\\](cvxpy|casadi)[/\\]"
 UNITS = (
     "write numbers in one unit, such as q.to_value(unit) for a quantity q, and give the result its unit "
     "after the derivative"
@@ -75,7 +75,7 @@ def remedy() -> str:
         if "xarray" in library:
             return _OF_XARRAY
         return _OF_INDEXES if "indexes" in library else _OF_PANDAS
-    if source is not None and _OF_MODELS.search(source[0].co_filename):
+    if source is not None and re.search(_OF_MODELS, source[0].co_filename):
         return (
             "a model of cvxpy or casadi holds plain numbers: write the formula with NumPy's functions, or "
             "give the solution a derivative by fg.implicit_argmin"
@@ -110,9 +110,9 @@ def remedy() -> str:
         return f"leave out {called}(), or write fg.adopt(f) for the function"
     if isinstance(getattr(np, name, None), type) and issubclass(getattr(np, name), np.inexact):
         return f"write x.astype({called}) in the place of {called}(x)"
-    if _FIELD.search(position(source)):
+    if re.search(_FIELD, position(source)):
         return "write an array for each field in the place of a structured one, which holds no traced values"
-    if name == "fill" or _ASSIGNED.search(position(source)):
+    if name == "fill" or re.search(_ASSIGNED, position(source)):
         return (
             "write x = x.at[i].set(v) in the place of x[i] = v, with x an expression, or build the array by "
             "np.stack([...]), or write fg.adopt(f) for the function"
@@ -134,6 +134,6 @@ def _owner(source: tuple[CodeType, int] | None) -> type:
     return first if isinstance(first, type) else type(first)
 
 
-_FIELD = re.compile(r"""\w\[(['"])\w+\1\](?!.*\()[^=]*=(?!=)""")
-_ASSIGNED = re.compile(r"\](?!.*\()[^=]*=(?!=)")
+_FIELD = r"""\w\[(['"])\w+\1\](?!.*\()[^=]*=(?!=)"""
+_ASSIGNED = r"\](?!.*\()[^=]*=(?!=)"
 """An assignment to an item, in the text of a line."""

@@ -26,7 +26,7 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
     told = "\n  at " in text  # the text is this package's own
     # An attribute that NumPy's array has not, either, is misspelt.
     is_misspelt = isinstance(error, AttributeError) and not hasattr(np.ndarray, error.name or "")
-    is_compiled = REFUSALS_OF_COMPILED_CODE.search(text) and not (told or is_misspelt)
+    is_compiled = is_refusal_of_compiled_code(error) and not (told or is_misspelt)
     if caught is not None and not told:
         handled = f"the code has handled this error before: {caught}"
         if handled not in notes:
@@ -42,13 +42,18 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
         error.add_note(_ON_SHAPES)
 
 
-REFUSALS_OF_COMPILED_CODE = re.compile(
+_REFUSALS_OF_COMPILED_CODE = (
     rf"\b{MutableArray.__name__}\b|\bExpr\b|No matching signature found|bytes-like object is required"
     "|incompatible function arguments|not a proper array of floats|can not convert to array"
     "|supporting the buffer API required|could not be made into a suitable array"
     "|could not convert \\w+ to a suitable array|dim C contiguous array"
 )
 """The messages of compiled code that refuses an argument, as it is no array of NumPy's."""
+
+
+def is_refusal_of_compiled_code(error: BaseException) -> bool:
+    """Whether an error has a message with which compiled code refuses an argument."""
+    return re.search(_REFUSALS_OF_COMPILED_CODE, str(error)) is not None
 
 
 def _caught_refusal(error: BaseException) -> BaseException | None:

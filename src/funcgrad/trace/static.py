@@ -98,11 +98,10 @@ def static_fields(kind: type) -> frozenset[str]:
     return frozenset(found)
 
 
-_WORD = re.compile(r"\bstatic\b")
-
-
 def _may_be_static(annotation: object) -> bool:
-    return bool(_WORD.search(annotation if isinstance(annotation, str) else repr(annotation)))
+    return bool(
+        re.search(r"\bstatic\b", annotation if isinstance(annotation, str) else repr(annotation))
+    )
 
 
 def _is_marked(annotation: object) -> bool:

@@ -27,7 +27,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "({0} / {1})": operator.truediv,
     "(-{0})": operator.neg,
 }
-_CALL = re.compile(r"(\w+)\((?:\{0\}|\{0\}, \{1\})\)")
+_CALL = r"(\w+)\((?:\{0\}|\{0\}, \{1\})\)"
 
 
 class ScalarInterpreter(NamedTuple):
@@ -113,7 +113,7 @@ def _of_template(template: str, operands: int) -> Callable[..., Any]:
     known = _OPERATORS.get(template)
     if known is not None:
         return known
-    call = _CALL.fullmatch(template)
+    call = re.fullmatch(_CALL, template)
     found: Callable[..., Any]
     if call is not None and call[1] in BOUND and template.count("{") == operands:
         found = BOUND[call[1]]
