@@ -83,3 +83,16 @@ def test_the_largest_and_smallest_of_special_values(dtype, axis):
     got, _ = compiled(lambda x: [np.max(x, axis), np.min(x, axis)], x)
     np.testing.assert_array_equal(got[0], np.max(x, axis))
     np.testing.assert_array_equal(got[1], np.min(x, axis))
+
+
+@pytest.mark.parametrize(
+    ("shape", "scalar"),
+    [((5, 3), 1), ((5, 4, 3), 2), ((100, 3), 0), ((5,), 0), ((5, 1), 0), ((100, 5, 3), 1)],
+)
+def test_short_loops_around_others_are_not_vectorized(shape, scalar):
+    # LLVM would read and write the entries of several rows at once, from here and there.
+    writer = LLVMWriter()
+    with writer.loops(shape):
+        pass
+    assert sum(["!llvm.loop" in line for line in writer.lines]) == scalar
+    assert bool(writer.defined) == bool(scalar)

@@ -24,6 +24,14 @@ MEMORY = {"float64": "double", "float32": "float", "int64": "i64", "bool": "i8"}
 REGISTER = MEMORY | {"bool": TRUTH}
 """The LLVM type of a number of this dtype."""
 
+# Iterations up to which a loop around others is not vectorized.
+_FEW = 16
+_SCALAR = {
+    "!0": "!0 = distinct !{!0, !1}",
+    "!1": '!1 = !{!"llvm.loop.vectorize.enable", i1 false}',
+}
+"""The metadata of these loops."""
+
 # Bytes of one buffer on the stack, and of all of them.
 _SMALL, _STACK = 4096, 65536
 
@@ -240,8 +248,11 @@ class LLVMWriter:
         self.lines.append(f"  br label %{name}")
 
     @contextmanager
-    def loop(self, count: Number) -> Iterator[Number]:
-        """A loop of at least one iteration around what is written inside; its index."""
+    def loop(self, count: Number, vectorized: bool = True) -> Iterator[Number]:
+        """A loop of at least one iteration around what is written inside; its index.
+
+        LLVM may take several iterations at once, in vectors, if it is to be ``vectorized``.
+        """
         if count.literal == 1:
             yield integer(0)
             return
@@ -256,7 +267,10 @@ class LLVMWriter:
         self.label(latch)
         self.lines.append(f"  {following} = add nuw nsw i64 {at}, 1")
         done = self.emit("i1", f"icmp eq i64 {following}, {count.text}")
-        self.lines.append(f"  br i1 {done.text}, label %{end}, label %{head}")
+        if not vectorized:
+            self.defined |= _SCALAR
+        metadata = "" if vectorized else ", !llvm.loop !0"
+        self.lines.append(f"  br i1 {done.text}, label %{end}, label %{head}{metadata}")
         self.label(end)
 
     @contextmanager
@@ -287,14 +301,20 @@ class LLVMWriter:
 
     @contextmanager
     def loops(self, shape: Sequence[int]) -> Iterator[tuple[Number, ...]]:
-        """Nested loops over a shape without empty axes."""
+        """Nested loops over a shape without empty axes.
+
+        LLVM unrolls inner loops of few iterations, and would then vectorize the loop around them: by entries
+        from here and there (gathers and scatters), at half the speed where that loop is short.
+        """
         if not shape:
             yield ()
             return
         self.holds_arrays = True
         if shape[0] < 0:
             raise UnsupportedError("an array whose length is known only when the program runs")
-        with self.loop(integer(shape[0])) as first, self.loops(shape[1:]) as rest:
+        has_inner = any([size != 1 for size in shape[1:]])
+        vectorized = not has_inner or shape[0] > _FEW
+        with self.loop(integer(shape[0]), vectorized) as first, self.loops(shape[1:]) as rest:
             yield (first, *rest)
 
     def choose(

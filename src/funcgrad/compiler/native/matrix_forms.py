@@ -46,7 +46,8 @@ def _kernel(
     given = ", ".join([f"ptr noalias {pointer}" for pointer in pointers])
     lines = [f"define internal i1 @{name}({given}) nounwind {{", "entry:", *body.stack, *body.lines]
     writer.defined[name] = "\n".join([*lines, f"  ret i1 {bad.text}", "}"])
-    writer.declared.update(body.declared)
+    writer.declared |= body.declared
+    writer.defined |= body.defined
 
 
 def _call(program: ArrayProgram, name: str, *arrays: Strided) -> None:
