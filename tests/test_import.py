@@ -6,26 +6,36 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.special
 
 import funcgrad as fg
+from funcgrad.ops.numpy import core_functions, dispatch
 
 # Each takes a millisecond or more to import, and a first gradient needs none of them.
 HEAVY = (
     "funcgrad.numpy",
+    "funcgrad.adoption.adopted_functions",
     "funcgrad.compiler.call_ir",
     "funcgrad.compiler.numpy.numpy_codegen",
     "funcgrad.compiler.disk_cache.entry_format",
     "funcgrad.compiler.python.scalar_codegen",
     "funcgrad.show",
     "funcgrad.control",
+    "funcgrad.ops.decompositions",
+    "funcgrad.ops.numpy.dispatch",
+    "funcgrad.ops.numpy.by_value",
+    "funcgrad.ops.special",
     "funcgrad.rewrite.reading_laws",
     "funcgrad.transforms.jit.jit",
     "funcgrad.transforms.vmap",
+    "argparse",
     "difflib",
     "fractions",
     "hashlib",
     "html",
+    "importlib.util",
     "numba",
+    "numpy.fft",
     "optree",
     "pathlib",
     "scipy",
@@ -42,9 +52,43 @@ def run(code):
 def test_a_first_gradient_loads_only_what_it_needs():
     code = (
         "import sys, numpy as np; had = set(sys.modules); import funcgrad as fg; "
-        "fg.grad(lambda p: np.sin(p[0]) * p[1])([1.0, 2.0]); print(*set(sys.modules) - had)"
+        "fg.grad(lambda p: np.sum(np.sin(p[0]) * p[1]))([1.0, 2.0]); print(*set(sys.modules) - had)"
     )
     assert not set(run(code)).intersection(HEAVY)
+
+
+def test_the_functions_at_hand_are_those_of_the_complete_tables():
+    core, complete = core_functions.core_functions(), dispatch.all_functions()
+    for table, whole in (
+        (core, complete.functions),
+        (core, complete.ufuncs),
+        (core_functions.core_numpy_functions(core), complete.numpy),
+    ):
+        assert table.keys() < whole.keys()
+        assert [key for key in table if table[key] is not whole[key]] == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "np.cumsum(x)",
+        "x.cumsum()",
+        "np.linalg.det(np.outer(x, x) + 1)",
+        "np.frexp(x)[0]",
+        "np.sort(x)",
+        "x.at[0].set(2.0)",
+        "np.add.accumulate(x)",
+        "scipy.special.gammaln(x)",
+        "np.sum(x, where=x > 1)",
+    ],
+)
+def test_the_other_functions_are_imported_when_they_are_called(call):
+    f = f"lambda x: np.sum({call})"
+    code = (
+        f"import numpy as np, funcgrad as fg, scipy.special; print(*fg.grad({f})(np.ones(3) * 3))"
+    )
+    want = fg.grad(eval(f, {"np": np, "scipy": scipy}))(np.ones(3) * 3)
+    assert [float(item) for item in run(code)] == want.tolist()
 
 
 @pytest.mark.parametrize("name", fg.__all__)

@@ -75,21 +75,18 @@ with _Paused(0):  # collections take an eighth of the import; what it makes stay
         tan,
         tanh,
     )
-    from funcgrad.ops.numpy import dispatch as _dispatch
-    from funcgrad.ops.numpy.dispatch import clip
+    from funcgrad.ops.numpy.array_function import apply_numpy as _apply_numpy
+    from funcgrad.ops.numpy.core_functions import clip
+    from funcgrad.ops.numpy.core_functions import core_functions as _core_functions
+    from funcgrad.ops.numpy.core_functions import core_numpy_functions as _core_numpy_functions
     from funcgrad.ops.reduction import log_softmax, logsumexp, softmax
     from funcgrad.rewrite.evaluate import evaluate_all
     from funcgrad.rewrite.simplify import simplify
-    from funcgrad.rewrite.substitute import substitute
     from funcgrad.trace.derive import trace
     from funcgrad.trace.labeled_arrays import with_labels as _with_labels
-    from funcgrad.trace.run_formula import evaluate
     from funcgrad.trace.static import static
-    from funcgrad.trace.tree_map import tree_add
     from funcgrad.trace.tree_nodes import register_tree
     from funcgrad.transforms.grad import elementwise_grad, grad, stop_gradient, value_and_grad
-    from funcgrad.transforms.gradient import gradient
-    from funcgrad.transforms.jvp import jvp
 
 if _TYPE_CHECKING:
     from funcgrad import numpy as numpy
@@ -108,6 +105,7 @@ if _TYPE_CHECKING:
     )
     from funcgrad.integrate.odeint import odeint
     from funcgrad.integrate.solve_ivp import solve_ivp
+    from funcgrad.rewrite.substitute import substitute
     from funcgrad.show.drawing.dot import to_dot
     from funcgrad.show.drawing.explorer import explore
     from funcgrad.show.drawing.svg import to_svg
@@ -119,6 +117,8 @@ if _TYPE_CHECKING:
     from funcgrad.show.sympy_ import to_sympy
     from funcgrad.show.table import table
     from funcgrad.testing import check_grads
+    from funcgrad.trace.run_formula import evaluate
+    from funcgrad.trace.tree_map import tree_add
     from funcgrad.transforms.control_flow.checkpoint import checkpoint, name
     from funcgrad.transforms.control_flow.cond import cond, switch
     from funcgrad.transforms.control_flow.folds import accumulate, associative_scan, iterate, reduce
@@ -126,9 +126,11 @@ if _TYPE_CHECKING:
     from funcgrad.transforms.custom.custom_derivatives import custom_jvp, custom_vjp
     from funcgrad.transforms.custom.implicit import fixed_point, implicit_argmin, implicit_root
     from funcgrad.transforms.custom.primitive import primitive
+    from funcgrad.transforms.gradient import gradient
     from funcgrad.transforms.interop.export import to_jax, to_torch
     from funcgrad.transforms.jacobian import ggnvp, hessian, hvp, jacfwd, jacobian, jacrev
     from funcgrad.transforms.jit.jit import jit
+    from funcgrad.transforms.jvp import jvp
     from funcgrad.transforms.linearize import linearize
     from funcgrad.transforms.sparse.sparse_jacobian import sparse_hessian, sparse_jacobian, sparsity
     from funcgrad.transforms.taylor import taylor
@@ -152,6 +154,7 @@ _LATER = {
     ),
     "integrate.odeint": ("odeint",),
     "integrate.solve_ivp": ("solve_ivp",),
+    "rewrite.substitute": ("substitute",),
     "show.drawing.dot": ("to_dot",),
     "show.drawing.svg": ("to_svg",),
     "show.explain": ("explain",),
@@ -163,6 +166,8 @@ _LATER = {
     "show.sympy_": ("to_sympy",),
     "show.table": ("table",),
     "testing": ("check_grads",),
+    "trace.run_formula": ("evaluate",),
+    "trace.tree_map": ("tree_add",),
     "transforms.control_flow.cond": ("cond", "switch"),
     "transforms.control_flow.checkpoint": ("checkpoint", "name"),
     "transforms.custom.custom_derivatives": ("custom_jvp", "custom_vjp"),
@@ -172,6 +177,8 @@ _LATER = {
     "transforms.custom.implicit": ("fixed_point", "implicit_argmin", "implicit_root"),
     "transforms.jacobian": ("ggnvp", "hessian", "hvp", "jacfwd", "jacobian", "jacrev"),
     "transforms.jit.jit": ("jit",),
+    "transforms.gradient": ("gradient",),
+    "transforms.jvp": ("jvp",),
     "transforms.linearize": ("linearize",),
     "transforms.control_flow.loops": ("fori_loop", "scan", "while_loop"),
     "transforms.sparse.sparse_jacobian": ("sparse_hessian", "sparse_jacobian", "sparsity"),
@@ -223,7 +230,7 @@ def _imported(home: str, name: str) -> _Any:
 
 def _later(home: str, name: str) -> _Callable[..., _Any]:
     """A function of a module that is imported at the first call."""
-    return lambda *args: _imported(home, name)(*args)
+    return lambda *args, **kwargs: _imported(home, name)(*args, **kwargs)
 
 
 @_lru_cache(maxsize=1)
@@ -231,7 +238,7 @@ def _all_ops() -> _Any:
     """All operations by name, for reading stored programs."""
     special = _import_module("funcgrad.ops.special.special_stand_ins").SPECIAL_FAMILIES
     later = [_import_module(f"funcgrad.{home}") for home in _DECLARING]
-    return _dispatch.all_ops(*special, *later)
+    return _import_module("funcgrad.ops.numpy.dispatch").all_ops(*special, *later)
 
 
 def _special_functions() -> _Any:
@@ -239,7 +246,7 @@ def _special_functions() -> _Any:
     return _import_module("funcgrad.ops.special.special_stand_ins").STAND_INS
 
 
-_functions = _dispatch.public_functions()
+_functions = _core_functions()
 if not _expr.operation_table.functions:  # a reload, such as IPython's %reload_ext, finds it filled
     _expr.assemble(
         _expr.OperationTable(
@@ -248,11 +255,11 @@ if not _expr.operation_table.functions:  # a reload, such as IPython's %reload_e
                 | {
                     "adoption_level": _levels.adoption_level,
                     "all_ops": _all_ops,
-                    "apply_numpy": _dispatch.apply_numpy,
-                    "apply_ufunc": _dispatch.apply_ufunc,
+                    "apply_numpy": _apply_numpy,
+                    "apply_ufunc": _later("ops.numpy.ufuncs", "apply_ufunc"),
                     "as_in_adopted_code": _as_in_adopted_code,
                     "call_adopted": _later("adoption.adopt", "call_adopted"),
-                    "evaluate": evaluate,
+                    "evaluate": _later("trace.run_formula", "evaluate"),
                     "is_numpy_integer": _later("adoption.builtin_names", "is_numpy_integer"),
                     "is_varied": _is_varied,
                     "is_refusal": _levels.is_refusal,
@@ -275,8 +282,9 @@ if not _expr.operation_table.functions:  # a reload, such as IPython's %reload_e
                 }
             ),
             ufuncs=_MappingProxyType(_functions),
-            numpy=_dispatch.numpy_functions(_functions),
-        )
+            numpy=_core_numpy_functions(_functions),
+        ),
+        _later("ops.numpy.dispatch", "all_functions"),
     )
 
 __all__ = [

@@ -28,7 +28,7 @@ from funcgrad.adoption.adopted_functions import (
 )
 from funcgrad.adoption.containers import INNER, leads_elsewhere, standing
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
-from funcgrad.adoption.namespaces import HEAP, is_kept_class
+from funcgrad.adoption.namespaces import HEAP, OF_NO_NUMBERS, is_kept_class
 from funcgrad.adoption.view_originals import as_original, original_of_view
 from funcgrad.adoption.wrapt_functions import is_of_wrapt
 from funcgrad.arrays.reference import holds_expr
@@ -299,15 +299,6 @@ _OF_STATEMENTS = {
     *("__firstlineno__", "__static_attributes__"),
 }
 """Names that class statements define by themselves, and the method that has run."""
-
-OF_NO_NUMBERS = frozenset(
-    (
-        *("__repr__", "__str__", "__format__", "__dir__", "__sizeof__", "__del__", "__doc__"),
-        *("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__"),
-        *("__copy__", "__deepcopy__", "__class_getitem__", "__init_subclass__", "__replace__"),
-    )
-)
-"""The methods that make texts and copies."""
 
 
 def _of_bool(method: Callable[[Any], Any]) -> Any:

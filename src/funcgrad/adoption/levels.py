@@ -29,10 +29,9 @@ from weakref import ProxyTypes, ref
 
 import numpy as np
 
-from funcgrad.adoption.adopted_classes import OF_NO_NUMBERS
-from funcgrad.adoption.masked_arrays import is_of_masked_arrays
 from funcgrad.adoption.namespaces import (
     GENERIC_ALIASES,
+    OF_NO_NUMBERS,
     OF_SEQUENCES,
     BoundDispatch,
     is_composed,
@@ -40,6 +39,7 @@ from funcgrad.adoption.namespaces import (
     is_kept_class,
     is_kept_namespace,
     is_memoized,
+    is_of_masked_arrays,
     is_single_dispatch,
     module_behind,
 )

@@ -122,15 +122,6 @@ def _home(value: object) -> Any:
     return value.__module__ if own else type(value).__module__
 
 
-def is_of_masked_arrays(module: object) -> bool:
-    """Whether a module, by its name, is one of ``numpy.ma``.
-
-    >>> is_of_masked_arrays("numpy.ma.core"), is_of_masked_arrays("numpy.matlib")
-    (True, False)
-    """
-    return module in ("numpy.ma", "numpy.ma.core", "numpy.ma.extras")
-
-
 _MODULES: list[MaskedModules] = []
 _LOCK = RLock()
 

@@ -56,6 +56,15 @@ REPLACED = {
 }
 """Names of modules, with the modules that stand in for them in adopted code."""
 
+OF_NO_NUMBERS = frozenset(
+    (
+        *("__repr__", "__str__", "__format__", "__dir__", "__sizeof__", "__del__", "__doc__"),
+        *("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__"),
+        *("__copy__", "__deepcopy__", "__class_getitem__", "__init_subclass__", "__replace__"),
+    )
+)
+"""The methods that make texts and copies."""
+
 HEAP = 1 << 9
 """The flag of classes that a class statement has made, whose instances are laid out as those of object."""
 
@@ -179,3 +188,12 @@ def original_of(module: ModuleType) -> ModuleType:
         if module.__name__ == name:
             return import_module(original)
     return module
+
+
+def is_of_masked_arrays(module: object) -> bool:
+    """Whether a module, by its name, is one of ``numpy.ma``.
+
+    >>> is_of_masked_arrays("numpy.ma.core"), is_of_masked_arrays("numpy.matlib")
+    (True, False)
+    """
+    return module in ("numpy.ma", "numpy.ma.core", "numpy.ma.extras")

@@ -40,7 +40,7 @@ from funcgrad.adoption.containers import container_view, leads_elsewhere, proxy_
 from funcgrad.adoption.generalized import generalized, is_generalized
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.instance_views import UNCHANGING, SlotView, class_of_views, view
-from funcgrad.adoption.masked_arrays import is_of_masked_arrays, masked_modules
+from funcgrad.adoption.masked_arrays import masked_modules
 from funcgrad.adoption.memoized import all_plain, bypassing_cache
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import (
@@ -54,6 +54,7 @@ from funcgrad.adoption.namespaces import (
     is_kept_class,
     is_kept_namespace,
     is_memoized,
+    is_of_masked_arrays,
     is_single_dispatch,
     module_behind,
     original_of,

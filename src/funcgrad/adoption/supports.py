@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.masked_arrays import is_of_masked_arrays
+from funcgrad.adoption.namespaces import is_of_masked_arrays
 from funcgrad.adoption.replacements import replacements
-from funcgrad.expr import operation_table
-from funcgrad.expr.registry import stand_in_of
+from funcgrad.expr.registry import complete, operation_table, stand_in_of
 from funcgrad.numpy.array_likes import ArrayFunction, Ufunc
 from funcgrad.ops.numpy.by_value import is_answered_by_value
 from funcgrad.source import fail
@@ -57,6 +56,7 @@ def supports(function: Callable[..., Any] | str) -> bool:
     known = replacements().get(id(function))
     if known is not None and type(known[1]) not in (ArrayFunction, Ufunc):
         return True
+    complete()
     try:
         return function in operation_table.numpy or is_answered_by_value(function)
     except TypeError:  # it has no hash

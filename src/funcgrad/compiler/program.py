@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from funcgrad.compiler.flat_program import (
 )
 from funcgrad.compiler.pass_options import PASS_OPTIONS
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
-from funcgrad.compiler.python.scalar_interpreter import ScalarInterpreter, interpret_scalars
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
@@ -35,6 +34,9 @@ from funcgrad.rewrite.evaluate import present
 from funcgrad.rewrite.in_place import in_place
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.typing import Array
+
+if TYPE_CHECKING:
+    from funcgrad.compiler.python.scalar_interpreter import ScalarInterpreter
 
 Instruction = tuple[Callable[..., Any], tuple[int, ...], int, tuple[int, ...]]
 """A call: what runs, the slots of its operands, that of its result, and those that are dead after it."""
@@ -158,7 +160,7 @@ class Program:
         self._runs += 1
         if self._runs > _WARM + len(program.instructions) // _LONG:
             return list(self.compiled(*values))
-        if isinstance(program, ScalarInterpreter):
+        if not isinstance(program, _Interpreted):
             return program.run(values)
         with np.errstate(all="ignore"):
             found = program.run(values)
@@ -230,10 +232,11 @@ class Program:
         if self._interpreted is None:
             with Paused():
                 flat = self.flat()
-                large = len(flat.steps) >= _LARGE
-                self._interpreted = (interpret_scalars(flat) if large else None) or _instructions(
-                    flat
-                )
+                if len(flat.steps) >= _LARGE:
+                    from funcgrad.compiler.python.scalar_interpreter import interpret_scalars
+
+                    self._interpreted = interpret_scalars(flat)
+                self._interpreted = self._interpreted or _instructions(flat)
         return self._interpreted
 
 

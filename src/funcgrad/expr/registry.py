@@ -1,7 +1,8 @@
 """The table of operations: what expressions know of them.
 
 The operations are declared with `Expr` in hand, so expressions cannot import them. Their table is
-handed over once, where the package is assembled (`assemble`); nothing else is bound late.
+handed over once, where the package is assembled (`assemble`), with the function that imports the entries
+which few programs need; nothing else is bound late.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from threading import RLock
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -34,10 +36,26 @@ class OperationTable(NamedTuple):
         return found
 
 
-_filled: tuple[dict[Any, Any], ...] = ({}, {}, {})
+class _Table(dict[Any, Any]):
+    """A table that is completed when it lacks a key."""
+
+    def __missing__(self, key: object) -> Any:
+        complete()
+        if key in self:
+            return self[key]
+        raise KeyError(key)
+
+    def get(self, key: object, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+
+_filled = (_Table(), _Table(), _Table())
 operation_table = OperationTable(*(MappingProxyType(part) for part in _filled))
 
-# The table's functions and ufuncs as plain dicts, for the operators: a tenth of what building a sum costs.
+# The table's functions and ufuncs as dicts, for the operators: a tenth of what building a sum costs.
 functions: Mapping[str, Callable[..., Any]] = _filled[0]
 ufuncs: Mapping[str, Callable[..., Any]] = _filled[1]
 
@@ -70,9 +88,23 @@ def stand_in_of(ufunc: np.ufunc) -> Callable[..., Any] | None:
     return found
 
 
-def assemble(given: OperationTable) -> None:
-    """Hand over the table of operations, once."""
+_further: list[Callable[[], OperationTable]] = []
+_completing = RLock()
+
+
+def assemble(given: OperationTable, further: Callable[[], OperationTable]) -> None:
+    """Hand over the table of operations, once; `further` imports and returns the complete one."""
     if functions:
         raise RuntimeError("the table of operations has been handed over already")
     for part, entries in zip(_filled, given, strict=True):
         part.update(entries)
+    _further.append(further)
+
+
+def complete() -> None:
+    """Import the operations that few programs need, once."""
+    with _completing:
+        if _further:
+            for part, entries in zip(_filled, _further[0](), strict=True):
+                part.update({key: value for key, value in entries.items() if key not in part})
+            _further.clear()

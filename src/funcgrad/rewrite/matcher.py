@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from importlib import import_module
 from itertools import product
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -311,7 +312,7 @@ def _laws(mode: Mode, op: Op, dtype: str, same: bool, kinds: tuple[Any, ...]) ->
     for law, operands, holds in () if collected else STRUCTURAL.get(op.name, ()):
         taken = holds == "everywhere" or _is_taken(holds, mode, dtype)
         if taken and (not operands or any(known in operands for known in ops)):
-            structural.append(law)
+            structural.append(_function_of(law))
     patterns: list[CompiledPattern] = []
     swaps = False
     if dtype in "fc":
@@ -327,6 +328,14 @@ def _laws(mode: Mode, op: Op, dtype: str, same: bool, kinds: tuple[Any, ...]) ->
     anywhere = tuple([pattern for pattern in patterns if not pattern.law.single_use])
     single_use = tuple([pattern for pattern in patterns if pattern.law.single_use])
     return Laws(tuple(structural), anywhere, single_use, swaps)
+
+
+def _function_of(law: Callable[[Expr], Expr | None] | str) -> Callable[[Expr], Expr | None]:
+    if not isinstance(law, str):
+        return law
+    home, _, name = law.partition(":")
+    found: Callable[[Expr], Expr | None] = getattr(import_module(home), name)
+    return found
 
 
 def _may_match(operands: tuple[Any, ...], kinds: tuple[Any, ...], same: bool) -> bool:

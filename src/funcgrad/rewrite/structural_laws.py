@@ -19,7 +19,7 @@ from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection
 from funcgrad.ops.stores import index_add_op, index_set_op
-from funcgrad.rewrite import matrix_laws, scatter_laws, square_laws, store_laws
+from funcgrad.rewrite import scatter_laws, square_laws, store_laws
 from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.laws import Holds
 
@@ -487,9 +487,12 @@ def _picked(expr: Expr) -> Expr | None:
 
 
 class StructuralLaw(NamedTuple):
-    """A law, the values for which it holds, and the operations one of which an operand must have, if any."""
+    """A law, the values for which it holds, and the operations one of which an operand must have, if any.
 
-    law: Callable[[Expr], Expr | None]
+    The law of a module that is imported when it is first tried is written ``module:name``.
+    """
+
+    law: Callable[[Expr], Expr | None] | str
     operands: tuple[Op, ...] = ()
     holds: Holds = "everywhere"
 
@@ -533,18 +536,18 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     ),
     "matmul": (
         StructuralLaw(scatter_laws.scattered_contraction, (indexing.scatter_op,), _NUMBERS),
-        StructuralLaw(matrix_laws.function_by_vectors),
+        StructuralLaw("funcgrad.rewrite.matrix_laws:function_by_vectors"),
     ),
-    "determined_product": (StructuralLaw(matrix_laws.determined_by_number),),
-    "columns_product": (StructuralLaw(matrix_laws.sum_over_vectors),),
-    "einsum": (StructuralLaw(matrix_laws.einsum_by_vectors, holds=_STABLE),),
+    "determined_product": (StructuralLaw("funcgrad.rewrite.matrix_laws:determined_by_number"),),
+    "columns_product": (StructuralLaw("funcgrad.rewrite.matrix_laws:sum_over_vectors"),),
+    "einsum": (StructuralLaw("funcgrad.rewrite.matrix_laws:einsum_by_vectors", holds=_STABLE),),
     "multiply": (_OF_CHOSEN, _SCATTERED, _CLEARED),
     "sum": (
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),
         StructuralLaw(_sum_of_repeated, (op.broadcast_to,), "for finite reals"),
         StructuralLaw(scatter_laws.scattered_total, (indexing.scatter_op,), "for finite reals"),
         StructuralLaw(_masked_sum, (selection.mask,)),
-        StructuralLaw(matrix_laws.sum_of_product, _PRODUCTS, "for finite reals"),
+        StructuralLaw("funcgrad.rewrite.matrix_laws:sum_of_product", _PRODUCTS, "for finite reals"),
     ),
     "mask": (StructuralLaw(_mask_cases),),
     "add": (

@@ -12,7 +12,6 @@ import numpy as np
 
 from funcgrad.compiler.disk_cache.cache import derivation_name, remembered
 from funcgrad.compiler.flat_program import FlatStep, SourceRows
-from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.program import Program
 from funcgrad.expr import (
     Expr,
@@ -142,7 +141,11 @@ def derived(
             outputs = transform(simple, inputs[:leaves], of_derivatives)
             made = simplify_all(outputs, simplifier=of_derivatives)
             has_tuples = of_values.holds_tuples or of_derivatives.holds_tuples
-            return subsume_bodies(made) if has_tuples else made
+            if not has_tuples:
+                return made
+            from funcgrad.compiler.passes.body_subsumption import subsume_bodies
+
+            return subsume_bodies(made)
 
         how = derivation_name(transform, leaves)
         return remembered(how, lambda: SourceRows(rows, roots), inputs, make)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, wraps
@@ -227,7 +226,7 @@ def remedy_for(value: object) -> str:
         return "give it numbers or arrays"
     if isinstance(value, Number):
         return "convert it with float(x)"
-    if isinstance(value, array | memoryview):
+    if isinstance(value, memoryview) or type(value).__module__ == "array":
         return "convert it with np.asarray(x)"
     kind = type(value).__name__
     return f"make {kind} a dataclass, register it by fg.register_tree({kind})"

@@ -9,7 +9,6 @@ small callables that run only when a reader asks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -102,8 +101,7 @@ StoredRule: TypeAlias = tuple[tuple[str, ...], Callable[..., str]]
 why a node that is read from a file is none: empty if it is one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Columns:
+class Columns(NamedTuple):
     """What readers know of an operation.
 
     ``decompose(*operands, **params)`` is the operation in simpler operations, of the same type.

@@ -6,22 +6,21 @@ it along an axis, unless an operation of its own does that; `outer` broadcasts; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr import operation_table
 from funcgrad.expr.concrete import concrete_value
-from funcgrad.expr.registry import is_well_known, stand_in_of
+from funcgrad.expr.registry import complete, is_well_known, operation_table, stand_in_of
 from funcgrad.ops import reduction, scans_and_sorts, shape
 from funcgrad.ops.base.arguments import slice_axis
 from funcgrad.ops.base.axes import axes_of, axis_index
 from funcgrad.ops.base.op import lift_all, lift_fully
+from funcgrad.ops.numpy.array_function import no_out, unsupported
 from funcgrad.ops.numpy.by_value import answered
-from funcgrad.source import fail
 from funcgrad.typing import Array, Axes, Index
 
 _REDUCERS: dict[str, Callable[..., Any]] = {
@@ -76,6 +75,7 @@ def apply_ufunc(
         answer: Any = answered(name, getattr(ufunc, method), inputs, kwargs)
         if answer is NotImplemented:
             written = name if method == "__call__" else f"{name}.{method}"
+            complete()
             raise unsupported(written, operation_table.ufuncs)
         return answer
     return _METHODS[method](ufunc, *inputs, **kwargs)
@@ -263,30 +263,3 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "reduce": _reduce,
     "reduceat": _reduceat,
 }
-
-
-# -- refusals ------------------------------------------------------------------------------------
-def no_out(name: str) -> Exception:
-    """The error of a function that would write into its argument."""
-    error: Exception = fail(
-        TypeError,
-        f"{name}: out= (and +=, *= on an array) would change an array in place, but expressions are "
-        "immutable; write a = a + b",
-    )
-    return error
-
-
-def unsupported(name: str, known: Iterable[str]) -> Exception:
-    """The error of a function without a derivative rule, with the nearest name that has one."""
-    from difflib import get_close_matches
-
-    names = list(known)
-    near = get_close_matches(name.partition(".")[0], names, 1, 0.6)
-    hint = f"; the nearest by name that has one is {near[0]!r}" if near else ""
-    hint += "; declare one by fg.primitive(f, [partial derivatives])"
-    if not names:
-        hint = ", since it is neither NumPy's nor SciPy's; give it one with funcgrad.primitive"
-    error: Exception = fail(
-        TypeError, f"{name}: expected a function with a derivative rule, but it has none{hint}"
-    )
-    return error

@@ -1,0 +1,108 @@
+"""Calls of NumPy's functions on expressions: what ``__array_function__`` answers.
+
+A function with a replacement calls it; one without a derivative runs on values; of the others NumPy's own
+code runs on traced values. The rest is a TypeError that names the function and the nearest that is known.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr.registry import complete, functions, operation_table
+from funcgrad.ops.numpy.bound_arguments import bind_arguments
+from funcgrad.source import fail
+
+_REDUCED_BY = {
+    np.sum: np.add,
+    np.prod: np.multiply,
+    np.max: np.maximum,
+    np.min: np.minimum,
+    np.amax: np.maximum,
+    np.amin: np.minimum,
+    np.all: np.logical_and,
+    np.any: np.logical_or,
+}
+"""The ufuncs whose reductions take the arguments that the functions themselves do not, such as ``where``."""
+
+_IN_PLACE = (np.copyto, np.fill_diagonal, np.put, np.place, np.putmask, np.put_along_axis)
+
+
+def apply_numpy(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Answer ``__array_function__``: by a stand-in, by value, or by NumPy's own code on traced values."""
+    stand_in = operation_table.numpy.get(func)
+    name = getattr(func, "__name__", str(func))
+    if func in _IN_PLACE:
+        raise fail(
+            TypeError,
+            f"{name}: would change an array in place, but expressions are immutable; write "
+            "x = x.at[i].set(v), or np.where(condition, new, old)",
+        )
+    if kwargs.pop("out", None) is not None:
+        raise no_out(name)
+    bound = None if stand_in is None else bind_arguments(func, stand_in, args, kwargs)
+    if bound is None and func in _REDUCED_BY:
+        given = inspect.signature(func).bind(*args, **kwargs).arguments
+        return functions["apply_ufunc"](
+            _REDUCED_BY[func], "reduce", (given.pop("a"),), {"axis": None} | given
+        )
+    if stand_in is not None and bound is not None:
+        answer = stand_in(*bound[0], **bound[1])
+    else:
+        answer = _answered(name, func, args, kwargs)
+    if answer is NotImplemented:
+        answer = functions["run_source"](func, args, kwargs)
+    if answer is NotImplemented:
+        if bound is None and stand_in is not None:
+            _refuse_arguments(name, stand_in, args, kwargs)
+        complete()
+        raise unsupported(name, [known.__name__ for known in operation_table.numpy])
+    return answer
+
+
+def _answered(name: str, func: Callable[..., Any], args: object, kwargs: object) -> Any:
+    """The result of a function without a derivative; what answers it is imported for these alone."""
+    from funcgrad.ops.numpy.by_value import answered
+
+    return answered(name, func, args, kwargs)
+
+
+def _refuse_arguments(
+    name: str, stand_in: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Say which of NumPy's arguments is not supported."""
+    try:
+        inspect.signature(stand_in).bind(*args, **kwargs)
+    except TypeError as error:
+        raise fail(
+            TypeError, f"{name}: of NumPy's arguments this one is not supported: {error}"
+        ) from None
+
+
+def no_out(name: str) -> Exception:
+    """The error of a function that would write into its argument."""
+    error: Exception = fail(
+        TypeError,
+        f"{name}: out= (and +=, *= on an array) would change an array in place, but expressions are "
+        "immutable; write a = a + b",
+    )
+    return error
+
+
+def unsupported(name: str, known: Iterable[str]) -> Exception:
+    """The error of a function without a derivative rule, with the nearest name that has one."""
+    from difflib import get_close_matches
+
+    names = list(known)
+    near = get_close_matches(name.partition(".")[0], names, 1, 0.6)
+    hint = f"; the nearest by name that has one is {near[0]!r}" if near else ""
+    hint += "; declare one by fg.primitive(f, [partial derivatives])"
+    if not names:
+        hint = ", since it is neither NumPy's nor SciPy's; give it one with funcgrad.primitive"
+    error: Exception = fail(
+        TypeError, f"{name}: expected a function with a derivative rule, but it has none{hint}"
+    )
+    return error
