@@ -87,9 +87,14 @@ def _optimized(text: str, target: Any, arrays: bool) -> Any:
 
 
 def compile_llvm(
-    text: str, called: Iterable[str], operands: int, kept: Sequence[object], arrays: bool = True
+    text: str,
+    called: Iterable[str],
+    operands: int,
+    kept: Sequence[object],
+    arrays: bool = True,
+    integers: int = 4,
 ) -> Callable[..., int]:
-    """The function ``run`` of a text: four integers and so many objects to an integer.
+    """The function ``run`` of a text: so many integers and objects to an integer.
 
     It keeps the arrays whose addresses are in the text.
 
@@ -110,7 +115,7 @@ def compile_llvm(
         engine = llvm.create_mcjit_compiler(module, target)
         engine.finalize_object()
         address = engine.get_function_address("run")
-    kinds = [ctypes.c_int64] * 4 + [ctypes.py_object] * operands
+    kinds = [ctypes.c_int64] * integers + [ctypes.py_object] * operands
     run: Any = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(address)
     run.engine = engine, kept  # the machine code lives as long as the engine
     found: Callable[..., int] = run

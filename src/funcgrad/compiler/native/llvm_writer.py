@@ -119,6 +119,8 @@ class LLVMWriter:
         """The bytes of one entry of each array that grows."""
         self.kept: list[object] = []
         """The arrays whose addresses are in the text."""
+        self.counted = True
+        """Whether its function takes four integers and an arena beside the arrays."""
         self.holds_arrays = False
         """Whether a loop over the entries of an array is written."""
         self.block = "entry"

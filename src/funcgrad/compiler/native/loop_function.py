@@ -106,11 +106,12 @@ def program_text(flat: Flat) -> tuple[str, LLVMWriter]:
     _prologue(w, [*given.types, *made.types])
     values = ArrayProgram(w, flat).run([loaded(w, x) for x in _operands(given, "a")])
     _return(w, integer(0), list(zip(_operands(made, "y"), values, strict=True)))
+    w.counted = bool(w.buffers)
     return _module(w, given, len(made.holders), 0), w
 
 
 def _module(w: LLVMWriter, layout: OperandLayout, outputs: int, states: int) -> str:
-    """The function on addresses, and the one on array objects that calls it."""
+    """The function on addresses, and the one on array objects that calls it (with integers, if counted)."""
     pointers = [
         f"ptr noalias{'' if held[0] < states else ' readonly'} %a{k}"
         for k, held in enumerate(layout.holders)
@@ -125,14 +126,17 @@ def _module(w: LLVMWriter, layout: OperandLayout, outputs: int, states: int) -> 
     )
     lines.extend(["entry:", *w.stack, *w.lines, "}"])
     names = [f"a{k}" for k in range(len(layout.holders))]
-    names.extend([*[f"y{k}" for k in range(outputs)], "arena"])
-    objects = ", ".join([f"ptr %{name}" for name in names])
-    lines.append(f"define i64 @run({counts}, {objects}) nounwind {{")
+    names.extend([f"y{k}" for k in range(outputs)])
+    passed = [f"ptr %{name}.data" for name in names]
+    names.extend(["arena"] if w.counted else [])
+    objects = [f"ptr %{name}" for name in names]
+    given = [counts, *objects] if w.counted else objects
+    lines.append(f"define i64 @run({', '.join(given)}) nounwind {{")
     for name in names:
         lines.append(f"  %{name}.place = getelementptr i8, ptr %{name}, i64 {object.__basicsize__}")
         lines.append(f"  %{name}.data = load ptr, ptr %{name}.place")
-    passed = [f"ptr %{name}.data" for name in names[:-1]]
-    lines.append(f"  %growing = getelementptr i8, ptr %arena.data, i64 {w.arena}")
+    if w.counted:
+        lines.append(f"  %growing = getelementptr i8, ptr %arena.data, i64 {w.arena}")
     for buffer in w.buffers:
         start, place = "%arena.data", str(buffer.offset)
         if buffer.grows:
@@ -140,6 +144,6 @@ def _module(w: LLVMWriter, layout: OperandLayout, outputs: int, states: int) -> 
             lines.append(f"  {place} = mul i64 {buffer.offset}, %room")
         lines.append(f"  {buffer.name} = getelementptr i8, ptr {start}, i64 {place}")
         passed.append(f"ptr {buffer.name}")
-    call = ", ".join([counts, *passed])
+    call = ", ".join([counts if w.counted else "i64 0, i64 0, i64 0, i64 0", *passed])
     lines.extend([f"  %end = call i64 @body({call})", "  ret i64 %end", "}"])
     return "\n".join(lines) + "\n"

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad.compiler.flat_program import Flat, interpret
+from funcgrad.compiler.flat_program import Flat, build, interpret
 from funcgrad.compiler.native.deferred_code import (
     UNINTERRUPTED,
     DeferredCode,
     MachineCode,
 )
 from funcgrad.compiler.native.llvm_writer import LONG, LLVMWriter
-from funcgrad.compiler.native.operand_layout import OperandLayout
+from funcgrad.compiler.native.operand_layout import LAYOUT_NAMES, OperandLayout
 from funcgrad.compiler.native.time_estimate import estimate, is_on_numbers
 
 # Nanoseconds that calling the function takes, and those of handing an array to it or making one for it.
@@ -83,20 +83,25 @@ class NativeProgram:
         return self._call
 
     def _called(self, code: MachineCode) -> Callable[..., tuple[Any, ...]]:
-        flat, pack, empty = self._flat, self._given.pack, self._made.empty
-        unpack = self._made.unpack_for_python
+        """The function of the values, as Python that is generated for their types."""
+        inputs, arrays = range(self._flat.inputs), range(len(self._given.holders))
+        passed = [*[f"a{k}" for k in arrays], *[f"y{k}" for k in range(len(self._made.holders))]]
+        lines = [
+            f"def run({', '.join([f'x{i}' for i in inputs])}):",
+            *[f"    {line}" for line in [*self._given.pack_lines(), *self._made.empty_lines()]],
+            f"    end = machine({', '.join(passed)})",
+            f"    if end < 0: return failed(end, ({''.join([f'x{i}, ' for i in inputs])}))",
+            f"    return {self._made.unpacked()}",
+        ]
+        bound = {**LAYOUT_NAMES, "machine": code.of_arrays, "failed": self._failed}
+        return build("native", "\n".join(lines), bound)
 
-        def call(*values: Any) -> tuple[Any, ...]:
-            found = empty()
-            end = code(0, 0, 0, *pack(values), *found)
-            if end < 0:
-                if -end & LONG:
-                    self._call = None
-                    self.later.stop("a loop takes so long that it could not be interrupted")
-                return interpret(flat, values)
-            return unpack(found)
-
-        return call
+    def _failed(self, end: int, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The results by NumPy, if the machine code has set flags."""
+        if -end & LONG:
+            self._call = None
+            self.later.stop("a loop takes so long that it could not be interrupted")
+        return interpret(self._flat, values)
 
 
 def entry_lines(
