@@ -177,7 +177,7 @@ CASES = [
     (lambda: op_named("os.system"), ValueError, "expected the name of one, but got 'os.system'"),
     (lambda: LinearMap().apply(1.0), NotImplementedError, "does not say how to apply itself"),
     (lambda: LinearMap().transpose(1.0), NotImplementedError, "how to transpose itself"),
-    (lambda: fg.expr.assemble(fg.expr.operation_table), RuntimeError, "handed over already"),
+    (lambda: fg.expr.assemble(fg.expr.operation_table, dict), RuntimeError, "handed over already"),
     (lambda: fg.numpy.nothing, AttributeError, r"module 'funcgrad.numpy' \(and 'numpy'\) has no attribute"),
 ]  # fmt: skip
 

@@ -30,7 +30,7 @@ def test_every_assignment_is_refused(name):
 def test_the_table_of_operations_is_handed_over_once_and_read_only():
     table = expr_module.operation_table
     with pytest.raises(RuntimeError, match="handed over already"):
-        expr_module.assemble(table)
+        expr_module.assemble(table, lambda: table)
     assert expr_module.operation_table is table
     for part in table:
         assert part

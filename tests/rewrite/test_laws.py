@@ -227,6 +227,52 @@ def test_the_cotangent_of_what_roll_reads_is_rolled_back(shape, axis):
     fg.check_grads(f, (x,), order=2)
 
 
+UNPACKED = {
+    "entries": (lambda x: np.sin(x[0]) * x[2] / x[1], (3,)),
+    "in any order, twice": (lambda x: x[2] * x[0] + x[1] * x[0] * x[2] + x[1] ** 2, (3,)),
+    "beside the whole": (lambda x: np.sum(x**3) + x[0] * x[1] + np.sum(np.sin(x)), (2,)),
+    "of many": (lambda x: sum([np.sin(x[i]) * x[i - 1] for i in range(16)]), (16,)),
+    "columns": (lambda x: np.sum(x[:, 0] * np.cos(x[:, 1]) / x[:, 2]), (4, 3)),
+    "rows": (lambda x: x[0] @ x[1], (2, 5)),
+    "of a matrix": (lambda x: x[0, 0] * x[1, 1] - x[0, 1] * x[1, 0], (2, 2)),
+    "slices and an entry": (lambda x: np.sum(x[:2] ** 2) * x[2] * np.sum(np.exp(x[3:])), (6,)),
+    "last axis": (lambda x: np.sum(x[..., 0] * x[..., 1] ** 2), (2, 3, 2)),
+}
+
+
+@pytest.mark.parametrize("name", UNPACKED)
+def test_the_cotangent_of_unpacked_entries_is_an_array_of_their_cotangents(name):
+    f, shape = UNPACKED[name]
+    x = np.random.default_rng(0).normal(size=shape) + 2
+    assert ".at[" not in str(fg.grad(f).expr(x))
+    fg.check_grads(f, (x,), order=2)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(x), fg.grad(f)(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x[0] * x[2],
+        lambda x: x[0] * np.sum(x[:2]),
+        lambda x: np.sum(x[[0, 1]] * x[[1, 2]]),
+        lambda x: x[0] * np.sum(x[1::2]) * x[2] * x[3],
+        lambda x: sum([np.sin(x[i]) * x[i - 1] for i in range(20)]),
+    ],
+)
+def test_entries_that_do_not_cover_an_array_are_stored(f):
+    x = np.random.default_rng(0).normal(size=20)
+    assert ".at[" in str(fg.grad(f).expr(x))
+    fg.check_grads(f, (x,), order=2)
+
+
+def test_what_other_entries_hold_reaches_no_gradient_of_unpacked_entries():
+    def f(x):
+        return x[0] * x[1] + np.where(x[2] > 0, x[2], 0.0)
+
+    np.testing.assert_array_equal(fg.grad(f)(np.array([2.0, 3.0, -np.inf])), [3.0, 2.0, 0.0])
+    np.testing.assert_array_equal(fg.grad(f)(np.array([2.0, 3.0, np.nan])), [3.0, 2.0, 0.0])
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [

@@ -6,8 +6,11 @@ store that adds, whose cost is that of the entries, not of the array.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import math
+import operator
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,59 +80,121 @@ def accumulated(expr: Expr) -> Expr | None:
 
 
 class _Block(NamedTuple):
-    """Entries from start to stop along an axis, to which a term of a sum adds x; the rest of the sum."""
+    """A term of a sum that adds x to the entries from start to stop along an axis, or to one entry."""
 
-    axis: int
+    place: tuple[int, bool]
+    """The axis, and False; of one entry, the number of its axes, and True: they are counted as one axis."""
     start: int
     stop: int
     x: Expr
-    rest: Expr | None
+    term: Expr
+
+
+# Terms of a sum that are looked at, and entries of an array that are counted.
+_MOST_TERMS, _MOST_ENTRIES = 32, 16
 
 
 def joined(expr: Expr) -> Expr | None:
-    """zeros.at[:k].add(x) + zeros.at[k:].add(y) = concatenate([x, y]), also within a sum with an array.
+    """zeros.at[:k].add(x) + zeros.at[k:].add(y) = concatenate([x, y]), also within a sum with arrays.
 
-    Such is the cotangent of an array that `numpy.roll` reads.
+    In the same way zeros.at[0].add(x) + zeros.at[1].add(y) = stack([x, y]). Such is the cotangent of an array
+    that `numpy.roll` reads, or whose entries are unpacked.
     """
-    for first in _blocks(expr):
-        for second in _blocks(first.rest):
-            a, b = sorted((first, second), key=lambda block: block.start)
-            covers = a.start == 0 and a.stop == b.start and b.stop == expr.shape[a.axis]
-            if covers and a.axis == b.axis and a.x.dtype == b.x.dtype == expr.dtype:
-                whole: Expr = shape.concatenate([a.x, b.x], axis=a.axis)
-                return whole if second.rest is None else second.rest + whole
+    blocks, rest = _terms(expr)
+    for place in dict.fromkeys([block.place for block in blocks]):
+        tiled = _tiled([block for block in blocks if block.place == place], expr)
+        if tiled is not None:
+            rest += [block.term for block in blocks if block.place != place]
+            return reduce(operator.add, [*rest, tiled])
     return None
 
 
-def _blocks(expr: Expr | None) -> Iterator[_Block]:
-    """The blocks that are the last terms of a sum."""
-    if expr is None:
-        return
-    terms: list[tuple[Expr, Expr, Expr | None]] = []
-    if expr.op is indexing.scatter_op and len(expr.args) == 1:
-        terms = [(expr, expr.args[0], None)]
-    elif expr.op is index_add_op and len(expr.args) == 2:
-        terms = [(expr, expr.args[1], expr.args[0])]
-    elif expr.op is arithmetic.add:
-        pairs = (expr.args, expr.args[::-1])
-        terms = [
-            (term, term.args[0], rest)
-            for term, rest in pairs
-            if term.op is indexing.scatter_op and len(term.args) == 1
-        ]
+def _terms(expr: Expr) -> tuple[list[_Block], list[Expr]]:
+    """The last terms of a sum that are blocks, and the other terms."""
+    blocks: list[_Block] = []
+    rest: list[Expr] = []
+    left: Expr | None = expr
+    while left is not None and len(blocks) + len(rest) < _MOST_TERMS:
+        block, other = _last_block(left)
+        if block is None and left.op is arithmetic.add:
+            # One term that is none may stand between them.
+            x, y = left.args if _last_block(left.args[0])[0] else left.args[::-1]
+            block, other = _last_block(x)
+            rest += [y] if block else []
+        if block is None:
+            break
+        blocks.append(block)
+        left = other
+    return blocks, rest if left is None else [*rest, left]
+
+
+def _last_block(expr: Expr) -> tuple[_Block | None, Expr | None]:
+    """The last term of a sum if it is a block, and the sum of the others."""
+    terms: Sequence[tuple[Any, ...]] = ((expr, None),)
+    if expr.op is index_add_op and len(expr.args) == 2:
+        return _block(expr, expr.args[1]), expr.args[0]
+    if expr.op is arithmetic.add:
+        terms = (expr.args, expr.args[::-1])
     elif expr.op is arithmetic.subtract:
-        term, other = expr.args
+        terms = ((expr.args[0], -expr.args[1]),)
+    for term, other in terms:
         if term.op is indexing.scatter_op and len(term.args) == 1:
-            terms = [(term, term.args[0], -other)]
-    for term, x, rest in terms:
-        spec = dict(term.params)["spec"]
-        axis = len(spec) - 1
-        if not spec or not isinstance(spec[-1], tuple) or spec[:-1] != (_ALL,) * axis:
-            continue
-        start, stop, step = slice(*spec[-1][1:]).indices(expr.shape[axis])
-        wanted = (*expr.shape[:axis], stop - start, *expr.shape[axis + 1 :])
-        if step == 1 and start < stop and x.shape == wanted:
-            yield _Block(axis, start, stop, x, rest)
+            block = _block(term, term.args[0])
+            if block is not None:
+                return block, other
+    return None, None
+
+
+def _block(term: Expr, x: Expr) -> _Block | None:
+    """The block of a term that adds x to zeros, if it is one."""
+    spec, lengths = dict(term.params)["spec"], term.shape
+    if "..." in spec and not {"new", "array"}.intersection(spec):
+        at = spec.index("...")
+        spec = (*spec[:at], *(_ALL,) * (len(lengths) + 1 - len(spec)), *spec[at + 1 :])
+    axis, last = len(spec) - 1, spec[-1] if spec else None
+    if x.dtype != term.dtype or last in (None, "new", "array"):
+        return None
+    if axis and all([isinstance(i, int) for i in spec]):
+        if math.prod(lengths[: axis + 1]) > _MOST_ENTRIES:
+            return None
+        place = tuple([i % n for i, n in zip(spec, lengths, strict=False)])
+        start = int(np.ravel_multi_index(place, lengths[: axis + 1]))
+        return _Block((axis + 1, True), start, start + 1, x, term)
+    if spec[:-1] != (_ALL,) * axis:
+        return None
+    if isinstance(last, int):
+        if lengths[axis] > _MOST_ENTRIES:
+            return None
+        start = last % lengths[axis]
+        return _Block((axis, False), start, start + 1, x, term)
+    start, stop, step = slice(*last[1:]).indices(lengths[axis])
+    wanted = (*lengths[:axis], stop - start, *lengths[axis + 1 :])
+    found = step == 1 and start < stop and x.shape == wanted
+    return _Block((axis, False), start, stop, x, term) if found else None
+
+
+def _tiled(blocks: Sequence[_Block], expr: Expr) -> Expr | None:
+    """The array that blocks make up, if they cover it."""
+    added: dict[tuple[int, int], Expr] = {}
+    for block in blocks:
+        key = block.start, block.stop
+        if key not in added:
+            added[key] = block.x
+        elif added[key].shape == block.x.shape:
+            added[key] += block.x
+        else:
+            return None
+    keys = sorted(added)
+    axis, is_entry = blocks[0].place
+    end = math.prod(expr.shape[:axis]) if is_entry else expr.shape[axis]
+    if [0, *[stop for _, stop in keys]] != [*[start for start, _ in keys], end]:
+        return None
+    parts = [added[key] for key in keys]
+    if is_entry:
+        return shape.reshape(shape.stack(parts), expr.shape)  # type: ignore[no-any-return]
+    # Of one place along the axis, a part has that axis or not.
+    whole = [x if x.ndim == expr.ndim else shape.expand_dims(x, axis) for x in parts]
+    return shape.concatenate(whole, axis=axis)  # type: ignore[no-any-return]
 
 
 _ALL = ("slice", None, None, None)
