@@ -341,7 +341,8 @@ def operations_named(path):
 
 
 MOST_NAMED = 8
-# The tables of laws, the operators and methods of expressions and arrays, and the exported names.
+# The tables of laws, the operators and methods of expressions and arrays, the exported names, and the names
+# of the functions that take the keywords of JAX.
 TABLES = {
     "rewrite/laws.py",
     "rewrite/structural_laws.py",
@@ -360,6 +361,7 @@ TABLES = {
     "expr/operators.py",
     "arrays/array_operators.py",
     "arrays/array_methods.py",
+    "numpy/jax_keywords.py",
     "__init__.py",
 }
 # Modules that name more, and how many: a number may fall, but not rise.

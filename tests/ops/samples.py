@@ -84,6 +84,7 @@ COMPLEX_SAMPLES: dict[str, list[Sample]] = {
     "index_add": [Sample((COMPLEX, COMPLEX[::-1], ROWS), {"spec": ("array",)})],
     "scatter_add": [Sample((COMPLEX, ROWS), {"spec": ("array",), "shape": (3, 4)})],
     "einsum": [Sample((COMPLEX, COMPLEX), {"subscripts": "ij,kj->ik"})],
+    "convolve": [Sample((COMPLEX[0], COMPLEX[1, :3]), {"kept": "full"})],
     "astype": [Sample((COMPLEX,), {"dtype": np.dtype("complex64")})],
 }
 
@@ -221,6 +222,13 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
         Sample((ANY, OTHER.T)),
         Sample((COMPLEX, OTHER.T)),
         Sample((np.stack([ANY, OTHER]), np.stack([OTHER.T, ANY.T]))),
+    ],
+    "convolve": [
+        Sample((ANY[0], OTHER[0, :3]), {"kept": "full"}),
+        Sample((ANY[0, :2], OTHER[0]), {"kept": "same"}),
+        Sample((ANY, OTHER[:, :2]), {"kept": "valid"}),
+        Sample((ANY[0], OTHER[0, :3]), {"kept": (-2, 5)}),
+        Sample((ANY[:, :3], OTHER), {"kept": (2, 7)}),
     ],
     "einsum": [
         Sample((ANY, OTHER), {"subscripts": "ij,kj->ik"}),

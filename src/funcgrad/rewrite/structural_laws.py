@@ -541,6 +541,13 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "determined_product": (StructuralLaw("funcgrad.rewrite.matrix_laws:determined_by_number"),),
     "columns_product": (StructuralLaw("funcgrad.rewrite.matrix_laws:sum_over_vectors"),),
     "einsum": (StructuralLaw("funcgrad.rewrite.matrix_laws:einsum_by_vectors", holds=_STABLE),),
+    "convolve": (
+        StructuralLaw(
+            "funcgrad.rewrite.convolution_laws:scattered_convolution",
+            (indexing.scatter_op,),
+            _NUMBERS,
+        ),
+    ),
     "multiply": (_OF_CHOSEN, _SCATTERED, _CLEARED),
     "sum": (
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),

@@ -31,6 +31,7 @@ from funcgrad.compiler.native.llvm_writer import (
 )
 from funcgrad.compiler.native.scalar_instructions import cast_number, template_value
 from funcgrad.compiler.native.time_estimate import is_for_blas
+from funcgrad.ops.convolution import kept_range
 
 
 # -- views ---------------------------------------------------------------------------------------
@@ -290,3 +291,30 @@ def _einsum(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) ->
 
 matmul = Whole(_matmul)
 einsum = Whole(_einsum)
+
+
+def _convolve(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    """One entry of the shorter operand after the other times the entries of the longer one."""
+    w, dtype = program.writer, step.type.dtype
+    if dtype.kind == "b":
+        raise UnsupportedError("a convolution of truth values")
+    v, a = sorted([in_memory(w, x) for x in operands], key=lambda x: x.shape[-1])
+    *stack, count = step.type.shape
+    first = kept_range(dict(step.params)["kept"], a.shape[-1], v.shape[-1])[0]
+    found = new_array(w, step.type.shape, dtype.name)
+    with w.loops(found.shape) as index:
+        found.put(w, index, zero_of(step))
+    add, multiply_ = ("fadd", "fmul") if dtype.kind == "f" else ("add", "mul")
+    with w.loops(stack) as outer, w.loops(v.shape[-1:]) as (k,):
+        shift = w.plus(k, integer(-first))
+        end = w.plus(shift, integer(a.shape[-1]))
+        start = w.select(w.compare("sgt", shift, integer(0)), shift, integer(0))
+        stop = w.select(w.compare("slt", end, integer(count)), end, integer(count))
+        with w.open_loop(start, stop) as (p, _):
+            entry = a.at(w, [*outer, w.binary("sub", p, shift)])
+            term = w.binary(multiply_, entry, v.at(w, [*outer, k]))
+            found.put(w, [*outer, p], w.binary(add, found.at(w, [*outer, p]), term))
+    return loaded(w, found)
+
+
+convolve = Whole(_convolve)

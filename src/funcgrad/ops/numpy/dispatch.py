@@ -15,6 +15,7 @@ import numpy as np
 from funcgrad.expr.registry import OperationTable
 from funcgrad.ops import (
     contraction,
+    convolution,
     decompositions,
     determinants,
     eigenvectors,
@@ -71,6 +72,7 @@ FURTHER: tuple[ModuleType, ...] = (
     rearrange,
     select_compare,
     complex_numbers,
+    convolution,
     fourier,
     solve,
     decompositions,
@@ -145,6 +147,7 @@ def formula_functions() -> Mapping[str, Callable[..., Any]]:
         quantiles,
         statistics,
         contraction,
+        convolution,
     )
     own = public_functions()
     names = [name for name in own if any(own[name] is vars(m).get(name) for m in kept)]

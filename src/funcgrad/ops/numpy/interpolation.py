@@ -1,8 +1,8 @@
-"""Functions known by samples: their integrals, their slopes, what lies between, convolutions."""
+"""Functions known by samples: their integrals, their slopes, what lies between."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,8 @@ from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr
 from funcgrad.ops.base.arguments import inexact, slice_axis
 from funcgrad.ops.base.axes import axis_index, axis_tuple
-from funcgrad.ops.base.op import lift_all, lift_fully
+from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.elementwise.magnitude import make_complex
-from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.scans_and_sorts import argsort, diff, searchsorted
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
@@ -185,73 +184,3 @@ def _between_knots(x: object, xp: Any, fp: Any) -> Any:
     steep = ~np.isfinite(slope)
     z = np.where(steep & (x == end), above, np.where(steep & (x == start), below, z))
     return np.where((z != z) & (below == above) & (x == x), below, z)
-
-
-# -- convolutions --------------------------------------------------------------------------------
-def convolve(a: Array, v: Array, mode: str = "full") -> Any:
-    """As `numpy.convolve`: a matrix of shifted entries times the shorter vector."""
-    a, v = _two_vectors("convolve", a, v, mode)
-    if a.size < v.size:
-        a, v = v, a
-    return _convolved(a, v, _KEPT[mode](a.size, v.size))
-
-
-def correlate(a: Array, v: Array, mode: str = "valid") -> Any:
-    """As `numpy.correlate`: conjugates the second."""
-    a, v = _two_vectors("correlate", a, v, mode)
-    v = np.conjugate(v) if v.dtype.kind == "c" else v
-    first, count = _KEPT[mode](max(a.size, v.size), min(a.size, v.size))
-    if a.size < v.size:  # NumPy exchanges them, and turns the result round
-        return np.flip(_convolved(v, np.flip(a), (first, count)))
-    return _convolved(a, np.flip(v), (first, count))
-
-
-_KEPT: dict[str, Callable[[int, int], tuple[int, int]]] = {
-    "full": lambda m, n: (0, m + n - 1),
-    "same": lambda m, n: ((n - 1) // 2, m),
-    "valid": lambda m, n: (n - 1, m - n + 1),
-}
-
-
-def _two_vectors(name: str, a: Any, v: Any, mode: str) -> tuple[Any, Any]:
-    a, v = lift_all((a, v))
-    a, v = (np.atleast_1d(astype(x, np.result_type(a.dtype, v.dtype))) for x in (a, v))
-    if mode not in _KEPT:
-        raise fail(
-            ValueError, f"{name}: expected a mode among 'full', 'same', 'valid', but got {mode!r}"
-        )
-    if a.ndim != 1 or v.ndim != 1 or not a.size or not v.size:
-        raise fail(
-            ValueError, f"{name}: expected two vectors with entries, but got {a.type} and {v.type}"
-        )
-    return a, v
-
-
-def _convolved(a: Array, v: Array, kept: tuple[int, int]) -> Any:
-    """The entries from ``first`` on, ``count`` of them, of the full convolution."""
-    (first, count), (m, n) = kept, (a.size, v.size)
-    turned, beyond = np.flip(v), np.zeros(n - 1, a.dtype)
-    before, after = max(0, n - 1 - first), max(0, first + count - m)
-    inside = np.arange(first + before, first + count - after) - (n - 1)
-    parts = [np.matmul(a[inside[:, None] + np.arange(n)], turned)]
-    if before:
-        start = np.concatenate([beyond, a[: n - 1]])
-        parts.insert(
-            0, _overlap(start, turned, np.arange(n - 1 - before, n - 1), slice(n - 1, None))
-        )
-    if after:
-        end = np.concatenate([a[m - n + 1 :], beyond])
-        parts.append(_overlap(end, turned, np.arange(after), slice(n - 1)))
-    return np.concatenate(parts)
-
-
-def _overlap(row: Array, turned: Array, starts: Array, known: slice) -> Any:
-    """Sums of products where one vector reaches beyond the other, whose entries are the known ones.
-
-    What is beyond is 0, and so is what it would be multiplied by: it may be infinite.
-    """
-    within = np.zeros(row.size, bool)
-    within[known] = True
-    places = starts[:, None] + np.arange(turned.size)
-    products = row[places] * mask(within[places], turned)
-    return np.sum(products, axis=1, dtype=products.dtype)

@@ -61,6 +61,15 @@ def _infix(symbol: str, binding: int) -> LatexWriter:
     return write
 
 
+def _convolution(expr: Expr, parts: list[Written]) -> Written:
+    """The entries that are kept stand below the sign, if they are not all."""
+    kept = dict(expr.params)["kept"]
+    if kept == "full":
+        return _infix("*", PRODUCT)(expr, parts)  # type: ignore[return-value]
+    below = rf"\text{{{kept}}}" if isinstance(kept, str) else f"{kept[0]}:{sum(kept)}"
+    return _infix(f"*_{{{below}}}", PRODUCT)(expr, parts)  # type: ignore[return-value]
+
+
 def _product(expr: Expr, parts: list[Written]) -> Written:
     left, right = latex_parenthesized(parts[0], PRODUCT), _factor(parts[1])
     if all([_is_read_as_array(arg, part) for arg, part in zip(expr.args, parts, strict=True)]):
@@ -253,6 +262,7 @@ _FORMS: Mapping[str, LatexWriter] = MappingProxyType(
         "negative": _negative,
         "norm": _norm,
         "cases": _cases,
+        "convolution": _convolution,
         "transposed": _transposed,
         "indexed": _indexed,
         "reshaped": _reshaped,
