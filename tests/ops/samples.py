@@ -171,6 +171,11 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
     "argmax": [Sample((ANY,), {"axis": 1})],
     "argmin": [Sample((ANY,), {"axis": 1})],
     "argsort": [Sample((ANY,), {"axis": 1})],
+    "searchsorted": [
+        Sample((np.sort(ANY[0]), OTHER), {"side": "left"}),
+        Sample((np.sort(ANY[0]), SCALAR), {"side": "right"}),
+        Sample((np.sort(ANY), OTHER), {"side": "right"}),
+    ],
     "cumsum": [Sample((ANY,), {"axis": 0}), Sample((ANY,), {"axis": 1})],
     "cumprod": [
         *[Sample((ANY,), {"axis": axis}) for axis in (0, 1)],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from funcgrad.ops.base.columns import TORCH_FORMS, Columns, axis_length, reduced
 from funcgrad.ops.base.op import Op, differentiable, lift_all, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.recurrences import cumprod_op
-from funcgrad.ops.shape import astype, reshape
+from funcgrad.ops.shape import astype, broadcast_to, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -95,6 +95,72 @@ cumsum_op = Op(
             "torch": f"{TORCH_FORMS}:cumsum",
         },
         sparsity="scanned",
+        fresh=True,
+    ),
+)
+
+
+# -- places among entries in order ---------------------------------------------------------------
+def _search(a: Array, v: Array, side: Literal["left", "right"]) -> Any:
+    if a.ndim == 1:
+        return np.asarray(np.searchsorted(a, v, side))
+    found = np.empty(v.shape, np.intp)
+    for row in np.ndindex(*a.shape[:-1]):
+        found[row] = np.searchsorted(a[row], v[row], side)
+    return found
+
+
+def _search_type(a: ArrayType, v: ArrayType, side: str) -> ArrayType:
+    if side not in ("left", "right"):
+        raise fail(ValueError, f"searchsorted: expected side 'left' or 'right', but got {side!r}")
+    if not a.ndim or v.shape[: a.ndim - 1] != a.shape[:-1]:
+        raise fail(ValueError, f"searchsorted: expected a vector, but got {a} for {v}")
+    return ArrayType(v.shape, np.dtype(np.intp))
+
+
+def _search_batch(size: int, batched: tuple[bool, bool], a: Array, v: Array, side: str) -> Any:
+    if np.ndim(a) == 1 and not batched[0]:
+        return searchsorted_op(a, v, side=side)
+    given = [
+        x if own else broadcast_to(x, (size, *np.shape(x)))
+        for x, own in zip((a, v), batched, strict=True)
+    ]
+    return searchsorted_op(*given, side=side)
+
+
+def _search_by_comparisons(a: Any, v: Any, side: str) -> Any:
+    """By comparing each with each."""
+    lead = a.shape[:-1]
+    a = reshape(a, (*lead, *(1,) * (v.ndim - len(lead)), a.shape[-1]))
+    v = np.expand_dims(v, -1)
+    return np.sum(_before(a, v) if side == "left" else ~_before(v, a), axis=-1)
+
+
+def _before(x: npt.ArrayLike, y: Any) -> Any:
+    """Whether one comes before the other in NumPy's order, where what is no number comes last."""
+    if not differentiable(y.dtype):
+        return x < y
+    return (x < y) | ((y != y) & (x == x))
+
+
+searchsorted_op = Op(
+    name="searchsorted",
+    run=_search,
+    infer=_search_type,
+    edges=(None, None),
+    batch=_search_batch,
+    notation=lambda a, v, side: (
+        f"searchsorted({a}, {v})" if side == "left" else f"searchsorted({a}, {v}, {side!r})"
+    ),
+    columns=Columns(
+        decompose=_search_by_comparisons,
+        flops=lambda z: z.size * z.args[0].shape[-1].bit_length(),
+        machine="scan_forms:searchsorted",
+        numpy=lambda expr, texts: (
+            f"np.searchsorted({', '.join(texts)}, {dict(expr.params)['side']!r})"
+            if expr.args[0].ndim == 1
+            else None
+        ),
         fresh=True,
     ),
 )
@@ -219,17 +285,6 @@ def _end(value: object, x: Any, axis: int) -> Any:
 
 
 def searchsorted(a: object, v: object, side: str = "left", sorter: object = None) -> Any:
-    """As `numpy.searchsorted`, by comparing each with each; not differentiable."""
-    if side not in ("left", "right"):
-        raise fail(ValueError, f"searchsorted: expected side 'left' or 'right', but got {side!r}")
+    """As `numpy.searchsorted`; not differentiable."""
     a, v = lift_all((a, v))
-    a = a if sorter is None else a[sorter]
-    v = np.expand_dims(v, -1)
-    return np.sum(_before(a, v) if side == "left" else ~_before(v, a), axis=-1)
-
-
-def _before(x: npt.ArrayLike, y: Any) -> Any:
-    """Whether one comes before the other in NumPy's order, where what is no number comes last."""
-    if not differentiable(y.dtype):
-        return x < y
-    return (x < y) | ((y != y) & (x == x))
+    return searchsorted_op(a if sorter is None else a[sorter], v, side=side)

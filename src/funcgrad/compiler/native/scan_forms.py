@@ -9,10 +9,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
+import numpy as np
+
 from funcgrad.compiler.flat_program import FlatStep
 from funcgrad.compiler.native.array_program import ArrayProgram, Whole
-from funcgrad.compiler.native.array_values import Value, loaded, new_array
-from funcgrad.compiler.native.llvm_writer import REGISTER, TRUTH, LLVMWriter, Number, integer
+from funcgrad.compiler.native.array_values import (
+    Value,
+    cast_array,
+    in_memory,
+    loaded,
+    new_array,
+)
+from funcgrad.compiler.native.llvm_writer import (
+    REGISTER,
+    TRUTH,
+    LLVMWriter,
+    Number,
+    integer,
+    truth_literal,
+)
 from funcgrad.compiler.native.scalar_instructions import cast_number
 
 
@@ -102,3 +117,40 @@ cumprod = Whole(_running(lambda w, given: given[0], _product))
 recurrence = Whole(_running(lambda w, given: given[1], _affine))
 argmax = Whole(_place("gt"))
 argmin = Whole(_place("lt"))
+
+
+def _search(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    """The number of entries that come before a value: a binary search of as many steps for each value."""
+    w, is_left = program.writer, dict(step.params)["side"] == "left"
+    a, v = (cast_array(w, in_memory(w, x), _common(operands)) for x in operands)
+    *stack, n = a.shape
+    found = new_array(w, step.type.shape, "int64")
+    with w.loops(step.type.shape) as index:
+        value, place = v.at(w, index), integer(0)
+        for k in reversed(range(n.bit_length())):
+            end = w.plus(place, integer(1 << k))
+            is_inside = w.compare("sle", end, integer(n))
+            last = w.select(is_inside, w.plus(end, integer(-1)), integer(n - 1))
+            entry = a.at(w, [*index[: len(stack)], last])
+            if is_left:
+                is_before = _comes_before(w, entry, value)
+            else:
+                is_before = w.binary("xor", _comes_before(w, value, entry), truth_literal(True))
+            place = w.select(w.binary("and", is_inside, is_before), end, place)
+        found.put(w, index, place)
+    return loaded(w, found)
+
+
+def _common(operands: Sequence[Value]) -> str:
+    return str(np.result_type(*[x.dtype for x in operands]))
+
+
+def _comes_before(w: LLVMWriter, x: Number, y: Number) -> Number:
+    """Whether one comes before the other in NumPy's order, where what is no number comes last."""
+    if x.type not in ("double", "float"):
+        return w.compare("ult" if x.type == TRUTH else "slt", x, y)
+    is_last = w.binary("and", w.compare("uno", y, y), w.compare("ord", x, x))
+    return w.binary("or", w.compare("olt", x, y), is_last)
+
+
+searchsorted = Whole(_search)

@@ -1,0 +1,78 @@
+"""Places among entries in order: `searchsorted` is NumPy's at every value, in every reader."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.ops.scans_and_sorts import searchsorted_op
+
+SPECIAL = np.array([-np.inf, -2.0, -0.0, 0.0, 0.5, 0.5, 3.0, np.inf, np.nan])
+SORTED = [np.sort(SPECIAL[list(chosen)]) for chosen in ([4], [0, 4, 5], [1, 2, 3, 6, 7], range(9))]
+CASES = [*itertools.product(range(4), ["left", "right"])]
+
+
+def f(side):
+    return lambda a, v: np.searchsorted(a, v, side)
+
+
+@pytest.mark.parametrize(("k", "side"), CASES)
+def test_special_values(k, side):
+    a, v = SORTED[k], np.stack([SPECIAL, SPECIAL[::-1]])
+    want = np.searchsorted(a, v, side)
+    np.testing.assert_array_equal(fg.jit(f(side))(a, v), want)
+    simple = searchsorted_op.columns.decompose(fg.const(a), fg.const(v), side)
+    np.testing.assert_array_equal(fg.evaluate(simple), want)
+    rows = fg.vmap(f(side))(np.stack([a, a]), v)
+    np.testing.assert_array_equal(rows, want)
+    np.testing.assert_array_equal(fg.vmap(f(side), (None, 0))(a, v), want)
+    one = fg.vmap(f(side), (0, None))(np.stack([a, a]), SPECIAL)
+    np.testing.assert_array_equal(one, [want[0], want[0]])
+
+
+@pytest.mark.parametrize(("k", "side"), CASES)
+@pytest.mark.parametrize(
+    "dtypes", [(float, float), (np.float32, float), (np.int64, float), (bool, bool)]
+)
+def test_machine_code(k, side, dtypes):
+    pytest.importorskip("llvmlite")
+    a, v = (np.nan_to_num(x, nan=7, posinf=5, neginf=-5) for x in (SORTED[k], SPECIAL))
+    if dtypes == (float, float):
+        a, v = SORTED[k], SPECIAL
+    a, v = np.sort(a.astype(dtypes[0])), v.astype(dtypes[1])
+    jitted = fg.jit(f(side), native=True)
+    np.testing.assert_array_equal(jitted(a, v), np.searchsorted(a, v, side))
+    assert "machine code of" in str(jitted.lower(a, v))
+
+
+def test_lists_of_any_length():
+    for n in range(1, 20):
+        a = np.arange(float(n))
+        v = np.arange(-0.5, n + 0.5, 0.5)
+        for side in ("left", "right"):
+            want = np.searchsorted(a, v, side)
+            np.testing.assert_array_equal(fg.jit(f(side), native=True)(a, v), want)
+    assert fg.jit(f("left"))(np.zeros(0), np.ones(3)).tolist() == [0, 0, 0]
+
+
+def test_what_is_looked_up_has_a_derivative():
+    knots, values = np.arange(5.0), np.array([0.0, 1.0, 4.0, 9.0, 16.0])
+    slope = fg.grad(lambda x: values[np.searchsorted(knots, x)] * x)
+    assert slope(2.5) == 9.0
+    assert fg.jit(slope)(2.5) == 9.0
+
+
+def test_no_entry_is_compared_with_each():
+    """The table of comparisons would have 10 GB."""
+    x = np.random.default_rng(0).uniform(0, 1, 100_000)
+    knots = np.linspace(0, 1, 100_001)
+    slope = fg.grad(lambda x: np.sum(np.interp(x, knots, knots**2)))(x)
+    np.testing.assert_allclose(slope, 2 * x, atol=2e-5)
+
+
+def test_arguments_that_numpy_refuses():
+    with pytest.raises(ValueError, match="expected side 'left' or 'right', but got 'middle'"):
+        fg.jit(f("middle"))(np.arange(3.0), 1.0)
+    with pytest.raises(ValueError, match="searchsorted: expected a vector"):
+        fg.jit(f("left"))(np.ones((2, 3)), 1.0)
