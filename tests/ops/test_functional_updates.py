@@ -7,6 +7,7 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
+from funcgrad.ops.indexing import add_at
 from tests.default_slice import one_in
 
 UFUNCS = {"max": np.maximum, "min": np.minimum, "multiply": np.multiply, "mul": np.multiply}
@@ -117,3 +118,30 @@ def test_entries_out_of_bounds_are_filled_or_clipped():
     np.testing.assert_array_equal(fg.jit(lambda x: x.at[fnp.array([0, 1])].get(**hints))(X), X[:2])
     made = fnp.zeros(3).at[fnp.array([0, 5])].add(fnp.ones(2), mode="drop")
     np.testing.assert_array_equal(made, [1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "index"),
+    [
+        ((6,), (np.array([[0, 5, 0], [1, 1, -1]]),)),
+        ((4, 3), (np.array([3, 0, 3, -1, 2]),)),
+        ((4, 3), (slice(None), np.array([2, 0, 2]))),
+        ((4, 3), (np.array([[0], [3]]), np.array([1, 1, -2]))),
+        ((2, 3, 4), (np.array([1, 1]), slice(1, None), np.array([0, 3]))),
+        ((50, 3), (np.array([3]),)),
+    ],
+)
+@pytest.mark.parametrize("dtype", [float, complex, np.float32, int])
+def test_entries_that_are_named_again_are_added(shape, index, dtype):
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=shape) * 9).astype(dtype)
+    v = (rng.normal(size=x[index].shape) * 9).astype(dtype)
+    for values in (v, v[..., :1], v.dtype.type(2)):
+        want, got = x.copy(), x.copy()
+        np.add.at(want, index, values)
+        add_at(got, index, values)
+        np.testing.assert_array_equal(got, want)
+    want, turned = x.copy(), x.copy(order="F")
+    np.add.at(want, index, v)
+    add_at(turned, index, v)
+    np.testing.assert_array_equal(turned, want)

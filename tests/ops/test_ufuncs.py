@@ -22,6 +22,8 @@ CALLS = {
     "minimum.accumulate": lambda x: np.minimum.accumulate(x),
     "multiply.accumulate": lambda x: np.multiply.accumulate(x, axis=1),
     "logaddexp.accumulate": lambda x: np.logaddexp.accumulate(x, axis=1),
+    "add.reduceat of segments": lambda x: np.add.reduceat(x, [1, 2], axis=1),
+    "add.reduceat of segments of rows": lambda x: np.add.reduceat(x, [0, 1]),
     "add.reduceat": lambda x: np.add.reduceat(x, [0, 2, 1], axis=1),
     "maximum.reduceat": lambda x: np.maximum.reduceat(x, [1, 0]),
     "multiply.outer": lambda x: np.multiply.outer(x[0], x),

@@ -250,6 +250,38 @@ def test_the_cotangent_of_unpacked_entries_is_an_array_of_their_cotangents(name)
     np.testing.assert_allclose(fg.jit(fg.grad(f))(x), fg.grad(f)(x), rtol=1e-14)
 
 
+READS = {
+    (3,): [0, 1, 2, -1, slice(2), slice(1, None), ...],
+    (4, 4): [
+        *(0, 1, -1, slice(2), slice(2, None), (slice(None), 0), (slice(None), 3), (..., slice(3))),
+        *((..., slice(0, 1)), (0, 0), (3, 1), (1, 2), [0, 3, 3], ...),
+    ],
+    (2, 5): [0, 1, (..., 4), (..., slice(4)), (0, 4), (1, slice(3)), (slice(None), [0, 0, 2]), ...],
+    (3, 2, 2): [0, 1, 2, (slice(None), 0), (slice(None), 1), (..., 0), (..., 1), (0, 1, 1), (2, 0)],
+    (12,): [*range(12), slice(5), slice(5, None), slice(None, None, 2), -3, [2, 2]],
+}
+
+
+@pytest.mark.parametrize(
+    ("shape", "seed"), [(shape, seed) for shape in READS for seed in range(12)]
+)
+def test_sums_of_cotangents_of_random_reads(shape, seed):
+    rng = np.random.default_rng(seed)
+    chosen = rng.integers(0, len(READS[shape]), rng.integers(2, 24))
+    weights = rng.normal(size=len(chosen))
+
+    def f(x):
+        total = 0.0
+        for k, weight in zip(chosen, weights, strict=True):
+            total = total + weight * np.sum(np.sin(x[READS[shape][k]] * (1 + weight)))
+        return total
+
+    x, v = rng.normal(size=shape), rng.normal(size=shape)
+    slope = fg.grad(f)(x)
+    assert np.sum(slope * v) == pytest.approx(fg.jvp(f, (x,), (v,))[1], rel=1e-11, abs=1e-12)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(x), slope, rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize(
     "f",
     [

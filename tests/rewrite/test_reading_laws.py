@@ -370,7 +370,7 @@ READINGS = {
     ),
     "finite_quotient": (
         lambda: fg.gradient(np.interp(X, np.array([0.0, 1.0]), np.array([3.0, 5.0])), X),
-        "let a = minimum(0, maximum(0, sum(invert(x < array([0.0, 1.0]))) - 1))\n"
+        "let a = minimum(0, maximum(0, searchsorted([0.0, 1.0], x, 'right') - 1))\n"
         "    b = (array([3.0, 5.0])[a + 1] - array([3.0, 5.0])[a])"
         "/(array([0.0, 1.0])[a + 1] - array([0.0, 1.0])[a])\n"
         "in where(logical_not(x > 1), where(logical_not(x < 0), b, 0), 0)",

@@ -577,3 +577,35 @@ def test_interp1d_has_its_data_in_the_order_of_the_user(axis):
         return own(q).sum() * own.y[1, 2, 0]
 
     assert fg.value_and_grad(at_a_traced_point)(0.7)[0] == pytest.approx(at_a_traced_point(0.7))
+
+
+@pytest.mark.parametrize(
+    "bc_type", ["not-a-knot", "natural", "clamped", ((1, 0.5), (2, -1.0)), "periodic"]
+)
+def test_a_spline_through_many_points_is_solved_by_its_bands(bc_type):
+    rng = np.random.default_rng(0)
+    x, q = np.sort(rng.uniform(0, 10, 80)), np.linspace(1.0, 9.0, 7)
+    y = np.sin(x)
+    y[-1] = y[0]
+    given = {"bc_type": bc_type}
+    want = scipy.interpolate.CubicSpline(x, y, **given)(q)
+
+    def f(x, y):
+        return interpolate.CubicSpline(x, y, **given)(q)
+
+    np.testing.assert_allclose(fg.jit(f)(x, y), want, rtol=1e-12)
+    if bc_type != "periodic":
+        direction = rng.normal(size=80)
+        slope = fg.jvp(f, (x, y), (0 * x, direction))[1]
+        one, other = (
+            scipy.interpolate.CubicSpline(x, y + h * direction, **given)(q) for h in (1e-4, -1e-4)
+        )
+        np.testing.assert_allclose(slope, (one - other) / 2e-4, rtol=1e-8, atol=1e-9)
+        _, back = fg.grad(lambda x, y: np.sum(f(x, y)), (0, 1))(x, y)
+        assert back @ direction == pytest.approx(np.sum(slope), rel=1e-12)
+        by_x = fg.grad(lambda t: np.sum(f(x + t * np.sin(x), y)))(0.0)
+        one, other = (
+            np.sum(scipy.interpolate.CubicSpline(x + h * np.sin(x), y, **given)(q))
+            for h in (1e-6, -1e-6)
+        )
+        assert by_x == pytest.approx((one - other) / 2e-6, rel=1e-6, abs=1e-7)

@@ -21,7 +21,7 @@ from funcgrad.ops.base.index_spec import Spec, index_source, index_text, restore
 from funcgrad.ops.base.op import Op, spread
 from funcgrad.ops.base.untaken_paths import indices_or_zero
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.ops.indexing import getitem_op, scatter_op
+from funcgrad.ops.indexing import add_at, getitem_op, scatter_op
 from funcgrad.ops.shape import full_like, zeros_like
 from funcgrad.typing import Array, FunctionLibrary
 
@@ -35,7 +35,7 @@ def _set_in_place(x: Array, v: Array, *arrays: Array, spec: Spec, unique: bool) 
 def _add_in_place(x: Array, v: Array, *arrays: Array, spec: Spec) -> Any:
     index = restore(spec, arrays)
     if any([np.ndim(a) for a in arrays]):
-        np.add.at(x, index, v)
+        add_at(x, index, v)
     else:
         x[index] += v
     return x

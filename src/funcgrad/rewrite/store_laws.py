@@ -17,6 +17,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.ops import indexing, shape
 from funcgrad.ops.base import op
+from funcgrad.ops.base.index_spec import Spec
 from funcgrad.ops.elementwise import arithmetic
 from funcgrad.ops.store_forwarding import constant_entry, forwarded, place_of
 from funcgrad.ops.stores import index_add_op, index_set_op
@@ -87,7 +88,7 @@ class _Block(NamedTuple):
     start: int
     stop: int
     x: Expr
-    term: Expr
+    spec: Spec
 
 
 # Terms of a sum that are looked at, and entries of an array that are counted.
@@ -104,8 +105,13 @@ def joined(expr: Expr) -> Expr | None:
     for place in dict.fromkeys([block.place for block in blocks]):
         tiled = _tiled([block for block in blocks if block.place == place], expr)
         if tiled is not None:
-            rest += [block.term for block in blocks if block.place != place]
-            return reduce(operator.add, [*rest, tiled])
+            others = [
+                indexing.scatter_op(block.x, spec=block.spec, shape=expr.shape)
+                for block in blocks
+                if block.place != place
+            ]
+            found: Expr = reduce(operator.add, [*rest, *others, tiled])
+            return found
     return None
 
 
@@ -147,7 +153,8 @@ def _last_block(expr: Expr) -> tuple[_Block | None, Expr | None]:
 
 def _block(term: Expr, x: Expr) -> _Block | None:
     """The block of a term that adds x to zeros, if it is one."""
-    spec, lengths = dict(term.params)["spec"], term.shape
+    own, lengths = dict(term.params)["spec"], term.shape
+    spec = own
     if "..." in spec and not {"new", "array"}.intersection(spec):
         at = spec.index("...")
         spec = (*spec[:at], *(_ALL,) * (len(lengths) + 1 - len(spec)), *spec[at + 1 :])
@@ -159,18 +166,18 @@ def _block(term: Expr, x: Expr) -> _Block | None:
             return None
         place = tuple([i % n for i, n in zip(spec, lengths, strict=False)])
         start = int(np.ravel_multi_index(place, lengths[: axis + 1]))
-        return _Block((axis + 1, True), start, start + 1, x, term)
+        return _Block((axis + 1, True), start, start + 1, x, own)
     if spec[:-1] != (_ALL,) * axis:
         return None
     if isinstance(last, int):
         if lengths[axis] > _MOST_ENTRIES:
             return None
         start = last % lengths[axis]
-        return _Block((axis, False), start, start + 1, x, term)
+        return _Block((axis, False), start, start + 1, x, own)
     start, stop, step = slice(*last[1:]).indices(lengths[axis])
     wanted = (*lengths[:axis], stop - start, *lengths[axis + 1 :])
     found = step == 1 and start < stop and x.shape == wanted
-    return _Block((axis, False), start, stop, x, term) if found else None
+    return _Block((axis, False), start, stop, x, own) if found else None
 
 
 def _tiled(blocks: Sequence[_Block], expr: Expr) -> Expr | None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.signal as _scipy
+from scipy.fft import next_fast_len
 
 from funcgrad.expr.concrete import known_value
 from funcgrad.expr.registry import functions
@@ -147,17 +148,23 @@ def fftconvolve(
         return np.array([])
     if _ordered("fftconvolve", a, b, mode, places):
         a, b = b, a
-    shape = [a.shape[k] + b.shape[k] - 1 for k in places]
-    if a.dtype.kind == "c" or b.dtype.kind == "c":
-        full: Any = np.fft.ifftn(
+    is_complex = a.dtype.kind == "c" or b.dtype.kind == "c"
+    lengths = [a.shape[k] + b.shape[k] - 1 for k in places]
+    shape = [next_fast_len(n, not is_complex) for n in lengths]
+    if is_complex:
+        padded: Any = np.fft.ifftn(
             np.fft.fftn(a, shape, axes=places) * np.fft.fftn(b, shape, axes=places), axes=places
         )
     else:
-        full = np.fft.irfftn(
+        padded = np.fft.irfftn(
             np.fft.rfftn(a, shape, axes=places) * np.fft.rfftn(b, shape, axes=places),
             shape,
             axes=places,
         )
+    cut = [slice(None)] * padded.ndim
+    for k, n in zip(places, lengths, strict=True):
+        cut[k] = slice(n)
+    full = padded[tuple(cut)]
     return _part(full, mode, (a.shape, b.shape), places)
 
 

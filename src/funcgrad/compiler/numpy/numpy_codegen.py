@@ -26,7 +26,7 @@ from funcgrad.compiler.numpy.fused_kernel import (
     Total,
 )
 from funcgrad.compiler.numpy.instruction_selection import broadcast_copy
-from funcgrad.ops.indexing import getitem_op
+from funcgrad.ops.indexing import add_at, getitem_op
 from funcgrad.rewrite.evaluate import present
 
 _OPERATORS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/"}
@@ -315,7 +315,7 @@ _RUNTIME: dict[str, Any] = {
     "array": np.array,
     "asarray": np.asarray,
     "copyto": np.copyto,
-    "add_at": np.add.at,
+    "add_at": add_at,
     "s_": np.s_,
     "each_block": each_block,
     "aligned": aligned,

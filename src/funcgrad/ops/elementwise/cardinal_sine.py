@@ -18,20 +18,23 @@ from funcgrad.typing import Array, FunctionLibrary
 
 def _sinc_run(x: Array, order: int = 0) -> Any:
     """The ``order``-th derivative of sin(u)/u at u = pi x, times pi**order."""
-    u = np.pi * np.asarray(x)
+    u = np.asarray(np.pi * np.asarray(x))
     small = np.abs(u) <= max(1, order)
     # Away from 0 by u*s_n + n*s_(n-1) = sin(u + n*pi/2), which loses no digits for |u| > n.
     safe = np.where(small, 1.0, u)
-    far = np.sin(safe) / safe
+    value = np.asarray(np.sin(safe) / safe)
     for n in range(1, order + 1):
-        far = (np.sin(safe + n * np.pi / 2) - n * far) / safe
-    # Near 0 by the power series of sin(u)/u, differentiated term by term.
-    near, term = np.zeros_like(u), np.where(small, u, 0.0)
-    for k in range(_first(order), order + 40, 2):
-        coefficient = (-1) ** (k // 2) / (k + 1)
-        near = near + coefficient * term ** (k - order) / _factorial(k - order)
-    value = np.where(small, near, far) * np.pi**order
-    return value.astype(np.result_type(x))[()]
+        value = np.asarray((np.sin(safe + n * np.pi / 2) - n * value) / safe)
+    value[small] = _near_zero(u[small], order)
+    return (value * np.pi**order).astype(np.result_type(x))[()]
+
+
+def _near_zero(u: Array, order: int) -> Any:
+    """The power series of sin(u)/u, differentiated term by term, by Horner's rule."""
+    total, square = np.zeros_like(u), u * u
+    for k in reversed(range(_first(order), order + 40, 2)):
+        total = total * square + (-1) ** (k // 2) / (k + 1) / _factorial(k - order)
+    return total * u if order % 2 else total
 
 
 def _first(order: int) -> int:

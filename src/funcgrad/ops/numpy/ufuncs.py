@@ -21,6 +21,7 @@ from funcgrad.ops.base.axes import axes_of, axis_index
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.numpy.array_function import no_out, unsupported
 from funcgrad.ops.numpy.by_value import answered
+from funcgrad.ops.subscripts import index_update
 from funcgrad.typing import Array, Axes, Index
 
 _REDUCERS: dict[str, Callable[..., Any]] = {
@@ -249,11 +250,30 @@ def _reduceat(
     for i in starts:
         if not 0 <= i < length:
             raise IndexError(f"index {i} out-of-bounds in {ufunc.__name__}.reduceat [0, {length})")
+    lengths = np.diff([*starts, length])
+    if ufunc is np.add and dtype is None and x.dtype.kind in "fc" and _are_short(lengths):
+        return _summed_by_segment(x, starts, lengths, place)
     parts = []
     for start, stop in zip(starts, [*starts[1:], length], strict=True):
         part = slice_axis(x, place, slice(start, max(stop, start + 1)))
         parts.append(_reduce(ufunc, part, place, dtype, True))
     return np.concatenate(parts, axis=place)
+
+
+# Entries of a segment up to which adding one after the other loses no digits that NumPy keeps.
+_SHORT = 128
+
+
+def _are_short(lengths: Array) -> bool:
+    return len(lengths) > 0 and bool(np.all((lengths > 0) & (lengths <= _SHORT)))
+
+
+def _summed_by_segment(x: Array, starts: Sequence[int], lengths: Array, axis: int) -> Any:
+    """Sums of segments that follow one another: the entries, added at the numbers of their segments."""
+    entries = np.moveaxis(slice_axis(x, axis, slice(starts[0], None)), axis, 0)
+    segments = np.repeat(np.arange(len(starts)), lengths)
+    blank = np.zeros_like(entries, shape=(len(starts), *entries.shape[1:]))
+    return np.moveaxis(index_update(blank, segments, entries, "add"), 0, axis)
 
 
 _METHODS: dict[str, Callable[..., Any]] = {

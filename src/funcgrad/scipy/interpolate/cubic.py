@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.banded_systems import solve_banded
 from funcgrad.scipy.composition import number, real
 from funcgrad.scipy.interpolate.piecewise import PPoly
 from funcgrad.scipy.interpolate.polynomial_pieces import along
@@ -116,9 +117,9 @@ def _spline_slopes(x: Array, y: Array, bc_type: Any) -> Any:
         return _parabola_slopes(width, chord)
     first = _end_row(start, width, chord)
     last = _end_row(end, width[::-1], chord[::-1], -1.0)
-    matrix, inner = _inner_rows(width, chord, first[:2], last[:2])
+    bands, inner = _inner_rows(width, chord, first[:2], last[:2])
     right = np.concatenate([first[2][None], inner, last[2][None]])
-    return _solved(matrix, right)
+    return _solved_by_bands(bands, right)
 
 
 def _is(condition: object, name: str) -> bool:
@@ -129,16 +130,30 @@ def _solved(matrix: Array, right: Array) -> Any:
     return np.linalg.solve(matrix, right.reshape(right.shape[0], -1)).reshape(right.shape)
 
 
+# Equations up to which a full matrix is as quick.
+_FEW = 64
+
+
+def _solved_by_bands(bands: tuple[Any, Any, Any], right: Array) -> Any:
+    """The solution of a tridiagonal system, given the diagonals from the upper to the lower one."""
+    upper, main, lower = bands
+    if main.shape[0] <= _FEW:
+        return _solved(np.diag(upper, 1) + np.diag(main) + np.diag(lower, -1), right)
+    blank = np.zeros(1)
+    rows = np.stack([np.concatenate([blank, upper]), main, np.concatenate([lower, blank])])
+    found = solve_banded((1, 1), rows, right.reshape(right.shape[0], -1))
+    return found.reshape(right.shape)
+
+
 def _inner_rows(
     width: Array, chord: Array, first: tuple[Any, Any], last: tuple[Any, Any]
-) -> tuple[Any, Any]:
-    """The tridiagonal matrix, and the right sides of its rows but the first and the last."""
+) -> tuple[tuple[Any, Any, Any], Any]:
+    """The diagonals of the matrix, and the right sides of its rows but the first and the last."""
     main = np.concatenate([_one(first[0]), 2 * (width[:-1] + width[1:]), _one(last[0])])
     upper = np.concatenate([_one(first[1]), width[:-1]])
     lower = np.concatenate([width[1:], _one(last[1])])
     before, after = [along(part, chord.ndim - 1) for part in (width[:-1], width[1:])]
-    matrix = np.diag(main) + np.diag(upper, 1) + np.diag(lower, -1)
-    return matrix, 3 * (after * chord[:-1] + before * chord[1:])
+    return (upper, main, lower), 3 * (after * chord[:-1] + before * chord[1:])
 
 
 def _one(value: Array) -> Any:
