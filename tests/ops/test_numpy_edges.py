@@ -443,3 +443,30 @@ def test_means_in_whole_numbers_are_refused(function):
         TypeError, match=r"expected a floating-point or complex dtype, but got .*int"
     ):
         fg.jit(lambda x: function(x, dtype=np.int64))(np.arange(3.0))
+
+
+# -- products of many ----------------------------------------------------------------------------
+@pytest.mark.parametrize("zeros", [0, 1, 2])
+def test_products_of_many_entries(zeros):
+    x = np.random.default_rng(0).normal(size=(2, 70)) * 1.5
+    x[0, 3 : 3 + zeros] = 0.0
+    slope = fg.grad(lambda x: np.sum(np.prod(x, axis=1)))(x)
+    want = [np.prod(np.delete(x[0], k)) for k in range(70)]
+    np.testing.assert_allclose(slope[0], want, rtol=1e-12)
+    curvature = fg.hessian(lambda x: np.prod(x))(x[0])
+    rest = np.prod(np.delete(x[0], [3, 4]))
+    np.testing.assert_allclose(curvature[3, 4], rest, rtol=1e-12)
+    assert not np.any(np.diag(curvature))
+
+
+# -- windows -------------------------------------------------------------------------------------
+def test_windows_of_which_few_are_chosen():
+    x = np.arange(12.0) ** 2
+
+    def f(x):
+        return np.lib.stride_tricks.sliding_window_view(x, 4)[::4, 1:]
+
+    np.testing.assert_array_equal(fg.jit(f)(x), f(x))
+    np.testing.assert_array_equal(fg.jacobian(f)(x), fg.jacfwd(f)(x))
+    formula = fg.grad(lambda x: np.sum(f(x) ** 2)).expr(x)
+    assert max([e.size for e in fg.expr.subexpressions(formula)]) <= 12

@@ -76,3 +76,36 @@ def test_outputs():
 def test_axes_are_refused_also_the_first():
     with pytest.raises(TypeError, match="generic_filter: axes=0 is not supported"):
         fg.grad(lambda a: scipy.ndimage.generic_filter(a, np.sum, 2, axes=0).sum())(np.ones((3, 3)))
+
+
+@pytest.mark.parametrize("size", [1, 4, 5, 8])
+@pytest.mark.parametrize("mode", ["reflect", "constant", "nearest", "mirror", "wrap"])
+def test_filters_by_convolutions_of_lines(size, mode):
+    rng = np.random.default_rng(0)
+    image, weights = rng.normal(size=(9, 10)), rng.normal(size=(3, size))
+    options = {"mode": mode, "cval": 0.7}
+    calls = [
+        lambda m, x, w: m.correlate1d(x, w[0], axis=0, origin=size // 3, **options),
+        lambda m, x, w: m.convolve1d(x, w[1], axis=-1, **options),
+        lambda m, x, w: m.correlate(x, w, origin=(1, 0), **options),
+        lambda m, x, w: m.convolve(x, w.T, **options),
+        lambda m, x, w: m.convolve(x.reshape(3, 3, 10), w[None], **options),
+        lambda m, x, w: m.correlate(x, w[0], axes=1, **options),
+    ]
+    for call in calls:
+        f = lambda x, w, call=call: call(scipy.ndimage, x, w)  # noqa: E731
+        np.testing.assert_allclose(
+            fg.jit(f)(image, weights), f(image, weights), rtol=1e-12, atol=1e-13
+        )
+        fg.check_grads(f, (image, weights), order=2)
+
+
+def test_weights_that_fit_no_image():
+    for f in (
+        lambda x: scipy.ndimage.correlate(x, np.ones((0, 3))),
+        lambda x: scipy.ndimage.correlate(x, np.ones(3)),
+        lambda x: scipy.ndimage.correlate1d(x, np.ones(0)),
+    ):
+        with pytest.raises(RuntimeError, match=r"expected .*weights"):
+            fg.jit(f)(np.ones((2, 3)))
+    assert fg.grad(lambda x: scipy.ndimage.correlate(x, np.array(2.0)) * 1.0)(3.0) == 2.0

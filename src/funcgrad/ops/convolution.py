@@ -55,12 +55,17 @@ def _run(a: Array, v: Array, kept: Kept) -> Any:
     first, count = kept_range(kept, a.shape[-1], v.shape[-1])
     if a.ndim == 1:
         return _of_vectors(a, v, first, count)
-    if np.prod(a.shape[:-1]) <= min(a.shape[-1], v.shape[-1]):
+    shorter = min(a.shape[-1], v.shape[-1])
+    if np.prod(a.shape[:-1]) <= shorter or shorter * count >= _LONG:
         found = np.zeros((*a.shape[:-1], count), a.dtype)
         for index in np.ndindex(*a.shape[:-1]):
             found[index] = _of_vectors(a[index], v[index], first, count)
         return found
     return _of_stacks(a, v, first, count)
+
+
+# Products of a row from which a call of NumPy's function for each row is quicker.
+_LONG = 4096
 
 
 def _of_vectors(a: Array, v: Array, first: int, count: int) -> Any:

@@ -84,10 +84,14 @@ def _share(z: Array, x: Array, axis: tuple[int, ...]) -> Any:
 
 def _others(z: Array, x: Array, axis: tuple[int, ...]) -> Any:
     (last,) = axis
-    before = scan_products(shifted(x, 1, last), last)
-    flipped = np.flip(x, last)
-    after = np.flip(scan_products(shifted(flipped, 1, last), last), last)
+    # Along a long axis by one operation, which takes a tenth of the time.
+    products = np.cumprod if np.shape(x)[last] > _LONG else scan_products
+    before = products(shifted(x, 1, last), last)
+    after = np.flip(products(shifted(np.flip(x, last), 1, last), last), last)
     return before * after
+
+
+_LONG = 64
 
 
 def _logsumexp_run(x: Array, axis: tuple[int, ...]) -> Any:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr import Expr, concrete
+from funcgrad.expr import Expr, concrete, const
 from funcgrad.graph import CONSTANT
-from funcgrad.ops.base.index_spec import parse_index, restore, shape_of
+from funcgrad.ops.base.index_spec import Spec, parse_index, restore, shape_of
 from funcgrad.ops.base.op import build_structural, lift_fully
 from funcgrad.ops.index_modes import default_fill, within_bounds
 from funcgrad.ops.indexing import getitem_op
@@ -30,7 +31,25 @@ def getitem(x: npt.ArrayLike, index: object) -> Any:
         found = None if place is None else forwarded(x, place)
         if found is not None:
             return found
+    if x.op is getitem_op and not arrays:
+        found = _of_places(x, spec, shape)
+        if found is not None:
+            return found
     return build_structural(getitem_op, (x, *exprs), {"spec": spec, "shape": shape})
+
+
+def _of_places(x: Expr, spec: Spec, shape: tuple[int, ...]) -> Expr | None:
+    """x[i][j] = x[i[j]] for known places i in a vector of which few are chosen, as of sliding windows."""
+    if len(x.args) != 2 or dict(x.params)["spec"] != ("array",) or not shape:
+        return None
+    vector, places = x.args
+    if vector.ndim != 1 or places.op is not CONSTANT or 2 * math.prod(shape) > x.size:
+        return None
+    chosen = const(np.ascontiguousarray(places.value[restore(spec, ())]))
+    found: Expr = build_structural(
+        getitem_op, (vector, chosen), {"spec": ("array",), "shape": shape}
+    )
+    return found
 
 
 def index_get(x: object, index: object, mode: str, fill_value: Any = None) -> Any:

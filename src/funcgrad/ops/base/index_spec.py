@@ -176,6 +176,10 @@ def _basic_shape(shape: tuple[int, ...], spec: Spec) -> tuple[int, ...]:
     return tuple(np.broadcast_to(np.zeros((), bool), shape)[restore(spec, ())].shape)
 
 
+def _are_within(places: npt.NDArray[Any], length: int) -> bool:
+    return places.dtype.kind in "iu" and -length <= places.min() and places.max() < length
+
+
 def shape_of(x: Expr, spec: Spec, arrays: tuple[Expr, ...]) -> tuple[int, ...]:
     """The shape of what an index selects."""
     try:
@@ -184,6 +188,8 @@ def shape_of(x: Expr, spec: Spec, arrays: tuple[Expr, ...]) -> tuple[int, ...]:
         known = [
             a.params[0][1].array if a.op is CONSTANT else np.zeros(a.shape, a.dtype) for a in arrays
         ]
+        if spec == ("array",) and known[0].size > x.size and _are_within(known[0], x.shape[0]):
+            return (*known[0].shape, *x.shape[1:])
         # A stack of an open loop has an axis of unknown length: examples of a batch are chosen before it.
         first = x.shape.index(-1) if -1 in x.shape else x.ndim
         probe = np.broadcast_to(np.zeros((), bool), x.shape[:first])

@@ -14,7 +14,8 @@ import numpy.typing as npt
 import scipy.ndimage as _scipy
 
 from funcgrad.arrays.reference import Reference
-from funcgrad.ops.shape import holds_expr
+from funcgrad.ops.convolution import convolve_op
+from funcgrad.ops.shape import astype, holds_expr
 from funcgrad.scipy.composition import composed, floating, nondifferentiable, number
 from funcgrad.scipy.integer_results import filters_of
 from funcgrad.source import fail
@@ -68,11 +69,40 @@ def correlate1d(
 ) -> Any:
     """As `scipy.ndimage.correlate1d`."""
     image, kernel = number("correlate1d", input), np.conj(number("correlate1d", weights))
-    copies = _along_axis("correlate1d", image, kernel.shape[0], axis, mode, cval, origin)
-    total: Any = 0.0
-    for k, copy in enumerate(copies):
-        total = total + kernel[k] * copy
+    if kernel.ndim != 1 or not kernel.size:
+        raise fail(
+            RuntimeError, f"correlate1d: expected a vector of weights, but got shape {kernel.shape}"
+        )
+    total = _weighted("correlate1d", image, kernel, axis, mode, cval, origin)
     return filtered_output(total, input, output)
+
+
+def _weighted(
+    who: str, image: Array, kernel: Array, axis: int, mode: str, cval: float, origin: int
+) -> Any:
+    """The sum of the pixels around each along an axis, with weights."""
+    size = kernel.shape[0]
+    if size > _FEW:
+        around = padded_along_axis(who, image, size, axis, mode, cval, origin)
+        return np.moveaxis(_correlated(around, kernel), 0, axis)
+    total: Any = 0.0
+    for k, copy in enumerate(_along_axis(who, image, size, axis, mode, cval, origin)):
+        total = total + kernel[k] * copy
+    return total
+
+
+# Weights up to which a sum of shifted images is as quick.
+_FEW = 4
+
+
+def _correlated(around: Array, kernel: Array) -> Any:
+    """The sums of products along the first axis, by one convolution of all lines."""
+    length, *others = around.shape
+    lines = np.reshape(np.moveaxis(around, 0, -1), (-1, length))
+    weights = np.broadcast_to(kernel[::-1], (lines.shape[0], kernel.shape[0]))
+    given = [astype(x, np.result_type(lines.dtype, weights.dtype)) for x in (lines, weights)]
+    found = convolve_op(*given, kept="valid")
+    return np.moveaxis(np.reshape(found, (*others, found.shape[-1])), -1, 0)
 
 
 def _along_axis(
@@ -266,16 +296,22 @@ minimum_filter1d = _extreme("minimum_filter1d", np.minimum)
 # -- neighborhoods -------------------------------------------------------------------------------
 def neighbors(who: str, image: Array, footprint: Array, mode: Any, cval: float, origin: Any) -> Any:
     """The pixels around each pixel that are in the footprint, along a new first axis."""
-    copies = [image]
     parts = [_for_axes(item, image.ndim) for item in (footprint.shape, mode, origin)]
+    copies = _along_axes(who, image, cval, parts)
+    places = np.flatnonzero(footprint)
+    return np.stack([copies[k] for k in places])
+
+
+def _along_axes(who: str, image: Array, cval: float, parts: Sequence[list[Any]]) -> list[Any]:
+    """The image shifted by the places of a window, given its sizes, the modes and origins of first axes."""
+    copies = [image]
     for axis, (size, extension, start) in enumerate(zip(*parts, strict=True)):
         copies = [
             moved
             for copy in copies
             for moved in _along_axis(who, copy, size, axis, extension, cval, start)
         ]
-    places = np.flatnonzero(footprint)
-    return np.stack([copies[k] for k in places])
+    return copies
 
 
 def footprint_of(who: str, ndim: int, size: object, footprint: npt.ArrayLike | None) -> Array:
@@ -322,10 +358,24 @@ def correlate(
 ) -> Any:
     """As `scipy.ndimage.correlate`."""
     image, kernel = number("correlate", input), np.conj(number("correlate", weights))
-    kernel, *given = _for_all_axes(image, kernel, axes, mode, cval, origin)
-    around = neighbors("correlate", image, np.ones(kernel.shape), *given)
-    result = np.tensordot(kernel.reshape(-1), around, 1)
-    return filtered_output(result, input, output)
+    count = image.ndim if axes is None else np.size(np.asarray(axes))
+    if kernel.ndim != count or not kernel.size:
+        raise fail(
+            RuntimeError,
+            f"correlate: expected weights along {count} axes, but got an array of shape {kernel.shape}",
+        )
+    if not image.ndim or not image.size:
+        return filtered_output(image * np.sum(kernel), input, output)
+    kernel, modes, cval, origins = _for_all_axes(image, kernel, axes, mode, cval, origin)
+    parts = [_for_axes(item, image.ndim) for item in (kernel.shape, modes, origins)]
+    # Along the last axis by lines, for each place of the kernel along the others.
+    copies = _along_axes("correlate", image, cval, [item[:-1] for item in parts])
+    rows = kernel.reshape(len(copies), -1)
+    total: Any = 0.0
+    for k, copy in enumerate(copies):
+        _, extension, start = (item[-1] for item in parts)
+        total = total + _weighted("correlate", copy, rows[k], -1, extension, cval, start)
+    return filtered_output(total, input, output)
 
 
 @_filter
