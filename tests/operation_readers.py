@@ -432,13 +432,12 @@ DISCRETE = (
     "sign floor ceil trunc rint isfinite isinf isnan signbit stop_gradient invert logical_not less "
     "less_equal greater greater_equal equal not_equal floor_divide logical_and logical_or logical_xor "
     "bitwise_and bitwise_or bitwise_xor any all argmax argmin argsort "
-    "searchsorted detsign rotation_rate"
+    "order_statistics searchsorted detsign rotation_rate"
 )
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
-    "argsort searchsorted cumprod cumsum recurrence linear_filter fft getitem index_add index_set "
-    "scatter_add matmul "
-    "einsum convolve solve inv pinv cholesky logabsdet detsign detphase det cofactors eig eigh "
+    "argsort order_statistics searchsorted cumprod cumsum recurrence linear_filter fft getitem index_add "
+    "index_set scatter_add matmul einsum convolve solve inv pinv cholesky logabsdet detsign detphase det cofactors eig eigh "
     "hermitian_function "
     "singular_complement singular_function singular_norm svd qr resolved projected turning "
     "columns_product at_columns spectral_function spectral_slope singular_value_function singular_slope "

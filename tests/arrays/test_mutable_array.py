@@ -12,6 +12,7 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
+from funcgrad.arrays import array_methods
 from funcgrad.arrays.mutable_array import MutableArray
 from tests.arrays.store_programs import Program, start
 from tests.default_slice import marked_slow, one_in
@@ -729,3 +730,36 @@ def test_bytes_of_traced_values_are_told_of():
     assert found == {np.array([0.0, 2.0]).tobytes(): 3.0}
     with pytest.raises(TypeError, match=r"have no bytes: .* leave out the cache"):
         fg.grad(f)(2.0, False)
+
+
+def test_iteration_makes_one_entry_after_the_other(monkeypatch):
+    """`numpy.iterable`, which SciPy asks of every array, asks for none."""
+    counted = []
+    entry = array_methods.get_item
+    monkeypatch.setattr(
+        array_methods, "get_item", lambda *given: counted.append(given[1]) or entry(*given)
+    )
+    f = adopted(
+        """
+def f(x):
+    y = np.zeros(3) + x
+    assert np.iterable(y) and np.iterable(x)
+    first = next(iter(y))
+    return first * np.sum(x)
+"""
+    )
+    assert fg.grad(f)(np.array([2.0, 3.0, 4.0])).tolist() == [11.0, 2.0, 2.0]
+    assert counted == [0]
+    f = adopted(
+        """
+def f(x):
+    y, total = np.zeros(3) + x, 0.0
+    for k, entry in enumerate(y):
+        y[2] = 5.0 * x[0]
+        total = total + k * entry
+    return total
+"""
+    )
+    assert fg.grad(f)(np.array([2.0, 3.0, 4.0])).tolist() == [10.0, 1.0, 0.0]
+    with pytest.raises(TypeError, match="iteration over"):
+        fg.grad(lambda x: sum(iter(x)))(2.0)

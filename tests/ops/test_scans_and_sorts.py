@@ -1,4 +1,4 @@
-"""Places among entries in order: `searchsorted` is NumPy's at every value, in every reader."""
+"""Places among entries in order: of values (`searchsorted`) and of ranks, as NumPy's at every value."""
 
 import itertools
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.ops.numpy import quantiles
 from funcgrad.ops.scans_and_sorts import searchsorted_op
 
 SPECIAL = np.array([-np.inf, -2.0, -0.0, 0.0, 0.5, 0.5, 3.0, np.inf, np.nan])
@@ -76,3 +77,68 @@ def test_arguments_that_numpy_refuses():
         fg.jit(f("middle"))(np.arange(3.0), 1.0)
     with pytest.raises(ValueError, match="searchsorted: expected a vector"):
         fg.jit(f("left"))(np.ones((2, 3)), 1.0)
+
+
+# -- order statistics ----------------------------------------------------------------------------
+METHODS = [
+    "linear",
+    "lower",
+    "higher",
+    "nearest",
+    "inverted_cdf",
+    "closest_observation",
+    "midpoint",
+]
+METHODS += [
+    "averaged_inverted_cdf",
+    "interpolated_inverted_cdf",
+    "hazen",
+    "weibull",
+    "median_unbiased",
+]
+SAMPLES = {
+    "distinct": (np.random.default_rng(0).normal(size=3001), None),
+    "ties": (np.round(np.random.default_rng(1).normal(size=2000), 1), None),
+    "infinities": (np.where(np.arange(1500) % 5 == 0, np.inf, np.arange(1500.0)), None),
+    "no number": (np.where(np.arange(1500) == 7, np.nan, np.arange(1500.0)), None),
+    "columns": (np.random.default_rng(2).normal(size=(2000, 3)), 0),
+    "rows": (np.random.default_rng(3).normal(size=(2, 1500)).astype(np.float32), 1),
+    "integers": (np.random.default_rng(4).integers(-9, 9, 1100), None),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_quantiles_of_many_entries(name, monkeypatch):
+    x, axis = SAMPLES[name]
+    for q in (0.0, 0.37, 1.0, np.array([[0.1], [0.9]])):
+        for method in METHODS:
+            f = lambda x, q=q, method=method: np.quantile(x, q, axis=axis, method=method)  # noqa: E731
+            with np.errstate(invalid="ignore"):
+                want = f(x)
+            np.testing.assert_array_equal(fg.jit(f)(x), want)
+    np.testing.assert_array_equal(
+        fg.jit(lambda x: np.median(x, axis=axis))(x), np.median(x, axis=axis)
+    )
+    if x.dtype.kind != "f":
+        return
+
+    def slope():
+        f = lambda x: np.sum(np.median(x, axis) + np.quantile(x, [0.2, 0.77], axis))  # noqa: E731
+        return fg.grad(f)(x)
+
+    selected = slope()
+    monkeypatch.setattr(quantiles, "_MANY", x.size)
+    np.testing.assert_allclose(selected, slope(), rtol=1e-6 if x.dtype == np.float32 else 1e-14)
+
+
+def test_medians_of_mapped_rows():
+    x = np.random.default_rng(0).normal(size=(4, 1500))
+    np.testing.assert_array_equal(fg.vmap(np.median)(x), np.median(x, axis=1))
+    want = np.stack([fg.grad(np.median)(row) for row in x])
+    np.testing.assert_array_equal(fg.vmap(fg.grad(np.median))(x), want)
+
+
+def test_a_share_that_is_differentiated():
+    x = np.random.default_rng(0).normal(size=2000)
+    f = lambda q: np.quantile(x, q)  # noqa: E731
+    assert fg.grad(f)(0.3) == pytest.approx((f(0.3 + 1e-7) - f(0.3 - 1e-7)) / 2e-7, rel=1e-5)

@@ -513,7 +513,8 @@ class ArrayMethods:
         shape = lengths_of(self)
         if not shape:
             raise TypeError("iteration over a 0-d array")
-        return iter([get_item(self, i) for i in range(shape[0])])
+        # One after the other, as they are asked for: `numpy.iterable` asks for none.
+        return map(partial(get_item, self), range(shape[0]))
 
     def __contains__(self: Any, item: object) -> bool:
         return bool((self == item).any())

@@ -458,7 +458,7 @@ class Operators:
     def __iter__(self: Any) -> Iterator[Any]:
         if not self.shape:
             raise TypeError("iteration over an expression of shape ()")
-        return iter([self[i] for i in range(self.shape[0])])
+        return map(self.__getitem__, range(self.shape[0]))
 
     def __contains__(self, item: npt.ArrayLike) -> bool:
         return bool(functions["any"](self == item))

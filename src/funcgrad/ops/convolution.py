@@ -152,15 +152,24 @@ def _decomposed(a: Array, v: Array, kept: Kept) -> Any:
     return np.sum(products, axis=-1, dtype=products.dtype)
 
 
-def _source(expr: Expr, texts: Sequence[str]) -> str | None:
-    """Of vectors, for a range within the full convolution."""
+def _source(expr: Expr, texts: Sequence[str]) -> str:
+    """Of vectors, or of each pair of vectors in two stacks; zeros stand beyond the full convolution."""
     kept, (a, v) = dict(expr.params)["kept"], expr.args
-    first, count = kept_range(kept, a.shape[-1], v.shape[-1])
-    if a.ndim > 1 or first < 0 or first + count > a.size + v.size - 1:
-        return None
+    m, n = a.shape[-1], v.shape[-1]
+    x, y = texts if a.ndim == 1 else ("x", "y")
     if isinstance(kept, str):
-        return f"np.{_notation(texts[0], texts[1], kept)}"
-    return f"np.convolve({texts[0]}, {texts[1]})[{first}:{first + count}]"
+        text = f"np.{_notation(x, y, kept)}"
+    else:
+        first, count = kept
+        before, after = max(-first, 0), max(first + count - (m + n - 1), 0)
+        text = f"np.convolve({x}, {y})"
+        if before or after:
+            text = f"np.pad({text}, ({before}, {after}))"
+        text += f"[{first + before}:{first + before + count}]"
+    if a.ndim == 1:
+        return text
+    rows = f"zip(np.reshape({texts[0]}, (-1, {m})), np.reshape({texts[1]}, (-1, {n})))"
+    return f"np.reshape([{text} for x, y in {rows}], {expr.shape})"
 
 
 def _notation(a: str, v: str, kept: Kept) -> str:

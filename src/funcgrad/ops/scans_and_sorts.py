@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -100,6 +100,55 @@ cumsum_op = Op(
 )
 
 
+# -- order statistics ---------------------------------------------------------------------------
+# Entries along the axis from which they are selected, not sorted.
+_MANY = 256
+
+
+def _order_statistics(x: Array, kth: tuple[int, ...], axis: int) -> Any:
+    rows = np.moveaxis(x, axis, 0)
+    lanes = rows.shape[1:]
+    if len(rows) < _MANY or np.prod(lanes) > len(rows) or x.dtype.kind == "c":
+        found = np.argsort(rows, axis=0, kind="stable")[list(kth)]
+    else:
+        found = np.empty((len(kth), *lanes), np.intp)
+        for lane in np.ndindex(*lanes):
+            found[:, *lane] = _selected(rows[:, *lane], list(kth))
+    return np.moveaxis(found, 0, axis)
+
+
+def _selected(x: Array, kth: list[int]) -> list[Any]:
+    """The places of these entries in a stable order; what is no number comes last."""
+    found = []
+    for k, value in zip(kth, np.partition(x, kth)[kth], strict=True):
+        same = np.flatnonzero(x == value) if value == value else np.flatnonzero(x != x)
+        before = np.count_nonzero(x < value) if value == value else len(x) - len(same)
+        found.append(same[k - before])
+    return found
+
+
+def _order_statistics_batch(
+    size: int, batched: Sequence[bool], x: Array, kth: tuple[int, ...], axis: int
+) -> Any:
+    return order_statistics_op(x, kth=kth, axis=axis + 1)
+
+
+def _taken_in_order(x: Array, kth: tuple[int, ...], axis: int) -> Any:
+    return np.take(np.argsort(x, axis=axis, kind="stable"), list(kth), axis)
+
+
+order_statistics_op = Op(
+    name="order_statistics",
+    run=_order_statistics,
+    infer=lambda type, kth, axis: ArrayType(
+        (*type.shape[:axis], len(kth), *type.shape[axis + 1 :]), np.dtype(np.intp)
+    ),
+    edges=(None,),
+    batch=_order_statistics_batch,
+    columns=Columns(decompose=_taken_in_order, flops=lambda z: 2 * z.args[0].size, fresh=True),
+)
+
+
 # -- places among entries in order ---------------------------------------------------------------
 def _search(a: Array, v: Array, side: Literal["left", "right"]) -> Any:
     if a.ndim == 1:
@@ -143,6 +192,19 @@ def _before(x: npt.ArrayLike, y: Any) -> Any:
     return (x < y) | ((y != y) & (x == x))
 
 
+def _search_source(expr: Expr, texts: Sequence[str]) -> str:
+    """In a vector, or row by row in a stack of vectors."""
+    a, v = expr.args
+    side = dict(expr.params)["side"]
+    if a.ndim == 1:
+        return f"np.searchsorted({texts[0]}, {texts[1]}, {side!r})"
+    count = int(np.prod(v.shape[a.ndim - 1 :]))
+    rows = (
+        f"zip(np.reshape({texts[0]}, (-1, {a.shape[-1]})), np.reshape({texts[1]}, (-1, {count})))"
+    )
+    return f"np.reshape([np.searchsorted(x, y, {side!r}) for x, y in {rows}], {v.shape})"
+
+
 searchsorted_op = Op(
     name="searchsorted",
     run=_search,
@@ -156,11 +218,7 @@ searchsorted_op = Op(
         decompose=_search_by_comparisons,
         flops=lambda z: z.size * z.args[0].shape[-1].bit_length(),
         machine="scan_forms:searchsorted",
-        numpy=lambda expr, texts: (
-            f"np.searchsorted({', '.join(texts)}, {dict(expr.params)['side']!r})"
-            if expr.args[0].ndim == 1
-            else None
-        ),
+        numpy=_search_source,
         fresh=True,
     ),
 )

@@ -32,9 +32,15 @@ def _sinc_run(x: Array, order: int = 0) -> Any:
 def _near_zero(u: Array, order: int) -> Any:
     """The power series of sin(u)/u, differentiated term by term, by Horner's rule."""
     total, square = np.zeros_like(u), u * u
-    for k in reversed(range(_first(order), order + 40, 2)):
-        total = total * square + (-1) ** (k // 2) / (k + 1) / _factorial(k - order)
-    return total * u if order % 2 else total
+    for coefficient in _coefficients(order):
+        total = total * square + coefficient
+    return total * u + 0.0 if order % 2 else total
+
+
+def _coefficients(order: int) -> list[float]:
+    """Those of the series in u**2 (times u, of odd order), the last one first."""
+    powers = reversed(range(_first(order), order + 40, 2))
+    return [(-1) ** (k // 2) / (k + 1) / _factorial(k - order) for k in powers]
 
 
 def _first(order: int) -> int:
@@ -84,9 +90,10 @@ def _derivative_source(x: str, order: int) -> str:
     far = "np.sin(s)/s"
     for n in range(1, order + 1):
         far = f"(np.sin(s + {n}*np.pi/2) - {n}*({far}))/s"
-    term = f"t**(k - {order})/np.prod(np.arange(1.0, k - {order - 1}))"
-    series = f"range({_first(order)}, {order + 40}, 2)"
-    near = f"sum([(-1)**(k//2)/(k + 1)*{term} for k in {series}])"
+    near = "0.0"
+    for coefficient in _coefficients(order):
+        near = f"({near}*(t*t) + {coefficient!r})"
+    near = f"{near}*t + 0.0" if order % 2 else near
     value = f"lambda p, s, t: np.where(p, {near}, {far})*np.pi**{order}"
     parts = f"np.abs(u) <= {order}"
     chosen = f"({value})({parts}, np.where({parts}, 1.0, u), np.where({parts}, u, 0.0))"

@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr import Expr
+from funcgrad.expr.concrete import known_value
 from funcgrad.ops.base.arguments import inexact
 from funcgrad.ops.base.axes import axes_of, nonempty
 from funcgrad.ops.base.op import differentiable, lift_fully
+from funcgrad.ops.scans_and_sorts import order_statistics_op
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes, Axis
@@ -27,9 +29,27 @@ def median(
 ) -> Any:
     """As `numpy.median`; what lies in the middle has the derivative. Nothing is overwritten."""
     a = lift_fully(a)
-    rows = _rows("median", a, axes := axes_of("median", axis, a))
-    z = np.mean(rows[(len(rows) - 1) // 2 : len(rows) // 2 + 1], axis=0)
+    axes = axes_of("median", axis, a)
+    n = math.prod([a.shape[i] for i in axes])
+    middle = [*range((n - 1) // 2, n // 2 + 1)]
+    if n > _MANY:
+        rows = _chosen_rows(a, axes, [*middle, n - 1])
+        z = np.mean(rows[:-1], axis=0)
+    else:
+        rows = _rows("median", a, axes)
+        z = np.mean(rows[(len(rows) - 1) // 2 : len(rows) // 2 + 1], axis=0)
     return _reduced(z, rows, axes, 0, keepdims)
+
+
+# Entries from which those in their places are selected, and not all are sorted.
+_MANY = 1024
+
+
+def _chosen_rows(a: Any, axes: tuple[int, ...], places: list[int]) -> Any:
+    """The entries in these places of their order along a first axis."""
+    entries = _by_first_axis(a, axes)
+    chosen = order_statistics_op(entries, kth=tuple(places), axis=0)
+    return np.take_along_axis(entries, chosen, 0)
 
 
 def percentile(
@@ -78,26 +98,53 @@ def _quantile(
         raise fail(
             ValueError, f"{name}: expected shares from 0 to 1 (percents to 100), but got {shares}"
         )
-    rows = _rows(name, a, axes := axes_of(name, axis, a))
-    wide = reshape(shares, (*shares.shape, *[1] * (rows.ndim - 1)))
+    axes = axes_of(name, axis, a)
+    n = math.prod([a.shape[i] for i in axes])
+    wide = reshape(shares, (*shares.shape, *[1] * (a.ndim - len(axes))))
 
-    def entry(place: Array) -> Any:
-        return rows[reshape(place, shares.shape)]
+    def at(entry: Callable[[Any], Any]) -> Any:
+        return quantiles_at(name, method, entry, n, wide, a.dtype, type(q) in (int, float))
 
-    z = quantiles_at(name, method, entry, len(rows), wide, rows.dtype, type(q) in (int, float))
+    if n > _MANY and not isinstance(q, Expr):
+        wanted: set[int] = {n - 1}
+        at(lambda place: _noted(place, n, wanted))
+        places = sorted(wanted)
+        rows = _chosen_rows(a, axes, places)
+        z = at(lambda place: rows[np.searchsorted(places, _known(place, n, shares.shape))])
+    else:
+        rows = _rows(name, a, axes)
+        z = at(lambda place: rows[reshape(place, shares.shape)])
     return _reduced(z, rows, axes, shares.ndim, keepdims)
+
+
+def _known(place: Array, n: int, shape: tuple[int, ...]) -> Any:
+    """Places among n entries, which are no traced values."""
+    value: Any = place
+    value = known_value(value) if isinstance(value, Expr) else value
+    return np.reshape(np.asarray(value) % n, shape)
+
+
+def _noted(place: Array, n: int, wanted: set[int]) -> Any:
+    """Note which places are asked for; the answer stands for any entries."""
+    wanted.update(np.ravel(_known(place, n, np.shape(place))).tolist())
+    return np.zeros(())
 
 
 def _rows(name: str, a: Any, axes: tuple[int, ...]) -> Any:
     """The entries in order along a first axis, in the place of the axes that are reduced."""
-    kept = tuple(i for i in range(a.ndim) if i not in axes)
-    count, lengths = math.prod([a.shape[i] for i in axes]), tuple(a.shape[i] for i in kept)
-    if count:
-        return np.sort(reshape(np.transpose(a, (*axes, *kept)), (count, *lengths)), axis=0)
+    entries = _by_first_axis(a, axes)
+    if len(entries):
+        return np.sort(entries, axis=0)
     if name != "median":
         nonempty(name, a, axes)
     # The median of nothing is no number.
-    return np.full_like(inexact(a), np.nan, shape=(1, *lengths))
+    return np.full_like(inexact(a), np.nan, shape=(1, *entries.shape[1:]))
+
+
+def _by_first_axis(a: Any, axes: tuple[int, ...]) -> Any:
+    kept = tuple(i for i in range(a.ndim) if i not in axes)
+    count, lengths = math.prod([a.shape[i] for i in axes]), tuple(a.shape[i] for i in kept)
+    return reshape(np.transpose(a, (*axes, *kept)), (count, *lengths))
 
 
 def _reduced(z: Array, rows: Array, axes: tuple[int, ...], lead: int, keepdims: bool | None) -> Any:
