@@ -79,6 +79,8 @@ def test_a_map_of_nodes_is_a_persistent_map():
     assert repr(more) == "{x: 7, v1: 2, y: 1, v3: 1, v4: 1}"
     assert repr(COUNTS.remove(y.key)) == "{x: 2, v1: 2, v3: 1, v4: 1}"
     assert repr(COUNTS.update({Key(bytes(16)): 0})).endswith("Key(00000000): 0}")
+    assert repr(COUNTS.keys()) == "node_keys([x, v1, y, v3, v4])"
+    assert COUNTS.keys() == set(COUNTS)
     assert len(E.graph.remove(x.key)) == 4
     assert "  v1: Node(exp(x): float64),\n" in repr(E.graph.remove(x.key))
     assert repr(fg.environment(x, fg.Algebra(lambda e: 1, lambda e: 1, lambda e, p: 1))) == "{x: 1}"
@@ -92,7 +94,7 @@ def test_maps_print_the_same_in_every_process():
     code = (
         "import numpy as np, funcgrad as fg; x, y = fg.vars('x y'); e = np.exp(x) * y + np.exp(x); "
         "print(fg.backprop(e).map, e.graph, fg.evaluate_all(e, x=1.0, y=2.0), fg.toposort(e), "
-        "fg.sum_product(e, fg.COUNTING, lambda edge: 1), fg.edges(e), fg.steps(e, x=1.0, y=2.0))"
+        "fg.sum_product(e, fg.COUNTING, lambda edge: 1), fg.edges(e), fg.steps(e, x=1.0, y=2.0), e.graph.keys())"
     )
     printed = [
         subprocess.run(

@@ -51,9 +51,11 @@ def test_a_formula_reads_as_it_is_written():
     y = x * np.sin(x)
     assert str(y) == repr(y) == f"{y}" == "%s" % y == "x*sin(x)"  # noqa: UP031
     with pytest.raises(
-        TypeError, match=r"a format: expected a number, .* repr\(x\) for its formula"
+        TypeError, match=r"a format: expected a number, .* repr\(e\) for its formula"
     ):
         f"{y:.2f}"
+    assert f"{y:>12}|{y:<12}|{y:*^12}|{y:9}" == "    x*sin(x)|x*sin(x)    |**x*sin(x)**|x*sin(x) "
+    assert f"{fg.const(3.0):5}" == f"{3.0:5}"
 
 
 def test_what_is_said_of_an_update_asks_nothing():

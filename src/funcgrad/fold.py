@@ -128,6 +128,12 @@ class Algebra(NamedTuple, Generic[T]):
     Each function takes the expression (a `Node`, if the graph is no
     expression's): its ``op``, ``params`` and ``type``, a ``name``, the keys of
     its ``parents``, the ``value`` of a constant.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> depth = Algebra(lambda e: 0, lambda e: 0, lambda e, args: 1 + max(args))
+    >>> fg.fold(x * x + x, depth)
+    2
     """
 
     input: Callable[[Any], T]
@@ -180,6 +186,12 @@ def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
     map.
 
     Raises as `fold`.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> depth = fg.Algebra(lambda e: 0, lambda e: 0, lambda e, args: 1 + max(args))
+    >>> fg.environment(x * x + x, depth)
+    {x: 0, v1: 1, v2: 2}
     """
     from funcgrad.node_map import node_map
 
@@ -191,6 +203,12 @@ def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
     last.
 
     Raises as `fold`.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> depth = fg.Algebra(lambda e: 0, lambda e: 0, lambda e, args: 1 + max(args))
+    >>> list(fg.environments(x * x, depth))
+    [{}, {x: 0}, {x: 0, v1: 1}]
     """
     from toolz import accumulate
 
@@ -230,6 +248,13 @@ class Edge(NamedTuple):
 
     ``node`` is the child: the expression, or the `Node` of a graph that is no
     expression's.
+
+    >>> import funcgrad as fg
+    >>> x, y = fg.vars("x y")
+    >>> def places(edge):
+    ...     return f"{edge.node.op.name} {edge.place}"
+    >>> fg.sum_product(x * y, fg.Semiring(max, max, ""), places)
+    {x: 'multiply 0', y: 'multiply 1', v2: ''}
     """
 
     child: Key
@@ -353,6 +378,11 @@ def sum_product_steps(
     last element.
 
     Raises as `sum_product`.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> list(fg.sum_product_steps(x * x, fg.COUNTING, lambda edge: 1))
+    [{v1: 1}, {x: 2, v1: 1}, {x: 2, v1: 1}]
     """
     from funcgrad.node_map import node_map
 

@@ -19,7 +19,12 @@ from funcgrad.typing import Array
 
 
 class LinearMap:
-    """A linear map between the values of two nodes; ``outer @ inner`` composes."""
+    """A linear map between the values of two nodes; ``outer @ inner`` composes.
+
+    >>> double, half = Diagonal(2.0), Diagonal(0.5)
+    >>> (double @ half).apply(3.0), double.transpose(3.0)
+    (3.0, 6.0)
+    """
 
     __slots__ = ()
 

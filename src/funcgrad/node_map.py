@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, KeysView, Mapping
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -22,6 +22,15 @@ class _Rooted(NamedTuple):
 
     graph: Mapping[Key, Node]
     key: Key
+
+
+class _Keys(KeysView[Key]):
+    """The keys of a map of nodes, in its order: a `PSet`, in their place, prints in another on each run."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"node_keys({list(self)})"
 
 
 class NodeMap(PMap[Key, Any]):
@@ -59,6 +68,9 @@ class NodeMap(PMap[Key, Any]):
                 return {}
             program = _Rooted(values, program)
         return names_of(program)
+
+    def keys(self) -> KeysView[Key]:  # type: ignore[override]
+        return _Keys(self)
 
     # What is made of a map of nodes is one, too.
     def set(self, key: Key, val: Any) -> NodeMap:

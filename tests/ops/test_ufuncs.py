@@ -105,3 +105,10 @@ def test_extremes_of_complex_numbers_under_a_mask():
         assert fg.jit(f)(z[:0].reshape(0, 1) * kept) == 0.5
     slope = fg.grad(lambda z: np.real(np.max(z, where=kept, initial=0.5)))(z)
     np.testing.assert_array_equal(slope, [0, 0, 1, 0])
+
+
+def test_the_sign_of_numbers_is_a_number():
+    assert fg.sign(-2.0) == -1.0
+    assert isinstance(fg.sign(-2.0), float)
+    np.testing.assert_array_equal(fg.sign([3.0, -0.5]), [1.0, -1.0])
+    assert repr(fg.sign(fg.var("x"))) == "sign(x)"

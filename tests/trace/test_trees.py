@@ -348,6 +348,41 @@ def test_attributes_that_repeat_the_items_of_a_dict_are_refused():
         fg.grad(lambda p: p.a * p["b"])(Repeating(a=1.0, b=2.0))
 
 
+class Checked(pyrsistent.PRecord):
+    a = pyrsistent.field(type=float)
+    b = pyrsistent.field(type=float, invariant=lambda b: (b > 2, "small"))
+
+
+class Persistent(pyrsistent.PClass):
+    a = pyrsistent.field(type=float)
+    b = pyrsistent.field(type=float, invariant=lambda b: (b > 2, "small"))
+    c = pyrsistent.field()
+
+    def area(self):
+        return self.a**2 * self.b
+
+
+class FloatMap(pyrsistent.CheckedPMap):
+    __key_type__ = str
+    __value_type__ = float
+
+
+def test_persistent_records_and_classes_are_trees_past_the_checks_of_their_fields():
+    record = Checked(a=2.0, b=3.0)
+    for transform in (fg.grad, lambda f: fg.jit(fg.grad(f))):
+        found = transform(lambda p: p.a * p.b * 0.5)(record)
+        assert type(found) is Checked
+        assert dict(found) == {"a": 1.5, "b": 1.0}
+        found = transform(Persistent.area)(Persistent(a=2.0, b=3.0))
+        assert type(found) is Persistent
+        assert (found.a, found.b, hasattr(found, "c")) == (12.0, 4.0, False)
+        found = transform(lambda p: p["a"] * p["b"])(FloatMap({"a": 2.0, "b": 3.0}))
+        assert type(found) is FloatMap
+        assert found == {"a": 3.0, "b": 2.0}
+    with pytest.raises(AttributeError, match="Can't set attribute"):
+        fg.grad(Persistent.area)(Persistent(a=2.0, b=3.0)).a = 1.0
+
+
 @pytest.mark.parametrize(
     ("tree", "slopes"),
     [

@@ -379,6 +379,20 @@ def test_errors():
         fg.grad(lambda x: np.sum(jacobian(x).data))(np.ones(3))
     with pytest.raises(TypeError, match="sparsity: expected a function, but got float"):
         sparsity(3.0, np.ones(3))
+    with pytest.raises(TypeError, match="sparse_jacobian: expected a function, but got float"):
+        sparse_jacobian(3.0)
+    with pytest.raises(TypeError, match="sparse_hessian: expected a function, but got str"):
+        fg.sparse_hessian("x")
+
+
+def test_without_a_function_they_are_decorators():
+    @fg.sparse_hessian(argnums=1)
+    def f(a, x):
+        return a * np.sum(x**3)
+
+    np.testing.assert_array_equal(f(2.0, np.ones(2)).toarray(), 12 * np.eye(2))
+    assert f.__name__ == "sparse_hessian(f)"
+    assert repr(sparse_jacobian(argnums=1)) == "sparse_jacobian(argnums=1)"
 
 
 # -- cost ----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 import sys
 from collections.abc import Callable
 from functools import lru_cache, wraps
@@ -178,7 +179,14 @@ class Questions:
     def __format__(self: Any, spec: str) -> str:
         if not (spec or self.traced) or _is_told(self, sys._getframe(1)):
             return repr(self)
+        if not self.traced and _is_width(spec) and _has_input(self):
+            return format(repr(self), spec)
         return str(concrete(self, "a format", _formatted(spec)))
+
+
+def _is_width(spec: str) -> bool:
+    """Whether a format is for any text, as ``>20`` is: it asks for no digits."""
+    return re.fullmatch(r"(.?[<>^])?[0-9]+", spec) is not None
 
 
 def answer_of_path(root: ExprBase) -> bool | None:
@@ -425,7 +433,7 @@ def _remedy(expr: ExprBase, asker: str) -> str:
             f"{value}, or np.where(condition, a, b), fg.cond or np.maximum(a, b) for a choice{same}"
         )
     if asker in ("str()", "a format"):
-        return f"{value}, or repr(x) for its formula"
+        return f"{value}, or repr(e) for its formula"
     if asker in ("an array", "an index"):
         return f"fg.const(a)[i] to index an array, or {value}"
     if asker in ("float()", "complex()"):

@@ -430,7 +430,11 @@ def _centered(
 
 
 def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Any:
-    """log(sum(exp(x))) without overflow. As `scipy.special.logsumexp`."""
+    """log(sum(exp(x))) without overflow. As `scipy.special.logsumexp`.
+
+    >>> float(logsumexp(np.array([1000.0, 1000.0])))
+    1000.6931471805599
+    """
     return _settled(x, _reduce(logsumexp_op, inexact(x), axis, keepdims))
 
 
@@ -479,13 +483,20 @@ def count_nonzero(x: Array, axis: Axis = None, *, keepdims: bool = False) -> Any
 
 
 def softmax(x: Array, axis: Axis = None) -> Any:
-    """exp(x) over its sum, without overflow. As `scipy.special.softmax`."""
+    """exp(x) over its sum, without overflow. As `scipy.special.softmax`.
+
+    >>> softmax(np.array([1000.0, 1000.0]))
+    array([0.5, 0.5])
+    """
     return np.exp(log_softmax(x, axis))
 
 
 def log_softmax(x: Array, axis: Axis = None) -> Any:
     """The logarithm of `softmax`, without overflow. As
     `scipy.special.log_softmax`.
+
+    >>> log_softmax(np.array([0.0, 1000.0]))
+    array([-1000.,     0.])
     """
     expr = inexact(x)
     return _settled(x, expr - logsumexp(expr, axis, keepdims=True))

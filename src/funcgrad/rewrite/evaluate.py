@@ -71,6 +71,11 @@ def evaluate_all(
 
     Raises as `evaluate`, and TypeError for a traced value, whose numbers would
     lose their derivatives.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> fg.evaluate_all(x * x + x, x=3.0)
+    {x: 3.0, v1: 9.0, v2: 12.0}
     """
     if expr.traced is not None and expr.traced.open:
         raise fail(

@@ -73,6 +73,8 @@ def flatten_function(kind: type) -> Flatten | None:
         return _persistent_sequence
     if issubclass(kind, pyrsistent.PMap):
         return _persistent_map
+    if issubclass(kind, pyrsistent.PClass):
+        return _persistent_object
     if issubclass(kind, dict) and not dataclasses.is_dataclass(kind):
         return _dict_with_attributes
     if _extends(kind, "pydantic.main", "BaseModel"):
@@ -203,10 +205,26 @@ def _persistent_map(tree: Any) -> TreeNode:
     keys = sorted(tree, key=str)
 
     def put(values: Sequence[Any]) -> Any:
-        pairs = dict(zip(keys, values, strict=True))
-        return pyrsistent.pmap(pairs) if type(tree) is pyrsistent.PMap else tree.update(pairs)
+        made = pyrsistent.pmap(dict(zip(keys, values, strict=True)))
+        if isinstance(tree, pyrsistent.PRecord | pyrsistent.CheckedPMap):
+            # Past the checks of its fields, which a traced value does not pass and a gradient need not.
+            return pyrsistent.PMap.__new__(type(tree), len(made), made._buckets)
+        return made if type(tree) is pyrsistent.PMap else tree.update(made)
 
     return TreeNode([str(key) for key in keys], [tree[key] for key in keys], put, tuple(keys))
+
+
+def _persistent_object(tree: Any) -> TreeNode:
+    kind: Any = type(tree)
+    labels = [name for name in kind._pclass_fields if hasattr(tree, name)]
+
+    def put(values: Sequence[Any]) -> Any:
+        new = object.__new__(kind)
+        for name, value in [*zip(labels, values, strict=True), ("_pclass_frozen", True)]:
+            object.__setattr__(new, name, value)
+        return new
+
+    return TreeNode(labels, [getattr(tree, name) for name in labels], put, (), True)
 
 
 # -- subclasses of dict --------------------------------------------------------------------------

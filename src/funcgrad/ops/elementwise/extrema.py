@@ -85,5 +85,9 @@ fmin = _of_numbers(np.fmin, np.less_equal, "<", min, minimum)
 def relu(x: npt.ArrayLike) -> Any:
     """The larger of x and 0, entry by entry; half the derivative flows at 0, as
     in `maximum`.
+
+    >>> import funcgrad as fg
+    >>> fg.grad(lambda x: np.sum(relu(x)))(np.array([-1.0, 0.0, 2.0]))
+    array([0. , 0.5, 1. ])
     """
     return maximum(x, 0)

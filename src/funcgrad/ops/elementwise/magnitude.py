@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr
 from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
 from funcgrad.ops.base.columns import EMPTY, TORCH_FORMS, Columns, Form, any_kind, function
@@ -17,14 +18,19 @@ from funcgrad.ops.elementwise.selection import mask
 from funcgrad.typing import Array
 
 
-def sign(x: object) -> Any:
+def sign(x: npt.ArrayLike) -> Any:
     """As `numpy.sign`; of complex values x / abs(x), which is not constant, and 0
     at 0.
 
     Of a complex number with one infinite part it is the unit in the direction
     of that part, as in NumPy; and in the direction of the imaginary part if
     only the absolute value is too large for the dtype.
+
+    >>> sign(np.array([-2.0, 0.0, 3.0]))
+    array([-1.,  0.,  1.])
     """
+    if not holds_expr(x):
+        return np.sign(x)
     x = lift_fully(x)
     if x.dtype.kind != "c":
         return sign_op(x)

@@ -189,6 +189,9 @@ def clip(
 
     What equals a bound stays as it is, with its sign of zero; with one bound,
     it is the bound, as in NumPy.
+
+    >>> clip(np.array([-2.0, 0.5, 2.0]), -1.0, 1.0)
+    array([-1. ,  0.5,  1. ])
     """
     low = min if a_min is None else a_min
     high = max if a_max is None else a_max

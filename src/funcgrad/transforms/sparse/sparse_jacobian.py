@@ -26,11 +26,18 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
+from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.grad import grad
 from funcgrad.transforms.linearize import unrepeated
 from funcgrad.transforms.sparse import coloring, edge_patterns
 from funcgrad.transforms.sparse.propagation import jacobian_pattern
-from funcgrad.transforms.transform_arguments import differentiable_arguments, positions, titled
+from funcgrad.transforms.transform_arguments import (
+    check_function,
+    differentiable_arguments,
+    named_after,
+    positions,
+    titled,
+)
 
 # The number of programs whose coloring one function caches.
 KEPT = 32
@@ -54,6 +61,7 @@ def sparsity(f: Callable[..., Any], *args: object, argnums: int | Sequence[int] 
            [0, 1, 1, 0],
            [0, 0, 1, 1]])
     """
+    check_function("sparsity", f)
     if not args:
         raise fail(
             TypeError,
@@ -64,12 +72,16 @@ def sparsity(f: Callable[..., Any], *args: object, argnums: int | Sequence[int] 
     return jacobian_pattern(simple, inputs[: len(leaves)], known)
 
 
-def sparse_jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+@curried
+def sparse_jacobian(
+    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0
+) -> Callable[..., Any]:
     """The function that computes f's Jacobian as a ``scipy.sparse.csr_array``.
 
     Columns that share no row are computed by one pushforward, or rows that
     share no column by one pullback, whichever needs fewer products. Trees are
     raveled leaf by leaf. Fits ``scipy.optimize.least_squares(jac=...)``.
+    Without f, a decorator.
 
     Raises TypeError if f is not a function, or a value is complex; ImportError
     without SciPy.
@@ -80,16 +92,21 @@ def sparse_jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> 
     array([[2., 1., 0.],
            [0., 3., 2.]])
     """
+    check_function("sparse_jacobian", f)
     return _compressed("sparse_jacobian", f, f, argnums, _jacobian_plan)
 
 
-def sparse_hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+@curried
+def sparse_hessian(
+    f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0
+) -> Callable[..., Any]:
     """The function that computes the Hessian of f, a real scalar, as a
     ``scipy.sparse.csr_array``.
 
     Star coloring: an entry is recovered from the product of its row's color or
     its column's, so that an arrow matrix needs two products. Fits
-    ``scipy.optimize.minimize(hess=..., method="trust-constr")``.
+    ``scipy.optimize.minimize(hess=..., method="trust-constr")``. Without f, a
+    decorator.
 
     Raises TypeError if f is not a function or does not return a real scalar;
     ImportError without SciPy.
@@ -101,6 +118,7 @@ def sparse_hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
            [2., 6., 4.],
            [0., 4., 0.]])
     """
+    check_function("sparse_hessian", f)
     return _compressed("sparse_hessian", f, grad(f, argnums), argnums, _hessian_plan)
 
 
@@ -111,8 +129,6 @@ def _traced(
     args: Sequence[Any],
     kwargs: dict[str, Any],
 ) -> tuple[list[Expr], list[Expr]]:
-    if not callable(f) or isinstance(f, Expr):
-        raise fail(TypeError, f"{who}: expected a function, but got {type(f).__name__}")
     wanted = (argnums,) if isinstance(argnums, int) else argnums
     places = positions(who, wanted, len(args))
     output, leaves = run_on_leaves(f, args, kwargs, differentiable_arguments(who, f, args, places))
@@ -204,6 +220,7 @@ def _compressed(
             plans[key] = made
         return plans[key]
 
+    @named_after(named)
     def matrix_of(*args: object, **kwargs: object) -> Any:
         roots, leaves = _traced(who, f, argnums, args, kwargs)
         found = skeleton(roots, leaves)
