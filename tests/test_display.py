@@ -94,7 +94,8 @@ def test_maps_print_the_same_in_every_process():
     code = (
         "import numpy as np, funcgrad as fg; x, y = fg.vars('x y'); e = np.exp(x) * y + np.exp(x); "
         "print(fg.backprop(e).map, e.graph, fg.evaluate_all(e, x=1.0, y=2.0), fg.toposort(e), "
-        "fg.sum_product(e, fg.COUNTING, lambda edge: 1), fg.edges(e), fg.steps(e, x=1.0, y=2.0), e.graph.keys())"
+        "fg.sum_product(e, fg.COUNTING, lambda edge: 1), fg.edges(e), fg.steps(e, x=1.0, y=2.0), "
+        "e.graph.keys())"
     )
     printed = [
         subprocess.run(

@@ -379,3 +379,10 @@ def test_a_comparison_that_has_a_name_stands_in_parentheses():
         fg.gradient(v.max(), v)
     )
     assert to_latex(v == v.max()) == r"v = \max\left(v\right)"
+
+
+def test_remainders_and_negations_are_written_as_by_hand():
+    assert str(to_latex((X + 1) % (Y * 2))) == r"\left(x + 1\right) \bmod \left(y \cdot 2\right)"
+    assert str(to_latex(X // 2)) == r"\left\lfloor \frac{x}{2}\right\rfloor "
+    assert str(to_latex(~(X > 0))) == r"\lnot\left(x \gt 0\right)"
+    assert str(to_latex(np.inner(fg.var("v", 3), fg.var("w", 3)))) == r"v \, w"

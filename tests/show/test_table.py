@@ -96,3 +96,14 @@ def test_a_table_of_a_condition_has_values_and_no_gradient():
         (2.0, None),
         (True, None),
     ]
+
+
+def test_a_file_after_the_arguments_of_a_function_is_named():
+    def f(x, y):
+        return x * y
+
+    for face in (fg.to_svg, fg.explore):
+        with pytest.raises(
+            TypeError, match=r"write \w+\(f, 2.0, 2.0\), and path='f.svg' for a file"
+        ):
+            face(f, 1.0, 2.0, "f.svg")

@@ -389,6 +389,8 @@ def inner(a: object, b: object) -> Any:
     a, b = lift_all((a, b))
     if a.ndim == 0 or b.ndim == 0:
         return a * b
+    if a.ndim == b.ndim == 1 and a.size == b.size:
+        return _product(a, b)
     return tensordot(a, b, axes=((-1,), (-1,)))
 
 

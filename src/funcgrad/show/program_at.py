@@ -100,8 +100,12 @@ def _by_position(
     try:
         return signature.bind(*args, **named).args
     except TypeError as error:
+        is_file = who in ("to_svg", "explore") and args and isinstance(args[-1], str | PathLike)
+        own = [p for p in signature.parameters.values() if p.default is p.empty and p.kind <= 1]
+        numbers = ", ".join(["2.0"] * max(len(own), 1))
         raise fail(
             TypeError,
             f"{who}: expected the arguments of the function, but got {len(args) + len(named)}: {error}; "
-            f"write {who}(f, 2.0)",
+            f"write {who}(f, {numbers})"
+            + (f", and path={str(args[-1])!r} for a file" if is_file else ""),
         ) from None

@@ -252,6 +252,7 @@ remainder = elementwise(
         mpmath=lambda mp, x, y: x - mp.floor(x / y) * y,
         sympy="Mod",
         interval="remainder",
+        latex=Form("infix", r"\bmod", 20),
         # The processor traps at -2**63 % -1.
         native={"i": "(0 if {1} == 0 or {1} == -1 else {0} % {1})"},
     ),
@@ -346,6 +347,7 @@ floor_divide = elementwise(
         mpmath=lambda mp, x, y: mp.floor(x / y),
         sympy=lambda sp, x, y: sp.floor(x / y),
         interval="floor_divide",
+        latex=Form("floored fraction"),
         native={
             "f": "({0} // {1})",
             "i": f"(0 if {{1}} == 0 else {NATIVE_NEGATED} if {{1}} == -1 else {{0}} // {{1}})",

@@ -164,6 +164,7 @@ invert = elementwise(
         scalar={"i": "(~{0})", "b": "(not {0})"},
         sympy={"b": "Not"},
         interval={"b": "neither"},
+        latex={"b": Form("wrapped", r"\lnot\left(@\right)", 99)},
         libraries={"torch": "bitwise_not"},
         vm=True,
     ),

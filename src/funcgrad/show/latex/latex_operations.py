@@ -109,6 +109,10 @@ def _fraction(expr: Expr, parts: list[Written]) -> Written:
     return Written(rf"\frac{{{parts[0].text}}}{{{parts[1].text}}}", UNARY)
 
 
+def _floored_fraction(expr: Expr, parts: list[Written]) -> Written:
+    return Written(rf"\left\lfloor {_fraction(expr, parts).text}\right\rfloor ", ATOM)
+
+
 def _power(expr: Expr, parts: list[Written]) -> Written:
     return _raised(expr.args[0], parts[0], parts[1].text)
 
@@ -257,6 +261,7 @@ _FORMS: Mapping[str, LatexWriter] = MappingProxyType(
         "matrix product": _matrix_product,
         "outer": _outer,
         "fraction": _fraction,
+        "floored fraction": _floored_fraction,
         "power": _power,
         "squared": lambda expr, parts: _raised(expr.args[0], parts[0], "2"),
         "negative": _negative,
