@@ -288,6 +288,7 @@ def number(root: ExprBase, asker: str, reading: Callable[[Any], Any]) -> Any:
             _keep_refusal(root, root.traced, refusal)
             raise
     refuse_varied(root, asker)
+    _refuse_guard(root, asker)
     return concrete(root, asker, reading)
 
 
@@ -313,6 +314,21 @@ def refuse_varied(root: ExprBase, asker: str) -> None:
         USERS,
     )
     _keep_refusal(root, root._varied, refusal)
+    raise refusal
+
+
+def _refuse_guard(root: ExprBase, asker: str) -> None:
+    """Refuse a float that would be a guard of its own for each value, while adopted code may not need it."""
+    trace = root.traced
+    if trace is None or trace.answers or root.dtype.kind not in "fc":
+        return
+    refusal = fail(
+        TypeError,
+        f"{asker}: expected a value that stands for one number, but got one that is compiled for many; "
+        f"{advice()}",
+        USERS,
+    )
+    _keep_refusal(root, trace, refusal)
     raise refusal
 
 

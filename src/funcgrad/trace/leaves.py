@@ -45,6 +45,7 @@ class Scope:
     __slots__ = ("arrays", "number", "open", "refusal")
     records = False
     differentiates = True
+    answers = True
 
     def __init__(self) -> None:
         self.open = True

@@ -359,3 +359,49 @@ def test_branches_are_inlined_for_float64():
     assert calls == []
     with np.errstate(invalid="ignore"):
         assert np.isnan(other(np.float64(np.nan), np.nan))
+
+
+def test_a_float_that_is_stored_is_no_guard():
+    def running(x):
+        total = np.zeros(3)
+        total[0] = x
+        for i in range(1, 3):
+            total[i] = total[i - 1] * x
+        return total.sum()
+
+    def stored(store):
+        def f(x):
+            return store(np.zeros(2), x).sum()
+
+        return f
+
+    def by_item(y, x):
+        y[0] = np.floor(x)
+        return y
+
+    def by_fill(y, x):
+        y.fill(x)
+        return y
+
+    for f in (running, stored(by_item), stored(by_fill)):
+        compiled = fg.jit(f)
+        for value in (1.5, 2.0, 2.5, 3.0):
+            assert compiled(value) == f(value)
+        assert str(compiled.explain_misses()).count("\n") == 0, compiled.explain_misses()
+
+
+def test_a_float_that_adopted_code_asks_for_is_a_guard_all_the_same():
+    calls = []
+
+    def asked(x):
+        calls.append(0)
+        return float(x) * 2.0
+
+    plain = fg.adopt(asked, False)
+
+    f = fg.jit(lambda x: plain(x) + x)
+    assert [f(value) for value in (1.0, 2.0, 1.0, 2.0)] == [3.0, 6.0, 3.0, 6.0]
+    assert "float() of x was 2.0 for the first time" in f.explain_misses()
+    first = len(calls)
+    f(3.0)
+    assert len(calls) == first + 1  # what was refused once is not tried again

@@ -51,16 +51,31 @@ class Question(NamedTuple):
 
 
 class QuestionLog(Scope):
-    """The scope of a run that records Python's questions, in order, each once."""
+    """The scope of a run that records Python's questions, in order, each once.
 
-    __slots__ = ("_derived", "_recorded")
+    Without ``answers``, it refuses floats, so that code which asks for them is adopted, and ``refused`` says
+    that it has.
+    """
+
+    __slots__ = ("_derived", "_recorded", "_refusal", "answers", "refused")
     records = True
     differentiates = False
 
-    def __init__(self) -> None:
+    def __init__(self, answers: bool = True) -> None:
+        self.refused = False
+        self.answers = answers
         super().__init__()
         self._recorded: dict[tuple[int, Reading], Question] = {}
         self._derived: tuple[Any, ...] | None = None
+
+    @property
+    def refusal(self) -> Exception | None:
+        return self._refusal
+
+    @refusal.setter
+    def refusal(self, error: Exception | None) -> None:
+        self._refusal = error
+        self.refused = self.refused or error is not None
 
     @property
     def asked(self) -> list[Question]:

@@ -91,6 +91,8 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             super().clear()
             self.specializes_numbers = False
             """Whether Python's numbers are part of the signature: they take other operands' precision."""
+            self.answers = False
+            """Whether floats are read off f's arguments: adopted code was refused one, too, or there is none."""
             self.last: TraceNode | None = None
 
     def forget(self) -> None:
@@ -235,10 +237,16 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
 
         If f captures values of an enclosing trace: its result and None.
         """
-        recorder = QuestionLog()
-        output, leaves = run_on_leaves(
-            self.on_leaves(args, kwargs, kinds), values, {}, scope=recorder
-        )
+        recorder = QuestionLog(answers=self.answers)
+        f = self.on_leaves(args, kwargs, kinds)
+        try:
+            output, leaves = run_on_leaves(f, values, {}, scope=recorder)
+        except Exception:
+            if self.answers or not recorder.refused:
+                raise
+            self.answers = True
+            recorder = QuestionLog()
+            output, leaves = run_on_leaves(f, values, {}, scope=recorder)
         origins = {id(c.params[0][1].array): a for a, c in recorder.arrays.values()}
         shape = flatten_with_static(output)
         roots = [item for item in shape.leaves if isinstance(item, Expr)]
