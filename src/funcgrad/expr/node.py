@@ -27,7 +27,7 @@ class TraceContext(Protocol):
     differentiates: bool
     """Whether derivatives are taken in its leaves, so that a number read off them would lose one."""
     answers: bool
-    """Whether floats and complex numbers are read off its leaves where no derivative is lost: each is a guard."""
+    """Whether floats are read off its leaves where no derivative is lost: each is a guard."""
     open: bool
     """Whether the function still runs."""
     refusal: Exception | None

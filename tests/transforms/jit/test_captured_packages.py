@@ -584,6 +584,9 @@ ASKED = {
         lambda h, x: x * secrets.randbelow(9),
         lambda h, x: x * uuid.uuid4().int,
         lambda h, x: x * np.random.default_rng().normal(),
+        lambda h, x: x * np.random.RandomState().normal(),
+        lambda h, x: x * np.random.RandomState(None).normal(),
+        lambda h, x: x * np.random.RandomState(seed=None).normal(),
         lambda h, x: x * random.SystemRandom().random(),
     ),
 }
@@ -591,8 +594,9 @@ ASKED = {
 
 @pytest.mark.parametrize(("said", "f"), [(said, f) for said in ASKED for f in ASKED[said]])
 def test_a_question_to_the_system_is_told_of(said, f, tmp_path):
-    with pytest.warns(UserWarning, match=f"jit: <lambda> {said} while it is traced"):
+    with pytest.warns(UserWarning, match=f"jit: <lambda> {said} while it is traced") as told:
         fg.jit(lambda x: f(tmp_path, x))(3.0)
+    assert {item.filename for item in told} == {__file__}
 
 
 @pytest.mark.parametrize("name", ["exists", "stat", "default_rng", "secrets"])
@@ -602,8 +606,17 @@ def test_a_name_alone_asks_nothing(name):
     assert jitted(3.0) == 6.0  # a warning is an error here
 
 
-def test_a_seeded_generator_of_f_is_no_mistake():
-    jitted = fg.jit(lambda x: x * np.random.default_rng(0).normal())
+@pytest.mark.parametrize(
+    "seeded",
+    [
+        lambda x: np.random.default_rng(0),
+        lambda x: np.random.RandomState(0),
+        lambda x: np.random.RandomState(seed=0),
+        lambda x: np.random.RandomState(np.ndim(x)),
+    ],
+)
+def test_a_seeded_generator_of_f_is_no_mistake(seeded):
+    jitted = fg.jit(lambda x: x * seeded(x).normal())
     assert jitted(3.0) == jitted(3.0)
 
 

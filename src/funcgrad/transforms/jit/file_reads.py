@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dis import get_instructions
 from types import FrameType
 from typing import Any
 
@@ -39,18 +40,22 @@ SYSTEM_READERS = frozenset(
 
 
 @contextmanager
-def noticed_reads(who: str, names: Collection[str]) -> Iterator[None]:
-    """Warn of files that are read in the block, and the like, by a function with these names in its code."""
-    if SYSTEM_READERS.isdisjoint(names) or sys.getprofile() is not None:
-        yield
-        return
+def noticed_reads(names: Collection[str]) -> Iterator[Collection[str]]:
+    """What to warn of, of files that are read in the block, and the like, by a function with these names."""
     read: dict[str, None] = {}
+    if SYSTEM_READERS.isdisjoint(names) or sys.getprofile() is not None:
+        yield read
+        return
     sys.setprofile(_noting(read))
     try:
-        yield
+        yield read
     finally:
         sys.setprofile(None)
-    for said in read:
+
+
+def warn_of_reads(who: str, reads: Collection[str]) -> None:
+    """Warn of what a function has read while it was traced."""
+    for said in reads:
         warn(f"jit: {who} {said}")
 
 
@@ -62,10 +67,35 @@ def _noting(read: dict[str, None]) -> Callable[[FrameType, str, Any], None]:
         while caller is not None and _home_of(caller) in _OF_NAMES:
             caller = caller.f_back
         home = "" if caller is None else _home_of(caller)
-        if home not in _OF_SOURCES and getattr(function, "__module__", "") in _HOMES:
+        if home in _OF_SOURCES or getattr(function, "__module__", "") not in _HOMES:
+            return
+        if not (function.__name__ == "urandom" and _is_seeded(caller)):
             read[_SAID[function.__name__]] = None
 
     return note
+
+
+def _is_seeded(frame: FrameType | None) -> bool:
+    """Whether code calls ``RandomState(seed)``, which asks the system for a seed that it does not use."""
+    while frame is not None and _home_of(frame) in ("random", "secrets"):
+        frame = frame.f_back
+    if frame is None or "RandomState" not in frame.f_code.co_names:
+        return False
+    if not _OF_THE_SYSTEM.isdisjoint(frame.f_code.co_names):
+        return False
+    before = [
+        item
+        for item in get_instructions(frame.f_code)
+        if item.offset <= frame.f_lasti and item.opname not in ("PRECALL", "KW_NAMES")
+    ]
+    call = before.pop()
+    if call.opname == "CALL_KW":  # since Python 3.13; the names of the arguments are loaded last
+        before.pop()
+    is_none = before[-1].opname.startswith("LOAD_") and before[-1].argval is None
+    return call.opname in ("CALL", "CALL_KW") and bool(call.arg) and not is_none
+
+
+_OF_THE_SYSTEM = frozenset(("getrandbits", "randbits", "SystemRandom", "default_rng"))
 
 
 def _home_of(frame: FrameType) -> str:

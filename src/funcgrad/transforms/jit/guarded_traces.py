@@ -24,7 +24,7 @@ from funcgrad.trace.random_draws import generator_states, warn_of_draws
 from funcgrad.trace.skeleton import instantiate, skeleton
 from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import arrays_of
-from funcgrad.transforms.jit.file_reads import noticed_reads
+from funcgrad.transforms.jit.file_reads import noticed_reads, warn_of_reads
 from funcgrad.transforms.jit.guard_tree import (
     INT64_MAX,
     INT64_MIN,
@@ -92,7 +92,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             self.specializes_numbers = False
             """Whether Python's numbers are part of the signature: they take other operands' precision."""
             self.answers = False
-            """Whether floats are read off f's arguments: adopted code was refused one, too, or there is none."""
+            """Whether floats are read off f's arguments: adopted code was refused one, too."""
             self.last: TraceNode | None = None
 
     def forget(self) -> None:
@@ -197,10 +197,11 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         before = self.captures()
         generators = generator_states([(item.place.name, item.value) for item in before])
         names = frozenset() if self.watch is None else self.watch.names
-        with noticed_reads(self.name, names):
+        with noticed_reads(names) as reads:
             result, path = self._trace(found, before, key[0], args, kwargs, values)
         if path is None:
             return found, (result,)  # f captures values of an enclosing trace: the path is not kept
+        warn_of_reads(self.name, reads)
         warn_of_draws("jit", self.name, generators)
         warn_of_side_effects(self.name, before)
         if self._specializes_from_now(key[0], path):
