@@ -299,3 +299,18 @@ def test_a_primitive_that_captures_a_traced_value_is_refused():
         with pytest.raises(TypeError, match=r"captures (y|held)"):
             fg.jit(fg.grad(f))(2.0)
     assert by_function(2.0) == 4.0
+
+
+@pytest.mark.parametrize(
+    "kind", [fg.ArrayType((2,), float), fg.ArrayType([2], "float64"), fg.ArrayType(2, np.float64)]
+)
+def test_a_type_is_given_as_one_writes_it(kind):
+    twice = primitive(lambda x: np.array([x, 2 * x]), out=lambda x: kind, name="twice")
+    np.testing.assert_array_equal(fg.jit(lambda x: 3 * twice(x))(1.0), [3.0, 6.0])
+    assert fg.trace(twice, 1.0).type == fg.ArrayType((2,), np.dtype(float))
+
+
+def test_a_pair_is_no_type():
+    f = primitive(np.sum, out=lambda a: ((2,), float), name="total")
+    with pytest.raises(TypeError, match=r"but got tuple; write fg.ArrayType\(\(2,\), float\)"):
+        fg.trace(f, np.ones(2))

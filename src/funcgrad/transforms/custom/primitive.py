@@ -143,17 +143,18 @@ def _typed(title: str, out: Callable[..., Any]) -> Callable[..., ArrayType]:
 
     def typed(*types: ArrayType) -> ArrayType:
         found = out(*types)
-        if isinstance(found, ArrayType):
-            return found
-        likeness = found if hasattr(found, "dtype") else np.asarray(found)
-        dtype = np.dtype(likeness.dtype)
+        try:  # a type may have another's dtype, such as float
+            likeness = found if hasattr(found, "dtype") else np.asarray(found)
+            shape, dtype = likeness.shape, np.dtype(likeness.dtype)
+        except (TypeError, ValueError):
+            shape, dtype = (), np.dtype(object)
         if dtype.kind not in "fciub":
             raise fail(
                 TypeError,
                 f"{title}: expected out= to return a type, a number or an array like the result, but got "
-                f"{type(found).__name__}",
+                f"{type(found).__name__}; write fg.ArrayType((2,), float), or np.zeros(2)",
             )
-        return ArrayType(tuple(likeness.shape), dtype)
+        return ArrayType((shape,) if isinstance(shape, int) else tuple(shape), dtype)
 
     return typed
 
