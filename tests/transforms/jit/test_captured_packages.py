@@ -28,6 +28,8 @@ import secrets
 import sqlite3
 import string
 import struct
+import subprocess
+import sys
 import threading
 import types
 import uuid
@@ -618,6 +620,15 @@ def test_a_name_alone_asks_nothing(name):
 def test_a_seeded_generator_of_f_is_no_mistake(seeded):
     jitted = fg.jit(lambda x: x * seeded(x).normal())
     assert jitted(3.0) == jitted(3.0)
+
+
+def test_the_import_of_numpys_generators_is_no_draw():
+    code = (
+        "import sys, warnings, numpy as np, funcgrad as fg; warnings.simplefilter('error'); "
+        "f = fg.jit(lambda x: np.random.default_rng(0).normal(x, 1.0)); print(f(1.0))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "1.1257302210933932\n"), done.stderr
 
 
 # -- what is no mistake ----------------------------------------------------------------------------

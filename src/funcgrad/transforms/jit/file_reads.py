@@ -69,19 +69,20 @@ def _noting(read: dict[str, None]) -> Callable[[FrameType, str, Any], None]:
         home = "" if caller is None else _home_of(caller)
         if home in _OF_SOURCES or getattr(function, "__module__", "") not in _HOMES:
             return
-        if not (function.__name__ == "urandom" and _is_seeded(caller)):
+        if not (function.__name__ == "urandom" and _is_unused(caller)):
             read[_SAID[function.__name__]] = None
 
     return note
 
 
-def _is_seeded(frame: FrameType | None) -> bool:
-    """Whether code calls ``RandomState(seed)``, which asks the system for a seed that it does not use."""
+def _is_unused(frame: FrameType | None) -> bool:
+    """Whether the system is asked for a seed that is not used: by ``RandomState(seed)``, and by NumPy's import."""
     while frame is not None and _home_of(frame) in ("random", "secrets"):
         frame = frame.f_back
-    if frame is None or "RandomState" not in frame.f_code.co_names:
-        return False
-    if not _OF_THE_SYSTEM.isdisjoint(frame.f_code.co_names):
+    if frame is None or _home_of(frame) in ("importlib", "numpy"):
+        return frame is not None
+    names = frame.f_code.co_names
+    if "RandomState" not in names or not _OF_THE_SYSTEM.isdisjoint(names):
         return False
     before = [
         item
