@@ -628,7 +628,7 @@ def test_the_import_of_numpys_generators_is_no_draw():
         "f = fg.jit(lambda x: np.random.default_rng(0).normal(x, 1.0)); print(f(1.0))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "1.1257302210933932\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "1.1257302210933933\n"), done.stderr
 
 
 # -- what is no mistake ----------------------------------------------------------------------------
