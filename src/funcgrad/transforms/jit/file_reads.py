@@ -76,7 +76,7 @@ def _noting(read: dict[str, None]) -> Callable[[FrameType, str, Any], None]:
 
 
 def _is_unused(frame: FrameType | None) -> bool:
-    """Whether the system is asked for a seed that is not used: by ``RandomState(seed)``, by NumPy's import."""
+    """Whether the system is asked for a seed that is not used, as by ``RandomState(seed)``."""
     while frame is not None and _home_of(frame) in ("random", "secrets"):
         frame = frame.f_back
     if frame is None or _home_of(frame) in ("importlib", "numpy"):

@@ -1,0 +1,57 @@
+"""`solve` of triangular matrices, which is by substitution, as SciPy's `solve_triangular` is."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import funcgrad as fg
+from funcgrad.ops import solve as solves
+
+RNG = np.random.default_rng(0)
+N = 40
+
+
+def triangle(dtype, lower=True):
+    parts = RNG.normal(size=(2, N, N))
+    full = parts[0] + (1j * parts[1] if np.dtype(dtype).kind == "c" else 0) + 9 * np.eye(N)
+    return (np.tril if lower else np.triu)(full).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_it_has_the_bits_of_scipy(dtype, lower, order):
+    a, b = np.asarray(triangle(dtype, lower), order=order), RNG.normal(size=(N, 3)).astype(dtype)
+    found = fg.jit(lambda a, b: scipy.linalg.solve_triangular(a, b, lower=lower))(a, b)
+    np.testing.assert_array_equal(found, scipy.linalg.solve_triangular(a, b, lower=lower))
+    assert (found.dtype, found.flags.c_contiguous) == (b.dtype, True)
+
+
+@pytest.mark.parametrize("make", [np.asarray, np.transpose, lambda a: np.diag(np.diag(a))])
+def test_it_is_the_solution_by_lu(make):
+    a, b = make(triangle(float)), RNG.normal(size=(N, 2))
+    np.testing.assert_allclose(fg.jit(np.linalg.solve)(a, b), np.linalg.solve(a, b), rtol=1e-12)
+    fg.check_grads(lambda a, b: np.sum(np.linalg.solve(a, b) ** 2), (a, b), order=1)
+
+
+def test_a_singular_triangle_is_an_error():
+    a = triangle(float)
+    a[3, 3] = 0.0
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        fg.jit(np.linalg.solve)(a, np.ones(N))
+
+
+def test_a_zero_in_a_corner_makes_no_triangle():
+    a = RNG.normal(size=(N, N))
+    a[0, -1] = 0.0
+    np.testing.assert_array_equal(
+        fg.jit(np.linalg.solve)(a, np.eye(N)), np.linalg.solve(a, np.eye(N))
+    )
+
+
+def test_without_scipy_it_is_by_lu(monkeypatch):
+    monkeypatch.setattr(solves, "_substitution", dict)
+    a = triangle(float)
+    np.testing.assert_array_equal(
+        fg.jit(np.linalg.solve)(a, np.eye(N)), np.linalg.solve(a, np.eye(N))
+    )
