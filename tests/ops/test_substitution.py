@@ -1,4 +1,4 @@
-"""`solve` of triangular matrices, which is by substitution, as SciPy's `solve_triangular` is."""
+"""`solve` of triangular matrices, by substitution as SciPy's `solve_triangular`, and of banded ones."""
 
 import numpy as np
 import pytest
@@ -50,8 +50,38 @@ def test_a_zero_in_a_corner_makes_no_triangle():
 
 
 def test_without_scipy_it_is_by_lu(monkeypatch):
-    monkeypatch.setattr(solves, "_substitution", dict)
+    monkeypatch.setattr(solves, "_lapack", dict)
     a = triangle(float)
     np.testing.assert_array_equal(
         fg.jit(np.linalg.solve)(a, np.eye(N)), np.linalg.solve(a, np.eye(N))
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex64])
+@pytest.mark.parametrize(("below", "above"), [(1, 1), (2, 1), (1, 3)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_banded_matrix_is_solved_by_its_bands(dtype, below, above, order):
+    n = 100
+    parts = RNG.normal(size=(2, n, n))
+    full = parts[0] + (1j * parts[1] if np.dtype(dtype).kind == "c" else 0)
+    a = np.asarray(
+        np.tril(np.triu(full, -below), above).astype(dtype), order=order
+    )  # of no dominance
+    b = RNG.normal(size=(n, 2)).astype(dtype)
+    found = fg.jit(np.linalg.solve)(a, b)
+    close = {"rtol": 1e-9} if dtype == np.float64 else {"rtol": 0.01}
+    np.testing.assert_allclose(found, np.linalg.solve(a, b), **close)
+    assert (found.dtype, found.flags.c_contiguous) == (b.dtype, True)
+
+
+def test_a_singular_banded_matrix_is_an_error():
+    a = np.eye(60) + np.eye(60, k=1) + np.eye(60, k=-1)
+    a[:, 5] = 0.0
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        fg.jit(np.linalg.solve)(a, np.ones(60))
+
+
+def test_the_slopes_of_a_banded_system():
+    a = 3 * np.eye(60) + np.eye(60, k=1) - np.eye(60, k=-1)
+    b = RNG.normal(size=60)
+    fg.check_grads(lambda d, b: np.sum(np.linalg.solve(a + np.diag(d), b) ** 3), (b, b), order=2)

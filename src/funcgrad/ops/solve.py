@@ -51,42 +51,55 @@ def _solve_right(z: Array, a: Array, b: Array) -> LinearMap:
 
 
 def _solve_run(a: Any, b: Any) -> Any:
-    # A corner is 0 in a triangular matrix, and seldom in another.
-    if a.ndim == 2 and a.shape[-1] >= _SUBSTITUTED and (a[0, -1] == 0 or a[-1, 0] == 0):
-        found = _by_substitution(a, b)
+    # A corner is 0 in a triangular or a banded matrix, and seldom in another.
+    if a.ndim == 2 and a.shape[-1] >= _STRUCTURED and (a[0, -1] == 0 or a[-1, 0] == 0):
+        found = _by_structure(a, b)
         if found is not None:
             return found
     return np.linalg.solve(a, b)
 
 
-_SUBSTITUTED = 24
-"""The number of rows from which substitution is faster, with the search for the triangle."""
+_STRUCTURED, _BANDED = 24, 16
+"""The number of rows from which substitution is faster, and that for each diagonal of a banded matrix, with
+the search for the structure."""
 
 
-def _by_substitution(a: Any, b: Any) -> Any:
-    """The solution, if the matrix is triangular and regular: n^2 operations a column, for LU's n^3."""
-    routine, bandwidth = _substitution().get(a.dtype.char, (None, None))
-    if routine is None or b.dtype != a.dtype:
+def _by_structure(a: Any, b: Any) -> Any:
+    """The solution for a regular matrix that is triangular or banded, in less operations than LU's n^3."""
+    triangular, banded, bandwidth = _lapack().get(a.dtype.char, (None, None, None))
+    if triangular is None or b.dtype != a.dtype:
         return None
     below, above = bandwidth(a)
-    if below and above:
-        return None
-    if a.flags.c_contiguous:  # LAPACK takes it for its transpose
-        x, failed = routine(a.T, b, lower=above != 0, trans=1)
+    if not (below and above):
+        if a.flags.c_contiguous:  # LAPACK takes it for its transpose
+            x, failed = triangular(a.T, b, lower=above != 0, trans=1)
+        else:
+            x, failed = triangular(a, b, lower=above == 0)
+    elif (below + above + 1) * _BANDED <= len(a):
+        *_, x, failed = banded(below, above, _bands(a, below, above), b, overwrite_ab=True)
     else:
-        x, failed = routine(a, b, lower=above == 0)
+        return None
     return None if failed else np.ascontiguousarray(x)
 
 
+def _bands(a: Any, below: int, above: int) -> Any:
+    """The diagonals of a matrix as LAPACK takes them, below as many rows as its factors fill."""
+    n = len(a)
+    bands = np.zeros((2 * below + above + 1, n), a.dtype)
+    for k in range(-below, above + 1):
+        bands[below + above - k, max(k, 0) : n + min(k, 0)] = np.diagonal(a, k)
+    return bands
+
+
 @lru_cache(maxsize=1)
-def _substitution() -> dict[str, Any]:
-    """LAPACK's routine, and what finds the triangle, by dtype; none without SciPy."""
+def _lapack() -> dict[str, Any]:
+    """LAPACK's routines and what finds the structure, by dtype; none without SciPy."""
     try:
         from scipy.linalg import bandwidth, lapack
     except ImportError:
         return {}
     return {
-        kind: (getattr(lapack, f"{name}trtrs"), bandwidth)
+        kind: (getattr(lapack, f"{name}trtrs"), getattr(lapack, f"{name}gbsv"), bandwidth)
         for kind, name in zip("fdFD", "sdcz", strict=True)
     }
 
