@@ -1,6 +1,7 @@
 """jit of functions that branch: trees of guards as one function, what is said of them, and what is freed."""
 
 import gc
+import itertools
 import math
 import weakref
 
@@ -405,3 +406,52 @@ def test_a_float_that_adopted_code_asks_for_is_a_guard_all_the_same():
     first = len(calls)
     f(3.0)
     assert len(calls) == first + 1  # what was refused once is not tried again
+
+
+def escapes(p):
+    x, n = p[0], 0
+    while abs(x) < 3 and n < 50:
+        x, n = x * 1.3 + p[-1] * 0.1, n + 1
+    return x * x, n
+
+
+def pairs(x):
+    stack = []
+    for v in x:
+        while stack and stack[-1] > v:
+            stack.pop()
+        stack.append(v)
+    return sum([a * b for a, b in itertools.pairwise(stack)]) + stack[0] ** 2
+
+
+def by_corner(a):
+    return a[0, 0] / a[1, 1] if a[0, 1] > a[1, 0] else np.sqrt(a[1, 1])
+
+
+def by_number(v, k):
+    return v[0] if k[1] > 2 else v[-1] * k[0]
+
+
+@pytest.mark.parametrize(
+    ("f", "shapes"),
+    [(escapes, [2]), (pairs, [6]), (by_corner, [(2, 2)]), (by_number, [3, (2, "int")])],
+)
+def test_guards_on_entries_of_arrays_are_written_out(f, shapes):
+    rng, compiled = np.random.default_rng(0), fg.jit(f)
+
+    def sample():
+        return [
+            rng.integers(1, 5, s[0])
+            if isinstance(s, tuple) and s[1] == "int"
+            else rng.normal(size=s)
+            for s in shapes
+        ]
+
+    calls = [sample() for _ in range(8)]
+    for args in calls * 3:
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(compiled(*args), f(*args))
+    assert "item" in compiled.__code__.co_names
+    if f is not by_number:  # where Python raises, NumPy computes
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(compiled(np.zeros(shapes[0])), f(np.zeros(shapes[0])))

@@ -12,9 +12,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from funcgrad.compiler.flat_program import Flat, build, interpret
+from funcgrad.compiler.flat_program import Flat, FlatStep, build, interpret
 from funcgrad.compiler.python.scalar_ops import BOUND, TYPES, template_of
 from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops.indexing import getitem_op
 
 
 # -- from steps to statements ----------------------------------------------------------------------
@@ -125,15 +126,36 @@ def in_lines(flat: Flat) -> tuple[list[str], list[str]] | None:
     """The statements, and the texts of the results, from inputs ``x0``, ``x1``, … of the program's types.
 
     Their names are ``a0``, ``a1``, … and those of `BOUND`; `math`'s errors are the caller's to meet. None
-    where the program is not on numbers alone.
+    where the program is not on numbers and entries of arrays alone.
     """
-    templates = [template_of(flat, step) for step in flat.steps]
+    templates = _with_entries(flat, [template_of(flat, step) for step in flat.steps])
     if None in templates:
         return None
     statements, results = statements_of(flat, templates)  # type: ignore[arg-type]
     lines = allocated([*statements, *[Statement(-1, text) for text in results]], {}, {})
     count = len(lines) - len(results)
     return lines[:count], lines[count:]
+
+
+def _with_entries(flat: Flat, templates: list[str | None]) -> list[str | None]:
+    """Templates, with those of arrays among the inputs of which single entries are read alone."""
+    steps, found = flat.steps, list(templates)
+    for k, array in enumerate(steps[: flat.inputs]):
+        if found[k] is not None or array.type.dtype not in TYPES or k in flat.results:
+            continue
+        users = [i for i, step in enumerate(steps) if k in step.operands]
+        places = [_place(steps[i]) for i in users]
+        if None not in places:
+            found[k] = ""
+            for i, place in zip(users, places, strict=True):
+                found[i] = f"{{0}}.item{place}"
+    return found
+
+
+def _place(step: FlatStep) -> tuple[int, ...] | None:
+    """The index of a step that reads one entry; None of another step."""
+    spec = dict(step.params).get("spec") if step.op is getitem_op else None
+    return spec if spec and not step.type.shape and {*map(type, spec)} == {int} else None
 
 
 def _function(flat: Flat, body: Iterable[str]) -> str:

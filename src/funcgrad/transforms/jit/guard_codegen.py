@@ -1,6 +1,7 @@
-"""A decision tree on numbers as lines of Python: guards are ``if``s, and programs stand in their branches.
+"""A decision tree on numbers, and entries of arrays, as lines of Python: guards are ``if``s.
 
-A call that goes through the nodes one by one takes 3 us, through these lines a tenth of that.
+Programs stand in their branches. A call that goes through the nodes one by one takes 3 us each, through these
+lines a tenth of that.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from funcgrad.transforms.jit.guard_tree import TraceNode, first
 
 # Steps of all programs, and levels of indentation, up to which a tree is written out. (Python allows 100.)
 _LONGEST, _DEEPEST = 1000, 40
+# Fewer steps on entries of arrays, whose programs are machine code where they are long.
+_LONGEST_OF_ARRAYS = 200
 _INPUT = re.compile(r"\bx(\d+)\b")
 _LOCAL = re.compile(r"\ba(\d+)\b")
 
@@ -20,12 +23,14 @@ _Lines: TypeAlias = list[tuple["str | TraceNode", int]]
 """Lines, and nodes that are still to be written, by how far they are indented."""
 
 
-def lines_of(root: TraceNode, count: int, objects: dict[str, Any]) -> list[str] | None:
-    """The lines that answer a call with ``count`` numbers x0, x1, …; what they name is added to ``objects``.
+def lines_of(
+    root: TraceNode, count: int, objects: dict[str, Any], of_arrays: bool = False
+) -> list[str] | None:
+    """The lines that answer a call with ``count`` values x0, x1, …; what they name is added to ``objects``.
 
     They raise ValueError where an answer is new, and other errors of arithmetic where NumPy has infs. None
-    for a tree that computes other things than numbers, asks for others than truth and whole numbers, or is
-    long.
+    for a tree that computes other things than numbers from numbers and entries of arrays, asks for others
+    than truth and whole numbers, or is long.
     """
     lines: list[str] = []
     waiting: _Lines = [(root, 0)]
@@ -41,7 +46,7 @@ def lines_of(root: TraceNode, count: int, objects: dict[str, Any]) -> list[str] 
         statements, results, length = texts
         ends = _ends(item, results, nodes, objects)
         nodes, steps = nodes + 1, steps + length
-        if ends is None or steps > _LONGEST:
+        if ends is None or steps > (_LONGEST_OF_ARRAYS if of_arrays else _LONGEST):
             return None
         own: _Lines = [*[(text, 0) for text in statements], *ends]
         waiting.extend([(line, depth + more) for line, more in reversed(own)])

@@ -177,8 +177,10 @@ class InlineCache:
         """
         count, single = len(kinds), root.rebuild is first
         converted = [f"x{i}" for i, kind in enumerate(kinds) if kind == _SCALAR]
-        if all(isinstance(kind, type) or kind == _SCALAR for kind in kinds):
-            lines = lines_of(root, count, objects)
+        arrays_of = [kind[0] for kind in kinds if not (isinstance(kind, type) or kind == _SCALAR)]
+        # Guards may read entries of arrays.
+        if not arrays_of or (root.reading is not None and all(arrays_of)):
+            lines = lines_of(root, count, objects, bool(arrays_of))
             if lines is not None:
                 # Under names of their own: if a line raises, the call goes on with the arguments.
                 return [
