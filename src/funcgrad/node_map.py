@@ -69,7 +69,7 @@ class NodeMap(PMap[Key, Any]):
             program = _Rooted(values, program)
         return names_of(program)
 
-    def keys(self) -> KeysView[Key]:  # type: ignore[override]
+    def keys(self) -> KeysView[Key]:
         return _Keys(self)
 
     # What is made of a map of nodes is one, too.

@@ -208,7 +208,8 @@ def _persistent_map(tree: Any) -> TreeNode:
         made = pyrsistent.pmap(dict(zip(keys, values, strict=True)))
         if isinstance(tree, pyrsistent.PRecord | pyrsistent.CheckedPMap):
             # Past the checks of its fields, which a traced value does not pass and a gradient need not.
-            return pyrsistent.PMap.__new__(type(tree), len(made), made._buckets)
+            new: Any = pyrsistent.PMap.__new__
+            return new(type(tree), len(made), made._buckets)
         return made if type(tree) is pyrsistent.PMap else tree.update(made)
 
     return TreeNode([str(key) for key in keys], [tree[key] for key in keys], put, tuple(keys))
