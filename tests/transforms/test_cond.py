@@ -340,3 +340,14 @@ def test_an_index_may_be_out_of_bounds_in_what_a_branch_nests(name):
         np.testing.assert_allclose(compiled(fg.grad(in_a_loop))(A), total, rtol=1e-12)
         found = compiled(fg.vmap(fg.jacfwd(ending), (None, 0)))(A, np.array([0, 3]))
         np.testing.assert_allclose(found, [total, fg.grad(inside)(A, 3)], rtol=1e-12)
+
+
+def test_what_a_branch_returns_at_once_shares_memory_with_no_operand():
+    a = np.ones(3)
+    for found in (
+        fg.cond(True, lambda a: a, lambda a: -a, a),
+        fg.cond(False, lambda a: -a, lambda a: a, a),
+        fg.switch(0, [lambda a: {"part": a[:2]}], a)["part"],
+    ):
+        found[:] = 5.0
+    np.testing.assert_array_equal(a, np.ones(3))

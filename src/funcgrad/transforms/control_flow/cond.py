@@ -97,7 +97,7 @@ def _branch(
     index = plain_value(index)
     if not isinstance(index, Expr):
         place = min(max(int(index), 0), len(functions) - 1)
-        return _of_the_caller(functions[place](*operands))
+        return _of_the_caller(functions[place](*operands), operands)
     trees = [flatten(item) for item in operands]
     types = [t for tree in trees for t in types_of(tree)]
     traced = [_traced(who, f, trees, types) for f in functions]
@@ -122,12 +122,29 @@ def _branch(
     return shape.rebuild(values)
 
 
-def _of_the_caller(output: object) -> Any:
-    """What a branch returned that was called at once, with Python's numbers, as a loop returns them."""
+def _of_the_caller(output: object, operands: Sequence[Any]) -> Any:
+    """What a branch returned that was called at once, as a loop returns it.
+
+    Numbers are Python's, and arrays share memory with no operand.
+    """
     tree = flatten(output)
-    if not any([isinstance(leaf, np.generic) for leaf in tree.leaves]):
+    given = [leaf for item in operands for leaf in flatten(item).leaves if _is_array(leaf)]
+
+    def is_other(leaf: Any) -> bool:
+        shared = _is_array(leaf) and any([np.may_share_memory(leaf, array) for array in given])
+        return shared or isinstance(leaf, np.generic)
+
+    if not any(map(is_other, tree.leaves)):
         return output
-    return tree.rebuild([result(v) if isinstance(v, np.generic) else v for v in tree.leaves])
+    return tree.rebuild([_as_new(leaf) if is_other(leaf) else leaf for leaf in tree.leaves])
+
+
+def _is_array(leaf: object) -> bool:
+    return type(leaf) is np.ndarray
+
+
+def _as_new(leaf: Any) -> Any:
+    return result(leaf) if isinstance(leaf, np.generic) else leaf.copy()
 
 
 def _traced(
