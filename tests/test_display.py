@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import pickle
+import re
 import pydoc
 import rlcompleter
 import subprocess
@@ -335,3 +336,13 @@ def test_help_fits_a_terminal_of_79_columns(face):
             if not code and indentation + len(line) > 79:
                 wide[name] = line
     assert wide == {}
+
+
+def test_long_cotangents_are_not_written_in_a_map():
+    z = x
+    for _ in range(3000):
+        z = np.sin(z)
+    text = repr(fg.backprop(z))
+    assert re.search(r"\n  x +<float64 of more than 1000 nodes>\n", text)
+    assert text.endswith("  … 2961 more")
+    assert "<float64 of more than 1000 nodes>" not in repr(fg.backprop(np.sin(x) * y))

@@ -204,8 +204,13 @@ class GradientMap(Mapping[Key, Any]):
             row = one_line(e, _WIDEST_NODE)
             row = names[e.key] if "let " in row or "…" in row else row
             row = f"{labeled[e.key]} = {row}" if labeled.get(e.key, row) != row else row
-            lines.append((row, one_line(self._derived(self._sums[e.key]))))
+            lines.append((row, self._text(self._sums[e.key])))
         return lines
+
+    def _text(self, value: Any) -> str:
+        if isinstance(value, Expr) and _has_more_nodes(value, _MOST_WRITTEN):
+            return f"<{value.type} of more than {_MOST_WRITTEN} nodes>"
+        return one_line(self._derived(value))
 
     def _repr_html_(self) -> str:
         return html_table((f"node of {self._title()}", "gradient"), self._rows())
@@ -226,6 +231,21 @@ class GradientMap(Mapping[Key, Any]):
 _WIDEST_NODE = (
     40  # characters of a node's formula; a longer one is called v and its place in the order
 )
+
+
+_MOST_WRITTEN = 1000  # nodes of a cotangent; it would be simplified for a line that is cut off
+
+
+def _has_more_nodes(root: Expr, most: int) -> bool:
+    """Whether an expression has more nodes than so many, of which it looks at no more."""
+    seen: set[Key] = set()
+    waiting = [root]
+    while waiting and len(seen) <= most:
+        expr = waiting.pop()
+        if expr.key not in seen:
+            seen.add(expr.key)
+            waiting.extend(expr.args)
+    return len(seen) > most
 
 
 def _is_same(x: Any, y: Any) -> bool:
