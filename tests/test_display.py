@@ -7,8 +7,8 @@ import itertools
 import json
 import os
 import pickle
-import re
 import pydoc
+import re
 import rlcompleter
 import subprocess
 import sys
