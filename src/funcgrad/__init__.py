@@ -195,6 +195,7 @@ _DECLARING = (
     "control.call_and_branch",
     "control.loop",
     "control.custom_rule",
+    "control.guarded_call",
     "transforms.custom.primitive",
     "transforms.custom.implicit",
     "scipy.integral",

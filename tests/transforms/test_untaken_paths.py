@@ -1,9 +1,12 @@
 """Paths that an example does not take: their values and derivatives may be NaN, and reach no gradient."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.optimize
 
 import funcgrad as fg
 from tests.default_slice import one_in
@@ -129,3 +132,130 @@ def test_formulas_do_not_show_where_derivatives_are_cut():
     looped = fg.trace(in_a_loop(f), xs)
     assert "stop_gradient" not in str(looped) + fg.to_python(looped)
     assert fg.from_json(fg.to_json(looped)).key == looped.key
+
+
+# -- operations that raise errors ----------------------------------------------------------------
+def _root(x):
+    if np.any(np.asarray(x) < 0):
+        raise ValueError("expected no negative number")
+    return np.sqrt(x)
+
+
+root = fg.primitive(_root, [lambda x: 0.5 / root(x)])
+math_root = fg.primitive(np.vectorize(math.sqrt), [lambda x: 0.5 / np.sqrt(x)])
+of_differences = fg.primitive(_root, "finite-difference")
+whole = fg.primitive(_root, out=lambda t: t)
+ruled = fg.custom_jvp(whole)
+ruled.defjvp(lambda p, t: (whole(p[0]), t[0] / (2 * ruled(p[0]))))
+
+
+@pytest.mark.parametrize("f", [root, math_root, of_differences, ruled])
+def test_a_primitive_is_not_called_on_a_path_that_is_not_taken(f):
+    def with_cond(x, w):
+        return fg.cond(x > 0, lambda x, w: f(x * w) ** 2 * w, lambda x, w: x * w, x, w)
+
+    def expected(x, w):
+        return x * w**2 if x > 0 else x * w
+
+    def total(g):
+        return lambda xs, w: np.sum(fg.vmap(g, (0, None))(xs, w))
+
+    xs, w = np.array([4.0, -1.0, 2.25]), 1.5
+    of_each = fg.vmap(fg.grad(with_cond, (0, 1)), (0, None))
+    for run in (of_each, fg.jit(of_each), fg.grad(total(with_cond), (0, 1))):
+        slopes = run(xs, w)
+        wanted = [fg.grad(expected, (0, 1))(x, w) for x in xs]
+        np.testing.assert_allclose(slopes[0], [x for x, _ in wanted], rtol=1e-6)
+        np.testing.assert_allclose(np.sum(slopes[1]), sum(w for _, w in wanted), rtol=1e-6)
+    second = fg.grad(lambda w: fg.grad(total(with_cond), 1)(xs, w))(w)
+    assert second == pytest.approx(2 * (4.0 + 2.25), rel=1e-4)
+    np.testing.assert_allclose(fg.jit(fg.vmap(lambda x: f(x) if x > 0 else x))(xs), [2, -1, 1.5])
+
+
+def test_a_primitive_is_not_called_after_a_loop_has_ended():
+    def f(x):
+        return fg.while_loop(lambda x: x > 0, lambda x: root(x) - 1.1, x)
+
+    def expected(x):
+        while x > 0:
+            x = np.sqrt(x) - 1.1
+        return x
+
+    xs = np.array([4.0, -1.0, 2.25])
+    np.testing.assert_allclose(fg.vmap(f)(xs), [expected(x) for x in xs])
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(xs), [fg.grad(expected)(x) for x in xs])
+    np.testing.assert_allclose(fg.vmap(fg.hessian(f))(xs), [fg.hessian(expected)(x) for x in xs])
+
+
+def test_a_formula_says_where_a_primitive_is_called():
+    mapped = fg.vmap(lambda x: fg.cond(x > 0, whole, np.sin, x))
+    assert "where(a == 0, sin(xs), f(xs, where=a == 1))" in str(
+        fg.trace(lambda xs: mapped(xs), np.ones(2))
+    )
+
+
+def test_a_negative_power_of_integers_on_a_path_that_is_not_taken():
+    base = np.array([2, 3])
+
+    def f(n):
+        return fg.cond(n > 0, lambda n: np.sum(base**n), lambda n: 0 * n, n)
+
+    np.testing.assert_array_equal(fg.vmap(f)(np.array([2, -1])), [13, 0])
+
+
+SOLVERS = {
+    "logm": lambda a: scipy.linalg.logm(a),
+    "sqrtm": lambda a: scipy.linalg.sqrtm(a),
+    "schur": lambda a: scipy.linalg.schur(a)[0],
+    "lu": lambda a: scipy.linalg.lu(a)[2],
+    "solve_banded": lambda a: scipy.linalg.solve_banded((0, 0), a[:1], np.ones(2)),
+    "solveh_banded": lambda a: scipy.linalg.solveh_banded(a, np.ones(2)),
+    "sylvester": lambda a: scipy.linalg.solve_sylvester(a, a, np.eye(2)),
+    "qr": lambda a: np.linalg.qr(a)[1],
+    "slogdet": lambda a: np.linalg.slogdet(a)[1],
+    "brentq": lambda a: scipy.optimize.brentq(lambda x: x * x - a[0, 0], 0.0, 10.0),
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_solvers_raise_nothing_on_a_path_that_is_not_taken(name):
+    solve = SOLVERS[name]
+
+    def f(a, w):
+        return fg.cond(a[0, 0] > 0.5, lambda a, w: np.sum(solve(a)) * w, lambda a, w: 0.0, a, w)
+
+    good = np.array([[4.0, 1.0], [1.0, 3.0]])
+    batch = np.stack([good, np.full((2, 2), -np.nan), np.zeros((2, 2)), -good])
+    value = np.sum(solve(good))
+    slope = fg.grad(lambda a: np.sum(solve(a)))(good)
+
+    def total(batch, w):
+        return np.sum(fg.vmap(f, (0, None))(batch, w))
+
+    np.testing.assert_allclose(fg.vmap(f, (0, None))(batch, 2.0), [2 * value, 0, 0, 0])
+    of_each = fg.vmap(fg.grad(f, (0, 1)), (0, None))(batch, 2.0)
+    of_all = fg.grad(total, (0, 1))(batch, 2.0)
+    for slopes in (of_each[0], of_all[0]):
+        np.testing.assert_allclose(slopes[0], 2 * slope, rtol=1e-9)
+        np.testing.assert_array_equal(slopes[1:], 0)
+    np.testing.assert_allclose([np.sum(of_each[1]), of_all[1]], value)
+
+
+def test_a_reverse_loop_reads_nothing_after_an_example_has_ended():
+    def f(v, n):
+        def step(state):
+            product, i = state
+            return product * v[i] ** 2, np.where(i + 1 < n, i + 1, 100)
+
+        return fg.while_loop(lambda s: s[1] < n, step, (1.0, 0))[0]
+
+    def expected(v, n):
+        return np.prod(v[:n] ** 2)
+
+    vs, ns = np.random.default_rng(0).normal(size=(3, 3)), np.array([1, 3, 2])
+    for derivative in (fg.grad, fg.hessian):
+        wanted = [derivative(expected)(v, n) for v, n in zip(vs, ns, strict=True)]
+        for run in (fg.vmap(derivative(f)), fg.jit(fg.vmap(derivative(f)))):
+            np.testing.assert_allclose(run(vs, ns), wanted, rtol=1e-12, atol=1e-15)
+    loop = fg.grad(lambda v: f(v, 2)).expr(vs[0])
+    assert fg.from_json(fg.to_json(loop)).key == loop.key

@@ -27,7 +27,7 @@ from funcgrad.control.closed_program import (
     zeros_of_type,
 )
 from funcgrad.expr import Expr, by_key, rebuild, symbol
-from funcgrad.graph import ArrayType, TupleType, dependent
+from funcgrad.graph import ArrayType, Key, TupleType, dependent
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, Repeated
 from funcgrad.ops.base.op import Op, differentiable, spread
@@ -54,6 +54,8 @@ class LoopSpec(NamedTuple):
     trip_count: int
     """The number of iterations; `UNKNOWN_LENGTH` if the sequences or the condition determine it."""
     reverse: bool = False
+    masked_by: int | None = None
+    """The sequence of truth values that are false past an example's end, where nothing is to be changed."""
 
 
 def is_loop(expr: Expr) -> bool:
@@ -226,6 +228,8 @@ def _backward(
     states, seen, all_fixed = _split(used(body.inputs, outputs), spec)
     if spec.trip_count == UNKNOWN_LENGTH:  # the sequences say how often it runs
         seen = _split(range(len(operands)), spec)[1]
+    elif spec.masked_by is not None:
+        seen = sorted({*seen, n + spec.masked_by})
     values = [*[body.inputs[i] for i in states], *[reads[k] for k in still]]
     history = _history(operands, body, cond, spec, values)
     inputs = [
@@ -242,13 +246,18 @@ def _backward(
         *[zeros_of_type(body.inputs[i].type) for i in fixed],
     ]
     along = [*[operands[i] for i in seen], *history, *[g.of[k] for k in given_ys]]
+    masked_by = None
+    if holds is not None:
+        masked_by = len(seen) + len(history) - 1
+    elif spec.masked_by is not None:
+        masked_by = seen.index(n + spec.masked_by)
     back_loop = loop_op(
         *start,
         *along,
         *[operands[i] for i in all_fixed],
         body=body_of(inputs, outputs),
         cond=None,
-        spec=LoopSpec(len(start), len(along), spec.trip_count, not spec.reverse),
+        spec=LoopSpec(len(start), len(along), spec.trip_count, not spec.reverse, masked_by),
     )
     return {i: pick(back_loop, place) for place, i in enumerate([*order, *fixed, *sequences])}
 
@@ -307,30 +316,39 @@ def _batch(
         if new == own[:n]:
             break
         own[:n] = new
+    condition, running = None, None
+    given: dict[Key, Expr] = {}
+    if tested is not None:
+        holds: Any = tested[0]
+        running = holds if batched_predicate else None
+        goes_on: Any = np.any(holds) if batched_predicate else holds
+        condition = body_of(inputs, [goes_on])
+    elif spec.masked_by is not None and own[n + spec.masked_by]:
+        running = inputs[n + spec.masked_by]
+        spec = spec._replace(masked_by=None)
+    if running is not None:  # an example that has ended runs on for nothing: it raises no error
+        (*_, last), outputs = on_examples(for_untaken_paths(body), size, [*own, True])
+        given[last.key] = running
+    if batched_predicate:  # and no derivative goes through that
+        pairs = zip(inputs, own, strict=True)
+        given |= {x.key: cut_off(x, holds) for x, batch in pairs if batch}
     # The trip count of an open loop is not known outside, so its outputs are broadcast inside.
     batched_inside = [
         own[k] if k < n else spec.trip_count == UNKNOWN_LENGTH for k in range(len(outputs))
     ]
-    results = [
-        spread(expr, size) if inside and not flag else expr
-        for inside, (expr, flag) in zip(batched_inside, outputs, strict=True)
-    ]
-    condition = None
-    if tested is not None:
-        holds: Any = tested[0]
-        if batched_predicate:
-            # An example that has ended runs on for nothing: no derivative goes through that.
-            cut = {x.key: cut_off(x, holds) for x, batch in zip(inputs, own, strict=True) if batch}
-            (*_, running), outputs = on_examples(for_untaken_paths(body), size, [*own, True])
-            results = [expr if flag else spread(expr, size) for expr, flag in outputs]
-            results = substitute_all(results, {running.key: holds, **cut})
-            kept: list[Any] = [
-                np.where(along_leading_axes(holds, x.ndim), new, x)
-                for new, x in zip(results, inputs[:n], strict=False)
-            ]
-            results[:n] = kept
-            holds = np.any(holds)
-        condition = body_of(inputs, [holds])
+    results = substitute_all(
+        [
+            spread(expr, size) if inside and not flag else expr
+            for inside, (expr, flag) in zip(batched_inside, outputs, strict=True)
+        ],
+        given,
+    )
+    if batched_predicate:
+        kept: list[Any] = [
+            np.where(along_leading_axes(holds, x.ndim), new, x)
+            for new, x in zip(results, inputs[:n], strict=False)
+        ]
+        results[:n] = kept
     moved = [
         spread(x, size)
         if i < n and own[i] and not flags[i]

@@ -470,6 +470,7 @@ qr_op: Op = Op(
         flops=_qr_flops,
         numpy="np.linalg.qr({0})",
         libraries={"any": lambda xp, a: tuple(xp.linalg.qr(a))},
+        untaken=matrix_or_identity,
     ),
 )
 

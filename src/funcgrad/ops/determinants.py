@@ -30,6 +30,7 @@ from funcgrad.ops.base.matrix_stacks import (
 )
 from funcgrad.ops.base.mpmath_matrices import cofactors, determinant, each_matrix
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.base.untaken_paths import matrix_or_identity
 from funcgrad.ops.decompositions import svd_op
 from funcgrad.ops.solve import inv_op
 from funcgrad.ops.tuples import pick_op
@@ -96,6 +97,7 @@ def _of_slogdet(
             numpy=f"np.linalg.slogdet({{0}})[{part}]",
             mpmath=each_matrix(mpmath, to_number=True),
             libraries={"any": lambda xp, a: xp.linalg.slogdet(a)[part]},
+            untaken=matrix_or_identity,
         ),
     )
     return op

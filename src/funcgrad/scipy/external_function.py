@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.control.closed_program import Body, body_of, on_batches, vjp_of_body, zeros_of_type
+from funcgrad.control.guarded_call import run_where_taken
 from funcgrad.expr import Expr, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Joint
@@ -196,5 +197,5 @@ external_op: Op = Op(
     joint=_joint,
     batch=_batch,
     notation=lambda *args, function, batch_axes: f"{function.name}({', '.join(args)})",
-    columns=Columns(latex=Form("named call")),
+    columns=Columns(latex=Form("named call"), untaken=run_where_taken),
 )

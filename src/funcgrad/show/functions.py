@@ -261,7 +261,9 @@ def applied(
     if "batch_axes" in params:
         return Application(expr.op.name, False, (*first, *plain))
     if "branches" not in params:
-        return Application(functions[0], True, plain)
+        count = len(params["body"].inputs)
+        where = (("where", tuple(operands[count:])),) if operands[count:] else ()
+        return Application(functions[0], True, (*plain[:count], *where))
     index, *rest = plain
     if expr.args[0].dtype == bool and len(functions) == 2:
         return Application("cond", False, (index, *reversed(first), *rest))

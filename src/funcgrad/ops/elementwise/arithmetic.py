@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.expr import Expr, rebuild
 from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
 from funcgrad.ops.base.columns import (
     Columns,
@@ -221,6 +222,14 @@ def _power_template(use: ScalarUse) -> str | None:
     return "(math.pow({0}, {1}) if {1} != 0.5 else math.sqrt({0}))"
 
 
+def _power_untaken(holds: Expr, z: Expr, args: tuple[Expr, ...]) -> Expr:
+    """A negative power of an integer is an error: where the path is not taken, the exponent is 0."""
+    base, exponent = args
+    if z.dtype.kind in "iu":
+        exponent = np.where(holds, exponent, 0)  # type: ignore[assignment]
+    return rebuild(z, (base, exponent))
+
+
 power = elementwise(
     "power",
     np.power,
@@ -239,6 +248,7 @@ power = elementwise(
         libraries={"torch": "pow"},
         transcendental=True,
         vm=True,
+        untaken=_power_untaken,
     ),
 )
 remainder = elementwise(

@@ -46,7 +46,7 @@ def pack(value: object, expr: Expr, places: Mapping[Body, int], depth: int = 1) 
     if isinstance(value, Body):
         return {"body": places[value]}
     if isinstance(value, LoopSpec):
-        return {"loop": list(value)}
+        return {"loop": list(value[:4] if value.masked_by is None else value)}
     if isinstance(value, Wiring):
         return {"rule": list(value[:3] if value.linear else value)}
     if isinstance(value, Problem) and value.solver is None:
@@ -113,9 +113,12 @@ def unpack(value: object, where: str, bodies: Sequence[Body], depth: int = 1) ->
             return Key(bytes.fromhex(text))
         case {"body": place, **rest} if not rest:
             return _body(place, bodies, where)
-        case {"loop": [*counts, bool(reverse)], **rest} if not rest and _are_counts(counts, 3):
-            states, sequences, length = counts
-            return LoopSpec(states, sequences, length, reverse)
+        case {"loop": [states, sequences, length, bool(reverse), *mask], **rest} if (
+            not rest
+            and _are_counts([states, sequences, length, *mask], 3 + len(mask))
+            and len(mask) < 2
+        ):
+            return LoopSpec(states, sequences, length, reverse, *mask)
         case {"rule": [results, arguments, bool(forward), *linear], **rest} if (
             not rest and _are_counts([results, arguments], 2) and linear in ([], [False])
         ):

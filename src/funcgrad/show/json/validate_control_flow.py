@@ -66,7 +66,7 @@ def _loop(types: Types, body: Body, cond: object, spec: object) -> str:
         isinstance(body, Body) and isinstance(cond, Body | None) and isinstance(spec, LoopSpec)
     ):
         return "expected a body, a condition or null, and how it runs"
-    n, m, length, _ = spec
+    n, m, length, _, masked_by = spec
     inputs, outputs = _inputs(body), body.types
     if min(n, m) < 0 or n + m > len(inputs) or n > len(outputs):
         return f"expected states and sequences among {len(inputs)} inputs, but got {n} and {m}"
@@ -74,6 +74,8 @@ def _loop(types: Types, body: Body, cond: object, spec: object) -> str:
         cond is not None and (m or length != UNKNOWN_LENGTH)
     ):
         return "expected a length, or sequences, or a condition, that say how often it runs"
+    if masked_by is not None and not (0 <= masked_by < m and inputs[n + masked_by] == _BOOL):
+        return "expected a sequence of truth values as the mask"
     lengths = [length] * m
     if (
         length == UNKNOWN_LENGTH

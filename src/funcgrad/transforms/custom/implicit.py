@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.control.closed_program import Body, body_of, jvp_of_body, on_examples, vjp_of_body
+from funcgrad.control.guarded_call import run_where_taken
 from funcgrad.expr import Expr, scalar, symbol
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
@@ -335,5 +336,5 @@ implicit_op: Op = Op(
     joint=_joint,
     batch=_batch,
     notation=lambda *operands, problem, levels: f"{problem.who}({', '.join(operands)})",
-    columns=Columns(bodies=_bodies),
+    columns=Columns(bodies=_bodies, untaken=run_where_taken),
 )

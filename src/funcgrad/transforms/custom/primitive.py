@@ -11,12 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.arrays.reference import plain_value
+from funcgrad.control.guarded_call import run_where_taken
 from funcgrad.expr import Expr
+from funcgrad.fold import folded_by_key
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
-from funcgrad.ops.base.op import EdgeRule, Op, lift_all
+from funcgrad.ops.base.op import EdgeRule, Op, broadcast_to, lift_all
+from funcgrad.ops.base.untaken_paths import without_errors
 from funcgrad.rewrite.evaluate import present
 from funcgrad.source import fail
 from funcgrad.trace.leaves import run
@@ -31,7 +34,7 @@ NUMERICAL_RULES = ("complex-step", "finite-difference")
 class Foreign:
     """An opaque function with the partial derivatives given for it."""
 
-    __slots__ = ("elementwise", "f", "name", "out", "partials")
+    __slots__ = ("elementwise", "f", "name", "out", "partials", "where_taken")
 
     def __init__(
         self,
@@ -45,6 +48,7 @@ class Foreign:
         self.partials = partials
         self.out = out
         self.elementwise = out is None
+        self.where_taken: Foreign | None = None
 
     def __repr__(self) -> str:
         return f"{self.name}@{id(self):x}"
@@ -281,6 +285,61 @@ def _batch(size: int, flags: Sequence[bool], *args: Array, function: Foreign) ->
     return foreign_op(*spread_unbatched(size, flags, args), function=function)
 
 
+# -- paths that are not taken ----------------------------------------------------------------------
+def _untaken(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+    function: Foreign = dict(expr.params)["function"]
+    if not function.elementwise:
+        return run_where_taken(holds, expr, args)
+    if function.where_taken is None:
+        function.where_taken = _where_taken(function)
+    last = broadcast_to(holds, shape=expr.shape)
+    made: Expr = foreign_op(*args, last, function=function.where_taken)
+    return made
+
+
+def _where_taken(function: Foreign) -> Foreign:
+    """The function on the entries where its last operand, truth values, holds; 0 elsewhere."""
+
+    def f(*operands: Array) -> Any:
+        *arrays, holds = map(np.asarray, operands)
+        if holds.all():
+            return function.f(*[x[()] for x in arrays])
+        made = np.zeros(holds.shape, arrays[0].dtype)
+        if holds.any():
+            made[holds] = function.f(*[x[holds] for x in arrays])
+        return made
+
+    rules = function.partials
+    there = None if rules is None else _PartialsWhereTaken(rules)
+    return Foreign(f, function.name, there, None)
+
+
+class _PartialsWhereTaken(Sequence[Callable[..., Any]]):
+    """The partial derivatives of a function with one more operand, the last, that says where it is taken."""
+
+    def __init__(self, rules: Sequence[Callable[..., Any] | None]) -> None:
+        self.rules = rules
+
+    def __len__(self) -> int:
+        return len(self.rules) + 1
+
+    def __getitem__(self, place: Any) -> Any:
+        rule = self.rules[place]
+        return rule and partial(_slope_where_taken, rule)
+
+
+def _slope_where_taken(rule: Callable[..., Any], *operands: Expr) -> Any:
+    *args, holds = operands
+    slope = run(rule, args, {})
+    if not isinstance(slope, Expr):
+        return slope
+
+    def step(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
+        return without_errors(holds, expr, parts) if parts else expr
+
+    return folded_by_key([slope], step, {x.key: x for x in args})[0]
+
+
 foreign_op: Op = Op(
     name="foreign",
     run=_checked_run,
@@ -288,7 +347,7 @@ foreign_op: Op = Op(
     edges=_edge,
     batch=_batch,
     notation=lambda *args, function: f"{function.name}({', '.join(args)})",
-    columns=Columns(latex=Form("named call"), sparsity="foreign"),
+    columns=Columns(latex=Form("named call"), sparsity="foreign", untaken=_untaken),
 )
 
 

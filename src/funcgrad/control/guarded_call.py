@@ -1,0 +1,109 @@
+"""A call that runs only where a truth value holds: of code that may raise an error for other operands.
+
+On a path that an example does not take, it does not run, and its results are zeros, which nothing reads. In a
+batch it runs on one example after the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.control.call_and_branch import fresh_copies
+from funcgrad.control.closed_program import Body, body_of, jvp_of_body, on_examples, vjp_of_body
+from funcgrad.expr import Expr, rebuild, symbol
+from funcgrad.graph import ArrayType, TupleType
+from funcgrad.linear import Joint, Parts
+from funcgrad.ops.base.columns import Columns, Repeated
+from funcgrad.ops.base.entrywise import spread_unbatched
+from funcgrad.ops.base.op import Op, spread
+from funcgrad.ops.elementwise.selection import along_leading_axes, mask
+from funcgrad.ops.tuples import pick
+from funcgrad.typing import Array
+
+
+def run_where_taken(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+    """An operation that does not run where ``holds``, one truth value, is false."""
+    inputs = [symbol(f"i{k}", x.type) for k, x in enumerate(args)]
+    node = rebuild(expr, tuple(inputs))
+    kind: object = node.type
+    parts = len(kind.parts) if isinstance(kind, TupleType) else 0
+    outputs = [pick(node, k) for k in range(parts)] or [node]
+    made: Expr = guarded_call_op(*args, holds, body=Body(inputs, outputs))
+    return made if parts else pick(made, 0)
+
+
+def _run(*operands: Array, body: Body) -> tuple[Any, ...]:
+    *args, holds = operands
+    if not np.ndim(holds):
+        if holds:
+            return fresh_copies(body.program.step(args), args)
+        return tuple([np.zeros(type.shape, type.dtype)[()] for type in body.types])
+    found = [np.zeros((*holds.shape, *type.shape), type.dtype) for type in body.types]
+    for index in map(tuple, np.argwhere(holds)):
+        values = body.program.step([x[index] for x in args])
+        for whole, value in zip(found, values, strict=True):
+            whole[index] = value
+    return tuple(found)
+
+
+def _infer(*types: ArrayType, body: Body) -> Any:
+    sizes = types[-1].shape
+    return TupleType(tuple([ArrayType((*sizes, *t.shape), t.dtype) for t in body.types]))
+
+
+def _joint(z: object, *operands: Expr, body: Body) -> Joint:
+    *args, last = operands
+    holds: Any = last
+
+    def there(flow: Expr) -> Any:
+        """A flow that is masked elsewhere: no infinite factor multiplies its zeros."""
+        return mask(along_leading_axes(holds, flow.ndim), flow)
+
+    def forward(flows: Mapping[int, Any]) -> Parts:
+        active = sorted(flows)
+        tangents, moved = jvp_of_body(body, active)
+        reached = {k: flow for k, flow in enumerate(moved) if flow is not None}
+        derived = body_of([*body.inputs, *tangents], list(reached.values()))
+        new = guarded_call_op(*args, *[flows[i] for i in active], holds, body=derived)
+        return Parts({k: there(pick(new, place)) for place, k in enumerate(reached)})
+
+    def backward(g: Parts) -> Mapping[int, Any]:
+        given = sorted(g.of)
+        seeds, back = vjp_of_body(body, given, range(len(args)))
+        derived = body_of([*body.inputs, *seeds], list(back.values()))
+        new = guarded_call_op(*args, *[g.of[k] for k in given], holds, body=derived)
+        return {i: there(pick(new, place)) for place, i in enumerate(back)}
+
+    return Joint(forward, backward)
+
+
+def _batch(size: int, flags: Sequence[bool], *operands: Expr, body: Body) -> Any:
+    holds = operands[-1]
+    if flags[-1] or holds.ndim:
+        return guarded_call_op(*spread_unbatched(size, flags, operands), body=body)
+    inputs, outputs = on_examples(body, size, flags[:-1])
+    results = [expr if own else spread(expr, size) for expr, own in outputs]
+    return guarded_call_op(*operands, body=body_of(inputs, results))
+
+
+def _untaken(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:
+    both: Any = np.logical_and(args[-1], holds)
+    return rebuild(expr, (*args[:-1], both))
+
+
+guarded_call_op: Op = Op(
+    name="guarded_call",
+    run=_run,
+    infer=_infer,
+    joint=_joint,
+    batch=_batch,
+    notation=lambda *operands, body: f"guarded_call({', '.join(operands)})",
+    columns=Columns(
+        bodies=lambda z: [[Repeated(dict(z.params)["body"], math.prod(z.args[-1].shape))]],
+        untaken=_untaken,
+    ),
+)
