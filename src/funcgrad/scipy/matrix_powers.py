@@ -38,12 +38,13 @@ def has_complex_value(name: str, own: Callable[..., Any], *given: Any) -> bool:
     def flag(*values: Array) -> Any:
         # SciPy draws directions, to estimate norms, from the generator whose draws `jit` warns of.
         state = np.random.get_state()  # noqa: NPY002
-        found = _is_complex(own(*values))
+        found = np.int64(_is_complex(own(*values)))
         np.random.set_state(state)  # noqa: NPY002
         return found
 
     try:
-        return bool(nondifferentiable(f"{name}_is_complex", flag, *given))
+        # An integer: where a function runs once for each of its paths, a condition would be one more path.
+        return bool(int(nondifferentiable(f"{name}_is_complex", flag, *given)))
     except TypeError:  # mapped, or a formula: there is no value to ask for
         return False
 
