@@ -72,6 +72,18 @@ def test_a_mapped_function_has_the_type_of_its_matrix():
     np.testing.assert_allclose(found[0], scipy.linalg.sqrtm(A))
 
 
+@pytest.mark.parametrize("name", ["sqrtm", "logm", "fractional_matrix_power"])
+def test_a_function_in_a_branch_of_a_loop(name):
+    function = FUNCTIONS[name]
+
+    def f(a):
+        return np.sum(function(linalg, a)) if a[0, 0] > 2 else np.sum(a)
+
+    positive = np.stack([E @ E.T + 3 * np.eye(3), E])
+    found = fg.scan(lambda total, a: (total + f(a), None), 0.0, positive)[0]
+    np.testing.assert_allclose(found, sum(f(a) for a in positive))
+
+
 def test_jit_finds_the_type_of_each_matrix():
     f = fg.jit(lambda a: np.sum(np.abs(linalg.sqrtm(a))))
     for a in (A @ A.T, A, 2 * A @ A.T, 3 * A):

@@ -25,6 +25,12 @@ from funcgrad.ops.base.op import leaf as leaf_op
 from funcgrad.trace.known_code import ARRAYS_HELD, AS_IT_IS, HELD, WRITABLE, runs_as_it_is
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
 from funcgrad.trace.remedies import explain
+from funcgrad.trace.shared_arguments import (
+    GivenArray,
+    given_arrays,
+    refuse_shared_stores,
+    refuse_stores,
+)
 
 _NUMBERING = Lock()
 
@@ -131,11 +137,20 @@ def run_on_leaves(
             if level >= WRITABLE:
                 called = [arg if i in traced else _lent(arg) for i, arg in enumerate(args)]
                 named = {name: _lent(arg) for name, arg in kwargs.items()}
-            for i, tree in traced.items():
-                called[i] = tree.rebuild(
-                    own[i] if level < WRITABLE else [_given(leaf) for leaf in own[i]]
-                )
+            cells = {
+                i: (tree, own[i] if level < WRITABLE else [_given(leaf) for leaf in own[i]])
+                for i, tree in traced.items()
+            }
+            for i, (tree, items) in cells.items():
+                called[i] = tree.rebuild(items)
+            given: list[GivenArray] = []
+            if level >= WRITABLE:
+                names = [*parameter_names(f, len(args)), *kwargs]
+                every = [*args, *kwargs.values()], [*called, *named.values()]
+                given = given_arrays(names, *every, cells)
             output = _call(f, level, called, named)
+            if given:
+                refuse_shared_stores(f, given)
             _raise_caught([scope, *_contexts(leaves)], level)
             return output
 
@@ -329,8 +344,11 @@ def _lent(arg: Any) -> Any:
     return tree.rebuild([_given(leaf) if type(leaf) is Expr else leaf for leaf in tree.leaves])
 
 
-def run(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The result of a user's function on traced values."""
+def run(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], keeps: str = "") -> Any:
+    """The result of a user's function on traced values.
+
+    ``keeps`` names a transform whose caller would not see what f stores into an argument: a TypeError.
+    """
 
     def on_values(level: int) -> Any:
         output = given_values(level)
@@ -345,7 +363,11 @@ def run(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> A
         if level < WRITABLE:
             return _call(f, level, *tree.rebuild(tree.leaves))
         values = [_given(leaf) if isinstance(leaf, Expr) else _borrow(leaf) for leaf in tree.leaves]
-        return _call(f, level, *tree.rebuild(values))
+        before = [getattr(value, "_funcgrad_value", None) for value in values]
+        output = _call(f, level, *tree.rebuild(values))
+        if keeps:
+            refuse_stores(keeps, f, values, before)
+        return output
 
     return _adopted_where_needed(f, [*args, *kwargs.values()], on_values)
 

@@ -93,7 +93,7 @@ class _Custom:
         if not _traced(args):
             return self.f(*args)
         if self._rule is None:
-            return run(self.f, args, {})
+            return run(self.f, args, {}, self._who)
         if self._at_last_order():
             return run(self.f, [_each_traced(last_order_op, arg) for arg in args], {})
         # Other expressions of the same values: so arguments are told from what the function captures.
@@ -199,7 +199,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         fixed, places = self._split_arguments(args)
         start = begin_trace()
         with self._nested():
-            pair = run(self._rule[0], args, {})
+            pair = run(self._rule[0], args, {}, self._who)
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise fail(
                 TypeError,
@@ -354,7 +354,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         rule = self._rule
         fixed, places = self._split_arguments(args)
         start = begin_trace()
-        value = flatten(run(self.f, args, {}))
+        value = flatten(run(self.f, args, {}, self._who))
         results = [lift_fully(leaf) for leaf in value.leaves]
         parts = tuple(args[i] for i in places)
         primals, moving = flatten(parts, "primal"), flatten(parts, "tangent")
