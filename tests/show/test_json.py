@@ -581,6 +581,7 @@ def test_every_operation_of_the_package_is_among_the_tests():
         *[read[name].expr for name in SPECTRAL],
     ]
     found = {node.op.name for program in exprs for node in program.graph.values()}
-    # A primitive is refused, in a guarded call, too; an `example` lives no longer than the run of a batch, a `name` than a trace.
+    # A primitive is refused, in a guarded call, too; an `example` lives no longer than the run of a batch, a
+    # `name` than a trace.
     unread = {"foreign", "guarded_call", "example", "name"}
     assert found >= operation_table.ops.keys() - unread

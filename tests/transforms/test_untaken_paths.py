@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -259,3 +260,50 @@ def test_a_reverse_loop_reads_nothing_after_an_example_has_ended():
             np.testing.assert_allclose(run(vs, ns), wanted, rtol=1e-12, atol=1e-15)
     loop = fg.grad(lambda v: f(v, 2)).expr(vs[0])
     assert fg.from_json(fg.to_json(loop)).key == loop.key
+
+
+# -- what examples share -------------------------------------------------------------------------
+ROWS = np.random.default_rng(5).normal(size=(4, 3))
+ROWS[1, 2], ROWS[3] = np.nan, np.inf
+WITH_WEIGHTS = {
+    "product": lambda r, w: w @ r @ r,
+    "two products": lambda r, w: np.sum(np.tanh(w @ np.tanh(w @ r))),
+    "sums": lambda r, w: np.sum(np.cumsum(w * r) ** 2),
+    "scan": lambda r, w: fg.scan(lambda c, v: (np.tanh(c + v @ r), None), 0.0, w)[0],
+    "checkpoint": lambda r, w: fg.checkpoint(lambda r, w: np.sum(np.sin(w @ r)))(r, w),
+    "transform": lambda r, w: np.sum(np.abs(np.fft.fft(r * w[0])) ** 2),
+    "logarithm": lambda r, w: np.sum(np.log(r**2) @ w),
+    "singular values": lambda r, w: np.linalg.norm(w * r, 2),
+}
+
+
+def by_cond(f):
+    return lambda r, w: fg.cond(np.all(np.isfinite(r)), f, lambda r, w: 0.0, r, w)
+
+
+def by_if(f):
+    return lambda r, w: f(r, w) if np.all(np.isfinite(r)) else 0.0
+
+
+@pytest.mark.parametrize("chosen", [by_cond, by_if])
+@pytest.mark.parametrize("name", WITH_WEIGHTS)
+def test_rows_that_are_not_finite_do_not_reach_the_gradient_of_what_examples_share(name, chosen):
+    f, w = WITH_WEIGHTS[name], np.random.default_rng(6).normal(size=(3, 3))
+
+    def total(w, rows):
+        return np.sum(fg.vmap(chosen(f), (0, None))(rows, w))
+
+    def expected(w, rows):
+        return sum(f(r, w) for r in rows if np.isfinite(r).all())
+
+    for rows in (ROWS, ROWS[:1], ROWS[1::2]):
+        slope = fg.grad(expected)(w, rows) if np.isfinite(rows).all(axis=1).any() else 0 * w
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "the output does not depend")
+            np.testing.assert_allclose(fg.grad(total)(w, rows), slope, rtol=1e-10, atol=1e-13)
+            jitted = fg.jit(fg.grad(total))(w, rows)
+            np.testing.assert_allclose(jitted, slope, rtol=1e-10, atol=1e-13)
+    curvature = fg.hvp(lambda w: total(w, ROWS), (w,), (w,))
+    np.testing.assert_allclose(
+        curvature, fg.hvp(lambda w: expected(w, ROWS), (w,), (w,)), rtol=1e-8
+    )

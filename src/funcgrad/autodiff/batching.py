@@ -17,7 +17,7 @@ from funcgrad.expr import Expr, rebuild
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import Key, Operands, TupleType, by_key
 from funcgrad.ops.base.op import example, leaf, on_batch, spread
-from funcgrad.ops.elementwise.selection import stop_gradient_unless
+from funcgrad.ops.elementwise.selection import cut_off, stop_gradient_unless
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.source import fail
@@ -82,7 +82,10 @@ def batched(
 def _mapped(expr: Expr, size: int, args: Sequence[tuple[Expr, T]]) -> tuple[Expr, bool]:
     """An operation on operands of which some have the batch axis; whether the result has it."""
     if expr.op is stop_gradient_unless and not args[0][1]:
-        return args[0][0], False  # what the examples share is not repeated for each
+        # What the examples share is not repeated for each.
+        (shared, _), (condition, varies) = args
+        reached: Any = np.any(condition, axis=0) if varies else condition
+        return (cut_off(shared, reached) if expr.params and varies else shared), False
     flags = tuple([bool(own) for _, own in args])
     return on_batch(expr.op, size, flags, [arg for arg, _ in args], dict(expr.params)), True
 

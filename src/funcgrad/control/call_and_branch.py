@@ -22,11 +22,12 @@ from funcgrad.control.closed_program import (
     zeros_of_type,
 )
 from funcgrad.expr import Expr, by_key, rebuild, symbol
-from funcgrad.graph import ArrayType, Key, TupleType
+from funcgrad.graph import CONSTANT, ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, HeldJacobian, Repeated
 from funcgrad.ops.base.op import Op, lift_fully, spread
-from funcgrad.ops.elementwise.selection import along_leading_axes, cut_off
+from funcgrad.ops.base.untaken_paths import combines_entries
+from funcgrad.ops.elementwise.selection import along_leading_axes, as_where_taken, cut_off
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.substitute import substitute_all
@@ -194,13 +195,7 @@ def _branch_batch(
     here = [chosen == place for place in range(len(branches))]
     values = [
         _on_examples(for_untaken_paths(body), size, [*flags[1:], True]).inline(
-            [
-                *[
-                    cut_off(x, holds) if own else x
-                    for x, own in zip(operands, flags[1:], strict=True)
-                ],
-                holds,
-            ]
+            [*_on_path(body, operands, flags[1:], holds), holds]
         )
         for body, holds in zip(branches, here, strict=True)
     ]
@@ -211,6 +206,19 @@ def _branch_batch(
             for new, old in zip(results, parts, strict=True)
         ]
     return together_op(*parts)
+
+
+def _on_path(body: Body, operands: Sequence[Expr], flags: Sequence[bool], holds: Any) -> list[Expr]:
+    """The operands of a branch that some examples take."""
+    pairs = list(zip(operands, flags, strict=True))
+    shares = [x.dtype.kind in "fc" and x.op is not CONSTANT for x, own in pairs if not own]
+    if not (any(shares) and combines_entries(body.outputs)):
+        return [cut_off(x, holds) if own else x for x, own in pairs]
+    # A zero cotangent of what the examples share is added to others: none may be a NaN.
+    return [
+        cut_off(as_where_taken(x, holds), holds) if own else cut_off(x, np.any(holds))  # type: ignore[arg-type]
+        for x, own in pairs
+    ]
 
 
 def _on_examples(body: Body, size: int, flags: Sequence[bool]) -> Body:

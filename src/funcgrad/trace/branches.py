@@ -22,7 +22,7 @@ from funcgrad.expr.scope_order import next_in_order
 from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import CONSTANT, by_key
 from funcgrad.ops.base.op import example, leaf, lift_fully
-from funcgrad.ops.base.untaken_paths import without_errors
+from funcgrad.ops.base.untaken_paths import combines_entries, without_errors
 from funcgrad.ops.elementwise.selection import cut_off
 from funcgrad.ops.tuples import pick_op
 from funcgrad.source import USERS, fail, is_raising
@@ -245,14 +245,17 @@ def _cut_off(roots: Sequence[Expr], others: Sequence[Expr], holds: Expr) -> list
     """The roots, whose operands that ``others`` depend on, too, have no derivative where not ``holds``."""
     common = by_key(*others, operands=_operands_inside)
 
-    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
-        if not args:
-            return cut_off(expr, holds)
-        return without_errors(holds, expr, args)
-
     def operands(expr: Expr) -> tuple[Expr, ...]:
         is_common = expr.key in common or (expr.op is pick_op and expr.args[0].key in common)
         return () if is_common else _operands_inside(expr)
+
+    # A zero cotangent of what examples share is added to others: none may be a NaN.
+    taken = combines_entries(roots, operands)
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        if not args:
+            return cut_off(expr, holds, taken)
+        return without_errors(holds, expr, args)
 
     return folded_by_key(roots, step, operands=operands)
 

@@ -6,18 +6,34 @@ decomposed the identity, with the right side as it is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from funcgrad.expr import Expr, rebuild
-from funcgrad.graph import CONSTANT
+from funcgrad.graph import CONSTANT, Operands, by_key
+from funcgrad.ops.base.op import Elementwise
 
 
 def without_errors(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:
     """An operation on other operands, on a path that is taken where ``holds``, one truth value."""
     untaken = expr.op.columns.untaken
     return rebuild(expr, args) if untaken is None else untaken(holds, expr, args)
+
+
+def combines_entries(roots: Sequence[Expr], operands: Operands | None = None) -> bool:
+    """Whether entries of operands meet in a product or the like, so that masks of cotangents are lost.
+
+    They are not in what acts entry by entry, moves entries or adds them up.
+    """
+    return any(
+        expr.args
+        and not isinstance(expr.op, Elementwise)
+        and not (expr.op.moves or expr.op.hidden or expr.op.columns.entrywise)
+        and expr.op.columns.reduces is not np.add
+        for expr in by_key(*roots, operands=operands).values()
+    )
 
 
 def indices_or_zero(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:

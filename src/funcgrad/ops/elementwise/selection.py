@@ -130,7 +130,7 @@ stopped = Elementwise(
 )
 
 
-def _cut_edge(z: Array, x: Array, condition: Array) -> LinearMap:
+def _cut_edge(z: Array, x: Array, condition: Array, taken: bool = False) -> LinearMap:
     holds = along_leading_axes(condition, np.ndim(x))
     return Structural(lambda v: mask(holds, v), lambda g: mask(holds, g))
 
@@ -141,32 +141,46 @@ def along_leading_axes(condition: Array, ndim: int) -> Any:
     return np.reshape(condition, (*shape, *(1,) * (ndim - len(shape))))
 
 
-def _cut_batch(size: int, batched: Sequence[bool], x: Any, condition: Any) -> Any:
+def _cut_batch(
+    size: int, batched: Sequence[bool], x: Any, condition: Any, taken: bool = False
+) -> Any:
     if not batched[0]:  # what reaches it is another cotangent for each example
         x = broadcast_to(x, shape=(size, *np.shape(x)))
     elif not batched[1] and np.ndim(condition):
         condition = broadcast_to(condition, shape=(size, *np.shape(condition)))
-    return stop_gradient_unless(x, condition)
+    elif taken and np.ndim(condition) == 1:
+        x = as_where_taken(x, condition)
+    return cut_off(x, condition, taken=taken)
 
 
-def cut_off(x: Expr, condition: Expr) -> Expr:
-    """A value that a derivative reaches only where a condition on its leading axes holds."""
+def cut_off(x: Expr, condition: Expr, taken: bool = False) -> Expr:
+    """A value that a derivative reaches only where a condition on its leading axes holds.
+
+    With ``taken``, in a batch of conditions, it is that of an example whose condition holds, elsewhere.
+    """
     if x.op is CONSTANT or x.dtype.kind not in "fc":
         return x
-    return stop_gradient_unless(x, condition)  # type: ignore[no-any-return]
+    params = {"taken": True} if taken else {}
+    return stop_gradient_unless(x, condition, **params)  # type: ignore[no-any-return]
+
+
+def as_where_taken(x: Array, holds: Array) -> Any:
+    """A batch in which each example for which ``holds`` is false has the value of the first for which it is
+    true: what is computed from it is as finite as there."""
+    return np.where(along_leading_axes(holds, np.ndim(x)), x, x[np.argmax(holds)])
 
 
 # An operand of a path that is taken where the condition on its leading axes holds. Elsewhere the path runs
 # for nothing: what it computes may be NaN, and so may the product of a zero cotangent and a partial.
 stop_gradient_unless: Op = Op(
     name="stop_gradient_unless",
-    run=lambda x, condition: x,
-    infer=lambda x, condition: x,
+    run=lambda x, condition, taken=False: x,
+    infer=lambda x, condition, taken=False: x,
     edges=(_cut_edge, None),
     batch=_cut_batch,
     hidden=True,
     columns=Columns(
-        decompose=lambda x, condition: x,
+        decompose=lambda x, condition, taken=False: x,
         scalar=any_kind("{0}"),
         machine="same_value",
         numpy="{0}",
