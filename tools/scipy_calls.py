@@ -333,7 +333,7 @@ legendre_p_all: 3, x | sph_legendre_p_all: 2, 1, x | riccati_yn: 2, y[0]
 sh_jacobi: 2, 3.0 + x[0], 1.0 + y[0] | factorialk: 5, 2 | factorial2: 5
 roots_sh_jacobi: 3, 3.0 + x[0], 1.0 + y[0] | mathieu_odd_coef: 3, y[0]
 ellip_harm_2: 5.0, 8.0, 2, 1, 3 + x[0] | lqmn: 2, 3, x[0] | pbdv_seq: 2.5, x[0] | pbvv_seq: 1.5, x[0]
-pbdn_seq: 3, x[0] | pro_cv_seq: 1, 4, x[0]
+ellip_normal: 4 + x[0], 8.0, 2, 1 | pbdn_seq: 3, x[0] | pro_cv_seq: 1, 4, x[0]
 obl_cv_seq: 1, 4, x[0] | chebyc: 3 @ (x) | chebys: 3 @ (x) | sh_legendre: 3 @ (x) | sh_chebyt: 3 @ (x)
 sh_chebyu: 3 @ (x) | assoc_legendre_p_all: 2, 1, x/3 | sph_harm_y_all: 2, 1, x, y @ .real""",
     "odr": """

@@ -145,6 +145,28 @@ def test_derivatives_at_poles_and_cuts(name):
             assert fg.jvp(f, point, tangents)[1] == pytest.approx(float(first), rel=1e-10)
 
 
+@pytest.mark.parametrize("p", [-0.9, -1e-6])
+def test_the_principal_value_of_elliprj(p):
+    def f(v):
+        return scipy.special.elliprj(v[0], v[1], v[2], v[3])
+
+    def differences(g):
+        steps = 1e-4 * np.diag(abs(at))
+        pairs = [(8 * (g(at + h) - g(at - h)) - g(at + 2 * h) + g(at - 2 * h)) / 12 for h in steps]
+        return np.stack([pair / h.sum() for pair, h in zip(pairs, abs(steps), strict=True)])
+
+    at = np.array([0.4, 0.6, 1.5, p])
+    slopes = fg.grad(f)(at)
+    np.testing.assert_allclose(slopes, differences(f), rtol=1e-10)
+    np.testing.assert_allclose(fg.jit(fg.jacfwd(f))(at), slopes, rtol=1e-14)
+    stacked = fg.vmap(fg.grad(f))(np.stack([at, abs(at)]))
+    np.testing.assert_allclose(stacked, [slopes, fg.grad(f)(abs(at))], rtol=1e-14)
+    np.testing.assert_allclose(fg.hessian(f)(at), differences(fg.grad(f)), rtol=1e-9)
+    edge = fg.grad(f)(np.array([0.0, 0.6, 1.5, p]))
+    assert edge[0] == np.inf
+    assert np.isfinite(edge[1:]).all()
+
+
 @pytest.mark.parametrize("x", [-3.0, -3.0 + 1e-9, -1.0, 0.0, -2.7])
 def test_poch_of_whole_numbers_of_factors(x):
     slope = fg.grad(scipy.special.poch)

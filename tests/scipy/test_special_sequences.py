@@ -22,6 +22,8 @@ SEQUENCES = {
     "obl_cv_seq": lambda x: scipy.special.obl_cv_seq(0, 5, 3 * x),
     "ellip_harm_2": lambda x: scipy.special.ellip_harm_2(5.0, 8.0, 3, 5, 3 + x),
     "ellip_harm_2 in h2 and k2": lambda x: scipy.special.ellip_harm_2(5 + x, 8 - x, 2, 1, 3 + x),
+    "ellip_normal": lambda x: scipy.special.ellip_normal(5 + x, 8 - x * x, 3, 5),
+    "ellip_normal of degree 0": lambda x: scipy.special.ellip_normal(5.0, 8 + x, 0, 1),
     "ellip_harm_2 of degree 0": lambda x: scipy.special.ellip_harm_2(5 + x, 8.0, 0, 1, 3 + x),
 }
 
@@ -52,7 +54,7 @@ def test_large_parameters_of_spheroidal_functions_have_slopes():
         (lambda x: scipy.special.pbdv_seq(-2.5, x)[0][0], "write scipy.special.pbdv of an array"),
         (lambda x: scipy.special.pbvv_seq(-0.5, x)[0][0], "write scipy.special.pbvv of an array"),
         (lambda x: np.real(scipy.special.pbdn_seq(3, x + 1j)[0][0]), "scipy.special.eval_hermite"),
-        (lambda x: scipy.special.ellip_normal(x, 8.0, 2, 1), "scipy.integrate.dblquad"),
+        (lambda x: scipy.special.ellip_normal(x, [8.0, 9.0], 2, 1)[0], "fg.vmap"),
         (lambda x: scipy.special.pbdv_seq(1.0, np.stack([x, x]))[0][0], "fg.vmap"),
     ],
 )

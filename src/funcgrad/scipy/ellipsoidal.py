@@ -1,4 +1,4 @@
-"""Ellipsoidal harmonics, `scipy.special.ellip_harm` of the first kind and `ellip_harm_2`: Lamé functions.
+"""Ellipsoidal harmonics, `scipy.special.ellip_harm` and `ellip_harm_2`, which are Lamé functions; their norm.
 
 A Lamé function is s^a |s^2 - h^2|^(b/2) |s^2 - k^2|^(c/2) times a polynomial in 1 - s^2/h^2, whose
 coefficients are an eigenvector of a tridiagonal matrix (Romain and Jean-Pierre 2001). So it has derivatives
@@ -33,7 +33,7 @@ def ellip_harm(
     """
     degree, order, given = _arguments("ellip_harm", h2, k2, n, p, s)
     found = _first_kind(degree, order, *given, signs=(signm, signn))
-    return _with_scipys(_scipy.ellip_harm, found, given, degree, order, signm, signn)
+    return _with_scipys("ellip_harm", _scipy.ellip_harm, found, given, degree, order, signm, signn)
 
 
 def ellip_harm_2(h2: Array, k2: Array, n: int, p: int, s: Array) -> Any:
@@ -49,19 +49,38 @@ def ellip_harm_2(h2: Array, k2: Array, n: int, p: int, s: Array) -> Any:
     density = 1.0 / (root * _first_kind(degree, order, first, second, t) ** 2)
     tail = place * np.sum(weights * v / (u * u) * density, axis=-1)
     found = (2 * degree + 1) * _first_kind(degree, order, *given) * tail
-    return _with_scipys(_scipy.ellip_harm_2, found, given, degree, order)
+    return _with_scipys("ellip_harm_2", _scipy.ellip_harm_2, found, given, degree, order)
 
 
 _NODES = 200
 
 
 def ellip_normal(h2: Array, k2: Array, n: int, p: int) -> Any:
-    """As `scipy.special.ellip_normal`, of plain numbers."""
-    raise fail(
-        TypeError,
-        "ellip_normal: expected plain h2 and k2, but got traced ones; write the integral of "
-        "scipy.special.ellip_harm over both coordinates, by scipy.integrate.dblquad",
-    )
+    """As `scipy.special.ellip_normal`, in h2 and k2, of one degree n and one order p.
+
+    The integral over the ellipsoid is one of products of functions of one coordinate each. In angles these
+    are even and periodic, so the midpoint rule has all digits.
+    """
+    degree, order, given = _arguments("ellip_normal", h2, k2, n, p, 1.0)
+    first, second = given[:2]
+    sine = np.sin((np.arange(_NODES) + 0.5) * (np.pi / (2 * _NODES)))
+    low = np.sqrt(first) * sine
+    middle = np.sqrt(first + (second - first) * sine**2)
+    weighted = [
+        _first_kind(degree, order, first, second, s) ** 2 / root
+        for s, root in ((low, np.sqrt(second - low**2)), (middle, middle))
+    ]
+    mean_low, mean_middle = [
+        [np.sum(weight), np.sum(weight * s**2)]
+        for weight, s in zip(weighted, (low, middle), strict=True)
+    ]
+    steps = (np.pi / (2 * _NODES)) ** 2
+    found = 8.0 * steps * (mean_low[0] * mean_middle[1] - mean_low[1] * mean_middle[0])
+
+    def run(h2: Array, k2: Array, degree: int, order: int, s: Array) -> Any:
+        return _scipy.ellip_normal(h2, k2, degree, order)
+
+    return _with_scipys("ellip_normal", run, found, given, degree, order)
 
 
 def _arguments(
@@ -77,14 +96,12 @@ def _arguments(
 
 
 def _with_scipys(
-    of_scipy: Any, found: Array, given: tuple[Array, ...], degree: int, order: int, *signs: int
+    who: str, run: Any, found: Array, given: tuple[Array, ...], degree: int, order: int, *signs: int
 ) -> Any:
     """SciPy's value, with the derivative of a composition."""
 
-    who = of_scipy.__name__
-
     def own(h2: Array, k2: Array, s: Array, found: Array) -> Any:
-        value = of_scipy(h2, k2, degree, order, s, *signs)
+        value = run(h2, k2, degree, order, s, *signs)
         if np.any(np.abs(value - found) > 1e-6 * np.abs(value)):
             raise fail(
                 RuntimeError,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,22 @@ elliprf: Op = special_function(
     lambda z, x, y, w: -elliprd(x, y, w) / 6.0,
     mpmath="elliprf",
 )
+
+
+def _inside_slope(name: str, argument: int, *inputs: Array) -> Any:
+    """By mpmath; at 0, where the integral is finite and its slope is not, -inf."""
+    end = inputs[argument] == 0
+    inner = np.where(end, 1.0, inputs[argument])
+    found = by_mpmath(name, argument)(None, *inputs[:argument], inner, *inputs[argument + 1 :])
+    return np.where(end, -np.inf, found)
+
+
+def _elliprd_slope(argument: int, z: Array, *inputs: Array) -> Any:
+    return _inside_slope("elliprd", argument, *inputs)
+
+
 elliprd: Op = special_function(
-    "elliprd", *[by_mpmath("elliprd", k) for k in range(3)], mpmath="elliprd"
+    "elliprd", *[partial(_elliprd_slope, k) for k in range(3)], mpmath="elliprd"
 )
 elliprc: Op = special_function(
     "elliprc",
@@ -47,8 +62,33 @@ elliprg: Op = special_function(
     lambda z, x, y, w: _elliprg_slope(x, y, w),
     mpmath="elliprg",
 )
+
+
+def _principal_rj(mp: Any, *inputs: Any) -> Any:
+    value = mp.elliprj(*inputs)
+    return value if any(isinstance(w, mp.mpc) for w in inputs) else mp.re(value)
+
+
+def _elliprj_slope(argument: int, z: Array, *inputs: Array) -> Any:
+    """By mpmath; for the principal value at p < 0, by partial fractions and homogeneity, which do not cancel
+    there, as p differs from the other arguments.
+    """
+    p = inputs[3]
+    cut = p < 0 if not any(map(np.iscomplexobj, inputs)) else np.zeros_like(p, bool)
+    usual = _inside_slope("elliprj", argument, *inputs[:3], np.where(cut, 1.0, p))
+    below = np.where(cut, p, -1.0)
+    slopes = [
+        (z - elliprd(*inputs[:k], *inputs[k + 1 : 3], inputs[k])) / (2.0 * (below - inputs[k]))
+        for k in range(3)
+    ]
+    if argument < 3:
+        return np.where(cut, slopes[argument], usual)
+    scaled = [np.where(w == 0, 0.0, w * slope) for w, slope in zip(inputs, slopes, strict=False)]
+    return np.where(cut, -(1.5 * z + sum(scaled)) / below, usual)
+
+
 elliprj: Op = special_function(
-    "elliprj", *[by_mpmath("elliprj", k) for k in range(4)], mpmath="elliprj"
+    "elliprj", *[partial(_elliprj_slope, k) for k in range(4)], mpmath=_principal_rj
 )
 
 
