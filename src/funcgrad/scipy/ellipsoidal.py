@@ -61,7 +61,7 @@ def ellip_normal(h2: Array, k2: Array, n: int, p: int) -> Any:
     The integral over the ellipsoid is one of products of functions of one coordinate each. In angles these
     are even and periodic, so the midpoint rule has all digits.
     """
-    degree, order, given = _arguments("ellip_normal", h2, k2, n, p, 1.0)
+    degree, order, given = _arguments("ellip_normal", h2, k2, n, p, np.ones(()))
     first, second = given[:2]
     sine = np.sin((np.arange(_NODES) + 0.5) * (np.pi / (2 * _NODES)))
     low = np.sqrt(first) * sine

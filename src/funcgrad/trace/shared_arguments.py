@@ -83,7 +83,7 @@ _MOST_WORK = 10_000
 def _is_shared(one: Any, other: Any) -> bool:
     if type(one) is np.ndarray and type(other) is np.ndarray:
         try:
-            return bool(np.shares_memory(one, other, max_work=_MOST_WORK))
+            return np.shares_memory(one, other, max_work=_MOST_WORK)  # type: ignore[arg-type]
         except np.exceptions.TooHardError:  # it is an error then, too
             return True
     return one is other and isinstance(one, Reference)
