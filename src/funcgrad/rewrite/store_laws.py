@@ -161,6 +161,8 @@ def _block(term: Expr, x: Expr) -> _Block | None:
     axis, last = len(spec) - 1, spec[-1] if spec else None
     if x.dtype != term.dtype or last in (None, "new", "array"):
         return None
+    if min(lengths[: axis + 1]) < 0:  # of a stack of an open loop
+        return None
     if axis and all([isinstance(i, int) for i in spec]):
         if math.prod(lengths[: axis + 1]) > _MOST_ENTRIES:
             return None
