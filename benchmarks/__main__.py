@@ -8,6 +8,7 @@ python -m benchmarks --rounds N       measure each peer N times
 python -m benchmarks --results FILE   cache measurements in FILE
 python -m benchmarks --without PASS   the gain of passes of funcgrad's compiler: names, or "all"
 python -m benchmarks --jit-never-hurts  rows and random programs that are slower with jit than without
+python -m benchmarks --costs            functions of NumPy and SciPy whose gradient takes many times as long
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ablation, chains, measure, never_hurts
+from benchmarks import ablation, chains, costs, measure, never_hurts
 from benchmarks.goals import Found, Round, rows
 from benchmarks.page import page
 from benchmarks.plot import plot
@@ -217,9 +218,15 @@ def main(arguments: list[str]) -> None:
     parser.add_argument(
         "--jit-never-hurts", action="store_true", help="what is slower with jit than without"
     )
+    parser.add_argument(
+        "--costs", action="store_true", help="what takes many times as long as its function"
+    )
     given = parser.parse_args(arguments)
     if given.jit_never_hurts:
         print(never_hurts.report())
+        return
+    if given.costs:
+        print(costs.report())
         return
     results = Results(given.results)
     if given.without:

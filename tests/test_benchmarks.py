@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import goals, measure, never_hurts, page, why
+from benchmarks import costs, goals, measure, never_hurts, page, why
 from benchmarks.work import FAMILIES, NATIVE
 
 
@@ -128,6 +128,17 @@ def test_calls_with_and_without_jit_are_told_apart(monkeypatch):
     assert slow.ratio() > never_hurts.LIMIT > quick.ratio()
     names = [pair.name for pair in never_hurts.of_rows(("newton",))]
     assert names == ["newton gradient", "newton value"]
+
+
+def test_gradients_that_cost_much_are_listed(monkeypatch):
+    assert costs.report(900, ("sin(x)",)).endswith(
+        "0 of 1 gradients take more than 6 times as long"
+    )
+    monkeypatch.setattr(costs, "LIMIT", 0.0)
+    monkeypatch.setattr(costs, "SLACK", 0.0)
+    assert costs.report(900, ("sin(x)", "fft.dct(x)")).count("(x)") == 2
+    for name, (f, x) in costs.functions(2500).items():
+        assert np.size(f(x)), name
 
 
 def test_the_page_tells_how_machine_code_was_measured():
