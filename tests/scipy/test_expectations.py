@@ -57,6 +57,72 @@ def slope_of(f, a, h=1e-3):
     return (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
 
 
+# Expectations over supports whose ends move, and their closed forms.
+MOVING = {
+    "truncated normal": (
+        lambda a, b: scipy.stats.truncnorm.expect(lambda y: y**2, args=(-1.0, a), loc=b),
+        lambda a, b: scipy.stats.truncnorm.moment(2, -1.0, a, loc=b),
+    ),
+    "uniform": (
+        lambda a, b: scipy.stats.uniform.expect(lambda y: y**2, loc=a, scale=b),
+        lambda a, b: scipy.stats.uniform.moment(2, loc=a, scale=b),
+    ),
+    "uniform, a limit beyond": (
+        lambda a, b: scipy.stats.uniform.expect(lambda y: y**2, loc=a, scale=b, ub=10.0),
+        lambda a, b: scipy.stats.uniform.moment(2, loc=a, scale=b),
+    ),
+    "uniform, a limit inside": (
+        lambda a, b: scipy.stats.uniform.expect(lambda y: y**2, loc=a, scale=b, ub=1.1),
+        lambda a, b: (1.1**3 - a**3) / 3 / b,
+    ),
+    "uniform, of those in a part": (
+        lambda a, b: scipy.stats.uniform(a, b).expect(lambda y: y**2, ub=1.1, conditional=True),
+        lambda a, b: (1.1**3 - a**3) / 3 / (1.1 - a),
+    ),
+    "exponential": (
+        lambda a, b: scipy.stats.expon.expect(lambda y: y**2, loc=a, scale=b),
+        lambda a, b: scipy.stats.expon.moment(2, loc=a, scale=b),
+    ),
+    "truncated exponential": (
+        lambda a, b: scipy.stats.truncexpon.expect(lambda y: y**2, args=(b,), loc=a),
+        lambda a, b: scipy.stats.truncexpon.moment(2, b, loc=a),
+    ),
+    "Pareto": (
+        lambda a, b: scipy.stats.pareto.expect(args=(b + 2,), loc=a, scale=b),
+        lambda a, b: scipy.stats.pareto.moment(1, b + 2, loc=a, scale=b),
+    ),
+    "triangle": (
+        lambda a, b: scipy.stats.triang.expect(lambda y: y**3, args=(a,), loc=b, scale=2.0),
+        lambda a, b: scipy.stats.triang.moment(3, a, loc=b, scale=2.0),
+    ),
+    "trapezoid": (
+        lambda a, b: scipy.stats.trapezoid.expect(lambda y: y**3, args=(a, 0.6), loc=b),
+        lambda a, b: scipy.stats.trapezoid.moment(3, a, 0.6, loc=b),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", one_in(3, MOVING))
+def test_expectations_over_supports_that_move(case):
+    f, closed = MOVING[case]
+    place = (0.3, 1.2)
+    assert f(*place) == pytest.approx(closed(*place), rel=1e-8)
+    for k in range(2):
+
+        def along(t, g, k=k):
+            return g(*[t if i == k else x for i, x in enumerate(place)])
+
+        slope = fg.grad(lambda t: along(t, f))
+        wanted = slope_of(lambda t: along(t, closed), place[k])
+        assert slope(place[k]) == pytest.approx(wanted, rel=1e-8, abs=1e-9)
+        assert fg.jit(slope)(place[k]) == pytest.approx(wanted, rel=1e-8, abs=1e-9)
+        near = [
+            slope_of(lambda t: along(t, closed), place[k] + h) for h in (1e-2, -1e-2, 2e-2, -2e-2)
+        ]
+        second = (8 * (near[0] - near[1]) - (near[2] - near[3])) / 0.12
+        assert fg.grad(slope)(place[k]) == pytest.approx(second, rel=1e-5, abs=1e-6)
+
+
 # Shapes in which each moment is differentiated, among them those at which SciPy's formulas have cases.
 SHAPES = {
     **{name: [2.3, 1.4] for name in ("beta", "exponweib")},

@@ -119,31 +119,56 @@ def expect_by_quadrature(
 ) -> Any:
     """As `scipy.stats.rv_continuous.expect`: the expectation of func(x), also in what ``func`` captures."""
     function: _Function = np.positive if func is None else func
-    placed = {"loc": loc, "scale": scale}
 
-    def weighted(x: Array) -> Any:
-        density = distribution.pdf(x, *args, **placed)
-        return np.where(density > 0, function(x) * density, 0.0)
+    # In the distribution's own variable, whose density is read at the end of the support itself: beside it,
+    # by rounding, it is zero, and what the moving end adds to the derivative would be lost.
+    def weighted(y: Array) -> Any:
+        density = distribution.pdf(y, *args)
+        return np.where(density > 0, function(loc + y * scale) * density, 0.0)
 
-    low, high = (_placed(end, loc, scale) for end in _ends(distribution, args))
-    low, high = low if lb is None else lb, high if ub is None else ub
-    below, above = (distribution.cdf(end, *args, **placed) for end in (low, high))
+    low, high = _ends(distribution, args)
+    if lb is not None:
+        low = _within((lb - loc) / scale, low, high)
+    if ub is not None:
+        high = _within((ub - loc) / scale, low, high)
+    below, above = (distribution.cdf(end, *args) for end in (low, high))
     share = above - below
-    inner = [below + share * p for p in _CUTS]
-    cuts = [
-        stop_gradient(lift_fully(loc + q * scale))
-        for q in (distribution.ppf(p, *args) for p in inner)
-    ]
+    if distribution.name in _KINKS:
+        kinks = [_within(y, low, high) for y in _KINKS[distribution.name](*args)]
+        found = _between_kinks(weighted, [low, *kinks, high], options)
+        return found / share if conditional else found
+    cuts = [stop_gradient(lift_fully(distribution.ppf(below + share * p, *args))) for p in _CUTS]
     found = _in_pieces(weighted, low, high, cuts, options)
     return found / share if conditional else found
 
 
-def _placed(end: Array, loc: Array, scale: Array) -> Any:
-    """An end of the support; an infinite one does not move with loc and scale."""
-    if not holds_expr(end):
-        return end if np.isinf(end) else loc + end * scale
-    is_finite = np.isfinite(end)
-    return np.where(is_finite, loc + np.where(is_finite, end, 0.0) * scale, end)
+_KINKS: dict[str, Callable[..., Sequence[Any]]] = {
+    "triang": lambda c: [c],
+    "trapezoid": lambda c, d: [c, d],
+}
+"""Where densities have kinks that move with the shapes, by the names of the distributions."""
+
+
+def _between_kinks(integrand: _Function, ends: list[Any], options: Mapping[str, Any]) -> Any:
+    """The integral over pieces that are stretched with their ends: no place comes to lie beyond a kink."""
+    total: Any = 0.0
+    for start, end in itertools.pairwise(ends):
+        width = end - start
+        total = (
+            total
+            + quad(
+                lambda u, start=start, width=width: integrand(start + width * u) * width,
+                0.0,
+                1.0,
+                **options,
+            )[0]
+        )
+    return total
+
+
+def _within(x: Array, low: Array, high: Array) -> Any:
+    """x, or the end of the support beyond which it is."""
+    return np.where(x < low, low, np.where(x > high, high, x))
 
 
 def moments_of_truncpareto(distribution: object, n: Array, b: Array, c: Array) -> Any:
