@@ -142,3 +142,18 @@ def test_a_share_that_is_differentiated():
     x = np.random.default_rng(0).normal(size=2000)
     f = lambda q: np.quantile(x, q)  # noqa: E731
     assert fg.grad(f)(0.3) == pytest.approx((f(0.3 + 1e-7) - f(0.3 - 1e-7)) / 2e-7, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "bins",
+    [
+        np.array([5, 3, 1], np.uint8),
+        np.array([-(2**63), 0, 2**63 - 1]),
+        np.array([2**63 - 1, 0, -(2**63)]),
+        np.array([False, True]),
+    ],
+)
+def test_bins_whose_differences_overflow_rise_or_fall(bins):
+    x = np.array([0.0, 2.0, 4.0, 6.0])
+    np.testing.assert_array_equal(fg.jit(lambda x: np.digitize(x, bins))(x), np.digitize(x, bins))
+    np.testing.assert_array_equal(fg.jit(lambda b: np.digitize(x, b))(bins), np.digitize(x, bins))

@@ -112,3 +112,16 @@ def test_the_sign_of_numbers_is_a_number():
     assert isinstance(fg.sign(-2.0), float)
     np.testing.assert_array_equal(fg.sign([3.0, -0.5]), [1.0, -1.0])
     assert repr(fg.sign(fg.var("x"))) == "sign(x)"
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, float, complex])
+def test_sums_of_segments_are_numpys(dtype):
+    def sums(x):
+        return np.add.reduceat(x, [0, 100])
+
+    x = np.full(128, 0.1, dtype)
+    np.testing.assert_allclose(fg.jit(sums)(x), sums(x), rtol=1e-5)
+    zeros = np.full(128, -0.0, dtype)
+    found = fg.jit(sums)(zeros)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(np.signbit(found.real), np.signbit(sums(zeros).real))

@@ -166,10 +166,10 @@ def isin(
 def digitize(x: npt.ArrayLike, bins: object, right: npt.ArrayLike = False) -> Any:
     """As `numpy.digitize`; whether the bins rise or fall is read from their values."""
     bins = lift_fully(bins)
-    steps = bins[1:] - bins[:-1]
-    if bool(np.all(steps >= 0)):
+    before, after = bins[:-1], bins[1:]  # compared, since a difference of integers may overflow
+    if bool(np.all(after >= before)):
         return scans_and_sorts.searchsorted(bins, x, "left" if right else "right")
-    if bool(np.all(steps <= 0)):
+    if bool(np.all(after <= before)):
         return len(bins) - scans_and_sorts.searchsorted(bins[::-1], x, "left" if right else "right")
     raise fail(
         ValueError, f"digitize: expected bins that rise or fall, but got {bins.type} that do both"

@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.expr import const
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.registry import complete, is_well_known, operation_table, stand_in_of
 from funcgrad.ops import reduction, scans_and_sorts, shape
 from funcgrad.ops.base.arguments import slice_axis
 from funcgrad.ops.base.axes import axes_of, axis_index
 from funcgrad.ops.base.op import lift_all, lift_fully
+from funcgrad.ops.indexing import scatter_op
 from funcgrad.ops.numpy.array_function import no_out, unsupported
 from funcgrad.ops.numpy.by_value import answered
-from funcgrad.ops.subscripts import index_update
 from funcgrad.typing import Array, Axes, Index
 
 _REDUCERS: dict[str, Callable[..., Any]] = {
@@ -270,10 +271,15 @@ def _are_short(lengths: Array) -> bool:
 
 def _summed_by_segment(x: Array, starts: Sequence[int], lengths: Array, axis: int) -> Any:
     """Sums of segments that follow one another: the entries, added at the numbers of their segments."""
-    entries = np.moveaxis(slice_axis(x, axis, slice(starts[0], None)), axis, 0)
+    # NumPy adds entries of float16 as those of float32.
+    wide = x.astype(np.result_type(x.dtype, np.float32))
+    entries = np.moveaxis(slice_axis(wide, axis, slice(starts[0], None)), axis, 0)
     segments = np.repeat(np.arange(len(starts)), lengths)
-    blank = np.zeros_like(entries, shape=(len(starts), *entries.shape[1:]))
-    return np.moveaxis(index_update(blank, segments, entries, "add"), 0, axis)
+    # A store in an array of zeros would make 0.0 of the sum of -0.0 and -0.0.
+    sums = scatter_op(
+        entries, const(segments), spec=("array",), shape=(len(starts), *entries.shape[1:])
+    )
+    return np.moveaxis(sums.astype(x.dtype), 0, axis)
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
