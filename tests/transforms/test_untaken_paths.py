@@ -307,3 +307,34 @@ def test_rows_that_are_not_finite_do_not_reach_the_gradient_of_what_examples_sha
     np.testing.assert_allclose(
         curvature, fg.hvp(lambda w: expected(w, ROWS), (w,), (w,)), rtol=1e-8
     )
+
+
+MIXED = np.array([[0.5, -0.2, 0.1], [0.3, 0.4, -0.6], [0.2, 0.1, 0.7]])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda r, w: np.sum(MIXED @ root(w)),
+        lambda r, w: np.sum(MIXED @ (root(w) * r)),
+        lambda r, w: np.sum(MIXED @ np.log(of_differences(w))),
+        lambda r, w: np.sum(MIXED @ np.log(ruled(w * r**2))),
+        lambda r, w: np.sum(MIXED @ np.log(scipy.linalg.solve_banded((0, 0), w[None], r**2))),
+    ],
+)
+def test_what_is_computed_from_a_primitive_that_is_not_called_reaches_no_gradient(f):
+    rows, w = np.random.default_rng(3).normal(size=(3, 3)), np.array([0.7, 0.8, 0.6])
+    rows[1, 0] = -1.0
+    rows[[0, 2], 0] = 1.0
+
+    def total(w, rows):
+        chosen = fg.vmap(lambda r, w: fg.cond(r[0] > 0, f, lambda r, w: 0.0, r, w), (0, None))
+        return np.sum(chosen(rows, w))
+
+    def expected(w, rows):
+        return sum(f(r, w) for r in rows if r[0] > 0)
+
+    for derivative in (fg.grad, lambda f: fg.jit(fg.grad(f)), fg.hessian):
+        got, wanted = derivative(total)(w, rows), derivative(expected)(w, rows)
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(fg.grad(total)(w, rows[1:2]), 0)  # which none takes

@@ -1,7 +1,8 @@
 """A call that runs only where a truth value holds: of code that may raise an error for other operands.
 
-On a path that an example does not take, it does not run, and its results are zeros, which nothing reads. In a
-batch it runs on one example after the other.
+On a path that an example does not take, it does not run. Its results, which nothing selects, are those of
+the first example that takes it, so that what is computed from them is as finite as there. In a batch it runs
+on one example after the other.
 """
 
 from __future__ import annotations
@@ -41,13 +42,19 @@ def _run(*operands: Array, body: Body) -> tuple[Any, ...]:
     if not np.ndim(holds):
         if holds:
             return fresh_copies(body.program.step(args), args)
-        return tuple([np.zeros(type.shape, type.dtype)[()] for type in body.types])
-    found = [np.zeros((*holds.shape, *type.shape), type.dtype) for type in body.types]
-    for index in map(tuple, np.argwhere(holds)):
+        return tuple([_unread((), type) for type in body.types])
+    found = [_unread(holds.shape, type) for type in body.types]
+    for place, index in enumerate(map(tuple, np.argwhere(holds))):
         values = body.program.step([x[index] for x in args])
         for whole, value in zip(found, values, strict=True):
-            whole[index] = value
+            whole[index if place else ...] = value
     return tuple(found)
+
+
+def _unread(sizes: tuple[int, ...], type: ArrayType) -> Any:
+    """Values where no example takes the path: 1, of which fewer functions are infinite than of 0."""
+    value = 1 if type.dtype.kind in "fc" else 0
+    return np.full((*sizes, *type.shape), value, type.dtype)[()]
 
 
 def _infer(*types: ArrayType, body: Body) -> Any:

@@ -20,6 +20,7 @@ from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
 from funcgrad.ops.base.op import EdgeRule, Op, broadcast_to, lift_all
 from funcgrad.ops.base.untaken_paths import without_errors
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.rewrite.evaluate import present
 from funcgrad.source import fail
 from funcgrad.trace.leaves import run
@@ -298,15 +299,20 @@ def _untaken(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:
 
 
 def _where_taken(function: Foreign) -> Foreign:
-    """The function on the entries where its last operand, truth values, holds; 0 elsewhere."""
+    """The function on the entries where its last operand, truth values, holds; its first value elsewhere.
+
+    What is computed from that is as finite as there: 0, or NaN, might meet another zero, of a cotangent.
+    """
 
     def f(*operands: Array) -> Any:
         *arrays, holds = map(np.asarray, operands)
         if holds.all():
             return function.f(*[x[()] for x in arrays])
-        made = np.zeros(holds.shape, arrays[0].dtype)
+        made = np.ones(holds.shape, arrays[0].dtype)
         if holds.any():
-            made[holds] = function.f(*[x[holds] for x in arrays])
+            found = np.asarray(function.f(*[x[holds] for x in arrays]))
+            made[holds] = found
+            made[~holds] = found.flat[0]
         return made
 
     rules = function.partials
@@ -337,7 +343,7 @@ def _slope_where_taken(rule: Callable[..., Any], *operands: Expr) -> Any:
     def step(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
         return without_errors(holds, expr, parts) if parts else expr
 
-    return folded_by_key([slope], step, {x.key: x for x in args})[0]
+    return mask(holds, folded_by_key([slope], step, {x.key: x for x in args})[0])
 
 
 foreign_op: Op = Op(
