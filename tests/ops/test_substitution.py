@@ -85,3 +85,20 @@ def test_the_slopes_of_a_banded_system():
     a = 3 * np.eye(60) + np.eye(60, k=1) - np.eye(60, k=-1)
     b = RNG.normal(size=60)
     fg.check_grads(lambda d, b: np.sum(np.linalg.solve(a + np.diag(d), b) ** 3), (b, b), order=2)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("place", ["matrix", "right side"])
+def test_what_is_not_finite_is_left_to_numpy(value, place):
+    a, b = np.tril(np.ones((30, 30))) + np.eye(30), np.ones((30, 2))
+    if place == "matrix":
+        a[4, 2] = value
+    else:
+        b[4, 0] = value
+    try:
+        want = np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        with pytest.raises(np.linalg.LinAlgError):
+            fg.jit(np.linalg.solve)(a, b)
+    else:
+        np.testing.assert_array_equal(fg.jit(np.linalg.solve)(a, b), want)

@@ -69,6 +69,8 @@ def _by_structure(a: Any, b: Any) -> Any:
     triangular, banded, bandwidth = _lapack().get(a.dtype.char, (None, None, None))
     if triangular is None or b.dtype != a.dtype:
         return None
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):  # LU's zeros times these are no numbers
+        return None
     below, above = bandwidth(a)
     if not (below and above):
         if a.flags.c_contiguous:  # LAPACK takes it for its transpose
