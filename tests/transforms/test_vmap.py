@@ -318,3 +318,19 @@ def test_draws_of_a_generator_that_starts_anew_are_told_of_to_nobody(recwarn):
 def test_draws_of_a_derivative_are_told_of():
     with pytest.warns(UserWarning, match="draws random numbers from OUTER"):
         fg.vmap(fg.grad(lambda x: x * OUTER.normal()))(np.ones(3))
+
+
+def test_examples_may_choose_among_results_of_what_they_share():
+    xs, w = np.array([-0.5, 1.8, 2.0]), np.array([0.6, 0.8])
+
+    def f(x, w):
+        return np.sum(w) if x > 0 else np.sum(w**2)
+
+    def total(w):
+        return np.sum(fg.vmap(f, (0, None))(xs, w))
+
+    for run in (fg.grad, fg.jacfwd, lambda f: fg.jit(fg.grad(f))):
+        np.testing.assert_allclose(run(total)(w), 2 + 2 * w)
+    np.testing.assert_allclose(fg.hessian(total)(w), 2 * np.eye(2))
+    nested = fg.vmap(lambda w: fg.vmap(f, (0, None))(xs, w))(np.stack([w, 2 * w]))
+    np.testing.assert_allclose(nested, [[f(x, v) for x in xs] for v in (w, 2 * w)])

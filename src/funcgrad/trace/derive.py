@@ -48,12 +48,14 @@ def derive(
     leaves: Sequence[Expr],
     unreached: Callable[[], None] | None = None,
     results: int | None = None,
+    start: int | None = None,
 ) -> list[Any]:
     """The outputs of a transform of a traced program: numbers, or expressions inside another trace.
 
-    ``unreached`` is called if no root, or none of the first ``results``, depends on a leaf.
+    ``unreached`` is called if no root, or none of the first ``results``, depends on a leaf. ``start`` is the
+    number of a trace: the program has what was made since then, also of an enclosing trace alone.
     """
-    found = skeleton(roots, leaves, results=results)
+    found = skeleton(roots, leaves, results=results, start=start)
     if unreached is not None and not found.reached:
         unreached()
     program = derived(transform, found.rows, found.roots, len(leaves))

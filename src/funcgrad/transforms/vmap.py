@@ -14,7 +14,7 @@ import numpy as np
 from funcgrad.autodiff.batching import Batch
 from funcgrad.expr import Expr
 from funcgrad.ops.base.foreign_arrays import refuse_others
-from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.base.op import example, lift_fully
 from funcgrad.ops.shape import moveaxis
 from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
@@ -100,7 +100,11 @@ def vmap(
         tree = flatten(output)
         places = _axes_of_results(out_axes, output, len(tree.leaves))
         same = tuple([i for i, place in enumerate(places) if place is None])
-        values = derive(Batch(size, same), [lift_fully(item) for item in tree.leaves], leaves)
+        roots = [lift_fully(item) for item in tree.leaves]
+        # Which examples have which of several results depends on the batch, if the results do not.
+        joined = any([root.op is example for root in roots])
+        start = leaves[0].params[0][1].number if joined else None
+        values = derive(Batch(size, same), roots, leaves, start=start)
         return tree.rebuild([_placed(v, place) for v, place in zip(values, places, strict=True)])
 
     def expr(*args: object, **kwargs: object) -> Any:
