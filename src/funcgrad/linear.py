@@ -103,7 +103,7 @@ def diagonal(partial: Callable[..., Any]) -> Callable[..., LinearMap]:
     return edge
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Structural(LinearMap):
     """A map given by two functions: sums, moves, selections, contractions with a fixed operand.
 
@@ -141,7 +141,7 @@ def _defined_in(function: Callable[[Any], Any]) -> str:
     return name.split(".<locals>")[0].strip("_")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Composed(LinearMap):
     """The composition: first ``inner``, then ``outer``."""
 
@@ -156,7 +156,7 @@ class Composed(LinearMap):
 
 
 # -- tuples ---------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Parts:
     """The tangent or cotangent of a tuple: its parts by position; absent means zero.
 
