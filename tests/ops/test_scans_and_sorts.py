@@ -64,6 +64,18 @@ def test_what_is_looked_up_has_a_derivative():
     assert fg.jit(slope)(2.5) == 9.0
 
 
+def test_one_knot_has_its_value_everywhere():
+    x = np.array([np.nan, np.inf, -np.inf, 1.0, 3.0])
+    for options in ({}, {"left": 0.0, "right": 7.0}):
+        f = lambda x, options=options: np.interp(x, [1.0], [5.0], **options)  # noqa: E731
+        np.testing.assert_array_equal(fg.jit(f)(x), f(x))
+
+
+def test_an_index_into_a_number_is_refused_as_by_numpy():
+    with pytest.raises(IndexError, match="too many indices"):
+        fg.grad(lambda x: np.sum(x[[0, 0]]))(2.0)
+
+
 def test_no_entry_is_compared_with_each():
     """The table of comparisons would have 10 GB."""
     x = np.random.default_rng(0).uniform(0, 1, 100_000)

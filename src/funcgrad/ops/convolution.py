@@ -16,9 +16,10 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, Form
+from funcgrad.ops.base.entrywise import spread_unbatched
 from funcgrad.ops.base.op import Op, lift_all
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.ops.shape import astype, broadcast_to
+from funcgrad.ops.shape import astype
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -133,11 +134,7 @@ def _edge_of_second(z: Array, a: Array, v: Array, kept: Kept) -> LinearMap:
 
 
 def _batch(size: int, batched: tuple[bool, bool], a: Array, v: Array, kept: Kept) -> Any:
-    given = [
-        x if own else broadcast_to(x, (size, *np.shape(x)))
-        for x, own in zip((a, v), batched, strict=True)
-    ]
-    return convolve_op(*given, kept=kept)
+    return convolve_op(*spread_unbatched(size, batched, (a, v)), kept=kept)
 
 
 # -- readers -------------------------------------------------------------------------------------

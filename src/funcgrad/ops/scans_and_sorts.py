@@ -14,10 +14,11 @@ from funcgrad.linear import Structural
 from funcgrad.ops.base.arguments import slice_axis
 from funcgrad.ops.base.axes import axis_index, dropped, nonempty, on_moved_axes
 from funcgrad.ops.base.columns import TORCH_FORMS, Columns, axis_length, reduced, running
+from funcgrad.ops.base.entrywise import spread_unbatched
 from funcgrad.ops.base.op import Op, differentiable, lift_all, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.recurrences import cumprod_op
-from funcgrad.ops.shape import astype, broadcast_to, reshape
+from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -170,11 +171,7 @@ def _search_type(a: ArrayType, v: ArrayType, side: str) -> ArrayType:
 def _search_batch(size: int, batched: tuple[bool, bool], a: Array, v: Array, side: str) -> Any:
     if np.ndim(a) == 1 and not batched[0]:
         return searchsorted_op(a, v, side=side)
-    given = [
-        x if own else broadcast_to(x, (size, *np.shape(x)))
-        for x, own in zip((a, v), batched, strict=True)
-    ]
-    return searchsorted_op(*given, side=side)
+    return searchsorted_op(*spread_unbatched(size, batched, (a, v)), side=side)
 
 
 def _search_by_comparisons(a: Any, v: Any, side: str) -> Any:

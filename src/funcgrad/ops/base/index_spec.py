@@ -188,7 +188,8 @@ def shape_of(x: Expr, spec: Spec, arrays: tuple[Expr, ...]) -> tuple[int, ...]:
         known = [
             a.params[0][1].array if a.op is CONSTANT else np.zeros(a.shape, a.dtype) for a in arrays
         ]
-        if spec == ("array",) and known[0].size > x.size and _are_within(known[0], x.shape[0]):
+        whole = spec == ("array",) and x.ndim > 0
+        if whole and known[0].size > x.size and _are_within(known[0], x.shape[0]):
             return (*known[0].shape, *x.shape[1:])
         # A stack of an open loop has an axis of unknown length: examples of a batch are chosen before it.
         first = x.shape.index(-1) if -1 in x.shape else x.ndim

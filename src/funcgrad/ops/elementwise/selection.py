@@ -165,8 +165,10 @@ def cut_off(x: Expr, condition: Expr, taken: bool = False) -> Expr:
 
 
 def as_where_taken(x: Array, holds: Array) -> Any:
-    """A batch in which each example for which ``holds`` is false has the value of the first for which it is
-    true: what is computed from it is as finite as there."""
+    """A batch whose examples have the value of the first one for which ``holds``, where it is false.
+
+    What is computed from it is as finite as there.
+    """
     return np.where(along_leading_axes(holds, np.ndim(x)), x, x[np.argmax(holds)])
 
 

@@ -151,7 +151,7 @@ def interp(
         x, xp, fp = _around(x, xp, fp, period)
         left = right = None
     left, right = (fp[0] if left is None else left), (fp[-1] if right is None else right)
-    inside = fp[0] + 0 * x if xp.shape[0] == 1 else _between_knots(x, xp, fp)
+    inside = np.broadcast_to(fp[0], x.shape) if xp.shape[0] == 1 else _between_knots(x, xp, fp)
     return np.where(x < xp[0], left, np.where(x > xp[-1], right, inside))
 
 

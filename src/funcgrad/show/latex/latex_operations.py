@@ -61,13 +61,13 @@ def _infix(symbol: str, binding: int) -> LatexWriter:
     return write
 
 
-def _convolution(expr: Expr, parts: list[Written]) -> Written:
+def _convolution(expr: Expr, parts: list[Written]) -> Written | None:
     """The entries that are kept stand below the sign, if they are not all."""
     kept = dict(expr.params)["kept"]
     if kept == "full":
-        return _infix("*", PRODUCT)(expr, parts)  # type: ignore[return-value]
+        return _infix("*", PRODUCT)(expr, parts)
     below = rf"\text{{{kept}}}" if isinstance(kept, str) else f"{kept[0]}:{sum(kept)}"
-    return _infix(f"*_{{{below}}}", PRODUCT)(expr, parts)  # type: ignore[return-value]
+    return _infix(f"*_{{{below}}}", PRODUCT)(expr, parts)
 
 
 def _product(expr: Expr, parts: list[Written]) -> Written:
