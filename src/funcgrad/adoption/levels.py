@@ -540,12 +540,13 @@ def can_be_adopted(f: Any) -> bool:
     if is_composed(f):
         return any([can_be_adopted(inner) for inner in (f.first, *f.funcs)])
     function = _function_of(f)
-    is_python = (
-        type(function) is FunctionType
-        and not is_kept_namespace(function.__globals__)
-        and not function.__code__.co_filename.startswith("<funcgrad")
-    )
-    return is_python or id(function) in replacements()  # to look these up imports modules
+    if type(function) is FunctionType:
+        own = function.__code__.co_filename.startswith("<funcgrad")
+        if own or function.__globals__.get("__name__", "").startswith("funcgrad."):
+            return False
+        if not is_kept_namespace(function.__globals__):
+            return True
+    return id(function) in replacements()  # to look these up imports modules
 
 
 def learn(f: Any, level: int) -> None:

@@ -76,17 +76,20 @@ class _Pullbacks:
             return self._linear_maps(me)
         values = (child, *args)
         types = tuple([value.type for value in values])
-        known = self._known.setdefault((op, types), {})
+        known = self._known.get((op, types))
+        if known is None:
+            known = self._known[op, types] = {}
         found = []
         for place, arg in enumerate(args):
-            if id(arg) not in varied:
+            me = id(arg)
+            if me not in varied:
                 continue
             if place not in known:
                 smooth = differentiable(arg.dtype)
                 known[place] = _operations(op, types, place) if smooth else None
             operations = known[place]
             if operations is not None:
-                found.append((id(arg), (operations, values)))
+                found.append((me, (operations, values)))
         return found
 
     def image(self, g: Any, edge: LinearMap | _OnNode) -> Any:
@@ -94,14 +97,15 @@ class _Pullbacks:
 
         So what a known condition excludes is not reached: an infinite factor would make NaN of a zero.
         """
-        image = self._image(g, edge)
+        if isinstance(edge, tuple) and g.op is not mask and g.op is not index_set_op:
+            image = self._image_of_entries(g, edge)
+        else:
+            image = self._image(g, edge)
         return None if type(image) is Expr and value_of(image) == 0 else image
 
     def _image(self, g: Any, edge: LinearMap | _OnNode) -> Any:
         if not isinstance(edge, tuple):
             return self._simplified(edge.transpose(g))
-        if g.op is not mask and g.op is not index_set_op:
-            return self._image_of_entries(g, edge)
         inner, zeroing = without_zeroing(g)
         if all([operation.op is mask for operation in zeroing]):
             return self._image_of_entries(g, edge)  # as the laws of masks do

@@ -96,24 +96,23 @@ def flatten_program(
         return place
 
     def step(expr: Expr, parents: tuple[int, ...]) -> int:
-        if expr.op is leaf and parents:
+        op, params = expr.op, expr.params
+        if op is leaf and parents:
             return parents[0]
-        if expr.op is stop_gradient_unless and not for_derivatives:
+        if op is stop_gradient_unless and not for_derivatives:
             left_out.append(expr)
             return parents[0]
         # (An operation's type follows from its operands', so that it need not be hashed.)
-        row = (expr.op, parents, expr.params) if parents else _identity(expr)
+        row = (op, parents, params) if parents else _identity(expr)
         place = number.get(row)
         if place is None:
-            if expr.op is INPUT:
-                raise ValueError(
-                    f"flatten: expected every variable among the inputs, but got {expr.params[0][1]!r}"
-                )
-            if parents and not for_derivatives and expr.op.columns.inlined:
+            if op is INPUT:
+                raise ValueError(f"flatten: expected every variable among the inputs, but got {params[0][1]!r}")
+            if parents and not for_derivatives and op.columns.inlined:
                 return inlined(expr, row)
             place = number[row] = len(steps)
             # (In half the time of `FlatStep(...)`, which takes its fields by name, too.)
-            steps.append(new_step(FlatStep, (expr.op, parents, expr.params, expr.type)))
+            steps.append(new_step(FlatStep, (op, parents, params, expr.type)))
         return place
 
     # (A leaf without operands has no others to leave out.)

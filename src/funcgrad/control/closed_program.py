@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from typing import Any, Protocol
 
 import numpy as np
@@ -65,6 +64,8 @@ class Body:
         return hash(self._identity)
 
     def __repr__(self) -> str:
+        from hashlib import blake2b  # which loads OpenSSL
+
         # Part of a key: it determines the program, and depends on nothing else.
         inputs, outputs = self._identity
         content = b"%d|" % len(inputs) + b"".join([*inputs, *outputs])

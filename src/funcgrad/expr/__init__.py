@@ -471,7 +471,10 @@ def is_derived(expr: Expr) -> bool:
 def rebuild(expr: Expr, args: tuple[Expr, ...]) -> Expr:
     """``expr`` on other operands of the same types: itself where they are the same objects."""
     own = expr.args
-    if args is own or (len(args) == len(own) and all(map(is_, args, own))):
+    if len(args) == 2 == len(own):  # (in a third of the time of the line below)
+        if args[0] is own[0] and args[1] is own[1]:
+            return expr
+    elif args is own or (len(args) == len(own) and all(map(is_, args, own))):
         return expr
     traced: TraceContext | None = None
     for arg in args:

@@ -13,6 +13,6 @@ def value_of(expr: Expr) -> Any:
     """The scalar of a constant whose entries are equal, also if it is broadcast; else None."""
     while expr.op is op.broadcast_to:
         expr = expr.args[0]
-    return (
-        expr.params[0][1].array.reshape(())[()] if expr.op is CONSTANT and expr.size == 1 else None
-    )
+    if expr.op is not CONSTANT or expr.size != 1:
+        return None
+    return expr.params[0][1].array.reshape(())[()]

@@ -79,24 +79,25 @@ def _instructions(flat: Flat) -> list[_Instruction] | None:
     code: list[_Instruction] = []
     functions: dict[Any, Callable[..., Any] | None] = {}
     steps = flat.steps
-    for i, step in enumerate(steps):
-        op, operands = step.op, step.operands
+    types = [id(step.type) for step in steps]  # (most are one object, which need not be hashed)
+    for i, (op, operands, _, _) in enumerate(steps):
         if op is INPUT or op is CONSTANT:
-            if template_of(flat, step) is None:
+            if template_of(flat, steps[i]) is None:
                 return None
             continue
-        use = (op, step.type, steps[operands[-1]].type if operands else None, len(operands))
+        count = len(operands)
+        use = op, types[i], types[operands[-1]] if count else 0, count
         if use in functions:
             function = functions[use]
         else:
-            function = _function(flat, step)
+            function = _function(flat, steps[i])
             if not callable(op.columns.scalar):  # such templates depend on params and constants
                 functions[use] = function
         if function is None:
             return None
-        if len(operands) == 2:
+        if count == 2:
             code.append((function, i, operands[0], operands[1]))
-        elif len(operands) == 1:
+        elif count == 1:
             code.append((function, i, operands[0], None))
         else:
             code.append((function, i, operands, -1))

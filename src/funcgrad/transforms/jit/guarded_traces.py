@@ -8,7 +8,7 @@ If Python asks a traced value a question while f runs (``if x > 0``), the answer
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,7 +57,9 @@ from funcgrad.transforms.jit.signature_cache import (
     SignatureCache,
     SignatureKey,
 )
-from funcgrad.transforms.jit.stage_text import Lowered
+
+if TYPE_CHECKING:
+    from funcgrad.transforms.jit.stage_text import Lowered
 
 MAX_PATHS = 64
 """The number of paths of one signature at which a function is no longer compiled."""

@@ -12,8 +12,22 @@ from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.jit.guarded_traces import GuardedTraces
 from funcgrad.transforms.jit.signature import Static
 from funcgrad.transforms.jit.signature_cache import SignatureCache
-from funcgrad.transforms.jit.stage_text import Latest
 from funcgrad.transforms.transform_arguments import check_function, describe, named_after
+
+
+class Latest:
+    """The program that was compiled last: prints as its source."""
+
+    def __init__(self, latest: Callable[[], str]) -> None:
+        self._latest = latest
+
+    @property
+    def source(self) -> str:
+        """The Python that runs; empty before the first call."""
+        return self._latest()
+
+    def __repr__(self) -> str:
+        return self.source or "nothing has been compiled yet: call the function first"
 
 
 @curried

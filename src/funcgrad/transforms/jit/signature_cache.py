@@ -12,7 +12,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from funcgrad.ops.base.foreign_arrays import remedy_of
 from funcgrad.printed_text import PrintedText
@@ -24,8 +24,10 @@ from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.jit.explain_misses import RetraceLog
 from funcgrad.transforms.jit.signature import Static, is_static
-from funcgrad.transforms.jit.stage_text import Lowered
 from funcgrad.typing import Array
+
+if TYPE_CHECKING:
+    from funcgrad.transforms.jit.stage_text import Lowered
 
 _MAX_SIGNATURES = 128
 

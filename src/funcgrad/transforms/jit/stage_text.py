@@ -6,7 +6,7 @@ The stages are the data that the compiler's passes return; only inputs are renam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -16,21 +16,6 @@ from funcgrad.compiler.print_schedule import Calls
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.graph import INPUT
 from funcgrad.ops.tuples import together_op
-
-
-class Latest:
-    """The program that was compiled last: prints as its source."""
-
-    def __init__(self, latest: Callable[[], str]) -> None:
-        self._latest = latest
-
-    @property
-    def source(self) -> str:
-        """The Python that runs; empty before the first call."""
-        return self._latest()
-
-    def __repr__(self) -> str:
-        return self.source or "nothing has been compiled yet: call the function first"
 
 
 class Guard(NamedTuple):
