@@ -57,9 +57,10 @@ def smoke(peer: str) -> dict[str, Any]:
 
 def _compile_small_work() -> None:
     """Make bytecode of small programs, and machine code of small loops."""
-    from funcgrad.compiler.native import bytecode, deferred_code, time_estimate
+    from funcgrad.compiler import program
+    from funcgrad.compiler.native import deferred_code, time_estimate
 
-    bytecode.LEAST = 0
+    program.BYTECODE_LEAST = 0
     deferred_code._COMPILE = time_estimate._COMPILE_NUMBER = time_estimate._COMPILE_STEP = 0.0
 
 

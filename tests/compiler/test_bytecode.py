@@ -13,8 +13,9 @@ pytest.importorskip("llvmlite")
 
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
+from funcgrad.compiler import program
 from funcgrad.compiler.flat_program import flatten_program, interpret
-from funcgrad.compiler.native import bytecode, llvm_jit, vm, vm_instructions
+from funcgrad.compiler.native import llvm_jit, vm, vm_instructions
 from funcgrad.compiler.native.bytecode import compile_bytecode, lower_to_bytecode
 from funcgrad.compiler.native.disassembler import disassembled
 from funcgrad.ops.base.op import Elementwise
@@ -48,7 +49,7 @@ ARITIES = {name: len(op.edges) for name, op in all_ops().items() if isinstance(o
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Bytecode of any length."""
-    monkeypatch.setattr(bytecode, "LEAST", 0)
+    monkeypatch.setattr(program, "BYTECODE_LEAST", 0)
 
 
 def same(got, want, ulps):
@@ -160,8 +161,10 @@ def test_other_numbers_are_left_to_others(dtype):
 def test_arrays_and_short_programs_are_left_to_others(monkeypatch):
     a = fg.var("a", 3)
     assert compile_bytecode(flatten_program([np.sum(a)], [a])) is None
-    monkeypatch.setattr(bytecode, "LEAST", 5000)
-    assert compile_bytecode(flatten_program([X * Y], [X, Y])) is None
+    monkeypatch.setattr(program, "BYTECODE_LEAST", 5000)
+    f = fg.jit(lambda x, y: x * y)
+    assert f(2.0, 3.0) == 6
+    assert "run_vm" not in f.program.source
 
 
 def test_without_llvmlite_there_is_no_bytecode(monkeypatch):
@@ -178,7 +181,7 @@ def large(xs, count=2500):
 
 @pytest.mark.parametrize("count", [800, marked_slow(2500)])
 def test_jit_of_a_large_graph_is_bytecode_that_prints(count, monkeypatch):
-    monkeypatch.setattr(bytecode, "LEAST", 2 * count)
+    monkeypatch.setattr(program, "BYTECODE_LEAST", 2 * count)
     xs = [0.1, 0.2, -0.3, 0.4, 0.5]
     both = fg.value_and_grad(lambda xs: large(xs, count))
     f = fg.jit(both)
@@ -270,7 +273,7 @@ def test_many_rows_and_other_shapes_are_left_to_numpy():
 
 @pytest.mark.parametrize("count", [800, marked_slow(2500)])
 def test_jit_of_a_batch_of_large_graphs(count, monkeypatch):
-    monkeypatch.setattr(bytecode, "LEAST", 2 * count)
+    monkeypatch.setattr(program, "BYTECODE_LEAST", 2 * count)
     xs = [np.random.default_rng(k).normal(size=9) for k in range(5)]
     slopes = fg.grad(lambda xs: large(xs, count))
     f = fg.jit(fg.vmap(slopes))
@@ -283,6 +286,6 @@ def test_jit_of_a_batch_of_large_graphs(count, monkeypatch):
 
 
 def test_inputs_alone_are_handed_back():
-    values = [np.full(3, float(k)) for k in range(bytecode.LEAST + 1)]
+    values = [np.full(3, float(k)) for k in range(program.BYTECODE_LEAST + 1)]
     found = fg.jit(lambda *arrays: arrays[::-1])(*values)
     np.testing.assert_array_equal(found, values[::-1])

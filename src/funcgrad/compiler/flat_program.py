@@ -107,7 +107,9 @@ def flatten_program(
         place = number.get(row)
         if place is None:
             if op is INPUT:
-                raise ValueError(f"flatten: expected every variable among the inputs, but got {params[0][1]!r}")
+                raise ValueError(
+                    f"flatten: expected every variable among the inputs, but got {params[0][1]!r}"
+                )
             if parents and not for_derivatives and op.columns.inlined:
                 return inlined(expr, row)
             place = number[row] = len(steps)

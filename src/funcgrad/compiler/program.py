@@ -117,18 +117,17 @@ class Program:
     def compiled(self) -> Callable[..., tuple[Any, ...]]:
         """The program as a function of its inputs' values."""
         if self._compiled is None:
-            from funcgrad.compiler.native.bytecode import compile_bytecode
-            from funcgrad.compiler.numpy.numpy_pipeline import compile_arrays
-            from funcgrad.compiler.python.scalar_codegen import compile_flat
-
             with Paused():
                 flat = self.flat()
-                run = compile_bytecode(flat) or compile_flat(flat)
-                self._compiled = run or compile_arrays(
-                    self._outputs(), self.inputs, native=self._native_outputs()
-                )
+                self._compiled = _on_numbers(flat) or self._on_arrays()
             self._interpreted = self._steps = None
         return self._compiled
+
+    def _on_arrays(self) -> Callable[..., tuple[Any, ...]]:
+        from funcgrad.compiler.numpy.numpy_pipeline import compile_arrays
+
+        native = self._native_outputs()
+        return compile_arrays(self._outputs(), self.inputs, native=native)
 
     def compile_natively(self) -> None:
         """Compile to machine code; a program that runs as Python on numbers or as bytecode stays as it is.
@@ -240,6 +239,19 @@ class Program:
         return self._interpreted
 
 
+def _on_numbers(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
+    """A program on numbers as bytecode, if it is long, or as Python; None if it is on arrays."""
+    from funcgrad.compiler.python.scalar_codegen import compile_flat
+
+    if len(flat.steps) >= BYTECODE_LEAST:
+        from funcgrad.compiler.native.bytecode import compile_bytecode
+
+        run = compile_bytecode(flat)
+        if run is not None:
+            return run
+    return compile_flat(flat)
+
+
 def _has_loops(outputs: Sequence[Expr]) -> bool:
     """Whether a program may have loops: these give tuples."""
     return any([expr.type.dtype.kind == "O" for expr in subexpressions(*outputs)])
@@ -294,6 +306,8 @@ _WARM, _LONG = 2, 2000
 _CALLS = 30
 # The steps from which the first calls of a jitted function are interpreted, too.
 _LARGE = 5000
+BYTECODE_LEAST = 5000
+"""The steps from which bytecode is made: the Python of smaller programs compiles in less time than the VM."""
 
 
 def lower(outputs: Sequence[Expr] | Flat, inputs: Sequence[Expr]) -> Program:

@@ -74,7 +74,12 @@ def flatten_with_static(tree: Any, name: str = "") -> Tree:
     if _is_cell(tree):
         return Tree([plain_value(tree)], lambda leaves: leaves[0], [name])
     parts = own_children(tree)
-    if parts is None:
+    items: Sequence[Any]
+    put: Callable[[Sequence[Any]], Any]
+    if type(tree) is tuple or (type(tree) is dict and not tree):  # as the arguments of most calls
+        items, put = tuple(tree), type(tree)
+        names = [f"{name}_{i}" for i in range(len(items))]
+    elif parts is None:
         import optree
 
         paths, items, spec = optree.tree_flatten_with_path(
@@ -83,7 +88,7 @@ def flatten_with_static(tree: Any, name: str = "") -> Tree:
         if len(items) == 1 and items[0] is tree:
             return Tree([tree], lambda leaves: leaves[0], [name])
         names = [name + "".join(f"_{step}" for step in path) for path in paths]
-        put: Callable[[Sequence[Any]], Any] = spec.unflatten
+        put = spec.unflatten
     else:
         items, put = parts.children, parts.put
         names = [f"{name}_{label}" for label in parts.labels]

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.compiler import flat_program as codegen
+from funcgrad.compiler import program
 from funcgrad.compiler.call_ir import bytes_of
 from funcgrad.compiler.flat_program import flatten_program, interpret
-from funcgrad.compiler.native import bytecode, llvm_jit
+from funcgrad.compiler.native import llvm_jit
 from funcgrad.compiler.numpy import buffer_assignment
 from funcgrad.compiler.numpy import numpy_codegen as arrays
 from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
@@ -314,7 +315,7 @@ def test_guards():
 
 def test_bytecode(monkeypatch):
     pytest.importorskip("llvmlite")
-    monkeypatch.setattr(bytecode, "LEAST", 0)
+    monkeypatch.setattr(program, "BYTECODE_LEAST", 0)
     lowered = jit(lambda x: np.exp(x) * 0.125 + x).lower(2.0)
     assert lowered.schedule == text(
         """
@@ -328,7 +329,7 @@ def test_bytecode(monkeypatch):
 
 
 def test_without_llvmlite_large_programs_are_python(monkeypatch):
-    monkeypatch.setattr(bytecode, "LEAST", 0)
+    monkeypatch.setattr(program, "BYTECODE_LEAST", 0)
     monkeypatch.setattr(llvm_jit, "llvm_available", lambda: False)
     lowered = jit(lambda x: np.exp(x) * 0.375 + x).lower(2.0)
     assert lowered.schedule == ""

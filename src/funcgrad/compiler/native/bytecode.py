@@ -24,10 +24,6 @@ from funcgrad.ops.base.columns import EMPTY, ScalarUse
 from funcgrad.ops.base.op import Op, astype, broadcast_to
 from funcgrad.ops.elementwise import arithmetic, exponential
 
-# The fewest steps for which bytecode is made: the Python of smaller programs compiles in less time than the
-# VM.
-LEAST = 5000
-
 ProductTerm: TypeAlias = tuple[int, int, bool]
 """Two steps that are multiplied, and whether the product is negated; `ONE` leaves the other as it is."""
 
@@ -52,7 +48,7 @@ def compile_bytecode(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
     The program is on numbers, or, for a batch of inputs, on vectors of one length, entry by entry.
     """
     rows = _length(flat)
-    if len(flat.steps) < LEAST or rows is None or not llvm_jit.llvm_available():
+    if rows is None or not llvm_jit.llvm_available():
         return None
     program = lower_to_bytecode(flat)
     if program is None:

@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-import optree
 
 from funcgrad.arrays.reference import COPIED
 from funcgrad.expr import Expr, assemble_node, const
@@ -91,6 +90,8 @@ def structure(tree: Any) -> Any:
         return type(tree), tuple(
             [None if type(item) in PLAIN else structure(item) for item in tree]
         )
+    import optree
+
     items, spec = optree.tree_flatten(
         tree, is_leaf=lambda item: item is not tree, namespace=NAMESPACE
     )
