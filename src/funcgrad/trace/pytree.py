@@ -76,8 +76,9 @@ def flatten_with_static(tree: Any, name: str = "") -> Tree:
     parts = own_children(tree)
     items: Sequence[Any]
     put: Callable[[Sequence[Any]], Any]
-    if type(tree) is tuple or (type(tree) is dict and not tree):  # as the arguments of most calls
-        items, put = tuple(tree), type(tree)
+    kind = type(tree)
+    if kind is tuple or kind is list or (kind is dict and not tree):  # most, without the library
+        items, put = tuple(tree), kind
         names = [f"{name}_{i}" for i in range(len(items))]
     elif parts is None:
         import optree
