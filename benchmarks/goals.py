@@ -176,6 +176,7 @@ GOALS = (
             ("RK4 on an array of 300, 100 steps", "ode", "n=300", "C"),
             ("Kalman filter, 4 states, 200 steps", "kalman", "200 steps", "C"),
             ("HMM, 32 states, 1,000 steps", "hmm", "1000 steps", "C"),
+            ("HMM on probabilities, 1,000 steps", "hmm", "1000 steps, scaled", "C"),
             ("5 bodies, 200 steps", "nbody", "5 bodies", "C"),
             ("50 bodies, 200 steps", "nbody", "50 bodies", "C"),
             ("Jacobian of an arm of 6 joints", "arm", "", "C"),

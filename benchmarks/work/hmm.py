@@ -1,4 +1,8 @@
-"""A hidden Markov model's log-likelihood and its gradient: 32 states, 16 symbols, 1,000 observations."""
+"""A hidden Markov model's log-likelihood and its gradient: 32 states, 16 symbols, 1,000 observations.
+
+Two programs give the same numbers: the forward recursion on log-probabilities, and that on probabilities,
+scaled at each step. C computes with probabilities for both.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,8 @@ from benchmarks.work.base import NATIVE, Work, with_funcgrad, with_jax, with_nat
 from benchmarks.work.base import jax as jax_library
 from benchmarks.work.c_library import address, compiled
 
-SIZES = ("1000 steps",)
+LOGS, SCALED = "1000 steps", "1000 steps, scaled"
+SIZES = (LOGS, SCALED)
 SMOKE = "10 steps"
 TITLE = "HMM, 32 states"
 STATES, SYMBOLS = 32, 16
@@ -55,16 +60,16 @@ double run(int n, int m, int steps, const double *la, const double *lb, const in
 """
 
 
-def data(size: str) -> tuple[Any, Any]:
-    """Log-probabilities of transitions and of symbols, and the observations."""
+def data(size: str) -> tuple[Any, Any, str]:
+    """Log-probabilities of transitions and of symbols, the observations, and the size."""
     rng = np.random.default_rng(0)
     a = np.log(rng.dirichlet(np.ones(STATES), STATES))
     b = np.log(rng.dirichlet(np.ones(SYMBOLS), STATES))
-    return {"a": a, "b": b}, rng.integers(0, SYMBOLS, int(size.split()[0]))
+    return {"a": a, "b": b}, rng.integers(0, SYMBOLS, int(size.split()[0])), size
 
 
-def rolled(np: Any, scan: Callable[..., Any], logsumexp: Callable[..., Any]) -> Callable[..., Any]:
-    """The log-likelihood by the forward recursion, by a library's loop."""
+def on_logs(np: Any, scan: Callable[..., Any], logsumexp: Callable[..., Any]) -> Callable[..., Any]:
+    """The log-likelihood by the forward recursion on log-probabilities, by a library's loop."""
 
     def loss(p: Any, y: Any) -> Any:
         def advance(alpha: Any, log_b: Any) -> Any:
@@ -77,24 +82,60 @@ def rolled(np: Any, scan: Callable[..., Any], logsumexp: Callable[..., Any]) -> 
     return loss
 
 
-def funcgrad(args: Any) -> Work:
+def on_probabilities(np: Any, scan: Callable[..., Any]) -> Callable[..., Any]:
+    """The same by probabilities, whose sum over the states is made 1 at each step."""
+
+    def loss(p: Any, y: Any) -> Any:
+        a, by_time = np.exp(p["a"]), np.exp(p["b"]).T[y]
+
+        def advance(carry: Any, b: Any) -> Any:
+            alpha, value = carry
+            joint = (alpha @ a) * b
+            total = np.sum(joint)
+            return (joint / total, value + np.log(total)), None
+
+        total = np.sum(by_time[0])
+        (_, value), _ = scan(advance, (by_time[0] / total, np.log(total)), by_time[1:])
+        return value
+
+    return loss
+
+
+def funcgrad(given: Any) -> Work:
     """With `funcgrad.scan` and `funcgrad.logsumexp`."""
     import funcgrad as fg
 
-    return with_funcgrad(rolled(np, fg.scan, fg.logsumexp), args)
+    args, size = given[:2], given[2]
+    scaled = size == SCALED
+    return with_funcgrad(
+        on_probabilities(np, fg.scan) if scaled else on_logs(np, fg.scan, fg.logsumexp), args
+    )
 
 
-def jax(args: Any) -> Work:
+def jax(given: Any) -> Work:
     """With `jax.lax.scan`."""
     library = jax_library()
     from jax.scipy.special import logsumexp
 
-    return with_jax(rolled(library.numpy, library.lax.scan, logsumexp), args)
+    args, size = given[:2], given[2]
+    jnp, scan = library.numpy, library.lax.scan
+    scaled = size == SCALED
+    return with_jax(on_probabilities(jnp, scan) if scaled else on_logs(jnp, scan, logsumexp), args)
 
 
-def torch(args: Any) -> Work:
+def torch(given: Any) -> Work:
     """Unrolled, eager."""
     import torch as library
+
+    args, size = given[:2], given[2]
+
+    def scan(step: Callable[..., Any], carry: Any, xs: Any) -> Any:
+        for x in xs:
+            carry, _ = step(carry, x)
+        return carry, None
+
+    if size == SCALED:
+        return with_torch(on_probabilities(library, scan), args)
 
     def loss(p: Any, y: Any) -> Any:
         by_time = p["b"].T[y]
@@ -106,8 +147,9 @@ def torch(args: Any) -> Work:
     return with_torch(loss, args)
 
 
-def c(args: Any) -> Work:
+def c(given: Any) -> Work:
     """Probabilities, scaled at each step; the gradient is the table of expected counts."""
+    args = given[:2]
     run = compiled(SOURCE, "run")
     steps = len(args[1])
     scratch = np.zeros(
