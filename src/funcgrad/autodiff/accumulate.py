@@ -438,10 +438,11 @@ def varied(
     """The keys of some expressions, and of those that depend on them along edges."""
     found = {key(target) for target in targets}
     for me, expr in exprs.items():
-        if not differentiable(expr.dtype):
+        if not differentiable(expr.type.dtype):
             continue
+        op = expr.op
         for place, arg in enumerate(expr.args):
-            if key(arg) in found and expr.op.edge(place) is not None:
+            if key(arg) in found and op.edge(place) is not None:
                 found.add(me)
                 break
     return found

@@ -142,21 +142,24 @@ class Simplifier:
     def _insert(self, expr: Expr, args: tuple[Expr, ...], identity: object) -> tuple[Expr, _Found]:
         """The node on ``args`` as a new canonical expression, and the laws that may apply to it."""
         self.canonical[identity] = node = rebuild(expr, args)
-        found = self._candidates(node)
-        self.kinds[id(node)] = found[1]
+        kinds = self.kinds
+        found = None
+        if len(args) == 2:  # most have: `_candidates` without a call
+            x, y = args
+            key = node.op, node.type.dtype.kind, x is y, kinds[id(x)], kinds[id(y)]
+            found = self.candidates_memo.get(key)
+        if found is None:
+            found = self._candidates(node)
+        kinds[id(node)] = found[1]
         return node, found
 
     def _candidates(self, expr: Expr) -> _Found:
         """The laws that may apply to a node, judged by its operation and the kinds of its operands."""
         args, kinds = expr.args, self.kinds
-        key: Any
-        if len(args) == 2:  # most have: a list would take half as long as the rest
-            x, y = args
-            key = expr.op, expr.type.dtype.kind, x is y, kinds[id(x)], kinds[id(y)]
-        elif args:
-            key = expr.op, expr.type.dtype.kind, False, *[kinds[id(arg)] for arg in args]
-        else:
+        if not args:
             return self._numbered(candidates_of_leaf(self.mode, expr))
+        same = len(args) == 2 and args[0] is args[1]
+        key: Any = (expr.op, expr.type.dtype.kind, same, *[kinds[id(arg)] for arg in args])
         found = self.candidates_memo.get(key)
         if found is None:
             op, dtype, same, *places = key
