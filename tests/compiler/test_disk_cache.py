@@ -16,6 +16,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.compiler.disk_cache import cache as store
 from funcgrad.compiler.disk_cache import entry_format as entries
+from funcgrad.compiler.disk_cache import object_files
 from funcgrad.rewrite.simplify import simplify_all
 from tests.default_slice import marked_slow
 from tests.operation_readers import programs
@@ -23,6 +24,7 @@ from tests.operation_readers import programs
 PROGRAM = """
 import numpy as np, funcgrad as fg
 from funcgrad.compiler.disk_cache import entry_format as entries
+from funcgrad.compiler.disk_cache import object_files
 from funcgrad.rewrite import simplify
 made = []
 plain = entries.write_entry
@@ -333,3 +335,91 @@ def test_an_entry_depends_on_the_processor(monkeypatch):
     ):
         before, after = of_another(monkeypatch, change)
         assert before != after
+
+
+# -- machine code -----------------------------------------------------------------------------------
+NATIVE = """
+import numpy as np, funcgrad as fg
+from funcgrad.compiler.native import llvm_jit
+compiled = []
+plain = llvm_jit._optimized
+llvm_jit._optimized = lambda text, *rest: compiled.append(text) or plain(text, *rest)
+A = np.arange(12.0).reshape(3, 4)[:, ::-1] / 7
+def f(x):
+    step = lambda c, t: (np.sin(A @ c) @ A + t, np.exp(c) @ A.T)
+    last, outputs = fg.scan(step, x, np.arange(5.0))
+    return np.sum(last) + np.linalg.norm(outputs)
+g = fg.jit(fg.grad(f), native=True)
+print([float(v).hex() for v in g(np.array([0.3, -0.2, 0.5, 0.1]))])
+A[0, 1] = 2.0
+print([float(v).hex() for v in g(np.array([0.3, -0.2, 0.5, 0.1]))], len(compiled))
+"""
+
+
+def run_natively(home):
+    done = subprocess.run(
+        [sys.executable, "-c", NATIVE],
+        env=os.environ | {store.VARIABLE: str(home)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    numbers, _, compiled = done.stdout.strip().rpartition(" ")
+    return numbers, int(compiled)
+
+
+def test_a_second_process_runs_the_machine_code_of_the_first(home):
+    pytest.importorskip("llvmlite")
+    numbers, compiled = run_natively(home)
+    assert compiled > 0
+    assert run_natively(home) == (numbers, 0)
+
+
+def code_of(text, make):
+    return object_files.remembered_code(text, make)
+
+
+def never():
+    raise AssertionError("the entry was not read")
+
+
+def test_machine_code_is_found_by_its_text(home):
+    assert code_of("a", lambda: b"one") == b"one"
+    assert code_of("b", lambda: b"two") == b"two"
+    assert (code_of("a", never), code_of("b", never)) == (b"one", b"two")
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda content: content[:-1], lambda content: content[:-1] + b"?"]
+)
+def test_damaged_machine_code_is_compiled_again(home, spoil):
+    code_of("a", lambda: b"one")
+    (entry,) = home.iterdir()
+    good = entry.read_bytes()
+    entry.write_bytes(spoil(good))
+    assert code_of("a", lambda: b"one") == b"one"
+    assert entry.read_bytes() == good
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owner here")
+def test_machine_code_that_others_can_write_is_not_read(home):
+    code_of("a", lambda: b"one")
+    (entry,) = home.iterdir()
+    assert entry.stat().st_mode & 0o077 == 0
+    entry.chmod(0o620)
+    assert code_of("a", lambda: b"new") == b"new"
+    assert entry.stat().st_mode & 0o077 == 0
+    mode, place, device, links, _, *rest = entry.stat()
+    for user, others in ((os.geteuid(), False), (0, False), (os.geteuid() + 1, True)):
+        found = os.stat_result((mode, place, device, links, user, *rest))
+        assert entries.others_can_write(found) is others
+
+
+def test_programs_are_not_read_as_machine_code(home):
+    x = fg.var("x")
+    derived(home, lambda: [x * x])
+    (entry,) = home.iterdir()
+    code_of("a", lambda: b"one")
+    (other,) = set(home.iterdir()) - {entry}
+    other.write_bytes(entry.read_bytes())
+    assert code_of("a", lambda: b"one") == b"one"

@@ -1,4 +1,4 @@
-"""Derived programs on disk, where the environment names a directory for them: FUNCGRAD_CACHE.
+"""Derived programs on disk, in the directory that FUNCGRAD_CACHE names.
 
 An entry (`entry_format`) is written to a temporary file and then moved to its path, so that processes may
 share a directory. An entry that cannot be read, for whatever reason, is derived again and overwritten. The
@@ -15,12 +15,11 @@ from dataclasses import fields, is_dataclass
 from types import FunctionType
 from typing import Any
 
+from funcgrad.compiler.disk_cache.object_files import VARIABLE
 from funcgrad.compiler.flat_program import SourceRows, flatten_program
 from funcgrad.compiler.program import Program, lower
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT
-
-VARIABLE = "FUNCGRAD_CACHE"
 
 
 def source_rows(roots: Sequence[Expr], inputs: Sequence[Expr]) -> SourceRows:

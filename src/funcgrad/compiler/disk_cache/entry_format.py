@@ -1,4 +1,4 @@
-"""The file format of the disk cache: the steps of programs, read by a restricted unpickler.
+"""The file format of the disk cache: machine code, and steps of programs, read by a restricted unpickler.
 
 Its identity says what they are derived from, by what, and with which versions. The name of the file is
 made of it, and it stands in the file, too, so that no file counts as another that it was renamed to.
@@ -51,6 +51,11 @@ def identity(how: str, source: SourceRows) -> bytes:
     return hashlib.sha256(begin.encode() + numbers.tobytes()).digest()
 
 
+def identity_of_code(text: str) -> bytes:
+    """The digest that identifies machine code: the text that it is compiled from, and the machine."""
+    return hashlib.sha256(f"machine code {machine_and_versions()} {text}".encode()).digest()
+
+
 def place(home: str, identity: bytes) -> Path:
     """The path of the entry of an identity."""
     return Path(home) / identity.hex()[:40]
@@ -91,17 +96,38 @@ def _own_version() -> str:
     return hashlib.sha256(repr(stats).encode()).hexdigest()
 
 
-def read(path: Path, identity: bytes, inputs: Sequence[ArrayType]) -> Flat:
-    """The steps of the entry with this identity, which has inputs of these types.
+def read_body(path: Path, identity: bytes, is_code: bool = False) -> bytes:
+    """The content of the entry with this identity.
+
+    Code, which runs, is read only of a file that no other user but root can have written.
 
     Raises OSError or ValueError where there is none, or not all of one.
     """
     if not path.is_file():  # to open a pipe would be to wait for whoever writes to it
         raise FileNotFoundError(path)
-    content = path.read_bytes()
+    with path.open("rb") as file:
+        if is_code and others_can_write(os.fstat(file.fileno())):
+            raise PermissionError(f"{path}: others can write this machine code")
+        content = file.read()
     body = content[_START:]
     if content[:_START] != _head(identity, body):
         raise ValueError("not the entry, or not all of it")
+    return body
+
+
+def others_can_write(found: os.stat_result) -> bool:
+    """Whether another user than root may have written a file. (Windows tells no owner.)"""
+    if not hasattr(os, "geteuid"):
+        return False
+    return found.st_uid not in (0, os.geteuid()) or bool(found.st_mode & 0o022)
+
+
+def read(path: Path, identity: bytes, inputs: Sequence[ArrayType]) -> Flat:
+    """The steps of the entry with this identity, which has inputs of these types.
+
+    Raises OSError or ValueError where there is none, or not all of one.
+    """
+    body = read_body(path, identity)
     with Paused():
         return _unpacked(_Reader(io.BytesIO(body)).load(), inputs)
 
@@ -149,8 +175,12 @@ def _head(identity: bytes, body: bytes) -> bytes:
 
 
 def write_entry(path: Path, identity: bytes, flat: Flat) -> None:
-    """Write an entry atomically: no process reads a part of it."""
-    body = pickle.dumps(_packed(flat), protocol=5)
+    """Write the steps of a program."""
+    write_body(path, identity, pickle.dumps(_packed(flat), protocol=5))
+
+
+def write_body(path: Path, identity: bytes, body: bytes) -> None:
+    """Write an entry atomically, for this user alone: no process reads a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent)
     try:

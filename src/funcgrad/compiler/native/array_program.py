@@ -369,12 +369,9 @@ class ArrayProgram:
             return Splat(dtype.name, shape, literal_of(array))
         if any([stride % dtype.itemsize for stride in array.strides]) or not array.flags.aligned:
             raise UnsupportedError("a constant that is not aligned")
-        self.writer.kept.append(array)
-        pointer = self.writer.emit(
-            "ptr", f"inttoptr i64 {array.__array_interface__['data'][0]} to ptr"
-        )
+        pointer = self.writer.symbol_of(array)
         strides = tuple([stride // dtype.itemsize for stride in array.strides])
-        return loaded(self.writer, Strided(dtype.name, shape, pointer.text, strides))
+        return loaded(self.writer, Strided(dtype.name, shape, pointer, strides))
 
     def _nest(self, shape: tuple[int, ...], members: Sequence[int]) -> None:
         """One nest of loops; numbers (of the empty shape) stay in registers."""

@@ -15,8 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.compiler.disk_cache.object_files import remembered_code
 from funcgrad.compiler.native.blas import BLAS, blas_address
+from funcgrad.compiler.native.llvm_writer import array_symbol
 from funcgrad.compiler.native.vector_functions import PREFIX, vector_address
+from funcgrad.typing import Array
 
 
 @lru_cache(maxsize=1)
@@ -38,11 +41,17 @@ def target_machine() -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features().flatten()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features, opt=2, codemodel="jitdefault", jit=True
-    )
+    return target.create_target_machine(**target_options())
+
+
+def target_options() -> dict[str, Any]:
+    """What machine code is compiled for: this processor, at addresses of 64 bits."""
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features().flatten()
+    cpu = llvm.get_host_cpu_name()
+    return {"cpu": cpu, "features": features, "opt": 2, "codemodel": "jitdefault", "jit": True}
 
 
 def optimize(module: Any, target: Any, arrays: bool = True) -> None:
@@ -90,13 +99,14 @@ def compile_llvm(
     text: str,
     called: Iterable[str],
     operands: int,
-    kept: Sequence[object],
+    kept: Sequence[Array],
     arrays: bool = True,
     integers: int = 4,
 ) -> Callable[..., int]:
     """The function ``run`` of a text: so many integers and objects to an integer.
 
-    It keeps the arrays whose addresses are in the text.
+    It keeps the arrays whose addresses the text has symbols for. The machine code is read from the disk
+    cache, if there is one and another process has compiled the text.
 
     Raises:
         RuntimeError: LLVM refuses the text, or C has no function of a name that is ``called``.
@@ -108,11 +118,15 @@ def compile_llvm(
         for name in called:
             if not name.startswith("llvm."):
                 llvm.add_symbol(name, _address(name))
-        try:
-            module = _optimized(text, target, arrays)
-        except RuntimeError:
-            module = _optimized(text, target, arrays=False)
-        engine = llvm.create_mcjit_compiler(module, target)
+        # (Symbols are the process's, and found when the code is linked, below.)
+        for place, array in enumerate(kept):
+            llvm.add_symbol(array_symbol(place), array.__array_interface__["data"][0])
+        code = remembered_code(
+            f"{llvm.llvm_version_info} {target_options()} {arrays} {text}",
+            lambda: _object_file(text, target, arrays),
+        )
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         address = engine.get_function_address("run")
     kinds = [ctypes.c_int64] * integers + [ctypes.py_object] * operands
@@ -120,6 +134,20 @@ def compile_llvm(
     run.engine = engine, kept  # the machine code lives as long as the engine
     found: Callable[..., int] = run
     return found
+
+
+def _object_file(text: str, target: Any, arrays: bool) -> bytes:
+    """The machine code of a text, with symbols for what it calls and the arrays that it reads.
+
+    Raises:
+        RuntimeError: LLVM refuses the text.
+    """
+    try:
+        module = _optimized(text, target, arrays)
+    except RuntimeError:
+        module = _optimized(text, target, arrays=False)
+    code: bytes = target.emit_object(module)
+    return code
 
 
 def _address(name: str) -> int:

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.typing import Array
+
 TRUTH = "i1"
 """The LLVM type of a truth value in a register."""
 
@@ -104,6 +106,11 @@ class ArenaBuffer(NamedTuple):
     grows: bool = False
 
 
+def array_symbol(place: int) -> str:
+    """The name of the address of an array outside a function, by its place among them."""
+    return f"array.{place}"
+
+
 class LLVMWriter:
     """Writes the body of one function; declarations of what it calls are collected beside it."""
 
@@ -117,8 +124,8 @@ class LLVMWriter:
         self.arena = 0
         self.growing = 0
         """The bytes of one entry of each array that grows."""
-        self.kept: list[object] = []
-        """The arrays whose addresses are in the text."""
+        self.kept: list[Array] = []
+        """The arrays whose entries the function reads: the text has symbols for their addresses."""
         self.counted = True
         """Whether its function takes four integers and an arena beside the arrays."""
         self.holds_arrays = False
@@ -138,6 +145,11 @@ class LLVMWriter:
         name = f"%{self.fresh()}"
         self.lines.append(f"  {name} = {text}")
         return Number(type, name)
+
+    def symbol_of(self, array: Array) -> str:
+        """The symbol of the address of an array outside the function."""
+        self.kept.append(array)
+        return f"@{array_symbol(len(self.kept) - 1)}"
 
     def binary(self, opcode: str, x: Number, y: Number) -> Number:
         """An instruction on two numbers of one type, whose result is of that type."""

@@ -21,6 +21,7 @@ from funcgrad.compiler.native.llvm_writer import (
     LLVMWriter,
     Number,
     UnsupportedError,
+    array_symbol,
     integer,
     row_major_strides,
 )
@@ -121,6 +122,9 @@ def _module(w: LLVMWriter, layout: OperandLayout, outputs: int, states: int) -> 
     counts = "i64 %at, i64 %stop, i64 %length, i64 %room"
     width = preferred_width(w.declared)
     lines = [*keep_alive(w.declared), *w.declared.values(), *w.defined.values()]
+    if w.kept:  # of a type without a size, so that LLVM assumes nothing of their lengths
+        lines.append("%outside = type opaque")
+        lines.extend([f"@{array_symbol(k)} = external global %outside" for k in range(len(w.kept))])
     lines.append(
         f"define internal i64 @body({', '.join([counts, *pointers])}) noinline nounwind{width} {{"
     )
