@@ -180,6 +180,11 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
         Sample((np.sort(ANY[0]), SCALAR), {"side": "right"}),
         Sample((np.sort(ANY), OTHER), {"side": "right"}),
     ],
+    "interp": [
+        Sample((OTHER, np.sort(ANY[0]), OTHER[1])),
+        Sample((np.array(np.mean(ANY[0])), np.sort(ANY[0]), OTHER[1])),
+        Sample((OTHER, np.sort(ANY), OTHER[::-1])),
+    ],
     "cumsum": [Sample((ANY,), {"axis": 0}), Sample((ANY,), {"axis": 1})],
     "cumprod": [
         *[Sample((ANY,), {"axis": axis}) for axis in (0, 1)],

@@ -373,7 +373,7 @@ READINGS = {
         "let a = minimum(0, maximum(0, searchsorted([0.0, 1.0], x, 'right') - 1))\n"
         "    b = (array([3.0, 5.0])[a + 1] - array([3.0, 5.0])[a])"
         "/(array([0.0, 1.0])[a + 1] - array([0.0, 1.0])[a])\n"
-        "in where(logical_not(x > 1), where(logical_not(x < 0), b, 0), 0)",
+        "in where((x < 0) | (x > 1), 0, b)",
     ),
     "derivative_of_sinc": (
         lambda: fg.gradient(np.sinc(X**2 + 1), X),

@@ -14,7 +14,8 @@ from funcgrad.ops.base.arguments import inexact, slice_axis
 from funcgrad.ops.base.axes import axis_index, axis_tuple
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.elementwise.magnitude import make_complex
-from funcgrad.ops.scans_and_sorts import argsort, diff, searchsorted
+from funcgrad.ops.piecewise_linear import interp_op
+from funcgrad.ops.scans_and_sorts import argsort, diff
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes
@@ -150,9 +151,9 @@ def interp(
     if period is not None:
         x, xp, fp = _around(x, xp, fp, period)
         left = right = None
-    left, right = (fp[0] if left is None else left), (fp[-1] if right is None else right)
     inside = np.broadcast_to(fp[0], x.shape) if xp.shape[0] == 1 else _between_knots(x, xp, fp)
-    return np.where(x < xp[0], left, np.where(x > xp[-1], right, inside))
+    above = inside if right is None else np.where(x > xp[-1], right, inside)
+    return above if left is None else np.where(x < xp[0], left, above)
 
 
 def _around(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
@@ -167,20 +168,8 @@ def _around(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     return x, xp, np.concatenate([fp[-1:], fp, fp[:1]])
 
 
-def _between_knots(x: object, xp: Any, fp: Any) -> Any:
+def _between_knots(x: Any, xp: Any, fp: Any) -> Any:
     if fp.dtype.kind == "c":
         # Apart, since an infinity in one part would leave no number in the other.
-        parts = [_between_knots(x, xp, part) for part in (np.real(fp), np.imag(fp))]
-        return make_complex(*parts)
-    # Of knots that fall together the last counts, as in NumPy.
-    i = np.clip(searchsorted(xp, x, "right") - 1, 0, xp.shape[0] - 2)
-    start, end, below, above = xp[i], xp[i + 1], fp[i], fp[i + 1]
-    width = end - start
-    slope = (above - below) / np.where(width == 0, 1, width)
-    up, down = below + slope * (x - start), above + slope * (x - end)
-    # From the other knot at the last one, and where an infinity leaves no number.
-    z = np.where((x == end) | (up != up), down, up)
-    # At a knot the value is its own, however steep it is beside it; between equal infinities it is theirs.
-    steep = ~np.isfinite(slope)
-    z = np.where(steep & (x == end), above, np.where(steep & (x == start), below, z))
-    return np.where((z != z) & (below == above) & (x == x), below, z)
+        return make_complex(*[interp_op(x, xp, part) for part in (np.real(fp), np.imag(fp))])
+    return interp_op(x, xp, fp)
