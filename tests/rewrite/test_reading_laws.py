@@ -249,6 +249,10 @@ READINGS = {
     "constant_sums": (lambda: fg.gradient(np.sum(np.cumsum(V)), V), "array([3.0, 2.0, 1.0])"),
     "products_of_others": (lambda: fg.gradient(np.prod(V), V), "prod(v)/v"),
     "products_of_others of products": (lambda: fg.gradient(np.prod(V * W), V), "prod(v*w)/v"),
+    "products_of_others, not of a vector of two that is turned round": (
+        lambda: fg.gradient(np.sum(3 * fg.var("c", 2) * fg.var("d", 2)[::-1]), "c"),
+        "3*d[::-1]",
+    ),
     "products_of_others of a part": (
         lambda: fg.gradient(np.prod(V[1:]), V),
         "zeros((3,)).at[1:].add(prod(v[1:3])/v[1:3])",

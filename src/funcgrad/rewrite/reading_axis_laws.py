@@ -37,7 +37,8 @@ def _products_of_others(expr: Expr) -> Expr | None:
         found = parts[places[0]]
         for i in places[1:]:
             found = _joined([found, parts[i]])
-        others = None if found is None else _others(found, expr)
+        # (Without a product, two entries are only turned round.)
+        others = _others(found, expr) if found is not None and found.multiplied else None
         if others is not None:
             rest = [x for i, x in enumerate(factors) if i not in places]
             return math.prod(rest, start=others)
@@ -90,20 +91,26 @@ class _Factors(NamedTuple):
 
     vector: Expr | None
     bits: Any
+    multiplied: bool
+    """Whether it was multiplied, also by entries that are 1."""
 
 
 def _factors_of_entries(expr: Expr, parts: tuple[_Factors | None, ...]) -> _Factors | None:
     if value_of(expr) == 1:
-        return _Factors(None, np.zeros(expr.shape, np.int64))
+        return _Factors(None, np.zeros(expr.shape, np.int64), True)
     if not parts:
         fits = 0 < expr.size <= _MOST_BITS
         own: Any = (1 << np.arange(expr.size)).reshape(expr.shape)
-        return _Factors(expr, own) if fits else None
+        return _Factors(expr, own, False) if fits else None
     if expr.op is arithmetic.multiply:
         return _joined(parts)
     vector = _vector_of(parts)
-    bits = [part.bits for part in parts if part is not None]
-    return None if vector is None else _Factors(vector, expr.op.run(*bits, **dict(expr.params)))
+    known = [part for part in parts if part is not None]
+    multiplied = any([part.multiplied for part in known])
+    bits = [part.bits for part in known]
+    if vector is None:
+        return None
+    return _Factors(vector, expr.op.run(*bits, **dict(expr.params)), multiplied)
 
 
 def _joined(parts: Sequence[_Factors | None]) -> _Factors | None:
@@ -112,7 +119,7 @@ def _joined(parts: Sequence[_Factors | None]) -> _Factors | None:
     bits = [part.bits for part in parts if part is not None]
     if vector is None or np.any(bits[0] & bits[1]):
         return None
-    return _Factors(vector, bits[0] | bits[1])
+    return _Factors(vector, bits[0] | bits[1], True)
 
 
 def _vector_of(parts: Sequence[_Factors | None]) -> Expr | None:
