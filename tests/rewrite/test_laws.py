@@ -133,7 +133,9 @@ def _exponential(x, product):
 
 
 PROGRAMS = {
-    "stored_entry": lambda x: _stored(x, ("set", 0, x[1]))[0],
+    "stored_entry": lambda x: (
+        _stored(x, ("set", 0, x[1]))[0] + _stored(x, ("set", slice(1, 3), x[0]))[1:3]
+    ),
     "overwritten": lambda x: _stored(x, ("add", 0, x[2]), ("set", 0, x[1])),
     "added_to_zero": lambda x: _stored(x, ("set", 0, 0.0), ("add", 0, x[1])),
     "accumulated": lambda x: x + _stored(np.zeros_like(x), ("add", 0, 1.0)),

@@ -37,7 +37,11 @@ def stored_entry(expr: Expr) -> Expr | None:
     if len(expr.args) != 1:
         return None
     (x,) = expr.args
-    place = place_of(dict(expr.params)["spec"], x.shape)
+    spec = dict(expr.params)["spec"]
+    if x.op is index_set_op and len(x.args) == 2 and dict(x.params)["spec"] == spec:
+        v = x.args[1]
+        return v if v.shape == expr.shape else op.broadcast_to(v, shape=expr.shape)
+    place = place_of(spec, x.shape)
     if place is None:
         return None
     return forwarded(x, place) if x.op is index_set_op else constant_entry(x, place)
