@@ -436,9 +436,11 @@ DISCRETE = (
 )
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
-    "argsort order_statistics searchsorted interp cumprod cumsum recurrence linear_filter fft getitem "
-    "index_add index_set scatter_add matmul einsum convolve solve inv pinv cholesky logabsdet detsign "
-    "detphase det cofactors eig eigh hermitian_function "
+    "interp "
+    "argsort order_statistics searchsorted cumprod cumsum recurrence running_maximum running_minimum "
+    "linear_filter fft getitem index_add "
+    "index_set scatter_add matmul einsum convolve solve inv pinv cholesky logabsdet detsign detphase det "
+    "cofactors eig eigh hermitian_function "
     "singular_complement singular_function singular_norm svd qr resolved projected turning "
     "columns_product at_columns spectral_function spectral_slope singular_value_function singular_slope "
     "transported rotation_rate qr_complement"
@@ -491,8 +493,8 @@ GAPS: dict[str, dict[str, str]] = {
     "to_json": {PRIMITIVE: "foreign"},
     "bounds": {
         "no enclosure is known that is of use": f"linear_filter {MATRICES}",
-        "complex values have no order": "fft detphase make_complex",
         "the knots beside a place differ over the box": "interp",
+        "complex values have no order": "fft detphase make_complex",
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",
     },

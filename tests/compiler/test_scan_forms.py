@@ -57,4 +57,6 @@ def test_special_values(dtype):
         )
     along = (np.cumsum, np.cumprod, np.argmax, np.argmin)
     compared(lambda x: [g(x, axis=k) for g in along for k in (0, 1)], x)
+    running = (np.maximum.accumulate, np.minimum.accumulate)
+    compared(lambda x: [g(x, axis=k) for g in running for k in (0, 1)], x)
     compared(lambda x, y: [recurrence_op(x, y, axis=k) for k in (0, 1)], x, x[::-1])

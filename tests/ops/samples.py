@@ -195,6 +195,10 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
         *[Sample((ANY, OTHER), {"axis": axis}) for axis in (0, 1)],
         Sample((EMPTY, EMPTY), {"axis": 0}),
     ],
+    **{
+        name: [Sample((ANY,), {"axis": 0}), Sample((ANY,), {"axis": 1})]
+        for name in ("running_maximum", "running_minimum")
+    },
     "fft": [
         Sample((COMPLEX,), {"axis": 1, "inverse": False}),
         Sample((COMPLEX,), {"axis": 0, "inverse": True}),

@@ -22,7 +22,7 @@ def others_multiplied(x):
 def row_by_row(a, b):
     z = [b[0]]
     for slope, start in zip(a[1:], b[1:], strict=True):
-        z.append(slope * z[-1] + start)
+        z.append(slope * (z[-1] if slope else 0) + start)
     return np.array(z)
 
 
@@ -85,3 +85,75 @@ def test_recurrences_of_a_batch(batched):
     for i in range(3):
         one = [x[i] if many else x for x, many in zip(given, batched, strict=True)]
         np.testing.assert_allclose(found[i], f(*one), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+def test_long_recurrences_go_step_by_step(dtype):
+    # Longer than two blocks of equations, with what BLAS would take otherwise at the ends of blocks.
+    rng = np.random.default_rng(3)
+    a, b = rng.uniform(-1, 1, (2, 9001)).astype(dtype)
+    a[[4095, 4096, 8191]], b[4096], b[5000] = 0, np.inf, 0
+    a[5000], a[5001], b[8500], a[8600] = 0, np.inf, np.nan, 0
+    with np.errstate(all="ignore"):
+        wanted = row_by_row(a, b)
+        found = recurrence_op(a, b, axis=0)
+        stacked = recurrence_op(np.stack([a, a], axis=1), np.stack([b, b], axis=1), axis=0)
+    assert found.dtype == dtype
+    assert np.isnan(wanted[5001]) == np.isnan(found[5001])
+    assert np.isfinite(found[-1])
+    np.testing.assert_allclose(found, wanted, rtol=1e-4 if dtype == np.float32 else 1e-12, atol=0)
+    np.testing.assert_array_equal(stacked, np.stack([found, found], axis=1))
+
+
+def test_what_a_zero_multiplies_leaves_no_trace():
+    a, b = np.array([1.0, 0.0, 2.0]), np.array([np.inf, 3.0, 4.0])
+    for f in (
+        lambda a, b: recurrence_op(a, b, axis=0),
+        fg.jit(lambda a, b: recurrence_op(a, b, axis=0)),
+    ):
+        np.testing.assert_array_equal(f(a, b), [np.inf, 3.0, 10.0])
+
+
+# -- running extremes ------------------------------------------------------------------------------
+@pytest.mark.parametrize("ufunc", [np.maximum, np.minimum])
+def test_entries_that_tie_share_the_derivative_of_a_running_extreme(ufunc):
+    sign = 1.0 if ufunc is np.maximum else -1.0
+    x = sign * np.array([1.0, 0.0, 1.0, 1.0, 2.0, 1.0, 2.0])
+    wanted = np.zeros((7, 7))
+    for i, tied in enumerate([[0], [0], [0, 2], [0, 2, 3], [4], [4], [4, 6]]):
+        wanted[i, tied] = 1 / len(tied)
+    for jacobian in (fg.jacfwd, fg.jacrev, lambda f: fg.jit(fg.jacrev(f))):
+        np.testing.assert_allclose(jacobian(ufunc.accumulate)(x), wanted, rtol=1e-15)
+        batch = fg.vmap(jacobian(ufunc.accumulate))(np.stack([x, x]))
+        np.testing.assert_allclose(batch, [wanted, wanted], rtol=1e-15)
+
+
+def test_running_extremes_are_numpys_own():
+    x = np.random.default_rng(4).integers(-3, 4, (3, 9))
+    for dtype in (np.float64, np.float32, np.complex128, np.int8, np.uint8, np.bool_):
+        given = x.astype(dtype)
+        if np.dtype(dtype).kind == "f":
+            given[1, 4], given[2, 5] = np.nan, -0.0
+        for ufunc in (np.maximum, np.minimum):
+            for axis in (0, 1):
+                found = fg.jit(lambda x, f=ufunc, axis=axis: f.accumulate(x, axis))(given)
+                assert found.dtype == dtype
+                np.testing.assert_array_equal(found, ufunc.accumulate(given, axis))
+
+
+def test_second_derivatives_through_running_extremes():
+    x = np.random.default_rng(5).normal(size=(4, 6))
+    for axis in (0, 1):
+        fg.check_grads(lambda x, axis=axis: np.maximum.accumulate(x, axis) ** 3, (x,), order=2)
+    assert fg.grad(lambda x: np.sum(np.minimum.accumulate(x)))(np.zeros(0)).shape == (0,)
+    slopes = fg.grad(lambda x: np.sum(np.maximum.accumulate(x)))(x[0].astype(np.float32))
+    assert slopes.dtype == np.float32
+
+
+def test_infinite_tangents_end_where_a_running_maximum_is_exceeded():
+    _, tangent = fg.jvp(
+        lambda y: np.maximum.accumulate(np.sqrt(y)),
+        (np.array([0.0, 1.0, 0.0, 4.0]),),
+        (np.ones(4),),
+    )
+    np.testing.assert_array_equal(tangent, [np.inf, 0.5, 0.5, 0.25])

@@ -17,7 +17,7 @@ from funcgrad.ops.base.columns import TORCH_FORMS, Columns, axis_length, reduced
 from funcgrad.ops.base.entrywise import spread_unbatched
 from funcgrad.ops.base.op import Op, differentiable, lift_all, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
-from funcgrad.ops.recurrences import cumprod_op
+from funcgrad.ops.recurrences import cumprod_op, running_maximum_op, running_minimum_op
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -270,6 +270,16 @@ def cumsum(x: object, axis: int | None = None, dtype: object = None) -> Any:
 def cumprod(x: Any, axis: int | None = None, dtype: object = None) -> Any:
     """As `numpy.cumprod`; its derivative is exact where entries are zero."""
     return _accumulated(cumprod_op, x, axis, dtype)
+
+
+def running_maximum(x: Any, axis: int | None = None, dtype: object = None) -> Any:
+    """As `numpy.maximum.accumulate`; entries that tie share the derivative equally."""
+    return _accumulated(running_maximum_op, x, axis, dtype)
+
+
+def running_minimum(x: Any, axis: int | None = None, dtype: object = None) -> Any:
+    """As `numpy.minimum.accumulate`; entries that tie share the derivative equally."""
+    return _accumulated(running_minimum_op, x, axis, dtype)
 
 
 def _accumulated(op: Op, x: object, axis: int | None, dtype: object) -> Any:

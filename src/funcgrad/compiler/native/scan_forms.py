@@ -1,4 +1,4 @@
-"""The forms in machine code of running sums and products, and of places of extreme entries: NumPy's bits.
+"""The forms in machine code of running sums, products and extremes, and of places of extreme entries: NumPy's bits.
 
 A running sum adds one entry after the other in its own dtype, as NumPy's does, so its order is fixed.
 """
@@ -26,6 +26,7 @@ from funcgrad.compiler.native.llvm_writer import (
     LLVMWriter,
     Number,
     integer,
+    real,
     truth_literal,
 )
 from funcgrad.compiler.native.scalar_instructions import cast_number
@@ -81,7 +82,17 @@ def _product(w: LLVMWriter, z: Number, given: Sequence[Number]) -> Number:
 
 def _affine(w: LLVMWriter, z: Number, given: Sequence[Number]) -> Number:
     a, b = given
-    return w.binary("fadd", b, w.binary("fmul", a, z))
+    kept = w.select(w.compare("oeq", a, real(0.0, a.type)), real(0.0, z.type), z)
+    return w.binary("fadd", b, w.binary("fmul", a, kept))
+
+
+def _extreme(larger: Literal["gt", "lt"]) -> Callable[..., Number]:
+    def proceed(w: LLVMWriter, z: Number, given: Sequence[Number]) -> Number:
+        return w.select(
+            _beats(w, larger, z, given[0]), z, given[0]
+        )  # As NumPy, the later of equal zeros.
+
+    return proceed
 
 
 def _place(larger: Literal["gt", "lt"]) -> Any:
@@ -115,6 +126,8 @@ def _beats(w: LLVMWriter, larger: str, x: Number, top: Number) -> Number:
 cumsum = Whole(_running(lambda w, given: given[0], _total))
 cumprod = Whole(_running(lambda w, given: given[0], _product))
 recurrence = Whole(_running(lambda w, given: given[1], _affine))
+running_maximum = Whole(_running(lambda w, given: given[0], _extreme("gt")))
+running_minimum = Whole(_running(lambda w, given: given[0], _extreme("lt")))
 argmax = Whole(_place("gt"))
 argmin = Whole(_place("lt"))
 

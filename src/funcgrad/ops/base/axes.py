@@ -79,11 +79,12 @@ def nonempty(name: str, x: object, axis: Any) -> Any:
     return x
 
 
-def scan_products(x: Array, axis: int) -> Any:
-    """Running products in log2(n) multiplications of whole arrays (Hillis and Steele)."""
-    step = 1
-    while step < np.shape(x)[axis]:
-        x = x * shifted(x, step, axis)
+def scanned(combine: Callable[[Any, Any], Any], x: Array, axis: int) -> Any:
+    """Running combinations in log2(n) operations on whole arrays (Hillis and Steele)."""
+    step, length, head = 1, np.shape(x)[axis], (slice(None),) * axis
+    while step < length:
+        moved = combine(x[(*head, slice(None, length - step))], x[(*head, slice(step, None))])
+        x = np.concatenate([x[(*head, slice(None, step))], moved], axis=axis)
         step *= 2
     return x
 

@@ -18,7 +18,7 @@ from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.registry import complete, is_well_known, operation_table, stand_in_of
 from funcgrad.ops import reduction, scans_and_sorts, shape
 from funcgrad.ops.base.arguments import slice_axis
-from funcgrad.ops.base.axes import axes_of, axis_index
+from funcgrad.ops.base.axes import axes_of, axis_index, scanned
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.indexing import scatter_op
 from funcgrad.ops.numpy.array_function import no_out, unsupported
@@ -37,6 +37,8 @@ _REDUCERS: dict[str, Callable[..., Any]] = {
 _SCANNERS: dict[str, Callable[..., Any]] = {
     "add": scans_and_sorts.cumsum,
     "multiply": scans_and_sorts.cumprod,
+    "maximum": scans_and_sorts.running_maximum,
+    "minimum": scans_and_sorts.running_minimum,
 }
 _ASSOCIATIVE = frozenset(
     (
@@ -221,24 +223,11 @@ def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: npt.DTypeLike | N
         return scan(x, place, dtype)
     x = x if dtype is None else shape.astype(x, dtype)
     if ufunc.__name__ in _ASSOCIATIVE:
-        return _scanned(ufunc, x, place)
+        return scanned(ufunc, x, place)
     parts = [slice_axis(x, place, slice(i, i + 1)) for i in range(x.shape[place])]
     for i in range(1, len(parts)):
         parts[i] = ufunc(parts[i - 1], parts[i])
     return np.concatenate(parts, axis=place) if parts else x
-
-
-def _scanned(ufunc: np.ufunc, x: Array, axis: int) -> Any:
-    """Running combinations in log2(n) operations on whole arrays (Hillis and Steele)."""
-    step, length = 1, x.shape[axis]
-    while step < length:
-        kept = slice_axis(x, axis, slice(None, step))
-        combined = ufunc(
-            slice_axis(x, axis, slice(None, length - step)), slice_axis(x, axis, slice(step, None))
-        )
-        x = np.concatenate([kept, combined], axis=axis)
-        step *= 2
-    return x
 
 
 def _reduceat(
