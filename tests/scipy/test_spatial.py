@@ -284,3 +284,28 @@ def test_yule_is_differentiated_where_it_is_0():
         check_function(f, pair, value_rtol=1e-14)
     ones = np.ones(8)
     np.testing.assert_array_equal(fg.vjp(f, ones)[0], f(ones))
+
+
+def test_no_slope_of_a_row_with_itself_meets_those_of_pairs():
+    rows = np.vstack([A, np.zeros(3)])  # whose Bray-Curtis distance from itself is no number
+    metrics = [name for name in METRICS if name not in ("correlation", "cosine", "jensenshannon")]
+    for name in metrics:
+        slope = fg.grad(
+            lambda x, name=name: distance.pdist(x, name, **METRICS[name]) @ np.arange(10.0)
+        )(rows)
+        pairs = [(i, j) for i in range(5) for j in range(i + 1, 5)]
+
+        def by_pairs(x, name=name, pairs=pairs):
+            one = getattr(distance, name)
+            return sum(k * one(x[i], x[j], **METRICS[name]) for k, (i, j) in enumerate(pairs))
+
+        np.testing.assert_allclose(slope, fg.grad(by_pairs)(rows), rtol=1e-12, atol=1e-13)
+    assert distance.pdist(fg.const(A[:1])).shape == (0,)
+
+
+def test_weighted_correlations_of_pairs():
+    w = np.array([1.0, 2.0, 0.5])
+    value = fg.jvp(lambda t: distance.cdist(A * t, B, "correlation", w=w), (1.0,), (1.0,))[0]
+    np.testing.assert_allclose(
+        value, scipy.spatial.distance.cdist(A, B, "correlation", w=w), rtol=1e-12
+    )

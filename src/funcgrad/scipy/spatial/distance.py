@@ -40,11 +40,16 @@ def _root(square: Array) -> Any:
 
 
 def _total(x: Array) -> Any:
-    return np.sum(x, axis=-1)
+    return np.sum(x, axis=0)
 
 
-def _weight(w: npt.ArrayLike | None) -> Any:
-    return 1.0 if w is None else real("distance", w)
+def _along(x: npt.ArrayLike, u: Array) -> Any:
+    """A number for each coordinate, as these stand along the first axis of u."""
+    return np.reshape(real("distance", x), (-1, *(1,) * (u.ndim - 1)))
+
+
+def _weight(w: npt.ArrayLike | None, u: Array) -> Any:
+    return 1.0 if w is None else _along(w, u)
 
 
 def _ratio(top: Array, bottom: Array) -> Any:
@@ -53,22 +58,22 @@ def _ratio(top: Array, bottom: Array) -> Any:
     return np.where(zero, 0.0, top / np.where(zero, 1.0, bottom))
 
 
-# -- formulas of two arrays that broadcast, along the last axis ----------------------------------------------
+# -- formulas of two arrays that broadcast, with the coordinates along the first axis ------------------------
 def _sqeuclidean(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
-    return _total(_weight(w) * (u - v) ** 2)
+    return _total(_weight(w, u) * (u - v) ** 2)
 
 
 def _euclidean(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
-    return _root(_sqeuclidean(u, v, w))
+    return np.linalg.norm(u - v, axis=0) if w is None else _root(_sqeuclidean(u, v, w))
 
 
 def _cityblock(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
-    return _total(_weight(w) * np.abs(u - v))
+    return _total(_weight(w, u) * np.abs(u - v))
 
 
 def _chebyshev(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
     off = np.abs(u - v)
-    return np.max(off if w is None else np.where(_weight(w) > 0, off, 0.0), axis=-1)
+    return np.max(off if w is None else np.where(_weight(w, u) > 0, off, 0.0), axis=0)
 
 
 def _minkowski(u: Array, v: Array, p: float = 2, w: npt.ArrayLike | None = None) -> Any:
@@ -76,21 +81,21 @@ def _minkowski(u: Array, v: Array, p: float = 2, w: npt.ArrayLike | None = None)
         return _chebyshev(u, v, w)
     off = np.abs(u - v)
     # The largest difference is taken out: powers of small numbers underflow.
-    top = np.max(off, axis=-1, keepdims=True)
+    top = np.max(off, axis=0, keepdims=True)
     zero = top == 0
     safe = np.where(zero, 1.0, top)
-    total = _total(_weight(w) * (off / safe) ** p)
-    scale = np.squeeze(safe, axis=-1)
-    none = np.squeeze(zero, axis=-1)
+    total = _total(_weight(w, u) * (off / safe) ** p)
+    scale = np.squeeze(safe, axis=0)
+    none = np.squeeze(zero, axis=0)
     return np.where(none, 0.0, scale * np.where(none, 1.0, total) ** (1 / p))
 
 
 def _correlation(u: Array, v: Array, w: npt.ArrayLike | None = None, centered: bool = True) -> Any:
-    weight = _weight(w)
+    weight = _weight(w, u)
     if centered:
-        whole = np.sum(weight * np.ones(u.shape[-1]))
-        u = u - np.sum(weight * u, axis=-1, keepdims=True) / whole
-        v = v - np.sum(weight * v, axis=-1, keepdims=True) / whole
+        whole = u.shape[0] if w is None else np.sum(weight)
+        u = u - np.sum(weight * u, axis=0, keepdims=True) / whole
+        v = v - np.sum(weight * v, axis=0, keepdims=True) / whole
     size = np.sqrt(_total(weight * u * u) * _total(weight * v * v))
     return 1 - _total(weight * u * v) / size
 
@@ -100,25 +105,25 @@ def _cosine(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
 
 
 def _canberra(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
-    return _total(_weight(w) * _ratio(np.abs(u - v), np.abs(u) + np.abs(v)))
+    return _total(_weight(w, u) * _ratio(np.abs(u - v), np.abs(u) + np.abs(v)))
 
 
 def _braycurtis(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
-    weight = _weight(w)
+    weight = _weight(w, u)
     return _total(weight * np.abs(u - v)) / _total(weight * np.abs(u + v))
 
 
 def _seuclidean(u: Array, v: Array, V: npt.ArrayLike) -> Any:
-    return _root(_total((u - v) ** 2 / real("seuclidean", V)))
+    return _root(_total((u - v) ** 2 / _along(V, u)))
 
 
 def _mahalanobis(u: Array, v: Array, VI: npt.ArrayLike) -> Any:
     off = u - v
-    return _root(_total((off @ real("mahalanobis", VI)) * off))
+    return _root(_total(np.tensordot(real("mahalanobis", VI), off, ([0], [0])) * off))
 
 
 def _jensenshannon(p: Array, q: Array, base: float | None = None) -> Any:
-    p, q = [x / np.sum(x, axis=-1, keepdims=True) for x in (p, q)]
+    p, q = [x / np.sum(x, axis=0, keepdims=True) for x in (p, q)]
     middle = (p + q) / 2
     divergence = _total(special.rel_entr(p, middle) + special.rel_entr(q, middle)) / 2
     return _root(np.maximum(divergence, 0.0) / (1.0 if base is None else np.log(base)))
@@ -138,7 +143,7 @@ _FORMULAS: Mapping[str, Callable[..., Any]] = {
     "seuclidean": _seuclidean,
     "sqeuclidean": _sqeuclidean,
 }
-"""The metrics with a derivative, as functions of arrays that broadcast but for their last axis."""
+"""The metrics with a derivative, as functions of arrays that broadcast but for their first axis."""
 
 _ALIASES = {
     "cheby": "chebyshev",
@@ -200,7 +205,7 @@ def jensenshannon(
     keepdims: bool = False,
 ) -> Any:
     """As `scipy.spatial.distance.jensenshannon`."""
-    first, second = [np.moveaxis(real("jensenshannon", x), axis, -1) for x in (p, q)]
+    first, second = [np.moveaxis(real("jensenshannon", x), axis, 0) for x in (p, q)]
     found = _jensenshannon(first, second, base)
     found = np.expand_dims(found, axis) if keepdims else found
     return found if base is not None else as_single(found, p, q)
@@ -212,7 +217,7 @@ def yule(u: npt.ArrayLike, v: npt.ArrayLike, w: npt.ArrayLike | None = None) -> 
     the quotient.
     """
     first, second = real("yule", u), real("yule", v)
-    weight = _weight(w)
+    weight = _weight(w, first)
     both, neither = [_total(weight * x * y) for x, y in ((first, second), (1 - first, 1 - second))]
     of_first, of_second = [
         _total(weight * x * (1 - y)) for x, y in ((first, second), (second, first))
@@ -222,9 +227,7 @@ def yule(u: npt.ArrayLike, v: npt.ArrayLike, w: npt.ArrayLike | None = None) -> 
 
 
 # -- all pairs -------------------------------------------------------------------------------------
-def _formula(who: str, metric: Any) -> Callable[..., Any]:
-    if callable(metric):
-        return metric  # type: ignore[no-any-return]
+def _formula(who: str, metric: str) -> Callable[..., Any]:
     name = _ALIASES.get(metric.lower(), metric.lower())
     if name not in _FORMULAS:
         raise fail(
@@ -235,19 +238,17 @@ def _formula(who: str, metric: Any) -> Callable[..., Any]:
     return _FORMULAS[name]
 
 
-def _all_pairs(who: str, metric: Any, a: Any, b: Any, points: Any, options: dict[str, Any]) -> Any:
-    """The metric of rows of a and b that broadcast; ``points`` are all rows, for variances."""
+def _all_pairs(
+    who: str, metric: str, a: Array, b: Array, points: Array, options: dict[str, Any]
+) -> Any:
+    """The metric of each row of a and each of b; ``points`` are all rows, for variances."""
     formula = _formula(who, metric)
     if formula is _seuclidean and options.get("V") is None:
         options = {**options, "V": np.var(points, axis=0, ddof=1)}
     if formula is _mahalanobis and options.get("VI") is None:
         options = {**options, "VI": np.linalg.inv(np.cov(points.T)).T}
-    if callable(metric):
-        shape = np.broadcast_shapes(a.shape, b.shape)
-        a, b = [np.broadcast_to(x, shape).reshape(-1, shape[-1]) for x in (a, b)]
-        pairs = [metric(a[k], b[k], **options) for k in range(a.shape[0])]
-        return np.stack(pairs).reshape(shape[:-1])
-    return formula(a, b, **options)
+    # Coordinates come first: NumPy's loops go along the pairs, which are many.
+    return formula(a.T[:, :, None], b.T[:, None, :], **options)
 
 
 @_composed
@@ -273,8 +274,9 @@ def cdist(
             ValueError,
             f"cdist: expected two matrices with as many columns, but got {a.shape} and {b.shape}",
         )
-    points = np.concatenate([a, b])
-    return _all_pairs("cdist", metric, a[:, None, :], b[None, :, :], points, kwargs)
+    if callable(metric):
+        return np.stack([np.stack([metric(u, v, **kwargs) for v in b]) for u in a])
+    return _all_pairs("cdist", metric, a, b, np.concatenate([a, b]), kwargs)
 
 
 @_composed
@@ -287,7 +289,9 @@ def pdist(
     if x.ndim != 2:
         raise fail(ValueError, f"pdist: expected a matrix, but got shape {x.shape}")
     first, second = np.triu_indices(x.shape[0], 1)
-    return _all_pairs("pdist", metric, x[first], x[second], x, kwargs)
+    if callable(metric):
+        return np.stack([metric(x[i], x[j], **kwargs) for i, j in zip(first, second, strict=True)])
+    return _all_pairs("pdist", metric, x, x, x, kwargs)[first, second]
 
 
 @_composed
