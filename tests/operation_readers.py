@@ -432,13 +432,12 @@ DISCRETE = (
     "sign floor ceil trunc rint isfinite isinf isnan signbit stop_gradient invert logical_not less "
     "less_equal greater greater_equal equal not_equal floor_divide logical_and logical_or logical_xor "
     "bitwise_and bitwise_or bitwise_xor any all argmax argmin argsort "
-    "order_statistics searchsorted detsign rotation_rate"
+    "argpartition order_statistics searchsorted detsign rotation_rate"
 )
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
-    "interp "
-    "argsort order_statistics searchsorted cumprod cumsum recurrence running_maximum running_minimum "
-    "linear_filter fft getitem index_add "
+    "argsort argpartition order_statistics searchsorted cumprod cumsum recurrence running_maximum "
+    "running_minimum linear_filter fft getitem index_add "
     "index_set scatter_add matmul einsum convolve solve inv pinv cholesky logabsdet detsign detphase det "
     "cofactors eig eigh hermitian_function "
     "singular_complement singular_function singular_norm svd qr resolved projected turning "
@@ -512,7 +511,7 @@ GAPS: dict[str, dict[str, str]] = {
         "its value, or all that it reads, is not of real floats": (
             "isfinite isinf isnan signbit invert logical_not less less_equal greater greater_equal equal "
             "not_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor any all argmax "
-            "argmin argsort fft detphase make_complex"
+            "argmin argsort argpartition order_statistics searchsorted fft detphase make_complex"
         )
     },
 }

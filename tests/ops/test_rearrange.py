@@ -53,7 +53,23 @@ def test_partition_puts_the_smaller_entries_first():
     made = fg.jit(lambda x: np.partition(x, 2))(X)
     assert sorted(made) == sorted(X)
     assert made[2] == np.partition(X, 2)[2]
-    np.testing.assert_array_equal(X[fg.jit(lambda x: np.argpartition(x, 1))(X)], np.sort(X))
+    np.testing.assert_array_equal(fg.jit(lambda x: np.argpartition(x, 1))(X), np.argpartition(X, 1))
+    x = np.random.default_rng(0).normal(size=(3, 500))
+    for kth, axis in ((20, 1), ((3, -20), -1), (2, 0), ([7, 1400], None)):
+        found = fg.jit(lambda x, kth=kth, axis=axis: np.partition(x, kth, axis))(x)
+        want, along = np.partition(x, kth, axis), axis or 0
+        np.testing.assert_array_equal(np.sort(found, along), np.sort(want, along))
+        np.testing.assert_array_equal(np.take(found, kth, along), np.take(want, kth, along))
+    slope = fg.grad(lambda x: np.sum(np.partition(x, 20)[:, :20] ** 3))
+    smallest = x <= np.sort(x)[:, 19:20]
+    np.testing.assert_allclose(slope(x), np.where(smallest, 3 * x**2, 0), rtol=1e-14)
+    np.testing.assert_array_equal(fg.vmap(slope)(x[:, None])[:, 0], slope(x))
+    for f in (np.partition, np.argpartition):
+        with pytest.raises(
+            ValueError, match=f"{f.__name__}: expected places below 4, but got kth=9"
+        ):
+            fg.jit(lambda x, f=f: f(x, 9))(np.zeros(4))
+    assert fg.jit(lambda x: np.partition(x, 0))(np.zeros((2, 0))).shape == (2, 0)
 
 
 def test_what_is_refused():

@@ -1,12 +1,13 @@
 """Places among entries in order: of values (`searchsorted`) and of ranks, as NumPy's at every value."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.ops.numpy import quantiles
+from funcgrad.ops.numpy import nan_reductions, quantiles
 from funcgrad.ops.scans_and_sorts import searchsorted_op
 
 SPECIAL = np.array([-np.inf, -2.0, -0.0, 0.0, 0.5, 0.5, 3.0, np.inf, np.nan])
@@ -139,8 +140,34 @@ def test_quantiles_of_many_entries(name, monkeypatch):
         return fg.grad(f)(x)
 
     selected = slope()
-    monkeypatch.setattr(quantiles, "_MANY", x.size)
+    monkeypatch.setattr(quantiles, "MANY", x.size)
     np.testing.assert_allclose(selected, slope(), rtol=1e-6 if x.dtype == np.float32 else 1e-14)
+
+
+@pytest.mark.parametrize("name", [name for name in SAMPLES if name != "integers"])
+def test_quantiles_of_many_entries_without_what_is_no_number(name, monkeypatch):
+    x, axis = SAMPLES[name]
+    x = np.where(np.random.default_rng(5).random(x.shape) < 0.1, np.nan, x).astype(x.dtype)
+    if axis is not None:
+        x[(slice(None),) * (1 - axis) + (0,)] = np.nan  # a lane of none
+    for method in METHODS:
+        f = lambda x, method=method: np.nanquantile(x, [0.1, 0.9], axis=axis, method=method)  # noqa: E731
+        with np.errstate(invalid="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            want = f(x)
+        np.testing.assert_allclose(fg.jit(f)(x), want, rtol=1e-7 if x.dtype == np.float32 else 0)
+
+    def slope():
+        f = lambda x: np.nansum(np.nanmedian(x, axis) + np.nanquantile(x, [0.2, 0.77], axis))  # noqa: E731
+        return fg.grad(f)(x)
+
+    selected = slope()
+    monkeypatch.setattr(nan_reductions, "MANY", x.size)
+    np.testing.assert_allclose(selected, slope(), rtol=1e-6 if x.dtype == np.float32 else 1e-14)
+    if axis == 0:
+        monkeypatch.undo()
+        want = np.stack([fg.grad(np.nanmedian)(row) for row in x.T[1:]])
+        np.testing.assert_array_equal(fg.vmap(fg.grad(np.nanmedian))(x.T[1:]), want)
 
 
 def test_medians_of_mapped_rows():

@@ -102,23 +102,35 @@ cumsum_op = Op(
 
 
 # -- order statistics ---------------------------------------------------------------------------
+argpartition_op = Op(
+    name="argpartition",
+    run=lambda x, kth, axis: np.argpartition(x, kth, axis=axis),
+    infer=lambda type, kth, axis: ArrayType(type.shape, np.dtype(np.intp)),
+    edges=(None,),
+    batch=lambda size, batched, x, kth, axis: argpartition_op(x, kth=kth, axis=axis + 1),
+    columns=Columns(
+        decompose=lambda x, kth, axis: argsort_op(x, axis=axis),
+        flops=lambda z: 2 * z.size,
+        fresh=True,
+    ),
+)
 # Entries along the axis from which they are selected, not sorted.
 _MANY = 256
 
 
-def _order_statistics(x: Array, kth: tuple[int, ...], axis: int) -> Any:
-    rows = np.moveaxis(x, axis, 0)
+def _order_statistics(x: Array, kth: Array, axis: int) -> Any:
+    rows, places = np.moveaxis(x, axis, 0), np.moveaxis(kth, axis, 0)
     lanes = rows.shape[1:]
     if len(rows) < _MANY or np.prod(lanes) > len(rows) or x.dtype.kind == "c":
-        found = np.argsort(rows, axis=0, kind="stable")[list(kth)]
+        found = np.take_along_axis(np.argsort(rows, axis=0, kind="stable"), places, 0)
     else:
-        found = np.empty((len(kth), *lanes), np.intp)
+        found = np.empty(places.shape, np.intp)
         for lane in np.ndindex(*lanes):
-            found[:, *lane] = _selected(rows[:, *lane], list(kth))
+            found[:, *lane] = _selected(rows[:, *lane], places[:, *lane])
     return np.moveaxis(found, 0, axis)
 
 
-def _selected(x: Array, kth: list[int]) -> list[Any]:
+def _selected(x: Array, kth: Array) -> list[Any]:
     """The places of these entries in a stable order; what is no number comes last."""
     found = []
     for k, value in zip(kth, np.partition(x, kth)[kth], strict=True):
@@ -129,25 +141,24 @@ def _selected(x: Array, kth: list[int]) -> list[Any]:
 
 
 def _order_statistics_batch(
-    size: int, batched: Sequence[bool], x: Array, kth: tuple[int, ...], axis: int
+    size: int, batched: Sequence[bool], x: Array, kth: Array, axis: int
 ) -> Any:
-    return order_statistics_op(x, kth=kth, axis=axis + 1)
+    return order_statistics_op(*spread_unbatched(size, batched, (x, kth)), axis=axis + 1)
 
 
-def _taken_in_order(x: Array, kth: tuple[int, ...], axis: int) -> Any:
-    return np.take(np.argsort(x, axis=axis, kind="stable"), list(kth), axis)
+def _taken_in_order(x: Array, kth: Array, axis: int) -> Any:
+    return np.take_along_axis(argsort_op(x, axis=axis), kth, axis)
 
 
 order_statistics_op = Op(
     name="order_statistics",
     run=_order_statistics,
-    infer=lambda type, kth, axis: ArrayType(
-        (*type.shape[:axis], len(kth), *type.shape[axis + 1 :]), np.dtype(np.intp)
-    ),
-    edges=(None,),
+    infer=lambda type, kth, axis: ArrayType(kth.shape, np.dtype(np.intp)),
+    edges=(None, None),
     batch=_order_statistics_batch,
     columns=Columns(decompose=_taken_in_order, flops=lambda z: 2 * z.args[0].size, fresh=True),
 )
+"""The places of the entries that stand at ``kth`` in a stable order: places from 0 for each lane."""
 
 
 # -- places among entries in order ---------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ from funcgrad.ops.base.arguments import inexact
 from funcgrad.ops.base.axes import axis_tuple
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.ops.numpy.quantiles import percents, quantiles_at
+from funcgrad.ops.numpy.quantiles import MANY, by_first_axis, entries_at, percents, quantiles_at
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes
@@ -158,8 +157,8 @@ def nanmedian(a: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
     if not x.size:
         return nanmean(x, axis, keepdims=keepdims)
     axes = _axes("nanmedian", axis, x)
-    rows, count = _sorted_numbers(x, axes)
-    low, high = (_entry(rows, np.maximum(place, 0)) for place in ((count - 1) // 2, count // 2))
+    entry, count = _ordered_numbers(x, axes)
+    low, high = entry(np.stack([np.maximum(count - 1, 0) // 2, count // 2]))
     z = np.where(count % 2, low, (low + high) / 2) + 0  # a mean is no -0.0
     return _kept(np.where(count > 0, z, np.asarray(np.nan, x.dtype)[()]), axes, keepdims)
 
@@ -194,33 +193,28 @@ def nanquantile(
     if not x.size:
         return nanmean(x, axis, keepdims=keepdims)
     axes = _axes("nanquantile", axis, x)
-    rows, count = _sorted_numbers(x, axes)
+    entry, count = _ordered_numbers(x, axes)
     shares = lift_fully(q)
     wide = np.reshape(shares, shares.shape + (1,) * count.ndim)
-
-    def entry(place: Array) -> Any:
-        return _entry(rows, np.maximum(place, 0))
-
     weak = type(q) in (int, float)
-    z = quantiles_at("nanquantile", method, entry, count, wide, rows.dtype, weak)
+    z = quantiles_at("nanquantile", method, entry, count, wide, x.dtype, weak)
     z = np.where(count > 0, z, np.asarray(np.nan, z.dtype)[()])
     return _kept(z, tuple([shares.ndim + i for i in axes]), keepdims)
 
 
-def _sorted_numbers(x: Array, axes: tuple[int, ...]) -> tuple[Any, Any]:
-    """The entries in order along a first axis, what is none last, and how many are numbers."""
-    kept = tuple([i for i in range(x.ndim) if i not in axes])
-    lengths = tuple([x.shape[i] for i in kept])
-    count = math.prod([x.shape[i] for i in axes])
-    rows = np.sort(reshape(np.transpose(x, (*axes, *kept)), (count, *lengths)), axis=0)
-    return rows, reduction.sum(rows == rows, 0)
+def _ordered_numbers(x: Array, axes: tuple[int, ...]) -> tuple[Callable[[Any], Any], Any]:
+    """The entry at a place in the order of each lane, where what is no number comes last, as a function of
+    places, which may have more axes, in front; and how many are numbers.
+    """
+    entries = by_first_axis(x, axes)
+    rows = entries if len(entries) > MANY else np.sort(entries, axis=0)
 
+    def entry(place: Array) -> Any:
+        flat = reshape(np.maximum(place, 0), (-1, *rows.shape[1:]))
+        found = entries_at(rows, flat) if len(rows) > MANY else np.take_along_axis(rows, flat, 0)
+        return reshape(found, np.shape(place))
 
-def _entry(rows: Any, place: Any) -> Any:
-    """The entry at a place of each column; the place may have more axes, in front."""
-    lead = math.prod(np.shape(place)[: np.ndim(place) - (rows.ndim - 1)])
-    flat = reshape(place, (lead, *rows.shape[1:]))
-    return reshape(np.take_along_axis(rows, flat, 0), np.shape(place))
+    return entry, reduction.sum(rows == rows, 0)
 
 
 def _kept(z: Array, axes: tuple[int, ...], keepdims: bool) -> Any:

@@ -32,7 +32,7 @@ def median(
     axes = axes_of("median", axis, a)
     n = math.prod([a.shape[i] for i in axes])
     middle = [*range((n - 1) // 2, n // 2 + 1)]
-    if n > _MANY:
+    if n > MANY:
         rows = _chosen_rows(a, axes, [*middle, n - 1])
         z = np.mean(rows[:-1], axis=0)
     else:
@@ -41,14 +41,20 @@ def median(
     return _reduced(z, rows, axes, 0, keepdims)
 
 
-# Entries from which those in their places are selected, and not all are sorted.
-_MANY = 1024
+MANY = 1024
+"""The entries from which those in their places are selected, and not all are sorted."""
 
 
 def _chosen_rows(a: Any, axes: tuple[int, ...], places: list[int]) -> Any:
     """The entries in these places of their order along a first axis."""
-    entries = _by_first_axis(a, axes)
-    chosen = order_statistics_op(entries, kth=tuple(places), axis=0)
+    entries = by_first_axis(a, axes)
+    wide = np.reshape(places, (-1, *(1,) * (entries.ndim - 1)))
+    return entries_at(entries, np.broadcast_to(wide, (len(places), *entries.shape[1:])))
+
+
+def entries_at(entries: Any, places: Array) -> Any:
+    """The entries of each lane along a first axis that stand in these places of their order."""
+    chosen = order_statistics_op(entries, lift_fully(places), axis=0)
     return np.take_along_axis(entries, chosen, 0)
 
 
@@ -105,7 +111,7 @@ def _quantile(
     def at(entry: Callable[[Any], Any]) -> Any:
         return quantiles_at(name, method, entry, n, wide, a.dtype, type(q) in (int, float))
 
-    if n > _MANY and not isinstance(q, Expr):
+    if n > MANY and not isinstance(q, Expr):
         wanted: set[int] = {n - 1}
         at(lambda place: _noted(place, n, wanted))
         places = sorted(wanted)
@@ -132,7 +138,7 @@ def _noted(place: Array, n: int, wanted: set[int]) -> Any:
 
 def _rows(name: str, a: Any, axes: tuple[int, ...]) -> Any:
     """The entries in order along a first axis, in the place of the axes that are reduced."""
-    entries = _by_first_axis(a, axes)
+    entries = by_first_axis(a, axes)
     if len(entries):
         return np.sort(entries, axis=0)
     if name != "median":
@@ -141,7 +147,8 @@ def _rows(name: str, a: Any, axes: tuple[int, ...]) -> Any:
     return np.full_like(inexact(a), np.nan, shape=(1, *entries.shape[1:]))
 
 
-def _by_first_axis(a: Any, axes: tuple[int, ...]) -> Any:
+def by_first_axis(a: Any, axes: tuple[int, ...]) -> Any:
+    """The entries with one axis in the place of several, the first."""
     kept = tuple(i for i in range(a.ndim) if i not in axes)
     count, lengths = math.prod([a.shape[i] for i in axes]), tuple(a.shape[i] for i in kept)
     return reshape(np.transpose(a, (*axes, *kept)), (count, *lengths))

@@ -15,6 +15,7 @@ from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.base.axes import axis_index, axis_tuple
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.scans_and_sorts import argpartition_op
 from funcgrad.ops.shape import broadcast_to, concatenate, expand_dims, ravel, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axis
@@ -193,17 +194,43 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
 
 
 def partition(
-    a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None
+    a: Any,
+    kth: int | Sequence[int],
+    axis: int | None = -1,
+    kind: str = "introselect",
+    order: None = None,
 ) -> Any:
-    """As `numpy.partition`; the entries on each side of the places ``kth`` are sorted, too."""
-    return np.sort(lift_fully(a), axis)
+    """As `numpy.partition`: the entries taken in the order of `argpartition`."""
+    x, place = _lanes("partition", a, axis)
+    return np.take_along_axis(x, _parted("partition", x, kth, place), place)
 
 
 def argpartition(
-    a: Array, kth: object, axis: int | None = -1, kind: str = "introselect", order: None = None
+    a: Array,
+    kth: int | Sequence[int],
+    axis: int | None = -1,
+    kind: str = "introselect",
+    order: None = None,
 ) -> Any:
-    """As `numpy.argpartition`: the order that sorts the entries; not differentiable."""
-    return np.argsort(lift_fully(a), axis)
+    """As `numpy.argpartition`; not differentiable."""
+    x, place = _lanes("argpartition", a, axis)
+    return _parted("argpartition", x, kth, place)
+
+
+def _lanes(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
+    x = lift_fully(a)
+    if axis is None or (x.ndim == 0 and name == "argpartition"):
+        return reshape(x, -1), 0
+    return x, axis_index(name, axis, x)
+
+
+def _parted(name: str, x: Any, kth: int | Sequence[int], axis: int) -> Any:
+    length = x.shape[axis]
+    places = [operator.index(k) for k in np.ravel(kth).tolist()]
+    for k in places:
+        if not -length <= k < length and x.size:
+            raise fail(ValueError, f"{name}: expected places below {length}, but got kth={kth!r}")
+    return argpartition_op(x, kth=tuple([k % max(length, 1) for k in places]), axis=axis)
 
 
 def rollaxis(a: object, axis: int, start: int = 0) -> Any:
