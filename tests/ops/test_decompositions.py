@@ -261,6 +261,27 @@ def test_det_where_singular_values_are_repeated(a):
         )
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+def test_det_in_a_stack_of_matrices_near_to_singular_and_far_from_it(dtype):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(5, 6, 6)).astype(dtype)
+    a[0, 1] = a[0, 0]  # singular
+    a[1, :, 2] = a[1, :, 3] * (1 + 1e-9)  # all but singular
+    a[2] *= dtype(1e-6)  # small, and far from singular
+    found = fg.grad(lambda a: np.sum(np.real(np.linalg.det(a))))(a)
+    for one, slope in zip(a, found, strict=True):
+        minors = np.array(
+            [
+                [np.delete(np.delete(one.astype(np.complex128), i, 0), j, 1) for j in range(6)]
+                for i in range(6)
+            ]
+        )
+        want = np.linalg.det(minors) * (-1.0) ** np.add.outer(np.arange(6), np.arange(6))
+        want = want if np.iscomplexobj(a) else want.real
+        size = 1e-5 if dtype == np.float32 else 1e-11
+        np.testing.assert_allclose(slope, want, rtol=0, atol=size * np.max(abs(want)))
+
+
 def test_slogdet_at_a_singular_matrix():
     a = np.ones((2, 2))
     assert fg.evaluate(LA.slogdet(fg.var("a", (2, 2))).logabsdet, {"a": a}) == -np.inf

@@ -192,6 +192,23 @@ def _crossed(x: Array, y: Array) -> Any:
 
 
 def _cofactor_run(a: Array) -> Any:
+    """det(a) a^-T of matrices so far from singular that a quarter of the digits is lost at most; of others by
+    singular values.
+    """
+    size, limits = np.linalg.det(a), np.finfo(a.dtype)
+    most = limits.eps**-0.25 * a.shape[-1] ** 0.5
+    usual = np.isfinite(size) & (abs(size) > limits.tiny * most)
+    if not np.any(usual):
+        return _by_singular_values(a)
+    inverse = np.linalg.inv(np.where(usual[..., None, None], a, np.eye(a.shape[-1], dtype=a.dtype)))
+    usual &= np.linalg.norm(a, axis=(-2, -1)) * np.linalg.norm(inverse, axis=(-2, -1)) < most
+    found = np.where(usual, size, 0)[..., None, None] * np.swapaxes(inverse, -1, -2)
+    if not np.all(usual):
+        found[~usual] = _by_singular_values(a[~usual])
+    return found
+
+
+def _by_singular_values(a: Array) -> Any:
     """det(u) det(v) u (products of the others' singular values) v: no division, so for any rank."""
     u, s, v = np.linalg.svd(a)
     own = np.eye(s.shape[-1], dtype=bool)
@@ -255,7 +272,7 @@ def _cofactors_source(expr: Expr, texts: Sequence[str]) -> str:
 
 
 def _cofactors_in(xp: FunctionLibrary, a: Array) -> Any:
-    """`_cofactor_run` with the functions of an array library."""
+    """`_by_singular_values` with the functions of an array library."""
     u, s, v = xp.linalg.svd(a, full_matrices=False)
     n = s.shape[-1]
     others = [
