@@ -106,3 +106,27 @@ OVER_AXES = {
 @pytest.mark.parametrize("name", OVER_AXES)
 def test_filters_over_some_axes(name):
     check_function(OVER_AXES[name], IMAGE)
+
+
+def test_of_equal_pixels_a_stable_order_chooses():
+    flat = np.zeros(7)
+    shares = fg.jacobian(lambda x: scipy.signal.medfilt(x, 3))(flat)
+    np.testing.assert_array_equal(shares[1:-1], np.eye(7)[1:-1])  # each the pixel in the middle
+    np.testing.assert_array_equal(shares[[0, -1]], np.eye(7)[[0, -1]])
+    image = np.round(np.random.default_rng(0).normal(size=(9, 8)) * 2)
+    for size in (3, (2, 5)):
+        around = np.lib.stride_tricks.sliding_window_view(
+            np.pad(
+                np.arange(72).reshape(9, 8),
+                [(s // 2, s - 1 - s // 2) for s in np.broadcast_to(size, 2)],
+                "symmetric",
+            ),
+            np.broadcast_to(size, 2),
+        ).reshape(9, 8, -1)
+        places = np.take_along_axis(
+            around, np.argsort(image.ravel()[around], axis=-1, kind="stable"), -1
+        )
+        want = np.bincount(places[..., places.shape[-1] // 2].ravel(), minlength=72).reshape(9, 8)
+        slope = fg.grad(lambda a, size=size: np.sum(scipy.ndimage.median_filter(a, size)))
+        np.testing.assert_array_equal(slope(image), want)
+        np.testing.assert_array_equal(fg.vmap(slope)(np.stack([image, -image]))[0], want)

@@ -28,7 +28,7 @@ from funcgrad.scipy.filter_design import natural_frequency as natural_frequency
 from funcgrad.scipy.filter_design import remez as remez
 from funcgrad.scipy.filter_design import unique_roots as unique_roots
 from funcgrad.scipy.linear_filter import linear_filter_op
-from funcgrad.scipy.ndimage.filters import ranked
+from funcgrad.scipy.ndimage.rank_filters import ranked
 from funcgrad.scipy.ndimage.sampling import spline_neighbors
 from funcgrad.scipy.peaks import find_peaks as find_peaks
 from funcgrad.scipy.peaks import peak_prominences as peak_prominences

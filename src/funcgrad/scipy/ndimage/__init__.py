@@ -18,10 +18,7 @@ from funcgrad.scipy.ndimage.filters import correlate1d as correlate1d
 from funcgrad.scipy.ndimage.filters import gaussian_filter as gaussian_filter
 from funcgrad.scipy.ndimage.filters import gaussian_filter1d as gaussian_filter1d
 from funcgrad.scipy.ndimage.filters import maximum_filter1d as maximum_filter1d
-from funcgrad.scipy.ndimage.filters import median_filter as median_filter
 from funcgrad.scipy.ndimage.filters import minimum_filter1d as minimum_filter1d
-from funcgrad.scipy.ndimage.filters import percentile_filter as percentile_filter
-from funcgrad.scipy.ndimage.filters import rank_filter as rank_filter
 from funcgrad.scipy.ndimage.filters import uniform_filter as uniform_filter
 from funcgrad.scipy.ndimage.filters import uniform_filter1d as uniform_filter1d
 from funcgrad.scipy.ndimage.generic import generic_filter as generic_filter
@@ -34,6 +31,9 @@ from funcgrad.scipy.ndimage.geometry import fourier_uniform as fourier_uniform
 from funcgrad.scipy.ndimage.geometry import geometric_transform as geometric_transform
 from funcgrad.scipy.ndimage.geometry import shift as shift
 from funcgrad.scipy.ndimage.geometry import zoom as zoom
+from funcgrad.scipy.ndimage.rank_filters import median_filter as median_filter
+from funcgrad.scipy.ndimage.rank_filters import percentile_filter as percentile_filter
+from funcgrad.scipy.ndimage.rank_filters import rank_filter as rank_filter
 from funcgrad.scipy.ndimage.regions import OF_MASKS
 from funcgrad.scipy.ndimage.regions import find_objects as find_objects
 from funcgrad.scipy.ndimage.regions import standard_deviation as standard_deviation

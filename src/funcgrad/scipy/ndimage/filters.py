@@ -1,6 +1,6 @@
 """Filters of images: correlations along an axis are sums of shifted copies of the padded image.
 
-Filters of neighborhoods (`correlate`, `median_filter`, ...) take one copy for each pixel of the neighborhood.
+Filters of neighborhoods (`correlate`, `generic_filter`, ...) take a copy for each pixel of the neighborhood.
 """
 
 from __future__ import annotations
@@ -314,6 +314,18 @@ def _along_axes(who: str, image: Array, cval: float, parts: Sequence[list[Any]])
     return copies
 
 
+def extended(
+    who: str, image: Array, sizes: Sequence[int], mode: Any, cval: float, origin: Any
+) -> Any:
+    """The image with what a window of these sizes reads beyond its ends."""
+    parts = [_for_axes(item, image.ndim) for item in (sizes, mode, origin)]
+    for axis, (size, extension, start) in enumerate(zip(*parts, strict=True)):
+        if size > 1:
+            image = padded_along_axis(who, image, size, axis, extension, cval, start)
+            image = np.moveaxis(image, 0, axis)
+    return image
+
+
 def footprint_of(who: str, ndim: int, size: object, footprint: npt.ArrayLike | None) -> Array:
     if holds_expr([size, footprint]):
         raise fail(TypeError, f"{who}: expected a plain size and footprint, but got a traced one")
@@ -337,7 +349,7 @@ def over_axes(
     return modes, cval, origins
 
 
-def _for_all_axes(image: Array, weights: Array, axes: _Axes, *given: Any) -> tuple[Any, ...]:
+def for_all_axes(image: Array, weights: Array, axes: _Axes, *given: Any) -> tuple[Any, ...]:
     """Weights, modes, cval and origins of a filter over some axes, for all axes."""
     ndim = image.ndim
     places = list(range(ndim)) if axes is None else [k % ndim for k in np.atleast_1d(axes)]
@@ -366,7 +378,7 @@ def correlate(
         )
     if not image.ndim or not image.size:
         return filtered_output(image * np.sum(kernel), input, output)
-    kernel, modes, cval, origins = _for_all_axes(image, kernel, axes, mode, cval, origin)
+    kernel, modes, cval, origins = for_all_axes(image, kernel, axes, mode, cval, origin)
     parts = [_for_axes(item, image.ndim) for item in (kernel.shape, modes, origins)]
     # Along the last axis by lines, for each place of the kernel along the others.
     copies = _along_axes("correlate", image, cval, [item[:-1] for item in parts])
@@ -394,92 +406,3 @@ def convolve(
     starts = zip(_for_axes(origin, kernel.ndim), kernel.shape, strict=True)
     shifts = [-start - (1 if n % 2 == 0 else 0) for start, n in starts]
     return correlate(input, np.conj(np.flip(kernel)), output, mode, cval, shifts, axes=axes)
-
-
-def ranked(
-    name: str,
-    own: Callable[[Array], Any],
-    rank: Callable[[int], int],
-    input: npt.ArrayLike,
-    chosen: Array,
-    options: tuple[Any, Any, Any, Any],
-) -> Any:
-    """A rank filter: SciPy's function of the image, the rank in a neighborhood, and its footprint."""
-    output, mode, cval, origin = options
-    image = number(name, input)
-    around = neighbors(name, image, chosen, mode, cval, origin)
-    value = nondifferentiable(name, own, floating(name, input)).astype(image.dtype)
-    expected = np.sort(around, axis=0)[rank(around.shape[0])]
-    return filtered_output(as_scipy_chose(value, around, expected), input, output)
-
-
-def _rank(
-    name: str, rank: Callable[[int], int], input: npt.ArrayLike, first: tuple[Any, ...], given: Any
-) -> Any:
-    size, footprint, output, *options, axes = given
-    own, image = getattr(_scipy, name), floating(name, input)
-    chosen = footprint_of(name, image.ndim if axes is None else np.size(axes), size, footprint)
-    whole, *rest = _for_all_axes(image, chosen, axes, *options)
-
-    def run(image: Array) -> Any:
-        return own(image, *first, size, footprint, None, *options, axes=axes)
-
-    return ranked(name, run, rank, input, whole, (output, *rest))
-
-
-@_composed
-def rank_filter(
-    input: npt.ArrayLike,
-    rank: int,
-    size: int | Sequence[int] | None = None,
-    footprint: npt.ArrayLike | None = None,
-    output: Output = None,
-    mode: str | Sequence[str] = "reflect",
-    cval: float = 0.0,
-    origin: int | Sequence[int] = 0,
-    *,
-    axes: _Axes = None,
-) -> Any:
-    """As `scipy.ndimage.rank_filter`."""
-    given = size, footprint, output, mode, cval, origin, axes
-    return _rank("rank_filter", lambda n: rank, input, (rank,), given)
-
-
-@_composed
-def median_filter(
-    input: npt.ArrayLike,
-    size: int | Sequence[int] | None = None,
-    footprint: npt.ArrayLike | None = None,
-    output: Output = None,
-    mode: str | Sequence[str] = "reflect",
-    cval: float = 0.0,
-    origin: int | Sequence[int] = 0,
-    *,
-    axes: _Axes = None,
-) -> Any:
-    """As `scipy.ndimage.median_filter`."""
-    given = size, footprint, output, mode, cval, origin, axes
-    return _rank("median_filter", lambda n: n // 2, input, (), given)
-
-
-@_composed
-def percentile_filter(
-    input: npt.ArrayLike,
-    percentile: float,
-    size: int | Sequence[int] | None = None,
-    footprint: npt.ArrayLike | None = None,
-    output: Output = None,
-    mode: str | Sequence[str] = "reflect",
-    cval: float = 0.0,
-    origin: int | Sequence[int] = 0,
-    *,
-    axes: _Axes = None,
-) -> Any:
-    """As `scipy.ndimage.percentile_filter`."""
-    share = percentile % 100 if percentile < 0 else percentile
-
-    def rank(n: int) -> int:
-        return n - 1 if share == 100 else int(n * share / 100)
-
-    given = size, footprint, output, mode, cval, origin, axes
-    return _rank("percentile_filter", rank, input, (percentile,), given)

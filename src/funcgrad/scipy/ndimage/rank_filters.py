@@ -1,0 +1,148 @@
+"""Filters by rank: SciPy chooses a pixel of each neighborhood, and it has the derivative.
+
+Which pixel it is is found beside the graph, so that the gradient reads and adds one pixel for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.ndimage as _scipy
+
+from funcgrad.scipy.composition import composed, floating, nondifferentiable, number
+from funcgrad.scipy.ndimage.filters import (
+    Output,
+    extended,
+    filtered_output,
+    footprint_of,
+    for_all_axes,
+)
+from funcgrad.typing import Array
+
+_composed = composed(_scipy)
+
+
+def ranked(
+    name: str,
+    own: Callable[[Array], Any],
+    rank: Callable[[int], int],
+    input: npt.ArrayLike,
+    chosen: Array,
+    options: tuple[Any, Any, Any, Any],
+) -> Any:
+    """A rank filter: SciPy's function of the image, the rank in a neighborhood, and its footprint."""
+    output, *how = options
+    image = number(name, input)
+    value = nondifferentiable(name, own, floating(name, input), like=np.copy).astype(image.dtype)
+    around = extended(name, image, chosen.shape, *how)
+    offsets = np.ravel_multi_index(np.nonzero(chosen), around.shape)
+    place = rank(len(offsets))
+
+    def locate(around: Array, value: Array) -> Any:
+        return _places(around, value, offsets, place)
+
+    def like(around: Array, value: Array) -> Any:
+        return np.zeros(value.shape, int)
+
+    places = nondifferentiable(f"{name} places", locate, around, value, like=like)
+    pixels = around.reshape(-1)[np.maximum(places, 0)]
+    return filtered_output(np.where(places < 0, value, pixels), input, output)
+
+
+def _places(around: Array, value: Array, offsets: Array, rank: int) -> Any:
+    """Where in the extended image the entry of each neighborhood is that SciPy chose; -1 if it is not found.
+
+    Of entries that are equal it is the one that a stable sort puts at the rank.
+    """
+    first = np.ravel_multi_index(np.indices(value.shape), around.shape)
+    entries = around.reshape(-1)
+    found, count = np.full(value.shape, -1), np.zeros(value.shape, int)
+    nothing = value != value
+    for offset in offsets[::-1]:
+        neighbor = entries[first + offset]
+        same = (neighbor == value) | (nothing & (neighbor != neighbor))
+        np.copyto(found, first + offset, where=same)
+        count += same
+    tied = count > 1
+    if np.any(tied):
+        near = first[tied] + offsets[:, None]
+        order = np.argsort(entries[near], axis=0, kind="stable")[rank]
+        sorted_there = near[order, np.arange(near.shape[1])]
+        same = entries[sorted_there] == value[tied]
+        found[tied] = np.where(same, sorted_there, found[tied])
+    return found
+
+
+def _rank(
+    name: str, rank: Callable[[int], int], input: npt.ArrayLike, first: tuple[Any, ...], given: Any
+) -> Any:
+    size, footprint, output, *options, axes = given
+    own, image = getattr(_scipy, name), floating(name, input)
+    chosen = footprint_of(name, image.ndim if axes is None else np.size(axes), size, footprint)
+    whole, *rest = for_all_axes(image, chosen, axes, *options)
+
+    def run(image: Array) -> Any:
+        return own(image, *first, size, footprint, None, *options, axes=axes)
+
+    return ranked(name, run, rank, input, whole, (output, *rest))
+
+
+@_composed
+def rank_filter(
+    input: npt.ArrayLike,
+    rank: int,
+    size: int | Sequence[int] | None = None,
+    footprint: npt.ArrayLike | None = None,
+    output: Output = None,
+    mode: str | Sequence[str] = "reflect",
+    cval: float = 0.0,
+    origin: int | Sequence[int] = 0,
+    *,
+    axes: int | Sequence[int] | None = None,
+) -> Any:
+    """As `scipy.ndimage.rank_filter`."""
+    given = size, footprint, output, mode, cval, origin, axes
+    return _rank("rank_filter", lambda n: rank, input, (rank,), given)
+
+
+@_composed
+def median_filter(
+    input: npt.ArrayLike,
+    size: int | Sequence[int] | None = None,
+    footprint: npt.ArrayLike | None = None,
+    output: Output = None,
+    mode: str | Sequence[str] = "reflect",
+    cval: float = 0.0,
+    origin: int | Sequence[int] = 0,
+    *,
+    axes: int | Sequence[int] | None = None,
+) -> Any:
+    """As `scipy.ndimage.median_filter`."""
+    given = size, footprint, output, mode, cval, origin, axes
+    return _rank("median_filter", lambda n: n // 2, input, (), given)
+
+
+@_composed
+def percentile_filter(
+    input: npt.ArrayLike,
+    percentile: float,
+    size: int | Sequence[int] | None = None,
+    footprint: npt.ArrayLike | None = None,
+    output: Output = None,
+    mode: str | Sequence[str] = "reflect",
+    cval: float = 0.0,
+    origin: int | Sequence[int] = 0,
+    *,
+    axes: int | Sequence[int] | None = None,
+) -> Any:
+    """As `scipy.ndimage.percentile_filter`."""
+    share = percentile % 100 if percentile < 0 else percentile
+
+    def rank(n: int) -> int:
+        return n - 1 if share == 100 else int(n * share / 100)
+
+    given = size, footprint, output, mode, cval, origin, axes
+    return _rank("percentile_filter", rank, input, (percentile,), given)
