@@ -13,7 +13,7 @@ import scipy.ndimage as _scipy
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, floating, number, real, refuse
 from funcgrad.scipy.ndimage.filters import Output
-from funcgrad.scipy.ndimage.sampling import map_coordinates
+from funcgrad.scipy.ndimage.sampling import map_coordinates, sampled_grid
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -63,6 +63,10 @@ def affine_transform(
     image, linear = number("affine_transform", input), real("affine_transform", matrix)
     ndim = image.ndim
     shape = image.shape if output_shape is None else tuple(output_shape)
+    if linear.ndim == 1 and linear.shape[0] == ndim:
+        start = np.broadcast_to(real("affine_transform", offset), (ndim,))
+        rows = [linear[k] * np.arange(float(n)) + start[k] for k, n in enumerate(shape)]
+        return sampled_grid("affine_transform", input, rows, output, order, mode, cval, prefilter)
     if linear.ndim == 1:
         linear = np.diag(linear)
     if linear.shape[1] == ndim + 1:
@@ -90,8 +94,8 @@ def shift(
     """As `scipy.ndimage.shift`, in the image and the shift."""
     image = number("shift", input)
     moved = np.broadcast_to(real("shift", shift), (image.ndim,))
-    places = _grid(image.shape) - moved.reshape(-1, *(1,) * image.ndim)
-    return map_coordinates(input, places, output, order, mode, cval, prefilter)
+    rows = [np.arange(float(n)) - moved[axis] for axis, n in enumerate(image.shape)]
+    return sampled_grid("shift", input, rows, output, order, mode, cval, prefilter)
 
 
 @_composed
@@ -110,14 +114,14 @@ def zoom(
     image = number("zoom", input)
     factors = np.broadcast_to(np.asarray(zoom, float), (image.ndim,))
     shape = [round(n * factor) for n, factor in zip(image.shape, factors, strict=True)]
-    grid = _grid(shape)
-    places = []
-    for axis, (n, size) in enumerate(zip(image.shape, shape, strict=True)):
+    rows = []
+    for n, size in zip(image.shape, shape, strict=True):
+        grid = np.arange(float(size))
         if grid_mode:
-            places.append((grid[axis] + 0.5) * (n / size) - 0.5)
+            rows.append((grid + 0.5) * (n / size) - 0.5)
         else:
-            places.append(grid[axis] * ((n - 1) / (size - 1) if size > 1 else 1.0))
-    return map_coordinates(input, np.stack(places), output, order, mode, cval, prefilter)
+            rows.append(grid * ((n - 1) / (size - 1) if size > 1 else 1.0))
+    return sampled_grid("zoom", input, rows, output, order, mode, cval, prefilter)
 
 
 def _fourier(name: str, factor: Callable[[Array, Array], Any] | None) -> Callable[..., Any]:

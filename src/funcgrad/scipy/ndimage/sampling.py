@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from numpy.polynomial import polynomial
 
 from funcgrad.arrays.reference import Reference
 from funcgrad.scipy.composition import composed, number, real, taken
-from funcgrad.scipy.ndimage.filters import EXTENSIONS, Output, extension_of, filtered_output
+from funcgrad.scipy.ndimage.filters import Output, extension_of, filtered_output
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -150,8 +152,6 @@ def map_coordinates(
     >>> fg.grad(lambda x: map_coordinates(image, [[x]], order=1)[0])(1.25)
     3.0
     """
-    extension_of("map_coordinates", mode)
-    _check_order("map_coordinates", order)
     image, places = number("map_coordinates", input), real("map_coordinates", coordinates)
     if places.ndim == 0 or places.shape[0] != image.ndim:
         raise fail(
@@ -159,54 +159,93 @@ def map_coordinates(
             f"map_coordinates: expected coordinates with a first axis of {image.ndim} entries, but got "
             f"{places.shape}",
         )
+    image, margin = _coefficients("map_coordinates", input, output, order, mode, cval, prefilter)
+    near = [_neighbors(places[k] + margin, n, order, mode) for k, n in enumerate(image.shape)]
+    total: Any = 0.0
+    for corner in itertools.product(*near):
+        index, weight, present = [], 1.0, True
+        for place, share, exists in corner:
+            index.append(place)
+            weight = weight * share
+            present = np.logical_and(present, exists)
+        value = taken(image, tuple(index))
+        if mode == "grid-constant":
+            value = np.where(present, value, cval)
+        total = total + weight * value
+    if mode == "constant":
+        inside = [_is_inside(places[k], n) for k, n in enumerate(image.shape)]
+        total = np.where(reduce(np.logical_and, inside, True), total, cval)
+    return filtered_output(total, input, output)
+
+
+def sampled_grid(
+    who: str,
+    input: npt.ArrayLike,
+    rows: Sequence[Array],
+    output: Output,
+    order: int,
+    mode: str,
+    cval: float,
+    prefilter: bool,
+) -> Any:
+    """An image at all points that have these coordinates along the axes: along one axis after the other."""
+    image, margin = _coefficients(who, input, output, order, mode, cval, prefilter)
+    inside: Any = True
+    for axis, q in enumerate(rows):
+        n, along = image.shape[axis], (-1, *(1,) * (image.ndim - 1 - axis))
+        total: Any = 0.0
+        for place, share, exists in _neighbors(q + margin, n, order, mode):
+            value = taken(image, (*(slice(None),) * axis, place))
+            if mode == "grid-constant":
+                value = np.where(np.reshape(exists, along), value, cval)
+            total = total + np.reshape(share, along) * value
+        inside = np.logical_and(inside, np.reshape(_is_inside(q, n), along))
+        image = total
+    image = np.where(inside, image, cval) if mode == "constant" else image
+    return filtered_output(image, input, output)
+
+
+def _coefficients(
+    who: str,
+    input: npt.ArrayLike,
+    output: Output,
+    order: int,
+    mode: str,
+    cval: float,
+    prefilter: bool,
+) -> tuple[Any, float]:
+    """The coefficients of an image's splines, and how many of them stand before those of its first pixels."""
+    extension = extension_of(who, mode)
+    _check_order(who, order)
+    image, margin = number(who, input), 0.0
     if output is None and getattr(input, "dtype", image.dtype).kind in "iub":
         raise fail(
             TypeError,
-            "map_coordinates: expected an image of floats, since SciPy rounds the result of one of whole "
+            f"{who}: expected an image of floats, since SciPy rounds the result of one of whole "
             "numbers; write image.astype(float)",
         )
-    if order > 1 and (prefilter or mode == "nearest"):
-        image, places = _padded(image, places, mode, cval)
-    if order > 1 and prefilter:
-        image = spline_filter(image, order, mode=mode)
-    return filtered_output(_sampled(image, places, order, mode, cval), input, output)
+    if order > 1 and ((prefilter and mode == "grid-constant") or mode == "nearest"):
+        options = {"constant_values": cval} if mode == "grid-constant" else {}
+        image = np.pad(image, [(_MARGIN, _MARGIN)] * image.ndim, extension, **options)  # type: ignore[call-overload]
+        margin = float(_MARGIN)
+    return spline_filter(image, order, mode=mode) if order > 1 and prefilter else image, margin
 
 
 _MARGIN = 12
 """The pixels of padding, as SciPy's, before the spline filter of an image that is not extended by it."""
 
 
-def _padded(image: Array, places: Any, mode: str, cval: float) -> tuple[Any, Any]:
-    if mode not in ("nearest", "grid-constant"):
-        return image, places
-    margins = [(_MARGIN, _MARGIN)] * image.ndim
-    options = {"constant_values": cval} if mode == "grid-constant" else {}
-    around = np.pad(image, margins, EXTENSIONS[mode], **options)  # type: ignore[call-overload]
-    return around, places + float(_MARGIN)
+def _is_inside(q: Array, n: int) -> Any:
+    return np.logical_and(q >= 0, q <= n - 1)
 
 
-def _sampled(image: Any, places: Any, order: int, mode: str, cval: float) -> Any:
-    columns, inside = [], True
-    for axis in range(image.ndim):
-        n, q = image.shape[axis], places[axis]
-        if mode == "constant":
-            inside = np.logical_and(inside, np.logical_and(q >= 0, q <= n - 1))
-        elif mode != "grid-constant":
-            q = _wrapped_coordinate(q, n, mode)
-        first, weights = spline_neighbors(q, order)
-        columns.append([(first + k, weight, n) for k, weight in enumerate(weights)])
-    total: Any = 0.0
-    for corner in itertools.product(*columns):
-        index, weight, present = [], 1.0, True
-        for i, share, n in corner:
-            weight = weight * share
-            # Beyond the last pixel, a constant image has nothing: its weight there is 0 or is masked.
-            if mode == "grid-constant":
-                present = np.logical_and(present, np.logical_and(i >= 0, i < n))
-            how = "mirror" if mode in ("constant", "wrap") and order > 1 else mode
-            index.append(_whole_index(i, n, how))
-        value = taken(image, tuple(index))
-        if mode == "grid-constant":
-            value = np.where(present, value, cval)
-        total = total + weight * value
-    return np.where(inside, total, cval) if mode == "constant" else total
+def _neighbors(q: Array, n: int, order: int, mode: str) -> list[tuple[Any, Any, Any]]:
+    """The pixels along an axis that samples read, their weights, and whether a constant image has them."""
+    if mode not in ("constant", "grid-constant"):
+        q = _wrapped_coordinate(q, n, mode)
+    # Beyond the last pixel, a constant image has nothing: its weight there is 0 or is masked.
+    how = "mirror" if mode in ("constant", "wrap") and order > 1 else mode
+    first, weights = spline_neighbors(q, order)
+    places = [first + k for k in range(len(weights))]
+    present = [np.logical_and(i >= 0, i < n) for i in places]
+    return list(zip([_whole_index(i, n, how) for i in places], weights, present, strict=True))
