@@ -25,6 +25,7 @@ from funcgrad.ops.singular_value_functions import (
 from funcgrad.ops.special.special_stand_ins import SPECIAL_FAMILIES
 from funcgrad.ops.spectral_functions import spectral_function_op, spectral_slope_op
 from funcgrad.scipy.integrate import quad
+from funcgrad.scipy.ndimage import spline_filter1d
 from funcgrad.scipy.signal import lfilter
 from tests.ops.samples import SAMPLES, SQUARE
 from tests.ops.special_points import ANGULAR, IN_ARGUMENT_ALONE, IN_SOME, POINTS, WITHOUT_MPMATH
@@ -158,6 +159,9 @@ def programs():
         "integral": of_function(lambda k: quad(lambda x: np.exp(-k * x), 0.0, 2.0)[0], 0.7),
         "linear_filter": of_function(
             lambda b, x: lfilter(b, [1.0, -0.3, 0.1], x), np.array([0.4, 0.2]), SQUARE[0]
+        ),
+        "spline_filter": of_function(
+            lambda x: spline_filter1d(x, axis=0), np.cos(np.arange(128.0) ** 2).reshape(64, 2)
         ),
         "foreign": of_function(
             fg.primitive(lambda x: np.sin(x), partials=[lambda x: np.cos(x)]), 0.7
@@ -437,7 +441,7 @@ DISCRETE = (
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
     "argsort argpartition order_statistics searchsorted cumprod cumsum recurrence running_maximum "
-    "running_minimum linear_filter fft getitem index_add "
+    "running_minimum linear_filter spline_filter fft getitem index_add "
     "index_set scatter_add matmul einsum convolve solve inv pinv cholesky logabsdet detsign detphase det "
     "cofactors eig eigh hermitian_function "
     "singular_complement singular_function singular_norm svd qr resolved projected turning "

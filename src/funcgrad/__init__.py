@@ -200,6 +200,7 @@ _DECLARING = (
     "transforms.custom.implicit",
     "scipy.integral",
     "scipy.linear_filter",
+    "scipy.spline_filter",
 )
 
 

@@ -436,3 +436,56 @@ def test_gains_that_poles_do_not_determine_are_refused():
     a = np.array([[1.3, 0.2, -0.4], [0.5, 2.1, 0.3], [-0.2, 0.6, 1.7]])
     with pytest.raises(TypeError, match=r"2 inputs for 3 states.*solve_continuous_are"):
         fg.grad(gain)(a)
+
+
+GRIDS = {
+    "shift": lambda m, a, how: m.shift(a, (9.3, -1.7), **how),
+    "shift beyond the image": lambda m, a, how: m.shift(a, (90.0, 0.5), **how),
+    "zoom": lambda m, a, how: m.zoom(a, (0.7, 1.2), **how),
+    "zoom of cells": lambda m, a, how: m.zoom(a, 1.3, grid_mode=True, **how),
+    "factors": lambda m, a, how: m.affine_transform(a, [-1.1, 0.9], [70.5, -3.0], **how),
+}
+MODES = (
+    "reflect",
+    "grid-mirror",
+    "constant",
+    "grid-constant",
+    "nearest",
+    "mirror",
+    "grid-wrap",
+    "wrap",
+)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", one_in(2, GRIDS))
+def test_images_longer_than_responses_are_sampled_along_one_axis_after_the_other(name, mode):
+    rng = np.random.default_rng(0)
+    image, move = rng.normal(size=(2, 70, 66))
+    f = GRIDS[name]
+    for order in (1, 3):
+        how = {"order": order, "mode": mode, "cval": 0.7}
+        value, tangent = fg.jvp(lambda a, how=how: f(ndimage, a, how), (image,), (move,))
+        # Of the nearest pixels, SciPy's own are not exact.
+        size = 1e-6 if mode == "nearest" else 1e-10
+        np.testing.assert_allclose(value, f(scipy.ndimage, image, how), rtol=1e-9, atol=size)
+        linear = f(scipy.ndimage, move, how | {"cval": 0.0})
+        np.testing.assert_allclose(tangent, linear, rtol=1e-9, atol=size)
+        w = rng.normal(size=value.shape)
+        slope = fg.jit(fg.grad(lambda a, w=w, how=how: np.sum(w * f(ndimage, a, how))))(image)
+        np.testing.assert_allclose(np.sum(slope * move), np.sum(w * tangent), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "mirror", "nearest", "grid-wrap"])
+def test_long_spline_filters_and_their_transposes(mode):
+    x, w = np.random.default_rng(1).normal(size=(2, 3, 80))
+    for axis, order in ((1, 3), (-1, 5)):
+        f = lambda x, axis=axis, order=order: ndimage.spline_filter1d(x, order, axis, mode=mode)  # noqa: E731
+        np.testing.assert_array_equal(
+            fg.jit(f)(x), scipy.ndimage.spline_filter1d(x, order, axis, mode=mode)
+        )
+        slope = fg.grad(lambda x, f=f: np.sum(w * f(x)))
+        matrix = scipy.ndimage.spline_filter1d(np.eye(80), order, 0, mode=mode)
+        np.testing.assert_allclose(slope(x), w @ matrix, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(fg.vmap(slope)(np.stack([x, x]))[1], slope(x), rtol=1e-14)
+        fg.check_grads(lambda x, f=f: f(x) ** 2, (x,), order=2)

@@ -1,12 +1,8 @@
-"""Values of an image between its pixels: `map_coordinates`, and the spline filters that it needs.
-
-A spline filter is the matrix of SciPy's responses to unit impulses: in mode 'reflect' SciPy's is not exact.
-"""
+"""Values of an image between its pixels: `map_coordinates`, samples on a grid, and the spline filters."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -17,8 +13,11 @@ import scipy.ndimage as _scipy
 from numpy.polynomial import polynomial
 
 from funcgrad.arrays.reference import Reference
+from funcgrad.ops.base.axes import axis_index
+from funcgrad.ops.shape import astype, holds_expr
 from funcgrad.scipy.composition import composed, number, real, taken
 from funcgrad.scipy.ndimage.filters import Output, extension_of, filtered_output
+from funcgrad.scipy.spline_filter import LONG, by_responses, spline_filter_op
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -112,10 +111,12 @@ def spline_filter1d(
     _check_order("spline_filter1d", order)
     if order < 2 or n == 1:
         return filtered_output(image, input, output)
-    rows = np.moveaxis(image, axis, 0)
-    responses = _scipy.spline_filter1d(np.eye(n), order, 0, mode=mode)
-    flat = responses @ rows.reshape(n, math.prod(rows.shape[1:]))
-    return filtered_output(np.moveaxis(flat.reshape(rows.shape), 0, axis), input, output)
+    place = axis_index("spline_filter1d", axis, image)
+    wide = astype(image, np.result_type(image.dtype, np.float64))
+    if n < LONG:
+        return filtered_output(by_responses(wide, order, place, mode), input, output)
+    found = spline_filter_op(wide, order=order, axis=place, mode=mode)
+    return filtered_output(found, input, output)
 
 
 def _check_order(who: str, order: int) -> None:
@@ -188,20 +189,34 @@ def sampled_grid(
     cval: float,
     prefilter: bool,
 ) -> Any:
-    """An image at all points that have these coordinates along the axes: along one axis after the other."""
+    """An image at all points that have these coordinates along the axes: along one axis after the other.
+
+    Coordinates of an axis rise or fall. A constant stands around an image of which all are known.
+    """
     image, margin = _coefficients(who, input, output, order, mode, cval, prefilter)
-    inside: Any = True
+    inside = [_is_inside(q, n) for q, n in zip(rows, image.shape, strict=True)]
+    is_framed = mode == "constant" and not holds_expr([*rows, cval])
+    shape = [len(q) for q in rows]
+    if is_framed:
+        rows = [q[kept] for q, kept in zip(rows, inside, strict=True)]
     for axis, q in enumerate(rows):
-        n, along = image.shape[axis], (-1, *(1,) * (image.ndim - 1 - axis))
+        along: Any = (-1, *(1,) * (image.ndim - 1 - axis))
         total: Any = 0.0
-        for place, share, exists in _neighbors(q + margin, n, order, mode):
+        for place, share, exists in _neighbors(q + margin, image.shape[axis], order, mode):
             value = taken(image, (*(slice(None),) * axis, place))
             if mode == "grid-constant":
                 value = np.where(np.reshape(exists, along), value, cval)
             total = total + np.reshape(share, along) * value
-        inside = np.logical_and(inside, np.reshape(_is_inside(q, n), along))
         image = total
-    image = np.where(inside, image, cval) if mode == "constant" else image
+    if is_framed:
+        first = [int(np.argmax(kept)) for kept in inside]
+        widths = [(i, n - i - len(q)) for i, n, q in zip(first, shape, rows, strict=True)]
+        image = np.pad(image, widths, constant_values=cval)
+    elif mode == "constant":
+        lines = [
+            np.reshape(kept, (-1, *(1,) * (image.ndim - 1 - k))) for k, kept in enumerate(inside)
+        ]
+        image = np.where(reduce(np.logical_and, lines), image, cval)
     return filtered_output(image, input, output)
 
 
