@@ -24,6 +24,7 @@ from funcgrad.ops.singular_value_functions import (
 )
 from funcgrad.ops.special.special_stand_ins import SPECIAL_FAMILIES
 from funcgrad.ops.spectral_functions import spectral_function_op, spectral_slope_op
+from funcgrad.scipy.fft import dct
 from funcgrad.scipy.integrate import quad
 from funcgrad.scipy.ndimage import spline_filter1d
 from funcgrad.scipy.signal import lfilter
@@ -160,6 +161,7 @@ def programs():
         "linear_filter": of_function(
             lambda b, x: lfilter(b, [1.0, -0.3, 0.1], x), np.array([0.4, 0.2]), SQUARE[0]
         ),
+        "cosine_transform": of_function(dct, SQUARE),
         "spline_filter": of_function(
             lambda x: spline_filter1d(x, axis=0), np.cos(np.arange(128.0) ** 2).reshape(64, 2)
         ),
@@ -441,7 +443,7 @@ DISCRETE = (
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
     "argsort argpartition order_statistics searchsorted cumprod cumsum recurrence running_maximum "
-    "running_minimum linear_filter spline_filter fft getitem index_add "
+    "running_minimum linear_filter spline_filter cosine_transform fft getitem index_add "
     "index_set scatter_add matmul einsum convolve solve inv pinv cholesky logabsdet detsign detphase det "
     "cofactors eig eigh hermitian_function "
     "singular_complement singular_function singular_norm svd qr resolved projected turning "
@@ -496,14 +498,14 @@ GAPS: dict[str, dict[str, str]] = {
     "to_json": {PRIMITIVE: "foreign"},
     "bounds": {
         "no enclosure is known that is of use": f"linear_filter {MATRICES}",
-        "the knots beside a place differ over the box": "interp",
-        "complex values have no order": "fft detphase make_complex",
+        "complex values have no order": "fft cosine_transform detphase make_complex",
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",
     },
     "precise": {
         "NumPy's decompositions and transforms know no other numbers": (
-            "eig eigh fft hermitian_function pinv qr singular_complement singular_function singular_norm "
+            "eig eigh fft cosine_transform hermitian_function pinv qr singular_complement "
+            "singular_function singular_norm "
             "svd resolved projected turning spectral_function spectral_slope singular_value_function "
             "singular_slope transported qr_complement"
         ),

@@ -199,6 +199,7 @@ _DECLARING = (
     "transforms.custom.primitive",
     "transforms.custom.implicit",
     "scipy.integral",
+    "scipy.cosine_transform",
     "scipy.linear_filter",
     "scipy.spline_filter",
 )

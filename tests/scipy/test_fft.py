@@ -157,3 +157,27 @@ def test_pseudo_differential_operators(name):
         check(name, COMPLEX[:, 0, 0], *OPERATORS[name], module=scipy.fftpack)
     with pytest.raises(TypeError, match="shift: expected plain parameters"):
         fg.grad(lambda t: scipy.fftpack.shift(REAL[0, 0], t)[0])(0.1)
+
+
+@pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst"])
+def test_derivatives_of_cosine_and_sine_transforms_are_their_matrices(name):
+    own, ours = getattr(scipy.fft, name), getattr(fg.scipy.fft, name)
+    x, move = np.random.default_rng(0).normal(size=(2, 3, 7))
+    for type in (1, 2, 3, 4):
+        for norm, ortho in (("ortho", None), ("forward", True), (None, False)):
+            how = {"type": type, "norm": norm, "orthogonalize": ortho, "axis": 1}
+            matrix = own(np.eye(7), **how).T
+            f = lambda x, how=how: ours(x, **how)  # noqa: E731
+            np.testing.assert_allclose(fg.jit(f)(x), own(x, **how), rtol=1e-14, atol=1e-15)
+            np.testing.assert_allclose(fg.jvp(f, (x,), (move,))[1], move @ matrix.T, atol=1e-13)
+            slope = fg.grad(lambda x, f=f: np.sum(move * f(x)))
+            np.testing.assert_allclose(slope(x), move @ matrix, atol=1e-13)
+            np.testing.assert_allclose(fg.vmap(slope)(np.stack([x, x]))[1], slope(x), atol=1e-14)
+            back = fg.grad(lambda x, f=f: np.sum(f(x) ** 3))
+            np.testing.assert_allclose(
+                fg.jvp(back, (x,), (move,))[1],
+                6 * (x @ matrix.T * (move @ matrix.T)) @ matrix,
+                rtol=1e-10,
+                atol=1e-10,
+            )
+    assert fg.jit(ours)(x.astype(np.float32)).dtype == np.float32

@@ -567,6 +567,7 @@ SPECTRAL = (
     "transported",
     "qr_complement",
     "linear_filter",
+    "cosine_transform",
     "spline_filter",
 )
 

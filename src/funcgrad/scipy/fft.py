@@ -1,15 +1,14 @@
 """``scipy.fft`` for traced values: Fourier, cosine and sine transforms.
 
-Fourier transforms are `numpy.fft`'s. A cosine or sine transform of n points is a Fourier transform of twice
-as many, between two products with phases, and a Hankel transform is a convolution. All other names lead to
-SciPy.
+Fourier transforms are `numpy.fft`'s, cosine and sine transforms are an operation of their own, and a Hankel
+transform is a convolution. All other names lead to SciPy.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ from funcgrad.ops import fourier
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import as_single, composed, number
+from funcgrad.scipy.cosine_transform import TRANSPOSED, cosine_transform_op, kind_of, weighted
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes
@@ -112,67 +112,26 @@ def ifftshift(x: npt.ArrayLike, axes: Axes = None) -> Any:
 
 
 # -- cosine and sine transforms ------------------------------------------------------------------
-class _Kind(NamedTuple):
-    """A transform y[k] = sum of w[n] x[n] cos(pi (k + a) (n + b) / (N + m)), or sin."""
-
-    a: float
-    b: float
-    m: int
-    single: tuple[int, ...] = ()
-    """The places n of the weight 1; the others have 2."""
-    scaled: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
-    """The places of x, and of y, that ``orthogonalize`` multiplies, and divides, by the square root of 2."""
-
-
-_COSINE = {
-    1: _Kind(0.0, 0.0, -1, (0, -1), ((0, -1), (0, -1))),
-    2: _Kind(0.0, 0.5, 0, (), ((), (0,))),
-    3: _Kind(0.5, 0.0, 0, (0,), ((0,), ())),
-    4: _Kind(0.5, 0.5, 0),
-}
-_SINE = {
-    1: _Kind(1.0, 1.0, 1),
-    2: _Kind(1.0, 0.5, 0, (), ((), (-1,))),
-    3: _Kind(0.5, 1.0, 0, (-1,), ((-1,), ())),
-    4: _Kind(0.5, 0.5, 0),
-}
-_INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
-
-
-def _scaled(x: Array, places: Sequence[int], factor: float) -> Any:
-    scale = np.ones(x.shape[-1], x.dtype)
-    scale[list(places)] = factor
-    return x * scale if places else x
-
-
-def _on_last_axis(x: Array, kind: _Kind, sine: bool) -> Any:
+def _on_last_axis(x: Array, type: int, sine: bool) -> Any:
     """The transform along the last axis, without a norm."""
     if x.dtype.kind == "c":
-        return _on_last_axis(x.real, kind, sine) + 1j * _on_last_axis(x.imag, kind, sine)
-    size = x.shape[-1]
-    period = 2 * (size + kind.m)
-    n = np.arange(size)
-    weights = np.full(size, 2.0)
-    weights[list(kind.single)] = 1.0
-    dtype = np.result_type(x.dtype, np.complex64)
-    before = weights * np.exp(-2j * math.pi * kind.a * n / period)
-    after = np.exp(-2j * math.pi * kind.b * (n + kind.a) / period)
-    whole = fourier.fft(x * before.astype(dtype), max(period, size))[..., :size]
-    z = whole * after.astype(dtype)
-    return -np.imag(z) if sine else np.real(z)
+        return _on_last_axis(x.real, type, sine) + 1j * _on_last_axis(x.imag, type, sine)
+    doubled = weighted(2 * x, kind_of(type, sine).single, 0.5)
+    return cosine_transform_op(doubled, type=type, sine=sine)
 
 
 def _transformed(
     who: str, x: Any, type: int, n: int | None, axis: int, norm: Any, ortho: bool | None
 ) -> Any:
     inverse, sine = who.startswith("i"), "s" in who
-    if type not in _INVERSE or norm not in (None, "backward", "ortho", "forward"):
+    if type not in TRANSPOSED or norm not in (None, "backward", "ortho", "forward"):
         raise fail(
             ValueError,
             f"{who}: expected a type from 1 to 4 and norm 'backward', 'ortho' or 'forward', but got type "
             f"{type!r} and norm {norm!r}",
         )
-    kind = (_SINE if sine else _COSINE)[_INVERSE[type] if inverse else type]
+    type = TRANSPOSED[type] if inverse else type
+    kind = kind_of(type, sine)
     x = lift_fully(x)
     x = np.moveaxis(x if x.dtype.kind in "fc" else x.astype(float), axis, -1)
     size = x.shape[-1] if n is None else n
@@ -183,10 +142,10 @@ def _transformed(
     if ortho is None or x.dtype.kind == "c":  # SciPy does not ask for complex values
         ortho = norm == "ortho"
     if ortho:
-        x = _scaled(x, kind.scaled[0], math.sqrt(2.0))
-    y = _on_last_axis(x, kind, sine)
+        x = weighted(x, kind.scaled[0], math.sqrt(2.0))
+    y = _on_last_axis(x, type, sine)
     if ortho:
-        y = _scaled(y, kind.scaled[1], math.sqrt(0.5))
+        y = weighted(y, kind.scaled[1], math.sqrt(0.5))
     if norm == "ortho":
         y = y * math.sqrt(1 / period)
     elif inverse is (norm != "forward"):
