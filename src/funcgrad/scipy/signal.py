@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from types import FunctionType
 from typing import Any
 
@@ -34,6 +33,9 @@ from funcgrad.scipy.peaks import find_peaks as find_peaks
 from funcgrad.scipy.peaks import peak_prominences as peak_prominences
 from funcgrad.scipy.peaks import peak_widths as peak_widths
 from funcgrad.scipy.python_functions import attribute_of
+from funcgrad.scipy.spectra import csd as csd
+from funcgrad.scipy.spectra import detrend as detrend
+from funcgrad.scipy.spectra import welch as welch
 from funcgrad.scipy.spline_filters import backward_conditions as backward_conditions
 from funcgrad.scipy.spline_filters import first_order_conditions as first_order_conditions
 from funcgrad.scipy.spline_filters import forward_conditions as forward_conditions
@@ -326,32 +328,6 @@ def sosfilt(
         x, state = (found, None) if start is None else found
         states.append(state)
     return x if zi is None else (x, np.stack(states))
-
-
-@_composed
-def detrend(
-    data: npt.ArrayLike,
-    axis: int = -1,
-    type: str = "linear",
-    bp: Any = 0,
-    overwrite_data: bool = False,
-) -> Any:
-    """As `scipy.signal.detrend`."""
-    signal = np.moveaxis(floating("detrend", data), axis, 0)
-    if type in ("constant", "c"):
-        return np.moveaxis(signal - np.mean(signal, axis=0, keepdims=True), 0, axis)
-    if type not in ("linear", "l"):
-        raise fail(ValueError, f"detrend: expected 'linear' or 'constant', but got {type!r}")
-    n = signal.shape[0]
-    breaks = np.unique(np.concatenate([np.atleast_1d(bp), [0, n]]))
-    parts = []
-    for start, end in pairwise(breaks):
-        length = int(end - start)
-        line = np.stack([np.arange(1, length + 1) / length, np.ones(length)], axis=1)
-        line, onto = [part.astype(signal.dtype) for part in (line, np.linalg.pinv(line))]
-        flat = signal[int(start) : int(end)].reshape(length, -1)
-        parts.append(flat - line @ (onto @ flat))
-    return np.moveaxis(np.concatenate(parts).reshape(signal.shape), 0, axis)
 
 
 # -- ranks, rates and splines ------------------------------------------------------------------------
