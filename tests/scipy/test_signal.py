@@ -489,3 +489,31 @@ def test_long_spline_filters_and_their_transposes(mode):
         np.testing.assert_allclose(slope(x), w @ matrix, rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(fg.vmap(slope)(np.stack([x, x]))[1], slope(x), rtol=1e-14)
         fg.check_grads(lambda x, f=f: f(x) ** 2, (x,), order=2)
+
+
+RATES = [(1, 1), (2, 3), (3, 2), (1, 4), (4, 1), (6, 4), (5, 7), (1, 32), (32, 1), (11, 9)]
+
+
+@pytest.mark.parametrize(("up", "down"), RATES)
+def test_phases_of_upfirdn(up, down):
+    rng = np.random.default_rng(up)
+    for n, taps in ((1, 1), (5, 1), (3, 40), (50, 7)):
+        h, x = (
+            rng.normal(size=taps),
+            rng.normal(size=(2, n)) + (1j * rng.normal(size=(2, n)) if n == 5 else 0),
+        )
+        f = lambda h, x: signal.upfirdn(h, x, up, down)  # noqa: E731
+        value, tangent = fg.jvp(f, (h, x), (np.cos(h), np.sin(x)))
+        own = scipy.signal.upfirdn
+        np.testing.assert_allclose(value, own(h, x, up, down), rtol=1e-12, atol=1e-13)
+        linear = own(np.cos(h), x, up, down) + own(h, np.sin(x), up, down)
+        np.testing.assert_allclose(tangent, linear, rtol=1e-12, atol=1e-13)
+        for axis, mode in ((0, "constant"), (1, "symmetric"), (1, "line")):
+            if n > 7:
+                value = fg.jit(lambda x, h=h, a=axis, m=mode: signal.upfirdn(h, x, up, down, a, m))(
+                    x
+                )
+                np.testing.assert_allclose(
+                    value, own(h, x, up, down, axis, mode), rtol=1e-11, atol=1e-12
+                )
+    fg.check_grads(f, (h, x), order=2)

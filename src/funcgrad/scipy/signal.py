@@ -33,6 +33,7 @@ from funcgrad.scipy.peaks import find_peaks as find_peaks
 from funcgrad.scipy.peaks import peak_prominences as peak_prominences
 from funcgrad.scipy.peaks import peak_widths as peak_widths
 from funcgrad.scipy.python_functions import attribute_of
+from funcgrad.scipy.resampling import upfirdn as upfirdn
 from funcgrad.scipy.spectra import csd as csd
 from funcgrad.scipy.spectra import detrend as detrend
 from funcgrad.scipy.spectra import welch as welch
@@ -367,65 +368,6 @@ def sepfir2d(input: npt.ArrayLike, hrow: npt.ArrayLike, hcol: npt.ArrayLike) -> 
     """As `scipy.signal.sepfir2d`."""
     rows = ndimage.convolve1d(floating("sepfir2d", input), hrow, 1)
     return ndimage.convolve1d(rows, hcol, 0)
-
-
-def _extended(rows: Array, reach: int, mode: str, cval: float) -> Any:
-    """Rows with as many entries more at both ends, by a mode of `scipy.signal.upfirdn`."""
-    margins, count = [(0, 0)] * (rows.ndim - 1) + [(reach, reach)], rows.shape[-1]
-    if mode == "constant":
-        return np.pad(rows, margins, constant_values=cval)
-    if mode in ("edge", "reflect", "symmetric", "wrap"):
-        return np.pad(rows, margins, mode)  # type: ignore[call-overload]
-    if mode == "antireflect":
-        return np.pad(rows, margins, "reflect", reflect_type="odd")
-    if mode == "antisymmetric":
-        turns = (np.arange(-reach, count + reach) // count) % 2
-        return np.pad(rows, margins, "symmetric") * (1.0 - 2.0 * turns)
-    if mode not in ("line", "smooth"):
-        raise fail(
-            ValueError,
-            "upfirdn: expected a mode among 'constant', 'edge', 'reflect', 'symmetric', 'wrap', "
-            f"'antireflect', 'antisymmetric', 'line' and 'smooth', but got {mode!r}",
-        )
-    first, last = rows[..., :1], rows[..., -1:]
-    if mode == "line":
-        slopes = [(last - first) / (count - 1)] * 2
-    else:
-        # SciPy reads memory beside a single entry.
-        slopes = (
-            [rows[..., 1:2] - first, last - rows[..., -2:-1]] if count > 1 else [0.0 * first] * 2
-        )
-    steps = np.arange(1.0, reach + 1)
-    parts = [first - steps[::-1] * slopes[0], rows, last + steps * slopes[1]]
-    return np.concatenate(parts, axis=-1)
-
-
-@_composed
-def upfirdn(
-    h: npt.ArrayLike,
-    x: npt.ArrayLike,
-    up: int = 1,
-    down: int = 1,
-    axis: int = -1,
-    mode: str = "constant",
-    cval: float = 0,
-) -> Any:
-    """As `scipy.signal.upfirdn`, in the filter and the signal."""
-    taps, signal = floating("upfirdn", h), floating("upfirdn", x)
-    if taps.ndim != 1 or not signal.ndim:
-        raise fail(
-            ValueError,
-            f"upfirdn: expected a vector and a signal, but got {taps.shape} and {signal.shape}",
-        )
-    rows = np.moveaxis(signal, axis, -1)
-    # y[k] is the sum of h[k*down - i*up] * x[i] over i.
-    count = ((rows.shape[-1] - 1) * up + taps.shape[0] - 1) // down + 1
-    reach = -(-taps.shape[0] // up)
-    places = np.arange(count) * down
-    i = (places // up)[:, None] - np.arange(reach)
-    around = _extended(rows, reach, mode, cval)
-    weights = np.pad(taps, (0, reach * up - taps.shape[0]))[places[:, None] - i * up]
-    return np.moveaxis(np.sum(around[..., i + reach] * weights, axis=-1), -1, axis)
 
 
 def _evaluated(name: str, order: int) -> Any:
