@@ -209,7 +209,7 @@ def sampled_grid(
             total = total + np.reshape(share, along) * value
         image = total
     if is_framed:
-        first = [int(np.argmax(kept)) for kept in inside]
+        first = [int(np.argmax(kept)) if len(kept) else 0 for kept in inside]
         widths = [(i, n - i - len(q)) for i, n, q in zip(first, shape, rows, strict=True)]
         image = np.pad(image, widths, constant_values=cval)
     elif mode == "constant":
