@@ -110,3 +110,29 @@ def test_formulas():
     assert fg.to_latex(y) == "x * k"
     assert fg.to_latex(np.convolve(x, k, "valid")) == r"x *_{\text{valid}} k"
     assert fg.to_latex(convolve_op(x, k, kept=(1, 3))) == "x *_{1:4} k"
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.int64])
+def test_stacks_with_one_vector_are_convolved_at_once(dtype):
+    rng = np.random.default_rng(0)
+    rows = (rng.normal(size=(5, 4, 30)) * 9).astype(dtype)
+    kernel = (rng.normal(size=7) * 9).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        rows[1, 2, 3], rows[3, 0, -1] = np.inf, np.nan
+    for kernels in (np.broadcast_to(kernel, (5, 4, 7)), np.tile(kernel, (5, 4, 1))):
+        for kept in ("full", "same", "valid", (2, 9), (-3, 50), (40, 6)):
+            for given in ((rows, kernels), (kernels, rows)):
+                found = convolve_op(*given, kept=kept)
+                wanted = [
+                    [convolve_op(a, b, kept=kept) for a, b in zip(*pair, strict=True)]
+                    for pair in zip(*given, strict=True)
+                ]
+                rtol = 1e-5 if dtype == np.float32 else 1e-12
+                np.testing.assert_allclose(found, wanted, rtol=rtol, atol=rtol * 100)
+
+
+def test_an_infinite_weight_meets_no_zeros_between_vectors():
+    kernel = np.broadcast_to(np.array([1.0, np.inf]), (2, 2))
+    np.testing.assert_array_equal(
+        convolve_op(np.ones((2, 3)), kernel, kept="full"), [[1.0, np.inf, np.inf, np.inf]] * 2
+    )

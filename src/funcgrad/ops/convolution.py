@@ -56,6 +56,9 @@ def _run(a: Array, v: Array, kept: Kept) -> Any:
     first, count = kept_range(kept, a.shape[-1], v.shape[-1])
     if a.ndim == 1:
         return _of_vectors(a, v, first, count)
+    for rows, kernels in ((a, v), (v, a)):
+        if rows.shape[-1] >= kernels.shape[-1] and _is_one_row(kernels):
+            return _by_one(rows, kernels.reshape(-1, kernels.shape[-1])[0], first, count)
     shorter = min(a.shape[-1], v.shape[-1])
     if np.prod(a.shape[:-1]) <= shorter or shorter * count >= _LONG:
         found = np.zeros((*a.shape[:-1], count), a.dtype)
@@ -67,6 +70,27 @@ def _run(a: Array, v: Array, kept: Kept) -> Any:
 
 # Products of a row from which a call of NumPy's function for each row is quicker.
 _LONG = 4096
+
+
+def _is_one_row(v: Array) -> bool:
+    """Whether all vectors of a stack are one and the same, of finite numbers."""
+    rows = v.reshape(-1, v.shape[-1])
+    return bool(len(rows) and np.all(rows == rows[0]) and np.all(np.isfinite(rows[0])))
+
+
+def _by_one(a: Array, v: Array, first: int, count: int) -> Any:
+    """Of many vectors with one, by one call of NumPy's function, with zeros between one and the next."""
+    whole = a.shape[-1] + len(v) - 1
+    apart = np.zeros((*a.shape[:-1], whole), a.dtype)
+    apart[..., : a.shape[-1]] = a
+    full = np.convolve(apart.reshape(-1), v)[: apart.size].reshape(apart.shape)
+    start, stop = max(first, 0), min(first + count, whole)
+    if (start, stop) == (first, first + count):
+        return full[..., start:stop]
+    found = np.zeros((*a.shape[:-1], count), full.dtype)
+    if start < stop:
+        found[..., start - first : stop - first] = full[..., start:stop]
+    return found
 
 
 def _of_vectors(a: Array, v: Array, first: int, count: int) -> Any:

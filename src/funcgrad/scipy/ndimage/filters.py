@@ -84,7 +84,8 @@ def _weighted(
     size = kernel.shape[0]
     if size > _FEW:
         around = padded_along_axis(who, image, size, axis, mode, cval, origin)
-        return np.moveaxis(_correlated(around, kernel), 0, axis)
+        found = _along_lines(np.moveaxis(around, 0, -1), kernel, image.shape[axis])
+        return np.moveaxis(found, -1, axis)
     total: Any = 0.0
     for k, copy in enumerate(_along_axis(who, image, size, axis, mode, cval, origin)):
         total = total + kernel[k] * copy
@@ -95,14 +96,18 @@ def _weighted(
 _FEW = 4
 
 
-def _correlated(around: Array, kernel: Array) -> Any:
-    """The sums of products along the first axis, by one convolution of all lines."""
-    length, *others = around.shape
-    lines = np.reshape(np.moveaxis(around, 0, -1), (-1, length))
-    weights = np.broadcast_to(kernel[::-1], (lines.shape[0], kernel.shape[0]))
+def _along_lines(around: Array, kernel: Array, count: int) -> Any:
+    """The sums of products along the last axis, of so many entries, by one convolution of all lines."""
+    size = kernel.shape[0]
+    if size <= _FEW:
+        return sum(
+            [kernel[k] * around[..., k : k + count] for k in range(1, size)],
+            kernel[0] * around[..., :count],
+        )
+    lines = np.reshape(around, (-1, around.shape[-1]))
+    weights = np.broadcast_to(kernel[::-1], (lines.shape[0], size))
     given = [astype(x, np.result_type(lines.dtype, weights.dtype)) for x in (lines, weights)]
-    found = convolve_op(*given, kept="valid")
-    return np.moveaxis(np.reshape(found, (*others, found.shape[-1])), -1, 0)
+    return np.reshape(convolve_op(*given, kept="valid"), (*around.shape[:-1], count))
 
 
 def _along_axis(
@@ -379,14 +384,13 @@ def correlate(
     if not image.ndim or not image.size:
         return filtered_output(image * np.sum(kernel), input, output)
     kernel, modes, cval, origins = for_all_axes(image, kernel, axes, mode, cval, origin)
-    parts = [_for_axes(item, image.ndim) for item in (kernel.shape, modes, origins)]
-    # Along the last axis by lines, for each place of the kernel along the others.
-    copies = _along_axes("correlate", image, cval, [item[:-1] for item in parts])
-    rows = kernel.reshape(len(copies), -1)
+    around = extended("correlate", image, kernel.shape, modes, cval, origins)
+    rows = kernel.reshape(-1, kernel.shape[-1])
     total: Any = 0.0
-    for k, copy in enumerate(copies):
-        _, extension, start = (item[-1] for item in parts)
-        total = total + _weighted("correlate", copy, rows[k], -1, extension, cval, start)
+    # Along the last axis by lines, for each place of the kernel along the others.
+    for row, place in zip(rows, np.ndindex(*kernel.shape[:-1]), strict=True):
+        part = around[tuple([slice(i, i + n) for i, n in zip(place, image.shape, strict=False)])]
+        total = total + _along_lines(part, row, image.shape[-1])
     return filtered_output(total, input, output)
 
 
