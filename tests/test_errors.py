@@ -367,6 +367,15 @@ def test_symbols_of_sympy_in_lists_and_under_jit_are_refused_with_advice(attempt
         attempt(sympy.Symbol("s"))
 
 
+def test_numbers_of_other_libraries_are_operands():
+    """Those whose classes are registered as numbers; a class derived from Python's has its own arithmetic."""
+    sympy, mpmath = pytest.importorskip("sympy"), pytest.importorskip("mpmath")
+    for number in (sympy.Rational(5, 2), sympy.Float(2.5), mpmath.mpf(2.5)):
+        assert fg.grad(lambda x, c=number: x * c if x >= c else x**c)(4.0) == 2.5
+        assert fg.grad(lambda x, c=number: (x - c) ** 2)(4.0) == 3.0
+    assert fg.grad(lambda x: np.real(x * mpmath.mpc(2.5, 1.0)))(4.0) == 2.5
+
+
 def test_a_decimal_under_jit_is_refused_with_advice():
     with pytest.raises(TypeError, match="jit: expected a number, but got Decimal; write float"):
         fg.jit(lambda x: x * 2)(Decimal("1.5"))

@@ -522,3 +522,70 @@ def test_instances_with_fields_are_refused():
             TypeError, match="Fields: expected an array of numbers, since instances of subclasses"
         ):
             fg.grad(f)(1.5)
+
+
+class Components(np.ndarray):
+    """Arrays of different shapes, by name."""
+
+    def __new__(cls, items):
+        made = np.ndarray.__new__(cls, len(items), dtype=object)
+        for i, item in enumerate(items):
+            made[i] = item
+        return made
+
+    def __array_finalize__(self, obj):
+        self.unit = getattr(obj, "unit", "m")
+
+    def __getitem__(self, index):
+        return np.ndarray.__getitem__(self.view(np.ndarray), index)
+
+    @property
+    def x(self):
+        return self[0]
+
+    def apply(self, function):
+        return Components([function(item) for item in self])
+
+    def asks(self, x):
+        return self.x.sum() * x if isinstance(x, float) else 0.0 * x
+
+
+GRID = Components([np.array([[1.0, 2.0, 4.0]]), np.array([[0.5], [1.5]])])
+GRID.unit = "km"
+OF_OBJECTS = {
+    "held": lambda x: GRID.asks(x) + (GRID.x * x).sum() + len(GRID.unit) * x,
+    "less a number": lambda x: np.linalg.norm(GRID - x).sum(),
+    "less an array": lambda x: np.linalg.norm(GRID - np.array([x, 2.0 * x])).sum(),
+    "from an array": lambda x: (np.array([x, 2.0 * x]) - GRID).x.sum() * len((x - GRID).unit),
+    "inner": lambda x: np.exp(-np.inner(GRID - x, np.array([x, 0.3]))).sum(),
+    "dot": lambda x: np.dot(np.array([x, 0.3]), GRID).sum(),
+    "made": lambda x: Components([np.array([x, 1.0]), x]).apply(np.sin).x.sum(),
+    "stored": lambda x: stored_objects(Components([1.0, 2.0]), x),
+    "viewed": lambda x: (np.array([x, x * x], dtype=object).view(Components) * 2.0).x * x,
+    "class": lambda x: x * isinstance(GRID * x, Components) * (type(GRID) is Components),
+}
+
+
+def stored_objects(made, x):
+    made[1] = x * x
+    return made[1] * made.x
+
+
+@pytest.mark.parametrize("f", OF_OBJECTS.values(), ids=OF_OBJECTS.keys())
+def test_instances_that_hold_objects_take_traced_values(f):
+    x, step = 0.7, 1e-5
+    slope = (f(x + step) - f(x - step)) / (2 * step)
+    value, gradient = fg.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-12)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-7)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(x), slope, rtol=1e-7)
+    np.testing.assert_allclose(fg.jvp(f, (x,), (1.0,))[1], slope, rtol=1e-7)
+
+
+def test_instances_that_hold_objects_come_back_as_originals():
+    made = fg.adopt(lambda: GRID * 2.0)()
+    assert type(made) is Components
+    assert made.unit == "km"
+    same = fg.adopt(lambda: GRID)()
+    assert type(same) is Components
+    assert np.shares_memory(same, GRID)

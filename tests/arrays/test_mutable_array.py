@@ -763,3 +763,33 @@ def f(x):
     assert fg.grad(f)(np.array([2.0, 3.0, 4.0])).tolist() == [10.0, 1.0, 0.0]
     with pytest.raises(TypeError, match="iteration over"):
         fg.grad(lambda x: sum(iter(x)))(2.0)
+
+
+class Absorbing:
+    """A zero that NumPy leaves operators to, and that is no array."""
+
+    __array_ufunc__ = None
+
+    def __array__(self, *args, **kwargs):
+        raise TypeError("no array")
+
+    def __add__(self, other):
+        return other
+
+    def __mul__(self, other):
+        return self
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def test_operators_are_left_to_a_class_without_ufuncs():
+    zero = Absorbing()
+
+    def f(x):
+        y = np.sin(np.array([x, 2.0]))
+        assert type(y * zero) is Absorbing
+        assert type(np.ones(2) * zero) is Absorbing
+        return (y + zero + (y * zero) + (zero + y)).sum()
+
+    for g in (f, fg.jit(f)):
+        assert fg.grad(g)(0.7) == pytest.approx(2.0 * np.cos(0.7), rel=1e-12)

@@ -218,6 +218,15 @@ def test_orders_and_parameters_are_differentiated_by_mpmath(name):
     assert fg.jit(fg.grad(getattr(scipy.special, name)))(*MORE[name]) == slope
 
 
+@pytest.mark.parametrize("orders", [range(3), [0, 1, 2], (1, 3)])
+@pytest.mark.parametrize("name", ["spherical_jn", "spherical_yn", "spherical_in", "jvp", "kvp"])
+def test_orders_of_bessel_functions_may_be_lists(name, orders):
+    def f(x):
+        return getattr(scipy.special, name)(orders, x).sum()
+
+    assert fg.grad(f)(0.37) == pytest.approx((f(0.37 + 1e-6) - f(0.37 - 1e-6)) / 2e-6, rel=1e-7)
+
+
 @pytest.mark.parametrize(
     ("name", "args"),
     [

@@ -7,7 +7,7 @@ the adopted class. NumPy's own ``matrix`` is one of these classes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from inspect import CO_VARARGS
 from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
@@ -33,12 +33,14 @@ from funcgrad.adoption.globals import AdoptedGlobals
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import globals_of_class, is_kept_class, is_kept_namespace
 from funcgrad.arrays.mutable_array import shared_argument
+from funcgrad.arrays.object_array import OVER_OBJECTS, ObjectArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.arrays.subclassed_array import (
     SubclassedArray,
     attributes_of,
     numpys_own,
     plain,
+    with_attributes,
 )
 
 
@@ -114,8 +116,15 @@ GlobalsOf = Callable[[dict[str, Any]], AdoptedGlobals]
 class ArraySubclasses:
     """The adopted classes; `redirect` and `restore` are those of all adopted code."""
 
-    def __init__(self, redirect: Redirect, restore: Redirect, globals_of: GlobalsOf) -> None:
+    def __init__(
+        self,
+        redirect: Redirect,
+        restore: Redirect,
+        globals_of: GlobalsOf,
+        globals_of_objects: GlobalsOf,
+    ) -> None:
         self._redirect, self._restore, self._globals_of = redirect, restore, globals_of
+        self._globals_of_objects = globals_of_objects
         self._in_work: list[type] = []
 
     def of(self, kind: type) -> Any:
@@ -145,6 +154,33 @@ class ArraySubclasses:
         space |= {"__repr__": _formula, "__str__": _text(str), "__format__": _text(format)}
         metas = [type(SubclassedArray), *[type(base) for base in bases]]
         adopted = _metaclass_of(tuple(dict.fromkeys(metas)))(
+            kind.__name__,
+            bases,
+            space | {ORIGINAL: kind, OVER_OBJECTS: partial(self.of_objects, kind)},
+        )
+        keep_adopted(home, kind, adopted, class_parts)
+        name_class(kind, adopted)
+        redirect_attributes(kind, adopted, self._redirect)
+        return adopted
+
+    def of_objects(self, kind: type) -> Any:
+        """The adopted class of the instances that hold objects: a subclass, over NumPy's own array."""
+        space = globals_of_class(kind) if is_array_subclass(kind) else None
+        if space is None:
+            return ObjectArray if kind is np.ndarray else self._redirect(kind)
+        home = self._globals_of_objects(space)
+        found = known_adopted(home, kind)
+        if found is not None:
+            return found
+        space = {
+            name: member
+            for name, member in adopt_members(kind, self._method_of_objects).items()
+            if name not in _OF_LAYOUT
+        }
+        if np.ndarray in kind.__bases__:
+            space = {"__array_priority__": 0.0} | space
+        bases = (*unannounced(kind), kind, *map(self.of_objects, kind.__bases__))
+        adopted = _metaclass_of(tuple(dict.fromkeys(map(type, bases))))(
             kind.__name__, bases, space | {ORIGINAL: kind}
         )
         keep_adopted(home, kind, adopted, class_parts)
@@ -168,11 +204,13 @@ class ArraySubclasses:
         kind = self.of(type(value))
         if kind is type(value):
             return value
+        if value.dtype == object:
+            return with_attributes(value.view(self.of_objects(type(value))), attributes_of(value))
         made = kind._funcgrad_of_view(shared_argument(value.view(np.ndarray)), value)
         vars(made).update(attributes_of(value))
         return made
 
-    def redirect_held(self, made: SubclassedArray) -> None:
+    def redirect_held(self, made: Any) -> None:
         """Redirect the attributes of an instance, which may lead to it."""
         vars(made).update({name: self._redirect(item) for name, item in vars(made).items()})
 
@@ -186,7 +224,13 @@ class ArraySubclasses:
         return ModuleView(found.original, self.seen) if type(found) is ModuleView else found
 
     def _method(self, value: object) -> Any:
+        return self._adopted(value, self._globals_of)
+
+    def _method_of_objects(self, value: object) -> Any:
+        return self._adopted(value, self._globals_of_objects)
+
+    def _adopted(self, value: object, globals_of: GlobalsOf) -> Any:
         if type(value) is not FunctionType or is_kept_namespace(value.__globals__):
             return self._redirect(value)
-        home = self._globals_of(value.__globals__)
+        home = globals_of(value.__globals__)
         return adopt_function(value, home, self._redirect, self._restore)

@@ -201,10 +201,8 @@ class _TypeType(type):
     def _kind_of(cls, value: Any) -> Any:
         """The type of a value; that of a traced one is the type of the number or the array it stands for."""
         kind = stand_ins(value)[-1] if is_traced(value) else type(value)
-        if issubclass(kind, type) or is_class_of_views(
-            kind
-        ):  # a metaclass, or a class of views alone
-            kind = original_class(kind)
+        if issubclass(kind, type | ObjectArray) or is_class_of_views(kind):
+            kind = original_class(kind)  # of a metaclass, and of a class of views alone
         kind = (
             type(value._funcgrad_original) if kind in _OF_STANDARD else _CONTAINERS.get(kind, kind)
         )

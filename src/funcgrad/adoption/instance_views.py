@@ -43,7 +43,7 @@ from funcgrad.adoption.standard_containers import (
 from funcgrad.adoption.view_originals import as_original, viewed_instance
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import ObjectArray
-from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own
+from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own, with_attributes
 from funcgrad.trace.outer_arrays import instance_dict
 
 
@@ -252,7 +252,13 @@ def _restored(value: Any, spaces: dict[int, dict[str, Any]], is_held: bool = Fal
         return own
     if issubclass(kind, ObjectArray):
         own = viewed_instance(value)
-        return value.view(np.ndarray) if own is None else own
+        if own is not None:
+            return own
+        if ORIGINAL not in vars(kind):
+            return np.ndarray.view(value, np.ndarray)
+        own = with_attributes(np.ndarray.view(value, original_class(kind)), vars(value))
+        spaces.setdefault(id(value), vars(own))
+        return own
     if isinstance(value, type):
         return original_class(value)
     is_view = ORIGINAL in getattr(kind, "__dict__", ()) and hasattr(kind, "_funcgrad_original")

@@ -542,6 +542,8 @@ def original_of_value(value: Any) -> Any:
     return original_class(value) if isinstance(value, type) else value
 
 
-_SUBCLASSES = ArraySubclasses(redirect, original_of_value, partial(globals_of, of_subclass=True))
+_SUBCLASSES = ArraySubclasses(
+    redirect, original_of_value, partial(globals_of, of_subclass=True), globals_of
+)
 _NAMES_OF_SUBCLASS = {**builtin_names(_SUBCLASSES.seen), "super": super}
 """The built-in names of the code of subclasses of NumPy's array, which do not derive from their originals."""

@@ -70,8 +70,8 @@ _WITHOUT_OWN = (Expr, float, int, np.ndarray)
 
 
 def _of_class(value: Any) -> Any:
-    """The array of an instance of a user's class that has one, unless it answers NumPy's ufuncs itself."""
-    if overrides_ufuncs(value):
+    """The array of an instance of a user's class that has one, unless operators are left to the class."""
+    if overrides_ufuncs(value) or getattr(type(value), "__array_ufunc__", value) is None:
         return value
     made = array_held_by(value)
     return current(made) if isinstance(made, Reference) else made

@@ -11,9 +11,14 @@ from funcgrad.arrays.reference import Reference, holds_expr, unwrapped
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
 
+OVER_OBJECTS = "_funcgrad_over_objects"
+"""The attribute of an adopted subclass of NumPy's array by which it makes the class of arrays of objects."""
+
 
 class ObjectArray(np.ndarray[Any, Any]):
     """An array of objects, as adopted code makes it."""
+
+    __array_priority__ = -1.0  # below a subclass, as NumPy's own array is
 
     def __setitem__(self, index: Any, value: object) -> None:
         target = np.ndarray.__getitem__(self, index) if _is_traced(value) else None
@@ -24,13 +29,28 @@ class ObjectArray(np.ndarray[Any, Any]):
     def __array_wrap__(
         self, array: Any, context: object = None, return_scalar: bool = False
     ) -> Any:
+        if type(self) not in (ObjectArray, HeldObjects):
+            return super().__array_wrap__(array, context, return_scalar)
         return array.view(ObjectArray) if array.ndim else array[()]
+
+    def view(self, *of: Any, **named: Any) -> Any:
+        """As NumPy's, also of an adopted class."""
+        return super().view(
+            *map(_over_objects, of), **{k: _over_objects(v) for k, v in named.items()}
+        )
 
     def astype(self, dtype: npt.DTypeLike, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         """As NumPy's, of traced entries, too."""
         if np.dtype(dtype).kind == "O" or not holds_expr(self.tolist()):
             return super().astype(dtype, *args, **kwargs)
         return functions["array"](unwrapped(self.tolist()), dtype)
+
+
+def _over_objects(kind: Any) -> Any:
+    """A class of arrays, over arrays of objects."""
+    if kind is np.ndarray:
+        return ObjectArray
+    return getattr(kind, OVER_OBJECTS)() if hasattr(kind, OVER_OBJECTS) else kind
 
 
 class HeldObjects(ObjectArray):
@@ -56,6 +76,16 @@ class HeldObjects(ObjectArray):
 
     def __reduce__(self) -> Any:
         return self.view(np.ndarray).__reduce__()
+
+
+def is_of_objects(value: object) -> bool:
+    """Whether a value is an array of objects: an operation with it is one of each entry."""
+    return isinstance(value, np.ndarray) and value.dtype == object
+
+
+def as_objects(value: object) -> Any:
+    """A traced value as an array of objects, each of which is an entry; anything else as it is."""
+    return array_of_objects(value) if _is_traced(value) else value
 
 
 def _is_traced(value: object) -> bool:

@@ -82,7 +82,7 @@ def wrapped(cell: Reference, value: object) -> Any:
     if type(value) is Expr:
         return sibling(cell, value) if value.type.shape else value
     if isinstance(value, np.ndarray):
-        return sibling(cell, value)
+        return value if value.dtype == object else sibling(cell, value)
     if isinstance(value, tuple | list):
         return with_items(value, [wrapped(cell, item) for item in value])
     return value

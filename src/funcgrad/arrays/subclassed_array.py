@@ -20,6 +20,7 @@ from funcgrad.arrays.array_methods import ArrayMethods
 from funcgrad.arrays.array_operators import OPERATOR_UFUNCS, REDUCTION_UFUNCS, ArrayOperators
 from funcgrad.arrays.lens import IndexLens
 from funcgrad.arrays.mutable_array import MutableArray, cell_of, mutable
+from funcgrad.arrays.object_array import OVER_OBJECTS, ObjectArray
 from funcgrad.arrays.reference import (
     Reference,
     State,
@@ -69,6 +70,8 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
                 f"{cls.__name__}: expected a shape, a dtype and an order; write np.ndarray for an array over "
                 "parts of a buffer",
             )
+        if buffer is None and np.dtype(dtype) == object and hasattr(cls, OVER_OBJECTS):
+            return np.ndarray.__new__(getattr(cls, OVER_OBJECTS)(), shape, dtype, order=order)
         if buffer is None:
             made = mutable(np.ndarray(shape, dtype, order=order))
         else:
@@ -84,6 +87,8 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
         """An array without a class, a view of another array, as an instance of this class."""
         if cls is SubclassedArray:
             return view
+        if isinstance(view, ObjectArray):
+            return view.view(cls)
         _check_holds_numbers(cls, view)
         found = _as_class(cls, view)
         if type(array) is MutableArray:  # whose class its code asks for

@@ -12,6 +12,7 @@ is the only place where a cotangent is summed back to a smaller shape.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import expr as expr_module
+from funcgrad.arrays.object_array import as_objects, is_of_objects
 from funcgrad.arrays.reference import Reference, lent_value, wrapped
 from funcgrad.arrays.subclassed_array import has_own_arithmetic
 from funcgrad.expr import Expr, assemble_node, const, make, scalar
@@ -154,6 +156,8 @@ class Elementwise(Op):
             return self.run(*args)
         if how == "read":
             return self._on_references(args, {})
+        if any(map(is_of_objects, args)):
+            return getattr(np, self.name)(*map(as_objects, args))
         return self(*[arg if type(arg) in _LIFTED else lift(arg, args) for arg in args])
 
 
@@ -242,6 +246,10 @@ def lift(arg: object, beside: Sequence[Any] = ()) -> Any:
     if isinstance(arg, np.ndarray):
         refuse_other_arrays("operand", arg)
         return _lift_array(np.asarray(arg), beside)
+    if isinstance(arg, numbers.Complex) and numbers.Complex not in type(arg).__mro__:
+        # Of a library that registers its class, such as SymPy and mpmath. A class that derives from Python's
+        # has an arithmetic of its own.
+        return float(arg) if isinstance(arg, numbers.Real) else complex(arg)
     refuse_others("operand", arg)
     if has_array_method(arg) and not hasattr(arg, "__rmul__"):
         # A user's class that is like an array, but has no arithmetic of its own, as `numpy.poly1d` has.

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.arrays.object_array import as_objects, is_of_objects
 from funcgrad.expr.registry import complete, functions, operation_table
 from funcgrad.ops.numpy.bound_arguments import bind_arguments
 from funcgrad.source import fail
@@ -28,6 +29,8 @@ _REDUCED_BY = {
 }
 """The ufuncs whose reductions take the arguments that the functions themselves do not, such as ``where``."""
 
+_OF_OBJECTS = frozenset({np.dot, np.inner, np.outer, np.vdot, np.tensordot})
+"""Functions that NumPy has for arrays of objects, by their operators."""
 _IN_PLACE = (np.copyto, np.fill_diagonal, np.put, np.place, np.putmask, np.put_along_axis)
 
 
@@ -43,6 +46,8 @@ def apply_numpy(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         )
     if kwargs.pop("out", None) is not None:
         raise no_out(name)
+    if func in _OF_OBJECTS and any(map(is_of_objects, args)):
+        return func(*map(as_objects, args), **kwargs)
     bound = None if stand_in is None else bind_arguments(func, stand_in, args, kwargs)
     if bound is None and func in _REDUCED_BY:
         given = inspect.signature(func).bind(*args, **kwargs).arguments

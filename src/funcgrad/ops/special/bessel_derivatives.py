@@ -4,11 +4,12 @@ Python."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special import bessel
 from funcgrad.typing import Array
@@ -26,6 +27,7 @@ def _spherical(kind: str, op: Op, below: float, above: float) -> Callable[..., A
         return np.where(left & (n % 2 == 1), -right, right)
 
     def function(n: Array, z: Array, derivative: bool = False) -> Any:
+        n, z = _arrays(n, z)
         if not derivative:
             return anywhere(n, z)
         lower = below * n * anywhere(np.maximum(n - 1, 0), z)
@@ -38,12 +40,18 @@ def _of_order(name: str, op: Op, sign: float, factor: float) -> Callable[..., An
     """The n-th derivative in the argument: a binomial sum over the neighboring orders (DLMF 10.6.7)."""
 
     def function(v: Array, z: Array, n: int = 1) -> Any:
+        v, z = _arrays(v, z)
         total: Any = 0.0
         for k in range(n + 1):
             total = total + sign**k * math.comb(n, k) * op(v - n + 2 * k, z)
         return total * (0.5 * factor) ** n
 
     return _named(name, function)
+
+
+def _arrays(*values: object) -> list[Any]:
+    """Lists and the like as arrays, as SciPy takes them."""
+    return [functions["array"](list(x)) if isinstance(x, Sequence) else x for x in values]
 
 
 def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
