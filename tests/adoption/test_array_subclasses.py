@@ -1,5 +1,6 @@
 """Subclasses of NumPy's array in adopted code: their own operators, attributes and answers to functions."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -586,6 +587,7 @@ def test_instances_that_hold_objects_come_back_as_originals():
     made = fg.adopt(lambda: GRID * 2.0)()
     assert type(made) is Components
     assert made.unit == "km"
+    assert type(pickle.loads(fg.adopt(lambda: pickle.dumps(GRID))())) is Components
     same = fg.adopt(lambda: GRID)()
     assert type(same) is Components
     assert np.shares_memory(same, GRID)

@@ -45,6 +45,10 @@ class ObjectArray(np.ndarray[Any, Any]):
             return super().astype(dtype, *args, **kwargs)
         return functions["array"](unwrapped(self.tolist()), dtype)
 
+    def __reduce__(self) -> Any:
+        own = vars(type(self)).get("__funcgrad_original__", np.ndarray)
+        return np.ndarray.view(self, own).__reduce__()
+
 
 def _over_objects(kind: Any) -> Any:
     """A class of arrays, over arrays of objects."""
@@ -73,9 +77,6 @@ class HeldObjects(ObjectArray):
         if type(found) is np.ndarray:
             return found.view(HeldObjects) if found.dtype.kind == "O" else found
         return found if isinstance(found, np.ndarray) else functions["redirect"](found)
-
-    def __reduce__(self) -> Any:
-        return self.view(np.ndarray).__reduce__()
 
 
 def is_of_objects(value: object) -> bool:
