@@ -1,5 +1,7 @@
 """Functions and classes that containers hold, or that names in text lead to: adopted from the first call."""
 
+import math
+from collections import OrderedDict, defaultdict
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -98,3 +100,83 @@ def test_containers_that_hold_themselves_are_searched_once():
     named["self"] = named
     assert fg.grad(lambda x: loop[0].total(x) + named["loop"][0].total(x))(2.0) == 32.0
     assert fg.grad(root.total)(2.0) == 16.0
+
+
+def halve(x):
+    return x * 0.5 if isinstance(x, float) else 0.0 * x
+
+
+class Kind:
+    def value(self, x):
+        return halve(x)
+
+
+class Reader:
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __call__(self, x):
+        for name, known in READERS:
+            for base in self.kind.__mro__:
+                if base is known:  # which comes before a base that is equal to it
+                    return READERS[name, known](x)
+                if base in {key[1] for key in READERS}:
+                    break
+        return 0.0 * x
+
+
+class ForClass(property):
+    def __get__(self, instance, owner=None):
+        return self.fget(owner)
+
+
+class Table(Kind):
+    read = ForClass(Reader)
+
+
+READERS = {("text", Kind): double, ("text", Table): halve}
+WEIGHTS = {double: 3.0, halve: 5.0, Kind: 7.0}
+ORDERED = OrderedDict([(double, 3.0), (halve, 5.0)])
+MAKING = defaultdict(float, {halve: 5.0})
+SLOPES = {double: halve, halve: double}
+METHODS = {Kind().value: 2.0, math.sin: 3.0}
+SINE = math.sin
+BY_KEY = {
+    "get": lambda x: x * (WEIGHTS[halve] + WEIGHTS.get(double, 0.0) + WEIGHTS.get(Kind, 0.0)),
+    "in": lambda x: x * (1 + (halve in WEIGHTS)) * (1 + (halve not in SLOPES)),
+    "of functions": lambda x: SLOPES[halve](x) + SLOPES[double](x),
+    "called": lambda x: sum(key(x) * weight for key, weight in WEIGHTS.items() if key is not Kind),
+    "instances": lambda x: sum(key().value(x) for key in WEIGHTS if key is Kind),
+    "the largest": lambda x: max(WEIGHTS, key=WEIGHTS.get)().value(x),
+    "keys": lambda x: sum(key(x) for key in SLOPES.keys() & {double}),
+    "copies": lambda x: x * (dict(WEIGHTS)[halve] + {**WEIGHTS}[double] + WEIGHTS.copy()[Kind]),
+    "ordered": lambda x: (
+        x * ORDERED[halve] + next(reversed(ORDERED))(x) + list(ORDERED.keys())[-1](x)
+    ),
+    "made": lambda x: x * (MAKING[halve] + MAKING.get(double, 1.0)),
+    "builtin": lambda x: x * METHODS.get(SINE, 0.0),
+    "read only": lambda x: x * MappingProxyType(WEIGHTS)[halve],
+    "tuples": lambda x: READERS["text", Kind](x),
+    "identity": lambda x: Table.read(x),
+}
+
+
+@pytest.mark.parametrize("f", BY_KEY.values(), ids=BY_KEY.keys())
+def test_functions_and_classes_are_found_as_keys(f):
+    x, step = 1.5, 1e-6
+    slope = (f(x + step) - f(x - step)) / (2 * step)
+    assert fg.adopt(f)(x) == f(x)
+    assert fg.value_and_grad(f)(x) == pytest.approx((f(x), slope), rel=1e-8)
+    assert fg.jit(fg.grad(f))(x) == pytest.approx(slope, rel=1e-8)
+
+
+def test_stores_under_a_function_reach_the_original():
+    weights = {double: 3.0}
+
+    def f(x):
+        weights[double] = 4.0
+        weights.setdefault(double, 5.0)
+        return x * weights.pop(double) + len(weights)
+
+    assert fg.adopt(f)(1.0) == 4.0
+    assert weights == {}

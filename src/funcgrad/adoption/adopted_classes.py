@@ -58,7 +58,10 @@ def may_be_adopted(kind: type) -> bool:
     return all([base.__flags__ & HEAP or base in _LAID_OUT for base in bases])
 
 
-_LAID_OUT = (*(str, bytes, int, float, complex), *(tuple, list, dict, set, frozenset, deque))
+_LAID_OUT = (
+    *(str, bytes, int, float, complex, property),
+    *(tuple, list, dict, set, frozenset, deque),
+)
 """Classes of Python's whose subclasses can have empty slots, too."""
 
 
@@ -425,10 +428,8 @@ def adopt_member(member: Any, redirect: Redirect) -> Any:
     if isinstance(member, staticmethod | classmethod):
         function = redirect(member.__func__)
         return member if function is member.__func__ else type(member)(function)
-    if type(member) is property:
-        parts = (member.fget, member.fset, member.fdel)
-        new = redirected(parts, redirect)
-        return member if new is parts else property(new[0], new[1], new[2], member.__doc__)
+    if isinstance(member, property):
+        return _adopt_property(member, redirect)
     if type(member) is partialmethod:
         function = redirect(member.func)
         found: Any = partialmethod(function, *member.args, **member.keywords)
@@ -441,6 +442,18 @@ def adopt_member(member: Any, redirect: Redirect) -> Any:
         made.__set_name__(None, member.attrname)
         return made
     return member
+
+
+def _adopt_property(member: property, redirect: Redirect) -> property:
+    """A property over adopted functions, also of a user's class; itself if nothing is adopted."""
+    parts = (member.fget, member.fset, member.fdel)
+    new, kind = redirected(parts, redirect), redirect(type(member))
+    if new is parts and kind is type(member):
+        return member
+    made: property = property.__new__(kind)
+    property.__init__(made, *new, member.__doc__)
+    getattr(made, "__dict__", {}).update(getattr(member, "__dict__", {}))
+    return made
 
 
 def has_methods(kind: type) -> bool:

@@ -10,7 +10,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import _lru_cache_wrapper, partial
 from inspect import getattr_static
-from itertools import islice
+from itertools import chain, islice
 from threading import local
 from types import (
     BuiltinFunctionType,
@@ -81,6 +81,8 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
     if kind.__module__.startswith("numba."):
         return True
     items = [value()] if kind is ref else items_held(value)
+    if items and issubclass(kind, dict | MappingProxyType):
+        items = chain(filter(is_replaced_key, islice(value, LONGEST_OF_NUMBERS)), items)
     if items is not None:
         if depth > 0 and _any_leads_elsewhere(iter(items), depth - 1):
             return True
@@ -102,6 +104,18 @@ def _any_leads_elsewhere(items: Iterator[Any], depth: int) -> bool:
     return not all(map(is_data, head)) and any(
         [leads_elsewhere(item, 0) for item in islice(items, MOST_OBJECTS)]
     )
+
+
+def is_replaced_key(key: Any) -> bool:
+    """Whether adopted code replaces a key of a dict: a function, a class, or a tuple that holds one.
+
+    >>> is_replaced_key("relu"), is_replaced_key(max), is_replaced_key((1, int, float))
+    (False, True, True)
+    """
+    kind = type(key)
+    if kind is tuple or kind is frozenset:
+        return any(map(is_replaced_key, key))
+    return (kind in _CALLED or issubclass(kind, type)) and leads_elsewhere(key, 0)
 
 
 def tuple_view(value: Any, redirect: _Redirect) -> Any:
@@ -140,12 +154,21 @@ def _stored(name: str, base: type = list) -> Callable[..., Any]:
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         # What is stored, or removed, is the original of a view.
-        made = own(self._funcgrad_original, *map(original_of_view, args), **kwargs)
+        given = [*map(original_of_view, args)]
+        if name in _BY_KEY and base is dict:
+            given[0] = self._funcgrad_key(given[0])
+        made = own(self._funcgrad_original, *given, **kwargs)
         _RENEWED[base].renew(self)
         return self if made is self._funcgrad_original else self._funcgrad_redirect(made)
 
     method.__name__ = method.__qualname__ = name
     return method
+
+
+_BY_KEY = frozenset(
+    ("__delitem__", "__getitem__", "__setitem__", "move_to_end", "pop", "setdefault")
+)
+"""The methods of dicts that take a key."""
 
 
 class ListView(list[Any]):
@@ -249,7 +272,7 @@ class SetView(set[Any]):
 
 
 class DictView(dict[Any, Any]):
-    """A dict whose values are redirected when they are read."""
+    """A dict whose values are redirected when they are read, and keys that are functions or classes."""
 
     __slots__ = ("_funcgrad_original", "_funcgrad_redirect")
 
@@ -272,6 +295,18 @@ class DictView(dict[Any, Any]):
         dict.clear(self)
         dict.update(self, self._redirected() if len(held) <= _LONGEST_COPY else dict(self._pairs()))
 
+    def _funcgrad_key(self, key: Any) -> Any:
+        """The key of the original that a key of adopted code stands for; the key itself, if it is none."""
+        held = self._funcgrad_original
+        if not is_replaced_key(key) or dict.__contains__(held, key):
+            return key
+        known = filter(is_replaced_key, list(held))
+        return next((own for own in known if self._funcgrad_redirect(own) == key), key)
+
+    def _seen(self, keys: Iterable[Any]) -> Iterator[Any]:
+        redirect = self._funcgrad_redirect
+        return (redirect(key) if is_replaced_key(key) else key for key in keys)
+
     def copy(self) -> dict[Any, Any]:
         """As a dict's."""
         return self._redirected()
@@ -286,27 +321,38 @@ class DictView(dict[Any, Any]):
         return dict.items(self._funcgrad_original)
 
     def _redirected(self) -> dict[Any, Any]:
-        return {key: self._funcgrad_redirect(value) for key, value in self._pairs()}
+        redirect = self._funcgrad_redirect
+        return {
+            redirect(key) if is_replaced_key(key) else key: redirect(value)
+            for key, value in self._pairs()
+        }
 
     def __getitem__(self, key: Any) -> Any:
+        key = self._funcgrad_key(key)
         if not dict.__contains__(self._funcgrad_original, key):
             return dict.__getitem__(self, key)  # which asks ``__missing__`` of a subclass
         return self._funcgrad_redirect(dict.__getitem__(self._funcgrad_original, key))
 
     def get(self, key: Any, default: Any = None) -> Any:
-        return self._funcgrad_redirect(dict.get(self._funcgrad_original, key, default))
+        found = dict.get(self._funcgrad_original, self._funcgrad_key(key), default)
+        return self._funcgrad_redirect(found)
 
     def __iter__(self) -> Iterator[Any]:
-        return dict.__iter__(self._funcgrad_original)
+        return self._seen(dict.__iter__(self._funcgrad_original))
+
+    def __reversed__(self) -> Iterator[Any]:
+        return self._seen(dict.__reversed__(self._funcgrad_original))
 
     def __len__(self) -> int:
         return dict.__len__(self._funcgrad_original)
 
     def __contains__(self, key: object) -> bool:
-        return dict.__contains__(self._funcgrad_original, key)
+        return dict.__contains__(self._funcgrad_original, self._funcgrad_key(key))
 
     def keys(self) -> Any:
-        return dict.keys(self._funcgrad_original)
+        held = self._funcgrad_original
+        replaced = any(map(is_replaced_key, dict.keys(held)))
+        return self._redirected().keys() if replaced else dict.keys(held)
 
     def values(self) -> Any:
         return self._redirected().values()
@@ -331,6 +377,8 @@ def _asked(name: str) -> Callable[..., Any]:
     """A method of the original's own class, after which the copy is renewed."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if name in _BY_KEY:
+            args = (self._funcgrad_key(args[0]), *args[1:])
         made = getattr(self._funcgrad_original, name)(*args, **kwargs)
         DictView.renew(self)
         return self if made is self._funcgrad_original else self._funcgrad_redirect(made)
@@ -353,13 +401,15 @@ class StandardDictView(DictView):
         setattr(self._funcgrad_original, name, value)
 
     def __iter__(self) -> Iterator[Any]:
-        yield from self._funcgrad_original
+        yield from self._seen(self._funcgrad_original)
 
     def __reversed__(self) -> Iterator[Any]:
-        yield from reversed(self._funcgrad_original)
+        yield from self._seen(reversed(self._funcgrad_original))
 
     def keys(self) -> Any:
-        return self._funcgrad_original.keys()
+        held = self._funcgrad_original
+        replaced = any(map(is_replaced_key, held))
+        return dict.fromkeys(self._seen(held)).keys() if replaced else held.keys()
 
     def _pairs(self) -> Iterable[tuple[Any, Any]]:
         items: Iterable[tuple[Any, Any]] = self._funcgrad_original.items()
