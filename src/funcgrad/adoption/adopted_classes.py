@@ -452,7 +452,8 @@ def _adopt_property(member: property, redirect: Redirect) -> property:
         return member
     made: property = property.__new__(kind)
     property.__init__(made, *new, member.__doc__)
-    getattr(made, "__dict__", {}).update(getattr(member, "__dict__", {}))
+    for name, item in getattr(member, "__dict__", {}).items():
+        made.__dict__[name] = redirect(item)
     return made
 
 
