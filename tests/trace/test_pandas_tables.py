@@ -485,6 +485,11 @@ METHODS: dict[str, Callable[[Any], Any]] = {
     "ctor rows of tuples": lambda x: weighed(
         pd.DataFrame([(x[0], 1.0), (x[1], 2.0)], columns=["a", "b"])
     ),
+    "ctor rows of texts": lambda x: (
+        pd.DataFrame([["a", x[0], 1], ["b", x[1], 2]], columns=["n", "v", "i"], index=[3, 4])
+        .set_index("n")
+        .pipe(lambda t: t.loc["b", "v"] ** 2 + (t["v"] * t["i"]).sum() * (t["i"].dtype == int))
+    ),
     "ctor date index": lambda x: (
         pd.DataFrame({"p": x}, index=DATES)["p"].pct_change().add(1).cumprod().iloc[-1]
     ),

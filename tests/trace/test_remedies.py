@@ -42,3 +42,11 @@ def test_a_misspelt_attribute_has_no_advice_on_compiled_code():
     with pytest.raises(AttributeError, match="no attribute 'summ'") as caught:
         fg.grad(lambda x: x.summ())(np.ones(2))
     assert "compiled code" not in "".join(getattr(caught.value, "__notes__", []))
+
+
+def test_functions_of_mpmath_are_refused_with_what_to_write():
+    mpmath = pytest.importorskip("mpmath")
+    for derivative in (fg.grad, fg.jit):
+        with pytest.raises(TypeError, match="cannot create mpf") as refused:
+            derivative(lambda x: float(mpmath.hyp2f2(1, 2, 3, 4, x)))(1.3)
+        assert "write the function of scipy.special" in "".join(refused.value.__notes__)

@@ -152,10 +152,11 @@ class ArrayProtocols:
                 own: np.ndarray[Any, Any] = self._funcgrad_without_class()
                 own = own if dtype is None else own.astype(dtype)
                 return own
+            advice = remedy() or (_OF_ADOPTED if MARK in asking.f_globals else _ADOPT)
             raise fail(
                 TypeError,
                 "array: expected numbers, but got an array with traced values, whose gradient a plain "
-                f"array would cut; {remedy() or _ADOPT}",
+                f"array would cut; {advice}",
                 BUT_LABELS,
             )
         if copy or (dtype is not None and np.dtype(dtype) != value.dtype):
@@ -164,6 +165,10 @@ class ArrayProtocols:
 
 
 _ADOPT = "call fg.adopt(f) on the function that asks, or use funcgrad.numpy there"
+_OF_ADOPTED = (
+    "write b = np.array(a) for a copy that takes them of an array that other code has made, and NumPy's "
+    "functions in the place of compiled ones"
+)
 _OPTIONS = {"out", "where", "initial"}
 _UNLESS_COPIED = frozenset({np.astype, np.meshgrid})
 _OF_MEMORY = frozenset({np.shares_memory, np.may_share_memory})

@@ -38,6 +38,8 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
             note = _ON_COMPILED
         if note not in notes:
             error.add_note(note)
+    if text.startswith("cannot create mpf from") and _ON_MPMATH not in notes:
+        error.add_note(_ON_MPMATH)
     if text.startswith("expected a sequence of integers") and _ON_SHAPES not in notes:
         error.add_note(_ON_SHAPES)
 
@@ -71,6 +73,10 @@ def _caught_refusal(error: BaseException) -> BaseException | None:
 _ON_LISTS = (
     "a list or a tuple of numbers is a tree of them, which has no arithmetic and no methods of an array: "
     "write np.array([...]) for an array"
+)
+_ON_MPMATH = (
+    "mpmath computes with numbers of its own, which have no derivative: write the function of scipy.special, "
+    "or declare this one and its derivatives by fg.primitive with fg.custom_vjp"
 )
 _ON_SHAPES = (
     "a shape has no traced values that stand for many, as under vmap and in the body of a loop: make the "
