@@ -211,10 +211,12 @@ def columns_of_data(data: Any, index: Sized | None) -> tuple[Any, bool]:
         lengths = [len(item) for item in made.values() if np.ndim(item) == 1]
         count = len(index) if index is not None else lengths[0] if lengths else None
         return {name: column_or_value(item, count) for name, item in made.items()}, False
-    if isinstance(data, list | tuple) and all([isinstance(row, list | tuple) for row in data]):
-        if len({len(row) for row in data}) == 1:
-            columns = enumerate(zip(*data, strict=True))
-            return {i: column_or_value([*column], len(data)) for i, column in columns}, True
+    are_rows = isinstance(data, list | tuple) and all(
+        [isinstance(row, list | tuple) for row in data]
+    )
+    if are_rows and len({len(row) for row in data}) == 1:
+        columns = enumerate(zip(*data, strict=True))
+        return {i: column_or_value([*column], len(data)) for i, column in columns}, True
     table = stacked_expr(data)
     if table.ndim == 1:
         return TracedColumn(table), False
