@@ -295,3 +295,22 @@ def test_a_series_of_a_column_whose_frame_is_stored_into_is_a_copy_or_refused():
     else:
         with pytest.raises(TypeError, match="shares its values"):
             fg.grad(f)(2.0)
+
+
+def updated_beside_texts(x):
+    frame = pd.DataFrame({"name": ["a", "b"], "v": [0.0, 1.0]})
+    frame.update(pd.DataFrame({"v": [x, 2 * x], "other": [x, x]}))
+    frame.update({"v": [None, x * x]})
+    return frame["v"].sum() + 0.0 * len(frame["name"][0])
+
+
+def updated_series(x):
+    series = pd.Series([1.0, 2.0])
+    series.update({0: x})
+    series.update(pd.Series([x * x], index=[1]))
+    return series.sum() * series[0]
+
+
+@pytest.mark.parametrize("f", [updated_beside_texts, updated_series])
+def test_updates_change_the_columns_that_they_name(f):
+    assert fg.grad(f)(1.3) == pytest.approx((f(1.3 + 1e-5) - f(1.3 - 1e-5)) / 2e-5, rel=1e-8)

@@ -35,7 +35,7 @@ def stacked_expr(data: Any) -> Any:
         data = data.tolist()
     if isinstance(data, list | tuple):
         return np.stack([stacked_expr(item) for item in data])
-    return plain_value(data)
+    return np.nan if data is None else plain_value(data)
 
 
 def has_traced_values(value: object) -> bool:
@@ -273,9 +273,15 @@ def with_traced_arguments(kind: Any, name: str) -> Any:
 def storing_method(function: Callable[..., None]) -> Any:
     """The method that stores its argument in the object."""
 
-    def method(self: Any, other: object, *args: object, **kwargs: object) -> None:
+    def method(self: Any, other: Any, *args: object, **kwargs: object) -> None:
         if has_traced_values(other):
-            self._funcgrad_hold()
+            if isinstance(self, Series) and isinstance(other, dict | list):
+                other = self._constructor(other)
+            names = (
+                getattr(other, "columns", other) if isinstance(other, DataFrame | dict) else None
+            )
+            known = None if names is None else [name for name in names if name in self]
+            self._funcgrad_hold(None if known is None else (slice(None), known))
         function(self, as_operand(other), *args, **kwargs)
 
     return method
