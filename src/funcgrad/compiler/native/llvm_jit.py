@@ -46,7 +46,7 @@ def target_machine() -> Any:
 
 
 def target_options() -> dict[str, Any]:
-    """What machine code is compiled for: this processor, at addresses of 64 bits."""
+    """The processor that machine code is compiled for, with addresses of 64 bits."""
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features().flatten()
