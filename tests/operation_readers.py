@@ -28,6 +28,7 @@ from funcgrad.scipy.fft import dct
 from funcgrad.scipy.integrate import quad
 from funcgrad.scipy.ndimage import spline_filter1d
 from funcgrad.scipy.signal import lfilter
+from funcgrad.scipy.sparse import csr_array
 from tests.ops.samples import SAMPLES, SQUARE
 from tests.ops.special_points import ANGULAR, IN_ARGUMENT_ALONE, IN_SOME, POINTS, WITHOUT_MPMATH
 
@@ -162,6 +163,7 @@ def programs():
             lambda b, x: lfilter(b, [1.0, -0.3, 0.1], x), np.array([0.4, 0.2]), SQUARE[0]
         ),
         "cosine_transform": of_function(dct, SQUARE),
+        "sparse_product": of_function(lambda x: csr_array(np.diag([2.0, 0.0, 3.0])) @ x, SQUARE),
         "spline_filter": of_function(
             lambda x: spline_filter1d(x, axis=0), np.cos(np.arange(128.0) ** 2).reshape(64, 2)
         ),
@@ -442,8 +444,8 @@ DISCRETE = (
 )
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
-    "argsort argpartition order_statistics searchsorted interp cumprod cumsum recurrence "
-    "running_maximum running_minimum linear_filter spline_filter cosine_transform fft getitem index_add "
+    "argsort argpartition order_statistics searchsorted cumprod cumsum recurrence running_maximum "
+    "running_minimum linear_filter spline_filter cosine_transform sparse_product fft getitem index_add "
     "index_set scatter_add matmul einsum convolve solve inv pinv cholesky logabsdet detsign detphase det "
     "cofactors eig eigh hermitian_function "
     "singular_complement singular_function singular_norm svd qr resolved projected turning "
@@ -498,7 +500,6 @@ GAPS: dict[str, dict[str, str]] = {
     "to_json": {PRIMITIVE: "foreign"},
     "bounds": {
         "no enclosure is known that is of use": f"linear_filter {MATRICES}",
-        "the knots beside a place differ over the box": "interp",
         "complex values have no order": "fft cosine_transform detphase make_complex",
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",

@@ -201,6 +201,7 @@ _DECLARING = (
     "scipy.integral",
     "scipy.cosine_transform",
     "scipy.linear_filter",
+    "scipy.sparse_product",
     "scipy.spline_filter",
 )
 

@@ -1,6 +1,7 @@
 """Products and solutions with constant sparse matrices."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import scipy.sparse.linalg as solvers
 import funcgrad as fg
 from funcgrad.scipy import sparse
 from funcgrad.scipy.sparse import linalg
+from funcgrad.scipy.sparse_product import sparse_product_op
 from tests.default_slice import one_in
 
 DENSE = np.array([[4.0, 0.0, 1.0], [0.0, 3.0, 0.0], [1.0, -1.0, 5.0]])
@@ -296,3 +298,45 @@ def test_dense_results_of_sparse_matrices_are_matrices(f):
 def test_operations_of_two_matrices_without_a_rule_say_what_to_write():
     with pytest.raises(AttributeError, match=r"expected plain entries for maximum.*A.toarray\(\)"):
         fg.grad(lambda x: scipy.sparse.csr_array(x).maximum(0.5).sum())(np.eye(2))
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr"])
+def test_products_with_plain_matrices_in_every_mode(form):
+    rng = np.random.default_rng(0)
+    dense = np.where(rng.random((5, 4)) < 0.5, rng.normal(size=(5, 4)), 0.0)
+    a = scipy.sparse.coo_array(dense).asformat(form)
+    for x in (rng.normal(size=4), rng.normal(size=(4, 3)), rng.normal(size=(4, 0))):
+        w = rng.normal(size=(5, *x.shape[1:]))
+        np.testing.assert_allclose(fg.jit(lambda x: a @ x)(x), dense @ x, rtol=1e-14)
+        np.testing.assert_allclose(fg.jvp(lambda x: a @ x, (x,), (x,))[1], dense @ x, rtol=1e-14)
+        slope = fg.grad(lambda x, w=w: np.sum(w * (a @ x)))
+        np.testing.assert_allclose(slope(x), dense.T @ w, rtol=1e-13)
+        if x.size:
+            np.testing.assert_allclose(
+                fg.vmap(lambda x: a @ x)(np.stack([x, -x]))[1], -dense @ x, rtol=1e-13
+            )
+            fg.check_grads(lambda x: (a @ x) ** 3, (x,), order=2)
+    assert fg.jit(lambda x: a @ x)(np.ones(4, np.float32)).dtype == np.float64
+    assert fg.jit(lambda x: a.astype(np.float32) @ x)(np.ones(4, np.float32)).dtype == np.float32
+    np.testing.assert_allclose(
+        fg.grad(lambda x: np.real(np.sum(a @ (1j * x) * 1j)))(np.ones(4)), -dense.sum(0), rtol=1e-13
+    )
+
+
+def _product_by_entries(indices, starts, rows, transposed, data, x):
+    return sparse_product_op(data, indices, starts, rows, x, shape=(2, 3), transposed=transposed)
+
+
+def test_entries_of_a_sparse_product_have_derivatives():
+    data, indices, starts, rows = (
+        np.array([1.0, 2.0, 3.0]),
+        np.array([0, 2, 1]),
+        np.array([0, 2, 3]),
+        np.array([0, 0, 1]),
+    )
+    for transposed, n in ((False, 3), (True, 2)):
+        for x in (np.arange(1.0, 1 + n), np.arange(2.0 * n).reshape(n, 2)):
+            f = partial(_product_by_entries, indices, starts, rows, transposed)
+            fg.check_grads(f, (data, x), order=2)
+            both = fg.vmap(f)(np.stack([data, 2 * data]), np.stack([x, x]))
+            np.testing.assert_allclose(both[1], 2 * f(data, x))

@@ -567,6 +567,7 @@ SPECTRAL = (
     "transported",
     "qr_complement",
     "linear_filter",
+    "sparse_product",
     "cosine_transform",
     "spline_filter",
 )

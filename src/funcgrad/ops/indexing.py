@@ -66,6 +66,15 @@ def _length_of(g: Array, shape: tuple[int, ...], axis: int) -> int:
 
 def add_at(x: Array, index: tuple[Any, ...], v: Array) -> None:
     """As `numpy.add.at`, which is six times as fast with one vector of places in a vector."""
+    if (
+        x.ndim == 1
+        and len(index) == 1
+        and type(index[0]) is np.ndarray
+        and index[0].dtype.kind in "iu"
+    ):
+        entries = np.broadcast_to(v, index[0].shape)
+        np.add.at(x, index[0].reshape(-1), entries.reshape(-1))
+        return
     if x.ndim > 1 or any([np.ndim(item) > 1 for item in index]):
         values = np.asarray(v)
         # The place of each entry of the whole array: worthwhile if many entries are added.

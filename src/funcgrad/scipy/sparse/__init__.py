@@ -26,7 +26,7 @@ import scipy.sparse as _scipy
 from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import Reference
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.shape import holds_expr
+from funcgrad.ops.shape import astype, holds_expr
 from funcgrad.scipy.composition import taken
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.sparse.assembly import ASSEMBLED
@@ -42,6 +42,7 @@ from funcgrad.scipy.sparse.traced_sparse import (
     numpy_matrix,
     traced,
 )
+from funcgrad.scipy.sparse_product import sparse_product_op
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -59,6 +60,21 @@ def _product(matrix: SparseMatrix, x: SparseOperand) -> Any:
             ValueError,
             f"sparse matrix: expected an array with {size} rows, but got {right.shape}",
         )
+    dtype = np.result_type(matrix.dtype, right.dtype)
+    if matrix.ndim == 2 and dtype.char in "fdFD":
+        transposed = matrix.format == "csc"  # by rows is its transpose
+        by_rows = matrix.T if transposed else matrix.tocsr()
+        rows = np.repeat(np.arange(by_rows.shape[0]), np.diff(by_rows.indptr))
+        found = sparse_product_op(
+            astype(by_rows.data, dtype),
+            by_rows.indices,
+            by_rows.indptr,
+            rows,
+            astype(right, dtype),
+            shape=tuple(map(int, by_rows.shape)),
+            transposed=transposed,
+        )
+        return _beside(x, found)
     entries = _scipy.coo_array(matrix)
     data = entries.data.reshape((-1, *[1] * (right.ndim - 1)))
     terms = data * taken(right, entries.coords[-1])
