@@ -517,3 +517,36 @@ def test_phases_of_upfirdn(up, down):
                     value, own(h, x, up, down, axis, mode), rtol=1e-11, atol=1e-12
                 )
     fg.check_grads(f, (h, x), order=2)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_samples_at_known_coordinates(mode):
+    rng = np.random.default_rng(2)
+    image, move = rng.normal(size=(2, 9, 8))
+    places = rng.uniform(-4, 12, (2, 5, 6))
+    places[:, 0, 0], places[:, 1, 1] = [2.0, 3.0], [0.0, 7.0]
+    for order in (0, 1, 3):
+        how = {"order": order, "mode": mode, "cval": 0.7}
+        f = lambda a, how=how: ndimage.map_coordinates(a, places, **how)  # noqa: E731
+        value, tangent = fg.jvp(f, (image,), (move,))
+        np.testing.assert_allclose(
+            value, scipy.ndimage.map_coordinates(image, places, **how), rtol=1e-9, atol=1e-10
+        )
+        linear = scipy.ndimage.map_coordinates(move, places, **how | {"cval": 0.0})
+        np.testing.assert_allclose(tangent, linear, rtol=1e-9, atol=1e-10)
+        w = rng.normal(size=(5, 6))
+        slope = fg.grad(lambda a, f=f, w=w: np.sum(w * f(a)))
+        np.testing.assert_allclose(np.sum(slope(image) * move), np.sum(w * tangent), rtol=1e-9)
+        np.testing.assert_allclose(
+            fg.vmap(slope)(np.stack([image, move]))[0], slope(image), rtol=1e-12
+        )
+    # No pixel beside those that are read reaches a sample.
+    image[8, 7] = np.nan
+    away = np.array([[1.2, -3.0], [2.1, 5.0]])
+    how = {"order": 1, "mode": "constant", "cval": 0.5}
+    value = fg.jit(lambda a: ndimage.map_coordinates(a, away, **how))(image)
+    np.testing.assert_allclose(value, scipy.ndimage.map_coordinates(image, away, **how))
+    assert (
+        fg.grad(lambda a: np.sum(ndimage.map_coordinates(a, np.zeros((2, 0)), order=1)))(move).sum()
+        == 0
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -17,6 +18,7 @@ from funcgrad.ops.base.axes import axis_index
 from funcgrad.ops.shape import astype, holds_expr
 from funcgrad.scipy.composition import composed, number, real, taken
 from funcgrad.scipy.ndimage.filters import Output, extension_of, filtered_output
+from funcgrad.scipy.sparse_product import sparse_product_op
 from funcgrad.scipy.spline_filter import LONG, by_responses, spline_filter_op
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -162,6 +164,12 @@ def map_coordinates(
         )
     image, margin = _coefficients("map_coordinates", input, output, order, mode, cval, prefilter)
     near = [_neighbors(places[k] + margin, n, order, mode) for k, n in enumerate(image.shape)]
+    inside: Any = True
+    if mode == "constant":
+        within = [_is_inside(places[k], n) for k, n in enumerate(image.shape)]
+        inside = reduce(np.logical_and, within, True)
+    if not holds_expr([places, cval]):
+        return filtered_output(_by_sparse_matrix(image, near, inside, mode, cval), input, output)
     total: Any = 0.0
     for corner in itertools.product(*near):
         index, weight, present = [], 1.0, True
@@ -174,9 +182,42 @@ def map_coordinates(
             value = np.where(present, value, cval)
         total = total + weight * value
     if mode == "constant":
-        inside = [_is_inside(places[k], n) for k, n in enumerate(image.shape)]
-        total = np.where(reduce(np.logical_and, inside, True), total, cval)
+        total = np.where(inside, total, cval)
     return filtered_output(total, input, output)
+
+
+def _by_sparse_matrix(image: Any, near: Any, inside: Any, mode: str, cval: float) -> Any:
+    """Samples at known coordinates: a product with the matrix of their weights."""
+    corners = list(itertools.product(*near))
+    shape = np.shape(near[0][0][0])
+    inside = np.broadcast_to(inside, shape)
+    columns, weights, kept = [], [], []
+    around = np.where(inside, 0.0, cval)
+    for corner in corners:
+        places, shares, exist = zip(*corner, strict=True)
+        weight = math.prod(shares)
+        present = inside
+        if mode == "grid-constant":
+            present = reduce(np.logical_and, exist, inside)
+            around = around + np.where(present, 0.0, weight * cval)
+        columns.append(np.ravel_multi_index(places, image.shape))
+        weights.append(np.broadcast_to(weight, shape))
+        kept.append(present)
+    chosen = np.stack(kept, axis=-1).reshape(-1, len(corners))
+    entries, indices = [
+        np.stack(part, axis=-1).reshape(chosen.shape)[chosen] for part in (weights, columns)
+    ]
+    counts = np.count_nonzero(chosen, axis=1)
+    found = sparse_product_op(
+        entries.astype(image.dtype),
+        indices,
+        np.concatenate([[0], np.cumsum(counts)]),
+        np.repeat(np.arange(len(counts)), counts),
+        image.reshape(-1),
+        shape=(len(counts), image.size),
+        transposed=False,
+    ).reshape(shape)
+    return found + around if np.any(around) else found
 
 
 def sampled_grid(
