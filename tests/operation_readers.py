@@ -444,8 +444,9 @@ DISCRETE = (
 )
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
-    "argsort argpartition order_statistics searchsorted cumprod cumsum recurrence running_maximum "
-    "running_minimum linear_filter spline_filter cosine_transform sparse_product fft getitem index_add "
+    "argsort argpartition order_statistics searchsorted interp cumprod cumsum recurrence "
+    "running_maximum running_minimum linear_filter spline_filter cosine_transform sparse_product "
+    "overlapping_windows added_windows fft getitem index_add "
     "index_set scatter_add matmul einsum convolve solve inv pinv cholesky logabsdet detsign detphase det "
     "cofactors eig eigh hermitian_function "
     "singular_complement singular_function singular_norm svd qr resolved projected turning "
@@ -500,6 +501,7 @@ GAPS: dict[str, dict[str, str]] = {
     "to_json": {PRIMITIVE: "foreign"},
     "bounds": {
         "no enclosure is known that is of use": f"linear_filter {MATRICES}",
+        "the knots beside a place differ over the box": "interp",
         "complex values have no order": "fft cosine_transform detphase make_complex",
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",

@@ -200,6 +200,14 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
         name: [Sample((ANY,), {"axis": 0}), Sample((ANY,), {"axis": 1})]
         for name in ("running_maximum", "running_minimum")
     },
+    "overlapping_windows": [
+        Sample((ANY.ravel(),), {"shape": (8, 5), "steps": (1, 1), "start": 0}),
+        Sample((ANY,), {"shape": (2, 3), "steps": (1, -1), "start": 2}),
+    ],
+    "added_windows": [
+        Sample((OTHER,), {"steps": (2, 1), "start": 1, "length": 12}),
+        Sample((ANY,), {"steps": (1,), "start": 0, "length": 4}),
+    ],
     "fft": [
         Sample((COMPLEX,), {"axis": 1, "inverse": False}),
         Sample((COMPLEX,), {"axis": 0, "inverse": True}),

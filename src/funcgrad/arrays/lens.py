@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from funcgrad.expr.registry import functions
+from funcgrad.expr.registry import functions, operation_table
 from funcgrad.typing import Array
 
 
@@ -105,6 +105,16 @@ class FunctionLens:
         return axes if same else None
 
     @cached_property
+    def _steps(self) -> tuple[int, ...] | None:
+        """The steps between the places along each axis, where the view has some entries several times."""
+        places, numbers = self._places, self._numbers
+        if self._like is not None or places.size <= numbers.size or not numbers.size:
+            return None
+        if not np.may_share_memory(places, numbers) or min(places.strides) < 0:
+            return None
+        return tuple([step // places.itemsize for step in places.strides])
+
+    @cached_property
     def _in_order(self) -> bool:
         places = self._places
         size = int(np.prod(self._shape, dtype=int))
@@ -115,7 +125,12 @@ class FunctionLens:
             return functions["reshape"](x, self._places.shape)
         if self._axes is not None:
             return functions["transpose"](x, self._axes)
-        return functions["getitem"](functions["reshape"](x, (-1,)), self._places)
+        flat = functions["reshape"](x, (-1,))
+        if self._steps is not None:
+            start = int(self._places.flat[0])
+            params = {"shape": self._places.shape, "steps": self._steps, "start": start}
+            return operation_table.ops["overlapping_windows"](flat, **params)
+        return functions["getitem"](flat, self._places)
 
     def put(self, x: object, v: object) -> Any:
         if self._in_order:

@@ -14,6 +14,7 @@ from funcgrad.ops.base.index_spec import Spec, parse_index, restore, shape_of
 from funcgrad.ops.base.op import build_structural, lift_fully
 from funcgrad.ops.index_modes import default_fill, within_bounds
 from funcgrad.ops.indexing import getitem_op
+from funcgrad.ops.overlapping_windows import overlapping_windows_op, part_of_windows
 from funcgrad.ops.repeated_updates import repeated_update
 from funcgrad.ops.shape import astype, broadcast_to
 from funcgrad.ops.store_forwarding import forwarded, place_of
@@ -29,6 +30,10 @@ def getitem(x: npt.ArrayLike, index: object) -> Any:
     if x.op is index_set_op and not arrays:
         place = place_of(spec, x.shape)
         found = None if place is None else forwarded(x, place)
+        if found is not None:
+            return found
+    if x.op is overlapping_windows_op and not arrays:
+        found = part_of_windows(x, restore(spec, ()))
         if found is not None:
             return found
     if x.op is getitem_op and not arrays:
