@@ -129,7 +129,8 @@ class FunctionLens:
         if self._steps is not None:
             start = int(self._places.flat[0])
             params = {"shape": self._places.shape, "steps": self._steps, "start": start}
-            return operation_table.ops["overlapping_windows"](flat, **params)
+            windows: Any = operation_table.ops["overlapping_windows"]
+            return windows(flat, **params)
         return functions["getitem"](flat, self._places)
 
     def put(self, x: object, v: object) -> Any:

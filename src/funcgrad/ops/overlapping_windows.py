@@ -66,7 +66,8 @@ def _added(g: Array, steps: Ints, start: int, length: int) -> Any:
     into = _view(found, g.shape[lead:], steps, start)
     groups = _groups(g.shape[lead:], steps)
     for first in product(*[range(n) for n in groups]):
-        part = (..., *[slice(i, None, n) for i, n in zip(first, groups, strict=True)])
+        parts = [slice(i, None, n) for i, n in zip(first, groups, strict=True)]
+        part: Any = (..., *parts)
         into[part] += g[part]
     return found
 

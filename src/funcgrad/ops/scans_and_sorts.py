@@ -102,7 +102,7 @@ cumsum_op = Op(
 
 
 # -- order statistics ---------------------------------------------------------------------------
-argpartition_op = Op(
+argpartition_op: Op = Op(
     name="argpartition",
     run=lambda x, kth, axis: np.argpartition(x, kth, axis=axis),
     infer=lambda type, kth, axis: ArrayType(type.shape, np.dtype(np.intp)),

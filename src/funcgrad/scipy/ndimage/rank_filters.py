@@ -57,7 +57,7 @@ def _places(around: Array, value: Array, offsets: Array, rank: int) -> Any:
 
     Of entries that are equal it is the one that a stable sort puts at the rank.
     """
-    first = np.ravel_multi_index(np.indices(value.shape), around.shape)
+    first: Any = np.ravel_multi_index(tuple(np.indices(value.shape)), around.shape)
     entries = around.reshape(-1)
     found, count = np.full(value.shape, -1), np.zeros(value.shape, int)
     nothing = value != value

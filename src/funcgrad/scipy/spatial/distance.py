@@ -227,7 +227,7 @@ def yule(u: npt.ArrayLike, v: npt.ArrayLike, w: npt.ArrayLike | None = None) -> 
 
 
 # -- all pairs -------------------------------------------------------------------------------------
-def _formula(who: str, metric: str) -> Callable[..., Any]:
+def _formula(who: str, metric: Any) -> Callable[..., Any]:
     name = _ALIASES.get(metric.lower(), metric.lower())
     if name not in _FORMULAS:
         raise fail(
@@ -239,7 +239,7 @@ def _formula(who: str, metric: str) -> Callable[..., Any]:
 
 
 def _all_pairs(
-    who: str, metric: str, a: Array, b: Array, points: Array, options: dict[str, Any]
+    who: str, metric: Any, a: Array, b: Array, points: Array, options: dict[str, Any]
 ) -> Any:
     """The metric of each row of a and each of b; ``points`` are all rows, for variances."""
     formula = _formula(who, metric)
