@@ -1,9 +1,12 @@
 """Functions and classes that containers hold, or that names in text lead to: adopted from the first call."""
 
+import copy
+import dataclasses
 import math
-from collections import OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from types import MappingProxyType
 from typing import ClassVar
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 import pytest
@@ -159,6 +162,18 @@ MAKING = defaultdict(float, {halve: 5.0})
 SLOPES = {double: halve, halve: double}
 METHODS = {Kind().value: 2.0, math.sin: 3.0}
 SINE = math.sin
+COUNTS = Counter([double, double, halve])
+WEAK = WeakKeyDictionary({double: 3.0, Kind: halve})
+WEAK_ITEMS = WeakSet([double, Kind])
+
+
+@dataclasses.dataclass
+class Settings:
+    slopes: dict = dataclasses.field(default_factory=lambda: {double: halve})
+    steps: list = dataclasses.field(default_factory=lambda: [double])
+
+
+SETTINGS = Settings()
 BY_KEY = {
     "get": lambda x: x * (WEIGHTS[halve] + WEIGHTS.get(double, 0.0) + WEIGHTS.get(Kind, 0.0)),
     "in": lambda x: x * (1 + (halve in WEIGHTS)) * (1 + (halve not in SLOPES)),
@@ -173,6 +188,21 @@ BY_KEY = {
     ),
     "made": lambda x: x * (MAKING[halve] + MAKING.get(double, 1.0)),
     "builtin": lambda x: x * METHODS.get(SINE, 0.0),
+    "counted": lambda x: x * (COUNTS[double] + COUNTS[Kind]) + COUNTS.most_common(1)[0][0](x),
+    "sum of counts": lambda x: (
+        x * (COUNTS + Counter([double]))[double] * len(COUNTS - Counter([halve]))
+    ),
+    "weak": lambda x: (
+        x * (WEAK[double] + (double in WEAK)) + WEAK.get(Kind)(x) + WEAK.get(halve, 1.0)
+    ),
+    "weak keys": lambda x: (
+        sum(key(x) for key, value in WEAK.items() if key is not Kind) + len(WEAK)
+    ),
+    "weak set": lambda x: (
+        x * (double in WEAK_ITEMS) + sum(x for item in WEAK_ITEMS if item is Kind)
+    ),
+    "copied": lambda x: copy.copy(SLOPES)[halve](x) + copy.copy([*SLOPES.items()])[0][0](x),
+    "asdict": lambda x: dataclasses.asdict(SETTINGS)["slopes"][double](x) * len(SETTINGS.steps),
     "read only": lambda x: x * MappingProxyType(WEIGHTS)[halve],
     "tuples": lambda x: READERS["text", Kind](x),
     "identity": lambda x: Table.read(x),
@@ -195,7 +225,20 @@ def test_stores_under_a_function_reach_the_original():
     def f(x):
         weights[double] = 4.0
         weights.setdefault(double, 5.0)
+        weights.update({double: 4.0})
         return x * weights.pop(double) + len(weights)
 
     assert fg.adopt(f)(1.0) == 4.0
     assert weights == {}
+
+    def g(x):
+        WEAK[double] = 5.0
+        COUNTS[double] += 1
+        WEAK_ITEMS.discard(double)
+        WEAK_ITEMS.add(double)
+        COUNTS.subtract({double: 1})
+        return x * WEAK[double] * COUNTS[double]
+
+    assert fg.grad(g)(1.0) == 10.0
+    assert (WEAK.pop(double), len(WEAK), COUNTS[double], len(WEAK_ITEMS)) == (5.0, 1, 2, 2)
+    WEAK[double] = 3.0

@@ -21,6 +21,7 @@ import numpy as np
 from funcgrad.adoption.adopted_classes import original_class
 from funcgrad.adoption.adopted_functions import Redirect
 from funcgrad.adoption.containers import (
+    CounterView,
     DictView,
     ListView,
     SetView,
@@ -33,6 +34,7 @@ from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import OF_SEQUENCES
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView, ReferenceView
 from funcgrad.adoption.view_originals import original_of_view
+from funcgrad.adoption.weak_containers import WeakDictView, WeakSetView
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import HeldObjects, ObjectArray
 from funcgrad.arrays.reference import plain_value
@@ -231,7 +233,7 @@ _CONTAINERS: Mapping[type, type] = {
     ObjectArray: np.ndarray,
     HeldObjects: np.ndarray,
 }
-_OF_STANDARD = (StandardDictView, ReferenceView)
+_OF_STANDARD = (StandardDictView, CounterView, ReferenceView, WeakDictView, WeakSetView)
 """Views that have the class of their original."""
 
 

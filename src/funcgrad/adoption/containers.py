@@ -6,7 +6,7 @@ it reaches the original. It is a list or a dict itself, and holds a copy for cod
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import _lru_cache_wrapper, partial
 from inspect import getattr_static
@@ -21,7 +21,7 @@ from types import (
     SimpleNamespace,
 )
 from typing import Any
-from weakref import ProxyTypes, ref
+from weakref import ProxyTypes, WeakKeyDictionary, WeakSet, ref
 
 import numpy as np
 
@@ -78,6 +78,8 @@ def leads_elsewhere(value: Any, depth: int = _DEEPEST) -> bool:
         return seen and bool(value.ndim) and value.dtype.kind in "biufc"
     if kind in ProxyTypes:
         return leads_elsewhere(referent_of(value), depth)
+    if kind is WeakKeyDictionary or kind is WeakSet:
+        return any(map(is_replaced_key, islice(list(value), LONGEST_OF_NUMBERS)))
     if kind.__module__.startswith("numba."):
         return True
     items = [value()] if kind is ref else items_held(value)
@@ -155,8 +157,8 @@ def _stored(name: str, base: type = list) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         # What is stored, or removed, is the original of a view.
         given = [*map(original_of_view, args)]
-        if name in _BY_KEY and base is dict:
-            given[0] = self._funcgrad_key(given[0])
+        if base is dict:
+            given = self._funcgrad_given(name, given)
         made = own(self._funcgrad_original, *given, **kwargs)
         _RENEWED[base].renew(self)
         return self if made is self._funcgrad_original else self._funcgrad_redirect(made)
@@ -178,6 +180,9 @@ class ListView(list[Any]):
 
     _funcgrad_original: Any
     _funcgrad_redirect: _Redirect
+
+    def __new__(cls, *given: Any) -> Any:
+        return list(*given) if len(given) < 2 else list.__new__(cls)
 
     def __init__(self, original: list[Any], redirect: _Redirect) -> None:
         self._funcgrad_original = original
@@ -204,6 +209,8 @@ class ListView(list[Any]):
     def copy(self) -> list[Any]:
         """As a list's."""
         return [*self]
+
+    __copy__ = copy
 
     def __getitem__(self, index: Any) -> Any:
         found = self._funcgrad_original[index]
@@ -280,9 +287,8 @@ class DictView(dict[Any, Any]):
     _funcgrad_redirect: _Redirect
 
     def __new__(cls, *given: Any) -> Any:
-        return (
-            dict.__new__(cls) if given else {}
-        )  # a tree that is put together again is a plain dict
+        # What is made again of items, as a tree is, and by `dataclasses.asdict`, is a plain dict.
+        return dict(*given) if len(given) < 2 else dict.__new__(cls)
 
     def __init__(self, original: dict[Any, Any], redirect: _Redirect) -> None:
         object.__setattr__(self, "_funcgrad_original", original)
@@ -303,6 +309,16 @@ class DictView(dict[Any, Any]):
         known = filter(is_replaced_key, list(held))
         return next((own for own in known if self._funcgrad_redirect(own) == key), key)
 
+    def _funcgrad_given(self, name: str, given: list[Any]) -> list[Any]:
+        """The arguments of a method, with the keys of the original."""
+        if name in _BY_KEY:
+            return [self._funcgrad_key(given[0]), *given[1:]]
+        if given and isinstance(given[0], dict) and any(map(is_replaced_key, given[0])):
+            keyed = {self._funcgrad_key(key): value for key, value in given[0].items()}
+            made = Counter(keyed) if isinstance(given[0], Counter) else keyed
+            return [made, *given[1:]]
+        return given
+
     def _seen(self, keys: Iterable[Any]) -> Iterator[Any]:
         redirect = self._funcgrad_redirect
         return (redirect(key) if is_replaced_key(key) else key for key in keys)
@@ -310,6 +326,8 @@ class DictView(dict[Any, Any]):
     def copy(self) -> dict[Any, Any]:
         """As a dict's."""
         return self._redirected()
+
+    __copy__ = copy
 
     def __or__(self, other: Any) -> Any:
         return self._redirected().__or__(other)
@@ -377,9 +395,8 @@ def _asked(name: str) -> Callable[..., Any]:
     """A method of the original's own class, after which the copy is renewed."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if name in _BY_KEY:
-            args = (self._funcgrad_key(args[0]), *args[1:])
-        made = getattr(self._funcgrad_original, name)(*args, **kwargs)
+        given = self._funcgrad_given(name, [*args])
+        made = getattr(self._funcgrad_original, name)(*given, **kwargs)
         DictView.renew(self)
         return self if made is self._funcgrad_original else self._funcgrad_redirect(made)
 
@@ -419,7 +436,7 @@ class StandardDictView(DictView):
     __or__ = _asked("__or__")
     __ror__ = _asked("__ror__")
     clear = _asked("clear")
-    copy = _asked("copy")
+    copy = __copy__ = _asked("copy")
     move_to_end = _asked("move_to_end")
     pop = _asked("pop")
     popitem = _asked("popitem")
@@ -428,6 +445,30 @@ class StandardDictView(DictView):
     __delitem__ = _asked("__delitem__")
     __ior__ = _asked("__ior__")
     __setitem__ = _asked("__setitem__")
+
+
+class CounterView(StandardDictView):
+    """A view of a counter."""
+
+    __slots__ = ()
+
+
+def _of_counter(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any) -> Any:
+        given = self._funcgrad_given(name, [*map(original_of_view, args)])
+        made = getattr(self._funcgrad_original, name)(*given)
+        DictView.renew(self)
+        return self if made is self._funcgrad_original else self._funcgrad_redirect(made)
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+for _name in (
+    *("__add__", "__and__", "__neg__", "__or__", "__pos__", "__sub__", "__iadd__", "__iand__"),
+    *("__ior__", "__isub__", "most_common", "subtract", "update"),
+):
+    setattr(CounterView, _name, _of_counter(_name))
 
 
 def standing(value: Any, redirect: _Redirect) -> Any:
@@ -512,6 +553,7 @@ _VIEWS: Mapping[type, Any] = {
     dict: DictView,
     deque: DequeView,
     SimpleNamespace: NamespaceView,
+    Counter: CounterView,
     OrderedDict: StandardDictView,
     defaultdict: StandardDictView,
 }

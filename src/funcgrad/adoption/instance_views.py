@@ -41,6 +41,7 @@ from funcgrad.adoption.standard_containers import (
     is_holder,
 )
 from funcgrad.adoption.view_originals import as_original, viewed_instance
+from funcgrad.adoption.weak_containers import WeakDictView, WeakSetView
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import ObjectArray
 from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own, with_attributes
@@ -273,7 +274,7 @@ def _restored(value: Any, spaces: dict[int, dict[str, Any]], is_held: bool = Fal
             _CLASS.__set__(value, kind)  # past a method of its own
         if is_held:
             spaces.setdefault(id(value), instance_dict(value) or {})
-    if kind in (SetView, DequeView, NamespaceView, ReferenceView):
+    if kind in _FURTHER_VIEWS:
         return value._funcgrad_original
     if kind is set or kind is frozenset:
         found = [_restored(item, spaces, is_held) for item in value]
@@ -301,4 +302,5 @@ def _restored(value: Any, spaces: dict[int, dict[str, Any]], is_held: bool = Fal
 
 
 _CONTAINER_VIEWS = (DictView, ListView, SetView, DequeView)
+_FURTHER_VIEWS = (SetView, DequeView, NamespaceView, ReferenceView, WeakDictView, WeakSetView)
 _CLASS: Any = vars(object)["__class__"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections import OrderedDict, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
@@ -19,7 +19,7 @@ from types import (
     SimpleNamespace,
 )
 from typing import Any, TypeAlias
-from weakref import ProxyTypes, WeakValueDictionary, ref
+from weakref import ProxyTypes, WeakKeyDictionary, WeakSet, WeakValueDictionary, ref
 
 import numpy as np
 from numpy._core import fromnumeric
@@ -75,6 +75,7 @@ from funcgrad.adoption.stand_ins.array_converter import ArrayConverter
 from funcgrad.adoption.standard_containers import reference_view
 from funcgrad.adoption.transforms import is_transform, returning_writable
 from funcgrad.adoption.view_originals import note_view
+from funcgrad.adoption.weak_containers import weak_view
 from funcgrad.adoption.wrapt_functions import is_of_wrapt, over_wrapt
 from funcgrad.arrays.mutable_array import shared_argument
 from funcgrad.arrays.object_array import HeldObjects
@@ -456,9 +457,12 @@ _BY_TYPE: Mapping[type, Callable[[Any], Any]] = {
     set: _container,
     deque: _container,
     SimpleNamespace: _container,
+    Counter: _container,
     OrderedDict: _container,
     defaultdict: _container,
     MappingProxyType: _proxy,
+    WeakKeyDictionary: lambda value: weak_view(value, redirect),
+    WeakSet: lambda value: weak_view(value, redirect),
     tuple: _tuple,
     ref: lambda value: reference_view(value, redirect),
     **dict.fromkeys(ProxyTypes, _proxied),
