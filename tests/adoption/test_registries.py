@@ -162,6 +162,8 @@ MAKING = defaultdict(float, {halve: 5.0})
 SLOPES = {double: halve, halve: double}
 METHODS = {Kind().value: 2.0, math.sin: 3.0}
 SINE = math.sin
+ASKED = {"kind": isinstance, "has": hasattr}
+CONSTRAINTS = [callable, None]
 COUNTS = Counter([double, double, halve])
 WEAK = WeakKeyDictionary({double: 3.0, Kind: halve})
 WEAK_ITEMS = WeakSet([double, Kind])
@@ -188,6 +190,9 @@ BY_KEY = {
     ),
     "made": lambda x: x * (MAKING[halve] + MAKING.get(double, 1.0)),
     "builtin": lambda x: x * METHODS.get(SINE, 0.0),
+    "questions": lambda x: (
+        x * ASKED["kind"](x, float) * (CONSTRAINTS[0] is callable) * CONSTRAINTS[0](halve)
+    ),
     "counted": lambda x: x * (COUNTS[double] + COUNTS[Kind]) + COUNTS.most_common(1)[0][0](x),
     "sum of counts": lambda x: (
         x * (COUNTS + Counter([double]))[double] * len(COUNTS - Counter([halve]))

@@ -178,6 +178,8 @@ def _known(value: Any) -> Any:
 
 def _builtin(f: Any) -> Any:
     """A function of compiled code, or a method: that of the object which stands in for its own."""
+    if f.__module__ == "builtins" and f.__name__ in NAMES:
+        return NAMES[f.__name__]
     known = _known(f)
     stand_in = _known(type(getattr(f, "__self__", None)))
     if known is f and hasattr(stand_in, "of_scipy"):
