@@ -2,6 +2,7 @@
 
 import sys
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
@@ -110,3 +111,17 @@ def test_the_integral_of_carlson_with_two_arguments_of_zero():
     assert fg.hessian(half)(6.0) == pytest.approx(-0.125 * 6.0**-1.5, rel=1e-14)
     np.testing.assert_allclose(fg.jvp(half, (3 + 4j,), (1.0,))[1], 0.25 / (2 + 1j), rtol=1e-15)
     np.testing.assert_array_equal(fg.grad(integral, (0, 1, 2))(0.0, 0.0, 0.0), [np.inf] * 3)
+
+
+def test_digamma_of_many_numbers_near_its_root_between_the_poles():
+    root = -0.504083008264455409
+    near = np.logspace(-17, np.log10(0.31), 300)
+    x = np.concatenate([root + near, root - near, [root, 1.5, -0.1, np.nan, np.inf, -1.0]])
+    with np.errstate(all="ignore"):
+        many = fg.jit(scipy.special.digamma)(x)
+        one_by_one = np.array([scipy.special.digamma(v) for v in x])
+    np.testing.assert_allclose(many, one_by_one, rtol=2e-15)
+    with mpmath.workdps(40):
+        numbers = [float(mpmath.digamma(mpmath.mpf(v))) for v in x[:600:7].tolist()]
+    np.testing.assert_allclose(many[:600:7], numbers, rtol=2e-15)
+    assert fg.jit(scipy.special.digamma)(x.astype(np.float32)).dtype == np.float32
