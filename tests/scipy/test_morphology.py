@@ -130,3 +130,20 @@ def test_of_equal_pixels_a_stable_order_chooses():
         slope = fg.grad(lambda a, size=size: np.sum(scipy.ndimage.median_filter(a, size)))
         np.testing.assert_array_equal(slope(image), want)
         np.testing.assert_array_equal(fg.vmap(slope)(np.stack([image, -image]))[0], want)
+
+
+@pytest.mark.parametrize("name", ["maximum_filter1d", "minimum_filter1d"])
+def test_equal_extremes_of_a_window_share_the_derivative(name):
+    filtered = getattr(scipy.ndimage, name)
+    x = (1.0 if name == "maximum_filter1d" else -1.0) * np.array(
+        [3.0, 0.1, 0.1, 0.1, 0.0, np.inf, 0.0]
+    )
+    found = fg.jacobian(lambda x: filtered(x, 3, mode="nearest"))(x)
+    want = np.zeros((7, 7))
+    for i, tied in enumerate([[0], [0], [1, 2, 3], [2, 3], [5], [5], [5]]):
+        want[i, tied] = 1 / len(tied)
+    np.testing.assert_allclose(found, want, rtol=1e-15)
+    np.testing.assert_array_equal(fg.jit(lambda x: filtered(x, 3))(x), filtered(x, 3))
+    x[3] = np.nan
+    np.testing.assert_array_equal(fg.jit(lambda x: filtered(x, 3))(x), filtered(x, 3))
+    fg.check_grads(lambda x: filtered(x, 3) ** 3, (np.cos(np.arange(8.0) ** 2),), order=2)

@@ -6,7 +6,6 @@ Filters of neighborhoods (`correlate`, `generic_filter`, ...) take a copy for ea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +15,7 @@ import scipy.ndimage as _scipy
 from funcgrad.arrays.reference import Reference
 from funcgrad.ops.convolution import convolve_op
 from funcgrad.ops.shape import astype, holds_expr
-from funcgrad.scipy.composition import composed, floating, nondifferentiable, number
+from funcgrad.scipy.composition import composed, floating, nondifferentiable, number, with_value
 from funcgrad.scipy.integer_results import filters_of
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -269,7 +268,18 @@ def as_scipy_chose(own: Array, around: Array, expected: Array | None = None) -> 
     return found if expected is None else np.where(expected == own, expected, found)
 
 
-def _extreme(name: str, chosen: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _shared(value: Array, copies: Sequence[Array]) -> Any:
+    """SciPy's values of a filter by extremes, whose derivative the equal entries of a neighborhood share."""
+    reached = [copy == value for copy in copies]
+    share = 1 / np.maximum(sum([item.astype(value.dtype) for item in reached]), 1.0)
+    terms = [np.where(item, copy, 0.0) for item, copy in zip(reached, copies, strict=True)]
+    mean = sum(terms[1:], terms[0]) * share
+    # A mean of equal numbers may be another in its last digit; what is no number has no derivative.
+    others = np.where(np.isnan(value), value, mean)
+    return np.where(np.isfinite(value), with_value(value, mean), others)
+
+
+def _extreme(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
     def function(
@@ -287,15 +297,14 @@ def _extreme(name: str, chosen: Callable[[Any, Any], Any]) -> Callable[..., Any]
         image = number(name, input)
         copies = _along_axis(name, image, size, axis, mode, cval, origin)
         value = nondifferentiable(name, run, floating(name, input), cval).astype(image.dtype)
-        found = as_scipy_chose(value, np.stack(copies), reduce(chosen, copies))
-        return filtered_output(found, input, output)
+        return filtered_output(_shared(value, copies), input, output)
 
     function.__name__ = name
     return _composed(function)
 
 
-maximum_filter1d = _extreme("maximum_filter1d", np.maximum)
-minimum_filter1d = _extreme("minimum_filter1d", np.minimum)
+maximum_filter1d = _extreme("maximum_filter1d")
+minimum_filter1d = _extreme("minimum_filter1d")
 
 
 # -- neighborhoods -------------------------------------------------------------------------------
