@@ -11,6 +11,9 @@ def stores(x, y):
     return np.sum(x * y)
 
 
+with_factor = fg.jit(lambda x, n, y: stores(x, y) * n, static_argnums=1)
+
+
 @pytest.mark.parametrize(
     "run",
     [
@@ -19,6 +22,13 @@ def stores(x, y):
         fg.jacfwd(stores),
         lambda x, y: fg.jvp(stores, (x, y), (x, y)),
         lambda x, y: fg.vjp(stores, x, y),
+        fg.jit(stores),
+        lambda x, y: with_factor(x, 2, y),
+        fg.jit(fg.grad(stores)),
+        fg.grad(fg.jit(stores)),
+        fg.hessian(stores),
+        fg.jit(fg.hessian(stores)),
+        lambda x, y: fg.vmap(stores)(x[:, None], y[:, None]),
     ],
 )
 def test_an_array_given_twice_is_refused_if_it_is_stored_into(run):
@@ -31,6 +41,51 @@ def test_an_array_given_twice_is_refused_if_it_is_stored_into(run):
     for x, y in ((a, a.copy()), (a[::2][:1], a[1::2])):  # of other entries
         run(x, y)
     np.testing.assert_array_equal(a, [2.0, 3.0, 4.0])
+
+
+def test_jit_looks_at_the_arrays_of_each_call():
+    def f(x, y):
+        if y[0] > 2.0:
+            x[0] = 1.0
+        return np.sum(x * y)
+
+    for jitted in (fg.jit(f), fg.grad(fg.jit(f))):
+        a = np.array([1.0, 3.0])
+        jitted(a, a)  # stores nothing
+        jitted(a + 5, a + 5)
+        a += 5
+        for _ in range(2):
+            with pytest.raises(TypeError, match="one array as x and as y"):
+                jitted(a, a)
+        jitted(a, a.copy())
+
+
+def test_an_array_that_is_captured_is_refused_if_it_is_stored_into():
+    a = np.array([2.0, 3.0])
+    for run in (fg.grad(lambda x: stores(x, a)), fg.jit(lambda x: stores(x, a))):
+        with pytest.raises(TypeError, match=r"one array as x and as a, .* give x.copy\(\)"):
+            run(a)
+        run(a.copy())
+
+
+def test_views_of_an_array_inside_a_trace_are_compared_by_their_entries():
+    inner = fg.grad(stores)
+
+    def of_views(x):
+        x[2] = 3.0
+        return np.sum(inner(x[:2], x[2:]))
+
+    np.testing.assert_array_equal(fg.grad(of_views)(np.arange(4.0)), [0.0, 0.0, 0.0, 1.0])
+    with pytest.raises(TypeError, match="one array as x and as y"):
+        fg.grad(lambda x: np.sum(inner(x, x.reshape(4))))(np.arange(4.0))
+
+
+def test_an_expression_given_twice_is_refused_with_what_to_write():
+    inner = fg.jit(stores)
+    with pytest.raises(TypeError, match=r"one array as x and as y, .* give x \+ 0 in one place"):
+        fg.grad(lambda x: inner(x, x))(np.array([2.0, 3.0]))
+    found = fg.grad(lambda x: inner(x, x + 0))(np.array([2.0, 3.0]))
+    np.testing.assert_array_equal(found, [1.0, 6.0])
 
 
 def test_an_array_in_a_list_is_found_by_its_place():
@@ -69,3 +124,23 @@ def test_a_store_that_the_caller_would_not_see_is_refused(f, who):
     assert total(np.array([2.0, 3.0])) == 39.0  # NumPy's
     with pytest.raises(TypeError, match=f"{who}: .* squares stores into an argument.*y.copy"):
         fg.grad(total)(np.array([2.0, 3.0]))
+
+
+@pytest.mark.parametrize("transform", [fg.grad, fg.jit, lambda f: lambda x: fg.jvp(f, (x,), (x,))])
+def test_a_store_in_a_rule_into_an_array_from_outside_is_refused(transform):
+    def total(x):
+        calls = np.zeros(1)
+
+        def body(y):
+            calls[0] += 1.0
+            return np.sum(y**2)
+
+        f = fg.custom_jvp(body)
+        f.defjvp(lambda p, t: (body(*p), np.sum(2 * p[0] * t[0])))
+        return f(x) + calls[0]
+
+    assert total(np.array([2.0, 3.0])) == 14.0
+    with pytest.raises(
+        TypeError, match=r"custom_jvp: .* stores into 'calls'.*may run never or twice"
+    ):
+        transform(total)(np.array([2.0, 3.0]))

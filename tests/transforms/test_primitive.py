@@ -314,3 +314,31 @@ def test_a_pair_is_no_type():
     f = primitive(np.sum, out=lambda a: ((2,), float), name="total")
     with pytest.raises(TypeError, match=r"but got tuple; write fg.ArrayType\(\(2,\), float\)"):
         fg.trace(f, np.ones(2))
+
+
+def of_first(y):
+    y[0] = 5.0
+    return y**2
+
+
+@pytest.mark.parametrize("transform", [fg.grad, fg.jit, fg.vmap])
+def test_a_store_into_an_argument_of_a_primitive_is_refused(transform):
+    f = fg.primitive(of_first, [lambda y: 2 * y])
+    x = np.array([[2.0, 3.0]])
+    given = x if transform is fg.vmap else x[0]
+    with pytest.raises(
+        TypeError, match=r"of_first: .* stores into an argument.*write y = y.copy\(\)"
+    ):
+        transform(lambda x: np.sum(f(x) + x) ** 2)(given)
+    np.testing.assert_array_equal(x, [[2.0, 3.0]])
+
+
+def test_compiled_code_that_asks_for_memory_to_write_to_has_a_copy():
+    def of_buffer(y):
+        if not y.flags.writeable:
+            raise ValueError("buffer source array is read-only")
+        return y**2
+
+    f = fg.primitive(of_buffer, [lambda y: 2 * y])
+    np.testing.assert_array_equal(fg.jit(f)(np.array([2.0, 3.0])), [4.0, 9.0])
+    assert fg.grad(lambda x: np.sum(f(x)))(np.array([2.0]))[0] == 4.0

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.arrays.mutable_array import MutableArray, borrowed, mutable
+from funcgrad.arrays.reference import Reference
 from funcgrad.expr import Expr, assemble_node, const, scalar
 from funcgrad.expr.branch_path import PATH
 from funcgrad.expr.registry import functions
@@ -28,7 +29,10 @@ from funcgrad.trace.remedies import explain
 from funcgrad.trace.shared_arguments import (
     GivenArray,
     given_arrays,
+    is_stored_into,
+    named_arrays,
     refuse_shared_stores,
+    refuse_stored,
     refuse_stores,
 )
 
@@ -48,7 +52,7 @@ class Scope:
     All expressions of the leaves refer to it (`funcgrad.expr.TraceContext`). It records no questions.
     """
 
-    __slots__ = ("arrays", "number", "open", "refusal")
+    __slots__ = ("arrays", "number", "open", "refusal", "stored")
     records = False
     differentiates = True
     answers = True
@@ -59,6 +63,8 @@ class Scope:
         """The scopes are numbered in order of creation."""
         self.arrays: CapturedArrays = {}
         """The captured arrays that were copied."""
+        self.stored: set[int] = set()
+        """The places of the leaves whose arrays transforms inside the run have stored into."""
         self.refusal: Exception | None = None
         """The error by which a number was refused, which the function may catch: its result is wrong then."""
 
@@ -121,6 +127,7 @@ def run_on_leaves(
     """
     if traced is None:
         traced = flatten_arguments(f, args, range(len(args)))
+    is_checked = scope is None  # the caller does it otherwise
     scope = scope or Scope()
     leaves: list[Expr] = []
     own: dict[int, list[Expr]] = {}
@@ -151,6 +158,8 @@ def run_on_leaves(
             output = _call(f, level, called, named)
             if given:
                 refuse_shared_stores(f, given)
+            if scope.stored and is_checked:
+                refuse_stored(f, _arrays_of(f, args, kwargs, traced), scope.stored)
             _raise_caught([scope, *_contexts(leaves)], level)
             return output
 
@@ -344,7 +353,12 @@ def _lent(arg: Any) -> Any:
     return tree.rebuild([_given(leaf) if type(leaf) is Expr else leaf for leaf in tree.leaves])
 
 
-def run(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], keeps: str = "") -> Any:
+def run(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    keeps: str = "",
+) -> Any:
     """The result of a user's function on traced values.
 
     ``keeps`` names a transform whose caller would not see what f stores into an argument: a TypeError.
@@ -367,9 +381,35 @@ def run(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], keep
         output = _call(f, level, *tree.rebuild(values))
         if keeps:
             refuse_stores(keeps, f, values, before)
+        if any([is_stored_into(*pair) for pair in zip(values, before, strict=True)]):
+            known = zip(named_leaves(f, args, kwargs), values, before, strict=True)
+            given = [
+                GivenArray(*pair, *cell) for pair, *cell in known if isinstance(cell[0], Reference)
+            ]
+            refuse_shared_stores(f, given)
         return output
 
     return _adopted_where_needed(f, [*args, *kwargs.values()], on_values)
+
+
+def _arrays_of(
+    f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], traced: Mapping[int, Tree]
+) -> list[tuple[str, Any]]:
+    """The values in the arguments with names: first those that leaves stand for, by their places."""
+    found = [pair for i, tree in traced.items() for pair in named_arrays(args[i], tree)]
+    names = parameter_names(f, len(args))
+    rest = [(names[i], arg) for i, arg in enumerate(args) if i not in traced]
+    held = [(name, value) for name, arg in [*rest, *kwargs.items()] for value in leaves_of(arg)]
+    return [*found, *held]
+
+
+def named_leaves(
+    f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[tuple[str, Any]]:
+    """The leaves of ``flatten((args, kwargs))``, with names from f's parameters."""
+    named = [*zip(parameter_names(f, len(args)), args, strict=True), *sorted(kwargs.items())]
+    trees = [flatten(arg, name) for name, arg in named]
+    return [pair for tree in trees for pair in zip(tree.paths, tree.leaves, strict=True)]
 
 
 def _hold_cells(args: Iterable[Any]) -> bool:

@@ -39,8 +39,12 @@ class OuterArrays:
                 if item.nbytes <= COMPARED and size <= 16 * COMPARED:
                     self._held.append((name, item, _content(item)))
 
-    def check(self, who: str) -> None:
+    def check(self, who: str, why: str = "") -> None:
         """Raises TypeError if the numbers of an array have changed; those of a plain array are restored."""
+        why = why or (
+            "it is traced once, for all of its runs, so that the store would happen once; return the value: "
+            "as part of the carry, or as an output"
+        )
         for name, array, before in self._held:
             if _content(array) != before:
                 if isinstance(array, np.ndarray) and array.dtype.kind != "O":
@@ -48,8 +52,7 @@ class OuterArrays:
                 raise fail(
                     TypeError,
                     f"{who}: expected a function without effects, but it stores into {name!r}, an array "
-                    "from outside of it; it is traced once, for all of its runs, so that the store would "
-                    "happen once; return the value: as part of the carry, or as an output",
+                    f"from outside of it; {why}",
                 )
 
 

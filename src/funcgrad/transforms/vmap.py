@@ -20,10 +20,11 @@ from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import derive
 from funcgrad.trace.examples import Examples, over_examples
-from funcgrad.trace.leaves import parameter_names, run, run_on_leaves
+from funcgrad.trace.leaves import Scope, named_leaves, parameter_names, run, run_on_leaves
 from funcgrad.trace.outer_arrays import reached
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.random_draws import outer_generators, warn_of_draws
+from funcgrad.trace.shared_arguments import refuse_stored
 from funcgrad.trace.tree_nodes import own_children
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
@@ -95,17 +96,21 @@ def vmap(
 
         present = [batch for batch in batches if batch is not None]
         generators = outer_generators(list(reached(f)))
-        output, leaves = run_on_leaves(on_one, present, {})
+        scope = Scope()
+        output, leaves = run_on_leaves(on_one, present, {}, scope=scope)
+        if scope.stored:
+            places = [i for i, batch in enumerate(batches) if batch is not None]
+            refuse_stored(f, named_leaves(f, args, kwargs), [places[k] for k in scope.stored])
         warn_of_draws("vmap", "the function", generators, _SHARED)
         tree = flatten(output)
-        places = _axes_of_results(out_axes, output, len(tree.leaves))
-        same = tuple([i for i, place in enumerate(places) if place is None])
+        to = _axes_of_results(out_axes, output, len(tree.leaves))
+        same = tuple([i for i, place in enumerate(to) if place is None])
         roots = [lift_fully(item) for item in tree.leaves]
         # Which examples have which of several results depends on the batch, if the results do not.
         joined = any([root.op is example for root in roots])
         start = leaves[0].params[0][1].number if joined else None
         values = derive(Batch(size, same), roots, leaves, start=start)
-        return tree.rebuild([_placed(v, place) for v, place in zip(values, places, strict=True)])
+        return tree.rebuild([_placed(v, place) for v, place in zip(values, to, strict=True)])
 
     def expr(*args: object, **kwargs: object) -> Any:
         return formulas_of(mapped, args, kwargs, numeric_arguments(f, args))

@@ -27,6 +27,7 @@ from funcgrad.ops.elementwise.selection import stop_gradient_unless
 from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
 from funcgrad.trace.leaves import begin_trace, run
+from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.custom.last_order import ORDERS, last_order_op
@@ -51,6 +52,9 @@ def _asked(rule: str, flow: str, remedy: str) -> Any:
 _flow: Op = Op(name="flow", run=_asked, infer=same_type)
 _COTANGENT = ("custom_vjp", "cotangent", "loop on values of the residuals, which are known")
 _TANGENT = ("custom_jvp", "tangent", "loop on values of the primals, which are known")
+
+
+_BESIDE = "a rule is traced beside the function, and may run never or twice; return the value"
 
 
 def _stand_in(words: tuple[str, str, str], type: ArrayType) -> Expr:
@@ -232,8 +236,10 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         seeds = [_stand_in(_COTANGENT, x.type) for x in results]
 
         def back(residuals: object, cotangent: object) -> Any:
+            outer = OuterArrays(bwd)
             with self._nested():
                 found = run(bwd, [*fixed, residuals, cotangent], {})
+            outer.check("custom_vjp", _BESIDE)
             return _cotangents(found, trees, arguments)
 
         body, captured, _ = trace_body(back, [residuals, value], [*kept, *seeds], branches=False)
@@ -365,8 +371,10 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         ]
 
         def forward(primals: Any, tangents: object) -> Any:
+            outer = OuterArrays(rule)
             with self._nested():
                 pair = run(rule, [*fixed, primals, tangents], {})
+            outer.check("custom_jvp", _BESIDE)
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise fail(
                     TypeError,

@@ -180,13 +180,39 @@ def _check_partials(partials: object, out: object) -> None:
 
 
 def _run(*arrays: object, function: Foreign) -> Any:
-    made = function.f(*arrays)
+    made = _on_read_only(function, arrays)
     if made is None:
         raise TypeError(
             f"{function.name}: expected numbers, but got None; the function has no return"
         )
     value = np.asarray(made)
     return value[()] if value.base is None else np.array(value)[()]
+
+
+def _on_read_only(function: Foreign, arrays: Sequence[object]) -> Any:
+    """The result of the function on arrays that it cannot store into: they are others' values."""
+    try:
+        return function.f(*map(_read_only, arrays))
+    except ValueError as error:
+        if not any(isinstance(x, np.ndarray) for x in arrays) or "read-only" not in str(error):
+            raise
+        if "buffer source" in str(
+            error
+        ):  # of compiled code, which asks for memory that can be written
+            return function.f(*[np.array(x) if isinstance(x, np.ndarray) else x for x in arrays])
+        raise fail(
+            TypeError,
+            f"{function.name}: expected a function that stores into arrays of its own, but it stores into an "
+            "argument, or an array that cannot be written; write y = y.copy() first, and store into that",
+        ) from error
+
+
+def _read_only(x: Any) -> Any:
+    if not isinstance(x, np.ndarray) or not x.flags.writeable:
+        return x
+    view = x.view()
+    view.flags.writeable = False
+    return view
 
 
 def _checked_run(*arrays: object, function: Foreign) -> Any:

@@ -7,7 +7,7 @@ backend watches captured variables, as it does for NumPy (`funcgrad.transforms.j
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +47,7 @@ class TracedBody(NamedTuple):
     output: Any
     leaves: list[Expr]
     labels: list[str]
+    stored: set[int]
 
 
 class LibraryProgram(NamedTuple):
@@ -55,6 +56,9 @@ class LibraryProgram(NamedTuple):
     run: Callable[..., tuple[Any, ...]]
     captured: list[Any]
     rebuild: Callable[[Sequence[Any]], Any]
+    labels: Sequence[str]
+    stored: Collection[int]
+    """The numbers of the arguments into which f stores."""
 
 
 class LibraryPrograms(SignatureCache[LibraryProgram]):
@@ -116,6 +120,7 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
             self.latest = found
             self.keep(key, found, self.after_trace(before, set(map(id, found.captured))))
         given = [leaf for leaf, kind in zip(leaves, kinds, strict=True) if not is_static(kind)]
+        self.refuse_shared_memory(found.stored, found.labels, given)
         return found.rebuild(found.run(*given, *found.captured))
 
     def _kinds(self, leaves: Sequence[Any]) -> Kinds:
@@ -155,7 +160,8 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
             )
         if self.who != "jit":  # what is captured counts as it is now
             captured = [np.array(value) for value in captured]
-        return TracedBody(body, captured, output, leaves, labels)
+        stored = leaves[0].params[0][1].stored if leaves else set()
+        return TracedBody(body, captured, output, leaves, labels, stored)
 
     def _question(self, message: str) -> TypeError | None:
         """The refusal of a question that Python asked of a value, at the line that asked it."""
@@ -180,7 +186,8 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
             if self.backend == "jax"
             else compile_body(body, self.backend)
         )
-        return LibraryProgram(run, traced.captured, flatten(traced.output).rebuild)
+        rebuild = flatten(traced.output).rebuild
+        return LibraryProgram(run, traced.captured, rebuild, traced.labels, traced.stored)
 
     # -- looking ----------------------------------------------------------------------------------
     def lower(self, *args: Array, **kwargs: object) -> Lowered:

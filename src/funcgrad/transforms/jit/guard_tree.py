@@ -7,7 +7,7 @@ of a path is computed twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -155,7 +155,7 @@ class NodeProgram(NamedTuple):
 class TraceNode:
     """A guard with a child for each answer; or, if ``reading`` is None, the results of a path."""
 
-    __slots__ = ("_exprs", "children", "reading", "rebuild", "step")
+    __slots__ = ("_exprs", "children", "reading", "rebuild", "step", "stored")
 
     def __init__(
         self,
@@ -166,6 +166,8 @@ class TraceNode:
         self._exprs = exprs
         self.reading = reading
         self.rebuild = rebuild
+        self.stored: Collection[int] = ()
+        """The numbers of the values that are arrays into which f stores on this path."""
         self.children: dict[Any, TraceNode] = {}
         self.step: NodeProgram | None = None
 
@@ -223,7 +225,11 @@ class GuardTree:
 
     # -- growing ----------------------------------------------------------------------------------
     def grow(
-        self, asked: Sequence[Question], results: Sequence[Expr] | SingleProgram, rebuild: Any
+        self,
+        asked: Sequence[Question],
+        results: Sequence[Expr] | SingleProgram,
+        rebuild: Any,
+        stored: Collection[int] = (),
     ) -> TraceNode:
         """Add a path: the answers of one run, and its results. Returns its last node."""
         path: list[TraceNode] = []
@@ -246,6 +252,7 @@ class GuardTree:
             last.step = NodeProgram(results.program, results.inputs, ())
         else:
             last = TraceNode(results, None, rebuild)
+        last.stored = stored
         path.append(last)
         if fresh is None:
             fresh = (siblings, key, last)

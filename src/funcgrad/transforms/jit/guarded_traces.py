@@ -152,6 +152,8 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         node, results = found.tree.follow(values, found.arrays)
         if node is None:
             return self._traced(key, results, args, kwargs, values)
+        if node.stored:
+            self.refuse_shared_memory(node.stored, found.labels, values)
         return node.rebuild(results)
 
     # -- tracing ----------------------------------------------------------------------------------
@@ -173,7 +175,10 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             return self.f(*args, **kwargs)
         with Paused():  # it is compiled here
             reached, results = found.tree.follow(values, found.arrays)
-        return self.f(*args, **kwargs) if reached is None else reached.rebuild(results)
+        if reached is None:
+            return self.f(*args, **kwargs)
+        self.refuse_shared_memory(reached.stored, found.labels, values)
+        return reached.rebuild(results)
 
     def _add_path(
         self,
@@ -195,13 +200,16 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         else:  # another thread may have been here
             node, results = found.tree.follow(values, found.arrays)
             if node is not None:
+                self.refuse_shared_memory(node.stored, found.labels, values)
                 return found, (node.rebuild(results),)
         before = self.captures()
         generators = generator_states([(item.place.name, item.value) for item in before])
         names = frozenset() if self.watch is None else self.watch.names
         with noticed_reads(names) as reads:
-            result, path = self._trace(found, before, key[0], args, kwargs, values)
+            stored: set[int] = set()
+            result, path = self._trace(found, before, key[0], args, kwargs, values, stored)
         if path is None:
+            self.refuse_shared_memory(stored, found.labels, values)
             return found, (result,)  # f captures values of an enclosing trace: the path is not kept
         warn_of_reads(self.name, reads)
         warn_of_draws("jit", self.name, generators)
@@ -213,12 +221,14 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             self.misses.given_up(MAX_PATHS, path[0])
             return found, None
         before = self.after_trace(before, found.read)
-        node = found.tree.grow(*path)
+        node = found.tree.grow(*path, stored)
+        found.stores = found.stores or bool(stored)
         self.misses.traced(self.fixed, key, (args, kwargs), last, path[0])
         root = found.tree.root
         is_positional = key[1] == () and len(args) == len(key[0])  # numbers and arrays by position
         if (
             self.keep(key, found, before)
+            and not found.stores
             and is_positional
             and root is not None
             and self.watch is not None
@@ -235,10 +245,12 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         args: Args,
         kwargs: Keywords,
         values: list[Any],
+        stored: set[int],
     ) -> tuple[Any, tuple[list[Question], list[Expr] | SingleProgram, Any] | None]:
         """Run f once: None and its path, as expressions of the tree's inputs.
 
-        If f captures values of an enclosing trace: its result and None.
+        If f captures values of an enclosing trace: its result and None. ``stored`` is given the numbers of
+        the values into which f stores.
         """
         recorder = QuestionLog(answers=self.answers)
         f = self.on_leaves(args, kwargs, kinds)
@@ -250,6 +262,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             self.answers = True
             recorder = QuestionLog()
             output, leaves = run_on_leaves(f, values, {}, scope=recorder)
+        stored |= recorder.stored
         origins = {id(c.params[0][1].array): a for a, c in recorder.arrays.values()}
         shape = flatten_with_static(output)
         roots = [item for item in shape.leaves if isinstance(item, Expr)]

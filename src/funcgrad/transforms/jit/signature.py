@@ -188,6 +188,8 @@ class SignatureTraces:
         self.read: set[int] = set()
         """The ids of arrays that the program of the last trace reads at each call."""
         self.arrays: list[Any] = []
+        self.stores = False
+        """Whether f stores into arguments on a path: they are looked at in each call."""
         self.uncompiled = False
         """Whether f runs uncompiled, since it took too many paths."""
 

@@ -19,6 +19,7 @@ from funcgrad.printed_text import PrintedText
 from funcgrad.source import fail
 from funcgrad.trace.leaves import parameter_names, run
 from funcgrad.trace.pytree import flatten_with_static
+from funcgrad.trace.shared_arguments import refuse_shared_memory
 from funcgrad.trace.static import contents
 from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import CapturedVariables
@@ -140,6 +141,13 @@ class SignatureCache(ABC, Generic[Cached]):
             self.entries[key] = entry
             _mark_used(self.entries, key)
         return True
+
+    def refuse_shared_memory(
+        self, stored: Collection[int], labels: Sequence[str], values: Sequence[Any]
+    ) -> None:
+        """Raise TypeError if an array that f stores into is another argument, too, or is captured."""
+        captured = [(item.place.name, item.value) for item in self.watched]
+        refuse_shared_memory(self.name, list(zip(labels, values, strict=True)), stored, captured)
 
     # -- arguments --------------------------------------------------------------------------------
     def on_leaves(self, args: Args, kwargs: Keywords, kinds: Kinds) -> Callable[..., Any]:
