@@ -1,4 +1,4 @@
-"""Linear algebra: `solve`, `inv`, `pinv` and `cholesky`.
+"""Linear algebra: `solve`, `inv` and `cholesky`.
 
 Every operation works on stacks of matrices, in the last two axes, so that a batch is a longer stack.
 Where NumPy raises `LinAlgError` (a singular matrix in `solve` and `inv`, one that is not positive
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.matrix_stacks import (
@@ -28,7 +27,6 @@ from funcgrad.ops.base.matrix_stacks import (
     mH,
     mT,
     of_stacks,
-    svd_flops,
 )
 from funcgrad.ops.base.mpmath_matrices import each_matrix
 from funcgrad.ops.base.op import Op, lift_fully, spread
@@ -235,75 +233,6 @@ def inv(a: object) -> Any:
            [ 0.    , -0.0625]])
     """
     return inv_op(_regular(matrices("inv", a)))
-
-
-# -- pinv ----------------------------------------------------------------------------------------
-def _pinv_edge(z: Array, a: Array, *, rcond: float, hermitian: bool) -> LinearMap:
-    """At constant rank (Golub and Pereyra 1973): -z da z and what turns the row and column spaces."""
-    if rcond > 1e-8:
-        cut_off = np.abs(np.matmul(np.matmul(a, z), a) - a)
-        size = np.max(np.abs(a), axis=(-2, -1), keepdims=True, initial=0.0)
-        lost = np.max(cut_off, axis=(-2, -1), keepdims=True, initial=0.0) > 1e-6 * size
-        z = np.where(lost, np.nan, z)
-    inside = between(z, z)
-    columns = between(np.matmul(z, mH(z)), eye_like(mT(a)) - np.matmul(a, z))
-    rows = between(eye_like(a) - np.matmul(z, a), np.matmul(mH(z), z))
-
-    def forward(v: Array) -> Any:
-        return columns.apply(mH(v)) + rows.apply(mH(v)) - inside.apply(v)
-
-    def backward(g: Array) -> Any:
-        return mH(columns.transpose(g) + rows.transpose(g)) - inside.transpose(g)
-
-    return Structural(forward, backward)
-
-
-def _pinv_flops(z: Expr) -> int:
-    """By the thin SVD, and the product of its scaled factors."""
-    *stack, m, n = z.args[0].shape
-    return math.prod(stack) * (svd_flops(m, n) + 2 * m * n * min(m, n) + n * min(m, n))
-
-
-pinv_op: Op = Op(
-    name="pinv",
-    run=lambda a, rcond, hermitian: np.linalg.pinv(a, rcond, hermitian),
-    infer=lambda a, **_: ArrayType((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype),
-    edges=(_pinv_edge,),
-    batch=of_stacks(lambda: pinv_op),
-    columns=Columns(
-        flops=_pinv_flops,
-        numpy="np.linalg.pinv({0}, {rcond}, {hermitian})",
-        libraries={
-            "any": lambda xp, a, rcond, hermitian: xp.linalg.pinv(
-                a, rtol=rcond, hermitian=hermitian
-            )
-        },
-        untaken=matrix_or_identity,
-    ),
-)
-
-
-def pinv(
-    a: Array, rcond: Any = None, hermitian: bool = False, *, rtol: object = np._NoValue
-) -> Any:
-    """As `numpy.linalg.pinv`, with the derivative at constant rank.
-
-    Where the rank changes, the pseudoinverse jumps, and has no derivative. Where ``rcond`` cuts off singular
-    values that are not 0, the derivative is NaN; it is that of a product of `numpy.linalg.svd`'s results.
-
-    >>> import funcgrad as fg
-    >>> fg.grad(lambda a: np.linalg.pinv(a)[0, 0])(np.array([[2.0], [0.0]]))
-    array([[-0.25],
-           [ 0.  ]])
-    """
-    a = matrices("pinv", a, square=hermitian)
-    if rcond is None and rtol is None:  # the array standard's, where NumPy is given rtol=None
-        rcond = max(a.shape[-2:]) * np.finfo(a.dtype).eps
-    elif rcond is None:
-        rcond = 1e-15 if rtol is np._NoValue else rtol
-    if hermitian:
-        a = hermitian_from("L").apply(a)
-    return pinv_op(a, rcond=float(rcond), hermitian=bool(hermitian))
 
 
 # -- cholesky ------------------------------------------------------------------------------------

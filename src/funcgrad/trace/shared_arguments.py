@@ -78,7 +78,7 @@ def refuse_shared_stores(f: Callable[..., Any], given: Sequence[GivenArray]) -> 
 def refuse_stored(
     f: Callable[..., Any], given: Sequence[tuple[str, Any]], stored: Iterable[int]
 ) -> None:
-    """`refuse_shared_memory` for the arguments with the numbers ``stored``, beside the arrays that f reaches."""
+    """`refuse_shared_memory` for the arguments with these numbers, beside the arrays that f reaches."""
     outside = [pair for pair in reached(f) if isinstance(pair[1], np.ndarray)]
     refuse_shared_memory(getattr(f, "__name__", "function"), given, stored, outside)
 

@@ -17,8 +17,9 @@ from funcgrad.ops.decompositions import svdvals
 from funcgrad.ops.determinants import slogdet
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.matrix_functions import singular_norm_op
+from funcgrad.ops.pseudoinverse import pinv
 from funcgrad.ops.shape import astype, broadcast_to, moveaxis, reshape
-from funcgrad.ops.solve import inv, pinv, solve
+from funcgrad.ops.solve import inv, solve
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes, Axis
 
