@@ -451,7 +451,7 @@ def _adopt_property(member: property, redirect: Redirect) -> property:
     if new is parts and kind is type(member):
         return member
     made: property = property.__new__(kind)
-    property.__init__(made, *new, member.__doc__)
+    property.__init__(made, new[0], new[1], new[2], member.__doc__)
     for name, item in getattr(member, "__dict__", {}).items():
         made.__dict__[name] = redirect(item)
     return made

@@ -22,7 +22,7 @@ class _Weak:
     _funcgrad_redirect: Callable[[Any], Any]
 
     def __init__(self, original: Any, redirect: Callable[[Any], Any]) -> None:
-        self.__dict__ = vars(original)
+        object.__setattr__(self, "__dict__", vars(original))
         self._funcgrad_original, self._funcgrad_redirect = original, redirect
 
     def _funcgrad_key(self, key: Any) -> Any:
@@ -66,7 +66,7 @@ class WeakDictView(_Weak, WeakKeyDictionary[Any, Any]):
 
     def copy(self) -> Any:
         """As a weak dict's."""
-        return WeakKeyDictionary(self.items())  # type: ignore[arg-type]
+        return WeakKeyDictionary(self.items())
 
     __copy__ = copy
 

@@ -26,9 +26,7 @@ class ObjectArray(np.ndarray[Any, Any]):
             value = np.broadcast_to(array_of_objects(value, target.ndim), target.shape)
         super().__setitem__(index, value)
 
-    def __array_wrap__(
-        self, array: Any, context: object = None, return_scalar: bool = False
-    ) -> Any:
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         if type(self) not in (ObjectArray, HeldObjects):
             return super().__array_wrap__(array, context, return_scalar)
         return array.view(ObjectArray) if array.ndim else array[()]
