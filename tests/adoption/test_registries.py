@@ -176,6 +176,15 @@ class Settings:
 
 
 SETTINGS = Settings()
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    order: int
+    f: object = double
+
+
+RULES = {Rule(1): 3.0, Rule(2): 5.0}
 BY_KEY = {
     "get": lambda x: x * (WEIGHTS[halve] + WEIGHTS.get(double, 0.0) + WEIGHTS.get(Kind, 0.0)),
     "in": lambda x: x * (1 + (halve in WEIGHTS)) * (1 + (halve not in SLOPES)),
@@ -190,6 +199,8 @@ BY_KEY = {
     ),
     "made": lambda x: x * (MAKING[halve] + MAKING.get(double, 1.0)),
     "builtin": lambda x: x * METHODS.get(SINE, 0.0),
+    "records": lambda x: x * (RULES[Rule(1)] + RULES.get(Rule(2), 0.0) + RULES.get(Rule(3), 7.0)),
+    "of records": lambda x: sum(rule.f(x) * weight for rule, weight in RULES.items()),
     "questions": lambda x: (
         x * ASKED["kind"](x, float) * (CONSTRAINTS[0] is callable) * CONSTRAINTS[0](halve)
     ),

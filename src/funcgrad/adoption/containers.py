@@ -109,7 +109,7 @@ def _any_leads_elsewhere(items: Iterator[Any], depth: int) -> bool:
 
 
 def is_replaced_key(key: Any) -> bool:
-    """Whether adopted code replaces a key of a dict: a function, a class, or a tuple that holds one.
+    """Whether adopted code replaces a key of a dict: a function, a class, or what holds one.
 
     >>> is_replaced_key("relu"), is_replaced_key(max), is_replaced_key((1, int, float))
     (False, True, True)
@@ -117,7 +117,11 @@ def is_replaced_key(key: Any) -> bool:
     kind = type(key)
     if kind is tuple or kind is frozenset:
         return any(map(is_replaced_key, key))
-    return (kind in _CALLED or issubclass(kind, type)) and leads_elsewhere(key, 0)
+    if kind in _CALLED or issubclass(kind, type):
+        return leads_elsewhere(key, 0)
+    if kind in _PLAIN or kind.__eq__ is object.__eq__ or is_kept_class(kind):
+        return False
+    return any([type(item) in _CALLED for item in (instance_dict(key) or {}).values()])
 
 
 def tuple_view(value: Any, redirect: _Redirect) -> Any:
