@@ -119,7 +119,8 @@ def is_replaced_key(key: Any) -> bool:
         return any(map(is_replaced_key, key))
     if kind in _CALLED or issubclass(kind, type):
         return leads_elsewhere(key, 0)
-    if kind in _PLAIN or kind.__eq__ is object.__eq__ or is_kept_class(kind):
+    by_identity = getattr_static(kind, "__eq__") is vars(object)["__eq__"]
+    if kind in _PLAIN or by_identity or is_kept_class(kind):
         return False
     return any([type(item) in _CALLED for item in (instance_dict(key) or {}).values()])
 
