@@ -550,3 +550,43 @@ def test_samples_at_known_coordinates(mode):
         fg.grad(lambda a: np.sum(ndimage.map_coordinates(a, np.zeros((2, 0)), order=1)))(move).sum()
         == 0
     )
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint8, np.int32])
+@pytest.mark.parametrize(
+    "name", ["convolve", "correlate", "convolve2d", "correlate2d", "fftconvolve"]
+)
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_convolutions_of_integers_are_integers(name, dtype, mode):
+    a, b = np.arange(8).astype(dtype), np.array([40, 3, 2]).astype(dtype)
+    if name.endswith("2d"):
+        a, b = a.reshape(2, 4), b[None, :2]
+    wanted = getattr(scipy.signal, name)(a, b, mode)
+    found = fg.jit(lambda a, b: getattr(scipy.signal, name)(a, in2=b, mode=mode))(a, b)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_convolutions_of_truth_values_are_truth_values():
+    a, b = np.array([True, False, True, True]), np.array([True, True])
+    found = fg.jit(scipy.signal.convolve)(a, b)
+    assert found.dtype == bool
+    np.testing.assert_array_equal(found, scipy.signal.convolve(a, b))
+
+
+@pytest.mark.parametrize("n_fft", [None, 64])
+def test_filters_of_minimum_phase_by_the_hilbert_transform_have_slopes(n_fft):
+    """The least magnitude is 0, whose square root has no slope: it was NaN."""
+    h = scipy.signal.firwin(9, 0.3)
+    window = np.array([1.0, 1.2, 1.5, 1.7, 2.0, 1.7, 1.5, 1.2, 1.0])
+
+    def f(s):
+        return scipy.signal.minimum_phase(h * window**s, method="hilbert", n_fft=n_fft)
+
+    for wanted, found in zip(
+        (f(1.1), f(1.1)), (fg.jvp(f, (1.1,), (1.0,))[0], fg.jit(f)(1.1)), strict=True
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
+    slope = (f(1.1 + 1e-5) - f(1.1 - 1e-5)) / 2e-5
+    np.testing.assert_allclose(fg.jacfwd(f)(1.1), slope, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(fg.jacobian(f)(1.1), slope, rtol=1e-6, atol=1e-7)

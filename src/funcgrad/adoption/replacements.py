@@ -110,6 +110,7 @@ _METHODS = {
     "scipy.odr": {"_odrpack._conv": ("", "setting_of_odr")},
     "scipy.signal": {
         "_filter_design._find_nat_freq": ("", "natural_frequency"),
+        "_fir_filter_design._dhtm": ("", "minimum_phase_of"),
         "_spline.symiirorder1_ic": ("", "first_order_conditions"),
         "_spline.symiirorder2_ic_fwd": ("", "forward_conditions"),
         "_spline.symiirorder2_ic_bwd": ("", "backward_conditions"),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.signal as _scipy
 from scipy.optimize import fminbound
+from scipy.signal import _fir_filter_design
 
 from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
@@ -238,3 +240,25 @@ def _searched(kind: str, stop: Array, edges: Array, gpass: Array, gstop: Array) 
             for k, end in enumerate(ends)
         ]
     )
+
+
+# -- filters of minimum phase ---------------------------------------------------------------------------
+def minimum_phase_of(mag: Any, xp: ModuleType) -> Any:
+    """SciPy's filter of minimum phase with these magnitudes.
+
+    The least one, a square root of 0, stays as it is, as those that differ from it by rounding do: there the
+    slope of the root has no bound.
+    """
+    made: Any = _fir_filter_design._dhtm
+    if holds_expr([mag]):
+        mag = np.where(mag <= _LEAST * np.max(mag), stop_gradient(mag), mag)
+        size = mag.shape[0]
+        sign = np.sign(np.fft.fftfreq(size))
+        sign[size // 2] = 0.0
+        phase = np.fft.fft(sign * np.fft.ifft(np.log(mag)))
+        return np.real(np.fft.ifft(mag * np.exp(phase)))
+    return made(mag, xp)
+
+
+_LEAST = 1e-7
+"""Times the greatest magnitude: the square root of some units of rounding."""

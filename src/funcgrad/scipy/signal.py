@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import wraps
 from types import FunctionType
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.scipy import ndimage
 from funcgrad.scipy.composition import composed, floating, with_phases, with_value
+from funcgrad.scipy.filter_design import minimum_phase_of as minimum_phase_of
 from funcgrad.scipy.filter_design import natural_frequency as natural_frequency
 from funcgrad.scipy.filter_design import remez as remez
 from funcgrad.scipy.filter_design import unique_roots as unique_roots
@@ -62,6 +64,9 @@ def _part(full: Array, mode: str, shapes: Sequence[tuple[int, ...]], axes: Seque
     return full[tuple(cut)]
 
 
+_P = ParamSpec("_P")
+
+
 def _operands(
     who: str, in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str, axes: Any = None
 ) -> tuple[Any, Any, list[int]]:
@@ -88,6 +93,22 @@ def _ordered(who: str, a: Array, b: Array, mode: str, axes: Sequence[int]) -> bo
         f"{who}: expected one operand at least as large as the other in every dimension for mode "
         f"'valid', but got {a.shape} and {b.shape}",
     )
+
+
+def _of_integers(convolve: Callable[_P, Any]) -> Callable[_P, Any]:
+    """A function of two arrays whose results for integers and truth values are such, too, as SciPy's."""
+
+    @wraps(convolve)
+    def function(*args: _P.args, **kwargs: _P.kwargs) -> Any:
+        found = convolve(*args, **kwargs)
+        operands = [*args, *[kwargs[name] for name in ("in1", "in2") if name in kwargs]][:2]
+        dtype = np.result_type(*[lift_fully(item).dtype for item in operands])
+        if dtype.kind not in "biu":
+            return found
+        whole: Any = np.rint(found)
+        return whole != 0 if dtype.kind == "b" else whole.astype(np.int64).astype(dtype)
+
+    return function
 
 
 def _directly(
@@ -122,6 +143,7 @@ def _within(a: Array, b: Array) -> Any:
 
 
 @_composed
+@_of_integers
 def convolve(
     in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", method: str = "auto"
 ) -> Any:
@@ -179,6 +201,7 @@ def _reversed(x: Array) -> Any:
 
 
 @_composed
+@_of_integers
 def correlate(
     in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", method: str = "auto"
 ) -> Any:
@@ -195,6 +218,7 @@ _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
 
 
 @_composed
+@_of_integers
 def convolve2d(
     in1: npt.ArrayLike,
     in2: npt.ArrayLike,
@@ -226,6 +250,7 @@ def convolve2d(
 
 
 @_composed
+@_of_integers
 def correlate2d(
     in1: npt.ArrayLike,
     in2: npt.ArrayLike,
