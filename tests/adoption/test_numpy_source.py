@@ -373,3 +373,17 @@ def test_trimmed_zeros_keep_their_derivatives():
     np.testing.assert_array_equal(fg.jit(SERIES.polynomial.polytrim)(0 * c), [0.0])
     with pytest.raises(ValueError, match="tol must be non-negative"):
         fg.grad(lambda c: SERIES.Polynomial(c).trim(-1.0)(2.0))(c)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.poly1d([x, 2.0, 1.0])(np.poly1d([1.0, x]))(3.0),
+        lambda x: np.poly1d([1.0, 2.0, 1.0])(np.poly1d([x, x])).coeffs[0],
+        lambda x: np.polyval([x, 2.0, 1.0], np.poly1d([1.0, x])).order * x,
+    ],
+)
+def test_a_polynomial_of_a_polynomial_is_one(f):
+    value, slope = fg.value_and_grad(f)(2.0)
+    assert value == f(2.0) == fg.jit(f)(2.0)
+    assert slope == pytest.approx((f(2.0 + 1e-6) - f(2.0 - 1e-6)) / 2e-6)

@@ -2,6 +2,8 @@
 
 import math
 import pickle
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -50,3 +52,15 @@ def test_functions_of_mpmath_are_refused_with_what_to_write():
         with pytest.raises(TypeError, match="cannot create mpf") as refused:
             derivative(lambda x: float(mpmath.hyp2f2(1, 2, 3, 4, x)))(1.3)
         assert "write the function of scipy.special" in "".join(refused.value.__notes__)
+
+
+@pytest.mark.parametrize("transform", [fg.grad, fg.jit])
+def test_rationals_of_traced_values_are_refused_with_what_to_write(transform):
+    with pytest.raises(TypeError, match="to Decimal is not supported") as refused:
+        transform(lambda x: float(Decimal(x)))(2.0)
+    (note,) = refused.value.__notes__
+    assert "Decimal(float(fg.stop_gradient(x)))" in note
+    with pytest.raises(TypeError, match=r"Rational|number|float\(") as refused:
+        transform(lambda x: float(Fraction(x)))(2.0)
+    told = "".join([str(refused.value), *getattr(refused.value, "__notes__", [])])
+    assert "float(fg.stop_gradient(x))" in told

@@ -684,3 +684,23 @@ def test_a_captured_integer_leaves_a_rule_linear():
         return made(w)
 
     assert fg.grad(f)(2.5) == fg.jvp(f, (2.5,), (1.0,))[1] == 10.0
+
+
+def test_a_body_that_stores_into_an_argument_is_refused_where_the_rule_calls_it():
+    @fg.custom_vjp
+    def squares(y):
+        y[0] = 5.0
+        return np.sum(y**2)
+
+    squares.defvjp(lambda y: (squares(y), y), lambda y, g: (2 * y * g,))
+
+    def total(x):
+        x = x * 1.0
+        return squares(x) + x[0]
+
+    assert total(np.array([2.0, 3.0])) == 39.0  # NumPy's
+    for transform in (fg.grad, fg.jit):
+        with pytest.raises(
+            TypeError, match=r"custom_vjp: .* squares stores into an argument.*y.copy"
+        ):
+            transform(total)(np.array([2.0, 3.0]))

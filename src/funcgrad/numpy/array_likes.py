@@ -266,14 +266,25 @@ def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
     return change(value)
 
 
+def _composed(p: Any, x: np.poly1d) -> Any:
+    """The polynomial p(x) of a polynomial x, or of a sequence of coefficients p: by Horner's rule."""
+    outer = array_like(p.coeffs if isinstance(p, np.poly1d) else p)
+    inner, made = array_like(x.coeffs), outer[:1]
+    for i in range(1, len(outer)):
+        made = np.polyadd(np.polymul(made, inner), outer[i : i + 1])
+    return type(x)(made)
+
+
 class OfPolynomials(ArrayFunction):
     """A function of polynomials, which takes a `numpy.poly1d` by its coefficients, and gives one for it."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         kinds = [type(value) for value in args if isinstance(value, np.poly1d)]
         name = self.__wrapped__.__name__
-        if not kinds or (name == "polyval" and isinstance(args[1], np.poly1d)):
+        if not kinds:
             return super().__call__(*args, **kwargs)
+        if name == "polyval" and isinstance(args[1], np.poly1d):
+            return _composed(*args)
         given = [value.coeffs if isinstance(value, np.poly1d) else value for value in args]
         made = super().__call__(*given, **kwargs)
         return made if name in ("atleast_1d", "polyval", "roots") else _mapped(kinds[0], made)

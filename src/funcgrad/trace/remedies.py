@@ -26,7 +26,8 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
     told = "\n  at " in text  # the text is this package's own
     # An attribute that NumPy's array has not, either, is misspelt.
     is_misspelt = isinstance(error, AttributeError) and not hasattr(np.ndarray, error.name or "")
-    is_compiled = is_refusal_of_compiled_code(error) and not (told or is_misspelt)
+    is_rational = _REFUSALS_OF_RATIONALS.match(text) is not None
+    is_compiled = is_refusal_of_compiled_code(error) and not (told or is_misspelt or is_rational)
     if caught is not None and not told:
         handled = f"the code has handled this error before: {caught}"
         if handled not in notes:
@@ -40,6 +41,9 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
             error.add_note(note)
     if text.startswith("cannot create mpf from") and _ON_MPMATH not in notes:
         error.add_note(_ON_MPMATH)
+    of_rationals = _OF_DECIMALS if text.endswith("to Decimal is not supported") else _OF_FRACTIONS
+    if is_rational and of_rationals not in notes:
+        error.add_note(of_rationals)
     if text.startswith("expected a sequence of integers") and _ON_SHAPES not in notes:
         error.add_note(_ON_SHAPES)
 
@@ -77,6 +81,19 @@ _ON_LISTS = (
 _ON_MPMATH = (
     "mpmath computes with numbers of its own, which have no derivative: write the function of scipy.special, "
     "or declare this one and its derivatives by fg.primitive with fg.custom_vjp"
+)
+_REFUSALS_OF_RATIONALS = re.compile(
+    rf"conversion from ({MutableArray.__name__}|Expr) to Decimal is not supported"
+    r"|argument should be a string or a (Rational|number)"
+)
+_OF_DECIMALS = (
+    "a Decimal holds no traced value, which is a binary number with a derivative: compute with the value "
+    "itself, or write Decimal(float(fg.stop_gradient(x))) if a derivative of zero is meant; fg.precise has "
+    "as many digits as one asks for"
+)
+_OF_FRACTIONS = (
+    "a Fraction holds no traced value, which has a derivative: compute with the value itself, or write "
+    "Fraction(float(fg.stop_gradient(x))) if a derivative of zero is meant"
 )
 _ON_SHAPES = (
     "a shape has no traced values that stand for many, as under vmap and in the body of a loop: make the "

@@ -99,7 +99,7 @@ class _Custom:
         if self._rule is None:
             return run(self.f, args, {}, self._who)
         if self._at_last_order():
-            return run(self.f, [_each_traced(last_order_op, arg) for arg in args], {})
+            return run(self.f, [_each_traced(last_order_op, arg) for arg in args], {}, self._who)
         # Other expressions of the same values: so arguments are told from what the function captures.
         return self._with_rule(tuple([_each_traced(_as_argument, arg) for arg in args]))
 
