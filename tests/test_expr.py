@@ -68,8 +68,8 @@ def test_what_is_said_of_an_update_asks_nothing():
     for n in (1, 2):
         fg.trace(f, np.ones(3), n)
     assert said[0] == said[1]
-    assert said[0].startswith("(x).at; index it")
-    assert "(x).at[n]; say how" in said[0]
+    assert said[0].startswith("(‹x›).at; index it")
+    assert "(‹x›).at[‹n›]; say how" in said[0]
 
 
 def test_a_formula_and_a_gradient_map_take_their_values_in_a_dict():

@@ -13,6 +13,6 @@ def one_line(value: object, width: int = 90) -> str:
     'let a = x**2; b = a + exp(a) in sqrt(b) + cos(b)'
     """
     # A definition after the first is indented by four spaces, what continues one by more.
-    text = re.sub(r"\n    (?=\S)", "; ", repr(value))
+    text = re.sub(r"\n    (?=\S)", "; ", repr(value).strip("‹›"))
     text = re.sub(r"\s*\n\s*", " ", text)
     return text if len(text) <= width else f"{text[: width - 1]}…"

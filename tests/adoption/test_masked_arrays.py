@@ -369,7 +369,7 @@ def test_texts_of_masked_arrays():
         return x.sum(), f"{a}", repr(b), str(b), f"{a[1]}"
 
     _, text, *others = fg.jit(f)(X)
-    assert text.startswith("masked_array(data=x, mask=array([False")
+    assert text.startswith("masked_array(data=‹x›, mask=array([False")
     assert others == [*f(X)[2:]]
 
 

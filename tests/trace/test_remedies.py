@@ -64,3 +64,16 @@ def test_rationals_of_traced_values_are_refused_with_what_to_write(transform):
         transform(lambda x: float(Fraction(x)))(2.0)
     told = "".join([str(refused.value), *getattr(refused.value, "__notes__", [])])
     assert "float(fg.stop_gradient(x))" in told
+
+
+def test_text_that_is_evaluated_is_refused_with_what_to_write():
+    for f in (
+        lambda p: eval(f"math.sin({[p[0] + 1]}[0])"),
+        lambda p: eval(f"sum({[*np.where(p > 2, p, 2 * p)]})"),
+    ):
+        with pytest.raises(SyntaxError) as refused:
+            fg.grad(f)(np.array([1.0, 3.0]))
+        assert "eval('f(p)', {'f': f, 'p': p})" in "".join(refused.value.__notes__)
+    with pytest.raises(NameError) as misspelt:
+        fg.grad(lambda x: x * unknown)(1.0)  # noqa: F821
+    assert not hasattr(misspelt.value, "__notes__")

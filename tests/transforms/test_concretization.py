@@ -178,7 +178,7 @@ def test_what_a_debugger_shows_is_the_formula():
     f = lambda x: (seen.append((repr(x * x), f"{x!r}", str([x]))), x * x)[1]  # noqa: E731
     fg.grad(f)(2.0)
     jit(f)(3.0)
-    assert seen == [("x*x", "x", "[x]")] * 2
+    assert seen == [("‹x*x›", "‹x›", "[‹x›]")] * 2
     x = fg.var("x")
     assert str(x * x) == repr(x * x) == f"{x * x}" == "x*x"
     assert str(fg.gradient(x * x, x)) == "2*x"
@@ -529,3 +529,19 @@ def test_a_question_in_a_body_writes_no_text_before_it_is_refused(monkeypatch):
     assert len(written) <= 2
     np.testing.assert_allclose(roots[:2], [2**0.5, (1 + 2**0.5) ** 0.5], rtol=1e-12)
     assert final == pytest.approx(1 + roots[2])
+
+
+def test_a_text_that_shows_formulas_is_no_code():
+    """Names in it, as of other variables where it is evaluated, gave other values without a word."""
+
+    def inner(x):
+        return eval(f"{[x]}[0]")
+
+    f = lambda x: inner(2 * x) * 1.0  # noqa: E731
+    for derivative in (fg.grad(f), fg.grad(fg.adopt(f)), jit(f)):
+        with pytest.raises(SyntaxError) as refused:
+            derivative(1.3)
+        assert "what is read from it has no derivative" in "".join(refused.value.__notes__)
+    seen = []
+    fg.grad(lambda x: (seen.append(x), x * x)[1])(2.0)
+    assert repr(seen) == "[x]"

@@ -380,13 +380,13 @@ def test_what_a_rule_is_traced_on_prints_by_its_part():
     f = custom_vjp(np.sin)
     f.defvjp(lambda x: (np.sin(x), (np.cos(x),)), backward)
     assert fg.grad(f)(0.0) == 1.0
-    assert met == ["residual_0", "cotangent", "2*cotangent"]
+    assert met == ["‹residual_0›", "‹cotangent›", "‹2*cotangent›"]
     g = custom_jvp(np.sin)
     g.defjvp(
         lambda primals, tangents: met.append(repr(tangents[0])) or (np.sin(primals[0]), tangents[0])
     )
     assert fg.grad(g)(0.0) == 1.0
-    assert met[3:] == ["tangent_0"]
+    assert met[3:] == ["‹tangent_0›"]
 
 
 def test_rules_of_methods():

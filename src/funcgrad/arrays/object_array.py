@@ -78,8 +78,10 @@ class HeldObjects(ObjectArray):
 
 
 def is_of_objects(value: object) -> bool:
-    """Whether a value is an array of objects: an operation with it is one of each entry."""
-    return isinstance(value, np.ndarray) and value.dtype == object
+    """Whether a value is an array of objects with operators: an operation with it is one of each entry."""
+    if not isinstance(value, np.ndarray) or value.dtype != object:
+        return False
+    return not any([item is None or isinstance(item, str) for item in value.flat])
 
 
 def as_objects(value: object) -> Any:

@@ -207,7 +207,8 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
 
     def __repr__(self) -> str:
         text: str = functions["text"](self)
-        return text
+        # No Python code reads that of a value at a call, whose names are others where a text is evaluated.
+        return f"‹{text}›" if self.traced and self.traced.open else text
 
     def _repr_latex_(self) -> str:
         latex: str = functions["latex"](self)

@@ -173,12 +173,12 @@ class Questions:
 
     def __str__(self: Any) -> str:
         if not self.traced or _is_told(self, sys._getframe(1)):
-            return repr(self)
+            return str(functions["text"](self))
         return str(concrete(self, "str()", str))
 
     def __format__(self: Any, spec: str) -> str:
         if not (spec or self.traced) or _is_told(self, sys._getframe(1)):
-            return repr(self)
+            return str(functions["text"](self))
         if not self.traced and _is_width(spec) and _has_input(self):
             return format(repr(self), spec)
         return str(concrete(self, "a format", _formatted(spec)))

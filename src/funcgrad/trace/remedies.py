@@ -16,6 +16,9 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
     """Add to a refusal of a list that an array may be meant, and to others what to write."""
     if isinstance(error, PickleError) and _ON_PROCESSES not in getattr(error, "__notes__", ()):
         error.add_note(_ON_PROCESSES)
+    of_text = isinstance(error, SyntaxError) and "‹" in str(error.text)
+    if of_text and _ON_TEXT not in getattr(error, "__notes__", ()):
+        error.add_note(_ON_TEXT)
     caught = _caught_refusal(error)
     if caught is None and not isinstance(error, TypeError | ValueError | AttributeError):
         return
@@ -77,6 +80,10 @@ def _caught_refusal(error: BaseException) -> BaseException | None:
 _ON_LISTS = (
     "a list or a tuple of numbers is a tree of them, which has no arithmetic and no methods of an array: "
     "write np.array([...]) for an array"
+)
+_ON_TEXT = (
+    "a text shows traced values as formulas, such as x[0], and what is read from it has no derivative: give "
+    "the evaluated code the values by name, as eval('f(p)', {'f': f, 'p': p})"
 )
 _ON_MPMATH = (
     "mpmath computes with numbers of its own, which have no derivative: write the function of scipy.special, "
