@@ -338,3 +338,25 @@ def test_what_is_computed_from_a_primitive_that_is_not_called_reaches_no_gradien
         got, wanted = derivative(total)(w, rows), derivative(expected)(w, rows)
         np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-6)
     np.testing.assert_array_equal(fg.grad(total)(w, rows[1:2]), 0)  # which none takes
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_WEIGHTS if name != "singular values"])
+def test_what_is_computed_before_a_branch_and_asked_for_in_another(name):
+    """Its slope is cut off where only the question of another path depends on it."""
+    f, w = WITH_WEIGHTS[name], np.random.default_rng(6).normal(size=(3, 3))
+
+    def chosen(r, w):
+        value = f(r, w)
+        if np.all(np.isfinite(r)):
+            return value
+        if np.isfinite(value):
+            return 2 * w[0, 0]
+        return np.sum(w**3)
+
+    def total(w):
+        return np.sum(fg.vmap(chosen, (0, None))(ROWS, w))
+
+    expected = sum(fg.grad(chosen, 1)(r, w) for r in ROWS)
+    assert np.all(np.isfinite(expected))
+    for derivative in (fg.grad(total), fg.jit(fg.grad(total)), fg.jacfwd(total)):
+        np.testing.assert_allclose(derivative(w), expected, rtol=1e-9, atol=1e-12)

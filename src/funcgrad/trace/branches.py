@@ -21,7 +21,7 @@ from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import CONSTANT, by_key
-from funcgrad.ops.base.op import example, leaf, lift_fully
+from funcgrad.ops.base.op import differentiable, example, leaf, lift_fully
 from funcgrad.ops.base.untaken_paths import combines_entries, without_errors
 from funcgrad.ops.elementwise.selection import cut_off
 from funcgrad.ops.tuples import pick_op
@@ -243,11 +243,17 @@ def _chosen(condition: Expr, rows: Sequence[Sequence[Array]]) -> list[Any]:
 
 def _cut_off(roots: Sequence[Expr], others: Sequence[Expr], holds: Expr) -> list[Expr]:
     """The roots, whose operands that ``others`` depend on, too, have no derivative where not ``holds``."""
-    common = by_key(*others, operands=_operands_inside)
+    met = by_key(*others, operands=_operands_inside)
+    # What the others depend on by their conditions alone has no part in their derivatives.
+    common = by_key(*others, operands=_operands_with_slopes)
+
+    def is_common(expr: Expr) -> bool:
+        return expr.key in (common if differentiable(expr.dtype) else met)
 
     def operands(expr: Expr) -> tuple[Expr, ...]:
-        is_common = expr.key in common or (expr.op is pick_op and expr.args[0].key in common)
-        return () if is_common else _operands_inside(expr)
+        if is_common(expr) or (expr.op is pick_op and is_common(expr.args[0])):
+            return ()
+        return _operands_inside(expr)
 
     # A zero cotangent of what examples share is added to others: none may be a NaN.
     taken = combines_entries(roots, operands)
@@ -267,6 +273,10 @@ def _operands_inside(expr: Expr) -> tuple[Expr, ...]:
     """
     is_value = expr.op is example or (expr.op is leaf and expr.params[0][1] is not None)
     return () if is_value else expr.args
+
+
+def _operands_with_slopes(expr: Expr) -> tuple[Expr, ...]:
+    return tuple([arg for arg in _operands_inside(expr) if differentiable(arg.dtype)])
 
 
 def joined_results(results: Sequence[object], join: Join) -> Any:
