@@ -501,7 +501,6 @@ GAPS: dict[str, dict[str, str]] = {
     "to_json": {PRIMITIVE: "foreign"},
     "bounds": {
         "no enclosure is known that is of use": f"linear_filter {MATRICES}",
-        "the knots beside a place differ over the box": "interp",
         "complex values have no order": "fft cosine_transform detphase make_complex",
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",

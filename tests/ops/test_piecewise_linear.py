@@ -121,3 +121,17 @@ def test_a_formula_is_read_by_its_name():
 def test_knots_of_other_shapes_are_refused():
     with pytest.raises(ValueError, match="expected places and vectors of two knots or more"):
         interp_op(fg.const(1.0), fg.const(np.ones(1)), fg.const(np.ones(1)))
+
+
+@pytest.mark.parametrize("width", [0.0, 1e-3, 0.4, 3.0])
+def test_bounds_hold_the_values(width):
+    rng = np.random.default_rng(0)
+    expr = fg.trace(lambda x: interp(x, KNOTS, LEVELS), 0.0)
+    for start in rng.uniform(-2, 3, 50):
+        found = fg.bounds(expr, x=(start, start + width))
+        values = interp(
+            np.array([start, *np.linspace(start, start + width, 301)[1:]]), KNOTS, LEVELS
+        )
+        assert np.all((found.lo <= values) & (values <= found.hi))
+        inner = np.concatenate([values, LEVELS[(start < KNOTS) & (start + width > KNOTS)]])
+        np.testing.assert_allclose([found.lo, found.hi], [inner.min(), inner.max()], atol=0.1)

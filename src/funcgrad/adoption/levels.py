@@ -49,7 +49,7 @@ from funcgrad.adoption.standard_containers import is_holder
 from funcgrad.adoption.wrapt_functions import ATTRIBUTES_WITH_CODE, decorated_parts, is_of_wrapt
 from funcgrad.arrays.reference import MARK
 from funcgrad.expr import Expr
-from funcgrad.source import USERS, code_names
+from funcgrad.source import OURS, USERS, code_names
 from funcgrad.trace.known_code import (
     ADOPTED,
     AS_IT_IS,
@@ -541,8 +541,7 @@ def can_be_adopted(f: Any) -> bool:
         return any([can_be_adopted(inner) for inner in (f.first, *f.funcs)])
     function = _function_of(f)
     if type(function) is FunctionType:
-        own = function.__code__.co_filename.startswith("<funcgrad")
-        if own or function.__globals__.get("__name__", "").startswith("funcgrad."):
+        if OURS[function.__code__.co_filename] and not _dispatches(function):
             return False
         if not is_kept_namespace(function.__globals__):
             return True

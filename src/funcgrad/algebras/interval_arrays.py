@@ -98,6 +98,29 @@ def matmul(a: Bounds, b: Bounds) -> Bounds:
     return einsum(a, b, subscripts=f"{left},{right}->{output}")
 
 
+def piecewise_linear(x: Bounds, xp: Bounds, fp: Bounds) -> Bounds:
+    """Of piecewise linear functions: the hull of the levels of all knots that may stand beside the places."""
+    found = np.empty(np.shape(x[0])), np.empty(np.shape(x[0]))
+    known = all(np.array_equal(*ends) for ends in (xp, fp))
+    for row in np.ndindex(*np.shape(xp[0])[:-1]):
+        places, knots, levels = ([end[row] for end in ends] for ends in (x, xp, fp))
+        before, beside = (
+            np.sum(k <= np.expand_dims(q, -1), -1) for q, k in zip(places, knots[::-1], strict=True)
+        )
+        first, last = np.maximum(before - 1, 0), np.minimum(beside, len(knots[0]) - 1)
+        numbers = np.arange(len(knots[0]))
+        kept = (numbers >= np.expand_dims(first, -1)) & (numbers <= np.expand_dims(last, -1))
+        size = np.max(np.where(kept, np.maximum(*map(np.abs, levels)), 0), -1)
+        if known:  # it is monotone between knots: only those inside count, and the ends
+            kept &= (numbers > np.expand_dims(first, -1)) & (numbers < np.expand_dims(last, -1))
+        ends = [np.interp(q, knots[0], levels[0]) for q in places] if known else []
+        lo = np.min(np.where(kept, levels[0], np.inf), -1)
+        hi = np.max(np.where(kept, levels[1], -np.inf), -1)
+        found[0][row] = reduce(np.minimum, ends, lo) - 16 * EPS * size
+        found[1][row] = reduce(np.maximum, ends, hi) + 16 * EPS * size
+    return found
+
+
 # -- places and bits that are known --------------------------------------------------------------
 def gathered(run: Callable[..., Any], x: Bounds, at: Sequence[Bounds], **params: object) -> Bounds:
     """Entries at places that are known."""

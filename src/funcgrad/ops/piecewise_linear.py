@@ -149,6 +149,7 @@ interp_op = Op(
     columns=Columns(
         decompose=_decomposed,
         flops=lambda z: z.size * (6 + z.args[1].shape[-1].bit_length()),
+        interval=lambda iv, x, xp, fp: iv.piecewise_linear(x, xp, fp),
         inlined=True,
         numpy=_source,
         fresh=True,
