@@ -362,3 +362,30 @@ def test_the_error_of_a_function_of_a_matrix_is_constant():
 def test_what_is_refused(f, message):
     with pytest.raises((TypeError, ValueError), match=message):
         fg.jacobian(f)(A)
+
+
+@pytest.mark.parametrize("rcond", [None, 0.35, 0.7])
+def test_orthonormal_bases_where_singular_values_are_cut_off(rcond):
+    a, step = np.random.default_rng(1).normal(size=(2, 4, 3))
+    f = lambda t: scipy.linalg.orth(a + t * step, rcond)  # noqa: E731
+    slope = (f(1e-6) - f(-1e-6)) / 2e-6
+    np.testing.assert_allclose(fg.jit(f)(0.0), f(0.0), rtol=1e-12, atol=1e-14)
+    for jacobian in (fg.jacfwd, fg.jacrev):
+        np.testing.assert_allclose(jacobian(f)(0.0), slope, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("options", [{"atol": 1.0}, {"atol": 0.5, "rtol": 0.2}, {"atol": 1e-9}])
+def test_pseudoinverses_with_an_absolute_bound(options):
+    a, step = np.random.default_rng(1).normal(size=(2, 4, 3))
+    f = lambda t: scipy.linalg.pinv(a + t * step, **options)  # noqa: E731
+    slope = (f(1e-6) - f(-1e-6)) / 2e-6
+    np.testing.assert_allclose(fg.jit(f)(0.0), f(0.0), rtol=1e-12, atol=1e-14)
+    for jacobian in (fg.jacfwd, fg.jacrev):
+        np.testing.assert_allclose(jacobian(f)(0.0), slope, rtol=1e-7, atol=1e-8)
+    rank = fg.jit(lambda a: scipy.linalg.pinv(a, return_rank=True, **options)[1])(a)
+    assert rank == scipy.linalg.pinv(a, return_rank=True, **options)[1]
+
+
+def test_homogeneous_eigenvalues_without_vectors():
+    f = lambda a: scipy.linalg.eig(a, right=False, homogeneous_eigvals=True)  # noqa: E731
+    np.testing.assert_array_equal(fg.jit(f)(TURNING), f(TURNING))

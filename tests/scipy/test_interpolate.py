@@ -609,3 +609,22 @@ def test_a_spline_through_many_points_is_solved_by_its_bands(bc_type):
             for h in (1e-6, -1e-6)
         )
         assert by_x == pytest.approx((one - other) / 2e-6, rel=1e-6, abs=1e-7)
+
+
+def test_splines_of_plain_data_that_adopted_code_makes_take_traced_places():
+    x, y = np.linspace(0.0, 1.0, 8), np.random.default_rng(5).normal(size=8)
+    f = lambda t: scipy.interpolate.make_smoothing_spline(x, y, lam=0.1)(t)  # noqa: E731
+    t = np.linspace(0.1, 0.9, 4)
+    np.testing.assert_allclose(fg.jit(f)(t), f(t), rtol=1e-13)
+    wanted = scipy.interpolate.make_smoothing_spline(x, y, lam=0.1).derivative()(t)
+    np.testing.assert_allclose(fg.grad(lambda t: np.sum(f(t)))(t), wanted, rtol=1e-12)
+
+
+def test_radial_interpolants_of_near_data_take_traced_places():
+    rng = np.random.default_rng(5)
+    places, data, points = rng.uniform(size=(12, 2)), rng.normal(size=12), rng.uniform(size=(4, 2))
+    f = lambda x: scipy.interpolate.RBFInterpolator(places, data, neighbors=6)(x)  # noqa: E731
+    np.testing.assert_allclose(fg.jit(f)(points), f(points), rtol=1e-9)
+    step = np.array([0.3, -0.2])
+    slope = (f(points + 1e-6 * step) - f(points - 1e-6 * step)) / 2e-6
+    np.testing.assert_allclose(fg.jacobian(f)(points).sum(1) @ step, slope, rtol=1e-6)

@@ -192,7 +192,14 @@ def of_scipy_alone(name: str, own: FunctionType, adopted: Callable[..., Any]) ->
     @wraps(own)
     def function(*args: Any, **kwargs: Any) -> Any:
         if _is_plain([args, kwargs]):
-            return _seen(own(*_plain(args), **_plain(kwargs)))
+            found = own(*_plain(args), **_plain(kwargs))
+            if type(found).__module__.startswith("scipy.") and not isinstance(
+                found, tuple | list | dict
+            ):
+                return functions["redirect"](
+                    found
+                )  # such as a spline, which is called on traced values
+            return _seen(found)
         try:
             return adopted(*args, **kwargs)
         except Exception as error:

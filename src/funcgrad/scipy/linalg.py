@@ -30,7 +30,6 @@ from funcgrad.scipy.composition import (
     composed,
     floating,
     number,
-    refuse,
     with_phases,
     with_places_of,
 )
@@ -108,14 +107,24 @@ def norm(a: Array, ord: Any = None, axis: Any = None, keepdims: bool = False, **
 
 
 @_composed
-def pinv(a: Array, rtol: float | None = None, **options: object) -> Any:
-    refuse("pinv", atol=options.get("atol"))
+def pinv(
+    a: Array,
+    rtol: float | None = None,
+    atol: float | None = None,
+    return_rank: bool = False,
+    **_: object,
+) -> Any:
     relative = max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol
-    found = np.linalg.pinv(a, relative)
-    if not options.get("return_rank"):
-        return found
-    values = np.linalg.svdvals(a)
-    return found, np.sum(values > relative * np.max(values, initial=0.0))
+    if atol is None and not return_rank:
+        return np.linalg.pinv(a, relative)
+    u, values, vh = np.linalg.svd(a, full_matrices=False)
+    kept = values > (atol or 0.0) + relative * np.max(values, axis=-1, keepdims=True, initial=0.0)
+    if atol is None:
+        found = np.linalg.pinv(a, relative)
+    else:
+        inverse = np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)
+        found = _conjugated(vh) * inverse[..., None, :] @ _conjugated(u)
+    return (found, np.sum(kept, axis=-1)) if return_rank else found
 
 
 @_composed
@@ -252,7 +261,7 @@ def eig(
     **options: object,
 ) -> Any:
     if not (left or right):
-        return eigvals(a, b, homogeneous_eigvals, **options)
+        return eigvals(a, b, homogeneous_eigvals=homogeneous_eigvals, **options)
     if b is not None and not right:
         raise fail(
             TypeError,

@@ -216,15 +216,17 @@ def orth(A: npt.ArrayLike, rcond: float | None = None) -> Any:
     Vectors of equal singular values are arbitrary within their space, and have
     the derivative NaN; ``A @ pinv(A)`` is the projector onto the range.
     """
-    matrix: Any = number("orth", A)
-    rank = _rank("orth", matrix, rcond)
+    whole: Any = number("orth", A)
+    matrix, rank = whole, _rank("orth", whole, rcond)
+    if rcond is not None and rank < min(whole.shape):  # what is cut off need not be 0
+        matrix = whole @ np.linalg.pinv(whole, rcond) @ whole
     u, s, vh = np.linalg.svd(matrix, full_matrices=False)
     if rank < s.shape[0]:  # singular vectors in a basis of the range
         columns = stop_gradient(_adjoint(vh[:rank]) / s[:rank])
         basis = np.linalg.qr(matrix @ columns)[0]
         u = basis @ np.linalg.svd(_adjoint(basis) @ matrix, full_matrices=False)[0]
     own = nondifferentiable(
-        "orth", lambda a: _scipy.svd(a, full_matrices=False)[0][:, :rank], matrix
+        "orth", lambda a: _scipy.svd(a, full_matrices=False)[0][:, :rank], whole
     )
     return with_value(own, with_phases(u[:, :rank], own))
 

@@ -75,7 +75,7 @@ class RBFInterpolator(OfPlainData):
 
     def _set(self, own: _scipy.RBFInterpolator) -> None:
         self.own = own
-        data = own.d if own.d_dtype is float else own.d[:, 0::2] + 1j * own.d[:, 1::2]
+        data = own.d[:, 0::2] + 1j * own.d[:, 1::2] if _is_complex(own) else own.d
         self._data = own.y, data, own.smoothing, own.epsilon
         self._form = own.kernel, own.powers, own.neighbors, own.d_shape
 
@@ -136,7 +136,7 @@ class RBFInterpolator(OfPlainData):
         if self.own is not None and neighbors is None:
             own: Any = self.own
             shift, spread, coefficients = own._shift, own._scale, own._coeffs
-            if own.d_dtype is complex:
+            if _is_complex(own):
                 coefficients = coefficients[:, 0::2] + 1j * coefficients[:, 1::2]
         else:
             shift, spread, coefficients = _solved(y, d, smoothing, epsilon, kernel, powers)
@@ -146,6 +146,11 @@ class RBFInterpolator(OfPlainData):
         ]
         value = np.matmul(np.concatenate(columns, axis=-1), coefficients)
         return value.reshape((points.shape[0], *shape))
+
+
+def _is_complex(own: _scipy.RBFInterpolator) -> bool:
+    """Whether an interpolant is of complex numbers, whose parts are columns in turn."""
+    return np.dtype(own.d_dtype).kind == "c"
 
 
 @lru_cache(maxsize=16)
