@@ -628,3 +628,12 @@ def test_radial_interpolants_of_near_data_take_traced_places():
     step = np.array([0.3, -0.2])
     slope = (f(points + 1e-6 * step) - f(points - 1e-6 * step)) / 2e-6
     np.testing.assert_allclose(fg.jacobian(f)(points).sum(1) @ step, slope, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", [12, 16, 30])
+def test_the_weight_of_smoothness_is_that_of_scipys_search(seed):
+    """At a weight of 0, the criterion is 0/0: a search that went there found a lower value."""
+    x, t = np.linspace(0, 1, 8) + 0.02 * np.sin(np.arange(8) * 3), np.linspace(0.12, 0.93, 5)
+    y = np.random.default_rng(seed).normal(size=8)
+    f = lambda y: scipy.interpolate.make_smoothing_spline(x, y)(t)  # noqa: E731
+    np.testing.assert_allclose(fg.vjp(f, y)[0], f(y), atol=2e-3)

@@ -227,9 +227,12 @@ def minimize_scalar(
         x = implicit.implicit_argmin(fun)(nearby, *args)
     else:
         ends = limits([bounds], 1)
-        x = minimum_in_bounds(
-            lambda x, *args: fun(x[0], *args), np.reshape(nearby, 1), args, *ends
-        )[0]
+        objective = lambda x, *args: fun(x[0], *args)  # noqa: E731
+        first, (low, high) = np.reshape(nearby, 1), ends
+        # Not to a far end: where the objective is 0/0 there, rounding may lower it.
+        inner = [np.where(np.abs(end - first) < 1e-4, end, (end + first) / 2) for end in ends]
+        nearby = _minimum(objective, first, args, *inner, "L-BFGS-B")
+        x = implicit.implicit_root(stationary(objective))(nearby, low, high, *args)[0]
     return converged_result(x, fun=fun(x, *args))
 
 
