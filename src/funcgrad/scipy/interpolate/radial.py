@@ -150,7 +150,7 @@ class RBFInterpolator(OfPlainData):
 
 def _is_complex(own: _scipy.RBFInterpolator) -> bool:
     """Whether an interpolant is of complex numbers, whose parts are columns in turn."""
-    return np.dtype(own.d_dtype).kind == "c"
+    return bool(np.dtype(own.d_dtype).kind == "c")
 
 
 @lru_cache(maxsize=16)
