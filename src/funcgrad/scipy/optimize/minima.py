@@ -230,8 +230,8 @@ def minimize_scalar(
         objective = lambda x, *args: fun(x[0], *args)  # noqa: E731
         first, (low, high) = np.reshape(nearby, 1), ends
         # Not to a far end: where the objective is 0/0 there, rounding may lower it.
-        inner = [np.where(np.abs(end - first) < 1e-4, end, (end + first) / 2) for end in ends]
-        nearby = _minimum(objective, first, args, *inner, "L-BFGS-B")
+        left, right = (np.where(np.abs(end - first) < 1e-4, end, (end + first) / 2) for end in ends)
+        nearby = _minimum(objective, first, args, left, right, "L-BFGS-B")
         x = implicit.implicit_root(stationary(objective))(nearby, low, high, *args)[0]
     return converged_result(x, fun=fun(x, *args))
 
