@@ -3,8 +3,8 @@
 import copy
 import dataclasses
 import math
-from collections import Counter, OrderedDict, defaultdict
-from types import MappingProxyType
+from collections import Counter, OrderedDict, defaultdict, deque
+from types import MappingProxyType, SimpleNamespace
 from typing import ClassVar
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -258,3 +258,45 @@ def test_stores_under_a_function_reach_the_original():
     assert fg.grad(g)(1.0) == 10.0
     assert (WEAK.pop(double), len(WEAK), COUNTS[double], len(WEAK_ITEMS)) == (5.0, 1, 2, 2)
     WEAK[double] = 3.0
+
+
+NAMES = {double, halve}
+HELD = [double, np.zeros(2)]
+QUEUE = deque([halve, double])
+NAMESPACE = SimpleNamespace(slope=double, steps=np.zeros(2))
+TABLES = {"slopes": {double: 3.0}, "all": HELD}
+
+
+def _stored_in_list(x):
+    held = copy.deepcopy(HELD)
+    held[1][0] = x
+    held.append(double)
+    return held[0](held[1][0]) * len(held) + held.index(double)
+
+
+def _stored_in_namespace(x):
+    held = copy.deepcopy(NAMESPACE)
+    held.steps[1] = x
+    return held.slope(x) * held.steps[1]
+
+
+COPIES = {
+    "set": lambda x: x * ((double in copy.copy(NAMES)) + (halve in copy.deepcopy(NAMES))),
+    "set that grows": lambda x: x * len({*copy.deepcopy(NAMES), double, halve}),
+    "list": _stored_in_list,
+    "deque": lambda x: copy.deepcopy(QUEUE)[1](x) * (double in copy.deepcopy(QUEUE)),
+    "dict": lambda x: x * copy.deepcopy(WEIGHTS)[double] + copy.deepcopy(SLOPES)[double](x),
+    "ordered": lambda x: sum(k(x) * v for k, v in copy.deepcopy(ORDERED).items()),
+    "counter": lambda x: x * copy.deepcopy(COUNTS)[double],
+    "namespace": _stored_in_namespace,
+    "nested": lambda x: x * copy.deepcopy(TABLES)["slopes"][double],
+}
+
+
+@pytest.mark.parametrize("f", COPIES.values(), ids=COPIES.keys())
+def test_copies_hold_the_functions_of_adopted_code(f):
+    x, step = 1.5, 1e-6
+    slope = (f(x + step) - f(x - step)) / (2 * step)
+    assert fg.adopt(f)(x) == f(x)
+    assert fg.value_and_grad(fg.adopt(f))(x) == pytest.approx((f(x), slope), rel=1e-8)
+    assert len(HELD) == 2 and not np.any(HELD[1])

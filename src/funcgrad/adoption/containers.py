@@ -27,7 +27,7 @@ import numpy as np
 
 from funcgrad.adoption.namespaces import GENERIC_ALIASES, HEAP, is_kept_class
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView, items_held
-from funcgrad.adoption.view_originals import original_of_view
+from funcgrad.adoption.view_originals import deep_copy, original_of_view
 from funcgrad.adoption.wrapt_functions import is_of_wrapt
 from funcgrad.trace.known_code import ARRAYS_HELD, LONGEST_OF_NUMBERS, MOST_OBJECTS, is_data
 from funcgrad.trace.masked_trees import is_masked
@@ -216,6 +216,7 @@ class ListView(list[Any]):
         return [*self]
 
     __copy__ = copy
+    __deepcopy__ = deep_copy
 
     def __getitem__(self, index: Any) -> Any:
         found = self._funcgrad_original[index]
@@ -268,6 +269,13 @@ class SetView(set[Any]):
         """Copy the items again."""
         set.clear(self)
         set.update(self, map(self._funcgrad_redirect, self._funcgrad_original))
+
+    def copy(self) -> set[Any]:
+        """As a set's."""
+        return {*self}
+
+    __copy__ = copy
+    __deepcopy__ = deep_copy
 
     def __contains__(self, item: object) -> bool:
         return set.__contains__(self, item) or item in self._funcgrad_original
@@ -333,6 +341,7 @@ class DictView(dict[Any, Any]):
         return self._redirected()
 
     __copy__ = copy
+    __deepcopy__ = deep_copy
 
     def __or__(self, other: Any) -> Any:
         return self._redirected().__or__(other)

@@ -9,7 +9,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 from weakref import ref
 
-from funcgrad.adoption.view_originals import original_of_view
+from funcgrad.adoption.view_originals import deep_copy, original_of_view
 
 _HOLDERS = frozenset((ChainMap, SimpleNamespace, UserDict, UserList))
 
@@ -71,6 +71,8 @@ class NamespaceView(SimpleNamespace):
 
     def __repr__(self) -> str:
         return repr(self._funcgrad_original)
+
+    __deepcopy__ = deep_copy
 
     def __reduce__(self) -> Any:
         return SimpleNamespace, (), dict(vars(self._funcgrad_original))
@@ -144,6 +146,8 @@ class DequeView(deque[Any]):
 
     def __contains__(self, item: object) -> bool:
         return item in self._funcgrad_original or item in list(self)
+
+    __deepcopy__ = deep_copy
 
     def __reduce__(self) -> Any:
         return deque, (list(self._funcgrad_original), self._funcgrad_original.maxlen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 from weakref import ref
 
@@ -46,3 +47,8 @@ def _is_same(self: object, other: object) -> bool:
 
 def _hash_of_original(self: object) -> int:
     return object.__hash__(original_of_view(self))
+
+
+def deep_copy(view: Any, memo: dict[int, Any]) -> Any:
+    """A view of a deep copy of the original: what `copy.deepcopy` asks a view for."""
+    return view._funcgrad_redirect(deepcopy(view._funcgrad_original, memo))
