@@ -299,4 +299,5 @@ def test_copies_hold_the_functions_of_adopted_code(f):
     slope = (f(x + step) - f(x - step)) / (2 * step)
     assert fg.adopt(f)(x) == f(x)
     assert fg.value_and_grad(fg.adopt(f))(x) == pytest.approx((f(x), slope), rel=1e-8)
-    assert len(HELD) == 2 and not np.any(HELD[1])
+    assert len(HELD) == 2
+    assert not np.any(HELD[1])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import Any, Protocol
 from weakref import ref
 
 _INSTANCES: dict[int, tuple[ref[Any], ref[Any]]] = {}
@@ -49,6 +50,13 @@ def _hash_of_original(self: object) -> int:
     return object.__hash__(original_of_view(self))
 
 
-def deep_copy(view: Any, memo: dict[int, Any]) -> Any:
+class ContainerView(Protocol):
+    """A view of a container, whose items it redirects."""
+
+    _funcgrad_original: Any
+    _funcgrad_redirect: Callable[[Any], Any]
+
+
+def deep_copy(view: ContainerView, memo: dict[int, Any]) -> Any:
     """A view of a deep copy of the original: what `copy.deepcopy` asks a view for."""
     return view._funcgrad_redirect(deepcopy(view._funcgrad_original, memo))
