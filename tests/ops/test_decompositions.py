@@ -622,3 +622,18 @@ def test_the_condition_number_of_a_singular_matrix(p):
     np.testing.assert_allclose(slopes[1], fg.grad(f)(stack[1]), rtol=1e-13)
     assert np.all(slopes[[0, 2]] == 0)
     assert not np.all(np.isfinite(fg.grad(f)(stack[0])))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("entry", [np.nan, np.inf])
+def test_determinants_of_what_is_no_number_have_no_slope_and_leave_others_theirs(entry, dtype):
+    plain = np.random.default_rng(5).normal(size=(4, 4)).astype(dtype)
+    singular, broken = plain.copy(), plain.copy()
+    singular[1], broken[2, 1] = singular[0], entry
+    slope = fg.grad(lambda a: np.sum(np.linalg.det(a).real))
+    found = slope(np.stack([plain, broken, singular]))
+    assert found.dtype == dtype
+    assert np.all(np.isnan(found[1]))
+    np.testing.assert_allclose(found[0], slope(plain), rtol=1e-5)
+    np.testing.assert_allclose(found[2], slope(singular), rtol=1e-4, atol=1e-5)
+    assert np.all(np.isnan(slope(broken)))

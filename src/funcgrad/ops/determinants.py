@@ -209,12 +209,16 @@ def _cofactor_run(a: Array) -> Any:
 
 
 def _by_singular_values(a: Array) -> Any:
-    """det(u) det(v) u (products of the others' singular values) v: no division, so for any rank."""
-    u, s, v = np.linalg.svd(a)
+    """det(u) det(v) u (products of the others' singular values) v: no division, so for any rank.
+
+    Those of a matrix that holds an infinity, or what is no number, are no numbers.
+    """
+    finite = np.all(np.isfinite(a), axis=(-2, -1), keepdims=True)
+    u, s, v = np.linalg.svd(np.where(finite, a, 0))
     own = np.eye(s.shape[-1], dtype=bool)
     others = np.prod(np.where(own, s.dtype.type(1), s[..., None, :]), axis=-1)
     sign = (np.linalg.det(u) * np.linalg.det(v))[..., None, None]
-    return sign * np.matmul(u.conj() * others[..., None, :], v.conj())
+    return np.where(finite, sign * np.matmul(u.conj() * others[..., None, :], v.conj()), np.nan)
 
 
 # Beyond this condition number the derivative of cofactors is taken by singular values.
