@@ -14,7 +14,7 @@ from funcgrad.adoption.containers import is_replaced_key, leads_elsewhere
 
 
 class _Weak:
-    """What views of weak dicts and of weak sets have in common."""
+    """The view of a weak dict or of a weak set."""
 
     __slots__ = ()
 

@@ -44,7 +44,7 @@ def _places(shape: Ints, steps: Ints, start: int) -> Any:
 
 
 def _groups(shape: Ints, steps: Ints) -> list[int]:
-    """How many groups of indices along each axis there are, of which each has windows that do not overlap."""
+    """The number of groups of indices along each axis, whose windows do not overlap within a group."""
     order = sorted(range(len(shape)), key=lambda k: (abs(steps[k]), shape[k] < _SHORT, shape[k]))
     groups, span = [1] * len(shape), 1
     for k in order:

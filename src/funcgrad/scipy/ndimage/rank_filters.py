@@ -53,7 +53,7 @@ def ranked(
 
 
 def _places(around: Array, value: Array, offsets: Array, rank: int) -> Any:
-    """Where in the extended image the entry of each neighborhood is that SciPy chose; -1 if it is not found.
+    """The place in the extended image of the entry that SciPy chose of each neighborhood; -1 if not found.
 
     Of entries that are equal it is the one that a stable sort puts at the rank.
     """
