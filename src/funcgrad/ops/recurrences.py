@@ -207,7 +207,7 @@ def _running_extreme_edge(z: Array, x: Array, *, axis: int) -> LinearMap:
 
 
 def _ties(z: Array, x: Array, axis: int) -> tuple[Any, Any]:
-    """The number of entries up to each that tie for the extreme up to there; and whether each is one of them."""
+    """The number of entries up to each that tie for the extreme up to there; and whether each does."""
     reached = (x == z) | (x != x)
     first = z != shifted(z, 1, axis, np.zeros_like)
     total = np.cumsum(reached, axis=axis)
