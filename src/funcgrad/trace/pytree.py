@@ -73,14 +73,13 @@ def flatten_with_static(tree: Any, name: str = "") -> Tree:
         return Tree([tree], lambda leaves: leaves[0], [name])
     if _is_cell(tree):
         return Tree([plain_value(tree)], lambda leaves: leaves[0], [name])
-    parts = own_children(tree)
     items: Sequence[Any]
     put: Callable[[Sequence[Any]], Any]
     kind = type(tree)
     if kind is tuple or kind is list or (kind is dict and not tree):  # most, without the library
         items, put = tuple(tree), kind
         names = [f"{name}_{i}" for i in range(len(items))]
-    elif parts is None:
+    elif (parts := own_children(tree)) is None:
         import optree
 
         paths, items, spec = optree.tree_flatten_with_path(

@@ -227,7 +227,10 @@ def minimize_scalar(
         x = implicit.implicit_argmin(fun)(nearby, *args)
     else:
         ends = limits([bounds], 1)
-        objective = lambda x, *args: fun(x[0], *args)  # noqa: E731
+
+        def objective(x: Array, *args: object) -> Any:
+            return fun(x[0], *args)
+
         first, (low, high) = np.reshape(nearby, 1), ends
         # Not to a far end: where the objective is 0/0 there, rounding may lower it.
         left, right = (np.where(np.abs(end - first) < 1e-4, end, (end + first) / 2) for end in ends)

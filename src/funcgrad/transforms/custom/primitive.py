@@ -196,9 +196,8 @@ def _on_read_only(function: Foreign, arrays: Sequence[object]) -> Any:
     except ValueError as error:
         if not any(isinstance(x, np.ndarray) for x in arrays) or "read-only" not in str(error):
             raise
-        if "buffer source" in str(
-            error
-        ):  # of compiled code, which asks for memory that can be written
+        # (Of compiled code, which asks for memory that can be written.)
+        if "buffer source" in str(error):
             return function.f(*[np.array(x) if isinstance(x, np.ndarray) else x for x in arrays])
         raise fail(
             TypeError,
