@@ -26,7 +26,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 _IMPORTING = {
     "bottleneck": ["src/funcgrad/adoption/stand_ins/bottleneck_.py"],
     "pandas": [
-        *map(str, (Path(__file__).parent / "src/funcgrad/trace").glob("pandas_*.py")),
+        *map(str, (Path(__file__).parent / "src/funcgrad/tables").glob("*.py")),
         "src/funcgrad/adoption/stand_ins/pandas_.py",
         "src/funcgrad/adoption/stand_ins/pandas_types.py",
     ],

@@ -10,7 +10,7 @@ from typing import Any
 
 def adopt_accessors(redirect: Callable[[Any], Any]) -> None:
     """Give the classes of adopted code the accessors that pandas' own have, as adopted code."""
-    tables: Any = sys.modules.get("funcgrad.trace.pandas_tables")
+    tables: Any = sys.modules.get("funcgrad.tables.traced_tables")
     if tables is None:
         return
     for own, kind in ((tables.Series, tables.TracedSeries), (tables.DataFrame, tables.TracedFrame)):

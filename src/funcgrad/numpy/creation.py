@@ -130,7 +130,7 @@ def _is_as_asked(cell: Any, dtype: Any, order: Literal["K", "A", "C", "F"]) -> b
 
 
 def is_traced_column(value: Any) -> bool:
-    """Whether an object of pandas holds an expression (`funcgrad.trace.pandas_columns`)."""
+    """Whether an object of pandas holds an expression (`funcgrad.tables.traced_columns`)."""
     dtypes = getattr(value, "dtypes", ())  # one of a Series, and a Series of those of a frame
     return any([dtype == "traced" for dtype in (dtypes if hasattr(dtypes, "items") else [dtypes])])
 

@@ -1,8 +1,9 @@
 """Arrays with labels, of pandas and xarray, as trees: their values are leaves, their labels are static.
 
 A traced function is given objects of the same classes, so that labels mean what they mean to the library:
-an xarray object holds an expression itself, a pandas column a `pandas_columns.TracedColumn`. Where values
-of another shape come back (the blocks of a Jacobian, one example of a batch), they come without labels.
+an xarray object holds an expression itself, a pandas column a `TracedColumn` (`funcgrad.tables`). Where
+values of another shape come back (the blocks of a Jacobian, one example of a batch), they come without
+labels.
 """
 
 from __future__ import annotations
@@ -172,7 +173,7 @@ def _class_of(tree: Any, name: str, values: Sequence[Any]) -> Any:
     module = type(tree).__module__
     if module.partition(".")[0] != "pandas":
         return type(tree)
-    tables = import_module("funcgrad.trace.pandas_tables")
+    tables = import_module("funcgrad.tables.traced_tables")
     traced = any([isinstance(value, Expr) for value in values])
     return {
         "Series": (tables.Series, tables.TracedSeries),
@@ -187,7 +188,7 @@ def column_of(value: Any) -> Any:
     if value.dtype.kind == "b":  # a mask
         return concrete_value(value, "an array of pandas")
     # A module that imports pandas: it is needed only where pandas is in use.
-    return import_module("funcgrad.trace.pandas_columns").TracedColumn(value)
+    return import_module("funcgrad.tables.traced_columns").TracedColumn(value)
 
 
 _CLASSES: Mapping[str, Callable[[Any], TreeNode]] = MappingProxyType(

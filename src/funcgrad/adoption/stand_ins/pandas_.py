@@ -1,6 +1,6 @@
 """``pandas`` for adopted code: Series and DataFrames of traced arrays, and questions for NaN.
 
-Their columns hold expressions (`funcgrad.trace.pandas_columns`), as those of arguments do.
+Their columns hold expressions (`funcgrad.tables.traced_columns`), as those of arguments do.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from funcgrad.adoption.redirect import redirect
 from funcgrad.arrays.reference import holds_expr, plain_value
 from funcgrad.numpy.creation import asarray
 from funcgrad.source import fail
-from funcgrad.trace.pandas_operands import has_traced_values, plain_of
-from funcgrad.trace.pandas_tables import TracedFrame, TracedSeries
+from funcgrad.tables.table_operands import has_traced_values, plain_of
+from funcgrad.tables.traced_tables import TracedFrame, TracedSeries
 
 _Metaclass: Any = metaclass_of(type, redirect)
 

@@ -10,7 +10,7 @@ from pandas import DataFrame, Series
 
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
-from funcgrad.trace.pandas_operands import as_operand, expr_of, has_traced_values
+from funcgrad.tables.table_operands import as_operand, expr_of, has_traced_values
 
 
 class InPlaceOperators:

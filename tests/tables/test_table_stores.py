@@ -10,7 +10,7 @@ import funcgrad as fg
 
 pd = pytest.importorskip("pandas")
 
-from tests.trace.pandas_cases import KEYS, WEIGHTS, X, check, table, weighed  # noqa: E402
+from tests.tables.table_cases import KEYS, WEIGHTS, X, check, table, weighed  # noqa: E402
 
 COPIES = int(pd.__version__.partition(".")[0]) >= 3
 """Whether pandas copies on write."""

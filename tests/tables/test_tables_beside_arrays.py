@@ -10,7 +10,7 @@ import funcgrad as fg
 
 pd = pytest.importorskip("pandas")
 
-from tests.trace.pandas_cases import X, check, table, weighed  # noqa: E402
+from tests.tables.table_cases import X, check, table, weighed  # noqa: E402
 
 
 def traced_array(x: Any) -> Any:

@@ -23,7 +23,7 @@ from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr, const
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.source import fail
-from funcgrad.trace.pandas_rows import (
+from funcgrad.tables.row_functions import (
     FLAT_MOMENTS,
     ROW_FUNCTIONS,
     group_rows,

@@ -11,7 +11,7 @@ from pandas import DataFrame, Series
 
 from funcgrad.arrays.mutable_array import mutable, shared_argument
 from funcgrad.arrays.reference import MARK
-from funcgrad.trace.pandas_operands import all_numbers, has_traced_values
+from funcgrad.tables.table_operands import all_numbers, has_traced_values
 
 
 class ArraysOfTables:

@@ -21,8 +21,8 @@ from funcgrad.arrays.reference import Reference, holds_expr, plain_value
 from funcgrad.expr import Expr, const
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.source import fail
-from funcgrad.trace.pandas_columns import ScalarOfColumn, TracedColumn
-from funcgrad.trace.pandas_row_views import mark_written
+from funcgrad.tables.row_views import mark_written
+from funcgrad.tables.traced_columns import ScalarOfColumn, TracedColumn
 
 COPIES = int(pandas.__version__.partition(".")[0]) >= 3
 """Whether pandas copies on write: a store changes one object alone."""

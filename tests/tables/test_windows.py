@@ -10,7 +10,7 @@ import funcgrad as fg
 
 pd = pytest.importorskip("pandas")
 
-from tests.trace.pandas_cases import DATES, KEYS, WEIGHTS, check, of_known, table, weighed, with_nan  # noqa: E402
+from tests.tables.table_cases import DATES, KEYS, WEIGHTS, check, of_known, table, weighed, with_nan  # noqa: E402
 
 WINDOWS: dict[str, Callable[[Any], Any]] = {
     "rolling center": lambda x: weighed(pd.Series(x).rolling(3, center=True).mean()),

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.trace.pandas_operands import has_traced_values
-from funcgrad.trace.pandas_windows import traced_windows
+from funcgrad.tables.table_operands import has_traced_values
+from funcgrad.tables.windows import traced_windows
 
 
 def traced_groups(groups: Any, series: Any) -> Any:

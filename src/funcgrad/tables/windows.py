@@ -21,9 +21,7 @@ from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.source import fail
-from funcgrad.trace.pandas_columns import TracedColumn
-from funcgrad.trace.pandas_operands import has_traced_values, stacked_expr
-from funcgrad.trace.pandas_rows import (
+from funcgrad.tables.row_functions import (
     FLAT_MOMENTS,
     exponential_weights,
     linear_recurrence,
@@ -33,6 +31,8 @@ from funcgrad.trace.pandas_rows import (
     row_covariances,
     window_rows,
 )
+from funcgrad.tables.table_operands import has_traced_values, stacked_expr
+from funcgrad.tables.traced_columns import TracedColumn
 
 _Bounds = npt.NDArray[np.intp]
 

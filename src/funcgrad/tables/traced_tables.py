@@ -1,7 +1,7 @@
 """Series and DataFrames that hold traced columns: what pandas computes in C, and stores of traced values.
 
-All else is pandas' code over the columns (`funcgrad.trace.pandas_columns`). A column of plain numbers becomes
-a traced one when a traced value is stored in it.
+All else is pandas' code over the columns (`funcgrad.tables.traced_columns`). A column of plain numbers
+becomes a traced one when a traced value is stored in it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,16 @@ from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr
 from funcgrad.source import fail
-from funcgrad.trace.pandas_arrays import ArraysOfTables
-from funcgrad.trace.pandas_columns import ArrayOfColumn, ScalarOfColumn, TracedColumn
-from funcgrad.trace.pandas_groups import traced_groups
-from funcgrad.trace.pandas_operands import (
+from funcgrad.tables.groups import traced_groups
+from funcgrad.tables.row_functions import (
+    of_pair,
+    of_pairs_of_columns,
+    row_correlations,
+    row_covariances,
+)
+from funcgrad.tables.row_views import RowView, note_row, refuse_written
+from funcgrad.tables.table_arrays import ArraysOfTables
+from funcgrad.tables.table_operands import (
     AT,
     COPIES,
     IAT,
@@ -44,15 +50,9 @@ from funcgrad.trace.pandas_operands import (
     storing_method,
     with_traced_arguments,
 )
-from funcgrad.trace.pandas_operators import InPlaceOperators, OperatorsOfFrames
-from funcgrad.trace.pandas_row_views import RowView, note_row, refuse_written
-from funcgrad.trace.pandas_rows import (
-    of_pair,
-    of_pairs_of_columns,
-    row_correlations,
-    row_covariances,
-)
-from funcgrad.trace.pandas_windows import traced_windows, weighted_windows
+from funcgrad.tables.table_operators import InPlaceOperators, OperatorsOfFrames
+from funcgrad.tables.traced_columns import ArrayOfColumn, ScalarOfColumn, TracedColumn
+from funcgrad.tables.windows import traced_windows, weighted_windows
 
 
 class _Table(ArraysOfTables, InPlaceOperators, RowView):

@@ -10,7 +10,7 @@ import funcgrad as fg
 
 pd = pytest.importorskip("pandas")
 
-from tests.trace.pandas_cases import DATES, KEYS, WEIGHTS, X, check, keyed, table, weighed, with_nan  # noqa: E402
+from tests.tables.table_cases import DATES, KEYS, WEIGHTS, X, check, keyed, table, weighed, with_nan  # noqa: E402
 
 
 def _sharpe(x: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Series and DataFrames of pandas whose columns are traced."""
