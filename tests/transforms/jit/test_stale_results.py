@@ -264,6 +264,32 @@ def test_a_change_is_noticed(name, how):
         assert how is not fg.grad or plain(2.0) != before
 
 
+@pytest.mark.parametrize("how", [lambda f: f, fg.grad], ids=["value", "gradient"])
+def test_code_that_ipythons_autoreload_has_edited_is_noticed(how, monkeypatch):
+    monkeypatch.setitem(
+        sys.modules, "IPython.extensions.autoreload", types.ModuleType("autoreload")
+    )
+
+    def helper(x):
+        return 2 * x
+
+    def model(x):
+        return helper(x) ** 2
+
+    def inner(x):
+        return 20 * x
+
+    def edited(x):
+        return inner(x) ** 3
+
+    jitted = fg.jit(how(lambda x: model(x)))
+    assert jitted(3.0) == pytest.approx(how(model)(3.0))
+    helper.__code__ = inner.__code__
+    assert jitted(3.0) == pytest.approx(how(lambda x: (20 * x) ** 2)(3.0))
+    model.__code__ = edited.__code__
+    assert jitted(3.0) == pytest.approx(how(lambda x: (20 * x) ** 3)(3.0))
+
+
 def test_what_is_not_read_may_change():
     model, log = Model(), []
     model.steps = 0

@@ -170,6 +170,8 @@ def captured_places(f: FunctionType) -> Iterator[Any]:
     """Captured variables of a Python function, those of functions inside it included."""
     for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
         yield ClosureCell(name, cell)
+    if any([name in sys.modules for name in _RELOADERS]):
+        yield Attribute(f"{callable_name(f)}.__code__", f, "__code__")
     if f.__defaults__:
         yield Attribute(f"{callable_name(f)}.__defaults__", f, "__defaults__")
         count = f.__code__.co_argcount
@@ -198,6 +200,10 @@ def captured_places(f: FunctionType) -> Iterator[Any]:
     if asks_loggers and not named.isdisjoint(("getLogger", "logging")) and "logging" in sys.modules:
         yield Answer("the levels of loggers", sys.modules["logging"], levels_of_loggers)
     yield from _imported(named, home)
+
+
+_RELOADERS = ("IPython.extensions.autoreload", "jurigged")
+"""Modules that give functions the code of an edited file, which takes 20 ns a function and call to notice."""
 
 
 _OF_ENVIRONMENT = ("environ", "environb", "getenv", "getenvb", "expandvars")

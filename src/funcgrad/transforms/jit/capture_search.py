@@ -17,7 +17,7 @@ what a function has made and kept is found by a search after its trace (`capture
 Not watched is what would cost a call too much, or has no end: the state of modules, functions and classes of
 installed packages (random generators; but ``os.environ`` is watched), iterators, attributes of modules by
 computed names, methods that a class gets only later (``__bool__``), and the code of a function that is given
-other code (``f.__code__ = ...``: 20 ns for each function).
+other code (``f.__code__ = ...``: 20 ns for each function), unless IPython's autoreload is loaded, which does.
 """
 
 from __future__ import annotations
