@@ -358,6 +358,7 @@ TABLES = {
     "rewrite/reading_jacobian_laws.py",
     "rewrite/reading_mask_laws.py",
     "rewrite/reading_matrix_laws.py",
+    "rewrite/reading_store_laws.py",
     "expr/operators.py",
     "arrays/array_operators.py",
     "arrays/array_methods.py",

@@ -448,7 +448,95 @@ READINGS = {
         lambda: fg.hessian(lambda w: w[0] ** 3 * w[1]).expr(fg.var("w", (2,))),
         "array([[6*w[1]*w[0], 3*w[0]**2], [3*w[0]**2, 0]])",
     ),
+    "rows_of_columns of no columns": (lambda: matrix(X, Y, 2.0, 0.0).T, "array([[x, 2], [y, 0]])"),
+    "filled": (
+        lambda: fg.trace(rotation, X),
+        "array([[cos(x), -sin(x), 0], [sin(x), cos(x), 0], [0, 0, 1]])",
+    ),
+    "filled, a row and a column": (
+        lambda: fg.trace(row_and_column, V),
+        "array([[v[0], 2, v[2]], [0, v[1] + 2, 0]])",
+    ),
+    "filled, entries that are added to": (
+        lambda: fg.trace(stiffness, V),
+        "array([[v[0], -v[0], 0], [-v[0], v[0] + v[1], -v[1]], [0, -v[1], v[1]]])",
+    ),
+    "entry_by_entry": (
+        lambda: fg.jacobian(lorenz).expr(V),
+        "array([[-10, 10, 0], [28 - v[2], -1, -v[0]], [v[1], v[0], -8/3]])",
+    ),
+    "entry_by_entry, signs": (
+        lambda: matrix(X, Y, 2.0, 0.0) * np.array([[1.0, -1.0], [-1.0, 1.0]]),
+        "array([[x, -y], [-2, 0]])",
+    ),
+    "moved_entries": (
+        lambda: np.transpose(rotation_in_two(X)),
+        "array([[cos(x), sin(x)], [-sin(x), cos(x)]])",
+    ),
+    "entries_of_filled": (lambda: matrix(X, Y, 2.0, 0.0)[:, 0], "array([x, 2])"),
+    "of_constants": (
+        lambda: X * fg.trace(lambda: np.array([1.0, 2.0]) - fg.const([0.5, 3.0])),
+        "x*array([0.5, -1.0])",
+    ),
+    "reshaped_entries": (lambda: matrix(X, Y, 2.0, 0.0), "array([[x, y], [2, 0]])"),
+    "reshaped_entries, one": (lambda: np.reshape(np.stack([X]), ()), "x"),
+    "sum_of_entries": (lambda: np.sum(np.stack([X, Y, X * Y])), "x*y + x + y"),
 }
+
+
+def test_entries_by_an_array_of_places_are_no_products_of_others():
+    def loss(x):
+        entries = np.array([x[2], x[2], x[2], x[0] + 1])
+        entries.sort()
+        entries[entries > np.cos(x[1])] = x[1]
+        return np.sum(entries)
+
+    expr = fg.grad(loss).expr(V)
+    shown = reading([expr]).exprs[0]
+    for x in ([0.1, 0.2, 0.3], [0.7, -1.2, 0.4]):
+        np.testing.assert_allclose(shown(v=np.array(x)), expr(v=np.array(x)))
+
+
+def matrix(*entries):
+    return np.reshape(np.stack(entries), (2, 2))
+
+
+def rotation_in_two(t):
+    return fg.trace(lambda t: np.array([[np.cos(t), -np.sin(t)], [np.sin(t), np.cos(t)]]), t)
+
+
+def rotation(t):
+    found = np.eye(3)
+    found[0, 0] = found[1, 1] = np.cos(t)
+    found[0, 1], found[1, 0] = -np.sin(t), np.sin(t)
+    return found
+
+
+def row_and_column(v):
+    found = np.zeros((2, 3))
+    found[0] = v
+    found[1, 1] = v[1]
+    found[0, 1] = 0.0
+    found[:, 1] += 2.0
+    return found
+
+
+def stiffness(k):
+    found = np.zeros((3, 3))
+    for i in range(2):
+        found[i, i] += k[i]
+        found[i + 1, i + 1] += k[i]
+        found[i, i + 1] -= k[i]
+        found[i + 1, i] -= k[i]
+    return found
+
+
+def lorenz(s):
+    d = np.empty_like(s)
+    d[0] = 10 * (s[1] - s[0])
+    d[1] = s[0] * (28 - s[2]) - s[1]
+    d[2] = s[0] * s[1] - 8 / 3 * s[2]
+    return d
 
 
 def test_every_reading_law_has_a_program():

@@ -193,8 +193,8 @@ def _constant_sums(expr: Expr) -> Expr | None:
 
 def _entries_of_broadcast(expr: Expr) -> Expr | None:
     """broadcast(x, (n,))[i:j] = broadcast(x, (j - i,)) for a number x."""
-    x, *arrays = expr.args
-    if x.op is not op.broadcast_to or x.args[0].shape or arrays:
+    x = expr.args[0]
+    if x.op is not op.broadcast_to or x.args[0].shape:
         return None
     return op.broadcast_to(x.args[0], shape=expr.shape)  # type: ignore[no-any-return]
 

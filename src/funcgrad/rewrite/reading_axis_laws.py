@@ -83,6 +83,8 @@ def _ordered(x: Expr, axes: tuple[int, ...]) -> Expr:
 
 def _moved(expr: Expr) -> tuple[Expr, ...]:
     joined = expr.op is arithmetic.multiply and any([x.op in _MOVES for x in expr.args])
+    if expr.op is indexing.getitem_op and len(expr.args) > 1:  # by arrays of indices
+        return ()
     return expr.args if (joined or expr.op in _MOVES) and value_of(expr) is None else ()
 
 

@@ -167,6 +167,8 @@ def _rows_of_columns(expr: Expr) -> Expr | None:
     (x,) = expr.args
     if dict(expr.params)["axes"] != (1, 0) or x.op is not shape.concatenate_op:
         return None
+    if dict(x.params)["axis"] != 1:
+        return None
     columns = [part.args[0] for part in x.args if part.op is shape.reshape_op]
     if len(columns) != x.shape[1] or any([column.ndim != 1 for column in columns]):
         return None

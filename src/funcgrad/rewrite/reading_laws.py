@@ -50,6 +50,7 @@ from funcgrad.rewrite.reading_factors import (
 from funcgrad.rewrite.reading_jacobian_laws import JACOBIAN_READING
 from funcgrad.rewrite.reading_mask_laws import MASK_OF_COMPLEX, MASK_READING
 from funcgrad.rewrite.reading_matrix_laws import MATRIX_READING
+from funcgrad.rewrite.reading_store_laws import STORE_READING
 from funcgrad.rewrite.reading_terms import multiplied_out, of_one_sign, paired, weight
 
 READING: tuple[Law, ...] = (
@@ -201,6 +202,7 @@ STRUCTURAL_READING = _joined(
     CASE_READING,
     COMPLEX_PARTS,
     EINSUM_READING,
+    STORE_READING,
     _SCALAR_READING,
 )
 """Reading laws that no pattern can state, by operation."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ def stacked_text(expr: Expr, parts: Sequence[Written]) -> Written | None:
         return None
     axis = dict(expr.params)["axis"]
     rows = [_row(operand.expr, part.text) for operand, part in zip(operands, parts, strict=True)]
+    if expr.dtype == float and any([x.expr.op is not CONSTANT for x in operands]):
+        rows = [_of_whole_numbers(x.expr, row) for x, row in zip(operands, rows, strict=True)]
     inside = f"[{', '.join([part.text for part in parts] if axis else rows)}]"
     if axis:
         return Written(f"stack({inside}, axis={axis})", CALL)
@@ -34,6 +37,13 @@ def _row(expr: Expr, text: str) -> str:
     """The text of a row of an array: ``[x, y]``, if the row is a stack, ``array([x, y])``."""
     stacked = stacked_operands(expr) is not None
     return text[6:-1] if stacked and text.startswith("array([") and text.endswith("])") else text
+
+
+def _of_whole_numbers(expr: Expr, text: str) -> str:
+    """The text of a row of constants, which takes the dtype of others: ``[1, 0]`` for ``[1.0, 0.0]``."""
+    if expr.op is not CONSTANT or not expr.shape or expr.dtype != float:
+        return text
+    return re.sub(r"(?<![\d.])(-?[1-9]\d*|0)\.0(?=[],])", r"\1", text)
 
 
 def told_apart(part: Written, key: Key, abbreviations: dict[str, list[Key]]) -> Written:
