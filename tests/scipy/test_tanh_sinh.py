@@ -58,6 +58,17 @@ def test_the_derivatives_are_those_of_the_integral():
     assert fg.grad(fg.grad(gamma))(2.3) == pytest.approx(second, rel=1e-8)
 
 
+def test_arguments_by_name():
+    from funcgrad.scipy.tanh_sinh import tanhsinh  # SciPy before 1.18 has no such keyword
+
+    def area(p):
+        density = lambda t, p, c=1.0: c * np.exp(-p * t)  # noqa: E731
+        return tanhsinh(density, 0.0, np.inf, args=(p,), kwargs={"c": p**3}).integral
+
+    np.testing.assert_allclose(fg.value_and_grad(area)(2.0), (4.0, 4.0), rtol=1e-9)
+    assert area(2.0) == pytest.approx(4.0)
+
+
 def test_what_is_told_of_the_rule():
     def told(x):
         found = tanhsinh(lambda t: 1 / t**x, np.array([0.0, 1.0]), 2.0, maxlevel=3)

@@ -441,15 +441,13 @@ class ArrayMethods:
         """As `numpy.put`."""
         np.put(self, indices, values, mode)
 
-    def sort(
-        self: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None
-    ) -> None:
-        """Sort the entries in place."""
+    def sort(self: Any, axis: int = -1, kind: Any = None, order: Any = None, **how: Any) -> None:
+        """Sort the entries in place; ``stable`` and, since NumPy 2.5, ``descending`` by name."""
         buffer = writable(self)
         if buffer is not None:
-            buffer.sort(axis, kind, order, stable=stable)
+            buffer.sort(axis, kind, order, **how)
         else:
-            assign(self, functions["sort"](current(self), axis))
+            assign(self, functions["sort"](current(self), axis, kind, order, **how))
 
     def partition(
         self: Any, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None

@@ -6,6 +6,7 @@ Each adapter takes its own keywords out of those of a call, and calls NumPy's fu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -225,8 +226,15 @@ _OF_MEMBERS = Adapter(frozenset({"size", "fill_value"}), _members)
 _OF_EACH_MEMBER = Adapter(frozenset({"size", "fill_value"}), _members_of_each)
 _OF_PROMOTIONS = Adapter(frozenset({"promote_integers"}), _promoted)
 _OF_SYMMETRIC = Adapter(frozenset({"symmetrize_input"}), _symmetric)
+# (NumPy 2.5 has the keyword itself, and puts NaN last.)
+_OF_SORTS: dict[str, Adapter] = {
+    "argsort": Adapter(frozenset({"descending"}), _argsort),
+    "sort": Adapter(frozenset({"descending"}), _sort),
+}
+_ADAPTED_SORTS = {} if "descending" in signature(np.sort).parameters else _OF_SORTS
 ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
     {
+        **_ADAPTED_SORTS,
         **dict.fromkeys(
             ("convolve", "correlate", "dot", "einsum", "inner", "matmul"), _OF_PRODUCTS
         ),
@@ -241,7 +249,6 @@ ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
         **dict.fromkeys(("unique_all", "unique_counts", "unique_inverse"), _OF_EACH_MEMBER),
         **dict.fromkeys(("prod", "sum"), _OF_PROMOTIONS),
         **dict.fromkeys(("dstack", "fftfreq", "rfftfreq"), Adapter(frozenset({"dtype"}), _typed)),
-        "argsort": Adapter(frozenset({"descending"}), _argsort),
         "bincount": Adapter(frozenset({"length"}), _bincount),
         "delete": _hinted("assume_unique_indices"),
         "roots": _hinted("strip_zeros"),
@@ -250,7 +257,6 @@ ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
         "polyval": _hinted("unroll"),
         "repeat": Adapter(frozenset({"total_repeat_length"}), _repeat),
         "setdiff1d": Adapter(_OF_MEMBERS.keywords, _difference),
-        "sort": Adapter(frozenset({"descending"}), _sort),
         "take_along_axis": Adapter(frozenset({"mode", "fill_value"}), _take_along_axis),
         "unique_values": _OF_MEMBERS,
         "where": Adapter(frozenset({"size", "fill_value", "condition", "x", "y"}), _where),

@@ -260,17 +260,42 @@ def _locate(op: Op, x: Array, axis: int | None, keepdims: bool) -> Any:
     return reshape(z, (1,) * x.ndim) if whole else np.expand_dims(z, place)
 
 
-def argsort(x: object, axis: int | None = -1, **_: Any) -> Any:
+def argsort(
+    x: object,
+    axis: int | None = -1,
+    kind: object = None,
+    order: object = None,
+    *,
+    stable: object = None,
+    descending: object = False,
+) -> Any:
     """As `numpy.argsort`, stable; not differentiable."""
     x, place = _flat("argsort", x, axis)
-    return argsort_op(x, axis=place)
+    return _places_in_order("argsort", x, place, order, descending)
 
 
-def sort(x: object, axis: int | None = -1, **_: object) -> Any:
+def sort(
+    x: object,
+    axis: int | None = -1,
+    kind: object = None,
+    order: object = None,
+    *,
+    stable: object = None,
+    descending: object = False,
+) -> Any:
     """As `numpy.sort`: the entries taken in the order of `argsort`."""
     x = lift_fully(x)
     x, place = _flat("sort", x, axis if axis is None else axis_index("sort", axis, x))
-    return np.take_along_axis(x, argsort_op(x, axis=place), place)
+    return np.take_along_axis(x, _places_in_order("sort", x, place, order, descending), place)
+
+
+def _places_in_order(name: str, x: Any, axis: int, order: object, descending: object) -> Any:
+    """The places of the entries, smallest or largest first; NaN comes last, and ties keep their order."""
+    if order is not None:
+        raise fail(ValueError, f"{name}: expected no order for {x.type}, which has no fields")
+    if descending is np._NoValue or not descending:
+        return argsort_op(x, axis=axis)
+    return argsort_op(-x if x.dtype.kind in "fc" else np.invert(x), axis=axis)
 
 
 def cumsum(x: object, axis: int | None = None, dtype: object = None) -> Any:

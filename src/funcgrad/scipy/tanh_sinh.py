@@ -5,7 +5,7 @@ A derivative through SciPy's sums would be NaN wherever the integrand's is at on
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -38,10 +38,16 @@ _REAL = ArrayType((), np.dtype(float))
 
 
 def tanhsinh(
-    f: Callable[..., Any], a: npt.ArrayLike, b: npt.ArrayLike, *, args: Any = (), **options: Any
+    f: Callable[..., Any],
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    args: Any = (),
+    kwargs: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> Any:
-    """As `scipy.integrate.tanhsinh`, in the limits, in ``args`` and in what ``f``
-    captures.
+    """As `scipy.integrate.tanhsinh`, in the limits, in ``args``, in ``kwargs``
+    (since SciPy 1.18) and in what ``f`` captures.
 
     >>> import funcgrad as fg
     >>> area = lambda p: tanhsinh(lambda x, p: x**-p, 1.0, np.inf, args=(p,)).integral
@@ -49,6 +55,9 @@ def tanhsinh(
     -0.25
     """
     given = tuple(args) if np.iterable(args) else (args,)  # SciPy unpacks lists and arrays, too
+    if kwargs:
+        named = _by_place(f, len(given), tuple(kwargs))
+        return tanhsinh(named, a, b, args=(*given, *kwargs.values()), **options)
     if not holds_expr([a, b]) and without_tracing(f, 0.5, given):
         return _own(f, a, b, args=args, **options)
     if any([options.get(name) for name in ("log", "preserve_shape", "callback")]):
@@ -67,6 +76,15 @@ def tanhsinh(
         maxlevel=maxlevel.astype(np.int64),
         nfev=nfev.astype(np.int32),
     )
+
+
+def _by_place(f: Callable[..., Any], count: int, names: Sequence[str]) -> Callable[..., Any]:
+    """The integrand that takes, after x and ``count`` arguments, those with names by their places."""
+
+    def integrand(x: Array, *args: Any) -> Any:
+        return f(x, *args[:count], **dict(zip(names, args[count:], strict=True)))
+
+    return integrand
 
 
 def _integrated(
