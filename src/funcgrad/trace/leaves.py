@@ -8,7 +8,7 @@ scope. Python's questions (``if x > 0``) are answered from the values.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -21,7 +21,7 @@ from funcgrad.expr.branch_path import PATH
 from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import last_trace, next_in_order
 from funcgrad.graph import CONSTANT
-from funcgrad.ops.base.array_capture import CapturedArrays, capture, refer
+from funcgrad.ops.base.array_capture import CapturedArrays, capture, is_unchanged, refer
 from funcgrad.ops.base.op import leaf as leaf_op
 from funcgrad.trace.known_code import ARRAYS_HELD, AS_IT_IS, HELD, WRITABLE, runs_as_it_is
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
@@ -31,6 +31,7 @@ from funcgrad.trace.shared_arguments import (
     given_arrays,
     is_stored_into,
     named_arrays,
+    refuse_changed,
     refuse_shared_stores,
     refuse_stored,
     refuse_stores,
@@ -52,7 +53,7 @@ class Scope:
     All expressions of the leaves refer to it (`funcgrad.expr.TraceContext`). It records no questions.
     """
 
-    __slots__ = ("arrays", "number", "open", "refusal", "stored")
+    __slots__ = ("arrays", "given", "number", "open", "refusal", "stored")
     records = False
     differentiates = True
     answers = True
@@ -63,6 +64,8 @@ class Scope:
         """The scopes are numbered in order of creation."""
         self.arrays: CapturedArrays = {}
         """The captured arrays that were copied."""
+        self.given: list[tuple[Any, Expr]] = []
+        """The caller's arrays for which leaves stand, as far as they were copied, with the constants."""
         self.stored: set[int] = set()
         """The places of the leaves whose arrays transforms inside the run have stored into."""
         self.refusal: Exception | None = None
@@ -138,6 +141,7 @@ def run_on_leaves(
                 for k, (value, path) in enumerate(zip(tree.leaves, tree.paths, strict=True))
             ]
             leaves.extend(own[i])
+        scope.given = [*scope.arrays.values()]
 
         def on_leaves(level: int) -> Any:
             called, named = list(args), kwargs
@@ -158,6 +162,8 @@ def run_on_leaves(
             output = _call(f, level, called, named)
             if given:
                 refuse_shared_stores(f, given)
+            if not all([is_unchanged(*pair) for pair in scope.given]):
+                refuse_changed(f, leaves, scope.given)
             if scope.stored and is_checked:
                 refuse_stored(f, _arrays_of(f, args, kwargs, traced), scope.stored)
             _raise_caught([scope, *_contexts(leaves)], level)
@@ -358,10 +364,12 @@ def run(
     args: Sequence[Any],
     kwargs: dict[str, Any],
     keeps: str = "",
+    own: Collection[int] = (),
 ) -> Any:
     """The result of a user's function on traced values.
 
     ``keeps`` names a transform whose caller would not see what f stores into an argument: a TypeError.
+    ``own`` has the identities of values that stand for what no caller has.
     """
 
     def on_values(level: int) -> Any:
@@ -380,7 +388,10 @@ def run(
         before = [getattr(value, "_funcgrad_value", None) for value in values]
         output = _call(f, level, *tree.rebuild(values))
         if keeps:
-            refuse_stores(keeps, f, values, before)
+            pairs = zip(values, before, strict=True)
+            refuse_stores(
+                keeps, f, [(cell, value) for cell, value in pairs if id(value) not in own]
+            )
         if any([is_stored_into(*pair) for pair in zip(values, before, strict=True)]):
             known = zip(named_leaves(f, args, kwargs), values, before, strict=True)
             given = [
@@ -406,10 +417,9 @@ def _arrays_of(
 def named_leaves(
     f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> list[tuple[str, Any]]:
-    """The leaves of ``flatten((args, kwargs))``, with names from f's parameters."""
+    """The leaves of ``flatten((args, kwargs))``, named by f's parameters; an array as the caller has it."""
     named = [*zip(parameter_names(f, len(args)), args, strict=True), *sorted(kwargs.items())]
-    trees = [flatten(arg, name) for name, arg in named]
-    return [pair for tree in trees for pair in zip(tree.paths, tree.leaves, strict=True)]
+    return [pair for name, arg in named for pair in named_arrays(arg, flatten(arg, name))]
 
 
 def _hold_cells(args: Iterable[Any]) -> bool:
@@ -420,11 +430,11 @@ def _hold_cells(args: Iterable[Any]) -> bool:
 _NO_CELLS = frozenset((int, float, complex, bool, str, type(None), np.ndarray, np.float64, Expr))
 
 
-def on_arrays(f: Callable[..., Any]) -> Callable[..., Any]:
+def on_arrays(f: Callable[..., Any], keeps: str = "") -> Callable[..., Any]:
     """f as `run` runs it."""
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        return run(f, args, kwargs)
+        return run(f, args, kwargs, keeps)
 
     called.__wrapped__ = f  # type: ignore[attr-defined]  # its parameters name the leaves
     return called

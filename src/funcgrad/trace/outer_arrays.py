@@ -78,7 +78,7 @@ def reached(f: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
         met.add(id(item))
         kept.append(item)
         yield name, item
-        if isinstance(item, np.ndarray | MutableArray):
+        if isinstance(item, np.ndarray | MutableArray | Expr):
             continue
         if isinstance(item, FunctionType):
             inner = getattr(item, "__wrapped__", None)
@@ -95,7 +95,7 @@ def reached(f: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
 
 _MOST = 1000
 """Objects beyond which none is looked into."""
-_WITHOUT_ARRAYS = frozenset((int, float, complex, bool, str, bytes, type(None), Expr, type))
+_WITHOUT_ARRAYS = frozenset((int, float, complex, bool, str, bytes, type(None), type))
 
 
 def _parts(name: str, item: Any) -> list[tuple[str, Any]]:
@@ -154,7 +154,8 @@ def _named_values(f: FunctionType) -> Iterator[tuple[str, Any]]:
             continue
     for name in sorted(code_names(f.__code__)):
         value = f.__globals__.get(name)
-        held = isinstance(value, np.ndarray | MutableArray | list | dict) or _is_instance(value)
+        held = isinstance(value, np.ndarray | MutableArray | Expr | list | dict)
+        held = held or _is_instance(value)
         is_helper = isinstance(value, FunctionType) and not USERS[value.__code__.co_filename]
         if held or is_helper or is_generator(generator_of(value)):
             yield name, value

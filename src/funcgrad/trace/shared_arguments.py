@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.arrays.lens import Lens
-from funcgrad.arrays.reference import Reference, root_of
+from funcgrad.arrays.reference import Reference, plain_value, root_of
 from funcgrad.expr import Expr
+from funcgrad.expr.concrete import known_value
+from funcgrad.graph import CONSTANT
+from funcgrad.ops.base.array_capture import is_unchanged
 from funcgrad.ops.base.op import example, leaf
 from funcgrad.source import fail
 from funcgrad.trace.outer_arrays import reached
@@ -79,7 +82,7 @@ def refuse_stored(
     f: Callable[..., Any], given: Sequence[tuple[str, Any]], stored: Iterable[int]
 ) -> None:
     """`refuse_shared_memory` for the arguments with these numbers, beside the arrays that f reaches."""
-    outside = [pair for pair in reached(f) if isinstance(pair[1], np.ndarray)]
+    outside = [pair for pair in reached(f) if isinstance(pair[1], np.ndarray | Expr | Reference)]
     refuse_shared_memory(getattr(f, "__name__", "function"), given, stored, outside)
 
 
@@ -99,16 +102,14 @@ def refuse_shared_memory(
         copy = f"{name} + 0" if type(own) is Expr else f"{name}.copy()"
         for other, array in [*given[:i], *given[i + 1 :]]:
             if _is_shared(own, array):
-                raise fail(
-                    TypeError,
+                raise _refusal(
                     f"{who}: expected arguments that share no memory, but got one array as {name} and as "
                     f"{other}, and the function stores into {name}, which NumPy would see in both; give "
                     f"{copy} in one place",
                 )
         for other, array in outside:
             if _is_shared(own, array):
-                raise fail(
-                    TypeError,
+                raise _refusal(
                     f"{who}: expected an argument that shares no memory with what the function captures, but "
                     f"got one array as {name} and as {other}, and the function stores into {name}, which "
                     f"NumPy would see in both; give {copy}",
@@ -122,26 +123,29 @@ def _tell_trace(value: Any) -> None:
         state = value._funcgrad_state
         base = None if state is None else state.base
         value = value._funcgrad_value if base is None else base
-    while type(value) is Expr and value.op is example:
-        (value,) = value.args
-    if type(value) is Expr and value.op is leaf:
-        (_, scope), (_, place), *_ = value.params
-        if scope is not None:
-            scope.stored.add(place)
+    for base in _bases(value) if type(value) is Expr else ():
+        if base.op is leaf:
+            (_, scope), (_, place), *_ = base.params
+            if scope is not None:
+                scope.stored.add(place)
+            return
 
 
-def refuse_stores(
-    who: str, f: Callable[..., Any], cells: Sequence[Any], before: Sequence[Any]
-) -> None:
-    """Raise TypeError if a function has stored into one of its arguments, which had the values ``before``."""
-    for cell, value in zip(cells, before, strict=True):
-        if is_stored_into(cell, value):
-            raise fail(
-                TypeError,
-                f"{who}: expected a function that stores into arrays of its own, but "
-                f"{getattr(f, '__name__', 'it')} stores into an argument, which its caller would not see; "
-                "write y = y.copy() first, and store into that",
-            )
+def refuse_stores(who: str, f: Callable[..., Any], given: Iterable[tuple[Any, Any]]) -> None:
+    """Raise TypeError if a function has stored into an argument; each is given with its value before."""
+    if any([is_stored_into(cell, value) for cell, value in given]):
+        raise _refusal(
+            f"{who}: expected a function that stores into arrays of its own, but "
+            f"{getattr(f, '__name__', 'it')} stores into an argument, which its caller would not see; "
+            "write y = y.copy() first, and store into that",
+        )
+
+
+def _refusal(message: str) -> TypeError:
+    """An error of adopted code that says more than the refusal for which plain code was run again."""
+    error = fail(TypeError, message)
+    error.says_more = True  # type: ignore[attr-defined]
+    return error
 
 
 # What NumPy may do to find out whether two views with steps have an entry in common.
@@ -155,13 +159,87 @@ def _is_shared(one: Any, other: Any) -> bool:
             return False
         memory = np.empty(root.shape, root.dtype)
         one, other = _view_of(memory, one), _view_of(memory, other)
+    one, other = plain_value(one), plain_value(other)
     if type(one) is np.ndarray and type(other) is np.ndarray:
         try:
             return np.shares_memory(one, other, max_work=_MOST_WORK)  # type: ignore[arg-type]
         except np.exceptions.TooHardError:  # it is an error then, too
             return True
-    # Expressions and other libraries' arrays: each stands for one array of the caller's.
+    if type(one) is Expr and type(other) is Expr:
+        return bool(one.shape and other.shape) and _have_memory_in_common(one, other)
+    if type(one) is Expr or type(other) is Expr:
+        expr, array = (one, other) if type(one) is Expr else (other, one)
+        held = _memory_of(expr) if expr.shape and type(array) is np.ndarray else None
+        return held is not None and _is_shared(held, array)
+    # Other libraries' arrays: each stands for one array of the caller's.
     return one is other and bool(getattr(one, "shape", ()))
+
+
+# -- what expressions stand for ----------------------------------------------------------------------
+def _bases(x: Expr) -> Iterator[Expr]:
+    """The expression, and those whose memory NumPy's array in its place may share, from the nearest on."""
+    while True:
+        yield x
+        if not x.args or not (x.op is example or x.op.columns.may_alias):
+            return
+        x = x.args[0]
+
+
+def _looked_at(views: Sequence[Expr], array: Any) -> Any:
+    """NumPy's array in the place of the last of several views, each of the one before it, the first of an
+    array; the array of a batch in the place of an example, and None if an index has no known value."""
+    for view in views:
+        if view.op is example:
+            return array
+        rest = [known_value(arg) for arg in view.args[1:]]
+        if any([value is None for value in rest]):
+            return None
+        array = view.op.run(array, *rest, **dict(view.params))
+    return array
+
+
+def _have_memory_in_common(one: Expr, other: Expr) -> bool:
+    """Whether NumPy's arrays in the place of two expressions share memory; also where that is not known."""
+    mine, others = list(_bases(one)), list(_bases(other))
+    places = {id(x): k for k, x in enumerate(others)}
+    common = next((k for k, x in enumerate(mine) if id(x) in places), None)
+    if common is None:
+        return False
+    base = mine[common]
+    memory = np.empty(base.shape, base.dtype)
+    seen = [
+        _looked_at(views[:count][::-1], memory)
+        for views, count in ((mine, common), (others, places[id(base)]))
+    ]
+    return any([array is None for array in seen]) or _is_shared(*seen)
+
+
+def _memory_of(x: Expr) -> Any:
+    """The caller's array, or the part of it, for which an expression stands; None if it stands for none."""
+    views = list(_bases(x))
+    root = views[-1]
+    place = next((k for k, base in enumerate(views) if base.op is leaf), None)
+    if place is None or root.op is not CONSTANT:
+        return None
+    scopes = [base.params[0][1] for base in views if base.op is leaf]
+    pairs = [pair for scope in scopes for pair in getattr(scope, "given", ())]
+    held = next((array for array, copy in pairs if copy is root), root.params[0][1].array)
+    seen = _looked_at(views[-2::-1], held)
+    return held if seen is None else seen
+
+
+def refuse_changed(
+    f: Callable[..., Any], leaves: Iterable[Expr], given: Sequence[tuple[Any, Expr]]
+) -> None:
+    """Raise TypeError: an array for which a leaf stands has other numbers after the run than before it."""
+    changed = {id(copy) for array, copy in given if not is_unchanged(array, copy)}
+    name = next(x.label for x in leaves if id(x.args[0]) in changed) or "x"
+    raise fail(
+        TypeError,
+        f"{getattr(f, '__name__', 'function')}: expected arguments that keep their numbers, but {name} has "
+        "other ones after the run: the function stores into an array that shares memory with it, another "
+        f"argument or one that it captures, which NumPy would see in both; give {name}.copy()",
+    )
 
 
 def _view_of(memory: Any, cell: Reference) -> Any:

@@ -83,6 +83,9 @@ def vmap(
             for value, axis in zip(whole.leaves, axes, strict=True)
         ]
 
+        # What a caller of an enclosing trace has, it may read after a store.
+        plain = [value for value in whole.leaves if type(value) is np.ndarray]
+
         def on_one(*batched: Expr) -> Any:
             examples = Examples(size, batched)
             ones = iter(examples.ones)
@@ -92,8 +95,10 @@ def vmap(
                     for value, batch in zip(whole.leaves, batches, strict=True)
                 ]
             )
-            return over_examples(lambda: run(f, inner, named), examples)
+            own = set(map(id, [*examples.ones, *plain]))
+            return over_examples(lambda: run(f, inner, named, "vmap", own), examples)
 
+        on_one.__name__ = getattr(f, "__name__", "function")
         present = [batch for batch in batches if batch is not None]
         generators = outer_generators(list(reached(f)))
         scope = Scope()

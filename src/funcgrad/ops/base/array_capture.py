@@ -36,7 +36,7 @@ def capture(array: Array, known: CapturedArrays) -> Expr:
     if array.nbytes > COPIED or (array.flags.owndata and not array.flags.writeable):
         return refer(array)
     met = known.get(id(array))
-    if met is not None and _same_content(met[1].params[0][1].array, array):
+    if met is not None and is_unchanged(*met):
         return met[1]
     copy = array.copy("K")
     copy.flags.writeable = False
@@ -50,9 +50,10 @@ def refer(array: Array) -> Expr:
     return constant_of(Constant(array, captured=True))
 
 
-def _same_content(copy: Array, array: Array) -> bool:
-    """Whether an array still is what was copied of it, to the bit."""
-    return (
+def is_unchanged(array: Array, constant: Expr) -> bool:
+    """Whether an array still is what a constant holds as its copy, to the bit."""
+    copy = constant.params[0][1].array
+    return bool(
         copy.shape == array.shape
         and copy.dtype == array.dtype
         and copy.tobytes() == array.tobytes()
