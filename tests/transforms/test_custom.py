@@ -704,3 +704,66 @@ def test_a_body_that_stores_into_an_argument_is_refused_where_the_rule_calls_it(
             TypeError, match=r"custom_vjp: .* squares stores into an argument.*y.copy"
         ):
             transform(total)(np.array([2.0, 3.0]))
+
+
+@pytest.mark.parametrize("store", ["item", "in place", "slice"])
+@pytest.mark.parametrize("transform", [fg.grad, fg.jit, fg.hessian, fg.jacfwd])
+def test_a_body_that_stores_into_an_argument_is_refused_where_no_rule_calls_it(transform, store):
+    """The body does not run where the rule does: its store was lost, without a word."""
+
+    @fg.custom_vjp
+    def squares(y, z):
+        if store == "item":
+            z[0] = 5.0
+        elif store == "slice":
+            z[:] = 2 * y
+        else:
+            z *= 2.0
+        return np.sum(y**2)
+
+    squares.defvjp(lambda y, z: (np.sum(y**2), y), lambda y, g: (2 * y * g, None))
+
+    def total(x):
+        z = x * 1.0
+        return squares(x, z) * z[0]
+
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"custom_vjp: .* squares stores into an argument"):
+            transform(total)(np.array([2.0, 3.0]))
+
+
+def test_a_body_that_stores_into_an_array_from_outside_is_refused_where_no_rule_calls_it():
+    calls = np.zeros(1)
+
+    def count():
+        calls[0] += 1.0
+
+    @fg.custom_vjp
+    def squares(y):
+        count()
+        return np.sum(y**2)
+
+    squares.defvjp(lambda y: (np.sum(y**2), y), lambda y, g: (2 * y * g,))
+    with pytest.raises(
+        TypeError, match=r"custom_vjp: .* stores into 'calls', an array from outside"
+    ):
+        fg.grad(lambda x: squares(x) * calls[0])(np.array([2.0, 3.0]))
+    assert calls[0] == 0.0
+
+
+def test_a_body_that_stores_into_its_own_arrays_is_not_refused_and_runs_once():
+    runs = []
+
+    @fg.custom_vjp
+    def squares(y, flag):
+        runs.append(1)
+        z = np.zeros(2)
+        for i in range(2):
+            z[i] = y[i] ** 2
+        return np.sum(z)
+
+    squares.defvjp(lambda y, flag: (np.sum(y**2), y), lambda y, g: (2 * y * g, None))
+    for _ in range(2):
+        found = fg.grad(lambda x: squares(x, None))(np.array([2.0, 3.0]))
+        np.testing.assert_array_equal(found, [4.0, 6.0])
+    assert len(runs) == 1

@@ -134,11 +134,16 @@ def _tell_trace(value: Any) -> None:
 def refuse_stores(who: str, f: Callable[..., Any], given: Iterable[tuple[Any, Any]]) -> None:
     """Raise TypeError if a function has stored into an argument; each is given with its value before."""
     if any([is_stored_into(cell, value) for cell, value in given]):
-        raise _refusal(
-            f"{who}: expected a function that stores into arrays of its own, but "
-            f"{getattr(f, '__name__', 'it')} stores into an argument, which its caller would not see; "
-            "write y = y.copy() first, and store into that",
-        )
+        raise store_into_argument(who, f)
+
+
+def store_into_argument(who: str, f: Callable[..., Any]) -> TypeError:
+    """The error of a function that stores into an argument, which a transform keeps as it is."""
+    return _refusal(
+        f"{who}: expected a function that stores into arrays of its own, but "
+        f"{getattr(f, '__name__', 'it')} stores into an argument, which its caller would not see; "
+        "write y = y.copy() first, and store into that",
+    )
 
 
 def _refusal(message: str) -> TypeError:
