@@ -18,6 +18,7 @@ from funcgrad.ops.base.op import example, leaf
 from funcgrad.source import fail
 from funcgrad.trace.outer_arrays import reached
 from funcgrad.trace.pytree import Tree
+from funcgrad.typing import Array
 
 
 class GivenArray(NamedTuple):
@@ -190,7 +191,7 @@ def _bases(x: Expr) -> Iterator[Expr]:
         x = x.args[0]
 
 
-def _looked_at(views: Sequence[Expr], array: Any) -> Any:
+def _looked_at(views: Sequence[Expr], array: Array) -> Any:
     """NumPy's array in the place of the last of several views, each of the one before it, the first of an
     array; the array of a batch in the place of an example, and None if an index has no known value."""
     for view in views:

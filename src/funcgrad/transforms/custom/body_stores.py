@@ -54,7 +54,7 @@ def refuse_body_stores(who: str, f: Callable[..., Any], args: Sequence[Any]) -> 
     _RUN.add(code)
 
 
-def _copied(arg: Any) -> Any:
+def _copied(arg: object) -> Any:
     """An argument with copies of the values at this call; `_UNKNOWN` if one has none."""
     tree = flatten(arg)
     leaves: list[Any] = []
@@ -66,7 +66,7 @@ def _copied(arg: Any) -> Any:
     return tree.rebuild(leaves)
 
 
-def _numbers(arg: Any) -> list[bytes]:
+def _numbers(arg: object) -> list[bytes]:
     return [leaf.tobytes() for leaf in flatten(arg).leaves if isinstance(leaf, np.ndarray)]
 
 
