@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections import defaultdict, deque, namedtuple
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -441,3 +442,52 @@ def test_a_container_may_hold_itself(name):
         return np.sum(items[0](x))
 
     assert fg.grad(fg.adopt(f))(np.ones(2)).tolist() == [2.0, 2.0]
+
+
+PAIRED = {"square": np.square, "inner": {"cube": lambda x: x**3}}
+STEPS = [math.sin, lambda x: 2.0 * x]
+SET_OF_TWO = {math.sin, math.cos}
+LAST = deque([math.sin])
+SPACE = SimpleNamespace(act=math.sin)
+
+
+def test_a_container_of_functions_is_one_object_for_adopted_code():
+    """`D is D` was False, and what code in C read of one view had not what was stored through another."""
+    seen = []
+
+    class Model:
+        def __init__(self):
+            self.acts = {"sin": math.sin}
+
+    model = Model()
+
+    def f(x):
+        seen.append(
+            [
+                PAIRED is PAIRED,
+                STEPS is STEPS,
+                SET_OF_TWO is SET_OF_TWO,
+                LAST is LAST,
+                SPACE is SPACE,
+            ]
+        )
+        seen.append([PAIRED["inner"] is PAIRED["inner"], model.acts is model.acts])
+        one, other = PAIRED, PAIRED
+        one["kept"] = x
+        seen.append([dict.__len__(other) == 3, "kept" in {**other}, dict.get(other, "kept") is x])
+        del other["kept"]
+        seen.append([dict.__len__(one) == 2])
+        first, second = STEPS, STEPS
+        first.append(x)
+        seen.append([len(list.copy(second)) == 3, list.__len__(second) == 3])
+        second.pop()
+        seen.append([list.__len__(first) == 2])
+        for g in SET_OF_TWO:  # a view is read again while code goes over it
+            assert g in SET_OF_TWO
+        return math.sin(x) * PAIRED["square"](x)
+
+    expected = math.cos(0.3) * 0.09 + math.sin(0.3) * 0.6
+    for transform in (fg.grad, lambda f: fg.jit(fg.grad(f))):
+        seen.clear()
+        assert transform(f)(0.3) == pytest.approx(expected)
+        assert all(answer for answers in seen for answer in answers), seen

@@ -21,12 +21,12 @@ from types import (
     SimpleNamespace,
 )
 from typing import Any
-from weakref import ProxyTypes, WeakKeyDictionary, WeakSet, ref
+from weakref import ProxyTypes, WeakKeyDictionary, WeakSet, WeakValueDictionary, ref
 
 import numpy as np
 
 from funcgrad.adoption.namespaces import GENERIC_ALIASES, HEAP, is_kept_class
-from funcgrad.adoption.standard_containers import DequeView, NamespaceView, items_held
+from funcgrad.adoption.standard_containers import DequeView, NamespaceView, are_same, items_held
 from funcgrad.adoption.view_originals import deep_copy, original_of_view
 from funcgrad.adoption.wrapt_functions import is_of_wrapt
 from funcgrad.trace.known_code import ARRAYS_HELD, LONGEST_OF_NUMBERS, MOST_OBJECTS, is_data
@@ -136,23 +136,35 @@ def tuple_view(value: Any, redirect: _Redirect) -> Any:
 
 
 def container_view(value: Any, redirect: _Redirect) -> Any:
-    """A view of a list or a dict; itself if none of its items is replaced."""
+    """A view of a list or a dict; itself if none of its items is replaced.
+
+    It is one object for as long as code refers to it, which may compare it by ``is``.
+    """
     if not leads_elsewhere(value):
         return value
-    begun: dict[int, Any] = _BEGUN.__dict__.setdefault("views", {})
-    if id(value) not in begun:
+    known: WeakValueDictionary[tuple[int, int, bool], Any]
+    known = _MADE.__dict__.setdefault("views", WeakValueDictionary())
+    key = id(value), id(redirect), ARRAYS_HELD.get()  # the view refers to the first two
+    begun: set[int] = _MADE.__dict__.setdefault("begun", set())
+    made = known.get(key)
+    is_new = made is None
+    if is_new:
         kind = _VIEWS[type(value)]
-        made = begun[id(value)] = kind.__new__(kind, value, redirect)
+        made = known[key] = kind.__new__(kind, value, redirect)
+    if id(value) not in begun:  # else it holds itself
+        begun.add(id(value))
         try:
-            made.__init__(value, redirect)
+            if is_new:
+                made.__init__(value, redirect)
+            elif type(made) is not NamespaceView:  # which holds no copy
+                made.renew()
         finally:
-            del begun[id(value)]
-        return made
-    return begun[id(value)]
+            begun.discard(id(value))
+    return made
 
 
-_BEGUN = local()
-"""The views that a thread has begun, by the identities of the containers: of one that holds itself."""
+_MADE = local()
+"""The views of a thread, and the containers whose views it is making."""
 
 
 def _stored(name: str, base: type = list) -> Callable[..., Any]:
@@ -181,7 +193,7 @@ _BY_KEY = frozenset(
 class ListView(list[Any]):
     """A list whose items are redirected when they are read."""
 
-    __slots__ = ("_funcgrad_original", "_funcgrad_redirect")
+    __slots__ = ("__weakref__", "_funcgrad_original", "_funcgrad_redirect")
 
     _funcgrad_original: Any
     _funcgrad_redirect: _Redirect
@@ -198,7 +210,9 @@ class ListView(list[Any]):
         """Copy the items again; those of a long list as they are, since each redirection takes time."""
         held = self._funcgrad_original
         short = len(held) <= _LONGEST_COPY
-        super().__init__([self._funcgrad_redirect(item) for item in held] if short else held)
+        items = [self._funcgrad_redirect(item) for item in held] if short else held
+        if not are_same(items, list.__iter__(self)):
+            super().__init__(items)
 
     def __reversed__(self) -> Iterator[Any]:
         return map(self._funcgrad_redirect, reversed(self._funcgrad_original))
@@ -267,8 +281,10 @@ class SetView(set[Any]):
 
     def renew(self) -> None:
         """Copy the items again."""
-        set.clear(self)
-        set.update(self, map(self._funcgrad_redirect, self._funcgrad_original))
+        items = set(map(self._funcgrad_redirect, self._funcgrad_original))
+        if not are_same(items, set.__iter__(self)):
+            set.clear(self)
+            set.update(self, items)
 
     def copy(self) -> set[Any]:
         """As a set's."""
@@ -294,7 +310,7 @@ class SetView(set[Any]):
 class DictView(dict[Any, Any]):
     """A dict whose values are redirected when they are read, and keys that are functions or classes."""
 
-    __slots__ = ("_funcgrad_original", "_funcgrad_redirect")
+    __slots__ = ("__weakref__", "_funcgrad_original", "_funcgrad_redirect")
 
     _funcgrad_original: Any
     _funcgrad_redirect: _Redirect
@@ -311,8 +327,11 @@ class DictView(dict[Any, Any]):
     def renew(self) -> None:
         """Copy the values again; those of a long dict as they are."""
         held = self._funcgrad_original
-        dict.clear(self)
-        dict.update(self, self._redirected() if len(held) <= _LONGEST_COPY else dict(self._pairs()))
+        items = self._redirected() if len(held) <= _LONGEST_COPY else dict(self._pairs())
+        is_same = are_same(items, dict.__iter__(self))
+        if not (is_same and are_same(items.values(), dict.values(self))):
+            dict.clear(self)
+            dict.update(self, items)
 
     def _funcgrad_key(self, key: Any) -> Any:
         """The key of the original that a key of adopted code stands for; the key itself, if it is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import ChainMap, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 from weakref import ref
@@ -40,10 +41,18 @@ def items_held(value: object) -> Iterable[Any] | None:
     return vars(held).values() if is_holder(kind) else None
 
 
+def are_same(items: Iterable[object], others: Iterable[object]) -> bool:
+    """Whether a copy has these items, so that code which goes over it may go on."""
+    return all([one is other for one, other in zip_longest(items, others, fillvalue=_MISSING)])
+
+
+_MISSING = object()
+
+
 class NamespaceView(SimpleNamespace):
     """A namespace whose attributes are redirected when they are read, and stored in the original."""
 
-    __slots__ = ("_funcgrad_original", "_funcgrad_redirect")
+    __slots__ = ("__weakref__", "_funcgrad_original", "_funcgrad_redirect")
 
     _funcgrad_original: Any
     _funcgrad_redirect: Callable[[Any], Any]
@@ -132,8 +141,10 @@ class DequeView(deque[Any]):
 
     def renew(self) -> None:
         """Copy the items again."""
-        deque.clear(self)
-        deque.extend(self, map(self._funcgrad_redirect, self._funcgrad_original))
+        items = [*map(self._funcgrad_redirect, self._funcgrad_original)]
+        if not are_same(items, deque.__iter__(self)):
+            deque.clear(self)
+            deque.extend(self, items)
 
     def __getitem__(self, index: Any) -> Any:
         return self._funcgrad_redirect(self._funcgrad_original[index])
