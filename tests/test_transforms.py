@@ -284,6 +284,51 @@ def test_unreached_output_warns():
         assert fg.grad(fg.grad(lambda x: 2 * x))(1.0) == 0.0
 
 
+def bisected(x):
+    middle, step = 1.0, 0.5
+    for _ in range(30):
+        middle = middle - np.copysign(step, middle**2 - x)
+        step /= 2
+    return middle
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        bisected,
+        lambda x: np.sign(x) + np.floor(x),
+        lambda x: np.where(x > 0.3, 1.0, 2.0),
+        lambda x: np.array([1e3 * x]).astype("timedelta64[ms]").astype(float)[0],
+        lambda x: np.asarray(x).astype(int) * 1.0,
+    ],
+)
+def test_an_output_that_depends_by_steps_alone_warns(f):
+    for slope in (
+        fg.grad(f),
+        fg.jit(fg.grad(f)),
+        fg.jacobian(f),
+        lambda x: fg.jvp(f, (x,), (1.0,))[1],
+        lambda x: fg.vjp(f, x)[1](1.0)[0],
+        lambda x: fg.linearize(f, x)[1](1.0),
+    ):
+        with pytest.warns(UserWarning, match="by steps alone"):
+            assert slope(0.7) == 0.0
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_output_of_which_a_part_depends_on_the_arguments_does_not_warn():
+    def relu(x):
+        return np.where(x > 0.0, x, 0.0)
+
+    assert fg.grad(lambda x: bisected(x) * x)(0.5) == pytest.approx(np.sqrt(0.5))
+    assert fg.grad(fg.grad(relu))(1.0) == fg.hessian(relu)(1.0) == 0.0
+    assert fg.grad(lambda x: fg.grad(abs)(x))(1.0) == 0.0
+    assert fg.grad(lambda x: fg.stop_gradient(x) * 2.0)(1.0) == 0.0
+    assert fg.grad(lambda x, n: x[n] * 2.0)(np.ones(2), 1).tolist() == [0.0, 2.0]
+    found = fg.jacobian(lambda x: np.stack([np.sign(x), x]))(0.5)
+    assert found.tolist() == [0.0, 1.0]
+
+
 def test_a_leaked_leaf_is_noticed_and_harmless():
     leaked = []
     fg.grad(lambda x: leaked.append(x) or x * x)(3.0)

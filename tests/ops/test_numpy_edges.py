@@ -113,6 +113,7 @@ def test_medians_of_infinities_are_numpys_to_the_bit(function):
             np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
 
 
+@pytest.mark.filterwarnings("ignore:.*by steps alone")
 def test_the_slope_of_a_quantile_in_its_share_is_that_to_the_next_entry():
     x = np.array([3.0, 1.0, 7.0])
     assert fg.grad(lambda q: np.quantile(x, q))(0.5) == 8.0

@@ -294,6 +294,7 @@ def test_trapezoids_over_places_with_more_axes_than_samples():
         np.testing.assert_allclose(slope[0, 1], 0.0)
 
 
+@pytest.mark.filterwarnings("ignore:.*by steps alone")
 @pytest.mark.parametrize(
     "f",
     [

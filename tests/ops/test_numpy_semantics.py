@@ -523,6 +523,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*by steps alone")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_value_and_gradient(name):
     f = FUNCTIONS[name]
@@ -548,6 +549,7 @@ def _plain(name):
     return scipy_like.get(name, FUNCTIONS[name])
 
 
+@pytest.mark.filterwarnings("ignore:.*by steps alone")
 # NumPy makes double precision of a list of Python's numbers and of `float_power`.
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n not in ("lists", "float_power")])
 def test_float32_in_float32_out(name, monkeypatch):
@@ -682,6 +684,7 @@ def test_ties_share_equally():
     assert (gx.tolist(), gv) == ([0.5, 1.0], 0.5)
 
 
+@pytest.mark.filterwarnings("ignore:.*by steps alone")
 def test_at_a_kink_the_derivative_is_zero():
     for f in (np.abs, np.fabs, np.sign, np.linalg.norm, np.std):
         assert fg.grad(lambda x, f=f: f(np.stack([x, x])[0]))(0.0) == 0.0

@@ -277,6 +277,7 @@ def plain_code(f):
     return fg.adopt(f, False)
 
 
+@pytest.mark.filterwarnings("ignore:.*by steps alone")
 @pytest.mark.parametrize(
     "rounded",
     [lambda x: round(x, 2), lambda x: np.round(x, 2), lambda x: np.around(1j * x, 2).imag],

@@ -46,18 +46,19 @@ def derive(
     transform: Transform,
     roots: Sequence[Expr],
     leaves: Sequence[Expr],
-    unreached: Callable[[], None] | None = None,
+    unreached: Callable[[bool], None] | None = None,
     results: int | None = None,
     start: int | None = None,
 ) -> list[Any]:
     """The outputs of a transform of a traced program: numbers, or expressions inside another trace.
 
-    ``unreached`` is called if no root, or none of the first ``results``, depends on a leaf. ``start`` is the
-    number of a trace: the program has what was made since then, also of an enclosing trace alone.
+    ``unreached`` is called if no root, or none of the first ``results``, depends on a leaf differentiably;
+    with True if one depends on a leaf by steps. ``start`` is the number of a trace: the program has what was
+    made since then, also of an enclosing trace alone.
     """
     found = skeleton(roots, leaves, results=results, start=start)
     if unreached is not None and not found.reached:
-        unreached()
+        unreached(found.stepped)
     program = derived(transform, found.rows, found.roots, len(leaves))
     if found.symbolic:
         return rebuilt(program, found.inputs)

@@ -14,7 +14,8 @@ import numpy as np
 from funcgrad.expr import Expr, assemble_node, const, is_simple
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
-from funcgrad.ops.base.op import infer_type, leaf
+from funcgrad.ops.base.op import differentiable, example, infer_type, leaf
+from funcgrad.ops.elementwise.selection import stopped
 
 SkeletonRow: TypeAlias = tuple[Any, ...]
 """``(op, positions of operands, params)``; for inputs and constants ``(kind, content, type)``."""
@@ -32,7 +33,9 @@ class Skeleton(NamedTuple):
     simple: tuple[int, ...]
     """The rows of expressions known to be simple; computed only ``within`` a trace."""
     reached: bool
-    """Whether a root depends on a leaf, or on a derivative, which may be constant."""
+    """Whether a root depends on a leaf differentiably, or on a derivative, which may be constant."""
+    stepped: bool
+    """Whether a root depends on a leaf, if only by steps: through comparisons, signs, rounding, ..."""
 
 
 def skeleton(
@@ -52,10 +55,17 @@ def skeleton(
     numbering = _Numbering(leaves, within, start)
     places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))
     kinds, inputs = numbering.kinds, numbering.inputs
-    reached = numbering.derivative or any([kinds[i] == _DEPENDENT for i in places[:results]])
+    found = {kinds[i] for i in places[:results]}
+    reached = numbering.derivative or _VARIED in found
     symbolic = any([isinstance(value, Expr) for value in inputs])
     return Skeleton(
-        tuple(numbering.rows), places, inputs, symbolic, tuple(numbering.simple), reached
+        tuple(numbering.rows),
+        places,
+        inputs,
+        symbolic,
+        tuple(numbering.simple),
+        reached,
+        _STEPPED in found,
     )
 
 
@@ -72,12 +82,13 @@ class _Numbering:
         self.inputs: list[Any] = []
         self.simple: list[int] = []
         self.kinds: list[int] = []
-        """The kind of each row: constant, of an enclosing trace, or dependent on a leaf."""
+        """The kind of each row: constant, of an enclosing trace, or dependent on a leaf: by steps, or not."""
         self.derivative = False
         for item in leaves:
             value = item.args[0]
             known = value.params[0][1].array if value.op is CONSTANT else value
-            self.where[id(item)] = self._input(id(item), item.type, known, _DEPENDENT)
+            kind = _VARIED if differentiable(item.dtype) else _STEPPED
+            self.where[id(item)] = self._input(id(item), item.type, known, kind)
 
     def _input(self, identity: object, type: ArrayType, value: object, kind: int) -> int:
         place = self.number.get(identity)
@@ -119,16 +130,27 @@ class _Numbering:
         if place is None:
             place = self.number[row] = len(self.rows)
             self.rows.append(row)
-            kinds.append(kind)
+            kinds.append(_STEPPED if kind == _VARIED and self._is_step(expr, parents) else kind)
             if self.within and is_simple(expr):
                 self.simple.append(place)
         return place
+
+    def _is_step(self, expr: Expr, parents: tuple[int, ...]) -> bool:
+        """Whether no derivative flows from varied operands, and not since the user stopped it."""
+        op, kinds, type = expr.op, self.kinds, expr.type
+        if op is stopped or op is example:
+            return False
+        if isinstance(type, ArrayType) and not differentiable(type.dtype):
+            return True
+        return all(
+            [kinds[i] != _VARIED or op.edge(k) is None for k, i in enumerate(parents)],
+        )
 
     def _is_made_inside(self, expr: Expr) -> bool:
         return self.start is not None and expr.birth >= self.start
 
 
-_CONSTANT, _OUTER_TRACE, _DEPENDENT = 0, 1, 2
+_CONSTANT, _OUTER_TRACE, _STEPPED, _VARIED = 0, 1, 2, 3
 
 
 def _is_open(expr: Expr, since: int | None) -> bool:

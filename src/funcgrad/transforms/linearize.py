@@ -68,7 +68,7 @@ def linearize(f: Callable[..., Any], *primals: object, has_aux: bool = False) ->
     roots = [lift_fully(item) for item in shape.leaves]
     found = skeleton(roots, leaves)
     if roots and leaves and not found.reached:
-        warn_unreached()
+        warn_unreached(found.stepped)
     parts = split_program(_flows, found.rows, found.roots, len(leaves))
     values, residuals = primal_part(parts, found, len(roots))
 

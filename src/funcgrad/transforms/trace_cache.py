@@ -16,7 +16,7 @@ from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import leaf
 from funcgrad.trace.derive import Transform, derived, rebuilt
-from funcgrad.trace.skeleton import skeleton
+from funcgrad.trace.skeleton import Skeleton, skeleton
 
 
 class LastTraceCache:
@@ -32,21 +32,21 @@ class LastTraceCache:
         return type(self), (self._transform,)
 
     def __call__(
-        self, roots: Sequence[Expr], leaves: Sequence[Expr], unreached: Callable[[], None]
+        self, roots: Sequence[Expr], leaves: Sequence[Expr], unreached: Callable[[bool], None]
     ) -> list[Any]:
         last = self._last
         inputs = None if last is None else _match(last, roots, leaves)
         if last is not None and inputs is not None:
             if not last.reached:
-                unreached()
+                unreached(last.stepped)
             return last.program.run(inputs)
         with Paused():
             found = skeleton(roots, leaves)
             if not found.reached:
-                unreached()
+                unreached(found.stepped)
             program = derived(self._transform, found.rows, found.roots, len(leaves))
             if not found.symbolic:
-                self._last = _record(roots, leaves, found.inputs, found.reached, program)
+                self._last = _record(roots, leaves, found, program)
         return rebuilt(program, found.inputs) if found.symbolic else program.run(found.inputs)
 
 
@@ -61,16 +61,17 @@ class _Trace(NamedTuple):
     size: int
     inputs: int
     reached: bool
+    stepped: bool
     program: Program
 
 
 def _record(
     roots: Sequence[Expr],
     leaves: Sequence[Expr],
-    inputs: Sequence[Any],
-    reached: bool,
+    found: Skeleton,
     program: Program,
 ) -> _Trace | None:
+    inputs = found.inputs
     number = {id(item): i for i, item in enumerate(leaves)}
     places = tuple([number.setdefault(id(root), len(number)) for root in roots])
     slots = {id(array): i for i, array in enumerate(inputs)}
@@ -89,7 +90,9 @@ def _record(
         operands = tuple([number.setdefault(id(arg), len(number)) for arg in expr.args])
         steps.append((me, op, params, operands))
     types = tuple([item.type for item in leaves])
-    return _Trace(types, places, tuple(steps), len(number), len(inputs), reached, program)
+    return _Trace(
+        types, places, tuple(steps), len(number), len(inputs), found.reached, found.stepped, program
+    )
 
 
 def _match(last: _Trace, roots: Sequence[Expr], leaves: Sequence[Expr]) -> list[Any] | None:

@@ -320,9 +320,17 @@ def _refuse_masked(output: object, who: str) -> None:
     raise fail(TypeError, f"{who}: expected f to return plain values, but got {what}; return {how}")
 
 
-def warn_unreached() -> None:
+def warn_unreached(stepped: bool) -> None:
+    """Warn that no derivative reaches the output; ``stepped`` says whether it depends on the arguments."""
     path = PATH.get()
     if path is not None and path.is_one_of_several:  # another path may depend on them
+        return
+    if stepped:
+        warn(
+            "the output depends on the arguments that it is differentiated in by steps alone (comparisons, "
+            "signs, rounding, conversions to integers), so the gradient is zero; find a root by "
+            "scipy.optimize.brentq or fg.implicit_root, which have its derivative"
+        )
         return
     warn(
         "the output does not depend on the arguments that it is differentiated in, so the gradient is "

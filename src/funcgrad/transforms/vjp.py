@@ -56,7 +56,7 @@ def vjp(f: Callable[..., Any], *primals: object, has_aux: bool = False) -> tuple
     roots = [lift_fully(item) for item in shape.leaves]
     found = skeleton(roots, leaves)
     if roots and leaves and not found.reached:
-        warn_unreached()
+        warn_unreached(found.stepped)
     parts = split_program(_cotangents, found.rows, found.roots, len(leaves))
     values, residuals = primal_part(parts, found, len(roots))
 
