@@ -98,6 +98,7 @@ def test_a_class_of_the_user_returned_by_adopted_code_is_the_users():
 CORNERS = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
 
 
+@pytest.mark.filterwarnings("ignore:.*by steps alone")
 @pytest.mark.parametrize("name", ["NearestNDInterpolator", "CloughTocher2DInterpolator"])
 def test_interpolants_of_scattered_data_take_plain_values_and_traced_ones(name):
     kind = getattr(scipy.interpolate, name)

@@ -83,6 +83,7 @@ SIGNS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*by steps alone")
 @pytest.mark.parametrize("name", one_in(3, SIGNS))
 def test_signed_zeros_infinities_and_nan_of_reals(name):
     f = SIGNS[name]
