@@ -29,6 +29,7 @@ REPLACED = {
     "numba": "funcgrad.adoption.stand_ins.numba_",
     "cmath": "funcgrad.adoption.stand_ins.cmath_",
     "pandas": "funcgrad.adoption.stand_ins.pandas_",
+    "pickle": "funcgrad.adoption.stand_ins.pickle_",
     "pandas.api.types": "funcgrad.adoption.stand_ins.pandas_types",
     "random": "funcgrad.adoption.stand_ins.python_random",
     "scipy.cluster": "funcgrad.scipy.cluster",
