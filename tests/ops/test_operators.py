@@ -2,6 +2,7 @@
 
 import itertools
 import operator
+from functools import cmp_to_key
 
 import numpy as np
 import pytest
@@ -201,3 +202,24 @@ def test_comparisons_and_operators_that_the_right_operand_lacks():
     assert fg.grad(lambda x: x if x < Money(3.0) else 2 * x)(4.0) == 2.0
     with pytest.raises(TypeError, match=r"operand: expected a number.* but got Money"):
         fg.grad(lambda x: x @ Money(3.0))(2.0)
+
+
+@pytest.mark.parametrize(
+    ("f", "slope"),
+    [
+        (lambda x: ((x > 0) - (x < 0)) * x * x, 1.4),
+        (lambda x: (True - (x > 5)) * x * x, 1.4),
+        (lambda x: ((x > 5) - True) * x * x, -1.4),
+        (lambda x: -(x > 0) * x * x, -1.4),
+        (lambda x: +(x > 0) * x * x, 1.4),
+        (lambda x: [3.0, 2.0, 1.0][(x > 0) - (x > 0.5)] * x * x, 4.2),
+        (lambda x: max([x, 2 * x], key=cmp_to_key(lambda a, b: (a > b) - (a < b))) * x, 2.8),
+    ],
+)
+def test_truth_values_of_numbers_are_subtracted_as_pythons(f, slope):
+    """NumPy has no difference and no sign of them, and the sign as (x > 0) - (x < 0) is common."""
+    assert fg.grad(f)(0.7) == pytest.approx(slope)
+    assert fg.jit(fg.grad(f))(0.7) == pytest.approx(slope)
+    assert fg.vmap(fg.grad(f))(np.array([0.9, 0.7]))[1] == pytest.approx(slope)
+    with pytest.raises(TypeError, match="NumPy has no loop for bool"):
+        fg.grad(lambda x: np.sum((x > 0) - (x < 0)))(np.ones(2))

@@ -60,6 +60,8 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
             made = functions[name](x, y)
             return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
         except TypeError:
+            if name == "subtract" and all([type(v) is bool or _is_truth_value(v) for v in (x, y)]):
+                return 1 * x - 1 * y  # as of Python's; NumPy has no difference of them
             found = functions["with_labels"](functions[name], x, y)
             if found is not NotImplemented:
                 return found
@@ -74,6 +76,17 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
 
     operator.__name__ = operator.__qualname__ = name
     return operator
+
+
+def _of_truth(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A sign, which NumPy has for numbers alone, and Python for its truth values, too."""
+
+    def sign(self: Any) -> Any:
+        return function(1 * self if _is_truth_value(self) else self)
+
+    sign.__name__ = sign.__qualname__ = function.__name__
+    sign.__doc__ = function.__doc__
+    return sign
 
 
 def _is_numpys_scalar(value: Any) -> bool:
@@ -327,8 +340,8 @@ class Operators:
     __rlshift__ = _by_value("lshift", "<<", swapped=True)
     __rshift__ = _by_value("rshift", ">>")
     __rrshift__ = _by_value("rshift", ">>", swapped=True)
-    __neg__ = _function("negative")
-    __pos__ = _function("positive")
+    __neg__ = _of_truth(_function("negative"))
+    __pos__ = _of_truth(_function("positive"))
     __abs__ = _function("absolute")
     __invert__ = _function("invert")
 
