@@ -1,7 +1,6 @@
 """Linear algebra: against NumPy's values, finite differences, JAX, mpmath, and at singular points."""
 
 import itertools
-from functools import reduce
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from funcgrad.expr import Expr, subexpressions
 from funcgrad.show.python.to_python import to_python
 from funcgrad.trace.pytree import flatten
 from tests.default_slice import one_in
+from tests.ops.test_determinants import along
 
 RNG = np.random.default_rng(3)
 
@@ -209,113 +209,6 @@ def _x64(jax):
     from jax.experimental import enable_x64
 
     return enable_x64()
-
-
-# -- determinants --------------------------------------------------------------------------------
-def polynomial(a):
-    """det(a) by the sum over permutations: differentiable everywhere, to every order."""
-    n = a.shape[0]
-    total = 0.0
-    for order in itertools.permutations(range(n)):
-        sign = LA.det(np.eye(n)[list(order)])
-        term = round(sign)
-        for i, j in enumerate(order):
-            term = term * a[i, j]
-        total = total + term
-    return total
-
-
-def along(f, a, order, directions):
-    """The mixed derivative of f along directions."""
-
-    def step(g, v):
-        return lambda x: fg.jvp(g, (x,), (v,))[1]
-
-    return reduce(step, directions[:order], f)(a)
-
-
-@pytest.mark.parametrize(("n", "rank"), one_in(7, itertools.product([1, 2, 3, 4, 5], range(6))))
-def test_det_is_a_polynomial_at_matrices_of_any_rank(n, rank):
-    if rank > n:
-        pytest.skip("no such matrix")
-    rng = np.random.default_rng(n * 10 + rank)
-    a = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, n))
-    vs = rng.normal(size=(3, n, n))
-    # From four rows on the third derivative needs singular values that differ.
-    orders = 3 if n <= 3 or rank >= n - 1 else 2
-    for order in range(1, orders + 1):
-        found, wanted = along(LA.det, a, order, vs), along(polynomial, a, order, vs)
-        np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(fg.grad(LA.det)(a), fg.grad(polynomial)(a), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(
-        fg.hessian(LA.det)(a), fg.hessian(polynomial)(a), rtol=1e-8, atol=1e-9
-    )
-
-
-@pytest.mark.parametrize("a", [np.eye(4), 2 * ROTATION, np.diag([1.0, 1.0, 3.0, 3.0])])
-def test_det_where_singular_values_are_repeated(a):
-    vs = np.random.default_rng(1).normal(size=(4, 4, 4))
-    for order in (1, 2, 3, 4):
-        np.testing.assert_allclose(
-            along(LA.det, a, order, vs), along(polynomial, a, order, vs), rtol=1e-9
-        )
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
-def test_det_in_a_stack_of_matrices_near_to_singular_and_far_from_it(dtype):
-    rng = np.random.default_rng(0)
-    a = rng.normal(size=(5, 6, 6)).astype(dtype)
-    a[0, 1] = a[0, 0]  # singular
-    a[1, :, 2] = a[1, :, 3] * (1 + 1e-9)  # all but singular
-    a[2] *= dtype(1e-6)  # small, and far from singular
-    found = fg.grad(lambda a: np.sum(np.real(np.linalg.det(a))))(a)
-    for one, slope in zip(a, found, strict=True):
-        minors = np.array(
-            [
-                [np.delete(np.delete(one.astype(np.complex128), i, 0), j, 1) for j in range(6)]
-                for i in range(6)
-            ]
-        )
-        want = np.linalg.det(minors) * (-1.0) ** np.add.outer(np.arange(6), np.arange(6))
-        want = want if np.iscomplexobj(a) else want.real
-        size = 1e-5 if dtype == np.float32 else 1e-11
-        np.testing.assert_allclose(slope, want, rtol=0, atol=size * np.max(abs(want)))
-
-
-def test_slogdet_at_a_singular_matrix():
-    a = np.ones((2, 2))
-    assert fg.evaluate(LA.slogdet(fg.var("a", (2, 2))).logabsdet, {"a": a}) == -np.inf
-    with pytest.raises(LA.LinAlgError, match="Singular"):
-        fg.grad(lambda a: LA.slogdet(a)[1])(a)
-
-
-@pytest.mark.filterwarnings("ignore:.*by steps alone")
-def test_a_real_sign_is_flat():
-    value, slope = fg.jvp(lambda a: LA.slogdet(a)[0] * a[0, 0], (-np.eye(3),), (np.ones((3, 3)),))
-    assert (value, slope) == (1.0, -1.0)
-    assert not fg.grad(lambda a: LA.slogdet(a)[0])(A).any()
-
-
-def test_log_det_against_mpmath():
-    mp = pytest.importorskip("mpmath")
-
-    def hilbert(t):
-        i = np.arange(6)
-        return LA.slogdet(1 / (i[:, None] + i + 1.0) + t * np.eye(6))[1]
-
-    def exact(t):
-        h = mp.matrix(6, 6)
-        for i, j in itertools.product(range(6), range(6)):
-            h[i, j] = mp.mpf(1) / (i + j + 1) + (t if i == j else 0)
-        return mp.log(mp.det(h))
-
-    f = hilbert
-    with mp.workdps(60):
-        for order in (1, 2, 3):
-            f = fg.grad(f)
-            np.testing.assert_allclose(
-                f(0.1), float(mp.diff(exact, mp.mpf("0.1"), order)), rtol=1e-10
-            )
 
 
 # -- degenerate points ---------------------------------------------------------------------------
@@ -623,18 +516,3 @@ def test_the_condition_number_of_a_singular_matrix(p):
     np.testing.assert_allclose(slopes[1], fg.grad(f)(stack[1]), rtol=1e-13)
     assert np.all(slopes[[0, 2]] == 0)
     assert not np.all(np.isfinite(fg.grad(f)(stack[0])))
-
-
-@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
-@pytest.mark.parametrize("entry", [np.nan, np.inf])
-def test_determinants_of_what_is_no_number_have_no_slope_and_leave_others_theirs(entry, dtype):
-    plain = np.random.default_rng(5).normal(size=(4, 4)).astype(dtype)
-    singular, broken = plain.copy(), plain.copy()
-    singular[1], broken[2, 1] = singular[0], entry
-    slope = fg.grad(lambda a: np.sum(np.linalg.det(a).real))
-    found = slope(np.stack([plain, broken, singular]))
-    assert found.dtype == dtype
-    assert np.all(np.isnan(found[1]))
-    np.testing.assert_allclose(found[0], slope(plain), rtol=1e-5)
-    np.testing.assert_allclose(found[2], slope(singular), rtol=1e-4, atol=1e-5)
-    assert np.all(np.isnan(slope(broken)))

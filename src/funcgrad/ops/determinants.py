@@ -192,33 +192,91 @@ def _crossed(x: Array, y: Array) -> Any:
 
 
 def _cofactor_run(a: Array) -> Any:
-    """det(a) a^-T of matrices so far from singular that a quarter of the digits is lost at most; of others by
-    singular values.
+    """det(a) a^-T of matrices so far from singular that a quarter of the digits is lost at most, and others
+    `_scaled_cofactors`.
     """
     size, limits = np.linalg.det(a), np.finfo(a.dtype)
-    most = limits.eps**-0.25 * a.shape[-1] ** 0.5
-    usual = np.isfinite(size) & (abs(size) > limits.tiny * most)
+    usual = np.isfinite(size) & (abs(size) > limits.tiny * _most_lost(a))
     if not np.any(usual):
-        return _by_singular_values(a)
-    inverse = np.linalg.inv(np.where(usual[..., None, None], a, np.eye(a.shape[-1], dtype=a.dtype)))
-    usual &= np.linalg.norm(a, axis=(-2, -1)) * np.linalg.norm(inverse, axis=(-2, -1)) < most
-    found = np.where(usual, size, 0)[..., None, None] * np.swapaxes(inverse, -1, -2)
-    if not np.all(usual):
-        found[~usual] = _by_singular_values(a[~usual])
+        return _scaled_cofactors(a)
+    inverse, regular = _inverses(a, usual)
+    found = np.where(regular, size, 0)[..., None, None] * np.swapaxes(inverse, -1, -2)
+    if not np.all(regular):
+        found[~regular] = _scaled_cofactors(a[~regular])
     return found
 
 
-def _by_singular_values(a: Array) -> Any:
-    """det(u) det(v) u (products of the others' singular values) v: no division, so for any rank.
+def _most_lost(a: Array) -> float:
+    """The largest condition number, in Frobenius norms, that leaves three quarters of the digits."""
+    return np.finfo(a.dtype).eps ** -0.25 * a.shape[-1] ** 0.5
 
-    Those of a matrix that holds an infinity, or what is no number, are no numbers.
+
+def _inverses(a: Array, usual: Array) -> tuple[Array, Array]:
+    """The inverses of usual matrices, and which of them are far from singular."""
+    inverse = np.linalg.inv(np.where(usual[..., None, None], a, np.eye(a.shape[-1], dtype=a.dtype)))
+    with np.errstate(over="ignore"):
+        condition = np.linalg.norm(a, axis=(-2, -1)) * np.linalg.norm(inverse, axis=(-2, -1))
+    return inverse, usual & (condition < _most_lost(a))
+
+
+def _scaled_cofactors(a: Array) -> Any:
+    """Cofactors of matrices whose rows and columns are scaled to about 1, times powers of two.
+
+    None overflows or underflows but by its own size. Those of a matrix that holds an infinity,
+    or what is no number, are no numbers.
     """
     finite = np.all(np.isfinite(a), axis=(-2, -1), keepdims=True)
-    u, s, v = np.linalg.svd(np.where(finite, a, 0))
-    own = np.eye(s.shape[-1], dtype=bool)
-    others = np.prod(np.where(own, s.dtype.type(1), s[..., None, :]), axis=-1)
-    sign = (np.linalg.det(u) * np.linalg.det(v))[..., None, None]
-    return np.where(finite, sign * np.matmul(u.conj() * others[..., None, :], v.conj()), np.nan)
+    b = np.where(finite, a, 0).astype(np.result_type(a, np.float64))
+    rows = _exponents(b, -1)
+    b = _times_power_of_two(b, -rows)
+    columns = _exponents(b, -2)
+    b = _times_power_of_two(b, -columns)
+    found, power = _cofactors_and_power(b)
+    power = power + np.sum(rows - 0.0, axis=(-2, -1)) + np.sum(columns - 0.0, axis=(-2, -1))
+    found = _times_power_of_two(found, power[..., None, None] - rows - columns)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.where(finite, found, np.nan).astype(a.dtype)
+
+
+def _exponents(a: Array, axis: int) -> Array:
+    """The exponents of the largest entries along an axis, which is kept."""
+    return np.frexp(np.max(np.maximum(abs(a.real), abs(a.imag)), axis=axis, keepdims=True))[1]
+
+
+def _times_power_of_two(a: Array, exponents: Array) -> Array:
+    power = np.clip(exponents, -5000, 5000).astype(np.int32)
+    with np.errstate(over="ignore", under="ignore"):
+        found = np.empty(np.broadcast_shapes(np.shape(a), np.shape(power)), a.dtype)
+        found.real = np.ldexp(a.real, power)
+        if a.dtype.kind == "c":
+            found.imag = np.ldexp(a.imag, power)
+    return found
+
+
+def _cofactors_and_power(a: Array) -> tuple[Array, Array]:
+    """Cofactors divided by a power of two of each matrix, with its exponent."""
+    with np.errstate(divide="ignore"):
+        sign, size = np.linalg.slogdet(a)
+    inverse, regular = _inverses(a, np.isfinite(size))
+    size = np.where(regular, size / np.log(2), 0)
+    power = np.array(np.rint(size))  # array: a store follows, also into one of no axes
+    found = (sign * np.exp2(size - power))[..., None, None] * np.swapaxes(inverse, -1, -2)
+    if not np.all(regular):
+        found[~regular], power[~regular] = _by_singular_values(a[~regular])
+    return found, power
+
+
+def _by_singular_values(a: Array) -> tuple[Array, Array]:
+    """det(u) det(v) u (products of the others' singular values) v: no division, so for any rank."""
+    u, s, v = np.linalg.svd(a)
+    with np.errstate(divide="ignore"):
+        others = np.sum(
+            np.where(np.eye(s.shape[-1], dtype=bool), 0, np.log2(s)[..., None, :]), axis=-1
+        )
+    power = np.rint(np.max(others, axis=-1))
+    power = np.where(np.isfinite(power), power, 0)
+    factor = np.exp2(others - power[..., None]) * (np.linalg.det(u) * np.linalg.det(v))[..., None]
+    return np.matmul(u.conj() * factor[..., None, :], v.conj()), power
 
 
 # Beyond this condition number the derivative of cofactors is taken by singular values.
@@ -276,7 +334,7 @@ def _cofactors_source(expr: Expr, texts: Sequence[str]) -> str:
 
 
 def _cofactors_in(xp: FunctionLibrary, a: Array) -> Any:
-    """`_by_singular_values` with the functions of an array library."""
+    """The cofactors by singular values, with the functions of an array library."""
     u, s, v = xp.linalg.svd(a, full_matrices=False)
     n = s.shape[-1]
     others = [
