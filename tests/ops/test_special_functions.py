@@ -446,3 +446,37 @@ def test_slopes_of_truncated_orders_are_those_of_whole_ones(name, n):
     of_whole = fg.grad(lambda x: own(int(n), x))
     assert fg.grad(lambda x: own(n, x))(0.7) == of_whole(0.7)
     assert fg.grad(fg.grad(lambda x: own(n, x)))(0.7) == fg.grad(of_whole)(0.7)
+
+
+@pytest.mark.parametrize("name", ["j1", "i1", "i0e", "i1e", "k0e", "k1e"])
+def test_slopes_of_bessel_functions_of_whole_order_against_the_general_order(name):
+    """By the orders 0, 1 and 2 alone; those of any order cost ten times as much."""
+    x = np.concatenate([np.geomspace(1e-3, 90.0, 40), [1.999, 2.0, 2.001, 59.9, 60.1, 61.1]])
+    x = x if name[0] == "k" else np.concatenate([x, -x])
+    general = {"j1": "jv", "i1": "iv"}.get(name, f"{name[0]}ve")
+    found, want = getattr(scipy.special, name), getattr(scipy.special, general)
+    for _ in range(3):
+        found = fg.elementwise_grad(found)
+    order = float(name[1])
+    f = want
+    want = lambda x: f(order, x)  # noqa: E731
+    for _ in range(3):
+        want = fg.elementwise_grad(want)
+    np.testing.assert_allclose(found(x), want(x), rtol=1e-8, atol=1e-13)
+    np.testing.assert_allclose(fg.jit(found)(x), found(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["k0e", "k1e", "kve"])
+def test_scaled_functions_at_their_pole_and_where_they_are_not_defined(name):
+    own = getattr(scipy.special, name)
+    f = (lambda x: own(0.5, x)) if name == "kve" else own
+    slope = fg.elementwise_grad(f)(np.array([0.0, -1.0, -100.0, -np.inf]))
+    assert slope[0] == -np.inf
+    assert np.all(np.isnan(slope[1:]))
+
+
+def test_slopes_of_scaled_functions_at_infinity():
+    for f in (scipy.special.i0e, scipy.special.i1e):
+        for g in (fg.elementwise_grad(f), fg.elementwise_grad(fg.elementwise_grad(f))):
+            np.testing.assert_array_equal(g(np.array([np.inf, -np.inf])), 0.0)
+    assert fg.grad(scipy.special.i1)(1000.0) == np.inf

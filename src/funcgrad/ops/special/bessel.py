@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.ops.base.columns import LibraryRow
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.gamma import rgamma
+from funcgrad.ops.special.scipy_special import scipy_special
 from funcgrad.ops.special.special_function import (
     SeveralResults,
     by_mpmath,
+    numeric_function,
     of_last_argument,
     power_series,
     removable,
@@ -36,19 +39,30 @@ def _bessel(name: str, mpmath: str, below: float, above: float) -> Op:
     return op
 
 
-def _scaled(sign: float) -> Callable[..., Any]:
+def _neighbors(sign: float) -> Callable[..., Any]:
+    def mean(z: Array, v: Array, x: Array) -> Any:
+        op = ive if sign < 0 else kve
+        return 0.5 * (op(v - 1.0, x) + op(v + 1.0, x))
+
+    return mean
+
+
+def _scaled(sign: float, mean: Callable[..., Any]) -> Callable[..., Any]:
     """The derivative of an exponentially scaled modified function, whose neighbors cancel far out.
 
     There it is that of Hankel's asymptotic series (DLMF 10.40), whose terms decrease until the 25th.
+    ``mean`` is that of the neighbors.
     """
 
     def slope(z: Array, v: Array, x: Array) -> Any:
-        op = ive if sign < 0 else kve
-        near = 0.5 * (op(v - 1.0, x) + op(v + 1.0, x))
-        near = near - np.sign(np.real(x)) * z if sign < 0 else z - near
+        near = mean(z, v, x)
+        if sign < 0:
+            near = near - np.sign(np.real(x)) * z
+        else:  # At 0 both terms are infinite.
+            near = np.where(np.isinf(near), -near, z - near)
         if np.iscomplexobj(x):
             return near
-        size = np.abs(x)
+        size = np.abs(x) if sign < 0 else x
         far = size > 60.0 + v * v
         t = 1.0 / np.where(far, size, 1.0)
         w = np.where(far, v, 0.0)
@@ -57,7 +71,7 @@ def _scaled(sign: float) -> Callable[..., Any]:
             term = sign * (4.0 * w * w - (2 * k - 1) ** 2) * t / (8.0 * k)
             total = term * (2 * k + 1 + total)
         factor = math.sqrt(0.125 / math.pi) if sign < 0 else math.sqrt(math.pi / 8.0)
-        series = -factor * t * np.sqrt(t) * (1.0 + total)
+        series = -factor * t**1.5 * (1.0 + total)
         # Of integer order, the function at -x is that at x with the sign of the order's parity.
         mirrored = np.where(x < 0, -np.cos(math.pi * w), 1.0) if sign < 0 else 1.0
         return np.where(far, series * mirrored, near)
@@ -80,12 +94,12 @@ jve_of_real: Op = special_function(
 )
 ive: Op = of_last_argument(
     "ive",
-    _scaled(-1.0),
+    _scaled(-1.0, _neighbors(-1.0)),
     mpmath=lambda mp, v, x: mp.exp(-abs(mp.re(x))) * mp.besseli(v, x),
 )
 kve: Op = of_last_argument(
     "kve",
-    _scaled(1.0),
+    _scaled(1.0, _neighbors(1.0)),
     mpmath=lambda mp, v, x: mp.exp(x) * mp.besselk(v, x),
 )
 # SciPy truncates the orders of these two.
@@ -123,32 +137,63 @@ def _of_whole_order(name: str, slope: Callable[..., Any], **libraries: Any) -> O
     return special_function(name, slope, mpmath=row, sympy=row, **libraries)
 
 
+def _of_order_two(name: str, slope: Callable[..., Any], ufunc: str, mpmath: LibraryRow) -> Op:
+    """The function of order 2 by those of 0 and 1, which cost a tenth of SciPy's for any order."""
+    sign = -1.0 if name[0] == "j" else 1.0
+    series = [sign**k / math.factorial(k) / math.factorial(k + 2) / 4 ** (k + 1) for k in range(12)]
+
+    def run(x: Array) -> Any:
+        special = scipy_special(name)
+        first, second = [getattr(special, name.replace("2", order))(x) for order in "01"]
+        far = sign * np.where(np.isinf(first), first, first - 2.0 * second / x)
+        size = np.abs(x)
+        near = np.where(size < 2.0, size, 0.0)
+        total = near**2 * power_series(near**2, series)
+        return np.where(size < 2.0, total * np.exp(-near) if name[-1] == "e" else total, far)
+
+    source = f"scipy.special.{ufunc}(2, {{0}})"
+    return numeric_function(name, run, slope, mpmath=mpmath, numpy=source)
+
+
 j0: Op = _of_whole_order("j0", lambda z, x: -j1(x), torch="bessel_j0")
-j1: Op = _of_whole_order("j1", lambda z, x: 0.5 * (j0(x) - jv(2.0, x)), torch="bessel_j1")
+j1: Op = _of_whole_order("j1", lambda z, x: 0.5 * (j0(x) - j2(x)), torch="bessel_j1")
+j2: Op = _of_order_two(
+    "j2", lambda z, x: 0.5 * (j1(x) - jv(3.0, x)), "jv", lambda mp, x: mp.besselj(2, x)
+)
 y0: Op = _of_whole_order("y0", lambda z, x: -y1(x), torch="bessel_y0")
 y1: Op = _of_whole_order("y1", lambda z, x: y0(x) - z / x, torch="bessel_y1")
 i0: Op = _of_whole_order("i0", lambda z, x: i1(x), jax="i0", torch="i0")
-i1: Op = _of_whole_order("i1", lambda z, x: 0.5 * (i0(x) + iv(2.0, x)), jax="i1", torch="i1")
+i1: Op = _of_whole_order("i1", lambda z, x: 0.5 * (i0(x) + i2(x)), jax="i1", torch="i1")
+i2: Op = _of_order_two(
+    "i2", lambda z, x: 0.5 * (i1(x) + iv(3.0, x)), "iv", lambda mp, x: mp.besseli(2, x)
+)
 k0: Op = _of_whole_order("k0", lambda z, x: -k1(x), torch="modified_bessel_k0")
 k1: Op = _of_whole_order("k1", lambda z, x: -k0(x) - z / x, torch="modified_bessel_k1")
 
 
-def _scaled_of_whole_order(name: str, sign: float, order: float, **libraries: Any) -> Op:
+def _scaled_of_whole_order(name: str, mean: Callable[..., Any], **libraries: Any) -> Op:
+    order, sign = float(name[1]), -1.0 if name[0] == "i" else 1.0
+
     def by_mp(mp: FunctionLibrary, x: Any) -> Any:
         if sign < 0:
             return mp.exp(-abs(x)) * mp.besseli(order, x)
         return mp.exp(x) * mp.besselk(order, x)
 
-    slope = _scaled(sign)
-    return special_function(
-        name, lambda z, x: slope(z, np.full_like(x, order), x), mpmath=by_mp, **libraries
-    )
+    def slope(z: Array, x: Array) -> Any:
+        return _scaled(sign, lambda z, v, x: mean(z, x))(z, np.full_like(x, order), x)
+
+    if order == 2:
+        return _of_order_two(name, slope, "ive", by_mp)
+    return special_function(name, slope, mpmath=by_mp, **libraries)
 
 
-i0e: Op = _scaled_of_whole_order("i0e", -1.0, 0.0, jax="i0e", torch="i0e")
-i1e: Op = _scaled_of_whole_order("i1e", -1.0, 1.0, jax="i1e", torch="i1e")
-k0e: Op = _scaled_of_whole_order("k0e", 1.0, 0.0)
-k1e: Op = _scaled_of_whole_order("k1e", 1.0, 1.0)
+i0e: Op = _scaled_of_whole_order("i0e", lambda z, x: i1e(x), jax="i0e", torch="i0e")
+i1e: Op = _scaled_of_whole_order(
+    "i1e", lambda z, x: 0.5 * (i0e(x) + i2e(x)), jax="i1e", torch="i1e"
+)
+i2e: Op = _scaled_of_whole_order("i2e", lambda z, x: 0.5 * (i1e(x) + ive(3.0, x)))
+k0e: Op = _scaled_of_whole_order("k0e", lambda z, x: k1e(x))
+k1e: Op = _scaled_of_whole_order("k1e", lambda z, x: k0e(x) + z / x)
 
 
 # -- spherical functions -------------------------------------------------------------------------

@@ -124,6 +124,7 @@ def numeric_function(
     run: Callable[..., Any],
     *partials: Callable[..., Any] | None,
     mpmath: LibraryRow | None,
+    **columns: Any,
 ) -> Op:
     """An elementwise operation on real numbers that is computed here, in double precision."""
 
@@ -135,7 +136,7 @@ def numeric_function(
     def loop(*dtypes: Any) -> tuple[np.dtype[Any], ...]:
         return (real_loop(name, np.result_type(*dtypes, np.float16)),) * (len(partials) + 1)
 
-    return elementwise(name, cast, *partials, loop=loop, columns=Columns(mpmath=mpmath))
+    return elementwise(name, cast, *partials, loop=loop, columns=Columns(mpmath=mpmath, **columns))
 
 
 def derivative_family(
