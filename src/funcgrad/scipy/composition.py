@@ -17,6 +17,7 @@ from funcgrad.expr import Expr
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.base.promotion import in_precision_of
 from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.host_call import host_value
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
@@ -33,12 +34,13 @@ _BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def composed(
-    module: ModuleType, single: bool = False
+    module: ModuleType, single: bool = False, host: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator: a function of the module on plain values, and the decorated one on traced values.
 
     The decorated function gets its arguments by the names that SciPy's has for them, in any order.
-    With ``single``, its results for data in single precision are in single precision, as SciPy's.
+    With ``single``, its results for data in single precision are in single precision, as SciPy's. With
+    ``host``, a jitted program of which no derivative is asked calls SciPy's own, which is faster.
     """
 
     def decorator(traced: Callable[P, R]) -> Callable[P, R]:
@@ -50,13 +52,23 @@ def composed(
         def function(*args: P.args, **kwargs: P.kwargs) -> R:
             if not holds_expr([*args, *kwargs.values()]):
                 return cast(R, own(*args, **kwargs))
-            found = by_name(**named(*args, **kwargs)) if named else traced(*args, **kwargs)
-            return cast(R, as_single(found, *args, *kwargs.values())) if single else found
+            if named is None:
+                found = traced(*args, **kwargs)
+                return cast(R, as_single(found, *args, *kwargs.values())) if single else found
+            given = named(*args, **kwargs)
+            found = by_name(**given)
+            if single:
+                found = cast(R, as_single(found, *args, *kwargs.values()))
+            return cast(R, host_value(own, _without_overwriting(given), found)) if host else found
 
         function.__doc__ = traced.__doc__ or f"As `{module.__name__}.{traced.__name__}`."
         return function
 
     return decorator
+
+
+def _without_overwriting(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if not name.startswith("overwrite")}
 
 
 def in_place_of(own: Callable[..., Any] | None) -> Callable[[Callable[P, R]], Callable[P, R]]:

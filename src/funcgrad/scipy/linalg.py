@@ -41,6 +41,7 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
+_hosted = composed(_scipy, host=True)
 
 
 def _conjugated(a: Array) -> Any:
@@ -127,7 +128,7 @@ def pinv(
     return (found, np.sum(kept, axis=-1)) if return_rank else found
 
 
-@_composed
+@_hosted
 def cholesky(a: Array, lower: bool = False, **_: object) -> Any:
     a = np.atleast_2d(a)
     if lower:
@@ -135,7 +136,7 @@ def cholesky(a: Array, lower: bool = False, **_: object) -> Any:
     return _conjugated(np.linalg.cholesky(_conjugated(a)))
 
 
-@_composed
+@_hosted
 def cho_factor(a: Array, lower: bool = False, **_: object) -> Any:
     a = np.atleast_2d(a)  # LAPACK leaves the other triangle as it is.
     return cholesky(a, lower) + (np.triu(a, 1) if lower else np.tril(a, -1)), lower
@@ -236,7 +237,7 @@ _columns_as = primitive(
 )
 
 
-@_composed
+@_hosted
 def eigvals(
     a: Array, b: Array | None = None, homogeneous_eigvals: bool = False, **options: object
 ) -> Any:
@@ -300,7 +301,7 @@ def _as_scipys(w: Array, v: Array, a: Array, b: Array | None, is_left: bool) -> 
     return w, with_phases(v, own)
 
 
-@_composed
+@_hosted
 def eigvalsh(
     a: Array, b: Array | None = None, *, lower: bool = True, type: int = 1, **options: Any
 ) -> Any:
@@ -314,7 +315,7 @@ def svd(a: Array, full_matrices: bool = True, compute_uv: bool = True, **_: Any)
     return tuple(np.linalg.svd(a, full_matrices))
 
 
-@_composed
+@_hosted
 def svdvals(a: Array, **_: object) -> Any:
     return np.linalg.svdvals(a)
 

@@ -13,7 +13,7 @@ from funcgrad.source import fail
 from funcgrad.transforms.control_flow.loops import fori_loop
 from funcgrad.transforms.grad import stop_gradient
 
-_composed = composed(_scipy, single=True)
+_composed = composed(_scipy, single=True, host=True)
 
 
 @_composed

@@ -28,7 +28,8 @@ from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
-_composed, _kept = composed(_scipy), composed(_scipy, single=True)
+_composed = composed(_scipy, host=True)
+_kept = composed(_scipy, single=True, host=True)
 
 
 # -- LU ---------------------------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ from funcgrad.scipy.matrix_equations import square_matrix, sylvester
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
-_composed, _kept = composed(_scipy), composed(_scipy, single=True)
+_composed = composed(_scipy, host=True)
+_kept = composed(_scipy, single=True, host=True)
 _Function = Callable[[Array], Any]
 _Rule = Callable[[Array, Array, Array], Any]
 

@@ -31,7 +31,8 @@ from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
-_composed, _kept = composed(_scipy), composed(_scipy, single=True)
+_composed = composed(_scipy, host=True)
+_kept = composed(_scipy, single=True, host=True)
 
 
 def _adjoint(a: Array) -> Any:

@@ -19,9 +19,10 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
+_hosted = composed(_scipy, host=True)
 
 
-@_composed
+@_hosted
 def peak_prominences(x: npt.ArrayLike, peaks: npt.ArrayLike, wlen: int | None = None) -> Any:
     """As `scipy.signal.peak_prominences`; the places of the bases are constants."""
     signal, at = floating("peak_prominences", x), np.asarray(peaks, int)
@@ -76,7 +77,7 @@ def peak_widths(
     return last - first, heights, first, last
 
 
-@_composed
+@_hosted
 def find_peaks(x: npt.ArrayLike, **options: Any) -> Any:
     """As `scipy.signal.find_peaks`: places of peaks are constants.
 

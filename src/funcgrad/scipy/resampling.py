@@ -18,6 +18,7 @@ from funcgrad.source import fail
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
+_hosted = composed(_scipy, host=True)
 
 
 def _extended(rows: Array, reach: int, mode: str, cval: float) -> Any:
@@ -51,7 +52,7 @@ def _extended(rows: Array, reach: int, mode: str, cval: float) -> Any:
     return np.concatenate(parts, axis=-1)
 
 
-@_composed
+@_hosted
 def upfirdn(
     h: npt.ArrayLike,
     x: npt.ArrayLike,

@@ -30,7 +30,7 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.vmap import vmap
 from funcgrad.typing import Array
 
-_kept = composed(_scipy, single=True)
+_kept = composed(_scipy, single=True, host=True)
 
 
 def _own(who: str, run: Callable[..., Any], count: int, *given: Array) -> Any:

@@ -47,6 +47,7 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
+_hosted = composed(_scipy, host=True)
 
 
 # -- convolutions ------------------------------------------------------------------------------------
@@ -370,19 +371,19 @@ def _median(own: Callable[..., Any], input: npt.ArrayLike, kernel_size: int | Se
     return ranked(own.__name__, run, lambda n: n // 2, image, kernel, options)
 
 
-@_composed
+@_hosted
 def medfilt(volume: npt.ArrayLike, kernel_size: int | Sequence[int] | None = None) -> Any:
     """As `scipy.signal.medfilt`."""
     return _median(_scipy.medfilt, volume, 3 if kernel_size is None else kernel_size)
 
 
-@_composed
+@_hosted
 def medfilt2d(input: npt.ArrayLike, kernel_size: int | Sequence[int] = 3) -> Any:
     """As `scipy.signal.medfilt2d`."""
     return _median(_scipy.medfilt2d, input, kernel_size)
 
 
-@_composed
+@_hosted
 def order_filter(a: npt.ArrayLike, domain: npt.ArrayLike, rank: int) -> Any:
     """As `scipy.signal.order_filter`."""
     return ndimage.rank_filter(a, rank, footprint=domain, mode="constant")

@@ -12,6 +12,7 @@ from funcgrad.scipy.composition import composed, number
 from funcgrad.source import fail
 
 _composed, _kept = composed(_scipy), composed(_scipy, single=True)
+_hosted = composed(_scipy, host=True)
 
 
 def _vector(who: str, value: npt.ArrayLike) -> Any:
@@ -79,7 +80,7 @@ def block_diag(*arrs: npt.ArrayLike) -> Any:
     return np.concatenate(rows)
 
 
-@_composed
+@_hosted
 def solve_toeplitz(c_or_cr: object, b: npt.ArrayLike, check_finite: bool = True) -> Any:
     """As `scipy.linalg.solve_toeplitz`."""
     pair = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)

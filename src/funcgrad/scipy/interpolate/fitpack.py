@@ -28,6 +28,7 @@ from funcgrad.source import fail
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
+_hosted = composed(_scipy, host=True)
 Tck = tuple[Any, Any, int]
 """The knots, the coefficients and the degree of a spline."""
 
@@ -167,7 +168,7 @@ def sproot(tck: Tck, mest: int = 10) -> Any:
 
 
 # -- splines through data ------------------------------------------------------------------------------
-@_composed
+@_hosted
 def splrep(
     x: npt.ArrayLike, y: npt.ArrayLike, w: npt.ArrayLike | None = None, **options: object
 ) -> Any:

@@ -126,13 +126,14 @@ def _bracketing(name: str, options: tuple[tuple[str, Any], ...], field: str) -> 
         seen: list[float] = []
 
         def value(x: float) -> float:
-            seen.append(float(fun(np.asarray(x))))
+            # Counts are those of NumPy's rounding, of which that of Python's numbers differs.
+            seen.append(float(fun(x if field == "root" else np.asarray(x))))
             return seen[-1]
 
         try:
             _, found = own(value, a, b)
         except ValueError as error:  # no change of sign, or a value that is NaN
-            ends = [f"f({x:.6g}) = {float(fun(np.asarray(x))):.6g}" for x in (a, b)]
+            ends = [f"f({x:.6g}) = {float(fun(x)):.6g}" for x in (a, b)]
             raise fail(
                 ValueError, f"{name}: {str(error).rstrip('.')}; here, {' and '.join(ends)}"
             ) from None

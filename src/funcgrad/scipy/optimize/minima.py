@@ -35,7 +35,7 @@ from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.custom import implicit
 from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.custom.solvers import Run
+from funcgrad.transforms.custom.solvers import Run, refined_or_argmin
 from funcgrad.transforms.grad import grad, stop_gradient
 from funcgrad.typing import Array
 
@@ -224,7 +224,8 @@ def minimize_scalar(
     given = stop_gradient(np.stack(plain))
     nearby = stop_gradient(search(given[len(plain) // 2], given, *args))
     if bounds is None:
-        x = implicit.implicit_argmin(fun)(nearby, *args)
+        refine = implicit.solved_with_settings("argmin", fun, refined_or_argmin, takes_run=True)
+        x = refine(nearby, nearby, *args)
     else:
         ends = limits([bounds], 1)
 
@@ -252,5 +253,5 @@ def _unbracketed(fun: _Function, x0: Array, _: Array) -> Any:
 
 
 def _least(fun: _Function, **options: Any) -> Any:
-    found = _scipy.minimize_scalar(lambda x: float(fun(np.asarray(x))), **options)
+    found = _scipy.minimize_scalar(lambda x: float(fun(float(x))), **options)
     return np.asarray(found.x)

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad.control.closed_program import Body
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, subexpressions, symbol
+from funcgrad.graph import CONSTANT, ArrayType
+from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
 from funcgrad.transforms.jacobian import jacobian_columns
 
@@ -33,6 +35,34 @@ def slope_in_x(residual: Body, count: int) -> Expr:
 @lru_cache(maxsize=256)
 def _slope(residual: Body, count: int) -> Body:
     return Body(residual.inputs, [slope_in_x(residual, count)])
+
+
+@lru_cache(maxsize=256)
+def _without_invariants(body: Body, count: int) -> tuple[Body, Body]:
+    """A body as two: from all inputs to what does not depend on x, and from x and these to the results.
+
+    A solver calls the second one many times. Settings, which nothing reads, are in none of them.
+    """
+    varied = {x.key for x in body.inputs[:count]}
+    users = subexpressions(*body.outputs)
+    for expr in users:
+        if any([x.key in varied for x in expr.args]):
+            varied.add(expr.key)
+    fixed = {
+        x.key: x
+        for expr in users
+        if expr.key in varied
+        for x in expr.args
+        if x.key not in varied and x.op is not CONSTANT and isinstance(x.type, ArrayType)
+    }
+    names = {key: symbol(f"v{k}", x.type) for k, (key, x) in enumerate(fixed.items())}
+    outputs = substitute_all(body.outputs, names)
+    read = [x for x in body.inputs[count:] if x.key not in names]
+    left = {expr.key for expr in subexpressions(*outputs)}
+    names |= {x.key: x for x in read if x.key in left}
+    known = {x.key: x for x in read} | fixed
+    first = Body(body.inputs, [known[key] for key in names])
+    return first, Body([*body.inputs[:count], *names.values()], outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +94,10 @@ class Problem:
 
     def solve(self, values: Sequence[Any]) -> list[Any]:
         """The parts of x at a solution, from values of x to start at and theta."""
-        run = Run(self, values)
+        with np.errstate(all="ignore"):
+            return self._solved(Run(self, values))
+
+    def _solved(self, run: Run) -> list[Any]:
         if run.start.size == 0:
             return run.parts(run.start)
         if self.solver is not None:
@@ -100,6 +133,29 @@ class Run:
         self.theta = list(values[problem.count :])
         self.start = self.joined(values[: problem.count])
         self.eps = max(float(np.finfo(type.dtype).eps) for type in self.types)
+        self._kept: dict[Body, tuple[Callable[..., Any], list[Any]]] = {}
+        self.number = self._number()
+
+    def _number(self) -> Callable[[Any], float] | None:
+        """The user's function of one number, as Python's numbers; None of another function."""
+        body, number = self.problem.body, ArrayType((), np.dtype(float))
+        if {*self.types, *body.types} != {number} or len(body.outputs) > 1 or len(self.types) > 1:
+            return None
+        call, given = self._ready(body)
+        if any([np.shape(value) or value.dtype != number.dtype for value in given]):
+            return None
+        given = [float(value) for value in given]
+        return lambda x: float(call([float(x), *given])[0])
+
+    def _ready(self, body: Body) -> tuple[Callable[..., Any], list[Any]]:
+        """The part of a body that depends on x, and the values of what it reads beside x."""
+        if body not in self._kept:
+            first, rest = _without_invariants(body, self.problem.count)
+            values = (
+                first.program.call([*self.parts(self.start), *self.theta]) if first.outputs else []
+            )
+            self._kept[body] = rest.program.call, [np.asarray(value) for value in values]
+        return self._kept[body]
 
     def joined(self, parts: Sequence[Any]) -> Any:
         """The values, concatenated to one vector."""
@@ -119,8 +175,8 @@ class Run:
 
     def run(self, body: Body, x: object) -> list[Any]:
         """The results of a body at x."""
-        with np.errstate(all="ignore"):
-            return list(body.program.call([*self.parts(x), *self.theta]))
+        call, given = self._ready(body)
+        return list(call([*self.parts(x), *given]))
 
     def residual(self, x: object) -> Any:
         """The residual F(x), which is 0 at a solution."""
@@ -141,9 +197,14 @@ class Run:
         return self.parts(x)[0] if self.problem.count == 1 else np.array(x)
 
     def user_function(self, x: object) -> Any:
-        """The user's function as a user's solver calls it."""
+        """The user's function as a user's solver calls it: of a Python float, it computes with such."""
+        if self.number is not None and type(x) is float:
+            return self.number(x)
         vector = x if self.problem.count == 1 else np.reshape(np.asarray(x, float), -1)
-        found = self.run(self.problem.body, vector)
+        if self.number is None:
+            found = self.run(self.problem.body, vector)
+        else:  # Of an array it computes with arrays, whose rounding is NumPy's.
+            found = list(self.problem.body.program.call([*self.parts(x), *self.theta]))
         if self.problem.kind == "argmin":
             return float(found[0])
         return np.array(found[0]) if len(found) == 1 else self.joined(found)
@@ -238,6 +299,16 @@ def _argmin(run: Run) -> Any:
     if curvatures[0] < -np.sqrt(run.eps) * _largest(curvatures):
         raise run.convergence_error("its result is a saddle point or a maximum", x)
     return x
+
+
+def refined_or_argmin(run: Run, _: object = None) -> Any:
+    """The minimum that the start almost is, by Newton steps; by BFGS where these end elsewhere."""
+    try:
+        x = run.refined_minimum(run.start, False, "Newton steps do not end at a minimum")
+    except RuntimeError:
+        return _argmin(run)
+    lowest = np.linalg.eigvalsh(run.slope(x))[0] if np.all(np.isfinite(x)) else -np.inf
+    return x if lowest > 0 else _argmin(run)
 
 
 def _iterate(run: Run) -> Any:
