@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 import scipy.interpolate
 import scipy.linalg
+import scipy.ndimage
+import scipy.optimize
 import scipy.signal
+import scipy.spatial
+import scipy.stats
 
 import funcgrad as fg
 
@@ -116,3 +120,62 @@ def test_a_branch_not_taken_does_not_run_the_host_function():
 def test_readers_read_the_composition():
     program = fg.trace(fg.jit(lambda a: scipy.linalg.cholesky(a)), SPD)
     assert "cholesky" in str(program)
+
+
+IMAGE = RNG.normal(size=(12, 14))
+PLACES = np.sort(RNG.uniform(-1.0, 60.0, size=200))
+
+MORE = {
+    "rank_filter": (lambda x: scipy.ndimage.rank_filter(x, 2, 3), IMAGE),
+    "percentile_filter": (lambda x: scipy.ndimage.percentile_filter(x, 20, 3), IMAGE),
+    "convolve1d": (lambda x: scipy.ndimage.convolve1d(x, x[0, :3]), IMAGE),
+    "gaussian_filter": (lambda x: scipy.ndimage.gaussian_filter(x, 1.5), IMAGE),
+    "pdist": (scipy.spatial.distance.pdist, IMAGE),
+    "cdist": (lambda x: scipy.spatial.distance.cdist(x, x[:3]), IMAGE),
+    "nnls": (lambda x: scipy.optimize.nnls(x.T, x[:, 0][:, None].sum() + x[0])[0], IMAGE),
+    "nct": (lambda x: scipy.stats.nct.logpdf(x, 4.0, 0.5, loc=0.2, scale=1.5), X),
+    "nct of shapes": (lambda x: scipy.stats.nct.cdf(0.3, np.abs(x) + 1, x), X),
+    "ncx2": (lambda x: scipy.stats.ncx2.sf(np.abs(x), 3.0, 0.5), X),
+    "t": (lambda x: scipy.stats.t.cdf(x, 3.0), X),
+    "vonmises": (lambda x: scipy.stats.vonmises.cdf(x, 2.0), X),
+    "frozen": (lambda x: scipy.stats.ncx2(3.0, np.abs(x)).cdf(2.0), X),
+    "interp": (lambda x: np.interp(PLACES, np.arange(60.0), x), X),
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_jitted_values_of_filters_and_distributions_are_scipys(name):
+    f, x = MORE[name]
+    found, want = fg.jit(f)(x), f(x)
+    np.testing.assert_array_equal(found, want)
+    assert np.asarray(found).dtype == np.asarray(want).dtype
+
+
+@pytest.mark.parametrize(
+    "name", ["convolve1d", "gaussian_filter", "pdist", "nct", "ncx2", "t", "interp"]
+)
+def test_derivatives_of_filters_and_distributions_that_are_jitted(name):
+    f, x = MORE[name]
+    g = total(f)
+    want = fg.grad(g)(x)
+    for found in (fg.grad(fg.jit(g))(x), fg.jit(fg.grad(g))(x)):
+        np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(fg.jit(fg.value_and_grad(g))(x)[0], g(x), rtol=1e-12)
+
+
+def test_an_array_that_takes_the_result_is_written_by_the_composition():
+    def f(x):
+        out = np.zeros(IMAGE.shape)
+        scipy.ndimage.gaussian_filter(x, 1.5, output=out)
+        return out
+
+    np.testing.assert_allclose(fg.jit(f)(IMAGE), scipy.ndimage.gaussian_filter(IMAGE, 1.5))
+
+
+def test_hosted_functions_in_single_precision_keep_it():
+    for f, x in (MORE["gaussian_filter"], MORE["percentile_filter"], PROGRAMS["lu"]):
+        single = x.astype(np.float32)
+        found, want = fg.jit(f)(single), f(single)
+        found, want = (found, want) if isinstance(want, np.ndarray) else (found[2], want[2])
+        assert found.dtype == want.dtype
+        np.testing.assert_array_equal(found, want)

@@ -17,7 +17,7 @@ import numpy as np
 
 from funcgrad.expr import Expr, assemble_node
 from funcgrad.fold import folded
-from funcgrad.graph import CONSTANT, INPUT, ArrayType, Params, broadcast_shapes
+from funcgrad.graph import CONSTANT, INPUT, ArrayType, Params, broadcast_shapes, subexpressions
 from funcgrad.ops.base.op import Elementwise, broadcast_to, leaf
 from funcgrad.ops.elementwise.selection import stop_gradient_unless
 from funcgrad.rewrite.evaluate import present
@@ -79,6 +79,7 @@ def flatten_program(
     where: dict[int, int] = {}
     steps: list[FlatStep] = []
     left_out: list[Expr] = []
+    present: set[str] = set()
     new_step = tuple.__new__
     for expr in inputs:
         number.setdefault(_identity(expr), len(steps))
@@ -95,6 +96,14 @@ def flatten_program(
         number[row] = place
         return place
 
+    def is_left(expr: Expr) -> bool:
+        least = expr.op.columns.left_alone
+        if least is None or expr.size < least[1]:
+            return False
+        if not present:
+            present.update([x.op.name for x in subexpressions(*roots)])
+        return least[0] not in present
+
     def step(expr: Expr, parents: tuple[int, ...]) -> int:
         op, params = expr.op, expr.params
         if op is leaf and parents:
@@ -110,7 +119,7 @@ def flatten_program(
                 raise ValueError(
                     f"flatten: expected every variable among the inputs, but got {params[0][1]!r}"
                 )
-            if parents and not for_derivatives and op.columns.inlined:
+            if parents and not for_derivatives and op.columns.inlined and not is_left(expr):
                 return inlined(expr, row)
             place = number[row] = len(steps)
             # (In half the time of `FlatStep(...)`, which takes its fields by name, too.)

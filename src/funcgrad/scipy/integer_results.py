@@ -26,7 +26,7 @@ def filters_of(module: ModuleType) -> Callable[[Callable[..., Any]], Callable[..
     def decorator(traced: Callable[..., Any]) -> Callable[..., Any]:
         own = getattr(module, traced.__name__)
 
-        @composed(module)
+        @composed(module, host=True)
         @wraps(traced)
         def function(**given: Any) -> Any:
             shape, dtype = _result_type(**given)

@@ -148,6 +148,9 @@ class Columns(NamedTuple):
     """Whether an array library may return an operand itself, or a view of it."""
     inlined: bool = False
     """Whether a program that is compiled has its decomposition instead."""
+    left_alone: tuple[str, int] | None = None
+    """An operation of its decomposition, and a number of entries: with as many it is not inlined in a program
+    without that operation, with which the decomposition would share nothing."""
     shown: bool = True
     """Whether formulas are read with its name; otherwise they are read with its decomposition."""
     flops: Callable[[Expr], int] | None = None

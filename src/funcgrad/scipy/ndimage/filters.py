@@ -20,7 +20,7 @@ from funcgrad.scipy.integer_results import filters_of
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
-_composed, _filter = composed(_scipy), filters_of(_scipy)
+_composed, _filter = composed(_scipy, host=True), filters_of(_scipy)
 Output: TypeAlias = npt.DTypeLike | Array | None
 _Axes: TypeAlias = int | Sequence[int] | None
 

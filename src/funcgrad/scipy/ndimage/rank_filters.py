@@ -22,7 +22,7 @@ from funcgrad.scipy.ndimage.filters import (
 )
 from funcgrad.typing import Array
 
-_composed = composed(_scipy)
+_composed = composed(_scipy, host=True)
 
 
 def ranked(

@@ -21,9 +21,10 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
+_hosted = composed(_scipy, host=True)
 
 
-@_composed
+@_hosted
 def nnls(A: npt.ArrayLike, b: npt.ArrayLike, **options: object) -> Any:
     """As `scipy.optimize.nnls`: least squares on the entries that are positive."""
     matrix, right = real("nnls", A), real("nnls", b)

@@ -31,6 +31,7 @@ from funcgrad.source import fail
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
+_hosted = composed(_scipy, host=True)
 
 
 def _root(square: Array) -> Any:
@@ -251,7 +252,7 @@ def _all_pairs(
     return formula(a.T[:, :, None], b.T[:, None, :], **options)
 
 
-@_composed
+@_hosted
 def cdist(
     XA: npt.ArrayLike,
     XB: npt.ArrayLike,
@@ -279,7 +280,7 @@ def cdist(
     return _all_pairs("cdist", metric, a, b, np.concatenate([a, b]), kwargs)
 
 
-@_composed
+@_hosted
 def pdist(
     X: npt.ArrayLike, metric: object = "euclidean", *, out: None = None, **kwargs: object
 ) -> Any:

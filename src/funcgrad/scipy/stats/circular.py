@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.scipy import special
-from funcgrad.scipy.stats.standard import Standard, symmetric
+from funcgrad.scipy.stats.standard import CUMULATIVE, Standard, symmetric
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -51,4 +51,6 @@ def _cdf(x: Array, kappa: Array) -> Any:
     return turns + np.where(around, 0.5 + _integral(center, center, kappa), half)
 
 
-vonmises = symmetric(Standard(density=_density, cdf=_cdf, valid=lambda kappa: kappa >= 0))
+vonmises = symmetric(
+    Standard(density=_density, cdf=_cdf, valid=lambda kappa: kappa >= 0, hosted=CUMULATIVE)
+)

@@ -94,6 +94,7 @@ t = symmetric(
         density=_or_normal(_t_density, lambda x: -x * x / 2 - _LOG_ROOT_TAU),
         cdf=_or_normal(t_cdf, special.ndtr),
         logcdf=_or_normal(t_logcdf, special.log_ndtr),
+        hosted=frozenset(("cdf", "sf")),
     )
 )
 

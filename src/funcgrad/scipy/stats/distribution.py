@@ -14,6 +14,7 @@ import scipy.stats as _scipy
 from funcgrad.expr.concrete import value_at_trace
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
+from funcgrad.scipy.host_call import host_value
 from funcgrad.scipy.python_functions import of_scipy_or_adopted
 from funcgrad.scipy.stats.expectations import (
     INTEGRALS,
@@ -277,7 +278,22 @@ class Distribution:
         y, shift, size, *given = [real(who, item) for item in (x, loc, scale, *shapes)]
         valid = _both(self.standard.valid(*given), size > 0)
         with np.errstate(all="ignore"):  # of plain parameters, as in programs that run
-            return self.formula(name)(y, shift, size, valid, *given)
+            found = self.formula(name)(y, shift, size, valid, *given)
+        if name not in self.standard.hosted:
+            return found
+        named = {"x": x, "loc": loc, "scale": scale}
+        named |= {f"shape{k}": item for k, item in enumerate(shapes)}
+        return host_value(self._host(name), named, found)
+
+    def _host(self, name: str) -> _Method:
+        """SciPy's method of arguments by name."""
+        method = getattr(self.own, name)
+
+        def host(x: Any, loc: Any, scale: Any, **shapes: Any) -> Any:
+            return method(x, *shapes.values(), loc=loc, scale=scale)
+
+        host.__name__ = f"{self.name}.{name}"
+        return host
 
     def formula(self, name: str) -> _Method:
         """The function of x or q, loc, scale, the validity of parameters, and the shapes."""

@@ -51,6 +51,11 @@ def any_real(*shapes: Array) -> Any:
     return valid
 
 
+CUMULATIVE = frozenset(("cdf", "sf", "logcdf", "logsf"))
+METHODS = CUMULATIVE | {"pdf", "logpdf", "ppf", "isf"}
+"""The methods of continuous distributions."""
+
+
 @dataclass(frozen=True)
 class Standard:
     """A standard distribution; ``None`` stands for a function that follows from the others.
@@ -66,7 +71,8 @@ class Standard:
     ``mass`` is the probability mass as a product, for parameters on the ``edge`` of their range, at which
     ``density`` may be -inf while the mass has a derivative. ``exact`` is the mass with the digits that
     exp(``density``) loses for large counts. ``entropy`` is that of traced shapes, and ``stats`` gives their
-    mean, variance, skewness and excess kurtosis, where SciPy's are compiled code.
+    mean, variance, skewness and excess kurtosis, where SciPy's are compiled code. ``hosted`` has the methods
+    that SciPy computes faster, for jitted programs of which no derivative is asked.
     """
 
     density: Formula
@@ -86,6 +92,7 @@ class Standard:
     exact: Formula | None = None
     entropy: Formula | None = None
     stats: Formula | None = None
+    hosted: frozenset[str] = frozenset()
 
 
 def log1mexp(t: Array) -> Any:
