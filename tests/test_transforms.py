@@ -333,8 +333,31 @@ def test_a_leaked_leaf_is_noticed_and_harmless():
     leaked = []
     fg.grad(lambda x: leaked.append(x) or x * x)(3.0)
     assert float(leaked[0]) == 3.0
-    with pytest.warns(UserWarning, match=r"a traced value \(x\) outlived the call"):
+    with pytest.warns(UserWarning, match=r"a traced value \(x\) outlived the call") as caught:
         assert fg.grad(lambda y: leaked[0] * y)(2.0) == 3.0
+    assert caught[0].filename == __file__
+
+
+def test_a_store_of_complex_values_is_warned_of_on_its_line():
+    def f(z):
+        total = np.zeros(2)
+        total[:] = z
+        return total
+
+    with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary part") as caught:
+        assert not fg.jit(f)(np.array([1j, 2j])).any()
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("transform", [fg.grad, fg.jacobian, fg.hessian, fg.elementwise_grad])
+def test_argument_numbers_may_be_those_of_numpy(transform):
+    def f(x, y):
+        return x * y**2
+
+    for i in np.arange(2):
+        assert transform(f, argnums=i)(2.0, 3.0) == transform(f, argnums=int(i))(2.0, 3.0)
+    pair = transform(f, argnums=tuple(np.arange(2)))(2.0, 3.0)
+    assert pair == transform(f, argnums=(0, 1))(2.0, 3.0)
 
 
 def test_a_function_that_raises_leaves_nothing_behind():
@@ -395,6 +418,8 @@ def test_check_grads():
         fg.check_grads(np.sin, (1.0,), modes=("up",))
     with pytest.raises(ValueError, match=r"but got \['up'\]"):
         fg.check_grads(np.sin, (1.0,), modes="up")
+    with pytest.raises(ValueError, match="expected an order of at least 1, but got 0"):
+        fg.check_grads(np.sin, (1.0,), order=0)
     fg.check_grads(np.sin, (1.0,), modes="rev")
     with pytest.raises(AssertionError, match="by finite differences"):
         fg.check_grads(lambda x: np.sin(x) + fg.stop_gradient(x), (1.0,))

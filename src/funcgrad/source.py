@@ -197,12 +197,12 @@ _OPERATIONS = (
 """The folders whose functions stand between a user's call and the operation that it makes."""
 
 
-def warn(message: str) -> None:
+def warn(message: str, kind: type[Warning] = UserWarning) -> None:
     """Warn of the line of the user's code that called."""
     level, frame = 2, sys._getframe(1)
     while OURS[frame.f_code.co_filename] and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, stacklevel=level)
+    warnings.warn(message, kind, stacklevel=level)
 
 
 def fail(kind: Callable[[str], Any], message: str, files: Files = OURS) -> Any:

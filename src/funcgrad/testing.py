@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def check_grads(
 
     Raises AssertionError with both numbers if a derivative is wrong, or with
     the operation that has a kink where they differ for that reason; TypeError
-    if ``args`` is not a tuple, ValueError for an unknown mode.
+    if ``args`` is not a tuple, ValueError for an unknown mode or an order below 1.
 
     >>> check_grads(np.sin, (0.5,), order=3)
     """
@@ -54,6 +55,8 @@ def check_grads(
     unknown = [mode for mode in modes if mode not in ("fwd", "rev")]
     if unknown or not modes:
         raise ValueError(f"check_grads: expected modes 'fwd' and 'rev', but got {list(modes)}")
+    if not isinstance(order, Integral) or order < 1:
+        raise ValueError(f"check_grads: expected an order of at least 1, but got {order!r}")
     rng = np.random.default_rng(seed)
     rtol = _tolerance(args) if rtol is None else rtol
     atol = rtol / 100 if atol is None else atol

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from types import FunctionType
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from funcgrad.arrays.reference import Reference, holds_expr, plain_value
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
-from funcgrad.source import fail
+from funcgrad.source import fail, warn
 from funcgrad.typing import Array
 
 
@@ -84,10 +83,9 @@ def converted(value: npt.ArrayLike, dtype: np.dtype[Any]) -> Any:
                 "item assignment: expected a real number, but got a complex one; write v.real, or make "
                 "the array with dtype=complex",
             )
-        warnings.warn(
+        warn(
             "Casting complex values to real discards the imaginary part",
             np.exceptions.ComplexWarning,
-            stacklevel=4,
         )
         value = functions["real"](value)
     return functions["astype"](value, dtype)

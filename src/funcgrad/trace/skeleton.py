@@ -5,7 +5,6 @@ A skeleton lists the distinct operations in order, with operands by position, an
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,6 +15,7 @@ from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import differentiable, example, infer_type, leaf
 from funcgrad.ops.elementwise.selection import stopped
+from funcgrad.source import warn
 
 SkeletonRow: TypeAlias = tuple[Any, ...]
 """``(op, positions of operands, params)``; for inputs and constants ``(kind, content, type)``."""
@@ -158,10 +158,9 @@ def _is_open(expr: Expr, since: int | None) -> bool:
     if scope is None:  # a constant derivative
         return False
     if not scope.open and (since is None or scope.number < since):
-        warnings.warn(
+        warn(
             f"a traced value ({expr.label}) outlived the call that made it, and is used as a constant; "
-            "return it from the function instead of storing it",
-            stacklevel=2,
+            "return it from the function instead of storing it"
         )
     return bool(scope.open)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -204,7 +205,7 @@ def _jacobian(
 ) -> Callable[..., Any]:
     check_function(who, f)
     function = f
-    single = isinstance(argnums, int)
+    single = isinstance(argnums, Integral)
     wanted = argument_numbers(who, argnums)
 
     @named_after(f)

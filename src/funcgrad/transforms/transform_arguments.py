@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, wraps
 from inspect import signature
-from numbers import Number
+from numbers import Integral, Number
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -108,8 +108,8 @@ def _is_decorated(f: Callable[..., Any]) -> bool:
 # -- arguments -----------------------------------------------------------------------------------
 def argument_numbers(who: str, argnums: object) -> tuple[Any, ...]:
     """``argnums`` as a tuple."""
-    if isinstance(argnums, int) and not isinstance(argnums, bool):
-        return (argnums,)
+    if isinstance(argnums, Integral) and not isinstance(argnums, bool):
+        return (int(argnums),)
     if not isinstance(argnums, tuple | list | range):
         raise fail(
             TypeError,
@@ -150,14 +150,14 @@ def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
                 f"{who}: expected the arguments of f by position, but got none; write "
                 f"{who}(f)(2.0), not {who}(f)(x=2.0)",
             )
-        if not isinstance(i, int) or not -count <= i < count:
+        if not isinstance(i, Integral) or not -count <= i < count:
             places = "0" if count == 1 else f"0 to {count - 1}"
             raise fail(
                 TypeError,
                 f"{who}: expected argnums to be {places}, since the call has {count} positional "
                 f"argument{'s' * (count > 1)}, but got {i!r}; give the argument by position",
             )
-        found.append(i % count)
+        found.append(int(i) % count)
     if len(set(found)) < len(found):
         raise fail(
             TypeError, f"{who}: expected each argument once, but got argnums={tuple(argnums)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from funcgrad.compiler.libraries.jax_sharding import (
 from funcgrad.compiler.libraries.library_codegen import Library, results_alone
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.index_spec import restore
+from funcgrad.source import warn
 from funcgrad.typing import Array, LibraryArray
 
 
@@ -98,10 +98,9 @@ def _loop(
 def _warn(types: Sequence[ArrayType]) -> None:
     wide = [str(t.dtype) for t in types if t.dtype.kind in "fc" and _dtype(t.dtype) != t.dtype]
     if wide:
-        warnings.warn(
+        warn(
             f"backend 'jax': the program is in {wide[0]}, but JAX computes in {_dtype(np.dtype(wide[0]))} "
-            "unless it is told otherwise: jax.config.update('jax_enable_x64', True)",
-            stacklevel=3,
+            "unless it is told otherwise: jax.config.update('jax_enable_x64', True)"
         )
 
 

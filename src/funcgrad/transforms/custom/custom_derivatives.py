@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from functools import update_wrapper
 from inspect import signature
 from types import MappingProxyType, MethodType
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -78,7 +79,7 @@ class _Custom:
         if not callable(f):
             raise fail(TypeError, f"{self._who}: expected a function, but got {type(f).__name__}")
         self.f = f
-        fixed = [nondiff_argnums] if isinstance(nondiff_argnums, int) else nondiff_argnums
+        fixed = [nondiff_argnums] if isinstance(nondiff_argnums, Integral) else nondiff_argnums
         names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
         places = [self._place(f, name) for name in names]
         self.nondiff_argnums = tuple(sorted({*fixed, *places}) if places else fixed)

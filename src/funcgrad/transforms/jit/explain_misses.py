@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from funcgrad.source import position
+from funcgrad.source import position, warn
 from funcgrad.trace.pytree import flatten_with_static
 from funcgrad.transforms.jit.guard_tree import Question, TraceNode
 from funcgrad.transforms.jit.signature import NUMBER_TYPES, is_static, kind_text
@@ -92,7 +91,7 @@ class RetraceLog:
         return self._numbers[alike, shape]
 
     def _warn(self, what: str) -> None:
-        warnings.warn(f"jit: {self.name} {what}", stacklevel=8)
+        warn(f"jit: {self.name} {what}")
 
 
 def _written(kinds: Sequence[Any], arguments: tuple[Any, dict[str, Any]]) -> list[str]:

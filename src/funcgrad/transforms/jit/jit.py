@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import Parameter, signature
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.jit.guarded_traces import GuardedTraces
 from funcgrad.transforms.jit.signature import Static
 from funcgrad.transforms.jit.signature_cache import SignatureCache
-from funcgrad.transforms.transform_arguments import check_function, describe, named_after
+from funcgrad.transforms.transform_arguments import check_function, describe, named_after, title
 
 
 class Latest:
@@ -83,7 +85,7 @@ def jit(
     f(float64): bool() of x > 0 was False for the first time
     """
     check_function("jit", f)
-    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    numbers = (static_argnums,) if isinstance(static_argnums, Integral) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     cache = _cache(f, Static(numbers, names), backend, native)
     jitted: Any = named_after(f)(cache.function())
@@ -99,12 +101,13 @@ def jit(
 def _cache(
     f: Callable[..., Any], static: Static, backend: str, native: bool
 ) -> SignatureCache[Any]:
-    if not all([isinstance(number, int | np.integer) for number in static.numbers]):
+    if not all([isinstance(number, Integral) for number in static.numbers]):
         raise fail(
             TypeError,
             "jit: expected static_argnums to be an int or a tuple of them, but got "
             f"{', '.join(map(repr, static.numbers))}; write static_argnames for names",
         )
+    _check_static(f, static)
     if backend == "numpy":
         return GuardedTraces(f, static, native)
     if native:
@@ -120,3 +123,32 @@ def _cache(
         listed = ", ".join(map(repr, ["numpy", *LIBRARY_TYPES]))
         raise fail(ValueError, f"jit: expected a backend among {listed}, but got {backend!r}")
     return LibraryPrograms(f, "jit", backend, LIBRARY_TYPES[backend], static, watched=True)
+
+
+def _check_static(f: Callable[..., Any], static: Static) -> None:
+    """Raise ValueError if f has no argument of a static position or name, as JAX does."""
+    if not (static.numbers or static.names):
+        return
+    try:
+        parameters = list(signature(f).parameters.values())
+    except (TypeError, ValueError):  # a function without a signature
+        return
+    kinds = [parameter.kind for parameter in parameters]
+    by_place = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    count, listed = len(by_place), ", ".join([p.name for p in parameters])
+    wrong = [i for i in static.numbers if not -count <= i < count]
+    if wrong and Parameter.VAR_POSITIONAL not in kinds:
+        raise fail(
+            ValueError,
+            f"jit: expected static_argnums among the {count} positional arguments of {title(f)}({listed}), "
+            f"counted from 0, but got {wrong[0]}",
+        )
+    unknown = [name for name in static.names if name not in {p.name for p in parameters}]
+    if unknown and Parameter.VAR_KEYWORD not in kinds:
+        raise fail(
+            ValueError,
+            f"jit: expected static_argnames among {listed or 'none'}, the arguments of {title(f)}, "
+            f"but got {unknown[0]!r}",
+        )
