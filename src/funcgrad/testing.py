@@ -43,7 +43,8 @@ def check_grads(
 
     Raises AssertionError with both numbers if a derivative is wrong, or with
     the operation that has a kink where they differ for that reason; TypeError
-    if ``args`` is not a tuple, ValueError for an unknown mode or an order below 1.
+    if ``args`` is not a tuple, ValueError for an unknown mode or an order
+    below 1.
 
     >>> check_grads(np.sin, (0.5,), order=3)
     """

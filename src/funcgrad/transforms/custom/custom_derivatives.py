@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import update_wrapper
 from inspect import signature
-from types import MappingProxyType, MethodType
 from numbers import Integral
+from types import MappingProxyType, MethodType
 from typing import Any, cast
 
 import numpy as np

@@ -7,8 +7,6 @@ from inspect import Parameter, signature
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-
 from funcgrad.source import fail
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.jit.guarded_traces import GuardedTraces
