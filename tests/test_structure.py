@@ -355,6 +355,7 @@ TABLES = {
     "rewrite/reading_case_laws.py",
     "rewrite/reading_complex_laws.py",
     "rewrite/reading_factors.py",
+    "rewrite/reading_guard_laws.py",
     "rewrite/reading_jacobian_laws.py",
     "rewrite/reading_mask_laws.py",
     "rewrite/reading_matrix_laws.py",

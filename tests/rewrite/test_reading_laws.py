@@ -14,6 +14,7 @@ from funcgrad.rewrite.reading import reading
 from funcgrad.rewrite.reading_array_laws import READING_ELEMENTWISE
 from funcgrad.rewrite.reading_laws import COMPLEX_READING, READING, STRUCTURAL_READING
 from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.scipy.stats import expon, norm
 from tests.default_slice import one_in
 from tests.show.reading_back import check_read_back
 
@@ -54,6 +55,42 @@ def test_an_identity_holds_and_is_used(law, dtype):
 
 
 READINGS = {
+    "is_finite": (lambda: fg.gradient(norm.logpdf(X, Y), Y), "x - y"),
+    "is_finite, of a cumulative distribution": (
+        lambda: fg.gradient(norm.cdf(X), X),
+        "0.3989422804014327*exp(-x**2/2)",
+    ),
+    "known": (lambda: mask(~np.isnan(X) & (Y > 0), X), "where(y > 0, x, 0)"),
+    "any_of_known": (
+        lambda: fg.gradient(np.sum(norm.logpdf(np.arange(3.0), X)), X),
+        "3 - 3*x",
+    ),
+    "exponential_of_none": (
+        lambda: np.exp(np.where(X > 0, np.sin(X), -np.inf)) * Y,
+        "y*where(x > 0, exp(sin(x)), 0)",
+    ),
+    "underflow": (lambda: fg.gradient(norm.pdf(X), X), "-x*exp(-x**2/2 - 0.9189385332046727)"),
+    "underflow, in a support": (
+        lambda: fg.gradient(expon.pdf(X), X),
+        "where(x >= 0, -exp(-x), 0)",
+    ),
+    "chosen_in_mask": (lambda: fg.gradient(expon.cdf(X), X), "where(x > 0, exp(-x), 0)"),
+    "chosen_in_mask of a number, in a sum": (
+        lambda: mask(X > 0, np.sum(np.where(X > 0, V * W, V))),
+        "where(x > 0, sum(v*w), 0)",
+    ),
+    "chosen_in_mask of an array, not in a sum": (
+        lambda: mask(V > 0, np.sum(np.where(V > 0, W, -V))),
+        "where(v > 0, sum(where(v > 0, w, -v)), 0)",
+    ),
+    "chosen_in_mask, some of the conditions": (
+        lambda: mask(X > 0, np.cos(mask((X > 0) & (Y > 0), X))),
+        "where(x > 0, cos(where(y > 0, x, 0)), 0)",
+    ),
+    "chosen_in_where": (
+        lambda: np.where(X > 0, np.sin(np.where(X > 0, X, Y)), np.exp(np.where(X > 0, X, Y))),
+        "where(x > 0, sin(x), exp(y))",
+    ),
     "like_factors, a number and a sum": (lambda: 2 * (4 * X + 2 * np.sin(Y)), "8*x + 4*sin(y)"),
     "moved_constant": (
         lambda: fg.hessian(lambda m: np.sum(m**2)).expr(M),
@@ -68,7 +105,7 @@ READINGS = {
         lambda: fg.gradient(np.sum(np.outer(V, W)), W),
         "full(3, sum(v))",
     ),
-    "finite_radius, of a number": (
+    "beside_infinity, of the radius of a number": (
         lambda: fg.gradient(np.arctan2(X, 2.0), X),
         "2/(x**2 + 4)",
     ),
@@ -104,7 +141,7 @@ READINGS = {
     "guarded, of a logarithm": (lambda: fg.gradient(X**Y, Y), "x**y*log(x)"),
     "guarded, of a sum": (lambda: fg.gradient(X**X, X), "x**x*(log(x) + 1)"),
     "guarded, of two": (lambda: fg.gradient(np.arctan2(Y, X), Y), "x/(y**2 + x**2)"),
-    "finite_radius": (
+    "beside_infinity, of a radius": (
         lambda: fg.gradient(fg.gradient(np.arctan2(Y, X), Y), Y),
         "-2*x*y/(y**2 + x**2)**2",
     ),
@@ -113,7 +150,7 @@ READINGS = {
     "cases": (lambda: fg.gradient(np.where(X > 0, X**2, -X), X), "where(x > 0, 2*x, -1)"),
     "either_way": (lambda: mask((X > 0) | np.logical_not(X > 0), Y), "y"),
     "same_operands": (lambda: np.where(X != X, 1.0, Y), "y"),
-    "below_infinity": (lambda: mask((X > Y) | (np.abs(X) < np.inf), X), "x"),
+    "beside_infinity": (lambda: mask((X > Y) | (np.abs(X) < np.inf), X), "x"),
     "half_at_a_tie": (lambda: fg.gradient(np.maximum(X, Y), X), "(sign(x - y) + 1)/2"),
     "half_at_a_tie, times another factor": (
         lambda: fg.gradient(np.maximum(0, 1 - Y * X), X),
@@ -372,7 +409,7 @@ READINGS = {
         lambda: fg.jacobian(fg.softmax).expr(V),
         "diag(softmax(v)) - outer(softmax(v), softmax(v))",
     ),
-    "finite_quotient": (
+    "is_finite, of a quotient": (
         lambda: fg.gradient(np.interp(X, np.array([0.0, 1.0]), np.array([3.0, 5.0])), X),
         "let a = minimum(0, maximum(0, searchsorted([0.0, 1.0], x, 'right') - 1))\n"
         "    b = (array([3.0, 5.0])[a + 1] - array([3.0, 5.0])[a])"
@@ -570,6 +607,14 @@ def test_a_reading_has_the_value_wherever_both_are_finite(name):
                 continue
         cases.append(values)
     check_read_back(fg.simplify(expr), *cases)
+
+
+def test_choices_in_choices_do_not_multiply():
+    e = X
+    for k in range(60):
+        e = np.where(e > k, np.sin(e) + k, e * Y)
+    (shown,), _ = reading([fg.gradient(e, X)])
+    assert len(shown.graph) < 1500
 
 
 def test_what_runs_keeps_its_guards():

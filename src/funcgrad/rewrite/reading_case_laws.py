@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
 from types import MappingProxyType
 
 import numpy as np
@@ -59,75 +58,7 @@ def _unmasked(value: Expr) -> Expr:
     return value
 
 
-def _finite_radius(expr: Expr) -> Expr | None:
-    """where(hypot(x, y) != inf, z/(x**2 + y**2), 0) = z/(x**2 + y**2): 0 or NaN at infinity.
-
-    The radius of x and a number is sqrt(x**2 + 4).
-    """
-    p, value = expr.args
-    p = unbroadcast(p)
-    if p.op is not logic.not_equal or value_of(p.args[1]) != np.inf or value.dtype.kind != "f":
-        return None
-    radius = unbroadcast(p.args[0])
-    if radius.op not in (trigonometric.hypot, exponential.sqrt):
-        return None
-    sides = {unbroadcast(side).key for side in radius.args}
-    inner = _unmasked(value)
-    far = [
-        any([k < 0 and _is_square_of_radius(base, sides) for base, k in term.powers.values()])
-        for term in terms_of(inner).values()
-    ]
-    return value if all(far) else None
-
-
-def _finite_quotient(expr: Expr) -> Expr | None:
-    """where(not (not isfinite(q) & p), q*x, 0) = q*x, which is not finite where q is not.
-
-    So such a condition is left out of several that hold together.
-    """
-    p, value = expr.args
-    if value.dtype.kind != "f":
-        return None
-    conditions = list(unnested(unbroadcast(p), _conjuncts))
-    kept = [q for q in conditions if not _is_of_finite_quotient(q, value)]
-    if len(kept) == len(conditions) or any([q.shape != p.shape for q in kept]):
-        return None
-    return selection.mask(reduce(logic.logical_and, kept), value) if kept else value
-
-
-def _is_of_finite_quotient(p: Expr, value: Expr) -> bool:
-    inner = _unmasked(value)
-    if p.op is not logic.logical_not or p.args[0].op not in _BOTH:
-        return False
-    factors = {key: k for key, (_, k) in monomial(inner).powers.items()}
-    for q in p.args[0].args:
-        finite = q.args[0] if q.op in (logic.invert, logic.logical_not) else q
-        if finite is q or finite.op is not logic.isfinite:
-            continue
-        own = {key: k for key, (_, k) in monomial(finite.args[0]).powers.items()}
-        if all([factors.get(key, 0) * k > 0 for key, k in own.items()]):
-            return True
-    return False
-
-
-def _conjuncts(p: Expr) -> tuple[Expr, ...]:
-    return p.args if p.op in _BOTH else ()
-
-
 _BOTH = (logic.bitwise_and, logic.logical_and)
-
-
-def _is_square_of_radius(base: Expr, sides: set[Key]) -> bool:
-    """Whether a sum is that of the squares of all sides, or the one side that the radius is the root of."""
-    if {unbroadcast(base).key} == sides:
-        return True
-    squares = [
-        unbroadcast(side).key
-        for term in terms_of(unbroadcast(base)).values()
-        for side, k in term.powers.values()
-        if k == 2 and term.number > 0 and len(term.powers) == 1
-    ]
-    return set(squares) == sides and len(squares) == len(terms_of(unbroadcast(base)))
 
 
 def _disjuncts(p: Expr) -> tuple[Expr, ...]:
@@ -242,11 +173,6 @@ def _same_operands(expr: Expr) -> Expr | None:
     """x != x is False, and x == x is True."""
     x, y = expr.args
     return scalar(expr.op is logic.equal, expr.dtype) if x.key == y.key else None
-
-
-def _below_infinity(expr: Expr) -> Expr | None:
-    """abs(x) < inf is True."""
-    return scalar(True, expr.dtype) if value_of(expr.args[1]) == np.inf else None
 
 
 def _half_at_a_tie(expr: Expr) -> Expr | None:
@@ -366,12 +292,11 @@ def _is_either_order(p: Expr, q: Expr) -> bool:
 CASE_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
         "add": (_cases,),
-        "mask": (_guarded, _finite_radius, _finite_quotient, _half_at_a_tie),
+        "mask": (_guarded, _half_at_a_tie),
         "not_equal": (_same_operands, _is_never_zero),
         "equal": (_same_operands,),
         "sign": (_sign_of_part,),
         "where": (_same_mask, _defined),
-        "less": (_below_infinity,),
         "logical_or": (_either_way, _known_conjunct, _common_conjunct),
         "bitwise_or": (_either_way, _known_conjunct, _common_conjunct),
     }

@@ -47,6 +47,7 @@ from funcgrad.rewrite.reading_factors import (
     over_one_denominator,
     with_safe_denominators,
 )
+from funcgrad.rewrite.reading_guard_laws import GUARD_READING
 from funcgrad.rewrite.reading_jacobian_laws import JACOBIAN_READING
 from funcgrad.rewrite.reading_mask_laws import MASK_OF_COMPLEX, MASK_READING
 from funcgrad.rewrite.reading_matrix_laws import MATRIX_READING
@@ -194,6 +195,7 @@ def _joined(*tables: Mapping[str, tuple[ReadingLaw, ...]]) -> Mapping[str, tuple
 
 
 STRUCTURAL_READING = _joined(
+    GUARD_READING,
     MATRIX_READING,
     JACOBIAN_READING,
     ARRAY_READING,
