@@ -19,6 +19,7 @@ from funcgrad.expr import Expr, concrete
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import reduction, scans_and_sorts, shape
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.numpy.files import save, savez, savez_compressed
 from funcgrad.ops.subscripts import index_update
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -193,6 +194,9 @@ ANSWERED: Mapping[Any, Callable[..., Any]] = MappingProxyType(
         np.isin: isin,
         np.digitize: digitize,
         np.array_equiv: array_equiv,
+        np.save: save,
+        np.savez: savez,
+        np.savez_compressed: savez_compressed,
     }
 )
 """What runs in the place of each of these functions of NumPy."""
