@@ -38,7 +38,29 @@ def of_arithmetic(x):
     return total + a.astype(float).prod() + np.array([x, 1], dtype=object).astype(float).sum()
 
 
-@pytest.mark.parametrize("f", [of_stores, of_arrays, of_mixed_entries, of_arithmetic])
+class Angle:
+    def __init__(self, radians):
+        self.radians = radians
+
+    def __float__(self):
+        return float(self.radians)
+
+    def __mul__(self, factor):
+        return Angle(self.radians * factor)
+
+
+def of_conversions(x):
+    a = np.array([[Angle(x), 2.0 * x], [3, Angle(1.0)]], dtype=object).astype(float)
+    a += x
+    a[0] *= 3
+    b = np.asarray(np.array([Angle(x), Angle(x * x)], dtype=object) * 2, float)
+    b -= 1
+    return a.prod() + b.prod() + np.array([Angle(x), Angle(x * x)], float).prod()
+
+
+@pytest.mark.parametrize(
+    "f", [of_stores, of_arrays, of_mixed_entries, of_arithmetic, of_conversions]
+)
 def test_derivatives_are_those_of_differences(f):
     x, step = 0.7, 1e-5
     slope = (f(x + step) - f(x - step)) / (2 * step)

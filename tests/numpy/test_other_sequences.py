@@ -1,4 +1,4 @@
-"""NumPy's functions of ranges, deques and arrays of the standard library, which stand for lists."""
+"""NumPy's functions of ranges, deques, and other sequences than lists, users' own among them."""
 
 from array import array
 from collections import UserList, deque
@@ -9,6 +9,30 @@ import pytest
 import funcgrad as fg
 
 X = np.array([0.6, 1.3, 2.4, 3.7])
+
+
+class Point:
+    """A sequence for NumPy, by its methods alone."""
+
+    def __init__(self, *coordinates):
+        self.coordinates = coordinates
+
+    def __len__(self):
+        return len(self.coordinates)
+
+    def __getitem__(self, i):
+        return self.coordinates[i]
+
+
+class Segment:
+    """An array for NumPy."""
+
+    def __init__(self, end):
+        self.end = end
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([self.end, 2 * self.end])
+
 
 PLAIN = {
     "interp": lambda x: np.interp(1.5, range(4), x),
@@ -36,6 +60,11 @@ TRACED = {
     "stack": lambda x: np.stack(deque([x, x * x])).sum(),
     "concatenate": lambda x: np.concatenate(deque([x, x * x])).sum(),
     "dot": lambda x: np.dot(deque(x), x),
+    "point": lambda x: np.array(Point(x[0], x[1] ** 2)).prod(),
+    "points": lambda x: np.array([Point(x[0], x[1]), Point(x[1] ** 2, 1.0)], np.float64).prod(),
+    "points and tuples": lambda x: np.linalg.norm(np.asarray([Point(x[0], x[1]), (x[2], 1.0)])),
+    "points of arrays": lambda x: np.array((Point(x[:2], x[1:3]), Point(x[:2], x[2:]))).prod(),
+    "segments": lambda x: np.array([Segment(x[0]), Segment(x[1] ** 2)]).prod(),
 }
 
 

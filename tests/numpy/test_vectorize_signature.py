@@ -51,6 +51,13 @@ def of_captured_values_with_types(x):
     return curve(np.arange(3), 0.5).sum() ** 2 + pair(np.arange(3))[0].sum() + decorated(2.0)
 
 
+def of_objects(x):
+    pairs = np.vectorize(lambda a, b: (a * b, a + b), otypes=[object])(x, x[0, 0])
+    lists = np.vectorize(lambda a: [a, a**3], otypes=[np.ndarray])(x[0])
+    mixed = np.vectorize(lambda a: (a, np.array([a, a * a])), otypes=[float, object])(x[1])
+    return np.prod(np.array(pairs.tolist())[1]) + lists[1][1] * mixed[1][2][1] + mixed[0].sum()
+
+
 def slope_by_differences(f, h=1e-3):
     slope = np.zeros(X.shape)
     for place in np.ndindex(X.shape):
@@ -66,6 +73,7 @@ def slope_by_differences(f, h=1e-3):
     [
         *one_in(2, [of_rows, of_two_results, of_an_excluded_argument, of_captured_values]),
         of_captured_values_with_types,
+        of_objects,
     ],
 )
 def test_derivatives_are_differences(f):
@@ -86,6 +94,7 @@ def test_derivatives_are_differences(f):
         (lambda x: inner(x, x[0, 0]), "does not have enough dimensions"),
         (lambda x: outer(x, x[0] * 1.0, x), "positional arguments"),
         (lambda x: np.vectorize(lambda a: a, signature="(n)->(),()")(x), "number of outputs"),
+        (lambda x: np.vectorize(lambda a: (a, a), otypes="d")(x), "array element with a sequence"),
     ],
 )
 def test_what_numpy_refuses_is_refused(call, message):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import _getframe
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -39,13 +41,23 @@ class ObjectArray(np.ndarray[Any, Any]):
 
     def astype(self, dtype: npt.DTypeLike, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         """As NumPy's, of traced entries, too."""
-        if np.dtype(dtype).kind == "O" or not holds_expr(self.tolist()):
+        entries = [] if np.dtype(dtype).kind == "O" else [number_of(item) for item in self.flat]
+        if not holds_expr(entries):
             return super().astype(dtype, *args, **kwargs)
-        return functions["array"](unwrapped(self.tolist()), dtype)
+        made = functions["array"](unwrapped(entries), dtype)
+        return functions["as_in_adopted_code"](functions["reshape"](made, self.shape), _getframe(1))
 
     def __reduce__(self) -> Any:
         own = vars(type(self)).get("__funcgrad_original__", np.ndarray)
         return np.ndarray.view(self, own).__reduce__()
+
+
+def number_of(item: Any) -> Any:
+    """What an object of a user's class gives as its number; anything else as it is."""
+    if isinstance(item, Reference | Expr):
+        return item
+    of_class = getattr(type(item), "__float__", None)
+    return item.__float__() if isinstance(of_class, FunctionType) else item
 
 
 def _over_objects(kind: Any) -> Any:

@@ -90,8 +90,14 @@ def array(
     lend(value)
     given = unwrapped(value)
     if not holds_expr(given):
-        made = np.array(given, dtype, copy=copy, order=order, ndmin=ndmin, **kwargs)
-        return borrowed(made) if made is given else cell_of(made)
+        try:
+            made = np.array(given, dtype, copy=copy, order=order, ndmin=ndmin, **kwargs)
+        except (TypeError, ValueError):
+            value = given = shape_module.as_lists(given)
+            if not holds_expr(given):
+                raise
+        else:
+            return borrowed(made) if made is given else cell_of(made)
     if kwargs.keys() - {"device", "like", "subok"}:
         raise TypeError(
             f"array: expected no {', '.join(kwargs)} with traced values; they have no classes or layouts"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.arrays.mutable_array import mutable
+from funcgrad.arrays.object_array import ObjectArray
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.arrays.values import unlabeled
 from funcgrad.expr import Expr
@@ -208,7 +209,16 @@ def _types_of_results(first: tuple[Any, ...], types: str) -> list[Any]:
 
 def _joined(items: list[Any], kind: Any, common: tuple[int, ...]) -> Any:
     """Results as an array; None in place of a type stands for the one that holds them all."""
+    has_axes = any([isinstance(item, list | tuple) or getattr(item, "ndim", 0) for item in items])
+    count = int(np.prod(common, dtype=int))
+    if has_axes and count == len(items) and kind is not None and np.dtype(kind) == object:
+        made = np.empty(len(items), object).view(ObjectArray)
+        for i, item in enumerate(items):
+            np.ndarray.__setitem__(made, i, item)
+        return made.reshape(common)
     made = shape.array(items)
+    if kind is not None and made.size != count:
+        raise ValueError("setting an array element with a sequence.")
     is_given = kind is not None and np.dtype(kind) not in (made.dtype, np.dtype(object))
     return mutable(np.reshape(made.astype(kind) if is_given else made, common))
 
@@ -228,8 +238,9 @@ def by_entry(function: Callable[..., Any], arrays: Iterable[Any], types: str | N
         none = [mutable(np.zeros(common, kind)) for kind in types]
         return none[0] if len(none) == 1 else tuple(none)
     results = [function(*[x[i] for x in flat]) for i in range(count)]
-    several = [made if isinstance(made, tuple) else (made,) for made in results]
+    is_one = len(types or "") == 1  # also a tuple, as of otypes=[object]
+    several = [(made,) if is_one or not isinstance(made, tuple) else made for made in results]
     kinds = [None] * len(several[0]) if types is None else _types_of_results(several[0], types)
     parts = zip(zip(*several, strict=True), kinds, strict=True)
     joined = [_joined(list(items), kind, common) for items, kind in parts]
-    return tuple(joined) if isinstance(results[0], tuple) else joined[0]
+    return tuple(joined) if isinstance(results[0], tuple) and not is_one else joined[0]

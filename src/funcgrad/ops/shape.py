@@ -16,14 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.arrays.object_array import number_of
+from funcgrad.arrays.reference import Reference, unwrapped
 from funcgrad.arrays.reference import holds_expr as holds_expr
-from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, broadcast_shapes
 from funcgrad.linear import Joint, LinearMap, Structural
 from funcgrad.ops.base import op as _op
 from funcgrad.ops.base.axes import axis_index, axis_tuple
 from funcgrad.ops.base.columns import Columns, Form, any_kind, no_flops
+from funcgrad.ops.base.foreign_arrays import has_array_method
 from funcgrad.ops.base.op import Op, lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.source import fail
@@ -287,9 +289,30 @@ def array(value: Any, dtype: Any = None) -> Any:
     if isinstance(value, Expr):
         return value if dtype is None else astype(value, dtype)
     if not holds_expr(value):
-        return np.array(value, dtype)
+        try:
+            return np.array(value, dtype)
+        except (TypeError, ValueError):
+            value = as_lists(value)
+            if not holds_expr(value):
+                raise
+            return array(value, dtype)
     joined = stack([array(item) for item in value])
     return joined if dtype is None else astype(joined, dtype)
+
+
+def as_lists(value: object) -> Any:
+    """Nested lists in the place of users' objects that NumPy takes for sequences, arrays and numbers.
+
+    An array of them may meet a traced value, which NumPy would ask for a number.
+    """
+    if isinstance(value, str | bytes | Mapping | Expr | Reference | np.ndarray):
+        return unwrapped(value)
+    if has_array_method(value):
+        made: Any = value
+        return unwrapped(made.__array__())
+    is_sequence = hasattr(type(value), "__len__") and hasattr(type(value), "__getitem__")
+    items: Any = value
+    return unwrapped([as_lists(item) for item in items] if is_sequence else number_of(value))
 
 
 def astype(x: object, dtype: Any, copy: bool = True, **_: Any) -> Any:
