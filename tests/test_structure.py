@@ -349,6 +349,7 @@ TABLES = {
     "rewrite/square_laws.py",
     "rewrite/matrix_laws.py",
     "rewrite/monomials.py",
+    "rewrite/overflow_laws.py",
     "rewrite/reading_laws.py",
     "rewrite/reading_array_laws.py",
     "rewrite/reading_axis_laws.py",

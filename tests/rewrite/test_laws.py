@@ -162,6 +162,8 @@ PROGRAMS = {
     "_picked": lambda x: fg.jit(lambda y: (y, -y))(x)[1] if isinstance(x, fg.Expr) else -x,
     "scattered_product": lambda x: np.exp(x)[1:],
     "scattered_contraction": lambda x: (np.reshape(np.exp(x), (-1, 1)) @ x[:1])[1:],
+    "product_with_overflowing": lambda x: x / (np.exp(x) - 1) * np.exp(x) + np.tanh(x),
+    "quotient_of_overflowing": lambda x: np.exp(x) / np.square(np.exp(x) - 1),
     "scattered_convolution": lambda x: np.convolve(np.exp(x), x[:2])[1:-1],
     "_selected": lambda x: x[[1, 0]] * (1 / x[:2]),
     "function_by_vectors": lambda x: _exponential(

@@ -25,6 +25,7 @@ Holds: TypeAlias = Literal[
     "for reals",
     "for reals and arrays",
     "as a stable form",
+    "as a stable derivative",
     "for finite reals",
     "for finite numbers",
     "for normal constants",
@@ -39,6 +40,8 @@ Holds: TypeAlias = Literal[
   of a complex scalar by another formula than that of an array, which gives other signs of zeros.
 - ``as a stable form``: equal up to rounding for real values; the right side is also accurate where the left
   side overflows, underflows, cancels or divides 0 by 0.
+- ``as a stable derivative``: as ``as a stable form``, but the right side alone is small where the left side
+  is a subnormal number. Derivatives that run use such a law.
 - ``for finite reals``: equal up to rounding and the sign of a zero, for finite real values.
 - ``for finite numbers``: as ``for finite reals``, and for finite complex values, where a zero may have
   another sign. Derivatives use such a law, which no branch cut sees.

@@ -165,6 +165,8 @@ def _is_taken(holds: Holds, mode: Mode, dtype: str) -> bool:
     """Whether a simplification in this mode uses a law, for a node of this kind of dtype."""
     if holds == "where finite":
         return mode == "reading" and dtype != "c"
+    if holds == "as a stable derivative":
+        return mode == "derivative" and dtype == "f"
     if dtype != "c":
         return mode in ("derivative", *FOR_READERS) or holds in EXACT
     # A complex zero's sign chooses the side of a branch cut.

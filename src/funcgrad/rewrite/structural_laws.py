@@ -17,7 +17,7 @@ from funcgrad.graph import CONSTANT, unnested
 from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection
+from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection, trigonometric
 from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.rewrite import scatter_laws, square_laws, store_laws
 from funcgrad.rewrite.constant_values import value_of
@@ -511,6 +511,13 @@ _STORES = (index_set_op, index_add_op)
 _SUMS = (indexing.scatter_op, index_add_op, arithmetic.add)
 _PRODUCTS = (contraction.matmul_op, arithmetic.negative)
 _CLEARED = StructuralLaw(_cleared, _CLEARING, _NUMBERS)
+_OVERFLOW = "funcgrad.rewrite.overflow_laws"
+_DERIVATIVE: Holds = "as a stable derivative"
+OVERFLOWING = (exponential.exp, trigonometric.sinh, trigonometric.cosh)
+"""Functions that overflow, and are the derivatives of others that do."""
+_OVERFLOWING_PRODUCT = StructuralLaw(
+    f"{_OVERFLOW}:product_with_overflowing", (*OVERFLOWING, arithmetic.multiply), _DERIVATIVE
+)
 _LOGICAL = (StructuralLaw(_logical_cases),)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "reshape": _MOVES,
@@ -548,7 +555,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
             _NUMBERS,
         ),
     ),
-    "multiply": (_OF_CHOSEN, _SCATTERED, _CLEARED),
+    "multiply": (_OF_CHOSEN, _SCATTERED, _CLEARED, _OVERFLOWING_PRODUCT),
     "sum": (
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),
         StructuralLaw(_sum_of_repeated, (op.broadcast_to,), "for finite reals"),
@@ -575,6 +582,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     ),
     "divide": (
         StructuralLaw(_softmax, (exponential.exp, *_MOVING), _STABLE),
+        StructuralLaw(f"{_OVERFLOW}:quotient_of_overflowing", OVERFLOWING, _DERIVATIVE),
         _OF_CHOSEN,
         _SCATTERED,
         _CLEARED,

@@ -1,0 +1,162 @@
+"""Derivatives of quotients by functions that overflow, as 1/(exp(x) - 1).
+
+The derivative of y/b in x, where b = exp(x) + c, is -(y/b/b)*exp(x). Where exp(x) overflows, y/b is 0 and
+that product is NaN; where y/b/b underflows, it is 0 too early. As -(y/b)*sigmoid(x) for c = 1, and as
+(y/b)/expm1(-x) for c = -1, it is as accurate as the value, and so are its own derivatives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.ops.elementwise import arithmetic, exponential, trigonometric
+from funcgrad.rewrite.constant_values import value_of
+from funcgrad.rewrite.structural_laws import OVERFLOWING
+
+_MOST_FACTORS = 12
+"""The factors of a product among which a divisor is looked for."""
+
+
+def product_with_overflowing(expr: Expr) -> Expr | None:
+    """y/(exp(x) - 1)*exp(x) = -y/expm1(-x), y/cosh(x)*sinh(x) = y*tanh(x), and the like."""
+    left, right = expr.args
+    for product, factor in ((left, right), (right, left)):
+        if factor.op in OVERFLOWING:
+            found = _times(product, factor)
+            if found is not None:
+                return found
+        if factor.op is arithmetic.multiply:
+            for i, inner in enumerate(factor.args):
+                found = _times(product, inner) if inner.op in OVERFLOWING else None
+                if found is not None:
+                    return np.multiply(found, factor.args[1 - i])  # type: ignore[return-value]
+    return None
+
+
+def quotient_of_overflowing(expr: Expr) -> Expr | None:
+    """exp(x)/(exp(x) - 1)**2 = -1/(exp(x) - 1)/expm1(-x), and the like."""
+    above, below = expr.args
+    return _divided(above, below, None) if above.op in OVERFLOWING else None
+
+
+def _times(product: Expr, factor: Expr) -> Expr | None:
+    """A product with one more factor, which one of its divisors takes up."""
+    path: list[tuple[Expr, int]] = []
+    open_: list[tuple[Expr, list[tuple[Expr, int]]]] = [(product, path)]
+    for _ in range(_MOST_FACTORS):
+        if not open_:
+            break
+        node, path = open_.pop()
+        found = _taken_up(node, factor)
+        if found is not None:
+            for parent, place in reversed(path):
+                args = [*parent.args]
+                args[place] = found
+                found = parent.op(*args)
+            return found
+        if node.op in _FACTORS and node.shape == factor.shape:
+            open_ += [(node.args[i], [*path, (node, i)]) for i in _FACTORS[node.op]]
+    return None
+
+
+_FACTORS = {arithmetic.multiply: (1, 0), arithmetic.divide: (0,), arithmetic.negative: (0,)}
+"""The operations of a product, with the operands that are its factors."""
+
+
+def _taken_up(node: Expr, factor: Expr) -> Expr | None:
+    if node.op is arithmetic.divide:
+        above, below = node.args
+        if (
+            below.op is exponential.sqrt
+            and above.op is arithmetic.divide
+            and above.args[1] is below
+        ):
+            above, below = above.args[0], below.args[0]
+        return _divided(factor, below, above)
+    if node.op is arithmetic.multiply:
+        return _taken_up_by_quotient(node, factor)
+    if node.op is arithmetic.reciprocal:
+        return _divided(factor, node.args[0], None)
+    if node.op is arithmetic.square:
+        root = _taken_up(node.args[0], factor)
+        return None if root is None else np.multiply(node.args[0], root)  # type: ignore[return-value]
+    if node.op is arithmetic.power:
+        base, exponent = node.args
+        k = value_of(exponent)
+        ratio = _ratio(factor, base) if k is not None and k.real <= -1 else None
+        return None if ratio is None else ratio(base ** (exponent + 1))
+    return None
+
+
+def _taken_up_by_quotient(product: Expr, factor: Expr) -> Expr | None:
+    """x*(y/x**2), which is y/x, times the factor."""
+    for base, quotient in (product.args, product.args[::-1]):
+        below = quotient.args[1] if quotient.op is arithmetic.divide else base
+        if below.op is arithmetic.square and below.args[0] is base:
+            return _divided(factor, base, quotient.args[0])
+    return None
+
+
+def _divided(factor: Expr, below: Expr, above: Expr | None) -> Expr | None:
+    """above*factor/below; None in the place of above stands for 1."""
+    base = below.args[0] if below.op is arithmetic.square else below
+    ratio = _ratio(factor, base)
+    if ratio is None:
+        return None
+    dividend: Any = 1.0 if above is None else above
+    found: Expr = ratio(dividend if base is below else dividend / base)
+    return found
+
+
+def _ratio(factor: Expr, base: Expr) -> Callable[[Any], Any] | None:
+    """What multiplies by factor/base, without a quotient of two infinities."""
+    if base.shape != factor.shape:
+        return None
+    (x,) = factor.args
+    if factor.op is exponential.exp:
+        found = _parted(base, factor)
+        return None if found is None else _share(x, *found)
+    if base.op not in (trigonometric.sinh, trigonometric.cosh) or base.args[0] is not x:
+        return None
+    if base.op is factor.op:
+        return None
+    tangent = np.tanh(x)
+    return (lambda y: y / tangent) if base.op is trigonometric.sinh else (lambda y: y * tangent)
+
+
+def _share(x: Expr, number: float, rest: float) -> Callable[[Any], Any] | None:
+    """What multiplies by exp(x)/(number*exp(x) + rest), by functions whose derivatives have this form, too."""
+    if not number or not np.isfinite([number, rest]).all():
+        return None
+    if rest == 0:
+        return lambda y: y / number
+    shift = math.log(abs(rest / number))
+    moved = x - shift if shift else x
+    if rest / number > 0:
+        return lambda y: y * exponential.sigmoid(moved) / number
+    return lambda y: y / (-number * np.expm1(-moved))
+
+
+def _parted(base: Expr, e: Expr, depth: int = 3) -> tuple[float, float] | None:
+    """The numbers of which a sum is one times the exponential e plus the other; None if it is none."""
+    if base is e:
+        return 1.0, 0.0
+    number = value_of(base)
+    if number is not None:
+        return 0.0, float(number)
+    if base.op is exponential.expm1 and base.args[0] is e.args[0]:
+        return 1.0, -1.0
+    if base.op not in (arithmetic.add, arithmetic.subtract, arithmetic.multiply) or not depth:
+        return None
+    left, right = [_parted(part, e, depth - 1) for part in base.args]
+    if left is None or right is None:
+        return None
+    if base.op is arithmetic.multiply:
+        return None if left[0] else (left[1] * right[0], left[1] * right[1])
+    sign = 1.0 if base.op is arithmetic.add else -1.0
+    return left[0] + sign * right[0], left[1] + sign * right[1]
