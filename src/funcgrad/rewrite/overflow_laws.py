@@ -130,7 +130,7 @@ def _ratio(factor: Expr, base: Expr) -> Callable[[Any], Any] | None:
 
 
 def _share(x: Expr, number: float, rest: float) -> Callable[[Any], Any] | None:
-    """What multiplies by exp(x)/(number*exp(x) + rest), by functions whose derivatives have this form, too."""
+    """What multiplies by exp(x)/(number*exp(x) + rest), by functions whose derivatives have this form."""
     if not number or not np.isfinite([number, rest]).all():
         return None
     if rest == 0:
