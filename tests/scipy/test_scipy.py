@@ -3,6 +3,7 @@
 import inspect
 import itertools
 import pickle
+import types
 
 import mpmath as mp
 import numpy as np
@@ -19,6 +20,7 @@ import funcgrad.scipy.linalg as linalg
 import funcgrad.scipy.optimize as optimize
 import funcgrad.scipy.sparse.linalg
 import funcgrad.scipy.special as special
+from funcgrad.scipy.composition import composed
 from tests.default_slice import one_in
 
 ONE = [
@@ -552,6 +554,24 @@ def test_arguments_are_taken_by_place(name):
     assert value == pytest.approx(total(a, scipy), rel=1e-9)
     assert slope == pytest.approx((ahead - behind) / (2 * h), rel=1e-6)
     assert fg.jvp(total, (a,), (1.0,))[1] == pytest.approx(slope, rel=1e-12)
+
+
+def test_arguments_of_a_newer_scipy_are_not_left_out():
+    def det(a, scaled=False, check_finite=True):
+        return np.linalg.det(a)
+
+    newer = types.ModuleType("newer")
+    newer.det = det
+
+    def traced(a, **_):
+        return np.linalg.det(a)
+
+    traced.__name__ = "det"
+    ours = composed(newer)(traced)
+    slope = fg.grad(lambda t: ours(t * np.eye(2), check_finite=False))(3.0)
+    assert slope == pytest.approx(6.0)
+    with pytest.raises(TypeError, match="det: scaled=True is not supported with traced values"):
+        fg.grad(lambda t: ours(t * np.eye(2), scaled=True))(3.0)
 
 
 def test_an_argument_given_twice_is_refused():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from itertools import takewhile
 from types import ModuleType
 from typing import Any, ParamSpec, Self, TypeVar, cast
@@ -148,13 +148,31 @@ def _naming(
     if Parameter.VAR_POSITIONAL in kinds:
         return None
     rest = kinds.get(Parameter.VAR_KEYWORD, "")
+    left_out = _left_out(expected, traced)
 
     def named(*args: object, **kwargs: object) -> dict[str, Any]:
         given = dict(expected.bind(*args, **kwargs).arguments)
         others = given.pop(rest, {})
+        refuse_given(traced.__name__, **{name: given[name] for name in left_out & given.keys()})
         return {**given, **others}
 
     return named
+
+
+def _left_out(expected: Signature, traced: Callable[..., Any]) -> frozenset[str]:
+    """The arguments that a function of traced values would leave out though the value depends on them.
+
+    It has a parameter ``**_`` for those that say how SciPy computes. Others are those of a newer SciPy.
+    """
+    own = signature(traced).parameters
+    if "_" not in own:
+        return frozenset()
+    others = expected.parameters.keys() - own.keys() - _WITHOUT_EFFECT
+    return frozenset([name for name in others if not name.startswith("overwrite")])
+
+
+_WITHOUT_EFFECT = {"check_finite", "lapack_driver", "lwork", "blocksize", "disp", "seed"}
+"""Arguments of SciPy's that choose between methods of equal results."""
 
 
 def refuse(name: str, **given: object) -> None:
