@@ -517,6 +517,16 @@ READINGS = {
     ),
     "reshaped_entries": (lambda: matrix(X, Y, 2.0, 0.0), "array([[x, y], [2, 0]])"),
     "reshaped_entries, one": (lambda: np.reshape(np.stack([X]), ()), "x"),
+    "joined_entries": (
+        lambda: fg.gradient(np.log(X * V[2] - V[1] ** 2), V),
+        "let a = x*v[2] - v[1]**2\nin array([0, -2*v[1]/a, x/a])",
+    ),
+    "row_of_slice": (lambda: np.reshape(np.sin(M)[1:2], (3,)), "sin(m)[1]"),
+    "moved_constants": (
+        lambda: fg.hessian(lambda v: np.linalg.det(symmetric(v))).expr(V),
+        "array([[0.0, 0.0, 1.0], [0.0, -2.0, 0.0], [1.0, 0.0, 0.0]])",
+    ),
+    "determinant_in_two": (lambda: np.linalg.det(matrix(X, Y, 2.0, X)), "x**2 - 2*y"),
     "sum_of_entries": (lambda: np.sum(np.stack([X, Y, X * Y])), "x*y + x + y"),
 }
 
@@ -536,6 +546,10 @@ def test_entries_by_an_array_of_places_are_no_products_of_others():
 
 def matrix(*entries):
     return np.reshape(np.stack(entries), (2, 2))
+
+
+def symmetric(v):
+    return np.array([[v[0], v[1]], [v[1], v[2]]])
 
 
 def rotation_in_two(t):

@@ -202,7 +202,7 @@ def _entries_of_broadcast(expr: Expr) -> Expr | None:
 def _entries_of_constant(expr: Expr) -> Expr | None:
     """array([1, 2])[::-1] = array([2, 1])."""
     x, *arrays = expr.args
-    if x.op is not CONSTANT or arrays or x.size > MOST_ENTRIES:
+    if x.op is not CONSTANT or arrays or x.size > 2 * MOST_ENTRIES:
         return None
     return const(expr.op.run(x.params[0][1].array, **dict(expr.params)))
 

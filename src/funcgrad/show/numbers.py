@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad.show.implicit_casts import is_integer
 from funcgrad.typing import Array
 
-LONGEST_ARRAY = 40  # characters of an array that is written out
+LONGEST_ARRAY = 60  # characters of an array that is written out
 _LARGEST_DENOMINATOR = 99
 
 _PYTHON = {"float64": float, "int64": int, "bool": bool, "complex128": complex}
