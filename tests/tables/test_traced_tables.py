@@ -47,6 +47,18 @@ def _portfolio_s(x: Any) -> Any:
     )
 
 
+def _of_arrays(x: Any) -> Any:
+    row = pd.DataFrame({"t": x[0], "interval": [x[:2] * x[2]], "kind": "two-sided"}, index=["test"])
+    rows = pd.DataFrame({"pair": [[x[0], 2.0], (x[1] ** 2, x[3])]})
+    rows["array"] = [x, x**2]
+    series = pd.Series([x[:2], x[2:] * 3])
+    return (
+        row["interval"].iloc[0].prod() * row["t"].iloc[0]
+        + rows["pair"].iloc[1][0] * rows["array"][1].sum()
+        + series.iloc[1].sum()
+    )
+
+
 def _rsi(x: Any) -> Any:
     d = pd.Series(x).diff()
     up = d.clip(lower=0)
@@ -82,6 +94,7 @@ def _group_model(x: Any) -> Any:
 
 
 METHODS: dict[str, Callable[[Any], Any]] = {
+    "columns of arrays": _of_arrays,
     "shift": lambda x: (
         weighed(pd.Series(x).shift(1))
         + weighed(pd.Series(x).shift(-2))

@@ -49,6 +49,8 @@ from funcgrad.numpy.creation import zeros as zeros
 from funcgrad.numpy.creation import zeros_like as zeros_like
 from funcgrad.numpy.iterators import broadcast as broadcast
 from funcgrad.numpy.iterators import nditer as nditer
+from funcgrad.numpy.types import format_float_positional as format_float_positional
+from funcgrad.numpy.types import format_float_scientific as format_float_scientific
 from funcgrad.numpy.types import frompyfunc as frompyfunc
 from funcgrad.numpy.types import isscalar as isscalar
 from funcgrad.numpy.types import vectorize as vectorize

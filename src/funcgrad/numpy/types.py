@@ -1,10 +1,10 @@
-"""`isscalar`, and functions that call a Python function for each entry: `vectorize`, `frompyfunc`."""
+"""`isscalar`, texts of numbers, and functions that call one for each entry: `vectorize`, `frompyfunc`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import update_wrapper
+from functools import update_wrapper, wraps
 from itertools import accumulate
 from typing import Any
 
@@ -16,6 +16,7 @@ from funcgrad.arrays.reference import holds_expr
 from funcgrad.arrays.values import unlabeled
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
+from funcgrad.ops.numpy.by_value import by_value
 
 
 def isscalar(element: object) -> bool:
@@ -26,6 +27,19 @@ def isscalar(element: object) -> bool:
     (True, False)
     """
     return not element.shape if isinstance(element, Expr) else bool(np.isscalar(element))
+
+
+def _text_of_value(function: Callable[..., str]) -> Callable[..., str]:
+    @wraps(function)
+    def text(*args: object, **kwargs: object) -> str:
+        inside, named = by_value((args, kwargs), function.__name__)
+        return function(*inside, **named)
+
+    return text
+
+
+format_float_positional = _text_of_value(np.format_float_positional)
+format_float_scientific = _text_of_value(np.format_float_scientific)
 
 
 class vectorize(np.vectorize):  # noqa: N801  # as NumPy names it

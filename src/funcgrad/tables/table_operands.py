@@ -81,7 +81,7 @@ def column_or_value(value: object, count: int | None) -> Any:
             return np.asarray(value)
         return plain_value(value)
     if isinstance(value, list | tuple | np.ndarray) and not all(map(_is_number, value)):
-        made = np.empty(len(value), object)  # texts and other objects beside numbers
+        made = np.empty(len(value), object)  # texts, arrays and other objects beside numbers
         for place, item in enumerate(value):
             made[place] = plain_value(item)
         return made
@@ -92,7 +92,8 @@ def column_or_value(value: object, count: int | None) -> Any:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, Number | Expr | Reference | np.ndarray | np.generic)
+    is_one = isinstance(value, Number | Expr | Reference | np.ndarray | np.generic)
+    return is_one and np.ndim(value) == 0  # type: ignore[arg-type]
 
 
 def expr_of(value: object) -> Any:
