@@ -27,6 +27,11 @@ def test_every_assignment_is_refused(name):
     assert not hasattr(x, "__dict__")
 
 
+def test_an_assigned_shape_says_what_to_write():
+    with pytest.raises(AttributeError, match=r"write x = x.reshape\(shape\)\n  at test_expr.py"):
+        fg.var("x", 2).shape = (2, 1)
+
+
 def test_the_table_of_operations_is_handed_over_once_and_read_only():
     table = expr_module.operation_table
     with pytest.raises(RuntimeError, match="handed over already"):

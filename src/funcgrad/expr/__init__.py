@@ -121,8 +121,9 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
         return reported_class_to(self, class_of_value, _getframe().f_back)
 
     def __setattr__(self, name: str, value: object) -> Never:
-        raise AttributeError(
-            f"an expression is immutable, but {name!r} was assigned to; make a new one instead"
+        advice = "write x = x.reshape(shape)" if name == "shape" else "make a new one instead"
+        raise fail(
+            AttributeError, f"an expression is immutable, but {name!r} was assigned to; {advice}"
         )
 
     def __delattr__(self, name: str) -> Never:
