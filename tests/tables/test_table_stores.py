@@ -227,6 +227,17 @@ def test_columns_of_integers() -> None:
 
 
 # -- rows before pandas 3, which may be views of their frame ----------------------------------------
+def test_a_series_without_values_of_the_dtype_of_another_takes_stores():
+    def smoothed(x: Any) -> Any:
+        s = pd.Series(x, index=list("abcdef"))
+        made = pd.Series(index=s.index, dtype=s.dtype)
+        for place, label in enumerate(s.index):
+            made[label] = s.iloc[max(place - 1, 0) : place + 2].mean() ** 2
+        return weighed(made)
+
+    check(smoothed)
+
+
 def scaled(x):
     return pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}) * x
 

@@ -22,6 +22,7 @@ from pandas.api.indexers import check_array_indexer
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr, const
 from funcgrad.expr.concrete import concrete_value
+from funcgrad.ops.subscripts import index_update
 from funcgrad.source import fail
 from funcgrad.tables.row_functions import (
     FLAT_MOMENTS,
@@ -126,7 +127,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
         key, value = check_array_indexer(self, key), _expr(value)
         if isinstance(key, np.ndarray) and key.dtype == bool:
             key = np.flatnonzero(key)
-        made = self.expr.at[key].set(value)
+        made = index_update(self.expr, key, value, "set")
         if self._base is None:
             self._value = made
         else:
