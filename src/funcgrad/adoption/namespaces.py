@@ -40,6 +40,7 @@ REPLACED = {
     "scipy.integrate": "funcgrad.scipy.integrate",
     "scipy.interpolate": "funcgrad.scipy.interpolate",
     "scipy.linalg": "funcgrad.scipy.linalg",
+    "scipy.linalg.lapack": "funcgrad.scipy.lapack",
     "scipy.ndimage": "funcgrad.scipy.ndimage",
     "scipy.odr": "funcgrad.scipy.odr",
     "scipy.optimize": "funcgrad.scipy.optimize",
