@@ -377,6 +377,36 @@ def test_a_traced_value_has_no_hash(look, way):
     assert way(fg.grad(lambda x: x**2 if x in (1.0, 2.0) else x))(2.0) == 4.0
 
 
+def lookup(x, n):
+    return {1.0: 2.0, 2.0: 3.0}[n] * x * len({n, 2 * n, n * 1})
+
+
+def by_stopped(x):
+    seen = {}
+    for value in (x, 2 * x, x):
+        key = float(fg.stop_gradient(value))
+        seen[key] = seen.get(key, 0.0) + value
+    return sum(value**2 for value in seen.values())
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_value_without_a_derivative_is_looked_up_by_its_number():
+    """Numbers that are equal have one derivative there, zero."""
+    for way in (lambda f: f, fg.jit):
+        slope = way(fg.grad(lookup))
+        assert [slope(0.7, n) for n in (1.0, 2.0, 1.0)] == [4.0, 6.0, 4.0]
+        assert way(fg.grad(by_stopped))(0.7) == pytest.approx(16 * 0.7)
+        rounded = way(fg.grad(lambda x: {2: 5.0, 1: 3.0}[np.floor(3 * x).astype(int)] * x))
+        assert [rounded(0.7), rounded(0.4)] == [5.0, 3.0]
+        assert way(fg.grad(lambda x: collections.Counter([np.sign(x), 1.0])[1.0] * x))(0.7) == 2.0
+    jitted = fg.jit(lambda x: len({x, 2 * x, -2 * x}) * x)
+    assert [jitted(x) for x in (1.0, 0.0, -1.0, -2.0, 1.0)] == [3.0, 0.0, -3.0, -6.0, 3.0]
+    cached = fg.jit(functools.cache(lambda x: x * x))
+    assert [cached(x) for x in (2.0, 3.0, 2.0)] == [4.0, 9.0, 4.0]
+    found = fg.vmap(fg.grad(lambda x: {0.0: 1.0, 1.0: 2.0}[np.floor(x)] * x))(np.array([0.5, 1.5]))
+    assert found.tolist() == [1.0, 2.0]
+
+
 def test_the_advice_for_a_hash_is_right():
     table = {1.5: 2.0, 2.5: 3.0, 1: 5.0, 2: 7.0}
 

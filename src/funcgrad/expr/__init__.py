@@ -19,7 +19,7 @@ from typing import Any, Never, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr.concrete import Questions, concrete, concrete_value, refuse_varied
+from funcgrad.expr.concrete import Questions, concrete, concrete_value, number, refuse_varied
 from funcgrad.expr.names import check_name, split_names
 from funcgrad.expr.node import (
     ExprBase,
@@ -78,10 +78,14 @@ __all__ = [
 
 
 class UnhashableError(TypeError):
-    """A traced value has no hash.
+    """A traced value that is being differentiated has no hash.
 
     Python 3.14 puts another error in the place of a `TypeError` of a key, but not of one of a subclass.
     """
+
+
+def _hash_of(value: npt.NDArray[Any] | float) -> int:
+    return hash(value.item() if isinstance(value, np.ndarray) else value)
 
 
 class Expr(Operators, Questions, OtherLibraries, ExprBase):
@@ -93,7 +97,7 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
     to node; as on a node, ``parents``, the keys of ``args``, ``name``, of a
     variable or of the operation, and ``value``, the array of a constant. A
     formula hashes by its key, and a map of keys can be indexed with it; a
-    traced value has no hash.
+    traced value hashes by its number, and has no hash if it is differentiated.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -131,12 +135,14 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
 
     def __hash__(self) -> int:
         # A dict compares entries of equal hash by ==. The hash of a formula is its key's; a traced value is
-        # compared by its value at this call, which its key does not determine. Numbers are refused: they are
-        # the keys of caches, which outlive the call. Truth values are those of groups.
+        # compared by its value at this call, which its key does not determine. So numbers that are equal and
+        # have other derivatives would be one key: they are refused. Truth values are those of groups.
         if not self.traced:
             return hash(self.key)
         if self.dtype.kind == "b" and not self.shape:
             return hash(concrete_value(self, "hash()"))
+        if self.dtype.kind in "iuf" and not self.shape and not functions["is_varied"](self):
+            return int(number(self, "hash()", _hash_of))
         raise fail(
             UnhashableError,
             "hash: expected a number to look up in a set, a dict or a cache, but got a traced value, which "
