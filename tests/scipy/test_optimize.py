@@ -364,6 +364,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*by steps alone")
 @pytest.mark.filterwarnings("ignore:the output does not depend on")  # x does not on costs
 @pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize("part", ["x", "fun"])

@@ -169,6 +169,7 @@ def test_all_methods_in_both_modes_and_orders_batched_and_compiled(name, method)
     assert backward == pytest.approx(np.sum(second), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:.*by steps alone")
 @pytest.mark.filterwarnings("ignore:Infinite values encountered in scipy.special.kve")
 @pytest.mark.parametrize("name", one_in(2, SOME))
 def test_outside_the_support_and_for_invalid_parameters(name):
