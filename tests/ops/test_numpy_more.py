@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import funcgrad as fg
 from tests.default_slice import one_in
@@ -329,3 +330,51 @@ def test_casting_that_numpy_refuses():
         TypeError, match="concatenate: expected arrays that become float32 by casting="
     ):
         fg.grad(lambda x: np.concatenate([x, x], dtype="float32", casting="safe").sum())(np.ones(2))
+
+
+def test_gradients_of_statistics_read_as_a_person_writes_them():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=6), rng.normal(size=6)
+    longest = {
+        100: [np.std, np.var, np.cov, lambda x: np.cov(x, y)[0, 1], scipy.stats.sem],
+        170: [lambda x: np.corrcoef(x, y)[0, 1], lambda x: scipy.stats.norm.fit(x)[1]],
+        300: [scipy.stats.skew, scipy.stats.kurtosis, scipy.stats.variation],
+    }
+    for most, functions in longest.items():
+        for f in functions:
+            assert len(str(fg.grad(f).expr(x))) <= most
+
+
+CORRELATED = {
+    "two vectors": lambda m, x: (m(x[0], x[1]),),
+    "a vector": lambda m, x: (m(x[0]),),
+    "one twice": lambda m, x: (m(x[0], x[0]),),
+    "rows": lambda m, x: (m(x),),
+    "columns": lambda m, x: (m(x, rowvar=False),),
+    "rows and a vector": lambda m, x: (m(x, x[0] ** 2),),
+}
+
+
+@pytest.mark.parametrize("name", CORRELATED)
+@pytest.mark.parametrize("m", [np.cov, np.corrcoef])
+@pytest.mark.parametrize("kind", ["f8", "f4", "c16"])
+def test_covariances_and_correlations(name, m, kind):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(3, 6)).astype(kind) + (
+        1j * rng.normal(size=(3, 6)) if kind == "c16" else 0
+    )
+    f = CORRELATED[name]
+    (found,), (want,) = fg.jit(lambda x: f(m, x))(x), f(m, x)
+    np.testing.assert_allclose(found, want, rtol=1e-13 if kind != "f4" else 1e-6, atol=1e-14)
+    assert np.asarray(found).dtype == np.asarray(want).dtype
+    assert np.shape(found) == np.shape(want)
+    if m is np.corrcoef and kind != "c16":
+        assert np.max(np.abs(found)) <= 1
+    if kind == "f8" and (m is np.cov or name not in ("a vector", "one twice")):
+        fg.check_grads(lambda x: np.sum(np.sin(f(m, x)[0])), (x,), order=2)
+
+
+def test_correlations_of_what_does_not_vary_are_nan():
+    y = np.arange(4.0)
+    found = fg.jit(lambda x: np.corrcoef(0 * x, y))(y)
+    assert np.array_equal(np.isnan(found), [[True, True], [True, False]])

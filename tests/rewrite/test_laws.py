@@ -136,6 +136,10 @@ PROGRAMS = {
     "stored_entry": lambda x: (
         _stored(x, ("set", 0, x[1]))[0] + _stored(x, ("set", slice(1, 3), x[0]))[1:3]
     ),
+    "whole": lambda x: np.sum(x)[()] * x[:][...],
+    "of_all_or_none": lambda x: (
+        _stored(x, ("set", np.zeros(0, int), 0.0)) + _stored(x, ("set", slice(None), x[0]))
+    ),
     "overwritten": lambda x: _stored(x, ("add", 0, x[2]), ("set", 0, x[1])),
     "added_to_zero": lambda x: _stored(x, ("set", 0, 0.0), ("add", 0, x[1])),
     "accumulated": lambda x: x + _stored(np.zeros_like(x), ("add", 0, 1.0)),

@@ -168,8 +168,10 @@ def _small_constant(expr: Expr) -> Expr | None:
     if any([array is None for array in arrays]):
         return None
     found = np.asarray(expr.op.run(*arrays, **dict(expr.params)), expr.dtype)
-    if not np.any(found):
-        return _zeros(expr)
+    first = found.flat[0]
+    if np.array_equal(found, np.full(found.shape, first), equal_nan=expr.dtype.kind == "f"):
+        value = scalar(first.item(), expr.dtype)
+        return op.broadcast_to(value, shape=expr.shape)  # type: ignore[no-any-return]
     return const(found) if len(str(found.tolist())) <= _LONGEST else None
 
 
@@ -202,6 +204,7 @@ MASK_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "bitwise_or": (_small_constant, _or_never),
         "scatter_add": (_nothing_stored, _small_constant),
         "getitem": (_small_constant,),
+        "reshape": (_small_constant,),
         "sum": (_sum_of_stored,),
         "any": (_small_constant,),
         "add": (_small_constant,),

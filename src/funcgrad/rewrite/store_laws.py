@@ -47,6 +47,29 @@ def stored_entry(expr: Expr) -> Expr | None:
     return forwarded(x, place) if x.op is index_set_op else constant_entry(x, place)
 
 
+_WHOLE = (("slice", None, None, None), "...")
+
+
+def whole(expr: Expr) -> Expr | None:
+    """x[()] = x; x[:] = x; x[...] = x."""
+    x = expr.args[0]
+    return x if len(expr.args) == 1 and x.shape == expr.shape and _is_whole(expr) else None
+
+
+def of_all_or_none(expr: Expr) -> Expr | None:
+    """x.at[i].set(v) = x, where i has no entries; x.at[:].set(v) = v."""
+    x, v = expr.args[:2]
+    if not v.size and x.size:
+        return x
+    if len(expr.args) > 2 or not _is_whole(expr) or v.dtype != x.dtype:
+        return None
+    return v if v.shape == x.shape else op.broadcast_to(v, shape=x.shape)
+
+
+def _is_whole(expr: Expr) -> bool:
+    return all([item in _WHOLE for item in dict(expr.params)["spec"]])
+
+
 def overwritten(expr: Expr) -> Expr | None:
     """x.at[i].set(u).at[i].set(v) = x.at[i].set(v); x.at[i].add(u).at[i].set(v) likewise."""
     x, v, *arrays = expr.args

@@ -528,12 +528,14 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "real": (_OF_ENTRIES,),
     "imag": (_OF_ENTRIES,),
     "getitem": (
+        StructuralLaw(store_laws.whole),
         StructuralLaw(store_laws.stored_entry),
         _MOVED,
     ),
     "scatter_add": (_MOVED,),
     "concatenate": (StructuralLaw(_joined_mask, (selection.mask,), _NUMBERS),),
     "index_set": (
+        StructuralLaw(store_laws.of_all_or_none),
         StructuralLaw(store_laws.overwritten, _STORES),
         StructuralLaw(_mask_of_stored, (selection.mask,)),
     ),

@@ -11,6 +11,7 @@ from funcgrad.ops.base.arguments import inexact
 from funcgrad.ops.base.axes import axis_tuple
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.elementwise.magnitude import make_complex
+from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.shape import astype, expand_dims
 from funcgrad.source import fail
 from funcgrad.typing import Axis
@@ -58,12 +59,31 @@ def cov(
 ) -> Any:
     """As `numpy.cov` without weights: each row a variable."""
     m, others = (_variables(x, rowvar) for x in (m, y))
-    if others is not None:
-        m = np.concatenate([m, others], axis=0)
-    centered = m - np.mean(m, axis=1, keepdims=True)
     free = m.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
-    other = np.conjugate(centered) if m.dtype.kind == "c" else centered
-    return np.squeeze(np.matmul(centered, np.transpose(other)) / max(free, 0))
+    variables = [m] if others is None else [m, others]
+    if all([item.shape[0] == 1 for item in variables]):
+        products = _of_vectors([_centered(np.squeeze(item, 0)) for item in variables])
+    else:
+        centered = _centered(np.concatenate(variables, axis=0))
+        products = np.squeeze(np.matmul(centered, np.transpose(_conjugate(centered))))
+    return products / max(free, 0)
+
+
+def _centered(m: Any) -> Any:
+    return m - np.mean(m, axis=-1, keepdims=True)
+
+
+def _conjugate(m: Any) -> Any:
+    return np.conjugate(m) if m.dtype.kind == "c" else m
+
+
+def _of_vectors(vectors: list[Any]) -> Any:
+    """The products of one vector or two with each other, of which the formula of one holds no others'."""
+    squares = [np.sum(x * _conjugate(x)) for x in vectors]
+    if len(vectors) == 1:
+        return squares[0]
+    between = np.sum(vectors[0] * _conjugate(vectors[1]))
+    return np.stack([squares[0], between, _conjugate(between), squares[1]]).reshape(2, 2)
 
 
 def _variables(x: Any, rowvar: bool) -> Any:
@@ -78,11 +98,27 @@ def _variables(x: Any, rowvar: bool) -> Any:
 
 def corrcoef(x: object, y: object = None, rowvar: bool = True) -> Any:
     """As `numpy.corrcoef`: covariances over the products of deviations, from -1 to 1."""
-    c = cov(x, y, rowvar)
-    if c.ndim == 0:
+    m, others = (_variables(item, rowvar) for item in (x, y))
+    if others is not None and m.shape[0] == others.shape[0] == 1:
+        return _within_one(_of_vectors([_unit(np.squeeze(item, 0)) for item in (m, others)]))
+    if others is not None:
+        m = np.concatenate([m, others], axis=0)
+    if m.shape[0] == 1:
+        c = cov(m)
         return c / c
-    deviation = np.sqrt(np.real(np.diag(c)))
-    c = c / deviation[:, None] / deviation
+    unit = _unit(m)
+    return _within_one(np.matmul(unit, np.transpose(_conjugate(unit))))
+
+
+def _unit(m: Any) -> Any:
+    """Samples without their mean, divided by their norm."""
+    centered = _centered(m)
+    return centered / np.linalg.norm(centered, axis=-1, keepdims=True)
+
+
+def _within_one(c: Any) -> Any:
+    """Correlations whose rounding errors are cut off, in the real and the imaginary part."""
     if c.dtype.kind != "c":
-        return np.clip(c, -1, 1)
-    return make_complex(np.clip(np.real(c), -1, 1), np.clip(np.imag(c), -1, 1))
+        return c - stopped(c - np.clip(c, -1, 1))
+    inside = make_complex(np.clip(np.real(c), -1, 1), np.clip(np.imag(c), -1, 1))
+    return c - stopped(c - inside)

@@ -30,6 +30,7 @@ FITTED_BY_FORMULAS = frozenset(
         "laplace",
         "loglaplace",
         "loguniform",
+        "norm",
         "pareto",
         "powerlaw",
         "rayleigh",
