@@ -208,7 +208,7 @@ def _cofactor_run(a: Array) -> Any:
 
 def _most_lost(a: Array) -> float:
     """The largest condition number, in Frobenius norms, that leaves three quarters of the digits."""
-    return np.finfo(a.dtype).eps ** -0.25 * a.shape[-1] ** 0.5
+    return float(np.finfo(a.dtype).eps ** -0.25 * a.shape[-1] ** 0.5)
 
 
 def _inverses(a: Array, usual: Array) -> tuple[Array, Array]:
@@ -238,7 +238,7 @@ def _scaled_cofactors(a: Array) -> Any:
         return np.where(finite, found, np.nan).astype(a.dtype)
 
 
-def _exponents(a: Array, axis: int) -> Array:
+def _exponents(a: Array, axis: int) -> Any:
     """The exponents of the largest entries along an axis, which is kept."""
     return np.frexp(np.max(np.maximum(abs(a.real), abs(a.imag)), axis=axis, keepdims=True))[1]
 

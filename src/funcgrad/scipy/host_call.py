@@ -122,7 +122,7 @@ def _run(*operands: Array, own: HostFunction, body: Body) -> tuple[Any, ...]:
     return tuple(made)
 
 
-def _infer(*types: ArrayType, own: HostFunction, body: Body) -> TupleType:
+def _infer(*types: ArrayType, own: HostFunction, body: Body) -> Any:
     return TupleType(body.types)
 
 

@@ -14,7 +14,7 @@ from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.shape import astype, expand_dims
 from funcgrad.source import fail
-from funcgrad.typing import Axis
+from funcgrad.typing import Array, Axis
 
 
 def average(
@@ -69,11 +69,11 @@ def cov(
     return products / max(free, 0)
 
 
-def _centered(m: Any) -> Any:
+def _centered(m: Array) -> Any:
     return m - np.mean(m, axis=-1, keepdims=True)
 
 
-def _conjugate(m: Any) -> Any:
+def _conjugate(m: Array) -> Any:
     return np.conjugate(m) if m.dtype.kind == "c" else m
 
 
@@ -110,13 +110,13 @@ def corrcoef(x: object, y: object = None, rowvar: bool = True) -> Any:
     return _within_one(np.matmul(unit, np.transpose(_conjugate(unit))))
 
 
-def _unit(m: Any) -> Any:
+def _unit(m: Array) -> Any:
     """Samples without their mean, divided by their norm."""
     centered = _centered(m)
     return centered / np.linalg.norm(centered, axis=-1, keepdims=True)
 
 
-def _within_one(c: Any) -> Any:
+def _within_one(c: Array) -> Any:
     """Correlations whose rounding errors are cut off, in the real and the imaginary part."""
     if c.dtype.kind != "c":
         return c - stopped(c - np.clip(c, -1, 1))

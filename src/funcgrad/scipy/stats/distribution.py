@@ -289,7 +289,7 @@ class Distribution:
         """SciPy's method of arguments by name."""
         method = getattr(self.own, name)
 
-        def host(x: Any, loc: Any, scale: Any, **shapes: Any) -> Any:
+        def host(x: Array, loc: Array, scale: Array, **shapes: Array) -> Any:
             return method(x, *shapes.values(), loc=loc, scale=scale)
 
         host.__name__ = f"{self.name}.{name}"

@@ -19,7 +19,7 @@ from funcgrad.ops.special.noncentral import (
 )
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.log_tails import only_where
-from funcgrad.scipy.stats.standard import METHODS, Standard, half_line
+from funcgrad.scipy.stats.standard import OF_CONTINUOUS, Standard, half_line
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -62,7 +62,7 @@ ncx2 = Standard(
     sf=lambda x, df, nc: noncentral_chi_square(x, df, nc, np.zeros_like(x), order=0, kind="sf"),
     support=half_line,
     valid=_is_positive,
-    hosted=METHODS,
+    hosted=OF_CONTINUOUS,
 )
 
 
@@ -103,7 +103,7 @@ ncf = Standard(
     sf=lambda x, dfn, dfd, nc: f_mixture(dfn, dfd, nc, x, "sf"),
     support=half_line,
     valid=_is_positive,
-    hosted=METHODS,
+    hosted=OF_CONTINUOUS,
 )
 
 
@@ -142,5 +142,5 @@ nct = Standard(
     logcdf=_t_logcdf,
     logsf=lambda x, df, nc: _t_logcdf(-x, df, -nc),
     valid=lambda df, nc: np.logical_and(df > 0, np.isfinite(nc)),
-    hosted=METHODS,
+    hosted=OF_CONTINUOUS,
 )

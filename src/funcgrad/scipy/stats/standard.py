@@ -52,7 +52,7 @@ def any_real(*shapes: Array) -> Any:
 
 
 CUMULATIVE = frozenset(("cdf", "sf", "logcdf", "logsf"))
-METHODS = CUMULATIVE | {"pdf", "logpdf", "ppf", "isf"}
+OF_CONTINUOUS = CUMULATIVE | {"pdf", "logpdf", "ppf", "isf"}
 """The methods of continuous distributions."""
 
 
