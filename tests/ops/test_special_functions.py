@@ -480,3 +480,25 @@ def test_slopes_of_scaled_functions_at_infinity():
         for g in (fg.elementwise_grad(f), fg.elementwise_grad(fg.elementwise_grad(f))):
             np.testing.assert_array_equal(g(np.array([np.inf, -np.inf])), 0.0)
     assert fg.grad(scipy.special.i1)(1000.0) == np.inf
+
+
+COUNTING = ["chdtr", "chdtrc", "chdtri", "pdtr", "pdtrc", "pdtri"]
+COUNTING += ["bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri"]
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_distribution_functions_keep_single_precision(name):
+    own, x = getattr(scipy.special, name), np.array([0.25, 0.75], np.float32)
+    given = (2.0, 3.0)[: own.nin - 1]
+    found, want = fg.jit(lambda x: own(*given, x))(x), own(*given, x)
+    assert found.dtype == want.dtype == np.float32
+    np.testing.assert_allclose(found, want, rtol=1e-5)
+    assert fg.elementwise_grad(lambda x: own(*given, x))(x).dtype == np.float32
+
+
+def test_slopes_of_mathieu_functions_at_huge_parameters_are_nan():
+    """The matrix of all terms was 56 GiB."""
+    slope = fg.elementwise_grad(lambda q: scipy.special.mathieu_a(2, q))(
+        np.array([1e16, 1e300, 1.0])
+    )
+    assert np.array_equal(np.isnan(slope), [True, True, False])

@@ -22,6 +22,7 @@ from funcgrad.ops.special.incomplete import (
     gammainccinv,
 )
 from funcgrad.ops.special.special_function import (
+    in_precision_of_data,
     inverse_partials,
     special_function,
 )
@@ -51,16 +52,19 @@ gdtrib: Op = special_function("gdtrib", *inverse_partials(lambda: gdtr, 3, 1))
 gdtrix: Op = special_function("gdtrix", *inverse_partials(lambda: gdtr, 3, 2))
 
 
+@in_precision_of_data
 def chdtr(v: Array, x: Array) -> Any:
     """The chi-square distribution function. As `scipy.special.chdtr`."""
     return gammainc(0.5 * v, 0.5 * x)
 
 
+@in_precision_of_data
 def chdtrc(v: Array, x: Array) -> Any:
     """The chi-square survival function. As `scipy.special.chdtrc`."""
     return gammaincc(0.5 * v, 0.5 * x)
 
 
+@in_precision_of_data
 def chdtri(v: Array, p: Array) -> Any:
     """The inverse of `chdtrc` in x. As `scipy.special.chdtri`."""
     return 2.0 * gammainccinv(0.5 * v, p)
@@ -76,16 +80,19 @@ def _above_count(k: Array) -> Any:
     return np.where(k < 0, math.nan, np.floor(k) + 1.0)
 
 
+@in_precision_of_data
 def pdtri(k: Array, y: Array) -> Any:
     """The inverse of `pdtr` in m, not differentiated in the count. As `scipy.special.pdtri`."""
     return gammainccinv(_above_count(k), np.where(y < 1, y, math.nan))
 
 
+@in_precision_of_data
 def pdtr(k: Array, m: Array) -> Any:
     """The Poisson distribution function, not differentiated in the count. As `scipy.special.pdtr`."""
     return gammaincc(_above_count(k), m)
 
 
+@in_precision_of_data
 def pdtrc(k: Array, m: Array) -> Any:
     """The Poisson survival function, not differentiated in the count. As `scipy.special.pdtrc`."""
     return gammainc(_above_count(k), m)
@@ -97,6 +104,7 @@ def _whole(n: Array) -> Any:
     return np.where(n == np.trunc(n), n, np.trunc(n))
 
 
+@in_precision_of_data
 def bdtr(k: Array, n: Array, p: Array) -> Any:
     """The binomial distribution function, not differentiated in the count. As `scipy.special.bdtr`."""
     n = _whole(n)
@@ -104,6 +112,7 @@ def bdtr(k: Array, n: Array, p: Array) -> Any:
     return np.where(np.floor(k) == n, np.where((p >= 0) & (p <= 1), 1.0, math.nan), found)
 
 
+@in_precision_of_data
 def bdtrc(k: Array, n: Array, p: Array) -> Any:
     """The binomial survival function, not differentiated in the count. As `scipy.special.bdtrc`."""
     n = _whole(n)
@@ -111,11 +120,13 @@ def bdtrc(k: Array, n: Array, p: Array) -> Any:
     return np.where(np.floor(k) == n, np.where((p >= 0) & (p <= 1), 0.0, math.nan), found)
 
 
+@in_precision_of_data
 def bdtri(k: Array, n: Array, y: Array) -> Any:
     """The inverse of `bdtr` in p, not differentiated in the count. As `scipy.special.bdtri`."""
     return betainccinv(np.floor(k) + 1.0, _whole(n) - np.floor(k), y)
 
 
+@in_precision_of_data
 def nbdtri(k: Array, n: Array, y: Array) -> Any:
     """The inverse of `nbdtr` in p, not differentiated in k. As `scipy.special.nbdtri`."""
     return betaincinv(_whole(n), np.floor(k) + 1.0, y)
@@ -128,11 +139,13 @@ def _negative_binomial(k: Array, n: Array) -> tuple[Any, Any]:
     return np.where(finite, n, np.nan), np.where((k > -1) & (k < np.inf), np.trunc(k), np.nan) + 1.0
 
 
+@in_precision_of_data
 def nbdtr(k: Array, n: Array, p: Array) -> Any:
     """The negative binomial distribution function, not differentiated in k. As `scipy.special.nbdtr`."""
     return betainc(*_negative_binomial(k, n), p)
 
 
+@in_precision_of_data
 def nbdtrc(k: Array, n: Array, p: Array) -> Any:
     """The negative binomial survival function, not differentiated in k. As `scipy.special.nbdtrc`."""
     return betaincc(*_negative_binomial(k, n), p)

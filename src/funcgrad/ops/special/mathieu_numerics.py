@@ -30,10 +30,19 @@ def _matrices(m: int, odd: bool, size: int) -> tuple[Array, Array, Array]:
     return frequencies, np.diag(frequencies**2), coupling
 
 
+_MOST = 3000
+"""The terms beyond which derivatives are NaN: a matrix of them all takes minutes or all memory."""
+
+
+def _size(m: float, q: float) -> int:
+    """The number of terms that are not 0 in double precision."""
+    return int(m) // 2 + 25 + int(5.0 * math.sqrt(m + 1.0) * abs(q) ** 0.25)
+
+
 @lru_cache(maxsize=256)
 def _series(m: int, q: float, odd: bool, order: int) -> tuple[Array, Array, Array]:
     """The frequencies, and the derivatives of the characteristic value and of the coefficients in q."""
-    size = m // 2 + 25 + int(5.0 * math.sqrt(m + 1.0) * abs(q) ** 0.25)
+    size = _size(m, q)
     frequencies, squares, coupling = _matrices(m, odd, size)
     values, vectors = np.linalg.eigh(squares + q * coupling)
     place = (m - (2 if odd and m % 2 == 0 else m % 2)) // 2
@@ -72,7 +81,8 @@ def _normalized(states: list[Array]) -> Array:
 
 
 def _is_valid(m: float, q: float, odd: bool) -> bool:
-    return m >= odd and m == math.floor(m) and math.isfinite(m) and math.isfinite(q)
+    whole = m >= odd and m == math.floor(m) and math.isfinite(m) and math.isfinite(q)
+    return whole and _size(m, q) <= _MOST
 
 
 def characteristic(m: Array, q: Array, *, odd: bool, order: int) -> Any:

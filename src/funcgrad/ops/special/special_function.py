@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -117,6 +117,17 @@ def _floating_dtype(args: Sequence[Any]) -> np.dtype[Any]:
     """That of arrays, and double precision of Python's numbers."""
     typed = any([hasattr(arg, "dtype") for arg in args])
     return np.result_type(*args, np.float32) if typed else np.dtype(float)
+
+
+def in_precision_of_data(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator of a composition for a ufunc of SciPy's: of data in single precision, it is in that."""
+
+    @wraps(function)
+    def composed(*args: Array) -> Any:
+        dtypes = [getattr(arg, "dtype", arg) for arg in args]
+        return in_precision_of(np.result_type(*dtypes, np.float32), function(*args))
+
+    return composed
 
 
 def numeric_function(
