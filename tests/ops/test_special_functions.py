@@ -486,6 +486,7 @@ COUNTING = ["chdtr", "chdtrc", "chdtri", "pdtr", "pdtrc", "pdtri"]
 COUNTING += ["bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri"]
 
 
+@pytest.mark.filterwarnings("ignore:non-integer:DeprecationWarning")
 @pytest.mark.parametrize("name", COUNTING)
 def test_distribution_functions_keep_single_precision(name):
     own, x = getattr(scipy.special, name), np.array([0.25, 0.75], np.float32)
@@ -502,3 +503,9 @@ def test_slopes_of_mathieu_functions_at_huge_parameters_are_nan():
         np.array([1e16, 1e300, 1.0])
     )
     assert np.array_equal(np.isnan(slope), [True, True, False])
+
+
+def test_the_slope_of_exprel_at_minus_infinity_is_0():
+    slope = fg.elementwise_grad(scipy.special.exprel)
+    found = slope(np.array([-np.inf, -1e200, -2000.0, -900.0]))
+    np.testing.assert_allclose(found, [0.0, 0.0, 1 / 2000.0**2, 1 / 900.0**2], rtol=1e-14)

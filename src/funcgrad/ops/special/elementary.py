@@ -38,7 +38,7 @@ def _exprel_slope(z: Array, x: Array) -> Any:
     """The derivative of (exp(x) - 1)/x, which is ((x - 1)*exp(x) + 1)/x**2."""
 
     def formula(u: Array) -> Any:
-        return (u * np.exp(u) - np.expm1(u)) / u / u
+        return (np.maximum(u, -1e3) * np.exp(u) - np.expm1(u)) / u / u
 
     far = x > 50.0
     distant = np.where(far, x, 50.0)
