@@ -401,3 +401,65 @@ def test_counters_and_persistent_lists_are_trees(tree, slopes):
         assert found == slopes
         assert list(found) == list(slopes)
         assert getattr(found, "maxlen", None) == getattr(slopes, "maxlen", None)
+
+
+# -- what must not change ------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["softplus", "sigmoid", "sin", "exp", "square"])
+def test_an_operation_in_a_tree_is_a_function(name):
+    op = getattr(fg, name)
+    value, slope = float(op(0.5)), fg.grad(op)(0.5)
+    apply = fg.jit(lambda g, x: g(x))
+    layers = [0.5, op]
+    for _ in range(2):
+        assert apply(op, 0.5) == pytest.approx(value)
+        assert fg.grad(lambda p: p[1](p[0]))(layers) == [pytest.approx(slope), op]
+        assert fg.jit(fg.grad(lambda p: p[1](p[0])))(layers) == [pytest.approx(slope), op]
+        assert fg.jvp(lambda p: p[1](p[0]), (layers,), ([1.0, None],))[1] == pytest.approx(slope)
+        assert fg.vmap(lambda p: p[1](p[0]))([np.full(2, 0.5), op])[1] == pytest.approx(value)
+        assert fg.fori_loop(0, 3, lambda i, c: c, (0.5, op)) == (0.5, op)
+        assert fg.scan(lambda c, x: (c, c[1](x)), (0.5, op), np.full(2, 0.5))[0] == (0.5, op)
+        assert fg.grad(op)(0.5) == pytest.approx(slope)
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnCopy:
+    w: float
+    b: float
+
+    def __copy__(self):
+        return self
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OwnCopyInSlots:
+    w: float
+    b: float
+
+    def __copy__(self):
+        return self
+
+
+@dataclasses.dataclass
+class Single:
+    w: float
+    b: float
+
+    def __reduce__(self):
+        return "SINGLE"
+
+
+SINGLE = Single(2.0, 3.0)
+
+
+@pytest.mark.parametrize("tree", [OwnCopy(2.0, 3.0), OwnCopyInSlots(2.0, 3.0), SINGLE], ids=repr)
+def test_an_instance_whose_copy_is_itself_does_not_change(tree):
+    def product(p):
+        return p.w**2 * p.b
+
+    wanted = [12.0, 4.0]
+    for found in (fg.grad(product)(tree), fg.jit(fg.grad(product))(tree)):
+        assert type(found) is type(tree)
+        assert [found.w, found.b] == wanted
+        assert [tree.w, tree.b] == [2.0, 3.0]
+    assert fg.scan(lambda p, x: (p, p.w * x), tree, np.ones(2))[1].tolist() == [2.0, 2.0]
+    assert [tree.w, tree.b] == [2.0, 3.0]

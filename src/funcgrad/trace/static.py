@@ -17,6 +17,7 @@ from typing import Annotated, Any, get_type_hints
 import numpy as np
 
 from funcgrad.expr import Expr
+from funcgrad.ops.base.op import Op
 
 
 class static:  # noqa: N801  # it is used as a function and as an annotation
@@ -122,7 +123,7 @@ def is_static_value(value: object) -> bool:
         return True
     if isinstance(value, Number) or (hasattr(value, "shape") and hasattr(value, "dtype")):
         return False
-    if isinstance(value, type | partial | set | slice) or hashes_by_content(value):
+    if isinstance(value, type | partial | set | slice | Op) or hashes_by_content(value):
         return True
     return callable(value) and hasattr(value, "__name__")  # other objects may hold numbers
 

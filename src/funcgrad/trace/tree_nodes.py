@@ -19,6 +19,7 @@ import numpy as np
 from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
 from funcgrad.expr.formula_tuple import FormulaTuple
+from funcgrad.ops.base.op import Op
 from funcgrad.source import fail
 from funcgrad.trace.array_subclass_trees import flatten_subclass
 from funcgrad.trace.container import TreeNode
@@ -54,7 +55,7 @@ def flatten_function(kind: type) -> Flatten | None:
         return flatten_masked
     if SubclassedArray in kind.__mro__:
         return flatten_subclass
-    if kind.__module__ in _NEVER and kind is not Counter:
+    if (kind.__module__ in _NEVER and kind is not Counter) or issubclass(kind, Op):
         return None
     marked = static_fields(kind)
     if issubclass(kind, tuple):
@@ -125,7 +126,7 @@ def fields_of(tree: object, moving: Sequence[str], kept: Sequence[str]) -> TreeN
             return tree  # code may compare it by `is`
         # As it is, not made anew: __init__ would forget what has been set since, and __post_init__ may
         # refuse a gradient's values.
-        new = copy.copy(tree)
+        new = _copied(tree)
         for name, value in zip(labels, values, strict=True):
             object.__setattr__(new, name, value)
         for name in [n for n in getattr(new, "__dict__", ()) if _is_cached(type(new), n)]:
@@ -133,6 +134,18 @@ def fields_of(tree: object, moving: Sequence[str], kept: Sequence[str]) -> TreeN
         return new
 
     return TreeNode(labels, [getattr(tree, name) for name in labels], put, fixed, True)
+
+
+def _copied(tree: Any) -> Any:
+    """Another instance with the same attributes, also of a class whose own copies are the same object."""
+    new = copy.copy(tree)
+    if new is not tree:
+        return new
+    new = object.__new__(type(tree))
+    for name in [*_slots(type(tree)), *getattr(tree, "__dict__", ())]:
+        if hasattr(tree, name):
+            object.__setattr__(new, name, getattr(tree, name))
+    return new
 
 
 def _fixed(tree: object, names: Iterable[str]) -> tuple[tuple[str, static], ...]:

@@ -25,7 +25,13 @@ from funcgrad.trace.pytree import Tree, flatten, leaves_of
 from funcgrad.trace.random_draws import generator_states, warn_of_draws
 from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.interop.jax_tangents import compile_body, with_own_derivatives
-from funcgrad.transforms.jit.signature import Static, checked_static, is_static, structure
+from funcgrad.transforms.jit.signature import (
+    Static,
+    changeable,
+    checked_static,
+    is_static,
+    structure,
+)
 from funcgrad.transforms.jit.signature_cache import Args, Keywords, Kinds, SignatureCache
 from funcgrad.transforms.jit.stage_text import Lowered
 from funcgrad.transforms.transform_arguments import named_after
@@ -108,6 +114,10 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
         if Expr in map(type, leaves):
             return self.f(*args, **kwargs)  # inside another trace it is part of it
         kinds = self._kinds(leaves)
+        both = zip(leaves, kinds, strict=True)
+        held = [x for leaf, kind in both if is_static(kind) for x in changeable(leaf)]
+        if held and not self.is_inner:
+            return self.holding(held, kinds)(args, kwargs)
         key = kinds, structure((args, kwargs))
         self.drop_if_captures_changed()
         found = self.entries.get(key)

@@ -55,3 +55,8 @@ _COMPARISONS = ("__eq__", "__ne__", "__hash__", "__lt__", "__le__", "__gt__", "_
 def callable_name(f: object) -> str:
     """A callable's name, or that of the function that it runs."""
     return str(getattr(f, "__name__", None) or getattr(getattr(f, "func", None), "__name__", "f"))
+
+
+def name_of_value(value: object) -> str:
+    """The name of a function, or that of the class of another value."""
+    return callable_name(value) if hasattr(value, "__name__") else type(value).__name__

@@ -28,7 +28,7 @@ import sys
 import threading
 import weakref
 from collections import ChainMap, UserDict, UserList, UserString, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView
+from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Sequence
 from contextvars import Context, ContextVar
 from enum import Enum
 from functools import _lru_cache_wrapper, cached_property, partial, partialmethod
@@ -69,6 +69,7 @@ from funcgrad.transforms.jit.capture_owners import (
     is_generated,
     is_installed,
     is_ours,
+    name_of_value,
 )
 from funcgrad.transforms.jit.capture_packages import (
     AT_CREATION,
@@ -110,13 +111,18 @@ MOST_VALUES = 10_000
 """Values, found nearest first, beyond which none is looked into."""
 
 
-def places_of(f: Callable[..., Any]) -> tuple[list[Any], frozenset[str]]:
-    """The places that a callable, and the functions that it names, depend on; and the names in their code."""
+def places_of(
+    f: Callable[..., Any], beside: Sequence[object] = ()
+) -> tuple[list[Any], frozenset[str]]:
+    """The places that a callable, and the functions that it names, depend on; and the names in their code.
+
+    ``beside`` are further values that f reads: static arguments.
+    """
     names: frozenset[str] = frozenset()
     owners = _Owners()
     while True:
         search = _Search(names, owners)
-        search.run(f)
+        search.run(f, beside)
         if search.met <= names:
             search.add_absent()
             return list(search.found.values()), frozenset(search.met)
@@ -178,8 +184,10 @@ class _Search:
         self.route = OWN_ROUTE
         """The way to the value that is looked into."""
 
-    def run(self, f: Callable[..., Any]) -> None:
+    def run(self, f: Callable[..., Any], beside: Sequence[object]) -> None:
         self.waiting.append((f, callable_name(f), True, Bound(), OWN_ROUTE))
+        for value in beside:
+            self.waiting.append((value, name_of_value(value), False, Bound(), OWN_ROUTE))
         while self.waiting:
             if len(self.done) > MOST_VALUES:
                 warn(

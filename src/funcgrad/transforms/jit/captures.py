@@ -27,10 +27,14 @@ MOST_CONDITIONS = 500
 
 
 class CapturedVariables:
-    """What a function takes from around it, and the functions that it calls take."""
+    """What a function takes from around it, and the functions that it calls take.
 
-    def __init__(self, f: Callable[..., Any]) -> None:
+    ``beside`` are static arguments, which hold values of their own.
+    """
+
+    def __init__(self, f: Callable[..., Any], beside: Sequence[object] = ()) -> None:
         self.f = f
+        self.beside = beside
         self.names: frozenset[str] = frozenset()
         """The names in the code that was searched last."""
         self._compared: tuple[Sequence[Snapshot], PlaceComparison] | None = None
@@ -38,7 +42,7 @@ class CapturedVariables:
     def values(self, before: Sequence[Snapshot] = ()) -> list[Snapshot]:
         """What is held now; of arrays of which ``before`` has the content, the content as well."""
         whole = {key_of(item.place) for item in before if item.content is not None}
-        places, self.names = places_of(self.f)
+        places, self.names = places_of(self.f, self.beside)
         return [seen(place, key_of(place) in whole) for place in places]
 
     def traced(
@@ -67,7 +71,9 @@ class CapturedVariables:
     def _new(self, held: Sequence[Snapshot]) -> list[Snapshot]:
         """The captures that f has now, and had not before its trace."""
         known = {key_of(item.place) for item in held}
-        return [seen(place) for place in places_of(self.f)[0] if key_of(place) not in known]
+        return [
+            seen(place) for place in places_of(self.f, self.beside)[0] if key_of(place) not in known
+        ]
 
     def unchanged(self, before: Sequence[Snapshot]) -> bool:
         """Whether everything is what it was."""

@@ -44,6 +44,7 @@ from funcgrad.transforms.jit.signature import (
     SignatureTraces,
     Static,
     array_kind,
+    changeable,
     checked_static,
     is_static,
     rebuilder,
@@ -114,7 +115,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             return self.f(*args, **kwargs)
         if TRACED_NUMBERS.issuperset(kinds) and not self.specializes_numbers:
             return self._call(args, kwargs, (tuple(kinds), shape), list(leaves))
-        kinds = []
+        kinds, held = [], []
         specializes = False
         for leaf in leaves:
             kind = type(leaf)
@@ -133,6 +134,9 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
                 specializes = specializes or leaf.dtype not in DEFAULT_DTYPES
             else:
                 kinds.append(checked_static(leaf))
+                held.extend(changeable(leaf))
+        if held and not self.is_inner:
+            return self.holding(held, tuple(kinds))(args, kwargs)
         if specializes or self.specializes_numbers:
             # Python's numbers take the precision of the other operands, and are part of the signature here.
             kinds = [
@@ -235,6 +239,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         ):
             self.entry.install(key[0], root, found.arrays, self.watch, before)
         self.last = node
+        self.newest = None
         return found, None
 
     def _trace(
@@ -317,10 +322,12 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
                 TypeError,
                 "lower: expected arguments of which the result is computed, but got others",
             )
+        caches: list[Any] = [self, *self.specialized.values()]
         running = [
-            program_of(self.entries[key].tree, fresh.path[1])
+            program_of(cache.entries[key].tree, fresh.path[1])
             for key in fresh.entries
-            if key in self.entries
+            for cache in caches
+            if key in cache.entries
         ]
         return stages(*fresh.path, *running)
 
@@ -334,6 +341,10 @@ class _PathRecorder(GuardedTraces):
     """A cache that stores the path of its last trace."""
 
     path: tuple[GuardTree, Sequence[Question], bool] | None = None
+
+    def __init__(self, f: Callable[..., Any], static: Static, native: bool) -> None:
+        super().__init__(f, static, native)
+        self.is_inner = True  # it is asked for one call
 
     def _trace(self, found: SignatureTraces, *rest: Any) -> Any:
         result, path = super()._trace(found, *rest)

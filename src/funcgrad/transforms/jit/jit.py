@@ -52,7 +52,8 @@ def jit(
     have no effect.
 
     What f, and up to 64 plain functions and methods that it calls, names is
-    watched: closure cells, globals, defaults, items of containers, attributes.
+    watched: closure cells, globals, defaults, items of containers, attributes;
+    and so is what functions and instances among the static arguments hold.
     When one is bound anew, or an array among them changes in place, f is
     traced again. Installed packages, iterators and lists that f itself changes
     are not watched (docs/what_python_asks.md has a table): after such a change

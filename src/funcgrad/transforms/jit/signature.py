@@ -14,6 +14,7 @@ from funcgrad.arrays.reference import COPIED
 from funcgrad.expr import Expr, assemble_node, const
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.base.foreign_arrays import advice_on, refuse_libraries, refuse_others
+from funcgrad.ops.base.op import Op
 from funcgrad.source import fail
 from funcgrad.trace.leaves import parameter_names
 from funcgrad.trace.pytree import Tree
@@ -61,6 +62,33 @@ def checked_static(value: Any, who: str = "jit") -> tuple[Any, ...]:
     return static_kind(value)
 
 
+def changeable(value: Any) -> list[Any]:
+    """The values in a static one that may change, though it stays the same: functions and instances."""
+    if isinstance(value, static):
+        return changeable(value.value)
+    if isinstance(value, tuple | frozenset):
+        return [inside for item in value for inside in changeable(item)]
+    fixed = (
+        isinstance(value, _FIXED) or value is None or getattr(value, "__module__", "") == "builtins"
+    )
+    return [] if fixed else [value]
+
+
+_FIXED = (
+    str,
+    bytes,
+    int,
+    float,
+    complex,
+    Enum,
+    np.generic,
+    np.ndarray,
+    np.dtype,
+    np.ufunc,
+    Op,
+    slice,
+    range,
+)
 TRACED_NUMBERS = frozenset((float, int, complex))
 """Python's numbers that are inputs of a program."""
 NUMBER_TYPES = TRACED_NUMBERS | {bool}

@@ -24,7 +24,7 @@ from funcgrad.trace.static import contents
 from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.jit.explain_misses import RetraceLog
-from funcgrad.transforms.jit.signature import Static, is_static
+from funcgrad.transforms.jit.signature import Static, changeable, is_static
 from funcgrad.typing import Array
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ class SignatureCache(ABC, Generic[Cached]):
         """The static arguments, as text."""
         self.lock = threading.RLock()
         self.watch = CapturedVariables(f) if watched else None
+        self.is_inner = False
+        """Whether this is the cache for one value of the static arguments."""
         self.clear()
 
     def clear(self) -> None:
@@ -197,6 +199,28 @@ class SignatureCache(ABC, Generic[Cached]):
         dynamic = tuple([arg for i, arg in enumerate(args) if i not in places])
         return inner, dynamic, {n: v for n, v in kwargs.items() if n not in names}
 
+    def holding(self, values: Sequence[object], kinds: Kinds) -> SignatureCache[Cached]:
+        """The cache for calls with some static leaves that hold other values, which it watches, too."""
+        if self.is_inner:
+            return self
+        key = "leaves", tuple(filter(is_static, kinds))
+        with self.lock:
+            inner = self.specialized.get(key)
+            if inner is None:
+                inner = self.specialized[key] = self._beside(self.f, values)
+            _mark_used(self.specialized, key)
+        self.newest = inner
+        return inner
+
+    def _beside(self, f: Callable[..., Any], values: Sequence[object]) -> SignatureCache[Cached]:
+        """The cache of f, which has static arguments of some values."""
+        inner = self.empty_for(f)
+        inner.is_inner = True
+        inner.name, inner.misses = self.name, self.misses
+        held = [inside for value in values for inside in changeable(value)]
+        inner.watch = CapturedVariables(self.f, held) if held and self.watch else self.watch
+        return inner
+
     def _check_named(self, value: object) -> None:
         try:
             hash(value)
@@ -221,9 +245,7 @@ class SignatureCache(ABC, Generic[Cached]):
             whole = [fixed[i] if i in fixed else next(left) for i in range(count)]
             return run(self.f, whole, {**known, **named})
 
-        inner = self.empty_for(rest)
-        inner.watch = self.watch
-        inner.name, inner.misses = self.name, self.misses
+        inner = self._beside(rest, [*fixed.values(), *known.values()])
         parameters = parameter_names(self.f, count)
         inner.parameters = [parameters[i] for i in range(count) if i not in fixed]
         texts = [*map(repr, fixed.values()), *[f"{n}={v!r}" for n, v in known.items()]]

@@ -1,0 +1,126 @@
+"""What static arguments hold is watched: a changed attribute, global or array leads to a new trace."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+RATE = 1.0
+
+
+class Model:
+    def __init__(self):
+        self.w = 2.0
+        self.table = np.ones(3)
+
+    def forward(self, x):
+        return self.w * x + np.sum(self.table)
+
+    def __call__(self, x):
+        return self.forward(x)
+
+    @fg.jit(static_argnums=0)
+    def jitted(self, x):
+        return self.forward(x)
+
+    @fg.jit(static_argnames="self")
+    def jitted_by_name(self, x):
+        return self.forward(x)
+
+
+def called(g, x):
+    return g(x)
+
+
+def forwarded(model, x):
+    return model.forward(x)
+
+
+def read(held, x):
+    return held["model"].value.forward(x)
+
+
+ROUTES = {
+    "static_argnums": lambda model: partial(fg.jit(forwarded, static_argnums=0), model),
+    "static_argnames": lambda model: partial(fg.jit(forwarded, static_argnames="model"), model),
+    "a jitted method": lambda model: model.jitted,
+    "a jitted method, by name": lambda model: model.jitted_by_name,
+    "a bound method": lambda model: partial(fg.jit(called), model.forward),
+    "an instance that is called": lambda model: partial(fg.jit(called, static_argnums=0), model),
+    "a function": lambda model: partial(fg.jit(called), lambda x: model.forward(x)),
+    "a partial function": lambda model: partial(fg.jit(called), partial(forwarded, model)),
+    "a marked value": lambda model: partial(fg.jit(read), {"model": fg.static(model)}),
+    "a tuple": lambda model: partial(
+        fg.jit(lambda models, x: models[0].forward(x), static_argnums=0), (model, "text")
+    ),
+    "a gradient": lambda model: partial(
+        fg.jit(lambda g, x: fg.grad(g)(x)), lambda x: model.forward(x) * x
+    ),
+}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_changed_attribute_is_noticed(route):
+    model = Model()
+    run = ROUTES[route](model)
+    derived = route == "a gradient"
+    wanted = lambda x: 2 * model.w * x + np.sum(model.table) if derived else model.forward(x)  # noqa: E731
+    assert run(1.5) == wanted(1.5)
+    model.w = 5.0
+    assert run(1.5) == wanted(1.5)
+    model.table[1] = -3.0
+    assert run(1.5) == wanted(1.5)
+    model.table = np.zeros(3)
+    assert run(1.5) == run(1.5) == wanted(1.5)
+
+
+def test_a_global_of_a_function_among_the_arguments_is_noticed(monkeypatch):
+    def scaled(x):
+        return RATE * x
+
+    apply = fg.jit(called)
+    assert apply(scaled, 2.0) == 2.0
+    monkeypatch.setattr("tests.transforms.jit.test_static_arguments.RATE", 3.0)
+    assert apply(scaled, 2.0) == 6.0
+    assert "RATE" in str(apply.explain_misses())
+
+
+def test_each_value_is_traced_once():
+    traces = []
+
+    @fg.jit
+    def apply(g, x):
+        traces.append(g)
+        return g(x)
+
+    for _ in range(3):
+        assert apply(np.sin, 0.0) == 0.0
+        assert apply(np.cos, 0.0) == 1.0
+        assert apply(fg.softplus, 0.0) == np.log(2)
+    assert traces == [np.sin, np.cos, fg.softplus]
+    assert "g(x)" not in str(apply.explain_misses())
+    assert str(apply.program).startswith("def ")
+    assert "softplus" in str(apply.lower(fg.softplus, 0.0))
+
+
+def test_numbers_of_less_precision_beside_a_function():
+    def shifted(x):
+        return x + RATE
+
+    apply = fg.jit(lambda g, x, k: g(x) * k)
+    single = np.ones(2, np.float32)
+    for k in (2.0, 3.0):
+        found = apply(shifted, single, k)
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, 2 * k * np.ones(2))
+
+
+def test_a_library_watches_static_arguments():
+    pytest.importorskip("jax")
+    model = Model()
+    run = fg.jit(called, backend="jax")
+    first = float(run(model.forward, np.float32(1.0)))
+    model.w = 4.0
+    assert float(run(model.forward, np.float32(1.0))) == first + 2.0
