@@ -338,6 +338,25 @@ def test_a_leaked_leaf_is_noticed_and_harmless():
     assert caught[0].filename == __file__
 
 
+@pytest.mark.filterwarnings("ignore:jit. .* stores a traced value")
+@pytest.mark.filterwarnings("ignore:a traced value .* outlived")
+def test_an_array_that_outlived_its_trace_is_an_array_to_numpy():
+    leaked = []
+    for transform in (fg.grad, fg.jit, lambda f: fg.jit(fg.grad(f))):
+        transform(lambda x: leaked.append(x * 2) or np.sum(x))(np.array([1.0, 3.0]))
+        np.testing.assert_array_equal(np.asarray(leaked[-1]), [2.0, 6.0])
+        assert np.asarray(leaked[-1], np.float32).dtype == np.float32
+    with pytest.raises(TypeError, match="expected numbers"):
+        np.asarray(fg.var("x", 2))
+
+    def outer(x):
+        fg.grad(lambda y: leaked.append(x * y) or y)(2.0)
+        return np.asarray(leaked[-1]) * x
+
+    with pytest.raises(TypeError, match="expected numbers"):
+        fg.grad(fg.adopt(outer, False))(3.0)
+
+
 def test_a_store_of_complex_values_is_warned_of_on_its_line():
     def f(z):
         total = np.zeros(2)

@@ -516,8 +516,10 @@ class Operators:
         return functions["apply_numpy"](func, args, kwargs)
 
     def __array__(self: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Any:
-        # An integer has no gradient that could be cut: NumPy may have its value.
-        if self.traced and self.dtype.kind in "biu":
+        # An integer has no gradient that could be cut, nor has what has outlived its trace: NumPy may have
+        # its value.
+        is_over = self.traced and not self.traced.open and not functions["is_varied"](self)
+        if is_over or (self.traced and self.dtype.kind in "biu"):
             return np.array(concrete_value(self, "an array"), dtype or self.dtype)
         refusal = fail(
             TypeError,
