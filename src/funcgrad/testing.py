@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -56,7 +55,7 @@ def check_grads(
     unknown = [mode for mode in modes if mode not in ("fwd", "rev")]
     if unknown or not modes:
         raise ValueError(f"check_grads: expected modes 'fwd' and 'rev', but got {list(modes)}")
-    if not isinstance(order, Integral) or order < 1:
+    if not isinstance(order, int | np.integer) or order < 1:
         raise ValueError(f"check_grads: expected an order of at least 1, but got {order!r}")
     rng = np.random.default_rng(seed)
     rtol = _tolerance(args) if rtol is None else rtol

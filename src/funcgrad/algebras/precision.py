@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -86,8 +85,8 @@ def precise_gradient(
         smooth = [x for x in given.inputs if differentiable(x.dtype)]
         slopes = _slopes(root, smooth, given, digits)
         return {str(x.params[0][1]): v for x, v in zip(smooth, slopes, strict=True)}
-    single = isinstance(argnums, Integral)
-    wanted = (argnums,) if isinstance(argnums, Integral) else tuple(argnums)
+    single = isinstance(argnums, int | np.integer)
+    wanted = (argnums,) if isinstance(argnums, int | np.integer) else tuple(argnums)
     places = positions("precise_gradient", wanted, len(args))
     starts = _starts(given)
     groups = [given.inputs[starts[i] : starts[i + 1]] for i in places]

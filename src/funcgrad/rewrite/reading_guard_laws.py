@@ -145,7 +145,7 @@ def _less(x: Expr, known: set[Key], side: int) -> Expr:
         other = values[1] if x.op is selection.where else _zeros(x)
         return other if other.type == x.type else x
     kept = [q for q in _conditions(p) if q.key not in known]
-    return x.op(_all_of(kept, p), *values) if kept else values[0]  # type: ignore[no-any-return]
+    return x.op(_all_of(kept, p), *values) if kept else values[0]
 
 
 def _zeros(like: Expr) -> Expr:

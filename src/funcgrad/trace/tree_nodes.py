@@ -55,7 +55,7 @@ def flatten_function(kind: type) -> Flatten | None:
         return flatten_masked
     if SubclassedArray in kind.__mro__:
         return flatten_subclass
-    if (kind.__module__ in _NEVER and kind is not Counter) or issubclass(kind, Op):
+    if (kind.__module__ in _NEVER and kind is not Counter) or Op in kind.__mro__:
         return None
     marked = static_fields(kind)
     if issubclass(kind, tuple):

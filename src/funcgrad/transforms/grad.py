@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -114,7 +113,7 @@ def value_and_grad(
     (x*exp(x), (x + 1)*exp(x))
     """
     check_function("grad", f)
-    single = isinstance(argnums, Integral)
+    single = isinstance(argnums, int | np.integer)
     wanted = argument_numbers("grad", argnums)
 
     derivation = LastTraceCache(_value_and_gradient)
@@ -154,7 +153,7 @@ def _gradient_expr(
     *args: object,
     **kwargs: object,
 ) -> Any:
-    single = isinstance(argnums, Integral)
+    single = isinstance(argnums, int | np.integer)
     places = positions("grad", argument_numbers("grad", argnums), len(args))
     # The other arguments become variables, too, if they are numbers.
     trees = numeric_arguments(f, args) | differentiable_arguments("grad", f, args, places)

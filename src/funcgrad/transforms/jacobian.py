@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -205,7 +204,7 @@ def _jacobian(
 ) -> Callable[..., Any]:
     check_function(who, f)
     function = f
-    single = isinstance(argnums, Integral)
+    single = isinstance(argnums, int | np.integer)
     wanted = argument_numbers(who, argnums)
 
     @named_after(f)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, wraps
 from inspect import signature
-from numbers import Integral, Number
+from numbers import Number
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -108,7 +108,7 @@ def _is_decorated(f: Callable[..., Any]) -> bool:
 # -- arguments -----------------------------------------------------------------------------------
 def argument_numbers(who: str, argnums: object) -> tuple[Any, ...]:
     """``argnums`` as a tuple."""
-    if isinstance(argnums, Integral) and not isinstance(argnums, bool):
+    if isinstance(argnums, int | np.integer) and not isinstance(argnums, bool):
         return (int(argnums),)
     if not isinstance(argnums, tuple | list | range):
         raise fail(
@@ -150,7 +150,7 @@ def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
                 f"{who}: expected the arguments of f by position, but got none; write "
                 f"{who}(f)(2.0), not {who}(f)(x=2.0)",
             )
-        if not isinstance(i, Integral) or not -count <= i < count:
+        if not isinstance(i, int | np.integer) or not -count <= i < count:
             places = "0" if count == 1 else f"0 to {count - 1}"
             raise fail(
                 TypeError,

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import update_wrapper
 from inspect import signature
-from numbers import Integral
 from types import MappingProxyType, MethodType
 from typing import Any, cast
 
@@ -79,7 +78,9 @@ class _Custom:
         if not callable(f):
             raise fail(TypeError, f"{self._who}: expected a function, but got {type(f).__name__}")
         self.f = f
-        fixed = [nondiff_argnums] if isinstance(nondiff_argnums, Integral) else nondiff_argnums
+        fixed = (
+            [nondiff_argnums] if isinstance(nondiff_argnums, int | np.integer) else nondiff_argnums
+        )
         names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
         places = [self._place(f, name) for name in names]
         self.nondiff_argnums = tuple(sorted({*fixed, *places}) if places else fixed)

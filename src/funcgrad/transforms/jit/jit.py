@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
-from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 from funcgrad.source import fail
 from funcgrad.transforms.curried import LATER, curried
@@ -84,7 +85,9 @@ def jit(
     f(float64): bool() of x > 0 was False for the first time
     """
     check_function("jit", f)
-    numbers = (static_argnums,) if isinstance(static_argnums, Integral) else tuple(static_argnums)
+    numbers = (
+        (static_argnums,) if isinstance(static_argnums, int | np.integer) else tuple(static_argnums)
+    )
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     cache = _cache(f, Static(numbers, names), backend, native)
     jitted: Any = named_after(f)(cache.function())
@@ -100,7 +103,7 @@ def jit(
 def _cache(
     f: Callable[..., Any], static: Static, backend: str, native: bool
 ) -> SignatureCache[Any]:
-    if not all([isinstance(number, Integral) for number in static.numbers]):
+    if not all([isinstance(number, int | np.integer) for number in static.numbers]):
         raise fail(
             TypeError,
             "jit: expected static_argnums to be an int or a tuple of them, but got "

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,7 +129,7 @@ def _traced(
     args: Sequence[Any],
     kwargs: dict[str, Any],
 ) -> tuple[list[Expr], list[Expr]]:
-    wanted = (argnums,) if isinstance(argnums, Integral) else argnums
+    wanted = (argnums,) if isinstance(argnums, int | np.integer) else argnums
     places = positions(who, wanted, len(args))
     output, leaves = run_on_leaves(f, args, kwargs, differentiable_arguments(who, f, args, places))
     roots = [lift_fully(item) for item in flatten(output).leaves]
