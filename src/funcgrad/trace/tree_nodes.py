@@ -382,5 +382,12 @@ class _Attributes:
         return tuple(self.node.labels), self.node.fixed
 
 
+def static_fields_of(node: TreeNode) -> Any:
+    """The static fields of an instance of a class with fields; () of another container."""
+    if not node.has_fields:
+        return ()
+    return node.fixed.node.fixed if isinstance(node.fixed, _Attributes) else node.fixed
+
+
 def _with_attributes(metadata: _Attributes, children: Sequence[Any]) -> Any:
     return metadata.node.put(list(children))

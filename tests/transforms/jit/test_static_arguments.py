@@ -1,6 +1,8 @@
 """What static arguments hold is watched: a changed attribute, global or array leads to a new trace."""
 
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -28,6 +30,26 @@ class Model:
     @fg.jit(static_argnames="self")
     def jitted_by_name(self, x):
         return self.forward(x)
+
+
+@dataclass
+class InMetadata:
+    w: float
+    held: Any = field(metadata={"static": True})
+
+
+class Named(NamedTuple):
+    w: float
+    held: Annotated[Any, fg.static]
+
+
+@fg.register_tree
+class Registered:
+    held: fg.static[Any]
+
+    def __init__(self, w, held):
+        self.w = w
+        self.held = held
 
 
 def called(g, x):
@@ -74,6 +96,18 @@ def test_a_changed_attribute_is_noticed(route):
     assert run(1.5) == wanted(1.5)
     model.table = np.zeros(3)
     assert run(1.5) == run(1.5) == wanted(1.5)
+
+
+@pytest.mark.parametrize("kind", [InMetadata, Named, Registered])
+@pytest.mark.parametrize("x", [1.5, np.float32(1.5)])
+def test_what_a_static_field_holds_is_noticed(kind, x):
+    model = Model()
+    run = fg.jit(lambda layer, x: layer.held.forward(layer.w * x))
+    slope = fg.jit(fg.grad(lambda layer, x: layer.held(layer.w * x)))
+    for w in (2.0, 5.0):
+        model.w = w
+        assert run(kind(1.0, model), x) == pytest.approx(w * 1.5 + 3)
+        assert slope(kind(1.0, model.forward), x).w == pytest.approx(w * 1.5)
 
 
 def test_a_global_of_a_function_among_the_arguments_is_noticed(monkeypatch):

@@ -116,9 +116,10 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
         kinds = self._kinds(leaves)
         both = zip(leaves, kinds, strict=True)
         held = [x for leaf, kind in both if is_static(kind) for x in changeable(leaf)]
-        if held and not self.is_inner:
-            return self.holding(held, kinds)(args, kwargs)
         key = kinds, structure((args, kwargs))
+        cache = self.holding(held, key, args, kwargs)
+        if cache is not self:
+            return cache(args, kwargs)
         self.drop_if_captures_changed()
         found = self.entries.get(key)
         if found is None:

@@ -114,7 +114,9 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         if int in kinds and not all(map(_fits, leaves)):
             return self.f(*args, **kwargs)
         if TRACED_NUMBERS.issuperset(kinds) and not self.specializes_numbers:
-            return self._call(args, kwargs, (tuple(kinds), shape), list(leaves))
+            key = tuple(kinds), shape
+            cache: Any = self.holding((), key, args, kwargs) if shape else self
+            return cache._call(args, kwargs, key, list(leaves))
         kinds, held = [], []
         specializes = False
         for leaf in leaves:
@@ -135,8 +137,10 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             else:
                 kinds.append(checked_static(leaf))
                 held.extend(changeable(leaf))
-        if held and not self.is_inner:
-            return self.holding(held, tuple(kinds))(args, kwargs)
+        if held or shape:
+            cache = self.holding(held, (tuple(kinds), shape), args, kwargs)
+            if cache is not self:
+                return cache(args, kwargs)
         if specializes or self.specializes_numbers:
             # Python's numbers take the precision of the other operands, and are part of the signature here.
             kinds = [

@@ -19,7 +19,7 @@ from funcgrad.source import fail
 from funcgrad.trace.leaves import parameter_names
 from funcgrad.trace.pytree import Tree
 from funcgrad.trace.static import contents, is_static_value, static
-from funcgrad.trace.tree_nodes import NAMESPACE, own_children
+from funcgrad.trace.tree_nodes import NAMESPACE, own_children, static_fields_of
 from funcgrad.transforms.jit.guard_tree import GuardTree, first
 
 # Default-precision dtypes: a Python number combined with one of them loses no precision.
@@ -97,6 +97,18 @@ SCALAR_TYPES = frozenset([np.dtype(code).type for code in "?bhilqBHILQefdFD"])
 PLAIN = NUMBER_TYPES | SCALAR_TYPES | {np.ndarray}
 _TEXT = frozenset((str,))
 _BUILTIN = frozenset((list, tuple, dict))
+
+
+def held_in_fields(tree: Any) -> list[Any]:
+    """What static fields of the instances in a tree hold that may change."""
+    parts = None if type(tree) in _BUILTIN else own_children(tree)
+    children = tree.values() if isinstance(tree, dict) else tree
+    if parts is not None:
+        children = parts.children
+    elif not isinstance(tree, dict | list | tuple):
+        return []
+    own = [] if parts is None else changeable(static_fields_of(parts))
+    return own + [held for item in children for held in held_in_fields(item)]
 
 
 def structure(tree: Any) -> Any:

@@ -24,7 +24,7 @@ from funcgrad.trace.static import contents
 from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.jit.explain_misses import RetraceLog
-from funcgrad.transforms.jit.signature import Static, changeable, is_static
+from funcgrad.transforms.jit.signature import Static, changeable, held_in_fields, is_static
 from funcgrad.typing import Array
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class SignatureCache(ABC, Generic[Cached]):
             self.forget()
             self.specialized: OrderedDict[Hashable, SignatureCache[Cached]] = OrderedDict()
             self.newest: SignatureCache[Cached] | None = None
+            self.fields: dict[Hashable, Sequence[object]] = {}
+            """By the structure of arguments, what their static fields hold that may change."""
             self.misses = RetraceLog(self.name, self.warns_of_numbers)
             self.watched: Sequence[Snapshot] = ()  # set by the first trace
 
@@ -199,18 +201,37 @@ class SignatureCache(ABC, Generic[Cached]):
         dynamic = tuple([arg for i, arg in enumerate(args) if i not in places])
         return inner, dynamic, {n: v for n, v in kwargs.items() if n not in names}
 
-    def holding(self, values: Sequence[object], kinds: Kinds) -> SignatureCache[Cached]:
-        """The cache for calls with some static leaves that hold other values, which it watches, too."""
+    def holding(
+        self, leaves: Sequence[object], key: SignatureKey, args: Args, kwargs: Keywords
+    ) -> SignatureCache[Cached]:
+        """The cache for a call with these static leaves, and static fields: another, if they may change.
+
+        It watches what they hold, too.
+        """
         if self.is_inner:
             return self
-        key = "leaves", tuple(filter(is_static, kinds))
+        fields = self._fields_held(key[1], args, kwargs)
+        if not leaves and not fields:
+            return self
+        place = "held", tuple(filter(is_static, key[0])), key[1] if fields else ()
         with self.lock:
-            inner = self.specialized.get(key)
+            inner = self.specialized.get(place)
             if inner is None:
-                inner = self.specialized[key] = self._beside(self.f, values)
-            _mark_used(self.specialized, key)
+                inner = self.specialized[place] = self._beside(self.f, [*leaves, *fields])
+            _mark_used(self.specialized, place)
         self.newest = inner
         return inner
+
+    def _fields_held(self, shape: Hashable, args: Args, kwargs: Keywords) -> Sequence[object]:
+        """What static fields of arguments of some structure hold that may change."""
+        if shape == ():
+            return ()
+        found = self.fields.get(shape)
+        if found is None:
+            if len(self.fields) >= _MAX_SIGNATURES:
+                self.fields.clear()
+            found = self.fields[shape] = held_in_fields((args, kwargs))
+        return found
 
     def _beside(self, f: Callable[..., Any], values: Sequence[object]) -> SignatureCache[Cached]:
         """The cache of f, which has static arguments of some values."""
