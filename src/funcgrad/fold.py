@@ -82,6 +82,29 @@ def folded_by_key(
     return folded(roots, step, known, operands, operator.attrgetter("key"))
 
 
+def reaches(
+    roots: Iterable[Item],
+    is_target: Callable[[Item], bool],
+    operands: Callable[[Item], Iterable[Item]],
+) -> bool:
+    """Whether a search from the roots along operands, depth first, meets a target.
+
+    >>> import funcgrad as fg
+    >>> x, y = fg.vars("x y")
+    >>> reaches([x * 2 + 1], lambda e: e is y, lambda e: e.args)
+    False
+    """
+    stack, seen = list(roots), set[int]()
+    while stack:
+        item = stack.pop()
+        if id(item) not in seen:
+            if is_target(item):
+                return True
+            seen.add(id(item))
+            stack += operands(item)
+    return False
+
+
 # -- the order -----------------------------------------------------------------------------------
 NAMED_ORDERS = 10_000
 """The nodes of a program whose order has keys with names; more are not read."""

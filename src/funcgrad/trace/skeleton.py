@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad.expr import Expr, assemble_node, const, is_simple
-from funcgrad.fold import folded
+from funcgrad.fold import folded, reaches
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import differentiable, example, infer_type, leaf
 from funcgrad.ops.elementwise.selection import stopped
@@ -55,8 +55,8 @@ def skeleton(
     numbering = _Numbering(leaves, within, start)
     places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))
     kinds, inputs = numbering.kinds, numbering.inputs
-    found = {kinds[i] for i in places[:results]}
-    reached = numbering.derivative or _VARIED in found
+    dependent = any([kinds[i] == _DEPENDENT for i in places[:results]])
+    varied = numbering.derivative or (dependent and numbering.varies(roots[:results]))
     symbolic = any([isinstance(value, Expr) for value in inputs])
     return Skeleton(
         tuple(numbering.rows),
@@ -64,8 +64,8 @@ def skeleton(
         inputs,
         symbolic,
         tuple(numbering.simple),
-        reached,
-        _STEPPED in found,
+        varied,
+        dependent and not varied,
     )
 
 
@@ -82,13 +82,13 @@ class _Numbering:
         self.inputs: list[Any] = []
         self.simple: list[int] = []
         self.kinds: list[int] = []
-        """The kind of each row: constant, of an enclosing trace, or dependent on a leaf: by steps, or not."""
+        """The kind of each row: constant, of an enclosing trace, or dependent on a leaf."""
         self.derivative = False
         for item in leaves:
             value = item.args[0]
             known = value.params[0][1].array if value.op is CONSTANT else value
-            kind = _VARIED if differentiable(item.dtype) else _STEPPED
-            self.where[id(item)] = self._input(id(item), item.type, known, kind)
+            self.where[id(item)] = self._input(id(item), item.type, known, _DEPENDENT)
+        self.leaves = {id(item) for item in leaves if differentiable(item.dtype)}
 
     def _input(self, identity: object, type: ArrayType, value: object, kind: int) -> int:
         place = self.number.get(identity)
@@ -130,27 +130,37 @@ class _Numbering:
         if place is None:
             place = self.number[row] = len(self.rows)
             self.rows.append(row)
-            kinds.append(_STEPPED if kind == _VARIED and self._is_step(expr, parents) else kind)
+            kinds.append(kind)
             if self.within and is_simple(expr):
                 self.simple.append(place)
         return place
 
-    def _is_step(self, expr: Expr, parents: tuple[int, ...]) -> bool:
-        """Whether no derivative flows from varied operands, and not since the user stopped it."""
-        op, kinds, type = expr.op, self.kinds, expr.type
-        if op is stopped or op is example:
-            return False
+    def varies(self, roots: Sequence[Expr]) -> bool:
+        """Whether a root depends on a leaf not by steps alone, or the user has stopped its derivative."""
+
+        def is_varied(expr: Expr) -> bool:
+            return id(expr) in self.leaves or expr.op is stopped or expr.op is example
+
+        return reaches(roots, is_varied, self._varied_operands)
+
+    def _varied_operands(self, expr: Expr) -> list[Expr]:
+        """The operands that depend on a leaf, along the edges that have a derivative."""
+        op, type, where, kinds = expr.op, expr.type, self.where, self.kinds
+        if op is leaf:
+            return [arg for arg in expr.args if id(arg) in where]
         if isinstance(type, ArrayType) and not differentiable(type.dtype):
-            return True
-        return all(
-            [kinds[i] != _VARIED or op.edge(k) is None for k, i in enumerate(parents)],
-        )
+            return []
+        return [
+            arg
+            for place, arg in enumerate(expr.args)
+            if kinds[where[id(arg)]] == _DEPENDENT and op.edge(place) is not None
+        ]
 
     def _is_made_inside(self, expr: Expr) -> bool:
         return self.start is not None and expr.birth >= self.start
 
 
-_CONSTANT, _OUTER_TRACE, _STEPPED, _VARIED = 0, 1, 2, 3
+_CONSTANT, _OUTER_TRACE, _DEPENDENT = 0, 1, 2
 
 
 def _is_open(expr: Expr, since: int | None) -> bool:
