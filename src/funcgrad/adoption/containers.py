@@ -146,16 +146,16 @@ def container_view(value: Any, redirect: _Redirect) -> Any:
     known = _MADE.__dict__.setdefault("views", WeakValueDictionary())
     key = id(value), id(redirect), ARRAYS_HELD.get()  # the view refers to the first two
     begun: set[int] = _MADE.__dict__.setdefault("begun", set())
-    made = known.get(key)
+    made: Any = known.get(key)
     is_new = made is None
+    kind = _VIEWS[type(value)]
     if is_new:
-        kind = _VIEWS[type(value)]
         made = known[key] = kind.__new__(kind, value, redirect)
     if id(value) not in begun:  # else it holds itself
         begun.add(id(value))
         try:
             if is_new:
-                made.__init__(value, redirect)
+                kind.__init__(made, value, redirect)
             elif type(made) is not NamespaceView:  # which holds no copy
                 made.renew()
         finally:

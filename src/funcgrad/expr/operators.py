@@ -61,7 +61,8 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
             return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
         except TypeError:
             if name == "subtract" and all([type(v) is bool or _is_truth_value(v) for v in (x, y)]):
-                return 1 * x - 1 * y  # as of Python's; NumPy has no difference of them
+                # As of Python's; NumPy has no difference of them.
+                return functions[name](*[functions["multiply"](1, v) for v in (x, y)])
             found = functions["with_labels"](functions[name], x, y)
             if found is not NotImplemented:
                 return found

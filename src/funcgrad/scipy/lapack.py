@@ -105,7 +105,11 @@ def dtrtrs(
     """The solution of a system whose matrix is triangular."""
     zeros = np.zeros(np.shape(a)[0])
     info = _info("dtrtrs", a, zeros, lower=lower, trans=trans, unitdiag=unitdiag)
-    return (b, info) if info else (linalg.solve_triangular(a, b, trans, lower, unitdiag), info)
+    return (
+        (b, info)
+        if info
+        else (linalg.solve_triangular(a, b, trans, bool(lower), bool(unitdiag)), info)
+    )
 
 
 @_over_lapack

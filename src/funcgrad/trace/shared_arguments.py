@@ -124,9 +124,9 @@ def _tell_trace(value: Any) -> None:
         state = value._funcgrad_state
         base = None if state is None else state.base
         value = value._funcgrad_value if base is None else base
-    for base in _bases(value) if type(value) is Expr else ():
-        if base.op is leaf:
-            (_, scope), (_, place), *_ = base.params
+    for expr in _bases(value) if type(value) is Expr else ():
+        if expr.op is leaf:
+            (_, scope), (_, place), *_ = expr.params
             if scope is not None:
                 scope.stored.add(place)
             return
@@ -149,9 +149,10 @@ def store_into_argument(who: str, f: Callable[..., Any]) -> TypeError:
 
 def _refusal(message: str) -> TypeError:
     """An error of adopted code that says more than the refusal for which plain code was run again."""
-    error = fail(TypeError, message)
-    error.says_more = True  # type: ignore[attr-defined]
-    return error
+    error: Any = fail(TypeError, message)
+    error.says_more = True
+    refusal: TypeError = error
+    return refusal
 
 
 # What NumPy may do to find out whether two views with steps have an entry in common.
