@@ -28,6 +28,7 @@ x, y = fg.var("x"), fg.var("y")
         (lambda: fg.check_grads(np.sin, 3.0), TypeError, r"write \(x,\)"),
         (lambda: fg.backprop(x * y)["z"], KeyError, "the names are x, y"),
         (lambda: fg.tensor, AttributeError, r"write fg.const\(a\)"),
+        (lambda: fg.np, AttributeError, "write import numpy as np, or import funcgrad.numpy as np"),
         (lambda: fg.grads, AttributeError, r"no attribute 'grads'; write fg\.grad$"),
         (lambda: fg.jacobain, AttributeError, r"write fg\.jacobian$"),
         (lambda: fg.grad_and_value, AttributeError, r"write fg\.value_and_grad\(f\)$"),

@@ -46,6 +46,7 @@ def option_instead(name: str, value: object, options: Sequence[str]) -> str:
 _ELSEWHERE: Mapping[str, str] = MappingProxyType(
     {
         "tensor": "fg.const(a) for an expression, or pass NumPy arrays as they are",
+        "np": "import numpy as np, or import funcgrad.numpy as np",
         "array": "funcgrad.numpy.array([...]), or pass NumPy arrays as they are",
         "Tensor": "fg.const(a) for an expression, or pass NumPy arrays as they are",
         "Value": "fg.var('x')",
