@@ -4,6 +4,7 @@ import math
 import pickle
 from decimal import Decimal
 from fractions import Fraction
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ def sine(x):
 
 def test_processes_are_refused_with_what_to_write():
     with pytest.raises(pickle.PicklingError, match="not the same object") as refused:
-        fg.grad(lambda x: len(pickle.dumps(sine)) * x)(0.5)
+        fg.grad(lambda x: len(ForkingPickler.dumps(sine)) * x)(0.5)
     assert "ThreadPoolExecutor" in refused.value.__notes__[0]
     assert len(refused.value.__notes__) == 1
 

@@ -111,7 +111,7 @@ _ON_HASHES = (
     "leave out the cache, or take those of np.asarray(fg.stop_gradient(x)) if a derivative of zero is meant"
 )
 _ON_PROCESSES = (
-    "other processes take neither traced values nor adopted functions: write threads "
+    "pools of processes take neither traced values nor adopted functions: write threads "
     "(concurrent.futures.ThreadPoolExecutor, joblib.Parallel(prefer='threads')), or n_jobs=1"
 )
 _ON_COMPILED = (

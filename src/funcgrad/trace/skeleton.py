@@ -35,7 +35,8 @@ class Skeleton(NamedTuple):
     reached: bool
     """Whether a root depends on a leaf differentiably, or on a derivative, which may be constant."""
     stepped: bool
-    """Whether a root depends on a leaf, if only by steps: through comparisons, signs, rounding, ..."""
+    """Whether a root depends on a leaf by steps alone: through comparisons or conversions to integers, or
+    through more than two functions such as sign and floor, whose own derivative is 0 by convention."""
 
 
 def skeleton(
@@ -64,8 +65,8 @@ def skeleton(
         inputs,
         symbolic,
         tuple(numbering.simple),
-        varied,
-        dependent and not varied,
+        varied or numbering.is_plain_step(),
+        dependent and not varied and not numbering.is_plain_step(),
     )
 
 
@@ -89,6 +90,8 @@ class _Numbering:
             known = value.params[0][1].array if value.op is CONSTANT else value
             self.where[id(item)] = self._input(id(item), item.type, known, _DEPENDENT)
         self.leaves = {id(item) for item in leaves if differentiable(item.dtype)}
+        self.steps: dict[int, Expr] = {}
+        """The operations at which `varies` has ended, by their rows."""
 
     def _input(self, identity: object, type: ArrayType, value: object, kind: int) -> int:
         place = self.number.get(identity)
@@ -143,18 +146,26 @@ class _Numbering:
 
         return reaches(roots, is_varied, self._varied_operands)
 
+    def is_plain_step(self) -> bool:
+        """Whether what `varies` has met is one step function or two, of real values."""
+        steps = self.steps.values()
+        return 0 < len(steps) <= 2 and all([differentiable(expr.dtype) for expr in steps])
+
     def _varied_operands(self, expr: Expr) -> list[Expr]:
         """The operands that depend on a leaf, along the edges that have a derivative."""
         op, type, where, kinds = expr.op, expr.type, self.where, self.kinds
         if op is leaf:
             return [arg for arg in expr.args if id(arg) in where]
-        if isinstance(type, ArrayType) and not differentiable(type.dtype):
-            return []
-        return [
-            arg
+        dependent = [
+            (place, arg)
             for place, arg in enumerate(expr.args)
-            if kinds[where[id(arg)]] == _DEPENDENT and op.edge(place) is not None
+            if kinds[where[id(arg)]] == _DEPENDENT
         ]
+        flat = isinstance(type, ArrayType) and not differentiable(type.dtype)
+        found = [] if flat else [arg for k, arg in dependent if op.edge(k) is not None]
+        if dependent and not found:
+            self.steps[where[id(expr)]] = expr
+        return found
 
     def _is_made_inside(self, expr: Expr) -> bool:
         return self.start is not None and expr.birth >= self.start

@@ -50,6 +50,8 @@ def average(
 def ptp(x: npt.ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """As `numpy.ptp`: the largest less the smallest."""
     x = lift_fully(x)
+    if x.dtype.kind == "b":
+        raise fail(TypeError, f"ptp: expected numbers, but got {x.type}; write x.astype(int)")
     return np.max(x, axis, keepdims=keepdims) - np.min(x, axis, keepdims=keepdims)
 
 
