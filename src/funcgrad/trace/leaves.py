@@ -162,7 +162,7 @@ def run_on_leaves(
             output = _call(f, level, called, named)
             if given:
                 refuse_shared_stores(f, given)
-            if not all([is_unchanged(*pair) for pair in scope.given]):
+            if scope.given and not all([is_unchanged(*pair) for pair in scope.given]):
                 refuse_changed(f, leaves, scope.given)
             if scope.stored and is_checked:
                 refuse_stored(f, _arrays_of(f, args, kwargs, traced), scope.stored)

@@ -140,6 +140,10 @@ def by_position(
     return bound.args
 
 
+_INTEGERS = int, np.integer
+"""A tuple: a union is made anew at each call."""
+
+
 def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
     """Argument numbers counted from 0, negative ones from the end."""
     found = []
@@ -150,7 +154,7 @@ def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
                 f"{who}: expected the arguments of f by position, but got none; write "
                 f"{who}(f)(2.0), not {who}(f)(x=2.0)",
             )
-        if not isinstance(i, int | np.integer) or not -count <= i < count:
+        if not isinstance(i, _INTEGERS) or not -count <= i < count:
             places = "0" if count == 1 else f"0 to {count - 1}"
             raise fail(
                 TypeError,

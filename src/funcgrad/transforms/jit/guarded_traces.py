@@ -233,15 +233,14 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         found.stores = found.stores or bool(stored)
         self.misses.traced(self.fixed, key, (args, kwargs), last, path[0])
         root = found.tree.root
-        is_positional = key[1] == () and len(args) == len(key[0])  # numbers and arrays by position
         if (
             self.keep(key, found, before)
             and not found.stores
-            and is_positional
+            and not kwargs
             and root is not None
             and self.watch is not None
         ):
-            self.entry.install(key[0], root, found.arrays, self.watch, before)
+            self.entry.install(args, key[0], root, found.arrays, self.watch, before)
         self.last = node
         self.newest = None
         return found, None

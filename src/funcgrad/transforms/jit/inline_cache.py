@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.compiler.python import scalar_ops
+from funcgrad.transforms.jit.argument_unpacking import UnpackedArguments
 from funcgrad.transforms.jit.capture_owners import is_ours
 from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import CapturedVariables
@@ -93,28 +94,33 @@ class InlineCache:
 
     def install(
         self,
+        given_args: Sequence[Any],
         kinds: Sequence[Any],
         root: TraceNode,
         arrays: Sequence[Any],
         watch: CapturedVariables,
         held: Sequence[Snapshot],
     ) -> None:
-        """Install code for calls with positional numbers and arrays, if the program can be inlined.
+        """Install code for calls with positional numbers and arrays, also in plain dicts, lists and tuples.
 
-        ``kinds`` are the kinds of the arguments, ``arrays`` the captured arrays that the program reads,
-        ``held`` the captured variables at the time of the trace.
+        ``given_args`` are the arguments of the traced call, ``kinds`` the kinds of their leaves, ``arrays``
+        the captured arrays that the program reads, ``held`` the captured variables at the time of the trace.
         """
         function = self._function()
         if function is None or root.step is None or not kinds:
             return
         if self._kinds not in (None, kinds) and any(map(_is_scalar, kinds)):
             return  # calls with Python's numbers or arrays stay as fast as they are
-        objects: dict[str, Any] = {}
-        own = self._parameters(len(kinds))
-        known = own or [f"x{i}" for i in range(len(kinds))]
+        own = self._parameters(len(given_args))
+        parameters = own or [f"x{i}" for i in range(len(given_args))]
+        unpacked = UnpackedArguments(given_args, parameters)
+        known, objects = unpacked.leaves, dict(unpacked.objects)
+        if not unpacked.is_known or len(known) != len(kinds):
+            return
         tests = _tests(kinds, known, objects)
         if tests is None:
             return
+        tests = [*unpacked.tests, *tests]
         watched = watch.tests(held, objects)
         if watched is None:
             return
@@ -139,13 +145,13 @@ class InlineCache:
             f"    if {' and '.join([*tests, *left])}:",
             *[f"        {line}" for line in lines],
             "except (ArithmeticError, AttributeError, LookupError, ValueError): pass",
-            f"args = ({', '.join(known)}, {'' if own else '*more'})",
+            f"args = ({', '.join(parameters)}, {'' if own else '*more'})",
             f"return general(*given(args, {tuple(own or ())!r}, {'{}' if own else 'named'}))",
         ]
-        parameters = ", ".join(f"{name}=none" for name in known)
-        made = self._code(parameters + ("" if own else ", /, *more, **named"), code, version)
+        declared = ", ".join(f"{name}=none" for name in parameters)
+        made = self._code(declared + ("" if own else ", /, *more, **named"), code, version)
         # CPython ignores surplus defaults, so that each intermediate state is valid.
-        function.__defaults__ = (_HOME["none"],) * len(kinds)
+        function.__defaults__ = (_HOME["none"],) * len(parameters)
         self._cell.cell_contents = CodeObjects(items)
         function.__code__ = made
         self._kinds = kinds
