@@ -292,12 +292,17 @@ def bisected(x):
     return middle
 
 
+@pytest.mark.parametrize("f", [np.floor, np.sign, lambda x: np.where(x > 0.3, 1.0, 2.0)])
+def test_a_step_function_alone_has_derivative_zero(f):
+    assert fg.grad(f)(0.5) == fg.jvp(f, (0.5,), (1.0,))[1] == 0.0
+
+
 @pytest.mark.parametrize(
     "f",
     [
         bisected,
-        lambda x: np.sign(x) + np.floor(x),
-        lambda x: np.where(x > 0.3, 1.0, 2.0),
+        lambda x: np.sign(x) + np.floor(x) + np.ceil(x),
+        lambda x: (x > 0.3) * 1.0,
         lambda x: np.array([1e3 * x]).astype("timedelta64[ms]").astype(float)[0],
         lambda x: np.asarray(x).astype(int) * 1.0,
     ],

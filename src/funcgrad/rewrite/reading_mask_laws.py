@@ -204,7 +204,6 @@ MASK_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "bitwise_or": (_small_constant, _or_never),
         "scatter_add": (_nothing_stored, _small_constant),
         "getitem": (_small_constant,),
-        "reshape": (_small_constant,),
         "sum": (_sum_of_stored,),
         "any": (_small_constant,),
         "add": (_small_constant,),
