@@ -29,6 +29,7 @@ from funcgrad.transforms.transform_arguments import (
     argument_numbers,
     check_function,
     check_holomorphic,
+    counted_from_end,
     differentiable_arguments,
     leaves_by_argument,
     named_after,
@@ -85,6 +86,8 @@ def grad(
         value, slope = both(*args, **kwargs)
         return (slope, value[1]) if has_aux else slope
 
+    counted_from_end(gradient_of, argument_numbers("grad", argnums))
+
     about = f"the gradient of {{}} in argument {argnums}."
     expr = partial(_gradient_expr, f, argnums, has_aux, holomorphic, False)
     return titled(gradient_of, f, "grad", about, expr)
@@ -131,6 +134,7 @@ def value_and_grad(
         slope = rebuild_arguments([*trees.values()], slopes, single)
         return ((value, concretize(aux, leaves)), slope) if has_aux else (value, slope)
 
+    counted_from_end(value_and_gradient_of, wanted)
     about = f"{{}} and its gradient in argument {argnums}."
     expr = partial(_gradient_expr, f, argnums, has_aux, holomorphic, True)
     return titled(value_and_gradient_of, f, "value_and_grad", about, expr)

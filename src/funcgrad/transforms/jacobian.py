@@ -32,6 +32,7 @@ from funcgrad.transforms.transform_arguments import (
     argument_numbers,
     check_function,
     check_holomorphic,
+    counted_from_end,
     differentiable_arguments,
     named_after,
     positions,
@@ -231,6 +232,7 @@ def _jacobian(
         found = formulas_of(jacobian_of, args, kwargs, dict(sorted(trees.items())))
         return found[0] if has_aux else found
 
+    counted_from_end(jacobian_of, wanted)
     about = f"the partial derivatives of {{}} in argument {argnums}."
     return titled(jacobian_of, f, who, about, expr)
 

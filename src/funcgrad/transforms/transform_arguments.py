@@ -140,6 +140,13 @@ def by_position(
     return bound.args
 
 
+def counted_from_end(made: Callable[..., Any], argnums: Sequence[int]) -> None:
+    """Note of a transformed function whether a negative argument number tells arguments by position from
+    those by name: a jitted function may then not take the one for the other."""
+    if min(argnums, default=0) < 0:
+        made.counts_from_end = True  # type: ignore[attr-defined]
+
+
 _INTEGERS = int, np.integer
 """A tuple: a union is made anew at each call."""
 

@@ -1,6 +1,9 @@
 """Calls with dicts, lists and tuples: the inline cache takes them apart, and other calls are as before."""
 
+import collections
+import dataclasses
 import itertools
+from typing import Any, NamedTuple
 
 import hypothesis.strategies as st
 import numpy as np
@@ -122,6 +125,119 @@ def test_subclasses_and_flags_are_told_apart():
     assert jitted({"w": 2.0, "double": True}) == 4.0
     jitted = fg.jit(lambda p: 1.0 * p["w"])
     assert [jitted({"w": 2.0}), jitted(Subclass(w=2.0)), jitted({"w": 2.0})] == [2.0, 4.0, 2.0]
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+class Sized(NamedTuple):
+    x: float
+    y: float = 1.0
+
+    def size(self):
+        return self.x * self.y
+
+
+class Odd(Point):
+    __slots__ = ()
+
+    def __getitem__(self, place):
+        return 7.0
+
+
+def test_named_tuples_are_taken_apart():
+    jitted = fg.jit(lambda p: p.x * p.y**2)
+    for p in (Point(2.0, 3.0), Sized(2.0, 3.0), Odd(2.0, 3.0)) * 2:
+        assert jitted(p) == 18.0
+    assert not UnpackedArguments([Odd(2.0, 3.0)], ["p"]).is_known
+    sized = fg.jit(fg.grad(lambda p: p.size()))
+    assert [sized(Sized(2.0, 3.0)), sized(Sized(2.0, 3.0))] == [Sized(3.0, 2.0)] * 2
+    assert is_inlined(sized)
+
+
+@dataclasses.dataclass
+class Weights:
+    w: Any
+    b: Any = 1.0
+
+    def on(self, x):
+        return np.sum(self.w * x) + self.b
+
+
+@dataclasses.dataclass(frozen=True)
+class Marked:
+    w: float
+    mode: str = dataclasses.field(metadata={"static": True})
+    flag: bool = False
+
+
+class Extended(Weights):
+    def on(self, x):
+        return -super().on(x)
+
+
+def test_dataclasses_are_taken_apart():
+    jitted = fg.jit(lambda p, x: p.on(x))
+    cases = [
+        Weights(np.ones(2)),
+        Weights(2.0, 3.0),
+        Weights({"a": 1.0}["a"], np.ones(1)[0]),
+        Extended(2.0, 3.0),
+    ]
+    for p, _ in itertools.product([*cases, *cases[::-1]], range(2)):
+        assert jitted(p, np.arange(2.0)) == p.on(np.arange(2.0))
+    assert is_inlined(jitted)
+    slope = fg.jit(fg.grad(lambda p: p.w**2 * p.b))
+    assert [slope(Weights(2.0, 3.0)) for _ in range(3)] == [Weights(12.0, 4.0)] * 3
+
+
+def test_static_fields_and_flags_belong_to_the_signature():
+    jitted = fg.jit(lambda p: p.w * (2 if p.mode == "twice" else 3) * (5 if p.flag else 1))
+    for _ in range(2):
+        assert jitted(Marked(1.0, "twice")) == 2.0
+        assert jitted(Marked(1.0, "thrice")) == 3.0
+        assert jitted(Marked(1.0, "twice", True)) == 10.0
+
+
+def test_texts_and_nothing_are_told_apart():
+    def f(x, mode, extra=None):
+        scale = {"twice": 2.0, "thrice": 3.0}[mode]
+        return x * scale if extra is None else x * scale + extra["shift"]
+
+    jitted = fg.jit(f)
+    calls = [
+        ((2.0, "twice"), {}),
+        ((2.0, "thrice"), {}),
+        ((2.0, "twice", None), {}),
+        ((2.0, "twice", {"shift": 1.0}), {}),
+        ((2.0,), {"mode": "thrice", "extra": None}),
+        ((), {"x": 5.0, "mode": "twice"}),
+    ]
+    for (args, kwargs), _ in itertools.product(calls + calls[::-1], range(2)):
+        assert jitted(*args, **kwargs) == f(*args, **kwargs)
+    assert is_inlined(jitted)
+
+
+def test_arguments_by_name_are_those_of_the_call():
+    jitted = fg.jit(lambda x, y=1.0, z=2.0: x * y - z)
+    for _ in range(3):
+        assert jitted(2.0, z=5.0) == -3.0
+        assert jitted(2.0, 5.0) == 8.0
+        assert jitted(z=1.0, x=3.0) == 2.0
+        assert jitted(2.0) == 0.0
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        jitted(2.0, w=3.0)
+    with pytest.raises(TypeError, match="positional argument"):
+        jitted(1.0, 2.0, 3.0, 4.0)
+
+
+@pytest.mark.parametrize("transform", [fg.grad, fg.jacfwd, fg.jacrev])
+def test_an_argument_number_from_the_end_counts_those_by_position(transform):
+    slope = transform(lambda x, y: x * y, argnums=-1)
+    jitted = fg.jit(slope)
+    for _ in range(2):
+        assert jitted(2.0, 3.0) == slope(2.0, 3.0) == 2.0
+        assert jitted(2.0, y=3.0) == slope(2.0, y=3.0) == 3.0
 
 
 def test_stores_into_arrays_of_a_dict_stay_in_the_function():

@@ -236,11 +236,10 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         if (
             self.keep(key, found, before)
             and not found.stores
-            and not kwargs
             and root is not None
             and self.watch is not None
         ):
-            self.entry.install(args, key[0], root, found.arrays, self.watch, before)
+            self.entry.install((args, kwargs), key[0], root, found.arrays, self.watch, before)
         self.last = node
         self.newest = None
         return found, None

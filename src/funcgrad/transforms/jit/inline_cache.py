@@ -94,40 +94,46 @@ class InlineCache:
 
     def install(
         self,
-        given_args: Sequence[Any],
+        call: tuple[Sequence[Any], Mapping[str, Any]],
         kinds: Sequence[Any],
         root: TraceNode,
         arrays: Sequence[Any],
         watch: CapturedVariables,
         held: Sequence[Snapshot],
     ) -> None:
-        """Install code for calls with positional numbers and arrays, also in plain dicts, lists and tuples.
+        """Install code for calls with numbers and arrays, also in plain dicts, lists and tuples.
 
-        ``given_args`` are the arguments of the traced call, ``kinds`` the kinds of their leaves, ``arrays``
-        the captured arrays that the program reads, ``held`` the captured variables at the time of the trace.
+        ``call`` has the arguments of the traced call, ``kinds`` the kinds of their leaves, ``arrays`` the
+        captured arrays that the program reads, ``held`` the captured variables at the time of the trace.
         """
         function = self._function()
         if function is None or root.step is None or not kinds:
             return
         if self._kinds not in (None, kinds) and any(map(_is_scalar, kinds)):
             return  # calls with Python's numbers or arrays stay as fast as they are
-        own = self._parameters(len(given_args))
-        parameters = own or [f"x{i}" for i in range(len(given_args))]
-        unpacked = UnpackedArguments(given_args, parameters)
+        args, named = call
+        own = self._parameters()
+        if own is None and named:
+            return
+        parameters = own or [f"x{i}" for i in range(len(args))]
+        passed = [*parameters[: len(args)], *sorted(named)]
+        if len(args) > len(parameters) or not named.keys() <= set(parameters):
+            return
+        unpacked = UnpackedArguments([*args, *[named[name] for name in sorted(named)]], passed)
         known, objects = unpacked.leaves, dict(unpacked.objects)
         if not unpacked.is_known or len(known) != len(kinds):
             return
-        tests = _tests(kinds, known, objects)
+        pairs = [pair for pair in zip(known, kinds, strict=True) if pair[0] not in unpacked.texts]
+        tests = _tests(pairs, objects)
         if tests is None:
             return
-        tests = [*unpacked.tests, *tests]
+        absent = [f"{name} is none" for name in parameters if name not in passed]
+        tests = [*absent, *unpacked.tests, *tests]
         watched = watch.tests(held, objects)
         if watched is None:
             return
         tests.extend(watched)
-        traced = [
-            (name, kind) for name, kind in zip(known, kinds, strict=True) if kind not in FLAG_KINDS
-        ]
+        traced = [(name, kind) for name, kind in pairs if kind not in FLAG_KINDS]
         body = self._body([kind for _, kind in traced], root, arrays, objects)
         if body is None:
             return
@@ -216,9 +222,11 @@ class InlineCache:
         constants = tuple([version if c is Ellipsis else c for c in code.co_consts])
         return code.replace(co_name=self.name, co_consts=constants)
 
-    def _parameters(self, count: int) -> list[str] | None:
-        """The names of f's parameters, if f has no others: calls by name are as fast then. Else None."""
+    def _parameters(self) -> list[str] | None:
+        """The names of f's parameters, if all may be given by name with the same result. Else None."""
         f: Any = self.f
+        if getattr(f, "counts_from_end", False):
+            return None
         while hasattr(f, "__wrapped__") and is_ours(f):
             f = f.__wrapped__
         code = getattr(f, "__code__", None)
@@ -228,7 +236,7 @@ class InlineCache:
         taken = any(n in _HOME or hasattr(builtins, n) or _OURS.match(n) for n in names)
         more = code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
         more = more or code.co_kwonlyargcount or code.co_posonlyargcount
-        return None if taken or more or code.co_argcount != count else names
+        return None if taken or more else names
 
 
 @lru_cache(maxsize=256)
@@ -252,13 +260,13 @@ def given(
 _HOME["given"] = given
 
 
-def _tests(kinds: Sequence[Any], known: Sequence[str], objects: dict[str, Any]) -> list[str] | None:
-    """Conditions on the arguments by name; None if an argument is of a kind without a condition.
+def _tests(pairs: Sequence[tuple[str, Any]], objects: dict[str, Any]) -> list[str] | None:
+    """Conditions on the leaves by name and kind; None if one is of a kind without a condition.
 
     The names of their objects are words: those of the captured variables are letters.
     """
     tests = []
-    for i, (kind, x) in enumerate(zip(kinds, known, strict=True)):
+    for i, (x, kind) in enumerate(pairs):
         if isinstance(kind, type):
             tests.append(f"type({x}) is {kind.__name__}")
             if kind is int:
