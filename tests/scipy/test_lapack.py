@@ -69,11 +69,25 @@ def stored_into(x):
     return np.sum(factor) * x
 
 
+@fg.adopt
+def determinant(x):
+    a = np.array([[x, 2.0 * x], [2.0, 4.0]])
+    lu, pivots, info = lapack.dgetrf(a)
+    return np.prod(np.diag(lu)) * (-1) ** np.sum(pivots != np.arange(2)) + info * x
+
+
+@fg.adopt
+def solved_if_possible(x):
+    lu, _, s, info = lapack.dgesv(np.array([[x, 2.0 * x], [2.0, 4.0]]), right(x))
+    return np.sum(lu * WEIGHTS) + s[0] + info
+
+
 def singular(x):
     _, info = dtrtrs(np.array([[x, 1.0], [0.0, 0.0]]), right(x))
     return info * x
 
 
+@pytest.mark.filterwarnings("ignore:Diagonal number 2 is exactly zero")
 @pytest.mark.parametrize(
     "f",
     [
@@ -83,7 +97,8 @@ def singular(x):
             for clean in (0, 1)
         ],
         *[lambda x, a=lower, b=clean: potri(x, a, b) for lower in (0, 1) for clean in (0, 1)],
-        *(posv, gesv, getrs, trtrs, by_names, with_jitter, stored_into, singular),
+        *(posv, gesv, getrs, trtrs, by_names, with_jitter, stored_into, singular, determinant),
+        solved_if_possible,
     ],
 )
 def test_values_and_slopes(f):
@@ -97,6 +112,26 @@ def test_values_and_slopes(f):
     assert jitted(0.7) == pytest.approx(slope, rel=1e-6)
     assert fg.vmap(fg.grad(f))(np.array([0.9, 0.7]))[1] == pytest.approx(slope, rel=1e-6)
     assert fg.jvp(f, (0.7,), (1.0,))[1] == pytest.approx(slope, rel=1e-6)
+
+
+def test_a_matrix_without_a_cholesky_factor_has_none_of_numbers():
+    def factored(a):
+        factor, info = lapack.dpotrf(a)
+        found, solution, _ = lapack.dposv(a, np.ones(2))
+        return factor + found, solution, info
+
+    both, solution, info = fg.jit(factored)(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    assert np.isnan(both).all()
+    assert info == 2
+    np.testing.assert_array_equal(solution, 1.0)
+
+
+def test_complex_matrices_are_refused():
+    a = np.array([[4.0, 1j], [-1j, 3.0]])
+    with pytest.raises(TypeError, match="dpotrf: expected real arrays, but got complex"):
+        fg.jit(lambda a: dpotrf(a)[0])(a)
+    with pytest.raises(TypeError, match="get_lapack_funcs: expected real arrays"):
+        fg.jit(lambda a: get_lapack_funcs(("potrf",), (a,))[0](a)[0])(a)
 
 
 def test_what_has_no_values_is_refused_with_advice():

@@ -88,3 +88,11 @@ def test_jit_finds_the_type_of_each_matrix():
     f = fg.jit(lambda a: np.sum(np.abs(linalg.sqrtm(a))))
     for a in (A @ A.T, A, 2 * A @ A.T, 3 * A):
         np.testing.assert_allclose(f(a), np.sum(np.abs(scipy.linalg.sqrtm(a))))
+
+
+def test_a_negative_whole_power_of_a_larger_matrix():
+    a = np.eye(4) + np.diag([0.3, 0.2, 0.1], 1)
+    power = lambda a: scipy.linalg.fractional_matrix_power(a, -2)  # noqa: E731
+    np.testing.assert_allclose(fg.jit(power)(a), power(a))
+    slope = fg.jvp(power, (a,), (np.eye(4),))[1]
+    np.testing.assert_allclose(slope, -2 * np.linalg.matrix_power(a, -3), atol=1e-12)

@@ -31,10 +31,20 @@ def _over_lapack(function: Callable[..., Any]) -> Callable[..., Any]:
     def called(*args: Any, **options: Any) -> Any:
         if not holds_expr([*args, *options.values()]):
             return own(*args, **options)
+        _refuse_complex(name, [*args, *options.values()])
         given = {key: value for key, value in options.items() if not key.startswith("overwrite")}
         return function(*args, **given)
 
     return called
+
+
+def _refuse_complex(name: str, values: Sequence[object]) -> None:
+    if any([np.iscomplexobj(value) for value in values]):
+        raise fail(
+            TypeError,
+            f"{name}: expected real arrays, but got complex ones; write scipy.linalg's cholesky, solve, "
+            "solve_triangular or lu_factor",
+        )
 
 
 def _info(name: str, a: Array, *args: object, **options: object) -> int:
@@ -61,10 +71,10 @@ def _beside(triangle: Array, a: Array, lower: object) -> Any:
 
 @_over_lapack
 def dpotrf(a: Array, lower: int = 0, clean: int = 1) -> tuple[Any, int]:
-    """The Cholesky factor of a matrix."""
+    """The Cholesky factor of a matrix; NaN where it has none, where LAPACK's is a part of one."""
     info = _info("dpotrf", a, lower=lower)
     if info:
-        return a, info
+        return a * np.nan, info
     factor = linalg.cholesky(_symmetric(a, lower), bool(lower))
     return (factor if clean else _beside(factor, a, lower)), info
 
@@ -95,7 +105,7 @@ def dpotrs(c: Array, b: Array, lower: int = 0) -> tuple[Any, int]:
 def dposv(a: Array, b: Array, lower: int = 0) -> tuple[Any, Any, int]:
     """The Cholesky factor of a matrix, and the solution of a system."""
     factor, info = dpotrf(a, lower, 0)
-    return (a, b, info) if info else (factor, linalg.cho_solve((factor, bool(lower)), b), info)
+    return factor, (b if info else linalg.cho_solve((factor, bool(lower)), b)), info
 
 
 @_over_lapack
@@ -114,9 +124,8 @@ def dtrtrs(
 
 @_over_lapack
 def dgetrf(a: Array) -> tuple[Any, Any, int]:
-    """The triangular factors of a square matrix, and the rows that were exchanged."""
-    info = _info("dgetrf", a)
-    return (a, np.arange(np.shape(a)[0]), info) if info else (*linalg.lu_factor(a), info)
+    """The triangular factors of a square matrix, which may be singular, and the rows that were exchanged."""
+    return *linalg.lu_factor(a), _info("dgetrf", a)
 
 
 @_over_lapack
@@ -138,6 +147,7 @@ def get_lapack_funcs(
     """As `scipy.linalg.get_lapack_funcs`: for traced arrays, functions of this module."""
     if not holds_expr(list(arrays)):
         return _lapack.get_lapack_funcs(names, arrays, dtype, ilp64)
+    _refuse_complex("get_lapack_funcs", arrays)
     if isinstance(names, str):
         return _own(names)
     return [_own(name) for name in names]

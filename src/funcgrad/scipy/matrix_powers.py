@@ -45,7 +45,8 @@ def has_complex_value(name: str, own: Callable[..., Any], *given: Any) -> bool:
 
     try:
         # An integer: where a function runs once for each of its paths, a condition would be one more path.
-        return bool(int(nondifferentiable(f"{name}_is_complex", flag, *given)))
+        found = nondifferentiable(f"{name}_is_complex", flag, *given, like=lambda *_: np.int64(0))
+        return bool(int(found))
     except TypeError:  # mapped, or a formula: there is no value to ask for
         return False
 
