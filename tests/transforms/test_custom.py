@@ -767,3 +767,17 @@ def test_a_body_that_stores_into_its_own_arrays_is_not_refused_and_runs_once():
         found = fg.grad(lambda x: squares(x, None))(np.array([2.0, 3.0]))
         np.testing.assert_array_equal(found, [4.0, 6.0])
     assert len(runs) == 1
+
+
+def test_a_body_that_draws_random_numbers_is_not_run_beside_its_rule():
+    generator = np.random.default_rng(0)
+
+    @fg.custom_vjp
+    def noisy(x):
+        noise = np.zeros(1)
+        noise[0] = generator.normal()
+        return x + noise[0]
+
+    noisy.defvjp(lambda x: (x * 1.0, None), lambda _, g: (g,))
+    assert fg.grad(noisy)(2.0) == 1.0
+    assert generator.normal() == np.random.default_rng(0).normal()

@@ -21,6 +21,7 @@ from funcgrad.expr import Expr
 from funcgrad.expr.concrete import known_value
 from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import flatten
+from funcgrad.trace.random_draws import outer_generators
 from funcgrad.trace.shared_arguments import store_into_argument
 
 _RUN: WeakSet[CodeType] = WeakSet()
@@ -33,14 +34,15 @@ _UNKNOWN = object()
 def refuse_body_stores(who: str, f: Callable[..., Any], args: Sequence[Any]) -> None:
     """Raise TypeError if f stores into an argument or an array from outside; once for its code.
 
-    Errors of f are not raised: its rule may be there since f takes no such values.
+    Errors of f are not raised: its rule may be there since f takes no such values. Code that draws random
+    numbers is not run, as later draws would be others.
     """
     code = getattr(f, "__code__", None)
     if not isinstance(code, CodeType) or code in _RUN:
         return
     outer = OuterArrays(f)
     reached = [item.__code__ for _, item in outer.reached if isinstance(item, FunctionType)]
-    if any(map(_stores, {code, *reached})):
+    if any(map(_stores, {code, *reached})) and not outer_generators(outer.reached):
         given = [_copied(arg) for arg in args]
         if any([arg is _UNKNOWN for arg in given]):
             return  # a later call may have the values
