@@ -509,3 +509,12 @@ def test_the_slope_of_exprel_at_minus_infinity_is_0():
     slope = fg.elementwise_grad(scipy.special.exprel)
     found = slope(np.array([-np.inf, -1e200, -2000.0, -900.0]))
     np.testing.assert_allclose(found, [0.0, 0.0, 1 / 2000.0**2, 1 / 900.0**2], rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["nbdtr", "nbdtrc", "nbdtri"])
+@pytest.mark.parametrize("counts", [(3, 7), (3.0, 7.0), ([3, 4], 7)])
+def test_whole_numbers_beside_data_in_single_precision_choose_the_loop_of_scipy(name, counts):
+    function, p = getattr(scipy.special, name), np.full(2, 0.4, "f")
+    found, expected = fg.jit(lambda p: function(*counts, p))(p), function(*counts, p)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-5 if found.dtype == "f" else 1e-12)

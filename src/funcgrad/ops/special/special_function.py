@@ -17,7 +17,7 @@ import numpy.typing as npt
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, LibraryRow
 from funcgrad.ops.base.entrywise import Entrywise, spread_unbatched
-from funcgrad.ops.base.op import Op, elementwise
+from funcgrad.ops.base.op import Op, elementwise, lift_fully
 from funcgrad.ops.base.promotion import in_precision_of, same_type, ufunc_loop
 from funcgrad.ops.special.partial_derivatives import partial_derivative
 from funcgrad.ops.special.scipy_special import scipy_special
@@ -120,12 +120,18 @@ def _floating_dtype(args: Sequence[Any]) -> np.dtype[Any]:
 
 
 def in_precision_of_data(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator of a composition for a ufunc of SciPy's: of data in single precision, it is in that."""
+    """A decorator of a composition for a ufunc of SciPy's: in the precision of its loop."""
 
     @wraps(function)
     def composed(*args: Array) -> Any:
-        dtypes = [getattr(arg, "dtype", arg) for arg in args]
-        return in_precision_of(np.result_type(*dtypes, np.float32), function(*args))
+        given = [lift_fully(arg) if isinstance(arg, list | tuple) else arg for arg in args]
+        found = function(*given)
+        kinds: Any = [
+            type(arg) if type(arg) in (int, float) else lift_fully(arg).dtype for arg in given
+        ]
+        # SciPy's ufunc may have a loop for whole numbers that is in double precision.
+        own = ufunc_named(function.__name__).resolve_dtypes((*kinds, None))[-1]
+        return in_precision_of(own, found)
 
     return composed
 
