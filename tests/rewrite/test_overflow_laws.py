@@ -6,7 +6,7 @@ import pytest
 
 import funcgrad as fg
 
-PLACES = [-800.0, -400.0, -30.0, -1.3, 0.7, 5.0, 40.0, 400.0, 700.0, 800.0, 2000.0]
+PLACES = [-800.0, -400.0, -30.0, -1.3, 0.7, 5.0, 40.0, 300.0, 400.0, 700.0, 800.0, 2000.0]
 
 FUNCTIONS = {
     "Bose": lambda m, x: 1 / (m.exp(x) - 1),
@@ -18,6 +18,7 @@ FUNCTIONS = {
     "with numbers": lambda m, x: 3.0 / (2 * m.exp(x) + 5),
     "with a pole": lambda m, x: 3.0 / (5 - 2 * m.exp(x)),
     "of a formula": lambda m, x: 2 / (m.exp(x * x / 3) - 1),
+    "of a difference": lambda m, x: -x / (-m.exp(x) - 1),
     "cubed": lambda m, x: (m.exp(x) + 2) ** -3,
     "loss": lambda m, x: (1 / (m.exp(x) - 1) - 0.5) ** 2,
     "sech": lambda m, x: 1 / m.cosh(x),
@@ -51,7 +52,9 @@ def test_derivatives_have_the_accuracy_of_the_value(name):
     np.testing.assert_allclose(fg.jvp(of_numpy, (x,), (2 * x,))[1], 2 * x * expected, **close)
 
 
-@pytest.mark.parametrize("name", ["Bose", "Planck", "Fermi", "with numbers", "cubed", "sech"])
+@pytest.mark.parametrize(
+    "name", ["Bose", "Planck", "Fermi", "with numbers", "of a difference", "cubed", "sech"]
+)
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 def test_second_derivatives_are_accurate_too(name):
     f = FUNCTIONS[name]

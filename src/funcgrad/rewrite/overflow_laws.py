@@ -151,6 +151,9 @@ def _parted(base: Expr, e: Expr, depth: int = 3) -> tuple[float, float] | None:
         return 0.0, float(number)
     if base.op is exponential.expm1 and base.args[0] is e.args[0]:
         return 1.0, -1.0
+    if base.op is arithmetic.negative and depth:
+        found = _parted(base.args[0], e, depth - 1)
+        return None if found is None else (-found[0], -found[1])
     if base.op not in (arithmetic.add, arithmetic.subtract, arithmetic.multiply) or not depth:
         return None
     left, right = [_parted(part, e, depth - 1) for part in base.args]
