@@ -38,7 +38,7 @@ def _over_lapack(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _refuse_complex(name: str, values: Sequence[object]) -> None:
+def _refuse_complex(name: str, values: Sequence[Array]) -> None:
     if any([np.iscomplexobj(value) for value in values]):
         raise fail(
             TypeError,

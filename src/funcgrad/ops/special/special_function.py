@@ -123,7 +123,7 @@ def in_precision_of_data(function: Callable[..., Any]) -> Callable[..., Any]:
     """A decorator of a composition for a ufunc of SciPy's: in the precision of its loop."""
 
     @wraps(function)
-    def composed(*args: Array) -> Any:
+    def composed(*args: object) -> Any:
         given = [lift_fully(arg) if isinstance(arg, list | tuple) else arg for arg in args]
         found = function(*given)
         kinds: Any = [
