@@ -193,12 +193,10 @@ def of_scipy_alone(name: str, own: FunctionType, adopted: Callable[..., Any]) ->
     def function(*args: Any, **kwargs: Any) -> Any:
         if _is_plain([args, kwargs]):
             found = own(*_plain(args), **_plain(kwargs))
-            if type(found).__module__.startswith("scipy.") and not isinstance(
-                found, tuple | list | dict
-            ):
-                return functions["redirect"](
-                    found
-                )  # such as a spline, which is called on traced values
+            of_scipy = type(found).__module__.startswith("scipy.")
+            if of_scipy and not isinstance(found, tuple | list | dict):
+                # Such as a spline, which is called on traced values.
+                return functions["redirect"](found)
             return _seen(found)
         try:
             return adopted(*args, **kwargs)

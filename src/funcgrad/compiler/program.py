@@ -76,6 +76,7 @@ class Program:
         "_runs",
         "_source_dtypes",
         "_steps",
+        "by_steps",
         "inputs",
     )
 
@@ -83,6 +84,8 @@ class Program:
         self.inputs = tuple(inputs)
         self._given = given if isinstance(given, Flat) else tuple(given)
         # Remembered for speed; what a program computes does not depend on it.
+        self.by_steps: bool | None = None
+        """Whether it is the derivative of steps alone, which is zero; None until that is asked."""
         self._runs = 0
         self._roots: tuple[Expr, ...] | None = None
         self._steps: Flat | None = None

@@ -34,7 +34,7 @@ from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
-from funcgrad.trace.skeleton import SkeletonRow, instantiate, skeleton
+from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
 
 Transform: TypeAlias = Callable[[list[Expr], list[Expr], Simplifier], list[Expr]]
 """From roots and leaves, as expressions, to the expressions wanted: a pure module-level function.
@@ -57,12 +57,25 @@ def derive(
     made since then, also of an enclosing trace alone.
     """
     found = skeleton(roots, leaves, results=results, start=start)
-    if unreached is not None and not found.reached:
-        unreached(found.stepped)
     program = derived(transform, found.rows, found.roots, len(leaves))
+    flat = None if unreached is None else flatness(found, program)
+    if unreached is not None and flat is not None:
+        unreached(flat)
     if found.symbolic:
         return rebuilt(program, found.inputs)
     return program.run(found.inputs)
+
+
+def flatness(found: Skeleton, program: Program) -> bool | None:
+    """None if a derivative reaches a root; else whether the roots depend on the leaves, by steps alone.
+
+    The program is of that skeleton, and remembers the answer.
+    """
+    if not found.reached:
+        return False
+    if program.by_steps is None:
+        program.by_steps = found.is_stepped()
+    return program.by_steps or None
 
 
 def rebuilt(program: Program, inputs: Sequence[Any]) -> list[Any]:

@@ -6,6 +6,7 @@ A skeleton lists the distinct operations in order, with operands by position, an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -33,10 +34,10 @@ class Skeleton(NamedTuple):
     simple: tuple[int, ...]
     """The rows of expressions known to be simple; computed only ``within`` a trace."""
     reached: bool
-    """Whether a root depends on a leaf differentiably, or on a derivative, which may be constant."""
-    stepped: bool
-    """Whether a root depends on a leaf by steps alone: through comparisons or conversions to integers, or
-    through more than two functions such as sign and floor, whose own derivative is 0 by convention."""
+    """Whether a root depends on a leaf, or on a derivative, which may be constant."""
+    is_stepped: Callable[[], bool]
+    """Computes whether the roots depend on leaves by steps alone: through comparisons or conversions to
+    integers, or more than two functions such as sign and floor, whose own derivative is 0 by convention."""
 
 
 def skeleton(
@@ -56,8 +57,7 @@ def skeleton(
     numbering = _Numbering(leaves, within, start)
     places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))
     kinds, inputs = numbering.kinds, numbering.inputs
-    dependent = any([kinds[i] == _DEPENDENT for i in places[:results]])
-    varied = numbering.derivative or (dependent and numbering.varies(roots[:results]))
+    reached = numbering.derivative or any([kinds[i] == _DEPENDENT for i in places[:results]])
     symbolic = any([isinstance(value, Expr) for value in inputs])
     return Skeleton(
         tuple(numbering.rows),
@@ -65,8 +65,8 @@ def skeleton(
         inputs,
         symbolic,
         tuple(numbering.simple),
-        varied or numbering.is_plain_step(),
-        dependent and not varied and not numbering.is_plain_step(),
+        reached,
+        partial(numbering.is_stepped, roots[:results]),
     )
 
 
@@ -89,9 +89,7 @@ class _Numbering:
             value = item.args[0]
             known = value.params[0][1].array if value.op is CONSTANT else value
             self.where[id(item)] = self._input(id(item), item.type, known, _DEPENDENT)
-        self.leaves = {id(item) for item in leaves if differentiable(item.dtype)}
-        self.steps: dict[int, Expr] = {}
-        """The operations at which `varies` has ended, by their rows."""
+        self.leaves = leaves
 
     def _input(self, identity: object, type: ArrayType, value: object, kind: int) -> int:
         place = self.number.get(identity)
@@ -138,21 +136,27 @@ class _Numbering:
                 self.simple.append(place)
         return place
 
-    def varies(self, roots: Sequence[Expr]) -> bool:
-        """Whether a root depends on a leaf not by steps alone, or the user has stopped its derivative."""
+    def is_stepped(self, roots: Sequence[Expr]) -> bool:
+        """Whether roots depend on leaves by steps alone, and the user has not stopped the derivative."""
+        steps: dict[int, Expr] = {}
+        varied = {id(item) for item in self.leaves if differentiable(item.dtype)}
 
         def is_varied(expr: Expr) -> bool:
-            return id(expr) in self.leaves or expr.op is stopped or expr.op is example
+            return id(expr) in varied or expr.op is stopped or expr.op is example
 
-        return reaches(roots, is_varied, self._varied_operands)
+        def operands(expr: Expr) -> list[Expr]:
+            return self._varied_operands(expr, steps)
 
-    def is_plain_step(self) -> bool:
-        """Whether what `varies` has met is one step function or two, of real values."""
-        steps = self.steps.values()
-        return 0 < len(steps) <= 2 and all([differentiable(expr.dtype) for expr in steps])
+        if self.derivative or reaches(roots, is_varied, operands):
+            return False
+        plain = all([differentiable(expr.dtype) for expr in steps.values()])
+        return len(steps) > 2 or not plain
 
-    def _varied_operands(self, expr: Expr) -> list[Expr]:
-        """The operands that depend on a leaf, along the edges that have a derivative."""
+    def _varied_operands(self, expr: Expr, steps: dict[int, Expr]) -> list[Expr]:
+        """The operands that depend on a leaf, along the edges that have a derivative.
+
+        An operation without such an edge joins ``steps``, by its row.
+        """
         op, type, where, kinds = expr.op, expr.type, self.where, self.kinds
         if op is leaf:
             return [arg for arg in expr.args if id(arg) in where]
@@ -164,7 +168,7 @@ class _Numbering:
         flat = isinstance(type, ArrayType) and not differentiable(type.dtype)
         found = [] if flat else [arg for k, arg in dependent if op.edge(k) is not None]
         if dependent and not found:
-            self.steps[where[id(expr)]] = expr
+            steps[where[id(expr)]] = expr
         return found
 
     def _is_made_inside(self, expr: Expr) -> bool:

@@ -20,7 +20,7 @@ from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.trace.derive import concretize
+from funcgrad.trace.derive import concretize, flatness
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten, flatten_numbers
 from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
@@ -67,9 +67,10 @@ def linearize(f: Callable[..., Any], *primals: object, has_aux: bool = False) ->
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
     found = skeleton(roots, leaves)
-    if roots and leaves and not found.reached:
-        warn_unreached(found.stepped)
     parts = split_program(_flows, found.rows, found.roots, len(leaves))
+    flat = flatness(found, parts.first) if roots and leaves else None
+    if flat is not None:
+        warn_unreached(flat)
     values, residuals = primal_part(parts, found, len(roots))
 
     likes = [flatten_numbers(primal) for primal in primals]

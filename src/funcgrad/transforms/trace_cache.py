@@ -15,8 +15,8 @@ from funcgrad.expr import Expr, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import leaf
-from funcgrad.trace.derive import Transform, derived, rebuilt
-from funcgrad.trace.skeleton import Skeleton, skeleton
+from funcgrad.trace.derive import Transform, derived, flatness, rebuilt
+from funcgrad.trace.skeleton import skeleton
 
 
 class LastTraceCache:
@@ -37,16 +37,17 @@ class LastTraceCache:
         last = self._last
         inputs = None if last is None else _match(last, roots, leaves)
         if last is not None and inputs is not None:
-            if not last.reached:
-                unreached(last.stepped)
+            if last.flat is not None:
+                unreached(last.flat)
             return last.program.run(inputs)
         with Paused():
             found = skeleton(roots, leaves)
-            if not found.reached:
-                unreached(found.stepped)
             program = derived(self._transform, found.rows, found.roots, len(leaves))
+            flat = flatness(found, program)
+            if flat is not None:
+                unreached(flat)
             if not found.symbolic:
-                self._last = _record(roots, leaves, found, program)
+                self._last = _record(roots, leaves, found.inputs, flat, program)
         return rebuilt(program, found.inputs) if found.symbolic else program.run(found.inputs)
 
 
@@ -60,18 +61,18 @@ class _Trace(NamedTuple):
     """``(number, op, params, operands)``; a constant's params are its type, and its address or input."""
     size: int
     inputs: int
-    reached: bool
-    stepped: bool
+    flat: bool | None
+    """Why no derivative reaches the roots: see `flatness`."""
     program: Program
 
 
 def _record(
     roots: Sequence[Expr],
     leaves: Sequence[Expr],
-    found: Skeleton,
+    inputs: Sequence[Any],
+    flat: bool | None,
     program: Program,
 ) -> _Trace | None:
-    inputs = found.inputs
     number = {id(item): i for i, item in enumerate(leaves)}
     places = tuple([number.setdefault(id(root), len(number)) for root in roots])
     slots = {id(array): i for i, array in enumerate(inputs)}
@@ -90,9 +91,7 @@ def _record(
         operands = tuple([number.setdefault(id(arg), len(number)) for arg in expr.args])
         steps.append((me, op, params, operands))
     types = tuple([item.type for item in leaves])
-    return _Trace(
-        types, places, tuple(steps), len(number), len(inputs), found.reached, found.stepped, program
-    )
+    return _Trace(types, places, tuple(steps), len(number), len(inputs), flat, program)
 
 
 def _match(last: _Trace, roots: Sequence[Expr], leaves: Sequence[Expr]) -> list[Any] | None:

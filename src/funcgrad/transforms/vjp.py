@@ -11,7 +11,7 @@ from funcgrad.linear import Parts
 from funcgrad.ops.base.op import differentiable, fit, lift_fully
 from funcgrad.ops.shape import zeros_like
 from funcgrad.ops.tuples import together_op
-from funcgrad.trace.derive import concretize
+from funcgrad.trace.derive import concretize, flatness
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import skeleton
@@ -55,9 +55,10 @@ def vjp(f: Callable[..., Any], *primals: object, has_aux: bool = False) -> tuple
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
     found = skeleton(roots, leaves)
-    if roots and leaves and not found.reached:
-        warn_unreached(found.stepped)
     parts = split_program(_cotangents, found.rows, found.roots, len(leaves))
+    flat = flatness(found, parts.first) if roots and leaves else None
+    if flat is not None:
+        warn_unreached(flat)
     values, residuals = primal_part(parts, found, len(roots))
 
     def pullback(cotangent: object) -> tuple[Any, ...]:

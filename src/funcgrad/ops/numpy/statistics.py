@@ -64,11 +64,11 @@ def cov(
     free = m.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
     variables = [m] if others is None else [m, others]
     if all([item.shape[0] == 1 for item in variables]):
-        products = _of_vectors([_centered(np.squeeze(item, 0)) for item in variables])
-    else:
-        centered = _centered(np.concatenate(variables, axis=0))
-        products = np.squeeze(np.matmul(centered, np.transpose(_conjugate(centered))))
-    return products / max(free, 0)
+        entries = _of_vectors(variables, free)
+        return _matrix(entries) if others is not None else entries[0][0]
+    centered = _centered(np.concatenate(variables, axis=0))
+    products = np.matmul(centered, np.transpose(_conjugate(centered)))
+    return np.squeeze(products) / max(free, 0)
 
 
 def _centered(m: Array) -> Any:
@@ -79,13 +79,22 @@ def _conjugate(m: Array) -> Any:
     return np.conjugate(m) if m.dtype.kind == "c" else m
 
 
-def _of_vectors(vectors: list[Any]) -> Any:
-    """The products of one vector or two with each other, of which the formula of one holds no others'."""
-    squares = [np.sum(x * _conjugate(x)) for x in vectors]
-    if len(vectors) == 1:
-        return squares[0]
-    between = np.sum(vectors[0] * _conjugate(vectors[1]))
-    return np.stack([squares[0], between, _conjugate(between), squares[1]]).reshape(2, 2)
+def _of_vectors(variables: list[Any], free: int) -> list[list[Any]]:
+    """The covariances of one vector or two with each other, each a formula that holds no others'."""
+    vectors = [_centered(np.squeeze(item, 0)) for item in variables]
+    return [
+        [
+            np.sum(x * _conjugate(y)) / max(free, 0) if i <= k else None
+            for k, y in enumerate(vectors)
+        ]
+        for i, x in enumerate(vectors)
+    ]
+
+
+def _matrix(entries: list[list[Any]]) -> Any:
+    """The hermitian matrix of two rows, of which the entries on and above the diagonal are given."""
+    (a, b), (_, d) = entries
+    return np.stack([a, b, _conjugate(b), d]).reshape(2, 2)
 
 
 def _variables(x: Any, rowvar: bool) -> Any:
@@ -102,20 +111,15 @@ def corrcoef(x: object, y: object = None, rowvar: bool = True) -> Any:
     """As `numpy.corrcoef`: covariances over the products of deviations, from -1 to 1."""
     m, others = (_variables(item, rowvar) for item in (x, y))
     if others is not None and m.shape[0] == others.shape[0] == 1:
-        return _within_one(_of_vectors([_unit(np.squeeze(item, 0)) for item in (m, others)]))
-    if others is not None:
-        m = np.concatenate([m, others], axis=0)
-    if m.shape[0] == 1:
-        c = cov(m)
+        (a, b), (_, d) = _of_vectors([m, others], m.shape[1] - 1)
+        first, second = np.sqrt(np.real(a)), np.sqrt(np.real(d))
+        entries = [[a / first / first, b / first / second], [None, d / second / second]]
+        return _within_one(_matrix(entries))
+    c = cov(x, y, rowvar)
+    if c.ndim == 0:
         return c / c
-    unit = _unit(m)
-    return _within_one(np.matmul(unit, np.transpose(_conjugate(unit))))
-
-
-def _unit(m: Array) -> Any:
-    """Samples without their mean, divided by their norm."""
-    centered = _centered(m)
-    return centered / np.linalg.norm(centered, axis=-1, keepdims=True)
+    deviation = np.sqrt(np.real(np.diag(c)))
+    return _within_one(c / deviation[:, None] / deviation)
 
 
 def _within_one(c: Array) -> Any:
