@@ -27,11 +27,13 @@ from funcgrad.compiler.pass_options import PASS_OPTIONS
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.gc_pause import Paused
-from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.graph import CONSTANT, INPUT, TupleType
 from funcgrad.ops.base import op
-from funcgrad.ops.base.op import Op, lift_fully
+from funcgrad.ops.base.op import Op, columns_of, lift_fully
+from funcgrad.rewrite.decompose import decomposed
 from funcgrad.rewrite.evaluate import present
 from funcgrad.rewrite.in_place import in_place
+from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.typing import Array
 
@@ -142,7 +144,8 @@ class Program:
 
         if self.compiled.__code__.co_filename.split()[1] == "array":
             with Paused():
-                self._compiled = compile_natively(self._native_outputs()(), self.inputs)
+                outputs = _for_machine_code(_legalized(self.outputs), self.inputs)
+                self._compiled = compile_natively(outputs, self.inputs)
 
     @property
     def entry(self) -> Callable[..., tuple[Any, ...]]:
@@ -275,6 +278,17 @@ def _relieved(
         verify_rewrite(outputs, kept, inputs, "residual_selection")
         verify_rewrite(kept, moved, inputs, "loop_invariant_motion")
     return moved
+
+
+def _legalized(outputs: Sequence[Expr]) -> Sequence[Expr]:
+    """Outputs with compositions in the place of calls of SciPy's, which machine code cannot make."""
+
+    def is_legal(expr: Expr) -> bool:
+        return not isinstance(expr.type, TupleType) or columns_of(expr).decompose is None
+
+    if all(map(is_legal, subexpressions(*outputs))):
+        return outputs
+    return simplify_all(decomposed(outputs, is_legal))
 
 
 def _for_machine_code(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Sequence[Expr]:

@@ -128,7 +128,7 @@ def pinv(
     return (found, np.sum(kept, axis=-1)) if return_rank else found
 
 
-@_hosted
+@_composed
 def cholesky(a: Array, lower: bool = False, **_: object) -> Any:
     a = np.atleast_2d(a)
     if lower:
@@ -136,7 +136,7 @@ def cholesky(a: Array, lower: bool = False, **_: object) -> Any:
     return _conjugated(np.linalg.cholesky(_conjugated(a)))
 
 
-@_hosted
+@_composed
 def cho_factor(a: Array, lower: bool = False, **_: object) -> Any:
     a = np.atleast_2d(a)  # LAPACK leaves the other triangle as it is.
     return cholesky(a, lower) + (np.triu(a, 1) if lower else np.tril(a, -1)), lower

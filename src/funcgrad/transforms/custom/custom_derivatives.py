@@ -30,7 +30,6 @@ from funcgrad.trace.leaves import begin_trace, run
 from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body
-from funcgrad.transforms.custom.body_stores import refuse_body_stores
 from funcgrad.transforms.custom.last_order import ORDERS, last_order_op
 from funcgrad.transforms.transform_arguments import by_position, positions
 
@@ -204,7 +203,6 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
 
     def _with_rule(self, args: tuple[Any, ...]) -> Any:
         fixed, places = self._split_arguments(args)
-        refuse_body_stores(self._who, self.f, args)
         start = begin_trace()
         with self._nested():
             pair = run(self._rule[0], args, {}, self._who)
