@@ -27,7 +27,7 @@ from funcgrad.compiler.pass_options import PASS_OPTIONS
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
 from funcgrad.expr import Expr, subexpressions
 from funcgrad.gc_pause import Paused
-from funcgrad.graph import CONSTANT, INPUT, TupleType
+from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op, columns_of, lift_fully
 from funcgrad.rewrite.decompose import decomposed
@@ -284,7 +284,8 @@ def _legalized(outputs: Sequence[Expr]) -> Sequence[Expr]:
     """Outputs with compositions in the place of calls of SciPy's, which machine code cannot make."""
 
     def is_legal(expr: Expr) -> bool:
-        return not isinstance(expr.type, TupleType) or columns_of(expr).decompose is None
+        is_tuple = expr.type.dtype.kind == "O"
+        return not is_tuple or columns_of(expr).decompose is None
 
     if all(map(is_legal, subexpressions(*outputs))):
         return outputs
