@@ -53,7 +53,7 @@ class ObjectArray(np.ndarray[Any, Any]):
 
 
 def number_of(item: Any) -> Any:
-    """What an object of a user's class gives as its number; anything else as it is."""
+    """The number of an object of a user's class with ``__float__``; any other value as it is."""
     if isinstance(item, Reference | Expr):
         return item
     of_class = getattr(type(item), "__float__", None)

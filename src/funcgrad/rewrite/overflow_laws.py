@@ -114,7 +114,7 @@ def _divided(factor: Expr, below: Expr, above: Expr | None) -> Expr | None:
 
 
 def _ratio(factor: Expr, base: Expr) -> Callable[[Any], Any] | None:
-    """What multiplies by factor/base, without a quotient of two infinities."""
+    """The product of a value with factor/base, without a quotient of two infinities."""
     if base.shape != factor.shape:
         return None
     (x,) = factor.args
@@ -130,7 +130,7 @@ def _ratio(factor: Expr, base: Expr) -> Callable[[Any], Any] | None:
 
 
 def _share(x: Expr, number: float, rest: float) -> Callable[[Any], Any] | None:
-    """What multiplies by exp(x)/(number*exp(x) + rest), by functions whose derivatives have this form."""
+    """The product with exp(x)/(number*exp(x) + rest), by functions whose derivatives have this form."""
     if not number or not np.isfinite([number, rest]).all():
         return None
     if rest == 0:

@@ -1,4 +1,4 @@
-"""``pickle`` for adopted code: what stands in for a function or a class is pickled as its original."""
+"""``pickle`` for adopted code: adopted functions and classes are pickled as their originals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from funcgrad.adoption.view_originals import original_of_view
 
 
 def _named(module: str, name: str) -> Any:
-    """What is found in a module by its name, which may have dots; None if it is not imported."""
+    """The object of a module by its qualified name; None if the module is not imported."""
     found: Any = sys.modules.get(module)
     return reduce(lambda item, part: getattr(item, part, None), name.split("."), found)
 

@@ -58,7 +58,7 @@ class UnpackedArguments:
     def _take_apart(self, tree: Any, name: str) -> None:
         kind = type(tree)
         items: list[tuple[str, Any]]
-        """How each item is read, and the item."""
+        """The subscript or attribute that reads an item, and the item."""
         if kind is dict and all([type(key) is str for key in tree]):
             keys = self._name("keys")
             self.objects[keys] = tuple(tree)

@@ -27,7 +27,7 @@ MOST_CONDITIONS = 500
 
 
 class CapturedVariables:
-    """What a function takes from around it, and the functions that it calls take.
+    """The captured variables of a function and of the functions that it calls.
 
     ``beside`` are static arguments, which hold values of their own.
     """

@@ -100,7 +100,7 @@ _BUILTIN = frozenset((list, tuple, dict))
 
 
 def held_in_fields(tree: Any) -> list[Any]:
-    """What static fields of the instances in a tree hold that may change."""
+    """The functions and instances in static fields of a tree, whose contents may change."""
     parts = None if type(tree) in _BUILTIN else own_children(tree)
     children = tree.values() if isinstance(tree, dict) else tree
     if parts is not None:

@@ -223,7 +223,7 @@ class SignatureCache(ABC, Generic[Cached]):
         return inner
 
     def _fields_held(self, shape: Hashable, args: Args, kwargs: Keywords) -> Sequence[object]:
-        """What static fields of arguments of some structure hold that may change."""
+        """The functions and instances in static fields of arguments of some structure."""
         if shape == ():
             return ()
         found = self.fields.get(shape)
