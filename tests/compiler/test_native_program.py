@@ -178,6 +178,18 @@ def test_what_is_told_of_a_function_that_has_run(compiled):
     assert f.lower(np.ones(4)).machine_code.startswith("the program: NumPy for about ")
 
 
+@pytest.mark.parametrize("a", [np.array(2.0), np.array([2.0, 3.0]), np.full(3000, 2.0)])
+def test_a_loop_that_keeps_no_outputs_needs_no_room(a, monkeypatch):
+    """Without memory of its own, machine code was given no room, and NumPy ran it each time."""
+    fallbacks = []
+    monkeypatch.setattr(NativeProgram, "_failed", lambda *given: fallbacks.append(given))
+    f = fg.jit(root, native=True)
+    np.testing.assert_allclose(f(a), np.sqrt(a))
+    nested = fg.jit(lambda a: fg.fori_loop(0, 3, lambda i, x: root(x * a), a), native=True)
+    np.testing.assert_allclose(nested(a), a ** (1 - 0.5**3) * a**0.125)
+    assert not fallbacks
+
+
 def test_a_number_beside_an_array_without_a_broadcast():
     def loss(p, starts):  # in its gradient NumPy broadcasts the 0 of 0 - sum
         def step(x, _):

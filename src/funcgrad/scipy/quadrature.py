@@ -68,8 +68,10 @@ def runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., 
         return lambda *numbers: tanhsinh_result(body, dict(options["tanhsinh"]), *numbers)[place]
 
     def run(a: Array, b: Array, *theta: Array) -> Any:
+        call = body.program.call
+
         def integrand(x: float) -> Any:
-            return body.program.call([np.asarray(x, float), *theta])[0]
+            return call([np.asarray(x, float), *theta])[0]
 
         low, high = float(a), float(b)
         with np.errstate(all="ignore"):

@@ -45,6 +45,9 @@ from funcgrad.compiler.python.loop_body_codegen import flat_of
 from funcgrad.control.loop import LoopSpec
 from funcgrad.graph import ArrayType
 
+# Iterations of a loop with a condition that keeps no outputs: its fuel ends it long before.
+_ENDLESS = 1 << 62
+
 
 def _called(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> tuple[Value, ...]:
     flat = flat_of(dict(step.params)["body"])
@@ -80,18 +83,16 @@ def _loop(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> t
     for state, x in zip(states, operands[:n], strict=True):
         copy_into(w, state, x)
     counted = cond is None and spec.trip_count >= 0
-    stop = (
-        integer(spec.trip_count)
-        if counted
-        else Number("i64", "%room")
-        if cond is not None
-        else _common_length(w, operands[n:middle])
-    )
+    summed = program.summed.get(program.place_of(step), {})
+    grows = not counted and len(types) - n > len(summed)
+    if cond is not None:
+        stop = Number("i64", "%room") if grows else integer(_ENDLESS)
+    else:
+        stop = integer(spec.trip_count) if counted else _common_length(w, operands[n:middle])
     if spec.trip_count == 0 and cond is None:
         if len(types) > n:
             raise UnsupportedError("empty outputs of a loop of no iterations")
         return tuple([loaded(w, x) for x in states])
-    summed = program.summed.get(program.place_of(step), {})
     stacks = [
         zeros(w, t.shape, sum_dtype(t.dtype.name))
         if k in summed
@@ -104,7 +105,7 @@ def _loop(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> t
     end = loop.write(
         w, states, operands[n:middle], operands[middle:], stacks, (integer(0), stop, stop)
     )
-    if cond is not None:
+    if cond is not None and grows:
         w.raise_flag(w.compare("eq", end, stop), SHORT)
     if not counted:
         stacks = [x if k in summed else x._replace(length=end) for k, x in enumerate(stacks)]

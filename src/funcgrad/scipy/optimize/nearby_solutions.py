@@ -35,14 +35,13 @@ def found_by(
     body, captured, _ = trace_body(on_arrays(f), trees, stand_ins_of_search(trees, leaves))
 
     def run(x0: Array, *others: Array) -> Any:
-        theta = others[: len(others) - len(settings)]
+        theta, call = others[: len(others) - len(settings)], body.program.call
 
         def value(x: Array, *_: object) -> Any:
-            with np.errstate(all="ignore"):
-                made = body.program.call([np.asarray(x, float).reshape(x0.shape), *theta])[0]
-            return np.array(made)[()]
+            return np.array(call([np.asarray(x, float).reshape(x0.shape), *theta])[0])[()]
 
-        found = search(value, x0, *others[len(theta) :])
+        with np.errstate(all="ignore"):
+            found = search(value, x0, *others[len(theta) :])
         return np.asarray(found, float).reshape(x0.shape)
 
     size = ArrayType(np.shape(start), np.dtype(float))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,28 @@ def slope_in_x(residual: Body, count: int) -> Expr:
 @lru_cache(maxsize=256)
 def _slope(residual: Body, count: int) -> Body:
     return Body(residual.inputs, [slope_in_x(residual, count)])
+
+
+@lru_cache(maxsize=256)
+def _of_vector(body: Body, count: int, joined: bool) -> Body:
+    """A body whose first input is x as one vector of float64; ``joined`` makes its results one vector."""
+    xs, double = body.inputs[:count], np.dtype(float)
+    vector = symbol("x", ArrayType((sum([x.size for x in xs]),), double))
+    parts, place = {}, 0
+    for x in xs:
+        piece = vector if count == 1 else vector[place : place + x.size]
+        parts[x.key] = _as_type(piece, x.type)
+        place += x.size
+    outputs = substitute_all(body.outputs, parts, simple=True)
+    if joined:
+        flat = [_as_type(out, ArrayType((out.size,), double)) for out in outputs]
+        outputs = flat if len(flat) == 1 else [np.concatenate(flat)]  # type: ignore[list-item]
+    return Body([vector, *body.inputs[count:]], outputs)
+
+
+def _as_type(expr: Expr, type: ArrayType) -> Expr:
+    expr = expr if expr.shape == type.shape else expr.reshape(type.shape)
+    return expr if expr.dtype == type.dtype else expr.astype(type.dtype)
 
 
 @lru_cache(maxsize=256)
@@ -131,9 +153,8 @@ class Run:
         self.problem = problem
         self.types = [x.type for x in problem.body.inputs[: problem.count]]
         self.theta = list(values[problem.count :])
-        self.start = self.joined(values[: problem.count])
+        self.start = _joined(values[: problem.count])
         self.eps = max(float(np.finfo(type.dtype).eps) for type in self.types)
-        self._kept: dict[Body, tuple[Callable[..., Any], list[Any]]] = {}
         self.number = self._number()
 
     def _number(self) -> Callable[[Any], float] | None:
@@ -141,25 +162,28 @@ class Run:
         body, number = self.problem.body, ArrayType((), np.dtype(float))
         if {*self.types, *body.types} != {number} or len(body.outputs) > 1 or len(self.types) > 1:
             return None
-        call, given = self._ready(body)
+        call, given = self._without_invariants(body, self.parts(self.start))
         if any([np.shape(value) or value.dtype != number.dtype for value in given]):
             return None
         given = [float(value) for value in given]
         return lambda x: float(call([float(x), *given])[0])
 
-    def _ready(self, body: Body) -> tuple[Callable[..., Any], list[Any]]:
+    def _without_invariants(
+        self, body: Body, start: Sequence[Any]
+    ) -> tuple[Callable[..., Any], list[Any]]:
         """The part of a body that depends on x, and the values of what it reads beside x."""
-        if body not in self._kept:
-            first, rest = _without_invariants(body, self.problem.count)
-            values = (
-                first.program.call([*self.parts(self.start), *self.theta]) if first.outputs else []
-            )
-            self._kept[body] = rest.program.call, [np.asarray(value) for value in values]
-        return self._kept[body]
+        first, rest = _without_invariants(body, len(start))
+        values = first.program.call([*start, *self.theta]) if first.outputs else []
+        return rest.program.call, [np.asarray(value) for value in values]
 
-    def joined(self, parts: Sequence[Any]) -> Any:
-        """The values, concatenated to one vector."""
-        return np.concatenate([np.reshape(part, -1).astype(float) for part in parts])
+    def _of_vector(self, body: Body, joined: bool) -> Callable[[Any], Any]:
+        """A body as a function of x as one vector: its results, or these joined to one vector."""
+        call, given = self._without_invariants(
+            _of_vector(body, self.problem.count, joined), [self.start]
+        )
+        if joined:  # A solver may store into the vector.
+            return lambda x: np.array(call([np.asarray(x, float), *given])[0])
+        return lambda x: call([np.asarray(x, float), *given])
 
     def parts(self, x: Any) -> list[Any]:
         """The parts of a vector, with their shapes and dtypes."""
@@ -173,24 +197,27 @@ class Run:
             place += type.size
         return found
 
-    def run(self, body: Body, x: object) -> list[Any]:
-        """The results of a body at x."""
-        call, given = self._ready(body)
-        return list(call([*self.parts(x), *given]))
-
-    def residual(self, x: object) -> Any:
+    @cached_property
+    def residual(self) -> Callable[[Any], Any]:
         """The residual F(x), which is 0 at a solution."""
-        return self.joined(self.run(self.problem.residual, x))
+        return self._of_vector(self.problem.residual, joined=True)
 
-    def slope(self, x: object) -> Any:
+    @cached_property
+    def slope(self) -> Callable[[Any], Any]:
         """The matrix dF/dx."""
-        (matrix,) = self.run(_slope(self.problem.residual, self.problem.count), x)
-        return np.asarray(matrix, float)
+        matrix = self._of_vector(_slope(self.problem.residual, self.problem.count), joined=False)
+        return lambda x: np.array(matrix(x)[0], float)
 
-    def value(self, x: Any) -> Any:
-        """The value of the user's function: a number for an objective, else a vector."""
-        found = self.run(self.problem.body, x)
-        return float(found[0]) if self.problem.kind == "argmin" else self.joined(found)
+    @cached_property
+    def value(self) -> Callable[[Any], Any]:
+        """The user's function: a number for an objective, else a vector."""
+        if self.problem.kind != "argmin":
+            return self._of_vector(self.problem.body, joined=True)
+        return lambda x: float(self._results(x)[0])
+
+    @cached_property
+    def _results(self) -> Callable[[Any], Any]:
+        return self._of_vector(self.problem.body, joined=False)
 
     def user_array(self, x: object) -> Any:
         """x as a user's solver gets it: in its own shape, or as a vector if x is a tree."""
@@ -200,14 +227,13 @@ class Run:
         """The user's function as a user's solver calls it: of a Python float, it computes with such."""
         if self.number is not None and type(x) is float:
             return self.number(x)
-        vector = x if self.problem.count == 1 else np.reshape(np.asarray(x, float), -1)
         if self.number is None:
-            found = self.run(self.problem.body, vector)
+            found = self._results(np.reshape(x, -1))  # type: ignore[call-overload]
         else:  # Of an array it computes with arrays, whose rounding is NumPy's.
             found = list(self.problem.body.program.call([*self.parts(x), *self.theta]))
         if self.problem.kind == "argmin":
             return float(found[0])
-        return np.array(found[0]) if len(found) == 1 else self.joined(found)
+        return np.array(found[0]) if len(found) == 1 else _joined(found)
 
     def newton_refined(self, x: Any, success: bool, why: str) -> Any:
         """x after Newton steps, as long as they reduce the residual; raises an error if it is no solution.
@@ -215,24 +241,25 @@ class Run:
         The last step is short at a solution. Where no step reduces the residual (rounding, a kink, a
         singular slope), a solver's success counts, or a residual far below that at the start.
         """
-        near, first = np.sqrt(self.eps), self.size(self.start)
-        size, short = self.size(x), False
+        near, short, left = np.sqrt(self.eps), False, self.residual(x)
+        size = _largest(left)
         for _ in range(NEWTON_STEPS):
             try:
-                step = np.linalg.solve(self.slope(x), self.residual(x))
+                step = np.linalg.solve(self.slope(x), left)
             except np.linalg.LinAlgError:
                 break
             new = x - step
             short = np.max(np.abs(step)) <= near * max(_largest(new), _largest(new - self.start))
-            left = self.size(new)
-            if not left < size:
+            new_left = self.residual(new)
+            new_size = _largest(new_left)
+            if not new_size < size:
                 break
-            x, size = new, left
+            x, left, size = new, new_left, new_size
             if short:
                 break
         else:
             raise self.convergence_error("Newton steps from its result do not become short", x)
-        if not (short or success or size <= near * first):
+        if not (short or success or size <= near * self.size(self.start)):
             raise self.convergence_error(" ".join(why.split()).rstrip("."), x)
         return x
 
@@ -262,8 +289,13 @@ class Run:
         return error
 
 
+def _joined(parts: Sequence[Any]) -> Any:
+    """The values, concatenated to one vector."""
+    return np.concatenate([np.reshape(part, -1).astype(float) for part in parts])
+
+
 def _largest(items: Any) -> Any:
-    return np.max(np.abs(items), initial=0.0)
+    return np.abs(items).max(initial=0.0)
 
 
 def _optimize(run: Run) -> Any:
