@@ -327,6 +327,41 @@ def _product_by_entries(indices, starts, rows, transposed, data, x):
     return sparse_product_op(data, indices, starts, rows, x, shape=(2, 3), transposed=transposed)
 
 
+@pytest.mark.parametrize("dtype", [float, np.float32, complex])
+def test_sparse_products_are_scipys(dtype):
+    rng = np.random.default_rng(0)
+    for shape in ((5, 7), (1, 3), (0, 3), (3, 0)):
+        a = scipy.sparse.random(*shape, 0.4, random_state=0, format="csr").astype(dtype)
+        for tail in ((), (3,), (1,), (0,)):
+            for transposed, matrix in ((False, a), (True, a.T)):
+                x = np.asfortranarray(rng.normal(size=(matrix.shape[1], *tail)).astype(dtype))
+                rows = np.zeros(a.nnz, int)
+                found = sparse_product_op.run(
+                    a.data, a.indices, a.indptr, rows, x, shape=shape, transposed=transposed
+                )
+                assert found.dtype == dtype
+                np.testing.assert_array_equal(found, matrix @ x)
+
+
+def test_indices_of_a_file_are_checked():
+    """SciPy reads the memory that they point to."""
+    a = scipy.sparse.csr_array(np.diag([2.0, 0.0, 3.0]))
+    for field, error in (
+        ("indices", "columns from 0 to 2"),
+        ("indptr", "starts of rows from 0 to 2"),
+    ):
+        for wrong in (10**8, -1):
+            given = {name: getattr(a, name).copy() for name in ("data", "indices", "indptr")}
+            given[field][1] = wrong
+            with pytest.raises(IndexError, match=error):
+                sparse_product_op.run(
+                    *given.values(), np.zeros(2, int), np.ones(3), shape=(3, 3), transposed=False
+                )
+    text = fg.to_json(fg.trace(lambda x: a @ x, np.ones(3)))
+    with pytest.raises(ValueError, match="expected operands and params that fit"):
+        fg.from_json(text.replace('["shape", [3, 3]]', '["shape", [9, 3]]'))
+
+
 def test_entries_of_a_sparse_product_have_derivatives():
     data, indices, starts, rows = (
         np.array([1.0, 2.0, 3.0]),

@@ -6,7 +6,8 @@ the transposed matrix, of the same entries.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,60 @@ def _run(
     shape: _Shape,
     transposed: bool,
 ) -> Any:
-    from scipy.sparse import csr_array
+    length, width = shape[::-1] if transposed else shape
+    # (A program read from a file may have any, and SciPy reads the memory that they point to.)
+    _check("columns", indices, shape[1])
+    _check("starts of rows", starts, len(data) + 1)
+    kernel = _kernel("csc" if transposed else "csr", "matvec" if x.ndim == 1 else "matvecs")
+    if kernel is None or indices.dtype != starts.dtype or data.dtype != x.dtype:
+        from scipy.sparse import csr_array
 
-    matrix = csr_array((data, indices, starts), shape=shape)
-    return (matrix.T if transposed else matrix) @ x
+        matrix = csr_array((data, indices, starts), shape=shape)
+        return (matrix.T if transposed else matrix) @ x
+    found = np.zeros((length, *x.shape[1:]), x.dtype)
+    kernel(length, width, *x.shape[1:], starts, indices, data, x.ravel(), found.reshape(-1))
+    return found
+
+
+def _check(what: str, places: Array, end: int) -> None:
+    # (As unsigned integers, negative ones are large.)
+    if places.size and places.view(_UNSIGNED[places.dtype.itemsize]).max() >= end:
+        raise IndexError(f"sparse product: expected {what} from 0 to {end - 1}, but got {places}")
+
+
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+
+
+@cache
+def _kernel(layout: str, product: str) -> Callable[..., None] | None:
+    """SciPy's function for the product, which its matrices call; None if this SciPy has none of this name.
+
+    To make the matrix takes five times as long as the product of one of 1,000 entries.
+    """
+    try:
+        from scipy.sparse import _sparsetools
+    except ImportError:
+        return None
+    found: Callable[..., None] | None = getattr(_sparsetools, f"{layout}_{product}", None)
+    return found
+
+
+def _infer(
+    data: ArrayType,
+    indices: ArrayType,
+    starts: ArrayType,
+    rows: ArrayType,
+    x: ArrayType,
+    shape: _Shape,
+    transposed: bool,
+) -> ArrayType:
+    length, width = shape[::-1] if transposed else shape
+    lengths = data.shape, indices.shape, starts.shape, rows.shape, x.shape[:1]
+    if lengths != (data.shape, data.shape, (shape[0] + 1,), data.shape, (width,)):
+        raise ValueError(f"sparse product: expected arrays of a matrix of shape {shape}")
+    if not {indices.dtype.kind, starts.dtype.kind, rows.dtype.kind} <= {*"iu"}:
+        raise TypeError("sparse product: expected indices that are integers")
+    return ArrayType((length, *x.shape[1:]), x.dtype)
 
 
 def _by_entries(
@@ -105,9 +156,7 @@ def _flops(z: Expr) -> int:
 sparse_product_op: Op = Op(
     name="sparse_product",
     run=_run,
-    infer=lambda data, indices, starts, rows, x, shape, transposed: ArrayType(
-        (shape[1] if transposed else shape[0], *x.shape[1:]), x.dtype
-    ),
+    infer=_infer,
     edges=(_entries_edge, None, None, None, _operand_edge),
     batch=_batch,
     columns=Columns(decompose=_by_entries, flops=_flops, numpy=_source, fresh=True, shown=False),
