@@ -446,7 +446,7 @@ ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
     "argsort argpartition order_statistics searchsorted interp cumprod cumsum recurrence "
     "running_maximum running_minimum linear_filter spline_filter cosine_transform sparse_product "
-    "overlapping_windows added_windows fft getitem index_add "
+    "overlapping_windows added_windows fft rfft irfft getitem index_add "
     "index_set scatter_add matmul einsum convolve solve inv pinv cholesky logabsdet detsign detphase det "
     "cofactors eig eigh hermitian_function "
     "singular_complement singular_function singular_norm svd qr resolved projected turning "
@@ -501,13 +501,13 @@ GAPS: dict[str, dict[str, str]] = {
     "to_json": {PRIMITIVE: "foreign"},
     "bounds": {
         "no enclosure is known that is of use": f"linear_filter {MATRICES}",
-        "complex values have no order": "fft cosine_transform detphase make_complex",
+        "complex values have no order": "fft rfft irfft cosine_transform detphase make_complex",
         "programs within are not read": BODIES,
         PRIMITIVE: "foreign",
     },
     "precise": {
         "NumPy's decompositions and transforms know no other numbers": (
-            "eig eigh fft cosine_transform hermitian_function pinv qr singular_complement "
+            "eig eigh fft rfft irfft cosine_transform hermitian_function pinv qr singular_complement "
             "singular_function singular_norm "
             "svd resolved projected turning spectral_function spectral_slope singular_value_function "
             "singular_slope transported qr_complement"
@@ -520,7 +520,7 @@ GAPS: dict[str, dict[str, str]] = {
         "its value, or all that it reads, is not of real floats": (
             "isfinite isinf isnan signbit invert logical_not less less_equal greater greater_equal equal "
             "not_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor any all argmax "
-            "argmin argsort argpartition order_statistics searchsorted fft detphase make_complex"
+            "argmin argsort argpartition order_statistics searchsorted fft rfft irfft detphase make_complex"
         )
     },
 }

@@ -347,6 +347,7 @@ TABLES = {
     "rewrite/laws.py",
     "rewrite/structural_laws.py",
     "rewrite/square_laws.py",
+    "rewrite/stable_form_laws.py",
     "rewrite/matrix_laws.py",
     "rewrite/monomials.py",
     "rewrite/overflow_laws.py",

@@ -212,6 +212,11 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
         Sample((COMPLEX,), {"axis": 1, "inverse": False}),
         Sample((COMPLEX,), {"axis": 0, "inverse": True}),
     ],
+    "rfft": [Sample((ANY,), {"axis": 1}), Sample((ANY,), {"axis": 0})],
+    "irfft": [
+        Sample((COMPLEX,), {"axis": 0, "size": 2 * COMPLEX.shape[0] - 2}),
+        Sample((COMPLEX,), {"axis": 1, "size": 2 * COMPLEX.shape[1] - 1}),
+    ],
     "getitem": [
         Sample((ANY,), {"spec": (1,), "shape": (4,)}),
         Sample((ANY,), {"spec": ("...", ("slice", None, None, -2)), "shape": (3, 2)}),

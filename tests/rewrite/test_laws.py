@@ -152,6 +152,7 @@ PROGRAMS = {
     "_joined_mask": lambda x: np.concatenate([np.where(np.real(x) > 0, x, 0.0), x]),
     "_moved_mask": lambda x: np.reshape(_triangle(x), -1)[::-1],
     "_mask_of_stored": lambda x: _stored(np.where(np.real(x) > 0, x, 0.0), ("set", 0, 0.0)),
+    "_conjugated_back": lambda x: np.conjugate(np.conjugate(x + 2j)),
     "_mask_of_entries": lambda x: np.real(np.where(np.real(x) > 0, x + 2j, 0.0)),
     "_masked_sum": lambda x: np.sum(_triangle(x), axis=1),
     "_mask_cases": lambda x: np.where(np.ones(x.shape, bool), x, 0.0),
@@ -180,12 +181,12 @@ PROGRAMS = {
     "sum_of_product": lambda x: np.sum(-(np.reshape(x, (-1, 1)) @ np.reshape(x, (1, -1))), axis=0),
 }
 STABLE_PROGRAMS = {
-    "_log_sum_exp": lambda x: np.log(np.sum(np.exp(x))),
-    "_shifted_log_sum_exp": lambda x: fg.logsumexp(x - np.max(x)) + np.max(x),
-    "_log_softmax": lambda x: np.log(fg.softmax(x))[1],
-    "_softmax": lambda x: np.exp(x[1]) / np.sum(np.exp(x)),
-    "_root_of_squares": lambda x: np.sqrt(np.mean(x**2)),
-    "_root_by_power": lambda x: (
+    "log_of_sum_of_exp": lambda x: np.log(np.sum(np.exp(x))),
+    "shifted_log_sum_exp": lambda x: fg.logsumexp(x - np.max(x)) + np.max(x),
+    "log_softmax": lambda x: np.log(fg.softmax(x))[1],
+    "softmax": lambda x: np.exp(x[1]) / np.sum(np.exp(x)),
+    "root_of_squares": lambda x: np.sqrt(np.mean(x**2)),
+    "root_by_power": lambda x: (
         np.einsum("i,i->", x, x) ** 0.5
         + np.sum(np.einsum("ij,ij->j", x[None], x[None]) ** 0.5)
         + np.sum((x**2 + np.square(x - 3)) ** 0.5 + (x * x) ** 0.5)

@@ -386,6 +386,10 @@ READINGS = {
         lambda: fg.gradient(np.sum(np.fft.ifft(np.fft.fft(V * V)).real), V),
         "2*v",
     ),
+    "number_outside": (
+        lambda: fg.gradient(np.sum(np.abs(np.fft.rfft(V)) ** 2), V),
+        "2*irfft(rfft(v, axis=0)*[1.0, 0.5], 3, axis=0, norm='forward')",
+    ),
     "real_part of a product": (lambda: np.real((X + 1j * Y) * W), "w*x"),
     "imaginary_part": (lambda: np.imag((X - 1j * Y) * W), "-w*y"),
     "without_numbers": (lambda: fg.gradient(np.einsum(",i,i->", X, V, W), V), "w*x"),

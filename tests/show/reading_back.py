@@ -69,7 +69,7 @@ SCOPE: dict[str, Any] = {
     name: _with_stores(value) if callable(value) and not isinstance(value, type) else value
     for name, value in NUMPY.items()
 }
-SCOPE |= {"fft": np.fft.fft, "ifft": np.fft.ifft}
+SCOPE |= {name: getattr(np.fft, name) for name in ("fft", "ifft", "rfft", "irfft")}
 SCOPE |= {"bool": np.bool_, "norm": lambda x, axis=None, **keepdims: _norm(x, axis, **keepdims)}
 SCOPE |= {
     name: _of_funcgrad(name) for name in ("sigmoid", "softplus", "xlogx", "logsumexp", "softmax")

@@ -1,7 +1,9 @@
-"""`numpy.fft`: one primitive, the transform along an axis without a factor; the rest is made of it.
+"""`numpy.fft`: primitives for transforms along an axis without a factor; the rest is made of these.
 
-Its matrix is symmetric, so that the transform is its own transpose. Those of real values run the transform
-of complex ones and keep half.
+The matrix of the complex transform is symmetric, so that it is its own transpose. The two transforms between
+real values and half of their complex transform are each other's transposes, but for the weights of the
+places that the other half repeats. They are primitives, since NumPy runs them in a seventh of the time of a
+complex transform of 2**16 places, half of which is thrown away.
 """
 
 from __future__ import annotations
@@ -30,6 +32,12 @@ def _run(x: Array, axis: int, inverse: bool) -> Any:
 
 def _flops(z: Expr) -> int:
     return 5 * z.size * max(axis_length(z) - 1, 0).bit_length()  # of Cooley and Tukey
+
+
+def _flops_of_half(z: Expr) -> int:
+    x: Expr = max(z, z.args[0], key=lambda e: e.size)  # the real values
+    length = x.shape[int(dict(z.params)["axis"])]
+    return 5 * x.size * max(length - 1, 0).bit_length() // 2
 
 
 def _call(x: str, axis: int, inverse: bool) -> str:
@@ -67,6 +75,107 @@ fft_op: Op = Op(
 )
 
 
+def _call_of_real(x: str, axis: int) -> str:
+    return f"rfft({x}, axis={axis})"
+
+
+def _call_to_real(x: str, axis: int, size: int) -> str:
+    return f"irfft({x}, {size}, axis={axis}, norm='forward')"
+
+
+def _half(type: ArrayType, axis: int) -> ArrayType:
+    shape = [*type.shape]
+    shape[axis] = shape[axis] // 2 + 1
+    return ArrayType(tuple(shape), np.result_type(type.dtype, np.complex64))
+
+
+def _whole(type: ArrayType, axis: int, size: int) -> ArrayType:
+    shape = [*type.shape]
+    if shape[axis] != size // 2 + 1:
+        raise ValueError(
+            f"irfft: expected {size // 2 + 1} places for {size} points, but got {type}"
+        )
+    shape[axis] = size
+    return ArrayType(tuple(shape), type.dtype.type(0).real.dtype)
+
+
+def _first_half(x: Array, axis: int) -> Any:
+    """The real transform by the complex one."""
+    z = fft_op(_complex(x), axis=axis, inverse=False)
+    return _cut(z, axis, slice(z.shape[axis] // 2 + 1))
+
+
+def _by_mirrored(z: Array, axis: int, size: int) -> Any:
+    """The transform to real values by the complex one, of both halves."""
+    mirrored = np.flip(_cut(z, axis, slice(1, (size + 1) // 2)), axis)
+    whole = np.concatenate([z, np.conjugate(mirrored)], axis=axis)
+    return np.real(fft_op(whole, axis=axis, inverse=True))
+
+
+def _weights(size: int, axis: int, like: Expr, middle: float) -> Any:
+    """The number 1 at the places of which the other half has none, and another one at the others."""
+    weights = np.full(size // 2 + 1, middle, like.dtype.type(0).real.dtype)
+    weights[0] = 1
+    if size % 2 == 0:
+        weights[-1] = 1
+    return weights.reshape([-1 if i == axis else 1 for i in range(like.ndim)])
+
+
+def _real_edge(z: Expr, x: Expr, *, axis: int) -> Structural:
+    size = x.shape[axis]
+    return Structural(
+        lambda v: rfft_op(v, axis=axis),
+        lambda g: irfft_op(np.conjugate(g) * _weights(size, axis, z, 0.5), axis=axis, size=size),
+    )
+
+
+def _half_edge(x: Expr, z: Expr, *, axis: int, size: int) -> Structural:
+    return Structural(
+        lambda v: irfft_op(v, axis=axis, size=size),
+        lambda g: np.conjugate(rfft_op(g, axis=axis)) * _weights(size, axis, z, 2.0),
+    )
+
+
+rfft_op: Op = Op(
+    name="rfft",
+    run=lambda x, axis: np.fft.rfft(x, axis=axis),
+    infer=_half,
+    edges=(_real_edge,),
+    batch=lambda size, batched, x, axis: rfft_op(x, axis=axis + 1),
+    notation=_call_of_real,
+    columns=Columns(
+        decompose=_first_half,
+        flops=_flops_of_half,
+        numpy=lambda expr, texts: f"np.fft.{_call_of_real(texts[0], **dict(expr.params))}",
+        libraries={
+            "any": lambda xp, x, axis: xp.fft.rfft(x, axis=axis),
+            "torch": lambda torch, x, axis: torch.fft.rfft(x, dim=axis),
+        },
+        fresh=True,
+    ),
+)
+irfft_op: Op = Op(
+    name="irfft",
+    run=lambda z, axis, size: np.fft.irfft(z, size, axis=axis, norm="forward"),
+    infer=_whole,
+    edges=(_half_edge,),
+    batch=lambda count, batched, z, axis, size: irfft_op(z, axis=axis + 1, size=size),
+    notation=_call_to_real,
+    columns=Columns(
+        decompose=_by_mirrored,
+        flops=_flops_of_half,
+        numpy=lambda expr, texts: f"np.fft.{_call_to_real(texts[0], **dict(expr.params))}",
+        libraries={
+            "any": lambda xp, z, axis, size: xp.fft.irfft(z, size, axis=axis, norm="forward"),
+            "torch": lambda torch, z, axis, size: torch.fft.irfft(
+                z, size, dim=axis, norm="forward"
+            ),
+        },
+        fresh=True,
+    ),
+)
+
+
 # -- along one axis ------------------------------------------------------------------------------
 def fft(a: object, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """As `numpy.fft.fft`."""
@@ -80,14 +189,14 @@ def ifft(a: object, n: int | None = None, axis: int = -1, norm: str | None = Non
 
 def rfft(a: object, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """As `numpy.fft.rfft`: of real values, the first half."""
-    a = lift_fully(a)
-    if a.dtype.kind == "c":
+    x = lift_fully(a)
+    if x.dtype.kind == "c":
         raise fail(
-            TypeError, f"rfft: expected real values, but got {a.type}; take np.real, or use fft"
+            TypeError, f"rfft: expected real values, but got {x.type}; take np.real, or use fft"
         )
-    z = _transform("rfft", a, n, axis, norm, False)
-    place = axis_index("rfft", axis, z)
-    return _cut(z, place, slice(z.shape[place] // 2 + 1))
+    x = astype(x, np.result_type(x.dtype, np.float32) if x.dtype.kind == "f" else float)
+    place, count = _place_and_count("rfft", x, n, axis, norm)
+    return _scaled(rfft_op(resized(x, count, place), axis=place), count, norm, False)
 
 
 def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
@@ -95,11 +204,9 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     a = _complex(lift_fully(a))
     place = axis_index("irfft", axis, a)
     count = 2 * (a.shape[place] - 1) if n is None else n
-    _check_length("irfft", count, a)
+    place, count = _place_and_count("irfft", a, count, axis, norm)
     half = resized(a, count // 2 + 1, place)
-    mirrored = np.flip(_cut(half, place, slice(1, (count + 1) // 2)), place)
-    whole = np.concatenate([half, np.conjugate(mirrored)], axis=place)
-    return np.real(_transform("irfft", whole, count, place, norm, True))
+    return _scaled(irfft_op(half, axis=place, size=count), count, norm, True)
 
 
 def hfft(a: Array, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
@@ -117,6 +224,13 @@ _SWAPPED = {None: "forward", "backward": "forward", "forward": "backward"}
 
 def _transform(name: str, a: Any, n: Any, axis: int, norm: object, inverse: bool) -> Any:
     a = _complex(lift_fully(a))
+    place, count = _place_and_count(name, a, n, axis, norm)
+    z = fft_op(resized(a, count, place), axis=place, inverse=inverse)
+    return _scaled(z, count, norm, inverse)
+
+
+def _place_and_count(name: str, a: Any, n: Any, axis: int, norm: object) -> tuple[int, int]:
+    """The axis, counted from the first, and the number of points."""
     place = axis_index(name, axis, a)
     count = a.shape[place] if n is None else n
     _check_length(name, count, a)
@@ -125,7 +239,10 @@ def _transform(name: str, a: Any, n: Any, axis: int, norm: object, inverse: bool
             ValueError,
             f"{name}: expected norm to be 'backward', 'ortho' or 'forward', but got {norm!r}",
         )
-    z = fft_op(resized(a, count, place), axis=place, inverse=inverse)
+    return place, int(count)
+
+
+def _scaled(z: Any, count: int, norm: object, inverse: bool) -> Any:
     if norm == "ortho":
         return z / math.sqrt(count)
     return z / count if inverse is (norm != "forward") else z

@@ -116,6 +116,17 @@ def _transformed_back(expr: Expr) -> Expr | None:
     return None
 
 
+def _number_outside(expr: Expr) -> Expr | None:
+    """rfft(c*x) = c*rfft(x) and irfft(c*z) = c*irfft(z) for a real number c."""
+    (x,) = expr.args
+    terms = (x.args, x.args[::-1]) if x.op is arithmetic.multiply and expr.size else ()
+    for number, z in terms:
+        c = value_of(number)
+        if c is not None and c.imag == 0 and z.shape == x.shape:
+            return c.real * expr.op(z, **dict(expr.params))  # type: ignore[no-any-return]
+    return None
+
+
 def _real_part(expr: Expr) -> Expr | None:
     """real(x) = x for a real x; real(r*z) = r*real(z) for a real r; real(x + 1j*y) = x."""
     return _part(expr)
@@ -202,7 +213,11 @@ def _known_part(is_real: bool, z: Expr) -> Expr | None:
 
 
 COMPLEX_PARTS: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
-    {"real": (_square_of_size, _real_part), "imag": (_imaginary_part,)}
+    {
+        "real": (_square_of_size, _real_part),
+        "imag": (_imaginary_part,),
+        "irfft": (_number_outside,),
+    }
 )
 """The laws of real results, by operation."""
 COMPLEX_PRODUCTS: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
@@ -212,6 +227,7 @@ COMPLEX_PRODUCTS: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "conjugate": (_conjugate_product,),
         "mask": (_guarded,),
         "fft": (_transformed_back,),
+        "rfft": (_number_outside,),
     }
 )
 """The laws of complex results, by operation."""

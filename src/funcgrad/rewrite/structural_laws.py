@@ -17,7 +17,14 @@ from funcgrad.graph import CONSTANT, unnested
 from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection, trigonometric
+from funcgrad.ops.elementwise import (
+    arithmetic,
+    exponential,
+    logic,
+    magnitude,
+    selection,
+    trigonometric,
+)
 from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.rewrite import scatter_laws, square_laws, store_laws
 from funcgrad.rewrite.constant_values import value_of
@@ -347,137 +354,9 @@ def _sum_of_repeated(expr: Expr) -> Expr | None:
     return x.args[0] * count  # type: ignore[no-any-return]
 
 
-def _through(expr: Expr, *operations: Op) -> Expr:
-    while expr.op in operations:
-        expr = expr.args[0]
-    return expr
-
-
-def _log_sum_exp(expr: Expr) -> Expr | None:
-    """log(sum(exp(x))) = logsumexp(x)."""
-    (x,) = expr.args
-    outer = []
-    while x.op in (shape.reshape_op, op.broadcast_to):
-        outer.append(x)
-        x = x.args[0]
-    if not (_is(x, reduction.sum_op) and _is(x.args[0], exponential.exp)) or x.dtype.kind != "f":
-        return None
-    new = reduction.logsumexp_op(x.args[0].args[0], **dict(x.params))
-    for move in reversed(outer):
-        new = move.op(new, **dict(move.params))
-    return new  # type: ignore[no-any-return]
-
-
-def _shifted_log_sum_exp(expr: Expr) -> Expr | None:
-    """logsumexp(x - c) + c = logsumexp(x), for c that is constant along the axes: the shift by a maximum."""
-    for total, shift in (expr.args, expr.args[::-1]):
-        found = _through(total, shape.reshape_op)
-        if not (_is(found, reduction.logsumexp_op) and _is(found.args[0], arithmetic.subtract)):
-            continue
-        x, wide = found.args[0].args
-        axes = dict(found.params)["axis"]
-        kept = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
-        narrow = _through(wide, op.broadcast_to)
-        if narrow.shape != kept[len(kept) - narrow.ndim :] or narrow.size != found.size:
-            continue
-        if shift.size == found.size and _unmoved(shift).key == _unmoved(narrow).key:
-            whole = reduction.logsumexp_op(x, **dict(found.params))
-            return shape.reshape(whole, expr.shape)  # type: ignore[no-any-return]
-    return None
-
-
-def _unmoved(expr: Expr) -> Expr:
-    """The operand below reshapes, and below indices that only drop axes of length 1."""
-    while _is(expr, shape.reshape_op) or (
-        _is(expr, indexing.getitem_op)
-        and len(expr.args) == 1
-        and expr.args[0].size == expr.size
-        and all(not isinstance(i, tuple) or i[3] in (None, 1) for i in dict(expr.params)["spec"])
-    ):
-        expr = expr.args[0]
-    return expr
-
-
-_MOVING = (shape.reshape_op, op.broadcast_to, shape.transpose_op, indexing.getitem_op)
-
-
-def _exponent(expr: Expr) -> Expr | None:
-    """x, if the expression is exp(x), or entries of it that are selected, repeated or moved."""
-    moves = []
-    while expr.op in _MOVING:
-        moves.append(expr)
-        expr = expr.args[0]
-    if not _is(expr, exponential.exp):
-        return None
-    found: Expr = expr.args[0]
-    for move in reversed(moves):
-        found = move.op(found, *move.args[1:], **dict(move.params))
-    return found
-
-
-def _softmax(expr: Expr) -> Expr | None:
-    """exp(x) / sum(exp(y)) = exp(x - logsumexp(y))."""
-    top, bottom = expr.args
-    total = _through(bottom, op.broadcast_to, shape.reshape_op)
-    if not (_is(total, reduction.sum_op) and _is(total.args[0], exponential.exp)):
-        return None
-    x, logs = _exponent(top), _log_sum_exp(exponential.log(bottom))
-    return None if x is None or logs is None else np.exp(x - logs)
-
-
-def _log_softmax(expr: Expr) -> Expr | None:
-    """log(exp(x - logsumexp(y))) = x - logsumexp(y), also for selected entries."""
-    base = _through(expr.args[0], *_MOVING)
-    if not (_is(base, exponential.exp) and _is(base.args[0], arithmetic.subtract)):
-        return None
-    logs = _through(base.args[0].args[1], op.broadcast_to, shape.reshape_op)
-    return _exponent(expr.args[0]) if _is(logs, reduction.logsumexp_op) else None
-
-
-def _root_of_squares(expr: Expr) -> Expr | None:
-    """sqrt(sum(x**2)) = sqrt(x @ x) = norm(x), derivative 0 at 0; a constant factor comes out."""
-    (x,) = expr.args
-    if _is(x, arithmetic.divide) and (value_of(x.args[1]) or 0) > 0:
-        inner = _root_of_squares(exponential.sqrt(x.args[0]))
-        return None if inner is None else inner / np.sqrt(value_of(x.args[1])).item()
-    if _is(x, arithmetic.multiply) and (value_of(x.args[0]) or 0) > 0:
-        inner = _root_of_squares(exponential.sqrt(x.args[1]))
-        return None if inner is None else inner * np.sqrt(value_of(x.args[0])).item()
-    axes: tuple[int, ...] | None
-    if _is(x, contraction.matmul_op) and not x.shape and x.args[0].key == x.args[1].key:
-        inside, axes = x.args[0], (0,)
-    elif _is(x, reduction.sum_op) and _is(x.args[0], arithmetic.square):
-        inside, axes = x.args[0].args[0], dict(x.params)["axis"]
-    elif _is(x, contraction.einsum_op) and len({item.key for item in x.args}) == 1:
-        inside, axes = x.args[0], _axes_of_squares(dict(x.params)["subscripts"])
-    else:
-        return None
-    if axes is None or inside.dtype.kind != "f":
-        return None
-    norm: Expr = reduction.norm_op(inside, axis=axes)
-    return norm
-
-
-def _axes_of_squares(subscripts: str) -> tuple[int, ...] | None:
-    """The axes over which einsum adds the squares of its operand: (1,) of "ij,ij->i"."""
-    inputs, output = subscripts.split("->")
-    first, *others = inputs.split(",")
-    kept = [letter for letter in first if letter in output]
-    if others != [first] or len(set(first)) != len(first) or "".join(kept) != output:
-        return None
-    return tuple([k for k, letter in enumerate(first) if letter not in output]) or None
-
-
-def _root_by_power(expr: Expr) -> Expr | None:
-    """x**0.5 = sqrt(x) for a sum of squares, where both are the same also at 0."""
-    x, exponent = expr.args
-    if value_of(exponent) != 0.5 or x.dtype.kind != "f":
-        return None
-    root: Expr = exponential.sqrt(x)
-    squares = x.args if x.op is arithmetic.add else (x,)
-    if all([_is(item, arithmetic.square) for item in squares]):
-        return root
-    return None if _root_of_squares(root) is None else root
+def _conjugated_back(expr: Expr) -> Expr | None:
+    """conjugate(conjugate(z)) = z."""
+    return expr.args[0].args[0]
 
 
 def _picked(expr: Expr) -> Expr | None:
@@ -511,6 +390,14 @@ _STORES = (index_set_op, index_add_op)
 _SUMS = (indexing.scatter_op, index_add_op, arithmetic.add)
 _PRODUCTS = (contraction.matmul_op, arithmetic.negative)
 _CLEARED = StructuralLaw(_cleared, _CLEARING, _NUMBERS)
+_EXPONENTIALS = (
+    exponential.exp,
+    shape.reshape_op,
+    op.broadcast_to,
+    shape.transpose_op,
+    indexing.getitem_op,
+)
+_STABLE_FORMS = "funcgrad.rewrite.stable_form_laws"
 _OVERFLOW = "funcgrad.rewrite.overflow_laws"
 _DERIVATIVE: Holds = "as a stable derivative"
 OVERFLOWING = (exponential.exp, trigonometric.sinh, trigonometric.cosh)
@@ -524,7 +411,10 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "broadcast_to": _MOVES,
     "transpose": _MOVES,
     "astype": (StructuralLaw(_nested_move), _OF_ENTRIES),
-    "conjugate": (StructuralLaw(_mask_of_entries, (selection.mask,), _NUMBERS),),
+    "conjugate": (
+        StructuralLaw(_conjugated_back, (magnitude.conjugate,)),
+        StructuralLaw(_mask_of_entries, (selection.mask,), _NUMBERS),
+    ),
     "real": (_OF_ENTRIES,),
     "imag": (_OF_ENTRIES,),
     "getitem": (
@@ -572,28 +462,28 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(store_laws.accumulated, (indexing.scatter_op,), "for finite reals"),
         StructuralLaw(_opposite_masks, (selection.mask,), _NUMBERS),
         StructuralLaw(_joined_masks, (selection.mask,)),
-        StructuralLaw(_shifted_log_sum_exp, _TOTALS, _STABLE),
+        StructuralLaw(f"{_STABLE_FORMS}:shifted_log_sum_exp", _TOTALS, _STABLE),
     ),
     "bitwise_or": _LOGICAL,
     "bitwise_and": _LOGICAL,
     "logical_or": _LOGICAL,
     "logical_and": _LOGICAL,
     "log": (
-        StructuralLaw(_log_sum_exp, holds=_STABLE),
-        StructuralLaw(_log_softmax, (exponential.exp, *_MOVING), _STABLE),
+        StructuralLaw(f"{_STABLE_FORMS}:log_of_sum_of_exp", holds=_STABLE),
+        StructuralLaw(f"{_STABLE_FORMS}:log_softmax", _EXPONENTIALS, _STABLE),
     ),
     "divide": (
-        StructuralLaw(_softmax, (exponential.exp, *_MOVING), _STABLE),
+        StructuralLaw(f"{_STABLE_FORMS}:softmax", _EXPONENTIALS, _STABLE),
         StructuralLaw(f"{_OVERFLOW}:quotient_of_overflowing", OVERFLOWING, _DERIVATIVE),
         _OF_CHOSEN,
         _SCATTERED,
         _CLEARED,
     ),
-    "sqrt": (StructuralLaw(_root_of_squares, holds=_STABLE),),
+    "sqrt": (StructuralLaw(f"{_STABLE_FORMS}:root_of_squares", holds=_STABLE),),
     "square": (StructuralLaw(square_laws.square_of_size, holds=_STABLE),),
     "power": (
         StructuralLaw(square_laws.even_power_of_size, holds=_STABLE),
-        StructuralLaw(_root_by_power, holds=_STABLE),
+        StructuralLaw(f"{_STABLE_FORMS}:root_by_power", holds=_STABLE),
     ),
     "pick": (StructuralLaw(_picked, (tuples.together_op,)),),
 }
