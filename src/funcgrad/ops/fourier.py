@@ -70,7 +70,10 @@ fft_op: Op = Op(
     batch=lambda size, batched, x, axis, inverse: fft_op(x, axis=axis + 1, inverse=inverse),
     notation=_call,
     columns=Columns(
-        flops=_flops, numpy=_fourier_source, libraries={"any": _fft_in, "torch": _torch_fft}
+        fresh=True,
+        flops=_flops,
+        numpy=_fourier_source,
+        libraries={"any": _fft_in, "torch": _torch_fft},
     ),
 )
 

@@ -74,6 +74,7 @@ pinv_op: Op = Op(
     edges=(_pinv_edge,),
     batch=of_stacks(lambda: pinv_op),
     columns=Columns(
+        fresh=True,
         flops=_pinv_flops,
         numpy="np.linalg.pinv({0}, {rcond}, {hermitian})",
         libraries={
