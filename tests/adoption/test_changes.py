@@ -1,5 +1,6 @@
 """What changes after a function has been adopted is seen, and nothing is kept alive."""
 
+import functools
 import gc
 import math
 import weakref
@@ -177,3 +178,26 @@ def test_nothing_is_kept_alive(make):
     gc.collect()
     gc.collect()  # what the entries of the first pass referred to
     assert [r() for r in seen] == [None, None]
+
+
+@functools.lru_cache
+def _memoized(x):
+    return _inner(x) * 2
+
+
+def _inner(x):
+    return np.sin(x)
+
+
+def _calls_memoized(x):
+    return _memoized(x) + x
+
+
+def test_a_memoized_function_is_adopted_once_and_follows_its_changes(monkeypatch):
+    names = fg.adopt(_calls_memoized).__globals__
+    assert names["_memoized"] is names["_memoized"]
+    assert fg.grad(_calls_memoized)(0.3) == pytest.approx(2 * np.cos(0.3) + 1)
+    monkeypatch.setitem(globals(), "_inner", np.cos)
+    assert fg.grad(_calls_memoized)(0.3) == pytest.approx(-2 * np.sin(0.3) + 1)
+    monkeypatch.setitem(globals(), "_memoized", functools.lru_cache(lambda x: x * 3))
+    assert fg.grad(_calls_memoized)(0.3) == 4.0

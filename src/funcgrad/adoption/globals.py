@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping
+from functools import _lru_cache_wrapper
 from itertools import repeat
 from operator import is_
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -27,7 +28,10 @@ NEVER_REDIRECTED = PLAIN_DATA - {np.ndarray, list, tuple, dict, set, frozenset}
 _ABSENT = object()
 _ABSENTS = repeat(_ABSENT)
 _BUILTIN = object()
-_KEPT = (ModuleType, FunctionType, type, BuiltinFunctionType, np.ufunc, type(np.sum))
+_KEPT = (
+    *(ModuleType, FunctionType, type, BuiltinFunctionType, np.ufunc, type(np.sum)),
+    _lru_cache_wrapper,
+)
 
 
 class AdoptedGlobals(dict[str, Any]):

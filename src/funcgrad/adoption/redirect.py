@@ -508,7 +508,15 @@ def globals_of(original: dict[str, Any], of_subclass: bool = False) -> AdoptedGl
 
 def _in_numpy(value: Any) -> Any:
     """`redirect` for NumPy's own code, which tells types of numbers apart by ``is``."""
-    return value if isinstance(value, type) and issubclass(value, np.generic) else redirect(value)
+    return value if _is_of_numbers(value) else redirect(value)
+
+
+def _is_of_numbers(value: Any) -> bool:
+    """Whether a value is a type of numbers of NumPy's, or a table of such."""
+    if isinstance(value, type):
+        return issubclass(value, np.generic)
+    items = value.values() if type(value) is dict else value if type(value) in (list, set) else ()
+    return bool(items) and all(map(_is_of_numbers, items))
 
 
 def refresh() -> None:
