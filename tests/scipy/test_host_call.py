@@ -189,3 +189,43 @@ def test_hosted_functions_in_single_precision_keep_it():
         found, want = (found, want) if isinstance(want, np.ndarray) else (found[2], want[2])
         assert found.dtype == want.dtype
         np.testing.assert_array_equal(found, want)
+
+
+SEARCHES = {
+    "root": lambda k: (
+        scipy.optimize.root(lambda z: [z[0] ** 2 + z[1] - k, z[0] - z[1] ** 3], [1.0, 1.0]).x
+    ),
+    "root by another method": lambda k: (
+        scipy.optimize.root(lambda z: np.array([z[0] ** 2 - k]), [1.0], method="lm", tol=1e-3).x
+    ),
+    "fsolve": lambda k: scipy.optimize.fsolve(lambda z: z**3 - k, [1.0, 2.0]),
+    "leastsq": lambda k: scipy.optimize.leastsq(
+        lambda p: p[0] * np.exp(-p[1] * X) - np.exp(-k * X), [1.0, 0.5]
+    )[0],
+    "curve_fit": lambda k: scipy.optimize.curve_fit(
+        lambda x, a, b: a * np.exp(-b * x), X, np.exp(-k * X), p0=[1.0, 0.5]
+    )[0],
+    "direct": lambda k: scipy.optimize.direct(lambda t: (t[0] - k) ** 2, [(0.0, 3.0)]).x,
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_jitted_solutions_are_scipys(name):
+    f = SEARCHES[name]
+    for _ in range(3):
+        jitted = fg.jit(f)
+        np.testing.assert_allclose(jitted(1.7), f(1.7), rtol=1e-13)
+    slope = fg.jacobian(f)(1.7)
+    np.testing.assert_allclose(fg.jit(fg.jacobian(f))(1.7), slope, rtol=1e-9)
+    np.testing.assert_allclose(fg.jacobian(fg.jit(f))(1.7), slope, rtol=1e-9)
+    both = fg.jit(fg.vmap(f))(np.array([1.7, 1.8]))
+    np.testing.assert_allclose(both, [f(1.7), f(1.8)], rtol=1e-3)
+
+
+def test_a_fit_that_is_not_determined_is_an_error_of_its_derivative_alone():
+    def fit(k):
+        return scipy.optimize.leastsq(lambda p: (p[0] + p[1]) * X - k, [1.0, 1.0])[0]
+
+    np.testing.assert_allclose(fg.jit(fit)(2.0), fit(2.0))
+    with pytest.raises(np.linalg.LinAlgError, match="determine all 2 parameters"):
+        fg.jit(fg.jacobian(fit))(2.0)

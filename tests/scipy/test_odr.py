@@ -70,7 +70,10 @@ def test_fits_are_odrpacks_and_derivatives_are_differences(case):
 
     traced = fg.jvp(lambda t: numbers(fit(t, **case)), (0.0,), (1.0,))
     np.testing.assert_allclose(traced[0], numbers(fit(0.0, **case)), rtol=1e-4, atol=1e-5)
-    exact = fg.jit(weighted)
+
+    def exact(t):  # solved further than SciPy does
+        return fg.jvp(weighted, (t,), (1.0,))[0]
+
     slope = (exact(1e-4) - exact(-1e-4)) / 2e-4
     np.testing.assert_allclose(fg.grad(weighted)(0.0), slope, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(fg.jvp(weighted, (0.0,), (1.0,))[1], slope, rtol=1e-6, atol=1e-6)

@@ -19,7 +19,7 @@ from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.activity import is_varied
 from funcgrad.ops.base.columns import Columns, Form
-from funcgrad.ops.base.op import Op, lift_fully, spread
+from funcgrad.ops.base.op import Op, leaf, lift_fully, spread
 from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.substitute import substitute_all
@@ -68,6 +68,27 @@ def host_value(own: Callable[..., Any], given: Mapping[str, Any], found: Any) ->
     for place, k in enumerate(parts):
         leaves[k] = pick(node, place)
     return results.rebuild(leaves)
+
+
+def unrefined(near: Callable[[], Any] | Any, refined: Any) -> Any:
+    """A solution as SciPy's search finds it if no derivative is asked; else ``refined``.
+
+    Derivatives are those of the refined solution, which solves equations; ``near``, or its result, does not.
+    """
+    leaves = [x for x in subexpressions(refined) if x.op is leaf] if holds_expr(refined) else []
+    if not leaves or not all([_for_its_value(x) for x in leaves]):
+        return refined
+    place = lift_fully(near() if callable(near) else near)
+    operands = [place, *leaves]
+    inputs = [symbol(f"i{k}", x.type) for k, x in enumerate(operands)]
+    swapped = {x.key: new for x, new in zip(operands, inputs, strict=True)}
+    outputs = substitute_all([refined], swapped)
+    if place.type != refined.type or any([x.traced for x in subexpressions(*outputs)]):
+        return refined
+    return pick(host_call_op(*operands, own=_SEARCH, body=Body(inputs, outputs)), 0)
+
+
+_SEARCH = HostFunction("search", lambda place, *_: (place,))
 
 
 def _on_arrays(

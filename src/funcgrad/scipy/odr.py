@@ -18,6 +18,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, without_tracing
 from funcgrad.scipy.further_arguments import with_numbers
+from funcgrad.scipy.host_call import unrefined
 from funcgrad.scipy.optimize.fits import refined_fit
 from funcgrad.scipy.optimize.nearby_solutions import found_by
 from funcgrad.scipy.python_functions import attribute_of
@@ -138,6 +139,7 @@ def odr(
     ends = np.full(p0.shape, -np.inf), np.full(p0.shape, np.inf)
     whole = (we, wd, *args)
     p = refined_fit(lambda *at: np.add(*sums(*at)) / 2, near, p0, whole, *ends)
+    p = unrefined(near, p)
     eps2, delta2 = sums(p, *whole)
     beta, delta, fit = fitted(p, *args[1:])
     hessian = jacobian(errors)(p, *args).T @ jacobian(weighted)(p, *whole)

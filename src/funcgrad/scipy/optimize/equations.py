@@ -22,6 +22,8 @@ from funcgrad.scipy.composition import (
     without_tracing,
 )
 from funcgrad.scipy.further_arguments import with_numbers
+from funcgrad.scipy.host_call import unrefined
+from funcgrad.scipy.optimize.nearby_solutions import found_by
 from funcgrad.scipy.optimize.roots_by_value import known_or_by_value
 from funcgrad.scipy.optimize.solver_arguments import (
     ConvergedRoot,
@@ -31,6 +33,7 @@ from funcgrad.scipy.optimize.solver_arguments import (
     value_alone,
 )
 from funcgrad.source import as_of_numbers, fail, may_be_handled
+from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.custom import implicit
 from funcgrad.transforms.custom.solvers import Run
 from funcgrad.transforms.grad import stop_gradient
@@ -63,17 +66,26 @@ def root(
     if without_tracing(alone, start_as_vector(x0), args):
         return _scipy.root(fun, x0, given, method, jac, tol, **options)
     start = np.atleast_1d(real("root", x0))
-    x = known_or_by_value(
-        lambda: root_by(method, alone, start, args),
-        *(alone, args, start, _found_by(method)),
-    )
+    find = _found_by(method, tol, **options)
+    x = known_or_by_value(lambda: root_by(method, alone, start, args), *(alone, args, start, find))
+    x = unrefined(lambda: _found_alone(find, alone, start, args), x)
     return converged_result(x, fun=alone(x, *args))
 
 
-def _found_by(method: str) -> _Function:
+def _found_alone(find: _Function, fun: _Function, start: Array, args: Sequence[Any]) -> Any:
+    """The root as SciPy's search finds it, which has no derivative."""
+    called = on_arrays(fun)
+
+    def residual(x: Array, *args: object) -> Any:
+        return np.reshape(real("root", called(x, *args)), start.shape)
+
+    return found_by("root", residual, start, args, find)
+
+
+def _found_by(method: str, tol: float | None = None, **options: object) -> _Function:
     def find(value: _Function, start: Array) -> Any:
         with np.errstate(all="ignore"):
-            found = _scipy.root(value, start, method=method)
+            found = _scipy.root(value, start, method=method, tol=tol, **options)
         if not found.success:
             raise _no_root("root", str(found.message))
         return found.x
@@ -108,10 +120,11 @@ def fsolve(func: _Function, x0: npt.ArrayLike, args: object = (), **options: obj
     if without_tracing(alone, start_as_vector(x0), args):
         return _scipy.fsolve(func, x0, given, **options)
     start = np.atleast_1d(real("fsolve", x0))
+    find = _found_by("hybr", options.get("xtol", 1.49012e-08))
     x = known_or_by_value(
-        lambda: implicit.implicit_root(alone)(start, *args),
-        *(alone, args, start, _found_by("hybr")),
+        lambda: implicit.implicit_root(alone)(start, *args), *(alone, args, start, find)
     )
+    x = unrefined(lambda: _found_alone(find, alone, start, args), x)
     if not options.get("full_output"):
         return x
     return x, {"fvec": alone(x, *args)}, 1, "The solution converged."

@@ -25,6 +25,7 @@ from funcgrad.scipy.composition import (
     without_tracing,
 )
 from funcgrad.scipy.further_arguments import with_numbers
+from funcgrad.scipy.host_call import unrefined
 from funcgrad.scipy.optimize.minima import stationary
 from funcgrad.scipy.optimize.nearby_solutions import found_by
 from funcgrad.scipy.optimize.solver_arguments import converged_result, start_as_vector
@@ -179,7 +180,7 @@ def least_sum(
     x0 = np.atleast_1d(real("least_squares", x0))
     low, high = [np.broadcast_to(real("bounds", end), x0.shape) for end in _ends_of(bounds)]
     nearby = found_by("least_squares", residuals, x0, args, search, (low, high, scale))
-    x = refined_fit(objective, nearby, x0, args, low, high)
+    x = unrefined(nearby, refined_fit(objective, nearby, x0, args, low, high))
     found = converged_result(x, cost=objective(x, *args), fun=residuals(x, *args))
     if loss == "linear":
         found.defer("jac", lambda: jacobian(residuals)(x, *args))

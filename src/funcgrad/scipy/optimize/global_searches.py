@@ -16,6 +16,7 @@ import scipy.optimize as _scipy
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, refuse, tuple_of, without_tracing
+from funcgrad.scipy.host_call import unrefined
 from funcgrad.scipy.optimize.minima import local_minimum, minimum_in_bounds
 from funcgrad.scipy.optimize.nearby_solutions import found_by
 from funcgrad.scipy.optimize.solver_arguments import converged_result, limits, of_one_entry
@@ -58,7 +59,7 @@ def _in_bounds(name: str) -> _Function:
 
         begun: Any = lift_fully(start)
         place = found_by(name, f, begun, extra, search, ends)
-        x = minimum_in_bounds(f, place, extra, *ends)
+        x = unrefined(place, minimum_in_bounds(f, place, extra, *ends))
         return converged_result(x, fun=on_arrays(f)(x, *extra))
 
     return _named(name, function)
@@ -99,7 +100,7 @@ def _basinhopping() -> _Function:
         place = found_by(
             "basinhopping", f, start, extra, lambda value, x0: own(value, x0, **options).x
         )
-        x = local_minimum(f, place, extra)
+        x = unrefined(place, local_minimum(f, place, extra))
         return converged_result(x, fun=on_arrays(f)(x, *extra))
 
     return _named("basinhopping", function)

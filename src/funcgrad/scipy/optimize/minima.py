@@ -21,6 +21,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.scipy.composition import real, tuple_of, with_places_of, without_tracing
 from funcgrad.scipy.further_arguments import with_numbers
+from funcgrad.scipy.host_call import unrefined
 from funcgrad.scipy.optimize.constrained import constrained_minimum, constraints_of
 from funcgrad.scipy.optimize.nearby_solutions import stand_ins_of_search
 from funcgrad.scipy.optimize.solver_arguments import (
@@ -135,7 +136,8 @@ def minimum_in_bounds(
 ) -> Any:
     """A solution of x = clip(x - gradient(x), low, high), near SciPy's constrained minimum."""
     nearby = _minimum(objective, start, args, low, high, method)
-    return implicit.implicit_root(stationary(objective))(nearby, low, high, *args)
+    refined = implicit.implicit_root(stationary(objective))(nearby, low, high, *args)
+    return unrefined(nearby, refined)
 
 
 def stationary(objective: _Function) -> _Function:
@@ -222,7 +224,7 @@ def minimize_scalar(
     solver = _bounded if bounds is not None else _brent if bracket is not None else _unbracketed
     search = implicit.solved_with_settings("argmin", fun, solver)
     given = stop_gradient(np.stack(plain))
-    nearby = stop_gradient(search(given[len(plain) // 2], given, *args))
+    found = nearby = stop_gradient(search(given[len(plain) // 2], given, *args))
     if bounds is None:
         refine = implicit.solved_with_settings("argmin", fun, refined_or_argmin, takes_run=True)
         x = refine(nearby, nearby, *args)
@@ -237,6 +239,7 @@ def minimize_scalar(
         left, right = (np.where(np.abs(end - first) < 1e-4, end, (end + first) / 2) for end in ends)
         nearby = _minimum(objective, first, args, left, right, "L-BFGS-B")
         x = implicit.implicit_root(stationary(objective))(nearby, low, high, *args)[0]
+    x = unrefined(found, x)
     return converged_result(x, fun=fun(x, *args))
 
 
