@@ -120,7 +120,8 @@ def fsolve(func: _Function, x0: npt.ArrayLike, args: object = (), **options: obj
     if without_tracing(alone, start_as_vector(x0), args):
         return _scipy.fsolve(func, x0, given, **options)
     start = np.atleast_1d(real("fsolve", x0))
-    find = _found_by("hybr", options.get("xtol", 1.49012e-08))
+    xtol: Any = options.get("xtol", 1.49012e-08)
+    find = _found_by("hybr", xtol)
     x = known_or_by_value(
         lambda: implicit.implicit_root(alone)(start, *args), *(alone, args, start, find)
     )
