@@ -45,7 +45,8 @@ def composed(
 
     def decorator(traced: Callable[P, R]) -> Callable[P, R]:
         own = getattr(module, traced.__name__)
-        named = _naming(own, traced)
+        expected = _signature(own, traced)
+        named = _naming(expected, traced)
         by_name: Callable[..., R] = traced
 
         @wraps(traced)
@@ -62,6 +63,7 @@ def composed(
             return cast(R, host_value(own, _without_overwriting(given), found)) if host else found
 
         function.__doc__ = traced.__doc__ or f"As `{module.__name__}.{traced.__name__}`."
+        function.__signature__ = expected  # type: ignore[attr-defined]
         return function
 
     return decorator
@@ -136,14 +138,17 @@ def writes(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
+def _signature(own: Callable[..., Any], traced: Callable[..., Any]) -> Signature:
+    try:
+        return signature(own)
+    except ValueError:  # a function of compiled code
+        return signature(traced)
+
+
 def _naming(
-    own: Callable[..., Any], traced: Callable[..., Any]
+    expected: Signature, traced: Callable[..., Any]
 ) -> Callable[..., dict[str, Any]] | None:
     """The names of a function's arguments; None of one that takes any number of them."""
-    try:
-        expected = signature(own)
-    except ValueError:  # a function of compiled code
-        expected = signature(traced)
     kinds = {parameter.kind: name for name, parameter in expected.parameters.items()}
     if Parameter.VAR_POSITIONAL in kinds:
         return None

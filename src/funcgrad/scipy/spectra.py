@@ -48,58 +48,20 @@ def detrend(
 
 
 @_composed
-def csd(
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    fs: float = 1.0,
-    window: Any = "hann",
-    nperseg: int | None = None,
-    noverlap: int | None = None,
-    nfft: int | None = None,
-    detrend: Any = "constant",
-    return_onesided: bool = True,
-    scaling: str = "density",
-    axis: int = -1,
-    average: str = "mean",
-) -> Any:
+def csd(x: npt.ArrayLike, y: npt.ArrayLike, **options: Any) -> Any:
     """As `scipy.signal.csd`."""
-    options = {
-        "fs": fs,
-        "window": window,
-        "nperseg": nperseg,
-        "noverlap": noverlap,
-        "nfft": nfft,
-        "detrend": detrend,
-        "return_onesided": return_onesided,
-        "scaling": scaling,
-        "axis": axis,
-        "average": average,
-    }
     a, b = (floating("csd", item) for item in (x, y))
     found = None
-    if a.shape == b.shape and a.size and not holds_expr([fs, window]):
+    if a.shape == b.shape and a.size and not holds_expr([*options.values()]):
         found = _density(a, b, x is y, **options)
     # What is refused, or warned of, is so by SciPy's own code.
     return functions["call_adopted"](_OWN_CSD, (x, y), options) if found is None else found
 
 
 @_composed
-def welch(
-    x: npt.ArrayLike,
-    fs: float = 1.0,
-    window: Any = "hann",
-    nperseg: int | None = None,
-    noverlap: int | None = None,
-    nfft: int | None = None,
-    detrend: Any = "constant",
-    return_onesided: bool = True,
-    scaling: str = "density",
-    axis: int = -1,
-    average: str = "mean",
-) -> Any:
+def welch(x: npt.ArrayLike, **options: Any) -> Any:
     """As `scipy.signal.welch`."""
-    given = fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average
-    frequencies, density = csd(x, x, *given)
+    frequencies, density = csd(x, x, **options)
     return frequencies, np.real(density)
 
 
@@ -112,16 +74,16 @@ def _density(
     x: Array,
     y: Array,
     same: bool,
-    fs: float,
-    window: Any,
-    nperseg: int | None,
-    noverlap: int | None,
-    nfft: int | None,
-    detrend: Any,
-    return_onesided: bool,
-    scaling: str,
-    axis: int,
-    average: str,
+    fs: float = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
 ) -> Any:
     """The frequencies and the density of two signals of one shape; None where SciPy's code is to run."""
     x, y = (np.moveaxis(item, axis, -1) for item in (x, y))

@@ -132,18 +132,12 @@ def padded_along_axis(
 
 @_filter
 def convolve1d(
-    input: npt.ArrayLike,
-    weights: npt.ArrayLike,
-    axis: int = -1,
-    output: Output = None,
-    mode: str = "reflect",
-    cval: float = 0.0,
-    origin: int = 0,
+    input: npt.ArrayLike, weights: npt.ArrayLike, *, origin: int = 0, **line: Any
 ) -> Any:
     """As `scipy.ndimage.convolve1d`."""
     kernel = number("convolve1d", weights)
     shift = -origin - (1 if kernel.shape[0] % 2 == 0 else 0)
-    return correlate1d(input, np.conj(kernel[::-1]), axis, output, mode, cval, shift)
+    return correlate1d(input, np.conj(kernel[::-1]), origin=shift, **line)
 
 
 def _gaussian_kernel(sigma: Any, order: int, radius: int) -> Any:
@@ -169,21 +163,18 @@ def _gaussian_kernel(sigma: Any, order: int, radius: int) -> Any:
 def gaussian_filter1d(
     input: npt.ArrayLike,
     sigma: Any,
-    axis: int = -1,
-    order: int = 0,
-    output: Output = None,
-    mode: str = "reflect",
-    cval: float = 0.0,
-    truncate: float = 4.0,
     *,
+    order: int = 0,
+    truncate: float = 4.0,
     radius: int | None = None,
+    **line: Any,
 ) -> Any:
     """As `scipy.ndimage.gaussian_filter1d`, in the image and sigma; the radius is
     that of sigma's value.
     """
     reach = int(truncate * sigma + 0.5) if radius is None else int(radius)
     kernel = _gaussian_kernel(sigma, order, reach)
-    return correlate1d(input, kernel, axis, output, mode, cval, 0)
+    return correlate1d(input, kernel, **line)
 
 
 def _for_axes(value: Any, count: int) -> list[Any]:
@@ -198,11 +189,10 @@ def gaussian_filter(
     order: Any = 0,
     output: Output = None,
     mode: str | Sequence[str] = "reflect",
-    cval: float = 0.0,
-    truncate: float = 4.0,
     *,
     radius: int | Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
+    **rest: float,
 ) -> Any:
     """As `scipy.ndimage.gaussian_filter`, in the image and sigma; the radius is
     that of sigma's value.
@@ -216,23 +206,15 @@ def gaussian_filter(
     for axis, width, degree, extension, reach in zip(places, *parts, strict=True):
         if holds_expr(width) or width > 1e-15:
             image = gaussian_filter1d(
-                image, width, axis, degree, None, extension, cval, truncate, radius=reach
+                image, width, axis=axis, order=degree, mode=extension, radius=reach, **rest
             )
     return filtered_output(image, input, output)
 
 
 @_filter
-def uniform_filter1d(
-    input: npt.ArrayLike,
-    size: int,
-    axis: int = -1,
-    output: Output = None,
-    mode: str = "reflect",
-    cval: float = 0.0,
-    origin: int = 0,
-) -> Any:
+def uniform_filter1d(input: npt.ArrayLike, size: int, **line: Any) -> Any:
     """As `scipy.ndimage.uniform_filter1d`."""
-    return correlate1d(input, np.full(size, 1 / size), axis, output, mode, cval, origin)
+    return correlate1d(input, np.full(size, 1 / size), **line)
 
 
 @_filter
@@ -252,7 +234,9 @@ def uniform_filter(
     parts = [_for_axes(item, len(places)) for item in (size, mode, origin)]
     for axis, width, extension, start in zip(places, *parts, strict=True):
         if width > 1:
-            image = uniform_filter1d(image, width, axis, None, extension, cval, start)
+            image = uniform_filter1d(
+                image, width, axis=axis, mode=extension, cval=cval, origin=start
+            )
     return filtered_output(image, input, output)
 
 
@@ -405,17 +389,10 @@ def correlate(
 
 @_filter
 def convolve(
-    input: npt.ArrayLike,
-    weights: npt.ArrayLike,
-    output: Output = None,
-    mode: str | Sequence[str] = "reflect",
-    cval: float = 0.0,
-    origin: int | Sequence[int] = 0,
-    *,
-    axes: _Axes = None,
+    input: npt.ArrayLike, weights: npt.ArrayLike, *, origin: int | Sequence[int] = 0, **rest: Any
 ) -> Any:
     """As `scipy.ndimage.convolve`."""
     kernel = number("convolve", weights)
     starts = zip(_for_axes(origin, kernel.ndim), kernel.shape, strict=True)
     shifts = [-start - (1 if n % 2 == 0 else 0) for start, n in starts]
-    return correlate(input, np.conj(np.flip(kernel)), output, mode, cval, shifts, axes=axes)
+    return correlate(input, np.conj(np.flip(kernel)), origin=shifts, **rest)

@@ -12,7 +12,6 @@ import scipy.ndimage as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, floating, number, real, refuse
-from funcgrad.scipy.ndimage.filters import Output
 from funcgrad.scipy.ndimage.sampling import map_coordinates, sampled_grid
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -30,13 +29,10 @@ def geometric_transform(
     input: npt.ArrayLike,
     mapping: Callable[..., Any],
     output_shape: Sequence[int] | None = None,
-    output: Output = None,
-    order: int = 3,
-    mode: str = "constant",
-    cval: float = 0.0,
-    prefilter: bool = True,
+    *,
     extra_arguments: tuple[Any, ...] = (),
     extra_keywords: Mapping[str, Any] | None = None,
+    **sampling: Any,
 ) -> Any:
     """As `scipy.ndimage.geometric_transform`, in the image and what ``mapping`` captures."""
     image = number("geometric_transform", input)
@@ -44,7 +40,7 @@ def geometric_transform(
     extra = dict(extra_keywords or {})
     rows = [np.stack(mapping(index, *extra_arguments, **extra)) for index in np.ndindex(shape)]
     places = np.stack(rows, axis=-1).reshape(-1, *shape)
-    return map_coordinates(input, places, output, order, mode, cval, prefilter)
+    return map_coordinates(input, places, **sampling)
 
 
 @_composed
@@ -53,11 +49,7 @@ def affine_transform(
     matrix: npt.ArrayLike,
     offset: npt.ArrayLike = 0.0,
     output_shape: Sequence[int] | None = None,
-    output: Output = None,
-    order: int = 3,
-    mode: str = "constant",
-    cval: float = 0.0,
-    prefilter: bool = True,
+    **sampling: Any,
 ) -> Any:
     """As `scipy.ndimage.affine_transform`, in the image, the matrix and the offset."""
     image, linear = number("affine_transform", input), real("affine_transform", matrix)
@@ -66,7 +58,7 @@ def affine_transform(
     if linear.ndim == 1 and linear.shape[0] == ndim:
         start = np.broadcast_to(real("affine_transform", offset), (ndim,))
         rows = [linear[k] * np.arange(float(n)) + start[k] for k, n in enumerate(shape)]
-        return sampled_grid("affine_transform", input, rows, output, order, mode, cval, prefilter)
+        return sampled_grid("affine_transform", input, rows, **sampling)
     if linear.ndim == 1:
         linear = np.diag(linear)
     if linear.shape[1] == ndim + 1:
@@ -78,37 +70,21 @@ def affine_transform(
         )
     start = np.broadcast_to(real("affine_transform", offset), (ndim,))
     places = np.tensordot(linear, _grid(shape), 1) + start.reshape(-1, *(1,) * ndim)
-    return map_coordinates(input, places, output, order, mode, cval, prefilter)
+    return map_coordinates(input, places, **sampling)
 
 
 @_composed
-def shift(
-    input: npt.ArrayLike,
-    shift: npt.ArrayLike,
-    output: Output = None,
-    order: int = 3,
-    mode: str = "constant",
-    cval: float = 0.0,
-    prefilter: bool = True,
-) -> Any:
+def shift(input: npt.ArrayLike, shift: npt.ArrayLike, **sampling: Any) -> Any:
     """As `scipy.ndimage.shift`, in the image and the shift."""
     image = number("shift", input)
     moved = np.broadcast_to(real("shift", shift), (image.ndim,))
     rows = [np.arange(float(n)) - moved[axis] for axis, n in enumerate(image.shape)]
-    return sampled_grid("shift", input, rows, output, order, mode, cval, prefilter)
+    return sampled_grid("shift", input, rows, **sampling)
 
 
 @_composed
 def zoom(
-    input: npt.ArrayLike,
-    zoom: npt.ArrayLike,
-    output: Output = None,
-    order: int = 3,
-    mode: str = "constant",
-    cval: float = 0.0,
-    prefilter: bool = True,
-    *,
-    grid_mode: bool = False,
+    input: npt.ArrayLike, zoom: npt.ArrayLike, *, grid_mode: bool = False, **sampling: Any
 ) -> Any:
     """As `scipy.ndimage.zoom`, in the image; the factors are plain."""
     image = number("zoom", input)
@@ -121,7 +97,7 @@ def zoom(
             rows.append((grid + 0.5) * (n / size) - 0.5)
         else:
             rows.append(grid * ((n - 1) / (size - 1) if size > 1 else 1.0))
-    return sampled_grid("zoom", input, rows, output, order, mode, cval, prefilter)
+    return sampled_grid("zoom", input, rows, **sampling)
 
 
 def _fourier(name: str, factor: Callable[[Array, Array], Any] | None) -> Callable[..., Any]:

@@ -77,72 +77,48 @@ def _places(around: Array, value: Array, offsets: Array, rank: int) -> Any:
 
 
 def _rank(
-    name: str, rank: Callable[[int], int], input: npt.ArrayLike, first: tuple[Any, ...], given: Any
+    name: str,
+    rank: Callable[[int], int],
+    first: Sequence[float],
+    input: npt.ArrayLike,
+    *,
+    size: int | Sequence[int] | None = None,
+    footprint: npt.ArrayLike | None = None,
+    output: Output = None,
+    mode: str | Sequence[str] = "reflect",
+    cval: float = 0.0,
+    origin: int | Sequence[int] = 0,
+    axes: int | Sequence[int] | None = None,
 ) -> Any:
-    size, footprint, output, *options, axes = given
+    """A filter by its name, the rank in a neighborhood, and what SciPy's function takes before the size."""
     own, image = getattr(_scipy, name), floating(name, input)
     chosen = footprint_of(name, image.ndim if axes is None else np.size(axes), size, footprint)
-    whole, *rest = for_all_axes(image, chosen, axes, *options)
+    whole, *rest = for_all_axes(image, chosen, axes, mode, cval, origin)
 
     def run(image: Array) -> Any:
-        return own(image, *first, size, footprint, None, *options, axes=axes)
+        return own(image, *first, size, footprint, None, mode, cval, origin, axes=axes)
 
     return ranked(name, run, rank, input, whole, (output, *rest))
 
 
 @_composed
-def rank_filter(
-    input: npt.ArrayLike,
-    rank: int,
-    size: int | Sequence[int] | None = None,
-    footprint: npt.ArrayLike | None = None,
-    output: Output = None,
-    mode: str | Sequence[str] = "reflect",
-    cval: float = 0.0,
-    origin: int | Sequence[int] = 0,
-    *,
-    axes: int | Sequence[int] | None = None,
-) -> Any:
+def rank_filter(input: npt.ArrayLike, rank: int, **window: Any) -> Any:
     """As `scipy.ndimage.rank_filter`."""
-    given = size, footprint, output, mode, cval, origin, axes
-    return _rank("rank_filter", lambda n: rank, input, (rank,), given)
+    return _rank("rank_filter", lambda n: rank, (rank,), input, **window)
 
 
 @_composed
-def median_filter(
-    input: npt.ArrayLike,
-    size: int | Sequence[int] | None = None,
-    footprint: npt.ArrayLike | None = None,
-    output: Output = None,
-    mode: str | Sequence[str] = "reflect",
-    cval: float = 0.0,
-    origin: int | Sequence[int] = 0,
-    *,
-    axes: int | Sequence[int] | None = None,
-) -> Any:
+def median_filter(input: npt.ArrayLike, **window: Any) -> Any:
     """As `scipy.ndimage.median_filter`."""
-    given = size, footprint, output, mode, cval, origin, axes
-    return _rank("median_filter", lambda n: n // 2, input, (), given)
+    return _rank("median_filter", lambda n: n // 2, (), input, **window)
 
 
 @_composed
-def percentile_filter(
-    input: npt.ArrayLike,
-    percentile: float,
-    size: int | Sequence[int] | None = None,
-    footprint: npt.ArrayLike | None = None,
-    output: Output = None,
-    mode: str | Sequence[str] = "reflect",
-    cval: float = 0.0,
-    origin: int | Sequence[int] = 0,
-    *,
-    axes: int | Sequence[int] | None = None,
-) -> Any:
+def percentile_filter(input: npt.ArrayLike, percentile: float, **window: Any) -> Any:
     """As `scipy.ndimage.percentile_filter`."""
     share = percentile % 100 if percentile < 0 else percentile
 
     def rank(n: int) -> int:
         return n - 1 if share == 100 else int(n * share / 100)
 
-    given = size, footprint, output, mode, cval, origin, axes
-    return _rank("percentile_filter", rank, input, (percentile,), given)
+    return _rank("percentile_filter", rank, (percentile,), input, **window)

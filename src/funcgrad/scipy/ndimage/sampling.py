@@ -224,11 +224,12 @@ def sampled_grid(
     who: str,
     input: npt.ArrayLike,
     rows: Sequence[Array],
-    output: Output,
-    order: int,
-    mode: str,
-    cval: float,
-    prefilter: bool,
+    *,
+    output: Output = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: float = 0.0,
+    prefilter: bool = True,
 ) -> Any:
     """An image at all points that have these coordinates along the axes: along one axis after the other.
 
