@@ -132,7 +132,7 @@ def padded_along_axis(
 
 @_filter
 def convolve1d(
-    input: npt.ArrayLike, weights: npt.ArrayLike, *, origin: int = 0, **line: Any
+    input: npt.ArrayLike, weights: npt.ArrayLike, *, origin: int = 0, **line: object
 ) -> Any:
     """As `scipy.ndimage.convolve1d`."""
     kernel = number("convolve1d", weights)
@@ -167,7 +167,7 @@ def gaussian_filter1d(
     order: int = 0,
     truncate: float = 4.0,
     radius: int | None = None,
-    **line: Any,
+    **line: object,
 ) -> Any:
     """As `scipy.ndimage.gaussian_filter1d`, in the image and sigma; the radius is
     that of sigma's value.
@@ -186,7 +186,7 @@ def _for_axes(value: Any, count: int) -> list[Any]:
 def gaussian_filter(
     input: npt.ArrayLike,
     sigma: Any,
-    order: Any = 0,
+    order: object = 0,
     output: Output = None,
     mode: str | Sequence[str] = "reflect",
     *,
@@ -212,7 +212,7 @@ def gaussian_filter(
 
 
 @_filter
-def uniform_filter1d(input: npt.ArrayLike, size: int, **line: Any) -> Any:
+def uniform_filter1d(input: npt.ArrayLike, size: int, **line: object) -> Any:
     """As `scipy.ndimage.uniform_filter1d`."""
     return correlate1d(input, np.full(size, 1 / size), **line)
 
@@ -292,7 +292,9 @@ minimum_filter1d = _extreme("minimum_filter1d")
 
 
 # -- neighborhoods -------------------------------------------------------------------------------
-def neighbors(who: str, image: Array, footprint: Array, mode: Any, cval: float, origin: Any) -> Any:
+def neighbors(
+    who: str, image: Array, footprint: Array, mode: object, cval: float, origin: object
+) -> Any:
     """The pixels around each pixel that are in the footprint, along a new first axis."""
     parts = [_for_axes(item, image.ndim) for item in (footprint.shape, mode, origin)]
     copies = _along_axes(who, image, cval, parts)
@@ -313,7 +315,7 @@ def _along_axes(who: str, image: Array, cval: float, parts: Sequence[list[Any]])
 
 
 def extended(
-    who: str, image: Array, sizes: Sequence[int], mode: Any, cval: float, origin: Any
+    who: str, image: Array, sizes: Sequence[int], mode: object, cval: float, origin: Any
 ) -> Any:
     """The image with what a window of these sizes reads beyond its ends."""
     parts = [_for_axes(item, image.ndim) for item in (sizes, mode, origin)]
@@ -335,7 +337,7 @@ def footprint_of(who: str, ndim: int, size: object, footprint: npt.ArrayLike | N
 
 
 def over_axes(
-    ndim: int, places: Sequence[int], mode: Any, cval: float, origin: Any
+    ndim: int, places: Sequence[int], mode: object, cval: float, origin: Any
 ) -> tuple[Any, float, list[int]]:
     """Modes and origins for all axes of those for some; other axes are not extended."""
     modes, origins = ["constant"] * ndim, [0] * ndim
@@ -389,7 +391,7 @@ def correlate(
 
 @_filter
 def convolve(
-    input: npt.ArrayLike, weights: npt.ArrayLike, *, origin: int | Sequence[int] = 0, **rest: Any
+    input: npt.ArrayLike, weights: npt.ArrayLike, *, origin: int | Sequence[int] = 0, **rest: object
 ) -> Any:
     """As `scipy.ndimage.convolve`."""
     kernel = number("convolve", weights)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import scipy.ndimage as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, floating, number, real, refuse
-from funcgrad.scipy.ndimage.sampling import map_coordinates, sampled_grid
+from funcgrad.scipy.ndimage.sampling import Sampling, map_coordinates, sampled_grid
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -32,7 +32,7 @@ def geometric_transform(
     *,
     extra_arguments: tuple[Any, ...] = (),
     extra_keywords: Mapping[str, Any] | None = None,
-    **sampling: Any,
+    **sampling: Unpack[Sampling],
 ) -> Any:
     """As `scipy.ndimage.geometric_transform`, in the image and what ``mapping`` captures."""
     image = number("geometric_transform", input)
@@ -49,7 +49,7 @@ def affine_transform(
     matrix: npt.ArrayLike,
     offset: npt.ArrayLike = 0.0,
     output_shape: Sequence[int] | None = None,
-    **sampling: Any,
+    **sampling: Unpack[Sampling],
 ) -> Any:
     """As `scipy.ndimage.affine_transform`, in the image, the matrix and the offset."""
     image, linear = number("affine_transform", input), real("affine_transform", matrix)
@@ -74,7 +74,7 @@ def affine_transform(
 
 
 @_composed
-def shift(input: npt.ArrayLike, shift: npt.ArrayLike, **sampling: Any) -> Any:
+def shift(input: npt.ArrayLike, shift: npt.ArrayLike, **sampling: Unpack[Sampling]) -> Any:
     """As `scipy.ndimage.shift`, in the image and the shift."""
     image = number("shift", input)
     moved = np.broadcast_to(real("shift", shift), (image.ndim,))
@@ -84,7 +84,11 @@ def shift(input: npt.ArrayLike, shift: npt.ArrayLike, **sampling: Any) -> Any:
 
 @_composed
 def zoom(
-    input: npt.ArrayLike, zoom: npt.ArrayLike, *, grid_mode: bool = False, **sampling: Any
+    input: npt.ArrayLike,
+    zoom: npt.ArrayLike,
+    *,
+    grid_mode: bool = False,
+    **sampling: Unpack[Sampling],
 ) -> Any:
     """As `scipy.ndimage.zoom`, in the image; the factors are plain."""
     image = number("zoom", input)

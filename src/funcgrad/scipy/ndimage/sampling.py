@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,16 @@ from funcgrad.source import fail
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
+
+
+class Sampling(TypedDict, total=False):
+    """How an image is sampled: the arguments that functions here share."""
+
+    output: Output
+    order: int
+    mode: str
+    cval: float
+    prefilter: bool
 
 
 def _wrapped_coordinate(q: Array, n: int, mode: str) -> Any:
