@@ -1,4 +1,4 @@
-"""Functions of matrices of `scipy.linalg`: the exponential, and those that are sums of exponentials."""
+"""The exponential of matrices; hyperbolic and trigonometric functions are SciPy's sums of exponentials."""
 
 from __future__ import annotations
 
@@ -64,47 +64,3 @@ def expm_frechet(
     both = expm(np.concatenate([upper, lower], axis=-2))
     slope = both[..., :n, n:]
     return (both[..., :n, :n], slope) if compute_expm else slope
-
-
-@_composed
-def coshm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.coshm`."""
-    a = number("coshm", A)
-    return (expm(a) + expm(-a)) / 2
-
-
-@_composed
-def sinhm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.sinhm`."""
-    a = number("sinhm", A)
-    return (expm(a) - expm(-a)) / 2
-
-
-@_composed
-def tanhm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.tanhm`."""
-    a = number("tanhm", A)
-    return np.linalg.solve(coshm(a), sinhm(a))
-
-
-@_composed
-def cosm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.cosm`."""
-    a = number("cosm", A)
-    found = coshm(1j * a)
-    return found if a.dtype.kind == "c" else np.real(found)
-
-
-@_composed
-def sinm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.sinm`."""
-    a = number("sinm", A)
-    found = -1j * sinhm(1j * a)
-    return found if a.dtype.kind == "c" else np.real(found)
-
-
-@_composed
-def tanm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.tanm`."""
-    a = number("tanm", A)
-    return np.linalg.solve(cosm(a), sinm(a))
