@@ -59,14 +59,7 @@ _banded = with_pullback(
 
 
 @_composed
-def solve_banded(
-    l_and_u: tuple[int, int],
-    ab: npt.ArrayLike,
-    b: npt.ArrayLike,
-    overwrite_ab: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> Any:
+def solve_banded(l_and_u: tuple[int, int], ab: npt.ArrayLike, b: npt.ArrayLike, **_: object) -> Any:
     """As `scipy.linalg.solve_banded`."""
     bands, right = in_one_dtype("solve_banded", ab, b)
     l, u = l_and_u
@@ -85,14 +78,7 @@ def solve_banded(
 
 
 @_composed
-def solveh_banded(
-    ab: npt.ArrayLike,
-    b: npt.ArrayLike,
-    overwrite_ab: bool = False,
-    overwrite_b: bool = False,
-    lower: bool = False,
-    check_finite: bool = True,
-) -> Any:
+def solveh_banded(ab: npt.ArrayLike, b: npt.ArrayLike, lower: bool = False, **_: object) -> Any:
     """As `scipy.linalg.solveh_banded`."""
     bands, right = in_one_dtype("solveh_banded", ab, b)
     width = bands.shape[0] - 1
@@ -108,10 +94,7 @@ def solveh_banded(
 
 @_composed
 def cho_solve_banded(
-    cb_and_lower: tuple[npt.ArrayLike, bool],
-    b: npt.ArrayLike,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
+    cb_and_lower: tuple[npt.ArrayLike, bool], b: npt.ArrayLike, **_: object
 ) -> Any:
     """As `scipy.linalg.cho_solve_banded`.
 
@@ -132,9 +115,7 @@ def cho_solve_banded(
 
 
 @_composed
-def cholesky_banded(
-    ab: npt.ArrayLike, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = True
-) -> Any:
+def cholesky_banded(ab: npt.ArrayLike, lower: bool = False, **_: object) -> Any:
     """As `scipy.linalg.cholesky_banded`, by the whole matrix.
 
     >>> import funcgrad as fg

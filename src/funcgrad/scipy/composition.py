@@ -176,7 +176,10 @@ def _left_out(expected: Signature, traced: Callable[..., Any]) -> frozenset[str]
     return frozenset([name for name in others if not name.startswith("overwrite")])
 
 
-_WITHOUT_EFFECT = {"check_finite", "lapack_driver", "lwork", "blocksize", "disp", "seed"}
+_WITHOUT_EFFECT = {
+    *("balanced", "blocksize", "check_finite", "disp", "lapack_driver", "lwork", "seed"),
+    "workers",
+}
 """Arguments of SciPy's that choose between methods of equal results."""
 
 

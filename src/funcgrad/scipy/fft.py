@@ -32,14 +32,7 @@ def _along_axis(name: str) -> Callable[..., Any]:
     transform = getattr(fourier, name)
 
     def function(
-        x: npt.ArrayLike,
-        n: int | None = None,
-        axis: int = -1,
-        norm: str | None = None,
-        overwrite_x: bool = False,
-        workers: int | None = None,
-        *,
-        plan: None = None,
+        x: npt.ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, **_: object
     ) -> Any:
         return transform(x, n, axis, norm)
 
@@ -55,10 +48,7 @@ def _along_axes(name: str, transform: Callable[..., Any]) -> Callable[..., Any]:
         s: Axes = None,
         axes: Axes = standard,
         norm: str | None = None,
-        overwrite_x: bool = False,
-        workers: int | None = None,
-        *,
-        plan: None = None,
+        **_: object,
     ) -> Any:
         x = lift_fully(x)
         _check_axes(name, x, axes)
@@ -160,9 +150,8 @@ def _along_one(who: str) -> Callable[..., Any]:
         n: int | None = None,
         axis: int = -1,
         norm: str | None = None,
-        overwrite_x: bool = False,
-        workers: int | None = None,
         orthogonalize: bool | None = None,
+        **_: object,
     ) -> Any:
         return _transformed(who, x, type, n, axis, norm, orthogonalize)
 
@@ -177,10 +166,8 @@ def _along_several(who: str) -> Callable[..., Any]:
         s: Any = None,
         axes: Any = None,
         norm: str | None = None,
-        overwrite_x: bool = False,
-        workers: int | None = None,
-        *,
         orthogonalize: bool | None = None,
+        **_: object,
     ) -> Any:
         x = lift_fully(x)
         _check_axes(who, x, axes)

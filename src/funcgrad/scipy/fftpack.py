@@ -50,7 +50,7 @@ globals().update({name: _renamed(name) for name in _SAME})
 
 
 @_composed
-def rfft(x: npt.ArrayLike, n: int | None = None, axis: int = -1, overwrite_x: bool = False) -> Any:
+def rfft(x: npt.ArrayLike, n: int | None = None, axis: int = -1, **_: object) -> Any:
     """As `scipy.fftpack.rfft`: real and imaginary parts in turns, without those that are 0."""
     rows = np.moveaxis(floating("rfft", x), axis, -1)
     size = rows.shape[-1] if n is None else n
@@ -60,7 +60,7 @@ def rfft(x: npt.ArrayLike, n: int | None = None, axis: int = -1, overwrite_x: bo
 
 
 @_composed
-def irfft(x: npt.ArrayLike, n: int | None = None, axis: int = -1, overwrite_x: bool = False) -> Any:
+def irfft(x: npt.ArrayLike, n: int | None = None, axis: int = -1, **_: object) -> Any:
     """As `scipy.fftpack.irfft`."""
     rows = np.moveaxis(floating("irfft", x), axis, -1)
     size = rows.shape[-1] if n is None else n

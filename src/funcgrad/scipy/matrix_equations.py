@@ -149,7 +149,7 @@ def solve_continuous_are(
     r: npt.ArrayLike,
     e: Any = None,
     s: Any = None,
-    balanced: bool = True,
+    **_: object,
 ) -> Any:
     """As `scipy.linalg.solve_continuous_are`, for real matrices.
 
@@ -169,7 +169,7 @@ def solve_discrete_are(
     r: npt.ArrayLike,
     e: Any = None,
     s: Any = None,
-    balanced: bool = True,
+    **_: object,
 ) -> Any:
     """As `scipy.linalg.solve_discrete_are`, for real matrices."""
     return _riccati("solve_discrete_are", _discrete_are, (a, b, q, r), e, s)

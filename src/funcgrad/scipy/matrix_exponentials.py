@@ -46,7 +46,7 @@ def expm_frechet(
     E: npt.ArrayLike,
     method: str | None = None,
     compute_expm: bool = True,
-    check_finite: bool = True,
+    **_: object,
 ) -> Any:
     """As `scipy.linalg.expm_frechet`, by the exponential of
     [[A, E], [0, A]].

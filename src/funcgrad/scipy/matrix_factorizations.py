@@ -90,13 +90,7 @@ def _factored(who: str, a: npt.ArrayLike) -> tuple[Any, Any]:
 
 
 @_kept
-def lu(
-    a: npt.ArrayLike,
-    permute_l: bool = False,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
-    p_indices: bool = False,
-) -> Any:
+def lu(a: npt.ArrayLike, permute_l: bool = False, p_indices: bool = False, **_: object) -> Any:
     """As `scipy.linalg.lu`.
 
     The square part of a matrix that is not square must not be singular.
@@ -117,20 +111,14 @@ def lu(
 
 
 @_kept
-def lu_factor(a: npt.ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def lu_factor(a: npt.ArrayLike, **_: object) -> Any:
     """As `scipy.linalg.lu_factor`, for a square matrix."""
     _, packed = _factored("lu_factor", a)
     return packed, _pivots(lift_fully(number("lu_factor", a)))
 
 
 @_composed
-def lu_solve(
-    lu_and_piv: tuple[Any, Any],
-    b: npt.ArrayLike,
-    trans: int = 0,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> Any:
+def lu_solve(lu_and_piv: tuple[Any, Any], b: npt.ArrayLike, trans: int = 0, **_: object) -> Any:
     """As `scipy.linalg.lu_solve`."""
     packed, right = in_one_dtype("lu_solve", lu_and_piv[0], b)
     pivots = lift_fully(lu_and_piv[1])
@@ -232,11 +220,7 @@ def polar(a: npt.ArrayLike, side: str = "right") -> Any:
 # -- balance ----------------------------------------------------------------------------------------
 @_kept
 def matrix_balance(
-    A: npt.ArrayLike,
-    permute: bool = True,
-    scale: bool = True,
-    separate: bool = False,
-    overwrite_a: bool = False,
+    A: npt.ArrayLike, permute: bool = True, scale: bool = True, separate: bool = False, **_: object
 ) -> Any:
     """As `scipy.linalg.matrix_balance`; scales and the order are constant."""
     a: Any = square_matrix("matrix_balance", np.atleast_2d(number("matrix_balance", A)))

@@ -84,9 +84,7 @@ def _turns(h: Array, x: Array) -> Any:
 
 
 @_kept
-def hessenberg(
-    a: npt.ArrayLike, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> Any:
+def hessenberg(a: npt.ArrayLike, calc_q: bool = False, **_: object) -> Any:
     """As `scipy.linalg.hessenberg`.
 
     Where an entry below the diagonal is 0, the vectors after it are not
@@ -117,13 +115,7 @@ def cossin(X: object, **options: object) -> Any:
 
 # -- RQ, and products with the factor of QR ----------------------------------------------------------
 @_kept
-def rq(
-    a: npt.ArrayLike,
-    overwrite_a: bool = False,
-    lwork: int | None = None,
-    mode: str = "full",
-    check_finite: bool = True,
-) -> Any:
+def rq(a: npt.ArrayLike, mode: str = "full", **_: object) -> Any:
     """As `scipy.linalg.rq`.
 
     The last rows, as many as there are columns, must be independent. The
@@ -163,8 +155,8 @@ def qr_multiply(
     mode: str = "right",
     pivoting: bool = False,
     conjugate: bool = False,
-    overwrite_a: bool = False,
     overwrite_c: bool = False,
+    **_: object,
 ) -> Any:
     """As `scipy.linalg.qr_multiply`."""
     matrix, factor = number("qr_multiply", a), number("qr_multiply", c)
@@ -234,12 +226,7 @@ def orth(A: npt.ArrayLike, rcond: float | None = None) -> Any:
 
 @_kept
 def null_space(
-    A: npt.ArrayLike,
-    rcond: float | None = None,
-    *,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
-    lapack_driver: str = "gesdd",
+    A: npt.ArrayLike, rcond: float | None = None, *, lapack_driver: str = "gesdd", **_: object
 ) -> Any:
     """As `scipy.linalg.null_space`.
 

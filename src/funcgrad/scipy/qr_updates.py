@@ -45,13 +45,7 @@ def _factors(name: str, a: Array, run: Callable[..., Any], *given: Array) -> tup
 
 @_kept
 def qr_delete(
-    Q: npt.ArrayLike,
-    R: npt.ArrayLike,
-    k: int,
-    p: int = 1,
-    which: str = "row",
-    overwrite_qr: bool = False,
-    check_finite: bool = True,
+    Q: npt.ArrayLike, R: npt.ArrayLike, k: int, p: int = 1, which: str = "row", **_: object
 ) -> Any:
     """As `scipy.linalg.qr_delete`."""
     q, r = in_one_dtype("qr_delete", Q, R)
@@ -72,8 +66,7 @@ def qr_insert(
     k: int,
     which: str = "row",
     rcond: float | None = None,
-    overwrite_qru: bool = False,
-    check_finite: bool = True,
+    **_: object,
 ) -> Any:
     """As `scipy.linalg.qr_insert`."""
     q, r, new = in_one_dtype("qr_insert", Q, R, u)
@@ -89,12 +82,7 @@ def qr_insert(
 
 @_kept
 def qr_update(
-    Q: npt.ArrayLike,
-    R: npt.ArrayLike,
-    u: npt.ArrayLike,
-    v: npt.ArrayLike,
-    overwrite_qruv: bool = False,
-    check_finite: bool = True,
+    Q: npt.ArrayLike, R: npt.ArrayLike, u: npt.ArrayLike, v: npt.ArrayLike, **_: object
 ) -> Any:
     """As `scipy.linalg.qr_update`."""
     q, r, left, right = in_one_dtype("qr_update", Q, R, u, v)

@@ -114,10 +114,8 @@ def _block_triangle(form: Array, own: Array) -> Any:
 def schur(
     a: npt.ArrayLike,
     output: str = "real",
-    lwork: int | None = None,
-    overwrite_a: bool = False,
     sort: str | Callable[..., Any] | None = None,
-    check_finite: bool = True,
+    **_: object,
 ) -> Any:
     """As `scipy.linalg.schur`, for a matrix with distinct eigenvalues.
 
@@ -187,14 +185,7 @@ def _pair(who: str, a: npt.ArrayLike, b: npt.ArrayLike, output: str) -> tuple[An
 
 @_kept
 def qz(
-    A: npt.ArrayLike,
-    B: npt.ArrayLike,
-    output: str = "real",
-    lwork: int | None = None,
-    sort: None = None,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
+    A: npt.ArrayLike, B: npt.ArrayLike, output: str = "real", sort: None = None, **_: object
 ) -> Any:
     """As `scipy.linalg.qz`, for matrices with distinct generalized
     eigenvalues, of which B is not singular.
@@ -209,9 +200,7 @@ def ordqz(
     B: npt.ArrayLike,
     sort: str | Callable[..., Any] = "lhp",
     output: str = "real",
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
+    **_: object,
 ) -> Any:
     """As `scipy.linalg.ordqz`, as `qz`."""
     a, b = _pair("ordqz", A, B, output)

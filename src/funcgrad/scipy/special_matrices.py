@@ -81,7 +81,7 @@ def block_diag(*arrs: npt.ArrayLike) -> Any:
 
 
 @_hosted
-def solve_toeplitz(c_or_cr: object, b: npt.ArrayLike, check_finite: bool = True) -> Any:
+def solve_toeplitz(c_or_cr: object, b: npt.ArrayLike, **_: object) -> Any:
     """As `scipy.linalg.solve_toeplitz`."""
     pair = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return np.linalg.solve(toeplitz(*pair), number("solve_toeplitz", b))

@@ -23,11 +23,7 @@ _composed = composed(_scipy)
 
 @_composed
 def detrend(
-    data: npt.ArrayLike,
-    axis: int = -1,
-    type: str = "linear",
-    bp: Any = 0,
-    overwrite_data: bool = False,
+    data: npt.ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0, **_: object
 ) -> Any:
     """As `scipy.signal.detrend`."""
     signal = np.moveaxis(floating("detrend", data), axis, 0)

@@ -20,7 +20,7 @@ _kept = composed(_scipy, single=True)
 
 
 @_kept
-def vq(obs: npt.ArrayLike, code_book: npt.ArrayLike, check_finite: bool = True) -> Any:
+def vq(obs: npt.ArrayLike, code_book: npt.ArrayLike, **_: object) -> Any:
     """As `scipy.cluster.vq.vq`: codes, which are constant, and distances.
 
     >>> import funcgrad as fg
