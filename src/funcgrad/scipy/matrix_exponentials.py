@@ -1,4 +1,4 @@
-"""The exponential of matrices; hyperbolic and trigonometric functions are SciPy's sums of exponentials."""
+"""The exponential of matrices, and hyperbolic functions by it; trigonometric ones are SciPy's own code."""
 
 from __future__ import annotations
 
@@ -64,3 +64,24 @@ def expm_frechet(
     both = expm(np.concatenate([upper, lower], axis=-2))
     slope = both[..., :n, n:]
     return (both[..., :n, :n], slope) if compute_expm else slope
+
+
+@_composed
+def coshm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.coshm`."""
+    a = number("coshm", A)
+    return (expm(a) + expm(-a)) / 2
+
+
+@_composed
+def sinhm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.sinhm`."""
+    a = number("sinhm", A)
+    return (expm(a) - expm(-a)) / 2
+
+
+@_composed
+def tanhm(A: npt.ArrayLike) -> Any:
+    """As `scipy.linalg.tanhm`."""
+    a = number("tanhm", A)
+    return np.linalg.solve(coshm(a), sinhm(a))
