@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.linalg._linalg import EighResult, QRResult, SVDResult
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
@@ -88,13 +89,6 @@ def _multiplied(*factors: npt.ArrayLike) -> Any:
 
 
 # -- eigh ----------------------------------------------------------------------------------------
-class EighResult(NamedTuple):
-    """Eigenvalues, rising, and eigenvectors in columns."""
-
-    eigenvalues: Any
-    eigenvectors: Any
-
-
 def _eigh_type(a: ArrayType, triangle: str) -> Any:
     return TupleType((ArrayType(a.shape[:-1], real_dtype(a.dtype)), a))
 
@@ -169,14 +163,6 @@ def eigvalsh(a: Array, UPLO: str = "L") -> Any:
 
 
 # -- svd -----------------------------------------------------------------------------------------
-class SVDResult(NamedTuple):
-    """Left vectors in columns, singular values, falling, and right vectors in rows."""
-
-    U: Any
-    S: Any
-    Vh: Any
-
-
 def _svd_type(a: ArrayType) -> Any:
     *stack, m, n = a.shape
     k = min(m, n)
@@ -405,13 +391,6 @@ qr_complement_op: Op = Op(
     ),
 )
 """The orthonormal vectors beside the columns of matrices with more rows than columns."""
-
-
-class QRResult(NamedTuple):
-    """Orthonormal columns, and an upper triangle."""
-
-    Q: Any
-    R: Any
 
 
 def _qr_type(a: ArrayType) -> Any:

@@ -8,9 +8,10 @@ rows on `_cofactor_edge` says how far it is at singular ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.linalg._linalg import SlogdetResult
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
@@ -39,13 +40,6 @@ from funcgrad.typing import Array, FunctionLibrary
 
 def _number_type(a: ArrayType) -> ArrayType:
     return ArrayType(a.shape[:-2], a.dtype)
-
-
-class SlogdetResult(NamedTuple):
-    """The sign of a determinant and the logarithm of its size."""
-
-    sign: Any
-    logabsdet: Any
 
 
 def _logabsdet_edge(z: Array, a: Array) -> LinearMap:

@@ -6,9 +6,10 @@ largest entry is real.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.linalg._linalg import EigResult
 
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import LinearMap, Parts, Structural
@@ -27,13 +28,6 @@ from funcgrad.ops.reduced_resolvents import (
 from funcgrad.ops.shape import astype
 from funcgrad.ops.tuples import pick_op
 from funcgrad.typing import Array
-
-
-class EigResult(NamedTuple):
-    """Eigenvalues, and eigenvectors in columns."""
-
-    eigenvalues: Any
-    eigenvectors: Any
 
 
 def _complex(dtype: np.dtype[Any]) -> np.dtype[Any]:
