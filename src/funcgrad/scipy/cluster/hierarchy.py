@@ -140,17 +140,6 @@ def linkage(
     return np.concatenate([tree[:, :2], heights[:, None], tree[:, 3:]], axis=1)
 
 
-def _by_method(method: str) -> Callable[..., Any]:
-    def function(y: npt.ArrayLike) -> Any:
-        return linkage(y, method)
-
-    function.__name__ = function.__qualname__ = method
-    return _composed(function)
-
-
-single, complete, average, weighted, centroid, median, ward = map(_by_method, _METHODS)
-
-
 # -- functions of a tree ---------------------------------------------------------------------------------
 @_composed
 def cophenet(Z: npt.ArrayLike, Y: npt.ArrayLike | None = None) -> Any:
