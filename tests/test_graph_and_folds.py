@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from pyrsistent import PMap, PVector, pmap, pvector
 
 import funcgrad as fg
+from examples.seeds.reverse_order import reverse_order
 from funcgrad.fold import folded, folded_by_key
-from funcgrad.graph import address, children, reverse_order
+from funcgrad.graph import address, children
 from tests.default_slice import examples
 
 OPERATIONS = [np.add, np.multiply, np.subtract, np.maximum]

@@ -475,27 +475,6 @@ def nodes(expr: Pointed, who: str = "fold") -> dict[Key, Node]:
     return found
 
 
-def reverse_order(expr: Pointed) -> Iterator[Key]:
-    """Yield keys root first, each only after all of its children: Kahn's algorithm by child counts.
-
-    It differs from `toposort` reversed, and is given for comparison with textbooks: a reverse
-    reduction gives the same result over either, up to the order of floating-point sums.
-    """
-    graph = expr.graph
-    waiting: dict[Key, int] = {}
-    for key in steps_of([expr], "reverse_order"):
-        for parent in graph[key].parents:
-            waiting[parent] = waiting.get(parent, 0) + 1
-    ready = [expr.key]
-    while ready:
-        key = ready.pop()
-        yield key
-        for parent in graph[key].parents:
-            waiting[parent] -= 1
-            if not waiting[parent]:
-                ready.append(parent)
-
-
 def children(expr: Pointed) -> dict[Key, tuple[Key, ...]]:
     """Each node's users, in topological order; a child that uses it twice is named twice."""
     found: dict[Key, list[Key]] = {}
