@@ -68,19 +68,11 @@ def assoc_legendre_p(
     )
 
 
-def assoc_legendre_p_all(
-    n: npt.ArrayLike,
-    m: npt.ArrayLike,
-    z: Array,
-    *,
-    branch_cut: int = 2,
-    norm: bool = False,
-    diff_n: int = 0,
-) -> Any:
+def assoc_legendre_p_all(n: npt.ArrayLike, m: npt.ArrayLike, z: Array, **options: int) -> Any:
     """As `scipy.special.assoc_legendre_p_all`."""
     orders = _orders(m).reshape((-1,) + (1,) * np.ndim(z))
     degrees = np.expand_dims(_degrees(n, z), 1)
-    return assoc_legendre_p(degrees, orders, z, branch_cut=branch_cut, norm=norm, diff_n=diff_n)
+    return assoc_legendre_p(degrees, orders, z, **options)
 
 
 def sph_legendre_p(n: npt.ArrayLike, m: npt.ArrayLike, theta: Array, *, diff_n: int = 0) -> Any:

@@ -252,20 +252,14 @@ def convolve2d(
 
 @_composed
 @_of_integers
-def correlate2d(
-    in1: npt.ArrayLike,
-    in2: npt.ArrayLike,
-    mode: str = "full",
-    boundary: str = "fill",
-    fillvalue: float = 0,
-) -> Any:
+def correlate2d(in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", **edges: Any) -> Any:
     """As `scipy.signal.correlate2d`."""
     a, b, axes = _operands("correlate2d", in1, in2, mode)
     if _ordered("correlate2d", a, b, mode, axes):
-        return _reversed(correlate2d(b, a, mode, boundary, fillvalue))
+        return _reversed(correlate2d(b, a, mode, **edges))
     if mode != "same":
-        return convolve2d(a, _reversed(b), mode, boundary, fillvalue)
-    full = convolve2d(a, _reversed(b), "full", boundary, fillvalue)
+        return convolve2d(a, _reversed(b), mode, **edges)
+    full = convolve2d(a, _reversed(b), "full", **edges)
     # SciPy's center of a kernel with an even size is not that of its convolution.
     return full[tuple([slice(m // 2, m // 2 + n) for n, m in zip(a.shape, b.shape, strict=True)])]
 

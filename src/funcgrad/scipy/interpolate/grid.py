@@ -261,12 +261,7 @@ class RegularGridInterpolator:
 
 @composed(_scipy)
 def interpn(
-    points: Sequence[npt.ArrayLike],
-    values: npt.ArrayLike,
-    xi: Any,
-    method: str = "linear",
-    bounds_error: bool = True,
-    fill_value: npt.ArrayLike | None = np.nan,
+    points: Sequence[npt.ArrayLike], values: npt.ArrayLike, xi: npt.ArrayLike, **options: Any
 ) -> Any:
     """As `scipy.interpolate.interpn`: the values at xi of a
     `RegularGridInterpolator`.
@@ -275,7 +270,7 @@ def interpn(
     >>> fg.grad(lambda x: interpn([[0.0, 1.0, 3.0]], [0.0, 2.0, 8.0], x)[0])(np.array([2.0]))
     array([3.])
     """
-    return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
+    return RegularGridInterpolator(points, values, **options)(xi)
 
 
 def _multilinear(grid: Sequence[Array], values: Array, points: Array) -> Any:
