@@ -1,6 +1,7 @@
 """Handlers of errors that functions of `math` and of matrices raise: they run for traced values, too."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -205,3 +206,16 @@ def test_an_error_of_a_handler_tells_the_refusal_that_led_to_it():
         fg.grad(looked_up)(0.5)
     assert not found.value.__suppress_context__
     assert "expected" in str(found.value.__context__)
+
+
+def test_a_handler_of_warnings_that_are_errors_is_warned_of():
+    def f(x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                return np.log(x - 5.0)
+            except RuntimeWarning:
+                return x * x
+
+    with pytest.warns(UserWarning, match="f: handles RuntimeWarning"):
+        assert np.isnan(fg.jit(f)(1.3))

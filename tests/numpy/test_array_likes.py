@@ -278,8 +278,8 @@ def test_strides_that_lead_elsewhere_and_stores_are_refused():
     assert fg.grad(lambda x: np.sum(as_strided(x, (0,), (8,))))(np.ones(0)).shape == (0,)
 
     def stored(x):
-        window = as_strided(x, (2,), (8,))
-        window[0] = 1.0
+        window = as_strided(x, (2, 2), (8, 8))
+        window[0, 0] = 1.0
         return np.sum(x)
 
     with pytest.raises(ValueError, match="read-only"):
@@ -340,3 +340,38 @@ def test_arrays_of_text_are_made_of_the_values():
 def test_arguments_by_name_and_those_that_are_not_given(f):
     for transform in (fg.grad, lambda f: fg.grad(fg.jit(f))):
         assert transform(f)(3.0) == 1.0
+
+
+def test_strides_give_a_view_of_an_array_that_holds_traced_values():
+    as_strided = np.lib.stride_tricks.as_strided
+
+    def read(x):
+        a = np.array([x, 1.0, 2.0, 3.0])
+        w = as_strided(a, (3, 2), (8, 8))
+        a[1] = x * x
+        return w.sum()
+
+    def stored(x):
+        a = np.array([x, 1.0, 2.0, 3.0])
+        w = as_strided(a, (2, 2), (16, 8))
+        w[0, 1] = x * x
+        return a.sum()
+
+    for f in (read, stored):
+        wanted = (f(1.3 + 1e-6) - f(1.3 - 1e-6)) / 2e-6
+        assert fg.value_and_grad(f)(1.3) == pytest.approx((f(1.3), wanted), rel=1e-8)
+
+
+@pytest.mark.parametrize("make", ["windows", "strides"])
+def test_views_with_an_entry_several_times_take_no_stores(make):
+    def f(x):
+        a = np.array([x, 1.0, 2.0, 3.0])
+        if make == "windows":
+            w = np.lib.stride_tricks.sliding_window_view(a, 2, writeable=True)
+        else:
+            w = np.lib.stride_tricks.as_strided(a, (2, 2), (8, 8))
+        w[1, 0] = x * x
+        return w.sum()
+
+    with pytest.raises(ValueError, match=r"read-only, as .* windows that overlap"):
+        fg.grad(f)(1.3)

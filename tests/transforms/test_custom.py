@@ -704,3 +704,144 @@ def test_a_body_that_stores_into_an_argument_is_refused_where_the_rule_calls_it(
             TypeError, match=r"custom_vjp: .* squares stores into an argument.*y.copy"
         ):
             transform(total)(np.array([2.0, 3.0]))
+
+
+@pytest.mark.parametrize("store", ["item", "in place", "slice"])
+@pytest.mark.parametrize("transform", [fg.grad, fg.jit, fg.hessian, fg.jacfwd])
+def test_a_body_that_stores_into_an_argument_is_refused_where_no_rule_calls_it(transform, store):
+    """The body does not run where the rule does: its store was lost, without a word."""
+
+    @fg.custom_vjp
+    def squares(y, z):
+        if store == "item":
+            z[0] = 5.0
+        elif store == "slice":
+            z[:] = 2 * y
+        else:
+            z *= 2.0
+        return np.sum(y**2)
+
+    squares.defvjp(lambda y, z: (np.sum(y**2), y), lambda y, g: (2 * y * g, None))
+
+    def total(x):
+        z = x * 1.0
+        return squares(x, z) * z[0]
+
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"custom_vjp: .* squares stores into an argument"):
+            transform(total)(np.array([2.0, 3.0]))
+
+
+def test_a_body_that_stores_into_an_array_from_outside_is_refused_where_no_rule_calls_it():
+    calls = np.zeros(1)
+
+    def count():
+        calls[0] += 1.0
+
+    @fg.custom_vjp
+    def squares(y):
+        count()
+        return np.sum(y**2)
+
+    squares.defvjp(lambda y: (np.sum(y**2), y), lambda y, g: (2 * y * g,))
+    with pytest.raises(
+        TypeError, match=r"custom_vjp: .* stores into 'calls', an array from outside"
+    ):
+        fg.grad(lambda x: squares(x) * calls[0])(np.array([2.0, 3.0]))
+    assert calls[0] == 0.0
+
+
+def test_a_body_that_stores_into_its_own_arrays_is_not_refused_and_does_not_run():
+    @fg.custom_vjp
+    def squares(y, flag):
+        assert flag, "it runs"
+        z, seen = np.zeros(2), {}
+        for i in range(2):
+            z[i] = y[i] ** 2
+            seen.setdefault(i, []).append(i)
+        y = y.copy()
+        y[0] = 0.0
+        y *= 2.0
+        return np.sum(z)
+
+    squares.defvjp(lambda y, flag: (np.sum(y**2), y), lambda y, g: (2 * y * g, None))
+    for _ in range(2):
+        found = fg.grad(lambda x: squares(x, None))(np.array([2.0, 3.0]))
+        np.testing.assert_array_equal(found, [4.0, 6.0])
+
+
+def test_a_body_that_draws_random_numbers_is_not_run_beside_its_rule():
+    generator = np.random.default_rng(0)
+
+    @fg.custom_vjp
+    def noisy(x):
+        noise = np.zeros(1)
+        noise[0] = generator.normal()
+        return x + noise[0]
+
+    noisy.defvjp(lambda x: (x * 1.0, None), lambda _, g: (g,))
+    assert fg.grad(noisy)(2.0) == 1.0
+    assert generator.normal() == np.random.default_rng(0).normal()
+
+
+class Count:
+    calls = 0
+
+
+def squared_with(store, log, count):
+    """A function under a rule that stores into an object from outside, and the rule, which does not."""
+    code = f"def squared(t):\n    {store}\n    return t * t"
+    space = {"log": log, "count": count}
+    exec(code, space)
+    squared = fg.custom_vjp(space["squared"])
+    squared.defvjp(lambda t: (t * t, t), lambda t, g: (2 * t * g,))
+    return squared
+
+
+@pytest.mark.parametrize(
+    "store",
+    ["log.append(t)", "log[0] = 2.0", "log[0] += 2.0", "count.calls = 3", "count.calls += 1"],
+)
+def test_a_store_into_another_object_that_the_rule_does_not_make_is_warned_of(store):
+    squared = squared_with(store, [1.0], Count())
+    with pytest.warns(UserWarning, match=r"squared stores into '(log|count)'; its rule"):
+        assert fg.grad(squared)(3.0) == 6.0
+
+
+def test_a_store_of_the_rule_alone_is_told():
+    log, kept = [], np.zeros(1)
+
+    def forward(t):
+        log.append(1.0)
+        return t * t, t
+
+    def storing(t):
+        kept[0] = 1.0
+        return t * t, t
+
+    squared = fg.custom_vjp(lambda t: t * t)
+    squared.defvjp(forward, lambda t, g: (2 * t * g,))
+    with pytest.warns(UserWarning, match="forward stores into 'log'; the function itself does not"):
+        assert fg.grad(squared)(3.0) == 6.0
+    squared.defvjp(storing, lambda t, g: (2 * t * g,))
+    with pytest.raises(TypeError, match="storing stores into 'kept', an array from outside of it"):
+        fg.grad(squared)(3.0)
+
+
+def test_a_store_that_the_rule_makes_too_is_not_told():
+    log = []
+
+    @fg.custom_vjp
+    def squared(t):
+        log.append(1.0)
+        return t * t
+
+    def forward(t):
+        log.append(1.0)
+        return t * t, t
+
+    squared.defvjp(forward, lambda t, g: (2 * t * g,))
+    assert fg.grad(squared)(3.0) == 6.0
+    squared.defvjp(lambda t: (squared(t), t), lambda t, g: (2 * t * g,))
+    assert fg.grad(squared)(3.0) == 6.0
+    assert len(log) >= 2

@@ -5,6 +5,7 @@ code (``fg.adopt(f, False)``), and as transforms adopt them, by which more is di
 """
 
 import cmath
+import contextlib
 import functools
 import itertools
 import math
@@ -434,3 +435,39 @@ def test_the_table_says_what_comes_back():
         assert adopted == in_adopted_code(code), code
         assert said == WORDS[KIND[code]], code
         assert jitted == under_jit(code), code
+
+
+# -- refusals that code catches ----------------------------------------------------------------------
+def of_fields(x):
+    a = np.zeros(2, dtype=[("x", float)])
+    with contextlib.suppress(Exception):
+        a["x"] = x
+    return a["x"].sum() + x
+
+
+def of_text(x):
+    try:
+        return x * x * len(f"{x:.2f}")
+    except TypeError:
+        return 3 * x
+
+
+def of_counts(x):
+    try:
+        return x * int(x)
+    except TypeError:
+        return x
+
+
+@pytest.mark.parametrize("transform", [fg.grad, fg.jit, fg.jacfwd])
+def test_the_refusal_of_an_array_that_adopted_code_catches_is_raised(transform):
+    """It was forgotten, so that the function returned what its handler gave."""
+    with pytest.raises(TypeError, match="storing it in a NumPy array would cut its gradient"):
+        transform(of_fields)(1.3)
+
+
+@pytest.mark.parametrize("f", [of_text, of_counts])
+def test_the_refusal_of_a_text_in_a_body_that_the_body_catches_is_raised(f):
+    with pytest.raises(TypeError, match="expected a number, but 'carry' has none"):
+        fg.grad(in_scan(f))(1.3)
+    assert fg.grad(f)(1.3) == pytest.approx((f(1.3 + 1e-6) - f(1.3 - 1e-6)) / 2e-6)

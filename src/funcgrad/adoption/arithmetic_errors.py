@@ -19,11 +19,11 @@ from funcgrad.graph import subexpressions
 from funcgrad.ops.base.op import columns_of
 from funcgrad.source import USERS, handles, warn
 
-_OF_ARRAYS = "FloatingPointError"
-"""What NumPy raises under `numpy.errstate`, of arrays, too."""
-_ERRORS = frozenset(
+_OF_ARRAYS = frozenset({"FloatingPointError", "RuntimeWarning"})
+"""What NumPy raises under `numpy.errstate` and under a filter of warnings, of arrays, too."""
+_ERRORS = _OF_ARRAYS.union(
     {
-        *("ArithmeticError", "BaseException", "Exception", _OF_ARRAYS),
+        *("ArithmeticError", "BaseException", "Exception"),
         *("OverflowError", "ValueError", "ZeroDivisionError"),
     }
 )
@@ -46,7 +46,7 @@ def warn_of_not_finite(code: CodeType, args: Sequence[object], result: object) -
         value = plain_value(item)
         if type(value) is not Expr or value.dtype.kind != "f" or not value.traced:
             continue
-        if value.shape and _OF_ARRAYS not in code.co_names:
+        if value.shape and _OF_ARRAYS.isdisjoint(code.co_names):
             continue
         how = _how_not_finite(value, given)
         if how:

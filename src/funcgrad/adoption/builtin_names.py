@@ -120,8 +120,12 @@ class _NumberType(type):
         return shape.astype(whole, own)
 
     def __getattribute__(cls, name: str) -> Any:
-        own = name.startswith("_") and name != "__new__"
-        return type.__getattribute__(cls, name) if own else getattr(_own(cls), name)
+        own = _own(cls)
+        if name.startswith("_") and name != "__new__":
+            is_operator = name in _OPERATORS and name in vars(own)
+            return _number_method(own, name) if is_operator else type.__getattribute__(cls, name)
+        is_method = isinstance(vars(own).get(name), _MethodOfC)
+        return _number_method(own, name) if is_method else getattr(own, name)
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance_(value, _own(cls))  # also for `case float():`
@@ -143,6 +147,75 @@ def _as_number(value: object, name: str) -> Any:
         return value
     number = plain_value(method(value))
     return number if is_traced(number) or type(number).__name__ == name.strip("_") else value
+
+
+@lru_cache(maxsize=256)
+def _number_method(own: type, name: str) -> Callable[..., Any]:
+    """A method of Python's numbers that is called by its class, as ``float.__add__(x, y)``."""
+    theirs = getattr(own, name)
+
+    @wraps(theirs)
+    def method(self: Any, *args: Any) -> Any:
+        x, *more = map(plain_value, (self, *args))
+        if is_traced(x):
+            return getattr(x, name)(*more)
+        if not any(map(is_traced, more)):
+            return theirs(self, *args)
+        plain = own(x)  # of an instance of a subclass: its own operator would be asked again
+        made = getattr(operator, name, None)
+        return made(plain, *more) if made else getattr(operator, f"__{name[3:]}")(*more, plain)
+
+    return method
+
+
+_MethodOfC = type(float.is_integer)
+_OPERATORS = frozenset(
+    f"__{name}__"
+    for name in (
+        *(
+            "abs",
+            "add",
+            "and",
+            "divmod",
+            "eq",
+            "float",
+            "floordiv",
+            "ge",
+            "gt",
+            "int",
+            "invert",
+            "le",
+        ),
+        *(
+            "lt",
+            "mod",
+            "mul",
+            "ne",
+            "neg",
+            "or",
+            "pos",
+            "pow",
+            "radd",
+            "rand",
+            "rdivmod",
+            "rfloordiv",
+        ),
+        *(
+            "rmod",
+            "rmul",
+            "ror",
+            "round",
+            "rpow",
+            "rsub",
+            "rtruediv",
+            "rxor",
+            "sub",
+            "truediv",
+            "trunc",
+        ),
+        *("xor", "bool"),
+    )
+)
 
 
 def _own(cls: type) -> Any:

@@ -93,7 +93,8 @@ _NAMES = frozenset(
             "type",
         ),
         *("eval", "exec", "globals"),
-        *("ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError"),
+        *("ArithmeticError", "FloatingPointError", "OverflowError", "RuntimeWarning"),
+        *("ZeroDivisionError",),
     )
 )
 _READING_BY_TEXT = frozenset(("attrgetter", "getattr", "vars"))

@@ -329,8 +329,9 @@ def check_writable(cell: Reference) -> None:
     if not _is_writable(cell):
         raise fail(
             ValueError,
-            "assignment destination is read-only, as a result of np.broadcast_to is, or a traced array "
-            "that a function which is not adopted has given to one that is; write to a.copy()",
+            "assignment destination is read-only, as a result of np.broadcast_to is, windows that overlap, "
+            "or a traced array that a function which is not adopted has given to one that is; write to "
+            "a.copy()",
         )
 
 

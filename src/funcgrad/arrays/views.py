@@ -99,7 +99,8 @@ def viewed(
             ):
                 state_of(made).layout = like
             return made
-        if any([step == 0 and n > 1 for step, n in zip(like.strides, like.shape, strict=True)]):
+        repeated = [step == 0 and n > 1 for step, n in zip(like.strides, like.shape, strict=True)]
+        if any(repeated) or like.size > likes[place].size:  # as of windows that overlap
             like.flags.writeable = False  # a store would reach several entries
         return view_of(base, lens, like)
 

@@ -29,7 +29,7 @@ from funcgrad.expr.node import (
     mark_derived,
     mark_simple,
 )
-from funcgrad.expr.operators import Operators, overrides_ufuncs
+from funcgrad.expr.operators import Operators, leaves_to_number, overrides_ufuncs
 from funcgrad.expr.other_libraries import OtherLibraries
 from funcgrad.expr.registry import OperationTable, assemble, functions, operation_table
 from funcgrad.expr.reported_class import class_of_value, reported_class_to
@@ -46,7 +46,7 @@ from funcgrad.graph import (
     by_key,
     subexpressions,
 )
-from funcgrad.source import BUT_DERIVED, caller, fail
+from funcgrad.source import BUT_DERIVED, as_of_numbers, caller, fail
 
 __all__ = [
     "Expr",
@@ -158,7 +158,7 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
             return False
         if _cannot_be_equal(self, other):
             return False
-        if _is_no_operand(self, other):
+        if _is_no_operand(self, other) or leaves_to_number(self, other, "equal"):
             return NotImplemented
         return _compared("equal", self, other)
 
@@ -169,7 +169,7 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
             return True
         if _cannot_be_equal(self, other):
             return True
-        if _is_no_operand(self, other):
+        if _is_no_operand(self, other) or leaves_to_number(self, other, "not_equal"):
             return NotImplemented
         return _compared("not_equal", self, other)
 
@@ -210,6 +210,11 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
     # -- as a program -----------------------------------------------------------------------------
     def __call__(self, values: object = None, /, *more: object, **named: object) -> Any:
         """The value, given one for each variable by name, or in a dict."""
+        if self.traced and values is None and not named:
+            # As of numbers: code may tell a function from a number by a call.
+            raise as_of_numbers(
+                TypeError(f"{class_of_value(self).__name__!r} object is not callable")
+            )
         return functions["evaluate"](self, (values, *more) if more else values, **named)
 
     def __repr__(self) -> str:

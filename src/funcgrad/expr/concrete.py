@@ -74,7 +74,7 @@ def _question(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]
     reading = _on_number(function, name)
 
     def method(self: Any) -> Any:
-        return concrete(self, f"{name}()", reading)
+        return _answer(self, f"{name}()", reading)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"``{name}()`` of the concrete value, under a transform."
@@ -86,6 +86,7 @@ def _method(name: str) -> Callable[[Any], Any]:
 
 
 _as_ratio = _on_number(operator.methodcaller("as_integer_ratio"), "as_integer_ratio")
+_as_hex = _on_number(operator.methodcaller("hex"), "hex")
 
 
 def _is_formatted(caller: FrameType) -> bool:
@@ -121,14 +122,12 @@ class Questions:
 
     def __float__(self: Any) -> float:
         if self.traced and functions["is_varied"](self) and _is_formatted(sys._getframe(1)):
-            return float(
-                concrete(self, "a format", float)
-            )  # text is for people, as in `__format__`
+            return float(_answer(self, "a format", float))  # text is for people, as in `__format__`
         return float(number(self, "float()", float))
 
     def __int__(self: Any) -> int:
         answer = answer_of_path(self) if self.type.dtype.kind == "b" else None
-        return int(concrete(self, "int()", int) if answer is None else answer)
+        return int(_answer(self, "int()", int) if answer is None else answer)
 
     def __complex__(self: Any) -> complex:
         return complex(number(self, "complex()", complex))
@@ -142,7 +141,7 @@ class Questions:
         if answer is not None:
             return int(answer)
         reading = operator.index if self.type.dtype.kind in "iu" else index
-        return int(concrete(self, "an index", reading))
+        return int(_answer(self, "an index", reading))
 
     __trunc__ = _question("trunc", math.trunc)
     __floor__ = _question("floor", math.floor)
@@ -157,6 +156,11 @@ class Questions:
         """``as_integer_ratio()`` of the concrete value, under a transform."""
         ratio: tuple[int, int] = number(self, "as_integer_ratio()", _as_ratio)
         return ratio
+
+    def hex(self: Any) -> str:
+        """``hex()`` of the concrete value, under a transform."""
+        text: str = number(self, "hex()", _as_hex)
+        return text
 
     def item(self: Any, *place: Any) -> Any:
         """The one entry, or that at a place: an expression, or, of a traced integer, a Python number."""
@@ -174,14 +178,14 @@ class Questions:
     def __str__(self: Any) -> str:
         if not self.traced or _is_told(self, sys._getframe(1)):
             return str(functions["text"](self))
-        return str(concrete(self, "str()", str))
+        return str(_answer(self, "str()", str))
 
     def __format__(self: Any, spec: str) -> str:
         if not (spec or self.traced) or _is_told(self, sys._getframe(1)):
             return str(functions["text"](self))
         if not self.traced and _is_width(spec) and _has_input(self):
             return format(repr(self), spec)
-        return str(concrete(self, "a format", _formatted(spec)))
+        return str(_answer(self, "a format", _formatted(spec)))
 
 
 def _is_width(spec: str) -> bool:
@@ -279,14 +283,17 @@ def value_at_trace(value: object, asker: str) -> Any:
     return concrete_value(value, asker) if known is None else known
 
 
+def _answer(root: ExprBase, asker: str, reading: Callable[[Any], Any]) -> Any:
+    """`concrete`, for code that may catch the refusal of a value that stands for many."""
+    if _path_with_values(root) is None:
+        _value_or_refusal(root, asker)
+    return concrete(root, asker, reading)
+
+
 def number(root: ExprBase, asker: str, reading: Callable[[Any], Any]) -> Any:
     """`concrete`, where the answer would carry a derivative: refused for what is being differentiated."""
     if _path_with_values(root) is None:
-        try:
-            _value(root, asker)
-        except TypeError as refusal:  # what has no value says so
-            _keep_refusal(root, root.traced, refusal)
-            raise
+        _value_or_refusal(root, asker)
     refuse_varied(root, asker)
     _refuse_guard(root, asker)
     return concrete(root, asker, reading)
@@ -347,6 +354,15 @@ def _stopped(asker: str) -> str:
         if call and name in ("float", "complex")
         else "fg.stop_gradient(x)"
     )
+
+
+def _value_or_refusal(root: ExprBase, asker: str) -> Any:
+    """The value at this call; the refusal of one that has none is kept, as code may catch it."""
+    try:
+        return _value(root, asker)
+    except TypeError as refusal:
+        _keep_refusal(root, root.traced, refusal)
+        raise
 
 
 class _NoValueError(Exception):

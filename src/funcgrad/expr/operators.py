@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator as python
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType, FunctionType
 from typing import Any, ClassVar, Never
 
@@ -56,6 +56,9 @@ def _method(name: str) -> Callable[..., Any]:
 def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: npt.ArrayLike) -> Any:
         x, y = (other, self) if reflected else (self, other)
+        is_known = reflected or type(other) in _NUMBERS or type(other) is type(self)
+        if not is_known and leaves_to_number(self, other, name):
+            return NotImplemented
         try:
             made = functions[name](x, y)
             return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
@@ -114,6 +117,30 @@ def has_own_operators(value: object, beside: Any, name: str) -> bool:
 
 _OF_SPARSE = ("scipy.sparse.", "funcgrad.scipy.sparse.")
 """Modules of matrices whose operators go first."""
+
+
+def leaves_to_number(self: Any, other: object, name: str) -> bool:
+    """Whether other is an instance of a user's subclass of Python's numbers, whose operator goes first.
+
+    NumPy's arrays and scalars take such an instance for the number that it is.
+    """
+    number = _OF_PYTHON.get(self.type.dtype.kind, ())
+    if not issubclass(type(other), number) or self.shape or _is_numpys_scalar(self):
+        return False
+    own = getattr(type(other), REFLECTED.get(name) or _OTHER_OPERATORS.get(name, ""), None)
+    return type(own) is FunctionType and not USERS[own.__code__.co_filename]
+
+
+_OF_PYTHON: Mapping[str, tuple[type, ...]] = {
+    "i": (int, float, complex),
+    "f": (float, complex),
+    "c": (complex,),
+}
+"""The numbers to whose subclasses Python leaves an operator of a number first, by the kind of its dtype."""
+_OTHER_OPERATORS = {"divmod": "__rdivmod__", "equal": "__eq__", "not_equal": "__ne__"}
+
+
+_NUMBERS = frozenset({int, float, complex, bool, np.float64, np.ndarray, list, tuple})
 
 
 def overrides_ufuncs(value: object) -> bool:
@@ -529,9 +556,9 @@ class Operators:
             BUT_LABELS,
         )
         if self.traced is not None and self.traced.refusal is None:
-            # Code that catches it takes another path; it runs adopted then, where NumPy takes the value.
+            # Code that catches it takes another path, and is refused where it returns; NumPy's own may go on.
             self.traced.refusal = refusal
-            refusal.context, refusal.of_plain_code = self.traced, True
+            refusal.context, refusal.of_array = self.traced, True
         raise refusal
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from funcgrad.expr.scope_order import last_trace, next_in_order
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import CapturedArrays, capture, is_unchanged, refer
 from funcgrad.ops.base.op import leaf as leaf_op
+from funcgrad.source import USERS
 from funcgrad.trace.known_code import ARRAYS_HELD, AS_IT_IS, HELD, WRITABLE, runs_as_it_is
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
 from funcgrad.trace.remedies import explain
@@ -142,8 +143,10 @@ def run_on_leaves(
             ]
             leaves.extend(own[i])
         scope.given = [*scope.arrays.values()]
+        refusals = _refusals([scope, *_contexts(leaves)])
 
         def on_leaves(level: int) -> Any:
+            _restore(refusals)
             called, named = list(args), kwargs
             if level >= WRITABLE:
                 called = [arg if i in traced else _lent(arg) for i, arg in enumerate(args)]
@@ -166,7 +169,7 @@ def run_on_leaves(
                 refuse_changed(f, leaves, scope.given)
             if scope.stored and is_checked:
                 refuse_stored(f, _arrays_of(f, args, kwargs, traced), scope.stored)
-            _raise_caught([scope, *_contexts(leaves)], level)
+            _raise_caught(refusals)
             return output
 
         return _adopted_where_needed(f, [*args, *kwargs.values()], on_leaves), leaves
@@ -316,14 +319,35 @@ def _contexts(leaves: Iterable[Any]) -> list[Any]:
     return list(found.values())
 
 
-def _raise_caught(contexts: Iterable[Any], level: int) -> None:
-    """Raise the refusal that a function has caught; one of plain code is forgotten if the code is adopted."""
-    for context in contexts:
+_Refusals: TypeAlias = list[tuple[Any, Exception | None]]
+
+
+def _refusals(contexts: Iterable[Any]) -> _Refusals:
+    """Traces, each with the refusal that it keeps before a function runs."""
+    return [(context, context.refusal) for context in contexts]
+
+
+def _restore(refusals: _Refusals) -> None:
+    """Forget the refusals of the run before, of which the function is run again."""
+    for context, before in refusals:
+        context.refusal = before
+
+
+def _raise_caught(refusals: _Refusals) -> None:
+    """Raise the refusal that a function has caught; that which a library has caught is forgotten."""
+    for context, _ in refusals:
         refusal = context.refusal
         if refusal is not None:
-            if level < WRITABLE or not hasattr(refusal, "of_plain_code"):
+            if not _is_caught_by_library(refusal):
                 raise refusal
             context.refusal = None
+
+
+def _is_caught_by_library(refusal: Exception) -> bool:
+    """Whether NumPy, or compiled code, has caught the refusal of an array: adopted code goes on there."""
+    place = refusal.__traceback__
+    is_of_library = place is None or bool(USERS[place.tb_frame.f_code.co_filename])
+    return is_of_library and hasattr(refusal, "of_array")
 
 
 def _given(leaf: Expr) -> Any:
@@ -372,10 +396,13 @@ def run(
     ``own`` has the identities of values that stand for what no caller has.
     """
 
+    given = [leaf for value in (*args, *kwargs.values()) for leaf in leaves_of(value)]
+    refusals = _refusals(_contexts(given))
+
     def on_values(level: int) -> Any:
+        _restore(refusals)
         output = given_values(level)
-        given = [leaf for value in (*args, *kwargs.values()) for leaf in leaves_of(value)]
-        _raise_caught(_contexts(given), level)
+        _raise_caught(refusals)
         return output
 
     def given_values(level: int) -> Any:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided as _as_strided
 
 from funcgrad.arrays.mutable_array import mutable
-from funcgrad.expr import Expr
-from funcgrad.ops.overlapping_windows import overlapping_windows_op
+from funcgrad.arrays.reference import Reference
+from funcgrad.arrays.views import viewed
 from funcgrad.ops.shape import holds_expr
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -24,31 +24,41 @@ def as_strided(
     subok: bool = False,
     writeable: bool = True,
 ) -> Any:
-    """As `numpy.lib.stride_tricks.as_strided`; the result is read-only, since it is no view."""
+    """As `numpy.lib.stride_tricks.as_strided`; a view that has an entry several times is read-only."""
     if not holds_expr([x]):
         return _as_strided(x, shape, strides, subok, writeable)  # type: ignore[arg-type]
     lengths = x.shape if shape is None else tuple(np.atleast_1d(shape).tolist())
     steps = x.strides if strides is None else tuple(np.atleast_1d(strides).tolist())
-    if _are_windows(x, lengths, steps):
-        own = tuple([step // x.itemsize for step in steps])
-        return _read_only(overlapping_windows_op(np.ravel(x), shape=lengths, steps=own, start=0))
-    held, wanted = _offsets(x.shape, x.strides).ravel(), _offsets(lengths, steps)
-    order = np.argsort(held, kind="stable")
-    found = np.searchsorted(held[order], wanted)
-    places = order[found.clip(max=held.size - 1)] if held.size else found
-    if wanted.size and not (held.size and np.array_equal(held[places], wanted)):
+    is_repeated = _are_windows(x, lengths, steps) or _reaches_twice(x, lengths, steps)
+    size, itemsize = math.prod(lengths), x.itemsize
+
+    def look(likes: Sequence[Any]) -> Any:
+        own = [
+            step * likes[0].itemsize // itemsize for step in steps
+        ]  # of the places, which are integers
+        return _as_strided(likes[0], lengths, own)
+
+    cell = x if isinstance(x, Reference) else mutable(x)
+    made = viewed(_as_strided, look, [cell]) if size else np.ravel(cell)[:0].reshape(lengths)
+    if is_repeated or not writeable:
+        made.setflags(write=False)
+    return made
+
+
+def _reaches_twice(x: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether strides lead to an entry of an array several times.
+
+    Raises ValueError if they lead to another place.
+    """
+    held, wanted = _offsets(x.shape, x.strides), _offsets(shape, strides)
+    found = np.unique(wanted)
+    if not np.isin(found, held).all():
         raise fail(
             ValueError,
             f"as_strided: expected strides that lead to entries of the array of shape {x.shape} and "
             f"strides {x.strides}, but got shape {wanted.shape} and strides {strides}",
         )
-    return _read_only(np.ravel(x)[places])
-
-
-def _read_only(entries: Any) -> Any:
-    entries = mutable(entries) if type(entries) is Expr else entries
-    entries.setflags(write=False)
-    return entries
+    return bool(found.size < wanted.size)
 
 
 def _are_windows(x: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:

@@ -30,6 +30,7 @@ from funcgrad.trace.leaves import begin_trace, run
 from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body
+from funcgrad.transforms.custom.body_effects import refuse_lost_stores
 from funcgrad.transforms.custom.last_order import ORDERS, last_order_op
 from funcgrad.transforms.transform_arguments import by_position, positions
 
@@ -178,9 +179,10 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
     must be linear in the cotangent; then `jvp`, `hessian` and `vmap` work as
     well. Derivatives in values that ``fwd`` captures are its own.
 
-    Raises TypeError if f is not a function, ``fwd`` does not return a pair, or
+    Raises TypeError if f is not a function, ``fwd`` does not return a pair,
     ``bwd`` does not return a tuple of cotangents of the arguments' shapes and
-    dtypes.
+    dtypes, or f stores into an argument or an array from outside, and ``fwd``
+    does not, which runs in its place. Other stores are warned of.
 
     >>> import numpy as np
     >>> import funcgrad as fg
@@ -203,6 +205,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
 
     def _with_rule(self, args: tuple[Any, ...]) -> Any:
         fixed, places = self._split_arguments(args)
+        refuse_lost_stores(self._who, self.f, self._rule[0], args)
         start = begin_trace()
         with self._nested():
             pair = run(self._rule[0], args, {}, self._who)
