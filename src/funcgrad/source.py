@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import islice, pairwise
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -51,6 +51,7 @@ class _LibraryFiles(Files):
 _PYTHON = (f"{os.path.dirname(os.__file__)}{os.sep}", "<frozen")
 USERS = _LibraryFiles("scipy", "sympy")
 """For `caller`: the files that are passed over on the way to the line of the user's that is to be changed."""
+_STANDARD = _LibraryFiles()
 BUT_LABELS = _LibraryFiles("scipy", "sympy", "pandas", "xarray")
 """The files of pandas and xarray, too, which make plain numbers."""
 # Expressions that a fold or a law makes, such as cotangents, have no line of their own: None ends the walk.
@@ -60,6 +61,29 @@ BUT_DERIVED = Files(
         for name in ("fold", "linear", "rewrite/laws", "rewrite/matcher")
     }
 )
+
+
+def is_of_library(code: CodeType) -> bool:
+    """Whether code is funcgrad's, NumPy's or SciPy's, and not of the standard library."""
+    name = code.co_filename
+    return bool(OURS[name] or (USERS[name] and not _STANDARD[name]))
+
+
+def is_installed(item: FunctionType | ModuleType | None) -> bool:
+    """Whether a function or a module comes with an installed package, or with Python."""
+    if item is None:
+        return False
+    home = item.__globals__ if isinstance(item, FunctionType) else vars(item)
+    name, file = home.get("__name__"), home.get("__file__")
+    top = name.partition(".")[0] if isinstance(name, str) else ""
+    if not isinstance(file, str):
+        return top in sys.stdlib_module_names
+    return top == "funcgrad" or _is_installed(file)
+
+
+@lru_cache(maxsize=1024)
+def _is_installed(file: str) -> bool:
+    return file.startswith(_PYTHON[0]) or "site-packages" in file or "dist-packages" in file
 
 
 def caller(depth: int = 2, files: Files = OURS) -> tuple[CodeType, int] | None:
@@ -159,7 +183,8 @@ _ENDS = ("STORE_", "RETURN_", "POP_", "RAISE_", "YIELD_", "JUMP_", "FOR_ITER", "
 def may_be_handled(names: frozenset[str]) -> bool:
     """Whether code of the user's, on the way from the function that is traced, may handle errors so named.
 
-    A function of the operations between them is passed over; a transform ends the way.
+    A function of the operations between them is passed over, and so is one of the standard library, such as
+    those that run a thread, which keep any error; a transform ends the way.
     """
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
@@ -167,7 +192,7 @@ def may_be_handled(names: frozenset[str]) -> bool:
         if OURS[code.co_filename]:
             if not code.co_filename.startswith(_OPERATIONS):  # a transform, or a derivation
                 return False
-        elif code.co_exceptiontable and handles(code, names):
+        elif code.co_exceptiontable and not _STANDARD[code.co_filename] and handles(code, names):
             return True
         frame = frame.f_back
     return False

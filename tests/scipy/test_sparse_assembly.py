@@ -643,3 +643,18 @@ def test_blocks(make, shape):
         return np.concatenate([a @ b, a.tocsr().data, np.ravel(again.toarray())])
 
     check_function(f, [0.7, 1.3], value_rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", [sp.lil_matrix, sp.dok_matrix, sp.lil_array, sp.dok_array])
+def test_an_entry_that_held_a_number_is_added_to(kind):
+    """It was read as an array without axes, which refused the sum."""
+
+    def f(x):
+        m = kind((2, 2))
+        m[0, 1] = 2.0
+        m[0, 1] += x
+        m[0, 1] *= x
+        m[1, 1] += 3.0
+        return m.tocsr().sum()
+
+    assert fg.value_and_grad(f)(1.5) == (8.25, 5.0)

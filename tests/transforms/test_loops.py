@@ -819,3 +819,35 @@ def test_updates_at_the_counter(name, place):
     moved = np.sum(plain(x + step) ** 2) - np.sum(plain(x - step) ** 2)
     assert 2 * np.sum(slope * step) == pytest.approx(moved, rel=1e-5)
     np.testing.assert_allclose(fg.vmap(looped)(x[None])[0], plain(x), rtol=1e-15)
+
+
+def leaves_a_carry(x):
+    kept = []
+
+    def step(c, _):
+        kept.append(2 * c)
+        return c, c
+
+    last, _ = fg.scan(step, x, np.zeros(2))
+    return kept[0] * last
+
+
+def leaves_a_branch(x):
+    kept = []
+    last = fg.cond(x > 0, lambda t: (kept.append(2 * t), t)[1], lambda t: t, x)
+    return kept[0] * last
+
+
+def leaves_a_cotangent(x):
+    kept = []
+    squared = fg.custom_vjp(lambda t: t * t)
+    squared.defvjp(lambda t: (t * t, t), lambda t, g: (kept.append(g) or 2 * t * g,))
+    return squared(x) * kept[0]
+
+
+@pytest.mark.parametrize("f", [leaves_a_carry, leaves_a_branch, leaves_a_cotangent])
+@pytest.mark.parametrize("transform", [fg.grad, lambda f: fg.jit(fg.grad(f)), fg.jacfwd])
+def test_a_value_that_outlives_its_body_is_refused(f, transform):
+    """The result was a formula of the value, in the place of a number."""
+    with pytest.raises(TypeError, match=r"outlived the body that it belongs to.*return it from"):
+        transform(f)(3.0)

@@ -118,7 +118,7 @@ class Questions:
             if (is_same and _has_input(x)) or (x.op is INPUT and y.op is INPUT):
                 return is_same is (self.op.name == "equal")
         answer = answer_of_path(self)
-        return bool(concrete(self, "bool()", bool)) if answer is None else answer
+        return bool(_answer(self, "bool()", bool)) if answer is None else answer
 
     def __float__(self: Any) -> float:
         if self.traced and functions["is_varied"](self) and _is_formatted(sys._getframe(1)):
@@ -284,16 +284,26 @@ def value_at_trace(value: object, asker: str) -> Any:
 
 
 def _answer(root: ExprBase, asker: str, reading: Callable[[Any], Any]) -> Any:
-    """`concrete`, for code that may catch the refusal of a value that stands for many."""
+    """`concrete`, for the user's code, which may catch the refusal of a value that stands for many."""
     if _path_with_values(root) is None:
-        _value_or_refusal(root, asker)
+        try:
+            _value(root, asker)
+        except TypeError as error:
+            refusal: Any = error
+            refusal.is_for_users = True  # a library's code may try it
+            _keep_refusal(root, root.traced, refusal)
+            raise
     return concrete(root, asker, reading)
 
 
 def number(root: ExprBase, asker: str, reading: Callable[[Any], Any]) -> Any:
     """`concrete`, where the answer would carry a derivative: refused for what is being differentiated."""
     if _path_with_values(root) is None:
-        _value_or_refusal(root, asker)
+        try:
+            _value(root, asker)
+        except TypeError as refusal:  # what has no value says so
+            _keep_refusal(root, root.traced, refusal)
+            raise
     refuse_varied(root, asker)
     _refuse_guard(root, asker)
     return concrete(root, asker, reading)
@@ -354,15 +364,6 @@ def _stopped(asker: str) -> str:
         if call and name in ("float", "complex")
         else "fg.stop_gradient(x)"
     )
-
-
-def _value_or_refusal(root: ExprBase, asker: str) -> Any:
-    """The value at this call; the refusal of one that has none is kept, as code may catch it."""
-    try:
-        return _value(root, asker)
-    except TypeError as refusal:
-        _keep_refusal(root, root.traced, refusal)
-        raise
 
 
 class _NoValueError(Exception):

@@ -72,8 +72,11 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
             if hasattr(other, "_funcgrad_own_operators"):
                 # An array, and a float of Python's, leave an operator to the class; NumPy's scalars do not.
                 return getattr(np, name)(x, y) if _is_numpys_scalar(self) else NotImplemented
-            if overrides_ufuncs(other) and (self.shape or _is_numpys_scalar(self)):
-                return getattr(np, name)(x, y)
+            if overrides_ufuncs(other):
+                if self.shape or _is_numpys_scalar(self):
+                    return getattr(np, name)(x, y)
+                if not reflected:
+                    return NotImplemented
             if reflected or not has_own_operators(other, self, name):
                 raise
             return NotImplemented
@@ -558,7 +561,7 @@ class Operators:
         if self.traced is not None and self.traced.refusal is None:
             # Code that catches it takes another path, and is refused where it returns; NumPy's own may go on.
             self.traced.refusal = refusal
-            refusal.context, refusal.of_array = self.traced, True
+            refusal.context, refusal.is_for_users = self.traced, True
         raise refusal
 
 

@@ -23,7 +23,7 @@ from funcgrad.expr.scope_order import last_trace, next_in_order
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import CapturedArrays, capture, is_unchanged, refer
 from funcgrad.ops.base.op import leaf as leaf_op
-from funcgrad.source import USERS
+from funcgrad.source import is_of_library
 from funcgrad.trace.known_code import ARRAYS_HELD, AS_IT_IS, HELD, WRITABLE, runs_as_it_is
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
 from funcgrad.trace.remedies import explain
@@ -334,7 +334,7 @@ def _restore(refusals: _Refusals) -> None:
 
 
 def _raise_caught(refusals: _Refusals) -> None:
-    """Raise the refusal that a function has caught; that which a library has caught is forgotten."""
+    """Raise the refusal that a function has caught; one for users that a library has caught is forgotten."""
     for context, _ in refusals:
         refusal = context.refusal
         if refusal is not None:
@@ -344,10 +344,15 @@ def _raise_caught(refusals: _Refusals) -> None:
 
 
 def _is_caught_by_library(refusal: Exception) -> bool:
-    """Whether NumPy, or compiled code, has caught the refusal of an array: adopted code goes on there."""
+    """Whether a library, or NumPy's compiled code, has caught a refusal and goes on, and may do so."""
     place = refusal.__traceback__
-    is_of_library = place is None or bool(USERS[place.tb_frame.f_code.co_filename])
-    return is_of_library and hasattr(refusal, "of_array")
+    code = None if place is None else place.tb_frame.f_code
+    # Python's own compiled code, as of ``"%d" % x``, puts another error in the place of that of a question.
+    is_other = code is None or (is_of_library(code) and not code.co_filename.endswith(_QUESTIONS))
+    return is_other and hasattr(refusal, "is_for_users")
+
+
+_QUESTIONS = os.path.join("funcgrad", "expr", "concrete.py")
 
 
 def _given(leaf: Expr) -> Any:

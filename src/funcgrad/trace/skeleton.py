@@ -16,7 +16,7 @@ from funcgrad.fold import folded, reaches
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import differentiable, example, infer_type, leaf
 from funcgrad.ops.elementwise.selection import stopped
-from funcgrad.source import warn
+from funcgrad.source import fail, warn
 
 SkeletonRow: TypeAlias = tuple[Any, ...]
 """``(op, positions of operands, params)``; for inputs and constants ``(kind, content, type)``."""
@@ -183,11 +183,24 @@ def _is_open(expr: Expr, since: int | None) -> bool:
     if scope is None:  # a constant derivative
         return False
     if not scope.open and (since is None or scope.number < since):
+        if _stands_for_many(expr.args[0]):
+            raise fail(
+                TypeError,
+                f"a traced value ({expr.label}) outlived the body that it belongs to, of a loop, a branch or "
+                "a rule, and stands for many numbers; return it from the body instead of storing it",
+            )
         warn(
             f"a traced value ({expr.label}) outlived the call that made it, and is used as a constant; "
             "return it from the function instead of storing it"
         )
     return bool(scope.open)
+
+
+def _stands_for_many(value: Expr) -> bool:
+    """Whether a value is what a body is traced on: no variable, whose name is one of Python's."""
+    if value.args or value.op is CONSTANT:
+        return False
+    return value.op is not INPUT or not str(value.params[0][1]).isidentifier()
 
 
 def instantiate(

@@ -7,17 +7,21 @@ numbers, are static by themselves. `static` marks others: a value, or a field of
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Hashable
+from contextlib import suppress
+from enum import Enum
 from functools import lru_cache, partial
 from inspect import get_annotations
 from numbers import Number
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.ops.base.op import Op
+from funcgrad.source import is_installed
 
 
 class static:  # noqa: N801  # it is used as a function and as an annotation
@@ -149,7 +153,7 @@ def contents(value: Any) -> Hashable:
     >>> contents([1, {"a": 2.0}]) == contents([1, {"a": 2.0}]) != contents([1, {"a": 2}])
     True
     """
-    kind = type(value)
+    kind: Any = type(value)
     if kind is tuple or kind is list:
         return kind, tuple([contents(item) for item in value])
     if kind is set or kind is frozenset:
@@ -168,7 +172,64 @@ def contents(value: Any) -> Hashable:
         hash(value)
     except TypeError:
         return kind, _ById(value)
-    return kind, value
+    return kind, _Instance(value) if _compares_itself(kind) else value
+
+
+@lru_cache(maxsize=512)
+def _compares_itself(kind: type) -> bool:
+    """Whether a class of the user's has a comparison of its own, by which instances with other fields may be
+    equal."""
+    if issubclass(kind, Enum | Number) or type(kind.__eq__) is not FunctionType:
+        return False
+    return not is_installed(sys.modules.get(kind.__module__))
+
+
+class _Instance:
+    """An instance that is equal to others if its class says so, and they hold the same.
+
+    What may change in place is the same by identity, since the changes of the first instance's are watched.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Instance):
+            return False
+        mine, theirs = self.value, other.value
+        if mine is theirs:
+            return True
+        if type(mine) is not type(theirs) or mine != theirs:
+            return False
+        own, others = _held(mine), _held(theirs)
+        # An attribute that one of them lacks is one that is kept once it is computed.
+        return all([_part(own[name]) == _part(others[name]) for name in own.keys() & others.keys()])
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def _held(value: object) -> dict[str, Any]:
+    """The attributes of an instance, those in slots included."""
+    found = dict(getattr(value, "__dict__", {}))
+    for base in type(value).__mro__:
+        slots = vars(base).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            with suppress(AttributeError):
+                found[name] = object.__getattribute__(value, name)
+    return found
+
+
+def _part(value: Any) -> Hashable:
+    """What an instance holds, as part of a key."""
+    if type(value) is tuple:
+        return tuple([_part(item) for item in value])
+    return _ById(value) if isinstance(value, list | dict | set | np.ndarray) else contents(value)
 
 
 class _ById:

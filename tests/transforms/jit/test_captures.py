@@ -12,9 +12,9 @@ import toolz
 
 import funcgrad as fg
 from funcgrad import jit
+from funcgrad.source import is_installed
 from funcgrad.transforms.jit import capture_search as watch
 from funcgrad.transforms.jit.capture_comparison import FEWEST
-from funcgrad.transforms.jit.capture_owners import is_installed
 from funcgrad.transforms.jit.captures import CapturedVariables
 
 SIZES = [3, 20_000]

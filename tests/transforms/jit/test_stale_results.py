@@ -465,3 +465,17 @@ def test_what_is_no_traced_value_may_be_stored_outside():
 
     jitted = fg.jit(stepped)
     assert [jitted(1.0), jitted(1.0), model.w] == [3.0, 4.0, 4.0]
+
+
+def test_a_name_that_was_missing_is_noticed_where_code_handles_its_error():
+    space = {}
+    exec(
+        "def f(x):\n    try:\n        return x * rate\n    except NameError:\n        return 2 * x",
+        space,
+    )
+    f = fg.jit(space["f"])
+    assert f(1.0) == 2.0
+    space["rate"] = 5.0
+    assert f(1.0) == 5.0
+    del space["rate"]
+    assert f(1.0) == 2.0

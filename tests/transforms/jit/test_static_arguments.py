@@ -158,3 +158,72 @@ def test_a_library_watches_static_arguments():
     first = float(run(model.forward, np.float32(1.0)))
     model.w = 4.0
     assert float(run(model.forward, np.float32(1.0))) == first + 2.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    n: float
+    held: list = field(default_factory=lambda: [2.0], compare=False)
+
+
+class Labeled:
+    """An instance that is equal to others of its name, whatever else they hold."""
+
+    def __init__(self, name, values, rate=1.0):
+        self.name, self.values, self.rate = name, values, rate
+
+    def __eq__(self, other):
+        return isinstance(other, Labeled) and self.name == other.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+@pytest.mark.parametrize("transform", [fg.jit, lambda f, **k: fg.jit(fg.grad(f), **k)])
+def test_static_arguments_that_are_equal_and_hold_other_objects_have_traces_of_their_own(transform):
+    f = transform(lambda x, s: x * s.held[0] * s.n, static_argnums=1)
+    first, other = Settings(1.0, [2.0]), Settings(1.0, [5.0])
+    assert [f(1.0, s) for s in (first, other, first)] == [2.0, 5.0, 2.0]
+    first.held[0], other.held[0] = 7.0, 9.0
+    assert [f(1.0, s) for s in (first, other)] == [7.0, 9.0]
+
+
+def test_equal_instances_with_other_arrays_numbers_and_types_are_told_apart():
+    f = fg.jit(lambda x, s: np.sum(x * s.values) * s.rate, static_argnums=1)
+    assert f(1.0, Labeled("a", np.ones(2))) == 2.0
+    own = Labeled("a", np.full(2, 5.0))
+    assert f(1.0, own) == 10.0
+    own.values[0] = 7.0
+    assert f(1.0, own) == 12.0
+    own.values = np.ones(3)
+    assert f(1.0, own) == 3.0
+    values = np.ones(2)
+    assert [f(1.0, Labeled("b", values, rate)) for rate in (1.0, 3.0)] == [2.0, 6.0]
+    kinds = fg.jit(lambda x, s: x * (2 if isinstance(s.n, int) else 3), static_argnums=1)
+    held = []
+    assert [kinds(1.0, Settings(n, held)) for n in (1, 1.0, True)] == [2.0, 3.0, 2.0]
+
+
+def test_equal_instances_in_marks_and_static_fields_are_told_apart():
+    f = fg.jit(lambda x, s: x * s.value.held[0])
+    assert [f(1.0, fg.static(Settings(1.0, [v]))) for v in (2.0, 5.0)] == [2.0, 5.0]
+
+    @dataclass
+    class Model:
+        w: float
+        settings: object = field(default=None, metadata={"static": True})
+
+    g = fg.jit(lambda m: m.w * m.settings.held[0])
+    assert [g(Model(1.0, Settings(1.0, [v]))) for v in (2.0, 5.0)] == [2.0, 5.0]
+
+
+def test_equal_instances_that_hold_the_same_share_a_trace():
+    runs = []
+
+    def f(x, s):
+        runs.append(1)
+        return x * s.n
+
+    held, jitted = [], fg.jit(f, static_argnums=1)
+    assert [jitted(1.0, Settings(3.0, held)) for _ in range(3)] == [3.0, 3.0, 3.0]
+    assert len(runs) == 1

@@ -24,6 +24,7 @@ _REMEDIES = {
     "torch": Remedy("torch.Tensor", "x.numpy()", "fg.to_torch(f)"),
     "jax": _JAX,
     "jaxlib": _JAX,
+    "dask": Remedy("dask.array.Array", "x.compute()", "funcgrad.dask.value_and_grad(f)"),
     "cupy": Remedy("cupy.ndarray", "x.get()", 'fg.jit(f, backend="cupy")'),
 }
 

@@ -223,7 +223,8 @@ class TracedSparse(StoredLayout):
         if _is_place(key):
             i, j = [int(k) + n * (k < 0) for k, n in zip(key, self.shape, strict=True)]
             if (i, j) in self._stores:
-                return self._stores[i, j]
+                stored = self._stores[i, j]
+                return stored[()] if isinstance(stored, np.ndarray) else stored
             if self.lent is None and (0 <= i < self.shape[0] and 0 <= j < self.shape[1]):
                 place = int(self._pattern[i, j])
                 return self._entries[place - 1] if place else self._entries.dtype.type(0)

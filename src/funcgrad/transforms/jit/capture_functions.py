@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.transforms.jit.capture_owners import callable_name, is_installed, is_ours
+from funcgrad.source import handles, is_installed
+from funcgrad.transforms.jit.capture_owners import callable_name, is_ours
 from funcgrad.transforms.jit.capture_sources import (
     ABSENT,
     Answer,
@@ -183,11 +184,12 @@ def captured_places(f: FunctionType) -> Iterator[Any]:
         yield from [NamespaceItem(name, words, name) for name in words]
     home = f.__globals__
     named = names_of_code(f.__code__) - _SPECIAL
+    may_lack = "globals" in named or handles(f.__code__, _OF_NAMES)
     for name in sorted(named):
         value = home.get(name, ABSENT)
         if isinstance(value, ModuleType) and is_installed(value):  # it is not bound anew
             yield Fixed(name, value)
-        elif value is not ABSENT or hasattr(builtins, name) or "globals" in named:
+        elif value is not ABSENT or hasattr(builtins, name) or may_lack:
             yield NamespaceItem(name, home, name)
             if value is ABSENT and not _is_pythons(getattr(builtins, name, None)):
                 yield NamespaceItem(name, vars(builtins), name)
@@ -204,6 +206,10 @@ def captured_places(f: FunctionType) -> Iterator[Any]:
 
 _RELOADERS = ("IPython.extensions.autoreload", "jurigged")
 """Modules that give functions the code of an edited file, which takes 20 ns a function and call to notice."""
+
+
+_OF_NAMES = frozenset(("BaseException", "Exception", "NameError"))
+"""Errors of a name that is not there, which code may handle."""
 
 
 _OF_ENVIRONMENT = ("environ", "environb", "getenv", "getenvb", "expandvars")

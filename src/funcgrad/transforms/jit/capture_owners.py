@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
-from functools import lru_cache
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
 from funcgrad.transformed import function_of
@@ -18,26 +15,6 @@ def is_ours(f: Callable[..., Any]) -> bool:
     home = getattr(f, "__globals__", {}).get("__name__", "")
     made = getattr(getattr(f, "__code__", None), "co_filename", "")
     return (isinstance(home, str) and home.startswith("funcgrad.")) or made == "<funcgrad jit>"
-
-
-def is_installed(item: FunctionType | ModuleType | None) -> bool:
-    """Whether a function or a module comes with an installed package, or with Python."""
-    if item is None:
-        return False
-    home = item.__globals__ if isinstance(item, FunctionType) else vars(item)
-    name, file = home.get("__name__"), home.get("__file__")
-    top = name.partition(".")[0] if isinstance(name, str) else ""
-    if not isinstance(file, str):
-        return top in sys.stdlib_module_names
-    return top == "funcgrad" or _is_installed(file)
-
-
-@lru_cache(maxsize=1024)
-def _is_installed(file: str) -> bool:
-    return file.startswith(_PYTHON) or "site-packages" in file or "dist-packages" in file
-
-
-_PYTHON = os.path.join(os.path.dirname(os.__file__), "")
 
 
 def is_generated(method: FunctionType) -> bool:

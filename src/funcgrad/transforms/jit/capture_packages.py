@@ -14,8 +14,8 @@ from functools import cached_property, partialmethod
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
+from funcgrad.source import is_installed
 from funcgrad.transforms.jit.capture_functions import READING_ALL, names_of_code
-from funcgrad.transforms.jit.capture_owners import is_installed
 
 MOST_NESTED = 4
 """Instances of packages' classes, one held by the other, beyond which none is looked into."""

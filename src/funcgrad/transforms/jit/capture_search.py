@@ -50,7 +50,7 @@ import numpy as np
 
 from funcgrad.arrays.reference import COPIED
 from funcgrad.expr import Expr
-from funcgrad.source import warn
+from funcgrad.source import is_installed, warn
 from funcgrad.trace.outer_arrays import is_generator
 from funcgrad.transformed import Transformed
 from funcgrad.transforms.jit.capture_functions import (
@@ -67,7 +67,6 @@ from funcgrad.transforms.jit.capture_functions import (
 from funcgrad.transforms.jit.capture_owners import (
     callable_name,
     is_generated,
-    is_installed,
     is_ours,
     name_of_value,
 )

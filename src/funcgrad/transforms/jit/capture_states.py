@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.transforms.jit.capture_owners import is_installed
+from funcgrad.source import is_installed
 from funcgrad.transforms.jit.capture_sources import ABSENT, Answer, Fixed, has_namespace, in_class
 
 MOST_BYTES = 65536
