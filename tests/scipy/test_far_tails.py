@@ -66,6 +66,11 @@ def part(a, b):
     return mp.ncdf(-a) - mp.ncdf(-b) if a > 0 else mp.ncdf(b) - mp.ncdf(a)
 
 
+def summed(x, K):
+    """K times the density of the sum of a normal and an exponential variable."""
+    return mp.exp(1 / (2 * K * K) - x / K) * mp.ncdf(x - 1 / K)
+
+
 def wald(x, mu, sign):
     root = mp.sqrt(x)
     return mp.ncdf(sign * (x / mu - 1) / root) + sign * mp.exp(2 / mu) * mp.ncdf(
@@ -140,12 +145,16 @@ CDF = {
     "f": lambda x, n, d: beta_tail(n / 2, d / 2, n * x / (d + n * x), d / (d + n * x)),
     "betaprime": lambda x, a, b: beta_tail(a, b, x / (1 + x), 1 / (1 + x)),
     "truncnorm": lambda x, a, b: part(a, x) / part(a, b),
+    "foldnorm": lambda x, c: part(-x - c, x - c),
+    "exponnorm": lambda x, K: mp.ncdf(x) - summed(x, K),
     "skewnorm": lambda x, a: skewed_tail(x, a) if x < 0 else 1 - skewed_tail(-x, -a),
     "halfnorm": lambda x: mp.erf(x / mp.sqrt(2)),
+    "halfcauchy": lambda x: 2 / mp.pi * mp.atan(x),
+    "invgamma": lambda x, a: upper(a, 1 / x),
     "invgauss": lambda x, mu: wald(x, mu, 1),
     "rdist": lambda x, c: beta_tail(c / 2, c / 2, (1 + x) / 2, (1 - x) / 2),
     "arcsine": lambda x: 2 / mp.pi * mp.asin(mp.sqrt(x)),
-    "triang": lambda x, c: x * x / c,
+    "triang": lambda x, c: x * x / c if x < c else 1 - (1 - x) ** 2 / (1 - c),
     "johnsonsu": lambda x, a, b: mp.ncdf(a + b * mp.asinh(x)),
 }
 SF = {
@@ -175,6 +184,10 @@ SF = {
     "betaprime": lambda x, a, b: beta_tail(b, a, 1 / (1 + x), x / (1 + x)),
     "skewnorm": lambda x, a: skewed_tail(-x, -a) if x > 0 else 1 - skewed_tail(x, a),
     "invgauss": lambda x, mu: wald(x, mu, -1),
+    "foldnorm": lambda x, c: mp.ncdf(c - x) + mp.ncdf(-c - x),
+    "exponnorm": lambda x, K: mp.ncdf(-x) + summed(x, K),
+    "invgamma": lambda x, a: lower(a, 1 / x),
+    "halfcauchy": lambda x: 2 / mp.pi * mp.atan(1 / x),
     "rdist": lambda x, c: beta_tail(c / 2, c / 2, (1 - x) / 2, (1 + x) / 2),
     "arcsine": lambda x: 2 / mp.pi * mp.asin(mp.sqrt(1 - x)),
 }
@@ -323,6 +336,15 @@ TAILS = [
     ("arcsine", ("sf", "logsf"), (1 - 1e-12,)),
     ("triang", ("logcdf",), (1e-300, 0.45)),
     ("johnsonsu", ("logpdf",), (-1e300, 0.4, 1.3)),
+    ("foldnorm", ("logpdf", "logsf", "logcdf"), (60.0, 1.3)),
+    ("foldnorm", ("cdf", "logcdf"), (1e-9, 1.3)),
+    ("exponnorm", ("logpdf", "logsf", "logcdf"), (1e3, 1.0)),
+    ("exponnorm", ("logpdf", "logcdf", "sf"), (-60.0, 2.0)),
+    ("exponnorm", ("cdf", "sf", "logcdf", "logpdf"), (0.3, 1e-3)),
+    ("invgamma", ("logpdf",), (1e200, 2.5)),
+    ("levy", ("logpdf",), (1e200,)),
+    ("halfcauchy", ("logsf", "sf"), (1e150,)),
+    ("triang", ("cdf", "sf", "logcdf", "logsf"), (1e-9, 1e-12)),
 ]
 
 
@@ -572,3 +594,21 @@ def test_rel_breitwigner_falls_by_the_cube_far_out():
     slopes = [fg.grad(scipy.stats.rel_breitwigner.logsf)(x, 36.5) for x in (1e155, 1e300)]
     assert slopes == pytest.approx([-3e-155, -3e-300], rel=1e-12)
     assert fg.grad(scipy.stats.rel_breitwigner.cdf, (0, 1))(1e300, 36.5) == (0.0, 0.0)
+
+
+def test_the_triangle_that_falls_from_0_or_rises_to_1():
+    own, x = scipy.stats.triang, 1e-9
+    assert fg.jvp(own.logcdf, (x, 0.0), (1.0, 0.0)) == pytest.approx(
+        (np.log(x * (2 - x)), (2 - 2 * x) / (x * (2 - x))), rel=1e-14
+    )
+    assert fg.grad(own.logcdf, 1)(x, 0.0) == pytest.approx(-((1 - x) ** 2) / (x * (2 - x)))
+    assert fg.grad(own.logsf)(1 - 2.0**-30, 1.0) == pytest.approx(-(2.0**30) + 0.5)
+    assert fg.grad(own.logsf, 1)(0.5, 1.0) == pytest.approx(0.25 / 0.75)
+
+
+@pytest.mark.parametrize("name", ["norm", "skewnorm"])
+def test_the_slope_of_a_log_density_that_overflows(name):
+    shapes = () if name == "norm" else (0.0,)
+    f = fg.value_and_grad(lambda x, loc: getattr(scipy.stats, name).logpdf(x, *shapes, loc), (0, 1))
+    assert f(1e200, 0.0) == (-np.inf, (-1e200, 1e200))
+    assert f(np.inf, 0.0) == (-np.inf, (0.0, 0.0))

@@ -147,3 +147,58 @@ def test_a_small_shape_whose_complement_rounds_to_one():
         slope = mp.diff(lambda a: beta(a, point[2], point[0]), point[1], h=mp.mpf(10) ** -20)
     assert slopes[0] == pytest.approx(1e297, rel=1e-12)
     assert slopes[1] == pytest.approx(float(slope), rel=1e-10)
+
+
+LARGE_PARAMETERS = [
+    ("gamma", "logsf", (1.05e6, 1e6), -1214.66721175824, (-0.0476390312528881, 0.0488106474041853)),
+    (
+        "gamma",
+        "logcdf",
+        (0.96e6, 1e6),
+        -826.602937413515,
+        (0.0416916361342664, -0.0408464646108894),
+    ),
+    (
+        "beta",
+        "logcdf",
+        (0.99, 1e6, 3.0),
+        -10032.6081189383,
+        (1009901.03010099, -0.010048336054501, 8.28765754657464),
+    ),
+    (
+        "beta",
+        "logcdf",
+        (0.4997, 1e9, 1e9),
+        -364.210013037983,
+        (2403325.00172272, -0.000601011355774175, 0.000600650857088716),
+    ),
+    ("t", "logsf", (1e3, 1e10), -499982.828311356, (-999.90100989701, -2.49967170366022e-9)),
+]
+"""Values and slopes by mpmath."""
+
+
+@pytest.mark.parametrize(("name", "method", "args", "value", "slopes"), LARGE_PARAMETERS)
+def test_tails_of_large_parameters(name, method, args, value, slopes):
+    f, places = getattr(getattr(stats, name), method), tuple(range(len(args)))
+    found, found_slopes = fg.value_and_grad(f, places)(*args)
+    assert found == pytest.approx(value, rel=1e-12)
+    assert found_slopes == pytest.approx(slopes, rel=1e-9)
+    assert fg.jit(fg.grad(f, places))(*args) == pytest.approx(slopes, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "args", "second"),
+    [
+        ("chi2", "logsf", (900.0, 3.0), -6.14554096486e-7),
+        ("gamma", "logsf", (500.0, 30.0), -0.000115495769133),
+        ("beta", "logcdf", (0.43, 700.0, 2.0), -3788.89267847),
+        ("t", "logcdf", (-40.0, 500.0), 0.125089797745),
+        ("f", "logcdf", (0.01, 300.0, 400.0), -1499805.62679),
+    ],
+)
+def test_second_derivatives_where_the_square_of_the_tail_underflows(name, method, args, second):
+    def f(x):
+        return getattr(getattr(stats, name), method)(x, *args[1:])
+
+    assert fg.hessian(f)(args[0]) == pytest.approx(second, rel=1e-9)
+    assert fg.jit(fg.grad(fg.grad(f)))(args[0]) == pytest.approx(second, rel=1e-9)

@@ -65,7 +65,7 @@ def _series(coefficients: Sequence[float], inverse: Array) -> Any:
     return total
 
 
-def _stirling_error(a: Array) -> Any:
+def stirling_error(a: Array) -> Any:
     """log gamma(a) - ((a - 1/2)*log(a) - a + log(2*pi)/2), for large a."""
     return _series(_STIRLING, 1.0 / a) / a
 
@@ -179,7 +179,7 @@ def gamma_log_density(a: Array, x: Array, power: int = 0) -> Any:
     large = (a >= LARGE) & np.isfinite(a)
     b = np.where(large, a, LARGE)
     y = np.where(large, x, b)
-    exponent = b * _log_minus(y / b, (y - b) / b) - _stirling_error(b) + special.xlogy(power, y)
+    exponent = b * _log_minus(y / b, (y - b) / b) - stirling_error(b) + special.xlogy(power, y)
     by_series = np.exp(exponent) * np.sqrt(b / (2.0 * math.pi))
     s, t = np.where(large, 1.0, a), np.where(large, 1.0, x)
     direct = np.exp(special.xlogy(s + power, t) - t) * special.rgamma(s)
@@ -208,11 +208,11 @@ def beta_log_density(a: Array, b: Array, x: Array, y: Array) -> Any:
     c, d = np.where(both, many, LARGE), np.where(both, few, LARGE)
     n, gap = c + d, d * p - c * q
     exponent = c * _log_minus(n * p / c, gap / c) + d * _log_minus(n * q / d, -gap / d)
-    errors = _stirling_error(c) + _stirling_error(d) - _stirling_error(n)
+    errors = stirling_error(c) + stirling_error(d) - stirling_error(n)
     balanced = np.exp(exponent - errors) * np.sqrt(c * (d / n) / (2.0 * math.pi))
     m, s = np.where(large, many, LARGE), np.where(large & ~both, few, 1.0)
     log_p = np.where(q < 0.5, np.log1p(-q), np.log(p))
-    ratio = (m - 0.5) * np.log1p(s / m) - s + _stirling_error(m + s) - _stirling_error(m)
+    ratio = (m - 0.5) * np.log1p(s / m) - s + stirling_error(m + s) - stirling_error(m)
     lopsided = np.exp(m * log_p + ratio + special.xlogy(s, (m + s) * q)) * special.rgamma(s)
     u, v = np.where(large, 1.0, a), np.where(large, 1.0, b)
     direct = np.exp(special.xlogy(u, x) + special.xlogy(v, y)) / special.beta(u, v)

@@ -150,14 +150,30 @@ nakagami = replace(
         - nu * x * x
     ),
 )
-invgamma = changed(
-    gamma,
-    to=lambda x, a: 1 / x,
-    log_slope=lambda x, a: -2 * np.log(x),
-    back=lambda y, a: 1 / y,
-    shapes=_own,
-    decreasing=True,
-    log_to=lambda x, a: -np.log(x),
+# The densities of these are written out: the slope of ``to`` underflows far out.
+invgamma = replace(
+    changed(
+        gamma,
+        to=lambda x, a: 1 / x,
+        log_slope=lambda x, a: -2 * np.log(x),
+        back=lambda y, a: 1 / y,
+        shapes=_own,
+        decreasing=True,
+        log_to=lambda x, a: -np.log(x),
+    ),
+    density=lambda x, a: -(a + 1) * np.log(x) - gammaln(a) - 1 / x,
+)
+levy = replace(
+    changed(
+        gamma,
+        to=lambda x: 1 / (2 * x),
+        log_slope=lambda x: -math.log(2) - 2 * np.log(x),
+        back=lambda y: 1 / (2 * y),
+        shapes=lambda: (np.float64(0.5),),
+        decreasing=True,
+        log_to=lambda x: -np.log(x) - math.log(2),
+    ),
+    density=lambda x: -math.log(2 * math.pi) / 2 - 1.5 * np.log(x) - 1 / (2 * x),
 )
 loggamma = replace(
     changed(
@@ -171,15 +187,6 @@ loggamma = replace(
         back_log=lambda log_y, c: log_y,
     ),
     density=lambda x, c: c * x - np.exp(x) - gammaln(c),
-)
-levy = changed(
-    gamma,
-    to=lambda x: 1 / (2 * x),
-    log_slope=lambda x: -math.log(2) - 2 * np.log(x),
-    back=lambda y: 1 / (2 * y),
-    shapes=lambda: (np.float64(0.5),),
-    decreasing=True,
-    log_to=lambda x: -np.log(x) - math.log(2),
 )
 
 

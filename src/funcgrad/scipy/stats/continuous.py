@@ -31,6 +31,8 @@ from funcgrad.scipy.stats.log_tails import log_betainc, log_half_ratio, t_cdf, t
 from funcgrad.scipy.stats.standard import (
     Standard,
     half_line,
+    log_where_small,
+    stated,
     symmetric,
     unit_interval,
 )
@@ -51,18 +53,33 @@ def _triang_density(x: Array, c: Array) -> Any:
     )
 
 
+def _triang_rise(x: Array, c: Array) -> Any:
+    """The probability from 0 to x < c."""
+    return x * x / np.where(c == 0, 1.0, c)
+
+
+def _triang_rest(x: Array, gap: Array, c: Array, d: Array) -> Any:
+    """The probability from x < c to 1, for gap = 1 - x and d = 1 - c; a large x by its distance from 1."""
+    rise = _triang_rise(x, c)
+    return np.where(x > 0.5, gap * (1 + x) - rise * d, 1 - rise)
+
+
+def _triang_cdf(x: Array, c: Array) -> Any:
+    return np.where(x < c, _triang_rise(x, c), _triang_rest(1 - x, x, 1 - c, c))
+
+
+def _triang_sf(x: Array, c: Array) -> Any:
+    return np.where(x < c, _triang_rest(x, 1 - x, c, 1 - c), _triang_rise(1 - x, 1 - c))
+
+
 triang = Standard(
     density=_triang_density,
-    cdf=lambda x, c: np.where(
-        x < c, x * x / np.where(c == 0, 1.0, c), 1 - (1 - x) ** 2 / np.where(c == 1, 1.0, 1 - c)
-    ),
-    sf=lambda x, c: np.where(
-        x < c, 1 - x * x / np.where(c == 0, 1.0, c), (1 - x) ** 2 / np.where(c == 1, 1.0, 1 - c)
-    ),
+    cdf=_triang_cdf,
+    sf=_triang_sf,
     logcdf=lambda x, c: np.where(
         x < c,
         2 * np.log(np.where(x < c, x, 1.0)) - np.log(np.where(c == 0, 1.0, c)),
-        np.log1p(-((1 - np.where(x < c, 1.0, x)) ** 2) / np.where(c == 1, 1.0, 1 - c)),
+        log_where_small(_triang_cdf(np.where(x < c, 1.0, x), c), _triang_sf(x, c)),
     ),
     ppf=lambda q, c: np.where(q < c, np.sqrt(c * q), 1 - np.sqrt((1 - c) * (1 - q))),
     isf=lambda q, c: np.where(1 - q < c, np.sqrt(c * (1 - q)), 1 - np.sqrt((1 - c) * q)),
@@ -152,6 +169,7 @@ halfcauchy = Standard(
     density=lambda x: math.log(2) + cauchy.density(x),
     cdf=lambda x: 2 / math.pi * np.arctan(x),
     sf=lambda x: 2 / math.pi * np.arctan2(1.0, x),
+    logsf=lambda x: math.log(2) + stated(cauchy.logsf)(x),
     ppf=lambda q: np.tan(math.pi / 2 * q),
     isf=lambda q: 1 / np.tan(math.pi / 2 * q),
     support=half_line,
@@ -213,6 +231,15 @@ CONTINUOUS: Mapping[str, Standard] = {
 
 CONTINUED = {
     *(name for module in (power_families, two_sided_families) for name in vars(module)),
-    *("alpha", "jf_skew_t", "kappa4", "norminvgauss", "recipinvgauss", "rel_breitwigner"),
+    *(
+        "alpha",
+        "exponnorm",
+        "foldnorm",
+        "jf_skew_t",
+        "kappa4",
+        "norminvgauss",
+        "recipinvgauss",
+        "rel_breitwigner",
+    ),
 } - {*vars(base_families), "levy", "weibull_min"}
 """Those of which SciPy's code gives the moments."""

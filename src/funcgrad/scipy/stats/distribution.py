@@ -31,7 +31,7 @@ from funcgrad.scipy.stats.likelihood import (
     is_censored,
     maximum_likelihood,
 )
-from funcgrad.scipy.stats.standard import Formula, Standard, completed
+from funcgrad.scipy.stats.standard import Formula, Standard, completed, whole_line
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import elementwise_grad, stop_gradient
@@ -438,6 +438,8 @@ class Continuous(Distribution):
             y = self.standardized(x, loc, scale)
             held, log = self._log_density(y, shapes)
             log = log - np.log(scale)
+            if name == "logpdf" and self.standard.support is whole_line:
+                return _checked(np.where(held, log, -np.inf), valid, y)
             # Where the density underflows, its slope is 0, also if that of its logarithm overflows.
             least = -np.inf if name == "logpdf" else _UNDERFLOW
             value = np.where(np.logical_and(held, log > least), log, -np.inf)

@@ -1,30 +1,48 @@
 """Logarithms of the incomplete gamma and beta functions, also where these underflow.
 
-Far out, the functions are an elementary factor times a series near 1, of products of ratios that are all less
-than 1; 400 terms suffice for parameters up to 1e5.
+Far out, at least 25 standard deviations from the mean, the functions are the density at the end, divided by
+its rate of decay, times an integral near 1 over the exponential distribution, by Laguerre's rule. The density
+is in the form of deviances (`ops/special/gamma_numerics.py`), which keeps the digits of large parameters.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from funcgrad.ops.special.gamma_numerics import LARGE, stirling_error
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.standard import log_where_small
 from funcgrad.transforms.control_flow.cond import cond
 from funcgrad.typing import Array
 
-_TERMS = 400
-_TINY = 1e-280
+_TINY = 1e-140
+"""Below it the functions are computed by the tail: its square divides a second derivative."""
+_LOG_ROOT_TAU = math.log(2 * math.pi) / 2
 
 
-def _series(ratio: Callable[[Array], Any], terms: int = _TERMS) -> Any:
+def _series(ratio: Callable[[Array], Any], terms: int) -> Any:
     """1 + r(0) + r(0) r(1) + ..., for a function r of the place of a term."""
     return 1 + np.sum(np.cumprod(ratio(np.arange(float(terms))), axis=-1), axis=-1)
+
+
+@cache
+def _laguerre() -> tuple[Array, Array]:
+    """The points and weights of Laguerre's rule."""
+    points, weights = np.polynomial.laguerre.laggauss(32)
+    return points, weights
+
+
+def _log_decay(rate: Array, log_correction: Callable[..., Any], *args: Array) -> Any:
+    """The logarithm of the integral of exp(-rate*r + correction(r, *args)) over r > 0."""
+    points, weights = _laguerre()
+    correction = log_correction(points / _last_axis(rate), *[_last_axis(arg) for arg in args])
+    return np.log(np.sum(weights * np.exp(correction), axis=-1)) - np.log(rate)
 
 
 def _last_axis(x: Array) -> Any:
@@ -67,9 +85,9 @@ def log_gammainc(a: Array, x: Array) -> Any:
 
 
 def _log_gammainc_tail(a: Array, x: Array) -> Any:
-    """By Kummer's series: x**a exp(-x)/gamma(a + 1) * (1 + x/(a + 1) + ...)."""
-    series = _series(lambda k: _last_axis(x) / (_last_axis(a) + 1 + k))
-    return a * np.log(x) - x - gammaln(a + 1) + np.log(series)
+    """The integral over r = log(x/t)."""
+    decay = _log_decay(a - x, lambda r, x: -x * (np.expm1(-r) + r), x)
+    return _log_gamma_density(a, x) + decay
 
 
 def log_gammaincc(a: Array, x: Array) -> Any:
@@ -80,11 +98,26 @@ def log_gammaincc(a: Array, x: Array) -> Any:
 
 
 def _log_gammaincc_tail(a: Array, x: Array) -> Any:
-    """By the asymptotic series: x**(a - 1) exp(-x)/gamma(a) * (1 + (a - 1)/x + ...)."""
-    finite = np.where(x < math.inf, x, 1.0)
-    series = _series(lambda k: (_last_axis(a) - 1 - k) / _last_axis(finite))
-    value = (a - 1) * np.log(finite) - finite - gammaln(a) + np.log(series)
-    return np.where(x < math.inf, value, -math.inf)
+    """The integral over r = log(t/x)."""
+    finite = np.where(x < math.inf, x, 2 * a + 1)
+    decay = _log_decay(finite - a, lambda r, x: -x * (np.expm1(np.minimum(r, 700.0)) - r), finite)
+    return np.where(x < math.inf, _log_gamma_density(a, finite) + decay, -math.inf)
+
+
+def _log_gamma_density(a: Array, x: Array) -> Any:
+    """log(x**a*exp(-x)/gamma(a))."""
+    large = a >= LARGE
+    few, many = np.where(large, 1.0, a), np.where(large, a, LARGE)
+    direct = few * np.log(x) - x - gammaln(few)
+    by_series = many * _deviance(x / many, (x - many) / many) - stirling_error(many)
+    return np.where(large, by_series + np.log(many) / 2 - _LOG_ROOT_TAU, direct)
+
+
+def _deviance(ratio: Array, excess: Array) -> Any:
+    """log(ratio) - excess, where excess is ratio - 1."""
+    far = excess < -0.5
+    log = np.where(far, np.log(np.where(far, ratio, 1.0)), np.log1p(np.where(far, 0.0, excess)))
+    return log - excess
 
 
 # -- the incomplete beta function --------------------------------------------------------------------
@@ -99,13 +132,38 @@ def log_betainc(a: Array, b: Array, x: Array, y: Array) -> Any:
 
 
 def _log_betainc_tail(a: Array, b: Array, x: Array, y: Array) -> Any:
-    return a * np.log(x) + b * np.log(y) - special.betaln(a, b) - np.log(a) + _log_series(a, b, x)
+    """The integral over the difference r of log odds."""
+
+    def correction(r: Array, n: Array, x: Array, y: Array) -> Any:
+        low = x < 0.5
+        left = np.log1p(np.where(low, x, 0.0) * np.expm1(-r)) + x * r
+        right = np.log1p(np.where(low, 0.0, y) * np.expm1(np.minimum(r, 700.0))) - y * r
+        return -n * np.where(low, left, right)
+
+    return _log_beta_density(a, b, x, y) + _log_decay(a * y - b * x, correction, a + b, x, y)
 
 
-def _log_series(a: Array, b: Array, x: Array) -> Any:
-    """The logarithm of the hypergeometric series 2F1(a + b, 1; a + 1; x)."""
-    first, second, place = _last_axis(a), _last_axis(a + b), _last_axis(x)
-    return np.log(_series(lambda k: (second + k) / (first + 1 + k) * place))
+def _log_beta_density(a: Array, b: Array, x: Array, y: Array) -> Any:
+    """log(x**a*y**b/beta(a, b)), as `gamma_numerics.beta_log_density`."""
+    log_x = np.where(y < 0.5, np.log1p(-np.where(y < 0.5, y, 0.5)), np.log(x))
+    log_y = np.where(x < 0.5, np.log1p(-np.where(x < 0.5, x, 0.5)), np.log(y))
+    first = a >= b
+    many, few = np.where(first, a, b), np.where(first, b, a)
+    p, q = np.where(first, x, y), np.where(first, y, x)
+    log_p, log_q = np.where(first, log_x, log_y), np.where(first, log_y, log_x)
+    large = many >= LARGE
+    both = np.logical_and(large, few >= LARGE)
+    c, d = np.where(both, many, LARGE), np.where(both, few, LARGE)
+    n, gap = c + d, d * p - c * q
+    deviances = c * _deviance(n * p / c, gap / c) + d * _deviance(n * q / d, -gap / d)
+    errors = stirling_error(c) + stirling_error(d) - stirling_error(n)
+    balanced = deviances - errors + np.log(c * (d / n)) / 2 - _LOG_ROOT_TAU
+    m, s = np.where(large, many, LARGE), np.where(both, 1.0, few)
+    ratio = (m - 0.5) * np.log1p(s / m) - s + stirling_error(m + s) - stirling_error(m)
+    lopsided = m * log_p + ratio + s * (np.log(m + s) + log_q) - gammaln(s)
+    u, v = np.where(large, 1.0, a), np.where(large, 1.0, b)
+    direct = u * log_x + v * log_y - special.betaln(u, v)
+    return np.where(both, balanced, np.where(large, lopsided, direct))
 
 
 # -- Student's t ----------------------------------------------------------------------------------------

@@ -141,6 +141,63 @@ skewnorm = Standard(
 )
 
 
+# -- the absolute value of a normal variable, and its sum with an exponential one -------------------
+def _foldnorm_logcdf(x: Array, c: Array) -> Any:
+    """The normal probability between -x - c and x - c."""
+    narrow = x * (1 + c) < 0.5
+    half, wide = np.where(narrow, x, 0.1), np.where(narrow, 1.0, x)
+    return np.where(narrow, log_narrow_mass(-c, half), log_mass(-wide - c, wide - c))
+
+
+foldnorm = by_smaller_side(
+    Standard(
+        density=lambda x, c: norm.density(x - c) + np.log1p(np.exp(-2 * c * x)),
+        logcdf=_foldnorm_logcdf,
+        logsf=lambda x, c: np.logaddexp(special.log_ndtr(c - x), special.log_ndtr(-x - c)),
+        support=half_line,
+        valid=lambda c: c >= 0,
+    )
+)
+
+
+def _log_mills(z: Array) -> Any:
+    """The logarithm of the complement of the normal distribution function over the density."""
+    right = z > 0
+    far = np.log(special.erfcx(np.where(right, z, 0.0) / _ROOT_TWO)) + math.log(math.pi / 2) / 2
+    near = np.where(right, 0.0, z)
+    return np.where(right, far, special.log_ndtr(-near) - norm.density(near))
+
+
+def _exponnorm_share(x: Array, K: Array) -> Any:
+    """The logarithm of K times the density."""
+    rate = 1 / K
+    left = x < rate
+    place = np.where(left, x, rate)
+    falling = norm.density(place) + _log_mills(rate - place)
+    place = np.where(left, rate, x)
+    return np.where(left, falling, rate * (rate / 2 - place) + special.log_ndtr(place - rate))
+
+
+def _exponnorm_logcdf(x: Array, K: Array) -> Any:
+    """A difference of two terms: left of 0, with the density as a factor."""
+    left = x < 0
+    place = np.where(left, x, -1.0)
+    own = _log_mills(-place)
+    below = norm.density(place) + own + log1mexp(own - _log_mills(1 / K - place))
+    place = np.where(left, 1.0, x)
+    normal = special.log_ndtr(place)
+    return np.where(left, below, normal + log1mexp(normal - _exponnorm_share(place, K)))
+
+
+exponnorm = by_smaller_side(
+    Standard(
+        density=lambda x, K: _exponnorm_share(x, K) - np.log(K),
+        logcdf=_exponnorm_logcdf,
+        logsf=lambda x, K: np.logaddexp(special.log_ndtr(-x), _exponnorm_share(x, K)),
+    )
+)
+
+
 # -- Wald's distribution -------------------------------------------------------------------------
 def _invgauss_density(x: Array, mu: Array) -> Any:
     return -_LOG_ROOT_TAU - 1.5 * np.log(x) - ((x / mu - 1) / np.sqrt(np.abs(x))) ** 2 / 2  # -0.0
@@ -205,14 +262,6 @@ wald = by_smaller_side(
 
 
 # -- the double Pareto lognormal distribution -----------------------------------------------------
-def _log_mills(z: Array) -> Any:
-    """The logarithm of the complement of the normal distribution function over the density."""
-    right = z > 0
-    far = np.log(special.erfcx(np.where(right, z, 0.0) / _ROOT_TWO)) + math.log(math.pi / 2) / 2
-    near = np.where(right, 0.0, z)
-    return np.where(right, far, special.log_ndtr(-near) - norm.density(near))
-
-
 def _dpareto_parts(x: Array, u: Array, s: Array, a: Array, b: Array) -> tuple[Any, Any, Any]:
     z = (np.log(x) - u) / s
     return z, _log_mills(a * s - z), _log_mills(b * s + z)
