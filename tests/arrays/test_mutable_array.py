@@ -61,6 +61,10 @@ BODIES = {
     "a copy by reshape": "a = np.ones((2, 3)).T\nb = a.reshape(-1)\nb[:] = x[0]\nreturn a.sum() + b.sum()",
     "ravel of a.T": "a = np.ones((2, 3))\na[0] = x[:3]\nb = a.T.ravel()\nb[0] = 9\nreturn (a*a).sum()",
     "order of results": "a = np.ones((2, 3)).T * x[0]\nb = a.ravel()\nb[0] = 5.0\nreturn (a*a).sum()",
+    "lists of traced values and a.T": (
+        "a = np.ones((2, 3)).T\nb = [x[0], 2.0] * a + [x[1], x[2]]\nc = b.ravel()\nc[1] = 5.0\n"
+        "return ([[x[3]], [1.0], [x[4]]] - b).ravel() @ np.arange(6.0) + (b*b).sum()"
+    ),
     "where of transposed arrays": (
         "a = np.where(np.ones((2, 3)).T > 9, np.ones((2, 3)).T, x[0])\nb = a.reshape(-1)\nb[1] = 5.0\n"
         "a[1] *= x[1]\nreturn (a*a).sum() + b @ x"

@@ -221,11 +221,7 @@ def _like_operands(
     operands: Sequence[Any], shape: object, dtype: npt.DTypeLike | None
 ) -> np.ndarray[Any, Any]:
     likes = [
-        layout_of(item)
-        if isinstance(item, Reference)
-        else np.empty(item.shape, item.dtype)
-        if isinstance(item, Expr)
-        else np.asarray(item)
+        layout_of(item) if isinstance(item, Reference) else np.asarray(zeros_in_place_of(item))
         for item in operands
     ]
     made = np.nditer(
