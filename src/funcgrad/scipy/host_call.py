@@ -70,15 +70,15 @@ def host_value(own: Callable[..., Any], given: Mapping[str, Any], found: Any) ->
     return results.rebuild(leaves)
 
 
-def unrefined(near: Callable[[], Any] | Any, refined: Any) -> Any:
+def unrefined(near: Callable[[], Any], refined: Any) -> Any:
     """A solution as SciPy's search finds it if no derivative is asked; else ``refined``.
 
-    Derivatives are those of the refined solution, which solves equations; ``near``, or its result, does not.
+    Derivatives are those of the refined solution, which solves equations; that of ``near()`` does not.
     """
     leaves = [x for x in subexpressions(refined) if x.op is leaf] if holds_expr(refined) else []
     if not leaves or not all([_for_its_value(x) for x in leaves]):
         return refined
-    place = lift_fully(near() if callable(near) else near)
+    place = lift_fully(near())
     operands = [place, *leaves]
     inputs = [symbol(f"i{k}", x.type) for k, x in enumerate(operands)]
     swapped = {x.key: new for x, new in zip(operands, inputs, strict=True)}

@@ -139,7 +139,7 @@ def odr(
     ends = np.full(p0.shape, -np.inf), np.full(p0.shape, np.inf)
     whole = (we, wd, *args)
     p = refined_fit(lambda *at: np.add(*sums(*at)) / 2, near, p0, whole, *ends)
-    p = unrefined(near, p)
+    p = unrefined(lambda: near, p)
     eps2, delta2 = sums(p, *whole)
     beta, delta, fit = fitted(p, *args[1:])
     hessian = jacobian(errors)(p, *args).T @ jacobian(weighted)(p, *whole)

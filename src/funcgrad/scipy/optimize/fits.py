@@ -180,7 +180,7 @@ def least_sum(
     x0 = np.atleast_1d(real("least_squares", x0))
     low, high = [np.broadcast_to(real("bounds", end), x0.shape) for end in _ends_of(bounds)]
     nearby = found_by("least_squares", residuals, x0, args, search, (low, high, scale))
-    x = unrefined(nearby, refined_fit(objective, nearby, x0, args, low, high))
+    x = unrefined(lambda: nearby, refined_fit(objective, nearby, x0, args, low, high))
     found = converged_result(x, cost=objective(x, *args), fun=residuals(x, *args))
     if loss == "linear":
         found.defer("jac", lambda: jacobian(residuals)(x, *args))

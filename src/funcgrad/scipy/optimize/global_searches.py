@@ -59,7 +59,7 @@ def _in_bounds(name: str) -> _Function:
 
         begun: Any = lift_fully(start)
         place = found_by(name, f, begun, extra, search, ends)
-        x = unrefined(place, minimum_in_bounds(f, place, extra, *ends))
+        x = unrefined(lambda: place, minimum_in_bounds(f, place, extra, *ends))
         return converged_result(x, fun=on_arrays(f)(x, *extra))
 
     return _named(name, function)
@@ -100,7 +100,7 @@ def _basinhopping() -> _Function:
         place = found_by(
             "basinhopping", f, start, extra, lambda value, x0: own(value, x0, **options).x
         )
-        x = unrefined(place, local_minimum(f, place, extra))
+        x = unrefined(lambda: place, local_minimum(f, place, extra))
         return converged_result(x, fun=on_arrays(f)(x, *extra))
 
     return _named("basinhopping", function)

@@ -137,7 +137,7 @@ def minimum_in_bounds(
     """A solution of x = clip(x - gradient(x), low, high), near SciPy's constrained minimum."""
     nearby = _minimum(objective, start, args, low, high, method)
     refined = implicit.implicit_root(stationary(objective))(nearby, low, high, *args)
-    return unrefined(nearby, refined)
+    return unrefined(lambda: nearby, refined)
 
 
 def stationary(objective: _Function) -> _Function:
@@ -239,7 +239,7 @@ def minimize_scalar(
         left, right = (np.where(np.abs(end - first) < 1e-4, end, (end + first) / 2) for end in ends)
         nearby = _minimum(objective, first, args, left, right, "L-BFGS-B")
         x = implicit.implicit_root(stationary(objective))(nearby, low, high, *args)[0]
-    x = unrefined(found, x)
+    x = unrefined(lambda: found, x)
     return converged_result(x, fun=fun(x, *args))
 
 
