@@ -330,33 +330,8 @@ class ArrayMethods:
         return made
 
     # -- what makes new arrays --------------------------------------------------------------------
-    all = _method("all")
-    any = _method("any")
-    argmax = _method("argmax")
-    argmin = _method("argmin")
-    argpartition = _method("argpartition")
-    argsort = _method("argsort")
-    choose = _method("choose")
-    clip = _method("clip")
-    compress = _method("compress")
     conj = _real_itself("conj")
     conjugate = _real_itself("conjugate")
-    cumprod = _method("cumprod")
-    cumsum = _method("cumsum")
-    dot = _method("dot")
-    max = _method("max")
-    mean = _method("mean")
-    min = _method("min")
-    nonzero = _method("nonzero")
-    prod = _method("prod")
-    repeat = _method("repeat")
-    round = _method("round")
-    searchsorted = _method("searchsorted")
-    std = _method("std")
-    sum = _method("sum")
-    take = _method("take")
-    trace = _method("trace")
-    var = _method("var")
 
     def astype(
         self: Any,
@@ -531,6 +506,16 @@ class ArrayMethods:
 
     def __format__(self: Any, spec: str) -> str:
         return format(_single(self, "__format__") if self.size == 1 else current(self), spec)
+
+
+_METHODS = (
+    *("all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "compress"),
+    *("cumprod", "cumsum", "dot", "max", "mean", "min", "nonzero", "prod", "repeat", "round"),
+    *("searchsorted", "std", "sum", "take", "trace", "var"),
+)
+"""Those that make new arrays."""
+for _name in _METHODS:
+    setattr(ArrayMethods, _name, _method(_name))
 
 
 def _itself(x: Expr) -> Expr:

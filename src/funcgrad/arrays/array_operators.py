@@ -133,98 +133,52 @@ class ArrayOperators:
     __array_priority__: ClassVar[float] = 2000.0
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
-    __add__ = _binary("add", python.add)
-    __radd__ = _binary("add", python.add, swapped=True)
-    __sub__ = _binary("subtract", python.sub)
-    __rsub__ = _binary("subtract", python.sub, swapped=True)
-    __mul__ = _binary("multiply", python.mul)
-    __rmul__ = _binary("multiply", python.mul, swapped=True)
-    __truediv__ = _binary("divide", python.truediv)
-    __rtruediv__ = _binary("divide", python.truediv, swapped=True)
-    __floordiv__ = _binary("floor_divide", python.floordiv)
-    __rfloordiv__ = _binary("floor_divide", python.floordiv, swapped=True)
-    __mod__ = _binary("remainder", python.mod)
-    __rmod__ = _binary("remainder", python.mod, swapped=True)
-    __matmul__ = _binary("matmul", python.matmul)
-    __rmatmul__ = _binary("matmul", python.matmul, swapped=True)
-    __pow__ = _on_values(python.pow)
-    __rpow__ = _on_values(python.pow, swapped=True)
-    __and__ = _binary("bitwise_and", python.and_)
-    __rand__ = _binary("bitwise_and", python.and_, swapped=True)
-    __or__ = _binary("bitwise_or", python.or_)
-    __ror__ = _binary("bitwise_or", python.or_, swapped=True)
-    __xor__ = _binary("bitwise_xor", python.xor)
-    __rxor__ = _binary("bitwise_xor", python.xor, swapped=True)
-    __lshift__ = _on_values(python.lshift)
-    __rlshift__ = _on_values(python.lshift, swapped=True)
-    __rshift__ = _on_values(python.rshift)
-    __rrshift__ = _on_values(python.rshift, swapped=True)
-    __lt__ = _binary("less", python.lt)
-    __le__ = _binary("less_equal", python.le)
-    __gt__ = _binary("greater", python.gt)
-    __ge__ = _binary("greater_equal", python.ge)
-    __eq__: Callable[[Any, object], Any] = _binary("equal", python.eq)
-    __ne__: Callable[[Any, object], Any] = _binary("not_equal", python.ne)
-    __neg__ = _unary("neg")
-    __pos__ = _unary("pos")
-    __abs__ = _unary("abs")
-    __invert__ = _unary("invert")
-
     def __divmod__(self: Any, other: object) -> Any:
         return self // other, self % other
 
     def __rdivmod__(self: Any, other: object) -> Any:
         return other // self, other % self
 
-    __iadd__ = _in_place("__iadd__", np.add)
-    __isub__ = _in_place("__isub__", np.subtract)
-    __imul__ = _in_place("__imul__", np.multiply)
-    __itruediv__ = _in_place("__itruediv__", np.true_divide)
-    __ifloordiv__ = _in_place("__ifloordiv__", np.floor_divide)
-    __imod__ = _in_place("__imod__", np.remainder)
-    __ipow__ = _in_place("__ipow__", np.power)
-    __iand__ = _in_place("__iand__", np.bitwise_and)
-    __ior__ = _in_place("__ior__", np.bitwise_or)
-    __ixor__ = _in_place("__ixor__", np.bitwise_xor)
-    __ilshift__ = _in_place("__ilshift__", np.left_shift)
-    __irshift__ = _in_place("__irshift__", np.right_shift)
-
     def __imatmul__(self: Any, other: Any) -> Any:
         self[...] = self @ other
         return self
 
 
+_BINARY: dict[str, np.ufunc] = {
+    "add": np.add,
+    "and": np.bitwise_and,
+    "divmod": np.divmod,
+    "floordiv": np.floor_divide,
+    "lshift": np.left_shift,
+    "matmul": np.matmul,
+    "mod": np.remainder,
+    "mul": np.multiply,
+    "or": np.bitwise_or,
+    "pow": np.power,
+    "rshift": np.right_shift,
+    "sub": np.subtract,
+    "truediv": np.true_divide,
+    "xor": np.bitwise_xor,
+}
+_COMPARISONS: dict[str, np.ufunc] = {
+    "eq": np.equal,
+    "ge": np.greater_equal,
+    "gt": np.greater,
+    "le": np.less_equal,
+    "lt": np.less,
+    "ne": np.not_equal,
+}
+_UNARY: dict[str, np.ufunc] = {
+    "abs": np.absolute,
+    "invert": np.invert,
+    "neg": np.negative,
+    "pos": np.positive,
+}
 OPERATOR_UFUNCS: Mapping[str, tuple[np.ufunc, bool]] = {
     f"__{prefix}{name}__": (ufunc, prefix == "r")
-    for name, ufunc in {
-        "add": np.add,
-        "and": np.bitwise_and,
-        "divmod": np.divmod,
-        "floordiv": np.floor_divide,
-        "lshift": np.left_shift,
-        "matmul": np.matmul,
-        "mod": np.remainder,
-        "mul": np.multiply,
-        "or": np.bitwise_or,
-        "pow": np.power,
-        "rshift": np.right_shift,
-        "sub": np.subtract,
-        "truediv": np.true_divide,
-        "xor": np.bitwise_xor,
-    }.items()
+    for name, ufunc in _BINARY.items()
     for prefix in ("", "r")
-} | {
-    "__abs__": (np.absolute, False),
-    "__eq__": (np.equal, False),
-    "__ge__": (np.greater_equal, False),
-    "__gt__": (np.greater, False),
-    "__invert__": (np.invert, False),
-    "__le__": (np.less_equal, False),
-    "__lt__": (np.less, False),
-    "__ne__": (np.not_equal, False),
-    "__neg__": (np.negative, False),
-    "__pos__": (np.positive, False),
-}
+} | {f"__{name}__": (ufunc, False) for name, ufunc in (_COMPARISONS | _UNARY).items()}
 """The ufuncs that the operators of NumPy's array run, and whether the operands are swapped."""
 REDUCTION_UFUNCS: Mapping[str, tuple[np.ufunc, bool]] = {
     "all": (np.logical_and, False),
@@ -235,3 +189,24 @@ REDUCTION_UFUNCS: Mapping[str, tuple[np.ufunc, bool]] = {
     "sum": (np.add, True),
 }
 """The ufuncs by which NumPy's array makes reductions, and whether the second argument is a dtype."""
+
+_OF_VALUES = ("lshift", "pow", "rshift")
+
+
+def _of_two(name: str, ufunc: np.ufunc, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
+    function = getattr(python, f"__{name}__")
+    if name in _OF_VALUES:
+        return _on_values(function, swapped=swapped)
+    return _binary(ufunc.__name__, function, swapped=swapped)
+
+
+for _name, _ufunc in _BINARY.items():
+    if _name != "divmod":
+        setattr(ArrayOperators, f"__{_name}__", _of_two(_name, _ufunc))
+        setattr(ArrayOperators, f"__r{_name}__", _of_two(_name, _ufunc, swapped=True))
+    if _name not in ("divmod", "matmul"):
+        setattr(ArrayOperators, f"__i{_name}__", _in_place(f"__i{_name}__", _ufunc))
+for _name, _ufunc in _COMPARISONS.items():
+    setattr(ArrayOperators, f"__{_name}__", _of_two(_name, _ufunc))
+for _name in _UNARY:
+    setattr(ArrayOperators, f"__{_name}__", _unary(_name))

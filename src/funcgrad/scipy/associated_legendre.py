@@ -68,7 +68,7 @@ def assoc_legendre_p(
     )
 
 
-def assoc_legendre_p_all(n: npt.ArrayLike, m: npt.ArrayLike, z: Array, **options: int) -> Any:
+def assoc_legendre_p_all(n: npt.ArrayLike, m: npt.ArrayLike, z: Array, **options: Any) -> Any:
     """As `scipy.special.assoc_legendre_p_all`."""
     orders = _orders(m).reshape((-1,) + (1,) * np.ndim(z))
     degrees = np.expand_dims(_degrees(n, z), 1)
