@@ -167,7 +167,7 @@ _MADE = local()
 """The views of a thread, and the containers whose views it is making."""
 
 
-def _stored(name: str, base: type = list) -> Callable[..., Any]:
+def _stored(name: str, base: type) -> Callable[..., Any]:
     """A method that changes the original, and then the copy."""
     own = getattr(base, name)  # one that a subclass defines has run
 
@@ -252,19 +252,6 @@ class ListView(list[Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         return list, (list(self._funcgrad_original),)
 
-    append = _stored("append")
-    clear = _stored("clear")
-    extend = _stored("extend")
-    insert = _stored("insert")
-    pop = _stored("pop")
-    remove = _stored("remove")
-    reverse = _stored("reverse")
-    sort = _stored("sort")
-    __delitem__ = _stored("__delitem__")
-    __iadd__ = _stored("__iadd__")
-    __imul__ = _stored("__imul__")
-    __setitem__ = _stored("__setitem__")
-
 
 class SetView(set[Any]):
     """A set of the replacements of its items; what is added to it, or taken from it, reaches the original."""
@@ -298,13 +285,6 @@ class SetView(set[Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return set, (list(self._funcgrad_original),)
-
-    add = _stored("add", set)
-    clear = _stored("clear", set)
-    discard = _stored("discard", set)
-    pop = _stored("pop", set)
-    remove = _stored("remove", set)
-    update = _stored("update", set)
 
 
 class DictView(dict[Any, Any]):
@@ -414,15 +394,6 @@ class DictView(dict[Any, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self._funcgrad_original),)
 
-    clear = _stored("clear", dict)
-    pop = _stored("pop", dict)
-    popitem = _stored("popitem", dict)
-    setdefault = _stored("setdefault", dict)
-    update = _stored("update", dict)
-    __delitem__ = _stored("__delitem__", dict)
-    __ior__ = _stored("__ior__", dict)
-    __setitem__ = _stored("__setitem__", dict)
-
 
 def _asked(name: str) -> Callable[..., Any]:
     """A method of the original's own class, after which the copy is renewed."""
@@ -465,19 +436,14 @@ class StandardDictView(DictView):
         items: Iterable[tuple[Any, Any]] = self._funcgrad_original.items()
         return items
 
-    __getitem__ = _asked("__getitem__")
-    __or__ = _asked("__or__")
-    __ror__ = _asked("__ror__")
-    clear = _asked("clear")
     copy = __copy__ = _asked("copy")
-    move_to_end = _asked("move_to_end")
-    pop = _asked("pop")
-    popitem = _asked("popitem")
-    setdefault = _asked("setdefault")
-    update = _asked("update")
-    __delitem__ = _asked("__delitem__")
-    __ior__ = _asked("__ior__")
-    __setitem__ = _asked("__setitem__")
+
+
+for _name in (
+    *("__delitem__", "__getitem__", "__ior__", "__or__", "__ror__", "__setitem__", "clear"),
+    *("move_to_end", "pop", "popitem", "setdefault", "update"),
+):
+    setattr(StandardDictView, _name, _asked(_name))
 
 
 class CounterView(StandardDictView):
@@ -564,22 +530,24 @@ def attributes_of_others(value: object) -> set[str]:
     return {name for name in views if name not in space and not hasattr(kind, name)}
 
 
-for _name in (
-    *(
-        "append",
-        "appendleft",
-        "clear",
-        "extend",
-        "extendleft",
-        "insert",
-        "pop",
-        "popleft",
-        "remove",
-    ),
-    *("reverse", "rotate", "__delitem__", "__iadd__", "__imul__", "__setitem__"),
-):
-    setattr(DequeView, _name, _stored(_name, deque))
 _RENEWED: Mapping[type, Any] = {list: ListView, dict: DictView, set: SetView, deque: DequeView}
+_OF_SEQUENCES = (
+    *("__delitem__", "__iadd__", "__imul__", "__setitem__", "append", "clear", "extend", "insert"),
+    *("pop", "remove", "reverse"),
+)
+_STORING: Mapping[type, tuple[str, ...]] = {
+    list: (*_OF_SEQUENCES, "sort"),
+    deque: (*_OF_SEQUENCES, "appendleft", "extendleft", "popleft", "rotate"),
+    set: ("add", "clear", "discard", "pop", "remove", "update"),
+    dict: (
+        *("__delitem__", "__ior__", "__setitem__", "clear", "pop", "popitem", "setdefault"),
+        "update",
+    ),
+}
+"""The methods that change a container."""
+for _base, _names in _STORING.items():
+    for _name in _names:
+        setattr(_RENEWED[_base], _name, _stored(_name, _base))
 _VIEWS: Mapping[type, Any] = {
     list: ListView,
     set: SetView,
