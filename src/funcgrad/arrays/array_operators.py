@@ -69,7 +69,7 @@ _WITHOUT_OWN = (Expr, float, int, np.ndarray)
 """What a sparse matrix or a polynomial, whose operators go first, is not: most operands."""
 
 
-def _of_class(value: Any) -> Any:
+def _of_class(value: object) -> Any:
     """The array of an instance of a user's class that has one, unless operators are left to the class."""
     if overrides_ufuncs(value) or getattr(type(value), "__array_ufunc__", value) is None:
         return value
@@ -86,7 +86,7 @@ def _operand(value: object) -> Any:
 def _on_values(function: Callable[..., Any], *, swapped: bool = False) -> Callable[[Any, Any], Any]:
     """An operator that expressions have by other rules than those of the operation."""
 
-    def operator(self: Any, other: Any) -> Any:
+    def operator(self: Any, other: object) -> Any:
         if selection_of(self) is not None or selection_of(other) is not None:
             made = on_selections(function, (other, self) if swapped else (self, other))
             if made is not None:
@@ -139,7 +139,7 @@ class ArrayOperators:
     def __rdivmod__(self: Any, other: object) -> Any:
         return other // self, other % self
 
-    def __imatmul__(self: Any, other: Any) -> Any:
+    def __imatmul__(self: Any, other: object) -> Any:
         self[...] = self @ other
         return self
 

@@ -30,7 +30,7 @@ def _renamed(name: str) -> Callable[..., Any]:
     inverse = name in ("idct", "idctn", "idst", "idstn")
     transform = getattr(_fft, name[1:] if inverse else name)
 
-    def function(x: npt.ArrayLike, **options: Any) -> Any:
+    def function(x: npt.ArrayLike, **options: object) -> Any:
         if inverse:
             kind = options.get("type", 2)
             options["type"] = 5 - kind if kind in (2, 3) else kind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,25 +16,18 @@ from funcgrad.tables.table_operands import as_operand, expr_of, has_traced_value
 class InPlaceOperators:
     """Operators in place, which make the columns traced that a traced operand is stored in."""
 
-    def _in_place(self, name: str, other: object) -> Any:
+
+def _in_place(name: str) -> Callable[[Any, object], Any]:
+    def operator(self: Any, other: object) -> Any:
         if has_traced_values(other):
-            self._funcgrad_hold()  # type: ignore[attr-defined]
-        return getattr(super(), name)(as_operand(other))
+            self._funcgrad_hold()
+        return getattr(super(InPlaceOperators, self), name)(as_operand(other))
 
-    def __iadd__(self, other: object) -> Any:
-        return self._in_place("__iadd__", other)
+    return operator
 
-    def __isub__(self, other: object) -> Any:
-        return self._in_place("__isub__", other)
 
-    def __imul__(self, other: object) -> Any:
-        return self._in_place("__imul__", other)
-
-    def __itruediv__(self, other: object) -> Any:
-        return self._in_place("__itruediv__", other)
-
-    def __ipow__(self, other: object) -> Any:
-        return self._in_place("__ipow__", other)
+for _name in ("__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__"):
+    setattr(InPlaceOperators, _name, _in_place(_name))
 
 
 class OperatorsOfFrames:

@@ -185,18 +185,6 @@ class _Traced:
         """A dense result: one of NumPy's matrices, if this is a matrix and no array."""
         return made if isinstance(self, _scipy.sparray) else numpy_matrix(made)
 
-    def todense(self, *args: object, **kwargs: object) -> Any:
-        """As SciPy's method."""
-        return _of_user(super().todense(*args, **kwargs))  # type: ignore[misc]
-
-    def sum(self, *args: object, **kwargs: object) -> Any:
-        """As SciPy's method."""
-        return _of_user(super().sum(*args, **kwargs))  # type: ignore[misc]
-
-    def mean(self, *args: object, **kwargs: object) -> Any:
-        """As SciPy's method."""
-        return _of_user(super().mean(*args, **kwargs))  # type: ignore[misc]
-
     def dot(self, other: SparseOperand) -> Any:
         """As SciPy's method."""
         if isinstance(other, TracedSparse):
@@ -229,8 +217,18 @@ def _comparison(name: str) -> Callable[..., Any]:
     return compared
 
 
+def _dense_result(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: object, **kwargs: object) -> Any:
+        """As SciPy's method."""
+        return _of_user(getattr(super(_Traced, self), name)(*args, **kwargs))
+
+    return method
+
+
 for _name in COMPARISONS:
     setattr(_Traced, _name, _comparison(_name))
+for _name in ("mean", "sum", "todense"):
+    setattr(_Traced, _name, _dense_result(_name))
 
 
 def _of_user(made: Array) -> Any:
