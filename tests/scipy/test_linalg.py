@@ -446,6 +446,13 @@ def test_powers_and_signs_of_matrices(case):
     np.testing.assert_allclose(rows[1], f(t), rtol=1e-14, atol=1e-15)
 
 
+def test_a_jitted_power_that_scipy_has_as_complex_numbers_is_real_without_a_warning():
+    f = MATRIX_FUNCTIONS["a power"]
+    found = fg.jit(f)(0.7)
+    assert found.dtype == float
+    np.testing.assert_allclose(found, f(0.7), rtol=1e-14, atol=1e-15)
+
+
 def test_a_traced_power_of_a_matrix_is_refused():
     with pytest.raises(TypeError, match=r"fractional_matrix_power: .*write expm\(t \* logm\(A\)\)"):
         fg.grad(lambda t: scipy.linalg.fractional_matrix_power(SPREAD, t)[0, 0])(0.3)

@@ -457,6 +457,7 @@ MODES = (
 )
 
 
+@pytest.mark.filterwarnings("ignore:It is recommended to use mode")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", one_in(2, GRIDS))
 def test_images_longer_than_responses_are_sampled_along_one_axis_after_the_other(name, mode):
@@ -474,6 +475,18 @@ def test_images_longer_than_responses_are_sampled_along_one_axis_after_the_other
         w = rng.normal(size=value.shape)
         slope = fg.jit(fg.grad(lambda a, w=w, how=how: np.sum(w * f(ndimage, a, how))))(image)
         np.testing.assert_allclose(np.sum(slope * move), np.sum(w * tangent), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("order", [0, 1, 3])
+def test_wrapped_images_are_read_at_their_ends_as_by_scipy(order):
+    image, places = np.array([3.0, 1.0, 4.0, 1.5, 9.0]), np.arange(-9.0, 14.0)
+    f = lambda m, a: m.map_coordinates(a, [places], order=order, mode="wrap")  # noqa: E731
+    value, tangent = fg.jvp(lambda a: f(ndimage, a), (image,), (image,))
+    np.testing.assert_allclose(value, f(scipy.ndimage, image), rtol=1e-12)
+    np.testing.assert_allclose(tangent, value, rtol=1e-12)
+    shifted = fg.jvp(lambda a: ndimage.shift(a, 8.0, order=order, mode="wrap"), (image,), (image,))
+    own = scipy.ndimage.shift(image, 8.0, order=order, mode="wrap")
+    np.testing.assert_allclose(shifted[0], own, rtol=1e-12)
 
 
 @pytest.mark.parametrize("mode", ["reflect", "mirror", "nearest", "grid-wrap"])

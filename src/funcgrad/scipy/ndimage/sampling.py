@@ -52,8 +52,8 @@ def _wrapped_coordinate(q: Array, n: int, mode: str) -> Any:
         return folded
     if mode == "grid-wrap":
         return q % float(n)
-    if mode == "wrap":
-        return np.where(np.logical_or(q < 0, q > last), q % last, q)
+    if mode == "wrap":  # the first and the last pixel stand for one place, from below the last
+        return np.where(q < 0, last - -q % last, np.where(q > last, q % last, q))
     return q
 
 
