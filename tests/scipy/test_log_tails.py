@@ -202,3 +202,11 @@ def test_second_derivatives_where_the_square_of_the_tail_underflows(name, method
 
     assert fg.hessian(f)(args[0]) == pytest.approx(second, rel=1e-9)
     assert fg.jit(fg.grad(fg.grad(f)))(args[0]) == pytest.approx(second, rel=1e-9)
+
+
+def test_second_derivatives_of_student_s_t_in_a_traced_number_of_degrees():
+    point = np.array([30.0]), np.array([1e6])
+    found = fg.elementwise_grad(fg.elementwise_grad(stats.t.logsf))(*point)
+    assert found[0] == pytest.approx(-0.9961992760725777, rel=1e-9)
+    found = fg.elementwise_grad(fg.elementwise_grad(stats.t.logsf), 1)(*point)
+    assert found[0] == pytest.approx(-2.6981411458612657e-8, rel=1e-8)

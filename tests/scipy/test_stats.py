@@ -328,6 +328,18 @@ def test_masses_on_the_edge_of_a_parameter_have_derivatives(name, k, before, p, 
     assert fg.jit(fg.grad(lambda p: ours.pmf(k, *before, p)))(p) == pytest.approx(slope, abs=1e-12)
 
 
+@pytest.mark.parametrize(("k", "slope"), [(1, 1.0), (2, 0.0)])
+def test_a_geometric_variable_that_is_1_for_sure(k, slope):
+    for name, wanted in (("cdf", slope), ("sf", -slope), ("logcdf", slope)):
+        f = lambda p: getattr(stats.geom, name)(k, p)  # noqa: B023, E731
+        assert fg.grad(f)(1.0) == fg.jit(fg.grad(f))(1.0) == fg.jvp(f, (1.0,), (1.0,))[1] == wanted
+
+
+def test_masses_of_tiny_probabilities():
+    f = fg.value_and_grad(lambda p: stats.binom.pmf(1, 5, p))
+    assert f(1e-300) == pytest.approx((5e-300, 5.0), rel=1e-12, abs=0)
+
+
 @pytest.mark.parametrize("name", one_in(5, SOME))
 def test_slopes_outside_the_support_are_zero(name):
     pars = parameters(name)

@@ -119,10 +119,29 @@ nbinom = Standard(
     stats=_nbinom_stats,
 )
 
+
+def _geom_sf(k: Array, p: Array) -> Any:
+    """(1 - p)**k, as a power where p is near 1, and so is its slope at 1."""
+    near = p > 0.5
+    by_log = np.exp(special.xlog1py(k, -np.where(near, 0.5, p)))
+    return np.where(near, (1 - np.where(near, p, 0.5)) ** k, by_log)
+
+
+def _geom_cdf(k: Array, p: Array) -> Any:
+    near = p > 0.5
+    by_log = -np.expm1(special.xlog1py(k, -np.where(near, 0.5, p)))
+    return np.where(near, 1 - (1 - np.where(near, p, 0.5)) ** k, by_log)
+
+
 geom = Standard(
     density=lambda k, p: special.xlog1py(k - 1, -p) + np.log(p),
-    cdf=lambda k, p: -np.expm1(special.xlog1py(k, -p)),
-    logcdf=lambda k, p: log1mexp(-special.xlog1py(k, -p)),
+    cdf=_geom_cdf,
+    sf=_geom_sf,
+    logcdf=lambda k, p: np.where(
+        p > 0.5,
+        np.log1p(-_geom_sf(k, np.where(p > 0.5, p, 1.0))),
+        log1mexp(-special.xlog1py(k, -np.where(p > 0.5, 0.5, p))),
+    ),
     logsf=lambda k, p: special.xlog1py(k, -p),
     support=lambda p: (1.0, math.inf),
     valid=lambda p: np.logical_and(p > 0, p <= 1),

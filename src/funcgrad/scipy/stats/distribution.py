@@ -483,8 +483,8 @@ class Discrete(Distribution):
                 return _checked(value, valid, k)
             value = np.exp(value)
             if self.standard.exact is not None:  # it has the derivatives of the exponential
-                known = value > 0
                 exact = self.standard.exact(np.where(held, k, 0.0), *shapes)
+                known = np.logical_and(value > 0, exact > 1e-290)
                 digits = exact / np.where(known, value, 1.0)
                 value = value * stop_gradient(np.where(known, digits, 1.0))
             product, edge = self.standard.mass, self.standard.edge

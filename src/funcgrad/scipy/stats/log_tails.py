@@ -222,5 +222,6 @@ def t_logcdf(x: Array, df: Array) -> Any:
     tail = log_betainc(df / 2, 0.5 + 0 * df, df / (df + square), square / (df + square))
     beyond = _far_t_tail(x, df, far)
     beyond = np.where(x < 0, beyond, np.log1p(-np.exp(beyond)))
-    near = log_where_small(_t_cdf_near(y, df), _t_cdf_near(-y, df))
+    place = np.where(y < -1, 0.0, y)
+    near = log_where_small(_t_cdf_near(place, df), _t_cdf_near(-place, df))
     return np.where(far, beyond, np.where(y < -1, tail - math.log(2), near))

@@ -102,7 +102,8 @@ def log1mexp(t: Array) -> Any:
 
 def log_where_small(small: Array, other: Array) -> Any:
     """The logarithm of a probability, by the other one if that is less than 1/2."""
-    return np.where(small < 0.5, np.log(small), np.log1p(-other))
+    is_small = small < 0.5  # the other one may be 1, where the slopes of the logarithm are infinite
+    return np.where(is_small, np.log(small), np.log1p(-np.where(is_small, 0.0, other)))
 
 
 def symmetric(row: Standard) -> Standard:
