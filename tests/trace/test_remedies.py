@@ -1,7 +1,9 @@
 """Notes that say what to write in the place of what other libraries refuse."""
 
+import contextlib
 import math
 import pickle
+import struct
 from decimal import Decimal
 from fractions import Fraction
 from multiprocessing.reduction import ForkingPickler
@@ -65,6 +67,27 @@ def test_rationals_of_traced_values_are_refused_with_what_to_write(transform):
         transform(lambda x: float(Fraction(x)))(2.0)
     told = "".join([str(refused.value), *getattr(refused.value, "__notes__", [])])
     assert "float(fg.stop_gradient(x))" in told
+
+
+def test_errors_of_compiled_code_tell_the_refusal_that_they_replace():
+    def packed(x):
+        y = 2.0 * x
+        return struct.unpack("d", struct.pack("d", y))[0] * x
+
+    for call in (fg.grad(packed), fg.jit(fg.grad(packed)), lambda x: fg.jvp(packed, (x,), (1.0,))):
+        with pytest.raises(struct.error, match="not a float") as refused:
+            call(2.0)
+        (note,) = refused.value.__notes__
+        assert "float(fg.stop_gradient(x))" in note
+
+    def mistaken(x):
+        with contextlib.suppress(TypeError):
+            float(x)
+        raise KeyError("of another line")
+
+    with pytest.raises(KeyError, match="another line") as raised:
+        fg.grad(mistaken)(2.0)
+    assert not hasattr(raised.value, "__notes__")
 
 
 def test_text_that_is_evaluated_is_refused_with_what_to_write():

@@ -26,7 +26,7 @@ from funcgrad.ops.base.op import leaf as leaf_op
 from funcgrad.source import is_of_library
 from funcgrad.trace.known_code import ARRAYS_HELD, AS_IT_IS, HELD, WRITABLE, runs_as_it_is
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
-from funcgrad.trace.remedies import explain
+from funcgrad.trace.remedies import explain, tell_replaced
 from funcgrad.trace.shared_arguments import (
     GivenArray,
     given_arrays,
@@ -162,7 +162,11 @@ def run_on_leaves(
                 names = [*parameter_names(f, len(args)), *kwargs]
                 every = [*args, *kwargs.values()], [*called, *named.values()]
                 given = given_arrays(names, *every, cells)
-            output = _call(f, level, called, named)
+            try:
+                output = _call(f, level, called, named)
+            except Exception as error:
+                tell_replaced(error, [context.refusal for context in [scope, *_contexts(leaves)]])
+                raise
             if given:
                 refuse_shared_stores(f, given)
             if scope.given and not all([is_unchanged(*pair) for pair in scope.given]):

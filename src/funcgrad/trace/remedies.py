@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pickle import PickleError
 from typing import Any
 
@@ -49,6 +50,21 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
         error.add_note(of_rationals)
     if text.startswith("expected a sequence of integers") and _ON_SHAPES not in notes:
         error.add_note(_ON_SHAPES)
+
+
+def tell_replaced(error: Exception, refusals: Iterable[BaseException | None]) -> None:
+    """Add to an error the refusal of a number at its line, which compiled code has dropped for it."""
+    place = error.__traceback__
+    if place is None or "\n  at " in str(error) or _caught_refusal(error) is not None:
+        return
+    while place.tb_next is not None:
+        place = place.tb_next
+    at = f"\n  at {os.path.basename(place.tb_frame.f_code.co_filename)}:{place.tb_lineno}:"
+    for refusal in refusals:
+        if refusal is not None and at in str(refusal):
+            told = f"it took the place of this error: {refusal}"
+            if told not in getattr(error, "__notes__", ()):
+                error.add_note(told)
 
 
 _REFUSALS_OF_COMPILED_CODE = (
