@@ -223,3 +223,49 @@ def test_classes_compiled_by_mypyc_stay_as_they_are():
         return x**3 if isinstance(x, float) and held.module is None else x
 
     assert fg.grad(f)(2.0) == fg.jit(fg.grad(f))(2.0) == 12.0
+
+
+class Metres(float):
+    def __add__(self, other):
+        return Metres(float.__add__(self, other))
+
+    def squared(self):
+        return float.__mul__(self, self)
+
+
+class Impedance(complex):
+    def __mul__(self, other):
+        return Impedance(complex.__mul__(self, other))
+
+    def magnitude(self):
+        return complex.__abs__(self)
+
+
+METHODS_OF_NUMBERS = {
+    "of a subclass of float": lambda x: (Metres(2.0) + 1.0).squared() * x,
+    "of a subclass of complex": lambda x: (Impedance(2, 1) * Impedance(1, 3)).magnitude() * x,
+    "of a traced value": lambda x: float.__add__(x, 1.0) * float.__neg__(x) + float.__pow__(x, 2),
+    "of a number and a traced value": lambda x: float.__mul__(2.0, x) + float.__rsub__(1.0, x),
+    "of a complex one": lambda x: complex.__abs__(complex(x, 2.0)),
+    "as a key": lambda x: (
+        sorted([3 * x, x, 2 * x], key=float.__neg__)[0] + max([-x, x], key=float.__abs__)
+    ),
+    "mapped": lambda x: sum(map(float.__add__, [x, 2.0], [3.0, x])),
+    "of int": lambda x: x * (int.bit_length(5) + int.__and__(5, 4)),
+    "of object": lambda x: x * float(float.__str__(2.5)),
+}
+
+
+@pytest.mark.parametrize("name", METHODS_OF_NUMBERS)
+def test_methods_of_the_types_of_numbers(name):
+    f = METHODS_OF_NUMBERS[name]
+    jitted = fg.jit(f)
+    for x in (1.5, 2.5):
+        assert jitted(x) == pytest.approx(f(x), rel=1e-12)
+        slope = (f(x + 1e-6) - f(x - 1e-6)) / 2e-6
+        assert fg.grad(f)(x) == pytest.approx(slope, rel=1e-6)
+
+
+def test_methods_of_a_subclass_of_float_with_traced_values_under_jit():
+    jitted = fg.jit(lambda x: (Metres(x) + 2.0).squared())
+    assert [jitted(1.5), jitted(2.5)] == [12.25, 20.25]

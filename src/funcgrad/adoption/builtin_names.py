@@ -12,8 +12,15 @@ import sys
 from abc import get_cache_token
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, update_wrapper, wraps
-from types import FunctionType, MappingProxyType, SimpleNamespace, UnionType
+from functools import cache, lru_cache, update_wrapper, wraps
+from types import (
+    FunctionType,
+    MappingProxyType,
+    MethodDescriptorType,
+    SimpleNamespace,
+    UnionType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 import numpy as np
@@ -39,7 +46,7 @@ from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import HeldObjects, ObjectArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.arrays.subclassed_array import SubclassedArray
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, const
 from funcgrad.expr.branch_path import PATH
 from funcgrad.expr.concrete import has_known_value
 from funcgrad.expr.registry import functions
@@ -121,11 +128,10 @@ class _NumberType(type):
 
     def __getattribute__(cls, name: str) -> Any:
         own = _own(cls)
-        if name.startswith("_") and name != "__new__":
-            is_operator = name in _OPERATORS and name in vars(own)
-            return _number_method(own, name) if is_operator else type.__getattribute__(cls, name)
-        is_method = isinstance(vars(own).get(name), _MethodOfC)
-        return _number_method(own, name) if is_method else getattr(own, name)
+        if type(getattr(own, name, None)) in _METHODS:
+            return _method(own, name)
+        of_class = name.startswith("_") and name != "__new__"
+        return type.__getattribute__(cls, name) if of_class else getattr(own, name)
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance_(value, _own(cls))  # also for `case float():`
@@ -149,77 +155,27 @@ def _as_number(value: object, name: str) -> Any:
     return number if is_traced(number) or type(number).__name__ == name.strip("_") else value
 
 
-@lru_cache(maxsize=256)
-def _number_method(own: type, name: str) -> Callable[..., Any]:
-    """A method of Python's numbers that is called by its class, as ``float.__add__(x, y)``."""
-    theirs = getattr(own, name)
-
-    @wraps(theirs)
-    def method(self: Any, *args: Any) -> Any:
-        x, *more = map(plain_value, (self, *args))
-        if is_traced(x):
-            return getattr(x, name)(*more)
-        if not any(map(is_traced, more)):
-            return theirs(self, *args)
-        plain = own(x)  # of an instance of a subclass: its own operator would be asked again
-        made = getattr(operator, name, None)
-        return made(plain, *more) if made else getattr(operator, f"__{name[3:]}")(*more, plain)
-
-    return method
-
-
-_MethodOfC = type(float.is_integer)
-_OPERATORS = frozenset(
-    f"__{name}__"
-    for name in (
-        *(
-            "abs",
-            "add",
-            "and",
-            "divmod",
-            "eq",
-            "float",
-            "floordiv",
-            "ge",
-            "gt",
-            "int",
-            "invert",
-            "le",
-        ),
-        *(
-            "lt",
-            "mod",
-            "mul",
-            "ne",
-            "neg",
-            "or",
-            "pos",
-            "pow",
-            "radd",
-            "rand",
-            "rdivmod",
-            "rfloordiv",
-        ),
-        *(
-            "rmod",
-            "rmul",
-            "ror",
-            "round",
-            "rpow",
-            "rsub",
-            "rtruediv",
-            "rxor",
-            "sub",
-            "truediv",
-            "trunc",
-        ),
-        *("xor", "bool"),
-    )
-)
-
-
 def _own(cls: type) -> Any:
     return type.__getattribute__(cls, "__dict__")["_own"]
+
+
+_METHODS = (WrapperDescriptorType, MethodDescriptorType)
+
+
+@cache
+def _method(own: Any, name: str) -> Callable[..., Any]:
+    """A method of Python's own type, as in ``float.__add__(a, b)``, that takes traced values."""
+    method = getattr(own, name)
+
+    @wraps(method)
+    def called(self: Any, *args: Any) -> Any:
+        if is_traced(self):
+            return getattr(self, name)(*args)
+        if any([is_traced(arg) for arg in args]):
+            return getattr(const(own.__pos__(self)), name)(*args)
+        return method(self, *args)
+
+    return called
 
 
 class float_(np.float64, metaclass=_NumberType):  # noqa: N801  # its name is float, below
