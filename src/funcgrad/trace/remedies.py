@@ -36,7 +36,7 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
         handled = f"the code has handled this error before: {caught}"
         if handled not in notes:
             error.add_note(handled)
-    elif is_compiled:
+    if is_compiled:
         if "buffer API" in text or "attribute 'tobytes'" in text:
             note = _ON_HASHES
         else:
