@@ -32,11 +32,12 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
     is_misspelt = isinstance(error, AttributeError) and not hasattr(np.ndarray, error.name or "")
     is_rational = _REFUSALS_OF_RATIONALS.match(text) is not None
     is_compiled = is_refusal_of_compiled_code(error) and not (told or is_misspelt or is_rational)
-    if caught is not None and not told:
+    is_own = is_compiled and isinstance(error, TypeError)  # which does not come of the one caught
+    if caught is not None and not (told or is_own):
         handled = f"the code has handled this error before: {caught}"
         if handled not in notes:
             error.add_note(handled)
-    if is_compiled:
+    elif is_compiled:
         if "buffer API" in text or "attribute 'tobytes'" in text:
             note = _ON_HASHES
         else:
