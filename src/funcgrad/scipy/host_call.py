@@ -133,8 +133,10 @@ def _for_its_value(x: Expr) -> bool:
 def _run(*operands: Array, own: HostFunction, body: Body) -> tuple[Any, ...]:
     made = []
     for value, type in zip(own.run(*operands), body.types, strict=True):
-        # SciPy's result may be a complex array of real numbers.
-        result = np.asarray(value if type.dtype.kind == "c" else np.real(value), type.dtype)
+        result = np.asarray(value)
+        if type.dtype.kind != "c" and result.dtype.kind == "c":  # of real numbers
+            result = result.real
+        result = np.asarray(result, type.dtype)
         if result.shape != type.shape:
             raise fail(
                 ValueError,
