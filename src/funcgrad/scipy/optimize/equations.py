@@ -339,9 +339,10 @@ def _refined(x: Array, fun: _Function, slope: _Function) -> Any:
 
 
 def _no_root(who: str, why: str) -> Exception:
+    reason = " ".join(why.split()).rstrip(".")
     error: Exception = fail(
         RuntimeError,
-        f"{who}: expected the solver to converge, but {why.rstrip('.')}; start nearer to a solution, see "
+        f"{who}: expected the solver to converge, but {reason}; start nearer to a solution, see "
         "whether there is one, or give a greater maxiter",
     )
     return error
