@@ -797,3 +797,40 @@ def test_operators_are_left_to_a_class_without_ufuncs():
 
     for g in (f, fg.jit(f)):
         assert fg.grad(g)(0.7) == pytest.approx(2.0 * np.cos(0.7), rel=1e-12)
+
+
+@pytest.mark.parametrize("number", [0.0, -0.0, 2.5, np.nan, 3])
+def test_stores_into_large_arrays_of_one_number(number):
+    def f(x):
+        a = np.full((100, 200), number)
+        a[:, 3] = x
+        a[7] += 1
+        return a
+
+    x = np.linspace(1.0, 2.0, 100)
+    jitted = fg.jit(f)
+    for _ in range(4):
+        found = jitted(x)
+        np.testing.assert_array_equal(found, f(x))
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(f(x)))
+        found[:] = 5  # no memory is shared with the next result
+
+    if number == 3:  # whole numbers have no slope
+        return
+
+    def loss(x):
+        return np.nansum(f(x) ** 2)
+
+    slope = 2 * (x + (np.arange(100) == 7))
+    np.testing.assert_allclose(fg.grad(loss)(x), slope)
+    np.testing.assert_allclose(fg.jit(fg.grad(loss))(x), slope)
+
+
+def test_a_large_array_of_one_number_is_not_kept_in_programs():
+    def f(x):
+        a = np.zeros((100, 200))
+        a[:, 3] = x
+        return a
+
+    nodes = fg.trace(f, np.ones(100)).graph.values()
+    assert max([node.value.nbytes for node in nodes if node.op.name == "constant"]) <= 8

@@ -109,3 +109,16 @@ def test_a_count_may_be_an_integer_of_numpys(f):
     np.testing.assert_allclose(fg.jit(fg.grad(f))(x), gradient, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(fg.vmap(f)(np.stack([x, 2 * x])), [f(x), f(2 * x)], rtol=1e-12)
     assert fg.jvp(f, (x,), (x,))[1] == pytest.approx((gradient * x).sum(), rel=1e-7)
+
+
+def test_tiles_are_numpys_and_negative_counts_are_refused():
+    x = np.arange(6.0).reshape(2, 3)
+    for reps in (2, 0, (2, 3), (1, 1), (2, 1, 3), (), (3, 1, 1, 1)):
+        for y in (x, x[:0], x[:, :1], x[0, 0]):
+            np.testing.assert_array_equal(
+                fg.jit(lambda y, reps=reps: np.tile(y, reps))(y), np.tile(y, reps)
+            )
+        fg.check_grads(lambda x, reps=reps: np.tile(x, reps) ** 2, (x,))
+    assert repr(np.tile(fg.var("x", 4), (3, 1))) == "broadcast_to(x, (3, 4))"
+    with pytest.raises(ValueError, match="tile: expected counts of 0 or more, but got -1"):
+        np.tile(fg.var("x", 4), -1)

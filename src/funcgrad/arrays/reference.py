@@ -16,6 +16,7 @@ import numpy as np
 
 from funcgrad.arrays.lens import Lens
 from funcgrad.expr import Expr, const, constant_of
+from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import innermost_scope, next_in_order
 from funcgrad.graph import Constant
 from funcgrad.source import fail
@@ -421,10 +422,20 @@ def expression_of(cell: Any) -> Any:
         _refuse_exports(root_of(cell)._funcgrad_state)
         if not value.ndim:
             return const(value)
+        if value.nbytes > COPIED and _is_uniform(value):  # as `numpy.zeros` makes
+            return functions["broadcast_to"](const(value.flat[0]), shape=value.shape)
         copy = value.copy()
         copy.flags.writeable = False
         return constant_of(Constant(copy, captured=True))
     return value
+
+
+def _is_uniform(value: np.ndarray[Any, Any]) -> bool:
+    """Whether all entries of an array are the same number, to the bit."""
+    first = value.flat[0]
+    if value.dtype.kind not in "biuf" or first != value.flat[-1] or not np.all(value == first):
+        return False
+    return bool(first) or value.dtype.kind != "f" or not np.signbit(value).any()
 
 
 def make_expression(root: Reference) -> None:

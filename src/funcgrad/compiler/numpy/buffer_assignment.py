@@ -58,6 +58,7 @@ class _Assignment:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.last = last_reads(plan)
+        self.outlasting = self.stored_into_results()
         self.names: dict[int, str] = {}
         self.unused: list[str] = []  # names
         self.made = 0
@@ -67,6 +68,15 @@ class _Assignment:
         for i, call in enumerate(plan.calls):
             if self.fillable(call):
                 self.wanted[call.type] = i
+
+    def stored_into_results(self) -> set[int]:
+        """The results, and the arrays that become results by stores into them."""
+        calls = self.plan.calls
+        found = {i for i, last in enumerate(self.last) if last == len(calls)}
+        for i in reversed(range(len(calls))):
+            if i in found and calls[i].form is CallForm.STORE:
+                found.update([k for k in calls[i].operands[:1] if self.last[k] == i])
+        return found
 
     @staticmethod
     def fillable(call: Call) -> bool:
@@ -126,7 +136,7 @@ class _Assignment:
 
     def place(self, i: int, call: Call) -> str | None:
         """The name of a dead array of the type, an operand's if that is legal; None if there is none."""
-        is_result = self.last[i] == len(self.plan.calls)  # it takes no pooled array
+        is_result = i in self.outlasting  # it takes no pooled array
         # (An array of one entry as operand and result: NumPy takes twice the time.)
         stores = call.form is CallForm.STORE
         if call.effect == "in_place_ok" and (call.type.size > 1 or stores):

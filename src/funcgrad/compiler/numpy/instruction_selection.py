@@ -6,6 +6,7 @@ whether its value is a new array, and whether the function takes ``out=``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -173,16 +174,25 @@ def _call(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> Call:
 
 
 def broadcast_copy(
-    x: object, shape: tuple[int, ...], dtype: np.dtype[Any], out: Array | None = None
+    x: Any, shape: tuple[int, ...], dtype: np.dtype[Any], out: Array | None = None
 ) -> np.ndarray[Any, Any]:
     """A broadcast copy, for which `numpy.broadcast_to` gives a view: a sixth of its time, if small.
 
     >>> broadcast_copy(1.5, (2,), np.dtype(float))
     array([1.5, 1.5])
     """
-    filled: np.ndarray[Any, Any] = np.empty(shape, dtype) if out is None else out
+    if out is not None:
+        out[...] = x
+        return out
+    if math.prod(shape) >= _CLEARED and not np.ndim(x) and x == 0 and not np.signbit(x):
+        return np.zeros(shape, dtype)
+    filled: np.ndarray[Any, Any] = np.empty(shape, dtype)
     filled[...] = x
     return filled
+
+
+# The entries from which zeros are left to the system, which clears a page when it is first written.
+_CLEARED = 1 << 14
 
 
 def _ufunc(made: list[Call], ufunc: np.ufunc, operands: tuple[int, ...], type: ArrayType) -> Call:

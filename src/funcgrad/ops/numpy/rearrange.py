@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -68,13 +69,22 @@ def tile(x: Any, reps: int | Sequence[int]) -> Any:
     counts = (int(reps),) if isinstance(reps, int | np.integer) else tuple(reps)
     ndim = max(len(counts), x.ndim)
     counts = (1,) * (ndim - len(counts)) + counts
-    x = reshape(x, (1,) * (ndim - x.ndim) + x.shape)
-    for axis, count in enumerate(counts):
-        if count == 0:
-            x = x[(slice(None),) * axis + (slice(0, 0),)]
-        elif count != 1:
-            x = concatenate([x] * count, axis=axis)
-    return x
+    lengths = (1,) * (ndim - x.ndim) + x.shape
+    if min(counts, default=0) < 0:
+        raise fail(ValueError, f"tile: expected counts of 0 or more, but got {reps}")
+    # An axis of copies beside each axis, unless one of the two has one entry.
+    pairs = [
+        (count, n) if count != 1 != n else (count * n,)
+        for count, n in zip(counts, lengths, strict=True)
+    ]
+    narrow = [
+        part
+        for pair, n in zip(pairs, lengths, strict=True)
+        for part in ((1, n) if len(pair) > 1 else (n,))
+    ]
+    narrow = [*itertools.dropwhile(lambda n: n == 1, narrow)]  # which broadcasting adds
+    whole = tuple([count * n for count, n in zip(counts, lengths, strict=True)])
+    return reshape(broadcast_to(reshape(x, tuple(narrow)), tuple(itertools.chain(*pairs))), whole)
 
 
 def rot90(x: npt.ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)) -> Any:
