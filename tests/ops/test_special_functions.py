@@ -396,6 +396,37 @@ def test_derivatives_at_the_edges_of_a_domain(name):
     assert fg.jvp(fg.grad(f), (x,), (1.0,))[1] == pytest.approx(second, **close)
 
 
+FIRST_AT_ENDS = [
+    ("fdtr", (2.0, 3.0, 0.0), 2, 1.0),
+    ("fdtr", (1.0, 3.0, 0.0), 2, np.inf),
+    ("fdtr", (4.0, 3.0, 0.0), 2, 0.0),
+    ("fdtrc", (2.0, 3.0, 0.0), 2, -1.0),
+    ("fdtri", (2.0, 3.0, 0.0), 2, 1.0),
+    ("stdtr", (np.inf, 2.0), 1, np.exp(-2.0) / np.sqrt(2 * np.pi)),
+    ("stdtrit", (np.inf, 0.5), 1, np.sqrt(2 * np.pi)),
+    ("rel_entr", (1.0, 0.0), 0, np.inf),
+    ("kl_div", (1.0, 0.0), 0, np.inf),
+    ("rgamma", (np.inf,), 0, 0.0),
+    ("ellipk", (1.0,), 0, np.inf),
+    ("ellipkm1", (0.0,), 0, -np.inf),
+    ("zetac", (1.0,), 0, np.nan),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "place", "slope"), FIRST_AT_ENDS)
+def test_first_derivatives_at_the_ends_of_a_range(name, args, place, slope):
+    f = fg.grad(getattr(scipy.special, name), place)
+    assert f(*args) == pytest.approx(slope, rel=1e-13, nan_ok=True)
+    assert fg.jit(f)(*args) == pytest.approx(slope, rel=1e-13, nan_ok=True)
+
+
+def test_the_slope_of_ellipk_is_one_of_carlsons_integrals():
+    m = fg.var("m")
+    assert str(fg.gradient(scipy.special.ellipk(m), m)) == "elliprd(0, 1, 1 - m)/6"
+    third = fg.grad(fg.grad(fg.grad(scipy.special.ellipk)))
+    assert third(0.03) == pytest.approx(1.01035745852220, rel=1e-13)
+
+
 def test_the_t_distribution_at_0_has_a_mixed_derivative():
     slope = fg.grad(lambda t: fg.grad(lambda df: scipy.special.stdtr(df, t))(3.0))(0.0)
     h = 1e-4

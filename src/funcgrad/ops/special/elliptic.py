@@ -148,12 +148,12 @@ legendre_d: Op = numeric_function(
 
 ellipkm1: Op = special_function(
     "ellipkm1",
-    lambda z, p: (legendre_d(p) - z) / (2.0 * p),
+    lambda z, p: elliprd(np.zeros_like(p), np.ones_like(p), p) / -6.0,  # DLMF 19.4.1 and 19.25.1
     mpmath=lambda mp, p: mp.ellipk(1 - p),
 )
 ellipk: Op = special_function(
     "ellipk",
-    lambda z, m: (z - legendre_d(1.0 - m)) / (2.0 * (1.0 - m)),
+    lambda z, m: elliprd(np.zeros_like(m), np.ones_like(m), 1.0 - m) / 6.0,
     mpmath="ellipk",
     sympy="elliptic_k",
 )

@@ -78,7 +78,8 @@ def _log_ratio(x: Array, y: Array) -> Any:
     p, q = np.where(inside, x, 1.0), np.where(inside, y, 1.0)
     close = (p > 0.5 * q) & (p < 2.0 * q)
     value = np.where(close, np.log1p(np.where(close, p - q, 0.0) / q), np.log(p) - np.log(q))
-    return np.where(inside, value, np.where((x == 0) & (y == 0), -1.0, np.nan))
+    at_zero = np.where(x == 0, -1.0, np.where(x > 0, np.inf, np.nan))
+    return np.where(inside, value, np.where(y == 0, at_zero, np.nan))
 
 
 # -- the logistic function's relatives -----------------------------------------------------------

@@ -45,7 +45,8 @@ def density(n: Array, d: Array, x: Array) -> Any:
     if not np.any(tiny):
         return beta_log_density(a, b, p, q) / x
     special = scipy_special("betaln")
-    log = special.xlogy(a, p) + special.xlogy(b, q) - special.betaln(a, b) - np.log(x)
+    log = special.xlogy(a - 1.0, p) + special.xlogy(b + 1.0, q) - special.betaln(a, b)
+    log = log + np.log(n / d)  # finite at 0
     return np.where(tiny, np.exp(log), beta_log_density(a, b, p, q) / x)
 
 
@@ -153,9 +154,12 @@ _FAR = 1e150
 
 
 def t_density(df: Array, t: Array) -> Any:
-    """Student's density."""
-    power = -0.5 * (df + 1.0) * log1p_square(t / np.sqrt(df))
-    return np.exp(power) / (np.sqrt(df) * scipy_special("beta").beta(0.5 * df, 0.5))
+    """Student's density: the normal one where df is infinite."""
+    normal = df == np.inf
+    freedom = np.where(normal, 1.0, df)
+    power = -0.5 * (freedom + 1.0) * log1p_square(t / np.sqrt(freedom))
+    factor = np.sqrt(freedom) * scipy_special("beta").beta(0.5 * freedom, 0.5)
+    return np.where(normal, np.exp(-0.5 * t * t) / np.sqrt(2.0 * np.pi), np.exp(power) / factor)
 
 
 def t_score(df: Array, t: Array) -> Any:

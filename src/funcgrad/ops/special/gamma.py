@@ -95,7 +95,8 @@ def _rgamma_slope(z: Array, x: Array) -> Any:
     y, whole = np.where(left, x, 0.0), np.round(np.where(left, x, 0.0))
     angle, parity = math.pi * (y - whole), 1.0 - 2.0 * (whole % 2.0)
     turned = np.cos(angle) - digamma(1.0 - y) * np.sin(angle) / math.pi
-    return np.where(left, parity * gamma(1.0 - y) * turned, -z * digamma(np.where(left, 0.5, x)))
+    right = np.where(left | (x == np.inf), 0.5, x)
+    return np.where(left, parity * gamma(1.0 - y) * turned, -z * digamma(right))
 
 
 def _turn(x: Array) -> tuple[Any, Any]:

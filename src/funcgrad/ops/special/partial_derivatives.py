@@ -27,6 +27,7 @@ from funcgrad.typing import Array, FunctionLibrary
 _DIGITS = 40
 _STEP = 1e-35
 """Numbers that are smaller may lie within mpmath's steps of 0."""
+_STEEP = 1e30
 
 
 @lru_cache(maxsize=1)
@@ -67,6 +68,8 @@ def _entry(name: str, orders: tuple[int, ...], values: Sequence[Any]) -> Any:
     points = [mp.convert(value) for value in values]
     try:
         found = mp.diff(function, tuple(points), orders)
+        if abs(found) > _STEEP and not mp.isfinite(function(*points)):
+            return math.nan  # the quotient of steps across a pole
         if mp.im(found) == 0 or all([mp.im(x) != 0 or abs(x) > _STEP or x == 0 for x in points]):
             return found
         return _of_relative_steps(function, points, orders)
