@@ -612,3 +612,9 @@ def test_the_slope_of_a_log_density_that_overflows(name):
     f = fg.value_and_grad(lambda x, loc: getattr(scipy.stats, name).logpdf(x, *shapes, loc), (0, 1))
     assert f(1e200, 0.0) == (-np.inf, (-1e200, 1e200))
     assert f(np.inf, 0.0) == (-np.inf, (0.0, 0.0))
+
+
+@pytest.mark.parametrize(("name", "shape"), [("dweibull", 2.0), ("dgamma", 1.5)])
+def test_the_log_density_of_two_sides_at_a_zero_between_them(name, shape):
+    f = fg.value_and_grad(lambda x, loc: getattr(scipy.stats, name).logpdf(x, shape, loc), (0, 1))
+    assert f(0.0, 0.0) == (-np.inf, (0.0, 0.0))

@@ -438,7 +438,7 @@ class Continuous(Distribution):
             y = self.standardized(x, loc, scale)
             held, log = self._log_density(y, shapes)
             log = log - np.log(scale)
-            if name == "logpdf" and self.standard.support is whole_line:
+            if name == "logpdf" and self.standard.support is whole_line:  # -inf by overflow alone
                 return _checked(np.where(held, log, -np.inf), valid, y)
             # Where the density underflows, its slope is 0, also if that of its logarithm overflows.
             least = -np.inf if name == "logpdf" else _UNDERFLOW

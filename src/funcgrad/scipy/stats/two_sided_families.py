@@ -16,6 +16,11 @@ from funcgrad.typing import Array
 _HALF = math.log(2)
 
 
+def _two_half_lines(*shapes: Array) -> tuple[Any, Any]:
+    """The support of a distribution whose density may be 0 between its sides."""
+    return -math.inf, math.inf
+
+
 def _two_sided(row: Standard) -> Standard:
     """The distribution of x with either sign, if abs(x) has one on the half line."""
     base = completed(row)
@@ -46,7 +51,9 @@ def _two_sided(row: Standard) -> Standard:
     def density(x: Array, *shapes: Array) -> Any:
         return base.density(np.abs(x), *shapes) - _HALF
 
-    return symmetric(Standard(density=density, cdf=cdf, logcdf=logcdf, valid=row.valid))
+    return symmetric(
+        Standard(density, cdf=cdf, logcdf=logcdf, support=_two_half_lines, valid=row.valid)
+    )
 
 
 dgamma = _two_sided(gamma)
