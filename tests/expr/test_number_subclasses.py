@@ -90,21 +90,6 @@ def test_methods_of_numbers_by_their_class_take_traced_values_in_adopted_code():
     assert fg.grad(lambda x: next(map(float.__neg__, [x, 2.0])) * x)(1.0) == -2.0
 
 
-def test_a_traced_number_is_not_called():
-    """A call without values gave the number itself, so that code took it for a function."""
-
-    def f(x):
-        try:
-            return x()
-        except TypeError:
-            return x * x
-
-    for g in (f, fg.adopt(f, False)):
-        assert fg.grad(g)(3.0) == 6.0
-    t = fg.var("t")
-    assert fg.grad(lambda x: (t * x)(t=2.0))(3.0) == 2.0
-
-
 def test_digits_of_a_traced_number_are_refused():
     with pytest.raises(TypeError, match=r"hex\(\): expected a value without a derivative"):
         fg.grad(lambda x: float.fromhex(x.hex()) * x)(3.0)

@@ -459,7 +459,13 @@ def of_counts(x):
         return x
 
 
-@pytest.mark.parametrize("transform", [fg.grad, fg.jit, fg.jacfwd])
+def mapped(f):
+    return lambda x: fg.vmap(f)(np.array([x, 2 * x]))
+
+
+@pytest.mark.parametrize(
+    "transform", [fg.grad, fg.jit, fg.jacfwd, mapped, lambda f: fg.jit(mapped(f))]
+)
 def test_the_refusal_of_an_array_that_adopted_code_catches_is_raised(transform):
     """It was forgotten, so that the function returned what its handler gave."""
     with pytest.raises(TypeError, match="storing it in a NumPy array would cut its gradient"):

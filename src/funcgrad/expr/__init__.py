@@ -46,7 +46,7 @@ from funcgrad.graph import (
     by_key,
     subexpressions,
 )
-from funcgrad.source import BUT_DERIVED, as_of_numbers, caller, fail
+from funcgrad.source import BUT_DERIVED, caller, fail
 
 __all__ = [
     "Expr",
@@ -210,11 +210,6 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
     # -- as a program -----------------------------------------------------------------------------
     def __call__(self, values: object = None, /, *more: object, **named: object) -> Any:
         """The value, given one for each variable by name, or in a dict."""
-        if self.traced and values is None and not named:
-            # As of numbers: code may tell a function from a number by a call.
-            raise as_of_numbers(
-                TypeError(f"{class_of_value(self).__name__!r} object is not callable")
-            )
         return functions["evaluate"](self, (values, *more) if more else values, **named)
 
     def __repr__(self) -> str:

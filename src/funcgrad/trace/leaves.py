@@ -146,7 +146,7 @@ def run_on_leaves(
         refusals = _refusals([scope, *_contexts(leaves)])
 
         def on_leaves(level: int) -> Any:
-            _restore(refusals)
+            _forget(refusals)
             called, named = list(args), kwargs
             if level >= WRITABLE:
                 called = [arg if i in traced else _lent(arg) for i, arg in enumerate(args)]
@@ -328,23 +328,24 @@ _Refusals: TypeAlias = list[tuple[Any, Exception | None]]
 
 def _refusals(contexts: Iterable[Any]) -> _Refusals:
     """Traces, each with the refusal that it keeps before a function runs."""
-    return [(context, context.refusal) for context in contexts]
+    return [
+        (context, context.refusal) for context in {id(item): item for item in contexts}.values()
+    ]
 
 
-def _restore(refusals: _Refusals) -> None:
-    """Forget the refusals of the run before, of which the function is run again."""
-    for context, before in refusals:
-        context.refusal = before
+def _forget(refusals: _Refusals) -> None:
+    """Forget the refusals of a run before, of which the function is run again."""
+    for context, _ in refusals:
+        context.refusal = None
 
 
 def _raise_caught(refusals: _Refusals) -> None:
     """Raise the refusal that a function has caught; one for users that a library has caught is forgotten."""
-    for context, _ in refusals:
+    for context, before in refusals:
         refusal = context.refusal
-        if refusal is not None:
-            if not _is_caught_by_library(refusal):
-                raise refusal
-            context.refusal = None
+        if refusal is not None and not _is_caught_by_library(refusal):
+            raise refusal
+        context.refusal = before
 
 
 def _is_caught_by_library(refusal: Exception) -> bool:
@@ -409,7 +410,7 @@ def run(
     refusals = _refusals(_contexts(given))
 
     def on_values(level: int) -> Any:
-        _restore(refusals)
+        _forget(refusals)
         output = given_values(level)
         _raise_caught(refusals)
         return output

@@ -38,7 +38,9 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
         if handled not in notes:
             error.add_note(handled)
     elif is_compiled:
-        if "buffer API" in text or "attribute 'tobytes'" in text:
+        if "JSON serializable" in text:
+            note = _ON_JSON
+        elif "buffer API" in text or "attribute 'tobytes'" in text:
             note = _ON_HASHES
         else:
             note = _ON_COMPILED
@@ -112,12 +114,12 @@ _REFUSALS_OF_RATIONALS = re.compile(
 )
 _OF_DECIMALS = (
     "a Decimal holds no traced value, which is a binary number with a derivative: compute with the value "
-    "itself, or write Decimal(float(fg.stop_gradient(x))) if a derivative of zero is meant; fg.precise has "
+    "itself, or write Decimal(str(x)) if a derivative of zero is meant; fg.precise has "
     "as many digits as one asks for"
 )
 _OF_FRACTIONS = (
     "a Fraction holds no traced value, which has a derivative: compute with the value itself, or write "
-    "Fraction(float(fg.stop_gradient(x))) if a derivative of zero is meant"
+    "Fraction(str(x)) if a derivative of zero is meant"
 )
 _ON_SHAPES = (
     "a shape has no traced values that stand for many, as under vmap and in the body of a loop: make the "
@@ -126,6 +128,10 @@ _ON_SHAPES = (
 _ON_HASHES = (
     "traced values have no bytes, which a hash or a cache asked for: what it finds has no derivative; "
     "leave out the cache, or take those of np.asarray(fg.stop_gradient(x)) if a derivative of zero is meant"
+)
+_ON_JSON = (
+    "JSON has plain numbers: write json.dumps(a, default=lambda v: float(str(v))), whose numbers have "
+    "derivative zero where they are read again"
 )
 _ON_PROCESSES = (
     "pools of processes take neither traced values nor adopted functions: write threads "
