@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr.branch_path import PATH, Path
+from funcgrad.expr.equal_numbers import warn_of_equal_numbers
 from funcgrad.expr.node import ExprBase, set_value
 from funcgrad.expr.plain_numbers import advice, remedy
 from funcgrad.expr.registry import functions
@@ -117,8 +118,13 @@ class Questions:
             is_same = x.key == y.key
             if (is_same and _has_input(x)) or (x.op is INPUT and y.op is INPUT):
                 return is_same is (self.op.name == "equal")
-        answer = answer_of_path(self)
-        return bool(_answer(self, "bool()", bool)) if answer is None else answer
+        known = answer_of_path(self)
+        if known is not None:
+            return known
+        answer = bool(_answer(self, "bool()", bool))
+        if self.op.name in _EQUALITIES:
+            warn_of_equal_numbers(self, answer, known_value)
+        return answer
 
     def __float__(self: Any) -> float:
         if self.traced and functions["is_varied"](self) and _is_formatted(sys._getframe(1)):
@@ -186,6 +192,9 @@ class Questions:
         if not self.traced and _is_width(spec) and _has_input(self):
             return format(repr(self), spec)
         return str(_answer(self, "a format", _formatted(spec)))
+
+
+_EQUALITIES = frozenset(("all", "any", "equal", "not_equal", "reshape"))
 
 
 def _is_width(spec: str) -> bool:
