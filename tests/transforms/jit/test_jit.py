@@ -716,3 +716,24 @@ def test_parameters_with_the_names_of_builtins(name):
         jitted = fg.jit(f)
         for x in (2.0, -0.5, 2.0, -0.5):
             assert jitted(x) == f(x) == jitted(**{name: x})
+
+
+@pytest.mark.parametrize(
+    "result", [lambda x: [x, None], lambda x: [x, x * x], lambda x: [[1.0, x]]]
+)
+def test_an_array_of_objects_that_holds_traced_values_is_no_result(result):
+    """Later calls returned the traced values of the first one."""
+
+    def f(x):
+        made = np.empty(len(result(x)), dtype=object)
+        made[:] = result(x)
+        return made
+
+    with pytest.raises(
+        TypeError, match=r"one of objects.*return a.astype\(float\), or a.tolist\(\)"
+    ):
+        jit(f)(1.3)
+    listed = jit(lambda x: f(x).tolist())
+    assert listed(1.3) == f(1.3).tolist()
+    assert listed(2.0) == f(2.0).tolist()
+    assert jit(lambda x: (x, np.array(["a", None], dtype=object)))(1.0)[1].tolist() == ["a", None]

@@ -88,15 +88,17 @@ def _tell_of_argument(who: str, f: Any, store: StoreEffect, args: Sequence[Any])
 
 def _tell_of_outer(who: str, f: Any, store: StoreEffect, function: Any, why: str) -> None:
     value = _named(function, store.name)
-    if isinstance(value, np.ndarray | MutableArray) and store.how != "name":
+    is_array = isinstance(value, np.ndarray | MutableArray) and store.how != "name"
+    if is_array and function is f:
         raise fail(
             TypeError,
             f"{who}: expected functions without effects, but {_name(f)} stores into {store.name!r}, an "
             f"array from outside of it; {why}; return the value",
         )
     is_container = isinstance(value, list | dict | set | deque)
-    if function is f and (is_container or store.how != "method"):  # else such as ``np.add``
-        _warn_of_store(who, f, store, why)
+    # Other methods are such as ``np.add``, and what another function stores may be its own memory.
+    if is_array or (function is f and (is_container or store.how != "method")):
+        _warn_of_store(who, function, store, why)
 
 
 def _warn_of_store(who: str, f: Any, store: StoreEffect, why: str) -> None:

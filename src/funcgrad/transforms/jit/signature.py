@@ -171,7 +171,19 @@ def rebuilder(output: object, shape: Tree, given: Sequence[Any]) -> Callable[[Se
 def _result(value: object) -> Any:
     """A leaf of f's result that is no expression. Raises TypeError unless it is an immutable value."""
     if isinstance(value, np.ndarray):
-        return value.copy()
+        held = value.ravel().tolist() if value.dtype == object else []
+        if all(
+            [
+                item is None or (isinstance(item, _IMMUTABLE) and type(item) is not Expr)
+                for item in held
+            ]
+        ):
+            return value.copy()
+        raise fail(
+            TypeError,
+            "jit: expected f to return arrays of numbers, but got one of objects, with traced values or such "
+            "as may change, which later calls would return again; return a.astype(float), or a.tolist()",
+        )
     if value is None or isinstance(value, _IMMUTABLE):
         return value
     advice = advice_on(value) or "return its parts in a tuple or a dict"
