@@ -138,6 +138,7 @@ REFUSED = [
     "[float(v) for v in np.stack([x, 2 * x])][1]",
     "sum(map(float, [x, x]))",
     "x.as_integer_ratio()[0] / x.as_integer_ratio()[1]",
+    "float.fromhex(x.hex())",
     "float(max(x, 0.5))",
     "float(np.where(x > 0, x, 0.0))",
     "float(x % 0.7)",

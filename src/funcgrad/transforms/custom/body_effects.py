@@ -22,8 +22,8 @@ from funcgrad.source import USERS, fail, warn
 from funcgrad.trace.outer_arrays import reached
 from funcgrad.trace.shared_arguments import store_into_argument
 
-_WITHOUT: WeakSet[CodeType] = WeakSet()
-"""The code of functions that store into nothing but their own."""
+_WITHOUT: WeakSet[FunctionType] = WeakSet()
+"""Functions that store into nothing but their own."""
 
 
 class StoreEffect(NamedTuple):
@@ -41,13 +41,12 @@ def refuse_lost_stores(who: str, f: Any, rule: Any, args: Sequence[Any]) -> None
     So for what the rule stores, and f does not. A store into another object is warned of. A rule that calls f
     makes its stores.
     """
-    codes = [getattr(each, "__code__", None) for each in (f, rule)]
-    if all([code is None or code in _WITHOUT for code in codes]):
+    if all([not isinstance(each, FunctionType) or each in _WITHOUT for each in (f, rule)]):
         return
     lost, more = _stores_reached(f), _stores_reached(rule)
-    for code, found in zip(codes, (lost, more), strict=True):
-        if code is not None and not found:
-            _WITHOUT.add(code)
+    for each, found in ((f, lost), (rule, more)):
+        if isinstance(each, FunctionType) and not found:
+            _WITHOUT.add(each)
     names = {store.name for store, _ in lost}
     for store, function in more:
         if not store.is_argument and store.name not in names:
