@@ -65,15 +65,17 @@ _IN_PLACE = "its rule, which runs in its place, does not"
 
 def _stores_reached(f: Any) -> list[tuple[StoreEffect, Any]]:
     """The stores of f, and those of the user's functions that it reaches into objects from outside."""
-    found = [(store, f) for store in stores_of(getattr(f, "__code__", None))]
+    own = getattr(f, "__code__", None)
+    found = [(store, f) for store in stores_of(own if _is_users(own) else None)]
     for _, item in reached(f):
-        if (
-            isinstance(item, FunctionType)
-            and item is not f
-            and not USERS[item.__code__.co_filename]
-        ):
+        if isinstance(item, FunctionType) and item is not f and _is_users(item.__code__):
             found += [(store, item) for store in stores_of(item.__code__) if not store.is_argument]
     return found
+
+
+def _is_users(code: CodeType | None) -> bool:
+    """Whether code is the user's, and not such as that of a primitive, which keeps what it has met."""
+    return code is not None and not USERS[code.co_filename]
 
 
 def _tell_of_argument(who: str, f: Any, store: StoreEffect, args: Sequence[Any]) -> None:
