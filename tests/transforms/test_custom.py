@@ -864,13 +864,12 @@ def test_a_store_that_the_rule_makes_too_is_not_told():
 def test_functions_of_funcgrads_own_under_a_rule_are_not_told_of():
     """A primitive keeps the types that it has met."""
     solve = fg.primitive(np.linalg.solve, out=lambda a, b: b, name="solve")
+    given, b = np.array([[3.0, 1.0], [1.0, 2.0]]), np.array([9.0, 8.0])
     for f in (solve, fg.jit(solve), fg.checkpoint(solve)):
         solution = fg.custom_vjp(f)
         solution.defvjp(
             lambda a, b: (solve(a, b), (a, solve(a, b))),
             lambda saved, g: (-np.outer(solve(saved[0].T, g), saved[1]), solve(saved[0].T, g)),
         )
-        a, b = np.array([[3.0, 1.0], [1.0, 2.0]]), np.array([9.0, 8.0])
-        np.testing.assert_allclose(
-            fg.grad(lambda b, s=solution: np.sum(s(a, b) ** 2))(b), [0.4, 2.8]
-        )
+        slope = fg.grad(lambda b, s=solution: np.sum(s(given, b) ** 2))(b)
+        np.testing.assert_allclose(slope, [0.4, 2.8])
