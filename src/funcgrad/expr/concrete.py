@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr.branch_path import PATH, Path
-from funcgrad.expr.equal_numbers import warn_of_equal_numbers
+from funcgrad.expr.equal_numbers import ANSWERS, warn_of_equal_numbers
 from funcgrad.expr.node import ExprBase, set_value
 from funcgrad.expr.plain_numbers import advice, remedy
 from funcgrad.expr.registry import functions
@@ -122,7 +122,7 @@ class Questions:
         if known is not None:
             return known
         answer = bool(_answer(self, "bool()", bool))
-        if self.op.name in _EQUALITIES:
+        if self.op.name in ANSWERS:
             warn_of_equal_numbers(self, answer, known_value)
         return answer
 
@@ -192,9 +192,6 @@ class Questions:
         if not self.traced and _is_width(spec) and _has_input(self):
             return format(repr(self), spec)
         return str(_answer(self, "a format", _formatted(spec)))
-
-
-_EQUALITIES = frozenset(("all", "any", "equal", "not_equal", "reshape"))
 
 
 def _is_width(spec: str) -> bool:

@@ -22,23 +22,47 @@ def warn_of_equal_numbers(root: Any, answer: bool, known_value: Any) -> None:
     """
     compared = root
     while compared.op.name in _REDUCTIONS:
-        compared = compared.args[0]
-    if compared.op.name != ("equal" if answer else "not_equal"):
-        return
-    sides = [_before_broadcast(side) for side in compared.args]
+        compared = compared.args[-1]  # of `numpy.isclose`, the equality beside the tolerance
+    name = compared.op.name
+    if name in (_SAME if answer else _OTHER):
+        operands = compared.args if name in ("equal", "not_equal") else ()
+        _warn_of_sides(operands, known_value)
+        for side in compared.args:
+            if side.op.name in _DISTANCES:
+                _warn_of_sides(_compared_by_distance(side, known_value), known_value)
+
+
+_REDUCTIONS = frozenset(("all", "any", "bitwise_or", "reshape"))
+_SAME = frozenset(("equal", "less", "less_equal"))
+_OTHER = frozenset(("not_equal", "greater", "greater_equal"))
+ANSWERS = _REDUCTIONS | _SAME | _OTHER
+"""The operations of truth values that may tell of equal numbers."""
+_DISTANCES = frozenset(("absolute", "max", "norm", "power", "sqrt", "square", "sum"))
+
+
+def _compared_by_distance(side: Any, known_value: Any) -> tuple[Any, ...]:
+    """The operands of the difference in a distance that is zero."""
+    while side.op.name in _DISTANCES:
+        side = side.args[0]
+    is_zero = side.op.name == "subtract" and not np.any(known_value(side) != 0)
+    return side.args if is_zero else ()
+
+
+def _warn_of_sides(operands: tuple[Any, ...], known_value: Any) -> None:
+    sides = [_before_broadcast(side) for side in operands]
     varied = [bool(side.traced) and functions["is_varied"](side) for side in sides]
     if sum(varied) != 1:
         return
-    numbers = known_value(sides[varied.index(False)])
-    if numbers is None or compared.shape != np.shape(numbers) or _is_special(np.asarray(numbers)):
+    place = varied.index(False)
+    numbers = known_value(sides[place])
+    if numbers is None or sides[1 - place].shape != np.shape(numbers):
         return
-    warn(
-        "a value that is differentiated is compared with numbers that are equal: if the code looks up what "
-        "it has computed of these, that has no derivative; have it forget the numbers before, or keep nothing"
-    )
-
-
-_REDUCTIONS = frozenset(("all", "any", "reshape"))
+    if not _is_special(np.asarray(numbers)):
+        warn(
+            "a value that is differentiated is compared with numbers that are equal: if the code looks up "
+            "what it has computed of these, that has no derivative; have it forget the numbers before, or "
+            "keep nothing"
+        )
 
 
 def _before_broadcast(side: ExprBase) -> Any:
