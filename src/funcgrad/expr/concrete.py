@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr.branch_path import PATH, Path
-from funcgrad.expr.equal_numbers import ANSWERS, warn_of_equal_numbers
 from funcgrad.expr.node import ExprBase, set_value
 from funcgrad.expr.plain_numbers import advice, remedy
 from funcgrad.expr.registry import functions
@@ -122,8 +121,7 @@ class Questions:
         if known is not None:
             return known
         answer = bool(_answer(self, "bool()", bool))
-        if self.op.name in ANSWERS:
-            warn_of_equal_numbers(self, answer, known_value)
+        functions["warn_of_equal_numbers"](self, answer)
         return answer
 
     def __float__(self: Any) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dis
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -35,7 +35,9 @@ class StoreEffect(NamedTuple):
     is_argument: bool
 
 
-def refuse_lost_stores(who: str, f: Any, rule: Any, args: Sequence[Any]) -> None:
+def refuse_lost_stores(
+    who: str, f: Callable[..., object], rule: Callable[..., object], args: Sequence[object]
+) -> None:
     """Raise TypeError if f stores into an argument or an array from outside, and its rule does not.
 
     So for what the rule stores, and f does not. A store into another object is warned of. A rule that calls f
@@ -63,7 +65,7 @@ def refuse_lost_stores(who: str, f: Any, rule: Any, args: Sequence[Any]) -> None
 _IN_PLACE = "its rule, which runs in its place, does not"
 
 
-def _stores_reached(f: Any) -> list[tuple[StoreEffect, Any]]:
+def _stores_reached(f: Callable[..., object]) -> list[tuple[StoreEffect, Any]]:
     """The stores of f, and those of the user's functions that it reaches into objects from outside."""
     own = getattr(f, "__code__", None)
     found = [(store, f) for store in stores_of(own if _is_users(own) else None)]
@@ -78,7 +80,7 @@ def _is_users(code: CodeType | None) -> bool:
     return code is not None and not USERS[code.co_filename]
 
 
-def _tell_of_argument(who: str, f: Any, store: StoreEffect, args: Sequence[Any]) -> None:
+def _tell_of_argument(who: str, f: Any, store: StoreEffect, args: Sequence[object]) -> None:
     arg = args[f.__code__.co_varnames.index(store.name)]
     is_array = isinstance(arg, np.ndarray | MutableArray | Expr) and np.ndim(arg) > 0
     if is_array or isinstance(arg, list | dict | set):
@@ -87,7 +89,9 @@ def _tell_of_argument(who: str, f: Any, store: StoreEffect, args: Sequence[Any])
         _warn_of_store(who, f, store, _IN_PLACE)
 
 
-def _tell_of_outer(who: str, f: Any, store: StoreEffect, function: Any, why: str) -> None:
+def _tell_of_outer(
+    who: str, f: object, store: StoreEffect, function: FunctionType, why: str
+) -> None:
     value = _named(function, store.name)
     is_array = isinstance(value, np.ndarray | MutableArray) and store.how != "name"
     if is_array and function is f:
@@ -102,14 +106,14 @@ def _tell_of_outer(who: str, f: Any, store: StoreEffect, function: Any, why: str
         _warn_of_store(who, function, store, why)
 
 
-def _warn_of_store(who: str, f: Any, store: StoreEffect, why: str) -> None:
+def _warn_of_store(who: str, f: object, store: StoreEffect, why: str) -> None:
     warn(
         f"{who}: {_name(f)} stores into {store.name!r}; {why}, so that results may differ; return the value"
     )
 
 
 def _name(f: object) -> str:
-    return getattr(f, "__name__", "the function")
+    return str(getattr(f, "__name__", "the function"))
 
 
 def _named(f: FunctionType, name: str) -> Any:

@@ -6,16 +6,19 @@ argument of the same value (``if np.array_equal(x, self.x): return self.value``)
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from funcgrad.expr.node import ExprBase
-from funcgrad.expr.registry import functions
+from funcgrad.expr import Expr
+from funcgrad.expr.concrete import known_value
+from funcgrad.ops.base.activity import is_varied
+from funcgrad.ops.base.op import leaf
 from funcgrad.source import warn
+from funcgrad.typing import Array
 
 
-def warn_of_equal_numbers(root: Any, answer: bool, known_value: Any) -> None:
+def warn_of_equal_numbers(root: Expr, answer: bool) -> None:
     """Warn if a truth value tells that a differentiated value is equal to numbers that are no special ones.
 
     Special are whole numbers, and arrays of one number: a function may have a branch for these.
@@ -25,22 +28,19 @@ def warn_of_equal_numbers(root: Any, answer: bool, known_value: Any) -> None:
         compared = compared.args[-1]  # of `numpy.isclose`, the equality beside the tolerance
     name = compared.op.name
     if name in (_SAME if answer else _OTHER):
-        operands = compared.args if name in ("equal", "not_equal") else ()
-        _warn_of_sides(operands, known_value)
+        _warn_of_sides(compared.args if name in ("equal", "not_equal") else ())
         for side in compared.args:
             if side.op.name in _DISTANCES:
-                _warn_of_sides(_compared_by_distance(side, known_value), known_value)
+                _warn_of_sides(_compared_by_distance(side))
 
 
 _REDUCTIONS = frozenset(("all", "any", "bitwise_or", "reshape"))
 _SAME = frozenset(("equal", "less", "less_equal"))
 _OTHER = frozenset(("not_equal", "greater", "greater_equal"))
-ANSWERS = _REDUCTIONS | _SAME | _OTHER
-"""The operations of truth values that may tell of equal numbers."""
 _DISTANCES = frozenset(("absolute", "max", "norm", "power", "sqrt", "square", "sum"))
 
 
-def _compared_by_distance(side: Any, known_value: Any) -> tuple[Any, ...]:
+def _compared_by_distance(side: Expr) -> Sequence[Expr]:
     """The operands of the difference in a distance that is zero."""
     while side.op.name in _DISTANCES:
         side = side.args[0]
@@ -48,9 +48,9 @@ def _compared_by_distance(side: Any, known_value: Any) -> tuple[Any, ...]:
     return side.args if is_zero else ()
 
 
-def _warn_of_sides(operands: tuple[Any, ...], known_value: Any) -> None:
+def _warn_of_sides(operands: Sequence[Expr]) -> None:
     sides = [_before_broadcast(side) for side in operands]
-    varied = [bool(side.traced) and functions["is_varied"](side) for side in sides]
+    varied = [bool(side.traced) and is_varied(side) for side in sides]
     if sum(varied) != 1:
         return
     place = varied.index(False)
@@ -65,14 +65,14 @@ def _warn_of_sides(operands: tuple[Any, ...], known_value: Any) -> None:
         )
 
 
-def _before_broadcast(side: ExprBase) -> Any:
+def _before_broadcast(side: Expr) -> Expr:
     """An operand without the conversions of shape and dtype that NumPy does by itself."""
-    while getattr(side.op, "hidden", False) and side.op.name != "leaf":
+    while getattr(side.op, "hidden", False) and side.op is not leaf:
         side = side.args[0]
     return side
 
 
-def _is_special(numbers: Any) -> bool:
+def _is_special(numbers: Array) -> bool:
     if numbers.dtype.kind != "f" or not numbers.size:
         return True
     if numbers.size == 1:
