@@ -250,3 +250,20 @@ def code_names(code: CodeType) -> frozenset[str]:
     """The names of globals and attributes in code, and in the code of functions inside it."""
     inside = [c for c in code.co_consts if isinstance(c, CodeType)]
     return frozenset(code.co_names).union(*map(code_names, inside))
+
+
+@lru_cache(maxsize=4096)
+def global_names(code: CodeType) -> frozenset[str]:
+    """The names of globals in code, without those of attributes, and in the code of functions inside it."""
+    inside = [c for c in code.co_consts if isinstance(c, CodeType)]
+    own = [step.argval for step in dis.get_instructions(code) if step.opname in _OF_GLOBALS]
+    return frozenset(own).union(*map(global_names, inside))
+
+
+_OF_GLOBALS = (
+    "LOAD_GLOBAL",
+    "LOAD_NAME",
+    "STORE_GLOBAL",
+    "DELETE_GLOBAL",
+    "LOAD_FROM_DICT_OR_GLOBALS",
+)

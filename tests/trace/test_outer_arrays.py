@@ -89,3 +89,20 @@ def test_arrays_that_are_read_or_made_inside_are_no_stores() -> None:
         return c * (scale[0] + own[1] + empty.sum()), None
 
     assert fg.grad(lambda x: fg.scan(body, x, None, 2)[0])(1.0) == 9.0
+
+
+def test_an_attribute_is_no_global_variable_of_its_name():
+    """It was, so that the argument of the caller's was said to be captured as well."""
+    space = {"np": np}
+    exec(
+        "class Own: pass\n\n"
+        "def f(a):\n"
+        "    own = Own()\n"
+        "    own.a = a\n"
+        "    own.a[0] *= own.a[1]\n"
+        "    return own.a.sum()\n",
+        space,
+    )
+    space["a"] = np.array([2.0, 3.0])
+    assert fg.grad(space["f"])(space["a"]).tolist() == [3.0, 3.0]
+    assert space["a"].tolist() == [2.0, 3.0]

@@ -19,7 +19,7 @@ from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT
-from funcgrad.source import OURS, USERS, code_names, fail
+from funcgrad.source import OURS, USERS, fail, global_names
 from funcgrad.transformed import Transformed
 
 COMPARED = 1 << 20
@@ -152,7 +152,7 @@ def _named_values(f: FunctionType) -> Iterator[tuple[str, Any]]:
             yield name, cell.cell_contents
         except ValueError:  # empty as yet
             continue
-    for name in sorted(code_names(f.__code__)):
+    for name in sorted(global_names(f.__code__)):
         value = f.__globals__.get(name)
         held = isinstance(value, np.ndarray | MutableArray | Expr | list | dict)
         held = held or _is_instance(value)
