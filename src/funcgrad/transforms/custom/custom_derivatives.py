@@ -30,7 +30,6 @@ from funcgrad.trace.leaves import begin_trace, run
 from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body
-from funcgrad.transforms.custom.body_effects import refuse_lost_stores
 from funcgrad.transforms.custom.last_order import ORDERS, last_order_op
 from funcgrad.transforms.transform_arguments import by_position, positions
 
@@ -177,12 +176,13 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
     ``bwd(residuals, cotangent)`` a tuple of cotangents, one an argument (None
     for zero). ``bwd`` gets the values of ``nondiff_argnums`` first. ``bwd``
     must be linear in the cotangent; then `jvp`, `hessian` and `vmap` work as
-    well. Derivatives in values that ``fwd`` captures are its own.
+    well. Derivatives in values that ``fwd`` captures are its own. In a
+    derivative ``fwd`` runs in the place of f: what f alone stores is not
+    stored then.
 
-    Raises TypeError if f is not a function, ``fwd`` does not return a pair,
+    Raises TypeError if f is not a function, ``fwd`` does not return a pair, or
     ``bwd`` does not return a tuple of cotangents of the arguments' shapes and
-    dtypes, or f stores into an argument or an array from outside, and ``fwd``
-    does not, which runs in its place. Other stores are warned of.
+    dtypes.
 
     >>> import numpy as np
     >>> import funcgrad as fg
@@ -205,7 +205,6 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
 
     def _with_rule(self, args: tuple[Any, ...]) -> Any:
         fixed, places = self._split_arguments(args)
-        refuse_lost_stores(self._who, self.f, self._rule[0], args)
         start = begin_trace()
         with self._nested():
             pair = run(self._rule[0], args, {}, self._who)
