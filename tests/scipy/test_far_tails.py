@@ -618,3 +618,10 @@ def test_the_slope_of_a_log_density_that_overflows(name):
 def test_the_log_density_of_two_sides_at_a_zero_between_them(name, shape):
     f = fg.value_and_grad(lambda x, loc: getattr(scipy.stats, name).logpdf(x, shape, loc), (0, 1))
     assert f(0.0, 0.0) == (-np.inf, (0.0, 0.0))
+
+
+def test_the_hessian_of_a_normal_variable_between_two_ends_that_are_far_out():
+    f = fg.hessian(lambda a: scipy.stats.truncnorm.logcdf(30.0 + 1e-9, a, 50.0))
+    assert f(30.0) == pytest.approx(-9.999998345192783e17, rel=1e-7)
+    assert fg.jit(f)(30.0) == pytest.approx(-9.999998345192783e17, rel=1e-7)
+    assert fg.jit(fg.hessian(scipy.stats.lomax.logcdf))(1e200, 3.0) == 0.0

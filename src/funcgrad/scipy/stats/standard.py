@@ -97,7 +97,10 @@ class Standard:
 
 def log1mexp(t: Array) -> Any:
     """log(1 - exp(-t)) for t > 0."""
-    return np.where(t < math.log(2), np.log(-np.expm1(-t)), np.log1p(-np.exp(-t)))
+    near, far = t < math.log(2), t > 40  # where second derivatives divide by exp(t)
+    place = np.where(far, 1.0, t)
+    close = np.where(near, np.log(-np.expm1(-place)), np.log1p(-np.exp(-place)))
+    return np.where(far, -np.exp(-t), close)
 
 
 def log_where_small(small: Array, other: Array) -> Any:
