@@ -344,6 +344,8 @@ TAILS = [
     ("invgamma", ("logpdf",), (1e200, 2.5)),
     ("levy", ("logpdf",), (1e200,)),
     ("halfcauchy", ("logsf", "sf"), (1e150,)),
+    ("halfcauchy", ("logsf",), (1.0,)),
+    ("halfcauchy", ("logsf", "cdf"), (1e-16,)),
     ("triang", ("cdf", "sf", "logcdf", "logsf"), (1e-9, 1e-12)),
 ]
 

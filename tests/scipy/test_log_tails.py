@@ -210,3 +210,13 @@ def test_second_derivatives_of_student_s_t_in_a_traced_number_of_degrees():
     assert found[0] == pytest.approx(-0.9961992760725777, rel=1e-9)
     found = fg.elementwise_grad(fg.elementwise_grad(stats.t.logsf), 1)(*point)
     assert found[0] == pytest.approx(-2.6981411458612657e-8, rel=1e-8)
+
+
+def test_tails_of_large_parameters_far_from_the_mean():
+    assert fg.grad(stats.gamma.logsf, 1)(1e200, 1e6) == pytest.approx(446.7015085408449, rel=1e-12)
+    slopes = fg.grad(stats.beta.logcdf, (0, 1, 2))(1e-200, 1e6, 20.0)
+    with mp.workdps(40):
+        harmonic = mp.psi(0, 1e6 + 20) - mp.psi(0, 1e6)
+        log = float(mp.log(mp.mpf(1e-200)) + harmonic - mp.mpf(10) ** -6)
+        other = float(mp.psi(0, 1e6 + 20) - mp.psi(0, 20))
+    assert slopes == pytest.approx((1e206, log, other), rel=1e-10)

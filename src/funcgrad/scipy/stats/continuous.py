@@ -169,7 +169,11 @@ halfcauchy = Standard(
     density=lambda x: math.log(2) + cauchy.density(x),
     cdf=lambda x: 2 / math.pi * np.arctan(x),
     sf=lambda x: 2 / math.pi * np.arctan2(1.0, x),
-    logsf=lambda x: math.log(2) + stated(cauchy.logsf)(x),
+    logsf=lambda x: np.where(
+        x < 1,
+        np.log1p(-2 / math.pi * np.arctan(np.where(x < 1, x, 0.5))),
+        math.log(2) + stated(cauchy.logsf)(np.where(x < 1, 1.0, x)),
+    ),
     ppf=lambda q: np.tan(math.pi / 2 * q),
     isf=lambda q: 1 / np.tan(math.pi / 2 * q),
     support=half_line,

@@ -106,10 +106,12 @@ def _log_gammaincc_tail(a: Array, x: Array) -> Any:
 
 def _log_gamma_density(a: Array, x: Array) -> Any:
     """log(x**a*exp(-x)/gamma(a))."""
-    large = a >= LARGE
+    # Far from the mean the direct form has the digits, and so have its slopes.
+    large = np.logical_and(a >= LARGE, np.logical_and(x > a / 4, x < 4 * a))
     few, many = np.where(large, 1.0, a), np.where(large, a, LARGE)
     direct = few * np.log(x) - x - gammaln(few)
-    by_series = many * _deviance(x / many, (x - many) / many) - stirling_error(many)
+    place = np.where(large, x, LARGE)
+    by_series = many * _deviance(place / many, (place - many) / many) - stirling_error(many)
     return np.where(large, by_series + np.log(many) / 2 - _LOG_ROOT_TAU, direct)
 
 
@@ -152,7 +154,8 @@ def _log_beta_density(a: Array, b: Array, x: Array, y: Array) -> Any:
     p, q = np.where(first, x, y), np.where(first, y, x)
     log_p, log_q = np.where(first, log_x, log_y), np.where(first, log_y, log_x)
     large = many >= LARGE
-    both = np.logical_and(large, few >= LARGE)
+    # Far from the mean of q the other form has the digits, and so have its slopes.
+    both = np.logical_and(np.logical_and(large, few >= LARGE), (a + b) * q < 4 * few)
     c, d = np.where(both, many, LARGE), np.where(both, few, LARGE)
     n, gap = c + d, d * p - c * q
     deviances = c * _deviance(n * p / c, gap / c) + d * _deviance(n * q / d, -gap / d)
