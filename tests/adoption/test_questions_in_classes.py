@@ -280,3 +280,19 @@ def test_operators_of_held_instances_are_adopted(f, factor):
     assert fg.grad(f)(0.7) == pytest.approx(expected, rel=1e-14)
     assert fg.jvp(f, (0.7,), (1.0,))[1] == pytest.approx(expected, rel=1e-14)
     assert fg.grad(fg.grad(f))(0.7) == pytest.approx(-factor * math.sin(0.7), rel=1e-14)
+
+
+BY_NAME = {"float": 2.0, "int": 3.0, "float64": 5.0, "ndarray": 7.0}
+
+
+def test_class_of_a_value_by_its_attribute_alone():
+    def by_name(x):
+        return BY_NAME[x.__class__.__name__] * x
+
+    def of_array(x):
+        return BY_NAME[x.__class__.__name__] * x.sum()
+
+    assert by_name(1.5) == fg.jit(by_name)(1.5) == 3.0
+    assert fg.grad(by_name)(1.5) == 2.0
+    assert fg.jvp(by_name, (1.5,), (1.0,)) == (3.0, 2.0)
+    assert fg.grad(of_array)(np.ones(2)).tolist() == [7.0, 7.0]

@@ -83,6 +83,7 @@ _NAMES = frozenset(
     (
         *_NUMBERS,
         *(
+            "__class__",
             "__import__",
             "callable",
             "complex",
