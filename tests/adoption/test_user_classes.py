@@ -269,3 +269,22 @@ def test_methods_of_the_types_of_numbers(name):
 def test_methods_of_a_subclass_of_float_with_traced_values_under_jit():
     jitted = fg.jit(lambda x: (Metres(x) + 2.0).squared())
     assert [jitted(1.5), jitted(2.5)] == [12.25, 20.25]
+
+
+class Padded(float):
+    def __rmul__(self, other):
+        return other * float(self) + 1.0
+
+
+class PaddedFirst(Padded):
+    __array_priority__ = 10.0
+
+
+def test_an_array_takes_an_instance_of_a_subclass_of_float_as_a_number():
+    for kind in (Padded, PaddedFirst):
+
+        def product(x, kind=kind):
+            return (np.array([x, 2.0]) * kind(3.0)).sum()
+
+        assert fg.jit(product)(1.5) == product(1.5)
+        assert fg.jvp(product, (1.5,), (1.0,)) == (product(1.5), 3.0)

@@ -110,6 +110,8 @@ def has_own_operators(value: object, beside: Any, name: str) -> bool:
         return True
     if isinstance(value, np.poly1d):
         return not beside.shape  # NumPy makes an array of an array and a poly1d
+    if beside.shape and issubclass(kind, int | float | complex):
+        return getattr(value, "__array_priority__", 0.0) > 0  # otherwise a number to NumPy's arrays
     own = getattr(kind, REFLECTED.get(name, ""), None)
     if type(own) is FunctionType and not USERS[own.__code__.co_filename]:  # Fraction's takes none
         # A number leaves the operator to any such class, an array to one that is no array to NumPy.
