@@ -89,6 +89,14 @@ def test_json_of_traced_values_is_refused_with_what_to_write():
     assert "default=lambda v: float(str(v))" in "".join(refused.value.__notes__)
 
 
+def test_methods_by_the_name_of_a_type_are_refused_with_what_to_write():
+    for f in (lambda x: np.ndarray.sum(np.array([x, x])), lambda x: np.float64.__add__(x, 1.0)):
+        with pytest.raises(TypeError, match="descriptor") as refused:
+            fg.grad(f)(2.0)
+        (note,) = refused.value.__notes__
+        assert "a.sum() in the place of np.ndarray.sum(a)" in note
+
+
 def test_errors_of_compiled_code_tell_the_refusal_that_they_replace():
     def packed(x):
         y = 2.0 * x

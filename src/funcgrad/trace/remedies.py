@@ -42,6 +42,8 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
             note = _ON_JSON
         elif "buffer API" in text or "attribute 'tobytes'" in text:
             note = _ON_HASHES
+        elif text.startswith("descriptor '"):
+            note = _ON_DESCRIPTORS
         else:
             note = _ON_COMPILED
         if note not in notes:
@@ -132,6 +134,10 @@ _ON_HASHES = (
 _ON_JSON = (
     "JSON has plain numbers: write json.dumps(a, default=lambda v: float(str(v))), whose numbers have "
     "derivative zero where they are read again"
+)
+_ON_DESCRIPTORS = (
+    "a method by the name of its type takes instances of that type alone, and no traced values: write the "
+    "method of the value, a.sum() in the place of np.ndarray.sum(a)"
 )
 _ON_PROCESSES = (
     "pools of processes take neither traced values nor adopted functions: write threads "
