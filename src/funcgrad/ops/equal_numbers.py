@@ -21,7 +21,7 @@ from funcgrad.typing import Array
 def warn_of_equal_numbers(root: Expr, answer: bool) -> None:
     """Warn if a truth value tells that a differentiated value is equal to numbers that are no special ones.
 
-    Special are whole numbers, and arrays of one number: a function may have a branch for these.
+    A number is special, and so are several that are the same: a function may have a branch for these.
     """
     compared = root
     while compared.op.name in _REDUCTIONS:
@@ -73,8 +73,6 @@ def _before_broadcast(side: Expr) -> Expr:
 
 
 def _is_special(numbers: Array) -> bool:
-    if numbers.dtype.kind != "f" or not numbers.size:
+    if numbers.dtype.kind != "f" or numbers.size < 2:
         return True
-    if numbers.size == 1:
-        return bool(numbers == np.rint(numbers))
     return bool(np.all(numbers == numbers.flat[0]))
