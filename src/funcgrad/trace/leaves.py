@@ -143,7 +143,7 @@ def run_on_leaves(
             ]
             leaves.extend(own[i])
         scope.given = [*scope.arrays.values()]
-        refusals = _refusals([scope, *_contexts(leaves)])
+        refusals = _refusals(_contexts(leaves) or [scope])
 
         def on_leaves(level: int) -> Any:
             _forget(refusals)
@@ -320,7 +320,7 @@ def _contexts(leaves: Iterable[Any]) -> list[Any]:
             if x.op is leaf_op:
                 scope = x.params[0][1]
                 found[id(scope)] = scope
-    return list(found.values())
+    return [*found.values()]
 
 
 _Refusals: TypeAlias = list[tuple[Any, Exception | None]]
@@ -328,9 +328,7 @@ _Refusals: TypeAlias = list[tuple[Any, Exception | None]]
 
 def _refusals(contexts: Iterable[Any]) -> _Refusals:
     """Traces, each with the refusal that it keeps before a function runs."""
-    return [
-        (context, context.refusal) for context in {id(item): item for item in contexts}.values()
-    ]
+    return [(context, context.refusal) for context in contexts]
 
 
 def _forget(refusals: _Refusals) -> None:
