@@ -74,3 +74,13 @@ def test_single_precision_stays_single():
     slope = fg.grad(lambda x: 1 / (np.exp(x) + 2))(np.float32(95.0))
     assert slope.dtype == np.float32
     assert slope == 0
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_second_derivatives_in_a_batch_of_tangents_are_finite(count):
+    """The factors of a product are broadcasts there, and inf times 0 was NaN."""
+    at = np.linspace(800.0, 900.0, count)
+    for f in (lambda s: np.sum(np.log1p(-np.exp(-s))), lambda s: np.sum(1 / (np.exp(s) - 1))):
+        for hessian in (fg.hessian, fg.jacrev(fg.grad(f)), fg.jit(fg.hessian(f))):
+            found = hessian(f)(at) if hessian is fg.hessian else hessian(at)
+            np.testing.assert_array_equal(np.abs(found), np.zeros((count, count)))

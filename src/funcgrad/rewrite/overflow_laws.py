@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
+from funcgrad.ops.base.op import broadcast_to
 from funcgrad.ops.elementwise import arithmetic, exponential, trigonometric
 from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.structural_laws import OVERFLOWING
@@ -26,16 +27,21 @@ def product_with_overflowing(expr: Expr) -> Expr | None:
     """y/(exp(x) - 1)*exp(x) = -y/expm1(-x), y/cosh(x)*sinh(x) = y*tanh(x), and the like."""
     left, right = expr.args
     for product, factor in ((left, right), (right, left)):
-        if factor.op in OVERFLOWING:
-            found = _times(product, factor)
-            if found is not None:
-                return found
+        found = _times_if_overflowing(product, factor)
+        if found is not None:
+            return found
         if factor.op is arithmetic.multiply:
             for i, inner in enumerate(factor.args):
-                found = _times(product, inner) if inner.op in OVERFLOWING else None
+                found = _times_if_overflowing(product, inner)
                 if found is not None:
                     return np.multiply(found, factor.args[1 - i])  # type: ignore[return-value]
     return None
+
+
+def _times_if_overflowing(product: Expr, factor: Expr) -> Expr | None:
+    """A product with a factor that overflows, or with one that is broadcast, as in a batch of tangents."""
+    inner = factor.args[0] if factor.op is broadcast_to else factor
+    return _times(product, factor) if inner.op in OVERFLOWING else None
 
 
 def quotient_of_overflowing(expr: Expr) -> Expr | None:
@@ -69,6 +75,9 @@ _FACTORS = {arithmetic.multiply: (1, 0), arithmetic.divide: (0,), arithmetic.neg
 
 
 def _taken_up(node: Expr, factor: Expr) -> Expr | None:
+    if node.op is broadcast_to is factor.op and node.args[0].type == factor.args[0].type:
+        narrow = _times(node.args[0], factor.args[0])
+        return None if narrow is None else broadcast_to(narrow, shape=node.shape)
     if node.op is arithmetic.divide:
         above, below = node.args
         if (
@@ -104,6 +113,12 @@ def _taken_up_by_quotient(product: Expr, factor: Expr) -> Expr | None:
 
 def _divided(factor: Expr, below: Expr, above: Expr | None) -> Expr | None:
     """above*factor/below; None in the place of above stands for 1."""
+    if factor.op is broadcast_to:
+        if below.op is not broadcast_to or below.args[0].type != factor.args[0].type:
+            return None
+        narrow = _divided(factor.args[0], below.args[0], None)
+        wide = None if narrow is None else broadcast_to(narrow, shape=factor.shape)
+        return wide if wide is None or above is None else np.multiply(above, wide)
     base = below.args[0] if below.op is arithmetic.square else below
     ratio = _ratio(factor, base)
     if ratio is None:

@@ -403,7 +403,9 @@ _DERIVATIVE: Holds = "as a stable derivative"
 OVERFLOWING = (exponential.exp, trigonometric.sinh, trigonometric.cosh)
 """Functions that overflow, and are the derivatives of others that do."""
 _OVERFLOWING_PRODUCT = StructuralLaw(
-    f"{_OVERFLOW}:product_with_overflowing", (*OVERFLOWING, arithmetic.multiply), _DERIVATIVE
+    f"{_OVERFLOW}:product_with_overflowing",
+    (*OVERFLOWING, arithmetic.multiply, op.broadcast_to),
+    _DERIVATIVE,
 )
 _LOGICAL = (StructuralLaw(_logical_cases),)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
