@@ -27,7 +27,7 @@ _composed = composed(_scipy)
 
 
 class Sampling(TypedDict, total=False):
-    """How an image is sampled: the arguments that functions here share."""
+    """The sampling of an image: the arguments that functions here share."""
 
     output: Output
     order: int
