@@ -834,3 +834,15 @@ def test_a_large_array_of_one_number_is_not_kept_in_programs():
 
     nodes = fg.trace(f, np.ones(100)).graph.values()
     assert max([node.value.nbytes for node in nodes if node.op.name == "constant"]) <= 8
+
+
+@pytest.mark.parametrize("dtype", [">f8", "f4", complex, bool])
+def test_a_large_array_of_one_number_keeps_its_dtype(dtype):
+    def f(x):
+        a = np.zeros((100, 200), dtype)
+        a[:, 3] = x
+        return a
+
+    x = np.linspace(1.0, 2.0, 100)
+    assert fg.jit(f)(x).dtype == f(x).dtype
+    np.testing.assert_array_equal(fg.jit(f)(x), f(x))

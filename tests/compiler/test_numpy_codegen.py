@@ -459,3 +459,13 @@ def test_comparisons_and_rounding_enter_a_context_only_for_complex_numbers(dtype
             result = fg.jit(function)(*args)
         if real or name != "sign":  # of complex numbers, the extremes overflow
             assert result.tobytes() == expected.tobytes(), name
+
+
+@pytest.mark.parametrize(
+    "number", [0.0, -0.0, 0j, complex(-0.0, 0.0), complex(0.0, -0.0), 0, False, 2.5]
+)
+def test_large_broadcast_copies_have_the_bits_of_the_number(number):
+    x = np.asarray(number)
+    copy = calls_room.broadcast_copy(x, (20_000,), x.dtype)
+    assert copy.tobytes() == np.full(20_000, x).tobytes()
+    assert copy.flags.writeable

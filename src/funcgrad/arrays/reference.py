@@ -432,10 +432,12 @@ def expression_of(cell: Any) -> Any:
 
 def _is_uniform(value: np.ndarray[Any, Any]) -> bool:
     """Whether all entries of an array are the same number, to the bit."""
-    first = value.flat[0]
-    if value.dtype.kind not in "biuf" or first != value.flat[-1] or not np.all(value == first):
+    first, dtype = value.flat[0], value.dtype
+    if dtype.kind not in "biuf" or not dtype.isnative or first != value.flat[-1]:
         return False
-    return bool(first) or value.dtype.kind != "f" or not np.signbit(value).any()
+    if not np.all(value == first):
+        return False
+    return bool(first) or dtype.kind != "f" or not np.signbit(value).any()
 
 
 def make_expression(root: Reference) -> None:

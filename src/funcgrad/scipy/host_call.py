@@ -134,8 +134,8 @@ def _run(*operands: Array, own: HostFunction, body: Body) -> tuple[Any, ...]:
     made = []
     for value, type in zip(own.run(*operands), body.types, strict=True):
         result = np.asarray(value)
-        if type.dtype.kind != "c" and result.dtype.kind == "c":  # of real numbers
-            result = result.real
+        if type.dtype.kind != "c" and result.dtype.kind == "c":
+            result = result.real  # the rest is rounding (`matrix_powers.has_complex_value`)
         result = np.asarray(result, type.dtype)
         if result.shape != type.shape:
             raise fail(

@@ -33,9 +33,8 @@ def as_strided(
     size, itemsize = math.prod(lengths), x.itemsize
 
     def look(likes: Sequence[Any]) -> Any:
-        own = [
-            step * likes[0].itemsize // itemsize for step in steps
-        ]  # of the places, which are integers
+        # The strides of the places, which are integers of another size.
+        own = [step * likes[0].itemsize // itemsize for step in steps]
         return _as_strided(likes[0], lengths, own)
 
     cell = x if isinstance(x, Reference) else mutable(x)

@@ -184,7 +184,7 @@ def broadcast_copy(
     if out is not None:
         out[...] = x
         return out
-    if math.prod(shape) >= _CLEARED and not np.ndim(x) and x == 0 and not np.signbit(x):
+    if math.prod(shape) >= _CLEARED and not np.ndim(x) and not any(np.asarray(x).tobytes()):
         return np.zeros(shape, dtype)
     filled: np.ndarray[Any, Any] = np.empty(shape, dtype)
     filled[...] = x

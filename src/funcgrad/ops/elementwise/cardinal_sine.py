@@ -41,10 +41,10 @@ def _near_zero(u: Array, order: int) -> Any:
 
 
 @cache
-def _coefficients(order: int) -> list[float]:
+def _coefficients(order: int) -> tuple[float, ...]:
     """Those of the series in u**2 (times u, of odd order), the last one first."""
     powers = reversed(range(_first(order), order + min(20 + 4 * order, 40), 2))
-    return [(-1) ** (k // 2) / (k + 1) / _factorial(k - order) for k in powers]
+    return tuple([(-1) ** (k // 2) / (k + 1) / _factorial(k - order) for k in powers])
 
 
 def _first(order: int) -> int:
