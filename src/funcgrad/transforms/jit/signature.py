@@ -174,7 +174,7 @@ def _result(value: object) -> Any:
         held = value.ravel().tolist() if value.dtype == object else []
         if all(
             [
-                item is None or (isinstance(item, _IMMUTABLE) and type(item) is not Expr)
+                item is None or (type(item) is not Expr and isinstance(item, _IMMUTABLE))
                 for item in held
             ]
         ):
