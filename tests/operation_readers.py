@@ -475,7 +475,7 @@ GAPS: dict[str, dict[str, str]] = {
     "native": {
         "it works on arrays": f"broadcast_to {ARRAYS}",
         "it holds programs of its own, which become machine code with the loop that they stand in": BODIES,
-        "it has no scalar template": "gammaln polygamma sinc imag make_complex astype",
+        "it has no scalar template": "gammaln polygamma sinc imag astype",
         PRIMITIVE: "foreign",
     },
     "to_python": {

@@ -35,6 +35,7 @@ from benchmarks.work import (
     rk4,
     stores,
     tiny,
+    wave,
 )
 from benchmarks.work.base import NATIVE, AbsentError, Work
 
@@ -56,6 +57,7 @@ FAMILIES = MappingProxyType(
         "arm": arm,
         "lorenz": lorenz,
         "fluid": fluid,
+        "wave": wave,
         "hand": hand,
         "bundle": bundle,
         "newton": newton,

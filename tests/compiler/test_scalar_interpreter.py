@@ -14,18 +14,20 @@ from funcgrad.compiler.python.scalar_codegen import compile_flat
 from funcgrad.compiler.python.scalar_interpreter import interpret_scalars
 from funcgrad.gc_pause import Paused
 from funcgrad.ops.numpy.dispatch import all_ops
-from tests.compiler.test_scalar_codegen import ARITIES, VALUES, expressions, numbers
+from tests.compiler.test_scalar_codegen import ARITIES, DTYPES, VALUES, expressions, numbers
 
 
 def bits(values):
-    return [(type(v), str(v), math.copysign(1, v)) for v in values]
+    parts = [(v.real, v.imag) for v in values]
+    signs = [(math.copysign(1, re), math.copysign(1, im)) for re, im in parts]
+    return [(type(v), str(v), sign) for v, sign in zip(values, signs, strict=True)]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # what infer gives for bools of arithmetic
 @pytest.mark.parametrize("name", ARITIES)
 def test_every_operation_is_interpreted_as_it_is_compiled(name):
     op = all_ops()[name]
-    for kind, dtype in (("f", "float64"), ("i", "int64"), ("b", "bool")):
+    for kind, dtype in DTYPES.items():
         kinds = {"where": "b" + kind * 2, "mask": "b" + kind}.get(name, kind * ARITIES[name])
         inputs = [fg.var(f"x{i}", (), bool if k == "b" else dtype) for i, k in enumerate(kinds)]
         try:

@@ -75,7 +75,7 @@ def _of_slogdet(
     part: int,
     edge: Callable[..., LinearMap] | None,
     infer: Callable[[ArrayType], ArrayType],
-    machine: str | None,
+    machine: str,
     mpmath: Callable[..., Any],
 ) -> Op:
     """One of the two results of `numpy.linalg.slogdet`."""
@@ -98,7 +98,9 @@ def _of_slogdet(
 
 
 detsign_op: Op = _of_slogdet("detsign", 0, None, _number_type, "matrix_forms:detsign", _mp_sign)
-detphase_op: Op = _of_slogdet("detphase", 0, _detphase_edge, _number_type, None, _mp_sign)
+detphase_op: Op = _of_slogdet(
+    "detphase", 0, _detphase_edge, _number_type, "matrix_forms:detsign", _mp_sign
+)
 logabsdet_op: Op = _of_slogdet(
     "logabsdet",
     1,

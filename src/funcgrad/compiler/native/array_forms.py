@@ -20,6 +20,7 @@ from funcgrad.compiler.native.array_values import (
 )
 from funcgrad.compiler.native.blas import has_blas, matrices_of, multiply
 from funcgrad.compiler.native.llvm_writer import (
+    COMPLEX,
     REGISTER,
     LLVMWriter,
     Number,
@@ -120,7 +121,7 @@ def _accumulate(real_opcode: str, integer_opcode: str) -> Any:
 
     def fold(writer: LLVMWriter, step: FlatStep, total: Number, x: Number) -> Number:
         x = cast_number(writer, x, total.type)
-        is_real = step.type.dtype.kind == "f"
+        is_real = step.type.dtype.kind in "fc"
         return writer.binary(f"{real_opcode} reassoc" if is_real else integer_opcode, total, x)
 
     return fold
@@ -132,8 +133,9 @@ def _chosen(intrinsic: str, of_integers: str, of_truths: str) -> Any:
     def fold(writer: LLVMWriter, step: FlatStep, total: Number, x: Number) -> Number:
         kind = step.type.dtype.kind
         if kind == "f":
-            suffix = "f64" if total.type == "double" else "f32"
-            return writer.call(f"llvm.{intrinsic}.{suffix}", total.type, total, x, flags="nsz ")
+            return writer.intrinsic(intrinsic, total, x, flags="nsz ")
+        if kind == "c":
+            raise UnsupportedError("the order of complex numbers")
         return template_value(writer, of_integers if kind == "i" else of_truths, [total, x])
 
     return fold
@@ -202,11 +204,18 @@ def _norm(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> V
         found.put(w, index, real(0.0, wide))
     with w.loops(x.shape) as index:
         kept = _kept(index, axes)
-        square = cast_number(w, template_value(w, "({0} * {0})", [x.at(w, index)]), wide)
+        square = cast_number(w, _square(w, x.at(w, index)), wide)
         found.put(w, kept, w.binary("fadd reassoc", found.at(w, kept), square))
     with w.loops(found.shape) as index:
         found.put(w, index, template_value(w, "sqrt({0})", [found.at(w, index)]))
     return loaded(w, cast_array(w, found, dtype))
+
+
+def _square(w: LLVMWriter, x: Number) -> Number:
+    """The square of an absolute value."""
+    if x.type not in COMPLEX:
+        return template_value(w, "({0} * {0})", [x])
+    return template_value(w, "({0} * {0} + {1} * {1})", w.parts(x))
 
 
 norm = Whole(_norm)
@@ -243,7 +252,7 @@ def _contracted(
     if summed:
         with w.loops(found.shape) as index:
             found.put(w, index, zero)
-    is_real = dtype.kind == "f"
+    is_real = dtype.kind in "fc"
     with w.loops([lengths[letter] for letter in order]) as index:
         at = dict(zip(order, index, strict=True))
         factors = [
@@ -304,7 +313,7 @@ def _convolve(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) 
     found = new_array(w, step.type.shape, dtype.name)
     with w.loops(found.shape) as index:
         found.put(w, index, zero_of(step))
-    add, multiply_ = ("fadd", "fmul") if dtype.kind == "f" else ("add", "mul")
+    add, multiply_ = ("fadd", "fmul") if dtype.kind in "fc" else ("add", "mul")
     with w.loops(stack) as outer, w.loops(v.shape[-1:]) as (k,):
         shift = w.plus(k, integer(-first))
         end = w.plus(shift, integer(a.shape[-1]))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from funcgrad.compiler.flat_program import Flat, FlatStep
@@ -113,7 +114,8 @@ def form_of(flat: Flat, step: FlatStep) -> MachineForm:
     types = ", ".join([str(x.type) for x in operands])
     if not operands or any([x.type.shape not in (step.type.shape, ()) for x in operands]):
         raise UnsupportedError(f"{op.name} of {types}")
-    kind = operands[-1].type.dtype.kind
+    kinds = [x.type.dtype.kind for x in operands]
+    kind = "c" if "c" in kinds else kinds[-1]
     constants = tuple([_constant(flat, k) for k in step.operands])
     entries = tuple([_is_entry(flat, k) for k in step.operands])
     use = ScalarUse(kind, dict(step.params), constants, entries)
@@ -248,13 +250,27 @@ def _added_up(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) 
     return operands[0]
 
 
+_NOWHERE: Mapping[int, Strided] = MappingProxyType({})
+
+
 # -- code ----------------------------------------------------------------------------------------
 class ArrayProgram:
-    """Writes the instructions of one flat program, on values of its inputs."""
+    """Writes the instructions of one flat program, on values of its inputs.
 
-    def __init__(self, writer: LLVMWriter, flat: Flat, writable: Collection[int] = ()) -> None:
+    Of ``places``, by the results' places, are the arrays where a result that is computed entry by entry is
+    written at once; others are the caller's to copy.
+    """
+
+    def __init__(
+        self,
+        writer: LLVMWriter,
+        flat: Flat,
+        writable: Collection[int] = (),
+        places: Mapping[int, Strided] = _NOWHERE,
+    ) -> None:
         self.writer = writer
         self.flat = flat
+        self.places = {flat.results[k]: place for k, place in places.items() if place.shape}
         self.forms = {
             i: form_of(flat, step)
             for i, step in enumerate(flat.steps)
@@ -386,11 +402,11 @@ class ArrayProgram:
             form, type = self.forms[i], steps[i].type
             if isinstance(form, Reduce):
                 dtype = sum_dtype(type.dtype.name) if form.adds else type.dtype.name
-                targets[i] = new_array(w, type.shape, dtype)
+                targets[i] = self._room(i, type.shape, dtype)
                 start = cast_number(w, form.start(steps[i]), REGISTER[dtype])
                 copy_into(w, targets[i], Splat(dtype, type.shape, start))
             elif shape and i in self.stored:
-                targets[i] = new_array(w, shape, type.dtype.name)
+                targets[i] = self._room(i, shape, type.dtype.name)
         loops, read, written = self._collapsed(shape, members, targets)
         numbers: dict[int, Number] = {}
         with w.loops(loops) as index:
@@ -401,6 +417,13 @@ class ArrayProgram:
                 self.values[i] = loaded(w, cast_array(w, targets[i], steps[i].type.dtype.name))
             elif not shape:
                 self.values[i] = Splat(steps[i].type.dtype.name, (), numbers[i])
+
+    def _room(self, i: int, shape: tuple[int, ...], dtype: str) -> Strided:
+        """Memory for the entries of a step: the place of a result, or a buffer."""
+        place = self.places.get(i)
+        if place is not None and place.dtype == dtype:
+            return place
+        return new_array(self.writer, shape, dtype)
 
     def _collapsed(
         self, shape: tuple[int, ...], members: Sequence[int], targets: Mapping[int, Strided]

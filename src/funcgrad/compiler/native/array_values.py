@@ -56,7 +56,13 @@ class Strided(NamedTuple):
         return writer.load(self.pointer, self.dtype, place)
 
     def put(self, writer: LLVMWriter, index: Sequence[Number], value: Number) -> None:
-        """Write the entry with this index."""
+        """Write the entry with this index.
+
+        Raises:
+            UnsupportedError: the value is of another type than entries are.
+        """
+        if value.type != REGISTER[self.dtype]:
+            raise UnsupportedError(f"a store of {value.type} into an array of {self.dtype}")
         place = linear_index(writer, index, self.strides, self.offset)
         writer.store(value, self.pointer, self.dtype, place)
 
@@ -167,7 +173,7 @@ def item_of(writer: LLVMWriter, x: Value, at: Number) -> Value:
 
 def sum_dtype(dtype: str) -> str:
     """The dtype that terms of a dtype are added up in: one by one, `float32` would lose digits."""
-    return "float64" if dtype == "float32" else dtype
+    return {"float32": "float64", "complex64": "complex128"}.get(dtype, dtype)
 
 
 def cast_array(writer: LLVMWriter, array: Strided, dtype: str) -> Strided:

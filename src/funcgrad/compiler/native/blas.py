@@ -44,7 +44,7 @@ def has_blas(dtype: str) -> bool:
     return dtype in _LETTERS and blas_address(f"{BLAS}{_LETTERS[dtype]}gemm") != 0
 
 
-_LETTERS = {"float64": "d", "float32": "s"}
+_LETTERS = {"float64": "d", "float32": "s", "complex128": "z", "complex64": "c"}
 
 
 def matrices_of(
@@ -119,7 +119,7 @@ def multiply(w: LLVMWriter, found: Strided, a: Value, b: Value) -> None:
     kind = MEMORY[found.dtype]
 
     def number(value: float) -> str:
-        return _constant(w, kind, real(value, kind).text, f"{kind}.{value:.0f}")
+        return _constant(w, kind, real(value, kind).text, f"{found.dtype}.{value:.0f}")
 
     def integer(value: int) -> str:
         return _constant(w, "i32", str(value), f"i32.{value}")

@@ -204,14 +204,22 @@ class RolledLoop(NamedTuple):
         given = [loaded(w, state) for state in states]
         scheduled = PASS_OPTIONS.runs("store_scheduling")
         flat = read_before_stores(self.flat) if scheduled else self.flat
-        results = ArrayProgram(w, flat, range(len(states))).run([*given, *rest])
-        for k, (stack, value) in enumerate(zip(stacks, results[len(states) :], strict=True)):
-            if k in self.summed:
-                add_into(w, stack, value)
-                continue
-            offset = w.times(at, integer(stack.strides[0]))
-            item = stack._replace(shape=stack.shape[1:], strides=stack.strides[1:], offset=offset)
-            copy_into(w, item, value)
+        n = len(states)
+        items = {
+            n + k: stack._replace(
+                shape=stack.shape[1:],
+                strides=stack.strides[1:],
+                offset=w.times(at, integer(stack.strides[0])),
+            )
+            for k, stack in enumerate(stacks)
+            if k not in self.summed
+        }
+        results = ArrayProgram(w, flat, range(n), items).run([*given, *rest])
+        for k, value in enumerate(results[n:], n):
+            if k not in items:
+                add_into(w, stacks[k - n], value)
+            elif value != items[k]:
+                copy_into(w, items[k], value)
         held = {state.pointer for state in states}
         moved = []
         for state, value in zip(states, results, strict=False):

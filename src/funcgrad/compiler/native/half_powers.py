@@ -42,8 +42,8 @@ def half_power(writer: LLVMWriter, x: Number, halves: int) -> Number:
     small = w.compare("olt", x, real(2.0**-_SCALE))
     large = w.compare("ogt", x, real(2.0**_SCALE))
     x = w.binary("fmul", x, _by_size(w, small, large, _SCALE))
-    root = w.call("llvm.sqrt.f64", "double", x)
-    error = w.binary("fmul", real(0.5), _fma(w, _negative(w, root), root, x))
+    root = w.intrinsic("sqrt", x)
+    error = w.binary("fmul", real(0.5), _fma(w, w.negative(root), root, x))
     power = _Sum(root, real(0.0))
     if abs(halves) > 1:  # the error of the root by x is the root's by itself
         power = _product(w, root, x, w.binary("fmul", error, root))
@@ -52,8 +52,8 @@ def half_power(writer: LLVMWriter, x: Number, halves: int) -> Number:
     if halves < 0:
         head = w.binary("fdiv", real(1.0), power.head)
         tail = power.tail if abs(halves) > 1 else w.binary("fmul", error, head)
-        rest = _fma(w, _negative(w, head), power.head, real(1.0))
-        rest = _fma(w, _negative(w, head), tail, rest)
+        rest = _fma(w, w.negative(head), power.head, real(1.0))
+        rest = _fma(w, w.negative(head), tail, rest)
         found, plain = _fma(w, head, rest, head), head
     else:
         found, plain = w.binary("fadd", power.head, power.tail), power.head
@@ -72,7 +72,7 @@ class _Sum(NamedTuple):
 def _product(w: LLVMWriter, x: Number, y: Number, tail: Number) -> _Sum:
     """The product of two numbers, and its rounding error beside a given tail."""
     head = w.binary("fmul", x, y)
-    return _Sum(head, w.binary("fadd", _fma(w, x, y, _negative(w, head)), tail))
+    return _Sum(head, w.binary("fadd", _fma(w, x, y, w.negative(head)), tail))
 
 
 def _by_size(w: LLVMWriter, small: Number, large: Number, scale: int) -> Number:
@@ -81,10 +81,6 @@ def _by_size(w: LLVMWriter, small: Number, large: Number, scale: int) -> Number:
     return w.select(small, real(2.0**scale), rest)
 
 
-def _negative(w: LLVMWriter, x: Number) -> Number:
-    return w.emit("double", f"fneg double {x.text}")
-
-
 def _fma(w: LLVMWriter, x: Number, y: Number, z: Number) -> Number:
     """``x*y + z`` with one rounding."""
-    return w.call("llvm.fma.f64", "double", x, y, z)
+    return w.intrinsic("fma", x, y, z)

@@ -11,6 +11,7 @@ import math
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,17 @@ from funcgrad.typing import Array
 TRUTH = "i1"
 """The LLVM type of a truth value in a register."""
 
-MEMORY = {"float64": "double", "float32": "float", "int64": "i64", "bool": "i8"}
+COMPLEX = {"{ double, double }": "double", "{ float, float }": "float"}
+"""The types of complex numbers, and those of their parts."""
+
+MEMORY = {
+    "float64": "double",
+    "float32": "float",
+    "complex128": "{ double, double }",
+    "complex64": "{ float, float }",
+    "int64": "i64",
+    "bool": "i8",
+}
 """The LLVM type of an entry in memory, by the name of its dtype; machine code knows no others."""
 
 REGISTER = MEMORY | {"bool": TRUTH}
@@ -64,10 +75,26 @@ def integer(value: int) -> Number:
 
 
 def real(value: float, type: str = "double") -> Number:
-    """A literal of a floating-point number, rounded to the type; its bits are exact, also those of a NaN."""
+    """A literal of a floating-point number, rounded to the type; its bits are exact, also those of a NaN.
+
+    Of a complex type it is the real part.
+    """
+    if type in COMPLEX:
+        return complex_literal(value, type)
     value = float(np.float32(value)) if type == "float" else value
     wide = struct.unpack(">Q", struct.pack(">d", value))[0]
     return Number(type, f"0x{wide:016X}")
+
+
+def complex_literal(value: complex, type: str) -> Number:
+    """A literal of a complex number.
+
+    >>> complex_literal(2j, "{ double, double }").text
+    '{ double 0x0000000000000000, double 0x4000000000000000 }'
+    """
+    part = COMPLEX[type]
+    re, im = [real(x, part).text for x in (value.real, value.imag)]
+    return Number(type, f"{{ {part} {re}, {part} {im} }}")
 
 
 def real_value(number: Number) -> float | None:
@@ -92,6 +119,8 @@ def literal_of(array: np.ndarray[Any, Any]) -> Number:
     value = array.item()
     if array.dtype.kind == "b":
         return truth_literal(value)
+    if array.dtype.kind == "c":
+        return complex_literal(value, REGISTER[array.dtype.name])
     return integer(value) if array.dtype.kind == "i" else real(value, REGISTER[array.dtype.name])
 
 
@@ -133,6 +162,7 @@ class LLVMWriter:
         self.block = "entry"
         self._stacked = 0
         self._count = 0
+        self._parts: dict[str, tuple[Number, Number]] = {}
 
     # -- instructions ------------------------------------------------------------------------------
     def fresh(self, prefix: str = "v") -> str:
@@ -153,7 +183,13 @@ class LLVMWriter:
 
     def binary(self, opcode: str, x: Number, y: Number) -> Number:
         """An instruction on two numbers of one type, whose result is of that type."""
+        if x.type in COMPLEX:
+            return self._complex_binary(opcode, x, y)
         return self.emit(x.type, f"{opcode} {x.type} {x.text}, {y.text}")
+
+    def negative(self, x: Number) -> Number:
+        """A real number with the other sign."""
+        return self.emit(x.type, f"fneg {x.type} {x.text}")
 
     def plus(self, x: Number, y: Number) -> Number:
         """The sum of two indices."""
@@ -174,7 +210,17 @@ class LLVMWriter:
         return x if y.literal == 1 else self.binary("mul", x, y)
 
     def compare(self, predicate: str, x: Number, y: Number) -> Number:
-        """A comparison, by LLVM's name of the predicate."""
+        """A comparison, by LLVM's name of the predicate.
+
+        Raises:
+            UnsupportedError: it asks for the order of complex numbers.
+        """
+        if x.type in COMPLEX:
+            joined = {"oeq": "and", "une": "or", "uno": "or"}.get(predicate)
+            if joined is None:
+                raise UnsupportedError("the order of complex numbers")
+            pairs = zip(self.parts(x), self.parts(y), strict=True)
+            return self.binary(joined, *[self.compare(predicate, *pair) for pair in pairs])
         opcode = "fcmp" if x.type in ("double", "float") else "icmp"
         return self.emit("i1", f"{opcode} {predicate} {x.type} {x.text}, {y.text}")
 
@@ -196,6 +242,51 @@ class LLVMWriter:
         )
         given = ", ".join([f"{x.type} {x.text}" for x in operands])
         return self.emit(type, f"call {flags}{type} @{name}({given})")
+
+    def intrinsic(self, name: str, *operands: Number, flags: str = "") -> Number:
+        """A function of LLVM's on real numbers of one type."""
+        kind = operands[0].type
+        suffix = "f64" if kind == "double" else "f32"
+        return self.call(f"llvm.{name}.{suffix}", kind, *operands, flags=flags)
+
+    # -- complex numbers -----------------------------------------------------------------------------
+    def joined(self, re: Number, im: Number) -> Number:
+        """The complex number of two parts of one type."""
+        kind = next(whole for whole, part in COMPLEX.items() if part == re.type)
+        half = self.emit(kind, f"insertvalue {kind} undef, {re.type} {re.text}, 0")
+        whole = self.emit(kind, f"insertvalue {kind} {half.text}, {im.type} {im.text}, 1")
+        self._parts[whole.text] = re, im
+        return whole
+
+    def parts(self, x: Number) -> tuple[Number, Number]:
+        """The real and the imaginary part of a complex number."""
+        if x.text in self._parts:
+            return self._parts[x.text]
+        part = COMPLEX[x.type]
+        re, im = [self.emit(part, f"extractvalue {x.type} {x.text}, {k}") for k in (0, 1)]
+        return re, im
+
+    def each_part(self, change: Callable[..., Number], *operands: Number) -> Number:
+        """The complex number whose parts are made of the operands' parts."""
+        re, im = [change(*same) for same in zip(*map(self.parts, operands), strict=True)]
+        return self.joined(re, im)
+
+    def _complex_binary(self, opcode: str, x: Number, y: Number) -> Number:
+        """Sums, differences and products, step by step as NumPy's: no infinity is recovered from NaN.
+
+        Raises:
+            UnsupportedError: it is none of these.
+        """
+        name, _, flags = opcode.partition(" ")
+        if name in ("fadd", "fsub"):
+            return self.each_part(partial(self.binary, opcode), x, y)
+        if name != "fmul":
+            raise UnsupportedError(f"{name} of complex numbers")
+        (a, b), (c, d) = self.parts(x), self.parts(y)
+        ac, bd, ad, bc = [self.binary(opcode, *pair) for pair in ((a, c), (b, d), (a, d), (b, c))]
+        return self.joined(
+            self.binary(f"fsub {flags}", ac, bd), self.binary(f"fadd {flags}", ad, bc)
+        )
 
     # -- memory --------------------------------------------------------------------------------------
     def address(self, pointer: str, dtype: str, at: Number) -> str:
@@ -250,6 +341,14 @@ class LLVMWriter:
         old = self.emit("i8", f"load i8, ptr {FAILED}")
         raised = self.select(test, Number("i8", str(flag)), Number("i8", "0"))
         self.lines.append(f"  store i8 {self.binary('or', old, raised).text}, ptr {FAILED}")
+
+    def define(self, name: str, type: str, pointers: Sequence[str], body: LLVMWriter) -> None:
+        """Define a function of arrays that are apart, from what another writer has written."""
+        given = ", ".join([f"ptr noalias {pointer}" for pointer in pointers])
+        head = f"define internal {type} @{name}({given}) nounwind {{"
+        self.defined[name] = "\n".join([head, "entry:", *body.stack, *body.lines, "}"])
+        self.declared |= body.declared
+        self.defined |= body.defined
 
     # -- control flow --------------------------------------------------------------------------------
     def label(self, name: str) -> None:

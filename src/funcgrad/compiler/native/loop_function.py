@@ -65,7 +65,8 @@ def _return(w: LLVMWriter, result: Number, results: Sequence[tuple[Strided, Valu
     w.lines.append(f"  ret i64 {code.text}")
     w.label(well)
     for target, value in results:
-        copy_into(w, target, value)
+        if value != target:
+            copy_into(w, target, value)
     w.lines.append(f"  ret i64 {result.text}")
 
 
@@ -105,8 +106,10 @@ def program_text(flat: Flat) -> tuple[str, LLVMWriter]:
     given = OperandLayout([step.type for step in flat.steps[: flat.inputs]])
     made = OperandLayout([flat.steps[i].type for i in flat.results])
     _prologue(w, [*given.types, *made.types])
-    values = ArrayProgram(w, flat).run([loaded(w, x) for x in _operands(given, "a")])
-    _return(w, integer(0), list(zip(_operands(made, "y"), values, strict=True)))
+    results = _operands(made, "y")
+    program = ArrayProgram(w, flat, places=dict(enumerate(results)))
+    values = program.run([loaded(w, x) for x in _operands(given, "a")])
+    _return(w, integer(0), list(zip(results, values, strict=True)))
     w.counted = bool(w.buffers)
     return _module(w, given, len(made.holders), 0), w
 

@@ -24,6 +24,7 @@ from funcgrad.compiler.native.array_values import (
     new_array,
 )
 from funcgrad.compiler.native.llvm_writer import (
+    COMPLEX,
     REGISTER,
     LLVMWriter,
     Number,
@@ -33,7 +34,7 @@ from funcgrad.compiler.native.llvm_writer import (
     row_major_strides,
     truth_literal,
 )
-from funcgrad.compiler.native.scalar_instructions import template_value
+from funcgrad.compiler.native.scalar_instructions import cast_number, template_value
 
 # Rows of a matrix beyond which LAPACK is faster, and up to which each row has instructions of its own.
 _MOST_ROWS, _UNROLLED = 16, 4
@@ -43,11 +44,8 @@ def _kernel(
     writer: LLVMWriter, name: str, pointers: Sequence[str], body: LLVMWriter, bad: Number
 ) -> None:
     """Define a function on matrices in C order, which returns whether NumPy has to decide."""
-    given = ", ".join([f"ptr noalias {pointer}" for pointer in pointers])
-    lines = [f"define internal i1 @{name}({given}) nounwind {{", "entry:", *body.stack, *body.lines]
-    writer.defined[name] = "\n".join([*lines, f"  ret i1 {bad.text}", "}"])
-    writer.declared |= body.declared
-    writer.defined |= body.defined
+    body.lines.append(f"  ret i1 {bad.text}")
+    writer.define(name, "i1", pointers, body)
 
 
 def _call(program: ArrayProgram, name: str, *arrays: Strided) -> None:
@@ -62,7 +60,19 @@ def _square(name: str, rows: int, columns: int, dtype: str) -> Strided:
 
 
 def _size(w: LLVMWriter, x: Number) -> Number:
+    """How large a number is, as LAPACK compares pivots: of a complex one the sum of both parts' sizes."""
+    if x.type in COMPLEX:
+        return template_value(w, "(abs({0}) + abs({1}))", w.parts(x))
     return template_value(w, "abs({0})", [x])
+
+
+def _quotient(w: LLVMWriter, x: Number, y: Number) -> Number:
+    return template_value(w, "({0} / {1})", [x, y])
+
+
+def _sizes(dtype: str) -> str:
+    """The dtype of the sizes of numbers."""
+    return np.finfo(dtype).dtype.name
 
 
 def _first_rows(w: LLVMWriter, n: int) -> Iterator[tuple[Number, Number]]:
@@ -88,7 +98,7 @@ def _minus_product(
 
 
 def _tolerance(rows: int, dtype: str) -> Number:
-    return real(4 * rows * float(np.finfo(dtype).eps), REGISTER[dtype])
+    return real(4 * rows * float(np.finfo(dtype).eps), REGISTER[_sizes(dtype)])
 
 
 def _elimination(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
@@ -99,10 +109,10 @@ def _elimination(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
     name = f"eliminate.{n}.{columns}.{dtype}"
     if name in writer.defined:
         return name
-    w, kind = LLVMWriter(), REGISTER[dtype]
+    w, kind = LLVMWriter(), REGISTER[_sizes(dtype)]
     a, x = _square("%a", n, n, dtype), _square("%x", n, columns, dtype)
-    sign = Strided(dtype, (), "%sign", ())
-    largest, most = new_array(w, (n,), dtype), new_array(w, (), dtype)
+    sign = Strided(_sizes(dtype), (), "%sign", ())
+    largest, most = new_array(w, (n,), _sizes(dtype)), new_array(w, (), _sizes(dtype))
     place, bad = new_array(w, (), "int64"), new_array(w, (), "bool")
     bad.put(w, (), truth_literal(False))
     with w.loop(integer(n)) as j:
@@ -131,12 +141,12 @@ def _elimination(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
         _trade(w, a, k, other, k, w.plus(count, integer(1)))
         if columns:
             _trade(w, x, k, other, right, integer(columns))
-        changed = w.emit(kind, f"fneg {kind} {sign.at(w, ()).text}")
+        changed = w.negative(sign.at(w, ()))
         sign.put(w, (), w.select(w.compare("eq", other, k), sign.at(w, ()), changed))
         pivot = a.at(w, (k, k))
         with w.loop(count) as at:
             i = w.plus(below, at)
-            factor = w.binary("fdiv", a.at(w, (i, k)), pivot)
+            factor = _quotient(w, a.at(w, (i, k)), pivot)
             _minus_product(w, a, i, k, factor, (below, count))
             _minus_product(w, x, i, k, factor, (right, integer(columns)))
     last = integer(n - 1)
@@ -167,7 +177,7 @@ def _substitution(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
     def divide(k: Number) -> None:
         pivot = a.at(w, (k, k))
         with w.loop(integer(columns)) as j:
-            x.put(w, (k, j), w.binary("fdiv", x.at(w, (k, j)), pivot))
+            x.put(w, (k, j), _quotient(w, x.at(w, (k, j)), pivot))
 
     for _, count in _first_rows(
         w, n
@@ -180,9 +190,9 @@ def _substitution(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
     return name
 
 
-def _rows(step: FlatStep, matrix: Value) -> int:
+def _rows(step: FlatStep, matrix: Value, kinds: str = "fc") -> int:
     n = matrix.shape[-1]
-    if np.dtype(matrix.dtype).kind != "f" or not 0 < n <= _MOST_ROWS:
+    if np.dtype(matrix.dtype).kind not in kinds or not 0 < n <= _MOST_ROWS:
         raise UnsupportedError(f"{step.op.name} of {n} rows of {matrix.dtype}")
     return n
 
@@ -200,7 +210,7 @@ def _solved(program: ArrayProgram, step: FlatStep, a: Value, right: Value | None
     eliminate = _elimination(w, n, columns, dtype)
     substitute = _substitution(w, n, columns, dtype)
     found = new_array(w, step.type.shape, dtype)
-    matrix, sign = new_array(w, (n, n), dtype), new_array(w, (), dtype)
+    matrix, sign = new_array(w, (n, n), dtype), new_array(w, (), _sizes(dtype))
     with w.loops(step.type.shape[:-2]) as index:
         x = _matrix(w, found, index)
         if not isinstance(x, Strided):
@@ -214,7 +224,7 @@ def _solved(program: ArrayProgram, step: FlatStep, a: Value, right: Value | None
                 )
         else:
             copy_into(w, x, _matrix(w, right, index))
-        sign.put(w, (), real(1.0, REGISTER[dtype]))
+        sign.put(w, (), real(1.0, REGISTER[sign.dtype]))
         _call(program, eliminate, matrix, x, sign)
         _call(program, substitute, matrix, x)
     return found
@@ -229,24 +239,28 @@ def _inv(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Va
     return _solved(program, step, operands[0], None)
 
 
+_SIGN = "(-{0} if {1} < 0.0 else {0})"
+
+
 def _determinant(part: Literal["sign", "log", "det"]) -> Any:
     """The sign, the logarithm of the size, or both together as NumPy puts them together."""
 
     def build(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
         (a,), w = operands, program.writer
-        n, dtype = _rows(step, a), step.type.dtype.name
-        kind = REGISTER[dtype]
+        n, dtype = _rows(step, a), a.dtype
+        kind = REGISTER[_sizes(dtype)]
         eliminate = _elimination(w, n, 0, dtype)
-        found = new_array(w, step.type.shape, dtype)
-        matrix, sign = new_array(w, (n, n), dtype), new_array(w, (), dtype)
+        turn = "({0} * ({1} / abs({1})))" if kind != REGISTER[dtype] else _SIGN
+        found = new_array(w, step.type.shape, step.type.dtype.name)
+        matrix, sign = new_array(w, (n, n), dtype), new_array(w, (), _sizes(dtype))
         with w.loops(step.type.shape) as index:
             copy_into(w, matrix, _matrix(w, a, index))
             sign.put(w, (), real(1.0, kind))
             _call(program, eliminate, matrix, sign, sign)
-            total, turned = real(0.0, kind), sign.at(w, ())
+            total, turned = real(0.0, kind), cast_number(w, sign.at(w, ()), REGISTER[dtype])
             for row in range(n):
                 pivot = matrix.at(w, (integer(row), integer(row)))
-                turned = template_value(w, "(-{0} if {1} < 0.0 else {0})", [turned, pivot])
+                turned = template_value(w, turn, [turned, pivot])
                 if part != "sign":
                     total = template_value(w, "({0} + log(abs({1})))", [total, pivot])
             if part == "det":
@@ -295,7 +309,7 @@ def _factor(writer: LLVMWriter, n: int, dtype: str) -> str:
 
 def _cholesky(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
     (a,), w = operands, program.writer
-    factor = _factor(w, _rows(step, a), step.type.dtype.name)
+    factor = _factor(w, _rows(step, a, "f"), step.type.dtype.name)
     found = new_array(w, step.type.shape, step.type.dtype.name)
     copy_into(w, found, a)
     with w.loops(step.type.shape[:-2]) as index:

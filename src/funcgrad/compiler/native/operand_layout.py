@@ -40,7 +40,7 @@ class OperandLayout:
         self.holders = [*numbers.values(), *[[i] for i, _ in self._arrays]]
         """Of each array the values that it holds, one entry each, or the one value that it is."""
         places = {i: (k, at) for k, held in enumerate(self.holders) for at, i in enumerate(held)}
-        self._single = [type.dtype == np.float32 for type in types]
+        self._single = [type.dtype in (np.float32, np.complex64) for type in types]
         self._places = [
             (places[i][0], None if type.shape else places[i][1]) for i, type in enumerate(types)
         ]
@@ -83,7 +83,7 @@ class OperandLayout:
         return [f"y{k} = empty({shape}, {dtype.name})" for k, (shape, dtype) in enumerate(shapes)]
 
     def unpacked(self) -> str:
-        """The tuple of all values in ``y0``, ``y1``, ...; numbers are Python's, those of float32 NumPy's."""
+        """The tuple of all values in ``y0``, ``y1``, ...; numbers are Python's, single ones NumPy's."""
         texts = [
             f"y{k}" if at is None else f"y{k}[{at}]" if kept else f"y{k}.item({at})"
             for (k, at), kept in zip(self._places, self._single, strict=True)

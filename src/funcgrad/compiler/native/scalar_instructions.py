@@ -11,12 +11,15 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from funcgrad.compiler.native import complex_arithmetic
 from funcgrad.compiler.native.half_powers import half_power, halves_of
 from funcgrad.compiler.native.llvm_writer import (
+    COMPLEX,
     TRUTH,
     LLVMWriter,
     Number,
     UnsupportedError,
+    complex_literal,
     integer,
     real,
     truth_literal,
@@ -80,8 +83,10 @@ class _Reader:
     def __init__(self, writer: LLVMWriter, operands: Sequence[Number]) -> None:
         self.w = writer
         self.operands = operands
-        floats = [x.type for x in operands if x.type in ("double", "float")]
+        floats = [COMPLEX.get(x.type, x.type) for x in operands]
+        floats = [type for type in floats if type in ("double", "float")]
         self.real = floats[-1] if floats else "double"
+        self.complex = next(whole for whole, part in COMPLEX.items() if part == self.real)
 
     def value(self, node: ast.expr) -> Number:
         match node:
@@ -95,6 +100,8 @@ class _Reader:
                 return integer(value)
             case ast.Constant(value=float() as value):
                 return real(value, self.real)
+            case ast.Constant(value=complex() as value):
+                return complex_literal(value, self.complex)
             case ast.UnaryOp():
                 return self._unary(node)
             case ast.BinOp():
@@ -109,10 +116,15 @@ class _Reader:
                 return result
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 x, y = self._alike(self.value(left), self.value(right))
-                kind = 0 if self._is_real(x) else 2 if x.type == TRUTH else 1
+                kind = 2 if x.type == TRUTH else 1 if x.type == "i64" else 0
                 return self.w.compare(_PREDICATES[type(op)][kind], x, y)
             case ast.IfExp():
                 return self._conditional(node)
+            case (
+                ast.Attribute(value=whole, attr=name)
+                | ast.Call(func=ast.Attribute(value=whole, attr=name))
+            ):
+                return complex_arithmetic.attribute(self.w, name, self.value(whole))
             case ast.Call(func=ast.Name(id=name), args=args):
                 return self._call(name, [self.value(arg) for arg in args])
         raise UnsupportedError(ast.dump(node))
@@ -121,14 +133,11 @@ class _Reader:
         return x.type in ("double", "float")
 
     def _truth(self, x: Number) -> Number:
-        if x.type == TRUTH:
-            return x
-        zero = real(0.0, x.type) if self._is_real(x) else integer(0)
-        return self.w.compare("une" if self._is_real(x) else "ne", x, zero)
+        return cast_number(self.w, x, TRUTH)
 
     def _alike(self, x: Number, y: Number) -> tuple[Number, Number]:
         """Two numbers in their common type, as in Python."""
-        order = [TRUTH, "i64", self.real]
+        order = [TRUTH, "i64", self.real, self.complex]
         if x.type == y.type:
             return x, y
         widest = max(x.type, y.type, key=order.index)
@@ -137,11 +146,13 @@ class _Reader:
     def _as(self, x: Number, type: str) -> Number:
         if x.type == type:
             return x
+        if x.type in COMPLEX:
+            raise UnsupportedError(f"a complex number as one of type {type}")
         if type == "i64":
             return self.w.cast("zext", x, "i64")
         if x.literal is not None:
             return real(float(x.literal), type)
-        return self.w.cast("uitofp" if x.type == TRUTH else "sitofp", x, type)
+        return cast_number(self.w, x, type)
 
     def _unary(self, node: ast.UnaryOp) -> Number:
         x = self.value(node.operand)
@@ -149,8 +160,10 @@ class _Reader:
             return self.w.binary("xor", self._truth(x), truth_literal(True))
         if isinstance(node.op, ast.Invert):
             return self.w.binary("xor", x, integer(-1))
+        if isinstance(node.op, ast.USub) and x.type in COMPLEX:
+            return self.w.each_part(self.w.negative, x)
         if isinstance(node.op, ast.USub) and self._is_real(x):
-            return self.w.emit(x.type, f"fneg {x.type} {x.text}")
+            return self.w.negative(x)
         if isinstance(node.op, ast.USub) and x.literal is not None:
             return integer(-x.literal)
         raise UnsupportedError(ast.dump(node))
@@ -162,14 +175,16 @@ class _Reader:
                 return self.w.binary("fmul", x, x)
             raise UnsupportedError(ast.dump(node))
         x, y = self._alike(self.value(node.left), self.value(node.right))
+        if x.type in COMPLEX and isinstance(node.op, ast.Div):
+            return complex_arithmetic.quotient(self.w, x, y)
         if x.type == TRUTH:
             x, y = self._as(x, "i64"), self._as(y, "i64")
         if isinstance(node.op, ast.Mod | ast.FloorDiv):
             divided = self._real_division if self._is_real(x) else self._integer_division
             return divided(x, y)[isinstance(node.op, ast.Mod)]
-        if isinstance(node.op, ast.Div) and not self._is_real(x):
+        if isinstance(node.op, ast.Div) and x.type == "i64":
             x, y = self._as(x, self.real), self._as(y, self.real)
-        opcode = _OPCODES.get(type(node.op), ("", ""))[not self._is_real(x)]
+        opcode = _OPCODES.get(type(node.op), ("", ""))[x.type == "i64"]
         if not opcode:
             raise UnsupportedError(ast.dump(node))
         return self.w.binary(opcode, x, y)
@@ -231,10 +246,11 @@ class _Reader:
             for part in ast.walk(branch)
             if isinstance(part, ast.Name) and part.id[1:].isdigit()
         ]
-        return self.real if self.real in operands else "i64"
+        widest = [kind for kind in (self.complex, self.real) if kind in operands]
+        return widest[0] if widest else "i64"
 
     def _call(self, name: str, args: list[Number]) -> Number:
-        special: dict[str, Callable[[Number], Number]] = {
+        special: dict[str, Callable[..., Number]] = {
             "float": lambda x: self._as(x, self.real),
             "int64": lambda x: self._as(x, "i64"),
             "uint64": lambda x: self._as(x, "i64"),
@@ -242,16 +258,24 @@ class _Reader:
             "isnan": lambda x: self.w.compare("uno", x, x),
             "isinf": lambda x: self.w.compare("oeq", self._size(x), real(float("inf"), x.type)),
             "isfinite": lambda x: self.w.compare("one", self._size(x), real(float("inf"), x.type)),
+            "complex": lambda re, im: self.w.joined(
+                self._as(re, self.real), self._as(im, self.real)
+            ),
             "radians": lambda x: self.w.binary("fmul", x, real(0.017453292519943295, x.type)),
             "degrees": lambda x: self.w.binary("fmul", x, real(57.29577951308232, x.type)),
         }
+        if args[0].type in COMPLEX and name == "abs":
+            return self._call("hypot", list(self.w.parts(args[0])))
+        if name == "cdivide":
+            return complex_arithmetic.quotient(self.w, *args)
+        if args[0].type in COMPLEX:
+            return complex_arithmetic.call(self.w, name, args[0])
         if name in special:
             return special[name](*args)
         args = [self._as(x, self.real) for x in args]
         instruction = f"f{name}" if name == "abs" else name.removeprefix("np_")
         if name in _INSTRUCTIONS or instruction != name:
-            suffix = "f64" if self.real == "double" else "f32"
-            return self.w.call(f"llvm.{instruction}.{suffix}", self.real, *args)
+            return self.w.intrinsic(instruction, *args)
         if not hasattr(math, name):
             raise UnsupportedError(name)
         wide = [x if x.type == "double" else self.w.cast("fpext", x, "double") for x in args]
@@ -279,8 +303,14 @@ def cast_number(writer: LLVMWriter, x: Number, type: str) -> Number:
     """A number cast to another type."""
     if x.type == type:
         return x
+    if x.type in COMPLEX and type in COMPLEX:
+        return writer.each_part(lambda part: cast_number(writer, part, COMPLEX[type]), x)
+    if type in COMPLEX:
+        return writer.joined(cast_number(writer, x, COMPLEX[type]), real(0.0, COMPLEX[type]))
+    if x.type in COMPLEX and type != TRUTH:  # NumPy drops the imaginary part
+        return cast_number(writer, writer.parts(x)[0], type)
     if type == TRUTH:
-        zero = real(0.0, x.type) if x.type in ("double", "float") else integer(0)
+        zero = integer(0) if x.type == "i64" else real(0.0, x.type)
         return writer.compare("une" if x.type != "i64" else "ne", x, zero)
     if type == "i64":
         return writer.cast("zext", x, "i64") if x.type == TRUTH else to_integer(writer, x)

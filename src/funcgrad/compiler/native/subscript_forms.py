@@ -22,6 +22,7 @@ from funcgrad.compiler.native.array_values import (
 from funcgrad.compiler.native.llvm_writer import (
     LLVMWriter,
     Number,
+    complex_literal,
     integer,
     linear_index,
     real,
@@ -178,7 +179,11 @@ def _scatter(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -
     with w.loops(whole.shape) as index:
         whole.put(w, index, zero)
     if arrays:
-        neutral = real(-0.0, zero.type) if step.type.dtype.kind == "f" else zero
+        neutral = zero
+        if step.type.dtype.kind == "f":
+            neutral = real(-0.0, zero.type)
+        elif step.type.dtype.kind == "c":
+            neutral = complex_literal(complex(-0.0, -0.0), zero.type)
         _each_selected(program, whole, g, params["spec"], arrays, lambda where, x: neutral)
         _each_selected(program, whole, g, params["spec"], arrays, _adding(w, whole))
     else:
@@ -187,7 +192,7 @@ def _scatter(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -
 
 
 def _adding(w: LLVMWriter, whole: Strided) -> Any:
-    opcode = {"f": "fadd", "i": "add", "b": "or"}[np.dtype(whole.dtype).kind]
+    opcode = {"f": "fadd", "c": "fadd", "i": "add", "b": "or"}[np.dtype(whole.dtype).kind]
     return lambda where, x: w.binary(opcode, whole.at(w, where), x)
 
 

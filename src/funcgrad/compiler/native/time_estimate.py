@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, FlatStep, flatten_program
-from funcgrad.compiler.native.vector_functions import has_vector_functions
+from funcgrad.compiler.native.vector_functions import has_vector_functions, host_features
 from funcgrad.compiler.numpy.thread_pool import cores
 from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import loop_op
@@ -59,7 +59,13 @@ class Estimate(NamedTuple):
 
 # Nanoseconds: a call of a NumPy function, an entry in it, and a run of its innermost loop where an operand is
 # broadcast or an axis reduced; in machine code an entry, and one of a recurrence.
-_CALL, _NUMPY_ENTRY, _INNERMOST, _ENTRY, _SERIAL = 800.0, 0.5, 10.0, 0.4, 2.0
+_CALL, _NUMPY_ENTRY, _INNERMOST, _ENTRY, _SERIAL = 800.0, 0.5, 10.0, 0.08, 2.0
+# Reading or writing an entry of 8 bytes of an operand or a result of machine code.
+_MEMORY = 0.15
+# The same of complex numbers, and of a function of them, which C computes one by one.
+_NUMPY_COMPLEX, _COMPLEX, _COMPLEX_FUNCTION = 1.0, 0.2, 30.0
+# How many times its estimate an iteration may take.
+_SLOWEST = 5.0
 # Entries from which NumPy's calls are split among threads.
 _THREADED = 1 << 17
 # Compiling a step on numbers, and one on arrays.
@@ -68,12 +74,17 @@ _COMPILE_NUMBER, _COMPILE_STEP = 0.2e6, 3.5e6
 _STRIDED = 5.0
 # Python's arithmetic on a number, which NumPy made, and in the generated code of a loop on numbers.
 _NUMBER, _STATEMENT = 100.0, 25.0
-# An entry of a function such as exp: in NumPy, in vectors and by itself in machine code.
-_TRANSCENDENTAL, _IN_VECTORS, _ALONE = 2.5, 1.3, 9.0
-_PYTHON = tuple([np.dtype(kind) for kind in (float, int, bool)])  # the dtypes of its numbers
+# An entry of a function such as exp: in vectors and by itself, in NumPy and in machine code.
+_NUMPY_VECTORS, _NUMPY_ALONE, _IN_VECTORS, _ALONE = 1.2, 9.0, 1.3, 9.0
+_PYTHON = tuple(
+    [np.dtype(kind) for kind in (float, complex, int, bool)]
+)  # the dtypes of its numbers
 _BLAS, _PRODUCT = 0.08, 0.17
 # A call of NumPy's for linear algebra, and a small matrix of a stack in it and in machine code.
 _FACTORED, _MATRIX, _FIXED = 5000.0, 500.0, 20.0
+# A call of NumPy's for a Fourier transform, a flop of a complex transform, in vectors and by itself, and in
+# machine code.
+_FOURIER, _FLOP_IN_VECTORS, _FLOP_ALONE, _FOURIER_FLOP = 4000.0, 0.13, 0.4, 0.15
 # Nanoseconds for entering a loop outside of machine code; iterations if their number is unknown.
 _LOOP, _UNKNOWN = 12000.0, 8
 # Those for entering a loop on numbers from another, whose code is Python.
@@ -93,7 +104,9 @@ def estimate(flat: Flat) -> Estimate:
     >>> estimate(flatten_program([x * x + 1.0], [x])).steps
     3
     """
-    total = Estimate(0.0, 0.0, 0)
+    moved = [*flat.steps[: flat.inputs], *[flat.steps[i] for i in flat.results]]
+    bytes = sum([step.type.size * step.type.dtype.itemsize for step in moved if step.type.shape])
+    total = Estimate(0.0, _MEMORY * max(bytes, 0) / 8, 0)
     for step in flat.steps[flat.inputs :]:
         if step.op not in _FREE:
             total = total.plus(_of_step(flat, step))
@@ -140,7 +153,7 @@ def estimate_iteration(flat: Flat) -> Estimate:
 def fuel(flat: Flat, test: Flat | None) -> int:
     """The nanoseconds of an iteration in machine code that a loop counts, to stop before long."""
     cost = estimate(flat) if test is None else estimate(flat).plus(estimate(test))
-    return int(cost.native + _LATENCY * cost.numbers) + 1
+    return int(_SLOWEST * cost.native + _LATENCY * cost.numbers) + 1
 
 
 def _of_step(flat: Flat, step: FlatStep) -> Estimate:
@@ -161,7 +174,7 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
     sizes = [flat.steps[k].type.size for k in step.operands if flat.steps[k].type.dtype.kind != "O"]
     entries = max([step.type.size, *sizes])
     if step.op.name in ("matmul", "einsum"):
-        count = _multiplications(flat, step)
+        count = _multiplications(flat, step) * (4 if _is_complex(flat, step) else 1)
         called = is_for_blas(count, count // max(step.type.size, 1)) and _has_scipy()
         shared = _BLAS * count if called else 0.0
         return Estimate(_CALL + _BLAS * count, shared or _PRODUCT * count, 1, blas=shared)
@@ -172,6 +185,9 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
         return Estimate(
             _FACTORED + count * (_MATRIX + _BLAS * work), count * (_FIXED + _PRODUCT * work), 1
         )
+    if (step.op.columns.machine or "").startswith("fourier_forms:"):
+        flops, rate = _fourier_flops(flat, step)
+        return Estimate(_FOURIER + rate * flops, _FOURIER_FLOP * flops, 1)
     if step.op is recurrence_op:
         # NumPy computes a row of all lanes at a time, whose entries lie apart unless the axis is the first.
         lanes = 2 * _CALL * step.type.shape[params["axis"]] + _STRIDED * entries
@@ -181,6 +197,19 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
     return _of_entries(flat, step, entries)
 
 
+def _fourier_flops(flat: Flat, step: FlatStep) -> tuple[int, float]:
+    """The flops of a complex transform, as those to and from real values are in machine code, too.
+
+    And the nanoseconds of one in NumPy, which computes the transforms of several rows in vectors.
+    """
+    operand, axis = flat.steps[step.operands[0]].type, dict(step.params)["axis"]
+    whole = max(operand, step.type, key=lambda type: type.size)
+    flops = 5 * whole.size * max(whole.shape[axis] - 1, 0).bit_length()
+    of_rows = axis == len(whole.shape) - 1 and whole.size > whole.shape[axis]
+    is_real = operand.dtype != step.type.dtype
+    return flops, _FLOP_IN_VECTORS if of_rows or is_real else _FLOP_ALONE
+
+
 def _of_entries(flat: Flat, step: FlatStep, entries: int) -> Estimate:
     """What a step of so many entries takes that NumPy computes by a ufunc, or by a view."""
     columns, number = step.op.columns, int(entries == 1)
@@ -188,11 +217,24 @@ def _of_entries(flat: Flat, step: FlatStep, entries: int) -> Estimate:
     if is_view and len(step.operands) == 1:
         return Estimate(_CALL, 0.0, 1, number)
     by_numpy, own = _NUMPY_ENTRY, _ENTRY
-    if columns.transcendental:
-        by_numpy, own = _TRANSCENDENTAL, _IN_VECTORS if has_vector_functions() else _ALONE
+    if _is_complex(flat, step):
+        by_numpy, own = _NUMPY_COMPLEX, _COMPLEX
+        if columns.transcendental:
+            by_numpy = own = _COMPLEX_FUNCTION
+    elif columns.transcendental:
+        in_vectors = _numpy_has_vectors() and not columns.one_by_one
+        by_numpy = _NUMPY_VECTORS if in_vectors else _NUMPY_ALONE
+        own = _IN_VECTORS if has_vector_functions(step.op.name) else _ALONE
     work = by_numpy * entries + _INNERMOST * _innermost_runs(flat, step)
-    threads = cores() if entries >= _THREADED else 1
+    threads = float(cores() if entries >= _THREADED else 1)
+    if not columns.transcendental:  # they wait for memory, more than half of the time
+        threads = (1 + threads) / 2
     return Estimate(_CALL + work / threads, own * entries, 1, number)
+
+
+def _is_complex(flat: Flat, step: FlatStep) -> bool:
+    """Whether a step computes with complex numbers."""
+    return "c" in [step.type.dtype.kind, *[flat.steps[k].type.dtype.kind for k in step.operands]]
 
 
 def _innermost_runs(flat: Flat, step: FlatStep) -> int:
@@ -215,6 +257,12 @@ def _is_spread(flat: Flat, i: int) -> bool:
 def is_for_blas(multiplications: int, terms: int) -> bool:
     """Whether BLAS is faster than loops, for a product each of whose entries is a sum of so many terms."""
     return multiplications >= 16384 and terms >= 16
+
+
+@lru_cache(maxsize=1)
+def _numpy_has_vectors() -> bool:
+    """Whether NumPy's functions such as exp compute with vector instructions here: those of AVX-512."""
+    return bool(host_features().get("avx512dq", False))
 
 
 @lru_cache(maxsize=1)

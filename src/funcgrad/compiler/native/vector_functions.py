@@ -42,9 +42,9 @@ def _library() -> ctypes.CDLL | None:
         return None
 
 
-def has_vector_functions() -> bool:
-    """Whether C has vector functions here."""
-    return _library() is not None
+def has_vector_functions(name: str = "exp") -> bool:
+    """Whether C has vector functions here, and one of this name that is used, if it has any."""
+    return _library() is not None and name not in _INEXACT
 
 
 @lru_cache(maxsize=1)

@@ -21,7 +21,7 @@ from funcgrad.graph import INPUT
 from funcgrad.ops.base.op import broadcast_to
 from funcgrad.ops.tuples import pick_op
 
-KINDS: dict[Any, Any] = {np.dtype("float64"): float, np.dtype("int64"): int, np.dtype("bool"): bool}
+KINDS: dict[Any, Any] = {np.dtype(kind): kind for kind in (float, complex, int, bool)}
 
 
 def flat_of(body: Body) -> Flat:

@@ -72,7 +72,7 @@ def interpret_scalars(flat: Flat) -> ScalarInterpreter | None:
     return ScalarInterpreter(flat, tuple(constants), tuple(instructions))
 
 
-_KINDS: dict[str, Callable[[Any], Any]] = {"f": float, "i": int, "b": bool}
+_KINDS: dict[str, Callable[[Any], Any]] = {"f": float, "c": complex, "i": int, "b": bool}
 
 
 def _instructions(flat: Flat) -> list[_Instruction] | None:

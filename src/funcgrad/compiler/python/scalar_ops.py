@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Mapping
 from functools import lru_cache
@@ -16,7 +17,12 @@ from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.columns import ScalarUse
 from funcgrad.ops.base.op import Elementwise, Op, infer_type
 
-TYPES = {np.dtype("float64"): "float", np.dtype("int64"): "int", np.dtype("bool"): "bool"}
+TYPES = {
+    np.dtype("float64"): "float",
+    np.dtype("complex128"): "complex",
+    np.dtype("int64"): "int",
+    np.dtype("bool"): "bool",
+}
 _NO_PARAMS: Mapping[str, Any] = {}
 _KINDS: dict[str, np.dtype[Any]] = {dtype.kind: dtype for dtype in TYPES}
 
@@ -84,10 +90,32 @@ def _to_integer(x: float) -> int:
     return int(x)
 
 
+def _divide(x: complex, y: complex) -> complex:
+    """A quotient step by step as NumPy's: Python's differs in the last place."""
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    if abs(c) >= abs(d):
+        ratio = d / c
+        scale = 1.0 / (c + d * ratio)
+        return complex((a + b * ratio) * scale, (b - a * ratio) * scale)
+    ratio = c / d
+    scale = 1.0 / (d + c * ratio)
+    return complex((a * ratio + b) * scale, (b * ratio - a) * scale)
+
+
+def _root(x: complex) -> complex:
+    """NumPy's square root: that of `cmath` differs in the last place."""
+    if not cmath.isfinite(x):
+        raise ValueError("sqrt: left to NumPy")
+    return complex(np.sqrt(x))
+
+
 BOUND: dict[str, Any] = {
+    **{f"c{name}": getattr(cmath, name) for name in dir(cmath) if not name.startswith("_")},
     **{name: getattr(math, name) for name in dir(math) if not name.startswith("_")},
     "floor_divide": _floor_divide,
     "to_integer": _to_integer,
+    "cdivide": _divide,
+    "csqrt": _root,
 }
 
 
@@ -117,7 +145,7 @@ def _plain_template(op: Op, kind: str, operands: int) -> str | None:
 
 
 def unqualified(template: str) -> str:
-    """A template with `math`'s functions by their names, as in `BOUND`."""
+    """A template with `math`'s functions by their names and `cmath`'s as C's, ``cexp``, as in `BOUND`."""
     return template.replace("math.", "")
 
 
@@ -135,8 +163,10 @@ def native_template(op: Op, use: ScalarUse) -> str | None:
     return text and unqualified(text)
 
 
-def literal(value: float | bool) -> str:
+def literal(value: Any) -> str:
     """A number as source that keeps its sign, of a zero and of a nan too."""
+    if isinstance(value, complex):
+        return f"complex({literal(value.real)}, {literal(value.imag)})"
     text = repr(abs(value)) if isinstance(value, float) else repr(value).lstrip("-")
     negative = math.copysign(1.0, value) < 0
     return f"(-{text})" if negative else text

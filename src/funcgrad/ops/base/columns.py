@@ -31,7 +31,7 @@ class ScalarUse(NamedTuple):
 
 
 ScalarRow: TypeAlias = str | Mapping[str, str] | Callable[[ScalarUse], str | None]
-"""Python source over `math` with the operands as ``{0}``, ``{1}``: for floats, by kind, or by use.
+"""Python source over `math` and `cmath`, with operands ``{0}``, ``{1}``: for floats, by kind, or by use.
 
 An operand that stands twice in a template gets a name first. Of a conditional expression only the branch
 that is chosen runs, so an error of the other one is never raised.
@@ -111,6 +111,8 @@ class Columns(NamedTuple):
     scalar: ScalarRow | None = None
     transcendental: bool = False
     """Whether the template approximates the value, so that libraries differ in the last bits."""
+    one_by_one: bool = False
+    """Whether NumPy computes one entry after the other, also where it has vectors for other functions."""
     native: Mapping[str, str] | None = None
     """Templates for machine code by kind, where it reads that of ``scalar`` differently, or not at all."""
     machine: str | None = None
@@ -165,8 +167,13 @@ EMPTY = Columns()
 
 
 def any_kind(template: str) -> Mapping[str, str]:
-    """The same template for floats, integers and truth values."""
-    return {"f": template, "i": template, "b": template}
+    """The same template for real and complex numbers, integers and truth values."""
+    return {"f": template, "c": template, "i": template, "b": template}
+
+
+def of_floats(template: str) -> Mapping[str, str]:
+    """The same template for real and complex floating-point numbers."""
+    return {"f": template, "c": template}
 
 
 def by_truth(truth: str, other: str | Callable[..., Any]) -> LibraryRow:
@@ -175,11 +182,18 @@ def by_truth(truth: str, other: str | Callable[..., Any]) -> LibraryRow:
 
 
 def function(
-    name: str, operands: int = 1, *, transcendental: bool = True, **others: Any
+    name: str,
+    operands: int = 1,
+    *,
+    transcendental: bool = True,
+    of_complex: bool = False,
+    **others: Any,
 ) -> Columns:
-    """The columns of a function of numbers that has this name in `math`."""
-    places = ", ".join([f"{{{k}}}" for k in range(operands)])
-    return Columns(scalar=f"math.{name}({places})", transcendental=transcendental, **others)
+    """The columns of a function of numbers that has this name in `math`, and perhaps in `cmath`."""
+    call = f"{name}({', '.join([f'{{{k}}}' for k in range(operands)])})"
+    own = f"math.{call}"
+    scalar: ScalarRow = {"f": own, "c": f"c{own}"} if of_complex else own
+    return Columns(scalar=scalar, transcendental=transcendental, **others)
 
 
 def in_library(row: LibraryRow | None, library: Any, kind: str) -> Callable[..., Any] | None:

@@ -419,10 +419,18 @@ def _astype_run(x: Array, dtype: np.dtype[Any]) -> Any:
     return made if made.ndim else made[()]
 
 
+_TO_COMPLEX = {"complex128": "complex({0}, 0.0)"}
 _CASTS: dict[str, dict[str, str]] = {
-    "f": {"float64": "{0}", "int64": "to_integer({0})", "bool": "({0} != 0.0)"},
-    "i": {"float64": "float({0})", "int64": "{0}", "bool": "({0} != 0)"},
-    "b": {"float64": "(1.0 if {0} else 0.0)", "int64": "(1 if {0} else 0)", "bool": "{0}"},
+    "f": {"float64": "{0}", "int64": "to_integer({0})", "bool": "({0} != 0.0)", **_TO_COMPLEX},
+    "i": {"float64": "float({0})", "int64": "{0}", "bool": "({0} != 0)", **_TO_COMPLEX},
+    "b": {"float64": "(1.0 if {0} else 0.0)", "int64": "(1 if {0} else 0)", "bool": "{0}"}
+    | _TO_COMPLEX,
+    "c": {
+        "float64": "{0}.real",
+        "int64": "to_integer({0}.real)",
+        "bool": "({0} != 0.0)",
+        "complex128": "{0}",
+    },
 }
 
 

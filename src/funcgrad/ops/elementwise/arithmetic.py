@@ -16,6 +16,7 @@ from funcgrad.ops.base.columns import (
     any_kind,
     by_truth,
     function,
+    of_floats,
 )
 from funcgrad.ops.base.op import Elementwise, Op, elementwise
 from funcgrad.ops.elementwise.declare import (
@@ -48,7 +49,7 @@ add = elementwise_from_edges(
     infix=("+", 10),
     columns=Columns(
         in_words="add distributes",
-        scalar={"f": "({0} + {1})", "i": WRAPPED.format("{0} + {1}"), "b": EITHER},
+        scalar={**of_floats("({0} + {1})"), "i": WRAPPED.format("{0} + {1}"), "b": EITHER},
         mpmath=lambda mp, x, y: x + y,
         sympy=lambda sp, x, y: x + y,
         interval=by_truth("either", "add"),
@@ -64,7 +65,7 @@ subtract = elementwise_from_edges(
     infix=("-", 10),
     columns=Columns(
         in_words="subtract distributes, and turns a sign",
-        scalar={"f": "({0} - {1})", "i": WRAPPED.format("{0} - {1}")},
+        scalar={**of_floats("({0} - {1})"), "i": WRAPPED.format("{0} - {1}")},
         mpmath=lambda mp, x, y: x - y,
         sympy=lambda sp, x, y: x - y,
         interval="subtract",
@@ -78,7 +79,7 @@ negative = elementwise_from_edges(
     _negation,
     columns=Columns(
         in_words="negative turns the sign",
-        scalar={"f": "(-{0})", "i": WRAPPED.format("-{0}")},
+        scalar={**of_floats("(-{0})"), "i": WRAPPED.format("-{0}")},
         mpmath=lambda mp, x: -x,
         sympy=lambda sp, x: -x,
         interval="negative",
@@ -107,7 +108,7 @@ multiply = elementwise(
     infix=("*", 20),
     columns=Columns(
         in_words="multiply swaps",
-        scalar={"f": "({0} * {1})", "i": WRAPPED.format("{0} * {1}"), "b": BOTH},
+        scalar={**of_floats("({0} * {1})"), "i": WRAPPED.format("{0} * {1}"), "b": BOTH},
         mpmath=lambda mp, x, y: x * y,
         sympy=lambda sp, x, y: x * y,
         interval=by_truth("both", "multiply"),
@@ -125,7 +126,7 @@ divide = elementwise(
     infix=("/", 20),
     columns=Columns(
         in_words="quotient rule",
-        scalar="({0} / {1})",
+        scalar={"f": "({0} / {1})", "c": "cdivide({0}, {1})"},
         mpmath=lambda mp, x, y: x / y,
         sympy=lambda sp, x, y: x / y,
         interval="divide",
@@ -209,11 +210,16 @@ _POWERS = {
     3.0: "({0} * {0} * {0})",
 }
 
+# Those that NumPy computes by products: other powers of complex numbers are left to it.
+_COMPLEX_POWERS = {1.0: "{0}", 2.0: "({0} * {0})", 3.0: "({0} * ({0} * {0}))"}
+
 
 def _power_template(use: ScalarUse) -> str | None:
+    exponent = use.constants[1]
+    if use.kind == "c":
+        return _COMPLEX_POWERS.get(exponent)
     if use.kind != "f":
         return None
-    exponent = use.constants[1]
     if exponent is not None:
         return _POWERS.get(exponent, "math.pow({0}, {1})")
     if use.entries and use.entries[1]:
@@ -285,6 +291,7 @@ reciprocal = elementwise(
     np.reciprocal,
     lambda z, x: -z * z,
     columns=Columns(
+        scalar={"f": "(1.0 / {0})"},  # NumPy's of a complex number has other zeros than a quotient
         decompose=lambda x: 1 / x,
         interval="reciprocal",
         latex=Form("wrapped", r"\frac{1}{@}", 30),

@@ -48,7 +48,7 @@ def common_function(
     vm: bool = True,
     **columns: Any,
 ) -> Op:
-    """A function that `math`, mpmath and SymPy have under NumPy's name, or as asin for arcsin."""
+    """A function that `math`, `cmath`, mpmath and SymPy have under NumPy's name, or as asin for arcsin."""
     name = ufunc.__name__
     common = name.replace("arc", "a")
     return elementwise(
@@ -57,6 +57,7 @@ def common_function(
         partial,
         columns=function(
             common,
+            of_complex=True,
             mpmath=common,
             sympy=common,
             interval=interval,

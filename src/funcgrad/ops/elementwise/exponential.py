@@ -219,7 +219,10 @@ sigmoid = elementwise(
     lambda z, x: z * (1 - z),
     like=np.exp,
     columns=Columns(
-        scalar="(1.0 / (1.0 + math.exp(-{0})) if {0} >= -709.0 else math.exp({0}))",
+        scalar={
+            "f": "(1.0 / (1.0 + math.exp(-{0})) if {0} >= -709.0 else math.exp({0}))",
+            "c": "(1.0 / (1.0 + cmath.exp(-{0})))",
+        },
         mpmath=lambda mp, x: 1 / (1 + mp.exp(-x)),
         sympy=lambda sp, x: 1 / (1 + sp.exp(-x)),
         interval=lambda iv, x: iv.monotone(_sigmoid, x, values=(0.0, 1.0)),

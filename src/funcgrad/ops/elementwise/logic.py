@@ -19,6 +19,7 @@ from funcgrad.ops.base.columns import (
     any_kind,
     by_truth,
     function,
+    of_floats,
 )
 from funcgrad.ops.base.op import Elementwise, Infix, Op, elementwise
 from funcgrad.ops.base.promotion import ufunc_loop
@@ -46,7 +47,7 @@ class Comparison(Elementwise):
 def _comparison(
     ufunc: np.ufunc, symbol: str, latex: str, relation: str, compare: Callable[..., Any], torch: str
 ) -> Op:
-    name = ufunc.__name__
+    name, text = ufunc.__name__, f"({{0}} {symbol} {{1}})"
     return Comparison(
         name=name,
         run=ufunc,
@@ -54,7 +55,7 @@ def _comparison(
         edges=(None, None),
         infix=Infix(symbol, 5),
         columns=Columns(
-            scalar=any_kind(f"({{0}} {symbol} {{1}})"),
+            scalar=any_kind(text) if symbol in ("==", "!=") else dict.fromkeys("fib", text),
             mpmath=lambda mp, x, y: compare(x, y),
             sympy=relation,
             interval=name,
@@ -89,7 +90,7 @@ def _connective(
         None,
         columns=Columns(
             scalar={
-                "f": f"(({{0}} != 0.0) {python} ({{1}} != 0.0))",
+                **of_floats(f"(({{0}} != 0.0) {python} ({{1}} != 0.0))"),
                 "i": f"(({{0}} != 0) {python} ({{1}} != 0))",
                 "b": truth,
             },
@@ -122,7 +123,7 @@ logical_not = elementwise(
     np.logical_not,
     None,
     columns=Columns(
-        scalar={"f": "({0} == 0.0)", "i": "({0} == 0)", "b": "(not {0})"},
+        scalar={**of_floats("({0} == 0.0)"), "i": "({0} == 0)", "b": "(not {0})"},
         mpmath=lambda mp, x: not x,
         sympy="Not",
         interval="neither",
@@ -174,7 +175,7 @@ invert = elementwise(
 # -- tests of a number -----------------------------------------------------------------------------
 def _test(ufunc: np.ufunc, interval: LibraryRow) -> Op:
     name = ufunc.__name__
-    columns = function(name, mpmath=name, interval=interval, transcendental=False)
+    columns = function(name, of_complex=True, mpmath=name, interval=interval, transcendental=False)
     return elementwise(name, ufunc, None, columns=columns)
 
 

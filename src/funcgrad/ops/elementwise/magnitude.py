@@ -11,7 +11,15 @@ import numpy.typing as npt
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr
 from funcgrad.linear import Diagonal, Identity, LinearMap, Structural
-from funcgrad.ops.base.columns import EMPTY, TORCH_FORMS, Columns, Form, any_kind, function
+from funcgrad.ops.base.columns import (
+    EMPTY,
+    TORCH_FORMS,
+    Columns,
+    Form,
+    any_kind,
+    function,
+    of_floats,
+)
 from funcgrad.ops.base.op import Elementwise, Op, elementwise, lift_fully
 from funcgrad.ops.elementwise.declare import NATIVE_NEGATED, WRAPPED, elementwise_from_edges
 from funcgrad.ops.elementwise.selection import mask
@@ -62,7 +70,7 @@ absolute = elementwise_from_edges(
     _absolute_edge,
     notation="abs({})".format,
     columns=Columns(
-        scalar={"f": "abs({0})", "i": WRAPPED.format("abs({0})")},
+        scalar={**of_floats("abs({0})"), "i": WRAPPED.format("abs({0})")},
         mpmath=lambda mp, x: abs(x),
         sympy="Abs",
         interval="absolute",
@@ -144,7 +152,7 @@ real = _part(
     np.real,
     _real_edge,
     columns=Columns(
-        scalar=any_kind("{0}"),
+        scalar={**any_kind("{0}"), "c": "{0}.real"},
         mpmath=lambda mp, x: x.real,
         sympy="re",
         interval="unchanged",
@@ -158,6 +166,7 @@ imag = _part(
     np.imag,
     _imag_edge,
     columns=Columns(
+        scalar={"c": "{0}.imag"},
         mpmath=lambda mp, x: x.imag,
         sympy="im",
         interval="zero",
@@ -200,6 +209,7 @@ make_complex: Op = Elementwise(
     ),
     columns=Columns(
         decompose=lambda re, im: re + im * 1j,
+        scalar=any_kind("complex({0}, {1})"),
         mpmath=lambda mp, re, im: mp.mpc(re, im),
         latex=Form("parts"),
         numpy=_complex_source,
@@ -211,7 +221,7 @@ conjugate = elementwise_from_edges(
     np.conjugate,
     lambda z, x: Structural(np.conjugate, np.conjugate),
     columns=Columns(
-        scalar=any_kind("{0}"),
+        scalar={**any_kind("{0}"), "c": "{0}.conjugate()"},
         mpmath="conj",
         sympy="conjugate",
         interval="unchanged",

@@ -91,7 +91,12 @@ mask: Op = Elementwise(
     edges=(None, _masked(False)),
     notation=lambda c, x: f"where({c}, {x}, 0)",
     columns=Columns(
-        scalar={"f": "({1} if {0} else 0.0)", "i": "({1} if {0} else 0)", "b": "({1} and {0})"},
+        scalar={
+            "f": "({1} if {0} else 0.0)",
+            "c": "({1} if {0} else 0j)",
+            "i": "({1} if {0} else 0)",
+            "b": "({1} and {0})",
+        },
         mpmath=lambda mp, p, x: x if p else 0,
         sympy=lambda sp, p, x: sp.Piecewise((x, p), (0, True)),
         interval="mask",

@@ -17,10 +17,16 @@ from funcgrad.ops.elementwise.selection import mask
 from funcgrad.typing import Array
 
 sin = common_function(
-    np.sin, lambda z, x: cos(x), lambda iv, x: iv.wave(np.sin, x, np.pi / 2, -np.pi / 2)
+    np.sin,
+    lambda z, x: cos(x),
+    lambda iv, x: iv.wave(np.sin, x, np.pi / 2, -np.pi / 2),
+    one_by_one=True,
 )
 cos: Op = common_function(
-    np.cos, lambda z, x: -sin(x), lambda iv, x: iv.wave(np.cos, x, 0.0, np.pi)
+    np.cos,
+    lambda z, x: -sin(x),
+    lambda iv, x: iv.wave(np.cos, x, 0.0, np.pi),
+    one_by_one=True,
 )
 tan = common_function(np.tan, lambda z, x: 1 + z**2, "tan")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import gc
+import inspect
 import os
 import re
 import sys
@@ -78,8 +79,17 @@ def names_of_code(code: CodeType) -> frozenset[str]:
         found |= _compared(code)
     if found.isdisjoint(_READING_TEXTS):
         return found
-    texts = [c for c in code.co_consts if isinstance(c, str)]
+    consts = code.co_consts[1:] if _has_docstring(code) else code.co_consts
+    texts = [c for c in consts if isinstance(c, str)]
     return found.union(*map(_IDENTIFIER.findall, texts))
+
+
+def _has_docstring(code: CodeType) -> bool:
+    """Whether the first constant of code is a docstring, which names nothing that is read."""
+    if sys.version_info >= (3, 13):
+        return bool(code.co_flags & inspect.CO_HAS_DOCSTRING)
+    # Before, that of a function is its docstring or None; comprehensions and classes have none.
+    return bool(code.co_flags & inspect.CO_OPTIMIZED) and not code.co_name.startswith("<")
 
 
 _CALLED_BY = {

@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 from funcgrad.compiler.python import scalar_codegen
 from funcgrad.transforms.jit.guard_tree import TraceNode, first
 
-# Steps of all programs, and levels of indentation, up to which a tree is written out. (Python allows 100.)
-_LONGEST, _DEEPEST = 1000, 40
+# Steps of one program and of all, and levels of indentation, up to which a tree is written out. (Python
+# allows 100.)
+_LONGEST_PROGRAM, _LONGEST, _DEEPEST = 1000, 10000, 40
 # Fewer steps on entries of arrays, whose programs are machine code where they are long.
 _LONGEST_OF_ARRAYS = 200
 _INPUT = re.compile(r"\bx(\d+)\b")
@@ -59,13 +60,13 @@ def _texts(node: TraceNode, count: int, number: int) -> tuple[list[str], list[st
         return None  # an array, beside the arguments
     program, inputs, saved_slots, _ = node.step
     flat = program.flat()
-    found = scalar_codegen.in_lines(flat) if len(flat.steps) <= _LONGEST else None
+    found = scalar_codegen.in_lines(flat) if len(flat.steps) <= _LONGEST_PROGRAM else None
     if found is None:
         return None
 
     def own(text: str) -> str:
         # Each node's names are its own, so that saved values are kept.
-        text = _LOCAL.sub(lambda name: f"a{number * _LONGEST + int(name[1])}", text)
+        text = _LOCAL.sub(lambda name: f"a{number * _LONGEST_PROGRAM + int(name[1])}", text)
         return _INPUT.sub(lambda name: _value(inputs[int(name[1])]), text)
 
     statements, results = found
