@@ -66,6 +66,7 @@ argsort_op = Op(
     notation=lambda x, axis: f"argsort({x}, axis={axis}, kind='stable')",
     columns=Columns(
         flops=_sorting,
+        machine="sort_forms:argsort",
         interval=lambda iv, x, axis: iv.located(_stable_argsort, x, axis),
         numpy='np.argsort({0}, axis={axis}, kind="stable")',
         libraries={
@@ -156,7 +157,12 @@ order_statistics_op = Op(
     infer=lambda type, kth, axis: ArrayType(kth.shape, np.dtype(np.intp)),
     edges=(None, None),
     batch=_order_statistics_batch,
-    columns=Columns(decompose=_taken_in_order, flops=lambda z: 2 * z.args[0].size, fresh=True),
+    columns=Columns(
+        decompose=_taken_in_order,
+        machine="sort_forms:order_statistics",
+        flops=lambda z: 2 * z.args[0].size,
+        fresh=True,
+    ),
 )
 """The places of the entries that stand at ``kth`` in a stable order: places from 0 for each lane."""
 

@@ -6,33 +6,21 @@ A matrix that stands in memory by rows is to BLAS, which reads by columns, its t
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from funcgrad.compiler.native.array_values import Splat, Strided, Value, in_memory
 from funcgrad.compiler.native.llvm_writer import MEMORY, LLVMWriter, real
+from funcgrad.compiler.native.scipy_exports import scipy_export
 
 BLAS = "blas."
 """How the names of BLAS functions begin in machine code."""
 
 
-@lru_cache(maxsize=16)
 def blas_address(name: str) -> int:
     """Where a function of BLAS is, by its name with `BLAS` before it; 0 without SciPy."""
-    try:
-        from scipy.linalg import cython_blas
-    except ImportError:
-        return 0
-    capsule = cython_blas.__pyx_capi__.get(name.removeprefix(BLAS))
-    if capsule is None:
-        return 0
-    signature = ctypes.pythonapi.PyCapsule_GetName
-    signature.restype, signature.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return pointer(capsule, signature(capsule)) or 0
+    found = scipy_export("scipy.linalg.cython_blas", name.removeprefix(BLAS))
+    return 0 if found is None else found.address
 
 
 _LONGEST = 2**31 - 1

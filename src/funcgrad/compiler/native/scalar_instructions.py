@@ -24,6 +24,7 @@ from funcgrad.compiler.native.llvm_writer import (
     real,
     truth_literal,
 )
+from funcgrad.compiler.native.scipy_exports import special_symbol
 from funcgrad.compiler.native.vector_functions import declarations
 
 _LOW, _HIGH = -(2**63), 2**63 - 1
@@ -266,6 +267,8 @@ class _Reader:
         }
         if args[0].type in COMPLEX and name == "abs":
             return self._call("hypot", list(self.w.parts(args[0])))
+        if name.startswith("special_"):
+            return self._special(name.removeprefix("special_"), args)
         if name == "cdivide":
             return complex_arithmetic.quotient(self.w, *args)
         if args[0].type in COMPLEX:
@@ -286,6 +289,15 @@ class _Reader:
         else:
             found = half_power(self.w, wide[0], halves)
         return found if self.real == "double" else self.w.cast("fptrunc", found, "float")
+
+    def _special(self, name: str, args: Sequence[Number]) -> Number:
+        """A function of `scipy.special`, in double precision."""
+        symbol = special_symbol(name, len(args))
+        if symbol is None:
+            raise UnsupportedError(f"{name} of {len(args)} numbers, which SciPy does not export")
+        wide = [cast_number(self.w, self._as(x, self.real), "double") for x in args]
+        found = self.w.call(symbol, "double", *wide, Number("i32", "0"))
+        return cast_number(self.w, found, self.real)
 
     def _size(self, x: Number) -> Number:
         return self._call("abs", [x])

@@ -146,9 +146,9 @@ def _search(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) ->
             last = w.select(is_inside, w.plus(end, integer(-1)), integer(n - 1))
             entry = a.at(w, [*index[: len(stack)], last])
             if is_left:
-                is_before = _comes_before(w, entry, value)
+                is_before = comes_before(w, entry, value)
             else:
-                is_before = w.binary("xor", _comes_before(w, value, entry), truth_literal(True))
+                is_before = w.binary("xor", comes_before(w, value, entry), truth_literal(True))
             place = w.select(w.binary("and", is_inside, is_before), end, place)
         found.put(w, index, place)
     return loaded(w, found)
@@ -158,7 +158,7 @@ def _common(operands: Sequence[Value]) -> str:
     return str(np.result_type(*[x.dtype for x in operands]))
 
 
-def _comes_before(w: LLVMWriter, x: Number, y: Number) -> Number:
+def comes_before(w: LLVMWriter, x: Number, y: Number) -> Number:
     """Whether one comes before the other in NumPy's order, where what is no number comes last."""
     if x.type not in ("double", "float"):
         return w.compare("ult" if x.type == TRUTH else "slt", x, y)

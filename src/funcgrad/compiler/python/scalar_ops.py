@@ -158,7 +158,7 @@ def native_template(op: Op, use: ScalarUse) -> str | None:
     """
     row = (op.columns.native or {}).get(use.kind)
     if row is not None:
-        return row
+        return row(use) if callable(row) else row
     text = scalar_template(op, use)
     return text and unqualified(text)
 

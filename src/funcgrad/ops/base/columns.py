@@ -113,8 +113,11 @@ class Columns(NamedTuple):
     """Whether the template approximates the value, so that libraries differ in the last bits."""
     one_by_one: bool = False
     """Whether NumPy computes one entry after the other, also where it has vectors for other functions."""
-    native: Mapping[str, str] | None = None
-    """Templates for machine code by kind, where it reads that of ``scalar`` differently, or not at all."""
+    native: Mapping[str, str | Callable[[ScalarUse], str | None]] | None = None
+    """Templates for machine code by kind, where it reads that of ``scalar`` differently, or not at all.
+
+    The function ``special_name`` is that of `scipy.special` with this name.
+    """
     machine: str | None = None
     """Its form in machine code, if that is no template: a name in `funcgrad.compiler.native.array_forms`.
 

@@ -11,7 +11,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap
-from funcgrad.ops.base.columns import Columns, Form
+from funcgrad.ops.base.columns import Columns, Form, ScalarUse
 from funcgrad.ops.base.op import Op, astype, differentiable, lift_fully, same_on_batch
 from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.typing import Array, FunctionLibrary
@@ -104,6 +104,23 @@ def _derivative_source(x: str, order: int) -> str:
     return f"(lambda u: {chosen})(np.pi*{x})"
 
 
+def _native_source(use: ScalarUse) -> str | None:
+    """`_sinc_run` of one number, up to the third derivative."""
+    order, u = use.params["order"], f"({np.pi!r} * {{0}})"
+    far = f"sin({u}) / {u}"
+    if not order:
+        return f"({far} if {u} != 0.0 else 1.0)"
+    if order > 3:
+        return None
+    for n in range(1, order + 1):
+        far = f"(sin({u} + {n * np.pi / 2!r}) - {n}.0 * ({far})) / {u}"
+    near = "0.0"
+    for coefficient in _coefficients(order):
+        near = f"({near} * ({u} * {u}) + {coefficient!r})"
+    near = f"({near} * {u} + 0.0)" if order % 2 else near
+    return f"(({near} if abs({u}) <= {order}.0 else {far}) * {np.pi**order!r})"
+
+
 def _sinc_in(xp: FunctionLibrary, x: Array, order: int) -> Any:
     """`_sinc_run` with the functions of an array library."""
     u = np.pi * x
@@ -136,6 +153,7 @@ sinc_derivative: Op = Op(
         entrywise=True,
         fresh=True,
         numpy=_sinc_source,
+        native={"f": _native_source},
         libraries={"any": _sinc_in},
     ),
 )

@@ -84,6 +84,7 @@ def special_function(
             sympy=sympy,
             latex=latex,
             numpy=f"scipy.special.{public}({places}){chosen}",
+            native=None if scalar or part is not None else {"f": f"special_{home}({places})"},
             libraries=libraries or None,
         ),
     )
