@@ -219,3 +219,75 @@ def test_a_handler_of_warnings_that_are_errors_is_warned_of():
 
     with pytest.warns(UserWarning, match="f: handles RuntimeWarning"):
         assert np.isnan(fg.jit(f)(1.3))
+
+
+def _set(a):
+    a[0] = 2.0
+    return a
+
+
+def _added(a):
+    b = a
+    a += 1.0
+    return b
+
+
+def _shaped(a):
+    a.shape = (1, 3)
+    return a
+
+
+def _method(name, *args):
+    def changed(a):
+        getattr(a, name)(*args)
+        return a
+
+    return changed
+
+
+def _function(f, *args):
+    def changed(a):
+        f(a, *args)
+        return a
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(_set, _added, _shaped, _method("sort"), _method("partition", 1)),
+        lambda a: a.fill(a[1]) or a,
+        *(_method("put", [0], [2.0]), _method("setflags", True)),
+        *(_function(np.put, [0], 2.0), lambda a: np.copyto(a, a + 5.0) or a),
+        *(_function(np.add.at, [0, 0], 2.0), lambda a: np.exp(a, out=a), lambda a: a.cumsum(out=a)),
+        lambda a: np.multiply(a, 2.0, out=np.zeros_like(a)),
+    ],
+)
+@pytest.mark.parametrize("of_argument", [False, True])
+def test_a_handler_of_what_an_expression_refuses_and_an_array_does_not_is_not_run(
+    change, of_argument
+):
+    # A function of its own for each case: one that was refused is adopted from then on.
+    code = "def f(x, change=change):\n a = x if {0} else -x\n try: a = change(a)\n except {1}: a = 100 * a\n"
+    space = {"change": change, "np": np}
+    kind = "Exception" if of_argument else "(TypeError, AttributeError)"
+    exec(code.format(of_argument, kind) + " return (np.ravel(a) ** 2).sum()\n", space)
+    f, x = space["f"], np.array([0.3, 0.1, 0.2])
+    value = f(x.copy())
+    assert value < 100.0
+    np.testing.assert_allclose(fg.value_and_grad(f)(x)[0], value)
+    np.testing.assert_allclose(fg.jit(f)(x), value)
+    np.testing.assert_allclose(fg.vmap(f)(np.stack([x, x])), [value, value])
+
+
+def test_a_handler_of_what_no_number_takes_is_run():
+    def f(length):
+        try:
+            length[length > 2.0] = 2.0
+        except TypeError:
+            length = length * 3.0 if length > 2.0 else length
+        return length
+
+    assert fg.value_and_grad(f)(2.5) == (7.5, 3.0)
+    np.testing.assert_array_equal(fg.jacobian(f)(np.array([1.0, 3.0])), [[1.0, 0.0], [0.0, 0.0]])

@@ -19,7 +19,14 @@ from typing import Any, Never, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr.concrete import Questions, concrete, concrete_value, number, refuse_varied
+from funcgrad.expr.concrete import (
+    Questions,
+    concrete,
+    concrete_value,
+    kept_for_users,
+    number,
+    refuse_varied,
+)
 from funcgrad.expr.names import check_name, split_names
 from funcgrad.expr.node import (
     ExprBase,
@@ -126,9 +133,10 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
 
     def __setattr__(self, name: str, value: object) -> Never:
         advice = "write x = x.reshape(shape)" if name == "shape" else "make a new one instead"
-        raise fail(
+        refusal = fail(
             AttributeError, f"an expression is immutable, but {name!r} was assigned to; {advice}"
         )
+        raise kept_for_users(self, refusal) if self.type.shape else refusal
 
     def __delattr__(self, name: str) -> Never:
         raise AttributeError(f"an expression is immutable, but {name!r} was deleted")

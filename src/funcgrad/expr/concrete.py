@@ -360,6 +360,17 @@ def _keep_refusal(root: ExprBase, context: Any, refusal: Any) -> None:
         refusal.context = context
 
 
+def kept_for_users(root: ExprBase | None, refusal: Any) -> Any:
+    """A refusal of what NumPy does, which the trace raises where a user's function catches it and returns.
+
+    Code that catches it takes another path than with numbers. A library that does may go on.
+    """
+    if root is not None and root.traced is not None and root.traced.refusal is None:
+        root.traced.refusal = refusal
+        refusal.context, refusal.is_for_users = root.traced, True
+    return refusal
+
+
 def _stopped(asker: str) -> str:
     """How to write a value whose derivative is zero."""
     name, call, _ = asker.partition("()")

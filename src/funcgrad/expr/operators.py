@@ -21,6 +21,7 @@ from funcgrad.expr.concrete import (
     concrete_value,
     has_known_value,
     in_place_operator,
+    kept_for_users,
 )
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
@@ -195,7 +196,7 @@ def _in_place(symbol: str) -> Callable[[Any, object], Any]:
 
     def operator(self: Any, other: object) -> Any:
         if self.traced and self.type.shape:
-            raise in_place_operator(symbol)
+            raise kept_for_users(self, in_place_operator(symbol))
         return NotImplemented  # Python computes the value and binds the name to it
 
     return operator
@@ -490,7 +491,8 @@ class Operators:
         return functions["getitem"](self, index)
 
     def __setitem__(self, index: Index, value: object) -> Never:
-        raise assignment()
+        # Of a number, NumPy refuses it, too.
+        raise kept_for_users(self, assignment()) if self.type.shape else assignment()
 
     def tolist(self: Any) -> Any:
         """Nested lists of the entries, each an expression with its derivative."""
@@ -560,11 +562,7 @@ class Operators:
             f"gradient; {remedy() or (_INDEX if self.dtype.kind in 'biu' else _BUILD)}",
             BUT_LABELS,
         )
-        if self.traced is not None and self.traced.refusal is None:
-            # Code that catches it takes another path, and is refused where it returns; NumPy's own may go on.
-            self.traced.refusal = refusal
-            refusal.context, refusal.is_for_users = self.traced, True
-        raise refusal
+        raise kept_for_users(self, refusal)
 
 
 _BUILD = "write np.stack([...]) for an array of expressions, or fg.adopt(f) for the function"

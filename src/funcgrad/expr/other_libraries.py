@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Never
 
+from funcgrad.expr.concrete import kept_for_users
+from funcgrad.expr.node import ExprBase
+
 
 class Elsewhere:
     """An attribute of other libraries: reading it is an AttributeError that names what does the same."""
@@ -21,6 +24,18 @@ class Elsewhere:
         raise AttributeError(
             f"an expression has no attribute {self._name!r}; write {self._instead}"
         )
+
+
+class OfArrays(Elsewhere):
+    """A method by which NumPy changes an array: code that catches the error is not as with an array."""
+
+    __slots__ = ()
+
+    def __get__(self, instance: ExprBase | None, owner: type | None = None) -> Never:
+        try:
+            super().__get__(instance, owner)
+        except AttributeError as refusal:
+            raise kept_for_users(instance, refusal) from None
 
 
 class OtherLibraries:
@@ -75,4 +90,10 @@ class OtherLibraries:
     t = Elsewhere("x.T")
     tanh = Elsewhere("np.tanh(x)")
     unsqueeze = Elsewhere("np.expand_dims(x, axis)")
+    fill = OfArrays("np.full(x.shape, v)")
+    partition = OfArrays("np.partition(x, k)")
+    put = OfArrays("x.at[i].set(v)")
+    resize = OfArrays("np.resize(x, shape)")
+    setflags = OfArrays("x without it: an expression is immutable")
+    sort = OfArrays("np.sort(x)")
     view = Elsewhere("x.reshape(2, 3), or x.real and x.imag for the parts of complex numbers")

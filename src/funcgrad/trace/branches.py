@@ -58,6 +58,9 @@ class _Path:
         self.given = given
         self.start = next_in_order()
         self.branches: list[_Branch] = []
+        self.known: dict[int, Expr] = {}
+        """What conditions are made of, without what each run makes anew, by the identity of these."""
+        self.asked: list[Expr] = []
 
     @property
     def is_one_of_several(self) -> bool:
@@ -89,7 +92,8 @@ class _Path:
                 return parts[0] if parts else expr
             return rebuild(expr, parts)
 
-        return folded([condition], step, operands=operands)[0]
+        self.asked.append(condition)  # which keeps what is known of it alive
+        return folded([condition], step, self.known, operands)[0]
 
     def _is_inside(self, expr: Expr) -> bool:
         scope = expr.params[0][1]

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad.arrays.object_array import as_objects, is_of_objects
+from funcgrad.expr import Expr
+from funcgrad.expr.concrete import kept_for_users
 from funcgrad.expr.registry import complete, functions, operation_table
 from funcgrad.ops.numpy.bound_arguments import bind_arguments
 from funcgrad.source import fail
@@ -39,13 +41,14 @@ def apply_numpy(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     stand_in = operation_table.numpy.get(func)
     name = getattr(func, "__name__", str(func))
     if func in _IN_PLACE:
-        raise fail(
+        refusal = fail(
             TypeError,
             f"{name}: would change an array in place, but expressions are immutable; write "
             "x = x.at[i].set(v), or np.where(condition, new, old)",
         )
+        raise kept_for_users(first_expr(args), refusal)
     if kwargs.pop("out", None) is not None:
-        raise no_out(name)
+        raise kept_for_users(first_expr(args), no_out(name))
     if func in _OF_OBJECTS and any(map(is_of_objects, args)):
         return func(*map(as_objects, args), **kwargs)
     bound = None if stand_in is None else bind_arguments(func, stand_in, args, kwargs)
@@ -85,6 +88,11 @@ def _refuse_arguments(
         raise fail(
             TypeError, f"{name}: of NumPy's arguments this one is not supported: {error}"
         ) from None
+
+
+def first_expr(args: Iterable[object]) -> Expr | None:
+    """The first argument that is an expression."""
+    return next((arg for arg in args if isinstance(arg, Expr)), None)
 
 
 def no_out(name: str) -> Exception:

@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr import const
-from funcgrad.expr.concrete import concrete_value
+from funcgrad.expr.concrete import concrete_value, kept_for_users
 from funcgrad.expr.registry import complete, is_well_known, operation_table, stand_in_of
 from funcgrad.ops import reduction, scans_and_sorts, shape
 from funcgrad.ops.base.arguments import slice_axis
 from funcgrad.ops.base.axes import axes_of, axis_index, scanned
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.indexing import scatter_op
-from funcgrad.ops.numpy.array_function import no_out, unsupported
+from funcgrad.ops.numpy.array_function import first_expr, no_out, unsupported
 from funcgrad.ops.numpy.by_value import answered
 from funcgrad.typing import Array, Axes, Index
 
@@ -69,12 +69,13 @@ def apply_ufunc(
     out = kwargs.pop("out", None)
     if isinstance(kwargs.get("dtype"), type) and issubclass(kwargs["dtype"], np.dtype):
         kwargs["dtype"] = kwargs["dtype"]()
-    if any([target is not None for target in (out if isinstance(out, tuple) else (out,))]):
-        raise no_out(name)
+    targets = out if isinstance(out, tuple) else (out,)
+    if any([target is not None for target in targets]):
+        raise kept_for_users(first_expr((*inputs, *targets)), no_out(name))
     for layout in ("order", "subok"):  # an expression has no layout, and no subclass
         kwargs.pop(layout, None)
     if method == "at":
-        raise no_out(f"{name}.at")
+        raise kept_for_users(first_expr(inputs), no_out(f"{name}.at"))
     if stand_in_of(ufunc) is None:
         answer: Any = answered(name, getattr(ufunc, method), inputs, kwargs)
         if answer is NotImplemented:
