@@ -589,3 +589,23 @@ def test_a_name_that_is_on_no_path_is_an_error_of_the_program():
         with pytest.raises(error):
             fg.grad(lambda x, body=body: fg.fori_loop(0, 3, body, x))(1.0)
     assert fg.grad(lambda x: fg.fori_loop(0, 3, with_a_variable_of_another_path, x))(1.0) == 2.0
+
+
+def _least_of_none(x):
+    return min(v for v in [x, -1.0] if v >= 0)
+
+
+def _truth_of_several(x):
+    return x if np.array([x, x]) else 2 * x
+
+
+@pytest.mark.parametrize(
+    "other", [_least_of_none, _truth_of_several, lambda x: np.max(np.zeros(0)) * x]
+)
+def test_a_path_that_pythons_or_numpys_own_code_refuses_has_the_result_nan(other):
+    def f(x):
+        return x * x if x > 0 else other(x)
+
+    mapped = fg.jit(fg.vmap(fg.value_and_grad(f)))
+    np.testing.assert_array_equal(mapped(np.array([3.0, 1.0])), [[9.0, 1.0], [6.0, 2.0]])
+    assert np.isnan(mapped(np.array([3.0, -1.0]))[0][1])

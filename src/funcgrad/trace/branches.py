@@ -28,6 +28,7 @@ from funcgrad.ops.tuples import pick_op
 from funcgrad.source import USERS, fail, is_raising
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.pytree import flatten_with_static
+from funcgrad.trace.remedies import is_refusal_of_compiled_code
 from funcgrad.trace.static import contents, is_static_value
 from funcgrad.typing import Array
 
@@ -168,10 +169,13 @@ def outcome(run: Callable[[], Any], path: Path) -> Any:
 def _is_refusal(error: Exception) -> bool:
     """Whether a traced value was refused, elsewhere than in a statement that raises an error.
 
-    An index out of bounds is no refusal, nor is None as an operand: those of plain numbers are refused, too.
+    An index out of bounds is no refusal, nor is None as an operand, nor a ValueError of Python's or NumPy's own
+    words, as of ``min([])``: those of plain numbers are refused, too.
     """
     if isinstance(error, IndexError) or (isinstance(error, TypeError) and "NoneType" in str(error)):
         return False
+    if isinstance(error, ValueError) and error.__cause__ is None and "\n  at " not in str(error):
+        return is_refusal_of_compiled_code(error) or str(error).startswith(_OF_STORES)
     if isinstance(error, AttributeError | NameError):
         return _is_mistake(error)
     place = error.__traceback__
@@ -183,6 +187,10 @@ def _is_refusal(error: Exception) -> bool:
             raising = is_raising(frame.f_code, place.tb_lasti)
         place = place.tb_next
     return not raising and functions["is_refusal"](error)
+
+
+_OF_STORES = ("setting an array element", "Error setting single item")
+"""What NumPy says where an array of numbers is given a traced value."""
 
 
 def _is_mistake(error: AttributeError | NameError) -> bool:
