@@ -169,8 +169,8 @@ def outcome(run: Callable[[], Any], path: Path) -> Any:
 def _is_refusal(error: Exception) -> bool:
     """Whether a traced value was refused, elsewhere than in a statement that raises an error.
 
-    An index out of bounds is no refusal, nor is None as an operand, nor a ValueError in the words of Python or
-    NumPy, as of ``min([])``: those of plain numbers are refused, too.
+    An index out of bounds is no refusal, nor is None as an operand, nor a ValueError of Python's or NumPy's
+    own words, as of ``min([])``: those of plain numbers are refused, too.
     """
     if isinstance(error, IndexError) or (isinstance(error, TypeError) and "NoneType" in str(error)):
         return False
