@@ -609,3 +609,18 @@ def test_a_path_that_pythons_or_numpys_own_code_refuses_has_the_result_nan(other
     mapped = fg.jit(fg.vmap(fg.value_and_grad(f)))
     np.testing.assert_array_equal(mapped(np.array([3.0, 1.0])), [[9.0, 1.0], [6.0, 2.0]])
     assert np.isnan(mapped(np.array([3.0, -1.0]))[0][1])
+
+
+def test_a_search_that_would_not_end_outside_of_its_table_is_run_with_the_examples():
+    def span(u):
+        knots, low, high, mid = [0.0, 0.0, 0.5, 1.0], 1, 3, 2
+        while u < knots[mid] or u >= knots[mid + 1]:  # for u < 0 for ever
+            low, high = (low, mid) if u < knots[mid] else (mid, high)
+            mid = (low + high) // 2
+        return u * mid
+
+    mapped = fg.jit(fg.vmap(fg.value_and_grad(span)))
+    for us, places in (([0.2, 0.7], [1, 2]), ([0.8, 0.1], [2, 1])):
+        values, slopes = mapped(np.array(us))
+        np.testing.assert_array_equal(slopes, places)
+        np.testing.assert_array_equal(values, np.array(us) * places)

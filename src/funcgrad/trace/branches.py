@@ -34,6 +34,8 @@ from funcgrad.typing import Array
 
 MOST_PATHS = 64
 """Paths, and branches of one, beyond which a function is refused: a loop may have no last one."""
+_MOST_REPEATS = 10_000
+"""Questions in a row that were asked before, beyond which a path is refused: it may be one without an end."""
 _FEW_PATHS = 8
 """Paths after which a run more is little."""
 
@@ -62,6 +64,7 @@ class _Path:
         self.known: dict[int, Expr] = {}
         """What conditions are made of, without what each run makes anew, by the identity of these."""
         self.asked: list[Expr] = []
+        self.repeats = 0
 
     @property
     def is_one_of_several(self) -> bool:
@@ -72,13 +75,24 @@ class _Path:
         condition = self._outside(condition)
         for branch in self.branches:
             if branch.condition.key == condition.key:
+                self._count_repeat()
                 return branch.answer
-        place = len(self.branches)
+        place, self.repeats = len(self.branches), 0
         if place == MOST_PATHS:
             return None
         found = self.given[place] if place < len(self.given) else True
         self.branches.append(_Branch(condition, found, next_in_order()))
         return found
+
+    def _count_repeat(self) -> None:
+        """Refuse a loop whose conditions stay as they are, as a search may have outside of its table."""
+        self.repeats += 1
+        if self.repeats > _MOST_REPEATS:
+            raise MismatchError(
+                "expected loops that end whichever way their conditions are answered, but one asked for the "
+                f"same conditions {_MOST_REPEATS:,} times; search with np.searchsorted, or loop with "
+                "fg.while_loop"
+            )
 
     def _outside(self, condition: Expr) -> Expr:
         """A condition without what is made anew in each run: leaves of traces inside, and arrays."""
