@@ -153,6 +153,11 @@ def test_pullbacks_do_not_reach_what_is_never_chosen(never):
 UNREACHED = {
     "slice": lambda k, y: np.sum((np.log(y) * k)[1:] ** 2),
     "entry": lambda k, y: (np.log(y) * k)[2] ** 2,
+    "entries": lambda k, y: (v := np.log(y) * k)[1] * v[2] ** 2 + np.exp(v[3]) * v[1],
+    "entries of a list": lambda k, y: sum(v * v for v in (np.log(y) * k)[1:] * k),
+    "parts": lambda k, y: (
+        (np.log(y) * (k + 2j * k))[1].imag + (v := np.log(y) * 1j * k)[1].imag * v[2].imag
+    ),
     "step": lambda k, y: np.sum((np.log(y) * k)[::-2]),
     "rows": lambda k, y: np.sum((np.outer(np.log(y), np.ones(3)) * k)[1:, :2]),
     "moved": lambda k, y: np.sum((np.reshape(np.log(y) * k, (2, 2)).T * k)[:, 1]),

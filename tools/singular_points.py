@@ -184,8 +184,8 @@ also if their own derivative is infinite or NaN. So is that of a path of `if`, `
 taken. So is that of an entry that is overwritten or sliced off, also if it is NaN and the entries beside it
 are scaled by a number that is differentiated: masks, stores of zeros and slices act after the factors in
 reverse mode, and a product of matrices leaves out the slices of the summed axis that a slice of its result
-does not need. This holds for one slice, or up to four stores and choices, of an array. Where entries are
-put together again from several slices (`np.diff`, `np.concatenate`, an array that is unpacked), or a
+does not need. This holds for one slice, for places side by side that are read one by one, or for up to four
+stores and choices, of an array. Where entries are put together again from several slices (`np.diff`, `np.concatenate`, an array that is unpacked), or a
 reduction or a product of matrices mixes a NaN with entries that a mask or an index array selects later,
 reverse mode may multiply a zero by the NaN: use `np.where` before the factor, or forward mode.
 

@@ -166,6 +166,7 @@ PROGRAMS = {
     "_sum_of_repeated": lambda x: np.sum(np.broadcast_to(x[:, None, None], (x.size, 1, 1))[0]),
     "_picked": lambda x: fg.jit(lambda y: (y, -y))(x)[1] if isinstance(x, fg.Expr) else -x,
     "scattered_product": lambda x: np.exp(x)[1:],
+    "part_of_scattered": lambda x: np.imag((np.real(x) * 1j * x)[1:]),
     "scattered_contraction": lambda x: (np.reshape(np.exp(x), (-1, 1)) @ x[:1])[1:],
     "product_with_overflowing": lambda x: x / (np.exp(x) - 1) * np.exp(x) + np.tanh(x),
     "quotient_of_overflowing": lambda x: np.exp(x) / np.square(np.exp(x) - 1),

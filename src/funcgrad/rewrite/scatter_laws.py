@@ -14,13 +14,15 @@ from funcgrad.expr import Expr
 from funcgrad.ops import indexing, reduction, shape
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise import arithmetic
+from funcgrad.ops.stores import index_add_op
+from funcgrad.rewrite import store_laws
 
 
 def scattered_product(expr: Expr) -> Expr | None:
     """scatter(v)*y = scatter(v*y[i]), for an index that gives a view.
 
     So an entry of y that is not chosen may be infinite or NaN, and costs nothing. The scattered array may
-    have been moved.
+    have been moved, or be a sum of such, whose entries are side by side.
     """
     for place, (x, y) in enumerate((expr.args, expr.args[::-1])):
         if place and expr.op is arithmetic.divide:
@@ -29,7 +31,8 @@ def scattered_product(expr: Expr) -> Expr | None:
         while x.op in UNMOVES and len(moves) < _MOST_MOVES:
             moves.append(x)
             x = x.args[0]
-        if not _is_scattered(x) or y.op is indexing.scatter_op:
+        x = _as_scattered(x)
+        if x is None or y.op is indexing.scatter_op:
             continue
         for move in moves:
             y = UNMOVES[move.op](move, y)
@@ -49,6 +52,26 @@ UNMOVES: dict[Op, Callable[[Expr, Expr], Expr]] = {
 }
 """The inverse of a move, of which each entry stays one, applied to another array."""
 _MOST_MOVES = 4
+
+
+def part_of_scattered(expr: Expr) -> Expr | None:
+    """f(scatter(v)) = scatter(f(v)), for casts and parts of complex numbers, which are 0 at 0."""
+    x = _as_scattered(expr.args[0])
+    if x is None:
+        return None
+    return indexing.scatter_op(expr.op(x.args[0], **dict(expr.params)), **dict(x.params))  # type: ignore[no-any-return]
+
+
+def _as_scattered(x: Expr) -> Expr | None:
+    """An expression that adds entries into zeros, or a sum of such, as one."""
+    if x.op in ADDITIONS and any([arg.op in _SCATTERED for arg in x.args]):
+        return store_laws.as_one_scatter(x)
+    return x if _is_scattered(x) else None
+
+
+ADDITIONS = (arithmetic.add, index_add_op)
+"""Operations that add up scattered entries."""
+_SCATTERED = (indexing.scatter_op, index_add_op)
 
 
 def scattered_contraction(expr: Expr) -> Expr | None:

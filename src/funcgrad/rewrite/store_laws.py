@@ -131,15 +131,31 @@ def joined(expr: Expr) -> Expr | None:
     blocks, rest = _terms(expr)
     for place in dict.fromkeys([block.place for block in blocks]):
         tiled = _tiled([block for block in blocks if block.place == place], expr)
-        if tiled is not None:
+        if tiled is not None and tiled[0].shape == expr.shape:
             others = [
                 indexing.scatter_op(block.x, spec=block.spec, shape=expr.shape)
                 for block in blocks
                 if block.place != place
             ]
-            found: Expr = reduce(operator.add, [*rest, *others, tiled])
+            found: Expr = reduce(operator.add, [*rest, *others, tiled[0]])
             return found
     return None
+
+
+def as_one_scatter(expr: Expr) -> Expr | None:
+    """zeros.at[1].add(x) + zeros.at[2].add(y) = zeros.at[1:3].add(stack([x, y])), for terms side by side.
+
+    Such is the cotangent of an array of which some entries are read one by one.
+    """
+    blocks, rest = _terms(expr)
+    places = {block.place for block in blocks}
+    tiled = _tiled(blocks, expr) if len(places) == 1 and not rest else None
+    axis, is_entry = blocks[0].place if blocks else (0, True)
+    if tiled is None or is_entry:
+        return None
+    x, start, stop = tiled
+    spec = (*(_ALL,) * axis, ("slice", start, stop, None))
+    return indexing.scatter_op(x, spec=spec, shape=expr.shape)  # type: ignore[no-any-return]
 
 
 def _terms(expr: Expr) -> tuple[list[_Block], list[Expr]]:
@@ -209,8 +225,11 @@ def _block(term: Expr, x: Expr) -> _Block | None:
     return _Block((axis, False), start, stop, x, own) if found else None
 
 
-def _tiled(blocks: Sequence[_Block], expr: Expr) -> Expr | None:
-    """The array that blocks make up, if they cover it."""
+def _tiled(blocks: Sequence[_Block], expr: Expr) -> tuple[Expr, int, int] | None:
+    """The entries that blocks make up, if they are side by side, with the first place and the one after them.
+
+    Of entries by several indices there have to be all.
+    """
     added: dict[tuple[int, int], Expr] = {}
     for block in blocks:
         key = block.start, block.stop
@@ -222,15 +241,15 @@ def _tiled(blocks: Sequence[_Block], expr: Expr) -> Expr | None:
             return None
     keys = sorted(added)
     axis, is_entry = blocks[0].place
-    end = math.prod(expr.shape[:axis]) if is_entry else expr.shape[axis]
-    if [0, *[stop for _, stop in keys]] != [*[start for start, _ in keys], end]:
+    first, last = (0, math.prod(expr.shape[:axis])) if is_entry else (keys[0][0], keys[-1][1])
+    if [first, *[stop for _, stop in keys]] != [*[start for start, _ in keys], last]:
         return None
     parts = [added[key] for key in keys]
     if is_entry:
-        return shape.reshape(shape.stack(parts), expr.shape)  # type: ignore[no-any-return]
+        return shape.reshape(shape.stack(parts), expr.shape), first, last
     # Of one place along the axis, a part has that axis or not.
     whole = [x if x.ndim == expr.ndim else shape.expand_dims(x, axis) for x in parts]
-    return shape.concatenate(whole, axis=axis)  # type: ignore[no-any-return]
+    return shape.concatenate(whole, axis=axis), first, last
 
 
 _ALL = ("slice", None, None, None)

@@ -384,7 +384,12 @@ _OF_ENTRIES = StructuralLaw(_mask_of_entries, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
 _SCATTERED = StructuralLaw(_selected, (*_SCATTERING, *_FACTORS), _NUMBERS)
 _OF_CHOSEN = StructuralLaw(
-    scatter_laws.scattered_product, (indexing.scatter_op, *scatter_laws.UNMOVES), _NUMBERS
+    scatter_laws.scattered_product,
+    (indexing.scatter_op, *scatter_laws.ADDITIONS, *scatter_laws.UNMOVES),
+    _NUMBERS,
+)
+_PART_OF_CHOSEN = StructuralLaw(
+    scatter_laws.part_of_scattered, (indexing.scatter_op, *scatter_laws.ADDITIONS), _NUMBERS
 )
 _STORES = (index_set_op, index_add_op)
 _SUMS = (indexing.scatter_op, index_add_op, arithmetic.add)
@@ -412,13 +417,14 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "reshape": _MOVES,
     "broadcast_to": _MOVES,
     "transpose": _MOVES,
-    "astype": (StructuralLaw(_nested_move), _OF_ENTRIES),
+    "astype": (StructuralLaw(_nested_move), _OF_ENTRIES, _PART_OF_CHOSEN),
     "conjugate": (
         StructuralLaw(_conjugated_back, (magnitude.conjugate,)),
         StructuralLaw(_mask_of_entries, (selection.mask,), _NUMBERS),
+        _PART_OF_CHOSEN,
     ),
-    "real": (_OF_ENTRIES,),
-    "imag": (_OF_ENTRIES,),
+    "real": (_OF_ENTRIES, _PART_OF_CHOSEN),
+    "imag": (_OF_ENTRIES, _PART_OF_CHOSEN),
     "getitem": (
         StructuralLaw(store_laws.whole),
         StructuralLaw(store_laws.stored_entry),
