@@ -43,6 +43,8 @@ ONE_ARGUMENT = {
     "entr": [0.37, 1.0, 0.36787944117144233, 1e-300, 1e8],
     "logit": FRACTIONS,
     "log_expit": [*NEAR, *TAILS],
+    "cosine_cdf": [0.37, -1.6, 3.0, -3.14, 4.0],
+    "cosine_invcdf": FRACTIONS,
     "cosm1": [*NEAR, 1e-8, -1e-200, 10.0],
     "exp10": [0.37, -1.6, 300.0, -300.0],
     "exprel": [0.37, -0.9, 1e-8, -1e-200, 2.1, 1.9, -30.0, 60.0, 700.0],

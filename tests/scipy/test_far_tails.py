@@ -453,7 +453,7 @@ def test_densities_that_are_flat_are_positive_at_the_end_of_the_support():
 
 def test_quantiles_of_nakagami_at_a_small_shape():
     for q in (0.3, 0.6, 0.9):
-        with mp.workdps(60):
+        with mp.workdps(120):
 
             def log_quantile(q, nu):
                 return ((mp.log(q) + mp.loggamma(nu + 1)) / nu - mp.log(nu)) / 2
@@ -558,7 +558,7 @@ def kappa_log_cdf(x, h, k):
 def test_kappa4_has_derivatives_in_shapes_that_are_zero(x, h, k):
     own = scipy.stats.kappa4
     slopes = fg.grad(own.logcdf, (0, 1, 2))(x, h, k)
-    with mp.workdps(60):
+    with mp.workdps(120):
         step = mp.mpf(10) ** -20
         for place in range(3):
             ends = []
@@ -627,3 +627,38 @@ def test_the_hessian_of_a_normal_variable_between_two_ends_that_are_far_out():
     assert f(30.0) == pytest.approx(-9.999998345192783e17, rel=1e-7)
     assert fg.jit(f)(30.0) == pytest.approx(-9.999998345192783e17, rel=1e-7)
     assert fg.jit(fg.hessian(scipy.stats.lomax.logcdf))(1e200, 3.0) == 0.0
+
+
+QUANTILES = {
+    ("cauchy", "ppf"): lambda q: -mp.cot(mp.pi * q),
+    ("cauchy", "isf"): lambda q: mp.cot(mp.pi * q),
+    ("arcsine", "ppf"): lambda q: mp.sin(mp.pi / 2 * q) ** 2,
+    ("arcsine", "isf"): lambda q: mp.cos(mp.pi / 2 * q) ** 2,
+}
+
+
+@pytest.mark.parametrize(("name", "method"), QUANTILES)
+@pytest.mark.parametrize("q", [1e-16, 0.1, 0.6, 1 - 1e-10])
+def test_quantiles_next_to_one_and_their_slopes(name, method, q):
+    function = getattr(getattr(scipy.stats, name), method)
+    with mp.workdps(120):
+        step = mp.mpf(10) ** -35
+        low, middle, high = [QUANTILES[name, method](q + k * step) for k in (-1, 0, 1)]
+    value, slope = fg.value_and_grad(function)(q)
+    np.testing.assert_allclose(value, float(middle), rtol=1e-12)
+    np.testing.assert_allclose(slope, float((high - low) / (2 * step)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf"])
+@pytest.mark.parametrize("x", [-3.1, -0.4, 0.0, 2.0])
+def test_the_cosine_distribution(method, x):
+    sign = -1 if method.endswith("sf") else 1
+    with mp.workdps(40):
+        share = (mp.pi + sign * x + mp.sin(sign * x)) / (2 * mp.pi)
+        density = (1 + mp.cos(x)) / (2 * mp.pi)
+    wanted = sign * (density / share if method.startswith("log") else density)
+    slope = fg.grad(getattr(scipy.stats.cosine, method))(x)
+    np.testing.assert_allclose(slope, float(wanted), rtol=1e-11)
+    if method in ("cdf", "sf"):
+        inverse = getattr(scipy.stats.cosine, {"cdf": "ppf", "sf": "isf"}[method])
+        np.testing.assert_allclose(fg.grad(inverse)(float(share)), float(1 / wanted), rtol=1e-7)

@@ -84,6 +84,7 @@ SHAPES = {
     "triang": (0.45,),
     "truncnorm": (-1.0, 2.0),
     "vonmises": (1.3,),
+    "vonmises_line": (1.3,),
     "weibull_max": (1.7,),
     "weibull_min": (1.7,),
 }

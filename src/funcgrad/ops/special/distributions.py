@@ -160,3 +160,19 @@ def nrdtrimn(p: Array, std: Array, x: Array) -> Any:
 def nrdtrisd(mn: Array, p: Array, x: Array) -> Any:
     """The deviation of a normal variable below x with probability p. As `scipy.special.nrdtrisd`."""
     return (x - mn) / ndtri(p)
+
+
+# -- the cosine distribution ---------------------------------------------------------------------
+def _cosine_density(x: Array) -> Any:
+    return mask(np.abs(x) < math.pi, np.cos(0.5 * x) ** 2 / math.pi)
+
+
+cosine_cdf: Op = special_function(
+    "cosine_cdf",
+    lambda z, x: _cosine_density(x),
+    ufunc="_cosine_cdf",
+    mpmath=lambda mp, x: (mp.pi + x + mp.sin(x)) / (2 * mp.pi) if abs(x) < mp.pi else mp.mpf(x > 0),
+)
+cosine_invcdf: Op = special_function(
+    "cosine_invcdf", lambda z, p: 1.0 / _cosine_density(z), ufunc="_cosine_invcdf"
+)

@@ -80,6 +80,8 @@ def _stand_ins() -> Mapping[str, Callable[..., Any]]:
             "gammaln": polygamma.gammaln,
             "psi": gamma.any_digamma,
             "_log1mexp": elementary.log_of_one_minus_exp,
+            "_cosine_cdf": distributions.cosine_cdf,
+            "_cosine_invcdf": distributions.cosine_invcdf,
             "_zeta": hypergeometric.hurwitz_zeta,
             "_riemann_zeta": hypergeometric.riemann_zeta,
             "_lambertw": hypergeometric.lambertw,

@@ -117,7 +117,8 @@ def _cauchy_logcdf(x: Array) -> Any:
 def _cauchy_ppf(q: Array) -> Any:
     middle = np.abs(q - 0.5) < 0.25
     near = np.tan(math.pi * np.where(middle, q - 0.5, 0.0))  # the median is 0, as SciPy's
-    return np.where(middle, near, -1 / np.tan(math.pi * np.where(middle, 0.25, q)))
+    tail = -1 / np.tan(math.pi * np.where(middle, 0.25, np.minimum(q, 1 - q)))
+    return np.where(middle, near, np.where(q < 0.5, tail, -tail))
 
 
 cauchy = symmetric(

@@ -1,8 +1,9 @@
-"""Von Mises' distribution on the circle."""
+"""Von Mises' distribution, on the circle and on the interval from -pi to pi."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,3 +55,4 @@ def _cdf(x: Array, kappa: Array) -> Any:
 vonmises = symmetric(
     Standard(density=_density, cdf=_cdf, valid=lambda kappa: kappa >= 0, hosted=CUMULATIVE)
 )
+vonmises_line = replace(vonmises, support=lambda kappa: (-math.pi, math.pi), hosted=frozenset())

@@ -157,12 +157,16 @@ def _arcsine_sf(x: Array) -> Any:
     return np.where(left, 1 - share, share)
 
 
+def _arcsine_ppf(q: Array) -> Any:
+    return np.where(q < 0.5, np.sin(math.pi / 2 * q) ** 2, np.cos(math.pi / 2 * (1 - q)) ** 2)
+
+
 arcsine = Standard(
     density=lambda x: -math.log(math.pi) - (np.log(x) + np.log1p(-x)) / 2,
     cdf=_arcsine_cdf,
     sf=_arcsine_sf,
-    ppf=lambda q: np.sin(math.pi / 2 * q) ** 2,
-    isf=lambda q: np.cos(math.pi / 2 * q) ** 2,
+    ppf=_arcsine_ppf,
+    isf=lambda q: np.where(q < 0.5, np.cos(math.pi / 2 * q) ** 2, _arcsine_ppf(1 - q)),
     support=unit_interval,
 )
 halfcauchy = Standard(
