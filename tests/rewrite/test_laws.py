@@ -169,6 +169,8 @@ PROGRAMS = {
     "part_of_scattered": lambda x: np.imag((np.real(x) * 1j * x)[1:]),
     "scattered_contraction": lambda x: (np.reshape(np.exp(x), (-1, 1)) @ x[:1])[1:],
     "product_with_overflowing": lambda x: x / (np.exp(x) - 1) * np.exp(x) + np.tanh(x),
+    "cancelled_power": lambda x: x**3 / (4 * np.square(np.cos(x) - 1)),
+    "complement_of_share": lambda x: x**3 / (x**3 + 2),
     "quotient_of_overflowing": lambda x: np.exp(x) / np.square(np.exp(x) - 1),
     "scattered_convolution": lambda x: np.convolve(np.exp(x), x[:2])[1:-1],
     "_selected": lambda x: x[[1, 0]] * (1 / x[:2]),
@@ -186,6 +188,12 @@ STABLE_PROGRAMS = {
     "shifted_log_sum_exp": lambda x: fg.logsumexp(x - np.max(x)) + np.max(x),
     "log_softmax": lambda x: np.log(fg.softmax(x))[1],
     "softmax": lambda x: np.exp(x[1]) / np.sum(np.exp(x)),
+    "stable_quotient": lambda x: (
+        (np.exp(x) - np.exp(-x)) / (np.exp(x) + np.exp(-x))
+        + (np.exp(-3 * x) - 1) / (2 * np.exp(-3 * x) + 2)
+        + np.exp(x) / (np.exp(x) + np.exp(1 - x))
+        + 3 / (np.exp(2 * x) + np.exp(-2 * x))
+    ),
     "root_of_squares": lambda x: np.sqrt(np.mean(x**2)),
     "root_by_power": lambda x: (
         np.einsum("i,i->", x, x) ** 0.5

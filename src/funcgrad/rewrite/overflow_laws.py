@@ -8,7 +8,7 @@ that product is NaN; where y/b/b underflows, it is 0 too early. As -(y/b)*sigmoi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -50,8 +50,8 @@ def quotient_of_overflowing(expr: Expr) -> Expr | None:
     return _divided(above, below, None) if above.op in OVERFLOWING else None
 
 
-def _times(product: Expr, factor: Expr) -> Expr | None:
-    """A product with one more factor, which one of its divisors takes up."""
+def _times(product: Expr, factor: Expr, depth: int = 4) -> Expr | None:
+    """A product with one more factor, which a divisor takes up, as one of each term of a sum does."""
     path: list[tuple[Expr, int]] = []
     open_: list[tuple[Expr, list[tuple[Expr, int]]]] = [(product, path)]
     for _ in range(_MOST_FACTORS):
@@ -59,6 +59,9 @@ def _times(product: Expr, factor: Expr) -> Expr | None:
             break
         node, path = open_.pop()
         found = _taken_up(node, factor)
+        if found is None and depth and node.op in _SUMS and node.shape == factor.shape:
+            terms = [_times(term, factor, depth - 1) for term in node.args]
+            found = None if None in terms else node.op(*terms)
         if found is not None:
             for parent, place in reversed(path):
                 args = [*parent.args]
@@ -72,6 +75,7 @@ def _times(product: Expr, factor: Expr) -> Expr | None:
 
 _FACTORS = {arithmetic.multiply: (1, 0), arithmetic.divide: (0,), arithmetic.negative: (0,)}
 """The operations of a product, with the operands that are its factors."""
+_SUMS = (arithmetic.add, arithmetic.subtract)
 
 
 def _taken_up(node: Expr, factor: Expr) -> Expr | None:
@@ -119,13 +123,29 @@ def _divided(factor: Expr, below: Expr, above: Expr | None) -> Expr | None:
         narrow = _divided(factor.args[0], below.args[0], None)
         wide = None if narrow is None else broadcast_to(narrow, shape=factor.shape)
         return wide if wide is None or above is None else np.multiply(above, wide)
-    base = below.args[0] if below.op is arithmetic.square else below
+    dividend: Any = 1.0 if above is None else above
+    if below.op is arithmetic.divide:  # y/(b/c) = y*c/b
+        top, bottom = below.args
+        return _divided(factor, top, bottom if above is None else dividend * bottom)
+    if below.op is arithmetic.multiply:  # y/(b*c) = y/c/b
+        for base, other in (below.args, below.args[::-1]):
+            found = _divided(factor, base, dividend / other) if base.op in _BASES else None
+            if found is not None:
+                return found
+    base, exponent = base_and_exponent(below)
+    if exponent < 1:
+        base, exponent = below, 1
     ratio = _ratio(factor, base)
     if ratio is None:
         return None
-    dividend: Any = 1.0 if above is None else above
-    found: Expr = ratio(dividend if base is below else dividend / base)
-    return found
+    quotient: Expr = ratio(dividend if exponent == 1 else dividend / raised(base, exponent - 1))
+    return quotient
+
+
+_BASES = frozenset(
+    (*OVERFLOWING, arithmetic.add, arithmetic.subtract, exponential.expm1, arithmetic.square)
+)
+"""The operations of a divisor that may take up a factor."""
 
 
 def _ratio(factor: Expr, base: Expr) -> Callable[[Any], Any] | None:
@@ -134,8 +154,7 @@ def _ratio(factor: Expr, base: Expr) -> Callable[[Any], Any] | None:
         return None
     (x,) = factor.args
     if factor.op is exponential.exp:
-        found = _parted(base, factor)
-        return None if found is None else _share(x, *found)
+        return _share_of_powers(x, factor, _powers(base, factor))
     if base.op not in (trigonometric.sinh, trigonometric.cosh) or base.args[0] is not x:
         return None
     if base.op is factor.op:
@@ -144,9 +163,24 @@ def _ratio(factor: Expr, base: Expr) -> Callable[[Any], Any] | None:
     return (lambda y: y / tangent) if base.op is trigonometric.sinh else (lambda y: y * tangent)
 
 
+def _share_of_powers(
+    x: Expr, e: Expr, powers: Mapping[int, float] | None
+) -> Callable[[Any], Any] | None:
+    """The product with e/sum, for e = exp(x) and a sum of two of its powers, by their numbers."""
+    if powers is None or len(powers) > 2:
+        return None
+    low, high = min(powers, default=0), max(powers, default=0)
+    if high == 1 and low in (1, 0, -1):
+        rest = powers[low] if low < 1 else 0.0
+        return _share(2 * x if low == -1 else x, powers[1], rest)
+    if (low, high) == (0, 2):  # 1/(e + 1/e), which takes up one more factor
+        return lambda y: y / (powers[2] * e + powers[0] * np.exp(-x))
+    return None
+
+
 def _share(x: Expr, number: float, rest: float) -> Callable[[Any], Any] | None:
     """The product with exp(x)/(number*exp(x) + rest), by functions whose derivatives have this form."""
-    if not number or not np.isfinite([number, rest]).all():
+    if not np.isfinite([number, rest]).all():
         return None
     if rest == 0:
         return lambda y: y / number
@@ -157,24 +191,66 @@ def _share(x: Expr, number: float, rest: float) -> Callable[[Any], Any] | None:
     return lambda y: y / (-number * np.expm1(-moved))
 
 
-def _parted(base: Expr, e: Expr, depth: int = 3) -> tuple[float, float] | None:
-    """The numbers of which a sum is one times the exponential e plus the other; None if it is none."""
+def _powers(base: Expr, e: Expr, depth: int = 3) -> dict[int, float] | None:
+    """The numbers of the powers of the exponential e of which a sum is made; None if it is none."""
     if base is e:
-        return 1.0, 0.0
+        return {1: 1.0}
     number = value_of(base)
     if number is not None:
-        return 0.0, float(number)
+        return {0: float(number)} if number else {}
+    if base.op is exponential.exp:
+        return {-1: 1.0} if opposite(base.args[0], e.args[0]) else None
     if base.op is exponential.expm1 and base.args[0] is e.args[0]:
-        return 1.0, -1.0
-    if base.op is arithmetic.negative and depth:
-        found = _parted(base.args[0], e, depth - 1)
-        return None if found is None else (-found[0], -found[1])
-    if base.op not in (arithmetic.add, arithmetic.subtract, arithmetic.multiply) or not depth:
+        return {1: 1.0, 0: -1.0}
+    if not depth:
         return None
-    left, right = [_parted(part, e, depth - 1) for part in base.args]
+    if base.op is arithmetic.square:
+        return {2: 1.0} if base.args[0] is e else None
+    if base.op not in _LINEAR:
+        return None
+    left = _powers(base.args[0], e, depth - 1)
+    right = _powers(base.args[-1], e, depth - 1)
     if left is None or right is None:
         return None
     if base.op is arithmetic.multiply:
-        return None if left[0] else (left[1] * right[0], left[1] * right[1])
+        if len(left) > 1 or len(right) > 1:
+            return None
+        return {i + j: c * d for i, c in left.items() for j, d in right.items()}
     sign = 1.0 if base.op is arithmetic.add else -1.0
-    return left[0] + sign * right[0], left[1] + sign * right[1]
+    found = {} if base.op is arithmetic.negative else dict(left)
+    for power, c in right.items():
+        found[power] = found.get(power, 0.0) + sign * c
+    return {power: c for power, c in found.items() if c}
+
+
+_LINEAR = (arithmetic.add, arithmetic.subtract, arithmetic.negative, arithmetic.multiply)
+
+
+def opposite(x: Expr, y: Expr) -> bool:
+    """Whether x is -y, as -2*t is of 2*t."""
+    for one, other in ((x, y), (y, x)):
+        if one.op is arithmetic.negative and one.args[0] is other:
+            return True
+    if not x.op is y.op is arithmetic.multiply:
+        return False
+    for (c, u), (d, v) in ((x.args, y.args), (x.args[::-1], y.args[::-1])):
+        first, second = value_of(c), value_of(d)
+        if u is v and first is not None and second is not None:
+            return bool(first == -second)
+    return False
+
+
+def base_and_exponent(expr: Expr) -> tuple[Expr, int]:
+    """b and k, if the expression is b**k for a whole number k."""
+    if expr.op is arithmetic.square:
+        return expr.args[0], 2
+    if expr.op is arithmetic.power:
+        k = value_of(expr.args[1])
+        if k is not None and float(k).is_integer():
+            return expr.args[0], int(k)
+    return expr, 1
+
+
+def raised(base: Expr, exponent: int) -> Any:
+    """The power of a base by a positive number."""
+    return base if exponent == 1 else base**exponent

@@ -412,6 +412,11 @@ _OVERFLOWING_PRODUCT = StructuralLaw(
     (*OVERFLOWING, arithmetic.multiply, op.broadcast_to),
     _DERIVATIVE,
 )
+_IN_PRODUCT = (arithmetic.divide, arithmetic.multiply)
+_COMPLEMENT = StructuralLaw(
+    "funcgrad.rewrite.share_laws:complement_of_share", _IN_PRODUCT, _DERIVATIVE
+)
+_SUMS_BELOW = (arithmetic.add, arithmetic.subtract, exponential.expm1)
 _LOGICAL = (StructuralLaw(_logical_cases),)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "reshape": _MOVES,
@@ -455,7 +460,14 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
             _NUMBERS,
         ),
     ),
-    "multiply": (_OF_CHOSEN, _SCATTERED, _CLEARED, _OVERFLOWING_PRODUCT),
+    "multiply": (
+        _OF_CHOSEN,
+        _SCATTERED,
+        _CLEARED,
+        StructuralLaw("funcgrad.rewrite.share_laws:cancelled_power", _IN_PRODUCT, _DERIVATIVE),
+        _OVERFLOWING_PRODUCT,
+    ),
+    "subtract": (_COMPLEMENT,),
     "sum": (
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),
         StructuralLaw(_sum_of_repeated, (op.broadcast_to,), "for finite reals"),
@@ -471,6 +483,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(_opposite_masks, (selection.mask,), _NUMBERS),
         StructuralLaw(_joined_masks, (selection.mask,)),
         StructuralLaw(f"{_STABLE_FORMS}:shifted_log_sum_exp", _TOTALS, _STABLE),
+        _COMPLEMENT,
     ),
     "bitwise_or": _LOGICAL,
     "bitwise_and": _LOGICAL,
@@ -482,6 +495,9 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     ),
     "divide": (
         StructuralLaw(f"{_STABLE_FORMS}:softmax", _EXPONENTIALS, _STABLE),
+        StructuralLaw(
+            "funcgrad.rewrite.exponential_quotients:stable_quotient", _SUMS_BELOW, _STABLE
+        ),
         StructuralLaw(f"{_OVERFLOW}:quotient_of_overflowing", OVERFLOWING, _DERIVATIVE),
         _OF_CHOSEN,
         _SCATTERED,
