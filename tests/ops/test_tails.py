@@ -336,3 +336,22 @@ def test_a_zero_that_was_computed_is_not_cut_off_beside_an_infinite_factor():
         strict=True,
     ):
         np.testing.assert_allclose(ours, wanted, rtol=1e-14)
+
+
+COMPLEX = {
+    "tanh": (np.tanh, mp.tanh),
+    "tan": (np.tan, mp.tan),
+    "log_ndtr": (scipy.special.log_ndtr, lambda z: mp.log(mp.erfc(-z / mp.sqrt(2)) / 2)),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+@pytest.mark.parametrize("z", [0.3 + 0.4j, 1e-3 + 2e-3j, -20.5 + 0.3j, 30 + 40j, 2 - 25j, 3j])
+def test_complex_derivatives_far_out(name, z):
+    f, exact = COMPLEX[name]
+    with mp.workdps(120):
+        slopes = [complex(mp.diff(exact, mp.mpc(z), order)) for order in (1, 2)]
+    slope = lambda x: fg.jvp(f, (x,), (1 + 0j,))[1]  # noqa: E731
+    np.testing.assert_allclose(slope(z), slopes[0], rtol=1e-12)
+    np.testing.assert_allclose(fg.vjp(f, z)[1](1 + 0j)[0], slopes[0], rtol=1e-12)
+    np.testing.assert_allclose(fg.jvp(slope, (z,), (1 + 0j,))[1], slopes[1], rtol=1e-10)

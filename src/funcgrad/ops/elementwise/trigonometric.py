@@ -12,7 +12,7 @@ from funcgrad.linear import Quotient
 from funcgrad.ops.base.columns import Columns, function
 from funcgrad.ops.base.op import Op, elementwise
 from funcgrad.ops.elementwise.declare import common_function
-from funcgrad.ops.elementwise.exponential import sqrt
+from funcgrad.ops.elementwise.exponential import exp, sqrt
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.typing import Array
 
@@ -28,7 +28,21 @@ cos: Op = common_function(
     lambda iv, x: iv.wave(np.cos, x, 0.0, np.pi),
     one_by_one=True,
 )
-tan = common_function(np.tan, lambda z, x: 1 + z**2, "tan")
+
+
+def _tanh_slope(z: Array, x: Array) -> Any:
+    """1 - z**2 for z = tanh(x), also where a complex z is next to -1 or 1."""
+    far = np.abs(np.real(x)) > 1
+    place = np.where(far, x, 1.0)
+    e = exp(np.where(np.real(place) < 0, 2 * place, -2 * place))
+    return np.where(far, 4 * e / (1 + e) ** 2, 1 - z**2)
+
+
+tan = common_function(
+    np.tan,
+    lambda z, x: _tanh_slope(1j * z, 1j * x) if np.iscomplexobj(x) else 1 + z**2,
+    "tan",
+)
 
 
 def _root(x: Array) -> Any:
@@ -58,7 +72,9 @@ cosh: Op = common_function(
     np.cosh, lambda z, x: sinh(x), lambda iv, x: iv.even(np.cosh, x, iv.NEAR, 1.0)
 )
 tanh = common_function(
-    np.tanh, lambda z, x: 1 - z**2, lambda iv, x: iv.monotone(np.tanh, x, values=(-1.0, 1.0))
+    np.tanh,
+    lambda z, x: _tanh_slope(z, x) if np.iscomplexobj(x) else 1 - z**2,
+    lambda iv, x: iv.monotone(np.tanh, x, values=(-1.0, 1.0)),
 )
 
 

@@ -136,7 +136,8 @@ ndtri_exp: Op = special_function(
 
 def _log_ndtr_slope(x: Array) -> Any:
     """The density over `ndtr`: from 10 on, where that is 1 to all digits, the density."""
-    right = x > 10.0
+    is_complex = np.iscomplexobj(x)
+    right = (np.real(x) > 0) & (np.real(x * x) > 100.0) if is_complex else x > 10.0
     scaled = erfcx(np.where(right, 0.0, x) * -math.sqrt(0.5))
     return np.where(right, np.exp(-0.5 * x * x) / _ROOT_TAU, math.sqrt(2.0 / math.pi) / scaled)
 
