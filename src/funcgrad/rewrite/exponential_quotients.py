@@ -23,6 +23,8 @@ _Terms = dict[Key | None, tuple[float, Expr | None]]
 def stable_quotient(expr: Expr) -> Expr | None:
     """(exp(x) - exp(-x))/(exp(x) + exp(-x)) = tanh(x), exp(x)/(exp(x) + exp(y)) = sigmoid(x - y)."""
     above, below = expr.args
+    if below.op in _SUMS and not all(map(_is_term, below.args)):
+        return None
     divisor = _terms(below)
     if divisor is None or len(divisor) != 2 or above.shape != below.shape:
         return None
@@ -43,6 +45,19 @@ def stable_quotient(expr: Expr) -> Expr | None:
     elif 0 in (one, other) and x is not None and y is not None:
         found = _scaled(one + other, 1.0, exponential.sigmoid(x - y if other == 0 else y - x))
     return found
+
+
+_SUMS = (arithmetic.add, arithmetic.subtract)
+
+
+def _is_term(expr: Expr) -> bool:
+    """Whether an expression looks like a number, or an exponential with one: asked at each quotient."""
+    if expr.op is arithmetic.multiply:
+        return value_of(expr.args[0]) is not None
+    return expr.op in _TERMS or value_of(expr) is not None
+
+
+_TERMS = (exponential.exp, exponential.expm1, arithmetic.negative)
 
 
 def _tanh_of_half(x: Expr | None, y: Expr | None) -> tuple[float, Any]:
@@ -88,9 +103,10 @@ def _terms(expr: Expr, depth: int = 3) -> _Terms | None:
     if expr.op is arithmetic.multiply:
         number = value_of(expr.args[0])
         return None if number is None else _times(float(number), _terms(expr.args[1], depth - 1))
-    if expr.op not in (arithmetic.add, arithmetic.subtract):
+    if expr.op not in _SUMS:
         return None
-    left, right = [_terms(part, depth - 1) for part in expr.args]
+    left = _terms(expr.args[0], depth - 1)
+    right = None if left is None else _terms(expr.args[1], depth - 1)
     if expr.op is arithmetic.subtract:
         right = _times(-1.0, right)
     if left is None or right is None or set(left) & set(right):

@@ -8,7 +8,7 @@ that product is NaN; where y/b/b underflows, it is 0 too early. As -(y/b)*sigmoi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from funcgrad.ops.elementwise import arithmetic, exponential, trigonometric
 from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.structural_laws import OVERFLOWING
 
-_MOST_FACTORS = 12
+_MOST_FACTORS, _MOST_IN_TERMS = 12, 24
 """The factors of a product among which a divisor is looked for."""
 
 
@@ -50,18 +50,23 @@ def quotient_of_overflowing(expr: Expr) -> Expr | None:
     return _divided(above, below, None) if above.op in OVERFLOWING else None
 
 
-def _times(product: Expr, factor: Expr, depth: int = 4) -> Expr | None:
-    """A product with one more factor, which a divisor takes up, as one of each term of a sum does."""
+def _times(product: Expr, factor: Expr, terms: Iterator[int] | None = None) -> Expr | None:
+    """A product with one more factor, which a divisor takes up, as one of each term of a sum does.
+
+    ``terms`` has a number for each factor that is still visited, if the product is a term.
+    """
     path: list[tuple[Expr, int]] = []
     open_: list[tuple[Expr, list[tuple[Expr, int]]]] = [(product, path)]
-    for _ in range(_MOST_FACTORS):
-        if not open_:
-            break
+    visits = iter(range(_MOST_FACTORS)) if terms is None else terms
+    while open_ and next(visits, None) is not None:
         node, path = open_.pop()
         found = _taken_up(node, factor)
-        if found is None and depth and node.op in _SUMS and node.shape == factor.shape:
-            terms = [_times(term, factor, depth - 1) for term in node.args]
-            found = None if None in terms else node.op(*terms)
+        is_sum = node.op in _SUMS and node.shape == factor.shape
+        if found is None and is_sum and _may_take_up(node, factor):
+            terms = iter(range(_MOST_IN_TERMS)) if terms is None else terms
+            first = _times(node.args[0], factor, terms)
+            second = None if first is None else _times(node.args[1], factor, terms)
+            found = None if second is None else node.op(first, second)
         if found is not None:
             for parent, place in reversed(path):
                 args = [*parent.args]
@@ -76,6 +81,40 @@ def _times(product: Expr, factor: Expr, depth: int = 4) -> Expr | None:
 _FACTORS = {arithmetic.multiply: (1, 0), arithmetic.divide: (0,), arithmetic.negative: (0,)}
 """The operations of a product, with the operands that are its factors."""
 _SUMS = (arithmetic.add, arithmetic.subtract)
+
+
+def _may_take_up(expr: Expr, factor: Expr, depth: int = 4) -> bool:
+    """Whether each term of a sum holds a quotient by a function of what the factor is a function of."""
+    if expr.op in _SUMS and depth:
+        first, second = expr.args
+        return _may_take_up(first, factor, depth - 1) and _may_take_up(second, factor, depth - 1)
+    for quotient in quotients(expr):
+        below = quotient.args[1]
+        while below.op in _IN_DIVISORS:
+            below = below.args[0]
+        parts = below.args if below.op in _SUMS else (below,)
+        if any([x.op in _RELATED and x.args[0] is factor.args[0] for x in parts]):
+            return True
+    return False
+
+
+_IN_DIVISORS = (arithmetic.square, arithmetic.power, arithmetic.multiply, arithmetic.divide)
+_RELATED = frozenset((*OVERFLOWING, exponential.expm1))
+
+
+def quotients(term: Expr) -> Iterator[Expr]:
+    """The quotients among the first factors: asked for at each product and sum."""
+    if term.op is arithmetic.divide:
+        yield term
+    elif term.op in _OF_FACTORS:
+        for inner in term.args:
+            if inner.op is arithmetic.divide:
+                yield inner
+            elif inner.op in _OF_FACTORS:
+                yield from [factor for factor in inner.args if factor.op is arithmetic.divide]
+
+
+_OF_FACTORS = (arithmetic.multiply, arithmetic.negative)
 
 
 def _taken_up(node: Expr, factor: Expr) -> Expr | None:
@@ -209,7 +248,7 @@ def _powers(base: Expr, e: Expr, depth: int = 3) -> dict[int, float] | None:
     if base.op not in _LINEAR:
         return None
     left = _powers(base.args[0], e, depth - 1)
-    right = _powers(base.args[-1], e, depth - 1)
+    right = None if left is None else _powers(base.args[-1], e, depth - 1)
     if left is None or right is None:
         return None
     if base.op is arithmetic.multiply:

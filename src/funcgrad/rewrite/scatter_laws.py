@@ -24,6 +24,8 @@ def scattered_product(expr: Expr) -> Expr | None:
     So an entry of y that is not chosen may be infinite or NaN, and costs nothing. The scattered array may
     have been moved, or be a sum of such, whose entries are side by side.
     """
+    if not any(map(_may_be_scattered, expr.args)):
+        return None
     for place, (x, y) in enumerate((expr.args, expr.args[::-1])):
         if place and expr.op is arithmetic.divide:
             return None
@@ -44,6 +46,14 @@ def scattered_product(expr: Expr) -> Expr | None:
             found = move.op(found, **dict(move.params))
         return found
     return None
+
+
+def _may_be_scattered(x: Expr) -> bool:
+    """Whether an operand is scattered, moved, or a sum of what is scattered: asked at each product."""
+    op = x.op
+    if op in ADDITIONS:
+        return any([arg.op in _SCATTERED for arg in x.args])
+    return op is indexing.scatter_op or op in UNMOVES
 
 
 UNMOVES: dict[Op, Callable[[Expr, Expr], Expr]] = {

@@ -16,7 +16,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import unnested
 from funcgrad.ops.elementwise import arithmetic, magnitude
 from funcgrad.rewrite.constant_values import value_of
-from funcgrad.rewrite.overflow_laws import base_and_exponent, raised
+from funcgrad.rewrite.overflow_laws import base_and_exponent, quotients, raised
 
 _FEW = 5
 """The products in a product that are looked into."""
@@ -47,23 +47,10 @@ def _product(term: Expr) -> _Product:
     return _Product(number, factors)
 
 
-def _holds_quotient(term: Expr) -> bool:
-    """Whether a quotient is one of the first factors: asked at each product and sum."""
-    if term.op is arithmetic.divide:
-        return True
-    if term.op not in _OF_FACTORS:
-        return False
-    for inner in term.args:
-        if inner.op is arithmetic.divide:
-            return True
-        if inner.op in _OF_FACTORS:
-            for factor in inner.args:
-                if factor.op is arithmetic.divide:
-                    return True
-    return False
-
-
-_OF_FACTORS = (arithmetic.multiply, arithmetic.negative)
+def _is_share(quotient: Expr) -> bool:
+    """Whether it is a/b/b."""
+    inner, below = quotient.args
+    return inner.op is arithmetic.divide and inner.args[1] is below
 
 
 def _multiplied(number: float, factors: Sequence[Expr]) -> Any:
@@ -73,9 +60,12 @@ def _multiplied(number: float, factors: Sequence[Expr]) -> Any:
     return found if number == 1 else number * found
 
 
+_POWERS = (arithmetic.square, arithmetic.power, arithmetic.multiply)
+
+
 def cancelled_power(expr: Expr) -> Expr | None:
     """(z/y**2)*y = z/y, and the like: the first quotient may underflow where the result does not."""
-    if not any(map(_holds_quotient, expr.args)):
+    if not any([x.args[1].op in _POWERS for arg in expr.args for x in quotients(arg)]):
         return None
     left, right = map(_product, expr.args)
     for one, other in ((left, right), (right, left)):
@@ -112,10 +102,15 @@ def _lowered(quotient: Expr, factor: Expr) -> Any:
 
 def complement_of_share(expr: Expr) -> Expr | None:
     """g/b - g*(a/b/b) = g*(c/b)/b for b = a + c: the derivative of a/(a + c) in a."""
-    if not all(map(_holds_quotient, expr.args)):
-        return None
     sign = -1.0 if expr.op is arithmetic.subtract else 1.0
+    if sign > 0 and not any(map(_is_negative, expr.args)):
+        return None
     for first, second in (expr.args, expr.args[::-1]):
+        below = [x.args[1] for x in quotients(second) if _is_share(x)]
+        if not below or not any([x.args[1] is below[0] for x in quotients(first)]):
+            if sign < 0:
+                break
+            continue
         share = _share_of_share(_product(second))
         found = None if share is None else _of_pair(_product(first), share, sign)
         if found is not None:
@@ -123,6 +118,14 @@ def complement_of_share(expr: Expr) -> Expr | None:
         if sign < 0:
             break
     return None
+
+
+def _is_negative(term: Expr) -> bool:
+    """Whether a product has a sign, which stands before it, or a negative number."""
+    if term.op is arithmetic.multiply:
+        number = value_of(term.args[0])
+        return number is not None and number.real < 0
+    return term.op is arithmetic.negative
 
 
 class _Share(NamedTuple):
@@ -136,10 +139,8 @@ class _Share(NamedTuple):
 
 def _share_of_share(term: _Product) -> _Share | None:
     for i, ratio in enumerate(term.factors):
-        if ratio.op is not arithmetic.divide:
-            continue
-        share, below = ratio.args
-        if share.op is arithmetic.divide and share.args[1] is below:
+        if ratio.op is arithmetic.divide and _is_share(ratio):
+            share, below = ratio.args
             rest = [*term.factors[:i], *term.factors[i + 1 :]]
             return _Share(term.number, rest, share.args[0], below)
     return None
@@ -173,15 +174,20 @@ def _difference(below: Expr, own: Expr) -> Any:
     """c, if the divisor is a + c; a number, if both are sums of one term and a number."""
     if below.op is arithmetic.add:
         for term, rest in (below.args, below.args[::-1]):
-            if term.key == own.key:
+            if _is_same(term, own):
                 return rest
             if term.op is arithmetic.add:
                 for one, other in (term.args, term.args[::-1]):
-                    if one.key == own.key:
+                    if _is_same(one, own):
                         return other + rest
     term, number = _offset(below)
     other, less = _offset(own)
     return number - less if term is other and number != less else None
+
+
+def _is_same(x: Expr, y: Expr) -> bool:
+    """Whether two expressions are one, or one function of one: keys of large expressions take long."""
+    return x is y or (x.op is y.op and len(x.args) == len(y.args) == 1 and x.args[0] is y.args[0])
 
 
 def _offset(expr: Expr) -> tuple[Expr, float]:
