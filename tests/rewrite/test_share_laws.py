@@ -24,6 +24,11 @@ FUNCTIONS = {
     ),
     "sinh by cosh": (lambda m, x: m.sinh(x) / m.cosh(x), OF_EXPONENTIALS),
     "coth": (lambda m, x: m.cosh(x) / m.sinh(x), OF_EXPONENTIALS),
+    "coth by exponentials": (
+        lambda m, x: (m.exp(x) + m.exp(-x)) / (m.exp(x) - m.exp(-x)),
+        OF_EXPONENTIALS,
+    ),
+    "coth of x/2": (lambda m, x: 3 * (m.exp(x) + 1) / (m.exp(x) - 1), OF_EXPONENTIALS),
     "sigmoid": (lambda m, x: m.exp(x) / (m.exp(-x) + m.exp(x)), OF_EXPONENTIALS[1:]),
     "sech": (lambda m, x: 3 / (m.exp(x) + m.exp(-x)), OF_EXPONENTIALS),
     "share of an exponential": (

@@ -21,7 +21,10 @@ _Terms = dict[Key | None, tuple[float, Expr | None]]
 
 
 def stable_quotient(expr: Expr) -> Expr | None:
-    """(exp(x) - exp(-x))/(exp(x) + exp(-x)) = tanh(x), exp(x)/(exp(x) + exp(y)) = sigmoid(x - y)."""
+    """(exp(x) - exp(-x))/(exp(x) + exp(-x)) = tanh(x), exp(x)/(exp(x) + exp(y)) = sigmoid(x - y).
+
+    Also 1/(exp(x) + exp(-x)) = 1/2/cosh(x), and (exp(x) + exp(-x))/(exp(x) - exp(-x)) = 1/tanh(x).
+    """
     above, below = expr.args
     if below.op in _SUMS and not all(map(_is_term, below.args)):
         return None
@@ -29,9 +32,15 @@ def stable_quotient(expr: Expr) -> Expr | None:
     if divisor is None or len(divisor) != 2 or above.shape != below.shape:
         return None
     (first, x), (second, y) = divisor.values()
-    top = _terms(above) if first == second else None
+    top = _terms(above) if abs(first) == abs(second) else None
     if top is None or (x is None and y is None):
         return None
+    if first == -second:
+        numbers = {number for number, _ in top.values()}
+        if set(top) != set(divisor) or len(numbers) != 1:
+            return None
+        sign, tangent = _tanh_of_half(x, y)
+        return numbers.pop() / first * sign / tangent  # type: ignore[no-any-return]
     if set(top) == {None} and None not in divisor:
         if x is None or y is None or not opposite(x, y):
             return None
