@@ -288,3 +288,26 @@ def test_which_views_share_memory_is_numpys(shares):
     assert f(1.5) == 24.0
     traced, plain = answers
     assert traced == plain
+
+
+def test_a_view_made_before_a_store_of_a_traced_value_shares_the_memory_of_its_base():
+    found = []
+
+    def f(x):
+        a = np.zeros(4)
+        v, w = a[1:], a[2:].reshape(2, 1)
+        a[0] = x
+        b = np.zeros((2, 2))
+        t = b.T[(..., slice(0, 2))]
+        np.multiply(np.ones((2, 2)), x, out=t)
+        pairs = ((a, v), (a, w), (v, w), (a[:1], v), (b, t), (t, b.T))
+        found.append([np.may_share_memory(*pair) for pair in pairs])
+        b[...] = 0.0
+        b[0, 0] = x
+        found[-1] += [np.shares_memory(a, v), np.may_share_memory(b, t)]
+        return a[0] * b[0, 0]
+
+    f(2.0)
+    fg.grad(f)(2.0)
+    fg.jit(f)(2.0)
+    assert found[0] == found[1] == found[2] == [True, True, True, False, True, True, True, True]

@@ -52,3 +52,22 @@ def test_flat_entries_are_an_iterator():
         return next(entries), next(entries), len(entries)
 
     assert fg.jit(f)(X) == (1.0, 3.0, 4)
+
+
+def test_flat_entries_are_compared_one_by_one():
+    def f(x):
+        a = np.zeros((2, 2))
+        a[0, 0] = x
+        found = (
+            a.flat != 0,
+            a.flat == x,
+            a.flat < 1,
+            a.flat <= 0,
+            a.flat > 0,
+            a.flat >= x,
+        )
+        return [np.array(part) for part in found], any(a.flat != 0)
+
+    for ours, numpys in zip(fg.jit(f)(2.0)[0], f(2.0)[0], strict=True):
+        np.testing.assert_array_equal(ours, numpys)
+    assert fg.grad(lambda x: x * x if any((x * np.zeros(3)).flat != 0) else 3 * x)(2.0) == 3.0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,22 @@ from funcgrad.arrays.reference import current, holds_expr, layout_of, unwrapped,
 from funcgrad.expr.registry import functions
 
 
+def _compared(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A comparison of the entries, as of an array."""
+    return lambda self, other: compare(self.copy(), other)
+
+
 class FlatEntries:
     """The entries in one axis: reads give copies, and stores go into the array."""
 
     __slots__ = ("_next", "base")
+    __eq__ = _compared(operator.eq)
+    __ne__ = _compared(operator.ne)
+    __lt__ = _compared(operator.lt)
+    __le__ = _compared(operator.le)
+    __gt__ = _compared(operator.gt)
+    __ge__ = _compared(operator.ge)
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, base: Any) -> None:
         self.base = base

@@ -306,9 +306,11 @@ def _own_layout(cell: Reference) -> np.ndarray[Any, Any]:
 
 
 def _keep_layout(cell: Reference) -> None:
-    """Record how numbers are laid out, before other values take their place; C order needs no record."""
-    value = cell._funcgrad_value
-    if isinstance(value, np.ndarray) and not value.flags.c_contiguous:
+    """Record how numbers are laid out, before others take their place: C order needs none without views."""
+    value, state = cell._funcgrad_value, cell._funcgrad_state
+    if isinstance(value, np.ndarray) and (
+        not value.flags.c_contiguous or (state is not None and state.viewed)
+    ):
         state = state_of(cell)
         if state.layout is None:
             state.layout = value
