@@ -490,7 +490,7 @@ class Operators:
     def __getitem__(self, index: Any) -> Any:
         return functions["getitem"](self, index)
 
-    def __setitem__(self, index: Index, value: object) -> Never:
+    def __setitem__(self: Any, index: Index, value: object) -> Never:
         # Of a number, NumPy refuses it, too.
         raise kept_for_users(self, assignment()) if self.type.shape else assignment()
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Never
+from typing import Any, Never
 
 from funcgrad.expr.concrete import kept_for_users
-from funcgrad.expr.node import ExprBase
 
 
 class Elsewhere:
@@ -31,7 +30,7 @@ class OfArrays(Elsewhere):
 
     __slots__ = ()
 
-    def __get__(self, instance: ExprBase | None, owner: type | None = None) -> Never:
+    def __get__(self, instance: Any, owner: type | None = None) -> Never:
         try:
             super().__get__(instance, owner)
         except AttributeError as refusal:

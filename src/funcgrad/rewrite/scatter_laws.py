@@ -33,12 +33,12 @@ def scattered_product(expr: Expr) -> Expr | None:
         while x.op in UNMOVES and len(moves) < _MOST_MOVES:
             moves.append(x)
             x = x.args[0]
-        x = _as_scattered(x)
-        if x is None or y.op is indexing.scatter_op:
+        scattered = _as_scattered(x)
+        if scattered is None or y.op is indexing.scatter_op:
             continue
         for move in moves:
             y = UNMOVES[move.op](move, y)
-        v, params = x.args[0], dict(x.params)
+        v, params = scattered.args[0], dict(scattered.params)
         chosen = indexing.getitem_op(y, spec=params["spec"], shape=v.shape)
         entries = expr.op(chosen, v) if place else expr.op(v, chosen)
         found: Expr = indexing.scatter_op(entries, **params)
