@@ -185,9 +185,10 @@ taken. So is that of an entry that is overwritten or sliced off, also if it is N
 are scaled by a number that is differentiated: masks, stores of zeros and slices act after the factors in
 reverse mode, and a product of matrices leaves out the slices of the summed axis that a slice of its result
 does not need. This holds for one slice, for places side by side that are read one by one, or for up to four
-stores and choices, of an array. Where entries are put together again from several slices (`np.diff`, `np.concatenate`, an array that is unpacked), or a
-reduction or a product of matrices mixes a NaN with entries that a mask or an index array selects later,
-reverse mode may multiply a zero by the NaN: use `np.where` before the factor, or forward mode.
+stores and choices, of an array. Where entries are put together again from several slices (`np.diff`,
+`np.concatenate`, an array that is unpacked), or a reduction or a product of matrices mixes a NaN with
+entries that a mask or an index array selects later, reverse mode may multiply a zero by the NaN: use
+`np.where` before the factor, or forward mode.
 
 A zero that was computed, times an infinite factor, is NaN, as in JAX: `softmax(s / T)` with entries of -inf
 in s has no gradient in T, though the weights of these entries are 0 for any T. A rule that stopped at
