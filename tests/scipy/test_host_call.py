@@ -230,3 +230,56 @@ def test_a_fit_that_is_not_determined_is_an_error_of_its_derivative_alone():
     np.testing.assert_allclose(fg.jit(fit)(2.0), fit(2.0))
     with pytest.raises(np.linalg.LinAlgError, match="determine all 2 parameters"):
         fg.jit(fg.jacobian(fit))(2.0)
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    """The signatures that were traced since, one for each trace."""
+    from funcgrad.transforms.jit import guarded_traces
+
+    seen, own = [], guarded_traces.GuardedTraces._trace
+
+    def counted(self, *args):
+        seen.append(args[2])
+        return own(self, *args)
+
+    monkeypatch.setattr(guarded_traces.GuardedTraces, "_trace", counted)
+    return seen
+
+
+def test_branches_on_results_are_traced_once_each(traced):
+    def f(a):
+        made = scipy.linalg.expm(a)
+        return made[0, 1] if made[0, 0] > 1 else made[1, 0]
+
+    jitted, a = fg.jit(f), np.array([[0.3, 0.2], [0.1, 0.4]])
+    for _ in range(3):
+        for x in (a, -a):
+            assert jitted(x) == f(x)
+    assert len(traced) == 2
+
+
+def test_kinds_of_results_that_change_are_traced_again(traced):
+    jitted, f = fg.jit(scipy.linalg.sqrtm), scipy.linalg.sqrtm
+    turned = np.array([[0.0, 1.0], [1.0, 0.0]])
+    for x in (np.diag([4.0, 9.0]), turned, np.diag([1.0, 2.0]), turned):
+        found, want = jitted(x), f(x)
+        np.testing.assert_allclose(found, want, atol=1e-15)
+        assert found.dtype == want.dtype
+    assert len(traced) <= 3
+
+
+def test_what_a_composition_asks_is_no_guard():
+    jitted = fg.jit(lambda a: scipy.linalg.sqrtm(a) + 1)
+    text = str(jitted.lower(SPD))
+    assert text.count(" was ") == 1
+    assert "is_as_traced" in text
+
+
+def test_a_derivative_inside_a_jitted_function_asks_what_the_composition_asks():
+    def f(a):
+        found = np.sum(scipy.linalg.sqrtm(a))
+        return fg.gradient(found, [a])[0] if isinstance(found, fg.Expr) else found
+
+    want = fg.grad(lambda a: np.sum(scipy.linalg.sqrtm(a)))(SPD)
+    np.testing.assert_allclose(fg.jit(f)(SPD), want, rtol=1e-9)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from inspect import Parameter, Signature, signature
 from itertools import takewhile
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr import Expr
+from funcgrad.expr.scope_order import next_in_order
+from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.base.promotion import in_precision_of
 from funcgrad.ops.shape import holds_expr
@@ -56,11 +58,13 @@ def composed(
             if named is None:
                 found = traced(*args, **kwargs)
                 return cast(R, as_single(found, *args, *kwargs.values())) if single else found
-            given = named(*args, **kwargs)
+            given, begun = named(*args, **kwargs), next_in_order()
             found = by_name(**given)
             if single:
                 found = cast(R, as_single(found, *args, *kwargs.values()))
-            return cast(R, host_value(own, _without_overwriting(given), found)) if host else found
+            if not host:
+                return found
+            return cast(R, host_value(own, _without_overwriting(given), found, begun))
 
         function.__doc__ = traced.__doc__ or f"As `{module.__name__}.{traced.__name__}`."
         function.__signature__ = expected  # type: ignore[attr-defined]
@@ -268,7 +272,43 @@ def nondifferentiable(
             for k, x in enumerate(exprs, 1)
         ]
         sample = np.asarray((like or run)(*plain))
-    return primitive(run, out=lambda *types: sample, name=name)(*exprs)
+    try:
+        operation = _operation(name, _content(run), Closure(run), sample.shape, sample.dtype)
+    except TypeError:  # the closure holds something without a hash
+        return primitive(run, out=lambda *types: sample, name=name)(*exprs)
+    return operation(*exprs)
+
+
+class Closure:
+    """A function beside the key of a cache."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Closure)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=512)
+def _operation(
+    name: str, content: object, run: Closure, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Any:
+    """The operation for functions of one content: guards of two traces that ask it are the same."""
+    return primitive(run.function, out=lambda *types: ArrayType(shape, dtype), name=name)
+
+
+def _content(run: Any, depth: int = 2) -> Any:
+    """What tells a function from others, as a key: its code and what it holds, up to that depth."""
+    if type(run) is not FunctionType or not depth:
+        return type(run), run, repr(run) if isinstance(run, float) else None  # -0.0 == 0.0
+    held = [cell.cell_contents for cell in run.__closure__ or ()]
+    held += [*(run.__defaults__ or ()), *(run.__kwdefaults__ or {}).values()]
+    return run.__code__, id(run.__globals__), tuple([_content(item, depth - 1) for item in held])
 
 
 def with_value(own: Array, found: Array) -> Any:

@@ -3,6 +3,10 @@
 A composition is made for its derivative. Where `jit` traces a function for its value, SciPy's own function
 on the values is often several times as fast. The operation `host_call` has that function and, as a body, the
 composition: derivatives, batches and other readers read the body.
+
+A composition may ask for values, such as whether a root is real. Where only `jit` asks, these questions are
+no guards of the program: one guard, whether the results are of the kinds that they had in the trace, stands
+for all of them (`Composition`).
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import numpy as np
 from funcgrad.control.closed_program import Body, body_of, jvp_of_body, on_examples, vjp_of_body
 from funcgrad.control.guarded_call import run_where_taken
 from funcgrad.expr import Expr, subexpressions, symbol
+from funcgrad.expr.concrete import concrete, has_known_value, known_value
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.activity import is_varied
@@ -25,26 +30,86 @@ from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
 from funcgrad.trace.pytree import Tree, flatten_with_static
+from funcgrad.transforms.jit.guard_tree import Question, QuestionLog, is_as_traced
+from funcgrad.transforms.jit.signature import structure
 from funcgrad.typing import Array
 
 
 class HostFunction:
-    """A function of SciPy's with the arguments that are not arrays, as one of the arrays."""
+    """A function of SciPy's with the arguments that are not arrays, as one of the arrays.
 
-    __slots__ = ("name", "run")
+    ``run`` gives the leaves of its result. ``own`` and ``fixed`` are the function and those arguments.
+    """
 
-    def __init__(self, name: str, run: Callable[..., Sequence[Any]]) -> None:
-        self.name, self.run = name, run
+    __slots__ = ("fixed", "name", "own", "run", "shape")
+
+    def __init__(
+        self,
+        name: str,
+        run: Callable[..., Sequence[Any]],
+        own: object = None,
+        shape: object = None,
+        fixed: Sequence[object] = (),
+    ) -> None:
+        self.name, self.run, self.own, self.shape, self.fixed = name, run, own, shape, fixed
 
     def __repr__(self) -> str:
-        # Part of a key. An id is not reused while this reference is held.
-        return f"{self.name}@{id(self):x}"
+        from hashlib import blake2b  # which loads OpenSSL
+
+        # Part of a key, the same in all traces. An id is not reused while its object is held here.
+        fixed = [repr(x) if type(x) in _BY_TEXT else f"@{id(x):x}" for x in self.fixed]
+        content = f"{id(self.own)}{self.shape!r}{fixed}".encode()
+        return f"{self.name}@{blake2b(content, digest_size=8).hexdigest()}"
 
 
-def host_value(own: Callable[..., Any], given: Mapping[str, Any], found: Any) -> Any:
+_BY_TEXT = (bool, int, float, complex, str, type(None))
+"""Types of arguments that are equal if their texts are."""
+
+
+class _Composed(Body):
+    """A composition as the body of its function, which alone is in the key: it may differ between traces."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"body of {len(self.outputs)}"
+
+
+class Composition:
+    """What a program of SciPy's own function has in the place of a body whose questions are no guards.
+
+    ``leaves`` are the types of the results and, where these are no arrays, the results themselves. Who reads
+    the body asks its questions: they are guards from then on.
+    """
+
+    __slots__ = ("_body", "_log", "_questions", "leaves", "types")
+
+    def __init__(
+        self, body: Body, log: QuestionLog, questions: Sequence[Question], leaves: Sequence[Any]
+    ) -> None:
+        self._body, self._log, self._questions = body, log, questions
+        self.leaves = tuple(leaves)
+        self.types = (*body.types, ArrayType((), np.dtype(np.int64)))
+
+    def __repr__(self) -> str:
+        return f"Composition({self.leaves!r})"  # part of a key: a path's trace has another body
+
+    def read(self) -> Body:
+        """The body, whose questions are asked."""
+        if not self._log.open:
+            raise fail(RuntimeError, "a derivative of a jitted value was asked for after its trace")
+        for question in self._questions:
+            self._log.record(question.asked, question.reading, question.answer)
+        return self._body
+
+
+def host_value(
+    own: Callable[..., Any], given: Mapping[str, Any], found: Any, begun: int | None = None
+) -> Any:
     """The results of a composition, ``found``, as those of SciPy's own function if no derivative is asked.
 
-    ``given`` has the arguments by name.
+    ``given`` has the arguments by name. ``begun`` is the number of the order (`next_in_order`) at which the
+    composition began: what it has asked since is no guard then.
     """
     if given.get("output") is not None or given.get("out") is not None:
         return found  # SciPy's function would store into an array.
@@ -61,13 +126,63 @@ def host_value(own: Callable[..., Any], given: Mapping[str, Any], found: Any) ->
     if any([x.traced for x in subexpressions(*outputs)]):
         return found
 
-    run = _on_arrays(own, given, tree, places, parts)
-    function = HostFunction(own.__name__, run)
-    node = host_call_op(*operands, own=function, body=Body(inputs, outputs))
+    fixed = [x for i, x in enumerate(tree.leaves) if i not in places]
+    run = _on_arrays(own, given, tree, places)
+    function = HostFunction(own.__name__, run, own, (structure(dict(given)), places, parts), fixed)
+    body = _Composed(inputs, outputs)
+    node = _without_guards(function, body, operands, results.leaves, swapped, begun)
+    if node is None:
+        node = host_call_op(*operands, own=function, body=body, places=tuple(parts))
     leaves = list(results.leaves)
     for place, k in enumerate(parts):
         leaves[k] = pick(node, place)
     return results.rebuild(leaves)
+
+
+def _without_guards(
+    function: HostFunction,
+    body: Body,
+    operands: Sequence[Expr],
+    leaves: Sequence[Any],
+    swapped: Mapping[Any, Expr],
+    begun: int | None,
+) -> Expr | None:
+    """The call with one guard in the place of what the composition has asked; None where it has to stay."""
+    logs = {id(x.traced): x.traced for x in operands if x.traced is not None}
+    if (
+        begun is None
+        or not body.outputs
+        or len(logs) != 1
+        or not all([has_known_value(x) for x in operands])
+    ):
+        return None
+    (log,) = logs.values()
+    if not isinstance(log, QuestionLog) or log.keeps_guards:
+        return None
+    questions = [question for question in log.asked if question.order > begun]
+    asked = substitute_all([question.asked for question in questions], swapped)
+    if not questions or any([x.traced for x in subexpressions(*asked)]):
+        return None  # a function among the arguments asks for what it captures
+    kinds = [x.type if isinstance(x, Expr) else _fixed(x) for x in leaves]
+    composition = Composition(body, log, questions, kinds)
+    node: Expr = unguarded_call_op(*operands, own=function, composition=composition)
+    kept = pick(node, len(body.outputs))
+    # SciPy draws directions, to estimate norms, from the generator whose draws `jit` warns of.
+    state = np.random.get_state()  # noqa: NPY002
+    is_kept = known_value(kept)
+    np.random.set_state(state)  # noqa: NPY002
+    if not is_kept:
+        return None
+    log.forget_since(begun)
+    concrete(kept, "the kinds of results", is_as_traced)
+    return node
+
+
+def _fixed(leaf: Any) -> Any:
+    """A result that is no array of the program, for comparison."""
+    if isinstance(leaf, np.ndarray):
+        return leaf.shape, leaf.dtype.str, leaf.tobytes()
+    return type(leaf), leaf
 
 
 def unrefined(near: Callable[[], Any], refined: Any) -> Any:
@@ -85,7 +200,7 @@ def unrefined(near: Callable[[], Any], refined: Any) -> Any:
     outputs = substitute_all([refined], swapped)
     if place.type != refined.type or any([x.traced for x in subexpressions(*outputs)]):
         return refined
-    return pick(host_call_op(*operands, own=_SEARCH, body=Body(inputs, outputs)), 0)
+    return pick(host_call_op(*operands, own=_SEARCH, body=Body(inputs, outputs), places=(0,)), 0)
 
 
 _SEARCH = HostFunction("search", lambda place, *_: (place,))
@@ -96,9 +211,8 @@ def _on_arrays(
     given: Mapping[str, Any],
     tree: Tree,
     places: Sequence[int],
-    parts: Sequence[int],
 ) -> Callable[..., Sequence[Any]]:
-    """SciPy's function on the arrays among its arguments, and the arrays among its results."""
+    """SciPy's function on the arrays among its arguments, and the leaves of its result."""
     if len(tree.leaves) == len(given) and not any(
         [isinstance(value, tuple | list | dict) for value in given.values()]
     ):
@@ -111,13 +225,12 @@ def _on_arrays(
         def call(values: Sequence[Array]) -> Any:
             leaves = list(tree.leaves)
             for i, value in zip(places, values, strict=True):
-                leaves[i] = value
+                leaves[i] = value[()] if isinstance(value, np.ndarray) else value  # 0-d: a number
             return own(**tree.rebuild(leaves))
 
     def run(*values: Array) -> Sequence[Any]:
         made = call(values)
-        leaves = [made] if isinstance(made, np.ndarray) else flatten_with_static(made).leaves
-        return [leaves[k] for k in parts]
+        return [made] if isinstance(made, np.ndarray) else flatten_with_static(made).leaves
 
     return run
 
@@ -130,9 +243,12 @@ def _for_its_value(x: Expr) -> bool:
 
 
 # -- the operation -------------------------------------------------------------------------------
-def _run(*operands: Array, own: HostFunction, body: Body) -> tuple[Any, ...]:
-    made = []
-    for value, type in zip(own.run(*operands), body.types, strict=True):
+def _run(
+    *operands: Array, own: HostFunction, body: Body, places: tuple[int, ...]
+) -> tuple[Any, ...]:
+    made, leaves = [], own.run(*operands)
+    for place, type in zip(places, body.types, strict=True):
+        value = leaves[place]
         result = np.asarray(value)
         if type.dtype.kind != "c" and result.dtype.kind == "c":
             result = result.real  # the rest is rounding (`matrix_powers.has_complex_value`)
@@ -146,11 +262,31 @@ def _run(*operands: Array, own: HostFunction, body: Body) -> tuple[Any, ...]:
     return tuple(made)
 
 
-def _infer(*types: ArrayType, own: HostFunction, body: Body) -> Any:
+def _infer(*types: ArrayType, own: HostFunction, body: Body, **_: object) -> Any:
     return TupleType(body.types)
 
 
-def _joint(z: object, *operands: Expr, own: HostFunction, body: Body) -> Joint:
+def _run_unguarded(
+    *operands: Array, own: HostFunction, composition: Composition
+) -> tuple[Any, ...]:
+    """The results, and 1 if they are of the kinds that they had in the trace; otherwise 0."""
+    leaves = own.run(*operands)
+    made = []
+    if len(leaves) == len(composition.leaves):
+        for leaf, kind in zip(leaves, composition.leaves, strict=True):
+            if type(kind) is ArrayType:
+                value = np.asarray(leaf)
+                if value.shape != kind.shape or value.dtype != kind.dtype:
+                    break
+                made.append(value[()])
+            elif _fixed(leaf) != kind:
+                break
+        else:
+            return (*made, np.int64(1))
+    return tuple([np.zeros(type.shape, type.dtype)[()] for type in composition.types])
+
+
+def _joint(z: object, *operands: Expr, body: Body, **_: object) -> Joint:
     def forward(flows: Mapping[int, Any]) -> Parts:
         active = sorted(flows)
         tangents, moved = jvp_of_body(body, active)
@@ -168,7 +304,7 @@ def _joint(z: object, *operands: Expr, own: HostFunction, body: Body) -> Joint:
     return Joint(forward, backward)
 
 
-def _batch(size: int, flags: Sequence[bool], *operands: Expr, own: HostFunction, body: Body) -> Any:
+def _batch(size: int, flags: Sequence[bool], *operands: Expr, body: Body, **_: object) -> Any:
     inputs, outputs = on_examples(body, size, flags)
     results = body_of(inputs, [expr for expr, _ in outputs]).inline(operands)
     return together_op(
@@ -185,10 +321,21 @@ host_call_op: Op = Op(
     infer=_infer,
     joint=_joint,
     batch=_batch,
-    notation=lambda *args, own, body: f"{own.name}({', '.join(args)})",
+    notation=lambda *args, own, **_: f"{own.name}({', '.join(args)})",
     columns=Columns(
         latex=Form("named call"),
         untaken=run_where_taken,
-        decompose=lambda *args, own, body: together_op(*body.inline(args)),
+        decompose=lambda *args, body, **_: together_op(*body.inline(args)),
     ),
+)
+unguarded_call_op: Op = Op(
+    name="unguarded_call",
+    run=_run_unguarded,
+    infer=lambda *types, own, composition: TupleType(composition.types),
+    joint=lambda z, *operands, own, composition: _joint(z, *operands, body=composition.read()),
+    batch=lambda size, flags, *operands, own, composition: _batch(
+        size, flags, *operands, body=composition.read()
+    ),
+    notation=lambda *args, own, **_: f"{own.name}({', '.join(args)})",
+    columns=Columns(latex=Form("named call")),
 )

@@ -57,13 +57,15 @@ class QuestionLog(Scope):
     that it has.
     """
 
-    __slots__ = ("_derived", "_recorded", "_refusal", "answers", "refused")
+    __slots__ = ("_derived", "_recorded", "_refusal", "answers", "keeps_guards", "refused")
     records = True
     differentiates = False
 
-    def __init__(self, answers: bool = True) -> None:
+    def __init__(self, answers: bool = True, keeps_guards: bool = False) -> None:
         self.refused = False
         self.answers = answers
+        self.keeps_guards = keeps_guards
+        """Whether what compositions ask are guards (`funcgrad.scipy.host_call`): kinds of results vary."""
         super().__init__()
         self._recorded: dict[tuple[int, Reading], Question] = {}
         self._derived: tuple[Any, ...] | None = None
@@ -108,6 +110,11 @@ class QuestionLog(Scope):
         wanted = tuple([places.get(id(result), -1) for result in results])
         takes = tuple([numbers.get(id(value), -1) for value in inputs])
         return None if -1 in wanted or -1 in takes else SingleProgram(part(program, wanted), takes)
+
+
+def is_as_traced(kept: Any) -> bool:
+    """The answer to the question whether results are of the kinds that they had in the trace."""
+    return bool(kept)
 
 
 def answer_key(answer: object) -> Any:
@@ -187,6 +194,8 @@ class GuardTree:
     def __init__(self, native: bool = False) -> None:
         self.native = native
         """Whether programs become machine code when they are made."""
+        self.keeps_guards = False
+        """Whether the kinds of a function's results have changed, so that its guards are kept."""
         self.root: TraceNode | None = None
         self.inputs: list[Expr] = []
         self.leaves = 0

@@ -33,6 +33,7 @@ from funcgrad.transforms.jit.guard_tree import (
     QuestionLog,
     SingleProgram,
     TraceNode,
+    is_as_traced,
 )
 from funcgrad.transforms.jit.inline_cache import InlineCache
 from funcgrad.transforms.jit.side_effects import warn_of_side_effects
@@ -210,6 +211,8 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             if node is not None:
                 self.refuse_shared_memory(node.stored, found.labels, values)
                 return found, (node.rebuild(results),)
+            if results is not None and results.reading is is_as_traced:
+                found.tree.keeps_guards = True
         before = self.captures()
         generators = generator_states([(item.place.name, item.value) for item in before])
         names = frozenset() if self.watch is None else self.watch.names
@@ -239,7 +242,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             and root is not None
             and self.watch is not None
         ):
-            self.entry.install((args, kwargs), key[0], root, found.arrays, self.watch, before)
+            self.entry.install((args, kwargs), key[0], found.tree, found.arrays, self.watch, before)
         self.last = node
         self.newest = None
         return found, None
@@ -259,7 +262,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         If f captures values of an enclosing trace: its result and None. ``stored`` is given the numbers of
         the values into which f stores.
         """
-        recorder = QuestionLog(answers=self.answers)
+        recorder = QuestionLog(self.answers, found.tree.keeps_guards)
         f = self.on_leaves(args, kwargs, kinds)
         try:
             output, leaves = run_on_leaves(f, values, {}, scope=recorder)
@@ -267,7 +270,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             if self.answers or not recorder.refused:
                 raise
             self.answers = True
-            recorder = QuestionLog()
+            recorder = QuestionLog(True, found.tree.keeps_guards)
             output, leaves = run_on_leaves(f, values, {}, scope=recorder)
         stored |= recorder.stored
         origins = {id(c.params[0][1].array): a for a, c in recorder.arrays.values()}

@@ -27,7 +27,7 @@ from funcgrad.transforms.jit.capture_owners import is_ours
 from funcgrad.transforms.jit.capture_sources import Snapshot
 from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.jit.guard_codegen import lines_of
-from funcgrad.transforms.jit.guard_tree import INT64_MAX, INT64_MIN, TraceNode, first
+from funcgrad.transforms.jit.guard_tree import INT64_MAX, INT64_MIN, GuardTree, first
 from funcgrad.transforms.jit.signature import FLAG_KINDS, SCALAR_TYPES
 
 
@@ -56,7 +56,8 @@ _SCALAR = ("scalar", np.dtype(float))
 _WORD = re.compile(r"\w+")
 _ARGUMENT = re.compile(r"\bx(\d+)\b")
 _OURS = re.compile(
-    r"^(?:[a-z]+\d+|float_x\d+|args|more|named|general|given|run|rebuild|type|float|captured|version)$"
+    r"^(?:[a-z]+\d+|float_x\d+|args|more|named|general|given|run|rebuild|type|float|captured|version"
+    r"|follow|arrays|node|found)$"
 )
 
 
@@ -96,7 +97,7 @@ class InlineCache:
         self,
         call: tuple[Sequence[Any], Mapping[str, Any]],
         kinds: Sequence[Any],
-        root: TraceNode,
+        tree: GuardTree,
         arrays: Sequence[Any],
         watch: CapturedVariables,
         held: Sequence[Snapshot],
@@ -106,8 +107,8 @@ class InlineCache:
         ``call`` has the arguments of the traced call, ``kinds`` the kinds of their leaves, ``arrays`` the
         captured arrays that the program reads, ``held`` the captured variables at the time of the trace.
         """
-        function = self._function()
-        if function is None or root.step is None or not kinds:
+        function, root = self._function(), tree.root
+        if function is None or root is None or root.step is None or not kinds:
             return
         if self._kinds not in (None, kinds) and any(map(_is_scalar, kinds)):
             return  # calls with Python's numbers or arrays stay as fast as they are
@@ -134,9 +135,7 @@ class InlineCache:
             return
         tests.extend(watched)
         traced = [(name, kind) for name, kind in pairs if kind not in FLAG_KINDS]
-        body = self._body([kind for _, kind in traced], root, arrays, objects)
-        if body is None:
-            return
+        body = self._body([kind for _, kind in traced], tree, arrays, objects)
         lines = [_ARGUMENT.sub(lambda found: traced[int(found[1])][0], line) for line in body]
         left = [] if own else ["not more", "not named"]
         words = set(_WORD.findall("\n".join([*tests, *lines])))
@@ -181,12 +180,10 @@ class InlineCache:
         return names, items
 
     def _body(
-        self, kinds: Sequence[Any], root: TraceNode, arrays: Sequence[Any], objects: dict[str, Any]
-    ) -> list[str] | None:
-        """The lines that compute the result: inlined on numbers; else a call of the program.
-
-        None for a tree with guards that cannot be inlined.
-        """
+        self, kinds: Sequence[Any], tree: GuardTree, arrays: Sequence[Any], objects: dict[str, Any]
+    ) -> list[str]:
+        """The lines that compute the result: inlined on numbers; else a call of the program or the tree."""
+        root: Any = tree.root
         count, single = len(kinds), root.rebuild is first
         converted = [f"x{i}" for i, kind in enumerate(kinds) if kind == _SCALAR]
         arrays_of = [kind[0] for kind in kinds if not (isinstance(kind, type) or kind == _SCALAR)]
@@ -200,8 +197,13 @@ class InlineCache:
                     *[_ARGUMENT.sub(partial(_renamed, converted), line) for line in lines],
                 ]
         if root.reading is not None:
-            return None
-        program, inputs, *_ = root.step  # type: ignore[misc]
+            objects["follow"], objects["arrays"] = tree.follow, arrays
+            values = "".join([f"x{i}, " for i in range(count)])
+            return [
+                f"node, found = follow(({values}), arrays)",
+                "if node is not None and not node.stored: return node.rebuild(found)",
+            ]
+        program, inputs, *_ = root.step
         objects["run"] = program.entry
         objects.update({f"a{count + k}": array for k, array in enumerate(arrays)})
         call = f"run({', '.join([f'x{i}' if i < count else f'a{i}' for i in inputs])})"
