@@ -16,6 +16,7 @@ from funcgrad.source import fail
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
+_hosted = composed(_scipy, host=True)
 
 
 def _shifted(row: Array, offset: int) -> Any:
@@ -77,7 +78,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: npt.ArrayLike, b: npt.ArrayLike, 
     return as_single(found.reshape(right.shape), ab, b)
 
 
-@_composed
+@_hosted
 def solveh_banded(ab: npt.ArrayLike, b: npt.ArrayLike, lower: bool = False, **_: object) -> Any:
     """As `scipy.linalg.solveh_banded`."""
     bands, right = in_one_dtype("solveh_banded", ab, b)
@@ -92,7 +93,7 @@ def solveh_banded(ab: npt.ArrayLike, b: npt.ArrayLike, lower: bool = False, **_:
     return as_single(solve_banded((width, width), full, right), ab, b)
 
 
-@_composed
+@_hosted
 def cho_solve_banded(
     cb_and_lower: tuple[npt.ArrayLike, bool], b: npt.ArrayLike, **_: object
 ) -> Any:
@@ -114,7 +115,7 @@ def cho_solve_banded(
     return as_single(found, factor, b)
 
 
-@_composed
+@_hosted
 def cholesky_banded(ab: npt.ArrayLike, lower: bool = False, **_: object) -> Any:
     """As `scipy.linalg.cholesky_banded`, by the whole matrix.
 

@@ -20,6 +20,7 @@ from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import fail
 
 _composed = composed(_scipy)
+_hosted = composed(_scipy, host=True)
 
 
 def _renamed(name: str) -> Callable[..., Any]:
@@ -49,7 +50,7 @@ _SAME = (
 globals().update({name: _renamed(name) for name in _SAME})
 
 
-@_composed
+@_hosted
 def rfft(x: npt.ArrayLike, n: int | None = None, axis: int = -1, **_: object) -> Any:
     """As `scipy.fftpack.rfft`: real and imaginary parts in turns, without those that are 0."""
     rows = np.moveaxis(floating("rfft", x), axis, -1)
@@ -59,7 +60,7 @@ def rfft(x: npt.ArrayLike, n: int | None = None, axis: int = -1, **_: object) ->
     return np.moveaxis(turns[..., [0, *range(2, size + 1)]], -1, axis)
 
 
-@_composed
+@_hosted
 def irfft(x: npt.ArrayLike, n: int | None = None, axis: int = -1, **_: object) -> Any:
     """As `scipy.fftpack.irfft`."""
     rows = np.moveaxis(floating("irfft", x), axis, -1)

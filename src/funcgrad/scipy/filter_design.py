@@ -23,7 +23,7 @@ from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
-_composed = composed(_scipy)
+_composed = composed(_scipy, host=True)
 
 # -- groups of roots -----------------------------------------------------------------------------------
 _CHOICES = {

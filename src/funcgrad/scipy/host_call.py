@@ -12,7 +12,10 @@ for all of them (`Composition`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import lru_cache
+from inspect import signature
+from itertools import takewhile
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -111,50 +114,69 @@ def host_value(
     ``given`` has the arguments by name. ``begun`` is the number of the order (`next_in_order`) at which the
     composition began: what it has asked since is no guard then.
     """
+    call = _call_of(own, given, found)
+    if call is None:
+        return found
+    node = None if begun is None else _without_guards(call, begun)
+    if node is None:
+        places = tuple([isinstance(x, Expr) for x in call.results.leaves])
+        node = host_call_op(*call.operands, own=call.function, body=call.body, places=places)
+    return call.results_of(node)
+
+
+def with_one_guard(
+    own: Callable[..., Any], given: Mapping[str, Any], found: Any, begun: int
+) -> Any:
+    """The same if the composition has asked questions, which are no guards then; else None."""
+    call = _call_of(own, given, found)
+    node = None if call is None else _without_guards(call, begun)
+    return None if call is None or node is None else call.results_of(node)
+
+
+class _Call(NamedTuple):
+    """A call of SciPy's function, its results by a composition, and that as a body of the operands."""
+
+    function: HostFunction
+    operands: list[Expr]
+    swapped: dict[Any, Expr]
+    body: Body
+    results: Tree
+
+    def results_of(self, node: Expr) -> Any:
+        """The results as parts of an operation's."""
+        places = [k for k, x in enumerate(self.results.leaves) if isinstance(x, Expr)]
+        leaves = list(self.results.leaves)
+        for place, k in enumerate(places):
+            leaves[k] = pick(node, place)
+        return self.results.rebuild(leaves)
+
+
+def _call_of(own: Callable[..., Any], given: Mapping[str, Any], found: Any) -> _Call | None:
+    """The call; None where a derivative may be asked, or the composition depends on other values, too."""
     if given.get("output") is not None or given.get("out") is not None:
-        return found  # SciPy's function would store into an array.
+        return None  # SciPy's function would store into an array.
     tree = flatten_with_static(dict(given))
     places = [i for i, x in enumerate(tree.leaves) if holds_expr(x) or isinstance(x, np.ndarray)]
     operands = [lift_fully(tree.leaves[i]) for i in places]
     if not all([_for_its_value(x) for x in operands]):
-        return found
+        return None
     results = flatten_with_static(found)
-    parts = [k for k, x in enumerate(results.leaves) if isinstance(x, Expr)]
     inputs = [symbol(f"i{k}", x.type) for k, x in enumerate(operands)]
     swapped = {x.key: new for x, new in zip(operands, inputs, strict=True)}
-    outputs = substitute_all([results.leaves[k] for k in parts], swapped)
+    outputs = substitute_all([x for x in results.leaves if isinstance(x, Expr)], swapped)
     if any([x.traced for x in subexpressions(*outputs)]):
-        return found
-
+        return None
     fixed = [x for i, x in enumerate(tree.leaves) if i not in places]
     run = _on_arrays(own, given, tree, places)
-    function = HostFunction(own.__name__, run, own, (structure(dict(given)), places, parts), fixed)
-    body = _Composed(inputs, outputs)
-    node = _without_guards(function, body, operands, results.leaves, swapped, begun)
-    if node is None:
-        node = host_call_op(*operands, own=function, body=body, places=tuple(parts))
-    leaves = list(results.leaves)
-    for place, k in enumerate(parts):
-        leaves[k] = pick(node, place)
-    return results.rebuild(leaves)
+    function = HostFunction(own.__name__, run, own, (structure(dict(given)), places), fixed)
+    return _Call(function, operands, swapped, _Composed(inputs, outputs), results)
 
 
-def _without_guards(
-    function: HostFunction,
-    body: Body,
-    operands: Sequence[Expr],
-    leaves: Sequence[Any],
-    swapped: Mapping[Any, Expr],
-    begun: int | None,
-) -> Expr | None:
+def _without_guards(call: _Call, begun: int) -> Expr | None:
     """The call with one guard in the place of what the composition has asked; None where it has to stay."""
+    function, operands, swapped, body, results = call
     logs = {id(x.traced): x.traced for x in operands if x.traced is not None}
-    if (
-        begun is None
-        or not body.outputs
-        or len(logs) != 1
-        or not all([has_known_value(x) for x in operands])
-    ):
+    if not body.outputs or len(logs) != 1 or not all([has_known_value(x) for x in operands]):
         return None
     (log,) = logs.values()
     if not isinstance(log, QuestionLog) or log.keeps_guards:
@@ -163,7 +185,7 @@ def _without_guards(
     asked = substitute_all([question.asked for question in questions], swapped)
     if not questions or any([x.traced for x in subexpressions(*asked)]):
         return None  # a function among the arguments asks for what it captures
-    kinds = [x.type if isinstance(x, Expr) else _fixed(x) for x in leaves]
+    kinds = [x.type if isinstance(x, Expr) else _fixed(x) for x in results.leaves]
     composition = Composition(body, log, questions, kinds)
     node: Expr = unguarded_call_op(*operands, own=function, composition=composition)
     kept = pick(node, len(body.outputs))
@@ -200,7 +222,7 @@ def unrefined(near: Callable[[], Any], refined: Any) -> Any:
     outputs = substitute_all([refined], swapped)
     if place.type != refined.type or any([x.traced for x in subexpressions(*outputs)]):
         return refined
-    return pick(host_call_op(*operands, own=_SEARCH, body=Body(inputs, outputs), places=(0,)), 0)
+    return pick(host_call_op(*operands, own=_SEARCH, body=Body(inputs, outputs), places=(True,)), 0)
 
 
 _SEARCH = HostFunction("search", lambda place, *_: (place,))
@@ -216,10 +238,22 @@ def _on_arrays(
     if len(tree.leaves) == len(given) and not any(
         [isinstance(value, tuple | list | dict) for value in given.values()]
     ):
+        # By position where that is possible: SciPy's `solveh_banded` takes no arrays by name.
+        ordered = list(takewhile(given.__contains__, positional(own)))
         names = [name for place, name in enumerate(sorted(given)) if place in places]
+        slots = [(k, ordered.index(name)) for k, name in enumerate(names) if name in ordered]
+        named = [(k, name) for k, name in enumerate(names) if name not in ordered]
+        first = [given[name] for name in ordered]
+        rest = {name: value for name, value in given.items() if name not in ordered}
 
         def call(values: Sequence[Array]) -> Any:
-            return own(**{**given, **dict(zip(names, values, strict=True))})
+            args = [*first]
+            for k, slot in slots:
+                args[slot] = values[k]
+            return own(*args, **rest, **{name: values[k] for k, name in named})
+
+        for _, name in named:
+            del rest[name]
     else:
 
         def call(values: Sequence[Array]) -> Any:
@@ -230,9 +264,26 @@ def _on_arrays(
 
     def run(*values: Array) -> Sequence[Any]:
         made = call(values)
-        return [made] if isinstance(made, np.ndarray) else flatten_with_static(made).leaves
+        if isinstance(made, np.ndarray):
+            return [made]
+        if isinstance(made, tuple) and _ARRAYS.issuperset(map(type, made)):
+            return made
+        return flatten_with_static(made).leaves
 
     return run
+
+
+@lru_cache(maxsize=1024)
+def positional(own: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the parameters that a function takes by position and by name."""
+    try:
+        kinds = signature(own).parameters.items()
+    except ValueError:  # compiled code
+        return ()
+    return tuple([name for name, p in kinds if p.kind is p.POSITIONAL_OR_KEYWORD])
+
+
+_ARRAYS = frozenset((np.ndarray, np.float64, np.int64, float, int))
 
 
 def _for_its_value(x: Expr) -> bool:
@@ -244,12 +295,21 @@ def _for_its_value(x: Expr) -> bool:
 
 # -- the operation -------------------------------------------------------------------------------
 def _run(
-    *operands: Array, own: HostFunction, body: Body, places: tuple[int, ...]
+    *operands: Array, own: HostFunction, body: Body, places: tuple[bool, ...]
 ) -> tuple[Any, ...]:
+    """The results at those places of which ``places`` says that they are arrays of the program."""
     made, leaves = [], own.run(*operands)
-    for place, type in zip(places, body.types, strict=True):
-        value = leaves[place]
-        result = np.asarray(value)
+    if len(leaves) != len(places):
+        raise fail(
+            ValueError,
+            f"{own.name}: expected {len(places)} results, but SciPy has {len(leaves)}",
+        )
+    arrays = [leaf for leaf, is_array in zip(leaves, places, strict=True) if is_array]
+    for value, out in zip(arrays, body.outputs, strict=True):
+        type, result = out.type, np.asarray(value)
+        if result.shape == type.shape and result.dtype == type.dtype:
+            made.append(result if type.shape else result[()])
+            continue
         if type.dtype.kind != "c" and result.dtype.kind == "c":
             result = result.real  # the rest is rounding (`matrix_powers.has_complex_value`)
         result = np.asarray(result, type.dtype)
@@ -278,7 +338,7 @@ def _run_unguarded(
                 value = np.asarray(leaf)
                 if value.shape != kind.shape or value.dtype != kind.dtype:
                     break
-                made.append(value[()])
+                made.append(value if kind.shape else value[()])
             elif _fixed(leaf) != kind:
                 break
         else:

@@ -42,6 +42,7 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
+_hosted = composed(_scipy, host=True)
 _REAL = ArrayType((), np.dtype(np.float64))
 
 
@@ -92,7 +93,7 @@ def cumulative_trapezoid(
     return as_single(np.moveaxis(total, 0, axis), y, x)
 
 
-@_composed
+@_hosted
 def simpson(
     y: npt.ArrayLike, x: npt.ArrayLike | None = None, *, dx: float = 1.0, axis: int = -1
 ) -> Any:

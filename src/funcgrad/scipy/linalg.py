@@ -252,7 +252,7 @@ def _over_one(w: Array) -> Any:
     return np.stack([w, np.ones_like(w)])
 
 
-@_composed
+@_hosted
 def eig(
     a: Array,
     b: Array | None = None,
@@ -340,7 +340,7 @@ def qr(a: Array, mode: str = "full", pivoting: bool = False, **_: object) -> Any
     return (q, r, *order)
 
 
-@_composed
+@_hosted
 def lstsq(a: Array, b: Array, cond: float | None = None, **options: object) -> Any:
     x, residues, rank, values = np.linalg.lstsq(a, b, np.finfo(float).eps if cond is None else cond)
     if options.get("lapack_driver") == "gelsy":  # which has neither

@@ -18,6 +18,7 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _composed, _kept = composed(_scipy), composed(_scipy, single=True)
+_kept_hosted = composed(_scipy, single=True, host=True)
 
 
 def in_one_dtype(who: str, *values: npt.ArrayLike) -> list[Any]:
@@ -70,7 +71,7 @@ def solve_sylvester(a: npt.ArrayLike, b: npt.ArrayLike, q: npt.ArrayLike) -> Any
     )
 
 
-@_kept
+@_kept_hosted
 def solve_continuous_lyapunov(a: npt.ArrayLike, q: npt.ArrayLike) -> Any:
     """As `scipy.linalg.solve_continuous_lyapunov`."""
     matrix, right = map(np.atleast_2d, in_one_dtype("solve_continuous_lyapunov", a, q))

@@ -47,7 +47,7 @@ def _crossings(x: Array, heights: Array, peaks: Array, left: Array, right: Array
     return np.array(found, int).reshape(-1, 2).T
 
 
-@_composed
+@_hosted
 def peak_widths(
     x: npt.ArrayLike,
     peaks: npt.ArrayLike,

@@ -21,7 +21,7 @@ from funcgrad.scipy.matrix_equations import in_one_dtype
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
-_kept = composed(_scipy, single=True)
+_kept = composed(_scipy, single=True, host=True)
 
 
 def _factors(name: str, a: Array, run: Callable[..., Any], *given: Array) -> tuple[Any, Any]:

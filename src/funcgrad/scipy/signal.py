@@ -417,7 +417,7 @@ _SCIPYS_PLACE_POLES.__defaults__ = _scipy.place_poles.__defaults__
 """SciPy's function, which adoption does not replace by `place_poles`."""
 
 
-@_composed
+@_hosted
 def place_poles(
     A: npt.ArrayLike, B: npt.ArrayLike, poles: npt.ArrayLike, *more: Any, **options: Any
 ) -> Any:

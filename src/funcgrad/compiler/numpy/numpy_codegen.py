@@ -300,8 +300,11 @@ def bindings(plan: Plan) -> dict[str, Any]:
 
 
 def _present(value: object) -> Any:
-    """`present` with a fast path for float64 scalars."""
-    return value.item() if type(value) is np.float64 else present(value)
+    """`present` with a fast path for scalars that are Python's numbers exactly."""
+    return value.item() if type(value) in _EXACT else present(value)
+
+
+_EXACT = frozenset((np.float64, np.int64, np.bool_))
 
 
 # A context of our own, in which NumPy does not warn: a twelfth of what entering `numpy.errstate` costs.

@@ -16,7 +16,7 @@ from funcgrad.scipy.composition import composed, in_place_of, nondifferentiable,
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.typing import Array
 
-_kept = composed(_scipy, single=True)
+_kept = composed(_scipy, single=True, host=True)
 
 
 @_kept

@@ -205,7 +205,7 @@ def interpolating(x: Array, y: Array, k: int, bbox: tuple[Any, Any] = (None, Non
     return t, np.linalg.solve(basis_at(t, k, x), y), k
 
 
-@_composed
+@_hosted
 def splprep(
     x: Sequence[npt.ArrayLike],
     w: npt.ArrayLike | None = None,

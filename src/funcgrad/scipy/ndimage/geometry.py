@@ -17,6 +17,7 @@ from funcgrad.source import fail
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
+_hosted = composed(_scipy, host=True)
 
 
 def _grid(shape: Sequence[int]) -> Array:
@@ -43,7 +44,7 @@ def geometric_transform(
     return map_coordinates(input, places, **sampling)
 
 
-@_composed
+@_hosted
 def affine_transform(
     input: npt.ArrayLike,
     matrix: npt.ArrayLike,
@@ -73,7 +74,7 @@ def affine_transform(
     return map_coordinates(input, places, **sampling)
 
 
-@_composed
+@_hosted
 def shift(input: npt.ArrayLike, shift: npt.ArrayLike, **sampling: Unpack[Sampling]) -> Any:
     """As `scipy.ndimage.shift`, in the image and the shift."""
     image = number("shift", input)

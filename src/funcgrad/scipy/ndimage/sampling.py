@@ -24,6 +24,7 @@ from funcgrad.source import fail
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
+_hosted = composed(_scipy, host=True)
 
 
 class Sampling(TypedDict, total=False):
@@ -148,7 +149,7 @@ def spline_filter(
     return filtered_output(image, input, output)
 
 
-@_composed
+@_hosted
 def map_coordinates(
     input: npt.ArrayLike,
     coordinates: npt.ArrayLike,

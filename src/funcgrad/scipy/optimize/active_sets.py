@@ -15,6 +15,7 @@ import scipy.optimize as _scipy
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import composed, nondifferentiable, real
+from funcgrad.scipy.host_call import host_value
 from funcgrad.scipy.optimize.solver_arguments import converged_result
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -89,7 +90,12 @@ def isotonic_regression(
         lift_fully(np.zeros(values.shape)).at[blocks].add(item)[blocks]
         for item in (scales * values, scales + 0 * values)
     ]
-    return _scipy.OptimizeResult(x=total / count)
+    given = {"y": y, "weights": weights, "increasing": increasing}
+    return _scipy.OptimizeResult(x=host_value(_isotonic, given, total / count))
+
+
+def _isotonic(**given: Any) -> Any:
+    return _scipy.isotonic_regression(**given).x
 
 
 @_composed

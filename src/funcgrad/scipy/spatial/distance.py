@@ -295,7 +295,7 @@ def squareform(X: npt.ArrayLike, force: str = "no", checks: bool = True) -> Any:
     return np.concatenate([np.zeros(1, x.dtype), x])[places]
 
 
-@_composed
+@_hosted
 def directed_hausdorff(u: npt.ArrayLike, v: npt.ArrayLike, rng: Any = 0, **_: object) -> Any:
     """As `scipy.spatial.distance.directed_hausdorff`: the distance, and the places of the two points."""
     first, second = real("directed_hausdorff", u), real("directed_hausdorff", v)

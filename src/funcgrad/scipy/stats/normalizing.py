@@ -22,7 +22,7 @@ from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import grad, stop_gradient
 from funcgrad.typing import Array
 
-_composed = composed(_scipy)
+_composed = composed(_scipy, host=True)
 _Function = Callable[..., Any]
 
 

@@ -1,0 +1,96 @@
+"""Functions whose adopted code asks for more values than it computes: one guard stands for all questions.
+
+NumPy's series of polynomials cut zeros off, which is a question of each coefficient at an end. A jitted value
+of such a function is the original's (`funcgrad.scipy.host_call`); derivatives read the adopted code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from funcgrad.arrays.mutable_array import mutable
+from funcgrad.arrays.reference import Reference, with_items
+from funcgrad.expr import Expr
+from funcgrad.expr.scope_order import next_in_order
+
+_OF_SCIPY = frozenset(
+    (
+        *("cdf2rdf", "chebwin", "cumfreq", "discrepancy", "dpss", "ellipap", "expectile"),
+        *(
+            "gammatone",
+            "geometric_discrepancy",
+            "group_delay",
+            "iirnotch",
+            "iirpeak",
+            "minimum_phase",
+        ),
+        *("normalize", "pinvh", "relfreq", "sos2tf", "ss2tf", "ss2zpk", "tf2zpk"),
+        "update_discrepancy",
+    )
+)
+"""Functions of SciPy's Python code that are faster than their guards."""
+
+
+def is_thin(f: FunctionType) -> bool:
+    """Whether a function takes less time than the guards of its adopted code."""
+    name, home = f.__name__, f.__module__ or ""
+    if home.startswith("numpy.polynomial."):
+        return name[0] != "_" and f.__qualname__ == name
+    return home.startswith("scipy.") and name in _OF_SCIPY and f.__qualname__ == name
+
+
+def thin(f: FunctionType, made: Callable[..., Any]) -> Callable[..., Any]:
+    """The adopted function, whose jitted values are the original's."""
+
+    run = _run  # in the closure: the globals of adopted code are others
+
+    def hosting(*args: Any, **kwargs: Any) -> Any:
+        return run(f, made, args, kwargs)
+
+    return hosting
+
+
+def _run(
+    f: FunctionType, made: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    begun = next_in_order()
+    found = made(*args, **kwargs)
+    if not _is_plain(found):
+        return found
+    from funcgrad.scipy.host_call import with_one_guard
+
+    given = {f"{k} of {len(args)}": arg for k, arg in enumerate(args)}
+    own = _by_names(f, tuple(given))
+    results = with_one_guard(own, given | kwargs, found, begun)
+    return found if results is None else _like(found, results)
+
+
+@lru_cache(maxsize=256)
+def _by_names(f: FunctionType, places: tuple[str, ...]) -> Callable[..., Any]:
+    """The function whose positional arguments have names, too."""
+
+    def own(**given: Any) -> Any:
+        args = [given.pop(place) for place in places]
+        return f(*args, **given)
+
+    own.__name__ = f.__name__
+    return own
+
+
+def _is_plain(found: Any) -> bool:
+    """Whether a result is arrays and numbers, in tuples and lists."""
+    if isinstance(found, tuple | list):
+        return all([_is_plain(item) for item in found])
+    return isinstance(found, Expr | Reference | np.ndarray | np.generic | float | int)
+
+
+def _like(found: Any, own: Any) -> Any:
+    """Results whose arrays can be written where those of the adopted code can."""
+    if isinstance(found, tuple | list):
+        return with_items(found, [_like(a, b) for a, b in zip(found, own, strict=True)])
+    return mutable(own) if isinstance(found, Reference) else own
