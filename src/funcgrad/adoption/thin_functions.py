@@ -7,7 +7,6 @@ of such a function is the original's (`funcgrad.scipy.host_call`); derivatives r
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
@@ -20,24 +19,19 @@ from funcgrad.expr.scope_order import next_in_order
 
 _OF_SCIPY = frozenset(
     (
-        *("cdf2rdf", "chebwin", "cumfreq", "discrepancy", "dpss", "ellipap", "expectile"),
-        *(
-            "gammatone",
-            "geometric_discrepancy",
-            "group_delay",
-            "iirnotch",
-            "iirpeak",
-            "minimum_phase",
-        ),
-        *("normalize", "pinvh", "relfreq", "sos2tf", "ss2tf", "ss2zpk", "tf2zpk"),
-        "update_discrepancy",
+        *("black_tophat", "cdf2rdf", "chebwin", "cumfreq", "discrepancy", "dpss"),
+        *("ellipap", "expectile", "gammatone", "geometric_discrepancy"),
+        *("grey_closing", "grey_dilation", "grey_erosion", "grey_opening", "group_delay"),
+        *("iirnotch", "iirpeak", "maximum_filter", "minimum_filter", "minimum_phase"),
+        *("morphological_gradient", "morphological_laplace", "normalize", "pinvh", "relfreq"),
+        *("sos2tf", "ss2tf", "ss2zpk", "tf2zpk", "update_discrepancy", "white_tophat"),
     )
 )
-"""Functions of SciPy's Python code that are faster than their guards."""
+"""Functions of SciPy's Python code that are faster than their adopted code, measured."""
 
 
 def is_thin(f: FunctionType) -> bool:
-    """Whether a function takes less time than the guards of its adopted code."""
+    """Whether a function takes less time than its adopted code."""
     name, home = f.__name__, f.__module__ or ""
     if home.startswith("numpy.polynomial."):
         return name[0] != "_" and f.__qualname__ == name
@@ -62,24 +56,13 @@ def _run(
     found = made(*args, **kwargs)
     if not _is_plain(found):
         return found
-    from funcgrad.scipy.host_call import with_one_guard
+    from funcgrad.scipy.host_call import host_value, positional, with_one_guard
 
-    given = {f"{k} of {len(args)}": arg for k, arg in enumerate(args)}
-    own = _by_names(f, tuple(given))
-    results = with_one_guard(own, given | kwargs, found, begun)
-    return found if results is None else _like(found, results)
-
-
-@lru_cache(maxsize=256)
-def _by_names(f: FunctionType, places: tuple[str, ...]) -> Callable[..., Any]:
-    """The function whose positional arguments have names, too."""
-
-    def own(**given: Any) -> Any:
-        args = [given.pop(place) for place in places]
-        return f(*args, **given)
-
-    own.__name__ = f.__name__
-    return own
+    names = positional(f)
+    if len(args) > len(names):
+        return found
+    replaced = host_value if f.__module__.startswith("scipy.") else with_one_guard
+    return _like(found, replaced(f, dict(zip(names, args, strict=False)) | kwargs, found, begun))
 
 
 def _is_plain(found: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.special as _scipy
 
 from funcgrad.ops.special.legendre_functions import (
     associated_legendre,
@@ -14,9 +15,11 @@ from funcgrad.ops.special.legendre_functions import (
     legendre_q,
     spherical_legendre,
 )
-from funcgrad.scipy.composition import number, only_plain, real
+from funcgrad.scipy.composition import composed, number, only_plain, real
 from funcgrad.source import fail
 from funcgrad.typing import Array
+
+_hosted = composed(_scipy, host=True)
 
 
 def _derivatives(who: str, diff_n: object, member: Callable[[int], Any]) -> Any:
@@ -118,6 +121,7 @@ def sph_harm_y_all(
     return sph_harm_y(degrees, orders, theta, phi, diff_n=diff_n)
 
 
+@_hosted
 def lqn(n: npt.ArrayLike, z: Array) -> Any:
     """As `scipy.special.lqn`: Legendre functions of the second kind up to a degree, and their slopes."""
     only_plain("lqn", n=n)

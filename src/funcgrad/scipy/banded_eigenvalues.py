@@ -13,7 +13,7 @@ from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.scipy.composition import as_single, composed, nondifferentiable, number
 from funcgrad.typing import Array
 
-_composed, _kept = composed(_scipy), composed(_scipy, single=True)
+_composed, _kept = composed(_scipy), composed(_scipy, single=True, host=True)
 
 
 def _eigenvalues(

@@ -127,10 +127,10 @@ def host_value(
 def with_one_guard(
     own: Callable[..., Any], given: Mapping[str, Any], found: Any, begun: int
 ) -> Any:
-    """The same if the composition has asked questions, which are no guards then; else None."""
+    """The same if the composition has asked questions, which are no guards then; else ``found``."""
     call = _call_of(own, given, found)
     node = None if call is None else _without_guards(call, begun)
-    return None if call is None or node is None else call.results_of(node)
+    return found if call is None or node is None else call.results_of(node)
 
 
 class _Call(NamedTuple):
@@ -249,8 +249,8 @@ def _on_arrays(
         def call(values: Sequence[Array]) -> Any:
             args = [*first]
             for k, slot in slots:
-                args[slot] = values[k]
-            return own(*args, **rest, **{name: values[k] for k, name in named})
+                args[slot] = _argument(values[k])
+            return own(*args, **rest, **{name: _argument(values[k]) for k, name in named})
 
         for _, name in named:
             del rest[name]
@@ -259,7 +259,7 @@ def _on_arrays(
         def call(values: Sequence[Array]) -> Any:
             leaves = list(tree.leaves)
             for i, value in zip(places, values, strict=True):
-                leaves[i] = value[()] if isinstance(value, np.ndarray) else value  # 0-d: a number
+                leaves[i] = _argument(value)
             return own(**tree.rebuild(leaves))
 
     def run(*values: Array) -> Sequence[Any]:
@@ -271,6 +271,11 @@ def _on_arrays(
         return flatten_with_static(made).leaves
 
     return run
+
+
+def _argument(value: Array) -> Any:
+    """A value of the program as an argument: SciPy asks for numbers where arrays are 0-d."""
+    return value if type(value) is not np.ndarray or value.ndim else value[()]
 
 
 @lru_cache(maxsize=1024)

@@ -219,6 +219,7 @@ _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
 
 
 @_composed
+@_hosted
 @_of_integers
 def convolve2d(
     in1: npt.ArrayLike,
@@ -251,6 +252,7 @@ def convolve2d(
 
 
 @_composed
+@_hosted
 @_of_integers
 def correlate2d(in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", **edges: Any) -> Any:
     """As `scipy.signal.correlate2d`."""

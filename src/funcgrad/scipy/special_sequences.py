@@ -15,11 +15,20 @@ import scipy.special as _scipy
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.numpy.by_value import by_value
-from funcgrad.scipy.composition import nondifferentiable, number, only_plain, real, with_value
+from funcgrad.scipy.composition import (
+    composed,
+    nondifferentiable,
+    number,
+    only_plain,
+    real,
+    with_value,
+)
 from funcgrad.scipy.external_function import with_pushforward
 from funcgrad.source import fail
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
+
+_hosted = composed(_scipy, host=True)
 
 
 def _number_alone(who: str, value: npt.ArrayLike) -> Any:
@@ -69,6 +78,7 @@ def _not_negative(who: str, v: npt.ArrayLike) -> None:
         )
 
 
+@_hosted
 def pbdv_seq(v: npt.ArrayLike, x: Array) -> Any:
     """As `scipy.special.pbdv_seq`, in x.
 
@@ -80,6 +90,7 @@ def pbdv_seq(v: npt.ArrayLike, x: Array) -> Any:
     return _parabolic("pbdv_seq", v, x)
 
 
+@_hosted
 def pbvv_seq(v: npt.ArrayLike, x: Array) -> Any:
     """As `scipy.special.pbvv_seq`, in x."""
     _not_negative("pbvv_seq", v)
@@ -99,6 +110,7 @@ def pbdn_seq(n: npt.ArrayLike, z: Array) -> Any:
 
 
 # -- Legendre functions of the second kind ----------------------------------------------------------
+@_hosted
 def lqmn(m: npt.ArrayLike, n: npt.ArrayLike, z: Array) -> Any:
     """As `scipy.special.lqmn`, in z."""
     only_plain("lqmn", m=m, n=n)
@@ -138,11 +150,13 @@ def _characteristic_values(who: str, sign: float, m: Any, n: Any, c: Array) -> A
     return with_value(own, _spheroidal_values(int(m), count, sign * c * c, size))
 
 
+@_hosted
 def pro_cv_seq(m: npt.ArrayLike, n: npt.ArrayLike, c: Array) -> Any:
     """As `scipy.special.pro_cv_seq`, in c."""
     return _characteristic_values("pro_cv_seq", 1.0, m, n, c)
 
 
+@_hosted
 def obl_cv_seq(m: npt.ArrayLike, n: npt.ArrayLike, c: Array) -> Any:
     """As `scipy.special.obl_cv_seq`, in c."""
     return _characteristic_values("obl_cv_seq", -1.0, m, n, c)

@@ -13,10 +13,12 @@ import scipy.special as _scipy
 from funcgrad.ops.special.bessel import spherical_j, spherical_y
 from funcgrad.ops.special.hypergeometric import hyp0f1
 from funcgrad.ops.special.mathieu import mathieu_coefficient
-from funcgrad.scipy.composition import only_plain, real
+from funcgrad.scipy.composition import composed, only_plain, real
 from funcgrad.source import fail
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
+
+_hosted = composed(_scipy, host=True)
 
 
 # -- Mathieu functions ----------------------------------------------------------------------------------
@@ -28,11 +30,13 @@ def _coefficients(who: str, own: Callable[..., Any], odd: bool, m: npt.ArrayLike
     return mathieu_coefficient(m, q, np.arange(float(count)), odd=odd, order=0)
 
 
+@_hosted
 def mathieu_even_coef(m: npt.ArrayLike, q: Array) -> Any:
     """As `scipy.special.mathieu_even_coef`; their number depends on the value of q."""
     return _coefficients("mathieu_even_coef", _scipy.mathieu_even_coef, False, m, q)
 
 
+@_hosted
 def mathieu_odd_coef(m: npt.ArrayLike, q: Array) -> Any:
     """As `scipy.special.mathieu_odd_coef`; their number depends on the value of q."""
     return _coefficients("mathieu_odd_coef", _scipy.mathieu_odd_coef, True, m, q)

@@ -24,6 +24,7 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
+_hosted = composed(_scipy, host=True)
 _METHODS = ("single", "complete", "average", "weighted", "centroid", "median", "ward")
 
 
@@ -108,7 +109,7 @@ def _heights(tree: Array, square: Array, method: str) -> Any:
     return _root(between)
 
 
-@_composed
+@_hosted
 def linkage(
     y: npt.ArrayLike,
     method: str = "single",
@@ -141,7 +142,7 @@ def linkage(
 
 
 # -- functions of a tree ---------------------------------------------------------------------------------
-@_composed
+@_hosted
 def cophenet(Z: npt.ArrayLike, Y: npt.ArrayLike | None = None) -> Any:
     """As `scipy.cluster.hierarchy.cophenet`: the heights at which observations meet."""
     tree: Any = lift_fully(real("cophenet", Z))
@@ -180,7 +181,7 @@ def maxdists(Z: npt.ArrayLike) -> Any:
     return tree[:, 2][_constant("maxdists", greatest, _whole((count - 1,)), tree)]
 
 
-@_composed
+@_hosted
 def inconsistent(Z: npt.ArrayLike, d: int = 2) -> Any:
     """As `scipy.cluster.hierarchy.inconsistent`."""
     tree: Any = lift_fully(real("inconsistent", Z))

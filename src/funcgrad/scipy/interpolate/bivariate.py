@@ -124,7 +124,7 @@ class RectBivariateSpline:
         return value_at(t, np.eye(t.size - k - 1), k, inside, order)
 
 
-@composed(_scipy)
+@composed(_scipy, host=True)
 def bisplev(
     x: npt.ArrayLike, y: npt.ArrayLike, tck: Sequence[Any], dx: int = 0, dy: int = 0
 ) -> Any:

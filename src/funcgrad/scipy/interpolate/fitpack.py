@@ -13,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.interpolate as _scipy
 
+from funcgrad.expr.scope_order import next_in_order
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, number, real, refuse
+from funcgrad.scipy.host_call import host_value
 from funcgrad.scipy.interpolate.bspline import (
     BSpline,
     antiderivative_of,
@@ -51,9 +53,12 @@ def _of_spline(traced: Callable[..., Any]) -> Callable[..., Any]:
         tck = _known(given["tck"])
         if not holds_expr([*(given | {"tck": None}).values(), *tck]):
             return own(*args, **kwargs)
-        made = isinstance(given["tck"], BSpline | _scipy.BSpline)
-        found = traced(**given | {"tck": tck})
-        return BSpline(*found) if made and isinstance(found, tuple) else found
+        made, begun = isinstance(given["tck"], BSpline | _scipy.BSpline), next_in_order()
+        named = given | {"tck": tuple(tck)}
+        found = traced(**named)
+        if made and isinstance(found, tuple):
+            return BSpline(*found)
+        return host_value(own, named, found, begun)
 
     function.__name__ = function.__qualname__ = traced.__name__
     function.__doc__ = traced.__doc__

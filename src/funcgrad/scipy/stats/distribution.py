@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -283,17 +283,7 @@ class Distribution:
             return found
         named = {"x": x, "loc": loc, "scale": scale}
         named |= {f"shape{k}": item for k, item in enumerate(shapes)}
-        return host_value(self._host(name), named, found)
-
-    def _host(self, name: str) -> _Method:
-        """SciPy's method of arguments by name."""
-        method = getattr(self.own, name)
-
-        def host(x: Array, loc: Array, scale: Array, **shapes: Array) -> Any:
-            return method(x, *shapes.values(), loc=loc, scale=scale)
-
-        host.__name__ = f"{self.name}.{name}"
-        return host
+        return host_value(_host(self.own, self.name, name), named, found)
 
     def formula(self, name: str) -> _Method:
         """The function of x or q, loc, scale, the validity of parameters, and the shapes."""
@@ -554,3 +544,17 @@ class Frozen:
         """As SciPy's method `rvs`."""
         kwds = self.kwds | {"size": size, "random_state": random_state}
         return self.distribution.rvs(*self.args, **kwds)
+
+
+@lru_cache(maxsize=512)
+def _host(own: Any, who: str, name: str) -> _Method:
+    """SciPy's method of arguments by name; a discrete distribution has no scale."""
+    method, is_discrete = getattr(own, name), hasattr(own, "pmf")
+
+    def host(x: Array, loc: Array, scale: Array, **shapes: Array) -> Any:
+        if is_discrete:
+            return method(x, *shapes.values(), loc=loc)
+        return method(x, *shapes.values(), loc=loc, scale=scale)
+
+    host.__name__ = f"{who}.{name}"
+    return host

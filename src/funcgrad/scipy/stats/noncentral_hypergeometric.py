@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad.ops.special.mixture_ranges import wallenius_end, wallenius_start
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
-from funcgrad.scipy.stats.standard import Standard
+from funcgrad.scipy.stats.standard import OF_DISCRETE, Standard
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -123,4 +123,5 @@ nchypergeom_wallenius = Standard(
     logsf=_side(_wallenius_log_mass, "sf", "cdf"),
     support=_support,
     valid=_valid,
+    hosted=OF_DISCRETE,
 )

@@ -14,7 +14,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.special.landau import landau_integral
 from funcgrad.scipy.composition import real
 from funcgrad.scipy.external_function import with_pullback
-from funcgrad.scipy.stats.standard import Standard, log_where_small
+from funcgrad.scipy.stats.standard import OF_CONTINUOUS, Standard, log_where_small
 from funcgrad.source import USERS, fail
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -53,6 +53,7 @@ landau = Standard(
     cdf=lambda x: _side(x, False),
     sf=lambda x: _side(x, True),
     logcdf=_logcdf,
+    hosted=OF_CONTINUOUS,
 )
 
 

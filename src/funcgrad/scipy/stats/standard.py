@@ -52,6 +52,7 @@ def any_real(*shapes: Array) -> Any:
 
 
 CUMULATIVE = frozenset(("cdf", "sf", "logcdf", "logsf"))
+OF_DISCRETE = CUMULATIVE | {"pmf", "logpmf"}
 OF_CONTINUOUS = CUMULATIVE | {"pdf", "logpdf", "ppf", "isf"}
 """The methods of continuous distributions."""
 
