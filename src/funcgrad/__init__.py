@@ -264,6 +264,7 @@ if not _expr.operation_table.functions:  # a reload, such as IPython's %reload_e
                     "as_in_adopted_code": _as_in_adopted_code,
                     "call_adopted": _later("adoption.adopt", "call_adopted"),
                     "evaluate": _later("trace.run_formula", "evaluate"),
+                    "host_value": _later("scipy.host_call", "host_value"),
                     "is_numpy_integer": _later("adoption.builtin_names", "is_numpy_integer"),
                     "is_varied": _is_varied,
                     "is_refusal": _levels.is_refusal,

@@ -235,11 +235,11 @@ def _on_arrays(
     places: Sequence[int],
 ) -> Callable[..., Sequence[Any]]:
     """SciPy's function on the arrays among its arguments, and the leaves of its result."""
+    # By position where that is possible: SciPy's `solveh_banded` takes no arrays by name.
+    ordered = list(takewhile(given.__contains__, positional(own)))
     if len(tree.leaves) == len(given) and not any(
         [isinstance(value, tuple | list | dict) for value in given.values()]
     ):
-        # By position where that is possible: SciPy's `solveh_banded` takes no arrays by name.
-        ordered = list(takewhile(given.__contains__, positional(own)))
         names = [name for place, name in enumerate(sorted(given)) if place in places]
         slots = [(k, ordered.index(name)) for k, name in enumerate(names) if name in ordered]
         named = [(k, name) for k, name in enumerate(names) if name not in ordered]
@@ -260,7 +260,8 @@ def _on_arrays(
             leaves = list(tree.leaves)
             for i, value in zip(places, values, strict=True):
                 leaves[i] = _argument(value)
-            return own(**tree.rebuild(leaves))
+            named = tree.rebuild(leaves)
+            return own(*[named.pop(name) for name in ordered], **named)
 
     def run(*values: Array) -> Sequence[Any]:
         made = call(values)
@@ -280,12 +281,12 @@ def _argument(value: Array) -> Any:
 
 @lru_cache(maxsize=1024)
 def positional(own: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of the parameters that a function takes by position and by name."""
+    """The names of the parameters that a function takes by position."""
     try:
         kinds = signature(own).parameters.items()
     except ValueError:  # compiled code
         return ()
-    return tuple([name for name, p in kinds if p.kind is p.POSITIONAL_OR_KEYWORD])
+    return tuple([n for n, p in kinds if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])
 
 
 _ARRAYS = frozenset((np.ndarray, np.float64, np.int64, float, int))

@@ -12,6 +12,12 @@ from funcgrad.fold import folded
 from funcgrad.ops.base.op import differentiable, example, leaf
 
 
+def is_jitted(value: object) -> bool:
+    """Whether a value belongs to a jitted run of which no derivative is asked."""
+    scope = value.traced if type(value) is Expr else None
+    return scope is not None and scope.records and not scope.differentiates
+
+
 def is_varied(root: Expr) -> bool:
     """Whether there is a path of edges from a leaf of a running derivative to the expression.
 

@@ -16,6 +16,8 @@ from funcgrad.arrays.object_array import as_objects, is_of_objects
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import kept_for_users
 from funcgrad.expr.registry import complete, functions, operation_table
+from funcgrad.expr.scope_order import next_in_order
+from funcgrad.ops.base.activity import is_jitted
 from funcgrad.ops.numpy.bound_arguments import bind_arguments
 from funcgrad.source import fail
 
@@ -36,8 +38,32 @@ _OF_OBJECTS = frozenset({np.dot, np.inner, np.outer, np.vdot, np.tensordot})
 _IN_PLACE = (np.copyto, np.fill_diagonal, np.put, np.place, np.putmask, np.put_along_axis)
 
 
+_FASTER = frozenset(
+    {
+        *(np.interp, np.intersect1d, np.median, np.nanmedian, np.nanpercentile, np.nanquantile),
+        *(np.poly, np.polydiv, np.polyfit, np.setdiff1d, np.setxor1d, np.union1d, np.unique),
+        *(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values),
+        *(np.linalg.cond, np.linalg.eig, np.linalg.eigvals, np.linalg.lstsq),
+        *(np.linalg.matrix_rank, np.linalg.slogdet, np.linalg.svdvals),
+    }
+)
+"""Functions that are faster than what has their derivatives: singular values need no vectors."""
+
+
 def apply_numpy(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Answer ``__array_function__``: by a stand-in, by value, or by NumPy's own code on traced values."""
+    """Answer ``__array_function__``; a jitted value of a slow composition is NumPy's own."""
+    if func not in _FASTER or not any([is_jitted(arg) for arg in args]):
+        return _answer(func, args, kwargs)
+    begun = next_in_order()
+    found = _answer(func, args, dict(kwargs))
+    names = [*inspect.signature(func).parameters]
+    return functions["host_value"](
+        func, dict(zip(names, args, strict=False)) | kwargs, found, begun
+    )
+
+
+def _answer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The answer by a stand-in, by value, or by NumPy's own code on traced values."""
     stand_in = operation_table.numpy.get(func)
     name = getattr(func, "__name__", str(func))
     if func in _IN_PLACE:
