@@ -348,6 +348,10 @@ def _run_unguarded(
     return tuple([np.zeros(type.shape, type.dtype)[()] for type in composition.types])
 
 
+def _infer_unguarded(*types: ArrayType, own: HostFunction, composition: Composition) -> Any:
+    return TupleType(composition.types)
+
+
 def _joint(z: object, *operands: Expr, body: Body, **_: object) -> Joint:
     def forward(flows: Mapping[int, Any]) -> Parts:
         active = sorted(flows)
@@ -393,7 +397,7 @@ host_call_op: Op = Op(
 unguarded_call_op: Op = Op(
     name="unguarded_call",
     run=_run_unguarded,
-    infer=lambda *types, own, composition: TupleType(composition.types),
+    infer=_infer_unguarded,
     joint=lambda z, *operands, own, composition: _joint(z, *operands, body=composition.read()),
     batch=lambda size, flags, *operands, own, composition: _batch(
         size, flags, *operands, body=composition.read()

@@ -299,7 +299,7 @@ def bindings(plan: Plan) -> dict[str, Any]:
     return bound
 
 
-def _present(value: object) -> Any:
+def _present(value: Any) -> Any:
     """`present` with a fast path for scalars that are Python's numbers exactly."""
     return value.item() if type(value) in _EXACT else present(value)
 

@@ -56,7 +56,8 @@ def frexp(x: Array) -> tuple[Any, Any]:
     near = np.abs(ldexp(x, -astype(guess, np.int32)))
     exponent = guess + astype(near >= 1, x.dtype) - astype(near < 0.5, x.dtype)
     exponent = astype(np.where(regular, exponent, 0), np.int32)
-    return _own(np.frexp, (x,), (ldexp(x, -exponent), exponent))
+    mantissa, exponent = _own(np.frexp, (x,), (ldexp(x, -exponent), exponent))
+    return mantissa, exponent
 
 
 def spacing(x: Array) -> Any:
