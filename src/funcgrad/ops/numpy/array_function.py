@@ -40,8 +40,17 @@ _IN_PLACE = (np.copyto, np.fill_diagonal, np.put, np.place, np.putmask, np.put_a
 
 _FASTER = frozenset(
     {
-        *(np.interp, np.intersect1d, np.median, np.nanmedian, np.nanpercentile, np.nanquantile),
-        *(np.poly, np.polydiv, np.polyfit, np.setdiff1d, np.setxor1d, np.union1d, np.unique),
+        *(
+            np.interp,
+            np.intersect1d,
+            np.poly,
+            np.polydiv,
+            np.polyfit,
+            np.setdiff1d,
+            np.setxor1d,
+            np.union1d,
+            np.unique,
+        ),
         *(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values),
         *(np.linalg.cond, np.linalg.eig, np.linalg.eigvals, np.linalg.lstsq),
         *(np.linalg.matrix_rank, np.linalg.slogdet, np.linalg.svdvals),
@@ -49,10 +58,16 @@ _FASTER = frozenset(
 )
 """Functions that are faster than what has their derivatives: singular values need no vectors."""
 
+_FASTER_OF_MANY = frozenset({np.median, np.nanmedian, np.nanpercentile, np.nanquantile})
+"""Functions that are so for many entries, of which they sort a part."""
+
 
 def apply_numpy(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Answer ``__array_function__``; a jitted value of a slow composition is NumPy's own."""
-    if func not in _FASTER or not any([is_jitted(arg) for arg in args]):
+    own = func in _FASTER or (
+        func in _FASTER_OF_MANY and any([getattr(x, "size", 0) > 99 for x in args[:1]])
+    )
+    if not own or not any([is_jitted(arg) for arg in args]):
         return _answer(func, args, kwargs)
     begun = next_in_order()
     found = _answer(func, args, dict(kwargs))

@@ -56,8 +56,8 @@ def _of_spline(traced: Callable[..., Any]) -> Callable[..., Any]:
         made, begun = isinstance(given["tck"], BSpline | _scipy.BSpline), next_in_order()
         named = given | {"tck": tuple(tck)}
         found = traced(**named)
-        if made and isinstance(found, tuple):
-            return BSpline(*found)
+        if isinstance(found, tuple):  # a spline, by few operations
+            return BSpline(*found) if made else found
         return host_value(own, named, found, begun)
 
     function.__name__ = function.__qualname__ = traced.__name__
