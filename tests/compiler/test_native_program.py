@@ -46,8 +46,8 @@ def test_branches_on_values():
 def test_the_error_names_what_machine_code_has_no_form_for():
     f = fg.jit(lambda x: np.sort(x) * 2, native=True)
     for _ in range(2):
-        with pytest.raises(TypeError, match=r"no form for argsort of float64\[3\]"):
-            f(np.ones(3))
+        with pytest.raises(TypeError, match="no form for sorting 70 entries"):
+            f(np.ones(70))
 
 
 def test_programs_on_numbers_stay_in_python():
@@ -89,9 +89,10 @@ def test_what_is_told_of_each_part():
     program, loop = rolled.lower(x).machine_code.splitlines()
     assert program.startswith("the program: NumPy for about ")
     assert loop.startswith("the loop around body1: NumPy for about ")
+    x = np.linspace(0.1, 1.0, 70)
     mixed = fg.jit(lambda x: np.sort(fg.fori_loop(0, 50, lambda i, y: np.sin(y) * x, x)))
     program, loop = mixed.lower(x).machine_code.splitlines()
-    assert program == "the program: NumPy: machine code has no form for argsort of float64[3]"
+    assert program == "the program: NumPy: machine code has no form for sorting 70 entries"
     assert loop.startswith("the loop around body1: NumPy for about ")
     large = fg.jit(lambda x: x + x).lower(np.ones(10**6)).machine_code
     assert large == "the program: NumPy: by estimate, it is as fast"

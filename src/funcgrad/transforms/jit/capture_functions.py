@@ -84,10 +84,13 @@ def names_of_code(code: CodeType) -> frozenset[str]:
     return found.union(*map(_IDENTIFIER.findall, texts))
 
 
+_HAS_DOCSTRING = 0x4000000  # of Python 3.14, as `inspect` names it there
+
+
 def _has_docstring(code: CodeType) -> bool:
     """Whether the first constant of code is a docstring, which names nothing that is read."""
-    if sys.version_info >= (3, 13):
-        return bool(code.co_flags & inspect.CO_HAS_DOCSTRING)
+    if sys.version_info >= (3, 14):
+        return bool(code.co_flags & _HAS_DOCSTRING)
     # Before, that of a function is its docstring or None; comprehensions and classes have none.
     return bool(code.co_flags & inspect.CO_OPTIMIZED) and not code.co_name.startswith("<")
 
