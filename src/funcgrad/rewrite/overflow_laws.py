@@ -58,7 +58,9 @@ def _times(product: Expr, factor: Expr, terms: Iterator[int] | None = None) -> E
     path: list[tuple[Expr, int]] = []
     open_: list[tuple[Expr, list[tuple[Expr, int]]]] = [(product, path)]
     visits = iter(range(_MOST_FACTORS)) if terms is None else terms
-    while open_ and next(visits, None) is not None:
+    for _ in visits:
+        if not open_:
+            break
         node, path = open_.pop()
         found = _taken_up(node, factor)
         is_sum = node.op in _SUMS and node.shape == factor.shape
@@ -98,7 +100,8 @@ def _may_take_up(expr: Expr, factor: Expr, depth: int = 4) -> bool:
     return False
 
 
-_IN_DIVISORS = (arithmetic.square, arithmetic.power, arithmetic.multiply, arithmetic.divide)
+POWERS = (arithmetic.square, arithmetic.power)
+_IN_DIVISORS = (*POWERS, arithmetic.multiply, arithmetic.divide)
 _RELATED = frozenset((*OVERFLOWING, exponential.expm1))
 
 

@@ -16,7 +16,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import unnested
 from funcgrad.ops.elementwise import arithmetic, magnitude
 from funcgrad.rewrite.constant_values import value_of
-from funcgrad.rewrite.overflow_laws import base_and_exponent, quotients, raised
+from funcgrad.rewrite.overflow_laws import POWERS, base_and_exponent, quotients, raised
 
 _FEW = 5
 """The products in a product that are looked into."""
@@ -60,12 +60,12 @@ def _multiplied(number: float, factors: Sequence[Expr]) -> Any:
     return found if number == 1 else number * found
 
 
-_POWERS = (arithmetic.square, arithmetic.power, arithmetic.multiply)
+_OF_POWERS = (*POWERS, arithmetic.multiply)
 
 
 def cancelled_power(expr: Expr) -> Expr | None:
     """(z/y**2)*y = z/y, and the like: the first quotient may underflow where the result does not."""
-    if not any([x.args[1].op in _POWERS for arg in expr.args for x in quotients(arg)]):
+    if not any([x.args[1].op in _OF_POWERS for arg in expr.args for x in quotients(arg)]):
         return None
     left, right = map(_product, expr.args)
     for one, other in ((left, right), (right, left)):
