@@ -76,9 +76,8 @@ _STRIDED = 5.0
 _NUMBER, _STATEMENT = 100.0, 25.0
 # An entry of a function such as exp: in vectors and by itself, in NumPy and in machine code.
 _NUMPY_VECTORS, _NUMPY_ALONE, _IN_VECTORS, _ALONE = 1.2, 9.0, 1.3, 9.0
-_PYTHON = tuple(
-    [np.dtype(kind) for kind in (float, complex, int, bool)]
-)  # the dtypes of its numbers
+# The dtypes of Python's numbers.
+_PYTHON = tuple([np.dtype(kind) for kind in (float, complex, int, bool)])
 _BLAS, _PRODUCT = 0.08, 0.17
 # A call of NumPy's for linear algebra, and a small matrix of a stack in it and in machine code.
 _FACTORED, _MATRIX, _FIXED = 5000.0, 500.0, 20.0
@@ -216,20 +215,28 @@ def _of_entries(flat: Flat, step: FlatStep, entries: int) -> Estimate:
     is_view = columns.may_alias and not (columns.reduces or isinstance(step.op, Elementwise))
     if is_view and len(step.operands) == 1:
         return Estimate(_CALL, 0.0, 1, number)
-    by_numpy, own = _NUMPY_ENTRY, _ENTRY
-    if _is_complex(flat, step):
-        by_numpy, own = _NUMPY_COMPLEX, _COMPLEX
-        if columns.transcendental:
-            by_numpy = own = _COMPLEX_FUNCTION
-    elif columns.transcendental:
-        in_vectors = _numpy_has_vectors() and not columns.one_by_one
-        by_numpy = _NUMPY_VECTORS if in_vectors else _NUMPY_ALONE
-        own = _IN_VECTORS if has_vector_functions(step.op.name) else _ALONE
+    by_numpy, own, waits = _of_entry(flat, step)
     work = by_numpy * entries + _INNERMOST * _innermost_runs(flat, step)
     threads = float(cores() if entries >= _THREADED else 1)
-    if not columns.transcendental:  # they wait for memory, more than half of the time
+    if waits:  # for memory, more than half of the time
         threads = (1 + threads) / 2
     return Estimate(_CALL + work / threads, own * entries, 1, number)
+
+
+def _of_entry(flat: Flat, step: FlatStep) -> tuple[float, float, bool]:
+    """The nanoseconds of an entry in NumPy and in machine code, and whether it waits for memory."""
+    columns = step.op.columns
+    if str((columns.native or {}).get("f")).startswith("special_"):
+        return _NUMPY_ALONE, _ALONE, False
+    if _is_complex(flat, step):
+        if columns.transcendental:
+            return _COMPLEX_FUNCTION, _COMPLEX_FUNCTION, False
+        return _NUMPY_COMPLEX, _COMPLEX, True
+    if not columns.transcendental:
+        return _NUMPY_ENTRY, _ENTRY, True
+    in_vectors = _numpy_has_vectors() and not columns.one_by_one
+    own = _IN_VECTORS if has_vector_functions(step.op.name) else _ALONE
+    return _NUMPY_VECTORS if in_vectors else _NUMPY_ALONE, own, False
 
 
 def _is_complex(flat: Flat, step: FlatStep) -> bool:

@@ -141,6 +141,7 @@ arctan2 = elementwise(
     columns=function(
         "atan2",
         operands=2,
+        one_by_one=True,
         mpmath="atan2",
         sympy="atan2",
         interval="arctan2",
@@ -155,6 +156,7 @@ hypot = elementwise(
     columns=function(
         "hypot",
         operands=2,
+        one_by_one=True,
         mpmath="hypot",
         sympy=lambda sp, x, y: sp.sqrt(x**2 + y**2),
         interval="hypot",
