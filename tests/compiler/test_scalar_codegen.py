@@ -14,6 +14,7 @@ from funcgrad.autodiff.accumulate import gradients
 from funcgrad.compiler.flat_program import flatten_program, interpret
 from funcgrad.compiler.python import scalar_codegen as scalar
 from funcgrad.compiler.python.scalar_codegen import compile_flat, scalar_source
+from funcgrad.compiler.python.scalar_ops import BOUND, literal
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.rewrite.simplify import simplify_all
@@ -265,3 +266,11 @@ def test_tracebacks_show_the_line():
     with pytest.raises(ValueError, match="could not convert") as caught:
         run("one")
     assert "x0 = float(x0)" in "".join(traceback.format_exception(caught.value))
+
+
+def test_literals_of_complex_numbers_keep_their_signs():
+    parts = [*PARTS, 0.1, -1e-300, -math.inf]
+    for re, im in itertools.product(parts, parts):
+        value = complex(re, im)
+        found = eval(literal(value), dict(BOUND))
+        assert (str(found.real), str(found.imag)) == (str(value.real), str(value.imag))

@@ -15,7 +15,7 @@ from weakref import ref
 from funcgrad.adoption.arithmetic_errors import handles_errors, warn_of_not_finite
 from funcgrad.adoption.containers import INNER, leads_elsewhere, standing
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals, StoringGlobals
-from funcgrad.adoption.thin_functions import is_thin, thin
+from funcgrad.adoption.host_valued_functions import host_valued, is_host_valued
 from funcgrad.arrays.reference import MARK
 
 Redirect = Callable[[Any], Any]
@@ -137,8 +137,8 @@ def adopt_function(
     result = _flushing(made, over) if isinstance(over, StoringGlobals) else made
     if handles_errors(f.__code__):
         result = _watched(result)
-    if is_thin(f):
-        result = _marked(thin(f, result), made)
+    if is_host_valued(f):
+        result = _marked(host_valued(f, result), made)
     attributes = {
         name: item
         for name, item in f.__dict__.items()

@@ -95,9 +95,14 @@ def _may_take_up(expr: Expr, factor: Expr, depth: int = 4) -> bool:
         while below.op in _IN_DIVISORS:
             below = below.args[0]
         parts = below.args if below.op in _SUMS else (below,)
-        if any([x.op in _RELATED and x.args[0] is factor.args[0] for x in parts]):
+        if any([x.op in _RELATED and _is_related(x, factor) for x in parts]):
             return True
     return False
+
+
+def _is_related(x: Expr, factor: Expr) -> bool:
+    """Whether a function has the argument that the factor has, or its negative."""
+    return x.args[0] is factor.args[0] or opposite(x.args[0], factor.args[0])
 
 
 POWERS = (arithmetic.square, arithmetic.power)

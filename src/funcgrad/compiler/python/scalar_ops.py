@@ -166,7 +166,10 @@ def native_template(op: Op, use: ScalarUse) -> str | None:
 def literal(value: Any) -> str:
     """A number as source that keeps its sign, of a zero and of a nan too."""
     if isinstance(value, complex):
-        return f"complex({literal(value.real)}, {literal(value.imag)})"
+        re, im = value.real, value.imag
+        if cmath.isfinite(value) and "-0.0" not in (str(re), str(im)) and (re or im >= 0):
+            return f"({value!r})"  # which Python folds; of -2j the real part would be -0
+        return f"complex({literal(re)}, {literal(im)})"
     text = repr(abs(value)) if isinstance(value, float) else repr(value).lstrip("-")
     negative = math.copysign(1.0, value) < 0
     return f"(-{text})" if negative else text

@@ -1,7 +1,7 @@
-"""Functions whose adopted code asks for more values than it computes: one guard stands for all questions.
+"""Adopted functions of NumPy and SciPy whose jitted values are the original functions' (`host_call`).
 
-NumPy's series of polynomials cut zeros off, which is a question of each coefficient at an end. A jitted value
-of such a function is the original's (`funcgrad.scipy.host_call`); derivatives read the adopted code.
+Derivatives read the adopted code. It asks for more values than it computes: NumPy's series of polynomials cut
+zeros off, which is a question of each coefficient at an end. One guard stands for all questions.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _OF_SCIPY = frozenset(
 """Functions of SciPy's Python code that are faster than their adopted code, measured."""
 
 
-def is_thin(f: FunctionType) -> bool:
-    """Whether a function takes less time than its adopted code."""
+def is_host_valued(f: FunctionType) -> bool:
+    """Whether jitted values of a function are the original's, which takes less time than its adopted code."""
     name, home = f.__name__, f.__module__ or ""
     if home.startswith("numpy.polynomial."):
         return name[0] != "_" and f.__qualname__ == name
     return home.startswith("scipy.") and name in _OF_SCIPY and f.__qualname__ == name
 
 
-def thin(f: FunctionType, made: Callable[..., Any]) -> Callable[..., Any]:
+def host_valued(f: FunctionType, made: Callable[..., Any]) -> Callable[..., Any]:
     """The adopted function, whose jitted values are the original's."""
 
     run = _run  # in the closure: the globals of adopted code are others
