@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeAlias
 from funcgrad.autodiff.accumulate import linear_maps, varied, without_zeroing, zeroed_as
 from funcgrad.expr import Expr, subexpressions, symbol
 from funcgrad.fold import Semiring, folded, path_sums
-from funcgrad.graph import ArrayType
+from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.linear import LinearMap
-from funcgrad.ops.base.op import Elementwise, Op, differentiable
+from funcgrad.ops.base.op import Elementwise, Op, broadcast_to, differentiable
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import ones_like, zeros_like
 from funcgrad.ops.stores import index_set_op
@@ -101,7 +101,9 @@ class _Pullbacks:
             image = self._image_of_entries(g, edge)
         else:
             image = self._image(g, edge)
-        return None if type(image) is Expr and value_of(image) == 0 else image
+        if type(image) is Expr and image.op in _OF_CONSTANTS and value_of(image) == 0:
+            return None
+        return image
 
     def _image(self, g: Any, edge: LinearMap | _OnNode) -> Any:
         if not isinstance(edge, tuple):
@@ -134,6 +136,9 @@ class _Pullbacks:
 
     def _simplified(self, value: Any) -> Any:
         return self._simplifier.simplified(value) if type(value) is Expr else value
+
+
+_OF_CONSTANTS = (CONSTANT, broadcast_to)
 
 
 def _operations(op: Op, types: Sequence[ArrayType], place: int) -> _Operations | None:

@@ -35,6 +35,7 @@ from funcgrad.expr.node import (
     is_simple,
     mark_derived,
     mark_simple,
+    set_simple,
 )
 from funcgrad.expr.operators import Operators, leaves_to_number, overrides_ufuncs
 from funcgrad.expr.other_libraries import OtherLibraries
@@ -77,6 +78,7 @@ __all__ = [
     "rebuild",
     "same",
     "scalar",
+    "set_simple",
     "subexpressions",
     "symbol",
     "var",

@@ -133,7 +133,7 @@ class ExprBase(Term):
 _slots: Any = ExprBase
 _set_graph = _slots._graph.__set__
 _set_derived = _slots._derived.__set__
-_set_simple = _slots._simple.__set__
+set_simple = _slots._simple.__set__
 set_value = _slots._value.__set__
 set_varied = _slots._varied.__set__
 set_scope = _slots._scope.__set__
@@ -147,7 +147,7 @@ def is_simple(expr: ExprBase) -> bool:
 
 def mark_simple(expr: ExprBase) -> None:
     """Record that no law changes an expression."""
-    _set_simple(expr, True)
+    set_simple(expr, True)
 
 
 def derived_names(expr: ExprBase) -> tuple[str, ...] | None:

@@ -22,7 +22,7 @@ from funcgrad.ops.base.op import Elementwise, Op, broadcast_to
 from funcgrad.ops.elementwise import arithmetic
 from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.laws import COMMUTING, EXACT, LAWS, Holds, Law, Mode
-from funcgrad.rewrite.structural_laws import STRUCTURAL, fold_constants
+from funcgrad.rewrite.structural_laws import SIGNIFICANT, STRUCTURAL, Over, fold_constants
 from funcgrad.typing import Array
 
 Check: TypeAlias = tuple[Literal["op", "bind", "same_as", "constant", "literal"], int, Any]
@@ -144,7 +144,7 @@ def _operand(pattern: Expr) -> Any:
         return pattern.params[0][1]
     if pattern.op is CONSTANT:
         return _Constant(value_of(pattern).item())
-    return _OpOnConstant(pattern.op) if any(map(_is_number, pattern.args)) else pattern.op
+    return _on_constant(pattern.op) if any(map(_is_number, pattern.args)) else pattern.op
 
 
 _CONSTANT_PLACE = {arithmetic.multiply: 0, arithmetic.add: 1}
@@ -243,17 +243,28 @@ def _named_values(reading: bool) -> frozenset[Any]:
     )
 
 
-class _OpOnConstant(NamedTuple):
-    """The kind of an operation's result if one operand is a constant."""
+class _OpOn(NamedTuple):
+    """The kind of an operation's result, given what laws ask of its operands."""
 
     op: Op
+    operands: frozenset[Any]
+    """CONSTANT if an operand is one, and the operations of operands that are `SIGNIFICANT` here."""
+
+
+def _on_constant(op: Op) -> _OpOn:
+    return _OpOn(op, frozenset((CONSTANT,)))
+
+
+def _op_of(kind: object) -> Any:
+    return kind.op if isinstance(kind, _OpOn) else kind
 
 
 def _kind_of_result(op: Op, operands: tuple[Any, ...]) -> Any:
     if op is broadcast_to and isinstance(operands[0], _Constant):
         return operands[0]
-    on_constant = any(kind is CONSTANT or isinstance(kind, _Constant) for kind in operands)
-    return _OpOnConstant(op) if on_constant else op
+    met = {CONSTANT if isinstance(kind, _Constant) else _op_of(kind) for kind in operands}
+    asked = met & (SIGNIFICANT.get(op, frozenset()) | {CONSTANT})
+    return _OpOn(op, frozenset(asked)) if asked else op
 
 
 class Laws(NamedTuple):
@@ -295,7 +306,6 @@ def candidates_of_leaf(mode: Mode, expr: Expr) -> Candidates:
 
 
 def _laws(mode: Mode, op: Op, dtype: str, same: bool, kinds: tuple[Any, ...]) -> Laws | None:
-    ops = [kind.op if isinstance(kind, _OpOnConstant) else kind for kind in kinds]
     structural: list[Callable[[Expr], Expr | None]] = []
     if all(isinstance(kind, _Constant) for kind in kinds):
         structural.append(fold_constants)
@@ -313,7 +323,7 @@ def _laws(mode: Mode, op: Op, dtype: str, same: bool, kinds: tuple[Any, ...]) ->
             structural += COMPLEX_READING.get(op.name, ())
     for law, operands, holds in () if collected else STRUCTURAL.get(op.name, ()):
         taken = holds == "everywhere" or _is_taken(holds, mode, dtype)
-        if taken and (not operands or any(known in operands for known in ops)):
+        if taken and (not operands or any(_is_among(kind, operands) for kind in kinds)):
             structural.append(_function_of(law))
     patterns: list[CompiledPattern] = []
     swaps = False
@@ -330,6 +340,19 @@ def _laws(mode: Mode, op: Op, dtype: str, same: bool, kinds: tuple[Any, ...]) ->
     anywhere = tuple([pattern for pattern in patterns if not pattern.law.single_use])
     single_use = tuple([pattern for pattern in patterns if pattern.law.single_use])
     return Laws(tuple(structural), anywhere, single_use, swaps)
+
+
+def _is_among(kind: object, operands: tuple[Op | Over, ...]) -> bool:
+    """Whether an operand of this kind has one of the operations, on the operands that they are `Over`."""
+    op = _op_of(kind)
+    return op in operands or (
+        isinstance(kind, _OpOn)
+        and any(
+            known.op is op and not kind.operands.isdisjoint(known.operands)
+            for known in operands
+            if isinstance(known, Over)
+        )
+    )
 
 
 def _function_of(law: Callable[[Expr], Expr | None] | str) -> Callable[[Expr], Expr | None]:
@@ -354,7 +377,11 @@ def _may_match(operands: tuple[Any, ...], kinds: tuple[Any, ...], same: bool) ->
 def _may_be(operand: Any, kind: object) -> bool:
     if isinstance(operand, str):
         return operand not in _NUMBERS or isinstance(kind, _Constant)
-    return bool(operand == kind) or kind == _OpOnConstant(operand)
+    if isinstance(operand, _OpOn):
+        return (
+            isinstance(kind, _OpOn) and kind.op is operand.op and operand.operands <= kind.operands
+        )
+    return bool(operand == _op_of(kind))
 
 
 def rewrite(expr: Expr, laws: Laws) -> Expr | None:

@@ -8,7 +8,7 @@ that product is NaN; where y/b/b underflows, it is 0 too early. As -(y/b)*sigmoi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,16 +110,19 @@ _IN_DIVISORS = (*POWERS, arithmetic.multiply, arithmetic.divide)
 _RELATED = frozenset((*OVERFLOWING, exponential.expm1))
 
 
-def quotients(term: Expr) -> Iterator[Expr]:
+def quotients(term: Expr) -> Sequence[Expr]:
     """The quotients among the first factors: asked for at each product and sum."""
     if term.op is arithmetic.divide:
-        yield term
-    elif term.op in _OF_FACTORS:
-        for inner in term.args:
-            if inner.op is arithmetic.divide:
-                yield inner
-            elif inner.op in _OF_FACTORS:
-                yield from [factor for factor in inner.args if factor.op is arithmetic.divide]
+        return (term,)
+    if term.op not in _OF_FACTORS:
+        return ()
+    found: list[Expr] = []
+    for inner in term.args:
+        if inner.op is arithmetic.divide:
+            found.append(inner)
+        elif inner.op in _OF_FACTORS:
+            found += [factor for factor in inner.args if factor.op is arithmetic.divide]
+    return found
 
 
 _OF_FACTORS = (arithmetic.multiply, arithmetic.negative)

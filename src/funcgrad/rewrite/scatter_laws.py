@@ -24,8 +24,6 @@ def scattered_product(expr: Expr) -> Expr | None:
     So an entry of y that is not chosen may be infinite or NaN, and costs nothing. The scattered array may
     have been moved, or be a sum of such, whose entries are side by side.
     """
-    if not any(map(_may_be_scattered, expr.args)):
-        return None
     for place, (x, y) in enumerate((expr.args, expr.args[::-1])):
         if place and expr.op is arithmetic.divide:
             return None
@@ -48,14 +46,6 @@ def scattered_product(expr: Expr) -> Expr | None:
     return None
 
 
-def _may_be_scattered(x: Expr) -> bool:
-    """Whether an operand is scattered, moved, or a sum of what is scattered: asked at each product."""
-    op = x.op
-    if op in ADDITIONS:
-        return any([arg.op in _SCATTERED for arg in x.args])
-    return op is indexing.scatter_op or op in UNMOVES
-
-
 UNMOVES: dict[Op, Callable[[Expr, Expr], Expr]] = {
     shape.reshape_op: lambda move, y: shape.reshape(y, move.args[0].shape),
     shape.transpose_op: lambda move, y: shape.transpose(y, np.argsort(dict(move.params)["axes"])),
@@ -74,14 +64,14 @@ def part_of_scattered(expr: Expr) -> Expr | None:
 
 def _as_scattered(x: Expr) -> Expr | None:
     """An expression that adds entries into zeros, or a sum of such, as one."""
-    if x.op in ADDITIONS and any([arg.op in _SCATTERED for arg in x.args]):
+    if x.op in ADDITIONS and any([arg.op in SCATTERED for arg in x.args]):
         return store_laws.as_one_scatter(x)
     return x if _is_scattered(x) else None
 
 
 ADDITIONS = (arithmetic.add, index_add_op)
 """Operations that add up scattered entries."""
-_SCATTERED = (indexing.scatter_op, index_add_op)
+SCATTERED = (indexing.scatter_op, index_add_op)
 
 
 def scattered_contraction(expr: Expr) -> Expr | None:

@@ -61,6 +61,7 @@ def _multiplied(number: float, factors: Sequence[Expr]) -> Any:
 
 
 _OF_POWERS = (*POWERS, arithmetic.multiply)
+_IN_PRODUCT = (arithmetic.divide, arithmetic.multiply)
 
 
 def cancelled_power(expr: Expr) -> Expr | None:
@@ -103,8 +104,12 @@ def _lowered(quotient: Expr, factor: Expr) -> Any:
 def complement_of_share(expr: Expr) -> Expr | None:
     """g/b - g*(a/b/b) = g*(c/b)/b for b = a + c: the derivative of a/(a + c) in a."""
     sign = -1.0 if expr.op is arithmetic.subtract else 1.0
-    if sign > 0 and not any(map(_is_negative, expr.args)):
-        return None
+    if sign > 0:
+        x, y = expr.args
+        if x.op not in _IN_PRODUCT and y.op not in _IN_PRODUCT:
+            return None
+        if not (_is_negative(x) or _is_negative(y)):
+            return None
     for first, second in (expr.args, expr.args[::-1]):
         below = [x.args[1] for x in quotients(second) if _is_share(x)]
         if not below or not any([x.args[1] is below[0] for x in quotients(first)]):

@@ -20,9 +20,9 @@ from funcgrad.expr import (
     Expr,
     as_derived,
     is_simple,
-    mark_simple,
     no_expression,
     rebuild,
+    set_simple,
     subexpressions,
 )
 from funcgrad.fold import folded
@@ -109,6 +109,8 @@ class Simplifier:
 
     def __init__(self, mode: Mode = "value") -> None:
         self.mode = mode
+        self.marks = mode not in FOR_READERS
+        """Whether normal forms are marked as simple: no law for programs that run changes them."""
         self.canonical: dict[Any, Expr] = {}
         """The one expression that stands for all equal ones, by operation and operands."""
         self.kinds: dict[int, int] = {}
@@ -146,8 +148,13 @@ class Simplifier:
         found = None
         if len(args) == 2:  # most have: `_candidates` without a call
             x, y = args
-            key = node.op, node.type.dtype.kind, x is y, kinds[id(x)], kinds[id(y)]
-            found = self.candidates_memo.get(key)
+            found = self.candidates_memo.get(
+                (node.op, node.type.dtype.kind, x is y, kinds[id(x)], kinds[id(y)])
+            )
+        elif len(args) == 1:
+            found = self.candidates_memo.get(
+                (node.op, node.type.dtype.kind, False, kinds[id(args[0])])
+            )
         if found is None:
             found = self._candidates(node)
         kinds[id(node)] = found[1]
@@ -225,8 +232,8 @@ class Simplifier:
                 self.normal_forms[replaced] = node
             elif laws.single_use:
                 self.deferred[id(node)] = laws
-        if self.mode not in FOR_READERS:
-            mark_simple(node)
+        if self.marks:
+            set_simple(node, True)
         return node
 
     def apply_single_use_laws(self, roots: Sequence[Expr]) -> list[Expr]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.expr import Expr, scalar
-from funcgrad.graph import CONSTANT, unnested
+from funcgrad.graph import CONSTANT, Operation, unnested
 from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
@@ -365,6 +365,13 @@ def _picked(expr: Expr) -> Expr | None:
     return t.args[dict(expr.params)["index"]] if _is(t, tuples.together_op) else None
 
 
+class Over(NamedTuple):
+    """An operation of which an operand has one of some operations, or is a constant."""
+
+    op: Op
+    operands: tuple[Operation, ...]
+
+
 class StructuralLaw(NamedTuple):
     """A law, the values for which it holds, and the operations one of which an operand must have, if any.
 
@@ -372,7 +379,7 @@ class StructuralLaw(NamedTuple):
     """
 
     law: Callable[[Expr], Expr | None] | str
-    operands: tuple[Op, ...] = ()
+    operands: tuple[Op | Over, ...] = ()
     holds: Holds = "everywhere"
 
 
@@ -383,13 +390,14 @@ _MOVED = StructuralLaw(_moved_mask, (selection.mask,))
 _OF_ENTRIES = StructuralLaw(_mask_of_entries, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
 _SCATTERED = StructuralLaw(_selected, (*_SCATTERING, *_FACTORS), _NUMBERS)
+_SCATTERED_SUMS = [Over(added, scatter_laws.SCATTERED) for added in scatter_laws.ADDITIONS]
 _OF_CHOSEN = StructuralLaw(
     scatter_laws.scattered_product,
-    (indexing.scatter_op, *scatter_laws.ADDITIONS, *scatter_laws.UNMOVES),
+    (indexing.scatter_op, *_SCATTERED_SUMS, *scatter_laws.UNMOVES),
     _NUMBERS,
 )
 _PART_OF_CHOSEN = StructuralLaw(
-    scatter_laws.part_of_scattered, (indexing.scatter_op, *scatter_laws.ADDITIONS), _NUMBERS
+    scatter_laws.part_of_scattered, (indexing.scatter_op, *_SCATTERED_SUMS), _NUMBERS
 )
 _STORES = (index_set_op, index_add_op)
 _SUMS = (indexing.scatter_op, index_add_op, arithmetic.add)
@@ -413,9 +421,8 @@ _OVERFLOWING_PRODUCT = StructuralLaw(
     _DERIVATIVE,
 )
 _IN_PRODUCT = (arithmetic.divide, arithmetic.multiply)
-_COMPLEMENT = StructuralLaw(
-    "funcgrad.rewrite.share_laws:complement_of_share", _IN_PRODUCT, _DERIVATIVE
-)
+_COMPLEMENT = "funcgrad.rewrite.share_laws:complement_of_share"
+_NEGATIVE = (arithmetic.negative, Over(arithmetic.multiply, (CONSTANT,)))
 _SUMS_BELOW = (arithmetic.add, arithmetic.subtract, exponential.expm1)
 _LOGICAL = (StructuralLaw(_logical_cases),)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
@@ -467,7 +474,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw("funcgrad.rewrite.share_laws:cancelled_power", _IN_PRODUCT, _DERIVATIVE),
         _OVERFLOWING_PRODUCT,
     ),
-    "subtract": (_COMPLEMENT,),
+    "subtract": (StructuralLaw(_COMPLEMENT, _IN_PRODUCT, _DERIVATIVE),),
     "sum": (
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),
         StructuralLaw(_sum_of_repeated, (op.broadcast_to,), "for finite reals"),
@@ -483,7 +490,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(_opposite_masks, (selection.mask,), _NUMBERS),
         StructuralLaw(_joined_masks, (selection.mask,)),
         StructuralLaw(f"{_STABLE_FORMS}:shifted_log_sum_exp", _TOTALS, _STABLE),
-        _COMPLEMENT,
+        StructuralLaw(_COMPLEMENT, _NEGATIVE, _DERIVATIVE),
     ),
     "bitwise_or": _LOGICAL,
     "bitwise_and": _LOGICAL,
@@ -511,3 +518,15 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     ),
     "pick": (StructuralLaw(_picked, (tuples.together_op,)),),
 }
+
+
+def _significant() -> dict[Op, frozenset[Operation]]:
+    found: dict[Op, frozenset[Operation]] = {}
+    for known in {known for rows in STRUCTURAL.values() for law in rows for known in law.operands}:
+        if isinstance(known, Over):
+            found[known.op] = found.get(known.op, frozenset()) | set(known.operands)
+    return found
+
+
+SIGNIFICANT = _significant()
+"""The operations that laws ask for among the operands of a node's operands, by the operations of these."""

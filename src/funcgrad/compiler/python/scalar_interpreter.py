@@ -87,9 +87,8 @@ def _instructions(flat: Flat) -> list[_Instruction] | None:
             continue
         count = len(operands)
         use = op, types[i], types[operands[-1]] if count else 0, count
-        if use in functions:
-            function = functions[use]
-        else:
+        function = functions.get(use)
+        if function is None:
             function = _function(flat, steps[i])
             if not callable(op.columns.scalar):  # such templates depend on params and constants
                 functions[use] = function
