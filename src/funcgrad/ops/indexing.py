@@ -213,6 +213,7 @@ getitem_op = Op(
         interval=lambda iv, x, *at, **params: iv.gathered(_getitem_run, x, at, **params),
         latex=Form("indexed"),
         machine="subscript_forms:getitem",
+        entry_time=1.5,
         numpy=_getitem_source,
         libraries={
             "any": lambda xp, x, *at, spec, shape: x[restore(spec, at)],
@@ -235,6 +236,7 @@ scatter_op = Op(
         interval=lambda iv, g, *at, **params: iv.scattered(_scatter_run, g, at, **params),
         latex=Form("scattered"),
         machine="subscript_forms:scatter_add",
+        entry_time=8.0,
         numpy=_scatter_source,
         libraries={"torch": f"{TORCH_FORMS}:scatter_add"},
         sparsity="scattered",

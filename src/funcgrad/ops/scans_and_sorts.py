@@ -67,6 +67,7 @@ argsort_op = Op(
     columns=Columns(
         flops=_sorting,
         machine="sort_forms:argsort",
+        entry_time=60.0,
         interval=lambda iv, x, axis: iv.located(_stable_argsort, x, axis),
         numpy='np.argsort({0}, axis={axis}, kind="stable")',
         libraries={
@@ -90,6 +91,7 @@ cumsum_op = Op(
     columns=Columns(
         flops=running,
         machine="scan_forms:cumsum",
+        entry_time=3.0,
         interval="cumsum",
         numpy="np.cumsum({0}, axis={axis})",
         libraries={
@@ -160,6 +162,7 @@ order_statistics_op = Op(
     columns=Columns(
         decompose=_taken_in_order,
         machine="sort_forms:order_statistics",
+        entry_time=8.0,
         flops=lambda z: 2 * z.args[0].size,
         fresh=True,
     ),
@@ -232,6 +235,7 @@ searchsorted_op = Op(
         decompose=_search_by_comparisons,
         flops=lambda z: z.size * z.args[0].shape[-1].bit_length(),
         machine="scan_forms:searchsorted",
+        entry_time=40.0,
         numpy=_search_source,
         fresh=True,
     ),

@@ -69,13 +69,13 @@ _SLOWEST = 5.0
 # Entries from which NumPy's calls are split among threads.
 _THREADED = 1 << 17
 # Compiling a step on numbers, and one on arrays.
-_COMPILE_NUMBER, _COMPILE_STEP = 0.2e6, 3.5e6
+_COMPILE_NUMBER, _COMPILE_STEP = 0.2e6, 2e6
 # An entry of NumPy's that lies far from the one before.
 _STRIDED = 5.0
 # Python's arithmetic on a number, which NumPy made, and in the generated code of a loop on numbers.
 _NUMBER, _STATEMENT = 100.0, 25.0
-# An entry of a function such as exp: in vectors and by itself, in NumPy and in machine code.
-_NUMPY_VECTORS, _NUMPY_ALONE, _IN_VECTORS, _ALONE = 1.2, 9.0, 1.3, 9.0
+# An entry of a function such as exp: in vectors and by itself, in NumPy and in machine code. One of SciPy's.
+_NUMPY_VECTORS, _NUMPY_ALONE, _IN_VECTORS, _ALONE, _SPECIAL = 1.2, 9.0, 1.3, 9.0, 15.0
 # The dtypes of Python's numbers.
 _PYTHON = tuple([np.dtype(kind) for kind in (float, complex, int, bool)])
 _BLAS, _PRODUCT = 0.08, 0.17
@@ -227,16 +227,18 @@ def _of_entry(flat: Flat, step: FlatStep) -> tuple[float, float, bool]:
     """The nanoseconds of an entry in NumPy and in machine code, and whether it waits for memory."""
     columns = step.op.columns
     if str((columns.native or {}).get("f")).startswith("special_"):
-        return _NUMPY_ALONE, _ALONE, False
+        return _SPECIAL, _SPECIAL, False
     if _is_complex(flat, step):
         if columns.transcendental:
             return _COMPLEX_FUNCTION, _COMPLEX_FUNCTION, False
         return _NUMPY_COMPLEX, _COMPLEX, True
+    by_numpy = columns.entry_time
     if not columns.transcendental:
-        return _NUMPY_ENTRY, _ENTRY, True
-    in_vectors = _numpy_has_vectors() and not columns.one_by_one
+        return (_NUMPY_ENTRY, _ENTRY, True) if by_numpy is None else (by_numpy, _ENTRY, False)
     own = _IN_VECTORS if has_vector_functions(step.op.name) else _ALONE
-    return _NUMPY_VECTORS if in_vectors else _NUMPY_ALONE, own, False
+    if by_numpy is None:
+        by_numpy = _NUMPY_VECTORS if _numpy_has_vectors() else _NUMPY_ALONE
+    return by_numpy, own, False
 
 
 def _is_complex(flat: Flat, step: FlatStep) -> bool:

@@ -111,8 +111,8 @@ class Columns(NamedTuple):
     scalar: ScalarRow | None = None
     transcendental: bool = False
     """Whether the template approximates the value, so that libraries differ in the last bits."""
-    one_by_one: bool = False
-    """Whether NumPy computes one entry after the other, also where it has vectors for other functions."""
+    entry_time: float | None = None
+    """Nanoseconds of an entry in NumPy, if they are neither those of a sum nor of a function in vectors."""
     native: Mapping[str, str | Callable[[ScalarUse], str | None]] | None = None
     """Templates for machine code by kind, where it reads that of ``scalar`` differently, or not at all.
 

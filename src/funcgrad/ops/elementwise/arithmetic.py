@@ -253,6 +253,7 @@ power = elementwise(
         numpy="np.power({all})",
         libraries={"torch": "pow"},
         transcendental=True,
+        entry_time=12.0,
         vm=True,
         untaken=_power_untaken,
     ),

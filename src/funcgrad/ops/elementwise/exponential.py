@@ -141,7 +141,7 @@ logaddexp = elementwise(
         sympy=lambda sp, x, y: sp.log(sp.exp(x) + sp.exp(y)),
         interval=lambda iv, x, y: iv.log_sum(np.logaddexp, x, y),
         transcendental=True,
-        one_by_one=True,
+        entry_time=9.0,
         vm=True,
     ),
 )
@@ -162,7 +162,7 @@ logaddexp2 = elementwise(
             logaddexp(x * log(const(2.0)), y * log(const(2.0))) / log(const(2.0))
         ),
         transcendental=True,
-        one_by_one=True,
+        entry_time=9.0,
     ),
 )
 

@@ -20,13 +20,13 @@ sin = common_function(
     np.sin,
     lambda z, x: cos(x),
     lambda iv, x: iv.wave(np.sin, x, np.pi / 2, -np.pi / 2),
-    one_by_one=True,
+    entry_time=9.0,
 )
 cos: Op = common_function(
     np.cos,
     lambda z, x: -sin(x),
     lambda iv, x: iv.wave(np.cos, x, 0.0, np.pi),
-    one_by_one=True,
+    entry_time=9.0,
 )
 
 
@@ -141,7 +141,7 @@ arctan2 = elementwise(
     columns=function(
         "atan2",
         operands=2,
-        one_by_one=True,
+        entry_time=9.0,
         mpmath="atan2",
         sympy="atan2",
         interval="arctan2",
@@ -156,7 +156,7 @@ hypot = elementwise(
     columns=function(
         "hypot",
         operands=2,
-        one_by_one=True,
+        entry_time=9.0,
         mpmath="hypot",
         sympy=lambda sp, x, y: sp.sqrt(x**2 + y**2),
         interval="hypot",

@@ -131,6 +131,7 @@ polygamma_op: Op = Op(
         sympy=lambda sp, x, order: sp.polygamma(order, x),
         latex=Form("polygamma"),
         native={"f": lambda use: None if use.params["order"] else "special_psi({0})"},
+        entry_time=17.0,
         numpy=_polygamma_source,
         libraries={"cupy": _cupy_polygamma, "jax": _jax_polygamma, "torch": _torch_polygamma},
     ),
