@@ -18,6 +18,7 @@ import numpy as np
 from funcgrad.expr import Expr, assemble_node
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Params, broadcast_shapes, subexpressions
+from funcgrad.ops.base.columns import in_library
 from funcgrad.ops.base.op import Elementwise, broadcast_to, leaf
 from funcgrad.ops.elementwise.selection import stop_gradient_unless
 from funcgrad.rewrite.evaluate import present
@@ -89,12 +90,12 @@ def flatten_program(
     def operands(expr: Expr) -> tuple[Expr, ...]:
         return () if expr.op is leaf and _identity(expr) in number else expr.args
 
-    def inlined(expr: Expr, row: object) -> int:
-        found = expr.op.columns.decompose(*expr.args, **dict(expr.params))
+    def inlined(expr: Expr) -> int | None:
+        found = None if is_left(expr) else _lowered(expr)
+        if found is None:
+            return None
         left_out.append(found)  # (which keeps it alive: steps are found by identity)
-        (place,) = folded([found], step, where)
-        number[row] = place
-        return place
+        return folded([found], step, where)[0]
 
     def is_left(expr: Expr) -> bool:
         least = expr.op.columns.left_alone
@@ -119,8 +120,11 @@ def flatten_program(
                 raise ValueError(
                     f"flatten: expected every variable among the inputs, but got {params[0][1]!r}"
                 )
-            if parents and not for_derivatives and op.columns.inlined and not is_left(expr):
-                return inlined(expr, row)
+            if parents and not for_derivatives and op.columns.inlined:
+                place = inlined(expr)
+                if place is not None:
+                    number[row] = place
+                    return place
             place = number[row] = len(steps)
             # (In half the time of `FlatStep(...)`, which takes its fields by name, too.)
             steps.append(new_step(FlatStep, (op, parents, params, expr.type)))
@@ -131,6 +135,15 @@ def flatten_program(
     flat = Flat(tuple(steps), len(inputs), tuple(places))
     # (What only their conditions needed goes, too, and operands that no decomposition has.)
     return with_results(flat, range(len(roots))) if left_out else flat
+
+
+def _lowered(expr: Expr) -> Expr | None:
+    """What stands in a compiled program for a node; None if that is the node itself."""
+    columns = expr.op.columns
+    if columns.inlined is True:
+        return columns.decompose(*expr.args, **dict(expr.params))  # type: ignore[no-any-return]
+    lower = in_library(columns.inlined, None, expr.type.dtype.kind)
+    return None if lower is None else lower(expr)
 
 
 def with_results(flat: Flat, places: Sequence[int]) -> Flat:

@@ -197,6 +197,7 @@ sum_op = Op(
         flops=reduced,
         interval="sum",
         machine="total",
+        inlined="funcgrad.ops.contraction_paths:sum_over_stack",
         numpy="np.sum({0}, axis={axis})",
         libraries={
             "any": lambda xp, x, axis: xp.sum(x, axis=axis),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from funcgrad.compiler.flat_program import FlatStep
 from funcgrad.compiler.native.array_program import ArrayProgram, Reduce, View, Whole
@@ -26,6 +26,7 @@ from funcgrad.compiler.native.llvm_writer import (
     Number,
     UnsupportedError,
     integer,
+    linear_index,
     real,
     row_major_strides,
     truth_literal,
@@ -33,6 +34,8 @@ from funcgrad.compiler.native.llvm_writer import (
 from funcgrad.compiler.native.scalar_instructions import cast_number, template_value
 from funcgrad.compiler.native.time_estimate import is_for_blas
 from funcgrad.ops.convolution import kept_range
+
+T = TypeVar("T", bound=Value)
 
 
 # -- views ---------------------------------------------------------------------------------------
@@ -241,10 +244,15 @@ def _contracted(
     found = new_array(w, step.type.shape, dtype.name)
     summed = [letter for letter in lengths if letter not in output]
     count = math.prod(lengths.values())
-    if is_for_blas(count, count // max(step.type.size, 1)) and has_blas(dtype.name):
-        pair = matrices_of(terms, output, operands)
-        if pair is not None:
-            multiply(w, found, *pair)
+    stack = [c for c in output if all([c in term for term in terms])]
+    each = count // math.prod([lengths[c] for c in stack])
+    if is_for_blas(each, count // max(step.type.size, 1)) and has_blas(dtype.name):
+        first = [integer(0)] * len(stack)
+        if _matrices_at(w, dict(zip(stack, first, strict=True)), terms, output, operands):
+            with w.loops([lengths[c] for c in stack]) as index:
+                at = dict(zip(stack, index, strict=True))
+                pair = _matrices_at(w, at, terms, output, operands)
+                multiply(w, _part(w, found, output, at), *(pair or ()))
             return found
     inner = _innermost(terms, output, operands)
     order = [*output, *summed] if inner is None else [*output[:-1], *summed, output[-1]]
@@ -267,6 +275,31 @@ def _contracted(
             number = w.binary("fadd reassoc" if is_real else "add", found.at(w, place), number)
         found.put(w, place, number)
     return loaded(w, found)
+
+
+def _matrices_at(
+    w: LLVMWriter,
+    at: Mapping[str, Number],
+    terms: Sequence[str],
+    output: str,
+    operands: Sequence[Value],
+) -> tuple[Value, Value] | None:
+    """The two matrices whose product a contraction is at one place of a stack; else None."""
+    parts = [_part(w, x, term, at) for term, x in zip(terms, operands, strict=True)]
+    rest = ["".join([c for c in term if c not in at]) for term in (*terms, output)]
+    return matrices_of(rest[:-1], rest[-1], parts)
+
+
+def _part(w: LLVMWriter, x: T, letters: str, at: Mapping[str, Number]) -> T:
+    """The part of an array at some indices, by the letters of its axes."""
+    kept = [k for k, letter in enumerate(letters) if letter not in at]
+    shape = tuple([x.shape[k] for k in kept])
+    if isinstance(x, Splat):
+        return x._replace(shape=shape)
+    chosen = [k for k in range(len(letters)) if k not in kept]
+    strides = [x.strides[k] for k in chosen]
+    place = linear_index(w, [at[letters[k]] for k in chosen], strides, x.offset)
+    return x._replace(shape=shape, strides=tuple([x.strides[k] for k in kept]), offset=place)
 
 
 def _innermost(terms: Sequence[str], output: str, operands: Sequence[Value]) -> str | None:

@@ -18,7 +18,7 @@ from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.ir_rewriter import Rewrite
 from funcgrad.graph import ArrayType
 from funcgrad.ops import shape
-from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.columns import Columns, any_kind
 from funcgrad.ops.base.op import Elementwise, broadcast_to
 from funcgrad.ops.contraction import matmul_op
 from funcgrad.typing import Array
@@ -160,7 +160,11 @@ def contiguous(x: Array, out: Array | None = None) -> Any:
 
 _infer: Any = None
 CONTIGUOUS = Elementwise(
-    name="contiguous", run=contiguous, infer=_infer, edges=(None,), columns=Columns(takes_out=True)
+    name="contiguous",
+    run=contiguous,
+    infer=_infer,
+    edges=(None,),
+    columns=Columns(takes_out=True, scalar=any_kind("{0}")),
 )
 
 

@@ -151,8 +151,11 @@ class Columns(NamedTuple):
     """Whether NumPy returns a new array, which shares no memory with an operand."""
     may_alias: bool = False
     """Whether an array library may return an operand itself, or a view of it."""
-    inlined: bool = False
-    """Whether a program that is compiled has its decomposition instead."""
+    inlined: bool | str = False
+    """Whether a program that is compiled has its decomposition instead.
+
+    A name ``module:name`` is that of a function of the node: what the program has instead, or None.
+    """
     left_alone: tuple[str, int] | None = None
     """An operation of its decomposition, and a number of entries: with as many it is not inlined in a program
     without that operation, with which the decomposition would share nothing."""
