@@ -431,3 +431,19 @@ def test_an_array_of_nans_that_is_filled_later_leaves_no_trace(f):
         np.testing.assert_allclose(how(x), slope, rtol=1e-6)
     second = [(fg.grad(f)(x + e) - fg.grad(f)(x - e)) / 2e-6 for e in step]
     np.testing.assert_allclose(fg.hessian(f)(x), second, rtol=1e-5, atol=1e-6)
+
+
+def test_cotangents_of_overlapping_slices_are_added_in_place():
+    x = fg.var("x", (5, 5))
+    loss = np.sum(np.sin(x[:-2, 1:-1] + 2 * x[2:, 1:-1] + 3 * x[1:-1, :-2]))
+    slope = fg.gradient(loss, x)
+    ops = [expr.op.name for expr in subexpressions(slope)]
+    assert ops.count("scatter_add") == 1
+    assert ops.count("index_add") == 2
+    at = np.random.default_rng(0).standard_normal((5, 5))
+    c = np.cos(at[:-2, 1:-1] + 2 * at[2:, 1:-1] + 3 * at[1:-1, :-2])
+    expected = np.zeros((5, 5))
+    expected[:-2, 1:-1] += c
+    expected[2:, 1:-1] += 2 * c
+    expected[1:-1, :-2] += 3 * c
+    np.testing.assert_allclose(fg.evaluate(slope, x=at), expected, rtol=1e-13)

@@ -98,13 +98,27 @@ _PARTS = 8
 
 
 def accumulated(expr: Expr) -> Expr | None:
-    """x + zeros.at[i].add(v) = x.at[i].add(v), where the entries are few."""
+    """x + zeros.at[i].add(v) = x.at[i].add(v), where the entries are few, or x is a sum of such slices."""
     for x, term in (expr.args, expr.args[::-1]):
-        if term.op is indexing.scatter_op and term.args[0].size * _PARTS <= x.size:
-            v, *arrays = term.args
-            spec = dict(term.params)["spec"]
-            return index_add_op(x, v, *arrays, spec=spec)  # type: ignore[no-any-return]
+        if term.op is not indexing.scatter_op:
+            continue
+        is_sum = len(term.args) == 1 and (x.op is index_add_op or _is_sum_of_slices(x))
+        if is_sum and x.op is not index_add_op:
+            x = _added(*x.args)
+        if is_sum or term.args[0].size * _PARTS <= x.size:
+            return _added(x, term)
     return None
+
+
+def _is_sum_of_slices(x: Expr) -> bool:
+    return x.op is arithmetic.add and all(
+        [arg.op is indexing.scatter_op and len(arg.args) == 1 for arg in x.args]
+    )
+
+
+def _added(x: Expr, term: Expr) -> Expr:
+    v, *arrays = term.args
+    return index_add_op(x, v, *arrays, spec=dict(term.params)["spec"])  # type: ignore[no-any-return]
 
 
 class _Block(NamedTuple):

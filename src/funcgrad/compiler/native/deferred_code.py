@@ -88,6 +88,7 @@ class DeferredCode:
         "_ran",
         "_worth",
         "_write",
+        "has_gaps",
         "reason",
     )
 
@@ -104,6 +105,8 @@ class DeferredCode:
         self._write, self._arrays, self._fallback = write, arrays, fallback
         self.reason = _obstacle(compiling, arrays, pays or at_once)
         """Why it runs in NumPy for good; empty if it may be or is machine code."""
+        self.has_gaps = False
+        """Whether a step was found that has no form in machine code."""
         self._finished = bool(self.reason)
         self._ran = 0.0
         self._worth = 0.0 if at_once else patience * (_COMPILE + compiling)
@@ -130,17 +133,22 @@ class DeferredCode:
 
     def explanation(self) -> str:
         """How the function runs, and why."""
-        if self._code is None:
-            try:
-                self._write()
-            except UnsupportedError as error:
-                self.stop(f"machine code has no form for {error}")
-        if self.reason:
-            return f"{self._fallback}: {self.reason}"
+        reason = self.reason or self._gap()
+        if reason:
+            return f"{self._fallback}: {reason}"
         if self._code is not None:
             return "machine code"
         left = max(self._worth - self._ran, 0.0) / 1e9
         return f"{self._fallback} for about {left:.1f} s, then machine code"
+
+    def _gap(self) -> str:
+        """Why it cannot be written; empty if it can be, or was."""
+        if self._code is None:
+            try:
+                self._write()
+            except UnsupportedError as error:
+                return f"machine code has no form for {error}"
+        return ""
 
     def code(self) -> MachineCode | None:
         """The compiled function; None before compiling pays, or if it cannot be."""
@@ -156,6 +164,7 @@ class DeferredCode:
         try:
             self._code = MachineCode(*self._write(), self._arrays)
         except UnsupportedError as error:
+            self.has_gaps = True
             self.reason = f"machine code has no form for {error}"
         except RuntimeError as error:
             self.reason = f"LLVM refuses the code: {error}"

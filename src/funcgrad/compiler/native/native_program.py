@@ -34,13 +34,15 @@ class NativeProgram:
     NumPy runs the steps of ``flat``; ``steps`` gives those of the machine code, which may be others.
     """
 
-    __slots__ = ("_call", "_cost", "_flat", "_given", "_made", "_steps", "later")
+    __slots__ = ("_call", "_cost", "_flat", "_given", "_made", "_steps", "in_parts", "later")
 
     def __init__(
         self, flat: Flat, at_once: bool = False, steps: Callable[[], Flat] | None = None
     ) -> None:
         self._flat, self._steps = flat, steps
         self._call: Callable[..., tuple[Any, ...]] | None = None
+        self.in_parts = False
+        """Whether only regions of it are machine code, between steps without a form."""
         cost = self._cost = estimate(flat)
         values = flat.inputs + len(flat.results)
         own = cost.native - cost.blas + _ENTER + _ARRAY * values
@@ -80,7 +82,23 @@ class NativeProgram:
             code = self.later.code()
             if code is not None:
                 self._call = self._called(code)
+            elif self.later.has_gaps:
+                self._call = self._with_gaps()
         return self._call
+
+    def _with_gaps(self) -> Callable[..., tuple[Any, ...]] | None:
+        """The function whose regions are machine code; None if that is not faster."""
+        from funcgrad.compiler.native.graph_partition import partition, run_of
+
+        parts = partition(self._flat if self._steps is None else self._steps())
+        found = None if parts is None else run_of(parts, _machine_code_of)
+        self.in_parts = found is not None
+        return found
+
+    def explanation(self) -> str:
+        """How the program runs, and why."""
+        told = self.later.explanation()
+        return f"machine code in parts, and {told}" if self.in_parts else told
 
     def _called(self, code: MachineCode) -> Callable[..., tuple[Any, ...]]:
         """The function of the values, as Python that is generated for their types."""
@@ -102,6 +120,13 @@ class NativeProgram:
             self._call = None
             self.later.stop("a loop takes so long that it could not be interrupted")
         return interpret(self._flat, values)
+
+
+def _machine_code_of(region: Flat) -> Callable[..., tuple[Any, ...]] | None:
+    """The machine code of a part of a program, if it is faster by estimate."""
+    if not NativeProgram(region).is_possible:
+        return None
+    return NativeProgram(region, at_once=True).function()
 
 
 def entry_lines(

@@ -6,7 +6,6 @@ the text of one call. No other module writes a call as Python.
 
 from __future__ import annotations
 
-import contextvars
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
@@ -26,6 +25,7 @@ from funcgrad.compiler.numpy.fused_kernel import (
     Total,
 )
 from funcgrad.compiler.numpy.instruction_selection import broadcast_copy
+from funcgrad.compiler.quiet_context import QUIET
 from funcgrad.ops.indexing import add_at, getitem_op
 from funcgrad.rewrite.evaluate import present
 
@@ -307,12 +307,8 @@ def _present(value: Any) -> Any:
 _EXACT = frozenset((np.float64, np.int64, np.bool_))
 
 
-# A context of our own, in which NumPy does not warn: a twelfth of what entering `numpy.errstate` costs.
-_QUIET = contextvars.Context()
-_QUIET.run(np.seterr, all="ignore")
-
 _RUNTIME: dict[str, Any] = {
-    "quiet": _QUIET,
+    "quiet": QUIET,
     "present": _present,
     "ndarray": np.ndarray,
     "array": np.array,

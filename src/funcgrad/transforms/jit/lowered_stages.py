@@ -85,9 +85,9 @@ def _machine_code(program: Program) -> str:
     closed = closed_below(flat)
     bodies = closed[0].steps.bodies if closed else {}
     ready = run_step_passes(flatten_program(program._outputs(), program.inputs))
-    later = (native_program_of(program.compiled) or NativeProgram(ready)).later
-    lines = [f"the program: {later.explanation()}"]
-    if later.is_compiled:
+    native = native_program_of(program.compiled) or NativeProgram(ready)
+    lines = [f"the program: {native.explanation()}"]
+    if native.later.is_compiled:
         return lines[0]
     for params in {
         step.params: dict(step.params) for step in flat.steps if step.op is loop_op
