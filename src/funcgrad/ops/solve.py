@@ -130,6 +130,7 @@ solve_op: Op = Op(
     columns=Columns(
         flops=_solve_flops,
         machine="matrix_forms:solve",
+        inlined="funcgrad.ops.factored_solves:by_factors",
         numpy="np.linalg.solve({all})",
         mpmath=each_matrix(lambda mp, a, b: mp.inverse(a) * b),
         libraries={"any": lambda xp, a, b: xp.linalg.solve(a, b)},

@@ -35,9 +35,10 @@ from funcgrad.compiler.native.llvm_writer import (
     truth_literal,
 )
 from funcgrad.compiler.native.scalar_instructions import cast_number, template_value
+from funcgrad.compiler.native.time_estimate import MOST_ROWS
 
-# Rows of a matrix beyond which LAPACK is faster, and up to which each row has instructions of its own.
-_MOST_ROWS, _UNROLLED = 16, 4
+# Rows of a matrix up to which each row has instructions of its own. Beyond MOST_ROWS LAPACK is faster.
+_UNROLLED = 4
 
 
 def _kernel(
@@ -192,7 +193,7 @@ def _substitution(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
 
 def _rows(step: FlatStep, matrix: Value, kinds: str = "fc") -> int:
     n = matrix.shape[-1]
-    if np.dtype(matrix.dtype).kind not in kinds or not 0 < n <= _MOST_ROWS:
+    if np.dtype(matrix.dtype).kind not in kinds or not 0 < n <= MOST_ROWS:
         raise UnsupportedError(f"{step.op.name} of {n} rows of {matrix.dtype}")
     return n
 

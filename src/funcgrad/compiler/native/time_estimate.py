@@ -84,6 +84,8 @@ _FACTORED, _MATRIX, _FIXED = 5000.0, 500.0, 20.0
 # A call of NumPy's for a Fourier transform, a flop of a complex transform, in vectors and by itself, and in
 # machine code.
 _FOURIER, _FLOP_IN_VECTORS, _FLOP_ALONE, _FOURIER_FLOP = 4000.0, 0.13, 0.4, 0.15
+# The rows of a matrix up to which systems and factors have a form in machine code.
+MOST_ROWS = 16
 # Nanoseconds for entering a loop outside of machine code; iterations if their number is unknown.
 _LOOP, _UNKNOWN = 12000.0, 8
 # Those for entering a loop on numbers from another, whose code is Python.
@@ -181,6 +183,9 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
         *stack, n = flat.steps[step.operands[0]].type.shape[:-1]
         right = step.type.shape[-1] if step.op.name in ("solve", "inv") else 0
         work, count = n * n * (n / 3 + right), math.prod(stack)
+        if n > MOST_ROWS:  # NumPy's in both
+            by_numpy = _FACTORED + count * (_MATRIX + _BLAS * work)
+            return Estimate(by_numpy, by_numpy, 1, blas=by_numpy)
         return Estimate(
             _FACTORED + count * (_MATRIX + _BLAS * work), count * (_FIXED + _PRODUCT * work), 1
         )

@@ -1,0 +1,118 @@
+"""Systems of one matrix share its factors in compiled programs."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.compiler.flat_program import flatten_program
+from funcgrad.expr import subexpressions, var
+from funcgrad.ops import factored_solves
+
+pytest.importorskip("scipy")
+
+N = 40
+RNG = np.random.default_rng(0)
+A = RNG.standard_normal((N, N)) + N * np.eye(N)
+
+
+def ops_of(roots, inputs):
+    return [step.op.name for step in flatten_program(roots, inputs).steps[len(inputs) :]]
+
+
+def test_a_solution_and_its_slope_share_factors():
+    a, b = var("a", (N, N)), var("b", N)
+    x = np.linalg.solve(a, b)
+    slope = fg.gradient(np.sum(x**2), a)
+    assert [e.op.name for e in subexpressions(slope)].count("solve") == 2
+    ops = ops_of([x, slope], [a, b])
+    assert ops.count("lu_factors") == 1
+    assert ops.count("solve_by_factors") == 2
+
+
+def test_small_matrices_and_stacks_are_left():
+    for shape in ((8, 8), (3, N, N)):
+        a = var("a", shape)
+        assert ops_of([np.linalg.solve(a, a)], [a]) == ["solve"]
+
+
+def test_without_scipy_numpy_solves(monkeypatch):
+    monkeypatch.setattr(factored_solves, "_has_scipy", lambda: False)
+    a = var("a", (N, N))
+    assert ops_of([np.linalg.solve(a, a)], [a]) == ["solve"]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "complex64"])
+@pytest.mark.parametrize("columns", [(), (1,), (5,)])
+def test_values_and_slopes(dtype, columns):
+    a, b = A.astype(dtype), RNG.standard_normal((N, *columns)).astype(dtype)
+    if dtype.startswith("c"):
+        a = a + 1j * RNG.standard_normal((N, N)).astype(dtype)
+    eps = np.finfo(dtype).eps
+    found = fg.jit(np.linalg.solve)(a, b)
+    assert found.dtype == dtype
+    assert found.flags.c_contiguous
+    np.testing.assert_allclose(found, np.linalg.solve(a, b), rtol=100 * eps, atol=10 * eps)
+
+    def loss(a, b):
+        return np.sum(np.abs(np.linalg.solve(a, b)) ** 2)
+
+    x = np.linalg.solve(a, b)
+    back = np.linalg.solve(a.T, np.conj(2 * x))
+    slopes = fg.jit(fg.grad(loss, (0, 1)))(a, b)
+    np.testing.assert_allclose(slopes[1], back, rtol=1e3 * eps, atol=1e3 * eps)
+    full = -np.outer(back, x) if not columns else -back @ x.T
+    np.testing.assert_allclose(slopes[0], full, rtol=1e3 * eps, atol=1e3 * eps)
+
+
+@pytest.mark.parametrize(
+    "a", [np.tril(A), np.triu(A), np.triu(np.tril(A, 1), -1)], ids=["lower", "upper", "banded"]
+)
+def test_matrices_with_structure(a):
+    b = RNG.standard_normal(N)
+
+    def loss(a):
+        return np.sum(np.linalg.solve(a, b) ** 2)
+
+    value, slope = fg.jit(fg.value_and_grad(loss))(a)
+    x = np.linalg.solve(a, b)
+    np.testing.assert_allclose(value, np.sum(x**2), rtol=1e-13)
+    expected = -np.outer(np.linalg.solve(a.T, 2 * x), x)
+    np.testing.assert_allclose(slope, expected, rtol=1e-10, atol=1e-16)
+
+
+def test_a_singular_matrix_is_an_error():
+    a = A.copy()
+    a[:, 3] = 0
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        fg.jit(np.linalg.solve)(a, np.ones(N))
+
+
+def test_numbers_that_are_none_stay():
+    a = A.copy()
+    a[2, 5] = np.nan
+    assert np.isnan(fg.jit(np.linalg.solve)(a, np.ones(N))).all()
+    assert np.isnan(np.linalg.solve(a, np.ones(N))).all()
+
+
+def test_inputs_are_not_written():
+    a, b = A.copy(), np.ones((N, 2))
+    fg.jit(lambda a, b: np.linalg.solve(a, b) + np.linalg.solve(a.T, b))(a, b)
+    np.testing.assert_array_equal(a, A)
+    np.testing.assert_array_equal(b, 1)
+
+
+def test_newtons_iteration_in_a_loop():
+    b = RNG.standard_normal(N)
+
+    def solve(b):
+        def step(x, _):
+            gap = A @ x + np.sin(x) - b
+            return x - np.linalg.solve(A + np.diag(np.cos(x)), gap), None
+
+        return np.sum(fg.scan(step, np.zeros(N), None, length=4)[0] ** 2)
+
+    found = fg.jit(fg.value_and_grad(solve))(b)
+    step = 1e-6 * np.ones(N)
+    expected = (solve(b + step) - solve(b - step)) / 2e-6
+    np.testing.assert_allclose(np.sum(found[1]), expected, rtol=1e-6)
+    np.testing.assert_allclose(found[0], solve(b), rtol=1e-12)
