@@ -31,6 +31,7 @@ from funcgrad.compiler.native.llvm_writer import (
     row_major_strides,
     truth_literal,
 )
+from funcgrad.compiler.native.register_tiles import has_tiles, multiply_by_tiles
 from funcgrad.compiler.native.scalar_instructions import cast_number, template_value
 from funcgrad.compiler.native.time_estimate import is_for_blas
 from funcgrad.ops.convolution import kept_range
@@ -246,14 +247,21 @@ def _contracted(
     count = math.prod(lengths.values())
     stack = [c for c in output if all([c in term for term in terms])]
     each = count // math.prod([lengths[c] for c in stack])
-    if is_for_blas(each, count // max(step.type.size, 1)) and has_blas(dtype.name):
-        first = [integer(0)] * len(stack)
-        if _matrices_at(w, dict(zip(stack, first, strict=True)), terms, output, operands):
-            with w.loops([lengths[c] for c in stack]) as index:
-                at = dict(zip(stack, index, strict=True))
-                pair = _matrices_at(w, at, terms, output, operands)
-                multiply(w, _part(w, found, output, at), *(pair or ()))
-            return found
+    by_blas = is_for_blas(each, count // max(step.type.size, 1)) and has_blas(dtype.name)
+    first = dict.fromkeys(stack, integer(0))
+    leads = list(output[: len(stack)]) == stack
+    pair = _matrices_at(w, first, terms, output, operands) if leads else None
+    if pair is not None and (by_blas or has_tiles(*pair)):
+        with w.loops([lengths[c] for c in stack]) as index:
+            at = dict(zip(stack, index, strict=True))
+            a, b = _matrices_at(w, at, terms, output, operands) or pair
+            matrix = _part(w, found, output, at)
+            if by_blas:
+                multiply(w, matrix, a, b)
+            elif isinstance(b, Strided):
+                matrix = matrix._replace(shape=(a.shape[0], b.shape[1]), strides=(b.shape[1], 1))
+                multiply_by_tiles(w, matrix, a, b)
+        return found
     inner = _innermost(terms, output, operands)
     order = [*output, *summed] if inner is None else [*output[:-1], *summed, output[-1]]
     zero = zero_of(step)
