@@ -32,7 +32,7 @@ class Estimate(NamedTuple):
     steps: int
     """The number of steps that are compiled, those of inner programs included."""
     numbers: int = 0
-    """How many of them are on numbers."""
+    """How many of them are on numbers, or on so few that LLVM writes their loops out."""
     blas: float = 0.0
     """Nanoseconds of products that BLAS computes in both: their ratio says nothing."""
 
@@ -68,8 +68,8 @@ _NUMPY_COMPLEX, _COMPLEX, _COMPLEX_FUNCTION = 1.0, 0.2, 30.0
 _SLOWEST = 5.0
 # Entries from which NumPy's calls are split among threads.
 _THREADED = 1 << 17
-# Compiling a step on numbers, and one on arrays.
-_COMPILE_NUMBER, _COMPILE_STEP = 0.2e6, 2e6
+# Compiling a step on numbers, and one on arrays of more than so many entries.
+_COMPILE_NUMBER, _COMPILE_STEP, _WRITTEN_OUT = 0.2e6, 2e6, 8
 # An entry of NumPy's that lies far from the one before.
 _STRIDED = 5.0
 # Python's arithmetic on a number, which NumPy made, and in the generated code of a loop on numbers.
@@ -216,7 +216,7 @@ def _fourier_flops(flat: Flat, step: FlatStep) -> tuple[int, float]:
 
 def _of_entries(flat: Flat, step: FlatStep, entries: int) -> Estimate:
     """What a step of so many entries takes that NumPy computes by a ufunc, or by a view."""
-    columns, number = step.op.columns, int(entries == 1)
+    columns, number = step.op.columns, int(entries <= _WRITTEN_OUT)
     is_view = columns.may_alias and not (columns.reduces or isinstance(step.op, Elementwise))
     if is_view and len(step.operands) == 1:
         return Estimate(_CALL, 0.0, 1, number)
