@@ -17,6 +17,7 @@ import numpy as np
 from funcgrad.control.closed_program import Body, body_of, on_examples
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import spread
+from funcgrad.ops.shape import concatenate_op, reshape_op
 from funcgrad.typing import Array
 
 TIGHT: Mapping[str, float] = {"epsabs": 1e-14, "epsrel": 1e-10}
@@ -73,12 +74,18 @@ def runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., 
         def integrand(x: float) -> Any:
             return call([np.asarray(x, float), *theta])[0]
 
+        def entries(x: float) -> Any:
+            if apart is None:
+                return np.reshape(integrand(x), (-1,))
+            return apart.program.call([x, *given])
+
         low, high = float(a), float(b)
+        # (Python's numbers, with which a program on numbers computes, are handed over faster.)
+        arrays = map(np.asarray, theta)
+        given = [x.item() if x.shape == () and x.dtype == float else x for x in arrays]
+        apart = _entries_apart(body)
         with np.errstate(all="ignore"):
             if not (body.types[0].shape or "norm" in options):
-                # (Python's numbers, with which a program on numbers computes, are handed over faster.)
-                arrays = map(np.asarray, theta)
-                given = [x.item() if x.shape == () and x.dtype == float else x for x in arrays]
                 found: Any = scipys.quad(
                     lambda x: float(call([x, *given])[0]), low, high, **options
                 )
@@ -86,7 +93,7 @@ def runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., 
             if np.isnan(low) or np.isnan(high):  # which `quad_vec` refuses
                 return np.full(body.types[0].shape, np.nan, body.types[0].dtype)
             if "weight" in options:
-                found = _one_by_one(integrand, low, high, body.types[0], options)
+                found = _one_by_one(entries, low, high, body.types[0], options)
                 if found is None:
                     raise FloatingPointError(
                         f"quad: expected the derivative's integrals with weight={options['weight']!r} to "
@@ -97,7 +104,7 @@ def runner(body: Body, options: Mapping[str, Any], place: int) -> Callable[..., 
             if not options:
                 whole = by_one_rule(body, low, high, theta)
                 if whole is None and body.types[0].size <= _FEW:
-                    whole = _one_by_one(integrand, low, high, body.types[0], TIGHT)
+                    whole = _one_by_one(entries, low, high, body.types[0], TIGHT)
                 if whole is not None:
                     return whole
             own = dict(TIGHT) | dict(options)
@@ -176,7 +183,7 @@ def _one_by_one(
         return None
     from scipy import integrate as scipys
 
-    at = cache(lambda x: np.reshape(integrand(x), (-1,)))
+    at = cache(integrand)
     found = np.empty(type.size)
     for k in range(type.size):
         value, _, _, *message = scipys.quad(
@@ -186,6 +193,16 @@ def _one_by_one(
             return None
         found[k] = value
     return np.reshape(found, type.shape)
+
+
+@lru_cache(maxsize=256)
+def _entries_apart(body: Body) -> Body | None:
+    """The body with each entry of its vector as a result; None if the entries are not computed one by one."""
+    (whole,) = body.outputs
+    parts = whole.args if whole.op is concatenate_op else (whole,)
+    if not all([part.op is reshape_op and not part.args[0].shape for part in parts]):
+        return None
+    return body_of(body.inputs, [part.args[0] for part in parts])
 
 
 @lru_cache(maxsize=256)
