@@ -82,6 +82,72 @@ def test_what_containers_and_text_hold_is_adopted(f):
     assert fg.vmap(f)(np.array([0.5, 1.0])).tolist() == [1.0, 2.0]
 
 
+class Shape:
+    """Its subclasses are found by name, without a register."""
+
+    @classmethod
+    def named(cls, name):
+        return {kind.__name__: kind for kind in cls.__subclasses__()}[name]()
+
+
+class Square(Shape):
+    def area(self, x):
+        return double(x) * x
+
+
+class Disk(Shape):
+    def area(self, x):
+        return math.pi * x**2
+
+
+class Mark:
+    pass
+
+
+class Marked(Mark):
+    def area(self, x):
+        return double(x)
+
+
+class Remarked(Marked):
+    def area(self, x):
+        return 3.0 * super().area(x)
+
+
+def below(kind):
+    return [found for own in kind.__subclasses__() for found in (own, *below(own))]
+
+
+def local_subclasses(x):
+    class Ring(Shape):
+        def area(self, x):
+            return double(x)
+
+    found = [kind for kind in Shape.__subclasses__() if kind.__name__ == "Ring"]
+    return found[-1]().area(x)
+
+
+SUBCLASSES = {
+    "by name": (
+        lambda x: Shape.named("Square").area(x) + Shape.named("Disk").area(x),
+        4.0 + 2 * math.pi,
+    ),
+    "all": (lambda x: sum([kind().area(x) for kind in Shape.__subclasses__()]), 4.0 + 2 * math.pi),
+    "counted": (lambda x: len(Shape.__subclasses__()) * x, 2.0),
+    "of a class without methods": (lambda x: Mark.__subclasses__()[0]().area(x), 2.0),
+    "of subclasses": (lambda x: sum([kind().area(x) for kind in below(Mark)]), 8.0),
+    "local": (local_subclasses, 2.0),
+}
+
+
+@pytest.mark.parametrize(("f", "slope"), SUBCLASSES.values(), ids=SUBCLASSES)
+def test_subclasses_that_a_class_lists_are_the_adopted_ones(f, slope):
+    for _ in range(2):  # the first run makes the adopted classes
+        assert fg.grad(f)(1.0) == pytest.approx(slope)
+    assert fg.jvp(f, (1.0,), (1.0,))[1] == pytest.approx(slope)
+    assert fg.jit(fg.grad(f))(1.0) == pytest.approx(slope)
+
+
 class Tree:
     def __init__(self, parent=None):
         self.children = []

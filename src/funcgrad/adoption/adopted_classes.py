@@ -79,7 +79,7 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
         begun[kind] = None
         try:
             adopted = subclass_over(kind, redirect)
-            if adopted is kind and (_holds_code(kind) or not is_kept_class(type(kind))):
+            if adopted is kind and (_is_asked(kind) or not is_kept_class(type(kind))):
                 adopted = _subclass(kind, [], {}, redirect)
         finally:
             del begun[kind]
@@ -90,10 +90,16 @@ def adopt_class(kind: type, home: AdoptedGlobals, redirect: Redirect) -> type:
     return adopted
 
 
-def _holds_code(kind: type) -> bool:
-    """Whether attributes of a class without methods hold functions, or lead to some."""
+def _is_asked(kind: type) -> bool:
+    """Whether a class without methods leads to code: by what its attributes hold, or by its subclasses."""
     own = [item for name, item in vars(kind).items() if name not in _OF_MARKERS]
-    return any([not isinstance(item, property) and leads_elsewhere(item, INNER) for item in own])
+    held = [not isinstance(item, property) and leads_elsewhere(item, INNER) for item in own]
+    return any(held) or bool(_own_subclasses(kind))
+
+
+def _own_subclasses(kind: type) -> list[type]:
+    """The subclasses of a class that are no adopted classes or classes of views, which `type` lists, too."""
+    return [found for found in type.__subclasses__(kind) if ORIGINAL not in vars(found)]
 
 
 def redirect_attributes(kind: type, adopted: type, redirect: Redirect) -> None:
@@ -205,7 +211,7 @@ def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: 
     if issubclass(kind, Generic):  # its own would find ``kind[...]`` in a cache
         space["__class_getitem__"] = classmethod(GenericAlias)
     space |= changed
-    space |= {"__slots__": (), ORIGINAL: kind, "__doc__": kind.__doc__}
+    space |= {"__slots__": (), ORIGINAL: kind, _REDIRECT: redirect, "__doc__": kind.__doc__}
     space |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
     # A base that stands for SciPy's may have such a metaclass of its own.
@@ -225,6 +231,9 @@ def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: 
     type.__setattr__(result, _COMPLETE, True)
     return result
 
+
+_REDIRECT = "__funcgrad_redirect__"
+"""The attribute of adopted classes that holds what redirects, for the subclasses of the original."""
 
 _COMPLETE = "__funcgrad_complete__"
 """The attribute of adopted classes whose statement has run: later stores are the code's."""
@@ -343,6 +352,14 @@ class _AdoptedType(type):
             delattr(original_class(cls), name)
         if name in vars(cls) or _COMPLETE not in vars(cls):
             type.__delattr__(cls, name)
+
+    def __subclasses__(cls) -> list[type]:
+        """The adopted classes of the subclasses of the original."""
+        local, original = _own_subclasses(cls), original_class(cls)
+        if original is cls or not hasattr(cls, _REDIRECT):
+            return local
+        redirect = getattr(cls, _REDIRECT)
+        return [_as_base(kind, redirect) for kind in _own_subclasses(original)] + local
 
     def __eq__(cls, other: object) -> bool:
         return original_class(cls) is original_class(other)

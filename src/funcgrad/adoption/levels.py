@@ -85,6 +85,7 @@ _NAMES = frozenset(
         *(
             "__class__",
             "__import__",
+            "__subclasses__",
             "callable",
             "complex",
             "float",
