@@ -278,6 +278,7 @@ REAL_SAMPLES |= {
     "inv": [Sample((SQUARE,)), Sample((STACK,)), Sample((SQUARE[:0, :0],))],
     "pinv": [Sample((x,), {"rcond": 1e-6, "hermitian": False}) for x in (ANY, ANY.T, STACK, SIDES)],
     "cholesky": [Sample((SQUARE,)), Sample((STACK,)), Sample((SQUARE[:0, :0],))],
+    "has_cholesky": [Sample((SQUARE,)), Sample((np.stack([SQUARE, -SQUARE]),))],
     "logabsdet": [Sample((SQUARE,)), Sample((-STACK,)), Sample((COMPLEX_SQUARE,))],
     "detsign": [Sample((SQUARE,)), Sample((-STACK,))],
     "detphase": [Sample((COMPLEX_SQUARE,)), Sample((np.stack([COMPLEX_SQUARE, 1j * STACK[1]]),))],

@@ -516,3 +516,27 @@ def test_the_condition_number_of_a_singular_matrix(p):
     np.testing.assert_allclose(slopes[1], fg.grad(f)(stack[1]), rtol=1e-13)
     assert np.all(slopes[[0, 2]] == 0)
     assert not np.all(np.isfinite(fg.grad(f)(stack[0])))
+
+
+def jittered(kernel):
+    """The factor of a matrix to whose diagonal is added until it has one, as Gaussian processes have it."""
+    for jitter in (0.0, *10.0 ** np.arange(-12, -5)):
+        try:
+            return LA.cholesky(kernel + jitter * np.eye(len(kernel))), jitter
+        except LA.LinAlgError:
+            continue
+    raise ValueError(jitter)
+
+
+def test_rounding_decides_whether_a_handled_matrix_is_positive_definite_as_in_numpy():
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        x, width = np.sort(rng.uniform(0, 1, rng.integers(5, 40))), rng.uniform(0.1, 1.0)
+        noise = 10.0 ** rng.integers(-17, -9) * np.eye(len(x))
+
+        def added(width, x=x, noise=noise):
+            factor, jitter = jittered(np.exp(-0.5 * ((x[:, None] - x) / width) ** 2) + noise)
+            return np.sum(np.log(np.diag(factor))) * 0 + jitter
+
+        assert fg.jvp(added, (width,), (1.0,))[0] == added(width)
+        assert fg.jit(added)(width) == added(width)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
+from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.matrix_stacks import (
@@ -272,6 +273,33 @@ cholesky_op: Op = Op(
 )
 
 
+def _has_factor(a: Any) -> bool:
+    try:
+        np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _have_factors(a: Any) -> Any:
+    stack = a.reshape(-1, *a.shape[-2:])
+    return np.array([_has_factor(one) for one in stack], bool).reshape(a.shape[:-2])
+
+
+has_cholesky_op: Op = Op(
+    name="has_cholesky",
+    run=_have_factors,  # rounding decides of a matrix that is nearly singular, and so its own factorization
+    infer=lambda a: ArrayType(a.shape[:-2], np.dtype(bool)),
+    edges=(None,),
+    batch=of_stacks(lambda: has_cholesky_op),
+    columns=Columns(
+        decompose=lambda a: np.all(np.linalg.eigvalsh(a) > 0, axis=-1),
+        flops=matrix_flops(lambda n: n**3 // 3),
+        untaken=matrix_or_identity,
+    ),
+)
+
+
 def cholesky(a: Array, /, *, upper: bool = False) -> Any:
     """As `numpy.linalg.cholesky`. NumPy reads the lower triangle alone, and so the gradient lies there.
 
@@ -285,7 +313,7 @@ def cholesky(a: Array, /, *, upper: bool = False) -> Any:
     """
     matrix = _checked_if_handled(
         matrices("cholesky", a),
-        lambda a: np.all(np.linalg.eigvalsh(a, "U" if upper else "L") > 0, axis=-1),
+        lambda a: has_cholesky_op(mH(a) if upper else a),
         "Matrix is not positive definite",
     )
     return mH(cholesky_op(mH(matrix))) if upper else cholesky_op(matrix)
