@@ -2,7 +2,9 @@
 
 import copy
 import dataclasses
+import inspect
 import math
+import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from types import MappingProxyType, SimpleNamespace
 from typing import ClassVar
@@ -39,6 +41,42 @@ class Handlers:
 
     def __call__(self, x):
         return self.table["double"][0](x)
+
+
+def root(x):
+    return math.sqrt(x) * 2.0 if x > 0 else x
+
+
+MODULE = {
+    "by its name": lambda x: getattr(sys.modules[__name__], "ro" + "ot")(x),
+    "got": lambda x: sys.modules.get(__name__).root(x),
+    "its attributes": lambda x: vars(sys.modules[__name__])["root"](x),
+    "its members": lambda x: dict(inspect.getmembers(sys.modules[__name__]))["root"](x),
+    "its classes": lambda x: sum(
+        [kind().rooted(x) for _, kind in inspect.getmembers(sys.modules[__name__], is_rooted)]
+    ),
+    "no module": lambda x: math.sqrt(min(x, sys.float_info.max)) * 2.0,
+}
+
+
+class Rooted:
+    pass
+
+
+class OfRoots(Rooted):
+    def rooted(self, x):
+        return root(x)
+
+
+def is_rooted(item):
+    return inspect.isclass(item) and item is not Rooted and issubclass(item, Rooted)
+
+
+@pytest.mark.parametrize("f", MODULE.values(), ids=MODULE)
+def test_modules_that_code_finds_in_the_table_of_modules_are_adopted(f):
+    assert fg.value_and_grad(f)(4.0) == (4.0, 0.5)
+    assert fg.jvp(f, (4.0,), (1.0,)) == (4.0, 0.5)
+    assert fg.jit(fg.grad(f))(4.0) == 0.5
 
 
 TABLE = {"double": double}

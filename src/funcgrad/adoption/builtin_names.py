@@ -502,9 +502,7 @@ def _vars_name(redirect: Redirect) -> Callable[..., Any]:
     def vars_(*args: object) -> Any:
         if not args:
             return sys._getframe(1).f_locals
-        if isinstance(args[0], ModuleView):
-            return vars(args[0].original)
-        space = vars(*args)
+        space = vars(args[0].original if isinstance(args[0], ModuleView) else args[0])
         return redirect(space) if type(space) is dict else space
 
     return vars_

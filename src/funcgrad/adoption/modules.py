@@ -41,6 +41,14 @@ class ModuleView(ModuleType):
         return f"<adopted {self.original!r}>"
 
 
+class SystemView(ModuleView):
+    """`sys`, whose table of modules is redirected: code that finds its own module there finds adopted code."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.original, name)
+        return vars(self)["_redirect"](value) if name == "modules" else value
+
+
 class SecondCopy:
     """The modules of a package, each executed a second time when it is first imported in the copy.
 

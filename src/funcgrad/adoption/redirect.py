@@ -42,7 +42,7 @@ from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.instance_views import UNCHANGING, SlotView, class_of_views, view
 from funcgrad.adoption.masked_arrays import masked_modules
 from funcgrad.adoption.memoized import all_plain, bypassing_cache
-from funcgrad.adoption.modules import ModuleView
+from funcgrad.adoption.modules import ModuleView, SystemView
 from funcgrad.adoption.namespaces import (
     BASE_TYPE,
     GENERIC_ALIASES,
@@ -107,6 +107,8 @@ def redirect(value: Any) -> Any:
 
 def _module(module: ModuleType) -> Any:
     module = module_behind(module)
+    if module is sys:
+        return _module_view(module, redirect)
     if is_of_masked_arrays(module.__name__):
         return masked_modules(NAMES).module(module)
     stand_in = replacement_of(module)
@@ -132,7 +134,8 @@ def _of_scipy(value: Any) -> Any:
 def _module_view(module: ModuleType, redirect: Callable[[Any], Any]) -> ModuleView:
     found = _VIEWS.get(module.__name__)
     if found is None or found.original is not module:
-        found = _VIEWS[module.__name__] = ModuleView(module, redirect)
+        view = SystemView if module is sys else ModuleView
+        found = _VIEWS[module.__name__] = view(module, redirect)
     return found
 
 
