@@ -42,7 +42,7 @@ class ModuleView(ModuleType):
 
 
 class SystemView(ModuleView):
-    """`sys`, whose table of modules is redirected: code that finds its own module there finds adopted code."""
+    """`sys`, whose table of modules is redirected: code finds its own module there, adopted."""
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.original, name)
