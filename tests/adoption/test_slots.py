@@ -241,3 +241,31 @@ def test_a_view_is_no_subclass_of_the_users(held):
         assert derivative(0.3) == pytest.approx(2 * math.exp(0.6))
     assert fg.grad(lambda x: Forbidden(x).exp(x))(0.3) == pytest.approx(0.6 * math.exp(0.09))
     assert not Listed.known
+
+
+class Mixin:
+    """Its instances have weak references, and so have classes of a metaclass over it."""
+
+
+class Meta(Mixin, type):
+    pass
+
+
+class Described(metaclass=Meta):
+    """Without weak references, as what `beartype` hands over to its checks."""
+
+    __slots__ = ("rate",)
+
+    def described(self, x):
+        return math.exp(x)
+
+
+DESCRIBED = Described()
+
+
+def test_an_instance_without_weak_references_of_a_metaclass_is_seen():
+    def f(x):
+        return DESCRIBED.described(x) if isinstance(x, float) else 0.0
+
+    assert fg.grad(f)(0.0) == 1.0
+    assert fg.jit(fg.grad(f))(0.0) == 1.0

@@ -288,3 +288,54 @@ def test_an_array_takes_an_instance_of_a_subclass_of_float_as_a_number():
 
         assert fg.jit(product)(1.5) == product(1.5)
         assert fg.jvp(product, (1.5,), (1.0,)) == (product(1.5), 3.0)
+
+
+class Field:
+    """A user's array, to which NumPy's arrays leave operators by its priority."""
+
+    __array_priority__ = 10.0
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values, dtype)
+
+    def __rmul__(self, other):
+        return Field(np.sin(other) * self.values)
+
+    def __radd__(self, other):
+        return Field(np.cos(other) + self.values)
+
+    def __rmatmul__(self, other):
+        return Field(3.0 * (other @ self.values))
+
+    def total(self):
+        return np.sum(self.values)
+
+
+class Behind(Field):
+    __array_priority__ = -1.0
+
+
+VALUES = np.array([1.0, 3.0])
+OF_FIELDS = {
+    "array": lambda x: (x * Field(VALUES)).total(),
+    "array of items": lambda x: (np.array([x[0], 2.0]) * Field(VALUES)).total(),
+    "sum": lambda x: (x + Field(VALUES)).total(),
+    "matmul": lambda x: (x @ Field(VALUES)).total(),
+    "numbers": lambda x: (np.ones(2) * Field(x)).total(),
+    "a number": lambda x: (x[0] * Field(VALUES)).total(),
+    "no priority": lambda x: np.sum(x * Behind(VALUES)),
+    "ufunc": lambda x: np.sum(np.multiply(x, Field(VALUES))),
+}
+
+
+@pytest.mark.parametrize("f", OF_FIELDS.values(), ids=OF_FIELDS)
+def test_an_array_leaves_operators_to_a_class_of_higher_priority(f):
+    x = np.array([1.5, 0.4])
+    values = [f(x + step) - f(x - step) for step in np.diag([1e-6, 1e-6])]
+    value, slopes = fg.value_and_grad(f)(x)
+    assert value == pytest.approx(f(x), rel=1e-14)
+    np.testing.assert_allclose(slopes, np.array(values) / 2e-6, rtol=1e-8)
+    assert fg.jit(f)(x) == pytest.approx(f(x), rel=1e-14)

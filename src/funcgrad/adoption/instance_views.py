@@ -190,7 +190,7 @@ def _class_of_slot_views(kind: type, original: type, redirect: Redirect) -> Any:
     space["__reduce_ex__"] = lambda self, protocol: (copy.copy, (self._funcgrad_original,))
     own = (
         ("_funcgrad_original",)
-        if hasattr(kind, "__weakref__")
+        if kind.__weakrefoffset__  # (`hasattr` asks the metaclass, too.)
         else ("_funcgrad_original", "__weakref__")
     )
     space |= {

@@ -13,7 +13,7 @@ from funcgrad.arrays.selections import on_selections, selection_of
 from funcgrad.arrays.values import array_held_by, unlabeled
 from funcgrad.arrays.views import made_of
 from funcgrad.expr import Expr
-from funcgrad.expr.operators import has_own_operators, overrides_ufuncs
+from funcgrad.expr.operators import goes_first, has_own_operators, overrides_ufuncs
 from funcgrad.expr.registry import functions
 
 
@@ -46,7 +46,8 @@ def _binary(
         elif kind is list or kind is tuple:
             y = _operand(other)
         else:
-            y = other if kind in _WITHOUT_OWN else _of_class(other)
+            is_left = kind in _WITHOUT_OWN or (not swapped and goes_first(other, name))
+            y = other if is_left else _of_class(other)
         if type(x) is Expr:
             if type(y) not in _WITHOUT_OWN:
                 if overrides_ufuncs(y):

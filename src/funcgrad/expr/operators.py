@@ -58,7 +58,7 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
     def operator(self: Any, other: npt.ArrayLike) -> Any:
         x, y = (other, self) if reflected else (self, other)
         is_known = reflected or type(other) in _NUMBERS or type(other) is type(self)
-        if not is_known and leaves_to_number(self, other, name):
+        if not is_known and (leaves_to_number(self, other, name) or goes_first(other, name)):
             return NotImplemented
         try:
             made = functions[name](x, y)
@@ -113,12 +113,29 @@ def has_own_operators(value: object, beside: Any, name: str) -> bool:
         return not beside.shape  # NumPy makes an array of an array and a poly1d
     if beside.shape and issubclass(kind, int | float | complex):
         return getattr(value, "__array_priority__", 0.0) > 0  # otherwise a number to NumPy's arrays
-    own = getattr(kind, REFLECTED.get(name, ""), None)
-    if type(own) is FunctionType and not USERS[own.__code__.co_filename]:  # Fraction's takes none
+    if _own_reflected(kind, name):  # Fraction's takes none
         # A number leaves the operator to any such class, an array to one that is no array to NumPy.
         is_no_array = not hasattr(kind, "__array_ufunc__") or overrides_ufuncs(value)
-        return not hasattr(kind, "__array__") or (not beside.shape and is_no_array)
+        is_left = not hasattr(kind, "__array__") or (not beside.shape and is_no_array)
+        return is_left or goes_first(value, name)
     return any([base.__module__.startswith(_OF_SPARSE) for base in kind.__mro__])
+
+
+def _own_reflected(kind: type, name: str) -> bool:
+    """Whether a user's class defines the reflected operator of a name."""
+    own = getattr(kind, REFLECTED.get(name, ""), None)
+    return type(own) is FunctionType and not USERS[own.__code__.co_filename]
+
+
+def goes_first(value: Any, name: str) -> bool:
+    """Whether an array leaves an operator to an instance of a user's class by its ``__array_priority__``.
+
+    NumPy asks for it where the class is without ``__array_ufunc__``.
+    """
+    kind = type(value)
+    if not hasattr(kind, "__array_priority__") or hasattr(kind, "__array_ufunc__"):
+        return False
+    return bool(value.__array_priority__ > 0) and _own_reflected(kind, name)
 
 
 _OF_SPARSE = ("scipy.sparse.", "funcgrad.scipy.sparse.")
