@@ -99,7 +99,8 @@ def _is_asked(kind: type) -> bool:
 
 def _own_subclasses(kind: type) -> list[type]:
     """The subclasses of a class that are no adopted classes or classes of views, which `type` lists, too."""
-    return [found for found in type.__subclasses__(kind) if ORIGINAL not in vars(found)]
+    below: list[type] = type.__subclasses__(kind)
+    return [found for found in below if ORIGINAL not in vars(found)]
 
 
 def redirect_attributes(kind: type, adopted: type, redirect: Redirect) -> None:
