@@ -846,3 +846,32 @@ def test_a_large_array_of_one_number_keeps_its_dtype(dtype):
     x = np.linspace(1.0, 2.0, 100)
     assert fg.jit(f)(x).dtype == f(x).dtype
     np.testing.assert_array_equal(fg.jit(f)(x), f(x))
+
+
+OF_ENTRIES = {
+    "array": lambda a: np.array(a.flat)[1] * a[0, 0],
+    "asarray": lambda a: np.asarray(a.T.flat, float)[1] * a[1, 0],
+    "store": lambda a: store_entries(a).prod(),
+    "norm": lambda a: np.linalg.norm(a.flat),
+    "stack": lambda a: np.stack([a.flat, 2 * a.ravel()]).prod(),
+}
+
+
+def store_entries(a):
+    made = np.zeros((4, 1))
+    made[:, 0] = a.flat
+    return made
+
+
+@pytest.mark.parametrize("f", OF_ENTRIES.values(), ids=OF_ENTRIES)
+def test_entries_in_one_axis_are_an_array_where_numpy_makes_one(f):
+    def of_written(x):
+        a = np.zeros((2, 2))
+        a[:] = x
+        return f(a) + f(x)
+
+    x = np.array([[1.5, 2.0], [0.5, 3.0]])
+    steps = 1e-6 * np.eye(4).reshape(4, 2, 2)
+    slopes = [(of_written(x + step) - of_written(x - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(fg.grad(of_written)(x).ravel(), slopes, rtol=1e-7)
+    assert fg.jit(of_written)(x) == pytest.approx(of_written(x), rel=1e-14)

@@ -24,6 +24,7 @@ class FlatEntries:
     """The entries in one axis: reads give copies, and stores go into the array."""
 
     __slots__ = ("_next", "base")
+    _funcgrad_flat = True
     __eq__ = _compared(operator.eq)
     __ne__ = _compared(operator.ne)
     __lt__ = _compared(operator.lt)
@@ -54,6 +55,7 @@ class FlatEntries:
         return self.base.flatten()
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: object = None) -> Any:
+        # NumPy's own code asks, which takes no traced values; `array_held_by` asks for a copy.
         return self.copy().__array__(dtype)
 
     def __getitem__(self, index: Any) -> Any:

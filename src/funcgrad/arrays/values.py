@@ -31,7 +31,7 @@ def array_held_by(value: Any) -> Any:
         return value
     if functions["remedy_of"](value) is not None:
         return value
-    made = method(value)
+    made = value.copy() if hasattr(value, "_funcgrad_flat") else method(value)
     return made if isinstance(made, Reference) else value
 
 

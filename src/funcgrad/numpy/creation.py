@@ -26,12 +26,11 @@ from funcgrad.arrays.reference import (
 )
 from funcgrad.arrays.selections import selection_of
 from funcgrad.arrays.subclassed_array import SubclassedArray, plain
-from funcgrad.arrays.values import unlabeled
+from funcgrad.arrays.values import array_held_by, unlabeled
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import indexing
 from funcgrad.ops import shape as shape_module
-from funcgrad.ops.base.foreign_arrays import has_array_method
 from funcgrad.source import as_of_numbers
 from funcgrad.typing import Array
 
@@ -84,9 +83,8 @@ def array(
         value = value.coeffs  # which may be traced
     elif type(value).__module__.partition(".")[0] == "pandas" and is_traced_column(value):
         value = value.to_numpy()
-    elif not isinstance(value, Reference | Expr) and has_array_method(value):
-        made = value.__array__()  # of an adopted class, which may make one of adopted arrays
-        value = made if isinstance(made, Reference) else value
+    else:  # an instance of an adopted class may make one of adopted arrays
+        value = array_held_by(value)
     lend(value)
     given = unwrapped(value)
     if not holds_expr(given):
