@@ -225,6 +225,9 @@ def test_a_decorated_function_keeps_its_name():
     assert decorated.__name__ == "decorated"
     assert decorated.__doc__.startswith("jit(decorated): ")
     assert pickle.loads(pickle.dumps(decorated)) is decorated
+    assert repr(fg.grad(decorated)) == "grad(decorated)"
+    assert repr(fg.vmap(fg.grad(decorated))) == "vmap(grad(decorated))"
+    assert fg.jit(decorated).__name__ == "jit(decorated)"
 
 
 def test_tables_and_maps_are_html_in_notebooks():

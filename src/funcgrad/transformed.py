@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import WRAPPER_ASSIGNMENTS, partial
 from inspect import Signature, signature
 from types import MethodType
@@ -12,7 +12,8 @@ from typing import Any
 class Transformed(partial[Any]):
     """A function that prints as its name, with the attributes of the function that it calls.
 
-    It is a partial function of no arguments, which C calls: 65 ns more than the function (CPython 3.11).
+    It is a partial function of no arguments, which C calls: 65 ns more than the function (CPython 3.11). One
+    with a recipe, the call of the transform that made it, is pickled as that call.
 
     >>> def f(x):
     ...     return x + 1
@@ -21,14 +22,21 @@ class Transformed(partial[Any]):
     (g(f), 3.0)
     """
 
+    __slots__ = ("recipe",)
+    recipe: tuple[Callable[..., Any], tuple[object, ...], Mapping[str, object]] | None
+
     def __new__(cls, function: Callable[..., Any]) -> Transformed:
         made = super().__new__(cls, function)
+        made.recipe = None
         vars(made).update(vars(function))
         vars(made).update({name: getattr(function, name) for name in WRAPPER_ASSIGNMENTS})
         return made
 
     def __repr__(self) -> str:
         return str(vars(self)["__name__"])
+
+    def __reduce__(self) -> Any:
+        return super().__reduce__() if self.recipe is None else (_made_again, self.recipe)
 
     @property
     def __signature__(self) -> Signature:
@@ -37,6 +45,12 @@ class Transformed(partial[Any]):
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """The function as a method, as it is that of a class in whose body it stands."""
         return self if instance is None else MethodType(self, instance)
+
+
+def _made_again(
+    transform: Callable[..., Any], args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> Any:
+    return transform(*args, **kwargs)
 
 
 class FormulaMethod(partial[Any]):

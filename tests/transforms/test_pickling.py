@@ -116,6 +116,27 @@ def test_functions_of_libraries_travel(backend, cloudpickle):
             assert float(copy(2.0, 3.0)) == float(f(2.0, 3.0)) == 12.0
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        *(fg.grad(product), fg.grad(fg.grad(product)), fg.value_and_grad(product, argnums=1)),
+        *(
+            fg.vmap(fg.grad(product), in_axes=(0, None)),
+            fg.checkpoint(product),
+            fg.hessian(product),
+        ),
+        *(fg.elementwise_grad(product), fg.jacobian(f=product), fg.jacfwd(argnums=1)(product)),
+    ],
+    ids=repr,
+)
+def test_pickle_takes_transformed_functions_as_the_calls_that_made_them(f):
+    args = (X[0], 3.0) if repr(f).startswith("vmap") else (2.0, 3.0)
+    for _ in range(2):  # the first call traces
+        copy = pickle.loads(pickle.dumps(f))
+        assert repr(copy) == repr(f)
+        np.testing.assert_equal(copy(*args), f(*args))
+
+
 def test_in_another_process():
     """Formulas, gradient maps and decorated functions need pickle alone."""
     x, y = fg.vars("x y")
@@ -128,20 +149,21 @@ def test_in_another_process():
         "tree": {"a": x * y, "b": [np.sum(w)]},
         "program": pickled_programs.program,
         "slope": pickled_programs.slope,
+        "second slope": fg.grad(pickled_programs.slope),
     }
     work = (
         "import pickle, sys; d = pickle.load(sys.stdin.buffer);"
         "sys.stdout.buffer.write(pickle.dumps([d, d['formula'](x=2.0, y=3.0), d['program'](2.0),"
-        "d['slope'](2.0), d['gradient map'](x=2.0, y=3.0)]))"
+        "d['slope'](2.0), d['second slope'](2.0), d['gradient map'](x=2.0, y=3.0)]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", work], input=pickle.dumps(sent), capture_output=True, timeout=120
     )
     assert done.returncode == 0, done.stderr.decode()
-    back, value, program, slope, gradients = pickle.loads(done.stdout)
+    back, value, program, slope, second, gradients = pickle.loads(done.stdout)
     assert repr(back) == repr(sent)
     assert back["formula"].key == sent["formula"].key
     assert back["program"] is pickled_programs.program
     assert value == sent["formula"](x=2.0, y=3.0)
-    assert (program, slope) == (8.0, 12.0)
+    assert (program, slope, second) == (8.0, 12.0, 12.0)
     assert repr(gradients) == repr(sent["numbers"])

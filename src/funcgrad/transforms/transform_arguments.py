@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, wraps
-from inspect import signature
+from inspect import signature, unwrap
 from numbers import Number
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -102,7 +102,10 @@ def title(f: Callable[..., Any]) -> str:
 def _is_decorated(f: Callable[..., Any]) -> bool:
     """Whether a function is about to be bound to its own name: it is not yet, and is no local one."""
     name = getattr(f, "__qualname__", "<>")
-    return isinstance(f, FunctionType) and name.isidentifier() and f.__globals__.get(name) is not f
+    if not isinstance(f, FunctionType) or not name.isidentifier():
+        return False
+    written: Any = unwrap(f)  # what a transform has made has globals of its own
+    return getattr(written, "__globals__", f.__globals__).get(name) is not f
 
 
 # -- arguments -----------------------------------------------------------------------------------
