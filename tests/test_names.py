@@ -49,8 +49,8 @@ def is_shared(name):
 
 
 def mirrors_a_package(path):
-    """Whether a module bears the name of NumPy's or SciPy's module."""
-    return path.startswith(("numpy/", "scipy/"))
+    """Whether a module bears the name of NumPy's or SciPy's module, or holds functions of NumPy's."""
+    return path.startswith(("numpy/", "scipy/", "ops/numpy/"))
 
 
 def test_file_names_are_unique():

@@ -822,3 +822,26 @@ def test_minimize_takes_a_function_with_its_gradient(options):
 def test_minimize_refuses_other_pairs(f, options, message):
     with pytest.raises(TypeError, match=message):
         minimize(f, 1.0, jac=True, **options)
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        (
+            lambda: adam(lr=0.1),
+            r"^adam: expected options .* got lr; write learning_rate=0.1\n  at ",
+        ),
+        (lambda: adamw(betas=(0.9, 0.99)), r"but got betas; write b1=0.9, b2=0.999\n"),
+        (lambda: sgd(0.1, momentums=0.9), r"but got momentums; write momentum=0.9\n"),
+    ],
+)
+def test_options_of_other_libraries_say_what_to_write(call, remedy):
+    with pytest.raises(TypeError, match=remedy):
+        call()
+
+
+def test_methods_of_other_libraries_optimizers_say_what_to_write():
+    for name in ("step", "zero_grad"):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'; write updates, state = "):
+            getattr(sgd(0.1), name)
+    assert not hasattr(sgd(0.1), "other")

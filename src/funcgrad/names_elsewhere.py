@@ -7,6 +7,9 @@ from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
+from typing import Any
+
+from funcgrad.source import fail
 
 
 def name_instead(name: str, public: Sequence[str]) -> str:
@@ -38,9 +41,22 @@ def option_instead(name: str, value: object, options: Sequence[str]) -> str:
     """
     if name in _OPTIONS:
         return _OPTIONS[name]
+    name = _RENAMED.get(name, name)
     return "".join(
         [f"write {found}={value!r}" for found in get_close_matches(name, options, 1, 0.4)]
     )
+
+
+def unknown_option(who: str, given: Mapping[str, object], options: Sequence[str]) -> Any:
+    """The refusal of an option that a function does not have, with what to do.
+
+    >>> unknown_option("adam", {"lr": 0.1}, ["learning_rate", "eps"]).args[0].splitlines()[0]
+    'adam: expected options among learning_rate, eps, but got lr; write learning_rate=0.1'
+    """
+    name = next(name for name in given if name not in options)
+    hint = option_instead(name, given[name], options)
+    message = f"{who}: expected options among {', '.join(options)}, but got {name}"
+    return fail(TypeError, f"{message}; {hint}" if hint else message)
 
 
 _ELSEWHERE: Mapping[str, str] = MappingProxyType(
@@ -60,8 +76,9 @@ _ELSEWHERE: Mapping[str, str] = MappingProxyType(
         "derivative": "fg.grad(f)(x), or fg.gradient(expr, x)",
         "tape": "fg.grad(f)(x), or fg.steps(expr, x=2.0) for the steps",
         "gradcheck": "fg.check_grads(f, (x,))",
-        "draw": "fg.to_svg(expr), or expr at the end of a notebook's cell",
-        "plot": "fg.to_svg(expr), or expr at the end of a notebook's cell",
+        **dict.fromkeys(
+            ("draw", "draw_dot", "plot"), "fg.to_svg(expr), or expr at the end of a notebook's cell"
+        ),
         "vhp": "fg.hvp(f, primals, tangents)",
         "optimize": "fg.optim.minimize(f, x)",
         "minimize": "fg.optim.minimize(f, x)",
@@ -72,6 +89,10 @@ _ELSEWHERE: Mapping[str, str] = MappingProxyType(
         "factor": "fg.to_sympy(expr).factor()",
         "lambdify": "expr(x=2.0), or fg.to_python(expr)",
         "subs": "fg.substitute(expr, x=2.0)",
+        "limit": "fg.to_sympy(expr).limit('x', 0)",
+        **dict.fromkeys(("to_c", "codegen", "c_code"), "fg.to_python(expr), or fg.to_sympy(expr)"),
+        "free_symbols": "fg.gradient(expr).keys() for the names of the variables",
+        "pretty": "print(expr), or fg.to_latex(expr)",
         "pprint": "print(expr), or fg.to_latex(expr)",
         "e": "np.e",
         "pi": "np.pi",
@@ -83,6 +104,11 @@ _ELSEWHERE: Mapping[str, str] = MappingProxyType(
         "make_jaxpr": "fg.trace(f, *args)",
         "remat": "fg.checkpoint(f)",
         "pmap": "fg.vmap(f), or fg.dask.map",
+        **dict.fromkeys(
+            ("autograd", "func"), "fg.grad, fg.jacobian, fg.hessian, fg.vjp and fg.jvp"
+        ),
+        "manual_seed": "numpy.random.default_rng(0)",
+        "cross_entropy": "-fg.log_softmax(x)[label]",
         "nn": "fg.relu, fg.sigmoid and fg.softmax",
         "random": "numpy.random.default_rng(0)",
         "tree": "optree",
@@ -156,9 +182,15 @@ _ELSEWHERE: Mapping[str, str] = MappingProxyType(
 )
 """Names of other libraries, with the equivalent in funcgrad."""
 
+_RENAMED: Mapping[str, str] = MappingProxyType(
+    {"lr": "learning_rate", "beta1": "b1", "beta2": "b2", "epsilon": "eps", "rho": "decay"}
+)
+"""Options of other libraries, with the name that they have here."""
+
 _OPTIONS: Mapping[str, str] = MappingProxyType(
     {
         "axis_name": "leave it out: there are no collectives; write np.mean(fg.vmap(f)(x), axis=0)",
+        "betas": "write b1=0.9, b2=0.999",
         "axis_size": "give in_axes with an axis of at least one argument",
         "allow_int": "leave integers out of argnums, or convert them with x.astype(float)",
         "static_argnums": "leave it out: Python may ask any argument, as in `if flag:`",

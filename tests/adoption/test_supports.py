@@ -148,3 +148,16 @@ def test_supports_answers_what_was_measured():
         home, _, attribute = name.rpartition(".")
         parts = f"numpy.{home}".rstrip(".") if not home.startswith("scipy") else home
         assert fg.supports(f"{parts}.{attribute}") is (row.kind != "refused"), name
+
+
+def test_a_distribution_is_supported_as_its_name_says_and_so_are_its_methods():
+    stats = scipy.stats
+    for name in ("norm", "rice", "zipf", "levy_stable", "wishart", "matrix_normal"):
+        distribution = getattr(stats, name)
+        known = fg.supports(f"scipy.stats.{name}")
+        assert known is (name != "levy_stable")
+        assert fg.supports(distribution) is known
+        assert fg.supports(f"scipy.stats.{name}.rvs") is fg.supports(distribution.rvs) is known
+    assert fg.supports(stats.norm(0.0, 1.0).ppf)
+    assert not fg.supports(stats.levy_stable(1.8, -0.5).pdf)
+    assert fg.supports(stats.multivariate_normal([0.0], [[1.0]]).logpdf)

@@ -1,5 +1,7 @@
 """The few names of funcgrad.numpy that are not NumPy's own."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -87,3 +89,42 @@ def test_arguments_have_numpys_names(made):
     for derivative in (fg.grad(fg.adopt(f)), fg.jit(fg.grad(fg.adopt(f)))):
         assert derivative(x) == pytest.approx(slope, rel=1e-8)
     assert fg.adopt(f)(x) == f(x)
+
+
+@pytest.mark.parametrize("name", ["fft", "linalg", "ma", "polynomial", "random"])
+def test_modules_of_numpy_are_imported_by_their_names(name):
+    found = importlib.import_module(f"funcgrad.numpy.{name}")
+    assert found is getattr(fnp, name)
+    assert set(dir(getattr(np, name))) <= {*dir(found), "test"}
+
+
+def test_numpys_random_module_under_its_name_is_differentiated():
+    import funcgrad.numpy.random as npr
+
+    def draw(scale):
+        npr.seed(0)
+        return npr.normal(1.0, scale)
+
+    assert fg.grad(draw)(2.0) == np.random.RandomState(0).normal()
+
+
+def test_arrays_of_symbols_are_expressions_to_what_reads_expressions():
+    x, y = fg.vars("x y")
+    made = fnp.array([[x, y], [y, x]])
+    held = fg.const(made)
+    for read in (
+        fg.simplify,
+        fg.to_python,
+        fg.to_json,
+        fg.to_latex,
+        fg.to_dot,
+        fg.edges,
+        fg.backprop,
+    ):
+        assert repr(read(made)) == repr(read(held))
+    assert repr(fg.substitute(made, x=1.0)) == "array([[1, y], [y, 1]])"
+    for read in (fg.table, fg.to_svg):
+        assert repr(read(made, x=1.0, y=2.0)) == repr(read(held, x=1.0, y=2.0))
+    assert fg.gradient(fnp.array(x**2), x).key == fg.gradient(x**2, x).key
+    with pytest.raises(TypeError, match="simplify: expected an expression, but got MutableArray"):
+        fg.simplify(fnp.array([1.0, 2.0]))

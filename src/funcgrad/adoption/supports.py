@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from pkgutil import resolve_name
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,8 @@ def supports(function: Callable[..., Any] | str) -> bool:
     it is differentiated, or known to have derivative zero, in functions that
     are traced. Functions of NumPy and SciPy have been measured:
     docs/support.md has the table. An argument of such a function may
-    still be unsupported, which is an error where it is given.
+    still be unsupported, which is an error where it is given. A method of a
+    distribution of `scipy.stats` is answered as the distribution.
 
     Raises TypeError if ``function`` is neither a function nor text, and
     ValueError if there is no function of that name.
@@ -42,6 +45,9 @@ def supports(function: Callable[..., Any] | str) -> bool:
         name, function = _with_module(function), _named(function)
     if isinstance(function, ArrayFunction):
         function = function.__wrapped__
+    if type(function) is MethodType and _home(function.__self__) == "scipy.stats":
+        owner = function.__self__
+        function = getattr(owner, "dist", getattr(owner, "_dist", owner))  # of a frozen one
     for known_as in (name, _name(function)):
         if known_as in _measurements():
             return _measurements()[known_as][1] != "refused"
@@ -81,10 +87,18 @@ def _name(function: Any) -> str:
     if isinstance(function, np.ufunc):
         home = "numpy" if getattr(np, function.__name__, None) is function else "scipy.special"
     else:
-        # SciPy defines its functions in private modules of the public one.
-        home = str(getattr(function, "__module__", "")).partition("._")[0]
-        home = "numpy.ma" if is_of_masked_arrays(home) else home
-    return f"{home}.{getattr(function, '__name__', '')}"
+        home = _home(function)
+    own = getattr(function, "__name__", None)
+    if own is None and home in sys.modules:  # a distribution, or that of a frozen one, a copy
+        items = vars(sys.modules[home]).items()
+        own = next((name for name, item in items if type(item) is type(function)), "")
+    return f"{home}.{own}"
+
+
+def _home(function: object) -> str:
+    """The public module of a function: SciPy defines its own in private modules of that."""
+    home = str(getattr(function, "__module__", "")).partition("._")[0]
+    return "numpy.ma" if is_of_masked_arrays(home) else home
 
 
 def _with_module(name: str) -> str:

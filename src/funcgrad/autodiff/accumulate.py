@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr import Expr, as_derived, by_key, no_expression
+from funcgrad.expr import Expr, as_derived, as_expression, by_key
 from funcgrad.expr.registry import functions
 from funcgrad.fold import Item, Semiring, folded_by_key, path_sums, path_sums_steps, toposort
 from funcgrad.gc_pause import Paused
@@ -388,7 +388,7 @@ def backprop(expr: Expr, seed: object = 1, wrt: Sequence[Expr] | None = None) ->
     >>> fg.simplify(fg.backprop(x**3)[x])
     3*x**2
     """
-    _check_root(expr)
+    expr = _checked_root(expr)
     with Paused():
         exprs = by_key(expr)
         wanted = reached_keys(exprs) if wrt is None else varied(exprs, wrt)
@@ -410,7 +410,7 @@ def backprop_steps(expr: Expr, seed: npt.ArrayLike = 1) -> Iterator[GradientMap]
     >>> [len(z) for z in fg.backprop_steps(fg.var("x") ** 2 + x)]
     [1, 3, 3, 3, 3]
     """
-    _check_root(expr)
+    expr = _checked_root(expr)
     exprs = by_key(expr)
     arcs = linear_maps(exprs, reached_keys(exprs))
     from funcgrad.node_map import node_map
@@ -448,11 +448,11 @@ def varied(
     return found
 
 
-def _check_root(expr: Expr) -> None:
-    if not isinstance(expr, Expr):
-        raise no_expression("backprop", expr)
+def _checked_root(value: object) -> Expr:
+    expr = as_expression("backprop", value)
     if not differentiable(expr.dtype):
         raise fail(TypeError, f"backprop: expected a float expression, but got {expr.type}")
+    return expr
 
 
 def _seed(expr: Expr, seed: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from funcgrad.autodiff.accumulate import reached_keys
-from funcgrad.expr import Expr, by_key, const, no_expression, var
+from funcgrad.expr import Expr, as_expression, by_key, const, var
 from funcgrad.fold import Edge
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.highlighted import highlighted
@@ -136,9 +136,7 @@ def edges(expr: Expr) -> Edges:
     >>> edges(np.sum(np.sin(fg.var("v", 2))))[0].map.transpose(np.ones(2))
     [1.0, 1.0]*cos(v)
     """
-    if not isinstance(expr, Expr):
-        raise no_expression("edges", expr)
-    return Edges(_edges(expr))
+    return Edges(_edges(as_expression("edges", expr)))
 
 
 def _edges(root: Expr) -> Iterator[LabeledEdge]:

@@ -360,14 +360,27 @@ def vars(
     >>> [v.type.shape for v in vars("u, v", 3)]
     [(3,), (3,)]
     """
-    if not isinstance(names, str) or not split_names(names):
+    more = f", {shape!r}" if isinstance(shape, str) else ""
+    if not isinstance(names, str) or not split_names(names) or more:
         raise fail(
             TypeError,
-            f"vars: expected names separated by spaces, but got {names!r}; write vars('x y')",
+            f"vars: expected names separated by spaces, but got {names!r}{more}; write vars('x y')",
         )
     for name in split_names(names):
         check_name("vars", name)
     return tuple([var(name, shape, dtype) for name in split_names(names)])
+
+
+def as_expression(who: str, value: object) -> Expr:
+    """An expression, as it is or as an array of `funcgrad.numpy` holds it.
+
+    Raises TypeError for what is no expression.
+    """
+    if "plain_value" in functions:
+        value = functions["plain_value"](value)
+    if not isinstance(value, Expr):
+        raise no_expression(who, value)
+    return value
 
 
 def no_expression(who: str, value: object) -> Any:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import ParamSpec
+
+from funcgrad.names_elsewhere import unknown_option
 from funcgrad.optim.transformations import (
     Optimizer,
     add_decayed_weights,
@@ -12,7 +18,23 @@ from funcgrad.optim.transformations import (
     scale_by_rms,
 )
 
+P = ParamSpec("P")
 
+
+def _with_named_options(make: Callable[P, Optimizer]) -> Callable[P, Optimizer]:
+    """An optimizer's maker that says what to write for an option of another library."""
+    options = list(signature(make).parameters)
+
+    @wraps(make)
+    def made(*args: P.args, **kwargs: P.kwargs) -> Optimizer:
+        if not kwargs.keys() <= set(options):
+            raise unknown_option(make.__name__, kwargs, options)
+        return make(*args, **kwargs)
+
+    return made
+
+
+@_with_named_options
 def sgd(learning_rate: object = 1e-2, momentum: object = None, nesterov: bool = False) -> Optimizer:
     """Gradient descent: ``-learning_rate * g``, or with ``momentum`` times the
     running sum of `heavy_ball`.
@@ -28,6 +50,7 @@ def sgd(learning_rate: object = 1e-2, momentum: object = None, nesterov: bool = 
     return descend if momentum is None else chain(heavy_ball(momentum, nesterov), descend)
 
 
+@_with_named_options
 def momentum(learning_rate: object = 1e-2, decay: object = 0.9) -> Optimizer:
     """Gradient descent with Polyak's momentum.
 
@@ -41,6 +64,7 @@ def momentum(learning_rate: object = 1e-2, decay: object = 0.9) -> Optimizer:
     return sgd(learning_rate, decay)
 
 
+@_with_named_options
 def nesterov(learning_rate: object = 1e-2, decay: object = 0.9) -> Optimizer:
     """Gradient descent with Nesterov's momentum.
 
@@ -53,6 +77,7 @@ def nesterov(learning_rate: object = 1e-2, decay: object = 0.9) -> Optimizer:
     return sgd(learning_rate, decay, nesterov=True)
 
 
+@_with_named_options
 def adam(
     learning_rate: object = 1e-3,
     b1: object = 0.9,
@@ -72,6 +97,7 @@ def adam(
     return chain(scale_by_adam(b1, b2, eps, eps_root), scale_by_learning_rate(learning_rate))
 
 
+@_with_named_options
 def adamw(
     learning_rate: object = 1e-3,
     b1: object = 0.9,
@@ -99,6 +125,7 @@ def adamw(
     )
 
 
+@_with_named_options
 def rmsprop(
     learning_rate: object = 1e-2,
     decay: object = 0.9,

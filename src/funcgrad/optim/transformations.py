@@ -8,7 +8,7 @@ expressions, so that one can differentiate through a step of training.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Never
 
 import numpy as np
 
@@ -43,6 +43,13 @@ class Optimizer(NamedTuple):
 
     def __repr__(self) -> str:
         return "<optimizer of init(params) and update(grads, state, params)>"
+
+    def __getattr__(self, name: str) -> Never:
+        hint = f"; write {_STEP}" if name in ("step", "zero_grad", "apply") else ""
+        raise AttributeError(f"an optimizer has no attribute {name!r}{hint}")
+
+
+_STEP = "updates, state = optimizer.update(grads, state, params), and fg.optim.apply_updates(params, updates)"
 
 
 def apply_updates(params: object, updates: object) -> Any:

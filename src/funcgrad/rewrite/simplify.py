@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 from funcgrad.expr import (
     Expr,
     as_derived,
+    as_expression,
     is_simple,
-    no_expression,
     rebuild,
     set_simple,
     subexpressions,
@@ -59,9 +59,7 @@ def simplify(expr: Expr) -> Expr:
     >>> simplify(2 * (3 * x) + 0 * x)
     6*x
     """
-    if not isinstance(expr, Expr):
-        raise no_expression("simplify", expr)
-    return simplify_all([expr], mode="formula")[0]
+    return simplify_all([as_expression("simplify", expr)], mode="formula")[0]
 
 
 def simplify_all(

@@ -10,10 +10,10 @@ import numpy as np
 from funcgrad.expr import (
     Expr,
     as_derived,
+    as_expression,
     derived_names,
     is_simple,
     mark_simple,
-    no_expression,
     rebuild,
 )
 from funcgrad.fold import folded
@@ -46,8 +46,7 @@ def substitute(
     >>> substitute(x**2 + x, x=3.0)
     3.0**2 + 3
     """
-    if not isinstance(expr, Expr):
-        raise no_expression("substitute", expr)
+    expr = as_expression("substitute", expr)
     if rest or not isinstance(replacements, Mapping | None):
         raise fail(
             TypeError,

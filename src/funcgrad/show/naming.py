@@ -12,7 +12,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from funcgrad.expr import Expr, by_key, no_expression, subexpressions
+from funcgrad.expr import Expr, as_expression, by_key, subexpressions
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, Key, broadcast_shapes
 from funcgrad.ops.base import op as _op
@@ -27,8 +27,7 @@ def distinct(expr: Expr, who: str, most: int | None = None, instead: str = "") -
 
     Raises TypeError for what is no expression, and ValueError for more nodes than ``most``.
     """
-    if not isinstance(expr, Expr):
-        raise no_expression(who, expr)
+    expr = as_expression(who, expr)
     found = by_key(expr) | {e.key: e for e in reversed(subexpressions(expr)) if e.label}
     if most is not None and len(found) > most:
         raise ValueError(

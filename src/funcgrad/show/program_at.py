@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.algebras.arguments_of import subject
+from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr, rebuild
 from funcgrad.fold import folded
 from funcgrad.ops.base.op import leaf
@@ -27,6 +28,7 @@ def program_at(
     A function has its arguments by position or by name, an expression the values of its variables by name or
     in a dict. Raises TypeError if ``f`` is neither, or returns more than one result.
     """
+    f = plain_value(f)
     if isinstance(f, Expr):
         if len(args) > 1 or not all(isinstance(arg, Mapping) for arg in args):
             file = who == "explore" and isinstance(args[-1], str | PathLike)
@@ -78,6 +80,7 @@ def formula_at(who: str, f: Callable[..., Any] | Expr, args: Sequence[Any]) -> E
 
     Raises TypeError if ``f`` is neither, for values beside an expression, and for arguments that do not fit.
     """
+    f = plain_value(f)
     if isinstance(f, Expr) and args:
         kinds = ", ".join([type(arg).__name__ for arg in args])
         raise fail(

@@ -63,16 +63,13 @@ def curried(transform: Callable[P, R]) -> Callable[P, R]:
 def _check(
     who: str, names: Sequence[str], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> None:
-    from funcgrad.names_elsewhere import option_instead  # it takes a millisecond
+    if not kwargs.keys() <= set(names):
+        # Imported here: it takes a millisecond.
+        from funcgrad.names_elsewhere import unknown_option
 
-    first, *options = names
-    for name in kwargs.keys() - set(names):
-        hint = option_instead(name, kwargs[name], options)
-        listed = ", ".join(options)
-        message = f"{who}: expected options among {listed}, but got {name}"
-        raise fail(TypeError, f"{message}; {hint}" if hint else message)
+        raise unknown_option(who, kwargs, names[1:])
     given = {**dict(zip(names, args, strict=False)), **kwargs}
-    if first in given and given[first] is None:
+    if given.get(names[0], who) is None:
         raise fail(
             TypeError,
             f"{who}: expected a function, but got None; a function that makes one returns it",

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from funcgrad.autodiff.accumulate import cotangents
-from funcgrad.expr import Expr, as_derived, no_expression, var
+from funcgrad.expr import Expr, as_derived, as_expression, var
 from funcgrad.expr.formula_tuple import formulas
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.node_names import labels
@@ -37,8 +37,7 @@ def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
     (2*x*y, {'x': 2*x*y, 'y': x**2})
     """
 
-    if not isinstance(expr, Expr):
-        raise no_expression("gradient", expr)
+    expr = as_expression("gradient", expr)
     if expr.shape:
         raise fail(
             TypeError, f"gradient: expected a scalar expression, but got {expr.type}; sum it first"

@@ -48,6 +48,10 @@ def elementwise_types(
     op: Any, kinds: tuple[OperandKind, ...]
 ) -> tuple[tuple[ArrayType, ...], ArrayType]:
     """The types that the operands take, and the result's, by NumPy's promotion (NEP 50)."""
+    wanted = len(op.edges) if isinstance(op.edges, tuple) else len(kinds)
+    if len(kinds) != wanted:
+        operands = "one operand" if wanted == 1 else f"{wanted} operands"
+        raise fail(TypeError, f"{op.name}: expected {operands}, but got {len(kinds)}")
     shapes = [kind.shape if isinstance(kind, ArrayType) else () for kind in kinds]
     try:
         alike = len(set(shapes)) == 1

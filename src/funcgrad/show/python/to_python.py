@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from funcgrad.expr import Expr, derived_names
+from funcgrad.expr import Expr, as_expression, derived_names
 from funcgrad.ops.tuples import pick_op
 from funcgrad.printed_text import PrintedText
 from funcgrad.rewrite.evaluate import variables
@@ -59,6 +59,7 @@ def to_python(
         with np.errstate(all="ignore"):
             return np.exp(x)*x + 2.0
     """
+    expr = as_expression("to_python", expr)
     nodes = distinct(expr, "to_python", MOST_NODES_WRITTEN, "save it with to_json")
     if not isinstance(name, str):
         raise TypeError(
