@@ -94,6 +94,8 @@ CASES = [
     (lambda: V.at[0].get(mode="drop"), ValueError, "expected mode 'clip', 'fill' or"),
     (lambda: V.at[0].set(1.0, sorted=True), TypeError, "expected mode or indices_are_sorted.* got sorted"),
     (lambda: V.at[0].set(1j), TypeError, "at: expected a value of dtype float64, but got complex128"),
+    (lambda: V.at[0].set(V), ValueError, r"^item assignment: expected a value for the one entry .* got float64\[3\]"),
+    (lambda: V.at[:2].add(V), ValueError, r"entries of shape \(2,\) that the index selects of float64\[3\], but"),
     (lambda: V.__setitem__(0, 1.0), TypeError, r"write x = x.at\[i\].set\(v\)"),
     (lambda: np.max(fg.var("e", (0,))), ValueError, "max: expected at least one entry"),
     # -- contractions
@@ -280,10 +282,35 @@ def raises_a_type_error(x):
     raise TypeError("of the user")
 
 
+def misspells_a_method(x):
+    y = np.zeros(3)
+    y[:] = x
+    return y.summ()
+
+
+def misspells_a_function_of_funcgrad(x):
+    y = np.zeros(3)
+    y[:] = x
+    return np.sum(fg.reluu(y))
+
+
+def calls_a_method_of_pytorch(x):
+    y = np.zeros(3)
+    y[:] = x
+    return y.detach().sum()
+
+
 @pytest.mark.parametrize(
     ("f", "error", "message"),
     [
-        (stores_too_much, ValueError, "broadcasts to"),
+        (stores_too_much, ValueError, "^item assignment: expected a value for the"),
+        (misspells_a_method, AttributeError, "no attribute 'summ'$"),
+        (misspells_a_function_of_funcgrad, AttributeError, "no attribute 'reluu'; write fg.relu$"),
+        (
+            calls_a_method_of_pytorch,
+            AttributeError,
+            r"'detach'; write fg.stop_gradient\(x\)\n  at .*: return",
+        ),
         (multiplies_wrong_shapes, ValueError, "^matmul: expected the last axis"),
         (reads_past_the_end, IndexError, "5"),
         (raises_after_a_store, RuntimeError, "^of the user$"),

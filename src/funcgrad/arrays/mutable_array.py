@@ -15,12 +15,13 @@ from funcgrad.arrays.object_array import ObjectArray
 from funcgrad.arrays.protocols import ArrayProtocols
 from funcgrad.arrays.reference import MARK, Reference, current, note_export, state_of
 from funcgrad.expr import Expr
+from funcgrad.expr.other_libraries import OtherLibraries
 from funcgrad.expr.registry import functions
 from funcgrad.expr.reported_class import reported_class_to
 from funcgrad.expr.scope_order import next_in_order
 
 
-class MutableArray(ArrayOperators, ArrayMethods, ArrayProtocols, Reference):
+class MutableArray(ArrayOperators, ArrayMethods, ArrayProtocols, Reference, OtherLibraries):
     """An array that takes stores, and traced values in them: what ``funcgrad.numpy.zeros`` makes.
 
     It is a cell that holds an immutable value: NumPy's array, while all entries are numbers, and an

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Never
 
 from funcgrad.expr.concrete import kept_for_users
+from funcgrad.source import fail
 
 
 class Elsewhere:
@@ -20,8 +21,8 @@ class Elsewhere:
 
     def __get__(self, instance: object, owner: type | None = None) -> Never:
         # Python would suggest a name of its own for an error that has `name` and `obj`.
-        raise AttributeError(
-            f"an expression has no attribute {self._name!r}; write {self._instead}"
+        raise fail(
+            AttributeError, f"an expression has no attribute {self._name!r}; write {self._instead}"
         )
 
 

@@ -93,7 +93,15 @@ def index_update(x: object, index: object, value: Any, how: str, mode: str | Non
     lead = value.ndim - len(shape)
     if lead > 0 and value.shape[:lead] == (1,) * lead:  # as NumPy's assignment drops them
         value = np.reshape(value, value.shape[lead:])
-    value = broadcast_to(value, shape)
+    try:
+        value = broadcast_to(value, shape)
+    except ValueError:
+        entries = f"entries of shape {shape}" if shape else "one entry"
+        raise fail(
+            ValueError,
+            f"item assignment: expected a value for the {entries} that the index selects of {whole.type}, "
+            f"but got {value.type}; give the value this shape, or select as many entries as it has",
+        ) from None
     if how not in ("set", "add"):
         if _repeats(exprs, spec, x):
             places = _places(x, spec, exprs)

@@ -23,7 +23,7 @@ from funcgrad.expr.scope_order import last_trace, next_in_order
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import CapturedArrays, capture, is_unchanged, refer
 from funcgrad.ops.base.op import leaf as leaf_op
-from funcgrad.source import is_of_library
+from funcgrad.source import USERS, is_of_library, position
 from funcgrad.trace.known_code import ARRAYS_HELD, AS_IT_IS, HELD, WRITABLE, runs_as_it_is
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
 from funcgrad.trace.remedies import explain, tell_replaced
@@ -293,9 +293,22 @@ _STAND_INS = (
 
 
 def _is_at_another_line(refusal: Exception, error: Exception) -> bool:
-    """Whether an adopted run passed the line that was refused, and was refused at another one."""
-    lines = [str(found).rpartition("\n  at ")[1:] for found in (refusal, error)]
-    return all([at for at, _ in lines]) and lines[0] != lines[1]
+    """Whether an adopted run passed the line that was refused, and has an error at another one."""
+    lines = [_line(found) for found in (refusal, error)]
+    return all(lines) and lines[0] != lines[1]
+
+
+def _line(error: Exception) -> str:
+    """The line of the user's code that an error names, or else at which it was raised."""
+    named = str(error).rpartition("\n  at ")[2] if "\n  at " in str(error) else ""
+    place, found = error.__traceback__, named
+    while place is not None and not named:
+        frame = place.tb_frame
+        found = (
+            found if USERS[frame.f_code.co_filename] else position((frame.f_code, place.tb_lasti))
+        )
+        place = place.tb_next
+    return found
 
 
 def _withdraw(error: BaseException) -> None:
