@@ -199,17 +199,31 @@ def may_be_handled(names: frozenset[str]) -> bool:
 
 
 def handles(code: CodeType, names: frozenset[str]) -> bool:
-    """Whether code has handlers, and names an error, or has an ``except:``, which names none."""
+    """Whether code has handlers, and names an error, or has an ``except:``, or one of errors it was given."""
     if not code.co_exceptiontable:
         return False
-    return not names.isdisjoint(code.co_names) or _has_bare_except(code)
+    return not names.isdisjoint(code.co_names) or _handles_unnamed(code)
 
 
 @lru_cache(maxsize=1024)
-def _has_bare_except(code: CodeType) -> bool:
-    # The handler of ``except:`` drops the error; others compare, raise, or end a `with` first.
+def _handles_unnamed(code: CodeType) -> bool:
+    # The handler of ``except:`` drops the error; others compare, raise, or end a `with` first. The handler
+    # of ``except errors:`` or ``except self.errors:`` reads a local variable.
     steps = [step.opname for step in dis.get_instructions(code)]
-    return ("PUSH_EXC_INFO", "POP_TOP") in pairwise(steps)
+    return ("PUSH_EXC_INFO", "POP_TOP") in pairwise(steps) or any(
+        [
+            step == "CHECK_EXC_MATCH" and _read(steps[:place]).startswith(_LOCAL)
+            for place, step in enumerate(steps)
+        ]
+    )
+
+
+_LOCAL = ("LOAD_FAST", "LOAD_DEREF")
+
+
+def _read(steps: list[str]) -> str:
+    """The instruction that reads the variable of ``a.b`` at the end of some instructions."""
+    return next((step for step in reversed(steps) if step != "LOAD_ATTR"), "")
 
 
 _OPERATIONS = (

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.linalg
+import toolz
 
 import funcgrad as fg
 
@@ -291,3 +292,29 @@ def test_a_handler_of_what_no_number_takes_is_run():
 
     assert fg.value_and_grad(f)(2.5) == (7.5, 3.0)
     np.testing.assert_array_equal(fg.jacobian(f)(np.array([1.0, 3.0])), [[1.0, 0.0], [0.0, 0.0]])
+
+
+def tried(f, errors):
+    def g(x):
+        try:
+            return f(x) * x
+        except errors:
+            return -x
+
+    return g
+
+
+@pytest.mark.parametrize("make", [tried, lambda f, errors: toolz.excepts(errors, f, lambda _: 0.5)])
+@pytest.mark.parametrize("errors", [ValueError, (KeyError, ValueError)])
+def test_a_handler_of_errors_that_it_was_given_is_run(make, errors):
+    f = make(math.log, errors)
+    for x in (-1.0, 2.0):
+        slope = (f(x + 1e-6) - f(x - 1e-6)) / 2e-6
+        assert fg.value_and_grad(lambda x: f(x) + 0.0 * x)(x) == (f(x), pytest.approx(slope))
+        assert fg.jit(f)(x) == f(x)
+
+
+def test_a_division_by_zero_under_a_handler_that_it_was_given_is_warned_of():
+    f = toolz.excepts(ZeroDivisionError, lambda x: 1 / x, lambda _: 0.0)
+    with pytest.warns(UserWarning, match="handles errors, which traced values do not raise"):
+        assert fg.value_and_grad(f)(0.0) == (np.inf, -np.inf)

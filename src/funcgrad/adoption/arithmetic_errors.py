@@ -51,7 +51,7 @@ def warn_of_not_finite(code: CodeType, args: Sequence[object], result: object) -
         how = _how_not_finite(value, given)
         if how:
             named = sorted(_ERRORS.intersection(code.co_names))
-            handled = " or ".join(named) if named else "every error"
+            handled = " or ".join(named) if named else "errors"
             warn(
                 f"{code.co_name}: handles {handled}, which traced values do not raise, and {how} a number "
                 "that is not finite; write the condition, if x == 0, in the place of the handler"
