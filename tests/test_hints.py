@@ -324,3 +324,31 @@ def test_labels_of_traced_values_are_refused_at_the_line_that_has_them():
         TypeError, match=r"labels of pandas are plain numbers: .*\n  at test_hints.py:.*Index\(w\)"
     ):
         fg.grad(lambda w: pandas.Index(w).size * w.sum())(np.ones(2))
+
+
+def test_a_package_of_plain_numbers_is_named_with_the_line_that_calls_it():
+    cbook = pytest.importorskip("matplotlib.cbook")
+
+    def f(x):
+        cbook._to_unmasked_float_array(x)
+        return np.sum(x**2)
+
+    advice = r"array: .* give the package fg.stop_gradient\(x\).*\n  at test_hints.py:.*\(x\)\n  in cbook.py:"
+    with pytest.raises(TypeError, match=advice):
+        fg.grad(f)(np.ones(2))
+
+
+def test_what_has_no_gradient_is_a_plain_array_to_other_packages():
+    cbook = pytest.importorskip("matplotlib.cbook")
+    seen = []
+
+    def f(x):
+        seen.append(cbook._to_unmasked_float_array(fg.stop_gradient(2 * x)))
+        return np.sum(seen[-1] * x)
+
+    for g in (f, fg.adopt(f), fg.adopt(f, False)):
+        np.testing.assert_array_equal(fg.grad(g)(np.array([1.0, 2.0])), [2.0, 4.0])
+        assert type(seen[-1]) is np.ndarray
+    np.testing.assert_array_equal(fg.hessian(f)(np.array([1.0, 2.0])), np.zeros((2, 2)))
+    with pytest.raises(TypeError, match="array: "):  # it would be that of the first call
+        fg.jit(f)(np.array([1.0, 2.0]))

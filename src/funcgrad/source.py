@@ -34,6 +34,17 @@ class Files(dict[str, bool | None]):
 OURS = Files()
 
 
+class _InstalledFiles(Files):
+    """Whether a file is funcgrad's, or comes with an installed package, or with Python."""
+
+    def __missing__(self, filename: str) -> bool:
+        answer = self[filename] = bool(OURS[filename]) or _is_installed(filename)
+        return answer
+
+
+_INSTALLED = _InstalledFiles()
+
+
 class _LibraryFiles(Files):
     """Whether a file is funcgrad's, of Python, or of one of some libraries, which call user code."""
 
@@ -81,9 +92,14 @@ def is_installed(item: FunctionType | ModuleType | None) -> bool:
     return top == "funcgrad" or _is_installed(file)
 
 
+def is_of_package(code: CodeType) -> bool:
+    """Whether code comes with an installed package, or with Python."""
+    return _is_installed(code.co_filename)
+
+
 @lru_cache(maxsize=1024)
 def _is_installed(file: str) -> bool:
-    return file.startswith(_PYTHON[0]) or "site-packages" in file or "dist-packages" in file
+    return file.startswith(_PYTHON) or "site-packages" in file or "dist-packages" in file
 
 
 def caller(depth: int = 2, files: Files = OURS) -> tuple[CodeType, int] | None:
@@ -245,9 +261,16 @@ def warn(message: str, kind: type[Warning] = UserWarning) -> None:
 
 
 def fail(kind: Callable[[str], Any], message: str, files: Files = OURS) -> Any:
-    """The exception, with the line of the user's code appended to its message."""
-    where = position(caller(2, files))
-    return kind(f"{message}\n  at {where}" if where else message)
+    """The exception, with the line of the user's code appended to its message.
+
+    Where that calls code of an installed package or of Python's, whose line it is, both are told.
+    """
+    source = caller(2, files)
+    where, inner = position(source), ""
+    if source is not None and _is_installed(source[0].co_filename):
+        users = position(caller(2, _INSTALLED))
+        where, inner = (users, f"\n  in {where}") if users else (where, "")
+    return kind(f"{message}\n  at {where}{inner}" if where else message)
 
 
 _E = TypeVar("_E", bound=Exception)

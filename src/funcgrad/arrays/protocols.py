@@ -42,7 +42,7 @@ from funcgrad.arrays.views import (
     zeros_in_place_of,
 )
 from funcgrad.expr import Expr
-from funcgrad.expr.concrete import concrete_value
+from funcgrad.expr.concrete import concrete_value, has_plain_array
 from funcgrad.expr.operators import REFLECTED, overrides_ufuncs
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
@@ -145,14 +145,14 @@ class ArrayProtocols:
     ) -> np.ndarray[Any, Any]:
         value = current(self)
         if isinstance(value, Expr):
-            if value.traced and value.dtype.kind in "biu":
+            if has_plain_array(value):
                 return np.array(concrete_value(value, "an array"), dtype or value.dtype)
             asking = sys._getframe(1)
             if MARK in asking.f_globals and calls_method(asking, "__array__"):
                 own: np.ndarray[Any, Any] = self._funcgrad_without_class()
                 own = own if dtype is None else own.astype(dtype)
                 return own
-            advice = remedy() or (_OF_ADOPTED if MARK in asking.f_globals else _ADOPT)
+            advice = remedy(of_array=True) or (_OF_ADOPTED if MARK in asking.f_globals else _ADOPT)
             raise fail(
                 TypeError,
                 "array: expected numbers, but got an array with traced values, whose gradient a plain "

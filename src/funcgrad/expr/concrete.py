@@ -224,6 +224,19 @@ def concrete_value(value: object, asker: str) -> Any:
     return answer
 
 
+def has_plain_array(root: ExprBase) -> bool:
+    """Whether NumPy may have the value of a traced expression: one without a gradient that could be cut.
+
+    So is an integer, and where no question is a guard, what has outlived its trace or is a constant to it,
+    as `stop_gradient` makes.
+    """
+    trace = root.traced
+    if trace is None or root.dtype.kind in "biu":
+        return trace is not None
+    is_told = not trace.open or (not trace.records and has_known_value(root))
+    return is_told and not functions["is_varied"](root)
+
+
 def assignment() -> Any:
     """The refusal of an assignment to an item of an expression, or of an expression to an item."""
     return fail(

@@ -20,6 +20,7 @@ from funcgrad.expr.concrete import (
     concrete,
     concrete_value,
     has_known_value,
+    has_plain_array,
     in_place_operator,
     kept_for_users,
 )
@@ -568,15 +569,12 @@ class Operators:
         return functions["apply_numpy"](func, args, kwargs)
 
     def __array__(self: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Any:
-        # An integer has no gradient that could be cut, nor has what has outlived its trace: NumPy may have
-        # its value.
-        is_over = self.traced and not self.traced.open and not functions["is_varied"](self)
-        if is_over or (self.traced and self.dtype.kind in "biu"):
+        if has_plain_array(self):
             return np.array(concrete_value(self, "an array"), dtype or self.dtype)
         refusal = fail(
             TypeError,
             "array: expected numbers, but got an expression, and storing it in a NumPy array would cut its "
-            f"gradient; {remedy() or (_INDEX if self.dtype.kind in 'biu' else _BUILD)}",
+            f"gradient; {remedy(of_array=True) or (_INDEX if self.dtype.kind in 'biu' else _BUILD)}",
             BUT_LABELS,
         )
         raise kept_for_users(self, refusal)

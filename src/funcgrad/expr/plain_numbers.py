@@ -14,7 +14,7 @@ from types import CodeType, FrameType, MappingProxyType
 
 import numpy as np
 
-from funcgrad.source import BUT_LABELS, USERS, caller, position, written
+from funcgrad.source import BUT_LABELS, USERS, caller, is_of_package, position, written
 
 _NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -50,6 +50,10 @@ _OF_XARRAY = (
     "write a.data, which computes with expressions, in the place of a.values, a.item() in that of float(a), "
     "and xr.DataArray(np.stack([...])) for a list"
 )
+_OF_PACKAGES = (
+    "give the package fg.stop_gradient(x), if the derivative is meant to be zero, or write fg.adopt(f) for "
+    "its function"
+)
 _OF_MODELS = r"[/\\](cvxpy|casadi)[/\\]"
 UNITS = (
     "write numbers in one unit, such as q.to_value(unit) for a quantity q, and give the result its unit "
@@ -67,8 +71,11 @@ def advice() -> str:
     )
 
 
-def remedy() -> str:
-    """`advice` for the function that the user's line calls; empty if that is not known."""
+def remedy(of_array: bool = False) -> str:
+    """`advice` for the function that the user's line calls; empty if that is not known.
+
+    An installed package that asks for an array is not the user's to change: ``of_array`` says so.
+    """
     source = caller(2, USERS)
     if source is not None and BUT_LABELS[source[0].co_filename]:
         library = source[0].co_filename.split(os.sep)
@@ -80,6 +87,8 @@ def remedy() -> str:
             "a model of cvxpy or casadi holds plain numbers: write the formula with NumPy's functions, or "
             "give the solution a derivative by fg.implicit_argmin"
         )
+    if of_array and source is not None and is_of_package(source[0]):
+        return _OF_PACKAGES
     text = "" if source is None else written(source)
     called = text.partition("(")[0].strip()
     name = called.rpartition(".")[2]

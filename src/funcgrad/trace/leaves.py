@@ -300,7 +300,7 @@ def _is_at_another_line(refusal: Exception, error: Exception) -> bool:
 
 def _line(error: Exception) -> str:
     """The line of the user's code that an error names, or else at which it was raised."""
-    named = str(error).rpartition("\n  at ")[2] if "\n  at " in str(error) else ""
+    named = str(error).partition("\n  at ")[2].partition("\n")[0]
     place, found = error.__traceback__, named
     while place is not None and not named:
         frame = place.tb_frame

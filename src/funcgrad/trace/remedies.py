@@ -64,9 +64,9 @@ def tell_replaced(error: Exception, refusals: Iterable[BaseException | None]) ->
         return
     while place.tb_next is not None:
         place = place.tb_next
-    at = f"\n  at {os.path.basename(place.tb_frame.f_code.co_filename)}:{place.tb_lineno}:"
+    line = f"{os.path.basename(place.tb_frame.f_code.co_filename)}:{place.tb_lineno}:"
     for refusal in refusals:
-        if refusal is not None and at in str(refusal):
+        if refusal is not None and f" {line}" in str(refusal):
             told = f"it took the place of this error: {refusal}"
             if told not in getattr(error, "__notes__", ()):
                 error.add_note(told)
