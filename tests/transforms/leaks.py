@@ -329,6 +329,7 @@ ZERO = [
     # said
     "float(fg.stop_gradient(x))",
     "math.sin(fg.stop_gradient(x))",
+    "np.asarray(fg.stop_gradient(x))[()]",
     "fg.stop_gradient(x).item()",
     "float(fg.stop_gradient(x * x) + 1.0)",
     "statistics.fmean([fg.stop_gradient(x), 1.0])",
