@@ -611,3 +611,24 @@ def test_matrices_structured_arrays_and_hashes_are_advised_on():
     with pytest.raises(AttributeError, match="tobytes") as caught:
         fg.grad(lambda x: x[0] * len(x.tobytes()))(np.ones(2))
     assert "traced values have no bytes" in caught.value.__notes__[0]
+
+
+def inverse(x):
+    y = 2.0 * x
+    return np.sum(np.linalg.inv(y @ y))
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        *(fg.grad(inverse), fg.value_and_grad(inverse), fg.jacfwd(inverse)),
+        *(lambda x: fg.jvp(inverse, (x,), (x,)), lambda x: fg.linearize(inverse, x)),
+        lambda x: fg.vjp(inverse, x),
+        lambda x: inverse(fg.var("x", (2, 2)))(x=x),
+    ],
+)
+def test_an_error_of_a_program_that_runs_names_the_line_that_made_the_node(run):
+    told = r"^Singular matrix\nraised by inv of float64\[2, 2\]\n  at test_errors.py:.*return np.sum\(np.linalg.inv"
+    for _ in range(2):  # the second run reuses the program
+        with pytest.raises(np.linalg.LinAlgError, match=told):
+            run(np.zeros((2, 2)))

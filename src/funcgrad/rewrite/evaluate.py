@@ -15,7 +15,7 @@ from funcgrad.node_names import labels
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import example, leaf
 from funcgrad.rewrite.in_place import in_place, reads_first
-from funcgrad.source import fail
+from funcgrad.source import fail, position
 
 if TYPE_CHECKING:
     from pyrsistent import PMap
@@ -95,9 +95,20 @@ def numpy_algebra(values: Mapping[str, Any]) -> Algebra[Any]:
 
     def op(node: Node, parents: tuple[Any, ...]) -> Any:
         run: Callable[..., Any] = node.op.run  # type: ignore[attr-defined]
-        return run(*parents, **dict(node.params)) if node.params else run(*parents)
+        try:
+            return run(*parents, **dict(node.params)) if node.params else run(*parents)
+        except Exception as error:
+            tell_node(error, node)
+            raise
 
     return Algebra(input, lambda node: node.value, op)
+
+
+def tell_node(error: Exception, node: Node | Expr) -> None:
+    """Add to an error of a program that runs the node that raises it, with the line that made the node."""
+    if isinstance(node, Expr) and node.source is not None and not hasattr(error, "__notes__"):
+        operands = ", ".join([str(arg.type) for arg in node.args])
+        error.add_note(f"raised by {node.op.name} of {operands}\n  at {position(node.source)}")
 
 
 def variables(*exprs: Expr) -> dict[str, Expr]:

@@ -23,12 +23,13 @@ from funcgrad.expr import (
     subexpressions,
     symbol,
 )
+from funcgrad.expr.concrete import has_known_value
 from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.op import leaf
 from funcgrad.ops.markers import name_op
-from funcgrad.rewrite.evaluate import result
+from funcgrad.rewrite.evaluate import result, tell_node
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
@@ -63,7 +64,22 @@ def derive(
         unreached(flat)
     if found.symbolic:
         return rebuilt(program, found.inputs)
-    return program.run(found.inputs)
+    return run_trace(program, found.inputs, roots)
+
+
+def run_trace(program: Program, inputs: Sequence[Any], roots: Sequence[Expr]) -> list[Any]:
+    """The outputs of a program derived from a trace; an error says which node of the trace raises it."""
+    try:
+        return program.run(inputs)
+    except Exception as error:
+        for node in subexpressions(*roots):
+            try:
+                has_known_value(node)
+            except type(error):
+                tell_node(error, node)
+            except Exception:
+                break  # the values are found in another order
+        raise
 
 
 def flatness(found: Skeleton, program: Program) -> bool | None:

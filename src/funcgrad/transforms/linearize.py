@@ -20,7 +20,7 @@ from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.trace.derive import concretize, flatness
+from funcgrad.trace.derive import concretize, flatness, run_trace
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten, flatten_numbers
 from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
@@ -71,7 +71,7 @@ def linearize(f: Callable[..., Any], *primals: object, has_aux: bool = False) ->
     flat = flatness(found, parts.first) if roots and leaves else None
     if flat is not None:
         warn_unreached(flat)
-    values, residuals = primal_part(parts, found, len(roots))
+    values, residuals = primal_part(parts, found, roots)
 
     likes = [flatten_numbers(primal) for primal in primals]
 
@@ -157,13 +157,16 @@ def _flows(roots: list[Expr], leaves: list[Expr]) -> tuple[list[Expr], list[Expr
     ]
 
 
-def primal_part(parts: Split, found: Skeleton, count: int) -> tuple[list[Any], list[Any]]:
+def primal_part(
+    parts: Split, found: Skeleton, roots: Sequence[Expr]
+) -> tuple[list[Any], list[Any]]:
     """The values of the function, and the residuals."""
+    count = len(roots)
     values: list[Any]
     if found.symbolic:
         values = list(parts.first.inline(found.inputs))
     else:
-        values = parts.first.run(found.inputs)
+        values = run_trace(parts.first, found.inputs, roots)
     return [result(v) for v in values[:count]], values[count:]
 
 

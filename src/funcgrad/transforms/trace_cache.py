@@ -15,7 +15,7 @@ from funcgrad.expr import Expr, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import leaf
-from funcgrad.trace.derive import Transform, derived, flatness, rebuilt
+from funcgrad.trace.derive import Transform, derived, flatness, rebuilt, run_trace
 from funcgrad.trace.skeleton import skeleton
 
 
@@ -39,7 +39,7 @@ class LastTraceCache:
         if last is not None and inputs is not None:
             if last.flat is not None:
                 unreached(last.flat)
-            return last.program.run(inputs)
+            return run_trace(last.program, inputs, roots)
         with Paused():
             found = skeleton(roots, leaves)
             program = derived(self._transform, found.rows, found.roots, len(leaves))
@@ -48,7 +48,9 @@ class LastTraceCache:
                 unreached(flat)
             if not found.symbolic:
                 self._last = _record(roots, leaves, found.inputs, flat, program)
-        return rebuilt(program, found.inputs) if found.symbolic else program.run(found.inputs)
+        if found.symbolic:
+            return rebuilt(program, found.inputs)
+        return run_trace(program, found.inputs, roots)
 
 
 class _Trace(NamedTuple):

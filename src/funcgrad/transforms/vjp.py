@@ -59,7 +59,7 @@ def vjp(f: Callable[..., Any], *primals: object, has_aux: bool = False) -> tuple
     flat = flatness(found, parts.first) if roots and leaves else None
     if flat is not None:
         warn_unreached(flat)
-    values, residuals = primal_part(parts, found, len(roots))
+    values, residuals = primal_part(parts, found, roots)
 
     def pullback(cotangent: object) -> tuple[Any, ...]:
         """One cotangent for each primal, from one for the value."""

@@ -23,6 +23,7 @@ from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
+from funcgrad.trace.derive import run_trace
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
@@ -241,7 +242,7 @@ def _filled(
     """The matrix of a plan: one product for each color, from which its entries are read."""
     first, second = linearized(found.rows, found.roots, len(leaves), plan.forward)
     seeded, answered = (leaves, roots) if plan.forward else (roots, leaves)
-    known = [*found.inputs, *first.run(found.inputs)]
+    known = [*found.inputs, *run_trace(first, found.inputs, roots)]
     dtype = np.result_type(float if not roots else np.float16, *[x.dtype for x in roots])
     size = sum([x.size for x in answered])
     products = np.zeros((coloring.count(plan.colors), size), dtype)
