@@ -119,7 +119,7 @@ CASES = [
     (lambda: (X * fg.var("y"))(x=np.ones(3), y=np.ones(2)), ValueError, r"one grid.*x: \(3,\), y: \(2,\)"),
     (lambda: fg.explore(X, "e.html"), TypeError, r"but got str; .*and explore\(e, path='e.html'\) for a file"),
     (lambda: fg.steps(X, 2.0), TypeError, r"expected values by name or in a dict, but got float; write steps\(e, x=2.0\)\n"),
-    (lambda: X(x=1j), TypeError, "evaluate: expected float64 for x, but got complex128"),
+    (lambda: X(x=1j), TypeError, r"float64 for x, but got complex128; write fg.var\('x', \(\), complex\) for a"),
     (lambda: X(x=fg.var("z", (), complex)), TypeError, "evaluate: expected float64 for x, but got complex128"),
     (lambda: X in [X + 1, X], TypeError, r"fg.same\(a, b\) compares two formulas"),
     (lambda: fg.var("x y"), TypeError, r"var: expected one name, but got 'x y'; write fg.vars\('x y'\)"),
@@ -133,6 +133,8 @@ CASES = [
     # -- derivatives
     (lambda: fg.grad(3), TypeError, r"grad: expected a function, but got int; write grad\(f\)\(x\)"),
     (lambda: fg.grad(X), TypeError, r"but got an expression; write gradient\(e, x\)"),
+    (lambda: fg.hessian(X), TypeError, r"but got an expression; write hessian\(lambda x: e\(x=x\)\), a function"),
+    (lambda: fg.jacobian(X * V), TypeError, r"write jacobian\(lambda x, v: e\(x=x, v=v\), argnums=\(0, 1\)\), a"),
     (lambda: fg.vjp(3, 1.0), TypeError, "vjp: expected a function"),
     (lambda: fg.grad(lambda x: x)(np.ones(2)), TypeError, r"grad: expected f to return a real scalar, but got float64\[2\]; sum it"),
     (lambda: fg.grad(lambda x: "a")(1.0), TypeError, "real scalar, but got str"),

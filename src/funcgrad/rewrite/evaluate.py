@@ -237,7 +237,7 @@ def fitted(name: str, value: object, type: ArrayType, who: str = "evaluate") -> 
         raise fail(
             TypeError,
             f"{who}: expected {type} for {name}, but got {_kind(value, array)}"
-            f"{_array_variable(name, array, type)}",
+            f"{_other_variable(name, array, type)}",
         )
     return array.astype(type.dtype)[()]
 
@@ -249,8 +249,10 @@ def _kind(value: object, array: np.ndarray[Any, Any]) -> str:
     return str(ArrayType(array.shape, array.dtype))
 
 
-def _array_variable(name: str, array: np.ndarray[Any, Any], type: ArrayType) -> str:
-    """What to write where an array was given for a variable that stands for a number."""
+def _other_variable(name: str, array: np.ndarray[Any, Any], type: ArrayType) -> str:
+    """What to write where a variable stands for a number, or a real one, and another value was given."""
+    if array.dtype.kind == "c" and array.shape == type.shape:
+        return f"; write fg.var({name!r}, {type.shape}, complex) for a complex variable"
     if type.shape or not array.shape or array.dtype.kind not in "biuf":
         return ""
     return f"; write fg.var({name!r}, {array.shape}) for a variable that stands for an array"

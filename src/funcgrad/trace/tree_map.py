@@ -65,10 +65,12 @@ def _matching(who: str, like: Tree, tree: Tree) -> list[Any]:
         for t in (tree, like)
     ]
     if got != wanted:
+        is_number = list(got.items()) == [("", ())]
+        hint = "; write optree.tree_map(lambda p, g: p - 0.1 * g, params, grads) for a step"
         raise fail(
             TypeError,
             f"{who}: expected trees of one structure and the same shapes, but got "
-            f"{_described(wanted)} and {_described(got)}",
+            f"{_described(wanted)} and {_described(got)}{hint * is_number}",
         )
     return tree.leaves
 

@@ -18,6 +18,7 @@ from funcgrad.expr import Expr, scalar
 from funcgrad.expr.branch_path import PATH
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import Op, differentiable, lift_fully, refuse_other_arrays
+from funcgrad.rewrite.evaluate import variables
 from funcgrad.source import fail, warn
 from funcgrad.trace.leaves import Scope, fresh, parameter_names
 from funcgrad.trace.pytree import Tree, flatten, flatten_numbers, leaves_of, masked_part
@@ -27,8 +28,13 @@ from funcgrad.transformed import FormulaMethod, Transformed, function_of
 
 
 # -- functions -----------------------------------------------------------------------------------
-def _for_formulas(who: str) -> str:
+def _for_formulas(who: str, e: Expr) -> str:
     """What does to an expression as the transform does to a function."""
+    if "jac" in who or "hessian" in who:
+        names = [*variables(e)] or ["x"]
+        given = ", ".join([f"{name}={name}" for name in names])
+        places = f", argnums={(*range(len(names)),)}" if len(names) > 1 else ""
+        return f"{who}(lambda {', '.join(names)}: e({given}){places}), a function of the variables"
     if who == "jit":
         return "e(x=2.0), which runs a compiled program, or to_python(e)"
     if who == "vmap":
@@ -40,7 +46,7 @@ def check_function(who: str, f: Callable[..., Any]) -> None:
     if isinstance(f, Expr):
         raise fail(
             TypeError,
-            f"{who}: expected a function, but got an expression; write {_for_formulas(who)}",
+            f"{who}: expected a function, but got an expression; write {_for_formulas(who, f)}",
         )
     if not callable(f):
         raise fail(
