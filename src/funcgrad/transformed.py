@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import WRAPPER_ASSIGNMENTS, partial
 from inspect import Signature, signature
 from types import MethodType
-from typing import Any
+from typing import Any, TypeVar
+
+
+R = TypeVar("R")
 
 
 class Transformed(partial[Any]):
@@ -22,12 +25,12 @@ class Transformed(partial[Any]):
     (g(f), 3.0)
     """
 
-    __slots__ = ("recipe",)
-    recipe: tuple[Callable[..., Any], tuple[object, ...], Mapping[str, object]] | None
+    __slots__ = ("_recipe",)
+    _recipe: tuple[Callable[..., Any], tuple[object, ...], Mapping[str, object]] | None
 
     def __new__(cls, function: Callable[..., Any]) -> Transformed:
         made = super().__new__(cls, function)
-        made.recipe = None
+        made._recipe = None
         vars(made).update(vars(function))
         vars(made).update({name: getattr(function, name) for name in WRAPPER_ASSIGNMENTS})
         return made
@@ -36,7 +39,7 @@ class Transformed(partial[Any]):
         return str(vars(self)["__name__"])
 
     def __reduce__(self) -> Any:
-        return super().__reduce__() if self.recipe is None else (_made_again, self.recipe)
+        return super().__reduce__() if self._recipe is None else (_made_again, self._recipe)
 
     @property
     def __signature__(self) -> Signature:
@@ -45,6 +48,15 @@ class Transformed(partial[Any]):
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """The function as a method, as it is that of a class in whose body it stands."""
         return self if instance is None else MethodType(self, instance)
+
+
+def with_recipe(
+    made: R, transform: Callable[..., R], args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> R:
+    """What a transform has made; if it is `Transformed`, it is pickled as this call from now on."""
+    if type(made) is Transformed:
+        made._recipe = transform, args, kwargs
+    return made
 
 
 def _made_again(

@@ -136,6 +136,10 @@ PROGRAMS = {
     "stored_entry": lambda x: (
         _stored(x, ("set", 0, x[1]))[0] + _stored(x, ("set", slice(1, 3), x[0]))[1:3]
     ),
+    "stacked_entry": lambda x: (
+        np.concatenate([np.stack([x[:2], x[1:3]]), np.ones((1, 2))])[1] * np.stack([x[0], 2.0])[-2]
+        + np.concatenate([x[:0], x, x[:1]])[3]
+    ),
     "whole": lambda x: np.sum(x)[()] * x[:][...],
     "of_all_or_none": lambda x: (
         _stored(x, ("set", np.zeros(0, int), 0.0)) + _stored(x, ("set", slice(None), x[0]))

@@ -47,6 +47,38 @@ def stored_entry(expr: Expr) -> Expr | None:
     return forwarded(x, place) if x.op is index_set_op else constant_entry(x, place)
 
 
+_MOST_STACKED = 64
+"""The parts of an array that are searched for the one with an entry: else entries take quadratic time."""
+
+
+def stacked_entry(expr: Expr) -> Expr | None:
+    """concatenate([x, y])[k] = y[k - len(x)], also of parts to which stacking has added an axis."""
+    x, *arrays = expr.args
+    place = None if arrays else place_of(dict(expr.params)["spec"], x.shape)
+    while place:
+        if _is_stacked(x):
+            k, *rest = place
+            for part in x.args:
+                if k < part.shape[0]:
+                    break
+                k -= part.shape[0]
+            x, place = part, (k, *rest)
+        elif x.op is shape.reshape_op and x.shape == (1, *x.args[0].shape):
+            x, place = x.args[0], place[1:]
+        else:
+            break
+    if place is None or x is expr.args[0]:
+        return None
+    return constant_entry(x, place) or (x[place] if place else x)
+
+
+def _is_stacked(x: Expr) -> bool:
+    """Whether an array is a few others along its first axis, of lengths that are known."""
+    if x.op is not shape.concatenate_op or dict(x.params)["axis"] or len(x.args) > _MOST_STACKED:
+        return False
+    return all([part.shape[0] >= 0 for part in x.args])
+
+
 _WHOLE = (("slice", None, None, None), "...")
 
 

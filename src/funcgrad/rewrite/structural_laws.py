@@ -440,6 +440,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "getitem": (
         StructuralLaw(store_laws.whole),
         StructuralLaw(store_laws.stored_entry),
+        StructuralLaw(store_laws.stacked_entry, (shape.concatenate_op,)),
         _MOVED,
     ),
     "scatter_add": (_MOVED,),

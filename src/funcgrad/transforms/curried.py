@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
 from funcgrad.source import fail
-from funcgrad.transformed import Decorator, Transformed
+from funcgrad.transformed import Decorator, with_recipe
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,15 +43,13 @@ def curried(transform: Callable[P, R]) -> Callable[P, R]:
     def later(kwargs: Mapping[str, object]) -> Any:
         return Decorator(made, **kwargs)
 
-    def with_recipe(result: R, args: tuple[object, ...], kwargs: Mapping[str, object]) -> R:
-        if type(result) is Transformed:
-            result.recipe = made, args, kwargs
-        return result
+    def made_by(result: R, args: tuple[object, ...], kwargs: Mapping[str, object]) -> R:
+        return with_recipe(result, made, args, kwargs)
 
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         if (kwargs or not args or args[0] is None) and waits(args, kwargs):
             return later(kwargs)  # type: ignore[no-any-return]
-        return with_recipe(transform(*args, **kwargs), args, kwargs)
+        return made_by(transform(*args, **kwargs), args, kwargs)
 
     # A function of the module that the transform stands in: doctest, and adopted code, go by that.
     made: Any = FunctionType(
