@@ -8,7 +8,6 @@ from inspect import Signature, signature
 from types import MethodType
 from typing import Any, TypeVar
 
-
 R = TypeVar("R")
 
 

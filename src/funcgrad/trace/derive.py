@@ -72,14 +72,19 @@ def run_trace(program: Program, inputs: Sequence[Any], roots: Sequence[Expr]) ->
     try:
         return program.run(inputs)
     except Exception as error:
-        for node in subexpressions(*roots):
-            try:
-                has_known_value(node)
-            except type(error):
-                tell_node(error, node)
-            except Exception:
-                break  # the values are found in another order
+        tell_raising(error, roots)
         raise
+
+
+def tell_raising(error: Exception, roots: Sequence[Expr]) -> None:
+    """Add to an error of a program the node of the trace that raises it."""
+    for node in subexpressions(*roots):
+        try:
+            has_known_value(node)
+        except type(error):
+            tell_node(error, node)
+        except Exception:
+            return  # the values are found in another order
 
 
 def flatness(found: Skeleton, program: Program) -> bool | None:

@@ -15,7 +15,7 @@ from funcgrad.expr import Expr, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import leaf
-from funcgrad.trace.derive import Transform, derived, flatness, rebuilt, run_trace
+from funcgrad.trace.derive import Transform, derived, flatness, rebuilt, run_trace, tell_raising
 from funcgrad.trace.skeleton import skeleton
 
 
@@ -39,7 +39,11 @@ class LastTraceCache:
         if last is not None and inputs is not None:
             if last.flat is not None:
                 unreached(last.flat)
-            return run_trace(last.program, inputs, roots)
+            try:
+                return last.program.run(inputs)
+            except Exception as error:
+                tell_raising(error, roots)
+                raise
         with Paused():
             found = skeleton(roots, leaves)
             program = derived(self._transform, found.rows, found.roots, len(leaves))
