@@ -115,6 +115,11 @@ def test_a_stored_program_finds_operations_that_were_not_imported(tmp_path):
     assert float(value) == np.sin(np.sin(np.sin(0.5) * 2.0) * 3.0)
 
 
+def test_dask_is_an_attribute():
+    pytest.importorskip("distributed")
+    assert fg.dask.value_and_grad.__module__.startswith("funcgrad.dask")
+
+
 def test_an_unknown_name_is_refused():
     with pytest.raises(AttributeError, match="'funcgrad' has no attribute 'gradd'"):
         _ = fg.gradd

@@ -207,7 +207,7 @@ _DECLARING = (
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _FACES:
+    if name in _FACES or name == "dask":  # which the extra `dask` has
         return _import_module(f"funcgrad.{name}")
     if name not in _HOMES:
         from funcgrad.names_elsewhere import name_instead
