@@ -53,7 +53,7 @@ def with_recipe(
     made: R, transform: Callable[..., R], args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> R:
     """What a transform has made; if it is `Transformed`, it is pickled as this call from now on."""
-    if type(made) is Transformed:
+    if isinstance(made, Transformed):
         made._recipe = transform, args, kwargs
     return made
 

@@ -46,7 +46,7 @@ def supports(function: Callable[..., Any] | str) -> bool:
     if isinstance(function, ArrayFunction):
         function = function.__wrapped__
     if type(function) is MethodType and _home(function.__self__) == "scipy.stats":
-        owner = function.__self__
+        owner: Any = function.__self__
         function = getattr(owner, "dist", getattr(owner, "_dist", owner))  # of a frozen one
     for known_as in (name, _name(function)):
         if known_as in _measurements():

@@ -38,7 +38,7 @@ from funcgrad.expr.node import (
     set_simple,
 )
 from funcgrad.expr.operators import Operators, leaves_to_number, overrides_ufuncs
-from funcgrad.expr.other_libraries import OtherLibraries
+from funcgrad.expr.other_libraries import ArrayAttributes, OtherLibraries
 from funcgrad.expr.registry import OperationTable, assemble, functions, operation_table
 from funcgrad.expr.reported_class import class_of_value, reported_class_to
 from funcgrad.expr.scope_order import last_trace
@@ -97,7 +97,7 @@ def _hash_of(value: npt.NDArray[Any] | float) -> int:
     return hash(value.item() if isinstance(value, np.ndarray) else value)
 
 
-class Expr(Operators, Questions, OtherLibraries, ExprBase):
+class Expr(Operators, Questions, ArrayAttributes, OtherLibraries, ExprBase):
     """An expression: a pointed graph, written like a NumPy array.
 
     Attributes: ``op``, ``args`` (the expressions it is applied to),
@@ -191,7 +191,7 @@ class Expr(Operators, Questions, OtherLibraries, ExprBase):
 
     def __dir__(self) -> list[str]:
         """The names for users: without what displays and transforms write beside a node."""
-        own = {"traced", "source", *OtherLibraries.__dict__}
+        own = {"traced", "source", *OtherLibraries.__dict__, *ArrayAttributes.__dict__}
         return [
             name
             for name in super().__dir__()
@@ -360,7 +360,8 @@ def vars(
     >>> [v.type.shape for v in vars("u, v", 3)]
     [(3,), (3,)]
     """
-    more = f", {shape!r}" if isinstance(shape, str) else ""
+    given: object = shape
+    more = f", {given!r}" if isinstance(given, str) else ""
     if not isinstance(names, str) or not split_names(names) or more:
         raise fail(
             TypeError,

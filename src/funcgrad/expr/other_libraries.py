@@ -55,7 +55,6 @@ class OtherLibraries:
     clone = Elsewhere("x.copy()")
     cos = Elsewhere("np.cos(x)")
     cpu = Elsewhere("x: arrays are NumPy's")
-    data = Elsewhere("e(x=2.0) for the value at x = 2")
     detach = Elsewhere("fg.stop_gradient(x)")
     diff = Elsewhere("fg.gradient(e, x)")
     dim = Elsewhere("x.ndim")
@@ -90,6 +89,14 @@ class OtherLibraries:
     t = Elsewhere("x.T")
     tanh = Elsewhere("np.tanh(x)")
     unsqueeze = Elsewhere("np.expand_dims(x, axis)")
+
+
+class ArrayAttributes:
+    """The attributes of NumPy's arrays that expressions lack."""
+
+    __slots__ = ()
+
+    data = Elsewhere("e(x=2.0) for the value at x = 2")
     fill = OfArrays("np.full(x.shape, v)")
     partition = OfArrays("np.partition(x, k)")
     put = OfArrays("x.at[i].set(v)")
