@@ -351,6 +351,7 @@ TABLES = {
     "rewrite/matrix_laws.py",
     "rewrite/monomials.py",
     "rewrite/overflow_laws.py",
+    "rewrite/share_laws.py",
     "rewrite/reading_laws.py",
     "rewrite/reading_array_laws.py",
     "rewrite/reading_axis_laws.py",

@@ -14,6 +14,11 @@ FUNCTIONS = {
     "Hill": (lambda m, x: x**4 / (3.0**4 + x**4), FAR),
     "softsign": (lambda m, x: x / (1 + abs(x)), FAR),
     "Moebius": (lambda m, x: (x - 1) / (x + 3), FAR),
+    "by a root": (lambda m, x: x / m.sqrt(1 + x**2), FAR),
+    "by a power": (lambda m, x: (1 + x**2) ** -0.5 * x, FAR),
+    "square by a root": (lambda m, x: x**2 / (5 + 3 * x**4) ** 0.5, FAR),
+    "by hypot": (lambda m, x: x / m.hypot(x, 2.0), FAR),
+    "of a product by hypot": (lambda m, x: 3 * x / m.hypot(1.5, 3 * x), FAR),
     "within": (lambda m, x: m.sin(x**2 / (1 + x**2)), FAR),
     "tanh": (lambda m, x: (m.exp(x) - m.exp(-x)) / (m.exp(x) + m.exp(-x)), OF_EXPONENTIALS),
     "tanh of 2x": (lambda m, x: (m.exp(2 * x) - 1) / (m.exp(2 * x) + 1), OF_EXPONENTIALS[2:]),
@@ -84,7 +89,17 @@ def test_slopes_are_as_accurate_as_the_value(name):
         np.testing.assert_allclose(slopes, weights * expected, **close)
 
 
-TWICE = ("heat capacity", "heat capacity by expm1", "swish", "log of sinh by x", "sech", "tanh")
+TWICE = (
+    "by a root",
+    "by hypot",
+    "square by a root",
+    "heat capacity",
+    "heat capacity by expm1",
+    "swish",
+    "log of sinh by x",
+    "sech",
+    "tanh",
+)
 
 
 @pytest.mark.parametrize("name", TWICE)
@@ -96,6 +111,16 @@ def test_second_derivatives_are_as_accurate_as_the_value(name, x):
         exact = mpmath.diff(lambda t: f(mpmath, t), mpmath.mpf(x), 2, h=step)
     for second in (fg.grad(fg.grad(lambda x: f(np, x))), fg.hessian(lambda x: f(np, x))):
         np.testing.assert_allclose(second(x), float(exact), rtol=1e-8)
+
+
+def test_slopes_of_the_entries_of_a_unit_vector_next_to_an_axis():
+    unit = lambda x, y, z: x / np.sqrt(x**2 + y**2 + z**2)  # noqa: E731
+    x, y, z = 1e7, 2.0, 3.0
+    expected = (y**2 + z**2) / x**3
+    np.testing.assert_allclose(fg.grad(unit)(x, y, z), expected, rtol=1e-12)
+    np.testing.assert_allclose(fg.grad(unit)(y, z, x), 1 / x, rtol=1e-12)
+    swapped = fg.jit(fg.grad(lambda z, x: unit(z, y, x)))
+    np.testing.assert_allclose(swapped(x, z), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("x", [-800.0, 800.0])

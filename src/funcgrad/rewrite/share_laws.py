@@ -1,11 +1,13 @@
-"""Derivatives of quotients such as x/(1 + x) and x**2/(1 + x**2), next to their limits.
+"""Derivatives of quotients such as x/(1 + x) and x/sqrt(1 + x**2), next to their limits.
 
 By the quotient rule the derivative of a/b is 1/b - (a/b)/b times that of a, if b = a + c. Both terms round to
-one number where c is small beside a. It is c/b/b.
+one number where c is small beside a. It is c/b/b. So it is with powers of sums, as roots.
 """
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any, NamedTuple
@@ -14,7 +16,14 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.graph import unnested
-from funcgrad.ops.elementwise import arithmetic, magnitude
+from funcgrad.ops.elementwise import (
+    arithmetic,
+    exponential,
+    logic,
+    magnitude,
+    selection,
+    trigonometric,
+)
 from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.overflow_laws import POWERS, base_and_exponent, quotients, raised
 
@@ -47,12 +56,6 @@ def _product(term: Expr) -> _Product:
     return _Product(number, factors)
 
 
-def _is_share(quotient: Expr) -> bool:
-    """Whether it is a/b/b."""
-    inner, below = quotient.args
-    return inner.op is arithmetic.divide and inner.args[1] is below
-
-
 def _multiplied(number: float, factors: Sequence[Expr]) -> Any:
     if not factors:
         return number
@@ -61,7 +64,6 @@ def _multiplied(number: float, factors: Sequence[Expr]) -> Any:
 
 
 _OF_POWERS = (*POWERS, arithmetic.multiply)
-_IN_PRODUCT = (arithmetic.divide, arithmetic.multiply)
 
 
 def cancelled_power(expr: Expr) -> Expr | None:
@@ -102,97 +104,194 @@ def _lowered(quotient: Expr, factor: Expr) -> Any:
 
 
 def complement_of_share(expr: Expr) -> Expr | None:
-    """g/b - g*(a/b/b) = g*(c/b)/b for b = a + c: the derivative of a/(a + c) in a."""
-    sign = -1.0 if expr.op is arithmetic.subtract else 1.0
-    if sign > 0:
-        x, y = expr.args
-        if x.op not in _IN_PRODUCT and y.op not in _IN_PRODUCT:
-            return None
-        if not (_is_negative(x) or _is_negative(y)):
-            return None
-    for first, second in (expr.args, expr.args[::-1]):
-        below = [x.args[1] for x in quotients(second) if _is_share(x)]
-        if not below or not any([x.args[1] is below[0] for x in quotients(first)]):
-            if sign < 0:
-                break
-            continue
-        share = _share_of_share(_product(second))
-        found = None if share is None else _of_pair(_product(first), share, sign)
-        if found is not None:
-            return found
-        if sign < 0:
-            break
+    """y*b**k - y*a*b**(k - 1) = y*b**k*(c/b) for b = a + c, as in the derivative of a/(a + c) in a.
+
+    For b = hypot(x, c), y*b**k - y*x**2*b**(k - 2) = y*b**k*(c/b)**2.
+    """
+    first, second = expr.args
+    if not (_divides(first) or _divides(second)) or first.op in _SUMS or second.op in _SUMS:
+        return None
+    below = _sums_below(first)
+    others = _sums_below(second) if below else below
+    divisors = [b for b, k in below.values() if others.get(id(b), (b, k))[1] != k]
+    if not divisors:
+        return None
+    is_difference = expr.op is arithmetic.subtract
+    one, other = _powers_in(first), _powers_in(second)
+    if one is None or other is None:
+        return None
+    if is_difference:
+        other = other._replace(number=-other.number)
+    for b in divisors:
+        for share, high, low in ((first, one, other), (second, other, one)):
+            rest = _rest_of_share(b, high, low)
+            if rest is not None:
+                found = _times_rest(share, rest, b)
+                return -found if share is second and is_difference else found  # type: ignore[no-any-return]
     return None
 
 
-def _is_negative(term: Expr) -> bool:
-    """Whether a product has a sign, which stands before it, or a negative number."""
-    if term.op is arithmetic.multiply:
-        number = value_of(term.args[0])
-        return number is not None and number.real < 0
-    return term.op is arithmetic.negative
+def _times_rest(share: Expr, rest: Any, b: Expr) -> Any:
+    if b.op is trigonometric.hypot:
+        return share * np.square(rest / b)
+    number = value_of(rest) if isinstance(rest, Expr) else rest
+    if number is None:
+        return share * (rest / b)
+    return (share if number == 1 else float(number) * share) / b
 
 
-class _Share(NamedTuple):
-    """A product number*factors*(own/below/below)."""
+_SUMS = (arithmetic.add, arithmetic.subtract)
+_DIVISORS = (*_SUMS, trigonometric.hypot)
+_SIGNED = (arithmetic.multiply, arithmetic.negative)
+_QUOTIENTS = (arithmetic.divide, arithmetic.power)
+_FEW_STEPS, _MOST_FACTORS, _MOST_SUMS = 14, 40, 3
+
+
+def _divides(term: Expr) -> bool:
+    """Whether a quotient or a power is among the first factors: asked at each sum of products."""
+    parts = term.args if term.op in _SIGNED else (term,)
+    for part in parts:
+        if part.op in _QUOTIENTS or (
+            part.op in _SIGNED and any([factor.op in _QUOTIENTS for factor in part.args])
+        ):
+            return True
+    return False
+
+
+def _sums_below(term: Expr) -> dict[int, tuple[Expr, int]]:
+    """The sums that the first factors of a product divide by, and how often."""
+    found: dict[int, tuple[Expr, int]] = {}
+    open_ = [term]
+    for _ in range(_FEW_STEPS):
+        if not open_:
+            break
+        node = open_.pop()
+        op = node.op
+        if op is arithmetic.divide:
+            open_.append(node.args[0])
+            node, sign = node.args[1], 1
+        elif op is arithmetic.power:
+            sign = -1
+        else:
+            if op in _SIGNED:
+                open_ += node.args
+            elif op is selection.mask:
+                open_.append(node.args[1])
+            continue
+        base, times = node, 1
+        if node.op is exponential.sqrt:
+            base = node.args[0]
+        elif node.op in POWERS:
+            base, exponent = (
+                node.args[0],
+                2 if node.op is arithmetic.square else value_of(node.args[1]),
+            )
+            times = 1 if exponent is None else math.ceil(sign * exponent)
+        if base.op in _DIVISORS:
+            found[id(base)] = (base, found.get(id(base), (base, 0))[1] + times)
+    return found
+
+
+class _Powers(NamedTuple):
+    """A number, and exponents by the ids of factors; those of signs by the negative ids."""
 
     number: float
-    factors: list[Expr]
-    own: Expr
-    below: Expr
+    exponents: dict[int, float]
+    factors: dict[int, Expr]
 
 
-def _share_of_share(term: _Product) -> _Share | None:
-    for i, ratio in enumerate(term.factors):
-        if ratio.op is arithmetic.divide and _is_share(ratio):
-            share, below = ratio.args
-            rest = [*term.factors[:i], *term.factors[i + 1 :]]
-            return _Share(term.number, rest, share.args[0], below)
+def _powers_in(term: Expr) -> _Powers | None:
+    """A number times powers of factors; None if there are too many."""
+    number = 1.0
+    exponents, factors = defaultdict[int, float](float), dict[int, Expr]()
+    open_ = [(term, 1.0)]
+    for _ in range(_MOST_FACTORS):
+        if not open_:
+            kept = {i: k if i > 0 else k % 2 for i, k in exponents.items()}
+            return _Powers(number, {i: k for i, k in kept.items() if k}, factors)
+        node, k = open_.pop()
+        op, value = node.op, value_of(node)
+        if value is not None and (value > 0 or k == 1):
+            number *= float(value) ** k
+        elif not k.is_integer():
+            exponents[id(node)] += k
+        elif op is arithmetic.multiply:
+            open_ += [(arg, k) for arg in node.args]
+        elif op is arithmetic.divide:
+            open_ += [(node.args[0], k), (node.args[1], -k)]
+        elif op is exponential.sqrt:
+            open_.append((node.args[0], k / 2))
+        elif op is arithmetic.square:
+            open_.append((node.args[0], k * 2))
+        elif op is arithmetic.power and value_of(node.args[1]) is not None:
+            open_.append((node.args[0], k * float(value_of(node.args[1]))))
+        elif op is arithmetic.negative:
+            number *= (-1) ** k
+            open_.append((node.args[0], k))
+        elif op is magnitude.absolute:
+            exponents[-id(node.args[0])] += k
+            open_.append((node.args[0], k))
+        elif op is magnitude.sign_op:
+            exponents[-id(node.args[0])] += k
+        elif op is selection.mask and _is_of_hypot(node.args[0]):
+            exponents[-id(node.args[0].args[0])] += k
+            open_.append((node.args[1], k))
+        else:
+            exponents[id(node)] += k
+            factors[id(node)] = node
     return None
 
 
-def _of_pair(term: _Product, share: _Share, sign: float) -> Expr | None:
-    quotients = [x for x in term.factors if x.op is arithmetic.divide and x.args[1] is share.below]
-    if len(quotients) != 1:
-        return None
-    above = _product(quotients[0].args[0])
-    factors = [x for x in term.factors if x is not quotients[0]] + above.factors
-    number = term.number * above.number
-    if number + sign * share.number != 0:
-        return None
-    own, others = share.own, list(share.factors)
-    if len(others) == len(factors) + 1:  # x*sign(x) = abs(x)
-        signs = [x for x in others if x.op is magnitude.sign_op and x.args[0] is own]
-        if len(signs) != 1:
-            return None
-        others = [x for x in others if x is not signs[0]]
-        own = magnitude.absolute(own)
-    if sorted(map(id, others)) != sorted(map(id, factors)):
-        return None
-    rest = _difference(share.below, own)
-    if rest is None:
-        return None
-    return _multiplied(number, factors) * (rest / share.below) / share.below  # type: ignore[no-any-return]
+def _is_of_hypot(condition: Expr) -> bool:
+    """Whether a condition is that of the derivative of hypot, which is infinite or NaN elsewhere."""
+    return condition.op is logic.not_equal and condition.args[0].op is trigonometric.hypot
 
 
-def _difference(below: Expr, own: Expr) -> Any:
-    """c, if the divisor is a + c; a number, if both are sums of one term and a number."""
-    if below.op is arithmetic.add:
-        for term, rest in (below.args, below.args[::-1]):
-            if _is_same(term, own):
-                return rest
-            if term.op is arithmetic.add:
-                for one, other in (term.args, term.args[::-1]):
-                    if _is_same(one, own):
-                        return other + rest
+def _rest_of_share(b: Expr, high: _Powers, low: _Powers) -> Any:
+    """c, if two terms are y*b**k and -y*a*b**(k - 1) for b = a + c; the other side of a hypot."""
+    is_root = b.op is trigonometric.hypot
+    if high.exponents.get(id(b), 0.0) - low.exponents.get(id(b), 0.0) != 1 + is_root:
+        return None
+    others = [i for i in high.exponents | low.exponents if i != id(b)]
+    ratio = {i: low.exponents.get(i, 0.0) - high.exponents.get(i, 0.0) for i in others}
+    number, powers = -low.number / high.number, {i: k for i, k in ratio.items() if k}
+    if is_root:
+        powers.pop(-id(b), None)
+        terms = [(1.0, np.square(x)) for x in b.args]
+    else:
+        terms = _terms(b)
+    for i, (sign, term) in enumerate(terms):
+        own = _powers_in(term)
+        if own is not None and own.exponents == powers and _is_close(sign * own.number, number):
+            if is_root:
+                return b.args[1 - i]
+            return reduce(np.add, [s * x if s < 0 else x for s, x in [*terms[:i], *terms[i + 1 :]]])
+    atom = low.factors.get(next(iter(powers))) if number == 1 and len(powers) == 1 else None
+    return None if atom is None or set(powers.values()) != {1.0} else _difference(b, atom)
+
+
+def _is_close(x: float, y: float) -> bool:
+    """Whether two numbers are equal up to rounding, as 3*(1/3) and 1 are."""
+    return math.isclose(x, y, rel_tol=4e-16)
+
+
+def _terms(total: Expr) -> list[tuple[float, Expr]]:
+    """The first terms of a sum, with their signs."""
+    terms = [(1.0, total)]
+    for _ in range(_MOST_SUMS):
+        sign, first = terms[0]
+        if first.op not in _SUMS:
+            break
+        x, y = first.args
+        terms[:1] = [(sign, x), (-sign if first.op is arithmetic.subtract else sign, y)]
+    return terms
+
+
+def _difference(below: Expr, own: Expr) -> float | None:
+    """The number c, if one sum of a term and a number is the other and c."""
     term, number = _offset(below)
     other, less = _offset(own)
     return number - less if term is other and number != less else None
-
-
-def _is_same(x: Expr, y: Expr) -> bool:
-    """Whether two expressions are one, or one function of one: keys of large expressions take long."""
-    return x is y or (x.op is y.op and len(x.args) == len(y.args) == 1 and x.args[0] is y.args[0])
 
 
 def _offset(expr: Expr) -> tuple[Expr, float]:
