@@ -18,6 +18,11 @@ FUNCTIONS = {
     "by a power": (lambda m, x: (1 + x**2) ** -0.5 * x, FAR),
     "square by a root": (lambda m, x: x**2 / (5 + 3 * x**4) ** 0.5, FAR),
     "by hypot": (lambda m, x: x / m.hypot(x, 2.0), FAR),
+    "share of two numbers": (
+        lambda m, x: m.exp(x) / (m.exp(x) + 0.5 + m.exp(1.0)),
+        OF_EXPONENTIALS,
+    ),
+    "share and complement": (lambda m, x: m.exp(x) / (m.exp(x) - 1.0), OF_EXPONENTIALS),
     "of a product by hypot": (lambda m, x: 3 * x / m.hypot(1.5, 3 * x), FAR),
     "within": (lambda m, x: m.sin(x**2 / (1 + x**2)), FAR),
     "tanh": (lambda m, x: (m.exp(x) - m.exp(-x)) / (m.exp(x) + m.exp(-x)), OF_EXPONENTIALS),
@@ -63,7 +68,7 @@ FUNCTIONS = {
     ),
     "sech squared": (lambda m, x: 4 / (m.exp(x) + m.exp(-x)) ** 2, OF_EXPONENTIALS[2:]),
 }
-IN_REVERSE_MODE = ("share of an exponential", "share of three", "sech squared")
+IN_REVERSE_MODE = ("sech squared",)
 """Forward mode adds up terms before their factors meet the divisor."""
 
 

@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -106,44 +106,43 @@ def _lowered(quotient: Expr, factor: Expr) -> Any:
 def complement_of_share(expr: Expr) -> Expr | None:
     """y*b**k - y*a*b**(k - 1) = y*b**k*(c/b) for b = a + c, as in the derivative of a/(a + c) in a.
 
-    For b = hypot(x, c), y*b**k - y*x**2*b**(k - 2) = y*b**k*(c/b)**2.
+    For b = hypot(x, c), y*b**k - y*x**2*b**(k - 2) = y*b**k*(c/b)**2. Also y - y*sigmoid(x) = y*sigmoid(-x),
+    and y + y/expm1(x) = -y/expm1(-x).
     """
     first, second = expr.args
     if not (_divides(first) or _divides(second)) or first.op in _SUMS or second.op in _SUMS:
         return None
-    below = _sums_below(first)
-    others = _sums_below(second) if below else below
-    divisors = [b for b, k in below.values() if others.get(id(b), (b, k))[1] != k]
-    if not divisors:
+    divisors = _shared(_sums_below(first), _sums_below(second))
+    one, other = (_powers_in(first), _powers_in(second)) if divisors else (None, None)
+    if one is None or other is None or not (one.number and other.number):
         return None
-    is_difference = expr.op is arithmetic.subtract
-    one, other = _powers_in(first), _powers_in(second)
-    if one is None or other is None:
-        return None
-    if is_difference:
-        other = other._replace(number=-other.number)
+    sign = -1.0 if expr.op is arithmetic.subtract else 1.0
+    other = other._replace(number=sign * other.number)
     for b in divisors:
         for share, high, low in ((first, one, other), (second, other, one)):
             rest = _rest_of_share(b, high, low)
             if rest is not None:
-                found = _times_rest(share, rest, b)
-                return -found if share is second and is_difference else found  # type: ignore[no-any-return]
+                factor, divisor = rest
+                found = share if factor is None else share * factor
+                found = found if divisor is None else found / divisor
+                return -found if share is second and sign < 0 else found  # type: ignore[no-any-return]
     return None
 
 
-def _times_rest(share: Expr, rest: Any, b: Expr) -> Any:
-    if b.op is trigonometric.hypot:
-        return share * np.square(rest / b)
-    number = value_of(rest) if isinstance(rest, Expr) else rest
-    if number is None:
-        return share * (rest / b)
-    return (share if number == 1 else float(number) * share) / b
+def _shared(below: _Sums, others: _Sums) -> list[Expr]:
+    """The sums that two terms divide by, not equally often, and functions with a complement."""
+    found = [b for key, (b, k) in below.items() if key in others and others[key][1] != k]
+    alone = [b for key, (b, _) in (below | others).items() if not (key in below and key in others)]
+    return found + [b for b in alone if b.op in _COMPLEMENTS]
 
 
 _SUMS = (arithmetic.add, arithmetic.subtract)
-_DIVISORS = (*_SUMS, trigonometric.hypot)
+_COMPLEMENTS = {exponential.sigmoid: -1.0, exponential.expm1: 1.0}
+"""Functions b whose 1 - b and 1 + 1/b are functions of the same kind: the sign of that term."""
+_DIVISORS = (*_SUMS, trigonometric.hypot, *_COMPLEMENTS)
 _SIGNED = (arithmetic.multiply, arithmetic.negative)
 _QUOTIENTS = (arithmetic.divide, arithmetic.power)
+_Sums: TypeAlias = dict[int, tuple[Expr, int]]
 _FEW_STEPS, _MOST_FACTORS, _MOST_SUMS = 14, 40, 3
 
 
@@ -158,9 +157,9 @@ def _divides(term: Expr) -> bool:
     return False
 
 
-def _sums_below(term: Expr) -> dict[int, tuple[Expr, int]]:
+def _sums_below(term: Expr) -> _Sums:
     """The sums that the first factors of a product divide by, and how often."""
-    found: dict[int, tuple[Expr, int]] = {}
+    found: _Sums = {}
     open_ = [term]
     for _ in range(_FEW_STEPS):
         if not open_:
@@ -177,15 +176,15 @@ def _sums_below(term: Expr) -> dict[int, tuple[Expr, int]]:
                 open_ += node.args
             elif op is selection.mask:
                 open_.append(node.args[1])
+            elif op is exponential.sigmoid:
+                found[id(node)] = (node, 0)
             continue
         base, times = node, 1
         if node.op is exponential.sqrt:
             base = node.args[0]
         elif node.op in POWERS:
-            base, exponent = (
-                node.args[0],
-                2 if node.op is arithmetic.square else value_of(node.args[1]),
-            )
+            base = node.args[0]
+            exponent = 2 if node.op is arithmetic.square else value_of(node.args[1])
             times = 1 if exponent is None else math.ceil(sign * exponent)
         if base.op in _DIVISORS:
             found[id(base)] = (base, found.get(id(base), (base, 0))[1] + times)
@@ -198,6 +197,11 @@ class _Powers(NamedTuple):
     number: float
     exponents: dict[int, float]
     factors: dict[int, Expr]
+
+    @property
+    def key(self) -> frozenset[tuple[int, float]]:
+        """What like terms have in common."""
+        return frozenset([(i, k) for i, k in self.exponents.items() if k])
 
 
 def _powers_in(term: Expr) -> _Powers | None:
@@ -247,27 +251,72 @@ def _is_of_hypot(condition: Expr) -> bool:
     return condition.op is logic.not_equal and condition.args[0].op is trigonometric.hypot
 
 
-def _rest_of_share(b: Expr, high: _Powers, low: _Powers) -> Any:
-    """c, if two terms are y*b**k and -y*a*b**(k - 1) for b = a + c; the other side of a hypot."""
-    is_root = b.op is trigonometric.hypot
-    if high.exponents.get(id(b), 0.0) - low.exponents.get(id(b), 0.0) != 1 + is_root:
-        return None
+def _rest_of_share(b: Expr, high: _Powers, low: _Powers) -> tuple[Any, Any] | None:
+    """A factor and a divisor, where not 1, that make the sum of two terms of the first; None if not alike."""
+    step = high.exponents.get(id(b), 0.0) - low.exponents.get(id(b), 0.0)
     others = [i for i in high.exponents | low.exponents if i != id(b)]
     ratio = {i: low.exponents.get(i, 0.0) - high.exponents.get(i, 0.0) for i in others}
-    number, powers = -low.number / high.number, {i: k for i, k in ratio.items() if k}
-    if is_root:
-        powers.pop(-id(b), None)
-        terms = [(1.0, np.square(x)) for x in b.args]
-    else:
-        terms = _terms(b)
-    for i, (sign, term) in enumerate(terms):
-        own = _powers_in(term)
-        if own is not None and own.exponents == powers and _is_close(sign * own.number, number):
-            if is_root:
-                return b.args[1 - i]
-            return reduce(np.add, [s * x if s < 0 else x for s, x in [*terms[:i], *terms[i + 1 :]]])
-    atom = low.factors.get(next(iter(powers))) if number == 1 and len(powers) == 1 else None
-    return None if atom is None or set(powers.values()) != {1.0} else _difference(b, atom)
+    own = _Powers(low.number / high.number, {i: k for i, k in ratio.items() if k}, low.factors)
+    if b.op in _COMPLEMENTS:
+        if own.exponents or not step == own.number == _COMPLEMENTS[b.op]:
+            return None
+        other = b.op(-b.args[0])
+        return (other, None) if step < 0 else (-1.0, other)
+    if b.op is trigonometric.hypot:
+        own.exponents.pop(-id(b), None)
+        for x, y in (b.args, b.args[::-1]):
+            side = _powers_in(np.square(x)) if step == 2 else None
+            if side and side.exponents == own.exponents and _is_close(side.number, -own.number):
+                return np.square(y / b), None
+        return None
+    rest = _rest_of_sum(b, own) if step == 1 else None
+    if rest is None:
+        return None
+    if isinstance(rest, Expr):
+        return rest / b, None
+    return (None if rest == 1 else rest), b
+
+
+def _rest_of_sum(b: Expr, own: _Powers) -> Any:
+    """A sum plus a product of terms like those of the sum, if one or more cancel; else None."""
+    before: dict[frozenset[tuple[int, float]], tuple[float, Expr]] = {}
+    after: dict[frozenset[tuple[int, float]], float] = {}
+    for sign, term in _terms(b):
+        powers = _powers_in(term)
+        if powers is None or (powers.key and powers.key in before):
+            return None
+        before[powers.key] = powers.number, term
+        after[powers.key] = after.get(powers.key, 0.0) + sign * powers.number
+    for powers in _products(own):
+        if powers.key not in after:
+            return None
+        found = after[powers.key]
+        after[powers.key] = 0.0 if _is_close(found, -powers.number) else found + powers.number
+    parts = [
+        _multiplied(number / before[key][0], [before[key][1]]) if key else number
+        for key, number in after.items()
+        if number
+    ]
+    return reduce(np.add, parts) if 0 < len(parts) < len(after) else None
+
+
+def _products(own: _Powers) -> list[_Powers]:
+    """The terms of a product, one factor of which may be a sum."""
+    sums = [own.factors[i] for i, k in own.exponents.items() if k == 1 and i in own.factors]
+    sums = [factor for factor in sums if factor.op in _SUMS]
+    if len(sums) != 1:
+        return [own]
+    found = []
+    for sign, term in _terms(sums[0]):
+        powers = _powers_in(term)
+        if powers is None:
+            return []
+        exponents = defaultdict[int, float](float, own.exponents)
+        del exponents[id(sums[0])]
+        for i, k in powers.exponents.items():
+            exponents[i] += k
+        found.append(_Powers(sign * powers.number * own.number, exponents, own.factors))
+    return found
 
 
 def _is_close(x: float, y: float) -> bool:
@@ -285,19 +334,3 @@ def _terms(total: Expr) -> list[tuple[float, Expr]]:
         x, y = first.args
         terms[:1] = [(sign, x), (-sign if first.op is arithmetic.subtract else sign, y)]
     return terms
-
-
-def _difference(below: Expr, own: Expr) -> float | None:
-    """The number c, if one sum of a term and a number is the other and c."""
-    term, number = _offset(below)
-    other, less = _offset(own)
-    return number - less if term is other and number != less else None
-
-
-def _offset(expr: Expr) -> tuple[Expr, float]:
-    """x and c, if the expression is x + c."""
-    if expr.op in (arithmetic.add, arithmetic.subtract):
-        number = value_of(expr.args[1])
-        if number is not None:
-            return expr.args[0], float(number if expr.op is arithmetic.add else -number)
-    return expr, 0.0
