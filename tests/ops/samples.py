@@ -96,6 +96,7 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
     **_floats("sech_squared sigmoid softplus deg2rad rad2deg fabs", ANY),
     "arccosh": unary(POSITIVE + 1.0),
     "gammaln": unary(POSITIVE),
+    "numpy_i0": unary(ANY),
     "polygamma": [Sample((POSITIVE,), {"order": n}) for n in range(3)],
     "absolute": [*unary(ANY), Sample((COMPLEX,))],
     "real": [*unary(ANY), Sample((COMPLEX,))],

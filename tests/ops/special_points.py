@@ -63,6 +63,7 @@ ONE_ARGUMENT = {
     "y0": BESSEL[1:],
     "y1": BESSEL[1:],
     "i0": BESSEL,
+    "numpy_i0": BESSEL,
     "i1": BESSEL,
     "k0": BESSEL[1:],
     "k1": BESSEL[1:],

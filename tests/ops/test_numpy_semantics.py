@@ -64,7 +64,7 @@ CALLS = {
     **plainly(np.cumsum, np.cumprod, np.sort, np.argsort, np.flip),
     **directly(np.abs, np.conjugate, np.real, np.imag, np.copy, np.ravel, np.squeeze, np.diag),
     **directly(np.atleast_1d, np.atleast_2d, np.shape, np.ndim, np.size, np.iscomplexobj),
-    **directly(np.zeros_like, np.sinc),
+    **directly(np.zeros_like, np.sinc, np.i0),
     "amax": [lambda x: np.amax(x, axis=-1)],
     "amin": [lambda x: np.amin(x, axis=0)],
     "astype": [lambda x: np.astype(x, np.float32), lambda x: np.astype(x, complex)],

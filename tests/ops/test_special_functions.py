@@ -497,6 +497,30 @@ def test_slopes_of_bessel_functions_of_whole_order_against_the_general_order(nam
     np.testing.assert_allclose(fg.jit(found)(x), found(x), rtol=1e-12)
 
 
+def test_slopes_of_losses_and_power_transforms_at_their_ends():
+    second = fg.grad(fg.grad(scipy.special.pseudo_huber))
+    np.testing.assert_allclose([second(1e-20, 2.0), second(1e-8, -3.0)], -2.0, rtol=1e-7)
+    assert fg.grad(scipy.special.pseudo_huber)(np.inf, 1.0) == 0
+    for f, x in ((scipy.special.boxcox, 0.0), (scipy.special.boxcox1p, -1.0)):
+        in_power = fg.grad(f, argnums=1)
+        assert (in_power(x, 2.0), fg.grad(in_power, argnums=1)(x, 2.0)) == (0.25, -0.25)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_slopes_of_the_bessel_function_of_numpy(dtype):
+    x = np.array([0.0, 1e-30, -1e-9, 1e-3, 0.7, -7.9, 8.1, 50.0], dtype)
+    np.testing.assert_array_equal(fg.jit(np.i0)(x), np.i0(x))
+    slope = fg.elementwise_grad(np.i0)
+    assert slope(x).dtype == dtype
+    np.testing.assert_array_equal(slope(x), scipy.special.i1(x))
+    np.testing.assert_allclose(fg.jit(slope, native=True)(x), scipy.special.i1(x), rtol=1e-6)
+    assert fg.grad(np.i0)(2) == scipy.special.i1(2.0)
+    with pytest.raises(TypeError, match="i0 not supported for complex values"):
+        fg.jit(np.i0)(1j)
+    window = fg.grad(lambda beta: np.kaiser(5, beta).sum())
+    np.testing.assert_allclose(window(1e-9), -1.25e-9, rtol=1e-14)
+
+
 @pytest.mark.parametrize("name", ["k0e", "k1e", "kve"])
 def test_scaled_functions_at_their_pole_and_where_they_are_not_defined(name):
     own = getattr(scipy.special, name)

@@ -128,6 +128,12 @@ def test_slopes_of_the_entries_of_a_unit_vector_next_to_an_axis():
     np.testing.assert_allclose(swapped(x, z), expected, rtol=1e-12)
 
 
+def test_numbers_beside_a_share_may_overflow():
+    f = lambda x: (1e200 / np.hypot(x, 1e200)) * (x / np.hypot(x, 1e200))  # noqa: E731
+    np.testing.assert_allclose(fg.grad(f)(2.0), 1e-200, rtol=1e-14)
+    assert fg.grad(fg.grad(f))(2.0) == 0
+
+
 @pytest.mark.parametrize("x", [-800.0, 800.0])
 def test_the_value_does_not_overflow_where_the_function_has_one(x):
     names = ("tanh", "sigmoid")

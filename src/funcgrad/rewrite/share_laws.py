@@ -114,7 +114,7 @@ def complement_of_share(expr: Expr) -> Expr | None:
         return None
     divisors = _shared(_sums_below(first), _sums_below(second))
     one, other = (_powers_in(first), _powers_in(second)) if divisors else (None, None)
-    if one is None or other is None or not (one.number and other.number):
+    if one is None or other is None:
         return None
     sign = -1.0 if expr.op is arithmetic.subtract else 1.0
     other = other._replace(number=sign * other.number)
@@ -205,18 +205,20 @@ class _Powers(NamedTuple):
 
 
 def _powers_in(term: Expr) -> _Powers | None:
-    """A number times powers of factors; None if there are too many."""
+    """A number times powers of factors; None if there are too many, or the number overflows."""
     number = 1.0
     exponents, factors = defaultdict[int, float](float), dict[int, Expr]()
     open_ = [(term, 1.0)]
     for _ in range(_MOST_FACTORS):
         if not open_:
             kept = {i: k if i > 0 else k % 2 for i, k in exponents.items()}
-            return _Powers(number, {i: k for i, k in kept.items() if k}, factors)
+            exponents = {i: k for i, k in kept.items() if k}
+            return _Powers(number, exponents, factors) if 0 < abs(number) < math.inf else None
         node, k = open_.pop()
         op, value = node.op, value_of(node)
         if value is not None and (value > 0 or k == 1):
-            number *= float(value) ** k
+            with np.errstate(over="ignore"):
+                number *= float(np.float64(value) ** k)
         elif not k.is_integer():
             exponents[id(node)] += k
         elif op is arithmetic.multiply:

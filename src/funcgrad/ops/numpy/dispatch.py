@@ -55,13 +55,14 @@ from funcgrad.ops.numpy import (
     select_compare,
     statistics,
 )
-from funcgrad.ops.special import polygamma
+from funcgrad.ops.special import numpy_bessel, polygamma
 from funcgrad.typing import Array
 
 ELEMENTWISE: tuple[ModuleType, ...] = (*core_functions.COMMON_ELEMENTWISE, cardinal_sine)
 FURTHER: tuple[ModuleType, ...] = (
     cardinal_sine,
     polygamma,
+    numpy_bessel,
     nan_reductions,
     recurrences,
     scans_and_sorts,

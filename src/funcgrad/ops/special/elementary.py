@@ -79,7 +79,7 @@ huber: Op = special_function(
 )
 pseudo_huber: Op = special_function(
     "pseudo_huber",
-    lambda z, delta, r: _pseudo_huber_slope(r / delta) * delta,
+    lambda z, delta, r: _pseudo_huber_slope(delta, r),
     lambda z, delta, r: _pseudo_huber_force(delta, r),
     mpmath=lambda mp, delta, r: delta**2 * (mp.sqrt(1 + (r / delta) ** 2) - 1),
 )
@@ -91,7 +91,8 @@ def _pseudo_huber_force(delta: Array, r: Array) -> Any:
     return np.where(np.abs(u) > 1.0, delta * np.tanh(np.arcsinh(u)), r / np.hypot(1.0, u))
 
 
-def _pseudo_huber_slope(u: Array) -> Any:
-    """2*(h - 1) - u**2/h with h = sqrt(1 + u**2): (h - 1)**2/h."""
-    h = np.hypot(1.0, u)
-    return (u / (h + 1.0)) ** 2 * (u / h) * u
+def _pseudo_huber_slope(delta: Array, r: Array) -> Any:
+    """h - 2*delta + delta**2/h with h = sqrt(delta**2 + r**2): (h - delta)**2/h."""
+    h = np.hypot(delta, r)
+    rest = r * (r / (h + delta))
+    return rest * (rest / h)

@@ -139,7 +139,8 @@ def power_slope(log: Array, power: Array) -> Any:
     def formula(t: Array) -> Any:
         return (t * np.exp(t) - np.expm1(t)) / (t * t)
 
-    return log * log * removable(power * log, _HALF_SQUARE, formula, 1.0)
+    slope = log * log * removable(power * log, _HALF_SQUARE, formula, 1.0)
+    return np.where(np.isneginf(log) & (power > 0), 1.0 / power**2, slope)
 
 
 def _inverse_slope(y: Array, power: Array) -> Any:

@@ -1,0 +1,42 @@
+"""`numpy.i0`: NumPy's value, by two sums of Chebyshev polynomials, and the slope `scipy.special.i1`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.op import Op, astype, elementwise, lift_fully
+from funcgrad.ops.base.promotion import ufunc_loop
+from funcgrad.ops.special import bessel
+from funcgrad.source import fail
+from funcgrad.typing import Array
+
+
+def _run(x: Array) -> Any:
+    with np.errstate(all="ignore"):
+        return np.i0(x)[()]
+
+
+numpy_i0: Op = elementwise(
+    "numpy_i0",
+    _run,
+    lambda z, x: bessel.i1(x),
+    loop=partial(ufunc_loop, np.sin),
+    columns=Columns(
+        mpmath=lambda mp, x: mp.besseli(0, x),
+        sympy=lambda sympy, x: sympy.besseli(0, x),
+        numpy="np.i0({0})",
+        native={"f": "special_i0({0})"},
+    ),
+)
+
+
+def i0(x: object) -> Any:
+    """As `numpy.i0`. The slopes of its polynomials would lose all digits next to 0."""
+    x = lift_fully(x)
+    if x.dtype.kind == "c":
+        raise fail(TypeError, "i0 not supported for complex values")
+    return numpy_i0(x if x.dtype.kind == "f" else astype(x, dtype=np.dtype(float)))
