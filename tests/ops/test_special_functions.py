@@ -497,6 +497,23 @@ def test_slopes_of_bessel_functions_of_whole_order_against_the_general_order(nam
     np.testing.assert_allclose(fg.jit(found)(x), found(x), rtol=1e-12)
 
 
+@pytest.mark.parametrize("x", [0.3, -0.95, 1.0])
+@pytest.mark.parametrize("n", [200, 1000])
+def test_slopes_of_polynomials_of_high_degree(n, x):
+    """By P'(n) = P'(n - 2) + (2*n - 1)*P(n - 1), and for U by sines."""
+    legendre, lower = scipy.special.eval_legendre, np.arange(n - 1, -1, -2)
+    expected = np.sum((2 * lower + 1) * legendre(lower, x))
+    for degree in (n, float(n), -n - 1):
+        slope = fg.grad(lambda x, n=degree: legendre(n, x))(x)
+        np.testing.assert_allclose(slope, expected, rtol=1e-11)
+    chebyshev = fg.grad(lambda x: scipy.special.eval_chebyu(n, x))(x)
+    with mp.workdps(60):
+        t = mp.acos(mp.mpf(x) - mp.mpf(10) ** -25)
+        u = mp.sin((n + 1) * t) / mp.sin(t)
+        exact = (mp.cos(t) * u - (n + 1) * mp.cos((n + 1) * t)) / mp.sin(t) ** 2
+    np.testing.assert_allclose(chebyshev, float(exact), rtol=1e-11)
+
+
 def test_slopes_of_losses_and_power_transforms_at_their_ends():
     second = fg.grad(fg.grad(scipy.special.pseudo_huber))
     np.testing.assert_allclose([second(1e-20, 2.0), second(1e-8, -3.0)], -2.0, rtol=1e-7)

@@ -23,27 +23,31 @@ def _degree_less(n: Array, factor: object, polynomial: Callable[[Any], Any]) -> 
     return np.where(zero, 0.0, factor * polynomial(np.where(zero, 1, n) - 1))
 
 
-def _reflected(n: Array, axis: float, sign: float = 1.0) -> tuple[Any, Any]:
-    """The degree right of an axis at which a polynomial is the same up to a sign, and the sign."""
-    left = n < axis
-    return np.where(left, 2.0 * axis - n, n), np.where(left, sign, 1.0)
+def _reflected(n: Array, total: int, sign: float = 1.0) -> tuple[Any, Any]:
+    """The larger of two degrees with this sum, which have one polynomial up to a sign, and the sign.
+
+    A whole number stays one: SciPy's formulas for other degrees overflow from 170 on.
+    """
+    left = n < 0.5 * total
+    return np.where(left, total - n, n), np.where(left, sign, 1.0)
 
 
 def _of_legendre(n: Array, factor: float, x: Array) -> Any:
     """By P(n) = P(-n - 1)."""
-    degree, _ = _reflected(n, -0.5)
-    return _degree_less(degree, factor, lambda k: eval_gegenbauer(k, 1.5, x))
+    degree, _ = _reflected(n, -1)
+    half = 0.5 * factor * (degree + 1.0)
+    return _degree_less(degree, half, lambda k: eval_jacobi(k, 1.0, 1.0, x))
 
 
 def _of_first_kind(n: Array, factor: float, x: Array) -> Any:
     """By T(n) = T(-n)."""
-    degree, _ = _reflected(n, 0.0)
+    degree, _ = _reflected(n, 0)
     return _degree_less(degree, factor * degree, lambda k: eval_chebyu(k, x))
 
 
 def _of_second_kind(n: Array, factor: float, x: Array) -> Any:
     """By U(n) = -U(-n - 2)."""
-    degree, sign = _reflected(n, -1.0, -1.0)
+    degree, sign = _reflected(n, -2, -1.0)
     return sign * _degree_less(degree, factor, lambda k: eval_gegenbauer(k, 2.0, x))
 
 
