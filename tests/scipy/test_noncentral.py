@@ -262,3 +262,31 @@ def test_where_all_terms_underflow_slopes_are_zero_and_no_memory_is_asked_for(x)
         assert fg.grad(getattr(scipy.stats.ncx2, method), (0, 1, 2))(x, 21.0, 1.05) == (0, 0, 0)
     for method in ("cdf", "sf", "logcdf"):
         assert fg.grad(getattr(scipy.stats.rice, method), (0, 1))(x / 1e5, 0.775) == (0, 0)
+
+
+def _skellam_mass(k, mu1, mu2):
+    root = mp.sqrt(mp.mpf(mu1) * mu2)
+    return mp.exp(-mu1 - mu2) * mp.sqrt(mp.mpf(mu1) / mu2) ** k * mp.besseli(abs(int(k)), 2 * root)
+
+
+@pytest.mark.parametrize("k", [-30, -1, 0, 3, 40])
+@pytest.mark.parametrize("means", [(2.0, 5.0), (1e-8, 3.0), (300.0, 280.0)])
+def test_slopes_of_differences_of_counts(k, means):
+    """The cumulative function at k moves by -mass(k) with the first mean, by mass(k + 1) with the second."""
+    with mp.workdps(40):
+        mass = [float(_skellam_mass(j, *means)) for j in (k - 1, k, k + 1)]
+    expected = {
+        "cdf": (-mass[1], mass[2]),
+        "sf": (mass[1], -mass[2]),
+        "pmf": (mass[0] - mass[1], mass[2] - mass[1]),
+    }
+    for method, slopes in expected.items():
+        own = getattr(scipy.stats.skellam, method)
+        found = fg.grad(lambda m, own=own: own(k, m[0], m[1]))(np.array(means))
+        np.testing.assert_allclose(found, slopes, rtol=1e-8, atol=1e-300)
+    log = fg.grad(lambda m: scipy.stats.skellam.logpmf(k, m[0], m[1]))
+    with mp.workdps(40):
+        ratios = [
+            float(_skellam_mass(j, *means) / _skellam_mass(k, *means)) - 1 for j in (k - 1, k + 1)
+        ]
+    np.testing.assert_allclose(log(np.array(means)), ratios, rtol=1e-7)

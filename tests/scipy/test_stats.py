@@ -77,6 +77,7 @@ SHAPES = {
     "nchypergeom_wallenius": (14, 8, 6, 0.5),
     "pareto": (2.2,),
     "planck": (0.4,),
+    "skellam": (2.5, 1.3),
     "poisson": (3.4,),
     "powerlaw": (1.7,),
     "skewnorm": (1.5,),

@@ -11,9 +11,16 @@ import numpy as np
 from funcgrad.ops.special.gamma_numerics import beta_log_density
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
-from funcgrad.scipy.stats import noncentral_hypergeometric
+from funcgrad.scipy.stats import noncentral_families, noncentral_hypergeometric
 from funcgrad.scipy.stats.log_tails import log_betainc, log_gammainc, log_gammaincc
-from funcgrad.scipy.stats.standard import Standard, half_line, log1mexp
+from funcgrad.scipy.stats.standard import (
+    OF_DISCRETE,
+    Formula,
+    Standard,
+    half_line,
+    log1mexp,
+    stated,
+)
 from funcgrad.typing import Array
 
 
@@ -155,6 +162,34 @@ planck = Standard(
     logcdf=lambda k, lambda_: log1mexp(lambda_ * (k + 1)),
     logsf=lambda k, lambda_: -lambda_ * (k + 1),
     support=half_line,
+)
+
+
+# -- differences of Poisson's counts ---------------------------------------------------------------
+def _skellam_density(k: Array, mu1: Array, mu2: Array) -> Any:
+    """By the noncentral chi-square distribution, from the side on which k lies, as SciPy's."""
+    left = k < 0
+    own, other = np.where(left, mu2, mu1), np.where(left, mu1, mu2)
+    return math.log(2) + noncentral_families.ncx2.density(2 * own, 2 * (1 + np.abs(k)), 2 * other)
+
+
+def _skellam_side(below: bool) -> Formula:
+    def side(k: Array, mu1: Array, mu2: Array) -> Any:
+        left = k < 0
+        x, nc = 2 * np.where(left, mu2, mu1), 2 * np.where(left, mu1, mu2)
+        degrees = np.where(left, -2 * k, 2 * (k + 1))
+        chi = noncentral_families.ncx2
+        cdf, sf = stated(chi.cdf)(x, degrees, nc), stated(chi.sf)(x, degrees, nc)
+        return np.where(left if below else ~left, cdf, sf)
+
+    return side
+
+
+skellam = Standard(
+    density=_skellam_density,
+    cdf=_skellam_side(True),
+    sf=_skellam_side(False),
+    hosted=OF_DISCRETE,
 )
 
 DISCRETE: Mapping[str, Standard] = {
