@@ -421,8 +421,12 @@ _OVERFLOWING_PRODUCT = StructuralLaw(
     _DERIVATIVE,
 )
 _IN_PRODUCT = (arithmetic.divide, arithmetic.multiply)
-_COMPLEMENT = "funcgrad.rewrite.share_laws:complement_of_share"
-_NEGATIVE = (arithmetic.negative, Over(arithmetic.multiply, (CONSTANT,)))
+_IN_FACTORS = (*_IN_PRODUCT, arithmetic.power, arithmetic.negative)
+_COMPLEMENT = StructuralLaw(
+    "funcgrad.rewrite.share_laws:complement_of_share",
+    (arithmetic.divide, Over(arithmetic.multiply, _IN_FACTORS)),
+    _DERIVATIVE,
+)
 _SUMS_BELOW = (arithmetic.add, arithmetic.subtract, exponential.expm1)
 _LOGICAL = (StructuralLaw(_logical_cases),)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
@@ -475,7 +479,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw("funcgrad.rewrite.share_laws:cancelled_power", _IN_PRODUCT, _DERIVATIVE),
         _OVERFLOWING_PRODUCT,
     ),
-    "subtract": (StructuralLaw(_COMPLEMENT, _IN_PRODUCT, _DERIVATIVE),),
+    "subtract": (_COMPLEMENT,),
     "sum": (
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),
         StructuralLaw(_sum_of_repeated, (op.broadcast_to,), "for finite reals"),
@@ -491,7 +495,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(_opposite_masks, (selection.mask,), _NUMBERS),
         StructuralLaw(_joined_masks, (selection.mask,)),
         StructuralLaw(f"{_STABLE_FORMS}:shifted_log_sum_exp", _TOTALS, _STABLE),
-        StructuralLaw(_COMPLEMENT, _NEGATIVE, _DERIVATIVE),
+        _COMPLEMENT,
     ),
     "bitwise_or": _LOGICAL,
     "bitwise_and": _LOGICAL,
