@@ -61,7 +61,6 @@ _banded = with_pullback(
 
 @_composed
 def solve_banded(l_and_u: tuple[int, int], ab: npt.ArrayLike, b: npt.ArrayLike, **_: object) -> Any:
-    """As `scipy.linalg.solve_banded`."""
     bands, right = in_one_dtype("solve_banded", ab, b)
     l, u = l_and_u
     if bands.ndim != 2 or bands.shape != (l + u + 1, right.shape[0]):
@@ -80,7 +79,6 @@ def solve_banded(l_and_u: tuple[int, int], ab: npt.ArrayLike, b: npt.ArrayLike, 
 
 @_hosted
 def solveh_banded(ab: npt.ArrayLike, b: npt.ArrayLike, lower: bool = False, **_: object) -> Any:
-    """As `scipy.linalg.solveh_banded`."""
     bands, right = in_one_dtype("solveh_banded", ab, b)
     width = bands.shape[0] - 1
     mirrored: Sequence[Any]

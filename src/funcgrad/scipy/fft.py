@@ -91,13 +91,11 @@ ihfft2, ihfftn = [_along_axes(name, _inverse_hermitian) for name in ("ihfft2", "
 
 @_composed
 def fftshift(x: npt.ArrayLike, axes: Axes = None) -> Any:
-    """As `scipy.fft.fftshift`."""
     return fourier.fftshift(x, axes)
 
 
 @_composed
 def ifftshift(x: npt.ArrayLike, axes: Axes = None) -> Any:
-    """As `scipy.fft.ifftshift`."""
     return fourier.ifftshift(x, axes)
 
 

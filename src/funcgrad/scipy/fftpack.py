@@ -62,7 +62,6 @@ def rfft(x: npt.ArrayLike, n: int | None = None, axis: int = -1, **_: object) ->
 
 @_hosted
 def irfft(x: npt.ArrayLike, n: int | None = None, axis: int = -1, **_: object) -> Any:
-    """As `scipy.fftpack.irfft`."""
     rows = np.moveaxis(floating("irfft", x), axis, -1)
     size = rows.shape[-1] if n is None else n
     wide = size + 2 - size % 2  # with the imaginary parts that are 0

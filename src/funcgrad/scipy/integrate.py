@@ -51,7 +51,6 @@ _REAL = ArrayType((), np.dtype(np.float64))
 def trapezoid(
     y: npt.ArrayLike, x: npt.ArrayLike | None = None, dx: float = 1.0, axis: int = -1
 ) -> Any:
-    """As `scipy.integrate.trapezoid`."""
     places = None if x is None else real("trapezoid", x)
     return as_single(np.trapezoid(number("trapezoid", y), places, dx, axis), y, x)
 
@@ -84,7 +83,6 @@ def cumulative_trapezoid(
     axis: int = -1,
     initial: float | None = None,
 ) -> Any:
-    """As `scipy.integrate.cumulative_trapezoid`."""
     samples, places = _first("cumulative_trapezoid", y, x, axis)
     width = _widths("cumulative_trapezoid", places, dx, samples.shape[0], samples.ndim)
     total = np.cumsum(width * (samples[1:] + samples[:-1]) / 2, axis=0)

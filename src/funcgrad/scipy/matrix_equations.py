@@ -73,7 +73,6 @@ def solve_sylvester(a: npt.ArrayLike, b: npt.ArrayLike, q: npt.ArrayLike) -> Any
 
 @_kept_hosted
 def solve_continuous_lyapunov(a: npt.ArrayLike, q: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.solve_continuous_lyapunov`."""
     matrix, right = map(np.atleast_2d, in_one_dtype("solve_continuous_lyapunov", a, q))
     return solve_sylvester(matrix, np.conj(matrix.T), right)
 
@@ -83,7 +82,6 @@ solve_lyapunov = solve_continuous_lyapunov
 
 @_composed
 def solve_discrete_lyapunov(a: npt.ArrayLike, q: npt.ArrayLike, method: str | None = None) -> Any:
-    """As `scipy.linalg.solve_discrete_lyapunov`."""
     matrix, right = in_one_dtype("solve_discrete_lyapunov", a, q)
     n = square_matrix("solve_discrete_lyapunov", matrix).shape[0]
     if method == "direct" or (method is None and n < 10):

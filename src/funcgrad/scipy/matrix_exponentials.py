@@ -68,20 +68,17 @@ def expm_frechet(
 
 @_composed
 def coshm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.coshm`."""
     a = number("coshm", A)
     return (expm(a) + expm(-a)) / 2
 
 
 @_composed
 def sinhm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.sinhm`."""
     a = number("sinhm", A)
     return (expm(a) - expm(-a)) / 2
 
 
 @_composed
 def tanhm(A: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.tanhm`."""
     a = number("tanhm", A)
     return np.linalg.solve(coshm(a), sinhm(a))

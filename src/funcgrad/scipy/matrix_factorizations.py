@@ -119,7 +119,6 @@ def lu_factor(a: npt.ArrayLike, **_: object) -> Any:
 
 @_composed
 def lu_solve(lu_and_piv: tuple[Any, Any], b: npt.ArrayLike, trans: int = 0, **_: object) -> Any:
-    """As `scipy.linalg.lu_solve`."""
     packed, right = in_one_dtype("lu_solve", lu_and_piv[0], b)
     pivots = lift_fully(lu_and_piv[1])
     left, upper = _triangles(packed)

@@ -165,7 +165,6 @@ def _without_error(name: str, disp: bool) -> None:
 
 @_composed
 def logm(A: npt.ArrayLike, disp: bool = True) -> Any:
-    """As `scipy.linalg.logm`."""
     _without_error("logm", disp)
     a = square_matrix("logm", number("logm", A))
     return (_logarithm if has_complex_value("logm", _scipy.logm, a) else _real_logarithm)(a)
@@ -173,7 +172,6 @@ def logm(A: npt.ArrayLike, disp: bool = True) -> Any:
 
 @_kept
 def sqrtm(A: npt.ArrayLike, disp: bool = True, **_: object) -> Any:
-    """As `scipy.linalg.sqrtm`."""
     _without_error("sqrtm", disp)
     a = square_matrix("sqrtm", number("sqrtm", A))
     return (_root if has_complex_value("sqrtm", _scipy.sqrtm, a) else _real_root)(a)
@@ -199,7 +197,6 @@ _COMPLEX_SIGN = _by_blocks(_complex_function, "signm", _scipy.signm)
 
 @_kept
 def signm(A: npt.ArrayLike, disp: bool = True) -> Any:
-    """As `scipy.linalg.signm`."""
     _without_error("signm", disp)
     a = square_matrix("signm", number("signm", A))
     return (_COMPLEX_SIGN if a.dtype.kind == "c" else _REAL_SIGN)(a)

@@ -158,7 +158,6 @@ def qr_multiply(
     overwrite_c: bool = False,
     **_: object,
 ) -> Any:
-    """As `scipy.linalg.qr_multiply`."""
     matrix, factor = number("qr_multiply", a), number("qr_multiply", c)
     if mode not in ("left", "right"):
         raise fail(ValueError, f"qr_multiply: expected mode 'left' or 'right', but got {mode!r}")

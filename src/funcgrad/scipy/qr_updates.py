@@ -47,7 +47,6 @@ def _factors(name: str, a: Array, run: Callable[..., Any], *given: Array) -> tup
 def qr_delete(
     Q: npt.ArrayLike, R: npt.ArrayLike, k: int, p: int = 1, which: str = "row", **_: object
 ) -> Any:
-    """As `scipy.linalg.qr_delete`."""
     q, r = in_one_dtype("qr_delete", Q, R)
     first, count = [int(by_value(item, "qr_delete")) for item in (k, p)]
     run = lambda q, r: _scipy.qr_delete(q, r, first, count, which)  # noqa: E731
@@ -68,7 +67,6 @@ def qr_insert(
     rcond: float | None = None,
     **_: object,
 ) -> Any:
-    """As `scipy.linalg.qr_insert`."""
     q, r, new = in_one_dtype("qr_insert", Q, R, u)
     place = int(by_value(k, "qr_insert"))
     run = lambda q, r, u: _scipy.qr_insert(q, r, u, place, which, rcond)  # noqa: E731
@@ -84,7 +82,6 @@ def qr_insert(
 def qr_update(
     Q: npt.ArrayLike, R: npt.ArrayLike, u: npt.ArrayLike, v: npt.ArrayLike, **_: object
 ) -> Any:
-    """As `scipy.linalg.qr_update`."""
     q, r, left, right = in_one_dtype("qr_update", Q, R, u, v)
     beside = lift_fully(right)
     moved = np.outer(left, np.conj(beside)) if left.ndim == 1 else left @ np.conj(beside.T)

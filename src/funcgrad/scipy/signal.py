@@ -166,7 +166,6 @@ def convolve(
 def fftconvolve(
     in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", axes: object = None
 ) -> Any:
-    """As `scipy.signal.fftconvolve`."""
     a, b, places = _operands("fftconvolve", in1, in2, mode, axes)
     if a.ndim == 0:
         return a * b
@@ -206,7 +205,6 @@ def _reversed(x: Array) -> Any:
 def correlate(
     in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", method: str = "auto"
 ) -> Any:
-    """As `scipy.signal.correlate`."""
     a, b, axes = _operands("correlate", in1, in2, mode)
     if a.ndim == 0:
         return a * np.conj(b)
@@ -228,7 +226,6 @@ def convolve2d(
     boundary: str = "fill",
     fillvalue: float = 0,
 ) -> Any:
-    """As `scipy.signal.convolve2d`."""
     a, b, axes = _operands("convolve2d", in1, in2, mode)
     if a.ndim != 2:
         raise fail(
@@ -255,7 +252,6 @@ def convolve2d(
 @_hosted
 @_of_integers
 def correlate2d(in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", **edges: Any) -> Any:
-    """As `scipy.signal.correlate2d`."""
     a, b, axes = _operands("correlate2d", in1, in2, mode)
     if _ordered("correlate2d", a, b, mode, axes):
         return _reversed(correlate2d(b, a, mode, **edges))
@@ -369,25 +365,21 @@ def _median(own: Callable[..., Any], input: npt.ArrayLike, kernel_size: int | Se
 
 @_hosted
 def medfilt(volume: npt.ArrayLike, kernel_size: int | Sequence[int] | None = None) -> Any:
-    """As `scipy.signal.medfilt`."""
     return _median(_scipy.medfilt, volume, 3 if kernel_size is None else kernel_size)
 
 
 @_hosted
 def medfilt2d(input: npt.ArrayLike, kernel_size: int | Sequence[int] = 3) -> Any:
-    """As `scipy.signal.medfilt2d`."""
     return _median(_scipy.medfilt2d, input, kernel_size)
 
 
 @_hosted
 def order_filter(a: npt.ArrayLike, domain: npt.ArrayLike, rank: int) -> Any:
-    """As `scipy.signal.order_filter`."""
     return ndimage.rank_filter(a, rank, footprint=domain, mode="constant")
 
 
 @_composed
 def sepfir2d(input: npt.ArrayLike, hrow: npt.ArrayLike, hcol: npt.ArrayLike) -> Any:
-    """As `scipy.signal.sepfir2d`."""
     rows = ndimage.convolve1d(floating("sepfir2d", input), hrow, 1)
     return ndimage.convolve1d(rows, hcol, 0)
 

@@ -21,7 +21,6 @@ def _vector(who: str, value: npt.ArrayLike) -> Any:
 
 @_kept
 def toeplitz(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
-    """As `scipy.linalg.toeplitz`."""
     column = np.atleast_1d(number("toeplitz", c))
     row = np.conj(column) if r is None else np.atleast_1d(number("toeplitz", r))
     stack = np.broadcast_shapes(column.shape[:-1], row.shape[:-1])
@@ -33,7 +32,6 @@ def toeplitz(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
 
 @_kept
 def hankel(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
-    """As `scipy.linalg.hankel`."""
     column = _vector("hankel", c)
     row = 0 * column if r is None else _vector("hankel", r)
     values = np.concatenate([column, row[1:]])
@@ -42,7 +40,6 @@ def hankel(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
 
 @_kept
 def circulant(c: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.circulant`."""
     column = number("circulant", c)
     places = np.arange(column.shape[-1])
     return column[..., (places[:, None] - places) % column.shape[-1]]
@@ -50,7 +47,6 @@ def circulant(c: npt.ArrayLike) -> Any:
 
 @_kept
 def companion(a: npt.ArrayLike) -> Any:
-    """As `scipy.linalg.companion`."""
     coefficients = number("companion", a)
     n = coefficients.shape[-1]
     if n < 2:
@@ -82,6 +78,5 @@ def block_diag(*arrs: npt.ArrayLike) -> Any:
 
 @_hosted
 def solve_toeplitz(c_or_cr: object, b: npt.ArrayLike, **_: object) -> Any:
-    """As `scipy.linalg.solve_toeplitz`."""
     pair = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return np.linalg.solve(toeplitz(*pair), number("solve_toeplitz", b))

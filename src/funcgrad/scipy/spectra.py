@@ -25,7 +25,6 @@ _composed = composed(_scipy)
 def detrend(
     data: npt.ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0, **_: object
 ) -> Any:
-    """As `scipy.signal.detrend`."""
     signal = np.moveaxis(floating("detrend", data), axis, 0)
     if type in ("constant", "c"):
         return np.moveaxis(signal - np.mean(signal, axis=0, keepdims=True), 0, axis)
@@ -45,7 +44,6 @@ def detrend(
 
 @_composed
 def csd(x: npt.ArrayLike, y: npt.ArrayLike, **options: Any) -> Any:
-    """As `scipy.signal.csd`."""
     a, b = (floating("csd", item) for item in (x, y))
     found = None
     if a.shape == b.shape and a.size and not holds_expr([*options.values()]):
@@ -56,7 +54,6 @@ def csd(x: npt.ArrayLike, y: npt.ArrayLike, **options: Any) -> Any:
 
 @_composed
 def welch(x: npt.ArrayLike, **options: Any) -> Any:
-    """As `scipy.signal.welch`."""
     frequencies, density = csd(x, x, **options)
     return frequencies, np.real(density)
 

@@ -183,7 +183,6 @@ def maxdists(Z: npt.ArrayLike) -> Any:
 
 @_hosted
 def inconsistent(Z: npt.ArrayLike, d: int = 2) -> Any:
-    """As `scipy.cluster.hierarchy.inconsistent`."""
     tree: Any = lift_fully(real("inconsistent", Z))
     count = tree.shape[0] + 1
 

@@ -103,19 +103,16 @@ def _rank(
 
 @_composed
 def rank_filter(input: npt.ArrayLike, rank: int, **window: Any) -> Any:
-    """As `scipy.ndimage.rank_filter`."""
     return _rank("rank_filter", lambda n: rank, (rank,), input, **window)
 
 
 @_composed
 def median_filter(input: npt.ArrayLike, **window: Any) -> Any:
-    """As `scipy.ndimage.median_filter`."""
     return _rank("median_filter", lambda n: n // 2, (), input, **window)
 
 
 @_composed
 def percentile_filter(input: npt.ArrayLike, percentile: float, **window: Any) -> Any:
-    """As `scipy.ndimage.percentile_filter`."""
     share = percentile % 100 if percentile < 0 else percentile
 
     def rank(n: int) -> int:

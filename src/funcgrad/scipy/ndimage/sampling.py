@@ -141,7 +141,6 @@ def _check_order(who: str, order: int) -> None:
 def spline_filter(
     input: npt.ArrayLike, order: int = 3, output: Output = np.float64, mode: str = "mirror"
 ) -> Any:
-    """As `scipy.ndimage.spline_filter`."""
     image = number("spline_filter", input)
     dtype: Any = output.dtype if isinstance(output, np.ndarray | Reference) else output
     for axis in range(image.ndim):  # SciPy rounds to the output's dtype after each axis

@@ -282,7 +282,6 @@ def pdist(
 
 @_composed
 def squareform(X: npt.ArrayLike, force: str = "no", checks: bool = True) -> Any:
-    """As `scipy.spatial.distance.squareform`."""
     x: Any = floating("squareform", X)
     if x.ndim == 2:
         return x[np.triu_indices(x.shape[0], 1)]

@@ -106,7 +106,6 @@ def boxcox_normmax(
 def yeojohnson_normmax(
     x: npt.ArrayLike, brack: tuple[float, ...] | None = None, *, nan_policy: str = "propagate"
 ) -> Any:
-    """As `scipy.stats.yeojohnson_normmax`."""
     refuse_policy("yeojohnson_normmax", nan_policy)
     data = real("yeojohnson_normmax", x)
 

@@ -19,7 +19,6 @@ from funcgrad.scipy.composition import composed, floating, nondifferentiable
 
 @composed(_scipy)
 def rankdata(a: npt.ArrayLike, **options: object) -> Any:
-    """As `scipy.stats.rankdata`."""
     return nondifferentiable(
         "ranks", lambda a: _scipy.rankdata(a, **options), floating("rankdata", a)
     )
