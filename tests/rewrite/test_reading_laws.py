@@ -60,8 +60,8 @@ READINGS = {
         lambda: fg.gradient(norm.cdf(X), X),
         "0.3989422804014327*exp(-x**2/2)",
     ),
-    "known": (lambda: mask(~np.isnan(X) & (Y > 0), X), "where(y > 0, x, 0)"),
-    "any_of_known": (
+    "is_finite, negated": (lambda: mask(~np.isnan(X) & (Y > 0), X), "where(y > 0, x, 0)"),
+    "same_everywhere, of what is known": (
         lambda: fg.gradient(np.sum(norm.logpdf(np.arange(3.0), X)), X),
         "3 - 3*x",
     ),
@@ -244,6 +244,10 @@ READINGS = {
     "constant_entries": (lambda: fg.gradient(V[1] * 2, V), "array([0.0, 2.0, 0.0])"),
     "entry_of_entries": (lambda: M[1][2] * M.T[1, 2], "m[1, 2]*m[2, 1]"),
     "entries_in_zeros": (lambda: fg.gradient(V[0] * V[1], V), "array([v[1], v[0], 0])"),
+    "entries_in_zeros, of a store": (
+        lambda: fg.gradient(np.sum(fg.const(np.zeros(3)).at[1].set(V[0] * V[1]) * V), V),
+        "array([v[1]**2, 2*v[1]*v[0], 0])",
+    ),
     "entry_in_zeros": (lambda: fg.gradient(V[0] ** 2, V), "array([2*v[0], 0, 0])"),
     "softmax": (lambda: np.exp(V - fg.logsumexp(V)), "softmax(v)"),
     "softmax along an axis": (
@@ -282,7 +286,10 @@ READINGS = {
         "let a = v == max(v)\nin 2*max(v)*a/sum(a)",
     ),
     "entries_of_broadcast": (lambda: V[:2] + np.broadcast_to(X, (3,))[::2], "v[:2] + x"),
-    "entries_of_constant": (lambda: V * np.array([1.0, 2.0, 3.0])[::-1], "v*[3.0, 2.0, 1.0]"),
+    "entries_of_broadcast, not of a constant": (
+        lambda: V * np.array([1.0, 2.0, 3.0])[::-1],
+        "v*[3.0, 2.0, 1.0]",
+    ),
     "constant_sums": (lambda: fg.gradient(np.sum(np.cumsum(V)), V), "array([3.0, 2.0, 1.0])"),
     "products_of_others": (lambda: fg.gradient(np.prod(V), V), "prod(v)/v"),
     "products_of_others of products": (lambda: fg.gradient(np.prod(V * W), V), "prod(v*w)/v"),
@@ -379,6 +386,10 @@ READINGS = {
     "conjugate_product": (
         lambda: np.conjugate(X * (Y + 1j * W)),
         "x*conjugate(y + 1j*w)",
+    ),
+    "real_factors, of a cube": (
+        lambda: fg.gradient(np.sum(np.abs(fg.var("z", 3, complex)) ** 3), "z"),
+        "3*abs(z)*conjugate(z)",
     ),
     "real_factors": (lambda: fg.gradient(np.abs(X + 1j * Y) ** 2, X), "2*x"),
     "transformed_back": (lambda: fg.gradient(np.sum(np.abs(np.fft.fft(V)) ** 2), V), "6*v"),
@@ -485,6 +496,10 @@ READINGS = {
         ),
         "array([[cos(w[1]), -w[0]*sin(w[1])], [w[1], w[0]]])",
     ),
+    "rows_of_columns, of vectors": (
+        lambda: np.stack([V, np.sin(V)], axis=1).T,
+        "array([v, sin(v)])",
+    ),
     "columns_in_zeros": (
         lambda: fg.hessian(lambda w: w[0] ** 3 * w[1]).expr(fg.var("w", (2,))),
         "array([[6*w[1]*w[0], 3*w[0]**2], [3*w[0]**2, 0]])",
@@ -521,11 +536,19 @@ READINGS = {
     ),
     "reshaped_entries": (lambda: matrix(X, Y, 2.0, 0.0), "array([[x, y], [2, 0]])"),
     "reshaped_entries, one": (lambda: np.reshape(np.stack([X]), ()), "x"),
+    "joined_entries, with numbers": (
+        lambda: fg.gradient(np.sum(np.concatenate([V[:1] ** 2, V[1:]]) * np.arange(1.0, 4.0)), V),
+        "array([2*v[0], 2, 3])",
+    ),
     "joined_entries": (
         lambda: fg.gradient(np.log(X * V[2] - V[1] ** 2), V),
         "let a = x*v[2] - v[1]**2\nin array([0, -2*v[1]/a, x/a])",
     ),
     "row_of_slice": (lambda: np.reshape(np.sin(M)[1:2], (3,)), "sin(m)[1]"),
+    "moved_constants, added up": (
+        lambda: fg.hessian(lambda v: v[0] * v[1]).expr(V),
+        "array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])",
+    ),
     "moved_constants": (
         lambda: fg.hessian(lambda v: np.linalg.det(symmetric(v))).expr(V),
         "array([[0.0, 0.0, 1.0], [0.0, -2.0, 0.0], [1.0, 0.0, 0.0]])",

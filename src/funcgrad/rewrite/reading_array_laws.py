@@ -199,14 +199,6 @@ def _entries_of_broadcast(expr: Expr) -> Expr | None:
     return op.broadcast_to(x.args[0], shape=expr.shape)  # type: ignore[no-any-return]
 
 
-def _entries_of_constant(expr: Expr) -> Expr | None:
-    """array([1, 2])[::-1] = array([2, 1])."""
-    x, *arrays = expr.args
-    if x.op is not CONSTANT or arrays or x.size > 2 * MOST_ENTRIES:
-        return None
-    return const(expr.op.run(x.params[0][1].array, **dict(expr.params)))
-
-
 def _share_of_ties(expr: Expr) -> Expr | None:
     """where(p, x/sum(where(p, 1, 0)), 0) = x*p/sum(p)."""
     p, value = expr.args
@@ -336,7 +328,7 @@ ARRAY_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "cumsum": (_constant_sums,),
         "mask": (_share_of_ties,),
         "concatenate": (_constant_entries,),
-        "getitem": (_entry_of_entries, _entries_of_broadcast, _entries_of_constant),
+        "getitem": (_entry_of_entries, _entries_of_broadcast),
         "scatter_add": (_entry_in_zeros,),
     }
 )

@@ -91,12 +91,6 @@ def _with_same_zeros(x: Expr) -> Expr:
 _ZERO_PRESERVING = (magnitude.absolute, magnitude.conjugate, op.astype)
 
 
-def _guarded(expr: Expr) -> Expr | None:
-    """where(abs(z) != 0, conjugate(z)/abs(z), 0) = conjugate(z)/abs(z), and that of 2*z is 2*z."""
-    p, x = expr.args
-    return x if is_guarded(p, x) else None
-
-
 def _transformed_back(expr: Expr) -> Expr | None:
     """fft(conjugate(fft(z))) = n*conjugate(z); fft(n*ifft(z)) = n*z; fft(c*z) = c*fft(z) for a number c."""
     (x,) = expr.args
@@ -225,7 +219,6 @@ COMPLEX_PRODUCTS: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "multiply": (_real_factors,),
         "divide": (_real_factors,),
         "conjugate": (_conjugate_product,),
-        "mask": (_guarded,),
         "fft": (_transformed_back,),
         "rfft": (_number_outside,),
     }

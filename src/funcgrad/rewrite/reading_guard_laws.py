@@ -41,18 +41,6 @@ def _beside_infinity(expr: Expr) -> Expr | None:
     return _truth(bool(expr.op.run(values[0], 0.0)), expr) if infinite == [True, False] else None
 
 
-def _known(expr: Expr) -> Expr | None:
-    """not True is False."""
-    value = value_of(expr.args[0])
-    return None if value is None else _truth(not value, expr)
-
-
-def _any_of_known(expr: Expr) -> Expr | None:
-    """any(ones(3, bool)) is True."""
-    value = value_of(expr.args[0])
-    return _truth(bool(value), expr) if value is not None and expr.args[0].size else None
-
-
 # -- what underflows -----------------------------------------------------------------------------
 _UNDERFLOW = -745.2
 """exp of less is 0."""
@@ -188,8 +176,6 @@ GUARD_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "greater_equal": _COMPARISON,
         "equal": _COMPARISON,
         "not_equal": _COMPARISON,
-        "logical_not": (_known,),
-        "any": (_any_of_known,),
         "exp": (_exponential_of_none,),
         "mask": (_underflow, _chosen_in_mask),
         "where": (_chosen_in_where,),
