@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,14 +14,13 @@ from funcgrad.expr import Expr, concrete, const
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.index_spec import Spec, parse_index, restore, shape_of
 from funcgrad.ops.base.op import build_structural, lift_fully
-from funcgrad.ops.index_modes import default_fill, within_bounds
 from funcgrad.ops.indexing import getitem_op
 from funcgrad.ops.overlapping_windows import overlapping_windows_op, part_of_windows
-from funcgrad.ops.repeated_updates import repeated_update
 from funcgrad.ops.shape import astype, broadcast_to
 from funcgrad.ops.store_forwarding import forwarded, place_of
 from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.source import fail
+from funcgrad.typing import Array
 
 
 def getitem(x: npt.ArrayLike, index: object) -> Any:
@@ -60,8 +61,8 @@ def _of_places(x: Expr, spec: Spec, shape: tuple[int, ...]) -> Expr | None:
 def index_get(x: object, index: object, mode: str, fill_value: Any = None) -> Any:
     """``x.at[index].get(mode=mode)``: indices out of bounds are clipped, or read fill_value."""
     whole = lift_fully(x)
-    fill = default_fill(whole.dtype) if fill_value is None else fill_value
-    inside, index = within_bounds(whole, index, mode, fill)
+    fill = _default_fill(whole.dtype) if fill_value is None else fill_value
+    inside, index = _within_bounds(whole, index, mode, fill)
     return inside[index]
 
 
@@ -73,7 +74,7 @@ def index_update(x: object, index: object, value: Any, how: str, mode: str | Non
     """
     whole = lift_fully(x)
     if mode is not None:
-        inside, index = within_bounds(whole, index, mode)
+        inside, index = _within_bounds(whole, index, mode)
         changed = index_update(inside, index, value, how)
         return changed[tuple([slice(length) for length in whole.shape])]
     x, spec, arrays = parse_index(index, whole)
@@ -105,7 +106,7 @@ def index_update(x: object, index: object, value: Any, how: str, mode: str | Non
     if how not in ("set", "add"):
         if _repeats(exprs, spec, x):
             places = _places(x, spec, exprs)
-            vector = repeated_update(np.reshape(x, -1), places, np.reshape(value, -1), how)
+            vector = _repeated_update(np.reshape(x, -1), places, np.reshape(value, -1), how)
             return np.reshape(vector, whole.shape)
         old = getitem_op(x, *exprs, spec=spec, shape=shape)
         value = getattr(np, how)(old, value)
@@ -155,3 +156,103 @@ def _refuse_repeated(arrays: tuple[Expr, ...], spec: tuple[Any, ...], x: Expr) -
             "at[...].apply: expected each entry to be named once, but an index is repeated; apply the "
             "function to np.unique(index)",
         )
+
+
+# -- indices out of bounds -------------------------------------------------------------------------
+def _within_bounds(x: Any, index: Any, mode: str, fill: Any = 0) -> tuple[Any, Any]:
+    """An array and an index within its bounds.
+
+    Except in mode "clip", the array has an entry more along each axis with
+    an index that may be out of bounds: what is out of bounds is there.
+    """
+    items = [_as_array(item) for item in (index if isinstance(index, tuple) else (index,))]
+    taken = [_axes(item) for item in items]
+    rest = len(x.shape) - sum(taken)
+    axis, widths = 0, [(0, 0)] * len(x.shape)
+    for k, item in enumerate(items):
+        if item is not None and taken[k] == 1 and _is_integer(item):
+            items[k], may_be_beyond = _moved(item, x.shape[axis], mode)
+            widths[axis] = (0, int(may_be_beyond))
+        axis += rest if item is Ellipsis else taken[k]
+    if any([after for _, after in widths]):
+        x = np.pad(x, widths, constant_values=fill)
+    return x, tuple(items)
+
+
+def _default_fill(dtype: Any) -> Any:
+    """JAX's entry out of bounds: NaN, the least integer, the largest one without a sign, or True."""
+    if dtype.kind in "fc":
+        return np.nan
+    if dtype.kind == "b":
+        return True
+    return np.iinfo(dtype).max if dtype.kind == "u" else np.iinfo(dtype).min
+
+
+def _as_array(item: Any) -> Any:
+    if item is None or item is Ellipsis or isinstance(item, slice | Expr):
+        return item
+    return np.asarray(item)
+
+
+def _axes(item: Any) -> int:
+    """The number of axes that an index of one item stands for; an ellipsis stands for the others."""
+    if item is None or item is Ellipsis:
+        return 0
+    if isinstance(item, slice):
+        return 1
+    return len(item.shape) if item.dtype.kind == "b" else 1
+
+
+def _is_integer(item: Any) -> bool:
+    return not isinstance(item, slice) and item.dtype.kind in "iu"
+
+
+def _moved(places: Any, length: int, mode: str) -> tuple[Any, bool]:
+    """Places within bounds, and whether the entry behind the last is among them."""
+    places = np.where(places < 0, places + length, places)
+    if mode == "clip":
+        return np.clip(places, 0, length - 1), False
+    beyond = np.logical_or(places < 0, places >= length)
+    return np.where(beyond, length, places), isinstance(beyond, Expr) or bool(np.any(beyond))
+
+
+# -- entries that are named several times ----------------------------------------------------------
+# Those with about as many values are the rows of a table, which one reduction along its rows updates. So ties
+# share the derivative equally, as in `numpy.max`.
+_REDUCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {"maximum": np.max, "minimum": np.min, "multiply": np.prod}
+)
+
+
+def _neutral(how: str, dtype: Any) -> Any:
+    """What changes no entry."""
+    if how == "multiply":
+        return 1
+    if dtype.kind == "b":
+        return how == "minimum"
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return limits.min if how == "maximum" else limits.max
+    return -np.inf if how == "maximum" else np.inf
+
+
+def _repeated_update(x: Any, places: Array, values: Array, how: str) -> Any:
+    """A vector whose entries at places are reduced with all values that are given for them."""
+    if how not in _REDUCTIONS or (how != "multiply" and x.dtype.kind == "c"):
+        raise fail(
+            ValueError,
+            f"at[...].{how}: expected each entry to be named once, but an index is repeated; "
+            "set, add, multiply, and min and max of real numbers say what repetition means",
+        )
+    order = np.argsort(places, kind="stable")
+    named, starts, counts = np.unique(places[order], return_index=True, return_counts=True)
+    widths = 2 ** np.ceil(np.log2(counts)).astype(int)
+    for width in np.unique(widths).tolist():
+        rows = np.flatnonzero(widths == width)
+        given = np.arange(width) < counts[rows, None]
+        slots = starts[rows, None] + np.where(given, np.arange(width), 0)
+        entries = np.where(given, values[order[slots]], np.asarray(_neutral(how, x.dtype), x.dtype))
+        table = np.concatenate([x[named[rows]][:, None], entries], axis=1)
+        reduced = _REDUCTIONS[how](table, axis=1)
+        x = x.at[named[rows]].set(reduced.astype(x.dtype))
+    return x
