@@ -10,9 +10,8 @@ import numpy as np
 from pyrsistent import PMap, pmap
 
 from funcgrad.graph import Key, Node, Pointed, nodes
-from funcgrad.html_table import html_table
 from funcgrad.node_names import MOST_NAMED_KEYS, NamedKey, names_of
-from funcgrad.one_line import one_line
+from funcgrad.printed_text import html_table, one_line
 
 _WIDEST = 88  # characters of a map on one line
 

@@ -1,10 +1,51 @@
-"""Text that prints itself: what functions that explain or export return at a prompt."""
+"""How values are shown at a prompt: in one line, as lines, in colors, and as tables of a notebook."""
 
+from __future__ import annotations
+
+import re
 import sys
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from funcgrad.highlighted import colored, highlighted
+
+def one_line(value: object, width: int = 90) -> str:
+    """The text of a value in one line of at most ``width`` characters; definitions are separated by ``;``.
+
+    >>> import funcgrad as fg
+    >>> x = fg.var("x")
+    >>> y = x**2 + fg.exp(x**2)
+    >>> one_line(fg.sqrt(y) + fg.cos(y))
+    'let a = x**2; b = a + exp(a) in sqrt(b) + cos(b)'
+    """
+    # A definition after the first is indented by four spaces, what continues one by more.
+    text = re.sub(r"\n    (?=\S)", "; ", repr(value).strip("‹›"))
+    text = re.sub(r"\s*\n\s*", " ", text)
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def highlighted(text: str) -> Any:
+    """The text with its numbers and names in colors, as `rich` prints it.
+
+    Raises ImportError without rich.
+    """
+    from rich.highlighter import ReprHighlighter
+
+    return ReprHighlighter()(text)
+
+
+def colored(text: str) -> str:
+    """The text with the terminal's codes for the colors of `highlighted`, and no line broken.
+
+    Raises ImportError without rich.
+    """
+    from rich import get_console
+
+    console = get_console()
+    with console.capture() as captured:
+        console.print(highlighted(text), soft_wrap=True, end="")
+    codes: str = captured.get()
+    return codes
 
 
 class PrintedText(str):
@@ -27,3 +68,20 @@ class PrintedText(str):
 def print_text(text: str) -> None:
     """Print a text, in colors if the output is a terminal and rich is installed."""
     print(colored(text) if sys.stdout.isatty() and find_spec("rich") else text)
+
+
+def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """The table as HTML, all text escaped.
+
+    >>> html_table(["node"], [["x < 1"]])
+    '<table><thead><tr><th>node</th></tr></thead><tbody><tr><td>x &lt; 1</td></tr></tbody></table>'
+    """
+    head = _row("th", header)
+    body = "".join([_row("td", row) for row in rows])
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    from html import escape  # which loads the names of all entities, and only notebooks need
+
+    return f"<tr>{''.join([f'<{tag}>{escape(cell)}</{tag}>' for cell in cells])}</tr>"

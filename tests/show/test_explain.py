@@ -8,7 +8,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.expr import by_key, subexpressions
 from funcgrad.graph import CONSTANT
-from funcgrad.one_line import one_line
+from funcgrad.printed_text import one_line
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.show.explain import StepNames, edge_map, explain, tell

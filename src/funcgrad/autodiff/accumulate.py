@@ -15,7 +15,6 @@ from funcgrad.expr.registry import functions
 from funcgrad.fold import Item, Semiring, folded_by_key, path_sums, path_sums_steps, toposort
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key
-from funcgrad.html_table import html_table
 from funcgrad.linear import (
     Composed,
     Diagonal,
@@ -26,12 +25,12 @@ from funcgrad.linear import (
     Unreached,
 )
 from funcgrad.node_names import labels, names_of
-from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable, leaf
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import broadcast_to, full_like, zeros_like
 from funcgrad.ops.stores import index_set_op
 from funcgrad.ops.tuples import together_op
+from funcgrad.printed_text import html_table, one_line
 from funcgrad.rewrite.evaluate import named_nodes, present, variables
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.store_laws import is_zero

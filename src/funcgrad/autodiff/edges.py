@@ -9,12 +9,10 @@ from funcgrad.autodiff.accumulate import reached_keys
 from funcgrad.expr import Expr, as_expression, by_key, const, var
 from funcgrad.fold import Edge
 from funcgrad.graph import CONSTANT, INPUT, Key
-from funcgrad.highlighted import highlighted
-from funcgrad.html_table import html_table
 from funcgrad.linear import LinearMap
 from funcgrad.node_names import labels
-from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable
+from funcgrad.printed_text import highlighted, html_table, one_line
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail

@@ -29,7 +29,7 @@ from funcgrad.expr.plain_numbers import advice, remedy
 from funcgrad.expr.registry import functions
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, subexpressions
-from funcgrad.one_line import one_line
+from funcgrad.printed_text import one_line
 from funcgrad.source import USERS, fail, is_for_people
 
 

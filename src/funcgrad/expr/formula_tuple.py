@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from funcgrad.expr.registry import functions
-from funcgrad.highlighted import highlighted
+from funcgrad.printed_text import highlighted
 
 
 class FormulaTuple(tuple[Any, ...]):

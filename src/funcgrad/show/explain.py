@@ -17,11 +17,10 @@ from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, const, symbol
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.linear import Joint, LinearMap, Parts
-from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable, leaf
 from funcgrad.ops.shape import ones_like
 from funcgrad.ops.tuples import pick_op, together_op
-from funcgrad.printed_text import PrintedText
+from funcgrad.printed_text import PrintedText, one_line
 from funcgrad.rewrite.evaluate import evaluate_all
 from funcgrad.rewrite.monomials import OTHER_NAMES, alphabetical, unbroadcast
 from funcgrad.rewrite.simplify import simplify, simplify_all

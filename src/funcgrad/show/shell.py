@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.highlighted import colored
-from funcgrad.printed_text import print_text
+from funcgrad.printed_text import colored, print_text
 from funcgrad.show.text import text_of_tree
 from funcgrad.source import OURS
 from funcgrad.trace.pytree import flatten

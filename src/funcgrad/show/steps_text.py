@@ -16,11 +16,10 @@ from funcgrad.autodiff.accumulate import cotangents
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.node_names import names_of
-from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import broadcast_to, differentiable
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import reshape_op
-from funcgrad.printed_text import PrintedText
+from funcgrad.printed_text import PrintedText, one_line
 from funcgrad.rewrite.evaluate import evaluate_all, variables
 from funcgrad.rewrite.matcher import ExplainedRewrite, Laws, explained_rewrite, explained_single_use
 from funcgrad.rewrite.monomials import unbroadcast

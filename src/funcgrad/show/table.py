@@ -9,9 +9,8 @@ from funcgrad.autodiff.accumulate import backprop
 from funcgrad.compiler.program import lower
 from funcgrad.expr import Expr
 from funcgrad.graph import Key
-from funcgrad.highlighted import highlighted
-from funcgrad.html_table import html_table
 from funcgrad.ops.base.op import differentiable
+from funcgrad.printed_text import highlighted, html_table
 from funcgrad.rewrite.evaluate import evaluate_all, inputs_of, present
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.show.gradient_values import gradient_values

@@ -13,8 +13,8 @@ from funcgrad.expr import Expr, const, symbol
 from funcgrad.graph import CONSTANT
 from funcgrad.linear import Parts
 from funcgrad.node_names import names_of
-from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable
+from funcgrad.printed_text import one_line
 from funcgrad.rewrite.evaluate import evaluate_all, present
 from funcgrad.rewrite.simplify import simplify, simplify_all
 from funcgrad.show.drawing.labels import cut_label, number_label

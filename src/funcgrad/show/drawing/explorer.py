@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from funcgrad.expr import Expr
-from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable
+from funcgrad.printed_text import one_line
 from funcgrad.rewrite.evaluate import inputs_of, variables
 from funcgrad.show.drawing.page_data import (
     MOST_FORMULAS,

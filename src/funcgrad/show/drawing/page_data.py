@@ -16,9 +16,9 @@ from funcgrad.expr import Expr, by_key
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.linear import Parts
 from funcgrad.node_names import names_of
-from funcgrad.one_line import one_line
 from funcgrad.ops.base.op import differentiable
 from funcgrad.ops.tuples import together_op
+from funcgrad.printed_text import one_line
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.show.drawing.group_tree import group_tree
 from funcgrad.show.drawing.page_bodies import add_bodies, constant_names, map_text, node_text
