@@ -9,6 +9,7 @@ python -m benchmarks --results FILE   cache measurements in FILE
 python -m benchmarks --without PASS   the gain of passes of funcgrad's compiler: names, or "all"
 python -m benchmarks --jit-never-hurts  rows and random programs that are slower with jit than without
 python -m benchmarks --costs            functions of NumPy and SciPy whose gradient takes many times as long
+python -m benchmarks --survey           short programs of many kinds beside JAX
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ablation, chains, costs, measure, never_hurts
+from benchmarks import ablation, chains, costs, measure, never_hurts, survey
 from benchmarks.goals import Found, Round, rows
 from benchmarks.page import page
 from benchmarks.plot import plot
@@ -66,6 +67,7 @@ def _compile_small_work() -> None:
 
 TASKS = {"case": measure.case, "smoke": smoke, "chain": chains.chain, "starts": chains.starts}
 TASKS["programs"] = ablation.programs
+TASKS["survey"] = survey.figures
 
 
 class Results:
@@ -222,12 +224,18 @@ def main(arguments: list[str]) -> None:
     parser.add_argument(
         "--costs", action="store_true", help="what takes many times as long as its function"
     )
+    parser.add_argument(
+        "--survey", action="store_true", help="short programs of many kinds beside JAX"
+    )
     given = parser.parse_args(arguments)
     if given.jit_never_hurts:
         print(never_hurts.report())
         return
     if given.costs:
         print(costs.report())
+        return
+    if given.survey:
+        print(survey.report(_answer("survey", "funcgrad", NATIVE), _answer("survey", "jax")))
         return
     results = Results(given.results)
     if given.without:

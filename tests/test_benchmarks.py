@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import costs, goals, measure, never_hurts, page, why
+from benchmarks import costs, goals, measure, never_hurts, page, survey, survey_programs, why
 from benchmarks.work import FAMILIES, NATIVE
 
 
@@ -153,3 +153,19 @@ def test_the_page_tells_how_machine_code_was_measured():
     header = page._header("", "", {("newton", ""): [{NATIVE: found}] * 3})
     assert "plain `fg.jit(f)` after" not in header
     assert "Each peer was measured 3 times." in header
+
+
+@pytest.mark.parametrize("program", survey_programs.PROGRAMS, ids=lambda p: p.__name__)
+def test_programs_of_the_survey_run(program):
+    pytest.importorskip("scipy")
+    f, args = program(survey.library("funcgrad"))
+    assert np.isfinite(survey.size(f(*args)))
+
+
+def test_the_survey_lists_the_slowest_first():
+    ours = {"one": [0.1, 1e-3, 2.0], "other": [0.1, 1e-3, 2.0]}
+    theirs = {"one": [0.2, 3e-3, 2.0], "other": [0.2, 5e-4, 2.1]}
+    _, first, second = survey.report(ours, theirs).splitlines()
+    assert first.split()[0] == "0.50"
+    assert first.endswith("other  the results differ")
+    assert second.endswith("one")
