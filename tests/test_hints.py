@@ -352,3 +352,15 @@ def test_what_has_no_gradient_is_a_plain_array_to_other_packages():
     np.testing.assert_array_equal(fg.hessian(f)(np.array([1.0, 2.0])), np.zeros((2, 2)))
     with pytest.raises(TypeError, match="array: "):  # it would be that of the first call
         fg.jit(f)(np.array([1.0, 2.0]))
+
+
+def test_what_is_constant_by_a_step_stays_an_expression():
+    """A sign that is left as a number would hide from a law what makes the derivative finite."""
+
+    def rotation(a):
+        u, _, vh = np.linalg.svd(a)
+        turn = np.diag([1.0, 1.0, np.sign(np.linalg.det(vh.T @ u.T))])
+        return vh.T @ turn @ u.T
+
+    turned = fg.jvp(rotation, (np.diag([1.0, 1.0, 0.5]),), (np.arange(9.0).reshape(3, 3),))[1]
+    assert np.all(np.isfinite(turned))

@@ -227,14 +227,24 @@ def concrete_value(value: object, asker: str) -> Any:
 def has_plain_array(root: ExprBase) -> bool:
     """Whether NumPy may have the value of a traced expression: one without a gradient that could be cut.
 
-    So is an integer, and where no question is a guard, what has outlived its trace or is a constant to it,
-    as `stop_gradient` makes.
+    So is an integer, what has outlived its trace, and, where no question is a guard, what the user says is
+    a constant, by `stop_gradient`. (What is one by a step, such as a sign, stays an expression: laws know it.)
     """
     trace = root.traced
     if trace is None or root.dtype.kind in "biu":
         return trace is not None
-    is_told = not trace.open or (not trace.records and has_known_value(root))
-    return is_told and not functions["is_varied"](root)
+    if functions["is_varied"](root):
+        return False
+    return not trace.open or (not trace.records and has_known_value(root) and _is_said(root))
+
+
+def _is_said(root: ExprBase) -> bool:
+    """Whether an expression depends on leaves through `stop_gradient` alone."""
+
+    def operands(expr: ExprBase) -> tuple[ExprBase, ...]:
+        return () if expr.op.name == "stop_gradient" else expr.args
+
+    return not any([expr.op.name == "leaf" for expr in subexpressions(root, operands=operands)])
 
 
 def assignment() -> Any:

@@ -1,7 +1,17 @@
 """As `numpy.polynomial`, of traced values, too: for `import funcgrad.numpy.polynomial`."""
 
-import sys
+from typing import Any
 
-from funcgrad import numpy
+import numpy as _numpy
 
-sys.modules[__name__] = numpy.polynomial
+from funcgrad import numpy as _face
+
+_theirs: Any = _face.polynomial
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_theirs, name)
+
+
+def __dir__() -> list[str]:
+    return dir(_numpy.polynomial)
