@@ -228,7 +228,7 @@ def has_plain_array(root: ExprBase) -> bool:
     """Whether NumPy may have the value of a traced expression: one without a gradient that could be cut.
 
     So is an integer, what has outlived its trace, and, where no question is a guard, what the user says is
-    a constant, by `stop_gradient`. (What is one by a step, such as a sign, stays an expression: laws know it.)
+    a constant, by `stop_gradient`. What is one by a step, such as a sign, stays an expression: laws know it.
     """
     trace = root.traced
     if trace is None or root.dtype.kind in "biu":
