@@ -235,7 +235,10 @@ def main(arguments: list[str]) -> None:
         print(costs.report())
         return
     if given.survey:
-        print(survey.report(_answer("survey", "funcgrad", NATIVE), _answer("survey", "jax")))
+        text = survey.page(_answer("survey", "funcgrad", NATIVE), _answer("survey", "jax"))
+        print(text)
+        if given.write:
+            (PAGE.parent / "survey.md").write_text(text, encoding="utf-8")
         return
     results = Results(given.results)
     if given.without:

@@ -72,13 +72,30 @@ def size(value: Any) -> float:
     return float(np.sum(np.abs(np.asarray(value))))
 
 
-def report(ours: dict[str, list[float]], theirs: dict[str, list[float]]) -> str:
-    """A line for each program, the slowest beside JAX first, and for those whose results differ."""
-    lines = []
+HEAD = """# A survey beside JAX
+
+Written by `python -m benchmarks --survey --write`: short programs of many kinds, one text for both libraries
+(`benchmarks/survey_programs.py`), each on one core in double precision. funcgrad is NumPy with plain
+`fg.jit`, after four seconds, in which programs become machine code where that is faster (with llvmlite).
+Above 1, funcgrad is faster.
+
+| program | | a call | JAX's time over funcgrad's | of the first call |
+| --- | --- | ---: | ---: | ---: |
+"""
+
+
+def page(ours: dict[str, list[float]], theirs: dict[str, list[float]]) -> str:
+    """A row for each program, the slowest beside JAX first, which says where the results differ."""
+    told = {program.__name__: str(program.__doc__).rstrip(".") for program in PROGRAMS}
+    rows = []
     for name, (first, steady, total) in ours.items():
         other_first, other, expected = theirs[name]
-        apart = "" if abs(total - expected) <= 1e-6 * abs(expected) else "  the results differ"
-        figures = f"{other / steady:6.2f} {other_first / first:7.1f}  {steady * 1e6:9.1f} us"
-        lines.append((other / steady, f"{figures}  {name}{apart}"))
-    head = "JAX's time over funcgrad's: of a call, of the first call"
-    return "\n".join([head, *[line for _, line in sorted(lines)]])
+        apart = "" if abs(total - expected) <= 1e-6 * abs(expected) else " (the results differ)"
+        ratios = f"{other / steady:.2f} × | {other_first / first:.1f} ×"
+        text = f"| {name.replace('_', ' ')} | {told.get(name, '')}{apart} | {_time(steady)} | {ratios} |"
+        rows.append((other / steady, text))
+    return HEAD + "\n".join([text for _, text in sorted(rows)]) + "\n"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e6:.3g} µs" if seconds < 1e-3 else f"{seconds * 1e3:.3g} ms"

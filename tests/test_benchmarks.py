@@ -163,9 +163,9 @@ def test_programs_of_the_survey_run(program):
 
 
 def test_the_survey_lists_the_slowest_first():
-    ours = {"one": [0.1, 1e-3, 2.0], "other": [0.1, 1e-3, 2.0]}
-    theirs = {"one": [0.2, 3e-3, 2.0], "other": [0.2, 5e-4, 2.1]}
-    _, first, second = survey.report(ours, theirs).splitlines()
-    assert first.split()[0] == "0.50"
-    assert first.endswith("other  the results differ")
-    assert second.endswith("one")
+    ours = {"one": [0.1, 1e-3, 2.0], "paths": [0.1, 1e-4, 2.0]}
+    theirs = {"one": [0.2, 3e-3, 2.0], "paths": [0.2, 5e-5, 2.1]}
+    first, second = survey.page(ours, theirs).splitlines()[-2:]
+    assert first.startswith("| paths | 1,000 geometric")
+    assert first.endswith("(the results differ) | 100 µs | 0.50 × | 2.0 × |")
+    assert second == "| one |  | 1 ms | 3.00 × | 2.0 × |"

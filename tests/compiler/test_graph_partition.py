@@ -9,7 +9,7 @@ from funcgrad.compiler.native import graph_partition
 from funcgrad.compiler.native.graph_partition import partition, run_of
 from funcgrad.compiler.native.native_program import NativeProgram
 from funcgrad.expr import symbol
-from funcgrad.graph import ArrayType
+from funcgrad.graph import CONSTANT, ArrayType
 
 pytest.importorskip("llvmlite")
 
@@ -110,6 +110,10 @@ def test_random_programs_with_random_gaps(seed, monkeypatch):
     gaps[-1] = True
     monkeypatch.setattr(graph_partition, "_forms", lambda _: [not gap for gap in gaps])
     args = rng.standard_normal((2, 4, 3))
+    in_numpy = [i for _, others in partition(flat).stages for i in others]
+    assert in_numpy == sorted(in_numpy)
+    steps = enumerate(flat.steps)
+    assert set(in_numpy) == {i for i, step in steps if gaps[i] and step.op is not CONSTANT}
     run = run_of(partition(flat), at_once)
     assert run is not None
     found = run(*args)

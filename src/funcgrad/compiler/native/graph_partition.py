@@ -126,14 +126,17 @@ def _has_form(flat: Flat, members: Sequence[int]) -> bool:
 def _stages(flat: Flat, has_form: Sequence[bool]) -> list[int]:
     """The stage of each step: that of a step with a form is after all NumPy steps that it reads.
 
-    A step that only later stages read is moved there, so that less is handed from one region to another.
+    NumPy's steps keep their order, since some draw random numbers. A step that only later stages read is
+    moved there, so that less is handed from one region to another.
     """
     steps = flat.steps
-    stages = [0] * len(steps)
+    stages, latest = [0] * len(steps), 0
     for i, step in enumerate(steps):
         waits = has_form[i] and step.op is not pick_op
         for k in step.operands:
             stages[i] = max(stages[i], stages[k] + (waits and not has_form[k]))
+        if not has_form[i]:
+            latest = stages[i] = max(stages[i], latest)
     readers: list[list[int]] = [[] for _ in steps]
     for i, step in enumerate(steps):
         for k in step.operands:
