@@ -144,3 +144,9 @@ def test_arrays_with_a_short_last_axis_become_machine_code():
     found = fg.jit(fg.value_and_grad(f), native=True)(k)
     for one, other in zip(found, fg.value_and_grad(f)(k), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12 * np.abs(other).max())
+
+
+def test_other_libraries_have_the_einsum():
+    inputs = [var(f"x{k}", shape) for k, shape in enumerate(EINSUMS[0][1:])]
+    flat = flatten_program([np.einsum("bij,bjk,kl->bil", *inputs)], inputs, for_numpy=False)
+    assert [step.op.name for step in flat.steps[3:]] == ["einsum"]

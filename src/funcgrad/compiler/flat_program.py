@@ -65,11 +65,15 @@ class SourceRows(NamedTuple):
 
 
 def flatten_program(
-    roots: Sequence[Expr], inputs: Sequence[Expr], for_derivatives: bool = False
+    roots: Sequence[Expr],
+    inputs: Sequence[Expr],
+    for_derivatives: bool = False,
+    for_numpy: bool = True,
 ) -> Flat:
     """The distinct steps between inputs and roots. Traversal stops at inputs.
 
-    Only a program ``for_derivatives`` keeps what is for derivatives alone.
+    Only a program ``for_derivatives`` keeps what is for derivatives alone. What stands for an operation in
+    NumPy and machine code is left to the compiler of another library, if the program is not ``for_numpy``.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -91,7 +95,7 @@ def flatten_program(
         return () if expr.op is leaf and _identity(expr) in number else expr.args
 
     def inlined(expr: Expr) -> int | None:
-        found = None if is_left(expr) else _lowered(expr)
+        found = None if is_left(expr) else _lowered(expr, for_numpy)
         if found is None:
             return None
         left_out.append(found)  # (which keeps it alive: steps are found by identity)
@@ -137,11 +141,13 @@ def flatten_program(
     return with_results(flat, range(len(roots))) if left_out else flat
 
 
-def _lowered(expr: Expr) -> Expr | None:
+def _lowered(expr: Expr, for_numpy: bool) -> Expr | None:
     """What stands in a compiled program for a node; None if that is the node itself."""
     columns = expr.op.columns
     if columns.inlined is True:
         return columns.decompose(*expr.args, **dict(expr.params))  # type: ignore[no-any-return]
+    if not for_numpy:
+        return None
     lower = in_library(columns.inlined, None, expr.type.dtype.kind)
     return None if lower is None else lower(expr)
 

@@ -103,7 +103,7 @@ class Emitted:
 
 def emitted(roots: Sequence[Expr], inputs: Sequence[Expr], library: Library) -> Emitted:
     """The program from inputs to roots, as a function of arrays of the library."""
-    flat = flatten_program(_legalized(roots, library), inputs)
+    flat = flatten_program(_legalized(roots, library), inputs, for_numpy=False)
     bodies: dict[Any, Any] = {}
     body = _built(flat, library, bodies, _shared(flat))
     return Emitted(body, list(bodies.values()), library, [x.type for x in inputs])
@@ -221,7 +221,9 @@ _OBJECTS = np.dtype(object)
 # -- closed subgraphs ----------------------------------------------------------------------------
 def _body(body: Any, library: Library, bodies: dict[Any, Any]) -> Callable[..., tuple[Any, ...]]:
     if body not in bodies:
-        flat = flatten_program(_legalized(simplify_all(body.outputs), library), body.inputs)
+        flat = flatten_program(
+            _legalized(simplify_all(body.outputs), library), body.inputs, for_numpy=False
+        )
         bodies[body] = _built(flat, library, bodies, [False] * len(flat.results))
     found: Callable[..., tuple[Any, ...]] = bodies[body]
     return found
