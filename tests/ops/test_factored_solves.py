@@ -121,9 +121,11 @@ def test_newtons_iteration_in_a_loop():
 @pytest.mark.parametrize("library", ["jax", "torch"])
 def test_other_libraries_solve_by_themselves(library):
     module = pytest.importorskip(library)
+    if library == "jax":
+        module.config.update("jax_enable_x64", True)
     b = RNG.standard_normal(N)
     solve = getattr(fg, f"to_{library}")(fg.grad(lambda a: np.sum(np.linalg.solve(a, b) ** 2)))
     found = solve(A if library == "jax" else module.tensor(A))
     x = np.linalg.solve(A, b)
     expected = -np.outer(np.linalg.solve(A.T, 2 * x), x)
-    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-11, atol=1e-14)
