@@ -83,7 +83,8 @@ def test_loops_on_numbers_run_as_python_before_they_are_machine_code():
     assert loop.startswith("the loop around body1: Python for about ")
 
 
-def test_what_is_told_of_each_part():
+def test_what_is_told_of_each_part(monkeypatch):
+    monkeypatch.setattr(time_estimate, "cores", lambda: 2)
     x = np.linspace(0.1, 1.0, 3)
     rolled = fg.jit(lambda x: fg.fori_loop(0, 50, lambda i, y: np.sin(y) * x, x))
     program, loop = rolled.lower(x).machine_code.splitlines()
