@@ -125,7 +125,7 @@ def complement_of_share(expr: Expr) -> Expr | None:
                 factor, divisor = rest
                 found = share if factor is None else share * factor
                 found = found if divisor is None else found / divisor
-                return -found if share is second and sign < 0 else found  # type: ignore[no-any-return]
+                return -found if share is second and sign < 0 else found
     return None
 
 
@@ -212,8 +212,8 @@ def _powers_in(term: Expr) -> _Powers | None:
     for _ in range(_MOST_FACTORS):
         if not open_:
             kept = {i: k if i > 0 else k % 2 for i, k in exponents.items()}
-            exponents = {i: k for i, k in kept.items() if k}
-            return _Powers(number, exponents, factors) if 0 < abs(number) < math.inf else None
+            found = _Powers(number, {i: k for i, k in kept.items() if k}, factors)
+            return found if 0 < abs(number) < math.inf else None
         node, k = open_.pop()
         op, value = node.op, value_of(node)
         if value is not None and (value > 0 or k == 1):
@@ -232,7 +232,7 @@ def _powers_in(term: Expr) -> _Powers | None:
         elif op is arithmetic.power and value_of(node.args[1]) is not None:
             open_.append((node.args[0], k * float(value_of(node.args[1]))))
         elif op is arithmetic.negative:
-            number *= (-1) ** k
+            number = -number if k % 2 else number
             open_.append((node.args[0], k))
         elif op is magnitude.absolute:
             exponents[-id(node.args[0])] += k
@@ -267,7 +267,7 @@ def _rest_of_share(b: Expr, high: _Powers, low: _Powers) -> tuple[Any, Any] | No
     if b.op is trigonometric.hypot:
         own.exponents.pop(-id(b), None)
         for x, y in (b.args, b.args[::-1]):
-            side = _powers_in(np.square(x)) if step == 2 else None
+            side = _powers_in(arithmetic.square(x)) if step == 2 else None
             if side and side.exponents == own.exponents and _is_close(side.number, -own.number):
                 return np.square(y / b), None
         return None
