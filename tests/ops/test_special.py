@@ -125,3 +125,19 @@ def test_digamma_of_many_numbers_near_its_root_between_the_poles():
         numbers = [float(mpmath.digamma(mpmath.mpf(v))) for v in x[:600:7].tolist()]
     np.testing.assert_allclose(many[:600:7], numbers, rtol=2e-15)
     assert fg.jit(scipy.special.digamma)(x.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_slopes_of_the_cardinal_sine_far_out(order):
+    """At halves the cosine of pi*x is 0, and the sine of the next order 1."""
+    places = np.array([100000.5, -3.5, 1e10 + 0.25, 7.0])
+    slope = np.sinc
+    for _ in range(order):
+        slope = fg.elementwise_grad(slope)
+    with mpmath.workdps(60):
+        step = mpmath.mpf(10) ** -12
+        exact = [mpmath.diff(mpmath.sincpi, mpmath.mpf(x), order, h=step) for x in places]
+    expected = np.array(list(map(float, exact)))
+    for found in (slope, fg.jit(slope), fg.jit(slope, native=True)):
+        np.testing.assert_allclose(found(places), expected, rtol=1e-9)
+    np.testing.assert_allclose(fg.jit(slope)(places[0]), expected[0], rtol=1e-9)

@@ -23,13 +23,29 @@ def _sinc_run(x: Array, order: int = 0) -> Any:
         return np.sinc(x)
     u = np.asarray(np.pi * np.asarray(x))
     small = np.abs(u) <= max(1, order)
-    # Away from 0 by u*s_n + n*s_(n-1) = sin(u + n*pi/2), which loses no digits for |u| > n.
-    safe = np.where(small, 1.0, u)
+    # Away from 0 by u*s_n + n*s_(n-1) = sin(u + n*pi/2), which loses no digits for |u| > n, with the sine
+    # of x less the next even number.
+    safe, turns = np.where(small, 1.0, u), _within_turn(np, np.asarray(x))
     value = np.asarray(np.sin(safe) / safe)
     for n in range(1, order + 1):
-        value = np.asarray((np.sin(safe + n * np.pi / 2) - n * value) / safe)
+        value = np.asarray((_shifted_sine(np, turns, n) - n * value) / safe)
     value[small] = _near_zero(u[small], order)
     return (value * np.pi**order).astype(np.result_type(x))[()]
+
+
+_SINES = ("{0}sin({1})", "{0}cos({1})", "-{0}sin({1})", "-{0}cos({1})")
+"""The sine of an angle and 0, 1, 2 or 3 quarters of a turn."""
+
+
+def _within_turn(xp: FunctionLibrary, x: Array) -> Any:
+    """pi times x less the next even number: at a far x, pi*x has lost the digits that its sine needs."""
+    return np.pi * (x - 2.0 * xp.round(xp.real(0.5 * x)))
+
+
+def _shifted_sine(xp: FunctionLibrary, u: Array, n: int) -> Any:
+    """sin(u + n*pi/2)."""
+    value = xp.cos(u) if n % 2 else xp.sin(u)
+    return -value if n % 4 > 1 else value
 
 
 def _near_zero(u: Array, order: int) -> Any:
@@ -93,15 +109,15 @@ def _derivative_source(x: str, order: int) -> str:
     """`_sinc_run` in one expression of NumPy's."""
     far = "np.sin(s)/s"
     for n in range(1, order + 1):
-        far = f"(np.sin(s + {n}*np.pi/2) - {n}*({far}))/s"
+        far = f"({_SINES[n % 4].format('np.', 'r')} - {n}*({far}))/s"
     near = "0.0"
     for coefficient in _coefficients(order):
         near = f"({near}*(t*t) + {coefficient!r})"
     near = f"{near}*t + 0.0" if order % 2 else near
-    value = f"lambda p, s, t: np.where(p, {near}, {far})*np.pi**{order}"
-    parts = f"np.abs(u) <= {order}"
-    chosen = f"({value})({parts}, np.where({parts}, 1.0, u), np.where({parts}, u, 0.0))"
-    return f"(lambda u: {chosen})(np.pi*{x})"
+    value = f"lambda p, r, s, t: np.where(p, {near}, {far})*np.pi**{order}"
+    parts, turns = f"np.abs(u) <= {order}", "np.pi*(x - 2.0*np.round(np.real(0.5*x)))"
+    chosen = f"({value})({parts}, {turns}, np.where({parts}, 1.0, u), np.where({parts}, u, 0.0))"
+    return f"(lambda x, u: {chosen})({x}, np.pi*{x})"
 
 
 def _native_source(use: ScalarUse) -> str | None:
@@ -112,8 +128,9 @@ def _native_source(use: ScalarUse) -> str | None:
         return f"({far} if {u} != 0.0 else 1.0)"
     if order > 3:
         return None
+    turns = f"({np.pi!r} * ({{0}} - 2.0 * np_rint(0.5 * {{0}})))"
     for n in range(1, order + 1):
-        far = f"(sin({u} + {n * np.pi / 2!r}) - {n}.0 * ({far})) / {u}"
+        far = f"({_SINES[n % 4].format('', turns)} - {n}.0 * ({far})) / {u}"
     near = "0.0"
     for coefficient in _coefficients(order):
         near = f"({near} * ({u} * {u}) + {coefficient!r})"
@@ -127,8 +144,9 @@ def _sinc_in(xp: FunctionLibrary, x: Array, order: int) -> Any:
     small = xp.abs(u) <= max(1, order)
     safe = xp.where(small, xp.ones_like(u), u)
     far = xp.sin(safe) / safe
+    turns = _within_turn(xp, x)
     for n in range(1, order + 1):
-        far = (xp.sin(safe + n * np.pi / 2) - n * far) / safe
+        far = (_shifted_sine(xp, turns, n) - n * far) / safe
     near, term = xp.zeros_like(u), xp.where(small, u, xp.zeros_like(u))
     divisor = 1.0
     for k in range(order + 40):
