@@ -469,13 +469,15 @@ GAPS: dict[str, dict[str, str]] = {
         "it works on arrays": f"broadcast_to {ARRAYS}",
         "it works on dtypes other than float64 and bool": "bitwise_and bitwise_or bitwise_xor astype",
         "it holds programs of its own": BODIES,
-        "`math` has no such function, or a less accurate one": "gammaln polygamma sinc imag make_complex",
+        "`math` has no such function, or a less accurate one": (
+            "gammaln polygamma sinc numpy_i0 imag make_complex"
+        ),
         PRIMITIVE: "foreign",
     },
     "native": {
         "it works on arrays": f"broadcast_to {ARRAYS}",
         "it holds programs of its own, which become machine code with the loop that they stand in": BODIES,
-        "it has no scalar template": "gammaln polygamma sinc imag astype",
+        "it has no scalar template": "gammaln polygamma sinc numpy_i0 imag astype",
         PRIMITIVE: "foreign",
     },
     "to_python": {
