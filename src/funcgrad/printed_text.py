@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 
@@ -67,6 +66,8 @@ class PrintedText(str):
 
 def print_text(text: str) -> None:
     """Print a text, in colors if the output is a terminal and rich is installed."""
+    from importlib.util import find_spec  # which a first gradient need not load
+
     print(colored(text) if sys.stdout.isatty() and find_spec("rich") else text)
 
 
