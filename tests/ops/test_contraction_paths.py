@@ -73,6 +73,15 @@ def test_small_and_empty_einsums_are_left():
     ]
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 0, 4), (2, 0, 3, 4), (0, 3, 2, 4), (2, 3, 4, 0)])
+def test_empty_stacks(shape):
+    stack, rows, inner, columns = shape
+    x, w = np.ones((stack, rows, inner)), np.ones((inner, columns))
+    np.testing.assert_array_equal(fg.jit(np.matmul)(x, w), x @ w)
+    slope = fg.jit(fg.grad(lambda w: np.sum(np.sin(x @ w))))(w)
+    np.testing.assert_array_equal(slope, x.sum((0, 1))[:, None] * np.cos(w.sum(0)))
+
+
 def test_a_formula_shows_the_einsum():
     x = var("x", (30, 40))
     assert repr(np.einsum("ij,kj->ki", x, x)) == "einsum('ij,kj->ki', x, x)"

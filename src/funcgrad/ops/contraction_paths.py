@@ -108,7 +108,7 @@ def _ordered(x: Any, letters: Sequence[str], wanted: Sequence[str]) -> Any:
 def product_of_stack(expr: Expr) -> Any:
     """One product in the place of a stack of matrices times one matrix; None for other products."""
     a, b = expr.args
-    if a.ndim < 3 or b.op is not broadcast_to or b.args[0].ndim != 2 or not expr.size:
+    if a.ndim < 3 or b.op is not broadcast_to or b.args[0].ndim != 2 or not (a.size and b.size):
         return None
     return reshape(matmul_op(reshape(a, (-1, a.shape[-1])), b.args[0]), expr.shape)
 
