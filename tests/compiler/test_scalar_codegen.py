@@ -56,6 +56,8 @@ def same(got, want, ulps):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # what infer gives for bools of arithmetic
 @pytest.mark.parametrize(("kind", "name"), one_in(2, itertools.product("fibc", ARITIES)))
 def test_every_operation_at_every_point(name, kind):
+    if name == "make_complex" and kind == "c":
+        pytest.skip("of two real numbers")
     op = all_ops()[name]
     kinds = {"where": "b" + kind * 2, "mask": "b" + kind}.get(name, kind * ARITIES[name])
     inputs = [fg.var(f"x{i}", (), DTYPES[k]) for i, k in enumerate(kinds)]
@@ -65,7 +67,7 @@ def test_every_operation_at_every_point(name, kind):
         pytest.skip("NumPy has no loop for this")
     run = compile_flat(flatten_program([output], inputs))
     if run is None:
-        assert name in ("gammaln", "imag", "make_complex", "sinc") or kind != "f"
+        assert name in ("gammaln", "imag", "make_complex", "numpy_i0", "sinc") or kind != "f"
         pytest.skip("left to NumPy")
     flat = flatten_program([output], inputs)
     for values in itertools.product(*[VALUES[k] for k in kinds]):
@@ -74,6 +76,8 @@ def test_every_operation_at_every_point(name, kind):
         (want,) = interpret(flat, arrays)
         if want == 0 and name in ("maximum", "minimum", "fmax", "fmin"):
             want, got = abs(want), abs(got)  # NumPy leaves open which of 0 and -0 is larger
+        if any(np.isnan(values)) and isinstance(want, complex):
+            want, got = want + 0, got + 0  # C leaves open the sign of a zero beside NaN
         assert same(got, want, 4), f"{name}{values}: {got!r}, but NumPy has {want!r}"
 
 

@@ -403,9 +403,10 @@ def test_checkpoints_take_a_fraction_of_the_memory():
     states = n * size * 8
     assert states < whole < 1.3 * states  # each state is kept once
     assert some < whole / 5
-    np.testing.assert_array_equal(slope(None)(x), slope("sqrt")(x))
+    # (Machine code differs from NumPy in the last units.)
+    np.testing.assert_allclose(slope(None)(x), slope("sqrt")(x), rtol=1e-12)
     assert peak(slope("log"), x) < some
-    np.testing.assert_array_equal(slope(None)(x), slope("log")(x))
+    np.testing.assert_allclose(slope(None)(x), slope("log")(x), rtol=1e-12)
 
 
 def test_results_share_no_memory():

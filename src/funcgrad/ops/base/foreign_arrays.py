@@ -31,13 +31,12 @@ _REMEDIES = {
 
 def remedy_of(value: object) -> Remedy | None:
     """What is known of another library's array; None of all other values."""
-    if isinstance(value, np.ndarray | np.generic) or not hasattr(value, "shape"):
+    homes = [base.__module__.partition(".")[0] for base in type(value).__mro__]
+    found = next((_REMEDIES[home] for home in homes if home in _REMEDIES), None)
+    # (Attributes of other objects are not asked for: they may be made of the object's array.)
+    if found is None or not (hasattr(value, "shape") and hasattr(value, "dtype")):
         return None
-    for kind in type(value).__mro__:
-        found = _REMEDIES.get(kind.__module__.partition(".")[0])
-        if found is not None and hasattr(value, "dtype"):
-            return _CUDA if getattr(value, "is_cuda", False) else found
-    return None
+    return _CUDA if getattr(value, "is_cuda", False) else found
 
 
 _NUMBERS = {
