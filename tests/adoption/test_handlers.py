@@ -265,6 +265,7 @@ def _function(f, *args):
         lambda a: np.multiply(a, 2.0, out=np.zeros_like(a)),
     ],
 )
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
 @pytest.mark.parametrize("of_argument", [False, True])
 def test_a_handler_of_what_an_expression_refuses_and_an_array_does_not_is_not_run(
     change, of_argument
