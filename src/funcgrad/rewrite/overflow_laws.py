@@ -94,9 +94,9 @@ def _may_take_up(expr: Expr, factor: Expr, depth: int = 4) -> bool:
         below = quotient.args[1]
         while below.op in _IN_DIVISORS:
             below = below.args[0]
-        parts = below.args if below.op in _SUMS else (below,)
-        if any([x.op in _RELATED and _is_related(x, factor) for x in parts]):
-            return True
+        for x in below.args if below.op in _SUMS else (below,):
+            if x.op in _RELATED and _is_related(x, factor):
+                return True
     return False
 
 

@@ -110,7 +110,7 @@ def complement_of_share(expr: Expr) -> Expr | None:
     and y + y/expm1(x) = -y/expm1(-x).
     """
     first, second = expr.args
-    if not (_divides(first) or _divides(second)) or first.op in _SUMS or second.op in _SUMS:
+    if first.op in _SUMS or second.op in _SUMS or not (_divides(first) or _divides(second)):
         return None
     divisors = _shared(_sums_below(first), _sums_below(second))
     one, other = (_powers_in(first), _powers_in(second)) if divisors else (None, None)
