@@ -77,14 +77,23 @@ def run_trace(program: Program, inputs: Sequence[Any], roots: Sequence[Expr]) ->
 
 
 def tell_raising(error: Exception, roots: Sequence[Expr]) -> None:
-    """Add to an error of a program the node of the trace that raises it."""
-    for node in subexpressions(*roots):
+    """Add to an error of a program the node of the trace that raises it, found by its values one by one.
+
+    Large programs are left: all values are kept meanwhile.
+    """
+    nodes = subexpressions(*roots)
+    if sum([node.size for node in nodes]) > _MOST_ENTRIES:
+        return
+    for node in nodes:
         try:
             has_known_value(node)
-        except type(error):
-            tell_node(error, node)
-        except Exception:
-            return  # the values are found in another order
+        except Exception as found:
+            if type(found) is type(error):  # else the values are found in another order
+                tell_node(error, node)
+            return
+
+
+_MOST_ENTRIES = 10**7
 
 
 def flatness(found: Skeleton, program: Program) -> bool | None:
