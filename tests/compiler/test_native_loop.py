@@ -623,6 +623,9 @@ def test_states_that_trade_places(native):
         lambda t, y: y.at[t].set(0.0).at[t - 1].add(2.0 * y[t]),
         lambda t, y: y.at[t].add(y[t - 1]).at[t - 1].set(y[t] + y[0]),
         lambda t, y: y.at[t].set(0.0).at[(t + 5) % 24].add(y[t] - y[(t + 5) % 24]),
+        lambda t, y: (lambda z: z + np.flip(z))(y.at[t].set(2.0)),
+        lambda t, y: np.pad(y[2:-2], 2).at[0].add(1.0),
+        lambda t, y: fg.const(np.zeros(24)).at[2:].set(y[2:]).at[0].set(y[t]).at[t].add(0.5),
     ],
 )
 def test_stores_beside_reads_of_the_same_array(step, native):
@@ -639,6 +642,64 @@ def test_stores_beside_reads_of_the_same_array(step, native):
         want = np.asarray(fg.evaluate(step(t, fg.const(want[0])))), want[0] + want[1]
     np.testing.assert_allclose(y, want[0], rtol=1e-14)
     np.testing.assert_allclose(z, want[1], rtol=1e-14)
+
+
+def stored(base, to, part):
+    """A function that stores a part of its argument into a constant array."""
+
+    def store(a):
+        out = base.copy()
+        out[to] = a[part]
+        return out
+
+    return store
+
+
+SHIFTED = [
+    lambda a: np.roll(a, 1),
+    lambda a: np.pad(a, 1)[:-2],
+    lambda a: np.pad(a, 1)[2:] - np.pad(a, 1)[:-2],
+    stored(np.zeros(12), slice(2, 7), slice(3, 8)),
+    stored(np.ones(12), slice(1, None), slice(None, -1)),
+    stored(np.arange(12.0), slice(None, 5), slice(7, None)),
+    np.flip,
+    np.cumsum,
+]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("shift", SHIFTED)
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda a, b, f: (0.5 * f(a), b + a),
+        lambda a, b, f: (0.5 * a + f(b), f(a) - b),
+        lambda a, b, f: (0.5 * a + 1.0, f(a) + np.sum(a)),
+        lambda a, b, f: (b, 0.5 * f(a)),
+        lambda a, b, f: (f(0.5 * a), a * b / (1 + b * b)),
+        lambda a, b, f: (f(np.sin(a)) + np.cos(a), np.sin(a) - f(np.cos(b))),
+        lambda a, b, f: (np.maximum(a, f(b)), np.minimum(f(a), b)),
+    ],
+)
+def test_states_are_written_after_they_are_read(shift, step, kept, native):
+    """A state's memory takes its next value where nothing reads the old one later."""
+    a, b = np.linspace(-1.0, 1.0, 12), np.linspace(0.3, 2.0, 12)
+
+    def body(s, _):
+        new = step(*s, shift)
+        return new, (new[0] + s[1], new[1]) if kept else None
+
+    (x, y), outputs = fg.scan(body, (a, b), None, length=20)
+    assert any(native)
+    want = (a, b)
+    for t in range(20):
+        before = want
+        want = step(*want, shift)
+        if kept:
+            np.testing.assert_allclose(outputs[0][t], want[0] + before[1], rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(outputs[1][t], want[1], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(x, want[0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(y, want[1], rtol=1e-12, atol=1e-12)
 
 
 def test_a_store_after_a_read_of_an_entry_copies_no_array(monkeypatch):

@@ -294,14 +294,17 @@ def _legalized(outputs: Sequence[Expr]) -> Sequence[Expr]:
 
 def _for_machine_code(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Sequence[Expr]:
     """Outputs as they run in machine code, whose loops are not NumPy's."""
+    from funcgrad.compiler.passes.scatter_to_gather import scatter_to_gather
     from funcgrad.compiler.passes.strip_mining import strip_mine
 
     moved = _relieved(outputs, inputs, native=True) if _has_loops(outputs) else outputs
-    mined = strip_mine(moved, inputs)
+    gathered = scatter_to_gather(moved)
+    mined = strip_mine(gathered, inputs)
     if PASS_OPTIONS.verify:
         from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
 
-        verify_rewrite(moved, mined, inputs, "strip_mining")
+        verify_rewrite(moved, gathered, inputs, "scatter_to_gather")
+        verify_rewrite(gathered, mined, inputs, "strip_mining")
     return mined
 
 

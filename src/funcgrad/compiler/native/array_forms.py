@@ -96,7 +96,11 @@ custom_derivative = View(_results)
 
 # -- reductions ----------------------------------------------------------------------------------
 def zero_of(step: FlatStep) -> Number:
-    return integer(0) if step.type.dtype.kind == "i" else real(0.0, REGISTER[step.type.dtype.name])
+    """The zero of a step's dtype."""
+    dtype = step.type.dtype
+    if dtype.kind == "b":
+        return truth_literal(False)
+    return integer(0) if dtype.kind == "i" else real(0.0, REGISTER[dtype.name])
 
 
 def _one(step: FlatStep) -> Number:

@@ -258,7 +258,7 @@ class ArrayProgram:
     """Writes the instructions of one flat program, on values of its inputs.
 
     Of ``places``, by the results' places, are the arrays where a result that is computed entry by entry is
-    written at once; others are the caller's to copy.
+    written at once; others are the caller's to copy. ``buffers`` are those that steps write a part of.
     """
 
     def __init__(
@@ -267,9 +267,11 @@ class ArrayProgram:
         flat: Flat,
         writable: Collection[int] = (),
         places: Mapping[int, Strided] = _NOWHERE,
+        buffers: Mapping[int, Strided] = _NOWHERE,
     ) -> None:
         self.writer = writer
         self.flat = flat
+        self.buffers = buffers
         self.places = {flat.results[k]: place for k, place in places.items() if place.shape}
         self.forms = {
             i: form_of(flat, step)
@@ -332,6 +334,34 @@ class ArrayProgram:
         """Whether a step may write into the memory of its first operand, which nothing reads later."""
         k = step.operands[0]
         return k in self.writable and self.read_until[k] <= self.where[self.place_of(step)]
+
+    def write_states(self, states: Sequence[Strided]) -> None:
+        """Let the first results be written into the first inputs' memory where these are not read later."""
+        written = {
+            step.operands[0] for step in self.flat.steps if step.operands and step.op.in_place
+        }
+        for k, state in enumerate(states):
+            if state.shape and k not in written and self._is_read_before(k, self.flat.results[k]):
+                self.places.setdefault(self.flat.results[k], state)
+
+    def _is_read_before(self, k: int, result: int) -> bool:
+        """Whether each entry of an input is read before that of a result is written, in a nest of loops."""
+        place = self.where[result]
+        if not isinstance(self.forms.get(result), ElementForm):
+            return False
+        readers = [u for u, step in enumerate(self.flat.steps) if k in step.operands]
+        own_nest = [
+            u
+            for u in readers
+            if u <= result
+            and isinstance(self.forms[u], ElementForm | Reduce)
+            and self.where[u] == place
+        ]
+        ends = [
+            self.read_until[u] if isinstance(self.forms[u], View) else self.where[u]
+            for u in set(readers).difference(own_nest)
+        ]
+        return k not in self.flat.results and max(ends, default=-1) < place
 
     def place_of(self, step: FlatStep) -> int:
         """The number of a step."""

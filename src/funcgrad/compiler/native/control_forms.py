@@ -7,7 +7,7 @@ loops read such arrays.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from funcgrad.compiler.flat_program import Flat, FlatStep
@@ -38,6 +38,7 @@ from funcgrad.compiler.native.llvm_writer import (
     row_major_strides,
 )
 from funcgrad.compiler.native.scalar_instructions import cast_number
+from funcgrad.compiler.native.subscript_forms import loop_buffers
 from funcgrad.compiler.native.time_estimate import fuel
 from funcgrad.compiler.pass_options import PASS_OPTIONS
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
@@ -159,6 +160,9 @@ class RolledLoop(NamedTuple):
         Outputs of a loop with a condition are written from the first place on.
         """
         start, stop, length = span
+        scheduled = PASS_OPTIONS.runs("store_scheduling")
+        flat = read_before_stores(self.flat) if scheduled else self.flat
+        buffers = loop_buffers(w, flat, dict(enumerate(fixed, len(states) + len(sequences))))
         with w.open_loop(start, stop) as (at, end):
             place = at
             if self.test is not None:
@@ -172,7 +176,7 @@ class RolledLoop(NamedTuple):
             elif self.spec.reverse:
                 place = w.binary("sub", w.binary("sub", length, integer(1)), at)
             items = [item_of(w, x, place) for x in sequences]
-            self._iteration(w, states, [*items, *fixed], stacks, place)
+            self._iteration(w, flat, buffers, states, [*items, *fixed], stacks, place)
             if self.test is not None:
                 self._burn(w, end)
         return at
@@ -195,6 +199,8 @@ class RolledLoop(NamedTuple):
     def _iteration(
         self,
         w: LLVMWriter,
+        flat: Flat,
+        buffers: Mapping[int, Strided],
         states: Sequence[Strided],
         rest: Sequence[Value],
         stacks: Sequence[Strided],
@@ -202,8 +208,6 @@ class RolledLoop(NamedTuple):
     ) -> None:
         """One iteration: its outputs go into the stacks, then its states are replaced."""
         given = [loaded(w, state) for state in states]
-        scheduled = PASS_OPTIONS.runs("store_scheduling")
-        flat = read_before_stores(self.flat) if scheduled else self.flat
         n = len(states)
         items = {
             n + k: stack._replace(
@@ -214,7 +218,9 @@ class RolledLoop(NamedTuple):
             for k, stack in enumerate(stacks)
             if k not in self.summed
         }
-        results = ArrayProgram(w, flat, range(n), items).run([*given, *rest])
+        program = ArrayProgram(w, flat, range(n), items, buffers)
+        program.write_states(states)
+        results = program.run([*given, *rest])
         for k, value in enumerate(results[n:], n):
             if k not in items:
                 add_into(w, stacks[k - n], value)

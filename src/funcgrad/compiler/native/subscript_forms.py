@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +26,11 @@ from funcgrad.compiler.native.llvm_writer import (
     integer,
     linear_index,
     real,
-    truth_literal,
 )
 from funcgrad.ops.base.index_batching import ALL, chosen_axes
 from funcgrad.ops.base.index_spec import is_reshape
+from funcgrad.ops.indexing import scatter_op
+from funcgrad.ops.stores import index_set_op
 
 
 # -- joining and indexing --------------------------------------------------------------------------
@@ -174,21 +175,24 @@ def scatter_add(flat: Flat, step: FlatStep) -> Any:
 
 def _scatter(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
     (g, *arrays), w, params = operands, program.writer, dict(step.params)
-    whole = new_array(w, step.type.shape, step.type.dtype.name)
-    zero = zero_of(step) if step.type.dtype.kind != "b" else truth_literal(False)
-    with w.loops(whole.shape) as index:
-        whole.put(w, index, zero)
+    whole = program.buffers.get(program.place_of(step)) or _zeros(w, step)
     if arrays:
-        neutral = zero
+        neutral = zero_of(step)
         if step.type.dtype.kind == "f":
-            neutral = real(-0.0, zero.type)
+            neutral = real(-0.0, neutral.type)
         elif step.type.dtype.kind == "c":
-            neutral = complex_literal(complex(-0.0, -0.0), zero.type)
+            neutral = complex_literal(complex(-0.0, -0.0), neutral.type)
         _each_selected(program, whole, g, params["spec"], arrays, lambda where, x: neutral)
         _each_selected(program, whole, g, params["spec"], arrays, _adding(w, whole))
     else:
         _each_selected(program, whole, g, params["spec"], arrays, lambda where, x: x)
     return loaded(w, whole)
+
+
+def _zeros(w: LLVMWriter, step: FlatStep) -> Strided:
+    whole = new_array(w, step.type.shape, step.type.dtype.name)
+    copy_into(w, whole, Splat(whole.dtype, whole.shape, zero_of(step)))
+    return whole
 
 
 def _adding(w: LLVMWriter, whole: Strided) -> Any:
@@ -210,7 +214,9 @@ def _own_copy(program: ArrayProgram, step: FlatStep, x: Value, others: Sequence[
 def _stored(add: bool) -> Any:
     def build(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
         x, v, *arrays = operands
-        whole = _own_copy(program, step, x, [v, *arrays])
+        whole = program.buffers.get(program.place_of(step)) or _own_copy(
+            program, step, x, [v, *arrays]
+        )
         change = _adding(program.writer, whole) if add else lambda where, x: x
         _each_selected(program, whole, v, dict(step.params)["spec"], arrays, change)
         return loaded(program.writer, whole)
@@ -220,3 +226,23 @@ def _stored(add: bool) -> Any:
 
 index_set = Whole(_stored(False))
 index_add = Whole(_stored(True))
+
+
+def loop_buffers(w: LLVMWriter, flat: Flat, fixed: Mapping[int, Value]) -> dict[int, Strided]:
+    """Buffers for stores of a loop's body, by their steps, of which each iteration writes the same entries.
+
+    The others are zero, or those of an array that is the same at each iteration: they are written before the
+    loop (loop-invariant code motion). A relaxation on 64 x 64 points takes 0.7 of the time.
+    """
+    written = {step.operands[0] for step in flat.steps if step.operands and step.op.in_place}
+    buffers: dict[int, Strided] = {}
+    for i, step in enumerate(flat.steps):
+        if i in written:
+            continue
+        if step.op is index_set_op and len(step.operands) == 2 and step.operands[0] in fixed:
+            base = fixed[step.operands[0]]
+            buffers[i] = new_array(w, base.shape, base.dtype)
+            copy_into(w, buffers[i], base)
+        elif step.op is scatter_op and len(step.operands) == 1:
+            buffers[i] = _zeros(w, step)
+    return buffers
