@@ -41,7 +41,11 @@ def product_with_overflowing(expr: Expr) -> Expr | None:
 def _times_if_overflowing(product: Expr, factor: Expr) -> Expr | None:
     """A product with a factor that overflows, or with one that is broadcast, as in a batch of tangents."""
     inner = factor.args[0] if factor.op is broadcast_to else factor
-    return _times(product, factor) if inner.op in OVERFLOWING else None
+    if inner.op not in OVERFLOWING:
+        return None
+    if product.op in _SUMS and not _may_take_up(product, factor):  # as most that are asked
+        return None
+    return _times(product, factor)
 
 
 def quotient_of_overflowing(expr: Expr) -> Expr | None:
@@ -89,15 +93,24 @@ def _may_take_up(expr: Expr, factor: Expr, depth: int = 4) -> bool:
     """Whether each term of a sum holds a quotient by a function of what the factor is a function of."""
     if expr.op in _SUMS and depth:
         first, second = expr.args
-        return _may_take_up(first, factor, depth - 1) and _may_take_up(second, factor, depth - 1)
-    for quotient in quotients(expr):
-        below = quotient.args[1]
-        while below.op in _IN_DIVISORS:
-            below = below.args[0]
-        for x in below.args if below.op in _SUMS else (below,):
-            if x.op in _RELATED and _is_related(x, factor):
-                return True
-    return False
+        return _may_take_up(second, factor, depth - 1) and _may_take_up(first, factor, depth - 1)
+    return any([_is_by_function(quotient.args[1], factor) for quotient in quotients(expr)])
+
+
+def _is_by_function(below: Expr, factor: Expr) -> bool:
+    """Whether a divisor is a function of what the factor is a function of, or a sum with such a term.
+
+    None of which is a sum of other exponentials, too, as the divisor of a softmax.
+    """
+    while below.op in _IN_DIVISORS:
+        below = below.args[0]
+    if below.op not in _SUMS:
+        return below.op in _RELATED and _is_related(below, factor)
+    terms = below.args
+    if terms[0].op in _SUMS:
+        terms = (*terms[0].args, terms[1])
+    of_functions = [x for x in terms if x.op in _RELATED]
+    return bool(of_functions) and all([_is_related(x, factor) for x in of_functions])
 
 
 def _is_related(x: Expr, factor: Expr) -> bool:
