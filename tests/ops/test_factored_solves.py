@@ -8,7 +8,7 @@ from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.expr import subexpressions, var
 from funcgrad.ops import factored_solves
 
-pytest.importorskip("scipy")
+linalg = pytest.importorskip("scipy.linalg")
 
 N = 40
 RNG = np.random.default_rng(0)
@@ -78,6 +78,62 @@ def test_matrices_with_structure(a):
     np.testing.assert_allclose(value, np.sum(x**2), rtol=1e-13)
     expected = -np.outer(np.linalg.solve(a.T, 2 * x), x)
     np.testing.assert_allclose(slope, expected, rtol=1e-10, atol=1e-16)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.parametrize("columns", [1, 3, 40])
+@pytest.mark.parametrize("trans", [0, 1])
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_triangle_is_solved_by_substitution(dtype, columns, trans, lower, order):
+    a, b = A.astype(dtype, order=order), RNG.standard_normal((N, columns)).astype(dtype)
+    if dtype.startswith("c"):
+        a = (a + 1j * RNG.standard_normal((N, N))).astype(dtype, order=order)
+
+    def solve(a, b):
+        return linalg.solve_triangular(a, b, lower=lower, trans=trans)
+
+    traced = var("a", (N, N), dtype), var("b", (N, columns), dtype)
+    assert "substitute" in ops_of([fg.trace(solve, *traced)], traced)
+    eps = np.finfo(dtype).eps
+    found, expected = fg.jit(solve)(a, b), solve(a, b)
+    assert (found.dtype, found.flags.c_contiguous) == (expected.dtype, True)
+    if columns < 16:
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(found, expected, rtol=100 * eps, atol=10 * eps)
+    slopes = fg.jit(fg.grad(lambda a, b: np.sum(np.abs(solve(a, b)) ** 2), (0, 1)))
+    plain = fg.grad(lambda a, b: np.sum(np.abs(solve(a, b)) ** 2), (0, 1))
+    for one, other in zip(slopes(a, b), plain(a, b), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e3 * eps, atol=100 * eps)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_cholesky_factor_is_a_triangle(turned):
+    a, b = A @ A.T, RNG.standard_normal((N, N))
+
+    def solve(a):
+        factor = np.linalg.cholesky(a)
+        return np.linalg.solve(factor.T if turned else factor, b)
+
+    traced = var("a", (N, N))
+    assert {"cholesky", "substitute"} <= set(ops_of([fg.trace(solve, traced)], [traced]))
+    np.testing.assert_allclose(fg.jit(solve)(a), solve(a), rtol=1e-12)
+    slope = fg.grad(lambda a: np.sum(solve(a) ** 2))
+    np.testing.assert_allclose(fg.jit(slope)(a), slope(a), rtol=1e-10, atol=1e-16)
+
+
+def test_a_condition_that_is_no_triangle_is_solved_by_lu():
+    a = var("a", (N, N))
+    keeps = np.tri(N, k=1, dtype=bool)
+    assert "lu_factors" in ops_of([np.linalg.solve(np.where(keeps, a, 0.0), np.eye(N))], [a])
+
+
+@pytest.mark.parametrize("columns", [1, 40])
+def test_a_singular_triangle_is_an_error(columns):
+    a = np.tril(A)
+    a[7, 7] = 0.0
+    with pytest.raises(np.linalg.LinAlgError, match=r"[Ss]ingular matrix"):
+        fg.jit(lambda a, b: linalg.solve_triangular(a, b, lower=True))(a, np.ones((N, columns)))
 
 
 def test_a_singular_matrix_is_an_error():

@@ -1,7 +1,8 @@
 """Linear systems as a compiled program solves them: a matrix is factored once for all of its systems.
 
 The slope of a solution solves a system with the transposed matrix, whose factors are the same (LAPACK's getrf
-and getrs). So a solution and its slope take half of the time.
+and getrs). So a solution and its slope take half of the time. A matrix that is known to be a triangle, as a
+Cholesky factor, has no other factors: it is solved by substitution at once, without a look at its entries.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.graph import TupleType
+from funcgrad.graph import CONSTANT, TupleType
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.matrix_stacks import lu_flops
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import transpose_op
-from funcgrad.ops.solve import solve_op
+from funcgrad.ops.solve import cholesky_op, solve_op
 
 _LEAST = 32
 """The rows from which factoring takes longer than a call."""
@@ -29,9 +31,44 @@ def by_factors(expr: Expr) -> Any:
     a, b = expr.args
     if a.ndim != 2 or a.shape[-1] < _LEAST or a.dtype.char not in "fdFD" or not _has_scipy():
         return None
+    triangle = _triangle_of(a)
+    if triangle is not None:
+        matrix, lower, transposed = triangle
+        return substitute_op(matrix, b, lower=lower, transposed=transposed)
     transposed = a.op is transpose_op
     factors = lu_factors_op(a.args[0] if transposed else a)
     return solve_by_factors_op(factors, b, transposed=transposed)
+
+
+def _triangle_of(a: Expr) -> tuple[Expr, bool, bool] | None:
+    """The matrix of which a triangle is read, whether the lower one, and whether it is transposed."""
+    turned = a.op is transpose_op
+    inner = a.args[0] if turned else a
+    if inner.op is cholesky_op:
+        return inner, True, turned
+    if inner.op is not mask:
+        return None
+    lower = _is_lower(inner.args[0])
+    if lower is None:
+        return None
+    matrix = inner.args[1]
+    if matrix.op is transpose_op:
+        return matrix.args[0], not lower, not turned
+    return matrix, lower, turned
+
+
+def _is_lower(condition: Expr) -> bool | None:
+    """Whether a condition holds in the lower triangle alone; False for the upper one, None for others."""
+    turned = condition.op is transpose_op
+    known = condition.args[0] if turned else condition
+    if known.op is not CONSTANT:
+        return None
+    array = known.params[0][1].array
+    triangle = np.tri(len(array), dtype=bool)
+    for lower, of in ((True, triangle), (False, triangle.T)):
+        if np.array_equal(array, of):
+            return lower is not turned
+    return None
 
 
 @lru_cache(maxsize=1)
@@ -58,6 +95,30 @@ def _solved(factors: tuple[Any, ...], b: Any, transposed: bool) -> Any:
     return np.ascontiguousarray(solve(lu, pivots, b, trans=int(transposed))[0])
 
 
+# The columns from which BLAS is faster, though it adds in another order than LAPACK, as SciPy uses it.
+_MANY_COLUMNS = 16
+
+
+def _substituted(a: Any, b: Any, lower: bool, transposed: bool) -> Any:
+    if not (a.diagonal() != 0).all():
+        raise np.linalg.LinAlgError("Singular matrix")
+    if not a.flags.f_contiguous:  # LAPACK takes an array in C order for its transpose.
+        a, lower, transposed = a.T, not lower, not transposed
+    few, many = _substitutions(a.dtype.char)
+    if b.shape[1] < _MANY_COLUMNS:
+        return np.ascontiguousarray(few(a, b, lower=lower, trans=transposed)[0])
+    return many(1.0, a, b.T, side=1, lower=lower, trans_a=not transposed).T
+
+
+@lru_cache(maxsize=4)
+def _substitutions(kind: str) -> tuple[Any, Any]:
+    """LAPACK's substitution for a dtype, and that of BLAS."""
+    from scipy.linalg import blas, lapack
+
+    name = dict(zip("fdFD", "sdcz", strict=True))[kind]
+    return getattr(lapack, f"{name}trtrs"), getattr(blas, f"{name}trsm")
+
+
 @lru_cache(maxsize=4)
 def _routines(kind: str) -> tuple[Any, Any]:
     """LAPACK's routines that factor a matrix of a dtype, and solve by its factors."""
@@ -70,6 +131,10 @@ def _routines(kind: str) -> tuple[Any, Any]:
 def _solve_flops(z: Expr) -> int:
     n, columns = z.shape
     return 2 * n * n * columns
+
+
+def _substitution_flops(z: Expr) -> int:
+    return _solve_flops(z) // 2
 
 
 lu_factors_op: Op = Op(
@@ -85,4 +150,11 @@ solve_by_factors_op: Op = Op(
     infer=lambda factors, b, transposed: b,
     edges=(None, None),
     columns=Columns(fresh=True, flops=_solve_flops),
+)
+substitute_op: Op = Op(
+    name="substitute",
+    run=_substituted,
+    infer=lambda a, b, lower, transposed: b,
+    edges=(None, None),
+    columns=Columns(fresh=True, flops=_substitution_flops),
 )
