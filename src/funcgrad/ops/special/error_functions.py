@@ -55,6 +55,7 @@ def _wofz_slope(w: Array, z: Array) -> Any:
 erf: Op = special_function(
     "erf",
     lambda z, x: _TWO_OVER_ROOT_PI * np.exp(-x * x),
+    native="erf({0})",
     mpmath="erf",
     sympy="erf",
     jax="erf",
@@ -63,6 +64,7 @@ erf: Op = special_function(
 erfc: Op = special_function(
     "erfc",
     lambda z, x: -_TWO_OVER_ROOT_PI * np.exp(-x * x),
+    native="erfc({0})",
     mpmath="erfc",
     sympy="erfc",
     jax="erfc",
@@ -106,6 +108,7 @@ erfcinv: Op = special_function(
 ndtr: Op = special_function(
     "ndtr",
     lambda z, x: np.exp(-0.5 * x * x) / _ROOT_TAU,
+    native=f"erfc({-math.sqrt(0.5)!r} * {{0}}) * 0.5",
     mpmath="ncdf",
     sympy=lambda sp, x: sp.erfc(-x / sp.sqrt(2)) / 2,
     jax="ndtr",

@@ -38,6 +38,7 @@ def special_function(
     ufunc: str | None = None,
     part: int | None = None,
     scalar: str | None = None,
+    native: str | None = None,
     mpmath: LibraryRow | None = None,
     sympy: LibraryRow | None = None,
     jax: LibraryRow | None = None,
@@ -48,8 +49,9 @@ def special_function(
 
     ``partials`` has one function of (z, *inputs) an argument, or the name of an argument in which the
     derivative is not known, or None where it is zero. ``ufunc`` is the ufunc's name if that of the
-    operation is another, and ``part`` the place among its results. The others are columns, for JAX and
-    PyTorch the names in their modules of special functions.
+    operation is another, and ``part`` the place among its results. ``native`` is a template by functions of
+    C's, which has them in vectors. The others are columns, for JAX and PyTorch the names in their modules of
+    special functions.
     """
     home = ufunc or name
 
@@ -79,12 +81,15 @@ def special_function(
         loop=loop,
         columns=Columns(
             scalar=scalar,
-            transcendental=scalar is not None,
+            transcendental=scalar is not None or native is not None,
+            entry_time=None if native is None else 15.0,
             mpmath=mpmath,
             sympy=sympy,
             latex=latex,
             numpy=f"scipy.special.{public}({places}){chosen}",
-            native=None if scalar or part is not None else {"f": f"special_{home}({places})"},
+            native=None
+            if scalar or part is not None
+            else {"f": native or f"special_{home}({places})"},
             libraries=libraries or None,
         ),
     )
