@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from funcgrad.compiler.native import complex_arithmetic
 from funcgrad.compiler.native.half_powers import half_power, halves_of
+from funcgrad.compiler.native.hyperbolic_tangent import tanh
 from funcgrad.compiler.native.llvm_writer import (
     COMPLEX,
     TRUTH,
@@ -283,11 +284,13 @@ class _Reader:
             raise UnsupportedError(name)
         wide = [x if x.type == "double" else self.w.cast("fpext", x, "double") for x in args]
         halves = halves_of(wide[1]) if name == "pow" else None
-        if halves is None:
+        if halves is not None:
+            found = half_power(self.w, wide[0], halves)
+        elif name == "tanh":
+            found = tanh(self.w, wide[0])
+        else:
             self.w.declared.update(declarations(name, len(wide)))
             found = self.w.call(name, "double", *wide)
-        else:
-            found = half_power(self.w, wide[0], halves)
         return found if self.real == "double" else self.w.cast("fptrunc", found, "float")
 
     def _special(self, name: str, args: Sequence[Number]) -> Number:
