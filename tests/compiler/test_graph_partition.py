@@ -91,6 +91,20 @@ def test_regions_that_are_not_faster_stay_in_numpy():
     assert run_of(parts, lambda region: None) is None
 
 
+@pytest.mark.parametrize(("rows", "in_parts"), [(2, False), (20_000, True)])
+def test_a_program_of_short_calls_is_not_partitioned(rows, in_parts):
+    def f(x):
+        half = (x > 0.5).astype(np.float16)  # which machine code has not
+        return np.exp(np.sin(x) * x) - np.cos(x), np.sqrt(half)
+
+    program = NativeProgram(flat_of(f, np.ones((rows, 3))))
+    for _ in range(20_000):
+        if program.later.has_gaps or not program.is_possible:
+            break
+        program.function()
+    assert program.in_parts == in_parts
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_random_programs_with_random_gaps(seed, monkeypatch):
     rng = np.random.default_rng(seed)

@@ -26,6 +26,8 @@ from funcgrad.compiler.native.time_estimate import estimate, is_on_numbers
 _ENTER, _ARRAY = 2000.0, 500.0
 # How much faster than NumPy's it is to be at least, since both times are estimated.
 _GAIN = 1.25
+# How much longer a program in parts takes, and each step of NumPy's between them, than in one text.
+_PARTS, _BETWEEN = 3000.0, 1000.0
 
 
 class NativeProgram:
@@ -34,7 +36,17 @@ class NativeProgram:
     NumPy runs the steps of ``flat``; ``steps`` gives those of the machine code, which may be others.
     """
 
-    __slots__ = ("_call", "_cost", "_flat", "_given", "_made", "_steps", "in_parts", "later")
+    __slots__ = (
+        "_call",
+        "_cost",
+        "_flat",
+        "_given",
+        "_made",
+        "_steps",
+        "gain",
+        "in_parts",
+        "later",
+    )
 
     def __init__(
         self, flat: Flat, at_once: bool = False, steps: Callable[[], Flat] | None = None
@@ -47,6 +59,8 @@ class NativeProgram:
         values = flat.inputs + len(flat.results)
         own = cost.native - cost.blas + _ENTER + _ARRAY * values
         pays = _GAIN * own < cost.numpy - cost.blas
+        self.gain = max(cost.numpy - cost.blas - own, 0.0)
+        """The nanoseconds by which a call is faster, as estimated."""
         self._given = OperandLayout([step.type for step in flat.steps[: flat.inputs]])
         self._made = OperandLayout([flat.steps[i].type for i in flat.results])
         arrays = len(self._given.holders) + len(self._made.holders)
@@ -91,7 +105,12 @@ class NativeProgram:
         from funcgrad.compiler.native.graph_partition import partition, run_of
 
         parts = partition(self._flat if self._steps is None else self._steps())
-        found = None if parts is None else run_of(parts, _machine_code_of)
+        if parts is None:
+            return None
+        regions = [NativeProgram(region.flat) for region, _ in parts.stages if region is not None]
+        gain = sum([region.gain for region in regions if region.is_possible])
+        longer = _PARTS + _BETWEEN * sum([len(others) for _, others in parts.stages])
+        found = run_of(parts, _machine_code_of) if gain > longer else None
         self.in_parts = found is not None
         return found
 
