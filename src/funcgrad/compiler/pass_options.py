@@ -17,6 +17,7 @@ PASSES = (
     "residual_selection",
     "loop_invariant_motion",
     "loop_body_regrouping",
+    "log_semiring_products",
     "softmax_sharing",
     "scatter_to_gather",
     "strip_mining",

@@ -267,16 +267,19 @@ def _relieved(
     outputs: Sequence[Expr], inputs: Sequence[Expr], native: bool = False
 ) -> tuple[Expr, ...]:
     """Outputs whose loops are relieved of work, for NumPy or for machine code."""
+    from funcgrad.compiler.passes.log_semiring_products import multiply_probabilities
     from funcgrad.compiler.passes.loop_invariant_motion import hoist_loop_invariants
     from funcgrad.compiler.passes.residual_selection import select_residuals
 
     kept = select_residuals(outputs, native=native)
-    moved = tuple(hoist_loop_invariants(kept, native=native))
+    multiplied = multiply_probabilities(kept) if native else kept
+    moved = tuple(hoist_loop_invariants(multiplied, native=native))
     if PASS_OPTIONS.verify:
         from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
 
         verify_rewrite(outputs, kept, inputs, "residual_selection")
-        verify_rewrite(kept, moved, inputs, "loop_invariant_motion")
+        verify_rewrite(kept, multiplied, inputs, "log_semiring_products")
+        verify_rewrite(multiplied, moved, inputs, "loop_invariant_motion")
     return moved
 
 

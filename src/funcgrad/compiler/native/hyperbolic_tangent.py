@@ -8,7 +8,8 @@ libmvec's own tanh, and with its derivative 0.6 of that. The error is at most 3 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from funcgrad.compiler.native.llvm_writer import LLVMWriter, Number, real
 from funcgrad.compiler.native.vector_functions import declarations
@@ -41,3 +42,7 @@ def _polynomial(w: LLVMWriter, coefficients: Sequence[float], x: Number) -> Numb
     for coefficient in coefficients[1:]:
         found = w.binary("fadd", w.binary("fmul", found, x), real(coefficient))
     return found
+
+
+WRITTEN_OUT: Mapping[str, Callable[[LLVMWriter, Number], Number]] = MappingProxyType({"tanh": tanh})
+"""By C's names: functions of a `float64` that are instructions here, and no call."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from funcgrad.compiler.native import complex_arithmetic
 from funcgrad.compiler.native.half_powers import half_power, halves_of
-from funcgrad.compiler.native.hyperbolic_tangent import tanh
+from funcgrad.compiler.native.hyperbolic_tangent import WRITTEN_OUT
 from funcgrad.compiler.native.llvm_writer import (
     COMPLEX,
     TRUTH,
@@ -286,8 +286,8 @@ class _Reader:
         halves = halves_of(wide[1]) if name == "pow" else None
         if halves is not None:
             found = half_power(self.w, wide[0], halves)
-        elif name == "tanh":
-            found = tanh(self.w, wide[0])
+        elif name in WRITTEN_OUT:
+            found = WRITTEN_OUT[name](self.w, wide[0])
         else:
             self.w.declared.update(declarations(name, len(wide)))
             found = self.w.call(name, "double", *wide)

@@ -20,14 +20,12 @@ from funcgrad.control.loop import is_loop
 from funcgrad.expr import Expr, assemble_node, by_key, rebuild
 from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import Key
-from funcgrad.ops.base.index_spec import is_reshape
 from funcgrad.ops.base.op import broadcast_to
 from funcgrad.ops.elementwise.arithmetic import subtract
 from funcgrad.ops.elementwise.exponential import exp
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.ops.indexing import getitem_op
 from funcgrad.ops.reduction import logsumexp_op
-from funcgrad.ops.shape import reshape_op
+from funcgrad.ops.unit_axes import without_unit_axes
 
 
 class _Softmax(NamedTuple):
@@ -104,7 +102,7 @@ def _logsumexp_of(expr: Expr) -> Expr | None:
         return None
     x, z = less.args
     inner = z.args[0] if z.op is broadcast_to else z
-    found = inner.args[0] if _is_reshape(inner) else inner
+    found = without_unit_axes(inner)
     if found.op is not logsumexp_op or found.args[0].key != x.key:
         return None
     axes = dict(found.params)["axis"]
@@ -113,10 +111,3 @@ def _logsumexp_of(expr: Expr) -> Expr | None:
         kept[: len(kept) - inner.ndim]
     ) <= {1}
     return found if aligned else None
-
-
-def _is_reshape(expr: Expr) -> bool:
-    is_part = expr.op is getitem_op and len(expr.args) == 1
-    return expr.op is reshape_op or (
-        is_part and is_reshape(dict(expr.params)["spec"], expr.args[0].type, expr.type)
-    )
