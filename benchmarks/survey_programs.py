@@ -104,6 +104,68 @@ def cross_entropy(lib: Library) -> Case:
     return lib.jit(lib.value_and_grad(loss)), (_normal(1000, 100),)
 
 
+def errors(lib: Library) -> Case:
+    """The error function of 100,000 numbers."""
+    xp, erf = lib.np, lib.special.erf
+    return lib.jit(lib.value_and_grad(lambda x: xp.sum(erf(x) * xp.exp(-x * x / 4)))), (
+        _normal(100000),
+    )
+
+
+def layer_norm(lib: Library) -> Case:
+    """Rows of 512 x 256 numbers, and tanh."""
+    xp, x = lib.np, _normal(512, 256)
+
+    def loss(scale: Any) -> Any:
+        centered = x - x.mean(-1, keepdims=True)
+        return xp.mean(xp.tanh(centered / np.sqrt((x**2).mean(-1, keepdims=True)) * scale) ** 2)
+
+    return lib.jit(lib.value_and_grad(loss)), (_normal(256),)
+
+
+def classifier(lib: Library) -> Case:
+    """A network of 128, 256 and 10 units on 64 examples, in single precision."""
+    xp, x = lib.np, _normal(64, 128).astype("float32")
+    target = np.eye(10, dtype="float32")[np.random.default_rng(0).integers(0, 10, 64)]
+
+    def loss(p: Any) -> Any:
+        scores = xp.maximum(x @ p[0] + p[1], 0) @ p[2]
+        scores = scores - scores.max(1, keepdims=True)
+        logs = scores - xp.log(xp.sum(xp.exp(scores), 1, keepdims=True))
+        return -xp.mean(xp.sum(target * logs, 1))
+
+    weights = [_normal(128, 256) / 11, np.zeros(256), _normal(256, 10) / 16]
+    return lib.jit(lib.value_and_grad(loss)), ([w.astype("float32") for w in weights],)
+
+
+def bilinear(lib: Library) -> Case:
+    """4,096 places of an image, moved."""
+    xp, image = lib.np, _normal(128, 128)
+    places = np.random.default_rng(0).uniform(0, 126, (4096, 2))
+    pixels = image if lib.np is np else lib.np.asarray(image)
+
+    def loss(p: Any) -> Any:
+        at = xp.clip(places * p[0] + p[1], 0, 126)
+        corner = xp.floor(at).astype(int)
+        w, (i, j) = at - corner, (corner[:, 0], corner[:, 1])
+        left = pixels[i, j] * (1 - w[:, 0]) + pixels[i + 1, j] * w[:, 0]
+        right = pixels[i, j + 1] * (1 - w[:, 0]) + pixels[i + 1, j + 1] * w[:, 0]
+        return xp.sum((left * (1 - w[:, 1]) + right * w[:, 1]) ** 2)
+
+    return lib.jit(lib.value_and_grad(loss)), (np.array([0.9, 0.5]),)
+
+
+def triangles(lib: Library) -> Case:
+    """The areas of 5,000 triangles with the origin."""
+    xp = lib.np
+
+    def loss(x: Any) -> Any:
+        sides = xp.linalg.norm(x, axis=1) * xp.linalg.norm(xp.cross(x, x[::-1]), axis=1)
+        return xp.sum(sides)
+
+    return lib.jit(lib.value_and_grad(loss)), (_normal(5000, 3),)
+
+
 def paths(lib: Library) -> Case:
     """1,000 geometric Brownian paths of 252 days, and an option on their means."""
     xp, noise = lib.np, _normal(1000, 252)
@@ -216,6 +278,17 @@ def eigenvectors(lib: Library) -> Case:
     return lib.jit(lib.value_and_grad(loss)), (_normal(30, 30),)
 
 
+def factors(lib: Library) -> Case:
+    """The determinants of 100 covariances of 8 rows, by Cholesky's."""
+    xp, x = lib.np, _normal(100, 8, 8)
+
+    def loss(a: Any) -> Any:
+        factor = xp.linalg.cholesky(a)
+        return xp.sum(xp.log(xp.diagonal(factor, axis1=1, axis2=2)))
+
+    return lib.jit(lib.value_and_grad(loss)), (x @ np.swapaxes(x, 1, 2) + 8 * np.eye(8),)
+
+
 def inverses(lib: Library) -> Case:
     """100 matrices of 4 rows, and their determinants."""
     xp = lib.np
@@ -307,6 +380,24 @@ def relaxation(lib: Library) -> Case:
         return xp.sum(u**2)
 
     return lib.jit(lib.value_and_grad(loss)), (_normal(64, 64),)
+
+
+def wave(lib: Library) -> Case:
+    """500 steps of a string of 1,000 points, whose ends are free."""
+    xp = lib.np
+
+    def loss(start: Any) -> Any:
+        def step(state: Any, _: Any) -> Any:
+            u, v = state
+            inner = u[2:] - 2 * u[1:-1] + u[:-2]
+            force = xp.concatenate([u[1:2] - u[0:1], inner, u[-2:-1] - u[-1:]])
+            v = v + 0.1 * force
+            return (u + 0.1 * v, v), None
+
+        (u, _), _ = lib.scan(step, (start, xp.zeros(1000)), None, length=500)
+        return xp.sum(u**2)
+
+    return lib.jit(lib.value_and_grad(loss)), (_normal(1000),)
 
 
 def marching(lib: Library) -> Case:
@@ -436,6 +527,7 @@ def third_derivative(lib: Library) -> Case:
 
 PROGRAMS: tuple[Callable[[Library], Case], ...] = (
     *(attention, convolution, embedding, lennard_jones, contractions, cross_entropy, paths),
+    *(errors, layer_norm, classifier, bilinear, triangles, factors, wave),
     *(interpolation, spectrum, rotations, circuit, gaussian_process, newton_steps),
     *(singular_vectors, eigenvectors, inverses, hamiltonian, hyperparameter, training),
     *(relaxation, marching, neural_ode, volatility, pendulum, transport),

@@ -75,6 +75,7 @@ tanh = common_function(
     np.tanh,
     lambda z, x: _tanh_slope(z, x) if np.iscomplexobj(x) else 1 - z**2,
     lambda iv, x: iv.monotone(np.tanh, x, values=(-1.0, 1.0)),
+    entry_time=1.7,
 )
 
 
@@ -98,6 +99,7 @@ sech_squared = elementwise(
         latex=r"\operatorname{sech}^{2}",
         numpy="(lambda e: np.square(2.0/(1.0 + e))*e)(np.exp(-2.0*np.abs({0})))",
         transcendental=True,
+        entry_time=3.0,
         vm=True,
     ),
 )
