@@ -610,6 +610,17 @@ def test_states_that_trade_places(native):
     assert any(native)
 
 
+def joined_and_stored(z, rest, t):
+    """Of an array that is part of another, and changes."""
+    return np.concatenate([z, rest]) + np.concatenate([rest, z.at[t].set(9.0)])
+
+
+def joined_and_read(z, rest, t):
+    """Of an array that is part of another, which changes."""
+    whole = np.concatenate([z, rest])
+    return whole.at[t].set(9.0) + np.concatenate([rest, z + np.flip(z)])
+
+
 @pytest.mark.parametrize(
     "step",
     [
@@ -625,6 +636,8 @@ def test_states_that_trade_places(native):
         lambda t, y: y.at[t].set(0.0).at[(t + 5) % 24].add(y[t] - y[(t + 5) % 24]),
         lambda t, y: (lambda z: z + np.flip(z))(y.at[t].set(2.0)),
         lambda t, y: np.pad(y[2:-2], 2).at[0].add(1.0),
+        lambda t, y: joined_and_stored(y[:12] * 2.0, y[12:], t % 12),
+        lambda t, y: joined_and_read(np.sin(y[:12]), y[12:], t),
         lambda t, y: fg.const(np.zeros(24)).at[2:].set(y[2:]).at[0].set(y[t]).at[t].add(0.5),
     ],
 )

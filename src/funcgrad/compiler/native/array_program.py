@@ -58,6 +58,8 @@ class Whole(NamedTuple):
     """The form of a step that has loops of its own."""
 
     build: Callable[[Any, FlatStep, Sequence[Any]], Values]
+    part: Callable[[Any, FlatStep, int], Strided | None] | None = None
+    """The part of its memory that is a copy of an operand, so that the operand is computed there."""
 
 
 class ElementForm(NamedTuple):
@@ -282,9 +284,16 @@ class ArrayProgram:
         """By loops: the outputs of which only the sum over the iterations is read, and the sums' steps."""
         for sums in self.summed.values():
             self.forms.update(dict.fromkeys(sums.values(), View(_added_up)))
+        self.users = _users(flat)
+        self.overwritten = {
+            step.operands[0] for step in flat.steps if step.operands and step.op.in_place
+        }
+        """The steps whose memory a store may write into."""
         self.groups, self.where = _groups(flat, self.forms)
         _sink(flat, self.forms, self.groups, self.where)
         self.values: dict[int, Any] = {}
+        self.rooms: dict[int, Strided] = {}
+        """The memory of steps some of whose operands are computed in it."""
         self.stored = self._stored()
         self.loads_before = self._loads_before()
         self.read_until = self._read_until()
@@ -337,11 +346,12 @@ class ArrayProgram:
 
     def write_states(self, states: Sequence[Strided]) -> None:
         """Let the first results be written into the first inputs' memory where these are not read later."""
-        written = {
-            step.operands[0] for step in self.flat.steps if step.operands and step.op.in_place
-        }
         for k, state in enumerate(states):
-            if state.shape and k not in written and self._is_read_before(k, self.flat.results[k]):
+            if (
+                state.shape
+                and k not in self.overwritten
+                and self._is_read_before(k, self.flat.results[k])
+            ):
                 self.places.setdefault(self.flat.results[k], state)
 
     def _is_read_before(self, k: int, result: int) -> bool:
@@ -450,10 +460,26 @@ class ArrayProgram:
 
     def _room(self, i: int, shape: tuple[int, ...], dtype: str) -> Strided:
         """Memory for the entries of a step: the place of a result, or a buffer."""
-        place = self.places.get(i)
+        place = self.places.get(i) or self._part_of_reader(i)
         if place is not None and place.dtype == dtype:
             return place
         return new_array(self.writer, shape, dtype)
+
+    def _part_of_reader(self, i: int) -> Strided | None:
+        """The part of a reader's memory that is a copy of an elementwise step, if there is one.
+
+        Copy elision. No store writes into the memory of the step, or of the reader if others read the step.
+        """
+        users, written = self.users[i], self.overwritten
+        if not isinstance(self.forms[i], ElementForm) or i in self.flat.results or i in written:
+            return None
+        for u in users if len(users) == 1 else [u for u in users if u not in written]:
+            form, step = self.forms[u], self.flat.steps[u]
+            if isinstance(form, Whole) and form.part and step.operands.count(i) == 1:
+                part = form.part(self, step, step.operands.index(i))
+                if part is not None:
+                    return part
+        return None
 
     def _collapsed(
         self, shape: tuple[int, ...], members: Sequence[int], targets: Mapping[int, Strided]

@@ -35,17 +35,30 @@ from funcgrad.ops.stores import index_set_op
 
 # -- joining and indexing --------------------------------------------------------------------------
 def _concatenate(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
-    axis = dict(step.params)["axis"]
-    whole = new_array(program.writer, step.type.shape, step.type.dtype.name)
-    first = 0
-    for x in operands:
-        offset = integer(first * whole.strides[axis])
-        copy_into(program.writer, whole._replace(shape=x.shape, offset=offset), x)
-        first += x.shape[axis]
-    return whole
+    for place, x in enumerate(operands):
+        part = _joined_part(program, step, place)
+        if x != part:
+            copy_into(program.writer, part, x)
+    return _room(program, step)
 
 
-concatenate = Whole(_concatenate)
+def _room(program: ArrayProgram, step: FlatStep) -> Strided:
+    """The memory of a step."""
+    place = program.place_of(step)
+    if place not in program.rooms:
+        program.rooms[place] = new_array(program.writer, step.type.shape, step.type.dtype.name)
+    return program.rooms[place]
+
+
+def _joined_part(program: ArrayProgram, step: FlatStep, place: int) -> Strided:
+    """The part of a concatenation that is one of its operands."""
+    axis, whole = dict(step.params)["axis"], _room(program, step)
+    shapes = [program.flat.steps[k].type.shape for k in step.operands]
+    first = sum([shape[axis] for shape in shapes[:place]])
+    return whole._replace(shape=shapes[place], offset=integer(first * whole.strides[axis]))
+
+
+concatenate = Whole(_concatenate, _joined_part)
 
 
 class Subscript(NamedTuple):
@@ -137,15 +150,26 @@ def _section(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -
     x, *arrays = operands
     if isinstance(x, Splat):
         x = in_memory(program.writer, x)
-    found = subscript(dict(step.params)["spec"], x.shape, arrays)
+    spec = dict(step.params)["spec"]
+    return loaded(program.writer, _selected(program, x, spec, step.type.shape, arrays))
+
+
+def _selected(
+    program: ArrayProgram,
+    x: Strided,
+    spec: Sequence[Any],
+    shape: tuple[int, ...],
+    arrays: Sequence[Value] = (),
+) -> Strided:
+    """The part of an array, of this shape, that an index selects without arrays that have axes."""
+    found = subscript(spec, x.shape, arrays)
     strides, first = [0] * found.rank, [integer(0)] * found.rank
     for stride, axis in zip(x.strides, found.axes, strict=True):
         if isinstance(axis, tuple):
             strides[axis[2]] = stride * axis[1]
     where = _located(program, found, x.shape, arrays, first)
     offset = linear_index(program.writer, where, x.strides, x.offset)
-    moved = x._replace(shape=step.type.shape, strides=tuple(strides), offset=offset)
-    return loaded(program.writer, moved)
+    return x._replace(shape=shape, strides=tuple(strides), offset=offset)
 
 
 def _gathered(
@@ -170,29 +194,49 @@ def _each_selected(
 def scatter_add(flat: Flat, step: FlatStep) -> Any:
     """A view if the index only adds axes of length 1, which are dropped again."""
     before, spec = flat.steps[step.operands[0]].type, dict(step.params)["spec"]
-    return reshape if is_reshape(spec, before, step.type) else Whole(_scatter)
+    return reshape if is_reshape(spec, before, step.type) else Whole(_scatter, _scattered_part)
 
 
 def _scatter(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
-    (g, *arrays), w, params = operands, program.writer, dict(step.params)
-    whole = program.buffers.get(program.place_of(step)) or _zeros(w, step)
+    (g, *arrays), w, spec = operands, program.writer, dict(step.params)["spec"]
+    whole = _zeros(program, step)
     if arrays:
         neutral = zero_of(step)
         if step.type.dtype.kind == "f":
             neutral = real(-0.0, neutral.type)
         elif step.type.dtype.kind == "c":
             neutral = complex_literal(complex(-0.0, -0.0), neutral.type)
-        _each_selected(program, whole, g, params["spec"], arrays, lambda where, x: neutral)
-        _each_selected(program, whole, g, params["spec"], arrays, _adding(w, whole))
+        _each_selected(program, whole, g, spec, arrays, lambda where, x: neutral)
+        _each_selected(program, whole, g, spec, arrays, _adding(w, whole))
     else:
-        _each_selected(program, whole, g, params["spec"], arrays, lambda where, x: x)
+        part = _selected(program, whole, spec, g.shape)
+        if g != part:
+            copy_into(w, part, g)
     return loaded(w, whole)
 
 
-def _zeros(w: LLVMWriter, step: FlatStep) -> Strided:
+def _zeros(program: ArrayProgram, step: FlatStep) -> Strided:
+    """The memory of a scatter, which is zero where it has not been written."""
+    place = program.place_of(step)
+    if place in program.buffers:
+        return program.buffers[place]
+    if place not in program.rooms:
+        program.rooms[place] = _zero_array(program.writer, step)
+    return program.rooms[place]
+
+
+def _zero_array(w: LLVMWriter, step: FlatStep) -> Strided:
     whole = new_array(w, step.type.shape, step.type.dtype.name)
     copy_into(w, whole, Splat(whole.dtype, whole.shape, zero_of(step)))
     return whole
+
+
+def _scattered_part(program: ArrayProgram, step: FlatStep, place: int) -> Strided | None:
+    """The part of a scatter that is its operand, if no array says where."""
+    if len(step.operands) > 1:
+        return None
+    shape = program.flat.steps[step.operands[0]].type.shape
+    return _selected(program, _zeros(program, step), dict(step.params)["spec"], shape)
 
 
 def _adding(w: LLVMWriter, whole: Strided) -> Any:
@@ -211,21 +255,40 @@ def _own_copy(program: ArrayProgram, step: FlatStep, x: Value, others: Sequence[
     return whole
 
 
-def _stored(add: bool) -> Any:
-    def build(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
-        x, v, *arrays = operands
-        whole = program.buffers.get(program.place_of(step)) or _own_copy(
-            program, step, x, [v, *arrays]
+def _set(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    x, v, *arrays = operands
+    whole = program.buffers.get(program.place_of(step))
+    if whole is None:
+        whole = _own_copy(program, step, x, [v, *arrays])
+    part = None if arrays else _selected(program, whole, dict(step.params)["spec"], v.shape)
+    if part is None:
+        _each_selected(
+            program, whole, v, dict(step.params)["spec"], arrays, lambda where, entry: entry
         )
-        change = _adding(program.writer, whole) if add else lambda where, x: x
-        _each_selected(program, whole, v, dict(step.params)["spec"], arrays, change)
-        return loaded(program.writer, whole)
-
-    return build
+    elif v != part:
+        copy_into(program.writer, part, v)
+    return loaded(program.writer, whole)
 
 
-index_set = Whole(_stored(False))
-index_add = Whole(_stored(True))
+def _set_part(program: ArrayProgram, step: FlatStep, place: int) -> Strided | None:
+    """The part of a loop's buffer that is set to an operand, if no array says where."""
+    whole = program.buffers.get(program.place_of(step))
+    if whole is None or place != 1 or len(step.operands) > 2:
+        return None
+    shape = program.flat.steps[step.operands[1]].type.shape
+    return _selected(program, whole, dict(step.params)["spec"], shape)
+
+
+def _add(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
+    x, v, *arrays = operands
+    whole = _own_copy(program, step, x, [v, *arrays])
+    change = _adding(program.writer, whole)
+    _each_selected(program, whole, v, dict(step.params)["spec"], arrays, change)
+    return loaded(program.writer, whole)
+
+
+index_set = Whole(_set, _set_part)
+index_add = Whole(_add)
 
 
 def loop_buffers(w: LLVMWriter, flat: Flat, fixed: Mapping[int, Value]) -> dict[int, Strided]:
@@ -244,5 +307,5 @@ def loop_buffers(w: LLVMWriter, flat: Flat, fixed: Mapping[int, Value]) -> dict[
             buffers[i] = new_array(w, base.shape, base.dtype)
             copy_into(w, buffers[i], base)
         elif step.op is scatter_op and len(step.operands) == 1:
-            buffers[i] = _zeros(w, step)
+            buffers[i] = _zero_array(w, step)
     return buffers
