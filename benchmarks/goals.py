@@ -183,6 +183,7 @@ GOALS = (
             ("Lorenz ensemble, 100 members, 200 steps", "lorenz", "100 members", "C"),
             ("hand of 26 bones, 544 points", "hand", "544 points", "C"),
             (BUNDLE, "bundle", "10000 observations by blocks", "C"),
+            ("relaxation on 64×64 points, 100 sweeps", "relaxation", "64 x 64", "C"),
             ("wave packet on 64 points, 100 steps", "wave", "64 points", "C"),
             ("wave packet on 1,024 points, 100 steps", "wave", "1024 points", "C"),
             ("Newton's iteration in a while loop", "newton", "", "C"),
