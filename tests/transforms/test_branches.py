@@ -268,6 +268,35 @@ def test_a_long_loop_that_ends_by_the_values_is_known_from_a_few_paths():
         fg.scan(lambda c, x: (c, root(x)), 0.0, xs)
 
 
+def test_too_many_paths_are_known_from_a_few_of_them():
+    runs = []
+
+    def clipped(x):
+        runs.append(0)
+        for k in range(12):
+            x = x * 0.5 if x > k and x < 100.0 else x + 1.0
+        return x
+
+    xs = np.array([0.5, 2.0, 30.0])
+    one_by_one = [clipped(x) for x in xs]
+    runs.clear()
+    np.testing.assert_allclose(fg.jit(fg.vmap(clipped))(xs), one_by_one)
+    assert len(runs) < 20  # those of the examples among them
+
+
+def test_results_that_cannot_be_joined_are_known_from_two_paths():
+    runs = []
+
+    def f(x):
+        runs.append(0)
+        steps = [x * k for k in range(8) if x > k] if x > 0.5 else []
+        return [*steps, x]
+
+    with pytest.raises(TypeError, match="results of one structure"):
+        fg.scan(lambda c, x: (c, f(x)), 0.0, XS)
+    assert len(runs) < 8
+
+
 def test_the_error_names_the_question_and_not_the_branch_before_it():
     def counted(x):
         if x < 0:

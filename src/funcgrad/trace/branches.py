@@ -7,6 +7,7 @@ gradient. A path that raises an error, as code does that checks its arguments, h
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -143,7 +144,7 @@ def all_paths(run: Callable[[], Any]) -> Any:
     try:
         result: Any = outcome(run, first)
         if first.branches:
-            result = _joined(run, first, 0, result, [1])
+            result = _joined(_explored(run, first, result))
     except (TypeError, MismatchError) as error:
         if not first.branches:
             raise
@@ -218,30 +219,64 @@ def _is_mistake(error: AttributeError | NameError) -> bool:
     return not isinstance(error, UnboundLocalError)
 
 
-def _joined(
-    run: Callable[[], Any], path: _Path, start: int, result: object, count: list[int]
-) -> object:
-    """The result of a run and of those that differ from it at a branch from ``start`` on."""
-    for place in reversed(range(start, len(path.branches))):
-        condition = path.branches[place].condition
-        before = path.branches[:place]
-        count[0] += 1
-        other = _Path((*[branch.answer for branch in before], False))
-        if count[0] > MOST_PATHS or (count[0] == _FEW_PATHS and _branches_too_often(run)):
-            raise MismatchError(
-                f"expected at most {MOST_PATHS} paths, but got more; choose with np.where(condition, a, b), "
-                "loop with fg.while_loop"
-            )
-        found = outcome(run, other)
-        met = [branch.condition.key for branch in other.branches[: place + 1]]
-        if met != [branch.condition.key for branch in path.branches[: place + 1]]:
+class _Explored:
+    """A run, and those that differ from it first at one of its branches from ``start`` on, in their order."""
+
+    def __init__(self, path: _Path, start: int, result: object) -> None:
+        self.path = path
+        self.start = start
+        self.result = result
+        self.others: list[_Explored] = []
+
+    def differing_at(self, place: int, run: Callable[[], Any]) -> _Explored:
+        """The run that has the other answer at a branch, and those of this one before it."""
+        branches = self.path.branches
+        path = _Path((*[branch.answer for branch in branches[:place]], False))
+        result = outcome(run, path)
+        met = [branch.condition.key for branch in path.branches[: place + 1]]
+        if met != [branch.condition.key for branch in branches[: place + 1]]:
             raise MismatchError(
                 "expected the same conditions in each run, but got others, as after a random draw or an "
                 "effect on a list; make the function one of its arguments alone"
             )
-        found = _joined(run, other, place + 1, found, count)
-        result = joined_results([result, found], partial(_chosen, condition))
-    return result
+        joined_results([self.result, result], _first)  # what cannot be joined is told before other runs
+        return _Explored(path, place + 1, result)
+
+
+def _first(rows: Sequence[Sequence[Array]]) -> list[Any]:
+    return [row[0] for row in rows]
+
+
+def _explored(run: Callable[[], Any], path: _Path, result: object) -> list[_Explored]:
+    """All runs, each after the one that it differs from; the early branches of a run go first.
+
+    A branch has one path or more on its other side, so that too many are noticed after a few runs.
+    """
+    found = [_Explored(path, 0, result)]
+    waiting = deque([(found[0], place) for place in range(len(path.branches))])
+    while waiting:
+        if len(found) + len(waiting) > MOST_PATHS or (
+            len(found) == _FEW_PATHS and _branches_too_often(run)
+        ):
+            raise MismatchError(
+                f"expected at most {MOST_PATHS} paths, but got more; choose with np.where(condition, a, b), "
+                "loop with fg.while_loop"
+            )
+        one, place = waiting.popleft()
+        other = one.differing_at(place, run)
+        one.others.append(other)
+        found.append(other)
+        waiting.extend([(other, later) for later in range(other.start, len(other.path.branches))])
+    return found
+
+
+def _joined(found: Sequence[_Explored]) -> object:
+    """The result of the first run and of those that differ from it, joined from the last branch to the first."""
+    for one in reversed(found):
+        for other in reversed(one.others):
+            condition = one.path.branches[other.start - 1].condition
+            one.result = joined_results([one.result, other.result], partial(_chosen, condition))
+    return found[0].result
 
 
 def _branches_too_often(run: Callable[[], Any]) -> bool:
