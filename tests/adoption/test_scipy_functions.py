@@ -110,6 +110,21 @@ def test_args_is_a_tuple_of_arguments_and_no_array(name):
     assert fg.grad(f)(0.5) == pytest.approx(expected, rel=1e-6)
 
 
+def test_a_solution_can_be_changed():
+    def scaled(k):
+        found = integrate.solve_ivp(lambda t, y: -k * y, (0.0, 1.0), TWO, rtol=1e-9)
+        states = found.y
+        found.y[0] *= k
+        found.y += 1.0
+        found.t = found.t * 2
+        return states[0, -1] + found["y"][0, -1] + found["t"][-1]
+
+    expected = 2 * (1 - 0.5) * np.exp(-0.5)
+    assert fg.grad(scaled)(0.5) == pytest.approx(expected, rel=1e-6)
+    assert fg.jit(fg.grad(scaled))(0.5) == pytest.approx(expected, rel=1e-6)
+    assert fg.jit(scaled)(0.5) == pytest.approx(scaled(0.5), rel=1e-6)
+
+
 TUPLES = {
     "cho_solve": lambda x: linalg.cho_solve(linalg.cho_factor(x @ x.T + np.eye(3)), x[0]),
     "cho_solve by name": lambda x: linalg.cho_solve(

@@ -38,6 +38,15 @@ def of_arithmetic(x):
     return total + a.astype(float).prod() + np.array([x, 1], dtype=object).astype(float).sum()
 
 
+def of_products(x):
+    rates = np.array([[0, None], [None, 0]])  # of a compartment model, with gaps
+    rates[np.where(rates == None)] = [x, x * x]  # noqa: E711
+    y = np.array([1.0, x])
+    flow = rates.T @ y - y @ rates + np.asarray(rates @ np.array([2.0, 1.0]), float)
+    table = np.vstack([rates, flow])
+    return flow[0] * flow[1] + table.sum() + np.concatenate([rates[0], y]).prod()
+
+
 class Angle:
     def __init__(self, radians):
         self.radians = radians
@@ -59,7 +68,7 @@ def of_conversions(x):
 
 
 @pytest.mark.parametrize(
-    "f", [of_stores, of_arrays, of_mixed_entries, of_arithmetic, of_conversions]
+    "f", [of_stores, of_arrays, of_mixed_entries, of_arithmetic, of_products, of_conversions]
 )
 def test_derivatives_are_those_of_differences(f):
     x, step = 0.7, 1e-5

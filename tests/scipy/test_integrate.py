@@ -222,6 +222,26 @@ def test_methods_of_scipy_have_one_of_the_same_kind(method, options):
     np.testing.assert_allclose(fg.jacrev(fg.jit(lambda k: final(scipy.integrate, k)))(k), slope)
 
 
+def test_options_of_no_method_have_no_effect_as_scipy_says():
+    def final(k):
+        return scipy.integrate.solve_ivp(
+            lambda t, y: -k * y, (0, 1), [1.0], rtol=1e-9, tolerance=1.0
+        ).y[0, -1]
+
+    with pytest.warns(UserWarning, match="no effect for a chosen solver: `tolerance`"):
+        assert fg.grad(final)(0.7) == pytest.approx(-np.exp(-0.7), rel=1e-5)
+
+    class Steps(scipy.integrate.RK45):
+        pass
+
+    with pytest.raises(ValueError, match=r"expected one of the methods RK45.*but got 'Steps'"):
+        fg.grad(
+            lambda k: scipy.integrate.solve_ivp(
+                lambda t, y: -k * y, (0, 1), [1.0], Steps, release=k
+            ).y[0, -1]
+        )(0.7)
+
+
 TWICE = {
     "dblquad": lambda m, a: m.dblquad(
         lambda y, x: np.exp(-a * x * y), 0.0, 1.0, 0.0, lambda x: a + x

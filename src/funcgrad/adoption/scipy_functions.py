@@ -33,6 +33,7 @@ from funcgrad.arrays.reference import (
 from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
+from funcgrad.integrate.solve_ivp import OdeResult
 from funcgrad.numpy.array_likes import ArrayFunction
 from funcgrad.source import USERS, fail
 from funcgrad.trace.known_code import PLAIN_DATA
@@ -107,6 +108,9 @@ def _seen(value: object) -> Any:
         return with_items(value, [_seen(item) for item in value])
     if isinstance(value, dict) and type(value) is not dict:  # the result object of a solver
         value.update({key: _seen(item) for key, item in value.items()})
+        return value
+    if isinstance(value, OdeResult):
+        vars(value).update({key: _seen(item) for key, item in vars(value).items()})
         return value
     return as_adopted(value)
 

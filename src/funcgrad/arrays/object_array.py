@@ -96,6 +96,16 @@ def is_of_objects(value: object) -> bool:
     return not any([item is None or isinstance(item, str) for item in value.flat])
 
 
+def holds_numbers(array: np.ndarray[Any, Any]) -> bool:
+    """Whether the entries of an array of objects are numbers, traced ones among them.
+
+    >>> holds_numbers(np.array([1, 2.5], object)), holds_numbers(np.array([1, None]))
+    (True, False)
+    """
+    kinds = (int, float, complex, np.number, Reference, Expr)
+    return all([isinstance(item, kinds) and np.ndim(item) == 0 for item in array.flat])
+
+
 def as_objects(value: object) -> Any:
     """A traced value as an array of objects, each of which is an entry; anything else as it is."""
     return array_of_objects(value) if _is_traced(value) else value

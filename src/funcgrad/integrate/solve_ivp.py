@@ -38,9 +38,9 @@ MESSAGES = {
 """SciPy's messages by status."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class OdeResult(Mapping[str, Any]):
-    """A solution, with the fields of SciPy's `OdeResult`, which are read as items, too."""
+    """A solution, with the fields of SciPy's `OdeResult`, also as items, which may be replaced."""
 
     t: Any
     """The times, of shape (k,)."""

@@ -74,8 +74,8 @@ def array(
         return shared_argument(value)  # a store would have to reach the expression
     if isinstance(value, OTHER_LISTS):
         value = list(value)
-    elif isinstance(value, ObjectArray) and dtype is not None and np.dtype(dtype).kind != "O":
-        value = value.astype(dtype)  # NumPy would ask its entries for numbers
+    elif _is_of_objects(value) and dtype is not None and np.dtype(dtype).kind != "O":
+        value = value.view(ObjectArray).astype(dtype)  # NumPy would ask its entries for numbers
     if type(value) is list or type(value) is tuple:
         if any([hasattr(kind, "_funcgrad_operators") for kind in set(map(type, value))]):
             value = [unlabeled(item) for item in value]
@@ -112,6 +112,10 @@ def array(
         like = layout_of(value) if isinstance(value, Reference) else np.empty(made.shape)
         state_of(cell).layout = np.empty_like(like, made.dtype, order, shape=cell.shape)
     return cell
+
+
+def _is_of_objects(value: object) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "O"
 
 
 def _are_objects(value: object, dtype: npt.DTypeLike | None) -> bool:

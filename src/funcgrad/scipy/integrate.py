@@ -36,7 +36,7 @@ from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.quadrature import runner
 from funcgrad.scipy.quasi_monte_carlo import qmc_quad as qmc_quad
 from funcgrad.scipy.tanh_sinh import tanhsinh as tanhsinh
-from funcgrad.source import fail
+from funcgrad.source import fail, warn
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -387,14 +387,20 @@ def solve_ivp(
     start = np.atleast_1d(number("solve_ivp", y0))
     name = getattr(method, "__name__", method)
     own = _METHODS.get(name, name)
-    kept = {key: value for key, value in options.items() if key not in _OF_IMPLICIT_METHODS}
-    return _solve_ivp(
+    kept = {key: value for key, value in options.items() if key in _OF_ALL_METHODS}
+    found = _solve_ivp(
         slope, t_span, start, own, t_eval, dense_output, events, vectorized, args, **kept
     )
+    known = _OF_ALL_METHODS | _OF_IMPLICIT_METHODS
+    others = ", ".join([f"`{key}`" for key in options if key not in known])
+    if others:
+        warn(f"The following arguments have no effect for a chosen solver: {others}.")
+    return found
 
 
 _METHODS = {"DOP853": "RK45", "Radau": "Rodas5P", "BDF": "Rodas5P", "LSODA": "Rodas5P"}
 """For SciPy's methods those of the same kind."""
+_OF_ALL_METHODS = frozenset(("rtol", "atol", "first_step", "max_step"))
 _OF_IMPLICIT_METHODS = frozenset(("jac", "jac_sparsity", "lband", "uband", "min_step"))
 """The options of SciPy's implicit methods."""
 

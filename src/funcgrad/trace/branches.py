@@ -239,7 +239,7 @@ class _Explored:
                 "expected the same conditions in each run, but got others, as after a random draw or an "
                 "effect on a list; make the function one of its arguments alone"
             )
-        joined_results([self.result, result], _first)  # what cannot be joined is told before other runs
+        joined_results([self.result, result], _first)  # refused before all other runs
         return _Explored(path, place + 1, result)
 
 
@@ -271,7 +271,7 @@ def _explored(run: Callable[[], Any], path: _Path, result: object) -> list[_Expl
 
 
 def _joined(found: Sequence[_Explored]) -> object:
-    """The result of the first run and of those that differ from it, joined from the last branch to the first."""
+    """The result of the first run, joined with those that differ from it from the last branch on."""
     for one in reversed(found):
         for other in reversed(one.others):
             condition = one.path.branches[other.start - 1].condition

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import expr as expr_module
-from funcgrad.arrays.object_array import as_objects, is_of_objects
+from funcgrad.arrays.object_array import as_objects, holds_numbers, is_of_objects
 from funcgrad.arrays.reference import Reference, lent_value, wrapped
 from funcgrad.arrays.subclassed_array import has_own_arithmetic
 from funcgrad.expr import Expr, assemble_node, const, make, scalar
@@ -283,6 +283,8 @@ def refuse_other_arrays(who: str, array: np.ndarray[Any, Any]) -> None:
 
 
 def _lift_array(array: np.ndarray[Any, Any], beside: Sequence[Any]) -> Expr:
+    if array.dtype.kind == "O" and holds_numbers(array):
+        return lift_fully(array.tolist())
     if array.ndim:
         for other in beside:
             if type(other) is Expr and other.traced:
