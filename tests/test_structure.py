@@ -223,6 +223,7 @@ WORKLISTS = {
     "rewrite/reading_mask_laws.py: _vanishes_outside": "goals of a proof: a value with conditions",
     "show/drawing/group_tree.py: group_tree": "groups within groups",
     "show/drawing/horizontal_placement.py: _packed": "blocks of a drawing",
+    "trace/branches.py: _explored": "runs of a function",
     "trace/known_code.py: first_unknown": "objects that a function holds",
     "trace/outer_arrays.py: reached": "objects that a function holds",
     "trace/pytree.py: masked_part": "nested containers",
