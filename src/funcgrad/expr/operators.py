@@ -148,11 +148,12 @@ def leaves_to_number(self: Any, other: object, name: str) -> bool:
 
     NumPy's arrays and scalars take such an instance for the number that it is.
     """
-    number = _OF_PYTHON.get(self.type.dtype.kind, ())
-    if not issubclass(type(other), number) or self.shape or _is_numpys_scalar(self):
+    if self.shape or not issubclass(type(other), _OF_PYTHON.get(self.type.dtype.kind, ())):
         return False
     own = getattr(type(other), REFLECTED.get(name) or _OTHER_OPERATORS.get(name, ""), None)
-    return type(own) is FunctionType and not USERS[own.__code__.co_filename]
+    if type(own) is not FunctionType or USERS[own.__code__.co_filename]:
+        return False
+    return not _is_numpys_scalar(self)  # which walks over the expression
 
 
 _OF_PYTHON: Mapping[str, tuple[type, ...]] = {
