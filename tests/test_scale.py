@@ -147,6 +147,27 @@ def captured(n):
     return space["f"]
 
 
+def compared(count):
+    def f(x):
+        for _ in range(count):
+            x = x * 0.999 + 0.01
+            if x == 0.0 or x > 1e6:
+                return 0.0 * x
+        return x
+
+    return f
+
+
+def in_words(count):
+    def f(x):
+        for _ in range(count):
+            x = x * 0.999 + 0.01
+            assert len(str(x)) > 2
+        return x
+
+    return f
+
+
 WORK = {
     "build": (int, mixed_formula),
     "key": (mixed_formula, lambda e: e.key),
@@ -165,6 +186,9 @@ WORK = {
     "jvp": (scalar_function, lambda f: fg.jvp(f, (0.3,), (1.0,))),
     "grad of joined numbers": (joined, lambda f: fg.grad(f)(0.9)),
     "gradient of joined numbers": (joined, lambda f: fg.gradient(f(fg.var("x")))),
+    "grad of compared numbers": (compared, lambda f: fg.grad(f)(0.9)),
+    "vmap of compared numbers": (compared, lambda f: fg.vmap(f)(np.array([0.9, 0.8]))),
+    "vmap of text": (in_words, lambda f: fg.vmap(f)(np.array([0.9, 0.8]))),
     "grad entry by entry": (entry_by_entry, lambda f: fg.grad(f)(np.ones(200))),
     "grad of stored entries": (stored, lambda f: fg.grad(f)(np.ones(200))),
     "jit of captured arrays": (captured, lambda f: fg.jit(f)(2.0)),

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import lru_cache, wraps
 from opcode import opmap
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -415,21 +415,40 @@ def _value(root: ExprBase, asker: str) -> Any:
         raise _no_value(root, asker) from None
 
 
+class _Valueless(NamedTuple):
+    """What is kept in the place of a value: the expression below, or itself, that has none."""
+
+    cause: ExprBase
+
+
 def _value_if_known(root: ExprBase) -> Any:
     """The value of an expression; raises _NoValueError, which costs no text, if it depends on an input."""
     if hasattr(root, "_value"):
-        return root._value
+        return _kept_value(root)
 
     def step(expr: ExprBase, operands: tuple[Any, ...]) -> Any:
         if hasattr(expr, "_value"):
-            return expr._value
-        if expr.op is INPUT:
-            raise _NoValueError
-        value = _computed(expr, operands)
+            return _kept_value(expr)
+        try:
+            value = _computed(expr, operands)
+        except (_NoValueError, TypeError):
+            set_value(expr, _Valueless(expr))
+            raise
         set_value(expr, value)
         return value
 
-    return folded([root], step, operands=_without_value)[0]
+    try:
+        return folded([root], step, operands=_without_value)[0]
+    except (_NoValueError, TypeError):
+        _keep_causes(root)
+        raise
+
+
+def _kept_value(expr: ExprBase) -> Any:
+    kept = expr._value
+    if type(kept) is not _Valueless:
+        return kept
+    return _computed(kept.cause, tuple([arg._value for arg in kept.cause.args]))  # raises anew
 
 
 def _without_value(expr: ExprBase) -> tuple[ExprBase, ...]:
@@ -437,7 +456,27 @@ def _without_value(expr: ExprBase) -> tuple[ExprBase, ...]:
     return () if hasattr(expr, "_value") else expr.args
 
 
+def _keep_causes(root: ExprBase) -> None:
+    """Note which expressions have no value, so that no later question walks over them again."""
+
+    def causes(expr: ExprBase) -> list[ExprBase]:
+        kept = [arg._value for arg in expr.args if hasattr(arg, "_value")]
+        return [value.cause for value in kept if type(value) is _Valueless]
+
+    def operands(expr: ExprBase) -> tuple[ExprBase, ...]:
+        return () if causes(expr) else _without_value(expr)
+
+    def step(expr: ExprBase, _: tuple[None, ...]) -> None:
+        found = causes(expr)
+        if found and not hasattr(expr, "_value"):
+            set_value(expr, _Valueless(found[0]))
+
+    folded([root], step, operands=operands)
+
+
 def _computed(expr: ExprBase, operands: tuple[Any, ...]) -> Any:
+    if expr.op is INPUT:
+        raise _NoValueError
     if expr.op is CONSTANT:
         return expr.params[0][1].array
     with np.errstate(all="ignore"):
