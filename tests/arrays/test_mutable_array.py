@@ -875,3 +875,16 @@ def test_entries_in_one_axis_are_an_array_where_numpy_makes_one(f):
     slopes = [(of_written(x + step) - of_written(x - step)) / 2e-6 for step in steps]
     np.testing.assert_allclose(fg.grad(of_written)(x).ravel(), slopes, rtol=1e-7)
     assert fg.jit(of_written)(x) == pytest.approx(of_written(x), rel=1e-14)
+
+
+def test_the_buffer_of_an_array_with_traced_values_is_a_view():
+    def f(x):
+        a = np.array([x, 2 * x, 3.0])
+        values = np.asarray(a.data) if hasattr(a, "data") else a
+        total = values[1] * a.data[0] + sum(a.data.tolist()) + a.data.nbytes
+        a.data[0] = 5 * x
+        return total + a[0]
+
+    x = 0.7
+    assert fg.grad(f)(x) == pytest.approx(4 * x + 8)
+    assert fg.jit(f)(x) == pytest.approx(f(x))

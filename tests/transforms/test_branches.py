@@ -268,6 +268,19 @@ def test_a_long_loop_that_ends_by_the_values_is_known_from_a_few_paths():
         fg.scan(lambda c, x: (c, root(x)), 0.0, xs)
 
 
+def test_a_long_formula_that_is_printed_is_told_by_its_type(capsys):
+    def halved(x):
+        for i in range(200):
+            if i % 50 == 0:
+                print(f"{x:.2f}")
+            x = x / 2 if x > 1e-6 * i and i < 3 else x * 0.75 + 0.1
+        return x
+
+    xs = np.array([0.5, 2.0])
+    np.testing.assert_allclose(fg.jit(fg.vmap(halved))(xs), [halved(x) for x in xs])
+    assert "‹float64›" in capsys.readouterr().out
+
+
 def test_too_many_paths_are_known_from_a_few_of_them():
     runs = []
 

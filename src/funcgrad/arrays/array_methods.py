@@ -294,7 +294,8 @@ class ArrayMethods:
 
     @property
     def data(self: Any) -> Any:
-        return self.__array__().data
+        """The buffer; of traced values a view, whose entries can be read and written, too."""
+        return self.__array__().data if is_numeric(self) else self[...]
 
     @property
     def ctypes(self: Any) -> Any:

@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import lru_cache, wraps
+from itertools import count
 from opcode import opmap
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -27,7 +28,7 @@ from funcgrad.expr.branch_path import PATH, Path
 from funcgrad.expr.node import ExprBase, set_value
 from funcgrad.expr.plain_numbers import advice, remedy
 from funcgrad.expr.registry import functions
-from funcgrad.fold import folded
+from funcgrad.fold import folded, reaches
 from funcgrad.graph import CONSTANT, INPUT, subexpressions
 from funcgrad.printed_text import one_line
 from funcgrad.source import USERS, fail, is_for_people
@@ -180,13 +181,15 @@ class Questions:
         return concrete(entry, "item()", _item) if is_whole else entry
 
     def __str__(self: Any) -> str:
-        if not self.traced or _is_told(self, sys._getframe(1)):
+        if not self.traced:
             return str(functions["text"](self))
-        return str(_answer(self, "str()", str))
+        return _told(self) if _is_told(self, sys._getframe(1)) else str(_answer(self, "str()", str))
 
     def __format__(self: Any, spec: str) -> str:
-        if not (spec or self.traced) or _is_told(self, sys._getframe(1)):
+        if not (spec or self.traced):
             return str(functions["text"](self))
+        if _is_told(self, sys._getframe(1)):
+            return _told(self)
         if not self.traced and _is_width(spec) and _has_input(self):
             return format(repr(self), spec)
         return str(_answer(self, "a format", _formatted(spec)))
@@ -211,6 +214,17 @@ def _is_told(root: ExprBase, caller: FrameType) -> bool:
     if PATH.get() is None or has_known_value(root):
         return False
     return is_for_people(caller.f_code, caller.f_lasti)
+
+
+def _told(root: ExprBase) -> str:
+    """The formula of a value that stands for many; of a long one, whose text would take long, its type."""
+    number = count()
+    is_long = reaches([root], lambda _: next(number) == LONGEST_TOLD, operator.attrgetter("args"))
+    return f"‹{root.type}›" if is_long else str(functions["text"](root))
+
+
+LONGEST_TOLD = 200
+"""Nodes of a formula that is told where a function prints it while it is traced."""
 
 
 def concrete_value(value: object, asker: str) -> Any:
