@@ -28,7 +28,7 @@ import sys
 import threading
 import weakref
 from collections import ChainMap, UserDict, UserList, UserString, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Sequence
+from collections.abc import Callable, Iterable, Iterator, MappingView, Sequence
 from contextvars import Context, ContextVar
 from enum import Enum
 from functools import _lru_cache_wrapper, cached_property, partial, partialmethod
@@ -142,6 +142,13 @@ class _Owners(dict[type, dict[str, type]]):
         super().__init__()
         self._called: dict[tuple[type, frozenset[str]], frozenset[str]] = {}
         self._of_packages: dict[type, bool] = {}
+        self._slots: dict[type, list[str]] = {}
+
+    def slots(self, kind: type) -> list[str]:
+        """The names of the attributes that instances of a class hold in slots."""
+        if kind not in self._slots:
+            self._slots[kind] = [name for name in self[kind] if is_slot(kind, name)]
+        return self._slots[kind]
 
     def has_package(self, kind: type) -> bool:
         """Whether code of an installed package reads what instances of a class hold."""
@@ -412,7 +419,7 @@ class _Search:
             # The code of its class, which may read its arrays, is not searched for names.
             names = [*names, *[name for name in own if isinstance(own[name], np.ndarray)]]
         if self.route.names:
-            names = [*names, *self._read_by_package(item, own, owners)]
+            names = [*names, *self._read_by_package(item, own)]
         if assignable:
             self.assignable.append((item, label))
         for name in names:
@@ -427,13 +434,10 @@ class _Search:
                     yield from self._of_class(type(item), item, name, place.name)
         yield from self._implicit(type(item), item, label)
 
-    def _read_by_package(
-        self, item: Any, own: dict[str, Any], owners: Mapping[str, type]
-    ) -> Iterator[str]:
+    def _read_by_package(self, item: Any, own: dict[str, Any]) -> Iterator[str]:
         """The attributes of an instance that code of an installed package reads, without large ones."""
         read = self.route.names
-        slots = [name for name in owners if is_slot(type(item), name)]
-        for name in [*own, *slots]:
+        for name in [*own, *self.owners.slots(type(item))]:
             if name in self.given or not (reads_all(read) or name in read) or name[:2] == "__":
                 continue
             value = InstanceMember(name, item, name).get()
