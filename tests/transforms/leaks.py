@@ -101,6 +101,8 @@ DIFFERENTIATED = [
     "next(iter(np.stack([x, 2 * x])))",
     # NumPy
     "np.sin(x)",
+    "np.stack([x, x * x]).astype(object)[1]",
+    "np.stack([x, x * x]).astype(object).sum()",
     "np.add(x, 1.0)",
     "np.array(1.0) * x",
     "np.float64(2.0) * x",
@@ -325,6 +327,12 @@ ZERO = [
     "float('{}'.format(x))",
     "float('%s' % x)",
     "float(len(str(x)))",
+    "float(x.astype(str))",
+    "float(np.stack([x, x]).astype('U4')[1])",
+    "(2.0 if np.stack([x]).astype(str)[0] == '1.3' else 3.0)",
+    "float(len(np.array2string(np.reshape(x, ()))))",
+    "np.bool_(x) * 2.0",
+    "np.int64(x) * 2.0",
     "(print(x, file=io.StringIO()), 2.0)[1]",
     # said
     "float(fg.stop_gradient(x))",

@@ -357,8 +357,8 @@ class ArrayMethods:
                 f"astype: cannot cast from {value.dtype!r} to {np.dtype(dtype)!r} according to the rule "
                 f"{casting!r}",
             )
-        made = sibling(self, functions["astype"](value, dtype))
-        return _ordered(made, self, order)
+        made = wrapped(self, functions["astype"](value, dtype))
+        return _ordered(made, self, order) if isinstance(made, Reference) else made
 
     def copy(self: Any, order: Any = "C") -> Any:
         """An array of its own with the same entries."""

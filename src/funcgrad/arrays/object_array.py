@@ -44,8 +44,8 @@ class ObjectArray(np.ndarray[Any, Any]):
         entries = [] if np.dtype(dtype).kind == "O" else [number_of(item) for item in self.flat]
         if not holds_expr(entries):
             return super().astype(dtype, *args, **kwargs)
-        made = functions["array"](unwrapped(entries), dtype)
-        return functions["as_in_adopted_code"](functions["reshape"](made, self.shape), _getframe(1))
+        made = functions["reshape"](functions["array"](unwrapped(entries)), self.shape)
+        return functions["as_in_adopted_code"](functions["astype"](made, dtype), _getframe(1))
 
     def __reduce__(self) -> Any:
         own = vars(type(self)).get("__funcgrad_original__", np.ndarray)

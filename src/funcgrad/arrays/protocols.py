@@ -355,8 +355,10 @@ def _is_view(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
         return bool(args) and isinstance(args[0], Reference) and layout_of(args[0]).ndim == 2
     if func is not np.einsum or len(args) != 2 or not isinstance(args[1], Reference):
         return False
+    if kwargs.get("out") is not None:
+        return False
     like = layout_of(args[1])
-    made = np.einsum(args[0], like)
+    made: Any = np.einsum(args[0], like, **kwargs)
     return isinstance(made, np.ndarray) and np.may_share_memory(made, like)
 
 

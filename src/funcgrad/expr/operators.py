@@ -572,6 +572,8 @@ class Operators:
     def __array__(self: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Any:
         if has_plain_array(self):
             return np.array(concrete_value(self, "an array"), dtype or self.dtype)
+        if self.traced is not None and dtype is not None and np.dtype(dtype).kind in "biu":
+            return functions["astype"](self, dtype).__array__(dtype)  # as `bool(x)`, which answers
         refusal = fail(
             TypeError,
             "array: expected numbers, but got an expression, and storing it in a NumPy array would cut its "

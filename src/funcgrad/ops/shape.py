@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.arrays.object_array import number_of
+from funcgrad.arrays.object_array import array_of_objects, number_of
 from funcgrad.arrays.reference import Reference, unwrapped
 from funcgrad.arrays.reference import holds_expr as holds_expr
 from funcgrad.expr import Expr
+from funcgrad.expr.concrete import concrete_value
 from funcgrad.graph import ArrayType, broadcast_shapes
 from funcgrad.linear import Joint, LinearMap, Structural
 from funcgrad.ops.base import op as _op
@@ -316,8 +317,12 @@ def as_lists(value: object) -> Any:
 
 
 def astype(x: object, dtype: Any, copy: bool = True, **_: Any) -> Any:
-    """As ``ndarray.astype``."""
+    """As ``ndarray.astype``: objects are the entries, and text, as ``str(x)``, has no derivative."""
     x, dtype = lift_fully(x), np.dtype(dtype)
+    if dtype.kind == "O":
+        return array_of_objects(x)
+    if dtype.kind in "SU":
+        return np.asarray(concrete_value(x, "an array of text")).astype(dtype)[()]
     return x if x.dtype == dtype else _op.astype(x, dtype=dtype)
 
 

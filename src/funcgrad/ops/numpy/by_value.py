@@ -34,10 +34,11 @@ def answered(name: str, func: Any, args: Any, kwargs: Any) -> Any:
     whole = all([x.traced and x.dtype.kind in "biu" for x in exprs])
     if func in _OF_VALUES or (exprs and whole):
         inside, named = by_value((args, kwargs), name)
-        if isinstance(getattr(func, "__self__", None), np.ufunc):
-            # A ufunc takes a number without a dtype for one that gives way to arrays.
+        # A ufunc takes a number without a dtype for one that gives way to arrays; texts are of arrays.
+        is_ufunc = isinstance(getattr(func, "__self__", None), np.ufunc)
+        if is_ufunc or func in _OF_VALUES:
             inside = [
-                np.asarray(v)[()] if isinstance(x, Expr) else v
+                (np.asarray(v)[()] if is_ufunc else np.asarray(v)) if isinstance(x, Expr) else v
                 for v, x in zip(inside, args, strict=True)
             ]
         return func(*inside, **named)
