@@ -332,7 +332,6 @@ ZERO = [
     "(2.0 if np.stack([x]).astype(str)[0] == '1.3' else 3.0)",
     "float(len(np.array2string(np.reshape(x, ()))))",
     "np.bool_(x) * 2.0",
-    "np.int64(x) * 2.0",
     "(print(x, file=io.StringIO()), 2.0)[1]",
     # said
     "float(fg.stop_gradient(x))",

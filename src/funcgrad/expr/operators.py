@@ -572,8 +572,8 @@ class Operators:
     def __array__(self: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Any:
         if has_plain_array(self):
             return np.array(concrete_value(self, "an array"), dtype or self.dtype)
-        if self.traced is not None and dtype is not None and np.dtype(dtype).kind in "biu":
-            return functions["astype"](self, dtype).__array__(dtype)  # as `bool(x)`, which answers
+        if dtype is not None and np.dtype(dtype) == bool and self.traced and not self.shape:
+            return np.array(bool(self))  # of ``np.bool_(x)``
         refusal = fail(
             TypeError,
             "array: expected numbers, but got an expression, and storing it in a NumPy array would cut its "
