@@ -74,7 +74,9 @@ BODIES = {
     ),
     "a diagonal": "a = np.ones((3, 3))\nnp.fill_diagonal(a, x[:3])\nreturn (a*a).sum()",
     "einsum": "a = np.ones((3, 3))\nnp.einsum('ii->i', a)[:] = x[:3]\nreturn (a*a).sum()",
-    "einsum with out": "a = x * 2\nb = np.zeros((2, 3))\nnp.einsum('ij->ji', a.reshape(3, 2), out=b)\nreturn (b*b[0]).sum()",
+    "einsum with out": (
+        "a = x * 2\nb = np.zeros((2, 3))\nnp.einsum('ij->ji', a.reshape(3, 2), out=b)\nreturn (b*b[0]).sum()"
+    ),
     "masks": "a = np.arange(6.0)\na[a > 2] = x[0]\na[x > 1] += x[1]\nreturn (a*a).sum()",
     "repeated indices": "a = np.zeros(3)\na[[0, 1, 0]] = x[:3]\nreturn (a*a).sum()",
     "add.at": "a = np.zeros(3)\nnp.add.at(a, [0, 1, 0], x[:3])\nreturn (a*a).sum()",

@@ -27,6 +27,14 @@ CALLS = {
     "add.reduceat": lambda x: np.add.reduceat(x, [0, 2, 1], axis=1),
     "maximum.reduceat": lambda x: np.maximum.reduceat(x, [1, 0]),
     "multiply.outer": lambda x: np.multiply.outer(x[0], x),
+    "matmul with axes": lambda x: np.matmul(x, x, axes=[(1, 0), (0, 1), (1, 0)]),
+    "matvec with axes": lambda x: np.matvec(x, x[:, 0], axes=[(1, 0), 0, 0]),
+    "vecdot with axes": lambda x: np.vecdot(x, x[:, 1], axes=[0, 0]),
+    "vecdot along an axis of each": lambda x: np.vecdot(
+        np.outer(x, x)[:3, :, None] * x[0], x.T @ x, axis=1
+    ),
+    "vecdot with keepdims": lambda x: np.vecdot(x, x[:1] * 2, keepdims=True),
+    "vecdot along an axis with keepdims": lambda x: np.vecdot(x, x[:, 1], axis=0, keepdims=True),
     "add with a dtype": lambda x: np.add(x, 1, dtype=float),
     "add with casting": lambda x: np.add(x, x[0], casting="no", order="F"),
     "sum where": lambda x: np.sum(x, axis=1, where=KEEP, initial=1.0),

@@ -301,6 +301,13 @@ class ArrayMethods:
     def ctypes(self: Any) -> Any:
         return self.__array__().ctypes
 
+    def __dlpack__(self: Any, **kwargs: Any) -> Any:
+        """The capsule by which other libraries share an array of plain numbers."""
+        return self.__array__().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self: Any) -> Any:
+        return self.__array__().__dlpack_device__()
+
     # -- views ------------------------------------------------------------------------------------
     diagonal = _view("diagonal")
     ravel = _view("ravel", np.ravel)

@@ -133,6 +133,7 @@ class _Table(ArraysOfTables, InPlaceOperators, RowView):
         return traced_windows(super().expanding(*args, **kwargs), TracedSeries)  # type: ignore[misc]
 
     def groupby(self, *args: object, **kwargs: object) -> Any:
+        args, kwargs = known_key(args), {name: known_key(key) for name, key in kwargs.items()}
         return traced_groups(super().groupby(*args, **kwargs), TracedSeries)  # type: ignore[misc]
 
     def ewm(
@@ -315,6 +316,9 @@ class TracedFrame(OperatorsOfFrames, _Table, DataFrame):  # type: ignore[misc]
     _funcgrad_stands_for = DataFrame
 
     __module__ = "pandas"
+
+    def set_index(self, keys: object, **kwargs: Any) -> Any:
+        return super().set_index(known_key(keys), **kwargs)
 
     __pandas_priority__ = 4500
 

@@ -240,6 +240,18 @@ def test_dtypes_are_those_of_the_plain_function():
         assert f(x) == plain
 
 
+def _twice(x):
+    return 2 * x
+
+
+def test_results_may_hold_functions_without_a_closure():
+    made = fg.jit(lambda x: {"value": x + 1.0, "f": _twice, "ufunc": np.sin, "sum": np.sum})(1.0)
+    assert (made["value"], made["f"](3.0), made["ufunc"]) == (2.0, 6.0, np.sin)
+    assert made["sum"] is np.sum
+    with pytest.raises(TypeError, match="immutable values, but got function"):
+        fg.jit(lambda x: (x, lambda: x))(1.0)
+
+
 def test_results_are_the_callers_own():
     x = np.ones(3)
     f = jit(lambda x: (x, x.T, x + 0.0, np.zeros(2)))

@@ -197,9 +197,10 @@ def vecdot(x: npt.ArrayLike, y: npt.ArrayLike, /, *, axis: int = -1) -> Any:
     if not x.ndim or not y.ndim:
         raise fail(ValueError, f"vecdot: expected vectors, but got {x.type} and {y.type}")
     x = np.conjugate(x) if x.dtype.kind == "c" else x
-    products = x * y
+    axis = operator.index(axis)  # of each operand by itself
+    products = np.moveaxis(x, axis, -1) * np.moveaxis(y, axis, -1)
     # NumPy sums small integers in their own dtype here.
-    return np.sum(products, axis=operator.index(axis), dtype=products.dtype)
+    return np.sum(products, axis=-1, dtype=products.dtype)
 
 
 def matrix_transpose(x: Array, /) -> Any:

@@ -7,7 +7,7 @@ it along an axis, unless an operation of its own does that; `outer` broadcasts; 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -95,8 +95,9 @@ def _call(ufunc: np.ufunc, *inputs: Any, where: Any = True, **typing: Any) -> An
         chosen = [np.where(where, z, np.zeros((), z.dtype)) for z in several]
         return tuple(chosen) if isinstance(made, tuple) else chosen[0]
     function: Any = stand_in_of(ufunc)
-    if ufunc.signature is not None and "axis" in typing:
-        function = partial(function, axis=typing.pop("axis"))
+    if ufunc.signature is not None and not _PLACES.isdisjoint(typing):
+        places = {key: typing.pop(key) for key in _PLACES & typing.keys()}
+        function = _along(ufunc, function, **places)
     unknown = typing.keys() - {*_TYPING}
     if unknown:
         raise TypeError(f"{ufunc.__name__}() got an unexpected keyword argument {min(unknown)!r}")
@@ -108,6 +109,37 @@ def _call(ufunc: np.ufunc, *inputs: Any, where: Any = True, **typing: Any) -> An
     if isinstance(result, tuple):
         return tuple([shape.astype(z, t) for z, t in zip(result, types[len(cast) :], strict=True)])
     return shape.astype(result, types[-1])
+
+
+_PLACES = frozenset({"axis", "axes", "keepdims"})
+
+
+def _along(
+    ufunc: np.ufunc, function: Any, axis: Any = None, axes: Any = None, keepdims: Any = False
+) -> Any:
+    """A function of the last axes of its operands, such as matmul, on other axes, as NumPy's options say."""
+    if axis is not None and axes is not None:
+        raise TypeError(f"{ufunc.__name__}: expected one of 'axis' and 'axes', but got both")
+    if (axis is not None or keepdims) and ufunc is not np.vecdot:
+        raise TypeError(f"{ufunc.__name__}: expected 'axes', which take one of each operand")
+    if axes is None:
+        axes = [-1 if axis is None else axis] * ufunc.nin
+    given = [(each,) if isinstance(each, int) else tuple(each) for each in axes]
+    if keepdims:
+        given[ufunc.nin :] = given[ufunc.nin :] or [given[0]]
+
+    def on_axes(*operands: Any) -> Any:
+        moved = [_to_end(x, place) for x, place in zip(operands, given, strict=False)]
+        made = function(*moved)
+        (place,) = given[ufunc.nin :] or [()]
+        made = np.expand_dims(made, -1) if keepdims else made
+        return np.moveaxis(made, range(-len(place), 0), place) if place else made
+
+    return on_axes
+
+
+def _to_end(x: Any, place: tuple[int, ...]) -> Any:
+    return np.moveaxis(lift_fully(x), place, range(-len(place), 0))
 
 
 def _loop(
