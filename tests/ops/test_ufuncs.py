@@ -31,7 +31,7 @@ CALLS = {
     "matvec with axes": lambda x: np.matvec(x, x[:, 0], axes=[(1, 0), 0, 0]),
     "vecdot with axes": lambda x: np.vecdot(x, x[:, 1], axes=[0, 0]),
     "vecdot along an axis of each": lambda x: np.vecdot(
-        np.outer(x, x)[:3, :, None] * x[0], x.T @ x, axis=1
+        np.outer(x, x)[:3, :3, None] * x[0], x.T @ x, axis=1
     ),
     "vecdot with keepdims": lambda x: np.vecdot(x, x[:1] * 2, keepdims=True),
     "vecdot along an axis with keepdims": lambda x: np.vecdot(x, x[:, 1], axis=0, keepdims=True),

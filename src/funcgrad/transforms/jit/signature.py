@@ -186,9 +186,12 @@ def _result(value: object) -> Any:
         )
     if value is None or isinstance(value, _IMMUTABLE):
         return value
-    function = value if isinstance(value, FunctionType) else getattr(value, "__wrapped__", value)
-    if isinstance(function, _OF_C) or (isinstance(value, FunctionType) and not value.__closure__):
-        return function  # NumPy's own in the place of what stands for it in adopted code
+    if isinstance(value, _OF_C) or (isinstance(value, FunctionType) and not value.__closure__):
+        return value
+    if not isinstance(value, FunctionType) and isinstance(
+        function := getattr(value, "__wrapped__", None), _OF_C
+    ):
+        return function  # in the place of what stands for it in adopted code
     advice = advice_on(value) or "return its parts in a tuple or a dict"
     raise fail(
         TypeError,
