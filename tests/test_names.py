@@ -96,3 +96,10 @@ def test_a_public_name_at_the_top_of_a_module_means_one_thing():
             if not name.startswith("_") and not is_shared(name):
                 places[name].add(path)
     assert {name: sorted(paths) for name, paths in places.items() if len(paths) > 1} == {}
+
+
+def test_docstrings_of_public_functions_say_what_is_raised():
+    named = {name: getattr(fg, name) for name in fg.__all__}
+    given = {name: f.__doc__ or "" for name, f in named.items() if callable(f)}
+    left = [name for name, text in given.items() if "Raises" not in text]
+    assert [name for name in left if not isinstance(named[name], type)] == []

@@ -436,6 +436,8 @@ def _centered(
 def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Any:
     """log(sum(exp(x))) without overflow. As `scipy.special.logsumexp`.
 
+    Raises numpy.exceptions.AxisError if x has no such axis.
+
     >>> float(logsumexp(np.array([1000.0, 1000.0])))
     1000.6931471805599
     """
@@ -489,6 +491,8 @@ def count_nonzero(x: Array, axis: Axis = None, *, keepdims: bool = False) -> Any
 def softmax(x: Array, axis: Axis = None) -> Any:
     """exp(x) over its sum, without overflow. As `scipy.special.softmax`.
 
+    Raises numpy.exceptions.AxisError if x has no such axis.
+
     >>> softmax(np.array([1000.0, 1000.0]))
     array([0.5, 0.5])
     """
@@ -498,6 +502,8 @@ def softmax(x: Array, axis: Axis = None) -> Any:
 def log_softmax(x: Array, axis: Axis = None) -> Any:
     """The logarithm of `softmax`, without overflow. As
     `scipy.special.log_softmax`.
+
+    Raises numpy.exceptions.AxisError if x has no such axis.
 
     >>> log_softmax(np.array([0.0, 1000.0]))
     array([-1000.,     0.])

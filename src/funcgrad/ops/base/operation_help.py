@@ -11,10 +11,14 @@ class OperationHelp:
     """The docstring of a class of operations, and one for each operation.
 
     >>> import funcgrad as fg
-    >>> print(fg.sin.__doc__)
-    As `numpy.sin`, on numbers, arrays and expressions.
     >>> print(fg.sigmoid.__doc__)
     sigmoid, entry by entry, on numbers, arrays and expressions.
+    <BLANKLINE>
+    Raises TypeError for other operands.
+    >>> print(fg.arctan2.__doc__)
+    As `numpy.arctan2`, on numbers, arrays and expressions.
+    <BLANKLINE>
+    Raises TypeError for other operands, ValueError for shapes that differ.
     """
 
     def __init__(self, of_class: str) -> None:
@@ -24,4 +28,7 @@ class OperationHelp:
         if op is None:
             return self.of_class
         what = f"As `numpy.{op.name}`" if hasattr(np, op.name) else f"{op.name}, entry by entry"
-        return f"{what}, on numbers, arrays and expressions."
+        raised = "Raises TypeError for other operands"
+        if callable(op.edges) or len(op.edges) != 1:
+            raised += ", ValueError for shapes that differ"
+        return f"{what}, on numbers, arrays and expressions.\n\n{raised}."

@@ -84,7 +84,7 @@ fmin = _of_numbers(np.fmin, np.less_equal, "<", min, minimum)
 
 def relu(x: npt.ArrayLike) -> Any:
     """The larger of x and 0, entry by entry; half the derivative flows at 0, as
-    in `maximum`.
+    in `maximum`. Raises TypeError if x holds no numbers.
 
     >>> import funcgrad as fg
     >>> fg.grad(lambda x: np.sum(relu(x)))(np.array([-1.0, 0.0, 2.0]))

@@ -32,7 +32,8 @@ def sign(x: npt.ArrayLike) -> Any:
 
     Of a complex number with one infinite part it is the unit in the direction
     of that part, as in NumPy; and in the direction of the imaginary part if
-    only the absolute value is too large for the dtype.
+    only the absolute value is too large for the dtype. Raises TypeError if x
+    holds no numbers.
 
     >>> sign(np.array([-2.0, 0.0, 3.0]))
     array([-1.,  0.,  1.])

@@ -188,7 +188,8 @@ def clip(
     flows at a bound.
 
     What equals a bound stays as it is, with its sign of zero; with one bound,
-    it is the bound, as in NumPy.
+    it is the bound, as in NumPy. Raises ValueError if the shapes do not
+    broadcast.
 
     >>> clip(np.array([-2.0, 0.5, 2.0]), -1.0, 1.0)
     array([-1. ,  0.5,  1. ])

@@ -74,6 +74,10 @@ def jit(
     when it is traced, or a TypeError names what has no form as machine code.
     ``lower(*args).machine_code`` tells which parts are machine code by now.
 
+    Raises TypeError if f is no function, and, when the result is called, if a
+    static argument does not hash, or f returns what may change; ValueError if
+    ``static_argnums`` or ``static_argnames`` name no argument.
+
     >>> import funcgrad as fg
     >>> @jit
     ... def f(x):
