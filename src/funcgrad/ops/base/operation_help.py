@@ -18,7 +18,7 @@ class OperationHelp:
     >>> print(fg.arctan2.__doc__)
     As `numpy.arctan2`, on numbers, arrays and expressions.
     <BLANKLINE>
-    Raises TypeError for other operands, ValueError for shapes that differ.
+    Raises TypeError for other operands, ValueError unless shapes broadcast.
     """
 
     def __init__(self, of_class: str) -> None:
@@ -30,5 +30,5 @@ class OperationHelp:
         what = f"As `numpy.{op.name}`" if hasattr(np, op.name) else f"{op.name}, entry by entry"
         raised = "Raises TypeError for other operands"
         if callable(op.edges) or len(op.edges) != 1:
-            raised += ", ValueError for shapes that differ"
+            raised += ", ValueError unless shapes broadcast"
         return f"{what}, on numbers, arrays and expressions.\n\n{raised}."
