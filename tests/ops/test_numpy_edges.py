@@ -471,3 +471,20 @@ def test_windows_of_which_few_are_chosen():
     np.testing.assert_array_equal(fg.jacobian(f)(x), fg.jacfwd(f)(x))
     formula = fg.grad(lambda x: np.sum(f(x) ** 2)).expr(x)
     assert max([e.size for e in fg.expr.subexpressions(formula)]) <= 12
+
+
+SINGLE = {
+    "poly": lambda m: np.poly(m),
+    "nanquantile": lambda m: np.nanquantile(m, m[0, 1]),
+    "nanpercentile": lambda m: np.nanpercentile(m, m[0] * 30, axis=1),
+    "emath.power": lambda m: np.emath.power(-m, 0.5),
+    "emath.power of integers": lambda m: np.emath.power(m, 2),
+}
+
+
+@pytest.mark.parametrize("f", SINGLE.values(), ids=SINGLE.keys())
+def test_results_of_single_precision_have_numpys_dtype(f):
+    m = np.array([[1.0, 0.2, 0.3], [0.4, 0.5, 0.6], [0.7, 0.8, 2.0]], np.float32)
+    found, expected = fg.jit(f)(m), f(m)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-4)

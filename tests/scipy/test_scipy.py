@@ -304,6 +304,12 @@ def test_complex_functions():
         )
 
 
+def test_the_sign_of_a_logsumexp_leaves_single_precision():
+    a = np.array([1.0, 2.0, 0.5], np.float32)
+    found = fg.jit(lambda a: special.logsumexp(a, return_sign=True))(a)
+    assert [part.dtype for part in found] == [np.float32] * 2
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_logsumexp_takes_weights_and_signs(axis):
     a = np.array([[0.1, 0.2, -0.4], [1.0, -np.inf, 0.3]])

@@ -344,7 +344,7 @@ def _changed(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     IN_PLACE[func](target, *rest, **named)
 
 
-def _is_view(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, object]) -> bool:
+def _is_view(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     """Whether a function gives views for these operands: `numpy.einsum` that sums nothing, `numpy.diag` of a
     matrix, `numpy.ix_` of places, or one that is told not to copy."""
     if func in _UNLESS_COPIED:

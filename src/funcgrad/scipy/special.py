@@ -87,10 +87,11 @@ def _logsumexp(
 ) -> Any:
     if b is None and not return_sign:
         return reduction.logsumexp(a, axis=axis, keepdims=keepdims)
-    weights = 1.0 if b is None else b
+    given = floating("logsumexp", a).dtype
+    weights = np.ones((), np.finfo(given).dtype) if b is None else b
     # The largest entry with a weight is taken out of the sum. One without a weight has a slope in it.
     absent = np.equal(weights, 0)
-    huge = float(np.finfo(np.result_type(floating("logsumexp", a).dtype, np.float16)).max)
+    huge = float(np.finfo(np.result_type(given, np.float16)).max)
     entries = np.where(absent & np.isnan(a), -np.inf, a)
     sizes = np.log(np.where(absent, 1.0, np.abs(weights)))
     present = np.where(absent, -np.inf, np.real(entries))

@@ -58,7 +58,8 @@ def _extended(function: Callable[..., Any], outside: Callable[[Any], Any]) -> Ca
         x = lift_fully(x)
         if x.dtype.kind != "c" and bool(np.any(outside(x))):
             x = astype(x, np.result_type(x.dtype, np.complex64))
-        return function(x, *others, *p.values())
+        # NumPy makes an array of a number, which then does not give way to the dtype of x.
+        return function(x, *map(lift_fully, (*others, *p.values())))
 
     return on_domain
 

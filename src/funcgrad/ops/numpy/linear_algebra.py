@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.ops import reduction
+from funcgrad.ops import reduction, shape
 from funcgrad.ops.base.axes import axis_index, axis_tuple
 from funcgrad.ops.base.matrix_stacks import eye_like, matrices
 from funcgrad.ops.base.op import lift_all, lift_fully
@@ -197,8 +197,9 @@ def vecdot(x: npt.ArrayLike, y: npt.ArrayLike, /, *, axis: int = -1) -> Any:
     if not x.ndim or not y.ndim:
         raise fail(ValueError, f"vecdot: expected vectors, but got {x.type} and {y.type}")
     x = np.conjugate(x) if x.dtype.kind == "c" else x
-    axis = operator.index(axis)  # of each operand by itself
-    products = np.moveaxis(x, axis, -1) * np.moveaxis(y, axis, -1)
+    own = operator.index(axis)  # of each operand by itself
+    last: list[Any] = [shape.moveaxis(item, own, -1) for item in (x, y)]
+    products = last[0] * last[1]
     # NumPy sums small integers in their own dtype here.
     return np.sum(products, axis=-1, dtype=products.dtype)
 

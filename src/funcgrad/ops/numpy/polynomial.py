@@ -54,7 +54,7 @@ def poly(seq_of_zeros: Any) -> Any:
         return NotImplemented
     own: Any = np.poly(np.linalg.eigvals(stopped(x)))
     own = own if x.dtype.kind == "c" else np.real(own)
-    unit = np.eye(len(x))
+    unit = np.eye(len(x), dtype=x.dtype)
     found, product = [np.ones((), x.dtype)], unit
     for k in range(1, len(x) + 1):
         product = x @ product

@@ -139,7 +139,7 @@ def _along(
 
 
 def _to_end(x: Any, place: tuple[int, ...]) -> Any:
-    return np.moveaxis(lift_fully(x), place, range(-len(place), 0))
+    return shape.moveaxis(lift_fully(x), place, range(-len(place), 0))
 
 
 def _loop(
