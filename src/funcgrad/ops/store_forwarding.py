@@ -3,12 +3,15 @@
 ``x.at[i].set(v)[i]`` is ``v``, and ``x.at[i].set(v)[j]`` is ``x[j]``, for indices that are numbers. A chain
 of stores keeps a persistent map from index to value, so that a read costs the same however long the chain
 is. An index is the numbers for the leading axes; a longer one is inside of a shorter one.
+
+The map is a tree of small dicts, by the bits of a hash. Of a `pyrsistent.PMap` the garbage collector visits
+all buckets in each version, so that n stores cost n**2: 10,000 stores took four times as long.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from funcgrad.expr import Expr, scalar
 from funcgrad.expr.node import set_stored
@@ -18,9 +21,6 @@ from funcgrad.ops.base.index_spec import Spec
 from funcgrad.ops.base.op import broadcast_to
 from funcgrad.ops.indexing import getitem_op
 from funcgrad.ops.stores import index_set_op
-
-if TYPE_CHECKING:
-    from pyrsistent import PMap
 
 Place: TypeAlias = tuple[int, ...]
 _FULL = (("slice", None, None, None), ("slice", 0, None, None), ("slice", None, None, 1))
@@ -44,11 +44,40 @@ def place_of(spec: Spec, shape: tuple[int, ...]) -> Place | None:
     return tuple(numbers) if inside and all(i == "..." or i in _FULL for i in rest) else None
 
 
+_Map: TypeAlias = "dict[Place, _Store] | tuple[_Map, ...]"
+_BITS, _DEEPEST = 4, 12
+
+
+def _get(places: _Map, place: Place) -> _Store | None:
+    bits = hash(place)
+    while type(places) is tuple:
+        places, bits = places[bits & 15], bits >> _BITS
+    found: _Store | None = places.get(place)  # type: ignore[union-attr]
+    return found
+
+
+def _with(places: _Map, place: Place, store: _Store, depth: int = 0) -> _Map:
+    """A map with one more item; a dict of more than 16 becomes 16 of them."""
+    k = hash(place) >> _BITS * depth & 15
+    if isinstance(places, tuple):
+        return (*places[:k], _with(places[k], place, store, depth + 1), *places[k + 1 :])
+    grown = {**places, place: store}
+    if len(grown) <= 16 or depth == _DEEPEST:
+        return grown
+    parts: list[dict[Place, _Store]] = [{} for _ in range(16)]
+    for at, known in grown.items():
+        parts[hash(at) >> _BITS * depth & 15][at] = known
+    return tuple(parts)
+
+
 class _Store(NamedTuple):
     """What is known of a place: the number of its last store, and the value; None if inside of it."""
 
     number: int
     value: Expr | None
+
+
+_NONE = _Store(-1, None)
 
 
 class StoredEntries(NamedTuple):
@@ -57,9 +86,9 @@ class StoredEntries(NamedTuple):
     base: Expr
     made: int
     """How many stores there are."""
-    whole: PMap[Place, _Store]
+    whole: _Map
     """The stores to a place."""
-    inside: PMap[Place, _Store]
+    inside: _Map
     """The last store to a part of a place."""
 
 
@@ -80,17 +109,11 @@ def _entries(x: Expr) -> StoredEntries | None:
     def step(expr: Expr, below: tuple[StoredEntries | None, ...]) -> StoredEntries | None:
         if not below:
             return getattr(expr, "_stored", None)
-        entries = _with_store(below[0] or _no_entries(expr.args[0]), expr)
+        entries = _with_store(below[0] or StoredEntries(expr.args[0], 0, {}, {}), expr)
         set_stored(expr, entries)
         return entries
 
     return folded([x], step, operands=unknown)[0]
-
-
-def _no_entries(base: Expr) -> StoredEntries:
-    from pyrsistent import pmap
-
-    return StoredEntries(base, 0, pmap(), pmap())
 
 
 def _with_store(known: StoredEntries, store: Expr) -> StoredEntries:
@@ -98,8 +121,8 @@ def _with_store(known: StoredEntries, store: Expr) -> StoredEntries:
     place: Place = _place(store) or ()
     value = store.args[1]
     for k in range(len(place)):
-        inside = inside.set(place[:k], _Store(made, None))
-    return StoredEntries(base, made + 1, whole.set(place, _Store(made, value)), inside)
+        inside = _with(inside, place[:k], _Store(made, None))
+    return StoredEntries(base, made + 1, _with(whole, place, _Store(made, value)), inside)
 
 
 def forwarded(x: Expr, place: Place) -> Expr | None:
@@ -112,14 +135,14 @@ def forwarded(x: Expr, place: Place) -> Expr | None:
     """
     source, at = x, place
     while (known := _entries(source)) is not None:
-        below = [known.whole[at[:k]] for k in range(len(at) + 1) if at[:k] in known.whole]
-        last = max(below, key=lambda store: store.number, default=_Store(-1, None))
-        if at in known.inside and known.inside[at].number > last.number:
+        below = [_get(known.whole, at[:k]) or _NONE for k in range(len(at) + 1)]
+        last = max(below, key=lambda store: store.number)
+        if (_get(known.inside, at) or _NONE).number > last.number:
             break
         if last.value is None:
             source = known.base
             continue
-        taken = next(k for k in range(len(at) + 1) if known.whole.get(at[:k]) is last)
+        taken = below.index(last)
         source, at = last.value, at[taken:]
         if not at:
             return source
