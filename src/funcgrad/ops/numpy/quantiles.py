@@ -209,9 +209,8 @@ def quantiles_at(
     If ``weak``, the shares are numbers of Python's, which give way to the dtype of the entries.
     """
     if not isinstance(n, int) and shares.dtype.kind == "f":
-        n = astype(
-            n, shares.dtype
-        )  # as a number of Python's, which gives way to that of the shares
+        # As a number of Python's, which gives way to the dtype of the shares.
+        n = astype(n, shares.dtype)
     if method in _ENTRIES:
         return entry(np.maximum(astype(_ENTRIES[method](n, shares), int), 0))
     if method not in _PLACES:
