@@ -61,6 +61,24 @@ def test_arctan2_of_very_large_and_very_small_numbers(x, y):
     assert fg.grad(np.arctan2, (0, 1))(0.0, 0.0) == (0.0, 0.0)
 
 
+QUOTIENTS = {
+    "log": lambda x, y: np.log(x / y),
+    "root": lambda x, y: np.sqrt(x / y) * 1e-100,
+    "of a reciprocal": lambda x, y: np.log(x * np.reciprocal(y)),
+}
+# x/y is a normal number, and x/y**2 is not.
+EXTREME = [(1.5, 3e200), (1.5e100, 3e-150), (1.5e-150, 3e100), (1.5, 3e-200)]
+
+
+@pytest.mark.parametrize(("x", "y"), EXTREME)
+@pytest.mark.parametrize("name", QUOTIENTS)
+def test_slopes_of_quotients_in_very_large_and_very_small_divisors(name, x, y):
+    elasticities = {"log": -1.0, "root": -np.sqrt(x / y) / 2e100, "of a reciprocal": -1.0}
+    f = QUOTIENTS[name]
+    for found in (fg.grad(f, 1)(x, y), fg.jit(fg.grad(f, 1))(x, y)):
+        assert found == pytest.approx(elasticities[name] / y, rel=1e-13)
+
+
 @pytest.mark.parametrize("x", [1e200, -1e300, 1e-200])
 def test_arcsinh_of_very_large_numbers(x):
     assert fg.grad(np.arcsinh)(x) == pytest.approx(1 / np.hypot(x, 1.0), rel=1e-15)

@@ -616,6 +616,20 @@ def test_the_slope_of_a_log_density_that_overflows(name):
     assert f(np.inf, 0.0) == (-np.inf, (0.0, 0.0))
 
 
+@pytest.mark.parametrize(
+    ("f", "scale", "elasticity"),
+    [
+        (lambda s: scipy.stats.gamma.logpdf(1.5, 3.0, 0.0, s), 1e200, -3.0),
+        (lambda s: scipy.stats.lognorm.logsf(1.5, 2.0, 0.0, s), 1e-200, 115.2327904),
+        (lambda s: scipy.stats.powerlaw.logcdf(1.5, 2.0, 0.0, s), 1e200, -2.0),
+        (lambda s: scipy.stats.cauchy.logsf(1.5, 0.0, s), 1e-200, 1.0),
+    ],
+)
+def test_slopes_in_scales_far_from_the_data(f, scale, elasticity):
+    for slope in (fg.grad(f)(scale), fg.jit(fg.grad(f))(scale)):
+        assert slope == pytest.approx(elasticity / scale, rel=1e-7)
+
+
 @pytest.mark.parametrize(("name", "shape"), [("dweibull", 2.0), ("dgamma", 1.5)])
 def test_the_log_density_of_two_sides_at_a_zero_between_them(name, shape):
     f = fg.value_and_grad(lambda x, loc: getattr(scipy.stats, name).logpdf(x, shape, loc), (0, 1))

@@ -56,13 +56,15 @@ def _scaled_diagonal(expr: Expr) -> Expr | None:
 
 
 def _scaled_rows(expr: Expr) -> Expr | None:
-    """broadcast(v, (n, m)).T*A = diag(v) @ A, as in the Jacobian of f(A @ w)."""
+    """broadcast(v, (n, m)).T*A = diag(v) @ A, as in the Jacobian of f(A @ w); of diag(w), diag(w*v)."""
     for a, x in (expr.args, expr.args[::-1])[: 1 + (expr.op is arithmetic.multiply)]:
         v = unbroadcast(x.args[0]) if x.op is shape.transpose_op else x
         if x.op is not shape.transpose_op or expr.ndim != 2 or v.shape != expr.shape[:1]:
             continue
         if a.op is op.broadcast_to or expr.dtype.kind != "f":
             return None
+        if a.op is diag_op:
+            return diag_op(expr.op(*a.args, v))  # type: ignore[no-any-return]
         rows = diag_op(v if expr.op is arithmetic.multiply else 1 / v)
         return rows if is_identity_matrix(a) else contraction.matmul_op(rows, a)  # type: ignore[no-any-return]
     return None

@@ -122,7 +122,8 @@ divide = elementwise(
     "divide",
     np.divide,
     lambda z, x, y: Quotient(y),
-    lambda z, x, y: Diagonal(z / y) @ _NEGATED,
+    # z/y overflows or underflows where the product with a tangent or a cotangent does not.
+    lambda z, x, y: Quotient(y) @ Diagonal(z) @ _NEGATED,
     infix=("/", 20),
     columns=Columns(
         in_words="quotient rule",
@@ -290,7 +291,7 @@ fmod = elementwise(
 reciprocal = elementwise(
     "reciprocal",
     np.reciprocal,
-    lambda z, x: -z * z,
+    lambda z, x: Diagonal(z) @ Diagonal(z) @ _NEGATED,
     columns=Columns(
         scalar={"f": "(1.0 / {0})"},  # NumPy's of a complex number has other zeros than a quotient
         decompose=lambda x: 1 / x,
