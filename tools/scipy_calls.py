@@ -412,7 +412,7 @@ weibull_min: 0.815 + 0.01*x, 1.787 + 0.1*(x[0] - 0.31)
 wrapcauchy: 3.142 + 0.01*x, 0.031 + 0.1*(x[0] - 0.31)""",
     "logpmf": """
 bernoulli: 0, 0.3 + 0.1*(x[0] - 0.31) | betabinom: 4, 5, 2.3, 0.63 + 0.1*(x[0] - 0.31)
-betanbinom: 0, 5, 9.3, 1 | binom: 2, 5, 0.4 + 0.1*(x[0] - 0.31) | boltzmann: 0, 1.4, 19
+betanbinom: 0, 5, 9.3, 1 | binom: 2, 5, 0.4 + 0.1*(x[0] - 0.31) | boltzmann: 0, 1.4 + 0.1*(x[0] - 0.31), 19
 dlaplace: 0, 0.8 + 0.1*(x[0] - 0.31) | geom: 1, 0.5 + 0.1*(x[0] - 0.31) | hypergeom: 2, 30, 12, 6
 hypergeom: 2, 21, 3, 12 | hypergeom: 9, 21, 18, 11
 nchypergeom_fisher: 28, 140, 80, 60, 0.5 + 0.1*(x[0] - 0.31)
@@ -420,7 +420,7 @@ nchypergeom_wallenius: 27, 140, 80, 60, 0.5 + 0.1*(x[0] - 0.31) | logser: 1, 0.6
 nbinom: 0, 0.4, 0.4 + 0.1*(x[0] - 0.31) | nbinom: 4, 5, 0.5 + 0.1*(x[0] - 0.31)
 planck: 1, 0.51 + 0.1*(x[0] - 0.31) | poisson: 0, 0.6 + 0.1*(x[0] - 0.31)
 poisson_binom: 2, [0.1, 0.6, 0.7, 0.8] | randint: 18, 7, 31 | skellam: 7, 15, 8
-zipf: 1, 6.6 + 0.1*(x[0] - 0.31) | zipfian: 4, 0.75, 15 | zipfian: 2, 1.25, 10
+zipf: 1, 6.6 + 0.1*(x[0] - 0.31) | zipfian: 4, 0.75, 15 | zipfian: 2, 1.25 + 0.1*(x[0] - 0.31), 10
 yulesimon: 1, 11.0 + 0.1*(x[0] - 0.31) | nhypergeom: 0, 20, 7, 1""",
 }
 """Near the medians, for some shapes; the last one is traced, if it is a real number."""

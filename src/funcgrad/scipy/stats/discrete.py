@@ -17,6 +17,7 @@ from funcgrad.scipy.stats.standard import (
     OF_DISCRETE,
     Formula,
     Standard,
+    by_smaller_side,
     half_line,
     log1mexp,
     stated,
@@ -162,6 +163,69 @@ planck = Standard(
     logcdf=lambda k, lambda_: log1mexp(lambda_ * (k + 1)),
     logsf=lambda k, lambda_: -lambda_ * (k + 1),
     support=half_line,
+)
+
+
+def _boltzmann_share(count: Array, lambda_: Array, N: Array) -> Any:
+    """The probability of the first numbers, as many as there are in the count."""
+    return np.expm1(-lambda_ * count) / np.expm1(-lambda_ * N)
+
+
+boltzmann = Standard(
+    density=lambda k, lambda_, N: np.log(_boltzmann_share(1.0, lambda_, N)) - lambda_ * k,
+    cdf=lambda k, lambda_, N: _boltzmann_share(k + 1, lambda_, N),
+    sf=lambda k, lambda_, N: np.exp(-lambda_ * (k + 1)) * _boltzmann_share(N - k - 1, lambda_, N),
+    support=lambda lambda_, N: (0.0, N - 1),
+    valid=lambda lambda_, N: np.logical_and(lambda_ > 0, np.logical_and(_whole(N), N > 0)),
+)
+
+
+# -- powers of whole numbers -----------------------------------------------------------------------
+_TERMS = 20
+"""The terms of a sum that are added one by one; the rest is Euler and Maclaurin's series."""
+_BERNOULLI = special.bernoulli(16)[2::2] / special.factorial(np.arange(2.0, 17.0, 2.0))
+
+
+def _log_sum_of_powers(first: Array, last: Array, a: Array) -> Any:
+    """The logarithm of the sum of i**-a from i = first to last, for real a."""
+    places = np.expand_dims(first, -1) + np.arange(float(_TERMS))
+    held = places <= np.expand_dims(last, -1)
+    logs = np.log(np.where(held, places, 1.0)) - np.expand_dims(np.log(first), -1)
+    near = np.sum(np.where(held, np.exp(-np.expand_dims(a, -1) * logs), 0.0), axis=-1)
+    is_far = first + _TERMS <= last
+    start = np.where(is_far, first + _TERMS, first)
+    stop = np.where(is_far, last, first)
+    low, high = [(end / first) ** -a for end in (start, stop)]
+    span = np.log(stop / start)
+    far = low * start * span * special.exprel((1 - a) * span) + (low + high) / 2
+    slope = a * np.ones_like(far)
+    for r, number in enumerate(_BERNOULLI, 1):
+        far = far + number * slope * (low * start ** (1.0 - 2 * r) - high * stop ** (1.0 - 2 * r))
+        slope = slope * (a + 2 * r - 1) * (a + 2 * r)
+    return np.log(near + np.where(is_far, far, 0.0)) - a * np.log(first)
+
+
+def _zipfian_side(first: Array, last: Array, a: Array, n: Array) -> Any:
+    holds = first <= last
+    part = _log_sum_of_powers(np.where(holds, first, 1.0), np.where(holds, last, 1.0), a)
+    return np.where(holds, part - _log_sum_of_powers(np.ones_like(n), n, a), -np.inf)
+
+
+def _zipfian_stats(a: Array, n: Array) -> Any:
+    log_sums = [_log_sum_of_powers(np.ones_like(n), n, a - k) for k in range(5)]
+    mean, *raw = [np.exp(item - log_sums[0]) for item in log_sums[1:]]
+    return noncentral_families.of_moments(mean, raw[0] - mean**2, raw[1], raw[2])
+
+
+zipfian = by_smaller_side(
+    Standard(
+        density=lambda k, a, n: _zipfian_side(k, k, a, n),
+        logcdf=lambda k, a, n: _zipfian_side(np.ones_like(k), k, a, n),
+        logsf=lambda k, a, n: _zipfian_side(k + 1, n, a, n),
+        support=lambda a, n: (1.0, n),
+        valid=lambda a, n: np.logical_and(a >= 0, np.logical_and(_whole(n), n > 0)),
+        stats=_zipfian_stats,
+    )
 )
 
 

@@ -85,10 +85,10 @@ def _f_stats(dfn: Array, dfd: Array, nc: Array) -> Any:
         raw[n] = raw[n] * scale
     spread = (dfn + nc) ** 2 + (dfn + 2 * nc) * (dfd - 2)
     variance = 2 * (dfd / (dfn * (dfd - 2))) ** 2 * spread / (dfd - 4)
-    return _of_moments(raw[1], variance, raw[3], raw[4])
+    return of_moments(raw[1], variance, raw[3], raw[4])
 
 
-def _of_moments(first: Array, variance: Array, third: Array, fourth: Array) -> Any:
+def of_moments(first: Array, variance: Array, third: Array, fourth: Array) -> Any:
     """The mean, variance, skewness and excess kurtosis, from the third and fourth raw moment."""
     second = variance + first**2
     skewness = (third - 3 * first * second + 2 * first**3) / variance**1.5
@@ -131,7 +131,7 @@ def _t_stats(df: Array, nc: Array) -> Any:
     variance = df / (df - 2) + nc**2 * (df / (df - 2) - ratio**2)
     third = (nc**3 + 3 * nc) * ratio * df / (df - 3)
     fourth = (nc**4 + 6 * nc**2 + 3) * df**2 / ((df - 2) * (df - 4))
-    return _of_moments(nc * ratio, variance, third, fourth)
+    return of_moments(nc * ratio, variance, third, fourth)
 
 
 nct = Standard(

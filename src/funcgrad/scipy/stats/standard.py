@@ -152,7 +152,8 @@ def by_smaller_side(row: Standard) -> Standard:
         def function(x: Array, *shapes: Array) -> Any:
             small, large = own(x, *shapes), other(x, *shapes)
             if log:
-                return np.where(small < large, small, np.log1p(-probability(large)))
+                rest = np.where(small < large, -1.0, large)  # log1p(-1) has no second derivative
+                return np.where(small < large, small, np.log1p(-probability(rest)))
             return np.where(small < large, probability(small), 1 - probability(large))
 
         return function
