@@ -488,3 +488,17 @@ def test_results_of_single_precision_have_numpys_dtype(f):
     found, expected = fg.jit(f)(m), f(m)
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("ord", [1, np.inf])
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0)])
+def test_the_norm_of_an_empty_matrix_is_0(ord, shape):
+    value, slope = fg.value_and_grad(lambda a: np.linalg.norm(a, ord))(np.zeros(shape))
+    assert value == np.linalg.norm(np.zeros(shape), ord) == 0.0
+    assert slope.shape == shape
+
+
+def test_eigenvalues_of_an_empty_matrix():
+    empty = np.zeros((0, 0))
+    assert fg.grad(lambda a: np.sum(np.abs(np.linalg.eigvals(a))))(empty).shape == (0, 0)
+    assert fg.jit(fg.grad(lambda a: np.sum(np.linalg.eigvals(a).real)))(empty).shape == (0, 0)

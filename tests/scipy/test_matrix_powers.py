@@ -96,3 +96,31 @@ def test_a_negative_whole_power_of_a_larger_matrix():
     np.testing.assert_allclose(fg.jit(power)(a), power(a))
     slope = fg.jvp(power, (a,), (np.eye(4),))[1]
     np.testing.assert_allclose(slope, -2 * np.linalg.matrix_power(a, -3), atol=1e-12)
+
+
+SPD = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, -0.4], [0.1, -0.4, 1.2]])
+MIXED = np.array([[-1.0, 0.3], [0.2, 2.0]])
+
+
+@pytest.mark.filterwarnings("ignore:.*logm")  # SciPy's, of matrices of other sizes than 1
+@pytest.mark.parametrize("scale", [2.0**-480, 2.0**-90, 2.0**90, 2.0**250])
+@pytest.mark.parametrize(
+    ("f", "degree", "matrix"),
+    [
+        (lambda a: scipy.linalg.logm(a)[0, 1], 0.0, SPD),
+        (lambda a: scipy.linalg.fractional_matrix_power(a, 0.3)[0, 1], 0.3, SPD),
+        (lambda a: np.sum(np.abs(scipy.linalg.sqrtm(a))), 0.5, MIXED),
+    ],
+)
+def test_large_and_small_matrices(f, degree, matrix, scale):
+    """A function of this degree has a derivative of a degree less."""
+    along = np.eye(len(matrix)) + 0.5
+    slope = fg.grad(f)
+    wanted = scale ** (degree - 1) * slope(matrix)
+    size = np.max(np.abs(wanted))
+    np.testing.assert_allclose(slope(scale * matrix) / size, wanted / size, atol=1e-10)
+    second = fg.grad(lambda a: np.sum(slope(a) * along))
+    if scale > 1e-100:
+        wanted = scale ** (degree - 2) * second(matrix)
+        size = np.max(np.abs(wanted))
+        np.testing.assert_allclose(second(scale * matrix) / size, wanted / size, atol=1e-9)

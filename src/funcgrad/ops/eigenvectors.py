@@ -98,6 +98,8 @@ def _row(s: Array) -> Any:
 def _largest(v: Array) -> Any:
     """Where the entry of each column is that LAPACK makes real."""
     n = v.shape[-1]
+    if not n:
+        return v != 0
     return np.expand_dims(np.arange(n), -1) == _row(np.argmax(np.abs(v), axis=-2))
 
 

@@ -20,6 +20,7 @@ from funcgrad.scipy.composition import composed, nondifferentiable, number
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.matrix_equations import square_matrix, sylvester
 from funcgrad.source import fail
+from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 _composed = composed(_scipy, host=True)
@@ -53,7 +54,7 @@ def has_complex_value(name: str, own: Callable[..., Any], *given: Any) -> bool:
 
 def _is_complex(value: Array) -> Any:
     """Whether a value is more than a real one with rounding errors."""
-    return np.any(np.abs(np.imag(value)) > 1e-12 * (1 + np.abs(np.real(value))))
+    return np.any(np.abs(np.imag(value)) > 1e-12 * np.max(np.abs(value), initial=0.0))
 
 
 def complex_type(a: ArrayType) -> ArrayType:
@@ -111,12 +112,22 @@ _root = _complex_function("sqrtm", _scipy.sqrtm, _root_along)
 def _along_by_blocks(found: _Function, a: Array, direction: Array) -> Any:
     """The derivative as a block of the function of a block matrix (Mathias 1996).
 
-    It has each eigenvalue twice, and rounding parts the two: they must not lie on two sides of a cut.
+    It has each eigenvalue twice, and rounding parts the two: they must not lie on two sides of a cut. A
+    direction of the size of the matrix leaves the digits of both.
     """
     n = a.shape[0]
-    upper = np.concatenate([a, direction], axis=1)
+    factor = _ratio_of_sizes(a, direction)
+    upper = np.concatenate([a, factor * direction], axis=1)
     lower = np.concatenate([0 * a, a], axis=1)
-    return found(np.concatenate([upper, lower]))[:n, n:]
+    return found(np.concatenate([upper, lower]))[:n, n:] / factor
+
+
+def _ratio_of_sizes(a: Array, direction: Array) -> Any:
+    """The power of two next to the ratio of the largest entries, or 1 if there is none."""
+    sizes = [np.max(np.abs(stop_gradient(x)), initial=0.0) for x in (a, direction)]
+    known = np.logical_and(*[np.logical_and(size > 0, np.isfinite(size)) for size in sizes])
+    logs = [np.rint(np.log2(np.where(known, size, 1.0))) for size in sizes]
+    return np.exp2(np.clip(logs[0] - logs[1], -1000.0, 1000.0))
 
 
 def _by_blocks(

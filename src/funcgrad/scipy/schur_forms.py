@@ -68,6 +68,8 @@ def _eigenvalues(form: Array, second: Array) -> Any:
 
 def _eigenvectors(matrix: Array, wanted: Array, first: Array | None) -> Any:
     """Eigenvectors in the order of eigenvalues; of a pair, the real and the imaginary part of one."""
+    if not len(matrix):
+        return matrix
     w, v = np.linalg.eig(matrix + 0j)
     nearest = np.argmin(np.abs(w[:, None] - wanted), axis=0)
     by_size = np.argsort(np.real(w))[np.argsort(np.argsort(np.real(wanted)))]

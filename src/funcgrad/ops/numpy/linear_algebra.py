@@ -41,9 +41,9 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: object = "fro") -> 
     elif ord == -2:
         z = singular_norm_op(x, order="-2")
     elif ord in (1, -1, np.inf, -np.inf):
-        along, across = (-2, -1) if abs(ord) == 1 else (-1, -1)
-        sums = np.sum(np.abs(x), axis=along)
-        z = (np.max if ord > 0 else np.min)(sums, axis=across)
+        sums = np.sum(np.abs(x), axis=-2 if abs(ord) == 1 else -1)
+        largest = np.max if x.size else np.sum  # the norm of an empty matrix is an empty sum
+        z = (largest if ord > 0 else np.min)(sums, axis=-1)
     else:
         raise fail(
             ValueError,
