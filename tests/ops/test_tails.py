@@ -373,3 +373,49 @@ def test_complex_derivatives_far_out(name, z):
     np.testing.assert_allclose(slope(z), slopes[0], rtol=1e-12)
     np.testing.assert_allclose(fg.vjp(f, z)[1](1 + 0j)[0], slopes[0], rtol=1e-12)
     np.testing.assert_allclose(fg.jvp(slope, (z,), (1 + 0j,))[1], slopes[1], rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "slope"), [(1.0, 0.1, -9.0), (-1.0, 0.1, 9.0), (7.5, -2.0, 3.0)]
+)
+def test_the_slope_of_fmod_where_the_quotient_is_rounded_to_a_whole_number(x, y, slope):
+    assert np.fmod(x, y) == pytest.approx(x + slope * y, rel=1e-12)
+    assert fg.grad(np.fmod, 1)(x, y) == fg.jit(fg.grad(np.fmod, 1), native=True)(x, y) == slope
+    assert fg.jvp(lambda y: np.fmod(x, y), (y,), (1.0,))[1] == slope
+
+
+CUT = {
+    "arccosh": (complex(-2.0, -0.0), -1 / np.sqrt(3)),
+    "arcsin": (1e200j, 1e-200),
+    "arccos": (complex(1e200, -0.0), 1e-200j),
+    "arcsinh": (complex(-0.0, 30.0), 1j / np.sqrt(899)),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_complex_inverse_functions_at_their_cuts_and_far_out(name):
+    z, slope = CUT[name]
+    f = getattr(np, name)
+    assert fg.grad(lambda z: np.real(f(z)))(z) == pytest.approx(slope, rel=1e-14, abs=1e-320)
+    assert fg.jvp(f, (z,), (1.0 + 0j,))[1] == pytest.approx(slope, rel=1e-14, abs=1e-320)
+    far = fg.grad(lambda z: np.real(np.arcsinh(z)))(1e200 + 0j)
+    assert far == pytest.approx(1e-200, rel=1e-14)
+
+
+def test_the_slope_of_erfcx_far_up():
+    z = 1e8j
+    slope = fg.grad(lambda z: np.real(scipy.special.erfcx(z)))(z)
+    assert slope == pytest.approx(-1 / (np.sqrt(np.pi) * z * z), rel=1e-12)
+
+
+@pytest.mark.parametrize("z", [0.5 + 12j, 8 + 9j, -5 - 20j, 12 - 11.5j, 20 + 5j])
+def test_the_complex_slope_of_dawsn_far_off_the_real_line(z):
+    f = scipy.special.dawsn
+    slope = fg.grad(lambda z: np.real(f(z)))
+    with mp.workdps(200):
+        exact = mp.sqrt(mp.pi) / 2 * mp.exp(-(mp.mpc(z) ** 2)) * mp.erfi(mp.mpc(z))
+        wanted = 1 - 2 * mp.mpc(z) * exact
+        second = -2 * exact - 2 * mp.mpc(z) * wanted
+    assert slope(z) == pytest.approx(complex(wanted), rel=1e-11)
+    along = fg.jvp(lambda z: fg.jvp(f, (z,), (1.0 + 0j,))[1], (z,), (1.0 + 0j,))[1]
+    assert along == pytest.approx(complex(second), rel=1e-11)

@@ -279,7 +279,8 @@ fmod = elementwise(
     "fmod",
     np.fmod,
     lambda z, x, y: np.ones_like(z),
-    lambda z, x, y: -np.trunc(x / y),
+    # The quotient may be rounded to the next whole number, as 1/0.1 is to 10.
+    lambda z, x, y: -np.rint((x - z) / y),
     columns=function(
         "fmod",
         operands=2,

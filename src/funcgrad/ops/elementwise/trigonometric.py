@@ -13,6 +13,7 @@ from funcgrad.ops.base.columns import Columns, function
 from funcgrad.ops.base.op import Op, elementwise
 from funcgrad.ops.elementwise.declare import common_function
 from funcgrad.ops.elementwise.exponential import exp, sqrt
+from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.typing import Array
 
@@ -46,8 +47,18 @@ tan = common_function(
 
 
 def _root(x: Array) -> Any:
-    """sqrt(1 - x**2); of complex numbers, on the side of the cuts that the sign of a zero tells."""
-    return sqrt(-((x - 1) * (x - -1))) if x.dtype.kind == "c" else sqrt(1 - x**2)
+    """sqrt(1 - x**2); of complex numbers, on the side of the cuts that the sign of a zero tells.
+
+    A sum would lose that sign, which a difference has.
+    """
+    return _root_of_product(-(x - 1), x - -1) if x.dtype.kind == "c" else sqrt(1 - x**2)
+
+
+def _root_of_product(a: Array, b: Array) -> Any:
+    """The root of a product of complex numbers, or the product of roots where that overflows."""
+    far = np.abs(a) > 1e15
+    apart = sqrt(np.where(far, a, 1.0)) * sqrt(np.where(far, b, 1.0))
+    return np.where(far, apart, sqrt(np.where(far, 1.0, a) * np.where(far, 1.0, b)))
 
 
 arcsin = common_function(
@@ -103,9 +114,19 @@ sech_squared = elementwise(
         vm=True,
     ),
 )
+
+
+def _imaginary_root(x: Array) -> Any:
+    """sqrt(1 + x**2), as that of 1 + 1j*x times 1 - 1j*x if they are complex."""
+    if not np.iscomplexobj(x):
+        return np.hypot(x, 1.0)
+    re, im = np.real(x), np.imag(x)
+    return _root_of_product(make_complex(1 - im, re), make_complex(1 + im, -re))
+
+
 arcsinh = common_function(
     np.arcsinh,
-    lambda z, x: Quotient(sqrt(x**2 + 1) if np.iscomplexobj(x) else np.hypot(x, 1.0)),
+    lambda z, x: Quotient(_imaginary_root(x)),
     lambda iv, x: iv.monotone(np.arcsinh, x),
     r"\operatorname{arsinh}",
     vm=False,
@@ -113,7 +134,7 @@ arcsinh = common_function(
 # Two roots, since one of the product would be of the other sign left of the imaginary axis.
 arccosh = common_function(
     np.arccosh,
-    lambda z, x: Quotient(sqrt(x - 1) * sqrt(x + 1)),
+    lambda z, x: Quotient(sqrt(x - 1) * sqrt(x - -1 if np.iscomplexobj(x) else x + 1)),
     lambda iv, x: iv.monotone(np.arccosh, x, domain=(1.0, math.inf), values=(0.0, math.inf)),
     r"\operatorname{arcosh}",
     vm=False,

@@ -12,7 +12,8 @@ from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.special_function import numeric_function, special_function
 from funcgrad.typing import Array, FunctionLibrary
 
-_TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
+_ROOT_PI = math.sqrt(math.pi)
+_TWO_OVER_ROOT_PI = 2.0 / _ROOT_PI
 _ROOT_TAU = math.sqrt(2.0 * math.pi)
 _FAR = 10.0
 """From here on the asymptotic series below have all digits."""
@@ -33,10 +34,18 @@ def _half_inverse_square(x: Array, far: Array) -> Any:
 
 def _dawsn_slope(z: Array, x: Array) -> Any:
     far = np.abs(x) > _FAR
-    return np.where(far, -_tail(_half_inverse_square(x, far)), 1.0 - 2.0 * x * z)
+    series = -_tail(_half_inverse_square(x, far))
+    if np.iscomplexobj(
+        x
+    ):  # i/2*sqrt(pi)*exp(-x**2) off the real line, up or down, beside the series
+        off = np.where(far, x, 0.0)
+        series = series - _ROOT_PI * 1j * np.sign(np.imag(off)) * off * np.exp(-off * off)
+    return np.where(far, series, 1.0 - 2.0 * x * z)
 
 
 def _erfcx_slope(z: Array, x: Array) -> Any:
+    if np.iscomplexobj(x):
+        return 1j * _wofz_slope(z, 1j * x)
     far = x > _FAR
     series = _TWO_OVER_ROOT_PI * _tail(-_half_inverse_square(x, far))
     return np.where(far, series, 2.0 * x * z - _TWO_OVER_ROOT_PI)
