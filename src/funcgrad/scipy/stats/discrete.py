@@ -172,7 +172,7 @@ def _boltzmann_share(count: Array, lambda_: Array, N: Array) -> Any:
 
 
 boltzmann = Standard(
-    density=lambda k, lambda_, N: np.log(_boltzmann_share(1.0, lambda_, N)) - lambda_ * k,
+    density=lambda k, lambda_, N: np.log(np.expm1(-lambda_) / np.expm1(-lambda_ * N)) - lambda_ * k,
     cdf=lambda k, lambda_, N: _boltzmann_share(k + 1, lambda_, N),
     sf=lambda k, lambda_, N: np.exp(-lambda_ * (k + 1)) * _boltzmann_share(N - k - 1, lambda_, N),
     support=lambda lambda_, N: (0.0, N - 1),
