@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
+from funcgrad.compiler.passes.loop_bodies import rewrite_bodies
 from funcgrad.control.call_and_branch import branch_op
-from funcgrad.control.closed_program import Body, body_of
-from funcgrad.control.loop import is_loop
-from funcgrad.expr import Expr, assemble_node, by_key, rebuild, symbol
-from funcgrad.fold import folded, folded_by_key
+from funcgrad.control.closed_program import body_of
+from funcgrad.control.loop import LoopSpec
+from funcgrad.expr import Expr, by_key, rebuild, symbol
+from funcgrad.fold import folded_by_key
 from funcgrad.graph import Key, dependent
 from funcgrad.ops.elementwise.arithmetic import add, subtract
 from funcgrad.ops.elementwise.exponential import exp
@@ -49,22 +50,13 @@ def multiply_probabilities(
     """The roots, in whose loops log-sum-exps of a vector and a loop-invariant matrix are products."""
     if not options.runs("log_semiring_products"):
         return list(roots)
-    return folded(roots, _with_products)
+    return rewrite_bodies(roots, _multiplied)
 
 
-def _with_products(expr: Expr, operands: tuple[Expr, ...]) -> Expr:
-    if not is_loop(expr):
-        return rebuild(expr, operands)
-    params = dict(expr.params)
-    body, spec = params["body"], params["spec"]
-    outputs = folded(body.outputs, _with_products)
-    if not 0 <= spec.trip_count < _ITERATIONS:
-        outputs = _multiplied(outputs, body.inputs[: spec.num_carry + spec.num_xs])
-    params["body"] = Body(body.inputs, outputs)
-    return assemble_node(expr.op, operands, tuple(params.items()), expr.type)
-
-
-def _multiplied(roots: Sequence[Expr], varying: Sequence[Expr]) -> list[Expr]:
+def _multiplied(roots: Sequence[Expr], inputs: Sequence[Expr], spec: LoopSpec) -> Sequence[Expr]:
+    if 0 <= spec.trip_count < _ITERATIONS:
+        return roots
+    varying = inputs[: spec.num_carry + spec.num_xs]
     exprs = list(by_key(*roots).values())
     changing = dependent(exprs, [x.key for x in varying])
     became: dict[Key, Expr] = {}

@@ -16,10 +16,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
-from funcgrad.control.closed_program import Body
-from funcgrad.control.loop import is_loop
-from funcgrad.expr import Expr, assemble_node, by_key, rebuild
-from funcgrad.fold import folded, folded_by_key
+from funcgrad.compiler.passes.loop_bodies import rewrite_bodies
+from funcgrad.expr import Expr, by_key, rebuild
+from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, Key
 from funcgrad.ops.base.op import broadcast_to
 from funcgrad.ops.elementwise.arithmetic import multiply
@@ -54,16 +53,7 @@ def scatter_to_gather(roots: Sequence[Expr], options: PassOptions = PASS_OPTIONS
     """
     if not options.runs("scatter_to_gather"):
         return list(roots)
-    return _gathered(folded(roots, _with_gathered_body))
-
-
-def _with_gathered_body(expr: Expr, operands: tuple[Expr, ...]) -> Expr:
-    if not is_loop(expr):
-        return rebuild(expr, operands)
-    params = dict(expr.params)
-    body = params["body"]
-    params["body"] = Body(body.inputs, _gathered(folded(body.outputs, _with_gathered_body)))
-    return assemble_node(expr.op, operands, tuple(params.items()), expr.type)
+    return _gathered(rewrite_bodies(roots, lambda outputs, inputs, spec: _gathered(outputs)))
 
 
 def _gathered(roots: Sequence[Expr]) -> list[Expr]:

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
-from funcgrad.control.closed_program import Body
-from funcgrad.control.loop import is_loop
-from funcgrad.expr import Expr, assemble_node, by_key, rebuild
-from funcgrad.fold import folded, folded_by_key
+from funcgrad.compiler.passes.loop_bodies import rewrite_bodies
+from funcgrad.expr import Expr, by_key, rebuild
+from funcgrad.fold import folded_by_key
 from funcgrad.graph import Key
 from funcgrad.ops.base.op import broadcast_to
 from funcgrad.ops.elementwise.arithmetic import subtract
@@ -50,16 +49,7 @@ def share_exponentials(roots: Sequence[Expr], options: PassOptions = PASS_OPTION
     """
     if not options.runs("softmax_sharing"):
         return list(roots)
-    return _shared(folded(roots, _with_shared_body))
-
-
-def _with_shared_body(expr: Expr, operands: tuple[Expr, ...]) -> Expr:
-    if not is_loop(expr):
-        return rebuild(expr, operands)
-    params = dict(expr.params)
-    body = params["body"]
-    params["body"] = Body(body.inputs, _shared(folded(body.outputs, _with_shared_body)))
-    return assemble_node(expr.op, operands, tuple(params.items()), expr.type)
+    return _shared(rewrite_bodies(roots, lambda outputs, inputs, spec: _shared(outputs)))
 
 
 def _shared(roots: Sequence[Expr]) -> list[Expr]:

@@ -24,8 +24,9 @@ import numpy as np
 from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.native.array_program import stored_bytes
 from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
+from funcgrad.compiler.passes.loop_bodies import rewrite_bodies
 from funcgrad.control.closed_program import Body
-from funcgrad.control.loop import LoopSpec, is_loop, loop_op
+from funcgrad.control.loop import LoopSpec, loop_op
 from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions, symbol
 from funcgrad.fold import folded
 from funcgrad.graph import ArrayType
@@ -61,7 +62,7 @@ def strip_mine(
     """
     if not options.runs("strip_mining"):
         return list(roots)
-    return _mined(folded(roots, _with_mined_body), inputs, _LEAST, sys.maxsize)
+    return _mined(rewrite_bodies(roots, _mined_body), inputs, _LEAST, sys.maxsize)
 
 
 def _mined(roots: Sequence[Expr], inputs: Sequence[Expr], least: int, widest: int) -> list[Expr]:
@@ -77,15 +78,9 @@ def _mined(roots: Sequence[Expr], inputs: Sequence[Expr], least: int, widest: in
     return mining.run(rows) if gains else list(roots)
 
 
-def _with_mined_body(expr: Expr, operands: tuple[Expr, ...]) -> Expr:
-    """A step, of whose loop the body has loops over blocks of rows."""
-    if not is_loop(expr):
-        return rebuild(expr, operands)
-    params = dict(expr.params)
-    body = params["body"]
-    outputs = folded(body.outputs, _with_mined_body)
-    mined = Body(body.inputs, _mined(outputs, body.inputs, _LEAST_IN_LOOPS, _WIDEST_IN_LOOPS))
-    return _step(expr.op, operands, **params | {"body": mined})
+def _mined_body(outputs: Sequence[Expr], inputs: Sequence[Expr], spec: LoopSpec) -> list[Expr]:
+    """The outputs of a loop's body, with loops over blocks of rows."""
+    return _mined(outputs, inputs, _LEAST_IN_LOOPS, _WIDEST_IN_LOOPS)
 
 
 def _common_length(exprs: Sequence[Expr]) -> int:
