@@ -364,8 +364,10 @@ class ArrayMethods:
                 f"astype: cannot cast from {value.dtype!r} to {np.dtype(dtype)!r} according to the rule "
                 f"{casting!r}",
             )
-        made = wrapped(self, functions["astype"](value, dtype))
-        return _ordered(made, self, order) if isinstance(made, Reference) else made
+        cast = functions["astype"](value, dtype)
+        if not isinstance(cast, Expr):  # text, or objects
+            return cast
+        return _ordered(sibling(self, cast), self, order)
 
     def copy(self: Any, order: Any = "C") -> Any:
         """An array of its own with the same entries."""
