@@ -96,13 +96,12 @@ machine, may say that they are reached:
 | LSTM, h=64, B=1, with llvmlite | jax | 0.95 × | ≥ 1.00 × |
 | 784-256-128-10 network, float32 | by hand | 1.13 × | ≤ 1.10 × |
 | bundle adjustment, with llvmlite | C | 1.65 × | ≤ 1.50 × |
-| HMM, 32 states, 1,000 steps, with llvmlite | C | 6.53 × | ≤ 1.50 × |
 | least squares on 128 powers, with llvmlite | by hand | 2.15 × | ≤ 1.50 × |
 
 ## Calls of a few microseconds
 
 `python -m benchmarks --jit-never-hurts` compares jitted calls with the same calls without `jit`, which for
-values are calls of NumPy alone. Of 145, 31 were slower by more than a tenth. Each takes less than 20 µs,
+values are calls of NumPy alone. Of 147, 31 were slower by more than a tenth. Each takes less than 20 µs,
 and is slower by 0.1 to 4 µs: the entry compares the types of the arguments (0.2 to 0.8 µs), a program of
 arrays that may overflow runs in a context without warnings (0.8 µs), and each conversion between dtypes,
 which NumPy's functions make inside, is a call (0.5 µs).

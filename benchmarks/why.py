@@ -94,11 +94,6 @@ WHY: MappingProxyType[tuple[str, str], str] = MappingProxyType(
             "",
         ): "18 statements a step forward and 37 back, each a few operations on Python's floats",
         (RK4_FAST, ""): _NATIVE,
-        ("HMM, 32 states, 1,000 steps, with llvmlite", "C"): (
-            "more than half of the time are two exponentials of each of 1,024 log-probabilities a step; C "
-            "computes with probabilities, scaled at each step, and takes no exponential in its loops: the "
-            "next row is funcgrad's time for that program"
-        ),
         ("RK4 on an array of 300, 100 steps, with llvmlite", "C"): (
             "each rolled array is written as a whole before it is read; C reads a ring with two more entries "
             "at each end"

@@ -53,6 +53,13 @@ def test_a_difference_along_another_axis_is_left():
     assert share_exponentials(roots)[0] is roots[0]
 
 
+def test_sums_of_nothing_are_left():
+    x = fg.var("x", (3, 0))
+    z = fg.logsumexp(x, axis=1)
+    roots = [z, np.exp(x - z[:, None])]
+    assert share_exponentials(roots) == roots
+
+
 def test_without_the_pass():
     x = fg.var("x", 3)
     roots = [np.exp(x - fg.logsumexp(x))]

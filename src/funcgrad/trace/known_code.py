@@ -350,7 +350,12 @@ def runs_as_it_is(f: Callable[..., Any], args: Iterable[Any]) -> bool:
         found = None if noted is None else noted.leads_to(f)
         if found is None:
             return False
-        waiting = [value for value in (*found, *args) if type(value) not in _SIMPLE]
+        waiting = [
+            value
+            for value in (*found, *args)
+            if type(value) not in _SIMPLE
+            and (type(value) is not np.ndarray or value.dtype.hasobject)
+        ]
         return not waiting or first_unknown(waiting) is NOTHING
     if first_unknown([f, *args]) is not NOTHING:
         return False

@@ -85,7 +85,7 @@ def _softmax(x: Expr, axes: tuple[int, ...]) -> _Softmax:
 
 def _logsumexp_of(expr: Expr) -> Expr | None:
     """The log-sum-exp z of which an expression is exp(x - z), or that with a mask; None of others."""
-    if expr.op is not exp or expr.dtype.kind != "f":
+    if expr.op is not exp or expr.dtype.kind != "f" or not expr.size:
         return None
     less = expr.args[0].args[1] if expr.args[0].op is mask else expr.args[0]
     if less.op is not subtract:
