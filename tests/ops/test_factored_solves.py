@@ -107,6 +107,19 @@ def test_a_triangle_is_solved_by_substitution(dtype, columns, trans, lower, orde
         np.testing.assert_allclose(one, other, rtol=1e3 * eps, atol=100 * eps)
 
 
+@pytest.mark.parametrize("special", [np.nan, np.inf])
+@pytest.mark.parametrize("at", [(5, 2), (5, 5), (2, 5)])
+@pytest.mark.parametrize("columns", [0, 3])
+def test_infinities_and_nan_go_as_far_as_scipys(special, at, columns):
+    a, b = A.copy(), RNG.standard_normal((N, columns))
+    a[at] = special
+
+    def solve(a, b):
+        return linalg.solve_triangular(a, b, lower=True, check_finite=False)
+
+    np.testing.assert_array_equal(fg.jit(solve)(a, b), solve(a, b))
+
+
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_cholesky_factor_is_a_triangle(turned):
     a, b = A @ A.T, RNG.standard_normal((N, N))

@@ -46,27 +46,28 @@ def place_of(spec: Spec, shape: tuple[int, ...]) -> Place | None:
 
 _Map: TypeAlias = "dict[Place, _Store] | tuple[_Map, ...]"
 _BITS, _DEEPEST = 4, 12
+_WIDTH = 1 << _BITS
 
 
 def _get(places: _Map, place: Place) -> _Store | None:
     bits = hash(place)
     while type(places) is tuple:
-        places, bits = places[bits & 15], bits >> _BITS
+        places, bits = places[bits % _WIDTH], bits >> _BITS
     found: _Store | None = places.get(place)  # type: ignore[union-attr]
     return found
 
 
 def _with(places: _Map, place: Place, store: _Store, depth: int = 0) -> _Map:
-    """A map with one more item; a dict of more than 16 becomes 16 of them."""
-    k = hash(place) >> _BITS * depth & 15
+    """A map with one more item; a dict of more than 16 becomes a tuple of 16."""
+    k = (hash(place) >> _BITS * depth) % _WIDTH
     if isinstance(places, tuple):
         return (*places[:k], _with(places[k], place, store, depth + 1), *places[k + 1 :])
     grown = {**places, place: store}
-    if len(grown) <= 16 or depth == _DEEPEST:
+    if len(grown) <= _WIDTH or depth == _DEEPEST:
         return grown
-    parts: list[dict[Place, _Store]] = [{} for _ in range(16)]
+    parts: list[dict[Place, _Store]] = [{} for _ in range(_WIDTH)]
     for at, known in grown.items():
-        parts[hash(at) >> _BITS * depth & 15][at] = known
+        parts[(hash(at) >> _BITS * depth) % _WIDTH][at] = known
     return tuple(parts)
 
 

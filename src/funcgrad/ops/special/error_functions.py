@@ -35,9 +35,8 @@ def _half_inverse_square(x: Array, far: Array) -> Any:
 def _dawsn_slope(z: Array, x: Array) -> Any:
     far = np.abs(x) > _FAR
     series = -_tail(_half_inverse_square(x, far))
-    if np.iscomplexobj(
-        x
-    ):  # i/2*sqrt(pi)*exp(-x**2) off the real line, up or down, beside the series
+    if np.iscomplexobj(x):
+        # Off the real line dawsn has i/2*sqrt(pi)*exp(-x**2), up or down, beside the series.
         off = np.where(far, x, 0.0)
         series = series - _ROOT_PI * 1j * np.sign(np.imag(off)) * off * np.exp(-off * off)
     return np.where(far, series, 1.0 - 2.0 * x * z)
