@@ -1,4 +1,4 @@
-"""Solving, inverting and factoring small matrices in machine code against NumPy's LAPACK."""
+"""Solving, inverting and factoring matrices in machine code against NumPy's LAPACK."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from tests.default_slice import one_in
 pytest.importorskip("llvmlite")
 
 import funcgrad as fg
-from funcgrad.compiler.native import deferred_code, time_estimate
+from funcgrad.compiler.native import deferred_code, lapack_forms, time_estimate
 from funcgrad.compiler.native.native_loop import NativeLoop
 from funcgrad.compiler.python import loop_codegen
 from funcgrad.compiler.python.loop_body_codegen import flat_of
@@ -40,7 +40,11 @@ def everything(a, b, p):
 
 
 @pytest.mark.parametrize(
-    ("n", "dtype"), one_in(2, [(1, float), (3, np.float32), (4, float), (16, float)])
+    ("n", "dtype"),
+    [
+        *one_in(2, [(1, float), (3, np.float32), (4, float), (16, float)]),
+        *one_in(2, [(17, np.float32), (17, float), (33, float), (40, np.float32)]),
+    ],
 )
 def test_stacks_of_matrices(n, dtype):
     """As exact as LAPACK: a few units in the last place times the condition number."""
@@ -119,6 +123,34 @@ def test_a_singular_matrix_in_a_loop_raises(monkeypatch):
         gradient(np.ones((2, 2)), b)
 
 
-def test_large_matrices_are_left_to_lapack():
-    with pytest.raises(LookupError):
-        compiled(lambda a: [np.linalg.inv(a)], np.eye(17))
+def test_large_matrices_need_scipy(monkeypatch):
+    monkeypatch.setattr(lapack_forms, "has_lapack", lambda dtype: False)
+    for f in (np.linalg.inv, np.linalg.cholesky):
+        with pytest.raises(LookupError):
+            compiled(lambda a, f=f: [f(a)], np.eye(17))
+
+
+@pytest.mark.parametrize("name", ["inv", "det", "cholesky"])
+def test_numpy_decides_about_large_singular_matrices(name):
+    run = compiled(lambda a: [getattr(np.linalg, name)(a)], np.zeros((2, 20, 20)))
+    rng = np.random.default_rng(0)
+    low_rank = rng.normal(size=(20, 3))
+    special = np.eye(20)
+    special[3, 3] = np.nan
+    infinite = np.eye(20)
+    infinite[4, 4] = np.inf
+    for a in (low_rank @ low_rank.T, np.zeros((20, 20)), special, infinite):
+        assert run(np.stack([np.eye(20), a])) is None
+    assert run(np.stack([np.eye(20)] * 2)) is not None
+
+
+def test_large_complex_matrices():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(3, 20, 20)) + 1j * rng.normal(size=(3, 20, 20))
+    b = rng.normal(size=(3, 20, 7)) + 0j
+
+    def all_of(a, b):
+        return [np.linalg.solve(a, b), np.linalg.inv(a), *np.linalg.slogdet(a), np.linalg.det(a)]
+
+    for one, other in zip(compiled(all_of, a, b)(a, b), all_of(a, b), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.graph import CONSTANT, TupleType
+from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.matrix_stacks import lu_flops
 from funcgrad.ops.base.op import Op
@@ -22,8 +22,9 @@ from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import transpose_op
 from funcgrad.ops.solve import cholesky_op, solve_op
 
-_LEAST = 32
-"""The rows from which factoring takes longer than a call."""
+_LEAST, _STRUCTURED, _MOST = 32, 96, 512
+"""The rows from which factoring takes longer than a call, and than the search for a matrix's structure; those
+up to which LU's factors are worth while in a loop whatever the structure."""
 
 
 def by_factors(expr: Expr) -> Any:
@@ -35,8 +36,28 @@ def by_factors(expr: Expr) -> Any:
     if triangle is not None:
         matrix, lower, transposed = triangle
         return substitute_op(matrix, b, lower=lower, transposed=transposed)
+    return _by_lu(a, b, structured=True)
+
+
+def by_invariant_factors(expr: Expr) -> Any:
+    """The solution by factors that every iteration of a loop shares, for a matrix that does not change in it.
+
+    They pay even for a banded matrix, whose structure each system would look for. None for stacks.
+    """
+    a, b = expr.args
+    if (
+        a.ndim != 2
+        or not 3 <= a.shape[-1] <= _MOST
+        or a.dtype.char not in "fdFD"
+        or not _has_scipy()
+    ):
+        return None
+    return None if _triangle_of(a) else _by_lu(a, b, structured=False)
+
+
+def _by_lu(a: Expr, b: Expr, structured: bool) -> Any:
     transposed = a.op is transpose_op
-    factors = lu_factors_op(a.args[0] if transposed else a)
+    factors = lu_factors_op(a.args[0] if transposed else a, structured=structured)
     return solve_by_factors_op(factors, b, transposed=transposed)
 
 
@@ -76,23 +97,31 @@ def _has_scipy() -> bool:
     return find_spec("scipy") is not None
 
 
-def _factored(a: Any) -> tuple[Any, ...]:
-    """LU's factors and pivots; the matrix itself, if it may be triangular or banded."""
-    if a[0, -1] == 0 or a[-1, 0] == 0:
-        return (np.array(a),)
+def _factored(a: Any, structured: bool) -> Any:
+    """LU's factors by columns, and the pivots as a last row.
+
+    Of a matrix that may be triangular or banded it is the matrix itself, above a row of -1.
+    """
+    n = len(a)
+    found = np.empty((n + 1, n), a.dtype)
+    if structured and n >= _STRUCTURED and (a[0, -1] == 0 or a[-1, 0] == 0):
+        found[:n], found[n] = a, -1
+        return found
     factor, _ = _routines(a.dtype.char)
     lu, pivots, failed = factor(a)
     if failed > 0:
         raise np.linalg.LinAlgError("Singular matrix")
-    return lu, pivots
+    found[:n], found[n] = lu.T, pivots
+    return found
 
 
-def _solved(factors: tuple[Any, ...], b: Any, transposed: bool) -> Any:
-    if len(factors) == 1:
-        return solve_op.run(factors[0].T if transposed else factors[0], b)
-    lu, pivots = factors
-    _, solve = _routines(lu.dtype.char)
-    return np.ascontiguousarray(solve(lu, pivots, b, trans=int(transposed))[0])
+def _solved(factors: Any, b: Any, transposed: bool) -> Any:
+    matrix, pivots = factors[:-1], factors[-1].real
+    if pivots[0] < 0:
+        return solve_op.run(matrix.T if transposed else matrix, b)
+    _, solve = _routines(factors.dtype.char)
+    found = solve(matrix.T, pivots.astype(np.int32), b, trans=int(transposed))[0]
+    return np.ascontiguousarray(found)
 
 
 # The columns from which BLAS is faster, though it adds in another order than LAPACK, as SciPy uses it.
@@ -140,21 +169,23 @@ def _substitution_flops(z: Expr) -> int:
 lu_factors_op: Op = Op(
     name="lu_factors",
     run=_factored,
-    infer=lambda a: TupleType((a,)),  # type: ignore[arg-type, return-value]
+    infer=lambda a, structured: ArrayType((a.shape[0] + 1, a.shape[0]), a.dtype),
     edges=(None,),
-    columns=Columns(fresh=True, flops=lambda z: lu_flops(z.args[0].shape[-1])),
+    columns=Columns(
+        fresh=True, flops=lambda z: lu_flops(z.shape[-1]), machine="lapack_forms:lu_factors"
+    ),
 )
 solve_by_factors_op: Op = Op(
     name="solve_by_factors",
     run=_solved,
     infer=lambda factors, b, transposed: b,
     edges=(None, None),
-    columns=Columns(fresh=True, flops=_solve_flops),
+    columns=Columns(fresh=True, flops=_solve_flops, machine="lapack_forms:solve_by_factors"),
 )
 substitute_op: Op = Op(
     name="substitute",
     run=_substituted,
     infer=lambda a, b, lower, transposed: b,
     edges=(None, None),
-    columns=Columns(fresh=True, flops=_substitution_flops),
+    columns=Columns(fresh=True, flops=_substitution_flops, machine="lapack_forms:substitute"),
 )

@@ -132,6 +132,7 @@ solve_op: Op = Op(
         flops=_solve_flops,
         machine="matrix_forms:solve",
         inlined="funcgrad.ops.factored_solves:by_factors",
+        invariant="funcgrad.ops.factored_solves:by_invariant_factors",
         numpy="np.linalg.solve({all})",
         mpmath=each_matrix(lambda mp, a, b: mp.inverse(a) * b),
         libraries={"any": lambda xp, a, b: xp.linalg.solve(a, b)},

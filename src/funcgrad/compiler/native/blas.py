@@ -1,4 +1,4 @@
-"""Products of large matrices in machine code: calls of BLAS, whose addresses SciPy exports.
+"""Calls of BLAS and LAPACK in machine code, whose addresses SciPy exports: products and triangular systems.
 
 A matrix that stands in memory by rows is to BLAS, which reads by columns, its transpose. So the product
 ``A @ B`` is computed as ``B.T @ A.T``. Without SciPy the products are loops.
@@ -13,13 +13,16 @@ from funcgrad.compiler.native.array_values import Splat, Strided, Value, in_memo
 from funcgrad.compiler.native.llvm_writer import MEMORY, LLVMWriter, real
 from funcgrad.compiler.native.scipy_exports import scipy_export
 
-BLAS = "blas."
-"""How the names of BLAS functions begin in machine code."""
+BLAS, LAPACK = "blas.", "lapack."
+"""How the names of functions of BLAS and LAPACK begin in machine code."""
+
+_OF_LAPACK = frozenset(("getrf", "potrf"))
 
 
 def blas_address(name: str) -> int:
-    """Where a function of BLAS is, by its name with `BLAS` before it; 0 without SciPy."""
-    found = scipy_export("scipy.linalg.cython_blas", name.removeprefix(BLAS))
+    """Where a function is, by its name with `BLAS` or `LAPACK` before it; 0 without SciPy."""
+    home, _, own = name.partition(".")
+    found = scipy_export(f"scipy.linalg.cython_{home}", own)
     return 0 if found is None else found.address
 
 
@@ -30,6 +33,11 @@ _LONGEST = 2**31 - 1
 def has_blas(dtype: str) -> bool:
     """Whether BLAS multiplies matrices of a dtype here."""
     return dtype in _LETTERS and blas_address(f"{BLAS}{_LETTERS[dtype]}gemm") != 0
+
+
+def has_lapack(dtype: str) -> bool:
+    """Whether LAPACK factors matrices of a dtype here."""
+    return dtype in _LETTERS and blas_address(f"{LAPACK}{_LETTERS[dtype]}getrf") != 0
 
 
 _LETTERS = {"float64": "d", "float32": "s", "complex128": "z", "complex64": "c"}
@@ -102,36 +110,66 @@ def multiply(w: LLVMWriter, found: Strided, a: Value, b: Value) -> None:
     """Write the product of two matrices into an array in C order."""
     (rows, inner), columns = a.shape, b.shape[1]
     left, right = _matrix(w, a), _matrix(w, b)
-    name = f"{BLAS}{_LETTERS[found.dtype]}gemm"
-    w.declared[name] = f"declare void @{name}({', '.join(['ptr'] * 13)}) nounwind"
-    kind = MEMORY[found.dtype]
-
-    def number(value: float) -> str:
-        return _constant(w, kind, real(value, kind).text, f"{found.dtype}.{value:.0f}")
-
-    def integer(value: int) -> str:
-        return _constant(w, "i32", str(value), f"i32.{value}")
-
-    def trans(x: _Matrix) -> str:
-        return _constant(w, "i8", str(ord("T" if x.transposed else "N")), f"i8.{x.transposed}")
-
-    def place(x: Strided) -> str:
-        return w.address(x.pointer, x.dtype, x.offset)
-
-    operands = [
-        trans(right),
-        trans(left),
-        *map(integer, (columns, rows, inner)),
-        number(1.0),
-        place(right.array),
-        integer(right.leading),
-        place(left.array),
-        integer(left.leading),
-        number(0.0),
-        place(found),
-        integer(columns),
+    operands: list[str | int | float] = [
+        _trans(right),
+        _trans(left),
+        columns,
+        rows,
+        inner,
+        1.0,
+        f"ptr {_place(w, right.array)}",
+        right.leading,
+        f"ptr {_place(w, left.array)}",
+        left.leading,
+        0.0,
+        f"ptr {_place(w, found)}",
+        columns,
     ]
-    w.lines.append(f"  call void @{name}({', '.join([f'ptr {x}' for x in operands])})")
+    call_fortran(w, found.dtype, "gemm", *operands)
+
+
+def _trans(x: _Matrix) -> str:
+    return "T" if x.transposed else "N"
+
+
+def _place(w: LLVMWriter, x: Strided) -> str:
+    return w.address(x.pointer, x.dtype, x.offset)
+
+
+def triangular_solve(w: LLVMWriter, a: Strided, x: Strided, *, lower: bool, unit: bool) -> None:
+    """Solve a triangular system in the place of its right sides, an array in C order.
+
+    To BLAS they are its transpose, which is a product with the transposed matrix.
+    """
+    (n, columns), rows_apart = x.shape, a.strides[1] == 1
+    # (A matrix by rows is to BLAS its transpose, with the other triangle.)
+    uplo = "L" if lower is not rows_apart else "U"
+    trans = "N" if rows_apart else "T"
+    diagonal = "U" if unit else "N"
+    places: list[str | int] = [f"ptr {_place(w, a)}", n, f"ptr {_place(w, x)}", columns]
+    call_fortran(w, a.dtype, "trsm", "R", uplo, trans, diagonal, columns, n, 1.0, *places)
+
+
+def call_fortran(w: LLVMWriter, dtype: str, routine: str, *operands: str | float) -> None:
+    """Call a routine of BLAS or LAPACK for a dtype, which takes addresses.
+
+    Operands are an address, as ``ptr %x``, a letter, an integer, or a number of the dtype.
+    """
+    kind = MEMORY[dtype]
+    home = LAPACK if routine in _OF_LAPACK else BLAS
+    name = f"{home}{_LETTERS[dtype]}{routine}"
+    w.declared[name] = f"declare void @{name}({', '.join(['ptr'] * len(operands))}) nounwind"
+
+    def given(x: str | float) -> str:
+        if isinstance(x, str) and x.startswith("ptr "):
+            return x
+        if isinstance(x, str):
+            return f"ptr {_constant(w, 'i8', str(ord(x)), f'i8.{x}')}"
+        if isinstance(x, int):
+            return f"ptr {_constant(w, 'i32', str(x), f'i32.{x}')}"
+        return f"ptr {_constant(w, kind, real(x, kind).text, f'{dtype}.{x:.0f}')}"
+
+    w.lines.append(f"  call void @{name}({', '.join(map(given, operands))})")
 
 
 def _constant(w: LLVMWriter, kind: str, text: str, name: str) -> str:

@@ -2,13 +2,13 @@
 
 Elimination with partial pivoting, as LAPACK's. A pivot that is infinite, NaN or perhaps made by rounding
 is left to NumPy, which alone decides whether a matrix is singular: so machine code never
-returns numbers where NumPy raises. Larger matrices have no form; NumPy's blocked routines are faster.
+returns numbers where NumPy raises. Larger matrices are LAPACK's (`lapack_forms`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -23,8 +23,16 @@ from funcgrad.compiler.native.array_values import (
     loaded,
     new_array,
 )
+from funcgrad.compiler.native.lapack_forms import (
+    by_columns,
+    cholesky_factor,
+    factored,
+    pivot_size,
+    sizes_of,
+    solve_with_factors,
+    tolerance,
+)
 from funcgrad.compiler.native.llvm_writer import (
-    COMPLEX,
     REGISTER,
     LLVMWriter,
     Number,
@@ -37,7 +45,7 @@ from funcgrad.compiler.native.llvm_writer import (
 from funcgrad.compiler.native.scalar_instructions import cast_number, template_value
 from funcgrad.compiler.native.time_estimate import MOST_ROWS
 
-# Rows of a matrix up to which each row has instructions of its own. Beyond MOST_ROWS LAPACK is faster.
+# Rows of a matrix up to which each row has instructions of its own.
 _UNROLLED = 4
 
 
@@ -60,20 +68,8 @@ def _square(name: str, rows: int, columns: int, dtype: str) -> Strided:
     return Strided(dtype, (rows, columns), name, row_major_strides((rows, columns)))
 
 
-def _size(w: LLVMWriter, x: Number) -> Number:
-    """How large a number is, as LAPACK compares pivots: of a complex one the sum of both parts' sizes."""
-    if x.type in COMPLEX:
-        return template_value(w, "(abs({0}) + abs({1}))", w.parts(x))
-    return template_value(w, "abs({0})", [x])
-
-
 def _quotient(w: LLVMWriter, x: Number, y: Number) -> Number:
     return template_value(w, "({0} / {1})", [x, y])
-
-
-def _sizes(dtype: str) -> str:
-    """The dtype of the sizes of numbers."""
-    return np.finfo(dtype).dtype.name
 
 
 def _first_rows(w: LLVMWriter, n: int) -> Iterator[tuple[Number, Number]]:
@@ -98,10 +94,6 @@ def _minus_product(
             x.put(w, (i, j), w.binary("fsub", x.at(w, (i, j)), product))
 
 
-def _tolerance(rows: int, dtype: str) -> Number:
-    return real(4 * rows * float(np.finfo(dtype).eps), REGISTER[_sizes(dtype)])
-
-
 def _elimination(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
     """The kernel that makes a matrix upper triangular, and does the same to the rows of right sides.
 
@@ -110,30 +102,30 @@ def _elimination(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
     name = f"eliminate.{n}.{columns}.{dtype}"
     if name in writer.defined:
         return name
-    w, kind = LLVMWriter(), REGISTER[_sizes(dtype)]
+    w, kind = LLVMWriter(), REGISTER[sizes_of(dtype)]
     a, x = _square("%a", n, n, dtype), _square("%x", n, columns, dtype)
-    sign = Strided(_sizes(dtype), (), "%sign", ())
-    largest, most = new_array(w, (n,), _sizes(dtype)), new_array(w, (), _sizes(dtype))
+    sign = Strided(sizes_of(dtype), (), "%sign", ())
+    largest, most = new_array(w, (n,), sizes_of(dtype)), new_array(w, (), sizes_of(dtype))
     place, bad = new_array(w, (), "int64"), new_array(w, (), "bool")
     bad.put(w, (), truth_literal(False))
     with w.loop(integer(n)) as j:
         largest.put(w, (j,), real(0.0, kind))
     with w.loops((n, n)) as (i, j):
-        size, found = _size(w, a.at(w, (i, j))), largest.at(w, (j,))
+        size, found = pivot_size(w, a.at(w, (i, j))), largest.at(w, (j,))
         largest.put(w, (j,), w.select(w.compare("ogt", size, found), size, found))
 
     def check(k: Number, size: Number) -> None:
-        limit = w.binary("fmul", largest.at(w, (k,)), _tolerance(n, dtype))
+        limit = w.binary("fmul", largest.at(w, (k,)), tolerance(n, dtype))
         doubtful = w.compare("ule", size, limit)
         bad.put(w, (), w.binary("or", bad.at(w, ()), doubtful))
 
     for k, count in _first_rows(w, n):
         below, right = w.plus(k, integer(1)), integer(0)
-        most.put(w, (), _size(w, a.at(w, (k, k))))
+        most.put(w, (), pivot_size(w, a.at(w, (k, k))))
         place.put(w, (), k)
         with w.loop(count) as at:
             i = w.plus(below, at)
-            size = _size(w, a.at(w, (i, k)))
+            size = pivot_size(w, a.at(w, (i, k)))
             larger = w.compare("ogt", size, most.at(w, ()))
             place.put(w, (), w.select(larger, i, place.at(w, ())))
             most.put(w, (), w.select(larger, size, most.at(w, ())))
@@ -151,7 +143,7 @@ def _elimination(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
             _minus_product(w, a, i, k, factor, (below, count))
             _minus_product(w, x, i, k, factor, (right, integer(columns)))
     last = integer(n - 1)
-    check(last, _size(w, a.at(w, (last, last))))
+    check(last, pivot_size(w, a.at(w, (last, last))))
     _kernel(writer, name, ("%a", "%x", "%sign"), w, bad.at(w, ()))
     return name
 
@@ -193,7 +185,7 @@ def _substitution(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
 
 def _rows(step: FlatStep, matrix: Value, kinds: str = "fc") -> int:
     n = matrix.shape[-1]
-    if np.dtype(matrix.dtype).kind not in kinds or not 0 < n <= MOST_ROWS:
+    if np.dtype(matrix.dtype).kind not in kinds or not n:
         raise UnsupportedError(f"{step.op.name} of {n} rows of {matrix.dtype}")
     return n
 
@@ -207,28 +199,54 @@ def _matrix(w: LLVMWriter, x: Value, index: Sequence[Number]) -> Value:
 
 def _solved(program: ArrayProgram, step: FlatStep, a: Value, right: Value | None) -> Value:
     w, n, dtype = program.writer, _rows(step, a), step.type.dtype.name
-    columns = step.type.shape[-1]
-    eliminate = _elimination(w, n, columns, dtype)
-    substitute = _substitution(w, n, columns, dtype)
-    found = new_array(w, step.type.shape, dtype)
-    matrix, sign = new_array(w, (n, n), dtype), new_array(w, (), _sizes(dtype))
+    found, matrix = new_array(w, step.type.shape, dtype), new_array(w, (n, n), dtype)
+    solve_one = _solver(program, matrix, step.type.shape[-1])
     with w.loops(step.type.shape[:-2]) as index:
-        x = _matrix(w, found, index)
-        if not isinstance(x, Strided):
-            raise TypeError(f"solve: expected an array, but got {x}")
-        copy_into(w, matrix, _matrix(w, a, index))
+        x = _strided(_matrix(w, found, index))
         if right is None:
-            with w.loops((n, n)) as (i, j):
-                own = w.compare("eq", i, j)
-                x.put(
-                    w, (i, j), w.select(own, real(1.0, REGISTER[dtype]), real(0.0, REGISTER[dtype]))
-                )
+            _identity(w, x)
         else:
             copy_into(w, x, _matrix(w, right, index))
+        solve_one(_matrix(w, a, index), x)
+    return found
+
+
+def _solver(
+    program: ArrayProgram, matrix: Strided, columns: int
+) -> Callable[[Value, Strided], None]:
+    """What writes the solution of a system in the place of its right sides; the matrix is memory for it."""
+    w, n, dtype = program.writer, matrix.shape[0], matrix.dtype
+
+    def by_lapack(a: Value, x: Strided) -> None:
+        solve_with_factors(program, factored(program, a, by_columns(matrix)), x)
+
+    if n > MOST_ROWS:
+        return by_lapack
+    eliminate = _elimination(w, n, columns, dtype)
+    substitute = _substitution(w, n, columns, dtype)
+    sign = new_array(w, (), sizes_of(dtype))
+
+    def by_elimination(a: Value, x: Strided) -> None:
+        copy_into(w, matrix, a)
         sign.put(w, (), real(1.0, REGISTER[sign.dtype]))
         _call(program, eliminate, matrix, x, sign)
         _call(program, substitute, matrix, x)
-    return found
+
+    return by_elimination
+
+
+def _strided(x: Value) -> Strided:
+    """A matrix in memory."""
+    if not isinstance(x, Strided):
+        raise TypeError(f"matrix: expected an array, but got {x}")
+    return x
+
+
+def _identity(w: LLVMWriter, x: Strided) -> None:
+    kind = REGISTER[x.dtype]
+    with w.loops(x.shape) as (i, j):
+        own = w.compare("eq", i, j)
+        x.put(w, (i, j), w.select(own, real(1.0, kind), real(0.0, kind)))
 
 
 def _solve(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
@@ -249,27 +267,50 @@ def _determinant(part: Literal["sign", "log", "det"]) -> Any:
     def build(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
         (a,), w = operands, program.writer
         n, dtype = _rows(step, a), a.dtype
-        kind = REGISTER[_sizes(dtype)]
-        eliminate = _elimination(w, n, 0, dtype)
+        kind = REGISTER[sizes_of(dtype)]
         turn = "({0} * ({1} / abs({1})))" if kind != REGISTER[dtype] else _SIGN
         found = new_array(w, step.type.shape, step.type.dtype.name)
-        matrix, sign = new_array(w, (n, n), dtype), new_array(w, (), _sizes(dtype))
+        matrix, sign = new_array(w, (n, n), dtype), new_array(w, (), sizes_of(dtype))
+        total, turned = new_array(w, (), sign.dtype), new_array(w, (), dtype)
+        triangle = _triangle_maker(program, matrix, sign)
         with w.loops(step.type.shape) as index:
-            copy_into(w, matrix, _matrix(w, a, index))
             sign.put(w, (), real(1.0, kind))
-            _call(program, eliminate, matrix, sign, sign)
-            total, turned = real(0.0, kind), cast_number(w, sign.at(w, ()), REGISTER[dtype])
-            for row in range(n):
-                pivot = matrix.at(w, (integer(row), integer(row)))
-                turned = template_value(w, turn, [turned, pivot])
+            triangle(_matrix(w, a, index))
+            total.put(w, (), real(0.0, kind))
+            turned.put(w, (), cast_number(w, sign.at(w, ()), REGISTER[dtype]))
+            with w.loop(integer(n)) as row:
+                pivot = matrix.at(w, (row, row))
+                turned.put(w, (), template_value(w, turn, [turned.at(w, ()), pivot]))
                 if part != "sign":
-                    total = template_value(w, "({0} + log(abs({1})))", [total, pivot])
+                    size = template_value(w, "({0} + log(abs({1})))", [total.at(w, ()), pivot])
+                    total.put(w, (), size)
+            value = (total if part == "log" else turned).at(w, ())
             if part == "det":
-                total = template_value(w, "({0} * exp({1}))", [turned, total])
-            found.put(w, index, turned if part == "sign" else total)
+                value = template_value(w, "({0} * exp({1}))", [value, total.at(w, ())])
+            found.put(w, index, value)
         return loaded(w, found)
 
     return build
+
+
+def _triangle_maker(
+    program: ArrayProgram, matrix: Strided, sign: Strided
+) -> Callable[[Value], None]:
+    """What writes a matrix's triangle into memory, and turns the sign as two rows trade places."""
+    w, n, dtype = program.writer, matrix.shape[0], matrix.dtype
+
+    def by_lapack(a: Value) -> None:
+        factors = factored(program, a, by_columns(matrix))
+        with w.loop(integer(n)) as k:
+            stays = w.compare("eq", factors.pivot(w, k), k)
+            old = sign.at(w, ())
+            sign.put(w, (), w.select(stays, old, w.negative(old)))
+
+    def by_elimination(a: Value) -> None:
+        copy_into(w, matrix, a)
+        _call(program, _elimination(w, n, 0, dtype), matrix, sign, sign)
+
+    return by_lapack if n > MOST_ROWS else by_elimination
 
 
 def _factor(writer: LLVMWriter, n: int, dtype: str) -> str:
@@ -282,7 +323,7 @@ def _factor(writer: LLVMWriter, n: int, dtype: str) -> str:
     limits, bad = new_array(w, (n,), dtype), new_array(w, (), "bool")
     bad.put(w, (), truth_literal(False))
     with w.loop(integer(n)) as k:
-        limits.put(w, (k,), w.binary("fmul", a.at(w, (k, k)), _tolerance(n, dtype)))
+        limits.put(w, (k,), w.binary("fmul", a.at(w, (k, k)), tolerance(n, dtype)))
 
     def root(k: Number) -> Number:
         square = a.at(w, (k, k))
@@ -310,14 +351,15 @@ def _factor(writer: LLVMWriter, n: int, dtype: str) -> str:
 
 def _cholesky(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
     (a,), w = operands, program.writer
-    factor = _factor(w, _rows(step, a, "f"), step.type.dtype.name)
-    found = new_array(w, step.type.shape, step.type.dtype.name)
+    n, dtype = _rows(step, a, "f"), step.type.dtype.name
+    found = new_array(w, step.type.shape, dtype)
     copy_into(w, found, a)
     with w.loops(step.type.shape[:-2]) as index:
-        matrix = _matrix(w, found, index)
-        if not isinstance(matrix, Strided):
-            raise TypeError(f"cholesky: expected an array, but got {matrix}")
-        _call(program, factor, matrix)
+        matrix = _strided(_matrix(w, found, index))
+        if n > MOST_ROWS:
+            cholesky_factor(program, matrix)
+        else:
+            _call(program, _factor(w, n, dtype), matrix)
     return found
 
 

@@ -79,12 +79,12 @@ _NUMPY_VECTORS, _NUMPY_ALONE, _IN_VECTORS, _ALONE, _SPECIAL = 1.2, 9.0, 1.3, 9.0
 # The dtypes of Python's numbers.
 _PYTHON = tuple([np.dtype(kind) for kind in (float, complex, int, bool)])
 _BLAS, _PRODUCT = 0.08, 0.17
-# A call of NumPy's for linear algebra, and a small matrix of a stack in it and in machine code.
-_FACTORED, _MATRIX, _FIXED = 5000.0, 500.0, 20.0
+# A call of NumPy's for linear algebra; a small matrix of a stack in it and in machine code; LAPACK's call.
+_FACTORED, _MATRIX, _FIXED, _LAPACK = 5000.0, 500.0, 20.0, 2500.0
 # A call of NumPy's for a Fourier transform, a flop of a complex transform, in vectors and by itself, and in
 # machine code.
 _FOURIER, _FLOP_IN_VECTORS, _FLOP_ALONE, _FOURIER_FLOP = 4000.0, 0.13, 0.4, 0.15
-# The rows of a matrix up to which systems and factors have a form in machine code.
+# The rows of a matrix up to which systems and factors are loops in machine code; of more they are LAPACK's.
 MOST_ROWS = 16
 # Nanoseconds for entering a loop outside of machine code; iterations if their number is unknown.
 _LOOP, _UNKNOWN = 12000.0, 8
@@ -183,12 +183,16 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
         *stack, n = flat.steps[step.operands[0]].type.shape[:-1]
         right = step.type.shape[-1] if step.op.name in ("solve", "inv") else 0
         work, count = n * n * (n / 3 + right), math.prod(stack)
-        if n > MOST_ROWS:  # NumPy's in both
-            by_numpy = _FACTORED + count * (_MATRIX + _BLAS * work)
-            return Estimate(by_numpy, by_numpy, 1, blas=by_numpy)
+        if n > MOST_ROWS:  # LAPACK's in both
+            both = count * (_MATRIX + _BLAS * work)
+            return Estimate(_FACTORED + both, both, 1, blas=both)
         return Estimate(
             _FACTORED + count * (_MATRIX + _BLAS * work), count * (_FIXED + _PRODUCT * work), 1
         )
+    if (step.op.columns.machine or "").startswith("lapack_forms:"):
+        work = step.type.size * flat.steps[step.operands[0]].type.shape[-1]
+        both = _MATRIX + _BLAS * (work / 3 if len(step.operands) == 1 else work)
+        return Estimate(_LAPACK + both, both, 1, blas=both)
     if (step.op.columns.machine or "").startswith("fourier_forms:"):
         flops, rate = _fourier_flops(flat, step)
         return Estimate(_FOURIER + rate * flops, _FOURIER_FLOP * flops, 1)

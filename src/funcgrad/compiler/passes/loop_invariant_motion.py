@@ -3,7 +3,8 @@
 What depends on no state and no sequence is computed before the loop; what depends on sequences, but on no
 state, is computed before it as one batch; what no state depends on is computed after it, from the values
 that the iterations met. A state that only adds up is a sum after the loop, and where it adds up matrix
-products, as the weights' gradient does, one product of tall matrices: sum of x_t^T @ g_t = X^T @ G. Legal
+products, as the weights' gradient does, one product of tall matrices: sum of x_t^T @ g_t = X^T @ G. A system
+whose matrix stays the same is split: the matrix is factored once, before the loop. Legal
 because bodies are pure; numbers may be added in another order. Batches are made where they fit the cache.
 Machine code has no calls to save, and a batch costs memory traffic: there only products for BLAS, and their
 operands, leave the loop as batches.
@@ -32,9 +33,10 @@ from funcgrad.control.loop import is_loop
 from funcgrad.expr import Expr, assemble_node, by_key, rebuild, subexpressions
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, dependent
-from funcgrad.ops.base.op import Elementwise, broadcast_to, on_batch, spread
+from funcgrad.ops.base.columns import in_library
+from funcgrad.ops.base.op import Elementwise, broadcast_to, columns_of, on_batch, spread
 from funcgrad.ops.contraction import matmul_op
-from funcgrad.ops.elementwise.arithmetic import add
+from funcgrad.ops.elementwise.arithmetic import add, subtract
 from funcgrad.ops.stores import index_add_op
 from funcgrad.ops.tuples import pick, pick_op
 from funcgrad.rewrite.substitute import substitute_all
@@ -106,6 +108,8 @@ class _Loop:
         self.inputs = self.body.inputs
         self.outputs = hoist_loop_invariants(self.body.outputs, options, native=native)
         self.n, self.iterations = self.spec.num_carry, self.spec.trip_count
+        if self.iterations >= _MIN_ITERATIONS:
+            self.outputs = self._with_outer_products(self._with_invariant_parts())
         self.live = self._live()
         self.exprs = self._exprs()
         self.numbers = not any([expr.type.shape for expr in self.exprs])
@@ -126,6 +130,41 @@ class _Loop:
     def _exprs(self) -> list[Expr]:
         roots = [self.outputs[k] for k in self.live]
         return list(by_key(*roots).values())
+
+    def _with_invariant_parts(self) -> list[Expr]:
+        """The outputs with operations split in two where one half depends on an invariant operand alone."""
+        exprs = subexpressions(*self.outputs)
+        if not any([expr.args and columns_of(expr).invariant for expr in exprs]):
+            return self.outputs
+        changing = self.inputs[: self.n + self.spec.num_xs]
+        varies = dependent(exprs, [x.key for x in changing])
+
+        def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+            new = rebuild(expr, args)
+            row = columns_of(expr).invariant if args else None
+            if row is None or expr.key not in varies or expr.args[0].key in varies:
+                return new
+            split = in_library(row, None, expr.dtype.kind)
+            found: Expr | None = None if split is None else split(new)
+            return new if found is None else found
+
+        return folded_by_key(self.outputs, step)
+
+    def _with_outer_products(self, outputs: list[Expr]) -> list[Expr]:
+        """The outputs with states that add up products of a column and a row as sums of outer products.
+
+        A difference becomes a sum, and the product one of entries, whose sum `factors` finds.
+        """
+        found = list(outputs)
+        for k, (x, output) in enumerate(zip(self.inputs[: self.n], outputs, strict=False)):
+            if output.op not in (add, subtract) or output.args[0].key != x.key:
+                continue
+            term: Any = output.args[1]
+            if term.op is matmul_op and term.ndim == 2 and term.args[0].shape[1] == 1:
+                column, row = [np.reshape(arg, (arg.size,)) for arg in term.args]
+                column = -column if output.op is subtract else column
+                found[k] = x + np.reshape(column, (-1, 1)) * row
+        return found
 
     # -- looking -----------------------------------------------------------------------------------
     def _live(self) -> list[int]:

@@ -156,6 +156,11 @@ class Columns(NamedTuple):
 
     A name ``module:name`` is that of a function of the node: what the program has instead, or None.
     """
+    invariant: str | None = None
+    """The name ``module:name`` of a function of a node whose first operand stays the same in a loop.
+
+    What the loop has instead, in which an operation of that operand alone can leave the loop; or None.
+    """
     left_alone: tuple[str, int] | None = None
     """An operation of its decomposition, and a number of entries: with as many it is not inlined in a program
     without that operation, with which the decomposition would share nothing."""
