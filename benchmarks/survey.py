@@ -11,9 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.measure import CLOCK
+from benchmarks.survey_models import MODELS
 from benchmarks.survey_programs import PROGRAMS, Library
 from benchmarks.work.base import jax
 
+SURVEYED = (*PROGRAMS, *MODELS)
 WARM, ROUNDS, BATCH = 4.0, 7, 0.05
 """Seconds before the measurement, and batches, of so many seconds each."""
 
@@ -42,7 +44,7 @@ def _jax() -> Library:
 def figures(name: str, *_: str) -> dict[str, list[float]]:
     """Of each program the seconds of the first call and of a later one, and the sum of the results' sizes."""
     own, settle = library(name), jax().block_until_ready if name == "jax" else _settled
-    return {program.__name__: _measured(*program(own), settle) for program in PROGRAMS}
+    return {program.__name__: _measured(*program(own), settle) for program in SURVEYED}
 
 
 def _settled(value: Any) -> Any:
@@ -86,7 +88,7 @@ Above 1, funcgrad is faster.
 
 def page(ours: dict[str, list[float]], theirs: dict[str, list[float]]) -> str:
     """A row for each program, the slowest beside JAX first, which says where the results differ."""
-    told = {program.__name__: str(program.__doc__).rstrip(".") for program in PROGRAMS}
+    told = {program.__name__: str(program.__doc__).rstrip(".") for program in SURVEYED}
     rows = []
     for name, (first, steady, total) in ours.items():
         other_first, other, expected = theirs[name]

@@ -28,14 +28,14 @@ class Library(NamedTuple):
     scan: Callable[..., Any]
 
 
-def _normal(*shape: int) -> Any:
+def normal(*shape: int) -> Any:
     return np.random.default_rng(len(shape) + sum(shape)).standard_normal(shape)
 
 
 # -- arrays ----------------------------------------------------------------------------------------
 def attention(lib: Library) -> Case:
     """One head on 8 sequences of 64 tokens."""
-    xp, x = lib.np, _normal(8, 64, 64)
+    xp, x = lib.np, normal(8, 64, 64)
 
     def loss(weights: Any) -> Any:
         query, key, value, out = weights
@@ -45,12 +45,12 @@ def attention(lib: Library) -> Case:
         y = x + (scores / scores.sum(-1, keepdims=True)) @ (centered @ value) @ out
         return xp.mean((y * xp.tanh(y)) ** 2)
 
-    return lib.jit(lib.value_and_grad(loss)), ([_normal(64, 64) / (8 + k) for k in range(4)],)
+    return lib.jit(lib.value_and_grad(loss)), ([normal(64, 64) / (8 + k) for k in range(4)],)
 
 
 def convolution(lib: Library) -> Case:
     """A layer of 8 kernels of 9, with batch normalization."""
-    xp, x = lib.np, _normal(16, 200)
+    xp, x = lib.np, normal(16, 200)
     windows = x[:, np.arange(192)[:, None] + np.arange(9)]
 
     def loss(kernels: Any) -> Any:
@@ -58,7 +58,7 @@ def convolution(lib: Library) -> Case:
         y = (y - y.mean((0, 1))) / xp.sqrt(y.var((0, 1)) + 1e-5)
         return xp.sum(y**3)
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(8, 9),)
+    return lib.jit(lib.value_and_grad(loss)), (normal(8, 9),)
 
 
 def embedding(lib: Library) -> Case:
@@ -69,7 +69,7 @@ def embedding(lib: Library) -> Case:
     def loss(table: Any) -> Any:
         return xp.mean(xp.logaddexp(0, -xp.sum(table[one] * table[other], -1)))
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(1000, 64),)
+    return lib.jit(lib.value_and_grad(loss)), (normal(1000, 64),)
 
 
 def lennard_jones(lib: Library) -> Case:
@@ -80,17 +80,17 @@ def lennard_jones(lib: Library) -> Case:
         s = 1 / xp.sum((x[i] - x[j]) ** 2, -1) ** 3
         return xp.sum(4 * (s * s - s))
 
-    return lib.jit(lib.value_and_grad(energy)), (5 * _normal(200, 3),)
+    return lib.jit(lib.value_and_grad(energy)), (5 * normal(200, 3),)
 
 
 def contractions(lib: Library) -> Case:
     """An einsum of three operands."""
-    xp, b, c = lib.np, _normal(32, 16, 16), _normal(16, 16)
+    xp, b, c = lib.np, normal(32, 16, 16), normal(16, 16)
 
     def loss(a: Any) -> Any:
         return xp.sum(xp.einsum("bij,bjk,kl->bil", a, b, c) ** 2)
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(32, 16, 16) / 2,)
+    return lib.jit(lib.value_and_grad(loss)), (normal(32, 16, 16) / 2,)
 
 
 def cross_entropy(lib: Library) -> Case:
@@ -101,31 +101,31 @@ def cross_entropy(lib: Library) -> Case:
         logs = x - lib.special.logsumexp(x, axis=1, keepdims=True)
         return -xp.mean(xp.take_along_axis(logs, target, axis=1))
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(1000, 100),)
+    return lib.jit(lib.value_and_grad(loss)), (normal(1000, 100),)
 
 
 def errors(lib: Library) -> Case:
     """The error function of 100,000 numbers."""
     xp, erf = lib.np, lib.special.erf
     return lib.jit(lib.value_and_grad(lambda x: xp.sum(erf(x) * xp.exp(-x * x / 4)))), (
-        _normal(100000),
+        normal(100000),
     )
 
 
 def layer_norm(lib: Library) -> Case:
     """Rows of 512 x 256 numbers, and tanh."""
-    xp, x = lib.np, _normal(512, 256)
+    xp, x = lib.np, normal(512, 256)
 
     def loss(scale: Any) -> Any:
         centered = x - x.mean(-1, keepdims=True)
         return xp.mean(xp.tanh(centered / np.sqrt((x**2).mean(-1, keepdims=True)) * scale) ** 2)
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(256),)
+    return lib.jit(lib.value_and_grad(loss)), (normal(256),)
 
 
 def classifier(lib: Library) -> Case:
     """A network of 128, 256 and 10 units on 64 examples, in single precision."""
-    xp, x = lib.np, _normal(64, 128).astype("float32")
+    xp, x = lib.np, normal(64, 128).astype("float32")
     target = np.eye(10, dtype="float32")[np.random.default_rng(0).integers(0, 10, 64)]
 
     def loss(p: Any) -> Any:
@@ -134,13 +134,13 @@ def classifier(lib: Library) -> Case:
         logs = scores - xp.log(xp.sum(xp.exp(scores), 1, keepdims=True))
         return -xp.mean(xp.sum(target * logs, 1))
 
-    weights = [_normal(128, 256) / 11, np.zeros(256), _normal(256, 10) / 16]
+    weights = [normal(128, 256) / 11, np.zeros(256), normal(256, 10) / 16]
     return lib.jit(lib.value_and_grad(loss)), ([w.astype("float32") for w in weights],)
 
 
 def bilinear(lib: Library) -> Case:
     """4,096 places of an image, moved."""
-    xp, image = lib.np, _normal(128, 128)
+    xp, image = lib.np, normal(128, 128)
     places = np.random.default_rng(0).uniform(0, 126, (4096, 2))
     pixels = image if lib.np is np else lib.np.asarray(image)
 
@@ -163,12 +163,12 @@ def triangles(lib: Library) -> Case:
         sides = xp.linalg.norm(x, axis=1) * xp.linalg.norm(xp.cross(x, x[::-1]), axis=1)
         return xp.sum(sides)
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(5000, 3),)
+    return lib.jit(lib.value_and_grad(loss)), (normal(5000, 3),)
 
 
 def paths(lib: Library) -> Case:
     """1,000 geometric Brownian paths of 252 days, and an option on their means."""
-    xp, noise = lib.np, _normal(1000, 252)
+    xp, noise = lib.np, normal(1000, 252)
 
     def price(market: Any) -> Any:
         start, drift, volatility = market
@@ -187,7 +187,7 @@ def interpolation(lib: Library) -> Case:
     def loss(y: Any) -> Any:
         return xp.sum(xp.interp(places, knots, y) ** 2)
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(100),)
+    return lib.jit(lib.value_and_grad(loss)), (normal(100),)
 
 
 def spectrum(lib: Library) -> Case:
@@ -197,12 +197,12 @@ def spectrum(lib: Library) -> Case:
     def loss(x: Any) -> Any:
         return xp.sum(xp.log1p(xp.abs(xp.fft.rfft(x * window)) ** 2))
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(4096),)
+    return lib.jit(lib.value_and_grad(loss)), (normal(4096),)
 
 
 def rotations(lib: Library) -> Case:
     """1,000 vectors turned by a quaternion."""
-    xp, v = lib.np, _normal(1000, 3)
+    xp, v = lib.np, normal(1000, 3)
 
     def loss(q: Any) -> Any:
         q = q / xp.sqrt(q @ q)
@@ -210,7 +210,7 @@ def rotations(lib: Library) -> Case:
         turned = v + q[0] * t + xp.cross(q[None, 1:], t)
         return xp.sum(turned[:, 0] * xp.abs(turned[:, 1]))
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(4),)
+    return lib.jit(lib.value_and_grad(loss)), (normal(4),)
 
 
 def circuit(lib: Library) -> Case:
@@ -228,7 +228,7 @@ def circuit(lib: Library) -> Case:
 # -- linear algebra --------------------------------------------------------------------------------
 def gaussian_process(lib: Library) -> Case:
     """The likelihood of 100 points."""
-    xp, x, y = lib.np, _normal(100, 3), _normal(100)
+    xp, x, y = lib.np, normal(100, 3), normal(100)
 
     def loss(logs: Any) -> Any:
         length, size, noise = xp.exp(logs[0]), xp.exp(logs[1]), xp.exp(logs[2])
@@ -244,7 +244,7 @@ def gaussian_process(lib: Library) -> Case:
 def newton_steps(lib: Library) -> Case:
     """Five steps on 50 equations."""
     xp = lib.np
-    a = _normal(50, 50) @ _normal(50, 50).T + 50 * np.eye(50)
+    a = normal(50, 50) @ normal(50, 50).T + 50 * np.eye(50)
 
     def loss(b: Any) -> Any:
         x = xp.zeros(50)
@@ -253,7 +253,7 @@ def newton_steps(lib: Library) -> Case:
             x = x - xp.linalg.solve(a + xp.diag(xp.exp(x)), left)
         return xp.sum(x**2)
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(50),)
+    return lib.jit(lib.value_and_grad(loss)), (normal(50),)
 
 
 def singular_vectors(lib: Library) -> Case:
@@ -264,7 +264,7 @@ def singular_vectors(lib: Library) -> Case:
         u, s, vt = xp.linalg.svd(a, full_matrices=False)
         return xp.sum(((u[:, :3] * s[:3]) @ vt[:3]) ** 4)
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(50, 20),)
+    return lib.jit(lib.value_and_grad(loss)), (normal(50, 20),)
 
 
 def eigenvectors(lib: Library) -> Case:
@@ -275,12 +275,12 @@ def eigenvectors(lib: Library) -> Case:
         w, v = xp.linalg.eigh(a + a.T)
         return xp.sum(w[-3:]) + xp.sum(v[:, -3:] ** 4)
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(30, 30),)
+    return lib.jit(lib.value_and_grad(loss)), (normal(30, 30),)
 
 
 def factors(lib: Library) -> Case:
     """The determinants of 100 covariances of 8 rows, by Cholesky's."""
-    xp, x = lib.np, _normal(100, 8, 8)
+    xp, x = lib.np, normal(100, 8, 8)
 
     def loss(a: Any) -> Any:
         factor = xp.linalg.cholesky(a)
@@ -296,13 +296,13 @@ def inverses(lib: Library) -> Case:
     def loss(a: Any) -> Any:
         return xp.sum(xp.linalg.inv(a) ** 2) + xp.sum(xp.linalg.slogdet(a)[1])
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(100, 4, 4) + 4 * np.eye(4),)
+    return lib.jit(lib.value_and_grad(loss)), (normal(100, 4, 4) + 4 * np.eye(4),)
 
 
 # -- loops -----------------------------------------------------------------------------------------
 def hamiltonian(lib: Library) -> Case:
     """50 leapfrog steps on a posterior of 5 weights."""
-    xp, x = lib.np, _normal(100, 5)
+    xp, x = lib.np, normal(100, 5)
     y = (x @ np.ones(5) > 0) * 1.0
 
     def potential(w: Any) -> Any:
@@ -321,12 +321,12 @@ def hamiltonian(lib: Library) -> Case:
         (q, p), _ = lib.scan(step, (w, np.ones(5)), None, length=50)
         return potential(q) + 0.5 * p @ p
 
-    return lib.jit(run), (_normal(5),)
+    return lib.jit(run), (normal(5),)
 
 
 def hyperparameter(lib: Library) -> Case:
     """The slope of a loss in a penalty, through 200 steps of descent."""
-    xp, x = lib.np, _normal(100, 10)
+    xp, x = lib.np, normal(100, 10)
     y = x @ np.ones(10)
 
     def loss(w: Any, penalty: Any) -> Any:
@@ -344,8 +344,8 @@ def hyperparameter(lib: Library) -> Case:
 
 def training(lib: Library) -> Case:
     """100 steps of Adam on a network of 10, 16 and 1 units."""
-    xp, x, y = lib.np, _normal(64, 10), _normal(64)
-    first = [_normal(10, 16) / 3, np.zeros(16), _normal(16, 1) / 4]
+    xp, x, y = lib.np, normal(64, 10), normal(64)
+    first = [normal(10, 16) / 3, np.zeros(16), normal(16, 1) / 4]
 
     def loss(p: Any) -> Any:
         return xp.mean(((xp.tanh(x @ p[0] + p[1]) @ p[2])[:, 0] - y) ** 2)
@@ -379,7 +379,7 @@ def relaxation(lib: Library) -> Case:
         u, _ = lib.scan(step, xp.zeros((64, 64)), None, length=100)
         return xp.sum(u**2)
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(64, 64),)
+    return lib.jit(lib.value_and_grad(loss)), (normal(64, 64),)
 
 
 def wave(lib: Library) -> Case:
@@ -397,7 +397,7 @@ def wave(lib: Library) -> Case:
         (u, _), _ = lib.scan(step, (start, xp.zeros(1000)), None, length=500)
         return xp.sum(u**2)
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(1000),)
+    return lib.jit(lib.value_and_grad(loss)), (normal(1000),)
 
 
 def marching(lib: Library) -> Case:
@@ -420,7 +420,7 @@ def marching(lib: Library) -> Case:
 
 def neural_ode(lib: Library) -> Case:
     """30 curves, 40 steps of Runge-Kutta, a network of 50 units."""
-    xp, start = lib.np, _normal(30, 2)
+    xp, start = lib.np, normal(30, 2)
 
     def loss(p: Any) -> Any:
         def f(y: Any) -> Any:
@@ -434,12 +434,12 @@ def neural_ode(lib: Library) -> Case:
 
         return xp.mean(xp.abs(lib.scan(step, start, None, length=40)[0]))
 
-    return lib.jit(lib.value_and_grad(loss)), ([_normal(2, 50) / 10, _normal(50, 2) / 10],)
+    return lib.jit(lib.value_and_grad(loss)), ([normal(2, 50) / 10, normal(50, 2) / 10],)
 
 
 def volatility(lib: Library) -> Case:
     """The likelihood of GARCH(1, 1) for 1,000 days."""
-    xp, returns = lib.np, 0.01 * _normal(1000)
+    xp, returns = lib.np, 0.01 * normal(1000)
 
     def loss(t: Any) -> Any:
         base, one, two = xp.exp(t[0]), 1 / (1 + xp.exp(-t[1])), 1 / (1 + xp.exp(-t[2]))
@@ -487,14 +487,14 @@ def transport(lib: Library) -> Case:
         (u, v), _ = lib.scan(step, (xp.ones(50), xp.ones(50)), None, length=50)
         return xp.sum(u[:, None] * kernel * v[None] * costs)
 
-    return lib.jit(lib.value_and_grad(loss)), (_normal(50, 50) ** 2,)
+    return lib.jit(lib.value_and_grad(loss)), (normal(50, 50) ** 2,)
 
 
 # -- transforms ------------------------------------------------------------------------------------
 def network_jacobian(lib: Library) -> Case:
     """Of 20 inputs, 50 units and 20 outputs."""
-    xp, one, two = lib.np, _normal(20, 50), _normal(50, 20)
-    return lib.jit(lib.jacrev(lambda x: xp.tanh(xp.tanh(x @ one) @ two))), (_normal(20),)
+    xp, one, two = lib.np, normal(20, 50), normal(50, 20)
+    return lib.jit(lib.jacrev(lambda x: xp.tanh(xp.tanh(x @ one) @ two))), (normal(20),)
 
 
 def rosenbrock(lib: Library) -> Case:
@@ -504,25 +504,25 @@ def rosenbrock(lib: Library) -> Case:
     def f(x: Any) -> Any:
         return xp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 
-    return lib.jit(lib.hessian(f)), (_normal(50),)
+    return lib.jit(lib.hessian(f)), (normal(50),)
 
 
 def per_example(lib: Library) -> Case:
     """The gradients of 128 examples."""
-    xp, x, y = lib.np, _normal(128, 10), _normal(128)
+    xp, x, y = lib.np, normal(128, 10), normal(128)
 
     def loss(p: Any, x: Any, y: Any) -> Any:
         return ((xp.tanh(x @ p[0]) @ p[1])[0] - y) ** 2
 
     each = lib.vmap(lib.grad(loss), in_axes=(None, 0, 0))
-    return lib.jit(lambda p: each(p, x, y)), ([_normal(10, 32), _normal(32, 1)],)
+    return lib.jit(lambda p: each(p, x, y)), ([normal(10, 32), normal(32, 1)],)
 
 
 def third_derivative(lib: Library) -> Case:
     """Of a function of one number at 1,000 places."""
     xp, grad = lib.np, lib.grad
     third = grad(grad(grad(lambda x: xp.sin(x) * xp.exp(-x * x))))
-    return lib.jit(lib.vmap(third)), (_normal(1000),)
+    return lib.jit(lib.vmap(third)), (normal(1000),)
 
 
 PROGRAMS: tuple[Callable[[Library], Case], ...] = (

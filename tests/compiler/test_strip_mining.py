@@ -93,7 +93,11 @@ def test_indices_of_rows_gather_from_whole_arrays():
     assert names.count("getitem") == 0
 
 
-def test_arrays_of_the_same_length_along_other_axes_are_whole():
+def test_arrays_of_the_same_length_along_other_axes_are_whole(monkeypatch):
+    monkeypatch.setattr(
+        strip_mining, "_REGISTER", 3
+    )  # as if rows of 16 left registers partly empty
+    monkeypatch.setattr(strip_mining, "_LONG", 17)
     (x, v), values = inputs_of((16, 16), (16,))
     y = np.exp(x) * v + np.sin(v)[:, None]  # v along rows, and by rows
     _, loops = mined([y * np.cos(y.T), y @ x], [x, v], values)
@@ -168,6 +172,14 @@ def test_short_rows_in_the_body_of_a_loop(f, monkeypatch):
     _, loops = mined(roots, [x], [RNG.normal(size=(32, 3))], rtol=1e-11)
     bodies = [e for loop in loops for e in subexpressions(*dict(loop.params)["body"].outputs)]
     assert not any(map(is_loop, bodies))
+
+
+@pytest.mark.parametrize(("width", "gains"), [(3, True), (5, True), (8, False), (64, False)])
+def test_rows_that_fill_vector_registers_are_left_as_they_are(width, gains):
+    (x,), values = inputs_of((64, width))
+    y = np.exp(x)
+    z = np.sin(y * np.sum(y, axis=1)[:, None]) + y
+    assert bool(mined([z], [x], values)[1]) == gains
 
 
 def test_it_is_left_out_where_it_gains_nothing(monkeypatch):
