@@ -65,6 +65,14 @@ def test_the_minimum_that_a_search_finds(name):
         assert second == pytest.approx(expected, rel=1e-5)
 
 
+def test_a_plain_grid_has_no_last_search_in_adopted_code():
+    def scaled(a):
+        ranges = tuple(BOX)
+        return a * scipy.optimize.brute(lambda v: wavy(v, 1.2), ranges, Ns=9, finish=None)
+
+    np.testing.assert_array_equal(fg.adopt(scaled)(2.0), scaled(2.0))
+
+
 def test_a_point_of_a_grid_does_not_move():
     def place(a):
         return scipy.optimize.brute(lambda v: wavy(v, a), tuple(BOX), Ns=9, finish=None)

@@ -22,6 +22,7 @@ from funcgrad.expr.registry import stand_in_of
 from funcgrad.numpy.creation import array
 from funcgrad.numpy.jax_keywords import ADAPTERS
 from funcgrad.ops.base.foreign_arrays import has_array_method
+from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.numpy.delegated_functions import DELEGATED
 from funcgrad.source import fail
 
@@ -275,6 +276,20 @@ def _composed(p: Any, x: np.poly1d) -> Any:
     return type(x)(made)
 
 
+class Settled(ArrayFunction):
+    """A function of matrices with a tolerance, in which it has no derivative: a traced one is read."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = self.__wrapped__.__name__
+        place = _SETTINGS[name]
+        settings = by_value(args[place : place + 1], name)
+        kwargs = {
+            key: by_value(value, name) if key in ("rcond", "rtol", "tol") else value
+            for key, value in kwargs.items()
+        }
+        return super().__call__(*args[:place], *settings, *args[place + 1 :], **kwargs)
+
+
 class OfPolynomials(ArrayFunction):
     """A function of polynomials, which takes a `numpy.poly1d` by its coefficients, and gives one for it."""
 
@@ -353,6 +368,8 @@ _MAKERS = frozenset(
         *("tril", "triu", "vander", "vstack"),
     }
 )
+_SETTINGS = {"lstsq": 2, "matrix_rank": 1, "pinv": 1, "polyfit": 3}
+"""The functions with a tolerance, and its place among the arguments."""
 _CALLERS = frozenset({"apply_along_axis", "apply_over_axes", "fromfunction", "pad", "piecewise"})
 _OF_POLYNOMIALS = frozenset(
     {
@@ -383,6 +400,8 @@ def array_functions(module: ModuleType) -> Mapping[str, Any]:
             found[name] = Ufunc(value)
         elif name in ("broadcast_arrays", "select", "where"):
             found[name] = Choice(value)
+        elif name in _SETTINGS:
+            found[name] = Settled(value)
         elif name == "clip":
             found[name] = Clip(value)
         elif name in _OF_POLYNOMIALS:

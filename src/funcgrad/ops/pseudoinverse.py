@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr
+from funcgrad.expr.concrete import concrete_value
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns
@@ -106,4 +108,5 @@ def pinv(
         rcond = 1e-15 if rtol is np._NoValue else rtol
     if hermitian:
         a = hermitian_from("L").apply(a)
+    rcond = concrete_value(unwrapped(rcond), "rcond")  # in which the derivative is 0
     return pinv_op(a, rcond=float(rcond), hermitian=bool(hermitian))

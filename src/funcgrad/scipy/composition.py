@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
 from inspect import Parameter, Signature, signature
 from itertools import takewhile
@@ -18,6 +18,7 @@ from funcgrad.expr.scope_order import next_in_order
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.base.promotion import in_precision_of
+from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.host_call import host_value
 from funcgrad.source import fail
@@ -58,7 +59,9 @@ def composed(
             if named is None:
                 found = traced(*args, **kwargs)
                 return cast(R, as_single(found, *args, *kwargs.values())) if single else found
-            given, begun = named(*args, **kwargs), next_in_order()
+            given, begun = settings_by_value(named(*args, **kwargs)), next_in_order()
+            if not holds_expr([*given.values()]):
+                return cast(R, own(**given))
             found = by_name(**given)
             if single:
                 found = cast(R, as_single(found, *args, *kwargs.values()))
@@ -95,8 +98,14 @@ def in_place_of(own: Callable[..., Any] | None) -> Callable[[Callable[P, R]], Ca
     return decorator
 
 
-def with_places_of(own: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: arguments that SciPy takes by place, and the decorated function by name, are named."""
+def with_places_of(
+    own: Callable[..., Any], traces_settings: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: arguments that SciPy takes by place, and the decorated function by name, are named.
+
+    Settings, such as tolerances, are numbers, unless the decorated function takes traced ones.
+    """
+    read = dict if traces_settings else settings_by_value
     places = [name for name, it in signature(own).parameters.items() if it.kind in _BY_PLACE]
 
     def decorator(traced: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,14 +114,38 @@ def with_places_of(own: Callable[..., Any]) -> Callable[[Callable[..., Any]], Ca
 
         @wraps(traced)
         def function(*args: Any, **kwargs: Any) -> Any:
-            if not count < len(args) <= len(places):
+            kwargs = read(kwargs)
+            if len(args) > len(places):
                 return traced(*args, **kwargs)
-            named = dict(zip(places[count:], args[count:], strict=False))
-            return traced(*args[:count], **named, **kwargs)
+            given = list(read(dict(zip(places, args, strict=False))).values())
+            named = dict(zip(places[count:], given[count:], strict=False))
+            return traced(*given[:count], **named, **kwargs)
 
         return function
 
     return decorator
+
+
+def settings_by_value(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by their names, with the value of those that say how SciPy computes.
+
+    A result has no derivative in a tolerance; `jit` guards it.
+    """
+    return {
+        name: by_value(value, name) if name in _SETTINGS else value for name, value in given.items()
+    }
+
+
+_SETTINGS = frozenset(
+    (
+        *("tol", "atol", "btol", "ftol", "gtol", "rtol", "xtol", "pgtol", "f_tol", "f_rtol"),
+        *("x_tol", "x_rtol", "bc_tol", "f_min_rtol", "len_tol", "vol_tol", "factr", "acc"),
+        *("epsabs", "epsrel", "cond", "rcond", "conlim", "limit", "maxiter", "maxfev", "maxfun"),
+        *("max_nfev", "max_nodes", "iter_lim", "niter", "popsize", "opts", "options", "x_scale"),
+        *("diff_step", "epsfcn", "factor", "line_search_options", "rhobeg", "rhoend"),
+    )
+)
+"""The names of tolerances, limits and other settings of SciPy's functions."""
 
 
 def storing(own: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., None]]:

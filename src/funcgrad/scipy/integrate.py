@@ -26,6 +26,7 @@ from funcgrad.scipy.composition import (
     number,
     real,
     refuse,
+    settings_by_value,
     tuple_of,
     with_places_of,
     without_tracing,
@@ -205,6 +206,7 @@ def _check_weight(options: dict[str, Any], ends: tuple[Array, Array]) -> None:
             )
 
 
+@with_places_of(_scipy.quad_vec)
 def quad_vec(
     f: Callable[..., Any],
     a: Array,
@@ -236,6 +238,7 @@ def quad_vec(
     return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
 
 
+@with_places_of(_scipy.nquad)
 def nquad(
     func: Callable[..., Any],
     ranges: Sequence[Any],
@@ -325,7 +328,7 @@ def tplquad(
 
 
 # -- differential equations ---------------------------------------------------------------------------------
-@with_places_of(_scipy.odeint)
+@with_places_of(_scipy.odeint, traces_settings=True)
 def odeint(
     func: Callable[..., Any],
     y0: npt.ArrayLike,
@@ -343,7 +346,8 @@ def odeint(
         return func(t, y, *args) if tfirst else func(y, t, *args)
 
     if not holds_expr(t) and without_tracing(ordered, y0, (0.0, *args)):
-        return _scipy.odeint(func, y0, t, args, tfirst=tfirst, rtol=rtol, atol=atol, **options)
+        own = settings_by_value({"rtol": rtol, "atol": atol, **options})
+        return _scipy.odeint(func, y0, t, args, tfirst=tfirst, **own)
     refuse("odeint", full_output=options.get("full_output"))
     tolerances: Any = {k: v for k, v in (("rtol", rtol), ("atol", atol)) if v is not None}
 
@@ -376,8 +380,9 @@ def solve_ivp(
         return fun(t, y, *args)
 
     if not holds_expr([*t_span, t_eval]) and without_tracing(swapped, y0, (0.0, *given)):
+        own = settings_by_value(options)
         return _scipy.solve_ivp(
-            fun, t_span, y0, method, t_eval, dense_output, events, vectorized, args, **options
+            fun, t_span, y0, method, t_eval, dense_output, events, vectorized, args, **own
         )
 
     def slope(t: Array, y: Array, *args: object) -> Any:

@@ -17,6 +17,7 @@ from funcgrad.ops.decompositions import svdvals
 from funcgrad.ops.determinants import slogdet
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.matrix_functions import singular_norm_op
+from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.pseudoinverse import pinv
 from funcgrad.ops.shape import astype, broadcast_to, moveaxis, reshape
 from funcgrad.ops.solve import inv, solve
@@ -225,6 +226,7 @@ def lstsq(a: Array, b: Any, rcond: float | None = None) -> Any:
     The residuals are those of full rank (NumPy leaves them out of a lower one).
     """
     a, b = matrices("lstsq", a, square=False), lift_fully(b)
+    rcond = by_value(rcond, "rcond")
     dtype = np.result_type(a.dtype, b.dtype)
     a, b = astype(a, dtype), astype(b, dtype)
     m, n = a.shape

@@ -230,6 +230,7 @@ bisect, ridder = _bracketed("bisect"), _bracketed("ridder")
 toms748 = _bracketed("toms748")
 
 
+@with_places_of(_scipy.newton)
 def newton(
     func: _Function,
     x0: npt.ArrayLike,
@@ -404,6 +405,7 @@ def _tolerances(options: dict[str, Any]) -> dict[str, Any]:
     return {key: given[key] for key in ("maxiter", "rtol", "xtol") if given.get(key) is not None}
 
 
+@with_places_of(_scipy.fixed_point)
 def fixed_point(
     func: _Function,
     x0: npt.ArrayLike,

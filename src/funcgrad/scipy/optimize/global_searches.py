@@ -14,8 +14,9 @@ import numpy as np
 import scipy.optimize as _scipy
 
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real, refuse, tuple_of, without_tracing
+from funcgrad.scipy.composition import real, refuse, settings_by_value, tuple_of, without_tracing
 from funcgrad.scipy.host_call import unrefined
 from funcgrad.scipy.optimize.minima import local_minimum, minimum_in_bounds
 from funcgrad.scipy.optimize.nearby_solutions import found_by
@@ -39,14 +40,14 @@ def _in_bounds(name: str) -> _Function:
     parameters = signature(own)
 
     def function(*args: object, **kwargs: object) -> Any:
-        given: dict[str, Any] = dict(parameters.bind(*args, **kwargs).arguments)
+        given = _numbers_of_search(parameters.bind(*args, **kwargs).arguments)
         f, extra, box = given.pop("func"), tuple_of(given.pop("args", ())), given.pop("bounds")
         ends = [real(name, end) for end in limits(box, _size(box))]
         start: Any = _middle(*[stop_gradient(lift_fully(end)) for end in ends])
         if not holds_expr(ends):
             start = _middle(*ends)
             if without_tracing(f, start, extra) and not holds_expr(list(given.values())):
-                return own(*args, **kwargs)
+                return own(f, box, args=extra, **given)
         plain = ("constraints", "integrality", "vectorized", "callback")
         refuse(name, **{key: given.get(key) or None for key in plain})
         first = given.pop("x0", None)
@@ -63,6 +64,22 @@ def _in_bounds(name: str) -> _Function:
         return converged_result(x, fun=on_arrays(f)(x, *extra))
 
     return _named(name, function)
+
+
+def _numbers_of_search(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a search, with the values of those that say how it searches."""
+    found = {
+        name: value if name in _OF_PROBLEM else by_value(value, name)
+        for name, value in given.items()
+    }
+    if isinstance(given.get("minimizer_kwargs"), dict):
+        found["minimizer_kwargs"] = settings_by_value(given["minimizer_kwargs"])
+    return found
+
+
+_OF_PROBLEM = frozenset(
+    ("func", "args", "bounds", "constraints", "minimizer_kwargs", "ranges", "x0")
+)
 
 
 def _size(box: Any) -> int:
@@ -85,12 +102,12 @@ def _basinhopping() -> _Function:
     parameters = signature(own)
 
     def function(*args: object, **kwargs: object) -> Any:
-        given: dict[str, Any] = dict(parameters.bind(*args, **kwargs).arguments)
+        given = _numbers_of_search(parameters.bind(*args, **kwargs).arguments)
         f, x0 = of_one_entry(given.pop("func")), given.pop("x0")
         minimizer: Mapping[str, Any] = given.get("minimizer_kwargs") or {}
         extra = tuple_of(minimizer.get("args", ()))
         if not holds_expr([x0, *extra]) and without_tracing(f, x0, extra):
-            return own(*args, **kwargs)
+            return own(f, x0, **given)
         refuse("basinhopping", **{key: minimizer.get(key) for key in ("bounds", "constraints")})
         options = {
             **given,
@@ -107,7 +124,9 @@ def _basinhopping() -> _Function:
 
 
 def _scipys(function: object) -> Any:
-    """SciPy's function in the place of one that stands in for it."""
+    """SciPy's function in the place of one that stands in for it; None is none."""
+    if function is None:
+        return None
     return getattr(_scipy, getattr(function, "__name__", "fmin"), function)
 
 
@@ -116,13 +135,13 @@ def _brute() -> _Function:
     parameters = signature(own)
 
     def function(*args: object, **kwargs: object) -> Any:
-        given: dict[str, Any] = dict(parameters.bind(*args, **kwargs).arguments)
+        given = _numbers_of_search(parameters.bind(*args, **kwargs).arguments)
         f, extra = given.pop("func"), tuple_of(given.pop("args", ()))
         # SciPy reads off the function's parameters how to call it.
-        kwargs = {key: _scipys(item) if key == "finish" else item for key, item in kwargs.items()}
+        given = {key: _scipys(item) if key == "finish" else item for key, item in given.items()}
         start = np.full(len(given["ranges"]), 0.5)
         if not holds_expr([given["ranges"]]) and without_tracing(f, start, extra):
-            return own(*args, **kwargs)
+            return own(f, args=extra, **given)
         refuse("brute", full_output=given.get("full_output"))
         finish = given.pop("finish", _scipy.fmin)
         place = found_by(

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.optimize as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import refuse, tuple_of, without_tracing
+from funcgrad.scipy.composition import refuse, settings_by_value, tuple_of, without_tracing
 from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.optimize.equations import root
 from funcgrad.scipy.optimize.fits import least_sum
@@ -131,10 +131,10 @@ def _function(name: str) -> _Solver:
     parameters = signature(own)
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        given = parameters.bind(*args, **kwargs).arguments
+        given = settings_by_value(parameters.bind(*args, **kwargs).arguments)
         f, extra = given[next(iter(parameters.parameters))], tuple_of(given.get("args", ()))
         if not holds_expr(list(given.values())) and without_tracing(f, _point(given), extra):
-            return own(*args, **kwargs)
+            return own(**given)
         is_full = None if name in (*_COUNTS, "leastsq") else given.get("full_output")
         refuse(name, full_output=is_full, retall=given.get("retall"))
         if name not in _SOLVED:

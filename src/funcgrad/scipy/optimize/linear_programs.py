@@ -11,7 +11,7 @@ import scipy.optimize as _scipy
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, real, refuse
+from funcgrad.scipy.composition import composed, real, refuse, with_places_of
 from funcgrad.scipy.optimize.constrained import constraints_of
 from funcgrad.scipy.optimize.solver_arguments import converged_result, end_of_bounds, limits
 from funcgrad.source import fail
@@ -129,6 +129,7 @@ def _with_whole_numbers(
     return converged_result(x, fun=cost @ x, **left)
 
 
+@with_places_of(_scipy.milp)
 def milp(
     c: npt.ArrayLike,
     *,

@@ -24,7 +24,14 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import OfPlainData, floating, real, refuse, with_places_of
+from funcgrad.scipy.composition import (
+    OfPlainData,
+    floating,
+    real,
+    refuse,
+    settings_by_value,
+    with_places_of,
+)
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.sparse.partial_spectra import eigsh as eigsh
@@ -272,6 +279,7 @@ def _iterative(name: str) -> Callable[..., Any]:
 
     @wraps(own)
     def function(A: Array, b: npt.ArrayLike, x0: object = None, **options: object) -> Any:
+        options = settings_by_value(options)
         of_traced = isinstance(A, _scipy.LinearOperator) and _is_traced_operator(A)
         if not (of_traced or has_traced([A, b, x0])):
             return own(A, b, x0, **options)
@@ -365,8 +373,10 @@ def _least_squares(name: str) -> Callable[..., Any]:
     def function(A: Array, b: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
         if not has_traced([A, b, *args, *kwargs.values()]):
             return own(A, b, *args, **kwargs)
-        options = expected.bind(A, b, *args, **kwargs).arguments
+        options = settings_by_value(expected.bind(A, b, *args, **kwargs).arguments)
         options = {k: v for k, v in options.items() if k not in ("A", "b")}
+        if not has_traced([A, b, *options.values()]):
+            return own(A, b, **options)
         refuse(name, x0=options.get("x0"))
         if holds_expr([*options.values()]):
             raise fail(TypeError, f"{name}: expected plain options, but got a traced one")

@@ -31,6 +31,7 @@ def _dense(name: str, A: SparseOperand) -> Any:
     return A.toarray() if isinstance(A, TracedSparse) or _scipy_sparse.issparse(A) else A
 
 
+@with_places_of(_scipy.eigsh)
 def eigsh(
     A: SparseOperand,
     k: int = 6,
