@@ -634,3 +634,13 @@ def test_an_error_of_a_program_that_runs_names_the_line_that_made_the_node(run):
     for _ in range(2):  # the second run reuses the program
         with pytest.raises(np.linalg.LinAlgError, match=told):
             run(np.zeros((2, 2)))
+
+
+def test_an_error_of_a_value_that_python_asks_for_names_the_line_that_made_it():
+    def branch(x):
+        a = np.linalg.inv(x)
+        return a[0, 0] if a[0, 0] > 0 else a[1, 1]
+
+    told = r"^Singular matrix\nraised by inv of float64\[2, 2\]\n  at test_errors.py:.* a = np.linalg.inv"
+    with pytest.raises(np.linalg.LinAlgError, match=told):
+        fg.grad(branch)(np.zeros((2, 2)))

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -207,6 +208,26 @@ x, y = fg.var("x"), fg.var("y")
             lambda: fg.grad(lambda x: np.sum(x * np.array([1.0, None])))(2.0),
             TypeError,
             r"^array: expected numbers beside traced values, .* array of object; write np.array\(val",
+        ),
+        (
+            lambda: fg.grad(lambda x: np.sum(x * np.array(["2020-01-01"], "datetime64[D]")))(2.0),
+            TypeError,
+            r"^array: expected a number, but got datetime64; write \(t - t\[0\]\) / np.timedelta64\(1, 's'\)",
+        ),
+        (
+            lambda: fg.grad(lambda x: x * np.timedelta64(3, "D") / np.timedelta64(1, "D"))(2.0),
+            TypeError,
+            r"^const: expected a number, but got timedelta64; write \(t - t\[0\]\) / np.timedelta64",
+        ),
+        (
+            lambda: fg.grad(lambda x: np.sum(x * [np.timedelta64(3, "D"), 1.0]))(2.0),
+            TypeError,
+            r"expected a number, but got timedelta64; write \(t - t\[0\]\) / np.timedelta64",
+        ),
+        (
+            lambda: fg.grad(lambda x: (x * timedelta(3)).total_seconds())(2.0),
+            TypeError,
+            r"^operand: expected a number, but got timedelta; write duration.total_seconds\(\)",
         ),
         (
             lambda: fg.while_loop(1, 2, 3),

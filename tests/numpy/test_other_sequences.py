@@ -34,6 +34,16 @@ class Segment:
         return np.array([self.end, 2 * self.end])
 
 
+class Holder:
+    """Holds the array that it returns, which may be a traced value."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def __array__(self, dtype=None, copy=None):
+        return self.held
+
+
 PLAIN = {
     "interp": lambda x: np.interp(1.5, range(4), x),
     "multiply": lambda x: (x * range(4)).sum(),
@@ -58,6 +68,8 @@ TRACED = {
     "median": lambda x: np.median(deque([x[0], x[1] ** 2, x[2]])),
     "exp": lambda x: np.sum(np.exp(deque([x[0], x[1]]))),
     "stack": lambda x: np.stack(deque([x, x * x])).sum(),
+    "sin of an array that an instance holds": lambda x: np.sum(np.sin(Holder(x * x))),
+    "concatenate what an instance holds": lambda x: np.concatenate([Holder(x), x * x]).sum(),
     "concatenate": lambda x: np.concatenate(deque([x, x * x])).sum(),
     "dot": lambda x: np.dot(deque(x), x),
     "point": lambda x: np.array(Point(x[0], x[1] ** 2)).prod(),

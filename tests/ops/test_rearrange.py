@@ -49,6 +49,17 @@ def test_the_counts_of_repeat_may_be_a_formula():
     np.testing.assert_array_equal(gradient, [1.0, 2.0, 0.0, 1.0])
 
 
+def test_float_counts_of_repeat_are_numpys():
+    assert fg.grad(lambda x: np.sum(np.repeat(x, 2.0)))(3.0) == 2.0
+    assert fg.grad(lambda x: np.sum(np.repeat(x, x)))(2.7) == 2.0
+    counts = lambda x: (x * [1.0, 2.0]).astype(int)  # noqa: E731
+    assert fg.jit(lambda x: x * np.repeat(np.ones(2), counts(x)).sum())(1.3) == 1.3 * 3
+    with pytest.raises(TypeError, match="Cannot cast array data from dtype"):
+        fg.grad(lambda x: np.sum(np.repeat(x, np.array([1.0, 2.0, 0.0, 1.0]))))(X)
+    with pytest.raises(ValueError, match="negative"):
+        fg.grad(lambda x: np.sum(np.repeat(x, -1)))(X)
+
+
 def test_partition_puts_the_smaller_entries_first():
     made = fg.jit(lambda x: np.partition(x, 2))(X)
     assert sorted(made) == sorted(X)

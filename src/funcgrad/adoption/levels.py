@@ -504,7 +504,7 @@ def is_refusal(error: BaseException) -> bool:
             return True
         if isinstance(found, TypeError) and any([text in str(found) for text in _OF_PYTHON]):
             return True
-        if isinstance(found, ValueError) and str(found) == _OF_FLAT:
+        if isinstance(found, ValueError) and str(found) in (_OF_FLAT, _OF_ARRAY_METHOD):
             return True
         if type(found).__module__.startswith("numba."):  # of a compiled function
             return True
@@ -520,6 +520,8 @@ def is_refusal(error: BaseException) -> bool:
 _NAME = Expr.__name__
 _OF_FLAT = "Error setting single item of array."
 """What NumPy says of ``a.flat[0] = x`` in the place of the refusal."""
+_OF_ARRAY_METHOD = "object __array__ method not producing an array"
+"""What NumPy says of a user's instance that holds a traced value and returns it as its array."""
 _OF_PYTHON = (
     *(f"'{_NAME}'", f"returned {_NAME}", f"not {_NAME}", f"(type {_NAME})"),
     f"not {Expr.__module__}.{_NAME}",  # since Python 3.15

@@ -103,7 +103,14 @@ def holds_numbers(array: np.ndarray[Any, Any]) -> bool:
     (True, False)
     """
     kinds = (int, float, complex, np.number, Reference, Expr)
-    return all([isinstance(item, kinds) and not getattr(item, "ndim", 0) for item in array.flat])
+    return all(
+        [
+            isinstance(item, kinds)
+            and not getattr(item, "ndim", 0)
+            and not isinstance(item, np.timedelta64)  # a number to NumPy's classes
+            for item in array.flat
+        ]
+    )
 
 
 def as_objects(value: object) -> Any:

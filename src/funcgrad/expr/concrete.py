@@ -31,7 +31,7 @@ from funcgrad.expr.registry import functions
 from funcgrad.fold import folded, reaches
 from funcgrad.graph import CONSTANT, INPUT, subexpressions
 from funcgrad.printed_text import one_line
-from funcgrad.source import USERS, fail, is_for_people
+from funcgrad.source import USERS, fail, is_for_people, position
 
 
 # -- how a value is read ---------------------------------------------------------------------------
@@ -493,8 +493,19 @@ def _computed(expr: ExprBase, operands: tuple[Any, ...]) -> Any:
         raise _NoValueError
     if expr.op is CONSTANT:
         return expr.params[0][1].array
-    with np.errstate(all="ignore"):
-        return expr.op.run(*operands, **dict(expr.params))
+    try:
+        with np.errstate(all="ignore"):
+            return expr.op.run(*operands, **dict(expr.params))
+    except Exception as error:
+        tell_node(error, expr)
+        raise
+
+
+def tell_node(error: Exception, node: Any) -> None:
+    """Add to an error of a program that runs the node that raises it, with the line that made the node."""
+    if isinstance(node, ExprBase) and node.source is not None and not hasattr(error, "__notes__"):
+        operands = ", ".join([str(arg.type) for arg in node.args])
+        error.add_note(f"raised by {node.op.name} of {operands}\n  at {position(node.source)}")
 
 
 def _before_broadcast(operand: ExprBase) -> ExprBase:

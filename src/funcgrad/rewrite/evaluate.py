@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from funcgrad.expr import Expr, by_key, subexpressions
+from funcgrad.expr.concrete import tell_node
 from funcgrad.fold import Algebra, environment, fold
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Node
 from funcgrad.node_names import labels
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import example, leaf
 from funcgrad.rewrite.in_place import in_place, reads_first
-from funcgrad.source import fail, position
+from funcgrad.source import fail
 
 if TYPE_CHECKING:
     from pyrsistent import PMap
@@ -102,13 +103,6 @@ def numpy_algebra(values: Mapping[str, Any]) -> Algebra[Any]:
             raise
 
     return Algebra(input, lambda node: node.value, op)
-
-
-def tell_node(error: Exception, node: Node | Expr) -> None:
-    """Add to an error of a program that runs the node that raises it, with the line that made the node."""
-    if isinstance(node, Expr) and node.source is not None and not hasattr(error, "__notes__"):
-        operands = ", ".join([str(arg.type) for arg in node.args])
-        error.add_note(f"raised by {node.op.name} of {operands}\n  at {position(node.source)}")
 
 
 def variables(*exprs: Expr) -> dict[str, Expr]:

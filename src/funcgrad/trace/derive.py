@@ -23,13 +23,13 @@ from funcgrad.expr import (
     subexpressions,
     symbol,
 )
-from funcgrad.expr.concrete import has_known_value
+from funcgrad.expr.concrete import has_known_value, tell_node
 from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.op import leaf
 from funcgrad.ops.markers import name_op
-from funcgrad.rewrite.evaluate import result, tell_node
+from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail

@@ -39,7 +39,10 @@ def remedy_of(value: object) -> Remedy | None:
     return _CUDA if getattr(value, "is_cuda", False) else found
 
 
+_TIMES = "(t - t[0]) / np.timedelta64(1, 's'): a number of seconds, since a time has no derivative"
 _NUMBERS = {
+    **dict.fromkeys(("date", "datetime64", "timedelta64"), _TIMES),
+    "timedelta": "duration.total_seconds(), since a duration of Python's has no derivative",
     "str": "float(x) for a number written as text, fg.var('x') for a variable",
     "bytes": "float(x) for a number written as text",
     "Decimal": "float(x): a derivative is a binary number; fg.precise has as many digits as one asks for",
@@ -71,11 +74,17 @@ def _first_object(value: object) -> object:
     """The first entry of a list or of an array of objects that is no number; another value as it is."""
     while isinstance(value, list | tuple | np.ndarray):
         if isinstance(value, np.ndarray):
+            if value.dtype.kind in "mM":
+                return value.dtype.type(0, "s")
             value = value.ravel().tolist() if value.dtype == object else []
-        value = next(
-            (v for v in value if not isinstance(v, int | float | complex | np.generic)), None
-        )
+        value = next((v for v in value if not _is_number(v)), None)
     return value
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, np.generic):
+        return value.dtype.kind in "biufc"
+    return isinstance(value, int | float | complex)
 
 
 def has_array_method(value: object) -> bool:

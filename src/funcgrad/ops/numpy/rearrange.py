@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.arrays.reference import holds_expr
-from funcgrad.expr import Expr
-from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.base.axes import axis_index, axis_tuple
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.scans_and_sorts import argpartition_op
 from funcgrad.ops.shape import broadcast_to, concatenate, expand_dims, ravel, reshape
 from funcgrad.source import fail
@@ -53,10 +52,10 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     if axis is None or x.ndim == 0:
         x, axis = ravel(x), 0
     place = axis_index("repeat", axis, x)
+    repeats = by_value(repeats, "repeat")
     if np.ndim(repeats):
-        repeats = concrete_value(repeats, "repeat") if isinstance(repeats, Expr) else repeats
         return x[(slice(None),) * place + (np.repeat(np.arange(x.shape[place]), repeats),)]
-    count = operator.index(repeats)
+    count = np.repeat(np.zeros(1), repeats).size  # a float, which NumPy truncates, or its error
     wide = broadcast_to(
         expand_dims(x, place + 1), (*x.shape[: place + 1], count, *x.shape[place + 1 :])
     )
