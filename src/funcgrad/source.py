@@ -99,7 +99,29 @@ def is_of_package(code: CodeType) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_installed(file: str) -> bool:
-    return file.startswith(_PYTHON) or "site-packages" in file or "dist-packages" in file
+    if file.startswith(_PYTHON) or "site-packages" in file or "dist-packages" in file:
+        return True
+    home, name = os.path.split(file)
+    while os.path.isfile(os.path.join(home, "__init__.py")):
+        home, name = os.path.split(home)
+    return os.path.isabs(home) and name in _installed_into(home)
+
+
+@lru_cache(maxsize=1024)
+def _installed_into(folder: str) -> frozenset[str]:
+    """The packages and modules that were installed into a folder, as by ``pip install --target``.
+
+    The user's own code may stand beside them.
+    """
+    found: set[str] = set()
+    try:
+        for entry in os.scandir(folder):
+            if entry.name.endswith(".dist-info"):
+                with open(os.path.join(entry.path, "RECORD"), encoding="utf-8") as rows:
+                    found.update([row.partition(",")[0].partition("/")[0] for row in rows])
+    except OSError:  # of a file in an archive, or of a package that is not installed from a wheel
+        pass
+    return frozenset(found)
 
 
 def caller(depth: int = 2, files: Files = OURS) -> tuple[CodeType, int] | None:

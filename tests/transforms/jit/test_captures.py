@@ -5,6 +5,7 @@ import gc
 import sys
 import types
 import weakref
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -216,6 +217,27 @@ def test_installed_packages_are_taken_to_stay_as_they_are():
     assert places == {"sum"}  # which a global could hide
     assert all(map(is_installed, [np, sys, functools]))
     assert not is_installed(types.ModuleType("settings"))
+
+
+def test_packages_installed_into_a_folder_are_told_from_the_users_code_beside_them(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "theirs_pkg").mkdir()
+    (tmp_path / "theirs_pkg" / "__init__.py").write_text("from theirs_pkg.deep import f\n")
+    (tmp_path / "theirs_pkg" / "deep.py").write_text("def f(x):\n    return 2.0 * x\n")
+    (tmp_path / "mine_mod.py").write_text("scale = 3.0\ndef g(x):\n    return scale * x\n")
+    (tmp_path / "theirs_pkg-1.0.dist-info").mkdir()
+    record = "theirs_pkg/__init__.py,,\ntheirs_pkg/deep.py,,\n"
+    (tmp_path / "theirs_pkg-1.0.dist-info" / "RECORD").write_text(record)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    theirs, mine = import_module("theirs_pkg"), import_module("mine_mod")
+    assert is_installed(theirs)
+    assert is_installed(theirs.f)
+    assert not is_installed(mine)
+    jitted = fg.jit(mine.g)
+    assert jitted(1.0) == 3.0
+    mine.scale = 4.0
+    assert jitted(1.0) == 4.0
 
 
 def test_only_so_many_functions_are_looked_into():
