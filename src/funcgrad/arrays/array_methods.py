@@ -36,7 +36,7 @@ from funcgrad.arrays.reference import (
     writable,
 )
 from funcgrad.arrays.selections import on_selections, selection_of
-from funcgrad.arrays.values import array_held_by, unlabeled
+from funcgrad.arrays.values import array_held_by, by_value, unlabeled
 from funcgrad.arrays.views import lay_out, made_of, viewed, zeros_in_place_of
 from funcgrad.expr import Expr
 from funcgrad.expr.at import At
@@ -120,7 +120,7 @@ _OF_SELECTIONS = {"clip", "mean", "nonzero", "prod", "round", "sum"}
 
 def _view(name: str, function: Any = None) -> Callable[..., Any]:
     def method(self: Any, *args: object, **kwargs: object) -> Any:
-        given, named = unwrapped(args), unwrapped(kwargs)
+        given, named = by_value(args, name), by_value(kwargs, name)
         if name in _SURE and not kwargs and not (name == "ravel" and args):  # an order
             value = current(self)
             if type(value) is Expr and (function is None or in_c_order(self)):

@@ -32,7 +32,7 @@ from funcgrad.arrays.selected_functions import (
     ufunc_of_selections,
 )
 from funcgrad.arrays.selections import selection_of
-from funcgrad.arrays.values import unlabeled
+from funcgrad.arrays.values import by_value, unlabeled
 from funcgrad.arrays.views import (
     VIEW_FUNCTIONS,
     as_cell,
@@ -364,6 +364,8 @@ def _is_view(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
 
 _ONE_BY_ONE = frozenset({np.atleast_1d, np.atleast_2d, np.atleast_3d, np.broadcast_arrays})
 """Functions whose results are views of their arguments, one of each."""
+_WITH_COUNTS = VIEW_FUNCTIONS - _ONE_BY_ONE
+"""Functions whose first argument is an array, which counts, axes or places follow."""
 
 
 def _viewed(
@@ -371,13 +373,27 @@ def _viewed(
 ) -> Any:
     if func in _ONE_BY_ONE:
         args = tuple([as_cell(cell, item) for item in args])
+    if func in _WITH_COUNTS:
+        args, kwargs = _with_plain_counts(func, args, kwargs)
     operands = [item for item in _flat([list(args), kwargs]) if isinstance(item, Reference)]
 
     def call(values: Sequence[Any]) -> Any:
         rest = iter(values)
         return func(*_replaced(args, rest), **_replaced(kwargs, rest))
 
-    return viewed(func, call, operands)
+    return viewed(func, call, operands) if operands else func(*args, **kwargs)
+
+
+def _with_plain_counts(
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments, with numbers in the place of traced counts and places: of all but the first."""
+    array = None if args else next(iter(signature(func).parameters))
+    named = {
+        name: item if name == array else by_value(item, func.__name__)
+        for name, item in kwargs.items()
+    }
+    return (*args[:1], *by_value(args[1:], func.__name__)), named
 
 
 def _flat(tree: object) -> list[Any]:

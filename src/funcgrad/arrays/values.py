@@ -8,11 +8,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.arrays.reference import Reference, holds_expr, plain_value
+from funcgrad.arrays.reference import Reference, holds_expr, plain_value, unwrapped, with_items
 from funcgrad.expr import Expr
+from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.registry import functions
 from funcgrad.source import fail, warn
 from funcgrad.typing import Array
+
+
+def by_value(tree: object, asker: str) -> Any:
+    """Nested lists, tuples and dicts, with values in the place of traced expressions."""
+    if isinstance(tree, list | tuple):
+        return with_items(tree, [by_value(item, asker) for item in tree])
+    if isinstance(tree, dict):
+        return {key: by_value(item, asker) for key, item in tree.items()}
+    return concrete_value(unwrapped(tree), asker)
 
 
 def unlabeled(value: Any) -> Any:

@@ -7,7 +7,9 @@ number. `ArrayFunction` makes an array of such a list first, and calls NumPy's o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import update_wrapper
+from functools import lru_cache, update_wrapper
+from inspect import signature
+from itertools import takewhile, zip_longest
 from types import ModuleType, NoneType
 from typing import Any
 
@@ -33,6 +35,25 @@ _EXACT = frozenset({Expr, int, float, complex})
 _UNSHARED = (int, float, complex, str, NoneType, np.generic, list, tuple)
 """Classes of operands of which NumPy makes arrays that are nobody else's."""
 _NUMBERS = frozenset({int, float, complex, bool, str, type(None), np.float64, np.ndarray})
+
+
+_COUNTS = frozenset(
+    {
+        *("axes", "axis", "dims", "indices_or_sections", "k", "kth", "n", "new_shape", "pad_width"),
+        *("destination", "obj", "reps", "s", "shape", "shift", "source", "window_shape"),
+    }
+)
+"""NumPy's names of arguments that are numbers of entries, axes or places, for which a list is no array."""
+
+
+@lru_cache(maxsize=1024)
+def _leading_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the arguments that a function takes by position; none where it does not tell."""
+    try:
+        parameters = signature(function).parameters.values()
+    except ValueError:
+        return ()
+    return tuple([p.name for p in takewhile(lambda p: p.kind is not p.VAR_POSITIONAL, parameters)])
 
 
 def array_like(value: Any) -> Any:
@@ -171,11 +192,18 @@ class ArrayFunction:
         return made
 
     def _each_converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple([self._converted(value) for value in args])
+        names = _leading_names(self.__wrapped__)
+        counts = [name in _COUNTS for name in names[: len(args)]]
+        return tuple(
+            [
+                value if is_count else self._converted(value)
+                for value, is_count in zip_longest(args, counts, fillvalue=False)
+            ]
+        )
 
     def _by_name(self, name: str, value: Any) -> Any:
         # (A tuple of arrays to be written stays one.)
-        return value if name == "out" else self._converted(value)
+        return value if name == "out" or name in _COUNTS else self._converted(value)
 
     def __eq__(self, other: object) -> bool:
         theirs = other.__wrapped__ if isinstance(other, ArrayFunction) else other

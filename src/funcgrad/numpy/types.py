@@ -13,10 +13,9 @@ import numpy as np
 from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.object_array import ObjectArray
 from funcgrad.arrays.reference import holds_expr
-from funcgrad.arrays.values import unlabeled
+from funcgrad.arrays.values import by_value, unlabeled
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
-from funcgrad.ops.numpy.by_value import by_value
 
 
 def isscalar(element: object) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.arrays.values import by_value
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
@@ -405,7 +406,8 @@ def outer(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
 def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
     """As `numpy.tensordot`: one matrix product, its axes brought together first."""
     a, b = lift_all((a, b))
-    if isinstance(axes, int | np.integer):
+    axes = by_value(axes, "tensordot")
+    if not np.iterable(axes):
         axes = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes)))
     left, right = axis_tuple("tensordot", axes[0], a), axis_tuple("tensordot", axes[1], b)
     if [a.shape[i] for i in left] != [b.shape[i] for i in right]:

@@ -9,6 +9,7 @@ complex transform of 2**16 places, half of which is thrown away.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Structural
-from funcgrad.ops.base.axes import axis_index
+from funcgrad.ops.base.axes import axis_index, counts_of
 from funcgrad.ops.base.columns import Columns, axis_length
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.shape import astype
@@ -238,14 +239,13 @@ def _transform(name: str, a: Any, n: Any, axis: int, norm: object, inverse: bool
 def _place_and_count(name: str, a: Any, n: Any, axis: int, norm: object) -> tuple[int, int]:
     """The axis, counted from the first, and the number of points."""
     place = axis_index(name, axis, a)
-    count = a.shape[place] if n is None else n
-    _check_length(name, count, a)
+    count = a.shape[place] if n is None else _length(name, n, a)
     if norm not in (None, "backward", "ortho", "forward"):
         raise fail(
             ValueError,
             f"{name}: expected norm to be 'backward', 'ortho' or 'forward', but got {norm!r}",
         )
-    return place, int(count)
+    return place, count
 
 
 def _scaled(z: Any, count: int, norm: object, inverse: bool) -> Any:
@@ -254,9 +254,14 @@ def _scaled(z: Any, count: int, norm: object, inverse: bool) -> Any:
     return z / count if inverse is (norm != "forward") else z
 
 
-def _check_length(name: str, count: int, a: Any) -> None:
-    if not isinstance(count, int | np.integer) or count < 1:
-        raise fail(ValueError, f"{name}: expected one point or more, but got {count} for {a.type}")
+def _length(name: str, n: Any, a: Any) -> int:
+    try:
+        count = operator.index(n)
+    except TypeError:
+        count = 0
+    if count < 1:
+        raise fail(ValueError, f"{name}: expected one point or more, but got {n} for {a.type}")
+    return count
 
 
 def _complex(a: Any) -> Any:
@@ -356,10 +361,7 @@ def ifftshift(x: npt.ArrayLike, axes: Axes = None) -> Any:
 
 def _shift(x: npt.ArrayLike, axes: Axes, way: int) -> Any:
     x = lift_fully(x)
-    chosen = (
-        range(x.ndim) if axes is None else (axes,) if isinstance(axes, int | np.integer) else axes
-    )
-    for axis in chosen:
+    for axis in range(x.ndim) if axes is None else counts_of("fftshift", axes):
         half = x.shape[axis] // 2
         x = np.roll(x, half if way > 0 else -half, axis)
     return x

@@ -24,7 +24,7 @@ from funcgrad.expr.concrete import concrete_value
 from funcgrad.graph import ArrayType, broadcast_shapes
 from funcgrad.linear import Joint, LinearMap, Structural
 from funcgrad.ops.base import op as _op
-from funcgrad.ops.base.axes import axis_index, axis_tuple
+from funcgrad.ops.base.axes import axis_index, axis_tuple, counts_of
 from funcgrad.ops.base.columns import Columns, Form, any_kind, no_flops
 from funcgrad.ops.base.foreign_arrays import has_array_method
 from funcgrad.ops.base.op import Op, lift_all, lift_fully
@@ -61,8 +61,7 @@ def reshape(x: object, shape: Any, order: str = "C", *, copy: Any = None) -> Any
     if order != "C":
         raise fail(TypeError, f"reshape: expected order 'C', but got {order!r}; transpose first")
     x = lift_fully(x)
-    listed = shape.tolist() if isinstance(shape, np.ndarray) else shape
-    sizes = [operator.index(n) for n in (listed if isinstance(listed, Sequence) else (listed,))]
+    sizes = [*counts_of("reshape", shape)]
     known = math.prod([n for n in sizes if n != -1])
     if sizes.count(-1) == 1 and known and x.size % known == 0:
         sizes[sizes.index(-1)] = x.size // known
@@ -329,8 +328,7 @@ def astype(x: object, dtype: Any, copy: bool = True, **_: Any) -> Any:
 def broadcast_to(x: object, shape: int | tuple[int, ...]) -> Any:
     """As `numpy.broadcast_to`, but the result is a value of its own."""
     x = lift_fully(x)
-    given = (shape,) if isinstance(shape, int | np.integer) else shape
-    lengths = tuple([operator.index(n) for n in given])
+    lengths = counts_of("broadcast_to", shape)
     try:
         fits = broadcast_shapes(x.shape, lengths) == lengths
     except ValueError:

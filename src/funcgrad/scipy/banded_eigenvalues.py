@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as _scipy
 
-from funcgrad.ops.numpy.by_value import by_value
+from funcgrad.arrays.values import by_value
 from funcgrad.scipy.composition import as_single, composed, nondifferentiable, number
 from funcgrad.typing import Array
 

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.signal as _scipy
 
+from funcgrad.arrays.values import by_value
 from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, floating, nondifferentiable, real, refuse_given
 from funcgrad.transforms.custom.primitive import primitive

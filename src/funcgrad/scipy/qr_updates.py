@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as _scipy
 
+from funcgrad.arrays.values import by_value
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.scipy.composition import composed, nondifferentiable, with_phases, with_value
 from funcgrad.scipy.matrix_equations import in_one_dtype
 from funcgrad.source import fail

@@ -18,10 +18,10 @@ import numpy.typing as npt
 import scipy.signal as _scipy
 from scipy.fft import next_fast_len
 
+from funcgrad.arrays.values import by_value
 from funcgrad.expr.concrete import known_value
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.scipy import ndimage
 from funcgrad.scipy.composition import composed, floating, with_phases, with_value
 from funcgrad.scipy.filter_design import minimum_phase_of as minimum_phase_of

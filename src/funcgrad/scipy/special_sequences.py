@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.special as _scipy
 
+from funcgrad.arrays.values import by_value
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.scipy.composition import (
     composed,
     nondifferentiable,

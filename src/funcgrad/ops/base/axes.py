@@ -13,11 +13,20 @@ import numpy as np
 from numpy.exceptions import AxisError
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from funcgrad.arrays.reference import Reference
+from funcgrad.arrays.values import by_value
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully, op_named
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes
+
+
+def counts_of(name: str, given: Any) -> tuple[int, ...]:
+    """A shape, axes or numbers of points, one or several, as integers: traced ones are concretized."""
+    if isinstance(given, Expr | Reference | np.ndarray):
+        given = np.asarray(by_value(given, name)).tolist()
+    return tuple([operator.index(n) for n in (given if np.iterable(given) else (given,))])
 
 
 def axis_index(name: str, axis: SupportsIndex, x: Expr | Array) -> int:

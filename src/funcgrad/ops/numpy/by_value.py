@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.arrays.reference import unwrapped
+from funcgrad.arrays.values import by_value
 from funcgrad.expr import Expr, concrete
-from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import reduction, scans_and_sorts, shape
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.numpy.files import save, savez, savez_compressed
@@ -63,15 +62,6 @@ def counted(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(x, *inside, **named)
 
     return on_plain
-
-
-def by_value(tree: object, asker: str) -> Any:
-    """Nested lists, tuples and dicts, with values in the place of traced expressions."""
-    if isinstance(tree, list | tuple):
-        return type(tree)([by_value(item, asker) for item in tree])
-    if isinstance(tree, dict):
-        return {key: by_value(item, asker) for key, item in tree.items()}
-    return concrete_value(unwrapped(tree), asker)
 
 
 def _expressions(tree: object) -> Iterable[Any]:

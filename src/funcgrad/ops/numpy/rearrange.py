@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.arrays.reference import holds_expr
-from funcgrad.ops.base.axes import axis_index, axis_tuple
+from funcgrad.expr import Expr
+from funcgrad.ops.base.axes import axis_index, axis_tuple, counts_of
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.numpy.by_value import by_value
@@ -28,9 +29,13 @@ def flip(x: npt.ArrayLike, axis: Axis = None) -> Any:
     return x[tuple(slice(None, None, -1) if i in places else slice(None) for i in range(x.ndim))]
 
 
-def roll(x: object, shift: Any, axis: Axis = None) -> Any:
+def roll(x: object, shift: Any, axis: Any = None) -> Any:
     """As `numpy.roll`, along axes or the flattened array."""
     x = lift_fully(x)
+    if np.ndim(axis) or isinstance(axis, Expr):
+        axis = counts_of("roll", axis)
+    if np.ndim(shift):
+        shift = counts_of("roll", shift)
     if isinstance(shift, Sequence) or isinstance(axis, Sequence):
         shifts, axes = np.broadcast_arrays(shift, -1 if axis is None else axis)
         flat = x if axis is not None else ravel(x)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.interpolate as _scipy
 
-from funcgrad.ops.numpy.by_value import by_value
+from funcgrad.arrays.values import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, number, real, refuse, taken
 from funcgrad.scipy.interpolate.polynomial_pieces import along, points_at

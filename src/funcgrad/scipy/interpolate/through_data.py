@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.interpolate as _scipy
 
-from funcgrad.ops.numpy.by_value import by_value
+from funcgrad.arrays.values import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, real
 from funcgrad.scipy.interpolate.bspline import BSpline, value_at

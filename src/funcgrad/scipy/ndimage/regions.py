@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.ndimage as _scipy
 
-from funcgrad.ops.numpy.by_value import by_value
+from funcgrad.arrays.values import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, nondifferentiable, refuse
 from funcgrad.scipy.python_functions import attribute_of

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize as _scipy
 
+from funcgrad.arrays.values import by_value
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.activity import is_varied
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import (
     number,

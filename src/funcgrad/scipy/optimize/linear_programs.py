@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize as _scipy
 
+from funcgrad.arrays.values import by_value
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, real, refuse, with_places_of
 from funcgrad.scipy.optimize.constrained import constraints_of

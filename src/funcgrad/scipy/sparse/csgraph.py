@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse.csgraph as _scipy
 
+from funcgrad.arrays.values import by_value
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.scipy.composition import real, with_value
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.sparse.sparse_arguments import of_arguments

@@ -19,10 +19,10 @@ import scipy.sparse as _sparse
 import scipy.sparse.linalg as _scipy
 
 from funcgrad.arrays.reference import plain_value
+from funcgrad.arrays.values import by_value
 from funcgrad.expr.registry import functions
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import (
     OfPlainData,
