@@ -704,3 +704,67 @@ def test_a_body_that_stores_into_an_argument_is_refused_where_the_rule_calls_it(
             TypeError, match=r"custom_vjp: .* squares stores into an argument.*y.copy"
         ):
             transform(total)(np.array([2.0, 3.0]))
+
+
+# -- rules that ask for values ------------------------------------------------------------------------
+def searched_root():
+    """A square root by Newton's method, and its slope by a search, with loops that end by the values."""
+
+    def root(a):
+        x = 1.0
+        while abs(x * x - a) > 1e-13:
+            x = 0.5 * (x + a / x)
+        return x
+
+    def slope(x):
+        s = 0.0
+        while abs(2 * x * s - 1) > 1e-12:
+            s = s + 0.25 / x * (1 - 2 * x * s)
+        return s if x > 1.5 else 1 / (2 * x)
+
+    reverse, forward = fg.custom_vjp(root), fg.custom_jvp(root)
+    reverse.defvjp(lambda a: (reverse(a), reverse(a)), lambda x, g: (g * slope(x),))
+    forward.defjvp(
+        lambda primals, tangents: (forward(*primals), tangents[0] * slope(root(*primals)))
+    )
+    return reverse, forward
+
+
+A = np.array([2.0, 3.0, 9.0])
+
+
+@pytest.mark.parametrize("root", searched_root(), ids=["custom_vjp", "custom_jvp"])
+@pytest.mark.parametrize("how", [lambda f: f, fg.jit], ids=["plain", "jit"])
+def test_a_rule_loops_on_the_values_of_examples(root, how):
+    def total(a):
+        return np.sum(fg.vmap(root)(a) * np.arange(1.0, 4.0))
+
+    slopes = 0.5 / np.sqrt(A)
+    np.testing.assert_allclose(how(fg.vmap(root))(A), np.sqrt(A), rtol=1e-10)
+    np.testing.assert_allclose(how(fg.vmap(fg.grad(root)))(A), slopes, rtol=1e-10)
+    np.testing.assert_allclose(how(fg.grad(total))(A), slopes * np.arange(1.0, 4.0), rtol=1e-10)
+    np.testing.assert_allclose(how(fg.vmap(fg.jacfwd(root)))(A), slopes, rtol=1e-10)
+
+
+def test_a_rule_branches_in_a_loop_whose_states_stand_for_many():
+    @fg.custom_vjp
+    def f(a):
+        return a * a if a > 2.5 else a * 3.0
+
+    f.defvjp(lambda a: (f(a), a), lambda a, g: (g * 2 * a if a > 2.5 else g * 3.0,))
+
+    def total(a):
+        return fg.scan(lambda carry, x: (carry + f(x), None), 0.0, a)[0]
+
+    assert total(A) == 96.0
+    np.testing.assert_array_equal(fg.grad(total)(A), [3.0, 6.0, 18.0])
+    np.testing.assert_array_equal(fg.jit(fg.vmap(fg.grad(f)))(A), [3.0, 6.0, 18.0])
+
+
+def test_a_rule_does_not_branch_on_the_cotangent_of_examples():
+    f = fg.custom_vjp(lambda a: 2.0 * a)
+    f.defvjp(lambda a: (2.0 * a, None), lambda _, g: (g if g > 0.5 else 0.0 * g,))
+    with pytest.raises(TypeError, match="does not depend on the value of the cotangent"):
+        fg.vmap(fg.grad(f))(A)
+    with pytest.raises(TypeError, match="does not depend on the value of the cotangent"):
+        fg.grad(lambda a: fg.scan(lambda c, x: (c + f(x), None), 0.0, a)[0])(A)

@@ -6,7 +6,8 @@ Where the values of examples are known, those that give one answer share a run (
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -34,3 +35,13 @@ class Path(Protocol):
 
 PATH: ContextVar[Path | None] = ContextVar("the path of the function that runs", default=None)
 """The path that answers for truth values without a value; None where they are refused."""
+
+
+@contextmanager
+def path_set(path: Path | None) -> Iterator[None]:
+    """The context in which a path answers, or none."""
+    before = PATH.set(path)
+    try:
+        yield
+    finally:
+        PATH.reset(before)

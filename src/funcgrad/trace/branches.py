@@ -17,7 +17,7 @@ import numpy as np
 
 from funcgrad.arrays.reference import Reference
 from funcgrad.expr import Expr, const, rebuild
-from funcgrad.expr.branch_path import PATH, Path
+from funcgrad.expr.branch_path import Path, path_set
 from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.fold import folded, folded_by_key
@@ -161,24 +161,19 @@ def all_paths(run: Callable[[], Any]) -> Any:
 
 def one_path(run: Callable[[], Any]) -> Any:
     """The result of a function that may not branch on values that stand for many."""
-    before = PATH.set(None)
-    try:
+    with path_set(None):
         return run()
-    finally:
-        PATH.reset(before)
 
 
 def outcome(run: Callable[[], Any], path: Path) -> Any:
     """What a run returns; or the error that it raises, unless a traced value was refused."""
-    before = PATH.set(path)
     try:
-        return run()
+        with path_set(path):
+            return run()
     except Exception as error:
         if _is_refusal(error):
             raise
         return Raised(error)
-    finally:
-        PATH.reset(before)
 
 
 def _is_refusal(error: Exception) -> bool:

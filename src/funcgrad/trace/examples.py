@@ -10,8 +10,7 @@ Invariant: every answer of a run is that of each of its examples, so its result 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
@@ -20,7 +19,7 @@ import numpy as np
 
 from funcgrad.autodiff.batching import Groups, batched_outside
 from funcgrad.expr import Expr
-from funcgrad.expr.branch_path import PATH, Path
+from funcgrad.expr.branch_path import PATH, path_set
 from funcgrad.expr.concrete import concrete, has_known_value
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.ops.base.op import example, lift_fully
@@ -173,7 +172,7 @@ class _SharedRun:
             outer = self.examples.outer
             self.postponed = _Postponed(is_known or (outer is not None and outer.reads))
             raise self.postponed
-        with _path(self.examples.outer):
+        with path_set(self.examples.outer):
             if not has_axis:
                 return concrete(expr, asker, reading)
             found = concrete(expr, asker, _first_answer(reading, _packed(self.members[places])))
@@ -210,15 +209,6 @@ class _SharedRun:
 
 def _is_recorded(expr: Expr) -> bool:
     return expr.traced is not None and expr.traced.records
-
-
-@contextmanager
-def _path(path: Path | None) -> Iterator[None]:
-    before = PATH.set(path)
-    try:
-        yield
-    finally:
-        PATH.reset(before)
 
 
 # -- answers -----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from funcgrad.expr import Expr, symbol
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.rewrite.simplify import simplify_all
-from funcgrad.trace.branches import all_paths, one_path
+from funcgrad.trace.branches import all_paths
 from funcgrad.trace.leaves import Scope, fresh, parameter_names
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.skeleton import instantiate, skeleton
@@ -27,8 +27,8 @@ def trace_body(
     """The body of f, the captured expressions and arrays that are its last inputs, and f's result.
 
     ``trees`` are f's arguments. f is traced on ``stand_ins`` of the same types for their leaves. Python may
-    read the value of a stand-in, if it has one; a `symbol` has none. It may branch on truth values of those,
-    unless ``branches`` is False. If ``whole``, the body computes all that f does; else what f computes of
+    read the value of a stand-in, if it has one; a `symbol` has none. It may branch on truth values of those;
+    if ``branches`` is False, as the run around it does. If ``whole``, the body computes all that f does; else what f computes of
     captured values alone is captured, too.
     """
     scope = Scope()
@@ -48,7 +48,7 @@ def trace_body(
         return f(*[tree.rebuild([next(rest) for _ in tree.leaves]) for tree in trees])
 
     try:
-        output = all_paths(run) if branches else one_path(run)
+        output = all_paths(run) if branches else run()
         roots = [lift_fully(item) for item in flatten(output).leaves]
         found = skeleton(roots, leaves, start=scope.number if whole else None)
     finally:

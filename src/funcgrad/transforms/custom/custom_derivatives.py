@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import update_wrapper
 from inspect import signature
+from operator import attrgetter
 from types import MappingProxyType, MethodType
 from typing import Any, cast
 
@@ -19,7 +20,9 @@ import numpy as np
 from funcgrad.arrays.reference import plain_value
 from funcgrad.control.closed_program import Body, body_of, zeros_of_type
 from funcgrad.control.custom_rule import LinearRule
-from funcgrad.expr import Expr, assemble_node
+from funcgrad.expr import Expr, assemble_node, concrete
+from funcgrad.expr.branch_path import PATH, Path, path_set
+from funcgrad.fold import reaches
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import Op, differentiable, fit, lift_fully
 from funcgrad.ops.base.promotion import same_type
@@ -52,6 +55,34 @@ def _asked(rule: str, flow: str, remedy: str) -> Any:
 _flow: Op = Op(name="flow", run=_asked, infer=same_type)
 _COTANGENT = ("custom_vjp", "cotangent", "loop on values of the residuals, which are known")
 _TANGENT = ("custom_jvp", "tangent", "loop on values of the primals, which are known")
+
+
+class _RulePath:
+    """The path of the run around a rule, which answers for residuals and primals, and not for a flow."""
+
+    def __init__(self, around: Path) -> None:
+        self.around = around
+        self.reads = around.reads
+
+    @property
+    def is_one_of_several(self) -> bool:
+        return self.around.is_one_of_several
+
+    def answer(self, condition: Expr) -> bool | None:
+        return None if _depends_on_flow(condition) else self.around.answer(condition)
+
+    def read(self, root: Expr, asker: str, reading: Callable[[Any], Any]) -> Any:
+        if not _depends_on_flow(root):
+            return self.around.read(root, asker, reading)
+        with path_set(None):  # which refuses it
+            return concrete(root, asker, reading)
+
+    def forget_since(self, start: int) -> None:
+        self.around.forget_since(start)
+
+
+def _depends_on_flow(root: Expr) -> bool:
+    return reaches([root], lambda expr: expr.op is _flow, attrgetter("args"))
 
 
 _BESIDE = "a rule is traced beside the function, and may run never or twice; return the value"
@@ -131,10 +162,11 @@ class _Custom:
     @contextmanager
     def _nested(self) -> Iterator[None]:
         """The context in which the rule runs, which counts its nesting."""
-        met = _running.get()
+        met, around = _running.get(), PATH.get()
         token = _running.set({**met, id(self): met.get(id(self), 0) + 1})
         try:
-            yield
+            with path_set(None if around is None else _RulePath(around)):
+                yield
         finally:
             _running.reset(token)
 
