@@ -1,9 +1,15 @@
 """Pickles that adopted code makes and reads: functions, classes and instances are those of the code."""
 
+import copy
 import io
 import math
 import pickle
+import subprocess
+import sys
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -64,3 +70,79 @@ def test_a_traced_value_is_not_pickled():
     ):
         with pytest.raises(TypeError, match="pickle: expected a value without a derivative"):
             fg.grad(f)(0.7)
+
+
+# -- adopted classes, outside of adopted code --------------------------------------------------------
+@dataclass
+class Wave:
+    height: float
+
+    def value(self, x):
+        return math.sin(x) * self.height
+
+
+class Slotted:
+    __slots__ = ("height",)
+
+    def __init__(self, height):
+        self.height = height
+
+    def value(self, x):
+        return math.sin(x) * self.height
+
+
+class Pair(NamedTuple):
+    height: float
+    other: float
+
+    def value(self, x):
+        return math.sin(x) * self.height
+
+
+class Reduced(Scaled):
+    def __reduce__(self):
+        return Reduced, (self.factor,)
+
+
+@fg.adopt
+class Decorated:
+    def __init__(self, height):
+        self.height = height
+
+    def value(self, x):
+        return math.sin(x) * self.height
+
+
+INSTANCES = {
+    "plain": lambda: fg.adopt(Scaled)(3.0),
+    "dataclass": lambda: fg.adopt(Wave)(3.0),
+    "slots": lambda: fg.adopt(Slotted)(3.0),
+    "named tuple": lambda: fg.adopt(Pair)(3.0, 0.0),
+    "reduced": lambda: fg.adopt(Reduced)(3.0),
+    "decorated": lambda: Decorated(3.0),
+}
+
+
+@pytest.mark.parametrize("protocol", [2, pickle.HIGHEST_PROTOCOL])
+@pytest.mark.parametrize("name", INSTANCES)
+def test_instances_of_adopted_classes_are_pickled(name, protocol):
+    made = INSTANCES[name]()
+    copies = [pickle.loads(pickle.dumps(made, protocol)), copy.copy(made), copy.deepcopy(made)]
+    for other in copies:
+        assert type(other) is type(made)
+        assert other.value(2.0) == made.value(2.0)
+        assert fg.grad(other.value)(2.0) == pytest.approx(3 * math.cos(2.0))
+    assert fg.grad(pickle.loads(pickle.dumps(made.value)))(2.0) == pytest.approx(3 * math.cos(2.0))
+
+
+def test_a_pickle_of_an_instance_of_an_adopted_class_is_read_by_another_process():
+    data = pickle.dumps(fg.adopt(Wave)(3.0))
+    program = f"import pickle; print(pickle.loads({data!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.stdout == "Wave(height=3.0)\n", done.stderr

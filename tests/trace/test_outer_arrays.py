@@ -106,3 +106,18 @@ def test_an_attribute_is_no_global_variable_of_its_name():
     space["a"] = np.array([2.0, 3.0])
     assert fg.grad(space["f"])(space["a"]).tolist() == [3.0, 3.0]
     assert space["a"].tolist() == [2.0, 3.0]
+
+
+def test_a_store_into_a_default_is_refused():
+    log = np.zeros(1)
+
+    def body(total, x, calls=log):
+        calls[0] = calls[0] + 1.0
+        return total + x * calls[0], None
+
+    def by_name(total, x, *, calls=log):
+        return body(total, x, calls)
+
+    for f in (body, by_name):
+        with pytest.raises(TypeError, match="stores into 'calls', an array from outside"):
+            fg.scan(f, 0.0, np.arange(3.0))

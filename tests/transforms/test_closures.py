@@ -143,3 +143,52 @@ def test_random_programs_of_functions_that_capture(seed):
         np.testing.assert_allclose(
             transform(transformed)(X), expected, rtol=1e-9, atol=tolerance, err_msg=name
         )
+
+
+# -- functions that are returned ----------------------------------------------------------------------
+def held_in_default(a):
+    return lambda x, a=a: a * x
+
+
+def held_in_class(a):
+    class Held:
+        weight = a
+
+        def __call__(self, x):
+            return self.weight * x
+
+    return Held
+
+
+def held_in_closure(a):
+    return lambda x: a * x
+
+
+@pytest.mark.parametrize("f", [held_in_default, held_in_class, held_in_closure])
+def test_jit_refuses_a_result_that_holds_the_values_of_one_call(f):
+    with pytest.raises(TypeError, match="later calls would return the same one"):
+        fg.jit(f)(2.0)
+    with pytest.raises(TypeError, match="later calls would return the same one"):
+        fg.jit(lambda a: {"made": [f(a)], "value": a})(2.0)
+
+
+def test_jit_returns_functions_and_classes_that_hold_no_traced_value():
+    def f(a):
+        return a, (lambda x, n=2: x * n), float
+
+    value, double, kind = fg.jit(f)(3.0)
+    assert (value, double(4.0), kind) == (3.0, 8.0, float)
+
+
+@pytest.mark.parametrize("f", [held_in_default, held_in_class, held_in_closure])
+def test_vmap_refuses_a_result_that_holds_the_value_of_an_example(f):
+    with pytest.raises(TypeError, match="holds a value of one example"):
+        fg.vmap(lambda a: (a, f(a)))(np.arange(3.0))
+
+
+def test_vmap_returns_functions_that_hold_values_from_outside():
+    def f(w):
+        values, scaled = fg.vmap(lambda a: (a * w, lambda x: w * x))(np.arange(3.0))
+        return np.sum(values) * scaled(2.0)
+
+    assert fg.grad(f)(5.0) == 60.0

@@ -26,6 +26,7 @@ from funcgrad.adoption.adopted_functions import (
     known_adopted,
     redirected,
 )
+from funcgrad.adoption.class_pickles import reduction_over
 from funcgrad.adoption.containers import INNER, leads_elsewhere, standing
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.namespaces import HEAP, OF_NO_NUMBERS, is_kept_class
@@ -211,7 +212,7 @@ def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: 
     )
     if issubclass(kind, Generic):  # its own would find ``kind[...]`` in a cache
         space["__class_getitem__"] = classmethod(GenericAlias)
-    space |= changed
+    space |= {"__reduce_ex__": reduction_over(kind)} | changed
     space |= {"__slots__": (), ORIGINAL: kind, _REDIRECT: redirect, "__doc__": kind.__doc__}
     space |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__

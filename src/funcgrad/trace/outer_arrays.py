@@ -1,4 +1,4 @@
-"""Arrays that a function reaches and did not make: its closure's and its globals'.
+"""Arrays that a function reaches and did not make: its closure's, its defaults' and its globals'.
 
 A body of a loop or a branch is traced once, and runs any number of times. A store into an array from outside
 would happen at the trace, not at each iteration; so it is refused.
@@ -66,8 +66,8 @@ def _content(array: object) -> bytes:
 
 
 def reached(f: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """What f reaches by names: in its closure and globals, in the functions, containers and instances
-    there, and in the instance of a method; each with its name."""
+    """What f reaches by names: in its closure, defaults and globals, in the functions, containers and
+    instances there, and in the instance of a method; each with its name."""
     waiting: deque[tuple[str, Any]] = deque([("f", f)])
     met: set[int] = set()
     kept: list[Any] = []  # so that ids stay their own
@@ -91,6 +91,20 @@ def reached(f: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
             waiting.extend([(name, item.func), *[(name, value) for value in held]])
         else:
             waiting.extend(_parts(name, item))
+
+
+def held_expressions(value: Any) -> list[Expr]:
+    """The expressions that a function, or a class that a function has made, reaches.
+
+    >>> from funcgrad import var
+    >>> x = var("x")
+    >>> held_expressions(lambda y, z=x: y * z), held_expressions(np.sin)
+    ([x], [])
+    """
+    is_local = isinstance(value, type) and "<locals>" in value.__qualname__
+    parts = [*vars(value).values()] if is_local else [value]
+    items = [plain_value(item) for part in parts for _, item in reached(part)]
+    return [item for item in items if isinstance(item, Expr)]
 
 
 _MOST = 1000
@@ -152,6 +166,9 @@ def _named_values(f: FunctionType) -> Iterator[tuple[str, Any]]:
             yield name, cell.cell_contents
         except ValueError:  # empty as yet
             continue
+    code, defaults = f.__code__, f.__defaults__ or ()
+    yield from zip(code.co_varnames[: code.co_argcount][-len(defaults) :], defaults, strict=False)
+    yield from (f.__kwdefaults__ or {}).items()
     for name in sorted(global_names(f.__code__)):
         value = f.__globals__.get(name)
         held = isinstance(value, np.ndarray | MutableArray | Expr | list | dict)

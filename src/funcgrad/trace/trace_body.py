@@ -28,8 +28,8 @@ def trace_body(
 
     ``trees`` are f's arguments. f is traced on ``stand_ins`` of the same types for their leaves. Python may
     read the value of a stand-in, if it has one; a `symbol` has none. It may branch on truth values of those;
-    if ``branches`` is False, as the run around it does. If ``whole``, the body computes all that f does; else what f computes of
-    captured values alone is captured, too.
+    if ``branches`` is False, as the run around it does. If ``whole``, the body computes all that f does; else
+    what f computes of captured values alone is captured, too.
     """
     scope = Scope()
     names = parameter_names(f, len(trees))

@@ -13,6 +13,7 @@ import numpy as np
 
 from funcgrad.autodiff.batching import Batch
 from funcgrad.expr import Expr
+from funcgrad.expr.scope_order import innermost_scope
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import example, lift_fully
 from funcgrad.ops.shape import moveaxis
@@ -21,10 +22,11 @@ from funcgrad.source import fail
 from funcgrad.trace.derive import derive
 from funcgrad.trace.examples import Examples, over_examples
 from funcgrad.trace.leaves import Scope, named_leaves, parameter_names, run, run_on_leaves
-from funcgrad.trace.outer_arrays import reached
-from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.outer_arrays import held_expressions, reached
+from funcgrad.trace.pytree import Tree, flatten, leaves_of
 from funcgrad.trace.random_draws import outer_generators, warn_of_draws
 from funcgrad.trace.shared_arguments import refuse_stored
+from funcgrad.trace.static import is_static_value
 from funcgrad.trace.tree_nodes import own_children
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
@@ -107,6 +109,7 @@ def vmap(
             places = [i for i, batch in enumerate(batches) if batch is not None]
             refuse_stored(f, named_leaves(f, args, kwargs), [places[k] for k in scope.stored])
         warn_of_draws("vmap", "the function", generators, _SHARED)
+        _refuse_captured(output, scope.number)
         tree = flatten(output)
         to = _axes_of_results(out_axes, output, len(tree.leaves))
         same = tuple([i for i, place in enumerate(to) if place is None])
@@ -121,6 +124,21 @@ def vmap(
         return formulas_of(mapped, args, kwargs, numeric_arguments(f, args))
 
     return titled(mapped, f, "vmap", "{} on each example of a batch.", expr)
+
+
+def _refuse_captured(output: object, start: int) -> None:
+    """Refuse functions and classes among results that keep values of one example."""
+    if type(output) is Expr:
+        return
+    for leaf in leaves_of(output):
+        if is_static_value(leaf) and any(
+            [innermost_scope(value) >= start for value in held_expressions(leaf)]
+        ):
+            raise fail(
+                TypeError,
+                f"vmap: expected f to return trees of numbers and arrays, but got {type(leaf).__name__} that "
+                "holds a value of one example; return the value, and make the function of it outside",
+            )
 
 
 _SHARED = (

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import pickle
-import sys
-from functools import reduce
 from io import BytesIO
 from typing import IO, Any
 
+from funcgrad.adoption.class_pickles import named_object
 from funcgrad.adoption.redirect import redirect
 from funcgrad.adoption.view_originals import original_of_view
-
-
-def _named(module: str, name: str) -> Any:
-    """The object of a module by its qualified name; None if the module is not imported."""
-    found: Any = sys.modules.get(module)
-    return reduce(lambda item, part: getattr(item, part, None), name.split("."), found)
 
 
 def _itself(original: object) -> object:
@@ -31,9 +24,9 @@ class Pickler(pickle.Pickler):
             return _itself, (original,)
         module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
         if isinstance(module, str) and isinstance(name, str):
-            found = _named(module, name)
+            found = named_object(module, name)
             if found is not obj and redirect(found) is obj:
-                return _named, (module, name)
+                return named_object, (module, name)
         return NotImplemented
 
 

@@ -17,6 +17,7 @@ from funcgrad.ops.base.foreign_arrays import advice_on, refuse_libraries, refuse
 from funcgrad.ops.base.op import Op
 from funcgrad.source import fail
 from funcgrad.trace.leaves import parameter_names
+from funcgrad.trace.outer_arrays import held_expressions
 from funcgrad.trace.pytree import Tree
 from funcgrad.trace.static import contents, is_static_value, static
 from funcgrad.trace.tree_nodes import NAMESPACE, own_children, static_fields_of
@@ -184,6 +185,8 @@ def _result(value: object) -> Any:
             "jit: expected f to return arrays of numbers, but got one of objects, with traced values or such "
             "as may change, which later calls would return again; return a.astype(float), or a.tolist()",
         )
+    if isinstance(value, FunctionType | type) and held_expressions(value):
+        raise _no_result(value, _OUTSIDE)
     if value is None or isinstance(value, _IMMUTABLE):
         return value
     if isinstance(value, _OF_C) or (isinstance(value, FunctionType) and not value.__closure__):
@@ -192,12 +195,19 @@ def _result(value: object) -> Any:
         function := getattr(value, "__wrapped__", None), _OF_C
     ):
         return function  # in the place of what stands for it in adopted code
-    advice = advice_on(value) or "return its parts in a tuple or a dict"
-    raise fail(
+    made = _OUTSIDE if callable(value) else "return its parts in a tuple or a dict"
+    raise _no_result(value, advice_on(value) or made)
+
+
+def _no_result(value: object, advice: str) -> Any:
+    return fail(
         TypeError,
         "jit: expected f to return trees of numbers, arrays and immutable values, but got "
         f"{type(value).__name__}; {advice}",
     )
+
+
+_OUTSIDE = "later calls would return the same one: return its parts in a tuple or a dict, and make it outside"
 
 
 _OF_C = (BuiltinFunctionType, np.ufunc, type(np.sum))
