@@ -194,6 +194,29 @@ def test_poch_of_whole_numbers_of_factors(x):
     assert fg.grad(slope)(np.float32(-1.0), np.float32(2.0)).dtype == np.float32
 
 
+@pytest.mark.parametrize(("x", "m"), [(-1.5, 0.0), (-1.5, 1.0), (-10.3, 3.0), (-2.7, -2.0)])
+def test_mixed_second_derivatives_of_poch_at_whole_numbers_of_factors(x, m):
+    hessian = fg.hessian(lambda v: scipy.special.poch(v[0], v[1]))
+    with mp.workdps(60):
+        wanted = mp.diff(lambda x, m: mp.gamma(x + m) / mp.gamma(x), (x, m), (1, 1))
+    for found in (hessian(np.array([x, m])), fg.jit(hessian)(np.array([x, m]))):
+        np.testing.assert_allclose(found[[0, 1], [1, 0]], float(wanted), rtol=1e-10)
+
+
+@pytest.mark.parametrize(("x", "power"), [(1e16, 30.0), (1e-300, -2.0), (1e300, 2.0)])
+@pytest.mark.parametrize("name", ["boxcox", "boxcox1p"])
+def test_slopes_of_power_transforms_that_overflow_are_infinite(name, x, power):
+    f = getattr(scipy.special, name)
+    if name == "boxcox1p" and power < 0:
+        x, power = -1.0 + 1e-16, -30.0
+    for slope in (
+        fg.grad(f, 1),
+        fg.jit(fg.grad(f, 1)),
+        lambda *a: fg.jvp(lambda p: f(a[0], p), a[1:], (1.0,))[1],
+    ):
+        assert slope(x, power) == np.inf
+
+
 def test_elliprc_and_log_wright_bessel_of_very_large_numbers():
     slope = fg.grad(scipy.special.elliprc, 1)
     assert slope(1.0, 1e200) == pytest.approx(-np.pi / 4 * 1e-300, rel=1e-12)

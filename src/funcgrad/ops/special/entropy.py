@@ -137,7 +137,8 @@ def power_slope(log: Array, power: Array) -> Any:
     """The derivative of (exp(power*log) - 1)/power in the power."""
 
     def formula(t: Array) -> Any:
-        return (t * np.exp(t) - np.expm1(t)) / (t * t)
+        # With one exponential, since the difference of two that overflow is NaN.
+        return ((t - 1.0) * np.exp(t) + 1.0) / (t * t)
 
     slope = log * log * removable(power * log, _HALF_SQUARE, formula, 1.0)
     return np.where(np.isneginf(log) & (power > 0), 1.0 / power**2, slope)

@@ -145,10 +145,11 @@ def _poch_slope(z: Array, x: Array, m: Array) -> Any:
     a, b = np.where(over, x, 0.0), np.where(over, m, 1.0)
     across = z * digamma(a + b) + gamma(a + b) * _rgamma_slope(rgamma(a), a)
     c, d = np.where(under, x, 0.0), np.where(under, m, 0.25)
-    whole = d == np.round(d)
-    d_turned = np.where(whole, 0.25, d)
+    # At an integer d the sine is 0, but not its derivative in d; if c is one, too, the quotient is 0/0.
+    both = (d == np.round(d)) & (c == np.round(c))
+    d_turned = np.where(both, 0.25, d)
     apart = gamma(c + d_turned) * gamma(1.0 - c) * _turn(d_turned)[0] / _turn(c + d_turned)[0]
-    below = z * digamma_difference(1.0 - c, -d) + np.where(whole, 0.0, apart)
+    below = z * digamma_difference(1.0 - c, -d) + np.where(both, 0.0, apart)
     e, f = np.where(left, 1.0, x), np.where(left, 1.0, m)
     return np.where(over, across, np.where(under, below, z * digamma_difference(e, f)))
 
