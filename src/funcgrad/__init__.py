@@ -268,6 +268,7 @@ if not _expr.operation_table.functions:  # a reload, such as IPython's %reload_e
                     "is_numpy_integer": _later("adoption.builtin_names", "is_numpy_integer"),
                     "is_varied": _is_varied,
                     "is_refusal": _levels.is_refusal,
+                    "can_be_adopted": _levels.can_be_adopted,
                     "level_after": _levels.level_after,
                     "learn": _levels.learn,
                     "lower": _lower,

@@ -35,6 +35,12 @@ ARRAYS_HELD: ContextVar[bool] = ContextVar(
 """Whether a function runs at the last level. Views of containers cost time, and are no lists and dicts for
 code in C, so that they are made for functions alone that are refused otherwise."""
 
+LEAST_LEVEL: ContextVar[int] = ContextVar(
+    "the level from which code that can be adopted is adopted", default=AS_IT_IS
+)
+"""The least level of code that can be adopted: higher in traces of functions that index arrays of other code
+by integers that vary, since adopted code has a gather there."""
+
 _NO_CODE = (int, float, complex, bool, str, bytes, type(None), np.float64, Expr, MutableArray)
 PLAIN_DATA = frozenset((*_NO_CODE, np.ndarray, list, tuple, dict, set))
 """Types of values that hold no code of their own that could be adopted."""

@@ -24,7 +24,14 @@ from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import CapturedArrays, capture, is_unchanged, refer
 from funcgrad.ops.base.op import leaf as leaf_op
 from funcgrad.source import USERS, is_of_library, position
-from funcgrad.trace.known_code import ARRAYS_HELD, AS_IT_IS, HELD, WRITABLE, runs_as_it_is
+from funcgrad.trace.known_code import (
+    ARRAYS_HELD,
+    AS_IT_IS,
+    HELD,
+    LEAST_LEVEL,
+    WRITABLE,
+    runs_as_it_is,
+)
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
 from funcgrad.trace.remedies import explain, tell_replaced
 from funcgrad.trace.shared_arguments import (
@@ -192,7 +199,9 @@ def run_on_leaves(
 # -- adoption: a run, and another after a refusal ----------------------------------------------------
 def _level(f: Any, args: Sequence[Any]) -> int:
     """The level of adoption of a function that is called with these arguments."""
-    return AS_IT_IS if runs_as_it_is(f, args) else int(functions["adoption_level"](f, args))
+    level = AS_IT_IS if runs_as_it_is(f, args) else int(functions["adoption_level"](f, args))
+    least = LEAST_LEVEL.get()
+    return least if level < least and functions["can_be_adopted"](f) else level
 
 
 def _call(f: Callable[..., Any], level: int, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -179,6 +179,12 @@ class TraceNode:
         self.step: NodeProgram | None = None
 
     @property
+    def asks_for_index(self) -> bool:
+        """Whether integers were asked for, as NumPy's arrays do that are indexed by them."""
+        is_index = getattr(self.reading, "__name__", "") in ("_itself", "index")
+        return is_index and self.exprs[0].dtype.kind in "iu"
+
+    @property
     def exprs(self) -> tuple[Expr, ...]:
         if not isinstance(self._exprs, tuple):
             self._exprs = tuple(self._exprs() if callable(self._exprs) else self._exprs)

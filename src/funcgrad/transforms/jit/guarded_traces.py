@@ -18,6 +18,7 @@ from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.source import fail
 from funcgrad.trace.derive import concretize
+from funcgrad.trace.known_code import AS_IT_IS, HELD, LEAST_LEVEL, WRITABLE
 from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten_with_static, leaves_of
 from funcgrad.trace.random_draws import generator_states, warn_of_draws
@@ -97,6 +98,9 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             """Whether Python's numbers are part of the signature: they take other operands' precision."""
             self.answers = False
             """Whether floats are read off f's arguments: adopted code was refused one, too."""
+            self.level, self.highest_level = AS_IT_IS, HELD
+            """The least level of adoption in traces, which rises where indices of other code's arrays vary,
+            and the level that it does not exceed, since a trace has failed there."""
             self.last: TraceNode | None = None
 
     def forget(self) -> None:
@@ -213,12 +217,15 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
                 return found, (node.rebuild(results),)
             if results is not None and results.reading is is_as_traced:
                 found.tree.keeps_guards = True
+            elif results is not None and results.asks_for_index:
+                self.level = min(WRITABLE if self.level < WRITABLE else HELD, self.highest_level)
         before = self.captures()
         generators = generator_states([(item.place.name, item.value) for item in before])
         names = frozenset() if self.watch is None else self.watch.names
         with noticed_reads(names) as reads:
-            stored: set[int] = set()
-            result, path = self._trace(found, before, key[0], args, kwargs, values, stored)
+            result, path, stored = self._traced_at_level(
+                found, before, key[0], args, kwargs, values
+            )
         if path is None:
             self.refuse_shared_memory(stored, found.labels, values)
             return found, (result,)  # f captures values of an enclosing trace: the path is not kept
@@ -246,6 +253,20 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         self.last = node
         self.newest = None
         return found, None
+
+    def _traced_at_level(self, *given: Any) -> tuple[Any, Any, set[int]]:
+        """`_trace` at the level of the traces; if that fails, as it is, and so from then on."""
+        stored: set[int] = set()
+        before = LEAST_LEVEL.set(self.level)
+        try:
+            return *self._trace(*given, stored), stored
+        except Exception:
+            if self.level == AS_IT_IS:
+                raise
+        finally:
+            LEAST_LEVEL.reset(before)
+        self.level = self.highest_level = AS_IT_IS
+        return self._traced_at_level(*given)
 
     def _trace(
         self,
@@ -321,6 +342,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         from funcgrad.transforms.jit.lowered_stages import program_of, stages
 
         fresh = _PathRecorder(self.f, self.static, self.native)
+        fresh.level = max([cache.level for cache in (self, *self.specialized.values())])
         fresh(args, kwargs)
         if fresh.last is None or fresh.path is None:
             raise fail(
