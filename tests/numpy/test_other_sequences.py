@@ -2,6 +2,7 @@
 
 from array import array
 from collections import UserList, deque
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -91,3 +92,37 @@ def test_other_sequences_are_operands_as_lists_are(f, adopt):
     assert fg.jvp(function, (X,), (X,))[1] == pytest.approx(slopes @ X, rel=1e-6)
     assert fg.jit(fg.grad(function))(X) == pytest.approx(gradient)
     assert fg.vmap(function)(np.stack([X, X])) == pytest.approx([value, value])
+
+
+# -- named tuples and other subclasses ---------------------------------------------------------------
+class Pair(NamedTuple):
+    first: float
+    second: float
+
+
+class Row(list):
+    pass
+
+
+OF_SUBCLASSES = {
+    "sum": lambda x: np.sum(Pair(x, 2.0)),
+    "sum of several": lambda x: np.sum([Pair(x, 2.0), Pair(3.0, x * x)]),
+    "sum of a list": lambda x: np.sum(Row([x, x * x])),
+    "operator": lambda x: (np.array([1.0, 2.0]) * Pair(x, x * x)).sum(),
+    "ufunc": lambda x: np.multiply(Pair(x, 2.0), [x, 3.0]).sum(),
+    "stack": lambda x: np.stack(Pair(np.array([x, 1.0]), np.array([2.0, x]))).prod(),
+    "concatenate": lambda x: np.concatenate(Pair(np.ones(2), np.ones(1))).sum() * x,
+    "shape": lambda x: np.reshape(np.ones(4) * x, Pair(2, 2))[0].sum(),
+    "axis": lambda x: np.sum(np.ones((2, 2)) * x, axis=Pair(0, 1)),
+    "index": lambda x: (np.arange(4.0).reshape(2, 2) * x)[Pair(1, 1)],
+}
+
+
+@pytest.mark.parametrize("name", OF_SUBCLASSES)
+def test_subclasses_of_tuple_and_list_are_sequences_of_their_items(name):
+    f, h = OF_SUBCLASSES[name], 1e-6
+    slope = (f(1.3 + h) - f(1.3 - h)) / (2 * h)
+    assert fg.grad(f)(1.3) == pytest.approx(slope, rel=1e-8)
+    assert fg.jit(f)(1.3) == pytest.approx(f(1.3), rel=1e-14)
+    assert fg.vmap(f)(np.array([1.3]))[0] == pytest.approx(f(1.3), rel=1e-14)
+    assert fg.adopt(f)(1.3) == f(1.3)

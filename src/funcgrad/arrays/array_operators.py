@@ -43,7 +43,7 @@ def _binary(
                 y = lent_value(other)
         elif other is None or kind is str:
             return wrapped(self, function(x, other))
-        elif kind is list or kind is tuple:
+        elif kind in _LISTS or (issubclass(kind, _LISTS) and not _has_own(other, name)):
             y = _operand(other)
         else:
             is_left = kind in _WITHOUT_OWN or (not swapped and goes_first(other, name))
@@ -66,8 +66,14 @@ def _binary(
     return operator
 
 
+_LISTS = (list, tuple)
 _WITHOUT_OWN = (Expr, float, int, np.ndarray)
 """What a sparse matrix or a polynomial, whose operators go first, is not: most operands."""
+
+
+def _has_own(value: object, name: str) -> bool:
+    """Whether an array leaves an operator to an instance of a subclass of list or tuple."""
+    return hasattr(type(value), "__array_ufunc__") or goes_first(value, name)
 
 
 def _of_class(value: object) -> Any:

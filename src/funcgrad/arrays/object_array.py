@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sys import _getframe
 from types import FunctionType
 from typing import Any
@@ -46,6 +47,24 @@ class ObjectArray(np.ndarray[Any, Any]):
             return super().astype(dtype, *args, **kwargs)
         made = functions["reshape"](functions["array"](unwrapped(entries)), self.shape)
         return functions["as_in_adopted_code"](functions["astype"](made, dtype), _getframe(1))
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, **named: Any) -> Any:
+        """As NumPy's, which would ask a mean that is traced for a number."""
+        if out is not None or "where" in named or not _is_traced([*self.flat]):
+            return super().mean(axis, dtype, out, **named)
+        own: Any = self if dtype is None else self.astype(dtype)
+        total = own.sum(axis, **named)
+        return total * (np.size(total) / self.size)
+
+    def var(
+        self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **named: Any
+    ) -> Any:
+        """As NumPy's, which would ask a mean that is traced for a number."""
+        if out is not None or "where" in named or not _is_traced([*self.flat]):
+            return super().var(axis, dtype, out, ddof, **named)
+        own: Any = self if dtype is None else self.astype(dtype)
+        total = ((own - own.mean(axis, keepdims=True)) ** 2).sum(axis, **named)
+        return total / (self.size / np.size(total) - ddof)
 
     def __reduce__(self) -> Any:
         own = vars(type(self)).get("__funcgrad_original__", np.ndarray)
@@ -94,6 +113,12 @@ def is_of_objects(value: object) -> bool:
     if not isinstance(value, np.ndarray) or value.dtype != object:
         return False
     return not any([item is None or isinstance(item, str) for item in value.flat])
+
+
+def holds_objects(targets: Sequence[object]) -> bool:
+    """Whether the arrays that a ufunc writes into, of which None is a new one, are all arrays of objects."""
+    given = [item for item in targets if item is not None]
+    return all([isinstance(item, np.ndarray) and item.dtype == object for item in given])
 
 
 def holds_numbers(array: np.ndarray[Any, Any]) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.arrays.array_stores import IN_PLACE, store_where, update_at
+from funcgrad.arrays.object_array import as_objects, holds_objects
 from funcgrad.arrays.reference import (
     MARK,
     Reference,
@@ -23,6 +24,7 @@ from funcgrad.arrays.reference import (
     lend,
     note_export,
     unwrapped,
+    with_items,
     wrapped,
     writable,
 )
@@ -64,6 +66,8 @@ class ArrayProtocols:
                 return found
         if "out" in kwargs:
             inputs = tuple([unlabeled(item) for item in inputs])
+            if holds_objects(kwargs["out"]):
+                return getattr(ufunc, method)(*map(as_objects, inputs), **kwargs)
         if len(inputs) == 1 and method == "__call__" and not kwargs:
             value = self._funcgrad_value if self._funcgrad_state is None else current(self)
             stand_in = stand_in_of(ufunc) if type(value) is Expr else None
@@ -405,8 +409,10 @@ def _flat(tree: object) -> list[Any]:
 def _replaced(tree: Any, values: Any) -> Any:
     if isinstance(tree, Reference):
         return next(values)
-    if type(tree) is list or type(tree) is tuple:
-        return type(tree)([_replaced(item, values) for item in tree])
+    if isinstance(tree, tuple):
+        return with_items(tree, [_replaced(item, values) for item in tree])
+    if isinstance(tree, list):
+        return [_replaced(item, values) for item in tree]
     return {k: _replaced(v, values) for k, v in tree.items()} if type(tree) is dict else tree
 
 

@@ -7,6 +7,7 @@ NumPy's own view, so that aliasing is NumPy's.
 
 from __future__ import annotations
 
+import operator
 import weakref
 from collections import UserList, deque
 from collections.abc import Callable, Sequence
@@ -213,23 +214,31 @@ def unwrapped(tree: object) -> Any:
     """Arguments with the values of arrays in their place, in nested lists, tuples and dicts."""
     if isinstance(tree, Reference):
         return current(tree)
-    kind = type(tree)
-    return _each(unwrapped, tree) if kind is list or kind is tuple or kind is dict else tree
+    return _each(unwrapped, tree) if issubclass(type(tree), _HOLDING) else tree
 
 
 def exported(tree: object) -> Any:
     """Arguments with plain arrays in the place of arrays that hold numbers, whose memory they share."""
     if isinstance(tree, Reference):
         return tree._funcgrad_as_numpys() if hasattr(tree, "_funcgrad_as_numpys") else export(tree)
-    kind = type(tree)
-    return _each(exported, tree) if kind is list or kind is tuple or kind is dict else tree
+    return _each(exported, tree) if issubclass(type(tree), _HOLDING) else tree
+
+
+_HOLDING = (list, tuple, dict)
 
 
 def _each(replace: Callable[[object], Any], tree: Any) -> Any:
-    """The items of a list, a tuple or a dict, replaced."""
-    if type(tree) is dict:
-        return {key: replace(item) for key, item in tree.items()}
-    return type(tree)([replace(item) for item in tree])
+    """The items of a list, a tuple or a dict, replaced; a subclass of these is kept if no item is."""
+    if isinstance(tree, dict):
+        made = {key: replace(item) for key, item in tree.items()}
+        same = type(tree) is not dict and all([made[key] is tree[key] for key in made])
+        return tree if same else made
+    items = [replace(item) for item in tree]
+    if type(tree) is list:
+        return items
+    if type(tree) is not tuple and all(map(operator.is_, items, tree)):
+        return tree
+    return with_items(tree, items) if isinstance(tree, tuple) else items
 
 
 def lend(tree: object) -> None:

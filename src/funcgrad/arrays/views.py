@@ -20,6 +20,7 @@ from funcgrad.arrays.reference import (
     sibling,
     state_of,
     view_of,
+    with_items,
     wrapped,
 )
 from funcgrad.expr import Expr
@@ -198,8 +199,10 @@ def zeros_in_place_of(tree: Any) -> Any:
         return np.zeros_like(layout_of(tree))
     if isinstance(tree, Expr):
         return np.zeros(tree.shape, tree.dtype)
-    if type(tree) is list or type(tree) is tuple:
-        return type(tree)([zeros_in_place_of(item) for item in tree])
+    if isinstance(tree, tuple):
+        return with_items(tree, [zeros_in_place_of(item) for item in tree])
+    if isinstance(tree, list):
+        return [zeros_in_place_of(item) for item in tree]
     if type(tree) is dict:
         return {name: zeros_in_place_of(item) for name, item in tree.items()}
     if callable(tree) and not isinstance(tree, type | np.dtype):

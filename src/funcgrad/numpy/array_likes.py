@@ -65,7 +65,7 @@ def array_like(value: Any) -> Any:
     """
     if isinstance(value, OTHER_LISTS):
         value = list(value)
-    if type(value) in _LISTS:
+    if isinstance(value, _LISTS):
         return array(value) if _holds_traced(value) else value
     return array_held_by(value) if _is_array_like(value) else value
 
@@ -90,7 +90,7 @@ def _is_array_like(value: Any) -> bool:
     """Whether NumPy asks a value for its array, as an instance of a user's class."""
     if type(value) in _NUMBERS or isinstance(value, Expr | Reference):
         return False
-    if isinstance(value, OTHER_LISTS):
+    if isinstance(value, (*OTHER_LISTS, *_LISTS)):  # a named tuple is one of the latter
         return True
     answers = overrides_ufuncs(value) or hasattr(type(value), "__array_function__")
     return has_array_method(value) and not answers
@@ -112,7 +112,7 @@ def _holds_traced(items: Any) -> bool:
                 ]
             ):
                 return True
-            waiting.extend([item for item in part if type(item) in _LISTS])
+            waiting.extend([item for item in part if isinstance(item, _LISTS)])
     return False
 
 

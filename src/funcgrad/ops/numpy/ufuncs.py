@@ -71,6 +71,8 @@ def apply_ufunc(
         kwargs["dtype"] = kwargs["dtype"]()
     targets = out if isinstance(out, tuple) else (out,)
     if any([target is not None for target in targets]):
+        if holds_objects(targets):
+            return getattr(ufunc, method)(*map(as_objects, inputs), out=out, **kwargs)
         raise kept_for_users(first_expr((*inputs, *targets)), no_out(name))
     for layout in ("order", "subok"):  # an expression has no layout, and no subclass
         kwargs.pop(layout, None)
