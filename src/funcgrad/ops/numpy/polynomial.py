@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr import Expr
-from funcgrad.expr.concrete import concrete_value
+from funcgrad.expr.concrete import concrete_value, has_known_value
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import stopped
@@ -144,9 +144,18 @@ def polyfit(
 
 
 def polymul(a1: object, a2: object) -> Any:
-    """As `numpy.polymul`: the product's coefficients, the first too if they are 0: they have derivatives."""
-    first, second = [np.atleast_1d(p) for p in lift_all((a1, a2))]
+    """As `numpy.polymul`. A factor that is differentiated has all of its coefficients, the first ones too if
+    they are 0, since they have derivatives."""
+    first, second = [_from_first_power(np.atleast_1d(p)) for p in lift_all((a1, a2))]
     return np.convolve(first, second)
+
+
+def _from_first_power(p: Expr) -> Any:
+    """The coefficients of a polynomial from the first one that is not 0, unless it has a derivative."""
+    if p.ndim != 1 or _is_differentiated(p) or not has_known_value(p):
+        return p
+    cut = np.trim_zeros(p, "f")
+    return cut if cut.size else np.zeros(1, p.dtype)
 
 
 def polydiv(u: object, v: object) -> Any:

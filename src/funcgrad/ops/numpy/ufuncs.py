@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.arrays.object_array import as_objects, holds_objects
 from funcgrad.expr import const
 from funcgrad.expr.concrete import concrete_value, kept_for_users
 from funcgrad.expr.registry import complete, is_well_known, operation_table, stand_in_of

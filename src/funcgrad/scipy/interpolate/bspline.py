@@ -11,6 +11,7 @@ import scipy.interpolate as _scipy
 from funcgrad.arrays.values import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, number, real, refuse, taken
+from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.polynomial_pieces import along, points_at
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -54,6 +55,8 @@ class BSpline:
             np.moveaxis(number("BSpline", c), axis, 0) if self.own is None else self.own.c
         )
         self.k, self.extrapolate, self.axis = int(k), extrapolate, axis % self.c.ndim
+        if not plain:
+            expect_rising("Knots must be in a non-decreasing order.", self.t, strictly=False)
 
     @staticmethod
     def of_scipy(own: Any) -> BSpline:

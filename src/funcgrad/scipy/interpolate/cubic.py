@@ -13,6 +13,7 @@ import scipy.interpolate as _scipy
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.banded_systems import solve_banded
 from funcgrad.scipy.composition import number, real
+from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.piecewise import PPoly
 from funcgrad.scipy.interpolate.polynomial_pieces import along
 from funcgrad.source import fail
@@ -29,6 +30,7 @@ def _data(who: str, x: npt.ArrayLike, y: npt.ArrayLike, axis: int) -> tuple[Arra
             f"{who}: expected n >= 2 abscissae and data with n entries along axis {axis}, but got "
             f"{knots.shape} and {values.shape}",
         )
+    expect_rising("`x` must be strictly increasing sequence.", knots)
     return knots, np.moveaxis(values, axis, 0), axis
 
 
@@ -47,7 +49,9 @@ class CubicHermiteSpline(PPoly):
             self._set_own(_scipy.CubicHermiteSpline(x, y, dydx, axis, extrapolate))
             return
         knots, values, axis = _data("CubicHermiteSpline", x, y, axis)
-        _, slopes, _ = _data("CubicHermiteSpline", x, dydx, axis)
+        slopes = np.moveaxis(number("CubicHermiteSpline", dydx), axis, 0)
+        if slopes.shape != values.shape:
+            raise fail(ValueError, "The shapes of `y` and `dydx` must be identical.")
         self._set_hermite(knots, values, slopes, extrapolate, axis)
 
     def _set_hermite(

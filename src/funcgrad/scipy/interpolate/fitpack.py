@@ -24,6 +24,7 @@ from funcgrad.scipy.interpolate.bspline import (
     value_at,
     with_knot,
 )
+from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.piecewise import PPoly
 from funcgrad.scipy.interpolate.through_data import basis_at, knots_through
 from funcgrad.source import fail
@@ -205,6 +206,7 @@ def _degree(options: Mapping[str, Any]) -> int:
 
 def interpolating(x: Array, y: Array, k: int, bbox: tuple[Any, Any] = (None, None)) -> Tck:
     """The spline through y at x with FITPACK's knots."""
+    expect_rising("x must be strictly increasing if s = 0", x)
     first, last = [x[i] if end is None else end for i, end in zip((0, -1), bbox, strict=True)]
     t = knots_through(x, k, first, last)
     return t, np.linalg.solve(basis_at(t, k, x), y), k

@@ -14,6 +14,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import as_single, composed, floating, number, real, taken
 from funcgrad.scipy.interpolate.bspline import spline_weights
 from funcgrad.scipy.interpolate.cubic import CubicSpline, PchipInterpolator
+from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.polynomial_pieces import along, points_at
 from funcgrad.source import fail
 from funcgrad.transforms.vmap import vmap
@@ -198,6 +199,12 @@ class RegularGridInterpolator:
         )
         self.method, self.fill_value = method, fill_value
         self.grid = [real("RegularGridInterpolator", axis) for axis in points]
+        for k, axis in enumerate([] if plain else self.grid):
+            expect_rising(
+                f"The points in dimension {k} must be strictly ascending or descending",
+                axis,
+                or_falling=True,
+            )
         self.values = floating("RegularGridInterpolator", values)
 
     @classmethod

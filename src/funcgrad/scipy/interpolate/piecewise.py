@@ -14,6 +14,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, real, taken
 from funcgrad.scipy.interpolate.bspline import BSpline
+from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.polynomial_pieces import (
     along,
     inside,
@@ -62,7 +63,9 @@ class PPoly:
             self._set_own(_scipy.PPoly(c, x, extrapolate, axis))
             return
         coefficients = np.moveaxis(number("PPoly", c), (axis, axis + 1), (0, 1))
-        self._set(coefficients, real("PPoly", x), extrapolate, axis)
+        breakpoints = real("PPoly", x)
+        expect_rising("`x` must be strictly increasing or decreasing.", breakpoints, False, True)
+        self._set(coefficients, breakpoints, extrapolate, axis)
 
     def _set(
         self, c: Array, x: Array, extrapolate: object, axis: int, own: OfScipy | None = None

@@ -14,6 +14,7 @@ from funcgrad.arrays.values import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, real
 from funcgrad.scipy.interpolate.bspline import BSpline, value_at
+from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -70,6 +71,7 @@ def make_interp_spline(
                 "CubicSpline(x, y, bc_type='periodic'), which is differentiated in them",
             )
         abscissae = real(who, x)
+        expect_rising("Expect x to be a 1D strictly increasing sequence.", abscissae)
         if k < 2 and bc_type is None and t is None:
             repeated = [abscissae[:1]] * k
             knots, coefficients = np.concatenate([*repeated, abscissae, abscissae[-1:]]), values
