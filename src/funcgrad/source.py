@@ -156,6 +156,16 @@ def position(source: tuple[CodeType, int] | None) -> str:
     return f"{_shown(code.co_filename)}:{lines[0]}" + (f": {text}" if text else "")
 
 
+def raised_at(error: BaseException) -> tuple[CodeType, int] | None:
+    """The position in the innermost of the user's frames that an error came through."""
+    found, place = None, error.__traceback__
+    while place is not None:
+        if not USERS[place.tb_frame.f_code.co_filename]:
+            found = place.tb_frame.f_code, place.tb_lasti
+        place = place.tb_next
+    return found
+
+
 def _shown(filename: str) -> str:
     """The name of a file without its directory; of a cell, IPython's name of it, as in its tracebacks."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()

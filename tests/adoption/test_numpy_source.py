@@ -387,3 +387,19 @@ def test_a_polynomial_of_a_polynomial_is_one(f):
     value, slope = fg.value_and_grad(f)(2.0)
     assert value == f(2.0) == fg.jit(f)(2.0)
     assert slope == pytest.approx((f(2.0 + 1e-6) - f(2.0 - 1e-6)) / 2e-6)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda c: np.polymul(c, [0.0, 2.0, 1.0]),
+        lambda c: np.polymul([0.0, 0.0], c),
+        lambda c: np.polymul([3.0], c),
+    ],
+)
+def test_polymul_cuts_first_zeros_off_that_have_no_derivative(call):
+    c = np.array([0.0, 2.0, 1.0])
+    np.testing.assert_array_equal(fg.jit(call)(c), call(c))
+    d = np.array([5.0, 2.0, 1.0])
+    slopes = fg.jacobian(call)(d)  # of a function that is linear in d
+    np.testing.assert_allclose(slopes @ d, call(d), rtol=1e-14)

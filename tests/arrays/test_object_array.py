@@ -135,3 +135,37 @@ def test_an_array_of_objects_from_outside_is_itself():
         return x * len(np.asarray(HELD).view(np.ndarray)) + x * (kept[1] is None)
 
     assert fg.grad(fg.adopt(f))(2.0) == 3.0
+
+
+def added_in_place(x):
+    a = np.array([1.0, 2.0], dtype=object)
+    b = a
+    a += x
+    return (b * a).sum()
+
+
+def written_out(x):
+    a = np.array([[1.0, 2.0], [3.0, 4.0]], dtype=object)
+    a[0] += x
+    np.multiply(a[:, 1], x, out=a[:, 1])
+    return a.sum()
+
+
+IN_PLACE = {
+    "operator": added_in_place,
+    "out": written_out,
+    "mean": lambda x: np.array([x, x * x], dtype=object).mean(),
+    "mean of axes": lambda x: np.mean(np.array([[x, 2.0], [1.0, x * x]], dtype=object), axis=0)[1],
+    "mean of a dtype": lambda x: np.array([[x, 2.0], [1.0, x]], object).mean(0, dtype=float)[0],
+    "variance": lambda x: np.array([x, 2.0, x * x], dtype=object).var(ddof=1),
+    "variance along an axis": lambda x: np.var(np.array([[x, 2.0], [1.0, x]], object), axis=1)[0],
+}
+
+
+@pytest.mark.parametrize("f", IN_PLACE.values(), ids=IN_PLACE.keys())
+def test_arrays_of_objects_in_place_and_their_moments(f):
+    h = 1e-6
+    slope = (f(1.3 + h) - f(1.3 - h)) / (2 * h)
+    assert fg.grad(f)(1.3) == pytest.approx(slope, rel=1e-8)
+    assert fg.jit(f)(1.3) == pytest.approx(f(1.3), rel=1e-14)
+    assert fg.vmap(fg.grad(f))(np.array([1.3]))[0] == pytest.approx(slope, rel=1e-8)

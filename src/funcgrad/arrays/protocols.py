@@ -66,7 +66,8 @@ class ArrayProtocols:
                 return found
         if "out" in kwargs:
             inputs = tuple([unlabeled(item) for item in inputs])
-            if holds_objects(kwargs["out"]):
+            out: Any = kwargs["out"]
+            if holds_objects(out):
                 return getattr(ufunc, method)(*map(as_objects, inputs), **kwargs)
         if len(inputs) == 1 and method == "__call__" and not kwargs:
             value = self._funcgrad_value if self._funcgrad_state is None else current(self)

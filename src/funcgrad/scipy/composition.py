@@ -13,12 +13,12 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.arrays.values import by_value
 from funcgrad.expr import Expr
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.base.promotion import in_precision_of
-from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.host_call import host_value
 from funcgrad.source import fail

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.arrays.values import by_value
 from funcgrad.ops import reduction, shape
 from funcgrad.ops.base.axes import axis_index, axis_tuple
 from funcgrad.ops.base.matrix_stacks import eye_like, matrices
@@ -17,7 +18,6 @@ from funcgrad.ops.decompositions import svdvals
 from funcgrad.ops.determinants import slogdet
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.matrix_functions import singular_norm_op
-from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.pseudoinverse import pinv
 from funcgrad.ops.shape import astype, broadcast_to, moveaxis, reshape
 from funcgrad.ops.solve import inv, solve

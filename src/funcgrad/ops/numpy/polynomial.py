@@ -150,7 +150,7 @@ def polymul(a1: object, a2: object) -> Any:
     return np.convolve(first, second)
 
 
-def _from_first_power(p: Expr) -> Any:
+def _from_first_power(p: Any) -> Any:
     """The coefficients of a polynomial from the first one that is not 0, unless it has a derivative."""
     if p.ndim != 1 or _is_differentiated(p) or not has_known_value(p):
         return p

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.arrays.reference import holds_expr
+from funcgrad.arrays.values import by_value
 from funcgrad.expr import Expr
 from funcgrad.ops.base.axes import axis_index, axis_tuple, counts_of
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.scans_and_sorts import argpartition_op
 from funcgrad.ops.shape import broadcast_to, concatenate, expand_dims, ravel, reshape
 from funcgrad.source import fail

@@ -16,7 +16,7 @@ from funcgrad.typing import Array
 def expect_rising(message: str, x: Array, strictly: bool = True, or_falling: bool = False) -> None:
     """Raise ValueError with SciPy's message if an entry is not larger than the one before.
 
-    Without ``strictly`` it may be equal. A NaN is in order, since what is computed from it is NaN, and so is a
+    Without ``strictly`` it may be equal. NaN is in order, since what is computed from it is NaN, and so is a
     formula, of which nothing is known. With ``or_falling`` each may be smaller, and none is NaN.
     """
     before, after = x[:-1], x[1:]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.optimize as _scipy
 
+from funcgrad.arrays.values import by_value
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.ops.numpy.by_value import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, refuse, settings_by_value, tuple_of, without_tracing
 from funcgrad.scipy.host_call import unrefined

@@ -16,7 +16,7 @@ from funcgrad.compiler.flat_program import source_text
 from funcgrad.expr import Expr, mark_simple, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
-from funcgrad.source import fail
+from funcgrad.source import fail, position, raised_at
 from funcgrad.trace.derive import concretize
 from funcgrad.trace.known_code import AS_IT_IS, HELD, LEAST_LEVEL, WRITABLE
 from funcgrad.trace.leaves import run, run_on_leaves
@@ -66,6 +66,8 @@ if TYPE_CHECKING:
 
 MAX_PATHS = 64
 """The number of paths of one signature at which a function is no longer compiled."""
+_MOST_TOLD = 8
+"""The number of errors of programs that are told the user's line: code may handle any number of them."""
 
 
 class GuardedTraces(SignatureCache[SignatureTraces]):
@@ -101,6 +103,8 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             self.level, self.highest_level = AS_IT_IS, HELD
             """The least level of adoption in traces, which rises where indices of other code's arrays vary,
             and the level that it does not exceed, since a trace has failed there."""
+            self.told = 0
+            """The number of errors of programs for which f has run once more."""
             self.last: TraceNode | None = None
 
     def forget(self) -> None:
@@ -162,12 +166,38 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
             return self._traced(key, None, args, kwargs, values)
         if found.uncompiled:
             return self.f(*args, **kwargs)
-        node, results = found.tree.follow(values, found.arrays)
+        node, results = self._follow(found, args, kwargs, values)
         if node is None:
             return self._traced(key, results, args, kwargs, values)
         if node.stored:
             self.refuse_shared_memory(node.stored, found.labels, values)
         return node.rebuild(results)
+
+    def _follow(
+        self, found: SignatureTraces, args: Args, kwargs: Keywords, values: list[Any]
+    ) -> tuple[TraceNode | None, Any]:
+        try:
+            return found.tree.follow(values, found.arrays)
+        except Exception as error:
+            if self.told < _MOST_TOLD and not hasattr(error, "__notes__"):
+                self.told += 1
+                self._tell_line(error, args, kwargs)
+            raise
+
+    def _tell_line(self, error: Exception, args: Args, kwargs: Keywords) -> None:
+        """Add to an error of a program the line that raises it: f runs once more, as it is."""
+        whole = flatten_with_static((args, kwargs))
+        own, named = whole.rebuild(
+            [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in whole.leaves]
+        )
+        try:
+            self.f(*own, **named)
+        except Exception as found:
+            if isinstance(found, type(error)) or isinstance(error, type(found)):
+                place = raised_at(found)
+                told = [f"raised\n  at {position(place)}"] if place else []
+                for note in getattr(found, "__notes__", told):
+                    error.add_note(note)
 
     # -- tracing ----------------------------------------------------------------------------------
     def _traced(
@@ -187,7 +217,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         if found.uncompiled:
             return self.f(*args, **kwargs)
         with Paused():  # it is compiled here
-            reached, results = found.tree.follow(values, found.arrays)
+            reached, results = self._follow(found, args, kwargs, values)
         if reached is None:
             return self.f(*args, **kwargs)
         self.refuse_shared_memory(reached.stored, found.labels, values)
