@@ -102,7 +102,45 @@ def laplace_power(x, c):
     return x**c / 2 if x < 1 else 1 - x**-c / 2
 
 
+def argus(x, chi):
+    shape, k = mp.mpf(3) / 2, chi * chi / 2
+    return (upper(shape, k * (1 - x * x)) - upper(shape, k)) / lower(shape, k)
+
+
+def halves(x, c):
+    """tanh(y/2), where y = -log(1 - c*x)/c."""
+    return mp.tanh(-mp.log1p(-c * x) / c / 2)
+
+
+def asymmetric(x, kappa):
+    if x < 0:
+        return kappa**2 / (1 + kappa**2) * mp.exp(x / kappa)
+    return 1 - mp.exp(-kappa * x) / (1 + kappa**2)
+
+
+def decay(x, rate):
+    return -mp.expm1(-rate * x) / rate
+
+
+def slope_and_top(x, c, d):
+    return (x * x / c if x < c else 2 * x - c) / (1 + d - c)
+
+
 CDF = {
+    "trapezoid": lambda x, c, d: (
+        slope_and_top(x, c, d) if x < d else 1 - slope_and_top(1 - x, 1 - d, 1 - c)
+    ),
+    "argus": argus,
+    "bradford": lambda x, c: mp.log1p(c * x) / mp.log1p(c),
+    "foldcauchy": lambda x, c: (mp.atan(x - c) + mp.atan(x + c)) / mp.pi,
+    "genhalflogistic": halves,
+    "gibrat": lambda x: mp.ncdf(mp.log(x)),
+    "laplace_asymmetric": asymmetric,
+    "loguniform": lambda x, a, b: mp.log(x / a) / mp.log(b / a),
+    "semicircular": lambda x: (x * mp.sqrt(1 - x * x) + mp.acos(-x)) / mp.pi,
+    "truncexpon": lambda x, b: decay(x, 1) / decay(b, 1),
+    "truncpareto": lambda x, b, c: decay(mp.log(x), b) / decay(mp.log(c), b),
+    "truncweibull_min": lambda x, c, a, b: decay(x**c - a**c, 1) / decay(b**c - a**c, 1),
     "rel_breitwigner": lambda x, rho: resonance(x, rho)[0],
     "burr": lambda x, c, d: (1 + x**-c) ** -d,
     "burr12": lambda x, c, d: -mp.expm1(-d * mp.log1p(x**c)),
@@ -158,6 +196,10 @@ CDF = {
     "johnsonsu": lambda x, a, b: mp.ncdf(a + b * mp.asinh(x)),
 }
 SF = {
+    "genhalflogistic": lambda x, c: 2 / (mp.exp(-mp.log1p(-c * x) / c) + 1),
+    "gibrat": lambda x: mp.ncdf(-mp.log(x)),
+    "laplace_asymmetric": lambda x, kappa: asymmetric(-x, 1 / kappa),
+    "truncpareto": lambda x, b, c: decay(mp.log(c / x), b) / decay(mp.log(c), b) / x**b,
     "rel_breitwigner": lambda x, rho: resonance(x, rho)[1],
     "burr": lambda x, c, d: -mp.expm1(-d * mp.log1p(x**-c)),
     "burr12": lambda x, c, d: (1 + x**c) ** -d,
@@ -347,6 +389,42 @@ TAILS = [
     ("halfcauchy", ("logsf",), (1.0,)),
     ("halfcauchy", ("logsf", "cdf"), (1e-16,)),
     ("triang", ("cdf", "sf", "logcdf", "logsf"), (1e-9, 1e-12)),
+    ("trapezoid", ("cdf", "logcdf", "logsf"), (1e-200, 0.2, 0.8)),
+    ("trapezoid", ("sf", "logsf", "logcdf", "cdf"), (1 - 2.0**-40, 0.2, 1 - 2.0**-30)),
+    ("trapezoid", ("cdf", "logsf", "logcdf"), (0.5, 0.2, 0.8)),
+    ("trapezoid", ("logpdf", "sf"), (0.1, 0.2, 0.8)),
+    ("argus", ("cdf", "logcdf", "logsf"), (1e-9, 1e-3)),
+    ("argus", ("logpdf",), (0.3, 1e-3)),
+    ("argus", ("cdf", "logcdf", "logpdf"), (0.3, 1.7)),
+    ("argus", ("logcdf", "logpdf"), (0.6, 60.0)),
+    ("argus", ("sf", "logsf", "logcdf"), (1 - 1e-9, 7.0)),
+    ("bradford", ("cdf", "sf", "logcdf", "logsf"), (0.3, 1e-9)),
+    ("bradford", ("cdf", "logcdf", "logsf"), (1 - 1e-9, 3.0)),
+    ("bradford", ("logcdf",), (1e-200, 1e6)),
+    ("bradford", ("logpdf",), (0.3, 3.0)),
+    ("foldcauchy", ("cdf", "logcdf", "logsf", "logpdf"), (1e-9, 4.7)),
+    ("foldcauchy", ("cdf", "sf", "logsf"), (1e9, 1e-6)),
+    ("foldcauchy", ("logpdf",), (30.0, 1e-6)),
+    ("foldcauchy", ("logcdf", "logpdf"), (0.3, 1e4)),
+    ("genhalflogistic", ("cdf", "sf", "logcdf", "logsf", "logpdf"), (1.0, 1e-8)),
+    ("genhalflogistic", ("logcdf", "logsf"), (1e-12, 0.3)),
+    ("genhalflogistic", ("logsf",), (500.0, 1e-3)),
+    ("gibrat", ("logcdf", "logpdf"), (1e-300,)),
+    ("gibrat", ("logsf",), (1e300,)),
+    ("laplace_asymmetric", ("logcdf", "logpdf"), (-1e4, 0.3)),
+    ("laplace_asymmetric", ("logsf", "logcdf"), (30.0, 1e3)),
+    ("laplace_asymmetric", ("cdf", "logcdf"), (1e-6, 1e-3)),
+    ("loguniform", ("cdf", "sf", "logcdf", "logsf"), (1.25 - 1e-12, 0.01, 1.25)),
+    ("loguniform", ("cdf", "logcdf"), (1e200, 1e-200, 1e300)),
+    ("semicircular", ("cdf", "logcdf"), (-1 + 1e-9,)),
+    ("semicircular", ("sf", "logsf"), (1 - 1e-9,)),
+    ("truncexpon", ("cdf", "sf", "logcdf", "logsf", "logpdf"), (1e-9, 2e-8)),
+    ("truncexpon", ("logsf", "logcdf"), (49.0, 50.0)),
+    ("truncpareto", ("cdf", "sf", "logcdf", "logsf", "logpdf"), (1 + 2.0**-30, 0.3, 5.0)),
+    ("truncpareto", ("sf", "logsf", "cdf", "logpdf"), (5.0 - 2.0**-30, -2.0, 5.0)),
+    ("truncpareto", ("sf", "logsf", "logpdf"), (1e100, 2.0, 1e200)),
+    ("truncweibull_min", ("cdf", "logcdf", "logsf"), (2.0 + 2.0**-30, 5.0, 2.0, 2.01)),
+    ("truncweibull_min", ("logsf", "logpdf"), (20.5, 2.0, 20.0, 21.0)),
 ]
 
 

@@ -42,6 +42,9 @@ lognorm = changed(
     log_slope=lambda x, s: -np.log(x) - np.log(s),
     back=lambda y, s: np.exp(s * y),
 )
+gibrat = changed(
+    norm, to=lambda x: np.log(x), log_slope=lambda x: -np.log(x), back=lambda y: np.exp(y)
+)
 gumbel_l = changed(
     expon,
     to=lambda x: np.exp(x),

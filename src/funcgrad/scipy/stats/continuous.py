@@ -24,12 +24,15 @@ from funcgrad.scipy.stats import (
     resonance,
     stable_families,
     studentized,
+    truncated_families,
     two_sided_families,
 )
 from funcgrad.scipy.stats.base_families import below, cauchy, logistic
+from funcgrad.scipy.stats.extreme_values import pareto_exponent
 from funcgrad.scipy.stats.log_tails import log_betainc, log_half_ratio, t_cdf, t_logcdf
 from funcgrad.scipy.stats.standard import (
     Standard,
+    changed,
     half_line,
     log_where_small,
     stated,
@@ -41,6 +44,7 @@ from funcgrad.typing import Array
 _LOG_ROOT_TAU = math.log(2 * math.pi) / 2
 _ROOT_TWO = math.sqrt(2)
 _ONE: Any = 1.0
+_THREE: Any = np.float64(3.0)
 
 
 # -- piecewise ------------------------------------------------------------------------------------
@@ -85,6 +89,46 @@ triang = Standard(
     isf=lambda q, c: np.where(1 - q < c, np.sqrt(c * (1 - q)), 1 - np.sqrt((1 - c) * q)),
     support=unit_interval,
     valid=lambda c: np.logical_and(c >= 0, c <= 1),
+)
+
+
+def _trapezoid_rise(x: Array, c: Array, d: Array) -> Any:
+    """The probability from 0 to x <= d."""
+    return np.where(x < c, _triang_rise(x, c), 2 * x - c) / (1 + d - c)
+
+
+def _trapezoid_cdf(x: Array, y: Array, c: Array, d: Array) -> Any:
+    """Where y = 1 - x, which has the digits of a small one."""
+    falling = x > d
+    fall = _trapezoid_rise(np.where(falling, y, 0.5), 1 - d, 1 - c)
+    return np.where(falling, 1 - fall, _trapezoid_rise(x, c, d))
+
+
+def _trapezoid_logcdf(x: Array, y: Array, c: Array, d: Array) -> Any:
+    rising, falling = x < c, x > d
+    inner = np.where(rising, d, x)
+    fall = _trapezoid_rise(np.where(falling, y, 0.0), 1 - d, 1 - c)
+    near = 2 * np.log(np.where(rising, x, 1.0)) - np.log(np.where(rising, c, 1.0))
+    middle = np.log(np.where(falling, 1.0, 2 * inner - c))
+    usual = np.where(rising, near, middle) - np.log(1 + d - c)
+    return np.where(falling, np.log1p(-fall), usual)
+
+
+def _trapezoid_density(x: Array, c: Array, d: Array) -> Any:
+    rising, falling = x < c, x > d
+    near = np.log(np.where(rising, x, 1.0)) - np.log(np.where(rising, c, 1.0))
+    far = np.log1p(-np.where(falling, x, 0.0)) - np.log1p(-np.where(falling, d, 0.0))
+    return math.log(2) - np.log(1 + d - c) + near + far
+
+
+trapezoid = Standard(
+    density=_trapezoid_density,
+    cdf=lambda x, c, d: _trapezoid_cdf(x, 1 - x, c, d),
+    sf=lambda x, c, d: _trapezoid_cdf(1 - x, x, 1 - d, 1 - c),
+    logcdf=lambda x, c, d: _trapezoid_logcdf(x, 1 - x, c, d),
+    logsf=lambda x, c, d: _trapezoid_logcdf(1 - x, x, 1 - d, 1 - c),
+    support=unit_interval,
+    valid=lambda c, d: np.logical_and(np.logical_and(c >= 0, d >= c), d <= 1),
 )
 
 
@@ -140,6 +184,16 @@ rdist = symmetric(
 )
 
 
+semicircular = symmetric(
+    Standard(
+        density=lambda x: (np.log1p(-x) + np.log1p(x)) / 2 - math.log(math.pi / 2),
+        cdf=lambda x: _rdist_cdf(x, _THREE),
+        logcdf=lambda x: stated(rdist.logcdf)(x, _THREE),
+        support=lambda: (-1.0, 1.0),
+    )
+)
+
+
 def _arcsine_halves(x: Array) -> Any:
     """Whether x is left of the middle, and the probability from there to the nearer end."""
     left = x < 0.5
@@ -182,6 +236,51 @@ halfcauchy = Standard(
     isf=lambda q: 1 / np.tan(math.pi / 2 * q),
     support=half_line,
 )
+
+
+def _folded_sides(x: Array, c: Array) -> tuple[Any, Any]:
+    """Two numbers with the quotient tan(pi*cdf), a positive one and one that falls through 0."""
+    near, long = x < 1, c < x / 2
+    low, high = np.where(near, x, 1.0), np.where(near, 1.0, x)
+    # For a small c its square has a slope with digits, and where x and c are close, their difference.
+    small, place = np.where(long, c, 0.0), np.where(long, 0.0, c)
+    fall = np.where(long, small * small / high - high, (place - high) * ((place + high) / high))
+    return (
+        np.where(near, 2 * low, 2.0),
+        np.where(near, 1 + c * c - low * low, 1 / high + fall),
+    )
+
+
+def _foldcauchy_cdf(x: Array, c: Array) -> Any:
+    rise, run = _folded_sides(x, c)
+    return np.arctan2(rise, run) / math.pi
+
+
+def _foldcauchy_sf(x: Array, c: Array) -> Any:
+    rise, run = _folded_sides(x, c)
+    return np.arctan2(rise, -run) / math.pi
+
+
+def _foldcauchy_density(x: Array, c: Array) -> Any:
+    """By the sum of the two densities; their product cancels where c is small beside x, or x beside c."""
+    size = np.hypot(x, c)
+    whole = np.hypot(1.0, size)
+    mixed = 2 * (x / whole) * (c / whole)
+    apart = mixed < 0.5
+    product = np.log1p(-(np.where(apart, mixed, 0.0) ** 2))
+    here, place = np.where(apart, 0.0, x), np.where(apart, 0.0, c)
+    peaks = log1p_square(here - place) + log1p_square(here + place)
+    log = log1p_square(size)
+    return math.log(2 / math.pi) + np.where(apart, -log - product, log - peaks)
+
+
+foldcauchy = Standard(
+    density=_foldcauchy_density,
+    cdf=_foldcauchy_cdf,
+    sf=_foldcauchy_sf,
+    support=half_line,
+    valid=lambda c: c >= 0,
+)
 halflogistic = Standard(
     density=lambda x: math.log(2) + logistic.density(x),
     cdf=lambda x: np.tanh(x / 2),
@@ -192,6 +291,15 @@ halflogistic = Standard(
     ppf=lambda q: 2 * np.arctanh(q),
     isf=lambda q: np.where(q < 0.5, -special.logit(q / 2), 2 * np.arctanh(1 - q)),
     support=half_line,
+)
+
+
+genhalflogistic = changed(
+    halflogistic,
+    to=lambda x, c: pareto_exponent(x, -c),
+    log_slope=lambda x, c: c * pareto_exponent(x, -c),
+    back=lambda y, c: y * special.exprel(-c * y),
+    support=lambda c: (0.0, 1 / c),
 )
 
 
@@ -229,6 +337,7 @@ _MODULES = (
     resonance,
     stable_families,
     studentized,
+    truncated_families,
     two_sided_families,
 )
 _NAMES = {name: row for module in _MODULES for name, row in vars(module).items()} | globals()
@@ -238,16 +347,25 @@ CONTINUOUS: Mapping[str, Standard] = {
 """The continuous distributions by their names in SciPy."""
 
 CONTINUED = {
-    *(name for module in (power_families, two_sided_families) for name in vars(module)),
+    *(
+        name
+        for module in (power_families, truncated_families, two_sided_families)
+        for name in vars(module)
+    ),
     *(
         "alpha",
         "exponnorm",
+        "foldcauchy",
         "foldnorm",
+        "genhalflogistic",
+        "gibrat",
         "jf_skew_t",
         "kappa4",
         "norminvgauss",
         "recipinvgauss",
         "rel_breitwigner",
+        "semicircular",
+        "trapezoid",
     ),
 } - {*vars(base_families), "levy", "weibull_min"}
 """Those of which SciPy's code gives the moments."""

@@ -21,7 +21,7 @@ from funcgrad.scipy.stats.standard import (
 from funcgrad.typing import Array
 
 
-def _log1p_ratio(u: Array) -> Any:
+def log1p_ratio(u: Array) -> Any:
     """log(1 + u)/u, with its limit and its derivatives at 0."""
     small = np.abs(u) < 0.03
     away = np.where(small, 1.0, u)
@@ -32,10 +32,10 @@ def _log1p_ratio(u: Array) -> Any:
     return np.where(small, series, np.log1p(away) / away)
 
 
-def _pareto_exponent(x: Array, c: Array) -> Any:
+def pareto_exponent(x: Array, c: Array) -> Any:
     """log(1 + c*x)/c, also where the product overflows."""
     large = c * x > 1e16
-    usual = x * _log1p_ratio(np.where(large, 1.0, c * x))
+    usual = x * log1p_ratio(np.where(large, 1.0, c * x))
     shape, place = np.where(large, c, 1.0), np.where(large, x, 1.0)
     return np.where(large, (np.log(np.abs(shape)) + np.log(np.abs(place))) / shape, usual)
 
@@ -58,13 +58,13 @@ def _extreme_support(c: Array) -> Any:
 genpareto = replace(
     changed(
         expon,
-        to=_pareto_exponent,
-        log_slope=lambda x, c: -c * _pareto_exponent(x, c),
+        to=pareto_exponent,
+        log_slope=lambda x, c: -c * pareto_exponent(x, c),
         back=lambda y, c: y * special.exprel(c * y),
         support=_pareto_support,
         valid=any_real,
     ),
-    density=lambda x, c: _unless_flat(_pareto_exponent(x, c), c == -1, lambda y: -(1 + c) * y),
+    density=lambda x, c: _unless_flat(pareto_exponent(x, c), c == -1, lambda y: -(1 + c) * y),
 )
 
 gumbel_r = changed(
@@ -80,14 +80,14 @@ gumbel_r = changed(
 genextreme = replace(
     changed(
         gumbel_r,
-        to=lambda x, c: _pareto_exponent(x, -c),
-        log_slope=lambda x, c: c * _pareto_exponent(x, -c),
+        to=lambda x, c: pareto_exponent(x, -c),
+        log_slope=lambda x, c: c * pareto_exponent(x, -c),
         back=lambda y, c: y * special.exprel(-c * y),
         support=_extreme_support,
         valid=any_real,
     ),
     density=lambda x, c: _unless_flat(
-        _pareto_exponent(x, -c), c == 1, lambda y: (c - 1) * y - np.exp(-y)
+        pareto_exponent(x, -c), c == 1, lambda y: (c - 1) * y - np.exp(-y)
     ),
 )
 
@@ -95,10 +95,10 @@ genextreme = replace(
 # -- the four-parameter kappa distribution -------------------------------------------------------
 def _kappa_exponent(x: Array, h: Array, k: Array) -> tuple[Any, Any]:
     """-log(z) for z = (1 - k*x)**(1/k), and -log(cdf) = -log(1 - h*z)/h, with their limits at 0."""
-    log = _pareto_exponent(x, -k)
+    log = pareto_exponent(x, -k)
     far = np.logical_and(h < 0, np.log(np.where(h < 0, -h, 1.0)) - log > 40)
     shape, place = np.where(far, -h, 1.0), np.where(far, log, 0.0)
-    near = _pareto_exponent(np.exp(-np.where(far, 0.0, log)), np.where(far, 1.0, -h))
+    near = pareto_exponent(np.exp(-np.where(far, 0.0, log)), np.where(far, 1.0, -h))
     return log, np.where(far, (np.log(shape) - place) / shape, near)
 
 

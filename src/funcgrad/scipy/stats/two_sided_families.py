@@ -7,10 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.ops.elementwise.exponential import softplus
 from funcgrad.scipy.stats.base_families import cauchy, gamma
 from funcgrad.scipy.stats.changed_families import weibull_min
 from funcgrad.scipy.stats.power_families import halfgennorm
-from funcgrad.scipy.stats.standard import Standard, completed, probability, stated, symmetric
+from funcgrad.scipy.stats.standard import (
+    Standard,
+    completed,
+    log1mexp,
+    probability,
+    stated,
+    symmetric,
+)
 from funcgrad.typing import Array
 
 _HALF = math.log(2)
@@ -85,4 +93,31 @@ skewcauchy = Standard(
     logcdf=_skewed_logcdf,
     logsf=lambda x, a: _skewed_logcdf(-x, -a),
     valid=lambda a: np.abs(a) < 1,
+)
+
+
+# -- Laplace's distribution with another scale on each side --------------------------------------
+def _asymmetric_logs(x: Array, log_kappa: Array) -> tuple[Any, Any, Any]:
+    """Whether x is left of 0, and the logarithms of the probabilities below such an x and above others."""
+    left = x < 0
+    below = np.where(left, x, 0.0) * np.exp(-log_kappa) - softplus(-2 * log_kappa)
+    return left, below, -np.where(left, 1.0, x) * np.exp(log_kappa) - softplus(2 * log_kappa)
+
+
+def _asymmetric_cdf(x: Array, log_kappa: Array) -> Any:
+    left, below, above = _asymmetric_logs(x, log_kappa)
+    return np.where(left, np.exp(below), -np.expm1(above))
+
+
+def _asymmetric_logcdf(x: Array, log_kappa: Array) -> Any:
+    left, below, above = _asymmetric_logs(x, log_kappa)
+    return np.where(left, below, log1mexp(-above))
+
+
+laplace_asymmetric = Standard(
+    density=lambda x, kappa: x * np.where(x >= 0, -kappa, 1 / kappa) - np.log(kappa + 1 / kappa),
+    cdf=lambda x, kappa: _asymmetric_cdf(x, np.log(kappa)),
+    sf=lambda x, kappa: _asymmetric_cdf(-x, -np.log(kappa)),
+    logcdf=lambda x, kappa: _asymmetric_logcdf(x, np.log(kappa)),
+    logsf=lambda x, kappa: _asymmetric_logcdf(-x, -np.log(kappa)),
 )
