@@ -227,6 +227,25 @@ def test_compiled_functions_of_packages_are_given_plain_arrays():
         fg.grad(lambda x: arrayfuncs.min_pos(np.array([x, 1.0])))(3.0)
 
 
+def test_arrays_that_compiled_functions_return_take_stores():
+    compiled = pytest.importorskip("transformations._transformations")
+
+    def f(x):
+        direction = compiled.unit_vector(np.array([3.0, 4.0]))
+        direction *= x
+        return direction.sum()
+
+    assert fg.grad(f)(2.0) == pytest.approx(1.4)
+
+    def in_place(x):
+        out = np.zeros(2)
+        compiled.unit_vector(np.array([3.0, 4.0]), out=out)
+        out *= x
+        return out.sum()
+
+    assert fg.grad(in_place)(2.0) == pytest.approx(1.4)
+
+
 def test_an_old_scipy_is_refused_with_what_to_install(monkeypatch):
     monkeypatch.delattr(scipy.stats._distn_infrastructure, "xpx")
     with pytest.raises(

@@ -159,6 +159,7 @@ MORE_CALLS = {
     "polyfit": [
         lambda x: np.polyfit(np.arange(6.0), np.ravel(np.real(x)) * 1.0, 2),
         lambda x: np.polyfit(np.arange(2.0), np.real(x) * 1.0, 1),
+        lambda x: np.polyfit(np.arange(2.0), np.real(x) * 1.0, 1.5),
         lambda x: np.polyfit(np.arange(6.0), np.ravel(np.real(x)) * 1.0, 2, cov=True)[1],
         lambda x: np.polyfit(np.arange(6.0), np.ravel(np.real(x)) * 1.0, 2, full=True)[1],
         lambda x: np.polyfit(np.real(x[0]) * 1.0, [1.0, 2.0, 4.0], 1, w=[1.0, 2.0, 3.0]),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, wraps
 from types import FunctionType, ModuleType
 from typing import Any
@@ -238,9 +238,21 @@ def of_compiled_code(own: Callable[..., Any]) -> Callable[..., Any]:
                     raise
                 name = f"{own.__module__}.{getattr(own, '__qualname__', own)}"
                 raise _refusal(name, "it is compiled code") from error
-        return own(*exported(args), **exported(kwargs))
+        given, named = exported(args), exported(kwargs)
+        return _as_adopted_code_has(own(*given, **named), [*given, *named.values()])
 
     return function
+
+
+def _as_adopted_code_has(found: Any, given: Sequence[Any]) -> Any:
+    """A result of compiled code: its new arrays take stores of traced values, too."""
+    if type(found) is np.ndarray:
+        shared = [array for array in given if type(array) is np.ndarray]
+        is_new = not any([np.may_share_memory(found, array) for array in shared])
+        return mutable(found) if is_new else found
+    if type(found) in (list, tuple):
+        return type(found)([_as_adopted_code_has(item, given) for item in found])
+    return found
 
 
 def _with_stores(own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

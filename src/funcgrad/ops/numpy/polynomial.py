@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -108,7 +107,7 @@ def polyfit(
     """As `numpy.polyfit`, of one degree."""
     if np.ndim(deg):
         raise fail(TypeError, f"polyfit: expected one degree, but got {deg!r}")
-    deg = operator.index(deg)
+    deg = int(deg)  # as NumPy, which truncates
     if deg < 0:
         raise fail(ValueError, f"polyfit: expected a degree of 0 or more, but got {deg}")
     x, y = lift_all((x, y))
