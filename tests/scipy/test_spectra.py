@@ -15,6 +15,7 @@ OPTIONS = [
     {"nperseg": 16},
     {"nperseg": 16, "noverlap": 0, "nfft": 25, "detrend": "linear"},
     {"nperseg": 15, "scaling": "spectrum", "average": "median", "detrend": False},
+    {"nperseg": 16.7, "noverlap": 3.2, "nfft": 25.9},
     {"window": np.linspace(0.1, 1.0, 20), "fs": 3.0, "return_onesided": False},
     {"window": ("tukey", 0.3), "nperseg": 64, "average": "median"},
     {"nperseg": 16, "detrend": lambda part: part - part[..., :1]},

@@ -69,9 +69,9 @@ def _density(
     same: bool,
     fs: float = 1.0,
     window: Any = "hann",
-    nperseg: int | None = None,
-    noverlap: int | None = None,
-    nfft: int | None = None,
+    nperseg: float | None = None,
+    noverlap: float | None = None,
+    nfft: float | None = None,
     detrend: Any = "constant",
     return_onesided: bool = True,
     scaling: str = "density",
@@ -82,12 +82,13 @@ def _density(
     x, y = (np.moveaxis(item, axis, -1) for item in (x, y))
     n = x.shape[-1]
     named = isinstance(window, str | tuple)
-    size = nperseg if nperseg is not None else 256 if named else len(window)
+    # SciPy truncates counts that are floats.
+    size = int(nperseg) if nperseg is not None else 256 if named else len(window)
     if not 1 <= size <= n:
         return None
     weights = _scipy.get_window(window, size) if named else np.asarray(window)
-    points = size if nfft is None else nfft
-    overlap = size // 2 if noverlap is None else noverlap
+    points = size if nfft is None else int(nfft)
+    overlap = size // 2 if noverlap is None else int(noverlap)
     onesided = return_onesided and x.dtype.kind != "c"
     known = average in ("mean", "median") and scaling in ("density", "spectrum")
     plain = detrend in (False, None, "constant", "linear") and weights.shape == (size,)
