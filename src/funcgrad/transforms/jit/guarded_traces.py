@@ -8,7 +8,8 @@ If Python asks a traced value a question while f runs (``if x > 0``), the answer
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -64,6 +65,8 @@ from funcgrad.transforms.jit.signature_cache import (
 if TYPE_CHECKING:
     from funcgrad.transforms.jit.stage_text import Lowered
 
+_Traced: TypeAlias = tuple[Any, tuple[list[Question], list[Expr] | SingleProgram, Any] | None]
+"""A result and None, or None and a path."""
 MAX_PATHS = 64
 """The number of paths of one signature at which a function is no longer compiled."""
 _MOST_TOLD = 8
@@ -253,8 +256,8 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         generators = generator_states([(item.place.name, item.value) for item in before])
         names = frozenset() if self.watch is None else self.watch.names
         with noticed_reads(names) as reads:
-            result, path, stored = self._traced_at_level(
-                found, before, key[0], args, kwargs, values
+            (result, path), stored = self._traced_at_level(
+                partial(self._trace, found, before, key[0], args, kwargs, values)
             )
         if path is None:
             self.refuse_shared_memory(stored, found.labels, values)
@@ -284,19 +287,22 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         self.newest = None
         return found, None
 
-    def _traced_at_level(self, *given: Any) -> tuple[Any, Any, set[int]]:
-        """`_trace` at the level of the traces; if that fails, as it is, and so from then on."""
+    def _traced_at_level(self, run_once: Callable[[set[int]], _Traced]) -> tuple[_Traced, set[int]]:
+        """What `_trace` finds, and where f stores, at the level of the traces.
+
+        If that fails, f is traced as it is, and so from then on.
+        """
         stored: set[int] = set()
         before = LEAST_LEVEL.set(self.level)
         try:
-            return *self._trace(*given, stored), stored
+            return run_once(stored), stored
         except Exception:
             if self.level == AS_IT_IS:
                 raise
         finally:
             LEAST_LEVEL.reset(before)
         self.level = self.highest_level = AS_IT_IS
-        return self._traced_at_level(*given)
+        return self._traced_at_level(run_once)
 
     def _trace(
         self,
@@ -307,7 +313,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         kwargs: Keywords,
         values: list[Any],
         stored: set[int],
-    ) -> tuple[Any, tuple[list[Question], list[Expr] | SingleProgram, Any] | None]:
+    ) -> _Traced:
         """Run f once: None and its path, as expressions of the tree's inputs.
 
         If f captures values of an enclosing trace: its result and None. ``stored`` is given the numbers of
@@ -372,14 +378,14 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         from funcgrad.transforms.jit.lowered_stages import program_of, stages
 
         fresh = _PathRecorder(self.f, self.static, self.native)
-        fresh.level = max([cache.level for cache in (self, *self.specialized.values())])
+        caches: list[Any] = [self, *self.specialized.values()]
+        fresh.level = max([cache.level for cache in caches])
         fresh(args, kwargs)
         if fresh.last is None or fresh.path is None:
             raise fail(
                 TypeError,
                 "lower: expected arguments of which the result is computed, but got others",
             )
-        caches: list[Any] = [self, *self.specialized.values()]
         running = [
             program_of(cache.entries[key].tree, fresh.path[1])
             for key in fresh.entries
