@@ -274,11 +274,15 @@ def _reads_of_states(
 ) -> list[Expr]:
     """The entries of states that are read, if others are not: these are kept, not the states."""
     exprs = list(by_key(*outputs).values())
+    on_seeds = dependent(exprs, [seed.key for seed in seeds])
+    users_of: dict[Key, list[Expr]] = {state.key: [] for state in states}
+    for expr in exprs:
+        for key in users_of.keys() & {arg.key for arg in expr.args}:
+            users_of[key].append(expr)
     reads: list[Expr] = []
     for state in states:
-        users = [e for e in exprs if any([arg.key == state.key for arg in e.args])]
+        users = users_of[state.key]
         read = [e for e in users if e.op is getitem_op and e.args[0].key == state.key]
-        on_seeds = dependent(exprs, [seed.key for seed in seeds])
         whole = (
             any([e.key in on_seeds for e in read])
             or len(read) < len(users)

@@ -41,7 +41,7 @@ from funcgrad.compiler.python.scalar_ops import native_template
 from funcgrad.control.loop import loop_op
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.columns import ScalarUse
-from funcgrad.ops.base.op import astype, broadcast_to
+from funcgrad.ops.base.op import Op, astype, broadcast_to
 from funcgrad.ops.tuples import pick_op
 
 Values: TypeAlias = Value | tuple[Value, ...]
@@ -113,9 +113,8 @@ def form_of(flat: Flat, step: FlatStep) -> MachineForm:
     if op is astype:
         return ElementForm(_cast)
     operands = [flat.steps[k] for k in step.operands]
-    types = ", ".join([str(x.type) for x in operands])
     if not operands or any([x.type.shape not in (step.type.shape, ()) for x in operands]):
-        raise UnsupportedError(f"{op.name} of {types}")
+        raise _without_form(op, operands)
     kinds = [x.type.dtype.kind for x in operands]
     kind = "c" if "c" in kinds else kinds[-1]
     constants = tuple([_constant(flat, k) for k in step.operands])
@@ -123,13 +122,17 @@ def form_of(flat: Flat, step: FlatStep) -> MachineForm:
     use = ScalarUse(kind, dict(step.params), constants, entries)
     template = native_template(op, use)
     if template is None:
-        raise UnsupportedError(f"{op.name} of {types}")
+        raise _without_form(op, operands)
 
     def entry(writer: LLVMWriter, step: FlatStep, operands: Sequence[Number]) -> Number:
         found = template_value(writer, template, operands)
         return cast_number(writer, found, REGISTER[step.type.dtype.name])
 
     return ElementForm(entry)
+
+
+def _without_form(op: Op, operands: Sequence[FlatStep]) -> UnsupportedError:
+    return UnsupportedError(f"{op.name} of {', '.join([str(x.type) for x in operands])}")
 
 
 def _cast(writer: LLVMWriter, step: FlatStep, operands: Sequence[Number]) -> Number:

@@ -14,7 +14,8 @@ Gain (docs/passes.md): without it the LSTM with one example takes 4.0 times as l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from funcgrad.compiler.passes.loop_body_regrouping import (
 from funcgrad.compiler.passes.scattered_sums import is_scattered, parts_of, scattered_sum
 from funcgrad.control.loop import is_loop
 from funcgrad.expr import Expr, assemble_node, by_key, rebuild, subexpressions
-from funcgrad.fold import folded_by_key
+from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, dependent
 from funcgrad.ops.base.columns import in_library
 from funcgrad.ops.base.op import Elementwise, broadcast_to, columns_of, on_batch, spread
@@ -91,6 +92,18 @@ def hoist_loop_invariants(
         return new
 
     return folded_by_key(roots, step)
+
+
+def _states_read(
+    number: Mapping[Key, int], expr: Expr, found: Sequence[frozenset[int]]
+) -> frozenset[int]:
+    """The numbers of the states that a value depends on, of those that its operands depend on."""
+    own = number.get(expr.key)
+    if own is not None:
+        return frozenset((own,))
+    distinct = {id(one): one for one in found}
+    (first, *rest) = distinct.values() if distinct else (frozenset[int](),)
+    return first.union(*rest) if rest else first
 
 
 _INVARIANT, _PER_ITERATION, _LOOP_CARRIED = 0, 1, 2  # the dependence lattice of values in a body
@@ -176,13 +189,12 @@ class _Loop:
         live = set(self.wanted)
         met = {names.get(expr.key, expr.key) for expr in subexpressions(*tested)}
         live.update([number[key] for key in met if key in number])
+        read = folded(self.outputs, partial(_states_read, number))
         stack = sorted(live)
         while stack:
-            for expr in subexpressions(self.outputs[stack.pop()]):
-                i = number.get(expr.key)
-                if i is not None and i not in live:
-                    live.add(i)
-                    stack.append(i)
+            further = read[stack.pop()] - live
+            live |= further
+            stack.extend(further)
         return sorted(live)
 
     def _kinds(self) -> dict[Key, int]:
