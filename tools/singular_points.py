@@ -190,7 +190,9 @@ stores and choices, of an array. Where entries are put together again from sever
 entries that a mask or an index array selects later, reverse mode may multiply a zero by the NaN: use
 `np.where` before the factor, or forward mode.
 
-A zero that was computed, times an infinite factor, is NaN, as in JAX: `softmax(s / T)` with entries of -inf
+A zero that a choice has put in the place of a value is no factor of an infinite slope: that of
+`np.sqrt(np.maximum(x, 0) * h)` in h is 0 at x = -1, where JAX and PyTorch give NaN. Another zero that was
+computed, times an infinite factor, is NaN, as in JAX: `softmax(s / T)` with entries of -inf
 in s has no gradient in T, though the weights of these entries are 0 for any T. A rule that stopped at
 `exp(-inf)` would be wrong for others: `exp(log(p))` and `logsumexp(log(p))` have slopes other than 0 at
 p = 0. Choose after the factor, `np.where(mask, s / T, -np.inf)`: what is not selected has the gradient 0.

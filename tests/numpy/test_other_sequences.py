@@ -1,5 +1,6 @@
 """NumPy's functions of ranges, deques, and other sequences than lists, users' own among them."""
 
+import math
 from array import array
 from collections import UserList, deque
 from typing import NamedTuple
@@ -126,3 +127,69 @@ def test_subclasses_of_tuple_and_list_are_sequences_of_their_items(name):
     assert fg.jit(f)(1.3) == pytest.approx(f(1.3), rel=1e-14)
     assert fg.vmap(f)(np.array([1.3]))[0] == pytest.approx(f(1.3), rel=1e-14)
     assert fg.adopt(f)(1.3) == f(1.3)
+
+
+# -- instances of users' classes that hold traced values ---------------------------------------------
+class Held:
+    """An array for NumPy."""
+
+    def __init__(self, a):
+        self.a = a
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.a, dtype)
+
+
+class Number:
+    """A number, and an index, for Python."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __float__(self):
+        return float(self.value)
+
+    def __index__(self):
+        return 2
+
+
+class Items:
+    """A sequence for NumPy, of numbers that may be traced."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, i):
+        return self.items[i]
+
+
+def added_in_place(x):
+    a = np.zeros(4)
+    a += Held(x)
+    return a
+
+
+OF_INSTANCES = {
+    "in place": added_in_place,
+    "index": lambda x: x[Number(0.0)] * x,
+    "index of two": lambda x: np.outer(x, x)[Number(0.0), :2],
+    "float64": lambda x: np.float64(Number(x[0])) * x,
+    "hypot": lambda x: np.stack([math.hypot(Number(x[0]), Number(x[1]), 2.0), x[0]]),
+    "sum of a sequence": lambda x: np.sum(Items([x[0], x[1], 2.0])) * x,
+    "sequence of a sequence": lambda x: np.dot(
+        Items([Items([x[0], 1.0]), Items([2.0, x[1]])]), x[:2]
+    ),
+}
+
+
+@pytest.mark.parametrize("f", OF_INSTANCES.values(), ids=OF_INSTANCES.keys())
+def test_instances_that_hold_traced_values(f):
+    h = 1e-6
+    slope = np.transpose([(f(X + h * e) - f(X - h * e)) / (2 * h) for e in np.eye(4)])
+    np.testing.assert_allclose(fg.jacobian(f)(X), slope, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(fg.jit(f)(X), f(X), rtol=1e-14)
+    np.testing.assert_allclose(fg.adopt(f)(X), f(X), rtol=1e-14)
+    np.testing.assert_allclose(fg.vmap(f)(np.stack([X, X]))[1], f(X), rtol=1e-14)

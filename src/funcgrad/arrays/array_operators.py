@@ -124,7 +124,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
 
 def _in_place(name: str, ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: object) -> Any:
-        ufunc(self, unlabeled(other), out=(self,))
+        ufunc(self, array_held_by(unlabeled(other)), out=(self,))
         return self
 
     operator.__name__ = operator.__qualname__ = name

@@ -5,12 +5,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr import Expr, as_derived, as_expression, by_key
+from funcgrad.expr import Expr, as_derived, as_expression, by_key, subexpressions
 from funcgrad.expr.registry import functions
 from funcgrad.fold import Item, Semiring, folded_by_key, path_sums, path_sums_steps, toposort
 from funcgrad.gc_pause import Paused
@@ -26,6 +27,7 @@ from funcgrad.linear import (
 )
 from funcgrad.node_names import labels, names_of
 from funcgrad.ops.base.op import differentiable, leaf
+from funcgrad.ops.chosen_zeros import masked_factors
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import broadcast_to, full_like, zeros_like
 from funcgrad.ops.stores import index_set_op
@@ -286,6 +288,7 @@ def linear_maps(
     key: Callable[[Expr], Item] = operator.attrgetter("key"),
 ) -> Callable[[Item], list[tuple[Item, LinearMap]]]:
     """The arcs from each node to its operands in ``wanted``, with their linear maps."""
+    factors = masked_factors(exprs.values())
 
     def arcs(of: Item) -> list[tuple[Item, LinearMap]]:
         child = exprs[of]
@@ -303,7 +306,8 @@ def linear_maps(
             edges = op.edges
             rule = edges[place] if type(edges) is tuple else edges(place)
             if rule is not None:
-                edge = rule(child, *args, **dict(params)) if params else rule(child, *args)
+                values = factors.get(id(child)) or (child, *args)
+                edge = rule(*values, **dict(params)) if params else rule(*values)
                 if type(edge) is not Unreached:
                     found.append((to, edge))
         return found
@@ -491,10 +495,11 @@ def pushforward(roots: Sequence[Expr], tangents: Mapping[Key, Any]) -> list[Any]
     ``t(node) = sum over its operands of apply(edge)(t(operand))``; None if no tangent reaches it.
     """
     given = {key: tangent for key, tangent in tangents.items() if tangent is not None}
-    return folded_by_key(roots, _tangent, given)
+    factors = masked_factors(subexpressions(*roots))
+    return folded_by_key(roots, partial(_tangent, factors), given)
 
 
-def _tangent(expr: Expr, flows: tuple[Any, ...]) -> Any:
+def _tangent(factors: Mapping[int, tuple[Expr, ...]], expr: Expr, flows: tuple[Any, ...]) -> Any:
     """The tangent of an expression, from those of its operands."""
     if expr.op in (INPUT, CONSTANT) or not differentiable(expr.dtype):
         return None
@@ -506,6 +511,7 @@ def _tangent(expr: Expr, flows: tuple[Any, ...]) -> Any:
     for place, flow in enumerate(flows):
         rule = None if flow is None else expr.op.edge(place)
         if rule is not None:
-            term = rule(expr, *expr.args, **params).apply(flow)
+            values = factors.get(id(expr)) or (expr, *expr.args)
+            term = rule(*values, **params).apply(flow)
             total = term if total is None else total if term is None else total + term
     return total

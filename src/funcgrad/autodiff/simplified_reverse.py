@@ -19,6 +19,7 @@ from funcgrad.fold import Semiring, folded, path_sums
 from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.linear import LinearMap
 from funcgrad.ops.base.op import Elementwise, Op, broadcast_to, differentiable
+from funcgrad.ops.chosen_zeros import masked_factors
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import ones_like, zeros_like
 from funcgrad.ops.stores import index_set_op
@@ -62,6 +63,10 @@ class _Pullbacks:
         self._varied = varied
         self._linear_maps = linear_maps(exprs, varied, id)
         self._simplifier = simplifier
+        self._factors = {
+            me: tuple(map(self._simplified, values))
+            for me, values in masked_factors(exprs.values()).items()
+        }
         self._known: dict[Any, dict[int, _Operations | None]] = {}
         """The operations of edges, by the operation and its types and by the place of the operand. An edge
         that no target needs is not asked for, since it may be an error."""
@@ -74,7 +79,7 @@ class _Pullbacks:
         op, args, varied = child.op, child.args, self._varied
         if not isinstance(op, Elementwise):
             return self._linear_maps(me)
-        values = (child, *args)
+        values = self._factors.get(me) or (child, *args)
         types = tuple([value.type for value in values])
         known = self._known.get((op, types))
         if known is None:

@@ -23,8 +23,9 @@ from funcgrad.expr.operators import overrides_ufuncs
 from funcgrad.expr.registry import stand_in_of
 from funcgrad.numpy.creation import array
 from funcgrad.numpy.jax_keywords import ADAPTERS
-from funcgrad.ops.base.foreign_arrays import has_array_method
+from funcgrad.ops.base.foreign_arrays import has_array_method, has_sequence_methods
 from funcgrad.ops.numpy.delegated_functions import DELEGATED
+from funcgrad.ops.shape import as_lists
 from funcgrad.source import fail
 
 _LISTS = (list, tuple)
@@ -66,7 +67,12 @@ def array_like(value: Any) -> Any:
         value = list(value)
     if isinstance(value, _LISTS):
         return array(value) if _holds_traced(value) else value
-    return array_held_by(value) if _is_array_like(value) else value
+    if not _is_array_like(value):
+        return value
+    if not has_array_method(value):
+        items = as_lists(value)
+        return array(items) if _holds_traced(items) else value
+    return array_held_by(value)
 
 
 def _unlabeled(value: Any) -> Any:
@@ -92,7 +98,7 @@ def _is_array_like(value: Any) -> bool:
     if isinstance(value, (*OTHER_LISTS, *_LISTS)):  # a named tuple is one of the latter
         return True
     answers = overrides_ufuncs(value) or hasattr(type(value), "__array_function__")
-    return has_array_method(value) and not answers
+    return (has_array_method(value) or has_sequence_methods(value)) and not answers
 
 
 def _is_array_like_or_labeled(value: Any) -> bool:

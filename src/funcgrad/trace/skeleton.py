@@ -15,6 +15,7 @@ from funcgrad.expr import Expr, assemble_node, const, is_simple
 from funcgrad.fold import folded, reaches
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import differentiable, example, infer_type, leaf
+from funcgrad.ops.chosen_zeros import STEEP, is_choice_of_zero, is_factored
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.source import fail, warn
 
@@ -56,6 +57,9 @@ def skeleton(
     """
     numbering = _Numbering(leaves, within, start)
     places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))
+    if numbering.has_choices and any([row[0] in STEEP for row in numbering.rows]):
+        numbering = _Numbering(leaves, within, start, numbering.open)
+        places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))
     kinds, inputs = numbering.kinds, numbering.inputs
     reached = numbering.derivative or any([kinds[i] == _DEPENDENT for i in places[:results]])
     symbolic = any([isinstance(value, Expr) for value in inputs])
@@ -73,8 +77,21 @@ def skeleton(
 class _Numbering:
     """The rows of one skeleton while they are numbered: a fold whose results are positions of rows."""
 
-    def __init__(self, leaves: Sequence[Expr], within: bool, start: int | None) -> None:
+    def __init__(
+        self,
+        leaves: Sequence[Expr],
+        within: bool,
+        start: int | None,
+        open: dict[int, bool] | None = None,
+    ) -> None:
         self.start = start
+        self.open = {} if open is None else open
+        """Whether leaves, by identity, are those of a running trace."""
+        self.keeps_choices = open is not None
+        """Whether choices of zeros of an enclosing trace are operations, and no inputs: below a root they are
+        known to be zeros (`funcgrad.ops.chosen_zeros`)."""
+        self.has_choices = False
+        self.choices: set[int] = set()
         self.since = leaves[0].params[0][1].number if within and leaves else None
         self.within = within
         self.number: dict[Any, int] = {}
@@ -102,7 +119,11 @@ class _Numbering:
 
     def operands(self, expr: Expr) -> tuple[Expr, ...]:
         """The operands to number: those of a leaf of a running trace are not."""
-        return () if expr.op is leaf and _is_open(expr, self.since) else expr.args
+        if expr.op is leaf:
+            if id(expr) not in self.open:
+                self.open[id(expr)] = _is_open(expr, self.since)
+            return () if self.open[id(expr)] else expr.args
+        return expr.args
 
     def step(self, expr: Expr, parents: tuple[int, ...]) -> int:
         """The position of an expression's row."""
@@ -126,15 +147,25 @@ class _Numbering:
         elif op is INPUT or op is leaf:
             kind = _OUTER_TRACE
         if kind == _OUTER_TRACE and not (parents and self._is_made_inside(expr)):
-            return self._input(("e", id(expr)), expr.type, expr, _OUTER_TRACE)
+            is_choice = bool(parents) and self._is_choice(expr, parents)
+            if not (is_choice and self.keeps_choices):
+                return self._input(("e", id(expr)), expr.type, expr, _OUTER_TRACE)
         place = self.number.get(row)
         if place is None:
             place = self.number[row] = len(self.rows)
             self.rows.append(row)
             kinds.append(kind)
+            if kind == _OUTER_TRACE and self.keeps_choices:
+                self.choices.add(place)
             if self.within and is_simple(expr):
                 self.simple.append(place)
         return place
+
+    def _is_choice(self, expr: Expr, parents: tuple[int, ...]) -> bool:
+        """Whether an expression has zeros that a choice has put there, or that factors have, which do."""
+        found = is_choice_of_zero(expr)
+        self.has_choices = self.has_choices or found
+        return found or (is_factored(expr) and not self.choices.isdisjoint(parents))
 
     def is_stepped(self, roots: Sequence[Expr]) -> bool:
         """Whether roots depend on leaves by steps alone, and the user has not stopped the derivative."""

@@ -23,6 +23,7 @@ from funcgrad.adoption.stand_ins.number_functions import (
     isclose,
     where_traced,
 )
+from funcgrad.arrays.values import number_held_by
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value, has_known_value
 from funcgrad.ops.elementwise.selection import stopped
@@ -90,6 +91,7 @@ def prod(iterable: Iterable[Any], /, *, start: Any = 1) -> Any:
 
 def hypot(*coordinates: Array) -> Any:
     """As `math.hypot`, of any number of coordinates."""
+    coordinates = tuple([number_held_by(x) for x in coordinates])
     if not any_traced(*coordinates):
         return math.hypot(*coordinates)
     return reduce(np.hypot, [as_number(x, "hypot") for x in coordinates], 0.0)

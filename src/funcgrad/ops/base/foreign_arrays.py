@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import FunctionType
 from typing import NamedTuple
 
@@ -90,6 +91,15 @@ def _is_number(value: object) -> bool:
 def has_array_method(value: object) -> bool:
     """Whether the class of a value has ``__array__`` in Python code: NumPy makes an array of the value."""
     return isinstance(getattr(type(value), "__array__", None), FunctionType)
+
+
+def has_sequence_methods(value: object) -> bool:
+    """Whether a value is a sequence for NumPy by methods in Python code, and no mapping."""
+    kind = type(value)
+    methods = [getattr(kind, name, None) for name in ("__len__", "__getitem__")]
+    return all([type(method) is FunctionType for method in methods]) and not isinstance(
+        value, Mapping
+    )
 
 
 def refuse_others(who: str, value: object) -> None:

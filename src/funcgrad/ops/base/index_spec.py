@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from functools import lru_cache
+from types import FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -70,6 +71,8 @@ def parse_index(index: object, x: Expr) -> tuple[Expr, Spec, list[Any]]:
             raise _bad_index(item)
         elif isinstance(item, int | np.integer):
             spec.append(int(item))
+        elif type(getattr(type(item), "__index__", None)) is FunctionType and not _is_array(item):
+            spec.append(operator.index(item))  # of a user's class
         else:
             found = as_indices(item)
             if len(found) > 1 or _is_boolean(item):
@@ -106,6 +109,10 @@ def _without_scalar_booleans(items: tuple[Any, ...], x: Expr) -> tuple[tuple[Any
 def _is_float(item: npt.ArrayLike) -> bool:
     dtype = getattr(item, "dtype", None)
     return isinstance(item, float) or (dtype is not None and dtype.kind not in "iub")
+
+
+def _is_array(item: object) -> bool:
+    return isinstance(item, Expr | np.ndarray) or hasattr(type(item), "__array__")
 
 
 def _is_boolean(item: object) -> bool:
