@@ -84,3 +84,22 @@ def test_second_derivatives_in_a_batch_of_tangents_are_finite(count):
         for hessian in (fg.hessian, fg.jacrev(fg.grad(f)), fg.jit(fg.hessian(f))):
             found = hessian(f)(at) if hessian is fg.hessian else hessian(at)
             np.testing.assert_array_equal(np.abs(found), np.zeros((count, count)))
+
+
+@pytest.mark.parametrize("t", [0.01, 1.3])
+def test_second_derivatives_of_a_choice_of_quotients_are_finite(t):
+    """The factor that overflows is taken up in both branches of a choice, too; inf/inf was NaN."""
+
+    def rest(t, rate):
+        return -np.expm1(-rate * t)
+
+    def f(t, rate):  # each call of `rest` has nodes of its own
+        below, above = rate / rest(t, rate), t / rest(t, rate)
+        return np.where(t < 1 / rest(t, rate), below, 1 - above)
+
+    expected = [fg.jvp(fg.grad(f), (t, 3e4), tangent)[1] for tangent in ((1.0, 0.0), (0.0, 1.0))]
+    assert np.all(np.isfinite(expected))
+    for place, wanted in enumerate(expected):
+        second = fg.grad(fg.grad(f), place)
+        assert second(t, 3e4) == pytest.approx(wanted, rel=1e-12)
+        assert fg.jit(second)(t, 3e4) == pytest.approx(wanted, rel=1e-12)

@@ -126,7 +126,25 @@ def slope_and_top(x, c, d):
     return (x * x / c if x < c else 2 * x - c) / (1 + d - c)
 
 
+def crystal(x, beta, m):
+    """The probabilities below and above."""
+    law, root = m / beta / (m - 1) * mp.exp(-beta * beta / 2), mp.sqrt(2 * mp.pi)
+    whole = law + root * mp.ncdf(beta)
+    if x > -beta:
+        above = root * mp.ncdf(-x) / whole
+        return (law + root * part(-beta, x)) / whole, above
+    below = law * (1 - (beta + x) * beta / m) ** (1 - m) / whole
+    return below, 1 - below
+
+
+def wrapped(x, c):
+    angle = mp.atan((1 + c) / (1 - c) * mp.tan(x / 2)) / mp.pi
+    return angle if x < mp.pi else 1 + angle
+
+
 CDF = {
+    "crystalball": lambda x, beta, m: crystal(x, beta, m)[0],
+    "wrapcauchy": wrapped,
     "trapezoid": lambda x, c, d: (
         slope_and_top(x, c, d) if x < d else 1 - slope_and_top(1 - x, 1 - d, 1 - c)
     ),
@@ -196,6 +214,7 @@ CDF = {
     "johnsonsu": lambda x, a, b: mp.ncdf(a + b * mp.asinh(x)),
 }
 SF = {
+    "crystalball": lambda x, beta, m: crystal(x, beta, m)[1],
     "genhalflogistic": lambda x, c: 2 / (mp.exp(-mp.log1p(-c * x) / c) + 1),
     "gibrat": lambda x: mp.ncdf(-mp.log(x)),
     "laplace_asymmetric": lambda x, kappa: asymmetric(-x, 1 / kappa),
@@ -393,6 +412,13 @@ TAILS = [
     ("trapezoid", ("sf", "logsf", "logcdf", "cdf"), (1 - 2.0**-40, 0.2, 1 - 2.0**-30)),
     ("trapezoid", ("cdf", "logsf", "logcdf"), (0.5, 0.2, 0.8)),
     ("trapezoid", ("logpdf", "sf"), (0.1, 0.2, 0.8)),
+    ("crystalball", ("logcdf", "cdf", "logpdf"), (-1e5, 0.5, 30.0)),
+    ("crystalball", ("logcdf", "logpdf"), (-1e100, 0.5, 50.0)),
+    ("crystalball", ("logsf", "sf", "cdf", "logcdf", "logpdf"), (30.0, 1e-3, 3.0)),
+    ("crystalball", ("cdf", "logsf", "logpdf"), (-0.5, 1e-3, 50.0)),
+    ("wrapcauchy", ("logpdf", "cdf", "logcdf", "logsf"), (1e-10, 1 - 2.0**-30)),
+    ("wrapcauchy", ("logsf", "cdf", "sf"), (6.2, 0.4)),
+    ("wrapcauchy", ("cdf", "logcdf"), (3.14159, 1e-6)),
     ("argus", ("cdf", "logcdf", "logsf"), (1e-9, 1e-3)),
     ("argus", ("logpdf",), (0.3, 1e-3)),
     ("argus", ("cdf", "logcdf", "logpdf"), (0.3, 1.7)),
@@ -485,6 +511,14 @@ def test_slopes_are_zero_where_a_distribution_is_constant(name, x, shapes, side)
 
 
 SECOND = [
+    ("truncweibull_min", "cdf", (0.1003, 3.0, 0.1, 30.0)),
+    ("truncpareto", "logsf", (3.0, 0.3, 5.0)),
+    ("bradford", "logsf", (0.9, 0.3)),
+    ("laplace_asymmetric", "logcdf", (-1e4, 0.3)),
+    ("genhalflogistic", "logsf", (20.0, 1e-3)),
+    ("foldcauchy", "logcdf", (1e-9, 4.7)),
+    ("argus", "logcdf", (1e-6, 1.7)),
+    ("loguniform", "cdf", (1.25 - 2.0**-40, 0.01, 1.25)),
     ("vonmises", "cdf", (-1.1, 100.0)),
     ("t", "logsf", (1e155, 0.01)),
     ("loggamma", "logcdf", (-750.0, 0.1)),

@@ -20,6 +20,7 @@ from tests.default_slice import one_in
 SHAPES = {
     "argus": (1.7,),
     "bradford": (2.3,),
+    "crystalball": (1.3, 2.5),
     "foldcauchy": (1.4,),
     "genhalflogistic": (0.8,),
     "laplace_asymmetric": (1.6,),
@@ -100,6 +101,7 @@ SHAPES = {
     "vonmises": (1.3,),
     "vonmises_line": (1.3,),
     "weibull_max": (1.7,),
+    "wrapcauchy": (0.4,),
     "weibull_min": (1.7,),
     "zipfian": (1.25, 10),
 }

@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.ops.base.op import broadcast_to
-from funcgrad.ops.elementwise import arithmetic, exponential, trigonometric
+from funcgrad.ops.elementwise import arithmetic, exponential, selection, trigonometric
 from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.structural_laws import OVERFLOWING
 
@@ -43,7 +43,7 @@ def _times_if_overflowing(product: Expr, factor: Expr) -> Expr | None:
     inner = factor.args[0] if factor.op is broadcast_to else factor
     if inner.op not in OVERFLOWING:
         return None
-    if product.op in _SUMS and not _may_take_up(product, factor):  # as most that are asked
+    if _terms_of(product) and not _may_take_up(product, factor):  # as most that are asked
         return None
     return _times(product, factor)
 
@@ -55,7 +55,8 @@ def quotient_of_overflowing(expr: Expr) -> Expr | None:
 
 
 def _times(product: Expr, factor: Expr, terms: Iterator[int] | None = None) -> Expr | None:
-    """A product with one more factor, which a divisor takes up, as one of each term of a sum does.
+    """A product with one more factor, which a divisor takes up, as one of each term of a sum does, or of
+    each branch of a choice.
 
     ``terms`` has a number for each factor that is still visited, if the product is a term.
     """
@@ -67,12 +68,12 @@ def _times(product: Expr, factor: Expr, terms: Iterator[int] | None = None) -> E
             break
         node, path = open_.pop()
         found = _taken_up(node, factor)
-        is_sum = node.op in _SUMS and node.shape == factor.shape
-        if found is None and is_sum and _may_take_up(node, factor):
+        parts = _terms_of(node) if node.shape == factor.shape else ()
+        if found is None and parts and _may_take_up(node, factor):
             terms = iter(range(_MOST_IN_TERMS)) if terms is None else terms
-            first = _times(node.args[0], factor, terms)
-            second = None if first is None else _times(node.args[1], factor, terms)
-            found = None if second is None else node.op(first, second)
+            first = _times(parts[0], factor, terms)
+            second = None if first is None else _times(parts[1], factor, terms)
+            found = None if second is None else node.op(*node.args[:-2], first, second)
         if found is not None:
             for parent, place in reversed(path):
                 args = [*parent.args]
@@ -89,10 +90,16 @@ _FACTORS = {arithmetic.multiply: (1, 0), arithmetic.divide: (0,), arithmetic.neg
 _SUMS = (arithmetic.add, arithmetic.subtract)
 
 
+def _terms_of(expr: Expr) -> Sequence[Expr]:
+    """The two terms of a sum, or the two branches of a choice; none of others."""
+    return expr.args[-2:] if expr.op in _SUMS or expr.op is selection.where else ()
+
+
 def _may_take_up(expr: Expr, factor: Expr, depth: int = 4) -> bool:
-    """Whether each term of a sum holds a quotient by a function of what the factor is a function of."""
-    if expr.op in _SUMS and depth:
-        first, second = expr.args
+    """Whether each term of a sum or a choice holds a quotient by a function of the factor's argument."""
+    terms = _terms_of(expr)
+    if terms and depth:
+        first, second = terms
         return _may_take_up(second, factor, depth - 1) and _may_take_up(first, factor, depth - 1)
     return any([_is_by_function(quotient.args[1], factor) for quotient in quotients(expr)])
 

@@ -56,3 +56,25 @@ vonmises = symmetric(
     Standard(density=_density, cdf=_cdf, valid=lambda kappa: kappa >= 0, hosted=CUMULATIVE)
 )
 vonmises_line = replace(vonmises, support=lambda kappa: (-math.pi, math.pi), hosted=frozenset())
+
+
+# -- Cauchy's distribution wrapped around the circle ---------------------------------------------
+def _wrapped_side(x: Array, c: Array, sign: float) -> Any:
+    """The probability below x, or for the other sign above it, by one angle from 0 to pi."""
+    rise, run = (1 + c) * np.sin(x / 2), (1 - c) * np.cos(x / 2)
+    return np.arctan2(rise, sign * run) / math.pi
+
+
+def _wrapped_density(x: Array, c: Array) -> Any:
+    """By the square of a sine, since 1 + c**2 - 2*c*cos(x) cancels near 0."""
+    distance = (1 - c) ** 2 + 4 * c * np.sin(x / 2) ** 2
+    return np.log1p(-c) + np.log1p(c) - math.log(2 * math.pi) - np.log(distance)
+
+
+wrapcauchy = Standard(
+    density=_wrapped_density,
+    cdf=lambda x, c: _wrapped_side(x, c, 1.0),
+    sf=lambda x, c: _wrapped_side(x, c, -1.0),
+    support=lambda c: (0.0, 2 * math.pi),
+    valid=lambda c: np.logical_and(c > 0, c < 1),
+)

@@ -354,6 +354,7 @@ CONTINUED = {
     ),
     *(
         "alpha",
+        "crystalball",
         "exponnorm",
         "foldcauchy",
         "foldnorm",
@@ -366,6 +367,7 @@ CONTINUED = {
         "rel_breitwigner",
         "semicircular",
         "trapezoid",
+        "wrapcauchy",
     ),
 } - {*vars(base_families), "levy", "weibull_min"}
 """Those of which SciPy's code gives the moments."""

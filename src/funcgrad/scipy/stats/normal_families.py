@@ -362,3 +362,44 @@ recipinvgauss = by_smaller_side(
         support=half_line,
     )
 )
+
+
+# -- the normal distribution with a power law on the left ----------------------------------------
+def _crystal_parts(x: Array, beta: Array, m: Array) -> tuple[Any, Any, Any, Any, Any]:
+    """Whether x is in the power law; the logarithms of the integrals of the two pieces and of their sum; and
+    that of the power law's fall from the joint at -beta.
+    """
+    left = x <= -beta
+    law = np.log(m) - np.log(beta) - np.log(m - 1) - beta * beta / 2
+    bell = _LOG_ROOT_TAU + special.log_ndtr(beta)
+    fall = np.log1p(np.where(left, -beta - x, 0.0) * (beta / m))
+    return left, law, bell, np.logaddexp(law, bell), fall
+
+
+def _crystalball_density(x: Array, beta: Array, m: Array) -> Any:
+    left, _, _, whole, fall = _crystal_parts(x, beta, m)
+    place = np.where(left, beta, x)
+    return -place * place / 2 - np.where(left, m * fall, 0.0) - whole
+
+
+def _crystalball_logcdf(x: Array, beta: Array, m: Array) -> Any:
+    left, law, _, whole, fall = _crystal_parts(x, beta, m)
+    bell = _LOG_ROOT_TAU + log_mass(-beta, np.where(left, 1.0, x))
+    return np.where(left, law - (m - 1) * fall, np.logaddexp(law, bell)) - whole
+
+
+def _crystalball_logsf(x: Array, beta: Array, m: Array) -> Any:
+    left, law, bell, whole, fall = _crystal_parts(x, beta, m)
+    near = law + log1mexp((m - 1) * np.where(left, fall, 1.0))
+    far = _LOG_ROOT_TAU + special.log_ndtr(-np.where(left, 0.0, x))
+    return np.where(left, np.logaddexp(bell, near), far) - whole
+
+
+crystalball = by_smaller_side(
+    Standard(
+        density=_crystalball_density,
+        logcdf=_crystalball_logcdf,
+        logsf=_crystalball_logsf,
+        valid=lambda beta, m: np.logical_and(beta > 0, m > 1),
+    )
+)

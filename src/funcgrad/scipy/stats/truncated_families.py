@@ -173,8 +173,10 @@ def _power_gap(x: Array, y: Array, c: Array) -> Any:
 
 
 def _weibull_part(c: Array, x: Array, y: Array) -> Any:
-    """1 - exp(y**c - x**c), for x >= y."""
-    return -np.expm1(-_power_gap(x, y, c))
+    """1 - exp(y**c - x**c), for x >= y; without a slope where the exponential underflows."""
+    gap = _power_gap(x, y, c)
+    whole = gap > 745
+    return np.where(whole, 1.0, -np.expm1(-np.where(whole, 1.0, gap)))
 
 
 def _log_weibull_part(c: Array, x: Array, y: Array) -> Any:
