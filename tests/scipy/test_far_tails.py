@@ -788,3 +788,42 @@ def test_the_cosine_distribution(method, x):
     if method in ("cdf", "sf"):
         inverse = getattr(scipy.stats.cosine, {"cdf": "ppf", "sf": "isf"}[method])
         np.testing.assert_allclose(fg.grad(inverse)(float(share)), float(1 / wanted), rtol=1e-7)
+
+
+@pytest.mark.parametrize(("k", "a"), [(1, 30.0), (2, 1e-9), (0, 300.0), (-1, 30.0), (-3, 1e-9)])
+def test_the_discrete_laplace_distribution_in_its_tails(k, a):
+    """The slope of `cdf` was the half of it where it rounds to 1, and `logsf` was -inf."""
+
+    def log_tail(a):
+        return -a * (k + 1 if k >= 0 else -k) - mp.log1p(mp.exp(-a))
+
+    method, other = ("logsf", "logcdf") if k >= 0 else ("logcdf", "logsf")
+    with mp.workdps(400):
+        log, slope, second = [mp.diff(log_tail, mp.mpf(a), order) for order in range(3)]
+        share = mp.exp(log)
+        rest = -slope * share / (1 - share)
+    f = getattr(scipy.stats.dlaplace, method)
+    g = getattr(scipy.stats.dlaplace, other)
+    own = fg.value_and_grad(lambda a: f(k, a))(a)
+    np.testing.assert_allclose(own, [float(log), float(slope)], rtol=1e-12)
+    assert fg.hessian(lambda a: f(k, a))(a) == pytest.approx(float(second), rel=1e-10, abs=1e-300)
+    assert fg.grad(lambda a: g(k, a))(a) == pytest.approx(float(rest), rel=1e-10)
+    for direction, name in ((1, method[3:]), (-1, other[3:])):
+        found = fg.jit(fg.grad(lambda a, n=name: getattr(scipy.stats.dlaplace, n)(k, a)))(a)
+        assert found == pytest.approx(direction * float(slope * share), rel=1e-10)
+
+
+@pytest.mark.parametrize("p", [1e-300, 1e-12, 0.3])
+@pytest.mark.parametrize("k", [1, 2])
+def test_the_logarithmic_series_at_small_shares(k, p):
+    def log_mass(p):
+        return k * mp.log(p) - mp.log(k) - mp.log(-mp.log1p(-p))
+
+    with mp.workdps(900):
+        step = mp.mpf(p) * mp.mpf(10) ** -30
+        ends = [log_mass(mp.mpf(p) + s * step) for s in (-1, 0, 1)]
+        wanted = [float(ends[1]), float((ends[2] - ends[0]) / (2 * step))]
+    found = fg.value_and_grad(lambda p: scipy.stats.logser.logpmf(k, p))(p)
+    assert found[0] == pytest.approx(wanted[0], rel=1e-12, abs=1e-16)
+    assert found[1] == pytest.approx(wanted[1], rel=1e-12)
+    assert fg.jit(fg.grad(lambda p: scipy.stats.logser.logpmf(k, p)))(p) == pytest.approx(wanted[1])

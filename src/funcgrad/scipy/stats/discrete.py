@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.ops.elementwise.exponential import softplus
 from funcgrad.ops.special.gamma_numerics import beta_log_density
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.stats import noncentral_families, noncentral_hypergeometric
+from funcgrad.scipy.stats.extreme_values import log1p_ratio
 from funcgrad.scipy.stats.log_tails import log_betainc, log_gammainc, log_gammaincc
 from funcgrad.scipy.stats.standard import (
     OF_DISCRETE,
@@ -163,6 +165,37 @@ planck = Standard(
     logcdf=lambda k, lambda_: log1mexp(lambda_ * (k + 1)),
     logsf=lambda k, lambda_: -lambda_ * (k + 1),
     support=half_line,
+)
+
+
+def _dlaplace_logcdf(k: Array, a: Array) -> Any:
+    left = k < 0
+    below = np.where(left, k, 0.0) * a - softplus(-a)
+    above = np.where(left, 1.0, k + 1) * a + softplus(-a)
+    return np.where(left, below, log1mexp(above))
+
+
+dlaplace = by_smaller_side(
+    Standard(
+        density=lambda k, a: log1mexp(a) - softplus(-a) - a * np.abs(k),
+        logcdf=_dlaplace_logcdf,
+        logsf=lambda k, a: _dlaplace_logcdf(-k - 1, a),
+    )
+)
+
+
+def _logser_sf(k: Array, p: Array) -> Any:
+    """SciPy's formula: an incomplete beta function whose second parameter is nearly 0."""
+    tiny = 1e-100
+    return special.betainc(k + 1, tiny, p) * special.beta(k + 1, tiny) / -np.log1p(-p)
+
+
+logser = Standard(
+    density=lambda k, p: special.xlogy(k - 1, p) - np.log(k) - np.log(log1p_ratio(-p)),
+    cdf=lambda k, p: 1 - _logser_sf(k, p),
+    sf=_logser_sf,
+    support=lambda p: (1.0, math.inf),
+    valid=lambda p: np.logical_and(p > 0, p < 1),
 )
 
 
