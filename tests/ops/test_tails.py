@@ -217,6 +217,24 @@ def test_slopes_of_power_transforms_that_overflow_are_infinite(name, x, power):
         assert slope(x, power) == np.inf
 
 
+@pytest.mark.parametrize(
+    "off", [1e-15, 3e-12, 4e-10, 1e-6, 9e-5, -1e-6, 1e-7 + 1e-7j, 1e-7 - 1e-7j]
+)
+@pytest.mark.parametrize("branch", [0, -1])
+def test_lambertw_next_to_its_branch_point(branch, off):
+    x = -0.36787944117144233 + off
+    if branch == -1 and np.imag(x) < 0:
+        branch = 1  # the branch that is near -1 there
+    with mp.workdps(60):
+        w = mp.lambertw(mp.mpmathify(x), branch)
+        exact = [mp.exp(-w) / (1 + w), -mp.exp(-2 * w) * (2 + w) / (1 + w) ** 3]
+    first = fg.jacobian(lambda z: scipy.special.lambertw(z, branch), holomorphic=True)
+    second = fg.jacobian(first, holomorphic=True)
+    for found in ((first, second), (fg.jit(first), fg.jit(second))):
+        for derivative, wanted in zip(found, exact, strict=True):
+            np.testing.assert_allclose(derivative(complex(x)), complex(wanted), rtol=1e-11)
+
+
 def test_elliprc_and_log_wright_bessel_of_very_large_numbers():
     slope = fg.grad(scipy.special.elliprc, 1)
     assert slope(1.0, 1e200) == pytest.approx(-np.pi / 4 * 1e-300, rel=1e-12)

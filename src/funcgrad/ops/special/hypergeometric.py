@@ -5,6 +5,7 @@ Derivatives in parameters are mpmath's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from funcgrad.ops.special.special_function import (
     SeveralResults,
     by_mpmath,
     of_last_argument,
+    power_series,
     result_of,
     special_function,
 )
@@ -128,8 +130,28 @@ def zeta(x: Array, q: Array | None = None, out: None = None) -> Any:
 
 
 # -- Lambert's W -----------------------------------------------------------------------------------
+_INVERSE_E = 0.36787944117144233, -1.2428753672788363e-17
+"""The sum of these two numbers is 1/e."""
+_AT_BRANCH_POINT = (
+    *(1.0, -1 / 3, 11 / 72, -43 / 540, 769 / 17280, -221 / 8505),
+    *(680863 / 43545600, -1963 / 204120, 226287557 / 37623398400),
+)
+"""The coefficients of 1 + W in powers of sqrt(2*(1 + e*x)), from the first (DLMF 4.13.6)."""
+
+
 def _lambertw_edge(z: Array, x: Array, *, branch: int) -> LinearMap:
-    return Diagonal(np.exp(-z) / (1.0 + z))
+    """exp(-w)/(1 + w); next to the branch point -1/e, where SciPy's w has half its digits, by a series."""
+    slope = np.exp(-z) / (1.0 + z)
+    if branch not in (-1, 0, 1):
+        return Diagonal(slope)
+    distance = (x + _INVERSE_E[0]) + _INVERSE_E[1]
+    near = np.abs(distance) < 1e-4
+    if branch:  # on the other side of the cut w is not near -1
+        near = near & (np.imag(x) >= 0 if branch == -1 else np.imag(x) < 0)
+    root = np.sqrt(np.where(near, distance, 1e-4) * (2.0 * math.e))
+    root = -root if branch else root
+    above = root * power_series(root, _AT_BRANCH_POINT)
+    return Diagonal(np.where(near, np.exp(1.0 - above) / above, slope))
 
 
 def _lambertw_run(x: Array, branch: int) -> Any:
