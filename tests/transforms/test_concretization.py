@@ -547,3 +547,13 @@ def test_a_text_that_shows_formulas_is_no_code():
     seen = []
     fg.grad(lambda x: (seen.append(x), x * x)[1])(2.0)
     assert repr(seen) == "[x]"
+
+
+@pytest.mark.parametrize("x", [3.3e20, -1e19, 2.0**63, 2.5])
+def test_a_rounded_number_may_be_longer_than_the_integers_of_programs(x):
+    f = lambda x: round(x) * 1e-20 * x  # noqa: E731
+    jitted = fg.jit(f)
+    assert jitted(2.0) == f(2.0)
+    assert jitted(x) == f(x)
+    assert fg.value_and_grad(f)(x) == (f(x), round(x) * 1e-20)
+    assert fg.jvp(f, (x,), (1.0,)) == (f(x), round(x) * 1e-20)

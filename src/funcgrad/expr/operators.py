@@ -417,8 +417,9 @@ class Operators:
         found = functions["round"](whole, 0 if digits is None else digits)
         if digits is not None or self.shape or self.dtype.kind != "f":
             return found
-        # A number that is rounded without digits is one of Python's integers, which no NaN has.
-        if has_known_value(self) and not functions["isfinite"](self):
+        # A number that is rounded without digits is one of Python's integers, which no NaN has, and which may
+        # be longer than those of programs.
+        if has_known_value(self) and not abs(self) < 2.0**63:
             return concrete(self, "round()", _rounded)
         return functions["stopped"](found.astype(int))
 
