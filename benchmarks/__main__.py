@@ -243,10 +243,12 @@ def main(arguments: list[str]) -> None:
     results = Results(given.results)
     if given.without:
         names = PASSES if given.without == "all" else given.without.split(",")
-        text = ablation.page(_answer, _start, names, given.rounds or 60)
-        print(text)
+        found = ablation.measure(_answer, _start, names, given.rounds or 60)
+        print("\n".join(found))
         if given.write:
-            (PAGE.parent / "passes.md").write_text(text, encoding="utf-8")
+            passes = PAGE.parent / "passes.md"
+            before = passes.read_text(encoding="utf-8")
+            passes.write_text(ablation.page(found, names, before), encoding="utf-8")
         return
     if given.smoke:
         smoke_run(results)

@@ -103,28 +103,27 @@ def _batch(process: Popen[str]) -> float:
     return _read(process)
 
 
-PAGE = """\
-# The gain of each pass of the compiler
-
-Written by `python -m benchmarks --without all --write`: for each pass, the work of docs/performance.md whose
-program it changes. "Without, ÷" is the time of a call without the pass over the time with it: above 1, the
-pass gains. It is the median over pairs of batches of calls, which alternate between two processes on one
-pinned core; the quartiles are a measure of noise. The first call includes the passes themselves;
-it is one sample.
-
-| pass | work | peer | µs a call | without, ÷ | quartiles | first call without, ÷ |
-| --- | --- | --- | ---: | ---: | --- | ---: |
-"""
-
-
-def page(ask: Ask, start: Start, names: Sequence[str], rounds: int) -> str:
-    """The gains of passes as a page."""
+def measure(ask: Ask, start: Start, names: Sequence[str], rounds: int) -> list[str]:
+    """The rows of passes, those of one pass together."""
+    whole = {peer: ask("programs", peer) for peer in PEERS}
     lines = []
-    for peer in PEERS:
-        whole = ask("programs", peer)
-        for name in names:
+    for name in names:
+        for peer in PEERS:
             part = ask("programs", peer, without=name)
-            for work in [work for work in whole if whole[work] != part[work]]:
+            for work in [work for work, digest in whole[peer].items() if digest != part[work]]:
                 family, _, size = work.partition(" ")
                 lines.append(gain(start, name, (family, size, peer), rounds))
-    return PAGE + "\n".join(lines) + "\n"
+    return lines
+
+
+def page(found: Sequence[str], names: Sequence[str], before: str) -> str:
+    """The page with the rows that were found of passes; its text, and the rows of other passes, stay."""
+    kept, place = [], None
+    for line in before.splitlines():
+        if any(line.startswith(f"| {name} |") for name in names):
+            place = len(kept) if place is None else place
+        else:
+            kept.append(line)
+    if place is None:  # none of them has rows there: below the table
+        place = 1 + max(k for k, line in enumerate(kept) if line.startswith("|"))
+    return "\n".join([*kept[:place], *found, *kept[place:]]) + "\n"

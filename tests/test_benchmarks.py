@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import costs, goals, measure, never_hurts, page, survey, survey_programs, why
+from benchmarks import (
+    ablation,
+    costs,
+    goals,
+    measure,
+    never_hurts,
+    page,
+    survey,
+    survey_programs,
+    why,
+)
 from benchmarks.work import FAMILIES, NATIVE
 
 
@@ -169,3 +179,29 @@ def test_the_survey_lists_the_slowest_first():
     assert first.startswith("| paths | 1,000 geometric")
     assert first.endswith("(the results differ) | 100 µs | 0.50 × | 2.0 × |")
     assert second == "| one |  | 1 ms | 3.00 × | 2.0 × |"
+
+
+PASSES_PAGE = """\
+# The gain of each pass
+
+Prose.
+
+| pass | work |
+| --- | --- |
+| fusion | elementwise 10 |
+| folding | mixture |
+| fusion | mixture |
+
+More prose.
+"""
+
+
+def test_the_gain_of_one_pass_keeps_what_was_found_of_others():
+    row = "| fusion | elementwise 100 |"
+    found = ablation.page([row], ["fusion"], PASSES_PAGE)
+    without = [line for line in PASSES_PAGE.splitlines() if not line.startswith("| fusion")]
+    assert [line for line in found.splitlines() if line != row] == without
+    assert found.index("| --- |") < found.index(row) < found.index("| folding")
+    added = ablation.page(["| hoisting | mixture |"], ["hoisting"], PASSES_PAGE)
+    assert added == PASSES_PAGE.replace("\n\nMore", "\n| hoisting | mixture |\n\nMore")
+    assert ablation.page([], ["hoisting"], PASSES_PAGE) == PASSES_PAGE

@@ -41,6 +41,17 @@ from tools import support_calls, support_table
         "numpy.fft.fft",
         "scipy.special.expit",
         "math.hypot",
+        fg.sin,
+        fg.softplus,
+        fg.relu,
+        fg.cond,
+        fg.numpy.array,
+        fg.numpy.linalg.svd,
+        fg.scipy.special.gammaln,
+        fg.scipy.linalg.expm,
+        fg.scipy.stats.norm.pdf,
+        fg.stop_gradient,
+        fg.odeint,
     ],
 )
 def test_supported(function):
@@ -54,6 +65,8 @@ def test_supported(function):
         "scipy.stats.levy_stable",
         len,
         math.gcd,
+        fg.grad,
+        fg.to_latex,
     ],
 )
 def test_not_supported(function):

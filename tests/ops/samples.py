@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.ops.base.op import Op
+from funcgrad.expr import const
+from funcgrad.ops.base.op import Elementwise, Op
+from funcgrad.ops.numpy.dispatch import all_ops
 
 
 class Sample(NamedTuple):
@@ -36,11 +38,6 @@ def binary(x: Any, y: Any) -> list[Sample]:
     return [Sample((x, y)), Sample((x.flat[0], y.flat[1])), Sample((x[:0], y[:0]))]
 
 
-def holomorphic(names: str) -> dict[str, list[Sample]]:
-    """The complex samples of operations that have complex loops: off the real axis, where cuts lie."""
-    return {name: [Sample((COMPLEX,)), Sample((COMPLEX.flat[0],))] for name in names.split()}
-
-
 def _floats(names: str, domain: Any) -> dict[str, list[Sample]]:
     return {name: unary(domain) for name in names.split()}
 
@@ -54,17 +51,6 @@ SIDES = _rng.uniform(-1.0, 1.0, (3, 2))
 
 
 COMPLEX_SAMPLES: dict[str, list[Sample]] = {
-    **holomorphic(
-        "negative positive exp exp2 expm1 sin cos tan sinh cosh tanh arcsin arccos arctan"
-    ),
-    **holomorphic("arcsinh arccosh arctanh log log2 log10 log1p sqrt square reciprocal"),
-    **{
-        name: [Sample((COMPLEX, COMPLEX[::-1] + 0.5)), Sample((COMPLEX.flat[0], COMPLEX.flat[1]))]
-        for name in (
-            *("add", "subtract", "multiply", "divide", "power"),
-            *("determined_quotient", "determined_product"),
-        )
-    },
     "where": [Sample((TRUTH, COMPLEX, COMPLEX[::-1]))],
     "mask": [Sample((TRUTH, COMPLEX))],
     "broadcast_to": [Sample((COMPLEX[:1],), {"shape": (3, 4)})],
@@ -299,6 +285,27 @@ COMPLEX_SAMPLES |= {
     "cofactors": [Sample((FOUR + 1j * FOUR.T,))],
 }
 
+
+def _complex_samples() -> dict[str, list[Sample]]:
+    """Those of operations that act entry by entry, and whose records do not say that they take real numbers
+    alone: off the real axis, where cuts lie."""
+    found = {}
+    for name, op in all_ops().items():
+        args, params = REAL_SAMPLES.get(name, [Sample((TRUTH,))])[0]
+        acts_on_entries = isinstance(op, Elementwise) or op.columns.entrywise
+        if not acts_on_entries or any(np.asarray(arg).dtype.kind != "f" for arg in args):
+            continue
+        operands = (COMPLEX, COMPLEX[::-1] + 0.5)[: len(args)]
+        try:
+            op(*map(const, operands), **params)
+        except TypeError:
+            continue
+        numbers = (COMPLEX.flat[0], COMPLEX.flat[1])[: len(args)]
+        found[name] = [Sample(operands, params), Sample(numbers, params)]
+    return found
+
+
+COMPLEX_SAMPLES = _complex_samples() | COMPLEX_SAMPLES
 SAMPLES: dict[str, list[Sample]] = {
     name: samples + COMPLEX_SAMPLES.get(name, []) for name, samples in REAL_SAMPLES.items()
 }

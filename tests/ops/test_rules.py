@@ -9,7 +9,9 @@ import pytest
 import funcgrad as fg
 from funcgrad.linear import Structural
 from funcgrad.ops.numpy.dispatch import all_ops
+from funcgrad.ops.special.special_stand_ins import SPECIAL_FAMILIES
 from tests.default_slice import one_in
+from tests.operation_readers import WITH_PARAMS
 from tests.ops.samples import SAMPLES, call
 
 OPS = all_ops()
@@ -56,6 +58,23 @@ def test_every_operation_has_samples():
         }
         == OPS.keys()
     )
+
+
+ALL = all_ops(*SPECIAL_FAMILIES)
+
+
+@pytest.mark.parametrize("name", [name for name, op in ALL.items() if op.real])
+def test_operations_of_real_numbers_refuse_complex_ones_by_their_name(name):
+    op, (_, params) = ALL[name], SAMPLES.get(name, [((), WITH_PARAMS.get(name, ((), {}))[1])])[0]
+    count = len(op.edges)
+    z = fg.var("z", (2,), complex)
+    for k in range(count):
+        operands = [z if i == k else fg.var(f"x{i}", (2,)) for i in range(count)]
+        with pytest.raises(TypeError, match=f"^{name}: expected real numbers, but got complex128"):
+            op(*operands, **params)
+    if not isinstance(op.run, np.ufunc):
+        with pytest.raises(TypeError, match=f"^{name}: expected real numbers, but got complex64"):
+            op(*[np.complex64(0.3 + 0.4j)] * count, **params)
 
 
 def edgeless():
@@ -267,7 +286,8 @@ def test_nearly_every_rule_can_be_wrong():
     tame -= {case.id for case in STEEP}
     assert tame == {
         *["broadcast_to-2-0", "where-1-2", "imag-0-0", "imag-1-0", "power-3-1"],
-        *["maximum-1-0", "fmax-1-0", "minimum-1-1", "fmin-1-1"],
+        *[f"{name}-{k}-0" for name in ("maximum", "fmax") for k in (1, 4)],
+        *[f"{name}-{k}-1" for name in ("minimum", "fmin") for k in (1, 4)],
     }
 
 

@@ -1,5 +1,7 @@
 """Special functions have SciPy's values, and the derivatives that mathematics gives them."""
 
+import cmath
+import itertools
 import sys
 
 import mpmath
@@ -9,7 +11,20 @@ import scipy.special
 
 import funcgrad as fg
 from funcgrad.ops.base.op import Elementwise
+from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.special.polygamma import digamma, gammaln, polygamma
+from funcgrad.ops.special.special_stand_ins import SPECIAL_FAMILIES
+from tests.default_slice import one_in
+
+
+def takes(op, wide):
+    """Whether an operation takes complex numbers in these places."""
+    try:
+        op(*[fg.var("x", (), complex if z else float) for z in wide])
+    except TypeError:
+        return False
+    return True
+
 
 SPECIAL = [
     0.0,
@@ -141,3 +156,21 @@ def test_slopes_of_the_cardinal_sine_far_out(order):
     for found in (slope, fg.jit(slope), fg.jit(slope, native=True)):
         np.testing.assert_allclose(found(places), expected, rtol=1e-9)
     np.testing.assert_allclose(fg.jit(slope)(places[0]), expected[0], rtol=1e-9)
+
+
+PLACES = [0.3 + 0.4j, -1.7 + 0.6j, 2.1 - 1.3j, -0.4 - 2.5j]
+OF_COMPLEX = [
+    pytest.param(op, wide, id=f"{name}-{wide}")
+    for name, op in all_ops(*SPECIAL_FAMILIES).items()
+    if name not in all_ops() and isinstance(op, Elementwise) and op.columns.mpmath
+    for wide in itertools.product((False, True), repeat=len(op.edges))
+    # mpmath takes seconds for Carlson's third integral, and for Bessel functions of other orders.
+    if any(wide) and takes(op, wide) and name not in ("elliprj", "jv", "yv")
+]
+
+
+@pytest.mark.parametrize(("op", "wide"), one_in(3, OF_COMPLEX))
+def test_mpmath_has_the_values_of_complex_arguments(op, wide):
+    values = [PLACES[k] if z else 1.3 + 0.7 * k for k, z in enumerate(wide)]
+    found, wanted = fg.precise(op(*map(fg.const, values)), digits=20), op.run(*values)
+    assert np.isnan(wanted) or cmath.isclose(found, wanted, rel_tol=1e-8)

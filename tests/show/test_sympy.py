@@ -23,6 +23,8 @@ SCALARS = [
     for i in range(len(SAMPLES[name]))
     if all(np.ndim(a) == 0 for a in SAMPLES[name][i].args) and not sample_expr(name, i).shape
 ]
+ORDERED = ["maximum", "minimum", "fmax", "fmin", "less", "less_equal", "greater", "greater_equal"]
+"""Operations of complex numbers in NumPy, whose order SymPy does not have."""
 
 
 @pytest.mark.parametrize(("name", "i"), SCALARS)
@@ -38,6 +40,10 @@ def test_every_operation_on_numbers_has_its_value(name, i):
     values = {
         sympy.Symbol(f"x{k}"): sympy.sympify(np.asarray(a).item()) for k, a in enumerate(args)
     }
+    if name in ORDERED and any(np.iscomplexobj(arg) for arg in args):
+        with pytest.raises((ValueError, TypeError), match=r"not comparable|Invalid comparison"):
+            found.subs(values)
+        return
     got = found.subs(values)
     expected = fg.evaluate(expr, {f"x{k}": a for k, a in enumerate(args)})
     if isinstance(expected, bool):

@@ -19,6 +19,7 @@ from funcgrad.expr.registry import complete, operation_table, stand_in_of
 from funcgrad.numpy.array_likes import ArrayFunction, Ufunc
 from funcgrad.ops.numpy.by_value import is_answered_by_value
 from funcgrad.source import fail
+from funcgrad.transforms.grad import stop_gradient
 
 
 def supports(function: Callable[..., Any] | str) -> bool:
@@ -30,7 +31,9 @@ def supports(function: Callable[..., Any] | str) -> bool:
     are traced. Functions of NumPy and SciPy have been measured:
     docs/support.md has the table. An argument of such a function may
     still be unsupported, which is an error where it is given. A method of a
-    distribution of `scipy.stats` is answered as the distribution.
+    distribution of `scipy.stats` is answered as the distribution. Functions of
+    funcgrad's own take traced values: its operations, those of its modules
+    ``numpy``, ``scipy`` and ``integrate``, and its control flow.
 
     Raises TypeError if ``function`` is neither a function nor text, and
     ValueError if there is no function of that name.
@@ -59,6 +62,8 @@ def supports(function: Callable[..., Any] | str) -> bool:
         )
     if isinstance(function, np.ufunc) and stand_in_of(function) is not None:
         return True
+    if f"{_home(function)}.".startswith(_OWN) or function is stop_gradient:
+        return True
     known = replacements().get(id(function))
     if known is not None and type(known[1]) not in (ArrayFunction, Ufunc):
         return True
@@ -67,6 +72,13 @@ def supports(function: Callable[..., Any] | str) -> bool:
         return function in operation_table.numpy or is_answered_by_value(function)
     except TypeError:  # it has no hash
         return False
+
+
+_OWN = (
+    *("funcgrad.ops.", "funcgrad.numpy.", "funcgrad.scipy.", "funcgrad.integrate."),
+    "funcgrad.transforms.control_flow.",
+)
+"""Packages of funcgrad whose functions are of traced values."""
 
 
 @cache

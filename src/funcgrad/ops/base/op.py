@@ -37,6 +37,7 @@ from funcgrad.ops.base.promotion import (
     OperandKind,
     elementwise_plan,
     elementwise_types,
+    of_real_numbers,
     ufunc_loop,
 )
 from funcgrad.source import USERS, fail
@@ -63,6 +64,8 @@ class Op:
     result. ``moves`` marks those that only move, select or repeat entries: they commute with masking.
     ``joint`` stands in the place of edges where operands move together: see `funcgrad.linear.Joint`.
     ``in_place`` is ``run`` that writes into its first operand, an array that nothing else reads.
+    ``real`` ones take real numbers alone: their rules would drop imaginary parts, so complex operands are
+    refused by the operation's name.
     ``hidden`` ones are not written in formulas. ``infix`` and ``notation`` say how others are.
     ``columns`` hold what the readers of programs know of the operation.
     """
@@ -78,7 +81,14 @@ class Op:
     hidden: bool = False
     infix: Infix | None = None
     notation: Callable[..., str] | None = None
+    real: bool = False
     columns: Columns = EMPTY
+
+    def __post_init__(self) -> None:
+        if self.real:
+            object.__setattr__(self, "infer", of_real_numbers(self.name, self.infer))
+            if not isinstance(self.run, np.ufunc):  # whose value is right, whatever it takes
+                object.__setattr__(self, "run", of_real_numbers(self.name, self.run))
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         for arg in args:
@@ -319,11 +329,13 @@ def elementwise(
     like: np.ufunc | None = None,
     loop: Callable[..., tuple[np.dtype[Any], ...]] | None = None,
     infix: tuple[str, int] | None = None,
+    real: bool = False,
     columns: Columns = EMPTY,
 ) -> Op:
     """An elementwise operation from its partial derivatives, each a function of (z, *inputs).
 
-    ``like`` is a ufunc whose dtypes it shares, where ``run`` is not a ufunc itself.
+    ``like`` is a ufunc whose dtypes it shares, where ``run`` is not a ufunc itself; ``real`` leaves out those
+    of complex numbers.
     """
     ufunc: Any = like or run
     infer: Any = loop or partial(ufunc_loop, ufunc)
@@ -333,6 +345,7 @@ def elementwise(
         infer=infer,
         edges=tuple(d and diagonal(d) for d in partials),
         infix=infix and Infix(*infix),
+        real=real,
         columns=columns,
     )
 

@@ -6,7 +6,7 @@ A type rule is asked once for each combination of types that is met, and its ans
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -87,6 +87,20 @@ def ufunc_loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[np.dtype[Any], ...]:
             ) from None
         advice = "; multiply truth values by 1 to count with them" if "bool" in names else ""
         raise fail(TypeError, f"{ufunc.__name__}: NumPy has no loop for {names}{advice}") from None
+
+
+def of_real_numbers(name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule that refuses complex operands: of types, of dtypes, or of values."""
+
+    @wraps(rule)
+    def checked(*operands: Any, **params: Any) -> Any:
+        for operand in operands:
+            dtype = np.result_type(getattr(operand, "dtype", operand))
+            if dtype.kind == "c":
+                raise fail(TypeError, f"{name}: expected real numbers, but got {dtype}")
+        return rule(*operands, **params)
+
+    return checked
 
 
 def same_type(type: ArrayType, **_: object) -> ArrayType:

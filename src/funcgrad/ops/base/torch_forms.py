@@ -82,6 +82,37 @@ def _ordered(compare: Callable[..., Any], strict: Callable[..., Any], x: Any, y:
     return strict(x.real, y.real) | ((x.real == y.real) & compare(x.imag, y.imag))
 
 
+def maximum(x: Array, y: Array) -> Any:
+    """As `numpy.maximum`."""
+    return _winner(_torch.maximum, x, y, lambda: greater_equal(x, y) | (x != x))
+
+
+def minimum(x: Array, y: Array) -> Any:
+    """As `numpy.minimum`."""
+    return _winner(_torch.minimum, x, y, lambda: less_equal(x, y) | (x != x))
+
+
+def fmax(x: Array, y: Array) -> Any:
+    """As `numpy.fmax`."""
+    return _winner(_torch.fmax, x, y, lambda: greater_equal(x, y) | (y != y))
+
+
+def fmin(x: Array, y: Array) -> Any:
+    """As `numpy.fmin`."""
+    return _winner(_torch.fmin, x, y, lambda: less_equal(x, y) | (y != y))
+
+
+def _winner(own: Callable[..., Any], x: Array, y: Array, wins: Callable[[], Any]) -> Any:
+    return _torch.where(wins(), x, y) if _torch.is_complex(x) else own(x, y)
+
+
+def rint(x: LibraryArray) -> Any:
+    """As `numpy.rint`."""
+    if x.is_complex():
+        return _torch.complex(_torch.round(x.real), _torch.round(x.imag))
+    return _torch.round(x)
+
+
 # -- along axes: for torch, no axes mean all of them --------------------------------------------------------
 def sum_over(x: LibraryArray, axis: tuple[int, ...]) -> Any:
     """As `numpy.sum` over a tuple of axes."""

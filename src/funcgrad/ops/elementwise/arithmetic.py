@@ -9,6 +9,7 @@ import numpy as np
 from funcgrad.expr import Expr, rebuild
 from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
 from funcgrad.ops.base.columns import (
+    TORCH_FORMS,
     Columns,
     Form,
     LibraryRow,
@@ -354,7 +355,7 @@ rint = _rounding(
     np.rint,
     "round",
     lambda mp, x: mp.nint(x) if mp.isfinite(x) else x,
-    libraries={"torch": "round"},
+    libraries={"torch": f"{TORCH_FORMS}:rint"},
 )
 floor_divide = elementwise(
     "floor_divide",

@@ -99,7 +99,7 @@ def _mp_sinc_of(mp: FunctionLibrary, x: Array, order: int) -> Any:
 
 
 def _sinc_source(expr: Expr, texts: Sequence[str]) -> str | None:
-    if expr.dtype != float:
+    if expr.dtype not in (float, complex):
         return None
     order = dict(expr.params)["order"]
     return _derivative_source(texts[0], order) if order else f"np.sinc({texts[0]})"

@@ -11,6 +11,7 @@ import numpy as np
 from funcgrad.ops.base.columns import EMPTY, Columns, LatexRow, LibraryRow, function
 from funcgrad.ops.base.op import Elementwise, Infix, Op, elementwise
 from funcgrad.ops.base.promotion import ufunc_loop
+from funcgrad.typing import Array
 
 # Integers of Python wrap as those of int64 do.
 WRAPPED = "((({} + 0x8000000000000000) & 0xFFFFFFFFFFFFFFFF) - 0x8000000000000000)"
@@ -66,3 +67,8 @@ def common_function(
             **columns,
         ),
     )
+
+
+def sort_key(number: Array) -> tuple[Any, Any]:
+    """What NumPy orders complex numbers by: the real parts, and where these are equal the imaginary ones."""
+    return number.real, number.imag

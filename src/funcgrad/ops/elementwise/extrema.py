@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.linear import Diagonal, LinearMap
-from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.columns import TORCH_FORMS, Columns
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.elementwise.declare import BOTH, EITHER, elementwise_from_edges
+from funcgrad.ops.elementwise.declare import BOTH, EITHER, elementwise_from_edges, sort_key
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.typing import Array
 
@@ -41,7 +41,11 @@ def _extremum(ufunc: np.ufunc, wins: Callable[..., Any], **columns: Any) -> Op:
         ufunc,
         _routed(wins, True),
         _routed(wins, False),
-        columns=Columns(interval=lambda iv, x, y: iv.corners(ufunc, x, y, iv.EXACT), **columns),
+        columns=Columns(
+            interval=lambda iv, x, y: iv.corners(ufunc, x, y, iv.EXACT),
+            libraries={"torch": f"{TORCH_FORMS}:{ufunc.__name__}"},
+            **columns,
+        ),
     )
 
 
@@ -57,7 +61,9 @@ def _of_all(ufunc: np.ufunc, wins: np.ufunc, symbol: str, choose: Any, truth: st
             "i": f"({{0}} if {{0}} {symbol}= {{1}} else {{1}})",
             "b": truth,
         },
-        mpmath=lambda mp, x, y: mp.nan if mp.isnan(x) or mp.isnan(y) else choose(x, y),
+        mpmath=lambda mp, x, y: (
+            mp.nan if mp.isnan(x) or mp.isnan(y) else choose(x, y, key=sort_key)
+        ),
         sympy=name.title(),
         latex=f"\\{name}",
         vm=True,
@@ -70,7 +76,9 @@ def _of_numbers(ufunc: np.ufunc, wins: np.ufunc, symbol: str, choose: Any, of_al
         ufunc,
         _over_nan(wins),
         scalar=f"({{0}} if {{0}} {symbol}= {{1}} or {{1}} != {{1}} else {{1}})",
-        mpmath=lambda mp, x, y: y if mp.isnan(x) else choose(x, y),
+        mpmath=lambda mp, x, y: (
+            y if mp.isnan(x) else x if mp.isnan(y) else choose(x, y, key=sort_key)
+        ),
         sympy=choose.__name__.title(),
         decompose=lambda x, y: np.where(np.isnan(x), y, np.where(np.isnan(y), x, of_all(x, y))),
     )

@@ -23,7 +23,8 @@ from funcgrad.ops.base.columns import (
 )
 from funcgrad.ops.base.op import Elementwise, Infix, Op, elementwise
 from funcgrad.ops.base.promotion import ufunc_loop
-from funcgrad.ops.elementwise.declare import BOTH, DIFFER, EITHER
+from funcgrad.ops.elementwise.declare import BOTH, DIFFER, EITHER, sort_key
+from funcgrad.typing import Array, FunctionLibrary
 
 
 class Comparison(Elementwise):
@@ -44,6 +45,13 @@ class Comparison(Elementwise):
             )
 
 
+def _compared(compare: Callable[..., Any], mp: FunctionLibrary, x: Array, y: Array) -> Any:
+    ordered = compare not in (operator.eq, operator.ne)
+    if ordered and (isinstance(x, mp.mpc) or isinstance(y, mp.mpc)):
+        return compare(sort_key(x), sort_key(y))
+    return compare(x, y)
+
+
 def _comparison(
     ufunc: np.ufunc, symbol: str, latex: str, relation: str, compare: Callable[..., Any], torch: str
 ) -> Op:
@@ -56,7 +64,7 @@ def _comparison(
         infix=Infix(symbol, 5),
         columns=Columns(
             scalar=any_kind(text) if symbol in ("==", "!=") else dict.fromkeys("fib", text),
-            mpmath=lambda mp, x, y: compare(x, y),
+            mpmath=partial(_compared, compare),
             sympy=relation,
             interval=name,
             latex=Form("infix", latex, 5),

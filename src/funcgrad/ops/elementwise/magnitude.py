@@ -95,6 +95,7 @@ sign_op = elementwise(
     "sign",
     np.sign,
     None,
+    real=True,
     columns=Columns(
         scalar={
             "f": "(1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0 if {0} == 0.0 else {0})",
@@ -208,6 +209,7 @@ make_complex: Op = Elementwise(
             lambda v: make_complex(np.zeros_like(v), v), lambda g: -np.imag(g)
         ),
     ),
+    real=True,
     columns=Columns(
         decompose=lambda re, im: re + im * 1j,
         scalar=any_kind("complex({0}, {1})"),

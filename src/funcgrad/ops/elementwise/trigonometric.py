@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from funcgrad.expr import const
+from funcgrad.expr import Expr, const
 from funcgrad.linear import Quotient
 from funcgrad.ops.base.columns import Columns, function
 from funcgrad.ops.base.op import Op, elementwise
@@ -92,9 +93,20 @@ tanh = common_function(
 
 def _sech_squared(x: Array) -> Any:
     if np.result_type(x).kind == "c":
-        return 1 / np.cosh(x) ** 2
+        x = np.where(np.real(x) < 0.0, -x, x)
+        far = np.real(x) > 20.0  # where the rest of 2*cosh(x) = exp(x) + exp(-x) is rounded away
+        return np.square(np.where(far, 2.0 * np.exp(-x), 1.0 / np.cosh(np.where(far, 0.0, x))))
     e = np.exp(-2.0 * np.abs(x))
     return np.square(2.0 / (1.0 + e)) * e
+
+
+def _sech_squared_source(z: Expr, texts: Sequence[str]) -> str:
+    (x,) = texts
+    if z.dtype.kind != "c":
+        return f"(lambda e: np.square(2.0/(1.0 + e))*e)(np.exp(-2.0*np.abs({x})))"
+    chosen = "np.where(far, 2.0*np.exp(-x), 1.0/np.cosh(np.where(far, 0.0, x)))"
+    right = f"(lambda x: np.where(np.real(x) < 0.0, -x, x))({x})"
+    return f"np.square((lambda x, far: {chosen})(*(lambda x: (x, np.real(x) > 20.0))({right})))"
 
 
 # The derivative of tanh: 1 - tanh(x)**2 would be 0 from 20 on, and 1/cosh(x)**2 overflows within.
@@ -105,10 +117,10 @@ sech_squared = elementwise(
     like=np.exp,
     columns=Columns(
         scalar="((2.0 / (1.0 + math.exp(-2.0 * abs({0})))) ** 2 * math.exp(-2.0 * abs({0})))",
-        decompose=lambda x: 1 / np.square(cosh(x)),
+        decompose=lambda x: np.square(1 / cosh(x)),
         mpmath=lambda mp, x: mp.sech(x) ** 2,
         latex=r"\operatorname{sech}^{2}",
-        numpy="(lambda e: np.square(2.0/(1.0 + e))*e)(np.exp(-2.0*np.abs({0})))",
+        numpy=_sech_squared_source,
         transcendental=True,
         entry_time=3.0,
         vm=True,

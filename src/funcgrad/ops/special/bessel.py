@@ -90,6 +90,7 @@ jve_of_real: Op = special_function(
     by_mpmath("jv", 0),
     lambda z, v, x: 0.5 * (jve_of_real(v - 1.0, x) - jve_of_real(v + 1.0, x)),
     ufunc="jve",
+    real=True,
     mpmath="besselj",
 )
 ive: Op = of_last_argument(
@@ -284,7 +285,7 @@ def _scaled_airy(part: int, result: str, order: int, slope: Callable[..., Any]) 
             return mp.airyai(x, derivative=order) * mp.exp(exponent)
         return mp.airybi(x, derivative=order) * mp.exp(-mp.re(exponent))
 
-    return result_of("airye", part, result, slope, mpmath=by_mp)
+    return result_of("airye", part, result, slope, mpmath=by_mp, real=True)
 
 
 def _airy_coefficients(prime: bool, sign: float) -> list[float]:

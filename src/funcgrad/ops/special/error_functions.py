@@ -117,7 +117,7 @@ ndtr: Op = special_function(
     "ndtr",
     lambda z, x: np.exp(-0.5 * x * x) / _ROOT_TAU,
     native=f"erfc({-math.sqrt(0.5)!r} * {{0}}) * 0.5",
-    mpmath="ncdf",
+    mpmath=lambda mp, x: mp.erfc(-x / mp.sqrt(2)) / 2,
     sympy=lambda sp, x: sp.erfc(-x / sp.sqrt(2)) / 2,
     jax="ndtr",
     torch="ndtr",
@@ -154,8 +154,9 @@ def _log_ndtr_slope(x: Array) -> Any:
 
 
 def _mp_log_ndtr(mp: FunctionLibrary, x: Array) -> Any:
-    tail = mp.erfc(abs(x) / mp.sqrt(2)) / 2
-    return mp.log1p(-tail) if x > 0 else mp.log(tail)
+    right = mp.re(x) > 0
+    tail = mp.erfc((x if right else -x) / mp.sqrt(2)) / 2
+    return mp.log1p(-tail) if right else mp.log(tail)
 
 
 def _mp_inverse_erfc(mp: FunctionLibrary, x: Array) -> Any:

@@ -153,6 +153,7 @@ fdtr_first: Op = Op(
     batch=lambda size, batched, *args, **params: fdtr_first(
         *spread_unbatched(size, batched, args), **params
     ),
+    real=True,
     columns=Columns(entrywise=True, mpmath=_mp_partial),
 )
 """The derivative of `fdtr` of the orders (1, 0) or (0, 1) in n and d."""
@@ -165,6 +166,7 @@ fdtr_second: Op = Op(
     batch=lambda size, batched, *args, **params: fdtr_second(
         *spread_unbatched(size, batched, args), **params
     ),
+    real=True,
     columns=Columns(entrywise=True, mpmath=_mp_partial),
 )
 """The second derivative, given with fewer digits: its derivatives are those of what is given."""

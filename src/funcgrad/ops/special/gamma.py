@@ -64,6 +64,7 @@ polygamma_difference: Op = Op(
     batch=lambda size, batched, *args, **params: polygamma_difference(
         *spread_unbatched(size, batched, args), **params
     ),
+    real=True,
     columns=Columns(
         entrywise=True,
         mpmath=lambda mp, x, d, *, order: np.frompyfunc(

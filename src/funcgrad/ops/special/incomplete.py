@@ -155,6 +155,7 @@ gamma_moment_op: Op = Op(
     batch=lambda size, batched, *args, **params: gamma_moment_op(
         *spread_unbatched(size, batched, args), **params
     ),
+    real=True,
     columns=Columns(entrywise=True, mpmath=_mp_gamma_moment),
 )
 
@@ -237,6 +238,7 @@ beta_moment_op: Op = Op(
     batch=lambda size, batched, *args, **params: beta_moment_op(
         *spread_unbatched(size, batched, args), **params
     ),
+    real=True,
     columns=Columns(entrywise=True, mpmath=_mp_beta_moment),
 )
 

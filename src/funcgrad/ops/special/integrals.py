@@ -17,7 +17,7 @@ from funcgrad.ops.special.special_function import (
     result_of,
     special_function,
 )
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 exp1: Op = special_function(
     "exp1",
@@ -45,11 +45,16 @@ def _spence_slope(x: Array) -> Any:
     return np.where(near, series, np.log(away) / (1.0 - away))
 
 
+def _mp_spence(mp: FunctionLibrary, x: Array) -> Any:
+    found = mp.polylog(2, 1 - x)
+    return found if isinstance(x, mp.mpc) else mp.re(found)
+
+
 _LOG1P_SERIES = [(-1.0) ** (k + 1) / (k + 1) for k in range(60)]
 spence: Op = special_function(
     "spence",
     lambda z, x: _spence_slope(x),
-    mpmath=lambda mp, x: mp.re(mp.polylog(2, 1 - x)),
+    mpmath=_mp_spence,
     jax="spence",
 )
 

@@ -75,6 +75,7 @@ associated_legendre: Op = derivative_family(
     None,
     _associated_slope,
     mpmath=_mp_associated,
+    real=False,
 )
 """The derivative of an order of the associated Legendre function of degree n and order m."""
 
@@ -130,5 +131,6 @@ legendre_q: Op = derivative_family(
     mpmath=lambda mp, n, x, *, order: mp.diff(
         lambda v: mp.legenq(n, 0, v, type=3 if abs(x) > 1 else 2), x, order
     ),
+    real=False,
 )
 """The Legendre function of the second kind of degree n, or its derivative."""

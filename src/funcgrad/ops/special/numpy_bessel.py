@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Op, astype, elementwise, lift_fully
-from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.ops.special import bessel
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -24,7 +22,8 @@ numpy_i0: Op = elementwise(
     "numpy_i0",
     _run,
     lambda z, x: bessel.i1(x),
-    loop=partial(ufunc_loop, np.sin),
+    like=np.sin,
+    real=True,
     columns=Columns(
         mpmath=lambda mp, x: mp.besseli(0, x),
         sympy=lambda sympy, x: sympy.besseli(0, x),

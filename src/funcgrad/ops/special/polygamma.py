@@ -124,6 +124,7 @@ polygamma_op: Op = Op(
     infer=lambda type, order: type,
     edges=(_polygamma_edge,),
     batch=same_on_batch(lambda: polygamma_op),
+    real=True,
     columns=Columns(
         entrywise=True,
         mpmath=_mp_polygamma,

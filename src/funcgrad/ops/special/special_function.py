@@ -37,6 +37,7 @@ def special_function(
     *partials: Callable[..., Any] | str | None,
     ufunc: str | None = None,
     part: int | None = None,
+    real: bool = False,
     scalar: str | None = None,
     native: str | None = None,
     mpmath: LibraryRow | None = None,
@@ -49,7 +50,8 @@ def special_function(
 
     ``partials`` has one function of (z, *inputs) an argument, or the name of an argument in which the
     derivative is not known, or None where it is zero. ``ufunc`` is the ufunc's name if that of the
-    operation is another, and ``part`` the place among its results. ``native`` is a template by functions of
+    operation is another, and ``part`` the place among its results. ``real`` leaves out its loop for complex
+    numbers. ``native`` is a template by functions of
     C's, which has them in vectors. The others are columns, for JAX and PyTorch the names in their modules of
     special functions.
     """
@@ -79,6 +81,7 @@ def special_function(
         run,
         *rules,
         loop=loop,
+        real=real,
         columns=Columns(
             scalar=scalar,
             transcendental=scalar is not None or native is not None,
@@ -159,7 +162,9 @@ def numeric_function(
     def loop(*dtypes: Any) -> tuple[np.dtype[Any], ...]:
         return (real_loop(name, np.result_type(*dtypes, np.float16)),) * (len(partials) + 1)
 
-    return elementwise(name, cast, *partials, loop=loop, columns=Columns(mpmath=mpmath, **columns))
+    return elementwise(
+        name, cast, *partials, loop=loop, real=True, columns=Columns(mpmath=mpmath, **columns)
+    )
 
 
 def derivative_family(
@@ -167,8 +172,9 @@ def derivative_family(
     run: Callable[..., Any],
     *slopes: Callable[..., Any] | None,
     mpmath: LibraryRow | None,
+    real: bool = True,
 ) -> Op:
-    """A function with params that choose a derivative of it, such as its order.
+    """A function with params that choose a derivative of it, such as its order; of real numbers, as a rule.
 
     ``run`` takes arrays in double precision. ``slopes`` has one function of (z, *inputs, **params) an
     argument, whose result is another member of the family, as a rule, or None.
@@ -194,6 +200,7 @@ def derivative_family(
         infer=lambda *types, **_: same_type(types[0]),
         edges=tuple([slope and edge(slope) for slope in slopes]),
         batch=batch,
+        real=real,
         columns=Columns(entrywise=True, mpmath=mpmath),
     )
     return op
