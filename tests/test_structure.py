@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import funcgrad as fg
@@ -44,11 +45,11 @@ def files_called(function, *args):
     return found
 
 
-@pytest.fixture
-def warm_gradient():
-    gradient = fg.grad(lambda x: x * x + 1)
+@pytest.fixture(params=[lambda x: x * x + 1, np.sin], ids=["operators", "ufunc"])
+def warm_gradient(request):
+    gradient = fg.grad(request.param)
     for _ in range(3):  # the program of a trace is compiled at its third run
-        assert gradient(3.0) == 6.0
+        gradient(3.0)
     return files_called(gradient, 3.0)
 
 

@@ -21,11 +21,11 @@ import numpy as np
 from funcgrad.algebras.arguments_of import check_names, expressions, shown_value, without_dict
 from funcgrad.algebras.interval_arithmetic import enclose, has_interval
 from funcgrad.algebras.outward_rounding import Bounds
-from funcgrad.expr import Expr, const, var
+from funcgrad.expr import Expr, const, present, var
 from funcgrad.fold import Algebra, fold
 from funcgrad.graph import ArrayType, Node
 from funcgrad.rewrite.decompose import decomposed
-from funcgrad.rewrite.evaluate import present, variables
+from funcgrad.rewrite.evaluate import variables
 from funcgrad.source import fail
 from funcgrad.trace.derive import closed
 from funcgrad.trace.leaves import run_on_leaves

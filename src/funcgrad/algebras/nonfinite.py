@@ -16,11 +16,11 @@ import numpy as np
 
 from funcgrad.algebras.arguments_of import Subject, formula, shown_value, subject
 from funcgrad.autodiff.accumulate import backprop, gradients
-from funcgrad.expr import Expr, by_key
+from funcgrad.expr import Expr, by_key, present
 from funcgrad.fold import Semiring, fold, sum_product, values_by_key
 from funcgrad.graph import CONSTANT, Key
 from funcgrad.ops.base.op import differentiable
-from funcgrad.rewrite.evaluate import numpy_algebra, present
+from funcgrad.rewrite.evaluate import numpy_algebra
 from funcgrad.rewrite.simplify import simplify, simplify_all
 from funcgrad.source import position
 

@@ -14,9 +14,9 @@ import numpy as np
 from funcgrad.algebras.arguments_of import Subject, aligned_columns, formula, scalar_of, subject
 from funcgrad.algebras.precision import arithmetic
 from funcgrad.autodiff.accumulate import backprop
-from funcgrad.expr import Expr, by_key
+from funcgrad.expr import Expr, by_key, present
 from funcgrad.fold import values_by_key
-from funcgrad.rewrite.evaluate import numpy_algebra, present
+from funcgrad.rewrite.evaluate import numpy_algebra
 from funcgrad.source import position
 
 DIGITS = 60

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from funcgrad.expr import Expr, as_derived, as_expression, by_key, subexpressions
+from funcgrad.expr import Expr, as_derived, as_expression, by_key, present, subexpressions
 from funcgrad.expr.registry import functions
 from funcgrad.fold import Item, Semiring, folded_by_key, path_sums, path_sums_steps, toposort
 from funcgrad.gc_pause import Paused
@@ -33,7 +33,7 @@ from funcgrad.ops.shape import broadcast_to, full_like, zeros_like
 from funcgrad.ops.stores import index_set_op
 from funcgrad.ops.tuples import together_op
 from funcgrad.printed_text import html_table, one_line
-from funcgrad.rewrite.evaluate import named_nodes, present, variables
+from funcgrad.rewrite.evaluate import named_nodes, variables
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.store_laws import is_zero
 from funcgrad.source import fail

@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.expr import Expr, assemble_node
+from funcgrad.expr import Expr, assemble_node, present
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Params, broadcast_shapes, subexpressions
 from funcgrad.ops.base.columns import in_library
 from funcgrad.ops.base.op import Elementwise, broadcast_to, leaf
 from funcgrad.ops.elementwise.selection import stop_gradient_unless
-from funcgrad.rewrite.evaluate import present
 from funcgrad.typing import Array
 
 

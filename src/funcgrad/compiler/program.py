@@ -25,13 +25,12 @@ from funcgrad.compiler.flat_program import (
 )
 from funcgrad.compiler.pass_options import PASS_OPTIONS
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
-from funcgrad.expr import Expr, subexpressions
+from funcgrad.expr import Expr, present, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op, columns_of, lift_fully
 from funcgrad.rewrite.decompose import decomposed
-from funcgrad.rewrite.evaluate import present
 from funcgrad.rewrite.in_place import in_place
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all

@@ -21,7 +21,7 @@ from funcgrad.control.closed_program import (
     vjp_of_body,
     zeros_of_type,
 )
-from funcgrad.expr import Expr, by_key, rebuild, symbol
+from funcgrad.expr import Expr, by_key, rebuild, result, symbol
 from funcgrad.graph import CONSTANT, ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, HeldJacobian, Repeated
@@ -29,7 +29,6 @@ from funcgrad.ops.base.op import Op, lift_fully, spread
 from funcgrad.ops.base.untaken_paths import combines_entries
 from funcgrad.ops.elementwise.selection import along_leading_axes, as_where_taken, cut_off
 from funcgrad.ops.tuples import pick, together_op
-from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.typing import Array
 

@@ -14,11 +14,11 @@ from funcgrad import version
 from funcgrad.algebras.arguments_of import formula
 from funcgrad.algebras.nonfinite import Nonfinite, find_nonfinite
 from funcgrad.control.closed_program import Body
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, result
 from funcgrad.fold import fold
 from funcgrad.graph import ArrayType, Key
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.rewrite.evaluate import numpy_algebra, result
+from funcgrad.rewrite.evaluate import numpy_algebra
 from funcgrad.trace.tree_map import tree_add
 from funcgrad.typing import Array
 

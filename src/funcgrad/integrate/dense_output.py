@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, result
 from funcgrad.integrate.steps import Leaves, interpolated
 from funcgrad.integrate.vector_field import StateLayout
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.rewrite.evaluate import result
 from funcgrad.trace.static import static
 from funcgrad.transforms.vmap import vmap
 from funcgrad.typing import Array

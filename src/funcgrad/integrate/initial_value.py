@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.arrays.reference import plain_value
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, present
 from funcgrad.graph import ArrayType
 from funcgrad.integrate.adaptive import OUT_OF_STEPS, RUNNING, Integration, Progress, number
 from funcgrad.integrate.steps import Method
 from funcgrad.integrate.tableaus import METHODS, Rosenbrock
 from funcgrad.integrate.vector_field import StateLayout, state_layout, vector_field
 from funcgrad.ops.base.op import fit, lift_fully
-from funcgrad.rewrite.evaluate import evaluate_roots, present
+from funcgrad.rewrite.evaluate import evaluate_roots
 from funcgrad.source import fail
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.control_flow.loops import scan

@@ -1,8 +1,8 @@
 """Zeros that a choice puts in the place of values, such as ``maximum(x, 0)``, as factors below a root.
 
-The slope of ``sqrt(u * h)`` in h is u times an infinite number where u is 0. If u is a zero that was chosen, or
-a constant, the product is 0 whatever h is, and so is its slope. There u is masked: mask(chosen, g * u), and not
-0 * inf. A zero that was computed stays as it is.
+The slope of ``sqrt(u * h)`` in h is u times an infinite number where u is 0. If u is a zero that was chosen,
+or a constant, the product is 0 whatever h is, and so is its slope. There u is masked: mask(chosen, g * u),
+and not 0 * inf. A zero that was computed stays as it is.
 """
 
 from __future__ import annotations

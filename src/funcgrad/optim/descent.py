@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, result
 from funcgrad.ops.base.op import differentiable
 from funcgrad.optim.optimizers import adam, adamw, momentum, nesterov, rmsprop, sgd
 from funcgrad.optim.progress import Minimum, Recorder, bar, finite, refuse_traced
@@ -24,7 +24,6 @@ from funcgrad.optim.quasi_newton import (
 from funcgrad.optim.ravel import layout, ravel
 from funcgrad.optim.transformations import Optimizer, apply_updates
 from funcgrad.optim.tree_arithmetic import checked_number
-from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten_numbers

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.expr import result
 from funcgrad.optim.tree_arithmetic import is_complex
-from funcgrad.rewrite.evaluate import result
 from funcgrad.trace.pytree import Tree, flatten_numbers
 from funcgrad.typing import Array
 

@@ -12,9 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, result
 from funcgrad.optim.tree_arithmetic import checked_number
-from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 
 Schedule: TypeAlias = Callable[[Any], Any]

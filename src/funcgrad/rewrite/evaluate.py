@@ -261,25 +261,3 @@ def _whole(name: str, array: np.ndarray[Any, Any], type: ArrayType, who: str) ->
         shown = array[()] if not array.shape else ArrayType(array.shape, array.dtype)
         raise fail(TypeError, f"{who}: expected {type} for {name}, but got {shown}")
     return cast[()]
-
-
-def present(value: Any) -> Any:
-    """A result as a Python float, int, bool or complex if that is exact; else as a NumPy scalar or array.
-
-    >>> present(np.float64(3.0)), present(np.float32(3.0))
-    (3.0, np.float32(3.0))
-    """
-    if np.ndim(value) == 0:
-        value = np.asarray(value)[()]
-        return value.item() if value.dtype.char in "dl?D" else value
-    return np.array(value)
-
-
-def result(value: object) -> Any:
-    """A result for the caller of a transform: a number, an array, or an expression of an outer trace."""
-    # The common types first: `present` takes 2 us.
-    if type(value) is np.float64:
-        return value.item()
-    if type(value) is float or isinstance(value, Expr):
-        return value
-    return value if isinstance(value, np.ndarray) and value.ndim else present(value)

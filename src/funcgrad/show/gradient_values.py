@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad.autodiff.accumulate import gradients
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, present
 from funcgrad.graph import Key
 from funcgrad.ops.base.op import differentiable
-from funcgrad.rewrite.evaluate import evaluate_roots, inputs_of, present, variables
+from funcgrad.rewrite.evaluate import evaluate_roots, inputs_of, variables
 from funcgrad.rewrite.simplify import simplify
 
 

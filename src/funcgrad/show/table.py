@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.compiler.program import lower
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, present
 from funcgrad.graph import Key
 from funcgrad.ops.base.op import differentiable
 from funcgrad.printed_text import highlighted, html_table
-from funcgrad.rewrite.evaluate import evaluate_all, inputs_of, present
+from funcgrad.rewrite.evaluate import evaluate_all, inputs_of
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.show.gradient_values import gradient_values
 from funcgrad.show.naming import check_values, distinct

@@ -20,6 +20,7 @@ from funcgrad.expr import (
     constant_of,
     labeled,
     rebuild,
+    result,
     subexpressions,
     symbol,
 )
@@ -29,7 +30,6 @@ from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.op import leaf
 from funcgrad.ops.markers import name_op
-from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail

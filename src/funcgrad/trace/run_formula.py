@@ -10,13 +10,12 @@ import numpy as np
 from funcgrad.arrays.reference import plain_value
 from funcgrad.autodiff.accumulate import GradientMap
 from funcgrad.autodiff.batching import every_example
-from funcgrad.expr import Expr, const, no_expression, var
+from funcgrad.expr import Expr, const, no_expression, present, var
 from funcgrad.graph import ArrayType, Key, subexpressions
 from funcgrad.ops.base.op import example, leaf
 from funcgrad.rewrite.evaluate import (
     evaluate_roots,
     fitted,
-    present,
     traced_leaves,
     values_by_name,
     variables,

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any
 
 from funcgrad.autodiff.accumulate import GradientMap
-from funcgrad.rewrite.evaluate import result
+from funcgrad.expr import result
 from funcgrad.source import fail
 from funcgrad.trace.pytree import Tree, flatten_numbers, flatten_with_static, is_flag
 from funcgrad.trace.static import is_static_value

@@ -14,10 +14,9 @@ import numpy as np
 
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.autodiff.simplified_reverse import simplified_cotangents
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, result
 from funcgrad.expr.formula_tuple import formulas
 from funcgrad.ops.elementwise.selection import stopped
-from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.trace.derive import closed, concretize
 from funcgrad.trace.leaves import run, run_on_leaves

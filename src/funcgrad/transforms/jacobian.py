@@ -15,10 +15,9 @@ import numpy as np
 from funcgrad.autodiff.accumulate import backprop, pushforward
 from funcgrad.autodiff.batching import every_example
 from funcgrad.autodiff.simplified_reverse import simplified_cotangents
-from funcgrad.expr import Expr, const
+from funcgrad.expr import Expr, const, result
 from funcgrad.ops.base.op import differentiable, example, lift_fully
 from funcgrad.ops.shape import broadcast_to, full_like, moveaxis, reshape, zeros_like
-from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import Simplifier
 from funcgrad.source import fail
 from funcgrad.trace.derive import concretize, derive

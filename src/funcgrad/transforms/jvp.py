@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad.autodiff.accumulate import pushforward
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, result
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import broadcast_to, zeros_like
-from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import Simplifier
 from funcgrad.source import fail
 from funcgrad.trace.derive import concretize, derive

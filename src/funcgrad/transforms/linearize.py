@@ -13,11 +13,10 @@ from typing import Any, NamedTuple, TypeAlias
 from funcgrad.autodiff.accumulate import pushforward
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.program import Program, lower
-from funcgrad.expr import Expr, assemble_node, by_key, concrete, const, subexpressions
+from funcgrad.expr import Expr, assemble_node, by_key, concrete, const, result, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, dependent
 from funcgrad.ops.base.op import broadcast_to, fit, leaf, lift_fully
 from funcgrad.ops.shape import zeros_like
-from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.trace.derive import concretize, flatness, run_trace

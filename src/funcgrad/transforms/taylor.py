@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad.autodiff.power_series import coefficients, zeros_of
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, result
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import ones_like
-from funcgrad.rewrite.evaluate import result
 from funcgrad.rewrite.simplify import Simplifier
 from funcgrad.source import fail
 from funcgrad.trace.derive import derive

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from funcgrad.autodiff.batching import Batch
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, result
 from funcgrad.expr.scope_order import innermost_scope
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import example, lift_fully
 from funcgrad.ops.shape import moveaxis
-from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.derive import derive
 from funcgrad.trace.examples import Examples, over_examples

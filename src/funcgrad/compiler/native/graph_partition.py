@@ -17,9 +17,9 @@ from funcgrad.compiler.flat_program import Flat, FlatStep, build
 from funcgrad.compiler.native.llvm_writer import UnsupportedError
 from funcgrad.compiler.native.loop_function import program_text
 from funcgrad.compiler.quiet_context import QUIET
+from funcgrad.expr import present
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.tuples import pick_op
-from funcgrad.rewrite.evaluate import present
 
 _MOST_STEPS = 2000
 """The steps of a program whose forms are looked for one by one: some 0.3 ms each."""

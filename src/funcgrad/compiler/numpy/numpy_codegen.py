@@ -26,8 +26,8 @@ from funcgrad.compiler.numpy.fused_kernel import (
 )
 from funcgrad.compiler.numpy.instruction_selection import broadcast_copy
 from funcgrad.compiler.quiet_context import QUIET
+from funcgrad.expr import present
 from funcgrad.ops.indexing import add_at, getitem_op
-from funcgrad.rewrite.evaluate import present
 
 _OPERATORS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/"}
 # NumPy deprecates their `out` by position.

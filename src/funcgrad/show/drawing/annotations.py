@@ -9,13 +9,13 @@ import numpy as np
 
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.autodiff.edges import is_scalar, linear_map
-from funcgrad.expr import Expr, const, symbol
+from funcgrad.expr import Expr, const, present, symbol
 from funcgrad.graph import CONSTANT
 from funcgrad.linear import Parts
 from funcgrad.node_names import names_of
 from funcgrad.ops.base.op import differentiable
 from funcgrad.printed_text import one_line
-from funcgrad.rewrite.evaluate import evaluate_all, present
+from funcgrad.rewrite.evaluate import evaluate_all
 from funcgrad.rewrite.simplify import simplify, simplify_all
 from funcgrad.show.drawing.labels import cut_label, number_label
 from funcgrad.show.functions import is_tuple

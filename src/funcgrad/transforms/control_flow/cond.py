@@ -13,10 +13,9 @@ import numpy as np
 from funcgrad.arrays.reference import plain_value
 from funcgrad.control.call_and_branch import bind, branch_op
 from funcgrad.control.closed_program import Body, body_of
-from funcgrad.expr import Expr, symbol
+from funcgrad.expr import Expr, result, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.rewrite.evaluate import result
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.outer_arrays import OuterArrays

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from funcgrad.arrays.reference import plain_value
 from funcgrad.control.guarded_call import run_where_taken
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, present
 from funcgrad.fold import folded_by_key
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
@@ -21,7 +21,6 @@ from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
 from funcgrad.ops.base.op import EdgeRule, Op, broadcast_to, lift_all
 from funcgrad.ops.base.untaken_paths import without_errors
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.rewrite.evaluate import present
 from funcgrad.source import fail
 from funcgrad.trace.leaves import run
 from funcgrad.transforms.curried import LATER, curried
