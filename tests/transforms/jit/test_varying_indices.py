@@ -75,6 +75,7 @@ def test_a_gather_after_the_second_value(f, transform):
         ):
             np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
     assert traces(jitted) <= 3
+    assert "has varied: it is part of the program from now on" in jitted.explain_misses()
     assert "guards" not in repr(jitted.lower(ARGUMENTS[0]))
 
 

@@ -110,6 +110,8 @@ def _answer(last: TraceNode, asked: Sequence[Question]) -> str:
         if question.asked.key == key and question.reading is last.reading:
             what = f"{_read(question.reading)} {_last_line(question.asked)}"
             return f"{what} was {_last_line(question.answer)} for the first time"
+    if last.asks_for_index:
+        return f"an index, {_last_line(last.exprs[0])}, has varied: it is part of the program from now on"
     return "a path not taken before"
 
 
