@@ -5,10 +5,10 @@ Pickle finds a class by its name, where the user's is. A copy in one process kee
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
-from functools import reduce
-from typing import Any
+from typing import Any, SupportsIndex
 
 from funcgrad.expr.registry import functions
 
@@ -32,16 +32,19 @@ def _adopted(kind: type) -> _Held:
     return _Held(functions["redirect"](kind))
 
 
-def _called(*items: Any) -> Any:
+def _called(*items: object) -> Any:
+    function: Any
     function, *args = [item.kind if type(item) is _Held else item for item in items]
     return function(*args)
 
 
-def reduction_over(kind: Any) -> Callable[[Any, Any], Any]:
+def reduction_over(kind: type) -> Callable[[object, SupportsIndex], Any]:
     """The method ``__reduce_ex__`` of the adopted class of a class: the original's."""
 
-    def __reduce_ex__(self: Any, protocol: Any) -> Any:  # noqa: N807  # the name of a method
-        made = kind.__reduce_ex__(self, protocol)
+    reduce: Any = kind.__reduce_ex__
+
+    def __reduce_ex__(self: object, protocol: SupportsIndex) -> Any:  # noqa: N807  # a method
+        made = reduce(self, protocol)
         if not isinstance(made, tuple) or len(made) < 2:
             return made
         function, args, *rest = made
@@ -61,4 +64,4 @@ def _is_adopted(item: object) -> bool:
 def named_object(module: str, name: str) -> Any:
     """The object of a module by its qualified name; None if the module is not imported."""
     found: Any = sys.modules.get(module)
-    return reduce(lambda item, part: getattr(item, part, None), name.split("."), found)
+    return functools.reduce(lambda item, part: getattr(item, part, None), name.split("."), found)

@@ -48,7 +48,13 @@ class ObjectArray(np.ndarray[Any, Any]):
         made = functions["reshape"](functions["array"](unwrapped(entries)), self.shape)
         return functions["as_in_adopted_code"](functions["astype"](made, dtype), _getframe(1))
 
-    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, **named: Any) -> Any:
+    def mean(  # type: ignore[override]
+        self,
+        axis: int | tuple[int, ...] | None = None,
+        dtype: npt.DTypeLike | None = None,
+        out: None = None,
+        **named: bool,
+    ) -> Any:
         """As NumPy's, which would ask a mean that is traced for a number."""
         if out is not None or "where" in named or not _is_traced([*self.flat]):
             return super().mean(axis, dtype, out, **named)
@@ -56,8 +62,13 @@ class ObjectArray(np.ndarray[Any, Any]):
         total = own.sum(axis, **named)
         return total * (np.size(total) / self.size)
 
-    def var(
-        self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **named: Any
+    def var(  # type: ignore[override]
+        self,
+        axis: int | tuple[int, ...] | None = None,
+        dtype: npt.DTypeLike | None = None,
+        out: None = None,
+        ddof: float = 0,
+        **named: bool,
     ) -> Any:
         """As NumPy's, which would ask a mean that is traced for a number."""
         if out is not None or "where" in named or not _is_traced([*self.flat]):

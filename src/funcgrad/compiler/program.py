@@ -77,7 +77,7 @@ class Program:
         "_runs",
         "_source_dtypes",
         "_steps",
-        "by_steps",
+        "dependence",
         "inputs",
     )
 
@@ -85,8 +85,8 @@ class Program:
         self.inputs = tuple(inputs)
         self._given = given if isinstance(given, Flat) else tuple(given)
         # Remembered for speed; what a program computes does not depend on it.
-        self.by_steps: bool | None = None
-        """Whether it is the derivative of steps alone, which is zero; None until that is asked."""
+        self.dependence: str | None = None
+        """How the roots that it is derived from depend on the leaves; None until that is asked."""
         self._runs = 0
         self._roots: tuple[Expr, ...] | None = None
         self._steps: Flat | None = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -254,7 +254,7 @@ def _scaled(z: Any, count: int, norm: object, inverse: bool) -> Any:
     return z / count if inverse is (norm != "forward") else z
 
 
-def _length(name: str, n: Any, a: Any) -> int:
+def _length(name: str, n: SupportsIndex, a: Expr) -> int:
     try:
         count = operator.index(n)
     except TypeError:

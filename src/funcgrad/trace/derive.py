@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from funcgrad.autodiff.batching import Batch
 from funcgrad.compiler.disk_cache.cache import derivation_name, remembered
 from funcgrad.compiler.flat_program import FlatStep, SourceRows
 from funcgrad.compiler.program import Program
@@ -35,7 +36,7 @@ from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
-from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
+from funcgrad.trace.skeleton import OF_VALUES, Skeleton, SkeletonRow, instantiate, skeleton
 
 Transform: TypeAlias = Callable[[list[Expr], list[Expr], Simplifier], list[Expr]]
 """From roots and leaves, as expressions, to the expressions wanted: a pure module-level function.
@@ -63,7 +64,8 @@ def derive(
     if unreached is not None and flat is not None:
         unreached(flat)
     if found.symbolic:
-        return rebuilt(program, found.inputs)
+        is_of_values = isinstance(transform, Batch) or transform is _unchanged
+        return rebuilt(program, found.inputs, is_of_values and not found.derivative)
     return run_trace(program, found.inputs, roots)
 
 
@@ -103,18 +105,21 @@ def flatness(found: Skeleton, program: Program) -> bool | None:
     """
     if not found.reached:
         return False
-    if program.by_steps is None:
-        program.by_steps = found.is_stepped()
-    return program.by_steps or None
+    if program.dependence is None:
+        program.dependence = found.dependence()
+    return None if program.dependence == "reached" else program.dependence == "stepped"
 
 
-def rebuilt(program: Program, inputs: Sequence[Any]) -> list[Any]:
-    """Derived expressions for the caller: simplified formulas, or leaves of the enclosing trace."""
+def rebuilt(program: Program, inputs: Sequence[Any], of_values: bool = False) -> list[Any]:
+    """Derived expressions for the caller: simplified formulas, or leaves of the enclosing trace.
+
+    They are derivatives, unless they are ``of_values``, as of a batch.
+    """
     around = {value.traced for value in inputs if isinstance(value, Expr) and value.traced}
     if not around:
         return simplify_all(program.inline(inputs), mode="formula")
     inlined = _Inlined(program, inputs)
-    marked = [inlined.leaf(place, known) for place, known in enumerate(program.results)]
+    marked = [inlined.leaf(i, known, of_values) for i, known in enumerate(program.results)]
     for recorder in around:
         recorder.derived(program, inputs, marked)
     return marked
@@ -141,13 +146,13 @@ class _Inlined:
             self._outputs = self.program.inline(self.inputs)
         return self._outputs
 
-    def leaf(self, place: int, known: Expr | FlatStep) -> Expr:
+    def leaf(self, place: int, known: Expr | FlatStep, of_values: bool) -> Expr:
         """An output as a leaf without a scope.
 
-        It may be constant in the next variable of differentiation, and then there is no warning that the
-        result does not depend on it.
+        A derivative may be constant in the next variable of differentiation: then there is no warning that
+        the result does not depend on it.
         """
-        params = (("scope", None), ("place", 0))
+        params = (("scope", None), ("place", OF_VALUES if of_values else 0))
         if known.op is CONSTANT:
             constant = constant_of(known.params[0][1])
             return assemble_node(leaf, (constant,), params, known.type)

@@ -93,7 +93,7 @@ def reached(f: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
             waiting.extend(_parts(name, item))
 
 
-def held_expressions(value: Any) -> list[Expr]:
+def held_expressions(value: object) -> list[Expr]:
     """The expressions that a function, or a class that a function has made, reaches.
 
     >>> from funcgrad import var
@@ -102,7 +102,7 @@ def held_expressions(value: Any) -> list[Expr]:
     ([x], [])
     """
     is_local = isinstance(value, type) and "<locals>" in value.__qualname__
-    parts = [*vars(value).values()] if is_local else [value]
+    parts: list[Any] = [*vars(value).values()] if is_local else [value]
     items = [plain_value(item) for part in parts for _, item in reached(part)]
     return [item for item in items if isinstance(item, Expr)]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,9 +18,16 @@ from funcgrad.ops.base.op import differentiable, example, infer_type, leaf
 from funcgrad.ops.chosen_zeros import STEEP, is_choice_of_zero, is_factored
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.source import fail, warn
+from funcgrad.trace.body_flows import BodyFlows
 
 SkeletonRow: TypeAlias = tuple[Any, ...]
 """``(op, positions of operands, params)``; for inputs and constants ``(kind, content, type)``."""
+
+
+Dependence: TypeAlias = Literal["reached", "stepped", "unreached"]
+"""Whether a derivative reaches the roots; or they depend on leaves by steps alone, through comparisons or
+conversions to integers, or more than two functions such as sign and floor, whose own derivative is 0 by
+convention; or not at all."""
 
 
 class Skeleton(NamedTuple):
@@ -36,9 +43,10 @@ class Skeleton(NamedTuple):
     """The rows of expressions known to be simple; computed only ``within`` a trace."""
     reached: bool
     """Whether a root depends on a leaf, or on a derivative, which may be constant."""
-    is_stepped: Callable[[], bool]
-    """Computes whether the roots depend on leaves by steps alone: through comparisons or conversions to
-    integers, or more than two functions such as sign and floor, whose own derivative is 0 by convention."""
+    derivative: bool
+    """Whether a root depends on a derivative."""
+    dependence: Callable[[], Dependence]
+    """Computes how the roots depend on leaves."""
 
 
 def skeleton(
@@ -70,7 +78,8 @@ def skeleton(
         symbolic,
         tuple(numbering.simple),
         reached,
-        partial(numbering.is_stepped, roots[:results]),
+        numbering.derivative,
+        partial(numbering.dependence, roots[:results]),
     )
 
 
@@ -132,7 +141,8 @@ class _Numbering:
         row: SkeletonRow = (op, parents, expr.params)
         kind = _CONSTANT
         if op is leaf and parents:
-            self.derivative = self.derivative or expr.params[0][1] is None
+            (_, scope), (_, place) = expr.params
+            self.derivative = self.derivative or (scope is None and place != OF_VALUES)
             return parents[0]
         if parents:
             for i in parents:
@@ -167,21 +177,32 @@ class _Numbering:
         self.has_choices = self.has_choices or found
         return found or (is_factored(expr) and not self.choices.isdisjoint(parents))
 
-    def is_stepped(self, roots: Sequence[Expr]) -> bool:
-        """Whether roots depend on leaves by steps alone, and the user has not stopped the derivative."""
+    def dependence(self, roots: Sequence[Expr]) -> Dependence:
+        """How roots depend on leaves; by steps only if the user has not stopped the derivative."""
         steps: dict[int, Expr] = {}
+        flows = BodyFlows()
         varied = {id(item) for item in self.leaves if differentiable(item.dtype)}
 
         def is_varied(expr: Expr) -> bool:
             return id(expr) in varied or expr.op is stopped or expr.op is example
 
-        def operands(expr: Expr) -> list[Expr]:
-            return self._varied_operands(expr, steps)
+        def operands(expr: Expr) -> Sequence[Expr]:
+            return flows.operands(expr, lambda expr: self._varied_operands(expr, steps))
 
         if self.derivative or reaches(roots, is_varied, operands):
-            return False
-        plain = all([differentiable(expr.dtype) for expr in steps.values()])
-        return len(steps) > 2 or not plain
+            return "reached"
+        # In a body a step may be one of constants alone.
+        leaves = set(map(id, self.leaves))
+        taken = [
+            expr
+            for expr in steps.values()
+            if id(expr) in self.where
+            or reaches([expr], lambda e: id(e) in leaves, lambda e: flows.operands(e, _operands))
+        ]
+        if not taken:
+            return "unreached"
+        plain = all([differentiable(expr.dtype) for expr in taken])
+        return "stepped" if len(taken) > 2 or not plain else "reached"
 
     def _varied_operands(self, expr: Expr, steps: dict[int, Expr]) -> list[Expr]:
         """The operands that depend on a leaf, along the edges that have a derivative.
@@ -194,12 +215,12 @@ class _Numbering:
         dependent = [
             (place, arg)
             for place, arg in enumerate(expr.args)
-            if kinds[where[id(arg)]] == _DEPENDENT
+            if id(arg) not in where or kinds[where[id(arg)]] == _DEPENDENT
         ]
         flat = isinstance(type, ArrayType) and not differentiable(type.dtype)
         found = [] if flat else [arg for k, arg in dependent if op.edge(k) is not None]
         if dependent and not found:
-            steps[where[id(expr)]] = expr
+            steps[where.get(id(expr), -id(expr))] = expr
         return found
 
     def _is_made_inside(self, expr: Expr) -> bool:
@@ -207,6 +228,12 @@ class _Numbering:
 
 
 _CONSTANT, _OUTER_TRACE, _DEPENDENT = 0, 1, 2
+OF_VALUES = 1
+"""The place of a leaf without a scope that is a value, and no derivative."""
+
+
+def _operands(expr: Expr) -> tuple[Expr, ...]:
+    return expr.args
 
 
 def _is_open(expr: Expr, since: int | None) -> bool:

@@ -29,10 +29,10 @@ def flip(x: npt.ArrayLike, axis: Axis = None) -> Any:
     return x[tuple(slice(None, None, -1) if i in places else slice(None) for i in range(x.ndim))]
 
 
-def roll(x: object, shift: Any, axis: Any = None) -> Any:
+def roll(x: object, shift: Any, axis: int | tuple[int, ...] | None = None) -> Any:
     """As `numpy.roll`, along axes or the flattened array."""
     x = lift_fully(x)
-    if np.ndim(axis) or isinstance(axis, Expr):
+    if axis is not None and not isinstance(axis, int):
         axis = counts_of("roll", axis)
     if np.ndim(shift):
         shift = counts_of("roll", shift)

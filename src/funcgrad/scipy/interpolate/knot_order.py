@@ -31,7 +31,7 @@ def expect_rising(message: str, x: Array, strictly: bool = True, or_falling: boo
         raise as_of_numbers(ValueError(message))
 
 
-def _may_ask(condition: Any) -> bool:
+def _may_ask(condition: object) -> bool:
     """Whether a condition has a truth value, or the run has a path for each."""
     if not isinstance(condition, Expr) or has_known_value(condition):
         return True
