@@ -6,23 +6,20 @@ The derivative in a degree of freedom is an operation, which keeps its digits wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from funcgrad.arrays.reference import holds_expr
-from funcgrad.linear import Diagonal, LinearMap
-from funcgrad.ops.base.columns import Columns
-from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.special import f_numerics
 from funcgrad.ops.special.gamma import polygamma_difference
 from funcgrad.ops.special.incomplete import beta_moment, beta_moment_op
 from funcgrad.ops.special.polygamma import polygamma
 from funcgrad.ops.special.special_function import (
+    derivative_family,
     inverse_partials,
     numeric_function,
     special_function,
@@ -117,26 +114,21 @@ def _by_moments(n: Array, d: Array, x: Array, orders: tuple[int, int]) -> Any:
     return shapes + in_b / n - in_a / d - slope / (n * d)
 
 
-def _edge(place: int) -> Callable[..., LinearMap]:
-    def edge(z: Array, n: Array, d: Array, x: Array, *, orders: tuple[int, int]) -> LinearMap:
+def _in(place: int) -> Callable[..., Any]:
+    def slope(z: Array, n: Array, d: Array, x: Array, *, orders: tuple[int, int]) -> Any:
         if place == 2:
             score = fdtr_score(n, d, x) if orders[1] else fdtr_score(d, n, 1.0 / x)
-            return Diagonal(mask(x > 0, fdtr_density(n, d, x) * score))
+            return mask(x > 0, fdtr_density(n, d, x) * score)
         more = (orders[0] + (place == 0), orders[1] + (place == 1))
         inside = (x > 0) & (x < np.inf)
         held = np.where(inside, x, 1.0)
-        args: Sequence[Any] = (n, d, held, _by_moments(n, d, held, more))
-        second = fdtr_second(*fit_entrywise(args) if holds_expr([*args]) else args, orders=more)
-        return Diagonal(mask(inside, second))
+        return mask(inside, fdtr_second(n, d, held, _by_moments(n, d, held, more), orders=more))
 
-    return edge
+    return slope
 
 
-def _run(*args: Array, orders: tuple[int, int]) -> Any:
-    n, d, x, *given = [np.asarray(arg, float) for arg in args]
-    with np.errstate(all="ignore"):
-        found = f_numerics.partial(n, d, x, given[0] if given else None, orders)
-    return np.asarray(found, np.result_type(*args, np.float32))[()]
+def _run(n: Array, d: Array, x: Array, *given: Array, orders: tuple[int, int]) -> Any:
+    return f_numerics.partial(n, d, x, given[0] if given else None, orders)
 
 
 def _mp_partial(mp: FunctionLibrary, *args: Any, orders: tuple[int, int]) -> Any:
@@ -145,44 +137,25 @@ def _mp_partial(mp: FunctionLibrary, *args: Any, orders: tuple[int, int]) -> Any
     return np.frompyfunc(entry, 3, 1)(*args[:3])
 
 
-fdtr_first: Op = Op(
-    name="fdtr_first",
-    run=_run,
-    infer=lambda *types, orders: same_type(types[0]),
-    edges=(_edge(0), _edge(1), _edge(2)),
-    batch=lambda size, batched, *args, **params: fdtr_first(
-        *spread_unbatched(size, batched, args), **params
-    ),
-    real=True,
-    columns=Columns(entrywise=True, mpmath=_mp_partial),
-)
+fdtr_first: Op = derivative_family("fdtr_first", _run, _in(0), _in(1), _in(2), mpmath=_mp_partial)
 """The derivative of `fdtr` of the orders (1, 0) or (0, 1) in n and d."""
 
-fdtr_second: Op = Op(
-    name="fdtr_second",
-    run=_run,
-    infer=lambda *types, orders: same_type(types[0]),
-    edges=(None, None, None, lambda z, n, d, x, given, *, orders: Diagonal(np.ones_like(given))),
-    batch=lambda size, batched, *args, **params: fdtr_second(
-        *spread_unbatched(size, batched, args), **params
-    ),
-    real=True,
-    columns=Columns(entrywise=True, mpmath=_mp_partial),
+fdtr_second: Op = derivative_family(
+    "fdtr_second",
+    _run,
+    *(None, None, None),
+    lambda z, n, d, x, given, *, orders: np.ones_like(given),
+    mpmath=_mp_partial,
 )
 """The second derivative, given with fewer digits: its derivatives are those of what is given."""
-
-
-def _in_degree(n: Array, d: Array, x: Array, orders: tuple[int, int]) -> Any:
-    args: Sequence[Any] = fit_entrywise((n, d, x)) if holds_expr([n, d, x]) else (n, d, x)
-    return fdtr_first(*args, orders=orders)
 
 
 # -- F ---------------------------------------------------------------------------------------------
 def _fdtr_partials(sign: float) -> tuple[Callable[..., Any], ...]:
     """Those of the F distribution function, or of its complement (sign -1)."""
     return (
-        lambda z, n, d, x: sign * _in_degree(n, d, x, (1, 0)),
-        lambda z, n, d, x: sign * _in_degree(n, d, x, (0, 1)),
+        lambda z, n, d, x: sign * fdtr_first(n, d, x, orders=(1, 0)),
+        lambda z, n, d, x: sign * fdtr_first(n, d, x, orders=(0, 1)),
         lambda z, n, d, x: sign * fdtr_density(n, d, x),
     )
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from funcgrad.arrays.reference import holds_expr
-from funcgrad.linear import Diagonal
-from funcgrad.ops.base.columns import Columns
-from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.special import gamma_numerics
 from funcgrad.ops.special.polygamma import digamma, gammaln, polygamma
-from funcgrad.ops.special.special_function import by_mpmath, numeric_function, special_function
+from funcgrad.ops.special.special_function import (
+    by_mpmath,
+    derivative_family,
+    numeric_function,
+    special_function,
+)
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -33,44 +32,20 @@ def any_digamma(x: Array) -> Any:
 digamma_difference: Op = numeric_function(
     "digamma_difference",
     gamma_numerics.digamma_difference,
-    lambda z, x, d: _polygamma_difference(x, d, 1),
+    lambda z, x, d: polygamma_difference(x, d, order=1),
     lambda z, x, d: polygamma(1, x + d),
     mpmath=lambda mp, x, d: mp.digamma(x + d) - mp.digamma(x),
 )
 
 
-def _polygamma_difference(x: Array, d: Array, order: int) -> Any:
-    args: Sequence[Any] = fit_entrywise((x, d)) if holds_expr([x, d]) else (x, d)
-    return polygamma_difference(*args, order=order)
-
-
-def _polygamma_difference_run(x: Array, d: Array, *, order: int) -> Any:
-    dtype = np.result_type(x, d, np.float32)
-    with np.errstate(all="ignore"):
-        found = gamma_numerics.polygamma_difference(
-            np.asarray(x, float), np.asarray(d, float), order
-        )
-    return np.asarray(found, dtype)[()]
-
-
-polygamma_difference: Op = Op(
-    name="polygamma_difference",
-    run=_polygamma_difference_run,
-    infer=lambda *types, order: same_type(types[0]),
-    edges=(
-        lambda z, x, d, *, order: Diagonal(_polygamma_difference(x, d, order + 1)),
-        lambda z, x, d, *, order: Diagonal(polygamma(order + 1, x + d)),
-    ),
-    batch=lambda size, batched, *args, **params: polygamma_difference(
-        *spread_unbatched(size, batched, args), **params
-    ),
-    real=True,
-    columns=Columns(
-        entrywise=True,
-        mpmath=lambda mp, x, d, *, order: np.frompyfunc(
-            lambda x, d: mp.psi(order, x + d) - mp.psi(order, x), 2, 1
-        )(x, d),
-    ),
+polygamma_difference: Op = derivative_family(
+    "polygamma_difference",
+    gamma_numerics.polygamma_difference,
+    lambda z, x, d, *, order: polygamma_difference(x, d, order=order + 1),
+    lambda z, x, d, *, order: polygamma(order + 1, x + d),
+    mpmath=lambda mp, x, d, *, order: np.frompyfunc(
+        lambda x, d: mp.psi(order, x + d) - mp.psi(order, x), 2, 1
+    )(x, d),
 )
 
 gamma: Op = special_function(

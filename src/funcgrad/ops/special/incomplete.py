@@ -6,22 +6,18 @@ derivatives are integrals of the same kind: `incomplete_moments` computes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from funcgrad.arrays.reference import holds_expr
-from funcgrad.linear import Diagonal, LinearMap
-from funcgrad.ops.base.columns import Columns
-from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.special import gamma_numerics, incomplete_moments
 from funcgrad.ops.special.polygamma import polygamma
 from funcgrad.ops.special.scipy_special import scipy_special
 from funcgrad.ops.special.special_function import (
+    derivative_family,
     inverse_partials,
     numeric_function,
     special_function,
@@ -107,25 +103,21 @@ beta_density: Op = numeric_function(
 
 
 # -- moments -------------------------------------------------------------------------------------
-def _as_given(value: object, *args: Array) -> Any:
-    return np.asarray(value, np.result_type(*args, np.float32))[()]
-
-
-def _gamma_moment_a(z: Array, a: Array, x: Array, *, order: int, upper: bool) -> LinearMap:
+def _gamma_moment_a(z: Array, a: Array, x: Array, *, order: int, upper: bool) -> Any:
     def slope(upper: bool) -> Any:
         rest = order * polygamma(1, a) * gamma_moment(a, x, order - 1, upper)
         return gamma_moment(a, x, order + 1, upper) - rest
 
     if order != 1:
-        return Diagonal(slope(upper))
+        return slope(upper)
     # The complete moment is 0: on the side of the mean with the smaller moments nothing cancels.
     below = gamma_deviation(a, x) <= 0
-    return Diagonal(np.where(below != upper, slope(upper), -slope(not upper)))
+    return np.where(below != upper, slope(upper), -slope(not upper))
 
 
-def _gamma_moment_x(z: Array, a: Array, x: Array, *, order: int, upper: bool) -> LinearMap:
+def _gamma_moment_x(z: Array, a: Array, x: Array, *, order: int, upper: bool) -> Any:
     slope = gamma_density(a, x) * gamma_deviation(a, x) ** order
-    return Diagonal(-slope if upper else slope)
+    return -slope if upper else slope
 
 
 def _mp_gamma_moment(mp: FunctionLibrary, a: Array, x: Array, order: int, upper: bool) -> Any:
@@ -145,18 +137,12 @@ def _mp_gammainc(mp: FunctionLibrary, a: Array, x: Array) -> Any:
     return mp.gammainc(a, 0, x, regularized=True)
 
 
-gamma_moment_op: Op = Op(
-    name="gamma_moment",
-    run=lambda a, x, order, upper: _as_given(
-        incomplete_moments.gamma_log_moment(a, x, order, upper), a, x
-    ),
-    infer=lambda *types, **_: same_type(types[0]),
-    edges=(_gamma_moment_a, _gamma_moment_x),
-    batch=lambda size, batched, *args, **params: gamma_moment_op(
-        *spread_unbatched(size, batched, args), **params
-    ),
-    real=True,
-    columns=Columns(entrywise=True, mpmath=_mp_gamma_moment),
+gamma_moment_op: Op = derivative_family(
+    "gamma_moment",
+    incomplete_moments.gamma_log_moment,
+    _gamma_moment_a,
+    _gamma_moment_x,
+    mpmath=_mp_gamma_moment,
 )
 
 
@@ -164,16 +150,15 @@ def gamma_moment(a: Array, x: Array, order: int, upper: bool) -> Any:
     """The integral of the gamma density times (log(t) - digamma(a))**order below x, or above it."""
     if order == 0:
         return gammaincc(a, x) if upper else gammainc(a, x)
-    args: Sequence[Any] = fit_entrywise((a, x)) if holds_expr([a, x]) else (a, x)
-    return gamma_moment_op(*args, order=order, upper=upper)
+    return gamma_moment_op(a, x, order=order, upper=upper)
 
 
-def _beta_moment_edge(place: int) -> Any:
+def _beta_moment_in(place: int) -> Any:
     """In a shape: the power of its own logarithm rises, and the means of both logarithms move."""
 
-    def edge(
+    def slope_in(
         z: Array, a: Array, b: Array, x: Array, *, orders: tuple[int, int], upper: bool
-    ) -> LinearMap:
+    ) -> Any:
         joint = polygamma(1, a + b)
         own = joint - polygamma(1, b if place else a)
         up = (orders[0] + (place == 0), orders[1] + (place == 1))
@@ -188,20 +173,20 @@ def _beta_moment_edge(place: int) -> Any:
             return total
 
         if sum(orders) != 1:
-            return Diagonal(slope(upper))
+            return slope(upper)
         # The complete moment is 0: of two parts, the one with less probability does not cancel.
         below = betainc(a, b, x) < 0.5
-        return Diagonal(np.where(below != upper, slope(upper), -slope(not upper)))
+        return np.where(below != upper, slope(upper), -slope(not upper))
 
-    return edge
+    return slope_in
 
 
 def _beta_moment_x(
     z: Array, a: Array, b: Array, x: Array, *, orders: tuple[int, int], upper: bool
-) -> LinearMap:
+) -> Any:
     first = beta_deviation(a, b, x, 1.0 - x) ** orders[0]
     slope = beta_density(a, b, x) * first * beta_deviation(b, a, 1.0 - x, x) ** orders[1]
-    return Diagonal(-slope if upper else slope)
+    return -slope if upper else slope
 
 
 def _mp_beta_moment(
@@ -228,18 +213,13 @@ def _mp_beta_moment(
     return np.frompyfunc(lambda a, b, x: moment(a, b, x, *orders), 3, 1)(a, b, x)
 
 
-beta_moment_op: Op = Op(
-    name="beta_moment",
-    run=lambda a, b, x, orders, upper: _as_given(
-        incomplete_moments.beta_log_moment(a, b, x, orders, upper), a, b, x
-    ),
-    infer=lambda *types, **_: same_type(types[0]),
-    edges=(_beta_moment_edge(0), _beta_moment_edge(1), _beta_moment_x),
-    batch=lambda size, batched, *args, **params: beta_moment_op(
-        *spread_unbatched(size, batched, args), **params
-    ),
-    real=True,
-    columns=Columns(entrywise=True, mpmath=_mp_beta_moment),
+beta_moment_op: Op = derivative_family(
+    "beta_moment",
+    incomplete_moments.beta_log_moment,
+    _beta_moment_in(0),
+    _beta_moment_in(1),
+    _beta_moment_x,
+    mpmath=_mp_beta_moment,
 )
 
 
@@ -247,8 +227,7 @@ def beta_moment(a: Array, b: Array, x: Array, orders: tuple[int, int], upper: bo
     """The integral of the beta density times powers of log(t) and log(1 - t), less their means."""
     if orders == (0, 0):
         return betaincc(a, b, x) if upper else betainc(a, b, x)
-    args: Sequence[Any] = fit_entrywise((a, b, x)) if holds_expr([a, b, x]) else (a, b, x)
-    return beta_moment_op(*args, orders=orders, upper=upper)
+    return beta_moment_op(a, b, x, orders=orders, upper=upper)
 
 
 # -- the functions -------------------------------------------------------------------------------
