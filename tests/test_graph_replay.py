@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 TOOLS = Path(__file__).parent.parent / "tools"
-NAMES = ("tanh", "branching", "scan")
+NAMES = ("tanh", "branching", "scan", "slogdet")
 LONG = ("chain-of-60", "tree", "solve", "primitive")  # the first takes ten seconds
 
 

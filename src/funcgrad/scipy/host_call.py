@@ -11,6 +11,7 @@ for all of them (`Composition`).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import signature
@@ -61,8 +62,16 @@ class HostFunction:
 
         # Part of a key, the same in all traces. An id is not reused while its object is held here.
         fixed = [repr(x) if type(x) in _BY_TEXT else f"@{id(x):x}" for x in self.fixed]
-        content = f"{id(self.own)}{self.shape!r}{fixed}".encode()
+        content = f"{_address(self.own)}{self.shape!r}{fixed}".encode()
         return f"{self.name}@{blake2b(content, digest_size=8).hexdigest()}"
+
+
+def _address(own: object) -> str:
+    """The full name of a function of NumPy's or SciPy's, the same in all processes; the id of others."""
+    home, name = getattr(own, "__module__", None) or "", getattr(own, "__qualname__", "")
+    is_of_library = home.partition(".")[0] in ("numpy", "scipy")
+    named = is_of_library and getattr(sys.modules.get(home), name, None) is own
+    return f"{home}.{name}" if named else str(id(own))
 
 
 _BY_TEXT = (bool, int, float, complex, str, type(None))
