@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import toolz
+from scipy.interpolate import UnivariateSpline
 
 import funcgrad as fg
 
@@ -319,3 +320,16 @@ def test_a_division_by_zero_under_a_handler_that_it_was_given_is_warned_of():
     f = toolz.excepts(ZeroDivisionError, lambda x: 1 / x, lambda _: 0.0)
     with pytest.warns(UserWarning, match="handles errors, which traced values do not raise"):
         assert fg.value_and_grad(f)(0.0) == (np.inf, -np.inf)
+
+
+@pytest.mark.parametrize("transform", [fg.grad, fg.jit, lambda f: fg.grad(fg.adopt(f))])
+def test_a_refusal_of_a_function_of_scipys_that_a_handler_catches_is_raised(transform):
+    def smoothed(y):
+        try:
+            return UnivariateSpline(np.arange(8.0), y, s=0.01)(2.5) + y.sum()
+        except Exception:
+            return y.sum()
+
+    y = np.sin(1.3 * np.arange(8.0))
+    with pytest.raises(TypeError, match="UnivariateSpline: expected s=0, or an s so large"):
+        transform(smoothed)(y)

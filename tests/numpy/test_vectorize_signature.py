@@ -137,3 +137,12 @@ def test_an_error_of_the_function_is_raised_at_its_first_run():
     with pytest.raises(TypeError, match="a > 2"):
         fnp.vectorize(counted, otypes=[float])(np.arange(4))
     assert calls == [0, 1, 2, 3]
+
+
+def test_a_vectorized_function_may_return_dicts_of_traced_values():
+    def described(x):
+        pairs = np.vectorize(lambda k: (k * x, {"square": k * x**2}))(np.arange(1, 3))
+        return pairs[0].sum() + pairs[1][1]["square"]
+
+    assert fg.grad(described)(3.0) == 15.0
+    assert fg.jit(described)(3.0) == described(3.0)

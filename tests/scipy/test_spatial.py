@@ -195,6 +195,7 @@ def test_slerp_and_plain_rotations():
 
 def test_a_square_of_no_distances_is_one_zero():
     own = scipy.spatial.distance
+    assert fg.jit(distance.squareform)(0.7).shape == own.squareform(0.7).shape == (2, 2)
     found = fg.jit(lambda x: distance.squareform(x))(np.zeros(0))
     assert found.shape == own.squareform(np.zeros(0)).shape == (1, 1)
 

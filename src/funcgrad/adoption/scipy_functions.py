@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, wraps
 from types import FunctionType, ModuleType
 from typing import Any
@@ -32,11 +32,14 @@ from funcgrad.arrays.reference import (
 )
 from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
+from funcgrad.expr.concrete import kept_for_users
 from funcgrad.expr.registry import functions
 from funcgrad.integrate.solve_ivp import OdeResult
 from funcgrad.numpy.array_likes import ArrayFunction
+from funcgrad.ops.numpy.array_function import first_expr
 from funcgrad.source import USERS, fail
 from funcgrad.trace.known_code import PLAIN_DATA
+from funcgrad.trace.leaves import is_of_stand_in
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.remedies import is_refusal_of_compiled_code
 from funcgrad.unadopted_packages import is_kept
@@ -48,7 +51,7 @@ class ScipyFunction(ArrayFunction):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _is_plain([args, kwargs]):
             return _seen(self.__wrapped__(*_plain(args), **_plain(kwargs)))
-        return _seen(super().__call__(*args, **kwargs))
+        return _seen(_with_refusals_kept(super().__call__, args, kwargs))
 
     def _each_converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         kept = _places_of_tuples(self.__wrapped__)
@@ -155,9 +158,31 @@ def _writable(member: Any) -> Any:
 
     @wraps(member)
     def method(*args: Any, **kwargs: Any) -> Any:
-        return _seen(member(*args, **kwargs))
+        return _seen(_with_refusals_kept(member, args, kwargs))
 
     return method
+
+
+def _with_refusals_kept(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """The result of a function that stands in for SciPy's, whose refusals the trace keeps.
+
+    Code that catches one goes on without what it has computed for numbers.
+    """
+    try:
+        return function(*args, **kwargs)
+    except TypeError as error:
+        if is_of_stand_in(error) and not hasattr(error, "of_numbers"):
+            kept_for_users(_first_traced(args, kwargs), error)
+        raise
+
+
+def _first_traced(args: Iterable[Any], kwargs: dict[str, Any]) -> Expr | None:
+    """The first traced value among arguments, and in the lists among them."""
+    given = [*args, *kwargs.values()]
+    inside = [item for part in given if isinstance(part, list | tuple) for item in part]
+    return first_expr(map(unwrapped, [*given, *inside]))
 
 
 def _plain(tree: Any) -> Any:
@@ -207,7 +232,8 @@ def of_scipy_alone(name: str, own: FunctionType, adopted: Callable[..., Any]) ->
         except Exception as error:
             if not _met_compiled_code(error):
                 raise
-            raise _refusal(name, "SciPy computes it in compiled code") from error
+            refusal = _refusal(name, "SciPy computes it in compiled code")
+            raise kept_for_users(_first_traced(args, kwargs), refusal) from error
 
     return function
 
@@ -237,7 +263,8 @@ def of_compiled_code(own: Callable[..., Any]) -> Callable[..., Any]:
                 if not _met_compiled_code(error):
                     raise
                 name = f"{own.__module__}.{getattr(own, '__qualname__', own)}"
-                raise _refusal(name, "it is compiled code") from error
+                refusal = _refusal(name, "it is compiled code")
+                raise kept_for_users(_first_traced(args, kwargs), refusal) from error
         given, named = exported(args), exported(kwargs)
         return _as_adopted_code_has(own(*given, **named), [*given, *named.values()])
 

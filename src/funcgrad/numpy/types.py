@@ -12,7 +12,7 @@ import numpy as np
 
 from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.object_array import ObjectArray
-from funcgrad.arrays.reference import holds_expr
+from funcgrad.arrays.reference import Reference, holds_expr
 from funcgrad.arrays.values import by_value, unlabeled
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
@@ -216,13 +216,23 @@ def _add_sizes(sizes: dict[str, int], lengths: tuple[int, ...], names: list[str]
 def _types_of_results(first: tuple[Any, ...], types: str) -> list[Any]:
     """The types of the results of `numpy.vectorize`: those it was given, else those of the first call."""
     return [*types] or [
-        item.dtype if holds_expr(item) else np.asarray(item).dtype for item in first
+        np.dtype(object) if _is_object(item) else shape.array(item).dtype for item in first
     ]
+
+
+def _is_object(item: object) -> bool:
+    """Whether a result is no array or list of numbers, such as a dict that holds traced ones."""
+    return not isinstance(item, Expr | Reference | list | tuple) and holds_expr(item)
 
 
 def _joined(items: list[Any], kind: Any, common: tuple[int, ...]) -> Any:
     """Results as an array; None in place of a type stands for the one that holds them all."""
-    has_axes = any([isinstance(item, list | tuple) or getattr(item, "ndim", 0) for item in items])
+    has_axes = any(
+        [
+            isinstance(item, list | tuple) or getattr(item, "ndim", 0) or _is_object(item)
+            for item in items
+        ]
+    )
     count = int(np.prod(common, dtype=int))
     if has_axes and count == len(items) and kind is not None and np.dtype(kind) == object:
         made = np.empty(len(items), object).view(ObjectArray)

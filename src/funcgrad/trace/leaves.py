@@ -248,7 +248,7 @@ def _adopted_where_needed(
                 _withdraw(error)
                 continue
             explain(error, args)
-            told = _is_of_stand_in(error) or hasattr(error, "__notes__")
+            told = is_of_stand_in(error) or hasattr(error, "__notes__")
             told = told or hasattr(error, "says_more")
             told = told or _is_mistake(f, level, error) or _is_at_another_line(refusal, error)
             of_numba = type(refusal).__module__.startswith("numba.")  # which names no value
@@ -286,7 +286,7 @@ def _is_mistake(f: Callable[..., Any], level: int, error: Exception) -> bool:
 _OF_MISTAKES = (ArithmeticError, AssertionError, LookupError, ValueError)
 
 
-def _is_of_stand_in(error: BaseException) -> bool:
+def is_of_stand_in(error: BaseException) -> bool:
     """Whether a function that stands in for SciPy's, or for a random draw, raised an error."""
     place: Any = error.__traceback__
     while place.tb_next is not None:

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.arrays.values import by_value
-from funcgrad.expr import Expr
 from funcgrad.ops.base.axes import axis_index, axis_tuple, counts_of
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask

@@ -282,7 +282,7 @@ def pdist(
 
 @_composed
 def squareform(X: npt.ArrayLike, force: str = "no", checks: bool = True) -> Any:
-    x: Any = floating("squareform", X)
+    x: Any = np.atleast_1d(floating("squareform", X))
     if x.ndim == 2:
         return x[np.triu_indices(x.shape[0], 1)]
     n = int(np.ceil(np.sqrt(2 * x.shape[0]))) or 1
