@@ -305,7 +305,7 @@ def test_hints_name_what_is_near_or_nothing():
         fg.grad(lambda x: np.packbits(x)[0])(np.ones(3))
     with pytest.raises(TypeError, match="the nearest by name that has one is 'bitwise_or'"):
         fg.grad(lambda x: np.bitwise_count(x))(np.ones(2))
-    with pytest.raises(TypeError, match=r"order 'C', but got 'A'"):
+    with pytest.raises(TypeError, match=r"order 'C' or 'F', but got 'A'"):
         fg.grad(fg.adopt(lambda x: np.sum(np.reshape(x, (2, 2), order="A")), False))(np.ones(4))
 
 

@@ -133,3 +133,17 @@ def test_tiles_are_numpys_and_negative_counts_are_refused():
     assert repr(np.tile(fg.var("x", 4), (3, 1))) == "broadcast_to(x, (3, 4))"
     with pytest.raises(ValueError, match="tile: expected counts of 0 or more, but got -1"):
         np.tile(fg.var("x", 4), -1)
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (4, -1, 2), -1, [3, 8]])
+def test_reshape_in_fortran_order(shape):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    f = lambda x: np.reshape(x, shape, order="F")  # noqa: E731
+    np.testing.assert_array_equal(fg.jit(f)(x), f(x))
+    np.testing.assert_array_equal(fg.jit(lambda x: x.reshape(shape, order="F"))(x), f(x))
+    np.testing.assert_array_equal(fg.jit(lambda x: x.ravel("F"))(x), x.ravel("F"))
+    weights = np.cos(f(x))
+    slope = fg.grad(lambda x: np.sum(weights * f(x)))(x)
+    np.testing.assert_array_equal(slope, weights.reshape(x.shape, order="F"))
+    of_number = fg.jit(lambda x: np.reshape(x, (1, -1), order="F"))(2.0)
+    np.testing.assert_array_equal(of_number, [[2.0]])

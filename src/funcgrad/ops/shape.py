@@ -57,11 +57,15 @@ reshape_op = Op(
 
 
 def reshape(x: object, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
-    """As `numpy.reshape`, in C order: an expression has no layout in memory."""
-    if order != "C":
-        raise fail(TypeError, f"reshape: expected order 'C', but got {order!r}; transpose first")
+    """As `numpy.reshape`, in C or Fortran order: an expression has no layout in memory."""
+    if order not in ("C", "F"):
+        raise fail(
+            TypeError, f"reshape: expected order 'C' or 'F', but got {order!r}; transpose first"
+        )
     x = lift_fully(x)
     sizes = [*counts_of("reshape", shape)]
+    if order == "F":  # that of the reversed axes
+        return np.transpose(reshape(np.transpose(x), sizes[::-1]))
     known = math.prod([n for n in sizes if n != -1])
     if sizes.count(-1) == 1 and known and x.size % known == 0:
         sizes[sizes.index(-1)] = x.size // known

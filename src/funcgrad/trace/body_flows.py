@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad.control.call_and_branch import branch_op, call_op
-from funcgrad.control.loop import UNKNOWN_LENGTH, loop_op
 from funcgrad.expr import Expr
 from funcgrad.ops.tuples import pick_op
 
@@ -32,6 +30,9 @@ class BodyFlows:
 
     def _entered(self, picked: Expr) -> list[Expr] | None:
         """The outputs of bodies that a result of a node has; None where that is not known."""
+        from funcgrad.control.call_and_branch import branch_op, call_op
+        from funcgrad.control.loop import UNKNOWN_LENGTH, loop_op
+
         node, place = picked.args[0], dict(picked.params)["index"]
         params: dict[str, Any] = dict(node.params)
         if node.op is branch_op:
