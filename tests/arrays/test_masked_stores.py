@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.interpolate
+import scipy.special
 
 import funcgrad as fg
 from tests.default_slice import one_in
@@ -219,3 +220,18 @@ def test_places_of_a_mask_are_plain_numbers():
     for x in (XS[0], XS[3], XS[1], 1.1 * XS[0]):
         assert jitted(x) == pytest.approx(f(x.copy()), rel=1e-12)
         np.testing.assert_allclose(slopes(x), slope(f, x), rtol=1e-6, atol=1e-6)
+
+
+def test_functions_of_several_results_take_entries_that_a_mask_chooses():
+    values = np.array([0.35, 0.74])
+
+    def f(x):
+        made = np.zeros(2)
+        sn, cn, _, _ = scipy.special.ellipj(values[x > 0], 0.3)
+        made[:] = sn * x + cn
+        return made
+
+    x = np.array([0.62, 1.37])
+    np.testing.assert_allclose(fg.jit(f)(x), f(x), rtol=1e-14)
+    slopes = np.diag(scipy.special.ellipj(values, 0.3)[0])
+    np.testing.assert_allclose(fg.jit(fg.jacobian(f))(x), slopes, rtol=1e-12)

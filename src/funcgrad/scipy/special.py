@@ -34,7 +34,8 @@ def _answering(name: str, traced: Callable[..., Any]) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
     def function(*args: object, **kwargs: object) -> Any:
-        if isinstance(own, np.ufunc) and not kwargs and any(map(selection_of, args)):
+        is_entrywise = isinstance(own, np.ufunc) and own.nout == 1 and not kwargs
+        if is_entrywise and any(map(selection_of, args)):
             made = on_selections(function, args)
             if made is not None:
                 return made
