@@ -155,3 +155,25 @@ def test_triangles_by_loops_are_those_by_blas(monkeypatch):
     by_loops = compiled(lambda a, b: [np.linalg.solve(a, b)], a, b)
     np.testing.assert_allclose(by_loops(a, b)[0], solve(a, b)[0], rtol=1e-13)
     np.testing.assert_allclose(solve(a, b)[0], np.linalg.solve(a, b), rtol=1e-13)
+
+
+@pytest.mark.parametrize("n", [3, 5, 40])
+def test_numpy_says_whether_a_matrix_that_stays_is_singular(n):
+    """SciPy's LAPACK may be another one than NumPy's, and round pivots in another way."""
+
+    def walk(a, b):
+        return fg.scan(lambda x, _: (np.linalg.solve(a, x) * 0 + 1, None), b, None, length=4)[0]
+
+    run, b = fg.jit(walk), np.ones(n, "float32")
+    for _ in range(40):
+        a = RNG.standard_normal((n, n)).astype("float32")
+        a[-1] = a[0]
+        for matrix in (a, np.outer(a[0], a[1])):
+            with np.errstate(all="ignore"):
+                try:
+                    np.linalg.solve(matrix, b)
+                except np.linalg.LinAlgError:
+                    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+                        run(matrix, b)
+                else:
+                    assert run(matrix, b).shape == (n,)
