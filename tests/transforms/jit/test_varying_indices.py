@@ -113,6 +113,33 @@ def test_out_of_bounds_and_negative_indices():
             jitted(x)
 
 
+@pytest.mark.parametrize("transform", [lambda f: f, fg.grad])
+def test_errors_of_indices_that_the_function_handles(transform):
+    def f(x):
+        try:
+            return ROW[np.floor(x).astype(int)] * x
+        except IndexError:
+            return -2.0 * x
+
+    plain, jitted = transform(f), fg.jit(transform(f))
+    for x in (1.5, 2.5, 12.5, 3.5, 13.5, 12.5, 2.5):
+        assert jitted(x) == plain(x)
+
+
+def test_an_error_that_the_function_does_not_handle_keeps_the_gather():
+    def f(x):
+        return ROW[np.floor(x).astype(int)] * x
+
+    jitted = fg.jit(f)
+    for x in (1.5, 2.5):
+        jitted(x)
+    with pytest.raises(IndexError, match="out of bounds"):
+        jitted(12.5)
+    for x in (3.5, 4.5, 5.5):
+        assert jitted(x) == f(x)
+    assert traces(jitted) == 2
+
+
 def test_a_function_that_fails_when_it_is_adopted_runs_as_before():
     levels = []
 

@@ -184,11 +184,18 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         except Exception as error:
             if self.told < _MOST_TOLD and not hasattr(error, "__notes__"):
                 self.told += 1
-                self._tell_line(error, args, kwargs)
+                if not self._tell_line(error, args, kwargs) and self.level > AS_IT_IS:
+                    with self.lock:  # f handles the error of an index
+                        self.level = self.highest_level = AS_IT_IS
+                        self.forget()
+                    return None, None
             raise
 
-    def _tell_line(self, error: Exception, args: Args, kwargs: Keywords) -> None:
-        """Add to an error of a program the line that raises it: f runs once more, as it is."""
+    def _tell_line(self, error: Exception, args: Args, kwargs: Keywords) -> bool:
+        """Add to an error of a program the line that raises it: f runs once more, as it is.
+
+        The result is whether f raises an error, too.
+        """
         whole = flatten_with_static((args, kwargs))
         own, named = whole.rebuild(
             [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in whole.leaves]
@@ -201,6 +208,8 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
                 told = [f"raised\n  at {position(place)}"] if place else []
                 for note in getattr(found, "__notes__", told):
                     error.add_note(note)
+            return True
+        return False
 
     # -- tracing ----------------------------------------------------------------------------------
     def _traced(
