@@ -62,7 +62,7 @@ CASES = [
     (lambda: np.cumsum(V, 0, None, None, 1), TypeError, "positional|cumsum"),
     # -- shapes and indices
     (lambda: V.reshape(2, 2), ValueError, r"reshape: expected a shape of 3 entries for float64\[3\]"),
-    (lambda: V.reshape(3, order="F"), TypeError, "reshape: expected order 'C'"),
+    (lambda: V.reshape(3, order="K"), TypeError, "reshape: expected order 'C' or 'F'"),
     (lambda: np.squeeze(M, 0), ValueError, "squeeze: expected axes of length 1"),
     (lambda: np.transpose(M, (0,)), ValueError, "transpose: expected 2 axes"),
     (lambda: np.broadcast_to(V, (2,)), ValueError, "broadcast_to: expected a shape that"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import FunctionType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -94,12 +94,18 @@ def has_array_method(value: object) -> bool:
 
 
 def has_sequence_methods(value: object) -> bool:
-    """Whether a value is a sequence for NumPy by methods in Python code, and no mapping."""
-    kind = type(value)
+    """Whether a value is a sequence for NumPy by methods in Python code, and no mapping.
+
+    A sparse matrix is none: its length is an error.
+    """
+    kind: Any = type(value)
     methods = [getattr(kind, name, None) for name in ("__len__", "__getitem__")]
-    return all([type(method) is FunctionType for method in methods]) and not isinstance(
-        value, Mapping
-    )
+    if any([type(method) is not FunctionType for method in methods]) or isinstance(value, Mapping):
+        return False
+    try:
+        return bool(kind.__len__(value) >= 0)
+    except Exception:  # of the user's method
+        return False
 
 
 def refuse_others(who: str, value: object) -> None:
