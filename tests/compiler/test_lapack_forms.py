@@ -166,8 +166,8 @@ def test_numpy_says_whether_a_matrix_that_stays_is_singular(n):
 
     run, b = fg.jit(walk), np.ones(n, "float32")
     for _ in range(40):
-        a = RNG.standard_normal((n, n)).astype("float32")
-        a[-1] = a[0]
+        a = (RNG.standard_normal((n, n)) + 3 * n * np.eye(n)).astype("float32")
+        a[-1] = a[0]  # (small pivots before the last would enlarge what rounding makes of it)
         for matrix in (a, np.outer(a[0], a[1])):
             with np.errstate(all="ignore"):
                 try:
