@@ -8,8 +8,7 @@ along the last axis (a structure of arrays), so that the innermost loops are ove
 registers, however few entries a row has. Only rows whose last axis would leave registers partly empty gain.
 Bodies of other loops are treated in the same way, as in an ensemble of small systems. Legal because no entry
 depends on the order of the rows; sums are added in another order.
-Gain (docs/passes.md): without it bundle adjustment takes 6.5 times as long, k-means 2.3 to 2.7, the Lorenz
-ensemble 1.8.
+Gain (docs/passes.md): without it bundle adjustment takes 2.2 times as long.
 """
 
 from __future__ import annotations
@@ -41,9 +40,11 @@ _LEAST, _TIMES, _BLOCK = 1 << 16, 4, 1 << 16
 # In the body of another loop arrays are in the cache. There blocks gain where rows are short, such as the
 # three numbers of a state, since loops along them do not fill vector registers.
 _LEAST_IN_LOOPS, _WIDEST_IN_LOOPS = 1 << 13, 32
-# The rows of a block, best a multiple of the lanes of a vector register, and the steps of a loop: what fewer
-# steps compute is in memory in any case.
-_FEWEST_ROWS, _MOST_ROWS, _LANES, _FEWEST_STEPS = 8, 256, 8, 4
+# The rows of a block, best a multiple of the lanes of a vector register.
+_FEWEST_ROWS, _MOST_ROWS, _LANES = 8, 256, 8
+# The steps of a loop from which it gains, in a program and in the body of another loop: with fewer, to turn
+# the operands takes as long as the steps gain (k-means has 14, rotations by a quaternion 84).
+_FEWEST_STEPS, _FEWEST_IN_LOOPS = 60, 4
 # Last axes that do not fill vector registers: shorter than so many entries, and no multiple of those of one.
 # Loops along others are as fast as along rows, to which arrays would have to be turned.
 _LONG, _REGISTER = 16, 4
@@ -57,33 +58,47 @@ def strip_mine(
     """The roots of a program, with loops over blocks of rows if it is large.
 
     >>> import funcgrad as fg
-    >>> x = fg.var("x", (20_000, 9))
-    >>> y = np.exp(x)
-    >>> z = np.sum(np.sin(y * np.sum(y * y, axis=1)[:, None]))
+    >>> x = y = fg.var("x", (20_000, 9))
+    >>> for _ in range(25):
+    ...     y = np.sin(y * np.sum(y * x, axis=1)[:, None])
+    >>> z = np.sum(y)
     >>> [e.op.name for e in subexpressions(*strip_mine([z], [x]))]
     ['input', 'reshape', 'loop', 'pick', 'sum']
     """
     if not options.runs("strip_mining"):
         return list(roots)
-    return _mined(rewrite_bodies(roots, _mined_body), inputs, _LEAST, sys.maxsize)
+    mined = rewrite_bodies(roots, _mined_body)
+    return _mined(mined, inputs, _Limits(_LEAST, sys.maxsize, _FEWEST_STEPS))
 
 
-def _mined(roots: Sequence[Expr], inputs: Sequence[Expr], least: int, widest: int) -> list[Expr]:
-    """The roots in blocks, if they write so many bytes between steps and no row has too many entries."""
+class _Limits(NamedTuple):
+    """The limits from which a program gains."""
+
+    bytes: int
+    """The fewest bytes between steps."""
+    entries: int
+    """The most entries of a row."""
+    steps: int
+    """The fewest steps of a loop."""
+
+
+def _mined(roots: Sequence[Expr], inputs: Sequence[Expr], limits: _Limits) -> list[Expr]:
+    """The roots in blocks, if they are within the limits."""
     exprs = subexpressions(*roots)
     length = _common_length(exprs)
     between = stored_bytes(flatten_program(roots, inputs)) if length else 0
-    rows = _rows_of_a_block(length, between) if between >= least else 0
+    rows = _rows_of_a_block(length, between) if between >= limits.bytes else 0
     if not rows:
         return list(roots)
-    mining = _Mining(exprs, roots, length)
-    gains = mining.loops and _TIMES * mining.kept_bytes <= between and mining.widest_row <= widest
+    mining = _Mining(exprs, roots, length, limits.steps)
+    is_narrow = mining.widest_row <= limits.entries
+    gains = mining.loops and _TIMES * mining.kept_bytes <= between and is_narrow
     return mining.run(rows) if gains else list(roots)
 
 
 def _mined_body(outputs: Sequence[Expr], inputs: Sequence[Expr], spec: LoopSpec) -> list[Expr]:
     """The outputs of a loop's body, with loops over blocks of rows."""
-    return _mined(outputs, inputs, _LEAST_IN_LOOPS, _WIDEST_IN_LOOPS)
+    return _mined(outputs, inputs, _Limits(_LEAST_IN_LOOPS, _WIDEST_IN_LOOPS, _FEWEST_IN_LOOPS))
 
 
 def _common_length(exprs: Sequence[Expr]) -> int:
@@ -169,14 +184,16 @@ class _Loop(NamedTuple):
 class _Mining:
     """The loops over blocks of rows of one program."""
 
-    def __init__(self, exprs: Sequence[Expr], roots: Sequence[Expr], length: int) -> None:
+    def __init__(
+        self, exprs: Sequence[Expr], roots: Sequence[Expr], length: int, fewest: int
+    ) -> None:
         self.exprs, self.roots, self.length = exprs, roots, length
         self.places: dict[int, _Place] = {}
         folded(roots, self._place_of, self.places)
         self.loops: dict[int, _Loop] = {}
         for number in range(1 + max([place.number for place in self.places.values()])):
             members = [e for e in exprs if self.places[id(e)] == (number, True)]
-            if sum([not e.op.moves for e in members]) >= _FEWEST_STEPS and _are_short(members):
+            if sum([not e.op.moves for e in members]) >= fewest and _are_short(members):
                 sums = list(self._row_sums(members))
                 self.loops[number] = _Loop(members, list(self._read_later(members, sums)), sums)
         self.found: dict[int, Expr] = {}
