@@ -169,3 +169,21 @@ def test_arrays_of_objects_in_place_and_their_moments(f):
     assert fg.grad(f)(1.3) == pytest.approx(slope, rel=1e-8)
     assert fg.jit(f)(1.3) == pytest.approx(f(1.3), rel=1e-14)
     assert fg.vmap(fg.grad(f))(np.array([1.3]))[0] == pytest.approx(slope, rel=1e-8)
+
+
+def test_means_and_variances_have_numpys_bits():
+    def f(x):
+        a = np.array([x, 2 * x, x * x], dtype=object)
+        return np.mean(a), a.mean(), a.var()
+
+    for x in np.arange(1, 60) / 10:
+        assert tuple(map(float, fg.jvp(f, (x,), (1.0,))[0])) == f(x)
+
+
+def test_the_variance_of_complex_entries():
+    def f(x):
+        return np.array([x * 1j, 2 * x, 1 + 1j], dtype=object).var()
+
+    value, slope = fg.jvp(f, (0.7,), (1.0,))
+    np.testing.assert_allclose(value, f(0.7), rtol=1e-14)
+    np.testing.assert_allclose(slope, (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6, rtol=1e-8)

@@ -60,7 +60,7 @@ class ObjectArray(np.ndarray[Any, Any]):
             return super().mean(axis, dtype, out, **named)
         own: Any = self if dtype is None else self.astype(dtype)
         total = own.sum(axis, **named)
-        return total * (np.size(total) / self.size)
+        return total / (self.size / np.size(total))
 
     def var(  # type: ignore[override]
         self,
@@ -74,7 +74,8 @@ class ObjectArray(np.ndarray[Any, Any]):
         if out is not None or "where" in named or not _is_traced([*self.flat]):
             return super().var(axis, dtype, out, ddof, **named)
         own: Any = self if dtype is None else self.astype(dtype)
-        total = ((own - own.mean(axis, keepdims=True)) ** 2).sum(axis, **named)
+        apart = own - own.mean(axis, keepdims=True)
+        total = (apart * np.conjugate(apart)).sum(axis, **named)
         return total / (self.size / np.size(total) - ddof)
 
     def __reduce__(self) -> Any:
@@ -129,7 +130,8 @@ def is_of_objects(value: object) -> bool:
 def holds_objects(targets: Sequence[object]) -> bool:
     """Whether the arrays that a ufunc writes into, of which None is a new one, are all arrays of objects."""
     given = [item for item in targets if item is not None]
-    return all([isinstance(item, np.ndarray) and item.dtype == object for item in given])
+    is_each = [isinstance(item, np.ndarray) and item.dtype == object for item in given]
+    return bool(given) and all(is_each)
 
 
 def holds_numbers(array: np.ndarray[Any, Any]) -> bool:
