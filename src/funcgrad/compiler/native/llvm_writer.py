@@ -39,11 +39,15 @@ REGISTER = MEMORY | {"bool": TRUTH}
 
 # Iterations up to which a loop around others is not vectorized.
 _FEW = 16
+# Entries from which a loop over them fills vectors.
+_FILLED = 4
 _SCALAR = {
     "!0": "!0 = distinct !{!0, !1}",
     "!1": '!1 = !{!"llvm.loop.vectorize.enable", i1 false}',
 }
 """The metadata of these loops."""
+# How many vectors of several iterations are computed in turn, and the numbers in a register.
+_INTERLEAVED, _WIDEST = (4, 2), 8
 
 # Bytes of one buffer on the stack, and of all of them.
 _SMALL, _STACK = 4096, 65536
@@ -124,6 +128,15 @@ def literal_of(array: np.ndarray[Any, Any]) -> Number:
     return integer(value) if array.dtype.kind == "i" else real(value, REGISTER[array.dtype.name])
 
 
+def _interleaved(times: int) -> dict[str, str]:
+    """The metadata of a loop whose vectors are computed so many times in turn."""
+    own, count = f"!{10 * times}", f"!{10 * times + 1}"
+    return {
+        own: f"{own} = distinct !{{{own}, {count}}}",
+        count: f'{count} = !{{!"llvm.loop.interleave.count", i32 {times}}}',
+    }
+
+
 class ArenaBuffer(NamedTuple):
     """A part of the arena: its name in the function, and its first byte.
 
@@ -159,6 +172,10 @@ class LLVMWriter:
         """Whether its function takes four integers and an arena beside the arrays."""
         self.holds_arrays = False
         """Whether a loop over the entries of an array is written."""
+        self.over_entries = False
+        """Whether what is written next is in such a loop, of more than a few entries."""
+        self.waits = False
+        """Whether the loop that is written has a long chain of instructions that wait for each other."""
         self.block = "entry"
         self._stacked = 0
         self._count = 0
@@ -375,16 +392,32 @@ class LLVMWriter:
         self.label(head)
         at, following = f"%{self.fresh('i')}", f"%{self.fresh('i')}"
         self.lines.append(f"  {at} = phi i64 [ 0, %{before} ], [ {following}, %{latch} ]")
+        self.waits = False
         yield Number("i64", at)
         self.jump(latch)
         self.label(latch)
         self.lines.append(f"  {following} = add nuw nsw i64 {at}, 1")
         done = self.emit("i1", f"icmp eq i64 {following}, {count.text}")
-        if not vectorized:
-            self.defined |= _SCALAR
-        metadata = "" if vectorized else ", !llvm.loop !0"
+        hints = self._hints(count, vectorized)
+        self.defined |= hints
+        self.waits = False
+        metadata = f", !llvm.loop {next(iter(hints))}" if hints else ""
         self.lines.append(f"  br i1 {done.text}, label %{end}, label %{head}{metadata}")
         self.label(end)
+
+    def _hints(self, count: Number, vectorized: bool) -> dict[str, str]:
+        """The metadata of a loop, that of the loop itself first.
+
+        If the instructions of an iteration wait for each other, vectors of several iterations are computed in
+        turn, unless more than a sixteenth of the iterations would be left for registers of one number.
+        """
+        if not vectorized:
+            return _SCALAR
+        length = count.literal if self.waits and count.literal is not None else 0
+        for times in _INTERLEAVED:
+            if length >= times * _WIDEST and 16 * (length % (times * _WIDEST)) <= length:
+                return _interleaved(times)
+        return {}
 
     @contextmanager
     def open_loop(self, start: Number, stop: Number) -> Iterator[tuple[Number, str]]:
@@ -427,8 +460,10 @@ class LLVMWriter:
             raise UnsupportedError("an array whose length is known only when the program runs")
         has_inner = any([size != 1 for size in shape[1:]])
         vectorized = not has_inner or shape[0] > _FEW
+        outside, self.over_entries = self.over_entries, self.over_entries or shape[0] >= _FILLED
         with self.loop(integer(shape[0]), vectorized) as first, self.loops(shape[1:]) as rest:
             yield (first, *rest)
+        self.over_entries = outside
 
     def choose(
         self, test: Number, first: Callable[[], Number], second: Callable[[], Number]

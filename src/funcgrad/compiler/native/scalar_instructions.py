@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from funcgrad.compiler.native import complex_arithmetic
 from funcgrad.compiler.native.half_powers import half_power, halves_of
-from funcgrad.compiler.native.hyperbolic_tangent import WRITTEN_OUT
+from funcgrad.compiler.native.inline_exponential import INLINED
 from funcgrad.compiler.native.llvm_writer import (
     COMPLEX,
     TRUTH,
@@ -26,7 +26,7 @@ from funcgrad.compiler.native.llvm_writer import (
     truth_literal,
 )
 from funcgrad.compiler.native.scipy_exports import special_symbol
-from funcgrad.compiler.native.vector_functions import declarations
+from funcgrad.compiler.native.vector_functions import declarations, vector_functions
 
 _LOW, _HIGH = -(2**63), 2**63 - 1
 
@@ -225,13 +225,7 @@ class _Reader:
     def _conditional(self, node: ast.IfExp) -> Number:
         test = self._truth(self.value(node.test))
         branches = (node.body, node.orelse)
-        if any(
-            [
-                isinstance(part, ast.Call | ast.FloorDiv | ast.Mod)
-                for b in branches
-                for part in ast.walk(b)
-            ]
-        ):
+        if any([self._is_costly(part) for branch in branches for part in ast.walk(branch)]):
             kind = self._kind(branches)
             return self.w.choose(
                 test,
@@ -239,6 +233,21 @@ class _Reader:
                 lambda: self._as(self.value(node.orelse), kind),
             )
         return self.w.select(test, *self._alike(self.value(node.body), self.value(node.orelse)))
+
+    def _is_costly(self, node: ast.AST) -> bool:
+        """Whether a branch with this part runs only if it is taken. (An integer division by 0 traps.)
+
+        In a loop over entries LLVM computes functions in vectors, of all entries whatever their branch.
+        """
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=args):
+                in_vectors = name in INLINED or vector_functions(name, len(args))
+                if self.w.over_entries and in_vectors:
+                    return False
+                return name not in _INSTRUCTIONS and not name.startswith(("abs", "np_"))
+            case ast.FloorDiv() | ast.Mod() | ast.Call():
+                return True
+        return False
 
     def _kind(self, branches: Sequence[ast.expr]) -> str:
         """The type of a conditional whose branches are not evaluated before."""
@@ -286,8 +295,8 @@ class _Reader:
         halves = halves_of(wide[1]) if name == "pow" else None
         if halves is not None:
             found = half_power(self.w, wide[0], halves)
-        elif name in WRITTEN_OUT:
-            found = WRITTEN_OUT[name](self.w, wide[0])
+        elif name in INLINED:
+            found = INLINED[name](self.w, wide[0])
         else:
             self.w.declared.update(declarations(name, len(wide)))
             found = self.w.call(name, "double", *wide)

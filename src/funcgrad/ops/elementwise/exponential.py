@@ -127,6 +127,11 @@ def _mp_logaddexp(mp: FunctionLibrary, x: Array, y: Array) -> Any:
     return top + mp.log1p(mp.exp(low - top))
 
 
+# Without a call in a branch, so that machine code puts them into vectors: the higher operand, and minus the
+# distance of the lower one, which is 0 of equal infinities.
+_HIGHER = "({0} if {0} > {1} else {1})"
+_APART = "(0.0 if {0} == {1} else {1} - {0} if {0} > {1} else {0} - {1})"
+
 logaddexp = elementwise(
     "logaddexp",
     np.logaddexp,
@@ -137,6 +142,7 @@ logaddexp = elementwise(
             "({0} + 0.6931471805599453 if {0} == {1} else {0} + math.log1p(math.exp({1} - {0})) if {0} > {1}"
             " else {1} + math.log1p(math.exp({0} - {1})))"
         ),
+        native={"f": f"({_HIGHER} + log1p(exp({_APART})))"},
         mpmath=_mp_logaddexp,
         sympy=lambda sp, x, y: sp.log(sp.exp(x) + sp.exp(y)),
         interval=lambda iv, x, y: iv.log_sum(np.logaddexp, x, y),
@@ -155,6 +161,7 @@ logaddexp2 = elementwise(
             "({0} + 1.0 if {0} == {1} else {0} + 1.4426950408889634 * math.log1p(math.exp2({1} - {0}))"
             " if {0} > {1} else {1} + 1.4426950408889634 * math.log1p(math.exp2({0} - {1})))"
         ),
+        native={"f": f"({_HIGHER} + 1.4426950408889634 * log1p(exp2({_APART})))"},
         mpmath=lambda mp, x, y: _mp_logaddexp(mp, x * mp.log(2), y * mp.log(2)) / mp.log(2),
         sympy=lambda sp, x, y: sp.log(sp.Integer(2) ** x + sp.Integer(2) ** y, 2),
         interval=lambda iv, x, y: iv.log_sum(np.logaddexp2, x, y),
@@ -225,6 +232,10 @@ sigmoid = elementwise(
             "f": "(1.0 / (1.0 + math.exp(-{0})) if {0} >= -709.0 else math.exp({0}))",
             "c": "(1.0 / (1.0 + cmath.exp(-{0})))",
         },
+        native={
+            "f": "((1.0 if {0} >= 0.0 else exp(-abs({0}))) / (1.0 + exp(-abs({0}))))",
+            "c": "(1.0 / (1.0 + exp(-{0})))",
+        },
         mpmath=lambda mp, x: 1 / (1 + mp.exp(-x)),
         sympy=lambda sp, x: 1 / (1 + sp.exp(-x)),
         interval=lambda iv, x: iv.monotone(_sigmoid, x, values=(0.0, 1.0)),
@@ -250,6 +261,7 @@ softplus = elementwise(
     loop=_of_reals,
     columns=Columns(
         scalar="({0} + math.log1p(math.exp(-{0})) if {0} > 0.0 else math.log1p(math.exp({0})))",
+        native={"f": "(({0} if {0} > 0.0 else 0.0) + log1p(exp(-abs({0}))))"},
         interval=lambda iv, x: iv.monotone(_softplus, x, values=(0.0, math.inf)),
         decompose=lambda x: logaddexp(x, 0.0),
         numpy="np.logaddexp({0}, 0.0)",
@@ -264,6 +276,7 @@ xlogx = elementwise(
     like=np.exp,
     columns=Columns(
         scalar="({0} * math.log({0}) if {0} != 0.0 else {0} * 0.0)",
+        native={"f": "({0} * log(1.0 if {0} == 0.0 else {0}))"},
         mpmath=lambda mp, x: x * mp.log(x) if x else x,
         sympy=lambda sp, x: x * sp.log(x),
         interval=lambda iv, x: iv.xlogx(_xlogx, x),

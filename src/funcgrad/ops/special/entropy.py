@@ -21,6 +21,7 @@ xlogy: Op = special_function(
     sympy=lambda sp, x, y: x * sp.log(y),
     jax="xlogy",
     torch="xlogy",
+    native="(0.0 if {0} == 0.0 and {1} == {1} else {0} * log({1}))",
 )
 xlog1py: Op = special_function(
     "xlog1py",
@@ -30,6 +31,7 @@ xlog1py: Op = special_function(
     sympy=lambda sp, x, y: x * sp.log(1 + y),
     jax="xlog1py",
     torch="xlog1py",
+    native="(0.0 if {0} == 0.0 and {1} == {1} else {0} * log1p({1}))",
 )
 entr: Op = special_function(
     "entr",
@@ -38,6 +40,7 @@ entr: Op = special_function(
     sympy=lambda sp, x: -x * sp.log(x),
     jax="entr",
     torch="entr",
+    native="(-{0} * log({0}) if {0} > 0.0 else 0.0 if {0} == 0.0 else -1e999 if {0} < 0.0 else {0})",
 )
 rel_entr: Op = special_function(
     "rel_entr",
@@ -90,12 +93,17 @@ logit: Op = special_function(
     sympy=lambda sp, x: sp.log(x / (1 - x)),
     jax="logit",
     torch="logit",
+    native=(
+        "(log1p((2.0 * {0} - 1.0) / (1.0 - {0})) if 0.3 <= {0} and {0} <= 0.65"
+        " else log({0} / (1.0 - {0})))"
+    ),
 )
 log_expit: Op = special_function(
     "log_expit",
     lambda z, x: sigmoid(-x),
     mpmath=lambda mp, x: -mp.log1p(mp.exp(-x)),
     sympy=lambda sp, x: -sp.log(1 + sp.exp(-x)),
+    native="(({0} if {0} < 0.0 else -0.0) - log1p(exp(-abs({0}))))",
 )
 
 # -- power transforms ----------------------------------------------------------------------------
