@@ -26,23 +26,27 @@ from funcgrad.adoption.adopted_functions import (
     known_adopted,
     redirected,
 )
+from funcgrad.adoption.adopted_types import (
+    COMPLETE,
+    ORIGINAL,
+    REDIRECT,
+    AdoptedType,
+    as_base,
+    joint_metaclass,
+    original_class,
+    own_subclasses,
+)
 from funcgrad.adoption.class_pickles import reduction_over
 from funcgrad.adoption.containers import INNER, leads_elsewhere, standing
+from funcgrad.adoption.float_subclasses import AdoptedFloat
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.namespaces import HEAP, OF_NO_NUMBERS, is_kept_class
-from funcgrad.adoption.view_originals import as_original, original_of_view
+from funcgrad.adoption.view_originals import as_original
 from funcgrad.adoption.wrapt_functions import is_of_wrapt
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own
 from funcgrad.trace.outer_arrays import instance_dict, own_attribute
 from funcgrad.transformed import Transformed
-
-ORIGINAL = "__funcgrad_original__"
-
-
-def original_class(kind: Any) -> Any:
-    """The class that an adopted class stands for; any other as it is."""
-    return vars(kind).get(ORIGINAL, kind) if isinstance(kind, type) else kind
 
 
 def may_be_adopted(kind: type) -> bool:
@@ -95,13 +99,7 @@ def _is_asked(kind: type) -> bool:
     """Whether a class without methods leads to code: by what its attributes hold, or by its subclasses."""
     own = [item for name, item in vars(kind).items() if name not in _OF_MARKERS]
     held = [not isinstance(item, property) and leads_elsewhere(item, INNER) for item in own]
-    return any(held) or bool(_own_subclasses(kind))
-
-
-def _own_subclasses(kind: type) -> list[type]:
-    """The subclasses of a class that are no adopted classes or classes of views, which `type` lists, too."""
-    below: list[type] = type.__subclasses__(kind)
-    return [found for found in below if ORIGINAL not in vars(found)]
+    return any(held) or bool(own_subclasses(kind))
 
 
 def redirect_attributes(kind: type, adopted: type, redirect: Redirect) -> None:
@@ -179,7 +177,7 @@ def subclass_over(kind: type, redirect: Redirect) -> type:
     if "_make" in members:
         del members["__new__"]  # `collections.namedtuple` has made it, over names of its own
     changed = {name: new for name, new in members.items() if new is not vars(kind)[name]}
-    given = [base if base in _LAID_OUT else _as_base(base, redirect) for base in kind.__bases__]
+    given = [_base_over(base, redirect) for base in kind.__bases__]
     forward = _begun().get(kind)
     if forward is not None:
         for name, new in changed.items():
@@ -199,10 +197,11 @@ A property of such a name is inherited.
 """
 
 
-def _as_base(base: type, redirect: Redirect) -> Any:
-    """The adopted base of a class; itself if a function stands for it, as for `scipy.sparse.csr_array`."""
-    found = redirect(base)
-    return found if isinstance(found, type) else base
+def _base_over(base: type, redirect: Redirect) -> Any:
+    """What takes the place of a base: of ``float``, a class whose instances may hold traced values."""
+    if base in _LAID_OUT:
+        return AdoptedFloat if base is float else base
+    return as_base(base, redirect)
 
 
 def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: Redirect) -> type:
@@ -213,12 +212,14 @@ def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: 
     if issubclass(kind, Generic):  # its own would find ``kind[...]`` in a cache
         space["__class_getitem__"] = classmethod(GenericAlias)
     space |= {"__reduce_ex__": reduction_over(kind)} | changed
-    space |= {"__slots__": (), ORIGINAL: kind, _REDIRECT: redirect, "__doc__": kind.__doc__}
+    space |= {"__slots__": (), ORIGINAL: kind, REDIRECT: redirect, "__doc__": kind.__doc__}
     space |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     made = ABCMeta.__new__ if isinstance(kind, ABCMeta) else type.__new__
     # A base that stands for SciPy's may have such a metaclass of its own.
     metaclasses = [type(base) for base in bases if issubclass(type(base), type(kind))]
     meta = metaclasses[0] if metaclasses else metaclass_of(type(kind), redirect)
+    if issubclass(kind, float):
+        meta = joint_metaclass(tuple(dict.fromkeys((type(AdoptedFloat), meta))))
     first = unannounced(kind)
     result: type
     if first:
@@ -230,15 +231,8 @@ def _subclass(kind: type, bases: list[type], changed: dict[str, Any], redirect: 
             result = made(meta, kind.__name__, (*first, kind, *bases), space)
     else:
         result = made(meta, kind.__name__, (kind, *bases), space)
-    type.__setattr__(result, _COMPLETE, True)
+    type.__setattr__(result, COMPLETE, True)
     return result
-
-
-_REDIRECT = "__funcgrad_redirect__"
-"""The attribute of adopted classes that holds what redirects, for the subclasses of the original."""
-
-_COMPLETE = "__funcgrad_complete__"
-"""The attribute of adopted classes whose statement has run: later stores are the code's."""
 
 
 class _Unbased:
@@ -270,9 +264,8 @@ def _forward(kind: type, redirect: Redirect) -> type:
 
     It has no methods as yet. So decorated methods that call the bound methods of their class find one class.
     """
-    own_bases = [base for base in kind.__bases__ if base not in _LAID_OUT]
-    given = zip(map(redirect, own_bases), own_bases, strict=True)
-    bases = [base for base, own in given if base is not own]  # the two are equal
+    given = [_base_over(base, redirect) for base in kind.__bases__]
+    bases = [base for base, own in zip(given, kind.__bases__, strict=True) if base is not own]
     begun = _begun()
     found = begun[kind]  # which the bases may have asked for, too
     if found is None:
@@ -335,44 +328,6 @@ def _of_function(method: Callable[..., Any], redirect: Redirect) -> Any:
     return of_function
 
 
-class _AdoptedType(type):
-    """The metaclass of adopted classes: each is equal to its original, as a key of dicts and sets, too."""
-
-    def __setattr__(cls, name: str, value: object) -> None:
-        """A store into an adopted class reaches the original."""
-        original = original_class(cls)
-        if _COMPLETE not in vars(cls) or (name[:2] == "__" and name[-2:] == "__"):
-            type.__setattr__(cls, name, value)
-            return
-        setattr(original, name, original_of_view(value))
-        if name in vars(cls):
-            type.__setattr__(cls, name, value)
-
-    def __delattr__(cls, name: str) -> None:
-        """A deletion reaches the original, too."""
-        if _COMPLETE in vars(cls):
-            delattr(original_class(cls), name)
-        if name in vars(cls) or _COMPLETE not in vars(cls):
-            type.__delattr__(cls, name)
-
-    def __subclasses__(cls) -> list[type]:
-        """The adopted classes of the subclasses of the original."""
-        local, original = _own_subclasses(cls), original_class(cls)
-        if original is cls or not hasattr(cls, _REDIRECT):
-            return local
-        redirect = getattr(cls, _REDIRECT)
-        return [_as_base(kind, redirect) for kind in _own_subclasses(original)] + local
-
-    def __eq__(cls, other: object) -> bool:
-        return original_class(cls) is original_class(other)
-
-    def __hash__(cls) -> int:
-        return type.__hash__(original_class(cls))
-
-
-setattr(_AdoptedType, ORIGINAL, type)
-
-
 @cache
 def metaclass_of(meta: type, redirect: Redirect) -> Any:
     """The metaclass of the adopted classes whose originals have a metaclass.
@@ -381,8 +336,8 @@ def metaclass_of(meta: type, redirect: Redirect) -> Any:
     class gives, as that of singletons does, is asked for the original class, and what it gives is redirected;
     but the adopted code of one that is given traced values makes an instance of the adopted class.
     """
-    if meta is type or issubclass(meta, _AdoptedType):
-        return _AdoptedType if meta is type else meta
+    if meta is type or issubclass(meta, AdoptedType):
+        return AdoptedType if meta is type else meta
     bases = [metaclass_of(base, redirect) for base in meta.__bases__ if issubclass(base, type)]
     space: dict[str, Any] = {ORIGINAL: meta}
     for name, member in vars(meta).items() if not is_kept_class(meta) else ():

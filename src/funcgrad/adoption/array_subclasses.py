@@ -7,7 +7,7 @@ the adopted class. NumPy's own ``matrix`` is one of these classes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from inspect import CO_VARARGS
 from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.adoption.adopted_classes import (
-    ORIGINAL,
     adopt_members,
     class_parts,
     name_class,
@@ -29,6 +28,7 @@ from funcgrad.adoption.adopted_functions import (
     keep_adopted,
     known_adopted,
 )
+from funcgrad.adoption.adopted_types import ORIGINAL, joint_metaclass
 from funcgrad.adoption.globals import AdoptedGlobals
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.namespaces import globals_of_class, is_kept_class, is_kept_namespace
@@ -67,15 +67,6 @@ class NumPyOverSubclasses(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(vars(self)["_numpy"], name)
-
-
-@cache
-def _metaclass_of(metas: tuple[Any, ...]) -> Any:
-    """A metaclass that derives from those of the bases, as the metaclass of a class must."""
-    own = [
-        meta for meta in metas if not any([m is not meta and issubclass(m, meta) for m in metas])
-    ]
-    return own[0] if len(own) == 1 else type("SubclassType", tuple(own), {})
 
 
 def _of_results(method: FunctionType, kind: type) -> Callable[..., Any]:
@@ -153,7 +144,7 @@ class ArraySubclasses:
             space["__array_wrap__"] = _of_results(wrap, kind)
         space |= {"__repr__": _formula, "__str__": _text(str), "__format__": _text(format)}
         metas = [type(SubclassedArray), *[type(base) for base in bases]]
-        adopted = _metaclass_of(tuple(dict.fromkeys(metas)))(
+        adopted = joint_metaclass(tuple(dict.fromkeys(metas)))(
             kind.__name__,
             bases,
             space | {ORIGINAL: kind, OVER_OBJECTS: partial(self.of_objects, kind)},
@@ -180,7 +171,7 @@ class ArraySubclasses:
         if np.ndarray in kind.__bases__:
             space = {"__array_priority__": 0.0} | space
         bases = (*unannounced(kind), kind, *map(self.of_objects, kind.__bases__))
-        adopted = _metaclass_of(tuple(dict.fromkeys(map(type, bases))))(
+        adopted = joint_metaclass(tuple(dict.fromkeys(map(type, bases))))(
             kind.__name__, bases, space | {ORIGINAL: kind}
         )
         keep_adopted(home, kind, adopted, class_parts)

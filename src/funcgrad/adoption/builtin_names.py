@@ -12,6 +12,7 @@ import sys
 from abc import get_cache_token
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from enum import EnumType
 from functools import cache, lru_cache, update_wrapper, wraps
 from types import (
     FunctionType,
@@ -25,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.adopted_classes import original_class
 from funcgrad.adoption.adopted_functions import Redirect
+from funcgrad.adoption.adopted_types import joint_metaclass, original_class
 from funcgrad.adoption.containers import (
     CounterView,
     DictView,
@@ -35,6 +36,12 @@ from funcgrad.adoption.containers import (
     StandardDictView,
     attributes_of_others,
 )
+from funcgrad.adoption.float_subclasses import (
+    AdoptedFloat,
+    base_of_traced,
+    is_of_traced_float,
+    traced_part,
+)
 from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.adoption.instance_views import is_class_of_views
 from funcgrad.adoption.modules import ModuleView
@@ -42,6 +49,7 @@ from funcgrad.adoption.namespaces import OF_SEQUENCES
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView, ReferenceView
 from funcgrad.adoption.view_originals import original_of_view
 from funcgrad.adoption.weak_containers import WeakDictView, WeakSetView
+from funcgrad.arrays.float_subclass import TracedFloat
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import HeldObjects, ObjectArray
 from funcgrad.arrays.reference import plain_value
@@ -114,9 +122,10 @@ class _NumberType(type):
     """The metaclass of `float_`, `complex_` and `int_`, equal to Python's own types, and dtypes."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        own, parts = _own(cls), [plain_value(part) for part in (*args, *kwargs.values())]
+        own, parts = _own(cls), [*args, *kwargs.values()]
         if len(parts) == 1:
             parts = [_as_number(parts[0], f"__{own.__name__}__")]
+        parts = [plain_value(part) for part in parts]
         if not any([is_traced(part) for part in parts]):
             return own(*parts[: len(args)], **dict(zip(kwargs, parts[len(args) :], strict=True)))
         whole = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
@@ -128,6 +137,8 @@ class _NumberType(type):
 
     def __getattribute__(cls, name: str) -> Any:
         own = _own(cls)
+        if name == "__new__" and own is float:
+            return AdoptedFloat.__new__
         if type(getattr(own, name, None)) in _METHODS:
             return _method(own, name)
         of_class = name.startswith("_") and name != "__new__"
@@ -149,7 +160,7 @@ class _NumberType(type):
 def _as_number(value: object, name: str) -> Any:
     """What an instance of a user's class gives as its number, if that is traced."""
     method = getattr(type(value), name, None)
-    if type(method) is not FunctionType or is_traced(value):
+    if type(method) is not FunctionType or is_traced(value) or is_of_traced_float(method):
         return value
     number = plain_value(method(value))
     return number if is_traced(number) or type(number).__name__ == name.strip("_") else value
@@ -169,6 +180,7 @@ def _method(own: Any, name: str) -> Callable[..., Any]:
 
     @wraps(method)
     def called(self: Any, *args: Any) -> Any:
+        self, args = traced_part(self), tuple(map(traced_part, args))
         if is_traced(self):
             return getattr(self, name)(*args)
         if any([is_traced(arg) for arg in args]):
@@ -232,7 +244,7 @@ class _TypeType(type):
     def _kind_of(cls, value: Any) -> Any:
         """The type of a value; that of a traced one is the type of the number or the array it stands for."""
         kind = stand_ins(value)[-1] if is_traced(value) else type(value)
-        if issubclass(kind, type | ObjectArray) or is_class_of_views(kind):
+        if issubclass(kind, type | ObjectArray | TracedFloat) or is_class_of_views(kind):
             kind = original_class(kind)  # of a metaclass, and of a class of views alone
         kind = (
             type(value._funcgrad_original) if kind in _OF_STANDARD else _CONTAINERS.get(kind, kind)
@@ -280,11 +292,11 @@ class _SuperType(type):
     """The metaclass of `super_`."""
 
     def __call__(cls, *args: Any) -> Any:
-        if args:
-            return super(original_class(args[0]), *args[1:])
-        frame = sys._getframe(1)
-        first = frame.f_code.co_varnames[0]
-        return super(original_class(frame.f_locals["__class__"]), frame.f_locals[first])
+        if not args:
+            frame = sys._getframe(1)
+            args = frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]]
+        kind, *first = args
+        return super(base_of_traced(original_class(kind), *first), *first)
 
 
 class super_(metaclass=_SuperType):  # noqa: N801
@@ -295,15 +307,21 @@ _OWN_TYPES: Mapping[Any, Any] = {float_: float, complex_: complex, int_: int, su
 for _type, _named_as in _OWN_TYPES.items():
     _type.__name__ = _type.__qualname__ = _named_as.__name__
     _type.__module__ = "builtins"
-_AS_BASES = {**_OWN_TYPES, type: type}  # the ``type`` of adopted code is equal to Python's
+# (The ``type`` of adopted code is equal to Python's.)
+_AS_BASES = {**_OWN_TYPES, float_: AdoptedFloat, type: type}
 
 
 @wraps(builtins.__build_class__)
 def build_class(function: Any, name: str, *bases: Any, **kwargs: Any) -> Any:
     """A class statement: a class that is derived from ``float`` is derived from Python's own."""
-    own = [_AS_BASES.get(base, base) if isinstance(base, type) else base for base in bases]
+    of_enum = any([isinstance(base, EnumType) for base in bases])
+    known = {**_AS_BASES, float_: float} if of_enum else _AS_BASES
+    own = [known.get(base, base) if isinstance(base, type) else base for base in bases]
     if "metaclass" in kwargs:
         kwargs["metaclass"] = _AS_BASES.get(kwargs["metaclass"], kwargs["metaclass"])
+    metas = [kwargs.get("metaclass", type), *[type(b) for b in own if isinstance(b, type)]]
+    if len(set(metas)) > 2 and AdoptedFloat in own and all([isinstance(m, type) for m in metas]):
+        kwargs["metaclass"] = joint_metaclass(tuple(dict.fromkeys(metas)))
     return builtins.__build_class__(function, name, *own, **kwargs)
 
 
@@ -332,7 +350,7 @@ def isinstance_(value: Any, kinds: Any) -> bool:
         kind = _ARRAY if given.shape else given.dtype.type
         if kind is np.int64 and is_numpy_integer(value):
             kind = _NUMPY_INTEGER
-    elif isinstance(value, SubclassedArray):
+    elif isinstance(value, SubclassedArray | TracedFloat):
         kinds = _originals(kinds)
         return any([issubclass(original_class(base), kinds) for base in kind.__mro__])
     elif kind is not MutableArray:

@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 
 from funcgrad.adoption.adopted_classes import (
-    ORIGINAL,
     attribute_values,
     may_be_adopted,
     metaclass_of,
-    original_class,
 )
 from funcgrad.adoption.adopted_functions import Redirect
+from funcgrad.adoption.adopted_types import ORIGINAL, original_class
 from funcgrad.adoption.containers import (
     DictView,
     ListView,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.adopted_classes import ORIGINAL
+from funcgrad.adoption.adopted_types import ORIGINAL
 from funcgrad.adoption.array_subclasses import NumPyOverSubclasses
 from funcgrad.adoption.modules import absolute_name
 from funcgrad.arrays.mutable_array import shared_argument

@@ -30,9 +30,9 @@ from funcgrad.adoption.adopted_classes import (
     holds_functions,
     may_stand_for,
     metaclass_of,
-    original_class,
 )
 from funcgrad.adoption.adopted_functions import adopt_function, redirected
+from funcgrad.adoption.adopted_types import original_class
 from funcgrad.adoption.array_subclasses import ArraySubclasses, is_array_subclass
 from funcgrad.adoption.builtin_names import builtin_names
 from funcgrad.adoption.compiled_classes import python_class, python_instance

@@ -17,9 +17,9 @@ import numpy as np
 
 from funcgrad.adoption.adopted_classes import (
     may_be_adopted,
-    original_class,
     subclass_over,
 )
+from funcgrad.adoption.adopted_types import original_class
 from funcgrad.adoption.instance_views import view
 from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import (

@@ -90,6 +90,15 @@ _as_ratio = _on_number(operator.methodcaller("as_integer_ratio"), "as_integer_ra
 _as_hex = _on_number(operator.methodcaller("hex"), "hex")
 
 
+HOLDS_NUMBER = "__funcgrad_holds_number__"
+"""The key of the globals of classes whose instances hold an expression and answer by it."""
+
+
+def asker_of(frame: Any) -> Any:
+    """The frame that asks an expression, or the instance that holds it."""
+    return frame.f_back if HOLDS_NUMBER in frame.f_globals else frame
+
+
 def _is_formatted(caller: FrameType) -> bool:
     """Whether code runs ``text % x``, which asks x for a number; in ``number % x``, x itself is asked."""
     place = caller.f_lasti
@@ -126,7 +135,11 @@ class Questions:
         return answer
 
     def __float__(self: Any) -> float:
-        if self.traced and functions["is_varied"](self) and _is_formatted(sys._getframe(1)):
+        if (
+            self.traced
+            and functions["is_varied"](self)
+            and _is_formatted(asker_of(sys._getframe(1)))
+        ):
             return float(_answer(self, "a format", float))  # text is for people, as in `__format__`
         return float(number(self, "float()", float))
 
@@ -183,12 +196,16 @@ class Questions:
     def __str__(self: Any) -> str:
         if not self.traced:
             return str(functions["text"](self))
-        return _told(self) if _is_told(self, sys._getframe(1)) else str(_answer(self, "str()", str))
+        return (
+            _told(self)
+            if _is_told(self, asker_of(sys._getframe(1)))
+            else str(_answer(self, "str()", str))
+        )
 
     def __format__(self: Any, spec: str) -> str:
         if not (spec or self.traced):
             return str(functions["text"](self))
-        if _is_told(self, sys._getframe(1)):
+        if _is_told(self, asker_of(sys._getframe(1))):
             return _told(self)
         if not self.traced and _is_width(spec) and _has_input(self):
             return format(repr(self), spec)

@@ -148,7 +148,9 @@ def leaves_to_number(self: Any, other: object, name: str) -> bool:
 
     NumPy's arrays and scalars take such an instance for the number that it is.
     """
-    if self.shape or not issubclass(type(other), _OF_PYTHON.get(self.type.dtype.kind, ())):
+    kind: Any = type(other)
+    known = _OF_PYTHON.get(self.type.dtype.kind, ())
+    if self.shape or not issubclass(getattr(kind, "_funcgrad_number", kind), known):
         return False
     own = getattr(type(other), REFLECTED.get(name) or _OTHER_OPERATORS.get(name, ""), None)
     if type(own) is not FunctionType or USERS[own.__code__.co_filename]:

@@ -35,11 +35,11 @@ def flatten_subclass(tree: SubclassedArray) -> TreeNode:
         return with_attributes(made, space | dict(zip(names, others, strict=True)))
 
     children = [plain_value(plain(tree)), *[plain_value(space[name]) for name in names]]
-    fixed = _Attributes({name: value for name, value in space.items() if name not in names})
+    fixed = FixedAttributes({name: value for name, value in space.items() if name not in names})
     return TreeNode(["values", *names], children, put, fixed, is_array=not names)
 
 
-class _Attributes:
+class FixedAttributes:
     """The attributes of an instance, which are compared by ``==``."""
 
     __slots__ = ("_space",)
@@ -48,7 +48,7 @@ class _Attributes:
         self._space = space
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Attributes) or self._space.keys() != other._space.keys():
+        if not isinstance(other, FixedAttributes) or self._space.keys() != other._space.keys():
             return False
         pairs = [(value, other._space[name]) for name, value in self._space.items()]
         return all([mine is theirs or bool(np.all(mine == theirs)) for mine, theirs in pairs])

@@ -24,6 +24,7 @@ from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import CapturedArrays, capture, is_unchanged, refer
 from funcgrad.ops.base.op import leaf as leaf_op
 from funcgrad.source import USERS, is_of_library, position
+from funcgrad.trace.float_subclass_trees import in_class_of
 from funcgrad.trace.known_code import (
     ARRAYS_HELD,
     AS_IT_IS,
@@ -159,7 +160,10 @@ def run_on_leaves(
                 called = [arg if i in traced else _lent(arg) for i, arg in enumerate(args)]
                 named = {name: _lent(arg) for name, arg in kwargs.items()}
             cells = {
-                i: (tree, own[i] if level < WRITABLE else [_given(leaf) for leaf in own[i]])
+                i: (
+                    tree,
+                    [_as_argument(*pair, level) for pair in zip(tree.leaves, own[i], strict=True)],
+                )
                 for i, tree in traced.items()
             }
             for i, (tree, items) in cells.items():
@@ -378,6 +382,12 @@ def _is_caught_by_library(refusal: Exception) -> bool:
 
 
 _QUESTIONS = os.path.join("funcgrad", "expr", "concrete.py")
+
+
+def _as_argument(value: object, leaf: Expr, level: int) -> Any:
+    """A leaf as a function is given it in the place of a value."""
+    found = leaf if level < WRITABLE else _given(leaf)
+    return found if type(value) in _NO_CELLS else in_class_of(value, found)
 
 
 def _given(leaf: Expr) -> Any:

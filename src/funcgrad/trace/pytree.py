@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.arrays.float_subclass import TracedFloat
 from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
@@ -91,7 +92,7 @@ def flatten_with_static(tree: Any, name: str = "") -> Tree:
         put = spec.unflatten
     else:
         items, put = parts.children, parts.put
-        names = [f"{name}_{label}" for label in parts.labels]
+        names = [f"{name}_{label}" if label else name for label in parts.labels]
     if _EXACTLY.issuperset(map(type, items)):
         return Tree(list(items), put, names)
     inner = [flatten_with_static(item, label) for item, label in zip(items, names, strict=True)]
@@ -207,4 +208,4 @@ def _is_plain(tree: object) -> bool:
 def _is_cell(tree: object) -> bool:
     """Whether a value is an array that can be written, without a class of its own, such as that of masked
     ones, whose parts are leaves."""
-    return isinstance(tree, Reference) and not isinstance(tree, SubclassedArray)
+    return isinstance(tree, Reference) and not isinstance(tree, SubclassedArray | TracedFloat)

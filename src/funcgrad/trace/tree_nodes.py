@@ -16,6 +16,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from funcgrad.arrays.float_subclass import TracedFloat
 from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
 from funcgrad.expr.formula_tuple import FormulaTuple
@@ -23,6 +24,7 @@ from funcgrad.ops.base.op import Op
 from funcgrad.source import fail
 from funcgrad.trace.array_subclass_trees import flatten_subclass
 from funcgrad.trace.container import TreeNode
+from funcgrad.trace.float_subclass_trees import flatten_traced_float
 from funcgrad.trace.labeled_arrays import flatten_labeled
 from funcgrad.trace.masked_trees import flatten_masked, is_masked
 from funcgrad.trace.static import static, static_fields
@@ -55,6 +57,8 @@ def flatten_function(kind: type) -> Flatten | None:
         return flatten_masked
     if SubclassedArray in kind.__mro__:
         return flatten_subclass
+    if TracedFloat in kind.__mro__:
+        return flatten_traced_float
     if (kind.__module__ in _NEVER and kind is not Counter) or Op in kind.__mro__:
         return None
     marked = static_fields(kind)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pandas
 
-from funcgrad.adoption.adopted_classes import ORIGINAL, metaclass_of
+from funcgrad.adoption.adopted_classes import metaclass_of
+from funcgrad.adoption.adopted_types import ORIGINAL
 from funcgrad.adoption.modules import ModuleView
 from funcgrad.adoption.pandas_accessors import adopt_accessors
 from funcgrad.adoption.redirect import redirect

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy import random as _random
 
-from funcgrad.adoption.adopted_classes import ORIGINAL
+from funcgrad.adoption.adopted_types import ORIGINAL
 from funcgrad.adoption.stand_ins.reparameterized import REPARAMETERIZED, plain_arguments
 from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import Reference, holds_expr, unwrapped
