@@ -54,7 +54,7 @@ ASKED = {
     "the name of the class": lambda x: x * x if x.__class__.__name__ == "float64" else 0 * x,
     "single dispatch": by_class,
     "a pattern": by_pattern,
-    "a truth value": lambda x: x * x if isinstance(x > 0, bool) else 0 * x,
+    "a truth value": lambda x: x * x if isinstance(x > 0, bool | np.bool_) else 0 * x,
 }
 
 

@@ -58,9 +58,9 @@ from funcgrad.expr import Expr, const
 from funcgrad.expr.branch_path import PATH
 from funcgrad.expr.concrete import has_known_value
 from funcgrad.expr.registry import functions
-from funcgrad.fold import folded
+from funcgrad.expr.reported_class import is_numpys_number
 from funcgrad.ops import shape
-from funcgrad.ops.elementwise.selection import stopped, where
+from funcgrad.ops.elementwise.selection import where
 from funcgrad.unadopted_packages import is_kept
 
 
@@ -79,36 +79,10 @@ def stand_ins(value: Any) -> tuple[type, ...]:
     if isinstance(value, MutableArray) or value.type.shape:
         return _ARRAYS
     kind = value.type.dtype.type
-    if kind is np.int64 and is_numpy_integer(value):
-        return _INTEGERS
-    return _NUMBERS.get(kind) or (kind,)
-
-
-def is_numpy_integer(value: Expr) -> bool:
-    """Whether NumPy gives an integer, as a count or an index: arithmetic of Python's ints gives Python's.
-
-    A stopped gradient of an integer is what `int_` gives.
-    """
-
-    def step(expr: Expr, parts: tuple[bool, ...]) -> bool:
-        if expr.op is stopped:
-            return False
-        of_leaf = bool(dict(expr.params).get("numpy"))
-        return of_leaf or any(parts) or any([_is_of_numpy(arg) for arg in expr.args])
-
-    return folded([value], step, operands=_integers)[0]
-
-
-def _is_of_numpy(arg: Expr) -> bool:
-    return bool(arg.type.shape) or arg.type.dtype.kind in "fc"
-
-
-def _integers(expr: Expr) -> tuple[Expr, ...]:
-    return tuple([arg for arg in expr.args if not arg.type.shape and arg.type.dtype.kind == "i"])
+    return _NUMBERS[kind] if kind in _NUMBERS and not is_numpys_number(value) else (kind,)
 
 
 _ARRAYS = (np.ndarray,)
-_INTEGERS = (np.int64,)
 _NUMBERS: Mapping[type, tuple[type, ...]] = {
     np.bool_: (np.bool_, bool),
     np.complex128: (np.complex128, complex),
@@ -133,7 +107,7 @@ class _NumberType(type):
             whole = shape.reshape(whole, ())
         if whole.ndim or (own is float and whole.dtype.kind == "c"):
             raise TypeError(f"{cls.__name__}() argument must be a number, not {whole.type}")
-        return shape.astype(whole, own)
+        return shape.as_pythons(shape.astype(whole, own))
 
     def __getattribute__(cls, name: str) -> Any:
         own = _own(cls)
@@ -209,7 +183,7 @@ class _IntegerType(_NumberType):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         value = plain_value(args[0]) if args else 0
         if type(value) is Expr and len(args) == 1 and _is_integer_of_many(value):
-            return stopped(shape.astype(shape.reshape(value, ()), int))
+            return shape.as_pythons(shape.astype(shape.reshape(value, ()), int))
         return int(*args, **kwargs)
 
 
@@ -348,8 +322,8 @@ def isinstance_(value: Any, kinds: Any) -> bool:
     if kind is Expr:
         given = value.type
         kind = _ARRAY if given.shape else given.dtype.type
-        if kind is np.int64 and is_numpy_integer(value):
-            kind = _NUMPY_INTEGER
+        if kind in _OTHERS_THAN_PYTHONS and is_numpys_number(value):
+            kind = _OTHERS_THAN_PYTHONS[kind]
     elif isinstance(value, SubclassedArray | TracedFloat):
         kinds = _originals(kinds)
         return any([issubclass(original_class(base), kinds) for base in kind.__mro__])
@@ -379,12 +353,14 @@ def _with_own_check(kinds: Any) -> tuple[tuple[type, FunctionType], ...]:
     return tuple(found)
 
 
-_ARRAY, _NUMPY_INTEGER = "an array", "an integer of NumPy's"
+_ARRAY = "an array"
+_OTHERS_THAN_PYTHONS = {np.int64: "an integer of NumPy's", np.bool_: "a truth value of NumPy's"}
+"""The types of NumPy's that are not subclasses of Python's."""
 _TAKEN_FOR: Mapping[Any, tuple[type, ...]] = {
     **_NUMBERS,
     MutableArray: _ARRAYS,
     _ARRAY: _ARRAYS,
-    _NUMPY_INTEGER: _INTEGERS,
+    **{name: (kind,) for kind, name in _OTHERS_THAN_PYTHONS.items()},
 }
 
 

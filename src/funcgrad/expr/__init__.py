@@ -476,7 +476,7 @@ def assemble_node(
     return _closed(op, args, params, type, traced, label, None)
 
 
-def labeled(expr: Expr, label: str) -> Expr:
+def labeled(expr: Expr, label: str | None) -> Expr:
     """The same node with a name for display. A variable keeps its own."""
     if expr.op is INPUT:
         return expr

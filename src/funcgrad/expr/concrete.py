@@ -191,7 +191,7 @@ class Questions:
         else:
             entry = functions["reshape"](self, ()) if self.shape else self
         is_whole = entry.traced and entry.dtype.kind in "biu"
-        return concrete(entry, "item()", _item) if is_whole else entry
+        return concrete(entry, "item()", _item) if is_whole else functions["as_pythons"](entry)
 
     def __str__(self: Any) -> str:
         if not self.traced:

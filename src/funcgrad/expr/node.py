@@ -49,6 +49,7 @@ class ExprBase(Term):
     __slots__ = (
         "_derived",
         "_graph",
+        "_numpys",
         "_scope",
         "_simple",
         "_stored",
@@ -68,6 +69,8 @@ class ExprBase(Term):
     """The number of the last trace that had begun when the expression was made."""
     # Absent unless the expression is a derived formula.
     _derived: tuple[str, ...]
+    # Absent until it is first asked for: whether a number is one of NumPy's.
+    _numpys: bool
     # Absent until it is first read.
     _graph: Graph
     _value: Any
@@ -133,6 +136,7 @@ class ExprBase(Term):
 _slots: Any = ExprBase
 _set_graph = _slots._graph.__set__
 _set_derived = _slots._derived.__set__
+set_numpys = _slots._numpys.__set__
 set_simple = _slots._simple.__set__
 set_value = _slots._value.__set__
 set_varied = _slots._varied.__set__

@@ -27,7 +27,7 @@ from funcgrad.expr.concrete import (
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
-from funcgrad.graph import subexpressions
+from funcgrad.expr.reported_class import is_numpys_number
 from funcgrad.source import BUT_LABELS, USERS, fail
 from funcgrad.typing import Index
 
@@ -73,9 +73,10 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
                 return found
             if hasattr(other, "_funcgrad_own_operators"):
                 # An array, and a float of Python's, leave an operator to the class; NumPy's scalars do not.
-                return getattr(np, name)(x, y) if _is_numpys_scalar(self) else NotImplemented
+                is_numpys = not self.shape and is_numpys_number(self)
+                return getattr(np, name)(x, y) if is_numpys else NotImplemented
             if overrides_ufuncs(other):
-                if self.shape or _is_numpys_scalar(self):
+                if self.shape or is_numpys_number(self):
                     return getattr(np, name)(x, y)
                 if not reflected:
                     return NotImplemented
@@ -96,11 +97,6 @@ def _of_truth(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     sign.__name__ = sign.__qualname__ = function.__name__
     sign.__doc__ = function.__doc__
     return sign
-
-
-def _is_numpys_scalar(value: Any) -> bool:
-    """Whether a traced number is computed from arrays, so that it stands for a scalar of NumPy's."""
-    return not value.shape and any([e.type.shape for e in subexpressions(value)])
 
 
 def has_own_operators(value: object, beside: Any, name: str) -> bool:
@@ -155,7 +151,7 @@ def leaves_to_number(self: Any, other: object, name: str) -> bool:
     own = getattr(type(other), REFLECTED.get(name) or _OTHER_OPERATORS.get(name, ""), None)
     if type(own) is not FunctionType or USERS[own.__code__.co_filename]:
         return False
-    return not _is_numpys_scalar(self)  # which walks over the expression
+    return not is_numpys_number(self)  # which walks over the expression
 
 
 _OF_PYTHON: Mapping[str, tuple[type, ...]] = {
@@ -423,7 +419,7 @@ class Operators:
         # be longer than those of programs.
         if has_known_value(self) and not abs(self) < 2.0**63:
             return concrete(self, "round()", _rounded)
-        return functions["stopped"](found.astype(int))
+        return functions["as_pythons"](found.astype(int))
 
     # -- array methods ----------------------------------------------------------------------------
     all = _method("all")
@@ -518,7 +514,7 @@ class Operators:
 
     def tolist(self: Any) -> Any:
         """Nested lists of the entries, each an expression with its derivative."""
-        return [part.tolist() for part in self] if self.shape else self
+        return [part.tolist() for part in self] if self.shape else functions["as_pythons"](self)
 
     def __len__(self: Any) -> int:
         if not self.shape:

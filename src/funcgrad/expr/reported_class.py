@@ -10,13 +10,14 @@ know expressions, funcgrad first of all, as what it is. ``type(x)`` asks no attr
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from funcgrad.expr.registry import functions
+from funcgrad.expr.node import set_numpys
+from funcgrad.fold import folded
 from funcgrad.unadopted_packages import is_kept
 
 _FOR_USERS = frozenset(("functools", "numpy._core.numeric"))
@@ -57,10 +58,55 @@ def reported_class_to(
     return type(value)
 
 
+def is_numpys_number(expr: Any) -> bool:
+    """Whether NumPy gives a number, as an entry of an array, a sum or an index, and what is computed of them.
+
+    What the functions of `math` and ``float(x)`` give are numbers of Python's (`funcgrad.expr.as_pythons`).
+    An answer is kept, so that code that asks for each number of a long chain walks over it once.
+    """
+    answer = getattr(expr, "_numpys", None)
+    if answer is None:
+        operands = _number_operands(expr)
+        parts = [getattr(arg, "_numpys", None) for arg in operands]
+        if None in parts:
+            answer = folded([expr], _is_numpys, operands=_number_operands)[0]
+        else:
+            answer = _is_numpys(expr, parts)
+    return bool(answer)
+
+
+def _is_numpys(expr: Any, parts: Iterable[bool | None]) -> bool:
+    known: bool | None = getattr(expr, "_numpys", None)
+    if known is None:
+        is_leaf = bool(dict(expr.params).get("numpy"))
+        known = is_leaf or any(parts) or any([_leads_to_numpys(expr, arg) for arg in expr.args])
+        set_numpys(expr, known)
+    return known
+
+
+def _leads_to_numpys(expr: Any, arg: Any) -> bool:
+    """Whether an operand makes a number one of NumPy's: an array, and a float of which an integer is made."""
+    return bool(arg.type.shape) or (expr.type.dtype.kind == "i" and arg.type.dtype.kind in "fc")
+
+
+def _number_operands(expr: Any) -> tuple[Any, ...]:
+    """The operands that are numbers, but not a condition that chooses one."""
+    if hasattr(expr, "_numpys"):
+        return ()
+    numbers = [arg for arg in expr.args if not arg.type.shape]
+    if len(numbers) < 2 or expr.type.dtype.kind == "b":
+        return tuple(numbers)
+    return tuple([arg for arg in numbers if arg.type.dtype.kind != "b"])
+
+
 def class_of_value(expr: Any) -> type:
     """The class of the values of an expression: NumPy's array, a number of its, Python's int or bool."""
     given = expr.type
     kind: type = np.ndarray if given.shape else given.dtype.type
-    if kind is np.int64:
-        return kind if functions["is_numpy_integer"](expr) else int
-    return bool if kind is np.bool_ else kind
+    if kind in _OF_PYTHON and not is_numpys_number(expr):
+        return _OF_PYTHON[kind]
+    return kind
+
+
+_OF_PYTHON: Mapping[type, type] = {np.int64: int, np.bool_: bool}
+"""Python's types that NumPy's own are no subclasses of."""

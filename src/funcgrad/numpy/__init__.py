@@ -68,7 +68,7 @@ class _OfExpressions(type):
         if isinstance(value, MutableArray):
             return value.astype(kind)
         if isinstance(value, Expr):
-            return _shape.astype(value, kind)
+            return _shape.as_numpys(_shape.astype(value, kind))
         made = kind(value)
         return mutable(made) if isinstance(made, _numpy.ndarray) else made
 

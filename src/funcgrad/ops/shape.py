@@ -19,8 +19,9 @@ import numpy.typing as npt
 from funcgrad.arrays.object_array import array_of_objects, number_of
 from funcgrad.arrays.reference import Reference, unwrapped
 from funcgrad.arrays.reference import holds_expr as holds_expr
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, labeled
 from funcgrad.expr.concrete import concrete_value
+from funcgrad.expr.node import set_numpys
 from funcgrad.graph import ArrayType, broadcast_shapes
 from funcgrad.linear import Joint, LinearMap, Structural
 from funcgrad.ops.base import op as _op
@@ -327,6 +328,29 @@ def astype(x: object, dtype: Any, copy: bool = True, **_: Any) -> Any:
     if dtype.kind in "SU":
         return np.asarray(concrete_value(x, "an array of text")).astype(dtype)[()]
     return x if x.dtype == dtype else _op.astype(x, dtype=dtype)
+
+
+def as_pythons(value: Any) -> Any:
+    """The same number as one of Python's, as `float` and the functions of `math` give it."""
+    return _as_number(value, False)
+
+
+def as_numpys(value: Any) -> Any:
+    """The same number as one of NumPy's, as `numpy.float64` gives it."""
+    return _as_number(value, True)
+
+
+def _as_number(value: Any, is_numpys: bool) -> Any:
+    if type(value) is not Expr or not value.args:
+        return value
+    if value.op is not _op.leaf:
+        node = labeled(value, value.label)
+    elif bool(dict(value.params).get("numpy")) is is_numpys:
+        return value
+    else:  # which a trace knows by its identity
+        node = _op.astype(value, dtype=value.dtype)
+    set_numpys(node, is_numpys)
+    return node
 
 
 def broadcast_to(x: object, shape: int | tuple[int, ...]) -> Any:

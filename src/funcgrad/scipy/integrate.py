@@ -18,7 +18,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.integrate.odeint import odeint as _odeint
 from funcgrad.integrate.solve_ivp import solve_ivp as _solve_ivp
 from funcgrad.ops.base.op import fit, lift_fully
-from funcgrad.ops.shape import holds_expr
+from funcgrad.ops.shape import as_pythons, holds_expr
 from funcgrad.scipy.boundary_values import solve_bvp as solve_bvp
 from funcgrad.scipy.composition import (
     as_single,
@@ -184,7 +184,7 @@ def quad(
     ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
     error = primitive(runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
     value = integral_of(body, own, ends, theta)
-    return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
+    return as_pythons(value), error(*[stop_gradient(item) for item in [*ends, *theta]])
 
 
 def _check_weight(options: dict[str, Any], ends: tuple[Array, Array]) -> None:

@@ -105,7 +105,7 @@ def fresh(value: object, scope: Scope, place: int, label: str) -> Expr:
     else:
         known = const(value)
     params: tuple[tuple[str, Any], ...] = (("scope", scope), ("place", place))
-    if isinstance(value, np.integer):
+    if isinstance(value, np.integer | np.float64 | np.complex128):
         params = (*params, ("numpy", True))
     traced = known.traced or scope
     return assemble_node(leaf_op, (known,), params, known.type, traced=traced, label=label)

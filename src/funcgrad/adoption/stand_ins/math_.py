@@ -8,7 +8,7 @@ round (`floor`, `gcd`, ...) answer by value, since their derivative is zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from itertools import product
 from operator import and_, mul, or_
@@ -27,7 +27,7 @@ from funcgrad.arrays.values import number_held_by
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value, has_known_value
 from funcgrad.ops.elementwise.selection import stopped
-from funcgrad.ops.shape import astype
+from funcgrad.ops.shape import as_pythons, astype
 from funcgrad.source import as_of_numbers, may_be_handled
 from funcgrad.typing import Array
 
@@ -44,13 +44,13 @@ def _ldexp(x: Array, i: int) -> Any:
 def _frexp(x: Array) -> tuple[Any, int]:
     # The exponent is concretized: its derivative is zero.
     exponent = math.frexp(concrete_value(stopped(x), "frexp"))[1]
-    return _ldexp(x, -exponent), exponent
+    return as_pythons(_ldexp(x, -exponent)), exponent
 
 
 def _modf(x: Array) -> tuple[Any, Any]:
     whole = np.trunc(x)
     part = np.where(np.isinf(x), 0.0, x - whole)
-    return np.copysign(part, x), whole
+    return as_pythons(np.copysign(part, x)), as_pythons(whole)
 
 
 def _remainder(x: Array, y: Array) -> Any:
@@ -69,7 +69,11 @@ def fsum(seq: Iterable[Any], /) -> Any:
     >>> fg.grad(lambda x: fsum([1e100, x * x, -1e100]))(3.0)
     6.0
     """
-    items = list(seq)
+    return as_pythons(exact_sum(list(seq)))
+
+
+def exact_sum(items: Sequence[Any]) -> Any:
+    """`fsum` of a list, whose sum of traced values is one of NumPy's numbers if these are."""
     if not any_traced(*items):
         return math.fsum(items)
     total: Any = 0.0
@@ -94,7 +98,7 @@ def hypot(*coordinates: Array) -> Any:
     coordinates = tuple([number_held_by(x) for x in coordinates])
     if not any_traced(*coordinates):
         return math.hypot(*coordinates)
-    return reduce(np.hypot, [as_number(x, "hypot") for x in coordinates], 0.0)
+    return as_pythons(reduce(np.hypot, [as_number(x, "hypot") for x in coordinates], 0.0))
 
 
 def dist(p: Iterable[Any], q: Iterable[Any], /) -> Any:

@@ -36,7 +36,8 @@ def where_traced(own: Callable[..., Any], traced: Callable[..., Any]) -> Callabl
             except (ValueError, OverflowError) as error:
                 as_of_numbers(error)
                 raise
-        return traced(*[as_number(arg, own.__name__) for arg in args], **kwargs)
+        result = traced(*[as_number(arg, own.__name__) for arg in args], **kwargs)
+        return shape.as_pythons(result)
 
     return function
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.adoption.stand_ins.math_ import fsum
+from funcgrad.adoption.stand_ins.math_ import exact_sum, fsum
 from funcgrad.adoption.stand_ins.number_functions import any_traced
 from funcgrad.expr.registry import functions
+from funcgrad.ops.shape import as_pythons
 from funcgrad.ops.special.error_functions import ndtri
 from funcgrad.typing import Array
 
@@ -43,8 +44,8 @@ def _counted(data: Any, least: int, name: str) -> int:
 
 
 @_where_traced
-def mean(data: Iterable[Any]) -> Any:
-    return fsum(data) / _counted(data, 1, "mean")
+def mean(data: Any) -> Any:
+    return exact_sum(data) / _counted(data, 1, "mean")
 
 
 @_where_traced
@@ -63,7 +64,7 @@ def geometric_mean(data: Iterable[Any]) -> Any:
 def harmonic_mean(data: Any, weights: Any = None) -> Any:
     _counted(data, 1, "harmonic_mean")
     shares = [1] * len(data) if weights is None else list(weights)
-    return fsum(shares) / fsum([w / x for w, x in zip(shares, data, strict=True)])
+    return fsum(shares) / exact_sum([w / x for w, x in zip(shares, data, strict=True)])
 
 
 def normal_quantile(p: Array, mu: Array, sigma: Array) -> Any:
@@ -74,8 +75,8 @@ def normal_quantile(p: Array, mu: Array, sigma: Array) -> Any:
 
 
 def _squares(data: Any, center: Any) -> Any:
-    middle = fsum(data) / len(data) if center is None else center
-    return fsum([(x - middle) ** 2 for x in data])
+    middle = exact_sum(data) / len(data) if center is None else center
+    return exact_sum([(x - middle) ** 2 for x in data])
 
 
 @_where_traced
@@ -90,12 +91,12 @@ def variance(data: Iterable[Any], xbar: Array | None = None) -> Any:
 
 @_where_traced
 def pstdev(data: Iterable[Any], mu: Array | None = None) -> Any:
-    return np.sqrt(_squares(data, mu) / _counted(data, 1, "pstdev"))
+    return as_pythons(np.sqrt(_squares(data, mu) / _counted(data, 1, "pstdev")))
 
 
 @_where_traced
 def stdev(data: Iterable[Any], xbar: Array | None = None) -> Any:
-    return np.sqrt(_squares(data, xbar) / (_counted(data, 2, "stdev") - 1))
+    return as_pythons(np.sqrt(_squares(data, xbar) / (_counted(data, 2, "stdev") - 1)))
 
 
 def _products(x: Any, y: Any) -> Any:

@@ -175,7 +175,7 @@ def array_equiv(a1: object, a2: object) -> Any:
         np.broadcast_shapes(a.shape, b.shape)
     except ValueError:
         return False
-    return reduction.all(a == b)
+    return shape.as_pythons(reduction.all(a == b))
 
 
 ANSWERED: Mapping[Any, Callable[..., Any]] = MappingProxyType(

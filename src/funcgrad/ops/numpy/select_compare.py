@@ -12,7 +12,7 @@ from funcgrad.expr import Expr
 from funcgrad.ops.base.index_spec import as_indices
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.magnitude import make_complex
-from funcgrad.ops.shape import astype
+from funcgrad.ops.shape import as_pythons, astype
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -174,7 +174,7 @@ def allclose(
     equal_nan: bool = False,
 ) -> Any:
     """As `numpy.allclose`: a truth value, concretized when Python needs it."""
-    return np.all(isclose(a, b, rtol, atol, equal_nan))
+    return as_pythons(np.all(isclose(a, b, rtol, atol, equal_nan)))
 
 
 def array_equal(a1: object, a2: object, equal_nan: bool = False) -> Any:
@@ -183,4 +183,4 @@ def array_equal(a1: object, a2: object, equal_nan: bool = False) -> Any:
     if a.shape != b.shape:
         return False
     same = a == b
-    return np.all(same | ((a != a) & (b != b)) if equal_nan else same)
+    return as_pythons(np.all(same | ((a != a) & (b != b)) if equal_nan else same))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize as _scipy
 
-from funcgrad.ops.shape import holds_expr
+from funcgrad.ops.shape import as_pythons, holds_expr
 from funcgrad.scipy.composition import (
     real,
     refuse,
@@ -216,7 +216,7 @@ def _bracketed(name: str) -> _Function:
         if raises and may_be_handled(_NO_CONVERGENCE) and not search("converged"):
             raise as_of_numbers(RuntimeError(f"{name}: the search has not converged"))
         if not is_full:
-            return search("root")
+            return as_pythons(search("root"))
         found = ConvergedRoot(search, name, raises=raises)
         return found.root, found
 
