@@ -29,6 +29,8 @@ from funcgrad.adoption.namespaces import GENERIC_ALIASES, HEAP, is_kept_class
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView, are_same, items_held
 from funcgrad.adoption.view_originals import deep_copy, original_of_view
 from funcgrad.adoption.wrapt_functions import is_of_wrapt
+from funcgrad.expr import Expr, const
+from funcgrad.ops.shape import as_pythons
 from funcgrad.trace.known_code import ARRAYS_HELD, LONGEST_OF_NUMBERS, MOST_OBJECTS, is_data
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.outer_arrays import instance_dict, referent_of
@@ -140,7 +142,7 @@ def container_view(value: Any, redirect: _Redirect) -> Any:
 
     It is one object for as long as code refers to it, which may compare it by ``is``.
     """
-    if not leads_elsewhere(value):
+    if not leads_elsewhere(value) and not (ARRAYS_HELD.get() and _is_of_numbers(value)):
         return value
     known: WeakValueDictionary[tuple[int, int, bool], Any]
     known = _MADE.__dict__.setdefault("views", WeakValueDictionary())
@@ -165,6 +167,12 @@ def container_view(value: Any, redirect: _Redirect) -> Any:
 
 _MADE = local()
 """The views of a thread, and the containers whose views it is making."""
+
+
+def _is_of_numbers(value: Any) -> bool:
+    """Whether a list holds floats, or integers, alone, so that a traced index is one of an array of them."""
+    kind = type(value[0]) if type(value) is list and value else None
+    return kind in (float, int) and set(map(type, value)) == {kind}
 
 
 def _stored(name: str, base: type) -> Callable[..., Any]:
@@ -233,6 +241,10 @@ class ListView(list[Any]):
     __deepcopy__ = deep_copy
 
     def __getitem__(self, index: Any) -> Any:
+        if type(index) is Expr and not index.shape and _is_of_numbers(self._funcgrad_original):
+            table = np.array(self._funcgrad_original)
+            if table.dtype.kind in "fi" and index.dtype.kind in "iu":
+                return as_pythons(const(table)[index])
         found = self._funcgrad_original[index]
         return (
             [self._funcgrad_redirect(item) for item in found]

@@ -38,7 +38,7 @@ from funcgrad.arrays.reference import (
 from funcgrad.arrays.selections import on_selections, selection_of
 from funcgrad.arrays.values import array_held_by, by_value, unlabeled
 from funcgrad.arrays.views import lay_out, made_of, viewed, zeros_in_place_of
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, const
 from funcgrad.expr.at import At
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.output_argument import with_out_by_name
@@ -389,6 +389,8 @@ class ArrayMethods:
     def item(self: Any, *args: Any) -> Any:
         """One entry, as a number of Python's where it is known."""
         value = current(self)
+        if holds_expr(args):
+            return const(lent_value(self)).item(*args)
         if isinstance(value, np.ndarray):
             return value.item(*args)
         if not args:

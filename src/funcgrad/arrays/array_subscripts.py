@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from operator import index as to_integer
 from typing import Any
 
@@ -95,6 +96,10 @@ def _as_mask(cell: Reference, index: object) -> Any:
 
 def get_item(cell: Any, index: Any) -> Any:
     """``cell[index]``: a view for a basic index, as in NumPy; else a copy; an entry is a scalar."""
+    if _has_traced_bounds(index):
+        part = _moving_view(cell, index)
+        if part is not None:
+            return part
     if type(index) is slice and type(cell._funcgrad_value) is Expr:
         return view_of(cell, IndexLens(index, index))
     given, index = index, _as_mask(cell, index)
@@ -108,6 +113,49 @@ def get_item(cell: Any, index: Any) -> Any:
     if _names_entry(index, len(lengths_of(cell))):
         return functions["getitem"](current(cell), index)
     return view_of(cell, IndexLens(index, probe))
+
+
+def _has_traced_bounds(index: object) -> bool:
+    items = index if type(index) is tuple else (index,)
+    return any(
+        [type(i) is slice and (type(i.start) is Expr or type(i.stop) is Expr) for i in items]
+    )
+
+
+def _moving_view(cell: Any, index: Any, is_stored: bool = False) -> Any:
+    """A view for an index with slices whose bounds vary, but not their lengths; None for another one.
+
+    Such a slice becomes an array of places, in an index of its own, after all the others have been applied.
+    """
+    items = index if type(index) is tuple else (index,)
+    lengths = lengths_of(cell)
+    skipped = len(lengths) - sum([item is not None and item is not ... for item in items])
+    rest, moves = [], []
+    axis = made = 0  # of the array, and of the view
+    for item in items:
+        is_moving = _has_traced_bounds(item)
+        if is_moving and axis < len(lengths):
+            places = functions["moving_slice"](item, lengths[axis])
+            if places is None:
+                return None
+            moves.append((made, places, slice(0, places.size * (item.step or 1), item.step)))
+        elif type(item) not in _PLAIN and not isinstance(item, np.integer):
+            return None
+        rest.append(slice(None) if is_moving else item)
+        passed = skipped if item is ... else 1
+        axis += passed * (item is not None)
+        made += passed * (item is None or item is ... or type(item) is slice)
+    part = get_item(cell, tuple(rest))
+    root = root_of(part)
+    indices = [(*(slice(None),) * place, chosen) for place, chosen, _ in moves]
+    if is_numeric(part):
+        if is_exported(root._funcgrad_state) or is_outside(part, [item[-1] for item in indices]):
+            chosen = reduce(functions["getitem"], indices, lent_value(part))
+            return None if is_stored else read_only(part, chosen)
+        make_expression(root)
+    for index, (_, _, probe) in zip(indices, moves, strict=True):
+        part = view_of(part, IndexLens(index, (*index[:-1], probe)))
+    return part
 
 
 def _names_entry(index: object, ndim: int) -> bool:
@@ -155,6 +203,11 @@ def _chosen(cell: Any, index: Any) -> Any:
 
 def set_item(cell: Any, index: Any, value: Any) -> None:
     """``cell[index] = value``."""
+    if _has_traced_bounds(index):
+        part = _moving_view(cell, index, is_stored=True)
+        if part is not None:
+            set_item(part, ..., value)
+            return
     index, basic, _ = read_index(_as_mask(cell, index))
     if isinstance(value, Reference):
         state = value._funcgrad_state

@@ -493,9 +493,7 @@ def is_exported(state: State | None) -> bool:
 def _refuse_exports(state: State | None) -> None:
     if state is None:
         return
-    if (state.is_outer and is_exported(state)) or any(
-        [_is_in_use(read()) for read in state.readers]
-    ):
+    if _is_read_elsewhere(state):
         refusal: Any = fail(
             TypeError,
             "item assignment: expected an array that the function makes, but got one from outside of it, "
@@ -512,6 +510,12 @@ def _refuse_exports(state: State | None) -> None:
         )
 
 
+def _is_read_elsewhere(state: State) -> bool:
+    """Whether other code reads an array from outside, or read-only views of an array are in use."""
+    is_outer = bool(state.is_outer) and is_exported(state)
+    return is_outer or any([_is_in_use(read()) for read in state.readers])
+
+
 def note_export(root: Reference, export: Callable[[], Any]) -> None:
     """Record a plain array that shares an array's buffer."""
     state = state_of(root)
@@ -519,12 +523,18 @@ def note_export(root: Reference, export: Callable[[], Any]) -> None:
 
 
 def export(cell: Reference) -> np.ndarray[Any, Any]:
-    """A plain array that shares the buffer: for code that knows NumPy's arrays alone."""
+    """A plain array that shares the buffer: for code that knows NumPy's arrays alone.
+
+    It is read-only where a store into the array would be refused.
+    """
     import weakref
 
-    buffer: Any = writable(cell) if _is_writable(cell) else current(cell)
+    state = root_of(cell)._funcgrad_state
+    is_read = state is not None and state.lent and _is_read_elsewhere(state)
+    buffer: Any = writable(cell) if _is_writable(cell) and not is_read else current(cell)
     if not buffer.size:
         return np.asarray(buffer)
-    shared = np.asarray(memoryview(buffer))  # its base is no array, and so stays that of its views
+    memory = memoryview(buffer)  # as a base it is no array, and so stays that of its views
+    shared = np.asarray(memory.toreadonly() if is_read else memory)
     note_export(root_of(cell), weakref.ref(shared))
     return shared

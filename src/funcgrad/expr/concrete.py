@@ -557,7 +557,10 @@ _CHOOSE = (
     "math.sin; a function that is differentiated with grad(f), or mapped with vmap(f), and no loop's, knows "
     "its values"
 )
-_INDEX = "write np.array(values)[i] or fg.const(values)[i] to index values, and fg.fori_loop for range(n)"
+_INDEX = (
+    "write np.array(values)[i] or fg.const(values)[i] to index values, a[i + np.arange(3)] for a[i:i + 3], "
+    "and fg.fori_loop for range(n)"
+)
 _COUNT = (
     "write np.trunc(x).astype(int) for an integer that stands for many, which indexes arrays, as in "
     f"np.array(values)[i], and is compared; it counts no range and is no length of a shape; {_CHOOSE}"

@@ -20,6 +20,7 @@ from funcgrad.arrays.reference import (
     holds_expr,
     layout_of,
     lend,
+    lent_value,
     plain_value,
     state_of,
     unwrapped,
@@ -372,6 +373,8 @@ def take(
     in the program. Mode "fill" and the hints are those of `jax.numpy`.
     """
     places: Any = unwrapped(indices)
+    if isinstance(places, list | tuple) and holds_expr(places):
+        places = unwrapped(array(places))
     if isinstance(a, list | tuple) and holds_expr(a):
         a = array(a)
     if mode == "fill":
@@ -381,4 +384,5 @@ def take(
     mode = mode or "raise"
     if not isinstance(places, Expr) or isinstance(unwrapped(a), Expr) or out is not None:
         return np.take(a, indices, axis, out=out, mode=mode)
-    return mutable(indexing.take(np.asarray(a), places, axis, mode=mode))
+    table = lent_value(a) if isinstance(a, Reference) else np.asarray(a)
+    return mutable(indexing.take(table, places, axis, mode=mode))

@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.arrays.values import by_value
+from funcgrad.expr import Expr
+from funcgrad.expr.concrete import has_known_value
 from funcgrad.ops.base.axes import axis_index, axis_tuple, counts_of
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
@@ -45,9 +47,17 @@ def roll(x: object, shift: Any, axis: int | tuple[int, ...] | None = None) -> An
         return reshape(roll(ravel(x), shift, 0), x.shape)
     place = axis_index("roll", axis, x)
     n = x.shape[place]
-    cut = (n - shift) % n if n else 0
     before = (slice(None),) * place
+    if isinstance(shift, Expr) and n and shift.dtype.kind in "iu" and _is_of_many(shift):
+        return x[(*before, (np.arange(n) - shift) % n)]
+    cut = (n - shift) % n if n else 0
     return concatenate([x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]], axis=place)
+
+
+def _is_of_many(shift: Expr) -> bool:
+    """Whether other runs of the program have other shifts."""
+    is_recorded = shift.traced is not None and shift.traced.records
+    return is_recorded or not has_known_value(shift)
 
 
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:

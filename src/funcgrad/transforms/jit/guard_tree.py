@@ -180,9 +180,9 @@ class TraceNode:
 
     @property
     def asks_for_index(self) -> bool:
-        """Whether integers were asked for, as NumPy's arrays do that are indexed by them."""
-        is_index = getattr(self.reading, "__name__", "") in ("_itself", "index")
-        return is_index and self.exprs[0].dtype.kind in "iu"
+        """Whether integers were asked for, as NumPy's arrays and functions do that take them as indices."""
+        name = getattr(self.reading, "__name__", "")
+        return name in ("_itself", "_item", "index") and self.exprs[0].dtype.kind in "iu"
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
