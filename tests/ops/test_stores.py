@@ -71,6 +71,39 @@ def test_stores_and_reads_have_the_values_and_derivatives_of_numpy(i):
     np.testing.assert_allclose(fg.vmap(fg.grad(f))(xs, places), rows, rtol=1e-13)
 
 
+def test_mapped_stores_by_a_reversed_index_keep_the_last_value():
+    # NumPy stores by indices of several axes in the order in which they lie in memory.
+    labels = np.array([0, 1, 0, 1, 2, 2])
+
+    def firsts(x):
+        order = np.argsort(x)
+        found = fnp.zeros(3)
+        found[labels[order][::-1]] = x[order][::-1]
+        return found
+
+    xs = np.stack([SIX, SIX[::-1]])
+    wanted = [[0.3, -1.1, -0.4], [0.2, -0.4, -1.1]]
+    jitted = fg.jit(fg.vmap(firsts))
+    for mapped in (fg.vmap(firsts), jitted, jitted, jitted):
+        np.testing.assert_array_equal(mapped(xs), wanted)
+    slopes = fg.vmap(fg.grad(lambda x: firsts(x) @ np.arange(1.0, 4.0)))(xs)
+    np.testing.assert_array_equal(slopes, [[1, 2, 0, 0, 3, 0], [0, 2, 1, 0, 3, 0]])
+
+
+def test_stores_by_a_reversed_table_of_indices_keep_the_last_value():
+    def stored(x, table):
+        z = fnp.zeros(3)
+        z[table[:, ::-1]] = x.reshape(2, 3)[:, ::-1]
+        return z
+
+    table, wanted, space = np.array([[0, 1, 0], [2, 2, 1]]), SIX[[0, 5, 3]], {}
+    exec(fg.to_python(fg.trace(stored, SIX, table), "program"), space)
+    for run in (fg.jit(stored), space["program"]):
+        np.testing.assert_array_equal(run(SIX, table), wanted)
+    slope = fg.jit(fg.jacobian(stored))(SIX, table)
+    np.testing.assert_array_equal(slope @ SIX, wanted)
+
+
 def test_stored_values_keep_their_bits():
     x = np.array([-0.0, np.nan, np.inf, 1.0])
     stores = {

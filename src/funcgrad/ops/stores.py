@@ -28,6 +28,9 @@ from funcgrad.typing import Array, FunctionLibrary
 
 # -- values --------------------------------------------------------------------------------------
 def _set_in_place(x: Array, v: Array, *arrays: Array, spec: Spec, unique: bool) -> Any:
+    if not unique:
+        # NumPy stores in the order in which indices of several axes lie in memory.
+        arrays = tuple([np.ascontiguousarray(a) if np.ndim(a) > 1 else a for a in arrays])
     x[restore(spec, arrays)] = v[()] if type(v) is np.ndarray and not v.shape else v
     return x
 
@@ -150,7 +153,12 @@ def _source(form: str, form_of_arrays: str) -> Callable[[Expr, Sequence[str]], s
     # Statements in one expression: ``or`` passes on, since they return None.
     def source(expr: Expr, texts: Sequence[str]) -> str:
         names = [f"i{k}" for k in range(len(texts) - 2)]
-        index = index_source(dict(expr.params)["spec"], names)
+        ordered = form_of_arrays is _SET and not dict(expr.params)["unique"]
+        read = [
+            f"np.ascontiguousarray({name})" if ordered and a.ndim > 1 else name
+            for name, a in zip(names, expr.args[2:], strict=True)
+        ]
+        index = index_source(dict(expr.params)["spec"], read)
         chosen = form_of_arrays if any([a.shape for a in expr.args[2:]]) else form
         stored = chosen.format(index=index)
         given = ", ".join([f"np.array({texts[0]})", *texts[1:]])

@@ -102,12 +102,24 @@ def _select(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> int:
         return put(made, _entrywise(name, op.run, operands, step.type, "out_no_alias"))
     if _is_store(step):
         repeats = any([made[k].type.shape for k in operands[2:]])
+        if not dict(step.params).get("unique", True):
+            operands = (*operands[:2], *[_in_order(made, k) for k in operands[2:]])
         symbol = name.replace("index", "store")
         function = Callee(symbol, CallForm.STORE, name="add.at" if repeats else "")
         return put(made, Call(function, operands, step.type, "in_place_ok", step.params))
     if name in ("where", "mask"):
         return _select_selection(made, step, operands)
     return put(made, stack_call(made, step, operands) or _call(made, step, operands))
+
+
+def _in_order(made: list[Call], place: int) -> int:
+    """An index array that lies in memory in the order of its entries, which is that of NumPy's stores."""
+    type, call = made[place].type, made[place]
+    constant = call.function.run if call.form is CallForm.CONSTANT else None
+    if len(type.shape) < 2 or (isinstance(constant, np.ndarray) and constant.flags.c_contiguous):
+        return place
+    function = Callee(f"f{len(made)}", CallForm.ROUTINE, np.ascontiguousarray, "contiguous")
+    return put(made, Call(function, (place,), type, "may_alias"))
 
 
 def _entrywise(
