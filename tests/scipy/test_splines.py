@@ -344,10 +344,6 @@ def test_rational_fits(case):
 @pytest.mark.parametrize(
     ("f", "message"),
     [
-        (
-            lambda x: scipy.interpolate.UnivariateSpline(X, np.sin(9 * x), s=0.1)(0.5),
-            "expected s=0, or an s so",
-        ),
         (lambda x: scipy.interpolate.sproot((X, x, 2))[0], "sproot: expected a cubic spline"),
         (lambda x: scipy.interpolate.splint(0, 1, (X, x, 2), 1)[0], "splint: full_output=1"),
         (
@@ -422,24 +418,6 @@ def test_knots_that_scipy_chooses_are_constants_of_the_data():
     check_function(fitted, 1.2, value_rtol=1e-11, vmap=False)
     with pytest.raises(TypeError, match="generate_knots: expected plain abscissae"):
         fg.grad(lambda t: next(scipy.interpolate.generate_knots(t * x, x))[0])(1.0)
-
-
-@pytest.mark.parametrize(
-    ("name", "f"),
-    [
-        ("make_splrep", lambda y: scipy.interpolate.make_splrep(np.arange(6.0), y, s=0.1)(1.5)),
-        (
-            "make_splprep",
-            lambda y: scipy.interpolate.make_splprep([np.arange(6.0), y], s=0.1)[1][2],
-        ),
-    ],
-)
-def test_smoothing_by_compiled_code_is_refused(name, f):
-    f(np.sin(np.arange(6.0)))
-    with pytest.raises(
-        TypeError, match=f"{name}: expected plain numbers, since SciPy computes it in"
-    ):
-        fg.grad(f)(np.sin(np.arange(6.0)))
 
 
 @pytest.mark.parametrize(

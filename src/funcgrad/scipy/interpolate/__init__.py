@@ -26,6 +26,8 @@ from funcgrad.scipy.interpolate.cubic import CubicHermiteSpline as CubicHermiteS
 from funcgrad.scipy.interpolate.cubic import CubicSpline as CubicSpline
 from funcgrad.scipy.interpolate.cubic import PchipInterpolator as PchipInterpolator
 from funcgrad.scipy.interpolate.fitpack import insert as insert
+from funcgrad.scipy.interpolate.fitpack import make_splprep as make_splprep
+from funcgrad.scipy.interpolate.fitpack import make_splrep as make_splrep
 from funcgrad.scipy.interpolate.fitpack import spalde as spalde
 from funcgrad.scipy.interpolate.fitpack import splantider as splantider
 from funcgrad.scipy.interpolate.fitpack import splder as splder

@@ -5,7 +5,7 @@ A spline is a tuple of its knots, coefficients and degree, or a `BSpline`; a cur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
 
@@ -26,8 +26,14 @@ from funcgrad.scipy.interpolate.bspline import (
 )
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.piecewise import PPoly
-from funcgrad.scipy.interpolate.through_data import basis_at, knots_through
-from funcgrad.source import fail
+from funcgrad.scipy.interpolate.smoothing import Smoother, smoothing_spline
+from funcgrad.scipy.interpolate.through_data import (
+    basis_at,
+    knots_through,
+    least_squares,
+    make_interp_spline,
+)
+from funcgrad.source import as_of_numbers, fail
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -176,32 +182,76 @@ def sproot(tck: Tck, mest: int = 10) -> Any:
 # -- splines through data ------------------------------------------------------------------------------
 @_hosted
 def splrep(
-    x: npt.ArrayLike, y: npt.ArrayLike, w: npt.ArrayLike | None = None, **options: object
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    w: npt.ArrayLike | None = None,
+    xb: Any = None,
+    xe: Any = None,
+    k: int = 3,
+    *,
+    t: npt.ArrayLike | None = None,
+    s: Any = None,
+    per: int = 0,
+    full_output: int = 0,
+    task: int = 0,
+    quiet: int = 1,
 ) -> Any:
-    """As `scipy.interpolate.splrep`, in the values y, if the knots do not depend
-    on them: with ``s=0``, or with knots t; with ``s=0`` in the abscissae, too.
+    """As `scipy.interpolate.splrep`, in the data, the weights and the sum of
+    squares s.
+
+    With ``s > 0`` FITPACK's knots are a choice among the abscissae, and
+    its sum of squares differs from s by up to 0.001*s. The derivative is
+    that of the exact solution with these knots, where the difference is
+    constant.
+
+    >>> import funcgrad as fg
+    >>> x = np.arange(6.0)
+    >>> slope = fg.grad(lambda s: splev(2.5, splrep(x, np.abs(x - 2), s=s)))
+    >>> round(slope(0.1), 3)
+    0.696
     """
-    plain = not holds_expr([w, *options.values()])
-    smooth = options.get("s", None if w is None else "by the weights")
-    fixed = plain and (options.get("t") is not None or smooth in (0, None))
-    if holds_expr(x):
-        changed = [options.get(name) for name in ("t", "xb", "xe", "per", "full_output")]
-        fixed = fixed and not any([item is not None and item != 0 for item in changed])
-    if not fixed or options.get("full_output"):
+    refuse("splrep", full_output=full_output or None, task=task if task > 0 else None)
+    if per:
+        return _periodic(x, y, w, {"xb": xb, "xe": xe, "k": k, "t": t, "s": s, "task": task})
+    at, values, weights = (
+        real("splrep", x),
+        real("splrep", y),
+        w if w is None else real("splrep", w),
+    )
+    if t is not None:
+        return _padded(with_knots(at, values, weights, real("splrep", t), k, (xb, xe)))
+    if s is None:
+        s = 0 if w is None else _usual(at.shape[0])
+    if not holds_expr(s) and s == 0:
+        return _padded(interpolating(at, values, k, (xb, xe)))
+    tck = smoothing_spline("splrep", Smoother(_by_splrep, k), at, values, weights, s, (xb, xe))
+    return _padded(tck)
+
+
+def _usual(count: int) -> float:
+    """FITPACK's s for weights that are the inverse of standard deviations."""
+    return float(count - np.sqrt(2 * count))
+
+
+def _by_splrep(
+    x: Array, y: Array, w: Array, s: Array, first: Array, last: Array, k: int, _: object
+) -> tuple[Array, Array]:
+    t, c, _ = _scipy.splrep(x, y[:, 0], w, first, last, k, s=float(s))
+    return t, c[: t.size - k - 1, None]
+
+
+def _periodic(x: npt.ArrayLike, y: npt.ArrayLike, w: object, options: dict[str, Any]) -> Tck:
+    """The coefficients of a periodic spline with fixed knots are linear in the values."""
+    smooth = options["s"] not in (0, None) or (options["s"] is None and w is not None)
+    if holds_expr([x, w, *options.values()]) or (smooth and options["t"] is None):
         raise fail(
             TypeError,
-            "splrep: expected traced values y alone, with s=0 or knots t, since FITPACK chooses knots by "
-            "the values; write s=0, or make_lsq_spline with given knots",
+            "splrep: expected traced values y alone, with s=0 or knots t, for a periodic spline, since "
+            "FITPACK chooses knots by the values; write s=0, or CubicSpline(x, y, bc_type='periodic')",
         )
     values = real("splrep", y)
-    if holds_expr(x):
-        return _padded(interpolating(real("splrep", x), values, _degree(options)))
-    tables = [_scipy.splrep(x, row, w, **options) for row in np.eye(values.shape[0])]
+    tables = [_scipy.splrep(x, row, w, per=1, **options) for row in np.eye(values.shape[0])]
     return tables[0][0], np.stack([table[1] for table in tables], axis=1) @ values, tables[0][2]
-
-
-def _degree(options: Mapping[str, Any]) -> int:
-    return int(options.get("k", 3))
 
 
 def interpolating(x: Array, y: Array, k: int, bbox: tuple[Any, Any] = (None, None)) -> Tck:
@@ -212,29 +262,133 @@ def interpolating(x: Array, y: Array, k: int, bbox: tuple[Any, Any] = (None, Non
     return t, np.linalg.solve(basis_at(t, k, x), y), k
 
 
+def with_knots(
+    x: Array, y: Array, w: Array | None, inner: Array, k: int, ends: tuple[Any, Any]
+) -> Tck:
+    """The spline with the least sum of squares and these knots inside of the interval."""
+    first, last = [
+        np.reshape(x[i] if end is None else end, 1) for i, end in zip((0, -1), ends, strict=True)
+    ]
+    t = np.concatenate([*[first] * (k + 1), inner, *[last] * (k + 1)])
+    return t, least_squares(x, y, t, k, w), k
+
+
 @_hosted
 def splprep(
     x: Sequence[npt.ArrayLike],
     w: npt.ArrayLike | None = None,
     u: npt.ArrayLike | None = None,
-    **options: object,
+    ub: Any = None,
+    ue: Any = None,
+    k: int = 3,
+    task: int = 0,
+    s: Any = None,
+    t: npt.ArrayLike | None = None,
+    full_output: int = 0,
+    nest: int | None = None,
+    per: int = 0,
+    quiet: int = 1,
 ) -> Any:
-    """As `scipy.interpolate.splprep` with ``s=0``: a curve through the points x."""
-    k, smooth = _degree(options), options.pop("s", None)
-    options.pop("k", None)
-    others = {name: value for name, value in options.items() if value is not None and value != 0}
-    if smooth != 0 or w is not None or set(others) - {"quiet", "nest"}:
+    """As `scipy.interpolate.splprep`: a curve through, or near, the points x. The
+    derivative is as that of `splrep`.
+    """
+    refuse(
+        "splprep", full_output=full_output or None, per=per or None, task=task if task > 0 else None
+    )
+    points = np.stack([real("splprep", row) for row in x]).T
+    if u is None:
+        at, ends = chord_lengths(points), (None, None)
+    else:
+        at, ends = real("splprep", u), (ub, ue)
+    weights = None if w is None else real("splprep", w)
+    s = _usual(at.shape[0]) if s is None else s
+    if t is not None and task == -1:
+        inner = real("splprep", t)[k + 1 : -k - 1]
+        tck = with_knots(at, points, weights, inner, k, ends)
+    elif not holds_expr(s) and s == 0:
+        tck = interpolating(at, points, k, ends)
+    else:
+        smoother = Smoother(_by_splprep, k, nest)
+        tck = smoothing_spline("splprep", smoother, at, points, weights, s, ends)
+    return (tck[0], list(tck[1].T), k), at
+
+
+def chord_lengths(points: Array) -> Any:
+    """The share of each point in the length of the polygon through the points."""
+    chords = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    lengths = np.cumsum(chords)
+    return np.concatenate([np.zeros(1), lengths]) / lengths[-1]
+
+
+def _by_splprep(
+    x: Array, y: Array, w: Array, s: Array, first: Array, last: Array, k: int, nest: int | None
+) -> tuple[Array, Array]:
+    (t, c, _), _ = _scipy.splprep(list(y.T), w, x, first, last, k, s=float(s), nest=nest)
+    return t, np.transpose(c)
+
+
+# -- SciPy's smoothing splines in Python -----------------------------------------------------------------
+@_composed
+def make_splrep(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    w: npt.ArrayLike | None = None,
+    xb: Any = None,
+    xe: Any = None,
+    k: int = 3,
+    s: Any = 0,
+    t: npt.ArrayLike | None = None,
+    nest: int | None = None,
+    bc_type: str | None = None,
+) -> BSpline:
+    """As `scipy.interpolate.make_splrep`. The derivative is as that of `splrep`."""
+    at, values = real("make_splrep", x), real("make_splrep", y)
+    return _made("make_splrep", at, values, (w, xb, xe, k, s, t, nest, bc_type))
+
+
+@_composed
+def make_splprep(
+    x: Sequence[npt.ArrayLike],
+    *,
+    w: npt.ArrayLike | None = None,
+    u: npt.ArrayLike | None = None,
+    ub: Any = None,
+    ue: Any = None,
+    k: int = 3,
+    s: Any = 0,
+    t: npt.ArrayLike | None = None,
+    nest: int | None = None,
+    bc_type: str | None = None,
+) -> tuple[BSpline, Any]:
+    """As `scipy.interpolate.make_splprep`. The derivative is as that of `splrep`."""
+    points = np.stack([real("make_splprep", row) for row in x]).T
+    at = chord_lengths(points) if u is None else real("make_splprep", u)
+    found = _made("make_splprep", at, points, (w, ub, ue, k, s, t, nest, bc_type))
+    found.axis = 1
+    return found, at
+
+
+def _made(who: str, x: Array, y: Array, options: tuple[Any, ...]) -> BSpline:
+    w, first, last, k, s, t, nest, bc_type = options
+    if not holds_expr(s) and s == 0:
+        if t is not None or w is not None or nest is not None:
+            raise as_of_numbers(ValueError("s==0 is for interpolation only"))
+        return make_interp_spline(x, y, k=k, bc_type=bc_type)
+    if bc_type == "periodic" or t is not None:
         raise fail(
             TypeError,
-            "splprep: expected traced values with s=0 and without other options, since FITPACK chooses knots "
-            "by the values; write s=0, or make_lsq_spline(u, points, t)",
+            f"{who}: expected neither knots t nor a periodic spline beside traced values with s > 0; write "
+            "make_lsq_spline with given knots, or CubicSpline(x, y, bc_type='periodic')",
         )
-    points = np.stack([real("splprep", row) for row in x])
-    if u is None:  # by the lengths of the chords
-        chords = np.linalg.norm(np.diff(points, axis=1), axis=0)
-        lengths = np.cumsum(chords)
-        at = np.concatenate([np.zeros(1), lengths]) / lengths[-1]
-    else:
-        at = real("splprep", u)
-    t, c, _ = interpolating(at, points.T, k)
-    return (t, list(c.T), k), at
+    weights = None if w is None else real(who, w)
+    smoother = Smoother(_by_make_splprep, k, nest)
+    return BSpline(*smoothing_spline(who, smoother, x, y, weights, s, (first, last)))
+
+
+def _by_make_splprep(
+    x: Array, y: Array, w: Array, s: Array, first: Array, last: Array, k: int, nest: int | None
+) -> tuple[Array, Array]:
+    ends = {"ub": first, "ue": last}
+    made, _ = _scipy.make_splprep(list(y.T), w=w, u=x, **ends, k=k, s=float(s), nest=nest)
+    return made.t, made.c

@@ -1,9 +1,8 @@
-"""`UnivariateSpline` and its like: splines that FITPACK has fitted, in the data where its knots are fixed."""
+"""`UnivariateSpline` and its like: splines that FITPACK has fitted, in the data and the points."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from inspect import signature
 from typing import Any
 
@@ -11,13 +10,19 @@ import numpy as np
 import numpy.typing as npt
 import scipy.interpolate as _scipy
 
-from funcgrad.expr import concrete
-from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
 from funcgrad.scipy.interpolate.bspline import antiderivative_of, derivative_of
-from funcgrad.scipy.interpolate.fitpack import Tck, interpolating, spalde, splev, splint, sproot
-from funcgrad.scipy.interpolate.through_data import least_squares
+from funcgrad.scipy.interpolate.fitpack import (
+    Tck,
+    interpolating,
+    spalde,
+    splev,
+    splint,
+    sproot,
+    with_knots,
+)
+from funcgrad.scipy.interpolate.smoothing import Smoother, smoothing_spline
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -120,7 +125,8 @@ def _fitted(name: str) -> Any:
 
     Fitted.__name__ = Fitted.__qualname__ = name
     Fitted.__doc__ = (
-        f"As `scipy.interpolate.{name}`, in the points,\nand in the data where the knots are fixed."
+        f"As `scipy.interpolate.{name}`, in the points and in\n"
+        "the data. The derivative is as that of `splrep`."
     )
     return Fitted
 
@@ -137,49 +143,27 @@ def _of_traced_data(
     ext: int | str = 0,
     check_finite: bool = False,
 ) -> FittedSpline:
-    abscissae, values, ends = real(name, x), real(name, y), tuple(bbox)
+    abscissae, values, ends = real(name, x), real(name, y), (bbox[0], bbox[1])
     weights = None if w is None else real(name, w)
-    if t is None and s != 0:
-        kind = _kind_of_fit(abscissae, values, weights, ends, k, s)
-        if kind not in (-1, -2):
-            raise fail(
-                TypeError,
-                f"{name}: expected s=0, or an s so large that one polynomial fits, for traced data, since "
-                "FITPACK chooses the knots by them; write make_smoothing_spline, or LSQUnivariateSpline with "
-                "given knots",
-            )
-        t = np.zeros(0) if kind == -2 else None
-    if t is None:
+    if t is not None:
+        tck = with_knots(abscissae, values, weights, real(name, t), k, ends)
+    elif not holds_expr(s) and s == 0:
         tck = interpolating(abscissae, values, k, ends)
     else:
-        first, last = [
-            np.reshape(abscissae[i] if end is None else end, 1)
-            for i, end in zip((0, -1), ends, strict=True)
-        ]
-        inner = real(name, t)
-        knots = np.concatenate([*[first] * (k + 1), inner, *[last] * (k + 1)])
-        tck = knots, least_squares(abscissae, values, knots, k, weights), k
+        smoothness = abscissae.shape[0] if s is None else s
+        smoother = Smoother(_univariate, k)
+        tck = smoothing_spline(name, smoother, abscissae, values, weights, smoothness, ends)
     errors = values - splev(abscissae, tck)
     residual = np.sum(np.square(errors if weights is None else weights * errors))
     return FittedSpline.of_traced(tck, ext, residual)
 
 
-def _kind_of_fit(x: Array, y: Array, w: Any, bbox: tuple[Any, Any], k: int, s: Any) -> int:
-    """FITPACK's code, read from the values: -1 of an interpolating spline, -2 of one polynomial."""
-    if holds_expr([*bbox, s]):
-        return 0
-    parts = [lift_fully(part) for part in (x, y, *(() if w is None else (w,)))]
-    whole: Any = np.concatenate(parts)
-    return int(concrete(whole, "UnivariateSpline", _reading(bbox, k, s, len(parts))))
-
-
-@lru_cache(maxsize=64)
-def _reading(bbox: tuple[Any, ...], k: int, s: float | None, count: int) -> Callable[[Array], int]:
-    def kind(value: Array) -> int:
-        x, y, *rest = np.split(value, count)
-        return int(_scipy.UnivariateSpline(x, y, *rest, bbox=list(bbox), k=k, s=s)._data[-1])
-
-    return kind
+def _univariate(
+    x: Array, y: Array, w: Array, s: Array, first: Array, last: Array, k: int, _: object
+) -> tuple[Array, Array]:
+    made = _scipy.UnivariateSpline(x, y[:, 0], w, bbox=[first, last], k=k, s=float(s))
+    t, c, _ = made._eval_args
+    return t, c[: t.size - k - 1, None]
 
 
 UnivariateSpline = _fitted("UnivariateSpline")

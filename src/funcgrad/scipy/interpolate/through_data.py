@@ -158,11 +158,19 @@ def generate_knots(
     return iter(_scipy.generate_knots(x, given[0], w=given[1], **options))
 
 
-def least_squares(x: Array, y: Array, t: Array, k: int, w: npt.ArrayLike | None) -> Any:
-    """The coefficients of the spline with the least sum of the squares of w times its errors."""
+def least_squares(
+    x: Array, y: Array, t: Array, k: int, w: npt.ArrayLike | None, penalty: Array | None = None
+) -> Any:
+    """The coefficients of the spline with the least sum of the squares of w times its errors.
+
+    ``penalty`` is a matrix whose product with the coefficients is added to them.
+    """
     matrix, right = basis_at(t, k, x), y.reshape(y.shape[0], -1)
     if w is not None:
         weights = real("weights", w)[:, None]
         matrix, right = weights * matrix, weights * right
+    if penalty is not None:
+        matrix = np.concatenate([matrix, penalty])
+        right = np.pad(right, [(0, penalty.shape[0]), (0, 0)])
     q, r = np.linalg.qr(matrix)
     return np.linalg.solve(r, np.conj(q.T) @ right).reshape((-1, *y.shape[1:]))
