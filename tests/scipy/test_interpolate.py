@@ -330,8 +330,8 @@ def test_gridded_data_on_triangles():
 
 
 def test_what_surfaces_refuse():
-    with pytest.raises(TypeError, match="expected plain x and y, bbox=None and s=0"):
-        fg.grad(lambda z: interpolate.RectBivariateSpline(X, X, z, s=1.0).ev(1.0, 1.0))(np.eye(6))
+    with pytest.raises(ValueError, match=r"expected z of shape \(6, 6\), but got \(4, 4\)"):
+        fg.grad(lambda z: interpolate.RectBivariateSpline(X, X, z).ev(1.0, 1.0))(np.eye(4))
     with pytest.raises(TypeError, match="expected plain points and knots"):
         fg.grad(lambda x: scipy.interpolate.make_smoothing_spline(x, Y, lam=1.0)(1.0))(X)
     with pytest.raises(ValueError, match="expected 2 coordinates along the last axis"):

@@ -4,12 +4,15 @@ The oracle solves the problem with SciPy's knots by itself, and exactly for the 
 spline has.
 """
 
+import math
+
 import numpy as np
 import pytest
 import scipy.interpolate as si
 from scipy.optimize import brentq
 
 import funcgrad as fg
+from tests.scipy.derivative_check import check_function
 
 N = 24
 RNG = np.random.default_rng(5)
@@ -45,39 +48,39 @@ def solved(x, y, w, s, inner, k, ends=(0.0, 0.0)):
     return si.BSpline(t, found, k)
 
 
-def differences(f, z, h=2e-5):
-    near = [f(z + i * h * ALONG) for i in (1, -1, 2, -2)]
+def differences(f, z, along, h=2e-5):
+    near = [f(z + i * h * along) for i in (1, -1, 2, -2)]
     return (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
 
 
-def check(f, exact, z, rtol=1e-6):
+def check(f, exact, z, along=ALONG, rtol=1e-6):
     """The value is SciPy's, slopes are those of the oracle, and all transforms agree."""
     own = f(z)
     np.testing.assert_allclose(exact(z), own, rtol=1e-9, atol=1e-10)
     value, back = fg.vjp(f, z)
     np.testing.assert_allclose(value, own, rtol=1e-13, atol=1e-14)
-    slope, wanted = fg.jvp(f, (z,), (ALONG,))[1], differences(exact, z)
+    slope, wanted = fg.jvp(f, (z,), (along,))[1], differences(exact, z, along)
     np.testing.assert_allclose(slope, wanted, rtol=rtol, atol=rtol * np.max(np.abs(wanted)))
     weight = np.cos(np.arange(own.size)).reshape(own.shape)
     (cotangent,) = back(weight)
-    np.testing.assert_allclose(cotangent @ ALONG, np.sum(weight * slope), rtol=1e-9)
+    np.testing.assert_allclose(cotangent @ along, np.sum(weight * slope), rtol=1e-9)
     np.testing.assert_allclose(fg.jit(f)(z), own, rtol=1e-13, atol=1e-14)
     compiled = fg.jit(lambda z: fg.vjp(f, z)[1](weight)[0])
     np.testing.assert_allclose(compiled(z), cotangent, rtol=1e-9, atol=1e-11)
     return weight
 
 
-def check_second_order(f, exact, z, weight):
+def check_second_order(f, exact, z, weight, along=ALONG):
     def slope(z):
         return fg.grad(lambda z: np.sum(weight * f(z)))(z)
 
-    second = fg.jvp(slope, (z,), (ALONG,))[1]
-    again = fg.grad(lambda z: np.sum(ALONG * slope(z)))(z)
+    second = fg.jvp(slope, (z,), (along,))[1]
+    again = fg.grad(lambda z: np.sum(along * slope(z)))(z)
     np.testing.assert_allclose(again, second, rtol=1e-7, atol=1e-8 * np.max(np.abs(second)))
-    h, (mid, *near) = 2e-4, [np.sum(weight * exact(z + i * 2e-4 * ALONG)) for i in range(5)]
-    near += [np.sum(weight * exact(z - i * h * ALONG)) for i in (1, 2)]
+    h, (mid, *near) = 2e-4, [np.sum(weight * exact(z + i * 2e-4 * along)) for i in range(5)]
+    near += [np.sum(weight * exact(z - i * h * along)) for i in (1, 2)]
     wanted = (16 * (near[0] + near[4]) - (near[1] + near[5]) - 30 * mid) / (12 * h * h)
-    assert second @ ALONG == pytest.approx(wanted, rel=1e-5)
+    assert second @ along == pytest.approx(wanted, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -224,3 +227,103 @@ def test_the_residual_is_s_up_to_scipys_tolerance():
     slopes = fg.grad(residual, argnums=(0, 1))(Y, 1.0)
     np.testing.assert_allclose(slopes[0], 0.0, atol=1e-12)
     assert slopes[1] == pytest.approx(1.0, rel=1e-10)
+
+
+# -- surfaces --------------------------------------------------------------------------------------------
+M = 9
+GRID = np.concatenate([np.linspace(0.0, 5.0, 11) ** 1.1, np.linspace(0.0, 3.0, M) ** 1.2])
+TABLE = np.sin(GRID[:11])[:, None] * np.cos(GRID[11:]) + 0.1 * RNG.standard_normal((11, M))
+SURFACE = np.concatenate([GRID, TABLE.reshape(-1)])
+ALONG_SURFACE = np.append(0.02 * np.cos(np.arange(GRID.size)), np.sin(np.arange(TABLE.size + 1.0)))
+
+
+def parts_of_surface(z):
+    return z[:11], z[11 : 11 + M], z[11 + M : -1].reshape(11, M), z[-1]
+
+
+def axis_of(x, inner, k, v):
+    """The weights of the data in the coefficients, and the matrix of the points."""
+    t = np.r_[[x[0]] * (k + 1), inner, [x[-1]] * (k + 1)]
+    basis = si.BSpline(t, np.eye(t.size - k - 1), k)
+    grid = t[k : t.size - k]
+    # In FITPACK's scale, which makes one penalty of those of both axes.
+    scale = ((grid[-1] - grid[0]) / (grid.size - 1)) ** k / math.factorial(k)
+    jumps = scale * np.diff(basis.derivative(k)((grid[1:] + grid[:-1]) / 2), axis=0)
+    rows = np.r_[basis(x), np.exp(v / 2) * jumps]
+    return t, np.linalg.pinv(rows)[:, : x.size], basis(x)
+
+
+@pytest.mark.parametrize(("kx", "ky", "s"), [(3, 3, 0.3), (1, 2, 0.3)])
+def test_surfaces_on_a_grid(kx, ky, s):
+    def f(z):
+        x, y, table, s = parts_of_surface(z)
+        return si.RectBivariateSpline(x, y, table, kx=kx, ky=ky, s=s)([0.3, 1.9], [0.2, 1.1, 2.8])
+
+    z = np.append(SURFACE, s)
+    own = si.RectBivariateSpline(*parts_of_surface(z)[:3], kx=kx, ky=ky, s=s)
+    tx, ty = own.get_knots()
+    places = [
+        np.searchsorted(x, t[k + 1 : -k - 1])
+        for x, t, k in zip(parts_of_surface(z), (tx, ty), (kx, ky), strict=False)
+    ]
+    assert sum(map(len, places))
+    offset = own.get_residual() - s
+
+    def exact(z):
+        x, y, table, s = parts_of_surface(z)
+
+        def fit(v):
+            axes = [
+                axis_of(at, at[place], k, v)
+                for at, place, k in zip((x, y), places, (kx, ky), strict=True)
+            ]
+            (tx, left, rows), (ty, right, columns) = axes
+            c = left @ table @ right.T
+            return tx, ty, c, np.sum((table - rows @ c @ columns.T) ** 2)
+
+        sought = s + offset
+        tx, ty, c, _ = fit(brentq(lambda v: fit(v)[3] - sought, -60.0, 20.0, xtol=1e-14))
+        tck = tx, ty, c.reshape(-1), kx, ky
+        return np.asarray(si.bisplev([0.3, 1.9], [0.2, 1.1, 2.8], tck))
+
+    weight = check(f, exact, z, ALONG_SURFACE)
+    if kx == 3:
+        check_second_order(f, exact, z, weight, ALONG_SURFACE)
+
+
+def test_surfaces_through_a_grid_that_is_traced():
+    def f(z):
+        x, y, table, _ = parts_of_surface(z)
+        spline = si.RectBivariateSpline(x, y, table, bbox=[x[0] - 1, None, None, 4.0], kx=2)
+        return np.append(spline.ev([0.3, 1.9], [0.2, 2.8]), spline.integral(0, 1, 1, x[4]))
+
+    check_function(f, np.append(SURFACE, 1.0), value_rtol=1e-11)
+
+
+def test_surfaces_with_given_knots():
+    n = 30
+    data = np.concatenate(
+        [RNG.uniform(0, 3, 2 * n), RNG.standard_normal(n), 1 + RNG.uniform(size=n)]
+    )
+
+    def f(v):
+        x, y, z, w = v[: 4 * n].reshape(4, n)
+        spline = si.LSQBivariateSpline(
+            x, y, z, v[4 * n :], [], w=w, kx=2, ky=1, bbox=[0, 3, None, None]
+        )
+        return np.append(spline.ev([1.1, 2.2], [0.3, 1.4]), spline.get_residual())
+
+    check_function(f, np.append(data, [1.2, 2.0]), value_rtol=1e-11)
+    with pytest.raises(ValueError, match="expected data that determine all 16 coefficients"):
+        fg.grad(lambda z: si.LSQBivariateSpline([0.0, 1.0], [0.0, 1.0], z, [], []).ev(0.5, 0.5))(
+            np.ones(2)
+        )
+
+
+def test_surfaces_that_are_smoothed_freely():
+    x, y, z = RNG.uniform(0, 3, (3, 40))
+    own = si.SmoothBivariateSpline(x, y, z, s=30.0)
+    slope = fg.grad(lambda p: own.ev(p[0], p[1]))(np.array([1.0, 2.0]))
+    np.testing.assert_allclose(slope, [own.ev(1, 2, 1, 0), own.ev(1, 2, 0, 1)], rtol=1e-10)
+    with pytest.raises(TypeError, match="SmoothBivariateSpline: expected plain data"):
+        fg.grad(lambda z: si.SmoothBivariateSpline(x, y, z).ev(1.0, 2.0))(z)

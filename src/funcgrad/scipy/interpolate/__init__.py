@@ -2,8 +2,8 @@
 
 `CubicSpline`, `PchipInterpolator`, `Akima1DInterpolator`, `CubicHermiteSpline`, `PPoly`, `BSpline`,
 `make_interp_spline`, `make_lsq_spline`, `interp1d`, `interpn`, `RegularGridInterpolator`,
-`RectBivariateSpline`, `RBFInterpolator`, interpolants of scattered data, `UnivariateSpline` with fixed
-knots, and FITPACK's functions take traced values; interpolants of plain data are SciPy's own at plain points,
+`RectBivariateSpline`, `RBFInterpolator`, interpolants of scattered data, `UnivariateSpline` and its like,
+and FITPACK's functions take traced values; interpolants of plain data are SciPy's own at plain points,
 and SciPy's own, made anywhere, take traced points in adopted code. The search for a point's cell has
 derivative 0. All other names lead to SciPy.
 """
@@ -14,8 +14,10 @@ from typing import Any
 
 import scipy.interpolate as _scipy
 
+from funcgrad.scipy.interpolate.bivariate import LSQBivariateSpline as LSQBivariateSpline
 from funcgrad.scipy.interpolate.bivariate import NdBSpline as NdBSpline
 from funcgrad.scipy.interpolate.bivariate import RectBivariateSpline as RectBivariateSpline
+from funcgrad.scipy.interpolate.bivariate import SmoothBivariateSpline as SmoothBivariateSpline
 from funcgrad.scipy.interpolate.bivariate import bisplev as bisplev
 from funcgrad.scipy.interpolate.bspline import BSpline as BSpline
 from funcgrad.scipy.interpolate.clough_tocher import (

@@ -1,66 +1,42 @@
-"""Splines on rectangles, in the points and in the values on a grid."""
+"""Splines on rectangles, in the points and the data: on a grid, or with given knots."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from inspect import signature
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.interpolate as _scipy
 
+from funcgrad.expr.concrete import concrete_value
+from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, number, real
+from funcgrad.scipy.composition import composed, nondifferentiable, number, real, with_value
 from funcgrad.scipy.interpolate.bspline import antiderivative_of, value_at
+from funcgrad.scipy.interpolate.fitpack import interpolating
+from funcgrad.scipy.interpolate.knot_order import expect_rising
+from funcgrad.scipy.interpolate.smoothing import Abscissae, Smoother, smoothing_spline
+from funcgrad.scipy.interpolate.through_data import basis_at
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
 
-class RectBivariateSpline:
-    """As `scipy.interpolate.RectBivariateSpline`, also in the values z and the
-    points.
+class FittedSurface:
+    """A spline in two variables of FITPACK, also in its coefficients and the points.
 
-    Traced values z need ``s=0``: the spline is then a product of splines
-    through the values along both axes.
-
-    >>> import funcgrad as fg
-    >>> grid = np.arange(4.0)
-    >>> spline = RectBivariateSpline(grid, grid, np.outer(grid**2, grid))
-    >>> round(fg.grad(lambda x: spline.ev(x, 2.0))(1.5), 12)
-    6.0
+    ``own`` is SciPy's object, if the data are plain.
     """
 
-    def __init__(
-        self,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        z: Any,
-        bbox: Any = (None, None, None, None),
-        kx: int = 3,
-        ky: int = 3,
-        s: float | None = 0,
-        **options: Any,
-    ) -> None:
-        plain = not holds_expr([x, y, z, *bbox, s])
-        if plain:
-            self.own = _scipy.RectBivariateSpline(x, y, z, list(bbox), kx, ky, s, **options)
-            self.tck, self.degrees = self.own.tck, self.own.degrees
-            return
-        if holds_expr([x, y, *bbox, s]) or s != 0 or any([end is not None for end in bbox]):
-            raise fail(
-                TypeError,
-                "RectBivariateSpline: expected plain x and y, bbox=None and s=0 beside traced values z, "
-                "since FITPACK chooses the knots; write RegularGridInterpolator, which takes a traced grid",
-            )
-        self.own = None
-        (tx, cx), (ty, cy) = (
-            _scipy.make_interp_spline(at, np.eye(np.size(at)), k).tck[:2]
-            for at, k in ((np.asarray(x), kx), (np.asarray(y), ky))
-        )
-        self.tck, self.degrees = (tx, ty, (cx @ real("RectBivariateSpline", z) @ cy.T)), (kx, ky)
+    own: Any
+    tck: tuple[Any, Any, Any]
+    degrees: tuple[int, int]
+    fp: Any
 
     @classmethod
-    def of_scipy(cls, own: Any) -> RectBivariateSpline:
+    def of_scipy(cls, own: Any) -> Self:
         """SciPy's spline as one that takes traced points, too."""
         made = cls.__new__(cls)
         made.own, made.tck, made.degrees = own, own.tck, own.degrees
@@ -70,7 +46,7 @@ class RectBivariateSpline:
         own = None if name.startswith("__") else self.__dict__.get("own")
         if own is None:
             raise AttributeError(
-                f"RectBivariateSpline: {name!r} is an attribute of plain values alone"
+                f"{type(self).__name__}: {name!r} is an attribute of plain values alone"
             )
         return getattr(own, name)
 
@@ -80,7 +56,7 @@ class RectBivariateSpline:
         """The spline, or a partial derivative, on the grid of x and y, or at pairs of them."""
         if self.own is not None and not holds_expr([x, y]):
             return self.own(x, y, dx, dy, grid)
-        x, y = real("RectBivariateSpline", x), real("RectBivariateSpline", y)
+        x, y = real(type(self).__name__, x), real(type(self).__name__, y)
         if grid:
             along_x, along_y = (
                 self._weights(0, x.reshape(-1), dx),
@@ -107,21 +83,181 @@ class RectBivariateSpline:
     def _integrals(self, axis: int, a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
         """The integral of each spline of the basis along an axis."""
         t, k = self.tck[axis], self.degrees[axis]
-        ends = np.stack([real("RectBivariateSpline", end).reshape(()) for end in (a, b)])
+        ends = np.stack([real(type(self).__name__, end).reshape(()) for end in (a, b)])
         inside = np.clip(ends, t[k], t[-k - 1])
-        low, high = value_at(*antiderivative_of((t, np.eye(t.size - k - 1), k), 1), inside, 0)
+        low, high = value_at(*antiderivative_of((t, np.eye(t.shape[0] - k - 1), k), 1), inside, 0)
         return high - low
 
     def _coefficients(self) -> Any:
         return self.tck[2].reshape(
-            [t.size - k - 1 for t, k in zip(self.tck[:2], self.degrees, strict=True)]
+            [t.shape[0] - k - 1 for t, k in zip(self.tck[:2], self.degrees, strict=True)]
         )
 
     def _weights(self, axis: int, q: Array, order: int) -> Any:
         """The weight of each coefficient along an axis, by points; those outside are moved to the edge."""
         t, k = self.tck[axis], self.degrees[axis]
         inside = np.clip(q, t[k], t[-k - 1])
-        return value_at(t, np.eye(t.size - k - 1), k, inside, order)
+        return value_at(t, np.eye(t.shape[0] - k - 1), k, inside, order)
+
+    def get_knots(self) -> tuple[Any, Any]:
+        """The knots along both axes."""
+        return self.tck[:2]
+
+    def get_coeffs(self) -> Any:
+        """The coefficients, as one row."""
+        return self.tck[2]
+
+    def get_residual(self) -> Any:
+        """The weighted sum of the squares of the errors at the data."""
+        return self.fp
+
+
+class RectBivariateSpline(FittedSurface):
+    """As `scipy.interpolate.RectBivariateSpline`, also in the data and the points.
+
+    With ``s > 0`` knots are a choice among the coordinates, and
+    the derivative is as that of `splrep`.
+
+    >>> import funcgrad as fg
+    >>> grid = np.arange(4.0)
+    >>> spline = RectBivariateSpline(grid, grid, np.outer(grid**2, grid))
+    >>> round(fg.grad(lambda x: spline.ev(x, 2.0))(1.5), 12)
+    6.0
+    """
+
+    def __init__(
+        self,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        z: Any,
+        bbox: Any = (None, None, None, None),
+        kx: int = 3,
+        ky: int = 3,
+        s: Any = 0,
+        **options: Any,
+    ) -> None:
+        if not holds_expr([x, y, z, *bbox, s]):
+            self.own = _scipy.RectBivariateSpline(x, y, z, list(bbox), kx, ky, s, **options)
+            self.tck, self.degrees = self.own.tck, self.own.degrees
+            return
+        who, self.own, self.degrees = "RectBivariateSpline", None, (kx, ky)
+        along_x, along_y = [
+            Abscissae.within(real(who, at).reshape(-1), ends, k)
+            for at, ends, k in ((x, bbox[:2], kx), (y, bbox[2:], ky))
+        ]
+        expect_rising("x must be strictly increasing", along_x.x)
+        expect_rising("y must be strictly increasing", along_y.x)
+        values = real(who, z)
+        shape = *along_x.x.shape, *along_y.x.shape
+        if values.shape != shape:
+            raise fail(ValueError, f"{who}: expected z of shape {shape}, but got {values.shape}")
+        if not holds_expr(s) and s == 0:
+            tx, rows, _ = interpolating(along_x.x, values, kx, (along_x.first, along_x.last))
+            ty, columns, _ = interpolating(along_y.x, rows.T, ky, (along_y.first, along_y.last))
+            c = columns.T
+        else:
+            smoother = Smoother(_on_grid, (kx, ky), options.get("maxit"))
+            (tx, ty), c = smoothing_spline(who, smoother, [along_x, along_y], values, None, s)
+        self.tck = tx, ty, c.reshape(-1)
+        self.fp = np.sum(np.square(values - self(along_x.x, along_y.x)))
+
+
+def _on_grid(
+    z: Array, _: object, s: float, maxit: int | None, *axes: Abscissae
+) -> tuple[list[Array], Array]:
+    x, y = axes
+    options = {} if maxit is None else {"maxit": maxit}
+    bbox = [x.first, x.last, y.first, y.last]
+    made = _scipy.RectBivariateSpline(x.x, y.x, z, bbox, x.k, y.k, s, **options)
+    tx, ty, c = made.tck
+    return [tx, ty], c.reshape(tx.size - x.k - 1, ty.size - y.k - 1)
+
+
+class LSQBivariateSpline(FittedSurface):
+    """As `scipy.interpolate.LSQBivariateSpline`, also in the data, the weights,
+    the knots and the points.
+
+    >>> import funcgrad as fg
+    >>> x, y = np.repeat(np.arange(4.0), 4), np.tile(np.arange(4.0), 4)
+    >>> slope = fg.grad(lambda z: LSQBivariateSpline(x, y, z, [], []).ev(1.5, 2.5))
+    >>> round(float(slope(x * y).sum()), 9)
+    1.0
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not holds_expr([*args, *kwargs.values()]):
+            self.own = _scipy.LSQBivariateSpline(*args, **kwargs)
+            self.tck, self.degrees = self.own.tck, self.own.degrees
+            return
+        who, self.own = "LSQBivariateSpline", None
+        bound = signature(_scipy.LSQBivariateSpline).bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        x, y, z = [real(who, given[name]).reshape(-1) for name in "xyz"]
+        weights = np.ones(z.shape) if given["w"] is None else real(who, given["w"])
+        self.degrees = int(given["kx"]), int(given["ky"])
+        tx, ty = [
+            Abscissae(at, *_interval(at, ends), k).knots(real(who, inner))
+            for at, ends, k, inner in zip(
+                (x, y),
+                (given["bbox"][:2], given["bbox"][2:]),
+                self.degrees,
+                (given["tx"], given["ty"]),
+                strict=True,
+            )
+        ]
+        bases = [
+            basis_at(t, k, at) for t, k, at in zip((tx, ty), self.degrees, (x, y), strict=True)
+        ]
+        products = np.einsum("pi,pj->pij", *bases).reshape(z.shape[0], -1)
+        matrix = weights[:, None] * products
+        if concrete_value(lift_fully(np.linalg.matrix_rank(matrix)), who) < matrix.shape[1]:
+            raise fail(
+                ValueError,
+                f"{who}: expected data that determine all {matrix.shape[1]} coefficients, but they do not; "
+                "give fewer knots, or more data between them",
+            )
+        q, r = np.linalg.qr(matrix)
+        found = np.linalg.solve(r, q.T @ (weights * z))
+        parts = [x, y, z, weights, tx, ty]
+        sizes = tuple([part.shape[0] for part in parts])
+        run = _with_given_knots(sizes, self.degrees, given["eps"])
+        own = nondifferentiable(who, run, *parts, like=lambda *_: np.zeros(found.shape))
+        self.tck = tx, ty, with_value(own, found)
+        self.fp = np.sum(np.square(weights * z - matrix @ self.tck[2]))
+
+
+def _interval(at: Array, ends: Any) -> tuple[Any, Any]:
+    first, last = ends
+    return np.min(at) if first is None else first, np.max(at) if last is None else last
+
+
+@lru_cache(maxsize=64)
+def _with_given_knots(
+    sizes: tuple[int, ...], degrees: tuple[int, int], eps: float
+) -> Callable[..., Array]:
+    kx, ky = degrees
+
+    def coefficients(x: Array, y: Array, z: Array, w: Array, tx: Array, ty: Array) -> Any:
+        bbox = [tx[0], tx[-1], ty[0], ty[-1]]
+        inner = tx[kx + 1 : -kx - 1], ty[ky + 1 : -ky - 1]
+        return _scipy.LSQBivariateSpline(x, y, z, *inner, w, bbox, kx, ky, eps).tck[2]
+
+    return coefficients
+
+
+class SmoothBivariateSpline(FittedSurface):
+    """As `scipy.interpolate.SmoothBivariateSpline`, also in the points."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if holds_expr([*args, *kwargs.values()]):
+            raise fail(
+                TypeError,
+                "SmoothBivariateSpline: expected plain data, since FITPACK moves the knots with them; write "
+                "LSQBivariateSpline with given knots, or RBFInterpolator(points, z, smoothing=...)",
+            )
+        self.own = _scipy.SmoothBivariateSpline(*args, **kwargs)
+        self.tck, self.degrees = self.own.tck, self.own.degrees
 
 
 @composed(_scipy, host=True)
@@ -136,7 +272,7 @@ def bisplev(
     -0.5
     """
     knots_x, knots_y, coefficients, *degrees = tck
-    spline = RectBivariateSpline.__new__(RectBivariateSpline)
+    spline = FittedSurface.__new__(FittedSurface)
     spline.own, spline.degrees = None, tuple(degrees)
     spline.tck = knots_x, knots_y, real("bisplev", coefficients)
     values = spline(x, y, dx, dy)

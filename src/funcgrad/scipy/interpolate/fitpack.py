@@ -26,7 +26,7 @@ from funcgrad.scipy.interpolate.bspline import (
 )
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.piecewise import PPoly
-from funcgrad.scipy.interpolate.smoothing import Smoother, smoothing_spline
+from funcgrad.scipy.interpolate.smoothing import Abscissae, Smoother, smoothing_spline
 from funcgrad.scipy.interpolate.through_data import (
     basis_at,
     knots_through,
@@ -224,8 +224,7 @@ def splrep(
         s = 0 if w is None else _usual(at.shape[0])
     if not holds_expr(s) and s == 0:
         return _padded(interpolating(at, values, k, (xb, xe)))
-    tck = smoothing_spline("splrep", Smoother(_by_splrep, k), at, values, weights, s, (xb, xe))
-    return _padded(tck)
+    return _padded(smoothed("splrep", _by_splrep, at, values, weights, s, (xb, xe), k))
 
 
 def _usual(count: int) -> float:
@@ -233,11 +232,27 @@ def _usual(count: int) -> float:
     return float(count - np.sqrt(2 * count))
 
 
-def _by_splrep(
-    x: Array, y: Array, w: Array, s: Array, first: Array, last: Array, k: int, _: object
-) -> tuple[Array, Array]:
-    t, c, _ = _scipy.splrep(x, y[:, 0], w, first, last, k, s=float(s))
-    return t, c[: t.size - k - 1, None]
+def smoothed(
+    who: str,
+    fit: Callable[..., tuple[list[Array], Array]],
+    x: Array,
+    y: Array,
+    w: Array | None,
+    s: Any,
+    ends: tuple[Any, Any],
+    k: int,
+    nest: int | None = None,
+) -> Tck:
+    """The smoothing spline of SciPy's in one variable; y may have columns."""
+    axes = [Abscissae.within(x, ends, k)]
+    rows = y.reshape(y.shape[0], -1)
+    (t,), c = smoothing_spline(who, Smoother(fit, (k,), nest), axes, rows, w, s)
+    return t, c.reshape((-1, *y.shape[1:])), k
+
+
+def _by_splrep(y: Array, w: Array, s: float, _: object, at: Abscissae) -> tuple[list[Array], Array]:
+    t, c, _ = _scipy.splrep(at.x, y[:, 0], w, at.first, at.last, at.k, s=s)
+    return [t], c[: t.size - at.k - 1, None]
 
 
 def _periodic(x: npt.ArrayLike, y: npt.ArrayLike, w: object, options: dict[str, Any]) -> Tck:
@@ -266,10 +281,7 @@ def with_knots(
     x: Array, y: Array, w: Array | None, inner: Array, k: int, ends: tuple[Any, Any]
 ) -> Tck:
     """The spline with the least sum of squares and these knots inside of the interval."""
-    first, last = [
-        np.reshape(x[i] if end is None else end, 1) for i, end in zip((0, -1), ends, strict=True)
-    ]
-    t = np.concatenate([*[first] * (k + 1), inner, *[last] * (k + 1)])
+    t = Abscissae.within(x, ends, k).knots(inner)
     return t, least_squares(x, y, t, k, w), k
 
 
@@ -308,8 +320,7 @@ def splprep(
     elif not holds_expr(s) and s == 0:
         tck = interpolating(at, points, k, ends)
     else:
-        smoother = Smoother(_by_splprep, k, nest)
-        tck = smoothing_spline("splprep", smoother, at, points, weights, s, ends)
+        tck = smoothed("splprep", _by_splprep, at, points, weights, s, ends, k, nest)
     return (tck[0], list(tck[1].T), k), at
 
 
@@ -321,10 +332,10 @@ def chord_lengths(points: Array) -> Any:
 
 
 def _by_splprep(
-    x: Array, y: Array, w: Array, s: Array, first: Array, last: Array, k: int, nest: int | None
-) -> tuple[Array, Array]:
-    (t, c, _), _ = _scipy.splprep(list(y.T), w, x, first, last, k, s=float(s), nest=nest)
-    return t, np.transpose(c)
+    y: Array, w: Array, s: float, nest: int | None, at: Abscissae
+) -> tuple[list[Array], Array]:
+    (t, c, _), _ = _scipy.splprep(list(y.T), w, at.x, at.first, at.last, at.k, s=s, nest=nest)
+    return [t], np.transpose(c)
 
 
 # -- SciPy's smoothing splines in Python -----------------------------------------------------------------
@@ -382,13 +393,12 @@ def _made(who: str, x: Array, y: Array, options: tuple[Any, ...]) -> BSpline:
             "make_lsq_spline with given knots, or CubicSpline(x, y, bc_type='periodic')",
         )
     weights = None if w is None else real(who, w)
-    smoother = Smoother(_by_make_splprep, k, nest)
-    return BSpline(*smoothing_spline(who, smoother, x, y, weights, s, (first, last)))
+    return BSpline(*smoothed(who, _by_make_splprep, x, y, weights, s, (first, last), k, nest))
 
 
 def _by_make_splprep(
-    x: Array, y: Array, w: Array, s: Array, first: Array, last: Array, k: int, nest: int | None
-) -> tuple[Array, Array]:
-    ends = {"ub": first, "ue": last}
-    made, _ = _scipy.make_splprep(list(y.T), w=w, u=x, **ends, k=k, s=float(s), nest=nest)
-    return made.t, made.c
+    y: Array, w: Array, s: float, nest: int | None, at: Abscissae
+) -> tuple[list[Array], Array]:
+    ends = {"ub": at.first, "ue": at.last}
+    made, _ = _scipy.make_splprep(list(y.T), w=w, u=at.x, **ends, k=at.k, s=s, nest=nest)
+    return [made.t], made.c

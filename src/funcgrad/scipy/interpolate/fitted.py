@@ -16,13 +16,14 @@ from funcgrad.scipy.interpolate.bspline import antiderivative_of, derivative_of
 from funcgrad.scipy.interpolate.fitpack import (
     Tck,
     interpolating,
+    smoothed,
     spalde,
     splev,
     splint,
     sproot,
     with_knots,
 )
-from funcgrad.scipy.interpolate.smoothing import Smoother, smoothing_spline
+from funcgrad.scipy.interpolate.smoothing import Abscissae
 from funcgrad.source import fail
 from funcgrad.typing import Array
 
@@ -151,19 +152,18 @@ def _of_traced_data(
         tck = interpolating(abscissae, values, k, ends)
     else:
         smoothness = abscissae.shape[0] if s is None else s
-        smoother = Smoother(_univariate, k)
-        tck = smoothing_spline(name, smoother, abscissae, values, weights, smoothness, ends)
+        tck = smoothed(name, _by_univariate, abscissae, values, weights, smoothness, ends, k)
     errors = values - splev(abscissae, tck)
     residual = np.sum(np.square(errors if weights is None else weights * errors))
     return FittedSpline.of_traced(tck, ext, residual)
 
 
-def _univariate(
-    x: Array, y: Array, w: Array, s: Array, first: Array, last: Array, k: int, _: object
-) -> tuple[Array, Array]:
-    made = _scipy.UnivariateSpline(x, y[:, 0], w, bbox=[first, last], k=k, s=float(s))
+def _by_univariate(
+    y: Array, w: Array, s: float, _: object, at: Abscissae
+) -> tuple[list[Array], Array]:
+    made = _scipy.UnivariateSpline(at.x, y[:, 0], w, bbox=[at.first, at.last], k=at.k, s=s)
     t, c, _ = made._eval_args
-    return t, c[: t.size - k - 1, None]
+    return [t], c[: t.size - at.k - 1, None]
 
 
 UnivariateSpline = _fitted("UnivariateSpline")
