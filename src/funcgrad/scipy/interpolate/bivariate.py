@@ -129,11 +129,11 @@ class RectBivariateSpline(FittedSurface):
         self,
         x: npt.ArrayLike,
         y: npt.ArrayLike,
-        z: Any,
+        z: Array,
         bbox: Any = (None, None, None, None),
         kx: int = 3,
         ky: int = 3,
-        s: Any = 0,
+        s: Array | float = 0,
         **options: Any,
     ) -> None:
         if not holds_expr([x, y, z, *bbox, s]):
@@ -227,7 +227,7 @@ class LSQBivariateSpline(FittedSurface):
         self.fp = np.sum(np.square(weights * z - matrix @ self.tck[2]))
 
 
-def _interval(at: Array, ends: Any) -> tuple[Any, Any]:
+def _interval(at: Array, ends: Array) -> tuple[Any, Any]:
     first, last = ends
     return np.min(at) if first is None else first, np.max(at) if last is None else last
 
@@ -295,7 +295,7 @@ class NdBSpline:
         self,
         t: Sequence[npt.ArrayLike],
         c: npt.ArrayLike,
-        k: Any,
+        k: Array,
         *,
         extrapolate: bool | None = None,
     ) -> None:

@@ -185,12 +185,12 @@ def splrep(
     x: npt.ArrayLike,
     y: npt.ArrayLike,
     w: npt.ArrayLike | None = None,
-    xb: Any = None,
-    xe: Any = None,
+    xb: Array | float | None = None,
+    xe: Array | float | None = None,
     k: int = 3,
     *,
     t: npt.ArrayLike | None = None,
-    s: Any = None,
+    s: Array | float | None = None,
     per: int = 0,
     full_output: int = 0,
     task: int = 0,
@@ -238,7 +238,7 @@ def smoothed(
     x: Array,
     y: Array,
     w: Array | None,
-    s: Any,
+    s: Array | float,
     ends: tuple[Any, Any],
     k: int,
     nest: int | None = None,
@@ -290,11 +290,11 @@ def splprep(
     x: Sequence[npt.ArrayLike],
     w: npt.ArrayLike | None = None,
     u: npt.ArrayLike | None = None,
-    ub: Any = None,
-    ue: Any = None,
+    ub: Array | float | None = None,
+    ue: Array | float | None = None,
     k: int = 3,
     task: int = 0,
-    s: Any = None,
+    s: Array | float | None = None,
     t: npt.ArrayLike | None = None,
     full_output: int = 0,
     nest: int | None = None,
@@ -308,10 +308,8 @@ def splprep(
         "splprep", full_output=full_output or None, per=per or None, task=task if task > 0 else None
     )
     points = np.stack([real("splprep", row) for row in x]).T
-    if u is None:
-        at, ends = chord_lengths(points), (None, None)
-    else:
-        at, ends = real("splprep", u), (ub, ue)
+    at = chord_lengths(points) if u is None else real("splprep", u)
+    ends = (None, None) if u is None else (ub, ue)
     weights = None if w is None else real("splprep", w)
     s = _usual(at.shape[0]) if s is None else s
     if t is not None and task == -1:
@@ -345,10 +343,10 @@ def make_splrep(
     y: npt.ArrayLike,
     *,
     w: npt.ArrayLike | None = None,
-    xb: Any = None,
-    xe: Any = None,
+    xb: Array | float | None = None,
+    xe: Array | float | None = None,
     k: int = 3,
-    s: Any = 0,
+    s: Array | float = 0,
     t: npt.ArrayLike | None = None,
     nest: int | None = None,
     bc_type: str | None = None,
@@ -364,10 +362,10 @@ def make_splprep(
     *,
     w: npt.ArrayLike | None = None,
     u: npt.ArrayLike | None = None,
-    ub: Any = None,
-    ue: Any = None,
+    ub: Array | float | None = None,
+    ue: Array | float | None = None,
     k: int = 3,
-    s: Any = 0,
+    s: Array | float = 0,
     t: npt.ArrayLike | None = None,
     nest: int | None = None,
     bc_type: str | None = None,
