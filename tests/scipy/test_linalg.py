@@ -541,3 +541,18 @@ def test_left_vectors_of_two_matrices_alone_are_refused():
     """SciPy gives the first of them norm 1, and to the others the scale and phase of LAPACK's algorithm."""
     with pytest.raises(TypeError, match="eig: expected right=True beside left=True"):
         fg.grad(lambda t: np.sum(np.abs(scipy.linalg.eig(t * A, B, True, False)[1])))(1.0)
+
+
+@pytest.mark.parametrize("shape", [(6, 1), (6,), (6, 2), (1, 6)])
+def test_a_matrix_of_one_entry_divides_as_scipys(shape):
+    b = np.linspace(0.2, 1.5, int(np.prod(shape))).reshape(shape)
+    expected = scipy.linalg.solve(np.array([[1.7]]), b)
+    value, slope = fg.jvp(
+        lambda a: scipy.linalg.solve(a, b), (np.array([[1.7]]),), (np.ones((1, 1)),)
+    )
+    np.testing.assert_allclose(value, expected, rtol=1e-15)
+    np.testing.assert_allclose(slope, -expected / 1.7, rtol=1e-14)
+    found = fg.grad(lambda b: np.sum(scipy.linalg.solve([[1.7]], b)))(b)
+    np.testing.assert_allclose(found, np.full(shape, 1 / 1.7), rtol=1e-14)
+    with pytest.raises(np.linalg.LinAlgError, match="ingular"):
+        fg.grad(lambda b: np.sum(scipy.linalg.solve([[0.0]], b)))(b)

@@ -375,3 +375,60 @@ def test_entries_of_a_sparse_product_have_derivatives():
             fg.check_grads(f, (data, x), order=2)
             both = fg.vmap(f)(np.stack([data, 2 * data]), np.stack([x, x]))
             np.testing.assert_allclose(both[1], 2 * f(data, x))
+
+
+TAKES_STORES = {
+    "toarray": lambda a: a.toarray(),
+    "diagonal": lambda a: a.diagonal(),
+    "data": lambda a: 2.0 * a.data,
+    "copy of data": lambda a: a.todia().data[::-1].copy(),
+    "product": lambda a: a @ np.ones(3),
+    "product of a row": lambda a: np.ones(3) @ a,
+    "dot": lambda a: a.T.dot(np.ones(3)),
+    "sum": lambda a: np.asarray(a.sum(axis=0)).ravel(),
+    "find": lambda a: scipy.sparse.find(a)[2],
+    "product of two": lambda a: (a.T @ a).toarray(),
+}
+
+
+@pytest.mark.parametrize("name", TAKES_STORES)
+@pytest.mark.parametrize("kind", ["csr_matrix", "csc_array"])
+def test_plain_arrays_of_a_matrix_take_traced_values(kind, name):
+    def f(x):
+        made = TAKES_STORES[name](getattr(scipy.sparse, kind)(DENSE))
+        made[1] = x * x
+        return np.sum(np.cos(made) * made)
+
+    value, slope = fg.value_and_grad(f)(0.7)
+    np.testing.assert_allclose(value, f(0.7), rtol=1e-14)
+    expected = (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(slope, expected, rtol=1e-8)
+    np.testing.assert_allclose(fg.jit(f)(0.7), value, rtol=1e-14)
+    np.testing.assert_allclose(fg.jvp(f, (0.7,), (1.0,))[1], slope, rtol=1e-12)
+    np.testing.assert_allclose(fg.vmap(f)(np.array([0.7, 0.2])), [f(0.7), f(0.2)], rtol=1e-13)
+
+
+def test_the_entries_of_a_plain_matrix_are_numbers():
+    def numbers(x):
+        a = scipy.sparse.csr_matrix(DENSE)
+        a.data[0] = 7.0
+        a.data *= 2.0
+        return np.sum(a @ np.ones(3)) * x
+
+    assert fg.value_and_grad(numbers)(2.0) == (numbers(2.0), numbers(1.0))
+
+    def traced(x):
+        a = scipy.sparse.csr_matrix(DENSE)
+        a.data[0] = x
+        return np.sum(a @ np.ones(3))
+
+    with pytest.raises(TypeError, match=r"write b = a\.copy\(\) in the function"):
+        fg.grad(traced)(2.0)
+
+    def diagonal(x):
+        a = scipy.sparse.csr_matrix(DENSE)
+        a.setdiag(x)
+        return np.sum(a @ np.ones(3))
+
+    with pytest.raises(TypeError, match=r"write A = A\.tolil\(\)"):
+        fg.grad(diagonal)(2.0)

@@ -120,6 +120,7 @@ _IN_SERIES = (
     "d.loc[6] = x[0]",
     "d.update(pd.Series(x[:2]))",
     "d.clip(upper=x[1], inplace=True)",
+    "d[np.abs(d) > 100] = -d[np.abs(d) > 100] * x[0]\nd.iloc[0] = x[1] ** 2",
 )
 
 

@@ -89,6 +89,8 @@ def solve(
 ) -> Any:
     matrix = _assumed("solve", np.atleast_2d(floating("solve", a)), assume_a, lower)
     b = np.atleast_1d(floating("solve", b))
+    if matrix.size == 1 and b.ndim < 3 and b.shape[0] != 1:  # SciPy divides by the one entry
+        return np.linalg.solve(matrix, b.reshape(1, -1)).reshape(b.shape)
     return np.linalg.solve(np.swapaxes(matrix, -1, -2) if transposed else matrix, b)
 
 

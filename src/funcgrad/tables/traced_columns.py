@@ -22,6 +22,7 @@ from pandas.api.indexers import check_array_indexer
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr, const
 from funcgrad.expr.concrete import concrete_value
+from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.subscripts import index_update
 from funcgrad.source import fail
 from funcgrad.tables.row_functions import (
@@ -170,6 +171,8 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
         if not allow_fill or not (places < 0).any():
             return TracedColumn(self.expr[places])
         fill = np.nan if fill_value is None else _expr(fill_value)
+        if not len(self):
+            return TracedColumn(np.broadcast_to(lift_fully(fill), places.shape))
         return TracedColumn(np.where(places < 0, fill, self.expr[np.maximum(places, 0)]))
 
     def copy(self) -> TracedColumn:

@@ -24,7 +24,8 @@ import numpy.typing as npt
 import scipy.sparse as _scipy
 
 from funcgrad.arrays.mutable_array import mutable
-from funcgrad.arrays.reference import Reference
+from funcgrad.arrays.reference import MARK, Reference, export
+from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import astype, holds_expr
 from funcgrad.scipy.composition import taken
@@ -119,15 +120,24 @@ class _Traced:
     def __matmul__(self, other: SparseOperand) -> Any:
         if isinstance(other, TracedSparse):
             return NotImplemented
-        return _product(self, other) if holds_expr(other) else super().__matmul__(other)  # type: ignore[misc]
+        if holds_expr(other):
+            return _product(self, other)
+        return _for_user(super().__matmul__(other))  # type: ignore[misc]
+
+    def __rmatmul__(self, other: SparseOperand) -> Any:
+        return _for_user(super().__rmatmul__(other))  # type: ignore[misc]
 
     def __mul__(self, other: SparseOperand) -> Any:
         if isinstance(other, TracedSparse):
             return NotImplemented
-        return self._scaled(other) if _is_factor(other) else super().__mul__(other)  # type: ignore[misc]
+        if _is_factor(other):
+            return self._scaled(other)
+        return _for_user(super().__mul__(other))  # type: ignore[misc]
 
     def __rmul__(self, other: SparseOperand) -> Any:
-        return self._scaled(other) if _is_factor(other) else super().__rmul__(other)  # type: ignore[misc]
+        if _is_factor(other):
+            return self._scaled(other)
+        return _for_user(super().__rmul__(other))  # type: ignore[misc]
 
     def __truediv__(self, other: SparseOperand) -> Any:
         if holds_expr(other):
@@ -138,13 +148,33 @@ class _Traced:
         return _traced_of(self, factor).multiply(factor)
 
     def __setitem__(self, key: Any, value: SparseOperand) -> None:
+        self._check_plain(value)
+        super().__setitem__(key, value)  # type: ignore[misc]
+
+    def setdiag(self, values: npt.ArrayLike, k: int = 0) -> None:
+        """As SciPy's method."""
+        self._check_plain(values)
+        super().setdiag(values, k)  # type: ignore[misc]
+
+    def _check_plain(self, value: SparseOperand) -> None:
         if has_traced(value):
             raise fail(
                 TypeError,
                 f"{type(self).__name__}: expected plain entries, but got traced ones; write A = A.tolil(), "
                 "which takes them",
             )
-        super().__setitem__(key, value)  # type: ignore[misc]
+
+    @property
+    def data(self) -> Any:
+        """As SciPy's attribute; adopted code finds the array as it does others from outside."""
+        own = self.__dict__.get("data")
+        if own is None:  # of a format that is a dict
+            raise AttributeError("data")
+        return functions["redirect"](own) if MARK in sys._getframe(1).f_globals else own
+
+    @data.setter
+    def data(self, own: Any) -> None:
+        self.__dict__["data"] = export(own) if isinstance(own, Reference) else own
 
     def tolil(self, copy: bool = False) -> Any:
         """As SciPy's method; what the user's code asks for takes stores of traced entries."""
@@ -189,7 +219,9 @@ class _Traced:
         """As SciPy's method."""
         if isinstance(other, TracedSparse):
             return self @ other
-        return _product(self, other) if holds_expr(other) else super().dot(other)  # type: ignore[misc]
+        if holds_expr(other):
+            return _product(self, other)
+        return _for_user(super().dot(other))  # type: ignore[misc]
 
     def _matmul_dispatch(self, other: SparseOperand, *args: object, **kwargs: object) -> Any:
         if holds_expr(other):
@@ -220,20 +252,24 @@ def _comparison(name: str) -> Callable[..., Any]:
 def _dense_result(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: object, **kwargs: object) -> Any:
         """As SciPy's method."""
-        return _of_user(getattr(super(_Traced, self), name)(*args, **kwargs))
+        return _for_user(getattr(super(_Traced, self), name)(*args, **kwargs))
 
     return method
 
 
 for _name in COMPARISONS:
     setattr(_Traced, _name, _comparison(_name))
-for _name in ("mean", "sum", "todense"):
+for _name in ("diagonal", "mean", "sum", "toarray", "todense"):
     setattr(_Traced, _name, _dense_result(_name))
 
 
-def _of_user(made: Array) -> Any:
-    """A matrix of NumPy's that the user's code asks for as one that takes traced values; SciPy's as it is."""
-    asking = str(sys._getframe(2).f_globals.get("__name__"))
+def _for_user(made: Any) -> Any:
+    """A dense result that the user's code asks for: a matrix of NumPy's as one that takes traced values, and
+    an array as adopted code has it. SciPy's code finds it as it is."""
+    caller = sys._getframe(2)
+    if type(made) is np.ndarray:
+        return functions["as_in_adopted_code"](made, caller)
+    asking = str(caller.f_globals.get("__name__"))
     return (
         numpy_matrix(made) if type(made) is np.matrix and not asking.startswith("scipy.") else made
     )
@@ -296,7 +332,11 @@ def _maker(name: str) -> Callable[..., Any]:
                 f"{name}: expected plain arguments, but got traced ones; write (data, (rows, columns)) of "
                 "traced data",
             )
-        return _of_class(own(*args, **kwargs))
+        made = own(*args, **kwargs)
+        if isinstance(made, tuple):
+            caller = sys._getframe(1)
+            return tuple([functions["as_in_adopted_code"](item, caller) for item in made])
+        return _of_class(made)
 
     return function
 
