@@ -316,10 +316,13 @@ def test_a_handler_of_errors_that_it_was_given_is_run(make, errors):
         assert fg.jit(f)(x) == f(x)
 
 
-def test_a_division_by_zero_under_a_handler_that_it_was_given_is_warned_of():
+def test_a_division_by_zero_is_raised_under_a_handler_that_it_was_given():
     f = toolz.excepts(ZeroDivisionError, lambda x: 1 / x, lambda _: 0.0)
+    assert fg.value_and_grad(lambda x: f(x) + x)(0.0) == (0.0, 1.0)
+    assert fg.jit(f)(0.0) == 0.0
+    g = toolz.excepts(ZeroDivisionError, lambda x: x**-1.0, lambda _: 0.0)
     with pytest.warns(UserWarning, match="handles errors, which traced values do not raise"):
-        assert fg.value_and_grad(f)(0.0) == (np.inf, -np.inf)
+        assert fg.value_and_grad(g)(0.0) == (np.inf, -np.inf)
 
 
 @pytest.mark.parametrize("transform", [fg.grad, fg.jit, lambda f: fg.grad(fg.adopt(f))])
@@ -333,3 +336,50 @@ def test_a_refusal_of_a_function_of_scipys_that_a_handler_catches_is_raised(tran
     y = np.sin(1.3 * np.arange(8.0))
     with pytest.raises(TypeError, match="splrep: expected traced values y alone, with s=0"):
         transform(smoothed)(y)
+
+
+TABLE = np.array([3.0, 5.0, 7.0])
+
+
+def guarded_entry(x, values=None):
+    a = np.stack([x, 2 * x, 3 * x]) if values is None else values
+    try:
+        return a[np.floor(x).astype(int)] * x
+    except IndexError:
+        return -x
+
+
+def guarded_entries(x):
+    a = np.outer(np.arange(3.0), np.stack([x, x * x, x, 1.0]))
+    i = np.floor(np.stack([x, x + 1])).astype(int)
+    try:
+        return np.sum(a[:, i] * a[i - 1, ...].T[:3])
+    except LookupError:
+        return np.sum(i) - x
+
+
+def guarded_store(x):
+    a = np.zeros(3)
+    try:
+        a[np.floor(x).astype(int)] = x * x
+    except IndexError:
+        a[0] = -x
+    return np.sum(a * TABLE)
+
+
+@pytest.mark.parametrize(
+    "f", [guarded_entry, lambda x: guarded_entry(x, TABLE), guarded_entries, guarded_store]
+)
+def test_a_handler_of_an_index_out_of_bounds_runs(f):
+    at = np.array([0.5, 1.5, 2.5, 3.5, -2.5, -3.5, 8.0])
+    expected = [f(x) for x in at]
+    slopes = [(f(x + 1e-6) - f(x - 1e-6)) / 2e-6 for x in at - 0.01]
+    jitted, derivative = fg.jit(f), fg.jit(fg.grad(f))
+    for x, y, slope in zip(at, expected, slopes, strict=True):
+        assert jitted(x) == pytest.approx(y)
+        assert derivative(x - 0.01) == pytest.approx(slope, abs=1e-8)
+        assert fg.value_and_grad(f)(x)[0] == pytest.approx(y)
+    np.testing.assert_allclose(fg.vmap(f)(at), expected)
+    np.testing.assert_allclose(fg.jit(fg.vmap(f))(at), expected)
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(at - 0.01), slopes, atol=1e-8)
+    np.testing.assert_allclose(fg.scan(lambda c, x: (c, f(x)), 0.0, at)[1], expected)

@@ -691,10 +691,17 @@ def quotient(a, b):
         return 0.0
 
 
+def product(a, b):
+    try:
+        return a * b**-1.0
+    except ZeroDivisionError:
+        return 0.0
+
+
 def bell(x):
     """At 0, 1 on numbers, and exp(-inf) on traced values, which is finite, too."""
     try:
-        y = 1.0 / x
+        y = x**-1.0
     except ZeroDivisionError:
         y = 0.0
     return math.exp(-y * y)
@@ -712,7 +719,7 @@ def of_array(x):
 @pytest.mark.parametrize(
     ("f", "name"),
     [
-        (lambda x: quotient(1.0, x) + x, "quotient: handles ZeroDivisionError"),
+        (lambda x: product(1.0, x) + x, "product: handles ZeroDivisionError"),
         (lambda x: x * bell(x), "bell: handles ZeroDivisionError"),
         (
             lambda x: of_array(np.stack([x, x + 1.0])).sum() + x,
@@ -729,6 +736,56 @@ def test_a_handler_that_does_not_run_is_warned_of(transform, f, name):
         UserWarning, match=f"{name}, which traced values do not raise.* write the cond"
     ):
         g(0.0)
+
+
+QUOTIENTS = {
+    "a quotient": lambda x: quotient(3.0, x) + x,
+    "of zero": lambda x: quotient(x, 0.0) + x,
+    "of two": lambda x: quotient(x, x) + x,
+    "floored": lambda x: x + result(lambda: 7 // x),
+    "the rest": lambda x: x + result(lambda: 7.5 % x),
+    "of a float that was NumPy's": lambda x: quotient(1.0, float(np.float64(x) * 1.0)) + x,
+    "of a product": lambda x: x + result(lambda: 1 / (x * (x - 2.0))),
+}
+
+
+class Guarded:
+    def __init__(self, function):
+        try:
+            self.result = function()
+        except (ValueError, ArithmeticError):
+            self.result = -1.0
+
+
+def result(function):
+    return Guarded(function).result
+
+
+@pytest.mark.parametrize("name", QUOTIENTS)
+def test_a_handler_of_a_division_by_zero_runs(name):
+    f = QUOTIENTS[name]
+    jitted = fg.jit(f)
+    for x in (3.0, 0.0, 2.0, 0.0, -0.0):
+        expected = f(x)
+        assert jitted(x) == fg.jvp(f, (x,), (1.0,))[0] == pytest.approx(expected)
+        assert fg.jit(lambda x: fg.jvp(f, (x,), (1.0,))[0])(x) == pytest.approx(expected)
+    assert fg.grad(lambda x: quotient(1.0, x) + 2 * x)(0.0) == 2.0
+    assert fg.grad(fg.grad(lambda x: quotient(1.0, x) + x * x))(0.0) == 2.0
+
+
+def test_a_division_of_numpys_numbers_by_zero_raises_no_error():
+    def f(x):
+        return quotient(1.0, x) + quotient(x, np.float64(0.0))
+
+    with np.errstate(all="ignore"):
+        for x in (np.float64(0.0), np.float64(2.0)):
+            np.testing.assert_equal(fg.jit(f)(x), f(x))
+    assert fg.jit(lambda x: quotient(1.0, x[0]))(np.zeros(1)) == np.inf
+
+
+def test_bodies_of_loops_divide_under_a_handler_of_the_error():
+    _, found = fg.scan(lambda c, x: (c, quotient(1.0, float(x))), 0.0, np.array([0.0, 2.0]))
+    assert found.tolist() == [0.0, 0.5]
 
 
 def test_a_handler_of_mapped_values_is_left_alone():

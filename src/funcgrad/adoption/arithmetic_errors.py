@@ -1,6 +1,7 @@
 """Errors of arithmetic, which operators of traced values do not raise: they give inf or NaN, as NumPy does.
 
-(Functions of `math` raise them where a handler waits: `funcgrad.adoption.stand_ins.math_`.) A function that
+(Quotients, and functions of `math`, raise them where a handler waits: `funcgrad.expr.division_errors`,
+`funcgrad.adoption.stand_ins.math_`. NumPy's numbers raise none of Python's errors.) A function that
 handles such an error would return something else on numbers. So it is warned of where what it
 returns is not finite, or is computed with a number that is not.
 """
@@ -15,6 +16,7 @@ import numpy as np
 
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr, concrete
+from funcgrad.expr.reported_class import is_numpys_number
 from funcgrad.graph import subexpressions
 from funcgrad.ops.base.op import columns_of
 from funcgrad.source import USERS, handles, warn
@@ -46,7 +48,8 @@ def warn_of_not_finite(code: CodeType, args: Sequence[object], result: object) -
         value = plain_value(item)
         if type(value) is not Expr or value.dtype.kind != "f" or not value.traced:
             continue
-        if value.shape and _OF_ARRAYS.isdisjoint(code.co_names):
+        is_numpys = bool(value.shape) or is_numpys_number(value)
+        if is_numpys and _OF_ARRAYS.isdisjoint(code.co_names):
             continue
         how = _how_not_finite(value, given)
         if how:

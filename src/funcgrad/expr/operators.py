@@ -24,6 +24,7 @@ from funcgrad.expr.concrete import (
     in_place_operator,
     kept_for_users,
 )
+from funcgrad.expr.division_errors import raise_if_by_zero
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
@@ -55,7 +56,9 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
-def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
+def _operator(
+    name: str, *, reflected: bool = False, divides: bool = False
+) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: npt.ArrayLike) -> Any:
         x, y = (other, self) if reflected else (self, other)
         is_known = reflected or type(other) in _NUMBERS or type(other) is type(self)
@@ -63,6 +66,8 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any
             return NotImplemented
         try:
             made = functions[name](x, y)
+            if divides:
+                raise_if_by_zero(self, other, y)
             return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
         except TypeError:
             if name == "subtract" and all([type(v) is bool or _is_truth_value(v) for v in (x, y)]):
@@ -366,14 +371,14 @@ class Operators:
     __iand__ = _in_place("&")
     __ior__ = _in_place("|")
     __ixor__ = _in_place("^")
-    __truediv__ = _operator("divide")
-    __rtruediv__ = _operator("divide", reflected=True)
-    __floordiv__ = _operator("floor_divide")
-    __rfloordiv__ = _operator("floor_divide", reflected=True)
-    __mod__ = _operator("remainder")
-    __rmod__ = _operator("remainder", reflected=True)
-    __divmod__ = _operator("divmod")
-    __rdivmod__ = _operator("divmod", reflected=True)
+    __truediv__ = _operator("divide", divides=True)
+    __rtruediv__ = _operator("divide", reflected=True, divides=True)
+    __floordiv__ = _operator("floor_divide", divides=True)
+    __rfloordiv__ = _operator("floor_divide", reflected=True, divides=True)
+    __mod__ = _operator("remainder", divides=True)
+    __rmod__ = _operator("remainder", reflected=True, divides=True)
+    __divmod__ = _operator("divmod", divides=True)
+    __rdivmod__ = _operator("divmod", reflected=True, divides=True)
     __matmul__ = _operator("matmul")
     __rmatmul__ = _operator("matmul", reflected=True)
     __lt__ = _operator("less")

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from funcgrad.expr import Expr, concrete, const
 from funcgrad.graph import CONSTANT
+from funcgrad.ops.base.index_bounds import within_bounds_if_handled
 from funcgrad.ops.base.index_spec import Spec, parse_index, restore, shape_of
 from funcgrad.ops.base.op import build_structural, lift_fully
 from funcgrad.ops.indexing import getitem_op
@@ -28,6 +29,8 @@ def getitem(x: npt.ArrayLike, index: object) -> Any:
     x, spec, arrays = parse_index(index, lift_fully(x))
     exprs = tuple(lift_fully(a, (x,)) for a in arrays)
     shape = shape_of(x, spec, exprs)
+    if arrays:
+        exprs = within_bounds_if_handled(x, spec, exprs)
     if x.op is index_set_op and not arrays:
         place = place_of(spec, x.shape)
         found = None if place is None else forwarded(x, place)
@@ -80,6 +83,8 @@ def index_update(x: object, index: object, value: Any, how: str, mode: str | Non
     x, spec, arrays = parse_index(index, whole)
     exprs = tuple(lift_fully(a, (x,)) for a in arrays)
     shape = shape_of(x, spec, exprs)
+    if arrays:
+        exprs = within_bounds_if_handled(x, spec, exprs)
     if how == "apply":
         function, how = value, "set"
         _refuse_repeated(exprs, spec, x)
