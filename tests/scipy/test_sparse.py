@@ -193,6 +193,17 @@ def test_sums_of_sparse_matrices_and_traced_arrays_are_dense(kind):
         fg.grad(lambda s: (a + s).sum())(1.0)
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_sums_of_sparse_matrices_have_the_dtype_that_is_asked_for(axis):
+    for name in ("sum", "mean"):
+        f = lambda x, name=name: getattr(scipy.sparse.csr_array(x), name)(axis, np.float32)  # noqa: E731
+        found, wanted = fg.jvp(f, (DENSE,), (DENSE,))[0], f(DENSE)
+        assert np.asarray(found).dtype == np.asarray(wanted).dtype == np.float32
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    with pytest.raises(TypeError, match=r"sum: out=.* is not supported with traced values"):
+        fg.grad(lambda x: scipy.sparse.csr_array(x).sum(0, out=np.zeros(3))[0])(DENSE)
+
+
 TALL = scipy.sparse.csr_array(np.array([[1.0, 2, 0], [0, 1, 1], [3, 1, 0], [1, 1, 1]]))
 LOWER = scipy.sparse.csr_array(np.tril(DENSE + 3 * np.eye(3)))
 LU, SOLVE = (make(scipy.sparse.csc_array(DENSE)) for make in (solvers.splu, solvers.factorized))

@@ -239,7 +239,7 @@ def _ufunc(
     lend(list(inputs))
     lend(kwargs)
     where = options.pop("where", True) if method == "__call__" else True
-    casting = options.pop("casting", "same_kind")
+    casting = options.get("casting", "same_kind")
     _drop_defaults(options)
     if traced:
         made = functions["apply_ufunc"](ufunc, method, tuple(given), options)
@@ -273,7 +273,7 @@ def _ufunc(
 
 
 def _drop_defaults(options: dict[str, Any]) -> None:
-    for name, default in (("order", "K"), ("subok", True)):
+    for name, default in (("order", "K"), ("subok", True), ("casting", "same_kind")):
         if options.get(name) in (default, "C"):
             options.pop(name)
 
@@ -353,7 +353,8 @@ def _is_view(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
     """Whether a function gives views for these operands: `numpy.einsum` that sums nothing, `numpy.diag` of a
     matrix, `numpy.ix_` of places, or one that is told not to copy."""
     if func in _UNLESS_COPIED:
-        return not kwargs.get("copy", True)
+        kept = func is np.meshgrid or np.dtype(args[1]) == cell_dtype(args[0])
+        return kept and not kwargs.get("copy", True)
     if func is np.ix_:
         return all([isinstance(item, Reference) and cell_dtype(item).kind != "b" for item in args])
     if func is np.diag:

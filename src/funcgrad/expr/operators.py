@@ -466,7 +466,7 @@ class Operators:
         """The entries where a condition holds; as the function of NumPy's, with the arguments exchanged."""
         return functions["compress"](condition, self, axis)
 
-    def reshape(self, *shape: int | tuple[int, ...], order: str = "C") -> Any:
+    def reshape(self, *shape: int | tuple[int, ...], order: str = "C", copy: Any = None) -> Any:
         """The same entries in another shape; one length may be -1."""
         sizes = shape[0] if len(shape) == 1 else shape
         return functions["reshape"](self, sizes, order=order)

@@ -224,24 +224,26 @@ convolve_op = Op(
 
 
 # -- NumPy's functions ---------------------------------------------------------------------------
-def convolve(a: Array, v: Array, mode: str = "full") -> Any:
+def convolve(a: Array, v: Array, mode: str | int = "full") -> Any:
     """As `numpy.convolve`."""
-    a, v = _two_vectors("convolve", a, v, mode)
-    return convolve_op(a, v, kept=mode)
+    a, v, kept = _two_vectors("convolve", a, v, mode)
+    return convolve_op(a, v, kept=kept)
 
 
-def correlate(a: Array, v: Array, mode: str = "valid") -> Any:
+def correlate(a: Array, v: Array, mode: str | int = "valid") -> Any:
     """As `numpy.correlate`: conjugates the second."""
-    a, v = _two_vectors("correlate", a, v, mode)
+    a, v, kept = _two_vectors("correlate", a, v, mode)
     v = np.conjugate(v) if v.dtype.kind == "c" else v
     if a.size < v.size:  # NumPy exchanges them, and turns the result round
-        return np.flip(convolve_op(v, np.flip(a), kept=mode))
-    return convolve_op(a, np.flip(v), kept=mode)
+        return np.flip(convolve_op(v, np.flip(a), kept=kept))
+    return convolve_op(a, np.flip(v), kept=kept)
 
 
-def _two_vectors(name: str, a: Any, v: Any, mode: str) -> tuple[Any, Any]:
+def _two_vectors(name: str, a: Any, v: Any, mode: str | int) -> tuple[Any, Any, str]:
     a, v = lift_all((a, v))
     a, v = (np.atleast_1d(astype(x, np.result_type(a.dtype, v.dtype))) for x in (a, v))
+    if type(mode) is int and 0 <= mode < 3:  # numbers that NumPy has for them
+        mode = ("valid", "same", "full")[mode]
     if mode not in _MODES:
         raise fail(
             ValueError, f"{name}: expected a mode among 'full', 'same', 'valid', but got {mode!r}"
@@ -250,4 +252,4 @@ def _two_vectors(name: str, a: Any, v: Any, mode: str) -> tuple[Any, Any]:
         raise fail(
             ValueError, f"{name}: expected two vectors with entries, but got {a.type} and {v.type}"
         )
-    return a, v
+    return a, v, mode

@@ -21,7 +21,15 @@ from funcgrad.expr import Expr, concrete
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.base.arguments import inexact
-from funcgrad.ops.base.axes import axes_of, dropped, nonempty, on_moved_axes, scanned, shifted
+from funcgrad.ops.base.axes import (
+    axes_of,
+    dropped,
+    keeps_axes,
+    nonempty,
+    on_moved_axes,
+    scanned,
+    shifted,
+)
 from funcgrad.ops.base.columns import TORCH_FORMS, Columns, Form, each_entry, reduced
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
@@ -299,7 +307,7 @@ def _reduce(op: Op, x: object, axis: Any, keepdims: bool) -> Any:
     x = lift_fully(x)
     axes = axes_of(op.name, axis, x)
     z = op(x, axis=axes) if axes or op.name not in _IDENTITY else x
-    return expand_dims(z, axes) if keepdims is True and axes else z
+    return expand_dims(z, axes) if keeps_axes(keepdims) and axes else z
 
 
 # What these make of one entry is the entry.
@@ -326,7 +334,9 @@ def mean(
     count = _count(x, axis, where)
     total = _reduce(sum_op, x if where is True else mask(where, x), axis, keepdims)
     if not isinstance(count, int):
-        return total / (expand_dims(count, axes_of("mean", axis, x)) if keepdims is True else count)
+        return total / (
+            expand_dims(count, axes_of("mean", axis, x)) if keeps_axes(keepdims) else count
+        )
     return total / count if count else total * np.nan
 
 
@@ -373,7 +383,7 @@ def prod(x: npt.ArrayLike, axis: Any = None, dtype: object = None, keepdims: obj
     z = prod_op(joined, axis=(len(kept),))
     # NumPy multiplies small integers in a wider dtype unless one is given.
     z = z if dtype is None else astype(z, dtype)
-    return np.expand_dims(z, axes) if keepdims is True else z
+    return np.expand_dims(z, axes) if keeps_axes(keepdims) else z
 
 
 def var(
@@ -416,7 +426,7 @@ def std(
 
 def _spread_out(z: Array, x: Array, axis: Axes, keepdims: bool) -> Any:
     axes = axes_of("std", axis, x)
-    return expand_dims(z, axes) if keepdims is True and axes else z
+    return expand_dims(z, axes) if keeps_axes(keepdims) and axes else z
 
 
 def _centered(
@@ -460,7 +470,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
         return _reduce(norm_op, x, axis, keepdims)
     if len(axes) != 1 or isinstance(ord, str):
         raise fail(
-            TypeError,
+            ValueError,
             "norm: expected ord None, 'fro' for a matrix, or a number for a vector, but got "
             f"{ord!r} for {len(axes)} axes",
         )

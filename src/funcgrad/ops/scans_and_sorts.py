@@ -280,6 +280,7 @@ def argsort(
     descending: object = False,
 ) -> Any:
     """As `numpy.argsort`, stable; not differentiable."""
+    _check_kind(kind)
     x, place = _flat("argsort", x, axis)
     return _places_in_order("argsort", x, place, order, descending)
 
@@ -294,9 +295,16 @@ def sort(
     descending: object = False,
 ) -> Any:
     """As `numpy.sort`: the entries taken in the order of `argsort`."""
+    _check_kind(kind)
     x = lift_fully(x)
     x, place = _flat("sort", x, axis if axis is None else axis_index("sort", axis, x))
     return np.take_along_axis(x, _places_in_order("sort", x, place, order, descending), place)
+
+
+def _check_kind(kind: Any) -> None:
+    """NumPy's error of an algorithm that it does not know; all have the same result, but for ties."""
+    if kind is not None:
+        np.sort(np.zeros(0), kind=kind)
 
 
 def _places_in_order(name: str, x: Any, axis: int, order: object, descending: object) -> Any:

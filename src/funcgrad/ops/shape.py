@@ -320,9 +320,16 @@ def as_lists(value: object) -> Any:
     return unwrapped([as_lists(item) for item in items] if is_sequence else number_of(value))
 
 
-def astype(x: object, dtype: Any, copy: bool = True, **_: Any) -> Any:
+def astype(
+    x: object, dtype: Any, order: str = "K", casting: Any = "unsafe", *_: Any, **__: Any
+) -> Any:
     """As ``ndarray.astype``: objects are the entries, and text, as ``str(x)``, has no derivative."""
     x, dtype = lift_fully(x), np.dtype(dtype)
+    if casting != "unsafe" and not np.can_cast(x.dtype, dtype, casting):
+        raise fail(
+            TypeError,
+            f"astype: cannot cast from {x.dtype!r} to {dtype!r} according to the rule {casting!r}",
+        )
     if dtype.kind == "O":
         return array_of_objects(x)
     if dtype.kind in "SU":

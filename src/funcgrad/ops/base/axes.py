@@ -65,6 +65,11 @@ def axes_of(name: str, axis: Axes, x: Expr | Array) -> tuple[int, ...]:
     return tuple(sorted(axis_tuple(name, axis, x)))
 
 
+def keeps_axes(keepdims: Any) -> bool:
+    """Whether reduced axes stay, with length 1: what is true says so, as in NumPy."""
+    return keepdims is True or (keepdims is not np._NoValue and bool(keepdims))
+
+
 def dropped(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
     """A shape without the axes that are reduced."""
     return tuple(n for i, n in enumerate(shape) if i not in axis)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from funcgrad.arrays.values import by_value
 from funcgrad.expr import Expr, concrete
 from funcgrad.ops import reduction, scans_and_sorts, shape
-from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.numpy.files import save, savez, savez_compressed
 from funcgrad.ops.subscripts import index_update
 from funcgrad.source import fail
@@ -157,7 +157,9 @@ def isin(
 
 def digitize(x: npt.ArrayLike, bins: object, right: npt.ArrayLike = False) -> Any:
     """As `numpy.digitize`; whether the bins rise or fall is read from their values."""
-    bins = lift_fully(bins)
+    bins, x = lift_all((bins, x))
+    if x.dtype.kind == "c":
+        raise fail(TypeError, f"digitize: expected real numbers, but got {x.type}")
     before, after = bins[:-1], bins[1:]  # compared, since a difference of integers may overflow
     if bool(np.all(after >= before)):
         return scans_and_sorts.searchsorted(bins, x, "left" if right else "right")

@@ -7,6 +7,7 @@ name is not among these, so that `import funcgrad` does not import every family 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Any
@@ -19,6 +20,7 @@ from funcgrad.graph import CONSTANT
 from funcgrad.ops import contraction, indexing, reduction, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.base.activity import is_varied
+from funcgrad.ops.base.axes import axes_of
 from funcgrad.ops.base.index_spec import as_indices
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise import (
@@ -31,7 +33,7 @@ from funcgrad.ops.elementwise import (
     trigonometric,
 )
 from funcgrad.source import fail, warn
-from funcgrad.typing import Array
+from funcgrad.typing import Array, Axes
 
 COMMON_ELEMENTWISE: tuple[ModuleType, ...] = (
     arithmetic,
@@ -157,12 +159,14 @@ def where(condition: object, *branches: Any) -> Any:
         condition = op.lift_fully(condition)
         chosen = condition if condition.dtype.kind == "b" else condition != 0
         return tuple(as_indices(chosen))
+    if len(branches) == 1:
+        raise fail(ValueError, "where: either both or neither of x and y should be given")
     return selection.where(condition, *branches)
 
 
-def size(x: Array, axis: int | None = None) -> int:
-    """As `numpy.size`."""
-    return int(x.size if axis is None else x.shape[axis])
+def size(x: Array, axis: Axes = None) -> int:
+    """As `numpy.size`: the number of entries, or of those along one axis or several."""
+    return math.prod([x.shape[i] for i in axes_of("size", axis, x)])
 
 
 def result_type(*items: Any) -> np.dtype[Any]:
@@ -182,6 +186,7 @@ def clip(
     *,
     min: object = None,
     max: object = None,
+    dtype: npt.DTypeLike | None = None,
     casting: str = "same_kind",
 ) -> Any:
     """As `numpy.clip`: minimum(high, maximum(low, x)), so half the derivative
@@ -196,9 +201,12 @@ def clip(
     """
     low = min if a_min is None else a_min
     high = max if a_max is None else a_max
-    dtype = x.dtype if isinstance(x, Expr) else np.asarray(x).dtype
-    if dtype.kind in "iu":  # Python's integers outside its range bound nothing
-        range_ = np.iinfo(dtype)
+    if dtype is not None:
+        cast = [v if v is None else _cast(v, np.dtype(dtype), casting) for v in (x, low, high)]
+        return clip(*cast)
+    own = x.dtype if isinstance(x, Expr) else np.asarray(x).dtype
+    if own.kind in "iu":  # Python's integers outside its range bound nothing
+        range_ = np.iinfo(own)
         low = None if type(low) is int and low < range_.min else low
         high = None if type(high) is int and high > range_.max else high
     clipped: Any
@@ -209,14 +217,22 @@ def clip(
         clipped = extrema.minimum(high, extrema.maximum(low, x))
     if casting != "same_kind":
         for operand in (x, low, high):
-            given = getattr(operand, "dtype", clipped.dtype)
-            if not np.can_cast(given, clipped.dtype, casting):  # type: ignore[arg-type]
-                raise fail(
-                    TypeError,
-                    f"Cannot cast ufunc 'clip' input from {given!r} to {clipped.dtype!r} with casting "
-                    f"rule {casting!r}",
-                )
+            _check_cast(operand, clipped.dtype, casting)
     return clipped
+
+
+def _cast(operand: Any, dtype: np.dtype[Any], casting: str) -> Any:
+    _check_cast(operand, dtype, casting)
+    return shape.astype(operand, dtype)
+
+
+def _check_cast(operand: Any, dtype: np.dtype[Any], casting: Any) -> None:
+    given = getattr(operand, "dtype", dtype)
+    if not np.can_cast(given, dtype, casting):
+        raise fail(
+            TypeError,
+            f"Cannot cast ufunc 'clip' input from {given!r} to {dtype!r} with casting rule {casting!r}",
+        )
 
 
 def round_(x: object, decimals: int = 0) -> Any:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from funcgrad.arrays.values import by_value
 from funcgrad.ops import reduction, shape
-from funcgrad.ops.base.axes import axis_index, axis_tuple
+from funcgrad.ops.base.axes import axis_index, axis_tuple, keeps_axes
 from funcgrad.ops.base.matrix_stacks import eye_like, matrices
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.decompositions import svdvals
@@ -50,7 +50,7 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: object = "fro") -> 
             ValueError,
             f"norm: expected ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf for matrices, but got {ord!r}",
         )
-    return np.expand_dims(z, (-2, -1)) if keepdims is True else z
+    return np.expand_dims(z, (-2, -1)) if keeps_axes(keepdims) else z
 
 
 def vector_norm(
@@ -63,7 +63,7 @@ def vector_norm(
     lengths = tuple(x.shape[i] for i in kept)
     flat = reshape(np.transpose(x, (*kept, *axes)), (*lengths, math.prod(x.shape[i] for i in axes)))
     z = reduction.norm(flat, ord, axis=-1)
-    return np.expand_dims(z, axes) if keepdims is True else z
+    return np.expand_dims(z, axes) if keeps_axes(keepdims) else z
 
 
 def any_norm(x: npt.ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:
@@ -73,7 +73,7 @@ def any_norm(x: npt.ArrayLike, ord: Any = None, axis: Axis = None, keepdims: boo
     if len(axes) != 2 or ord in (None, "fro"):
         return reduction.norm(x, ord, axis, keepdims)
     z = matrix_norm(moveaxis(x, axes, (-2, -1)), ord=ord)
-    return np.expand_dims(z, axes) if keepdims is True else z
+    return np.expand_dims(z, axes) if keeps_axes(keepdims) else z
 
 
 def cond(x: Array, p: object = None) -> Any:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from funcgrad.ops import reduction
 from funcgrad.ops.base.arguments import inexact
-from funcgrad.ops.base.axes import axis_tuple
+from funcgrad.ops.base.axes import axis_tuple, keeps_axes
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.numpy.quantiles import MANY, by_first_axis, entries_at, percents, quantiles_at
@@ -88,6 +88,12 @@ def _extreme(of: np.ufunc, instead: float) -> Callable[..., Any]:
         if not differentiable(lift_fully(x).dtype):
             options: Any = {"initial": initial, "where": where} if initial is not None else {}
             return plain(lift_fully(x), axis, keepdims=keepdims, **options)
+        if where is not True and initial is None:
+            raise fail(
+                ValueError,
+                f"nan{plain.__name__}: expected an initial value for entries that a mask chooses, which "
+                "may be none, but got no initial",
+            )
         kept, known = _numbers(x, instead, where)
         z = by_entries(kept, axis, keepdims)
         z = np.where(reduction.any(known, axis, keepdims), z, np.nan)
@@ -218,7 +224,7 @@ def _ordered_numbers(x: Array, axes: tuple[int, ...]) -> tuple[Callable[[Any], A
 
 
 def _kept(z: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
-    return np.expand_dims(z, axes) if keepdims is True and axes else z
+    return np.expand_dims(z, axes) if keeps_axes(keepdims) and axes else z
 
 
 def _axes(name: str, axis: Axes, x: Any) -> tuple[int, ...]:

@@ -115,13 +115,14 @@ def polyfit(
         raise fail(
             ValueError, f"polyfit: expected as many values as places, but got {x.type} and {y.type}"
         )
+    eps = np.finfo(x.dtype if x.dtype.kind in "fc" else float).eps
     x, y = (astype(v, np.promote_types(v.dtype, float)) for v in (x, y))
     a = vander(x, deg + 1)
     if w is not None:
         weight = lift_fully(w)
         a, y = a * weight[:, None], y * reshape(weight, (-1,) + (1,) * (y.ndim - 1))
     scale = np.sqrt(np.sum(a * a, axis=0))
-    cut = x.size * np.finfo(x.dtype).eps if rcond is None else rcond
+    cut = x.size * eps if rcond is None else rcond
     a = a / scale
     solution, residuals, rank, values = lstsq(a, y, cut)
     solution = solution / reshape(scale, (-1,) + (1,) * (y.ndim - 1))

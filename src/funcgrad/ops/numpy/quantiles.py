@@ -12,7 +12,7 @@ import numpy.typing as npt
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import known_value
 from funcgrad.ops.base.arguments import inexact
-from funcgrad.ops.base.axes import axes_of, nonempty
+from funcgrad.ops.base.axes import axes_of, keeps_axes, nonempty
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.scans_and_sorts import order_statistics_op
 from funcgrad.ops.shape import astype, reshape
@@ -158,7 +158,7 @@ def _reduced(z: Array, rows: Array, axes: tuple[int, ...], lead: int, keepdims: 
     """NaN where an entry is; sorted, it stands last."""
     if differentiable(rows.dtype):
         z = np.where(rows[-1] == rows[-1], z, rows[-1])
-    return np.expand_dims(z, tuple(lead + i for i in axes)) if keepdims is True and axes else z
+    return np.expand_dims(z, tuple(lead + i for i in axes)) if keeps_axes(keepdims) and axes else z
 
 
 # -- the places, as NumPy computes them --------------------------------------------------------

@@ -143,16 +143,19 @@ def pad(
     x: object,
     pad_width: Any,
     mode: str = "constant",
-    *,
-    constant_values: Any = 0,
-    reflect_type: str = "even",
+    **options: Any,
 ) -> Any:
     """As `numpy.pad`, for the modes constant, edge, reflect, symmetric and wrap."""
     x = lift_fully(x)
-    if mode not in ("constant", *_PAD_BY_PLACE) or reflect_type != "even":
+    allowed = {
+        "constant": "constant_values",
+        "reflect": "reflect_type",
+        "symmetric": "reflect_type",
+    }
+    own = mode not in ("constant", *_PAD_BY_PLACE) or options.keys() - {allowed.get(mode)}
+    constant_values = options.get("constant_values", 0)
+    if own or holds_expr(constant_values) or options.get("reflect_type", "even") != "even":
         return NotImplemented  # NumPy's own code runs
-    if mode == "constant" and holds_expr(constant_values):
-        return NotImplemented
     if x.ndim == 0:
         return x
     if mode in _PAD_BY_PLACE:

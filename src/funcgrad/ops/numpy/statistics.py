@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.expr.concrete import known_value
 from funcgrad.ops.base.arguments import inexact
 from funcgrad.ops.base.axes import axis_tuple
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.elementwise.selection import stopped
-from funcgrad.ops.shape import astype, expand_dims
+from funcgrad.ops.shape import astype, expand_dims, holds_expr
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axis
 
@@ -27,12 +28,19 @@ def average(
 ) -> Any:
     """As `numpy.average`."""
     x = inexact(x)
+    known = None if weights is None or holds_expr(weights) else np.asarray(weights)
     if weights is None:
         weights = np.ones((), x.dtype)
     weights = lift_fully(weights)
     weights = astype(weights, np.result_type(x.dtype, weights.dtype))  # in which NumPy adds them
     if weights.shape not in ((), x.shape):
-        given = () if axis is None else axis_tuple("average", axis, x)
+        if axis is None:
+            raise fail(
+                TypeError,
+                f"average: expected axis for weights of another shape than {x.type}, but got "
+                f"{weights.type} and no axis",
+            )
+        given = axis_tuple("average", axis, x)
         if weights.shape != tuple(x.shape[i] for i in given):
             raise fail(
                 ValueError,
@@ -43,6 +51,8 @@ def average(
         weights = expand_dims(weights, tuple(i for i in range(x.ndim) if i not in given))
     weights = np.broadcast_to(weights, x.shape)
     total = np.sum(weights, axis, keepdims=keepdims)
+    if known is not None and not np.all(known_value(total)):
+        raise fail(ZeroDivisionError, "average: expected weights whose sum is not zero")
     result = np.sum(x * weights, axis, keepdims=keepdims) / total
     return (result, total) if returned else result
 
@@ -61,6 +71,8 @@ def cov(
 ) -> Any:
     """As `numpy.cov` without weights: each row a variable."""
     m, others = (_variables(x, rowvar) for x in (m, y))
+    if ddof is not None and ddof != int(ddof):
+        raise fail(ValueError, f"cov: expected an integer as ddof, but got {ddof!r}")
     free = m.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
     variables = [m] if others is None else [m, others]
     if all([item.shape[0] == 1 for item in variables]):

@@ -187,6 +187,7 @@ def _reduce(
 ) -> Any:
     x = lift_fully(x)
     x = x if dtype is None else shape.astype(x, dtype)
+    _check_loop(ufunc, x)
     fill = _identity(ufunc, x.dtype)
     if where is not True:
         if fill is None or (initial is np._NoValue and ufunc.identity is None):
@@ -213,6 +214,12 @@ def _reduce(
         typed = {} if dtype is None or ufunc not in (np.add, np.multiply) else {"dtype": dtype}
         result = reducer(x, axis, keepdims=keepdims, **typed)
     return ufunc(initial, result) if given else result
+
+
+def _check_loop(ufunc: np.ufunc, x: Any) -> None:
+    """NumPy's error of a ufunc without complex operands."""
+    if x.dtype.kind == "c":
+        _loop(ufunc, (x, x))
 
 
 def _identity(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Any:
@@ -253,6 +260,7 @@ def _folded(ufunc: np.ufunc, x: Array, axes: tuple[int, ...], keepdims: bool) ->
 
 def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: npt.DTypeLike | None = None) -> Any:
     x = lift_fully(x)
+    _check_loop(ufunc, x)
     place = axis_index(f"{ufunc.__name__}.accumulate", axis, x)
     scan = _SCANNERS.get(ufunc.__name__)
     if scan is not None:

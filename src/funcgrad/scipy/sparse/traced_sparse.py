@@ -23,6 +23,7 @@ from funcgrad.expr.operators import REFLECTED
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import refuse
 from funcgrad.scipy.sparse.sparse_layout import StoredLayout
 from funcgrad.scipy.sparse.sparse_patterns import numbered_pattern, renumbered, sum_at, summed
 from funcgrad.source import fail
@@ -462,8 +463,11 @@ class TracedSparse(StoredLayout):
         return self._like(*summed(entries, places, shape), exact=False)
 
     # -- reductions ------------------------------------------------------------------------------------
-    def sum(self, axis: int | None = None, dtype: object = None, out: object = None) -> Any:
+    def sum(self, axis: int | None = None, dtype: Any = None, out: object = None) -> Any:
         """As SciPy's method."""
+        refuse("sum", out=out)
+        if dtype is not None:
+            return self.astype(dtype).sum(axis)
         if axis is None:
             return self.as_dense(np.sum(self.entries))
         over_rows = axis % 2 == 0
@@ -474,10 +478,12 @@ class TracedSparse(StoredLayout):
             found = found.reshape((1, -1) if over_rows else (-1, 1))
         return self.as_matrix(self.as_dense(found))
 
-    def mean(self, axis: int | None = None, dtype: object = None, out: object = None) -> Any:
+    def mean(self, axis: int | None = None, dtype: Any = None, out: object = None) -> Any:
         """As SciPy's method."""
+        refuse("mean", out=out)
         count = self.shape[0] * self.shape[1] if axis is None else self.shape[axis % 2]
-        return self.sum(axis) / count
+        made = self.sum(axis) / count
+        return made if dtype is None else made.astype(dtype)
 
     def max(self, axis: int | None = None) -> Any:
         """As SciPy's method; along an axis a matrix of one row or column, or a dense array."""
