@@ -22,7 +22,7 @@ def raise_if_by_zero(self: Any, other: Any, divisor: Any) -> None:
     Whether it is raised is a question, which is asked of a value that stands for many only if a handler
     names the error. NumPy's numbers raise none.
     """
-    if self.traced is None or self.shape or is_numpys_number(self):
+    if self.traced is None or self.shape or not may_be_handled(_OF_ANY) or is_numpys_number(self):
         return
     if type(other) is type(self):
         if other.shape or is_numpys_number(other):
@@ -30,5 +30,5 @@ def raise_if_by_zero(self: Any, other: Any, divisor: Any) -> None:
     elif type(other) not in _OF_PYTHON:
         return
     is_known = type(divisor) is not type(self) or has_known_value(divisor)
-    if may_be_handled(_OF_ANY if is_known else _OF_DIVISION) and divisor == 0:
+    if (is_known or may_be_handled(_OF_DIVISION)) and divisor == 0:
         raise as_of_numbers(ZeroDivisionError("division by zero"))
