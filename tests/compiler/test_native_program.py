@@ -217,3 +217,18 @@ def test_what_llvm_puts_into_vectors_wrongly_is_compiled_without():
     starts = np.linspace(0.1, 1.0, 8).reshape(4, 2)
     found = fg.jit(fg.grad(loss), native=True)(2.0, starts)
     np.testing.assert_allclose(found, fg.grad(loss)(2.0, starts), rtol=1e-12)
+
+
+def test_a_defect_of_the_compiler_leaves_the_function_to_numpy():
+    def write():
+        raise IndexError("tuple index out of range")
+
+    later = DeferredCode(write, 1, 0.0)
+    assert later.code() is None  # it has not run yet
+    later.ran(1e12)
+    with pytest.warns(RuntimeWarning, match="compiling failed, by IndexError"):
+        assert later.code() is None
+    assert later.code() is None
+    assert "IndexError" in later.explanation()
+    with pytest.raises(IndexError):
+        DeferredCode(write, 1, 0.0, at_once=True).code()

@@ -125,3 +125,11 @@ def test_the_slope_of_a_stencil_in_a_loop():
     assert all("index_add" not in ops(*body.outputs) for body in bodies)
     want = fg.grad(loss)(u)
     np.testing.assert_allclose(fg.jit(fg.grad(loss), native=True)(u), want, rtol=1e-14)
+
+
+def test_simpsons_rule():
+    pytest.importorskip("llvmlite")
+    integrate = pytest.importorskip("scipy.integrate")
+    gradient = fg.grad(lambda x: integrate.simpson(x) ** 2)
+    x = np.linspace(0.5, 1.5, 10_000)
+    np.testing.assert_allclose(fg.jit(gradient, native=True)(x), gradient(x), rtol=1e-12)

@@ -18,6 +18,7 @@ from funcgrad.compiler.call_ir import aligned
 from funcgrad.compiler.native import llvm_jit
 from funcgrad.compiler.native.llvm_writer import LONG, SHORT, LLVMWriter, UnsupportedError
 from funcgrad.compiler.pass_options import PASS_OPTIONS
+from funcgrad.source import warn
 
 # Nanoseconds for compiling anything, beside those for its steps, and the most for these.
 _COMPILE, _MOST_COMPILING = 50e6, 5e9
@@ -168,6 +169,13 @@ class DeferredCode:
             self.reason = f"machine code has no form for {error}"
         except RuntimeError as error:
             self.reason = f"LLVM refuses the code: {error}"
+        except Exception as error:
+            if self._worth == 0.0:
+                raise
+            self._finished = True
+            self.reason = f"compiling failed, by {type(error).__name__}: {error}"
+            told = f"this is a defect of funcgrad; the function runs in {self._fallback}, as before"
+            warn(f"jit: {self.reason}; {told}", RuntimeWarning)
         self._finished = True
 
 

@@ -122,7 +122,9 @@ def _terms(expr: Expr, once: Collection[Key]) -> list[_Term]:
     terms.append(_Term(None, expr.args[0], _box(dict(expr.params)["spec"], expr.shape)))
     scaled = [_factored(term) for term in terms]
     found = min(terms, scaled, key=_arrays)
-    fill = [term.x.shape == tuple([length for _, length in term.box]) for term in terms]
+    fill = [
+        term.box and term.x.shape == tuple([length for _, length in term.box]) for term in terms
+    ]
     return found[::-1] if expr.shape and all(fill) else []
 
 
