@@ -6,6 +6,7 @@ banded system by a full matrix. Each function is measured with its plain call, u
 
 from __future__ import annotations
 
+import time
 import timeit
 import warnings
 from collections.abc import Callable
@@ -100,7 +101,7 @@ def functions(scale: int) -> dict[str, tuple[Callable[[Any], Any], Any]]:
 
 def seconds(f: Callable[[], Any]) -> float:
     """The least time of a call."""
-    timer = timeit.Timer(f)
+    timer = timeit.Timer(f, timer=time.thread_time)
     count = max(int(0.05 / max(timer.timeit(1), 1e-6)), 1)
     return min(timer.repeat(3, count)) / count
 

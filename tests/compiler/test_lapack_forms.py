@@ -10,6 +10,7 @@ from scipy import linalg
 
 import funcgrad as fg
 from funcgrad.compiler.native import lapack_forms
+from funcgrad.ops.factored_solves import lu_factors_op, solve_by_factors_op
 from tests.compiler.test_matrix_forms import compiled
 
 RNG = np.random.default_rng(0)
@@ -177,3 +178,28 @@ def test_numpy_says_whether_a_matrix_that_stays_is_singular(n):
                         run(matrix, b)
                 else:
                     assert run(matrix, b).shape == (n,)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("pivot", [-1.0, np.nan, 1e30, 256.0])
+def test_factors_of_numpys_trade_no_rows_outside_of_the_matrix(dtype, transposed, pivot):
+    """NumPy runs the program if the last row is no pivots; memory beside the matrix stays as it is."""
+    b = RNG.standard_normal((256, 2)).astype(dtype)
+    factors = lu_factors_op.run(np.tril(matrix(256, dtype)) + 50 * np.eye(256), structured=True)
+    assert np.all(factors[-1] == -1)
+    factors[-1] = pivot
+    f = fg.jit(lambda a, b: solve_by_factors_op(a, b, transposed=transposed), native=True)
+    found = f(factors, b)
+    if pivot == -1.0:
+        expected = np.linalg.solve(factors[:-1].T if transposed else factors[:-1], b)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_a_system_by_a_choleskys_factor_of_many_rows():
+    x = RNG.standard_normal((256, 256)) + 256 * np.eye(256)
+    gradient = fg.grad(lambda x: np.sum(linalg.cho_solve(linalg.cho_factor(x @ x.T), x) ** 2))
+    jitted = fg.jit(gradient)
+    for _ in range(120):
+        found = jitted(x)
+    np.testing.assert_allclose(found, gradient(x), rtol=1e-8, atol=1e-12)

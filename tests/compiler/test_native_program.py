@@ -230,5 +230,5 @@ def test_a_defect_of_the_compiler_leaves_the_function_to_numpy():
         assert later.code() is None
     assert later.code() is None
     assert "IndexError" in later.explanation()
-    with pytest.raises(IndexError):
+    with pytest.raises(IndexError, match="tuple index"):
         DeferredCode(write, 1, 0.0, at_once=True).code()

@@ -75,10 +75,14 @@ class Factors(NamedTuple):
     pivots: str
 
     def pivot(self, w: LLVMWriter, k: Number) -> Number:
-        """The row that traded places with row k."""
+        """The row that traded places with row k; k if that is no row.
+
+        (The code goes on after a failure, of other factors than LAPACK's, or of NaN.)
+        """
         at = w.emit("ptr", f"getelementptr inbounds i32, ptr {self.pivots}, i64 {k.text}")
         found = w.cast("sext", w.emit("i32", f"load i32, ptr {at.text}"), "i64")
-        return w.binary("sub", found, integer(1))
+        row = w.binary("sub", found, integer(1))
+        return w.select(w.compare("ult", row, integer(self.lu.shape[0])), row, k)
 
 
 def factored(program: ArrayProgram, a: Value, into: Strided) -> Factors:
