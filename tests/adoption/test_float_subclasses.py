@@ -320,6 +320,31 @@ def test_plain_numbers_are_pythons_own():
         fg.grad(lambda x: Meter("a") * x)(0.7)
 
 
+class Whole(int):
+    def __add__(self, other):
+        return int(self) + 2 * other
+
+
+class Turned(np.float64):
+    def __mul__(self, other):
+        return 3.0 * np.float64(self) * other
+
+
+class Marked(np.float64):
+    unit = "m"
+
+
+def test_arguments_of_other_subclasses_with_operators_are_refused():
+    for value in (Whole(3), Turned(2.0)):
+        for transform in (fg.grad, fg.jacfwd, fg.hessian):
+            with pytest.raises(
+                TypeError, match=f"an instance of {type(value).__name__}, whose ope"
+            ):
+                transform(lambda q: (q + 1.0) * 2.0)(value)
+    assert fg.grad(lambda q: q * q)(Marked(2.0)) == 4.0
+    assert fg.grad(lambda x: Whole(3) + x)(2.0) == 2.0
+
+
 def test_what_plain_numbers_are_needed_for_is_refused():
     with pytest.raises(TypeError, match="hash: expected a number to look up"):
         fg.grad(lambda x: {Meter(x): 1.0}[Meter(x)] * x)(0.7)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Number
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from funcgrad.arrays.array_operators import OPERATOR_UFUNCS
 from funcgrad.arrays.float_subclass import TracedFloat, traced_float
 from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
+from funcgrad.source import USERS, fail
 from funcgrad.trace.array_subclass_trees import FixedAttributes
 from funcgrad.trace.container import TreeNode
 from funcgrad.trace.outer_arrays import instance_dict
@@ -50,15 +54,37 @@ def _with_attributes(made: Any, space: dict[str, Any]) -> Any:
 
 
 def in_class_of(value: object, leaf: Expr) -> Any:
-    """A leaf as the instance that its value is: of a user's subclass of ``float``."""
+    """A leaf as the instance that its value is: of a user's subclass of ``float``.
+
+    Raises TypeError for an instance of another subclass of numbers that has operators, which the leaf lacks.
+    """
     kind: Any = type(value)
-    if kind is float or not isinstance(value, float) or kind is np.float64:
+    if not isinstance(value, Number) or kind in _WITHOUT_OPERATORS:
         return leaf
     traced = getattr(functions["redirect"](kind), "_funcgrad_traced", None)
     if traced is None:
+        check_without_operators(kind)
         return leaf
     slots = [(name, getattr(value, name)) for name in _slots(kind) if hasattr(value, name)]
     return _with_attributes(traced_float(traced, leaf), dict(slots) | (instance_dict(value) or {}))
+
+
+_WITHOUT_OPERATORS = frozenset((bool, int, float, complex, np.float64))
+
+
+def check_without_operators(kind: type) -> None:
+    """Raise TypeError for a class of a user's with operators of its own."""
+    own = [name for base in kind.__mro__ for name, member in vars(base).items() if _is_code(member)]
+    if not OPERATOR_UFUNCS.keys().isdisjoint(own):
+        raise fail(
+            TypeError,
+            f"expected a number, but got an instance of {kind.__name__}, whose operators a traced value "
+            "would not have; give float(x), or derive the class from float",
+        )
+
+
+def _is_code(member: object) -> bool:
+    return type(member) is FunctionType and not USERS[member.__code__.co_filename]
 
 
 def _slots(kind: type) -> list[str]:

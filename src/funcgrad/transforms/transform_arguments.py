@@ -20,6 +20,7 @@ from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import Op, differentiable, lift_fully, refuse_other_arrays
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.source import fail, warn
+from funcgrad.trace.float_subclass_trees import check_without_operators
 from funcgrad.trace.leaves import Scope, fresh, parameter_names
 from funcgrad.trace.pytree import Tree, flatten, flatten_numbers, leaves_of, masked_part
 from funcgrad.trace.static import is_static_value
@@ -212,6 +213,8 @@ def differentiable_value(who: str, place: int, value: Any) -> Any:
         refuse_others(who, value)
         kind = "an array of objects"
     elif isinstance(value, int):
+        if type(value) is not int:
+            check_without_operators(type(value))
         return float(value)
     elif isinstance(value, complex) or (
         isinstance(value, Expr | np.ndarray | np.generic) and differentiable(value.dtype)
