@@ -5,6 +5,8 @@ import copy
 import enum
 import math
 import pickle
+from functools import cached_property
+from typing import Generic, TypeVar
 
 import numpy as np
 import pytest
@@ -137,6 +139,109 @@ class Derived(Base):
         return 7.0 * float.__add__(self, other)
 
 
+class Fixed(float):
+    def __new__(cls, value, unit="m"):
+        self = super().__new__(cls, value)
+        object.__setattr__(self, "unit", unit)
+        return self
+
+    def __setattr__(self, name, value):
+        raise AttributeError(name)
+
+    def __getattr__(self, name):
+        if name.startswith("in_"):
+            return self * float(name[3:])
+        raise AttributeError(name)
+
+
+class Answering(float):
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        plain = [float(x) if isinstance(x, Answering) else x for x in inputs]
+        return 2.0 * getattr(ufunc, method)(*plain, **kwargs)
+
+
+class Counting(type):
+    def __call__(cls, *args):
+        return super().__call__(*args)
+
+
+class Counted(float, metaclass=Counting):
+    def squared(self):
+        return self * self
+
+
+T = TypeVar("T")
+
+
+class Typed(float, Generic[T]):
+    @cached_property
+    def exponential(self):
+        return math.exp(self)
+
+
+class Other(float):
+    """Operators that are not those of numbers."""
+
+    def __lt__(self, other):
+        return float(self) > float(other)
+
+    def __bool__(self):
+        return float(self) > 0.65
+
+    def __abs__(self):
+        return 3 * float(self)
+
+    def __neg__(self):
+        return 5 * float(self)
+
+    def __pow__(self, other):
+        return float(self) * other
+
+    def __rpow__(self, other):
+        return float(self) + other
+
+    def __truediv__(self, other):
+        return float(self) - other
+
+    def __iadd__(self, other):
+        return 10 * float(self) + other
+
+    def __divmod__(self, other):
+        return float(self), other
+
+    def __call__(self, x):
+        return self * x
+
+    def __getitem__(self, i):
+        return self * i
+
+    def __iter__(self):
+        return iter([self * 1, self * 2])
+
+    def __enter__(self):
+        return self * 2
+
+    def __exit__(self, *args):
+        return False
+
+
+def other_operators(x):
+    total = Other(x)
+    total += x
+    with Other(x) as twice:
+        total = total * twice
+    total = total + Other(x) ** 3.0 + 3.0 ** Other(x) - Other(x) / 2.0 + divmod(Other(x), 2.0)[0]
+    total = total + abs(Other(x)) + -Other(x) + Other(x)(x) + Other(x)[2] + sum(Other(x))
+    return total * (2.0 if Other(x) and Other(x) < x - 1 else 3.0)
+
+
+def loops(x):
+    total, _ = fg.scan(lambda c, y: (Bare(c * y), 2 * c), Bare(x), np.array([1.0, 2.0]))
+    total = total * fg.fori_loop(0, 3, lambda i, c: c * x, Bare(x))
+    total = total + fg.cond(x > 0, lambda q: Meter(q).in_km(), lambda q: q * 1.0, Bare(x))
+    return total + fg.checkpoint(lambda q: math.sin(q))(Bare(x))
+
+
 def local(x):
     class Degree(float):
         scale = 2.0
@@ -211,6 +316,12 @@ PROGRAMS = {
     "store": lambda x: np.where(x > 0, Meter(x), 1.0) * np.clip(Bare(x), 0.0, 2.0),
     "local": local,
     "local of a metaclass": local_of_metaclass,
+    "fixed": lambda x: Fixed(x).in_5 * (1.0 if Fixed(x, "s").unit == "s" else 7.0),
+    "answering": lambda x: np.sin(Answering(x)) + np.add(Answering(x), np.ones(2)).sum(),
+    "metaclass": lambda x: Counted(x).squared() * Counted(2.0).squared(),
+    "generic": lambda x: Typed[int](x).exponential * Typed(x),
+    "other operators": other_operators,
+    "loops": loops,
     "answers": answers,
 }
 AT = 0.7

@@ -89,8 +89,10 @@ def _original_class(value: TracedFloat) -> type:
 def traced_float(kind: type[TracedFloat], value: Expr) -> Any:
     """An instance that holds an expression."""
     made: Any = object.__new__(kind)
-    made._funcgrad_value, made._funcgrad_state = value, None
-    made._funcgrad_birth = next_in_order()
+    put = object.__setattr__  # past a method of the class
+    put(made, "_funcgrad_value", value)
+    put(made, "_funcgrad_state", None)
+    put(made, "_funcgrad_birth", next_in_order())
     return made
 
 
