@@ -27,6 +27,7 @@ REPLACED = {
     "importlib": "funcgrad.adoption.stand_ins.importlib_",
     "math": "funcgrad.adoption.stand_ins.math_",
     "numba": "funcgrad.adoption.stand_ins.numba_",
+    "numexpr": "funcgrad.adoption.stand_ins.numexpr_",
     "cmath": "funcgrad.adoption.stand_ins.cmath_",
     "pandas": "funcgrad.adoption.stand_ins.pandas_",
     "pickle": "funcgrad.adoption.stand_ins.pickle_",
