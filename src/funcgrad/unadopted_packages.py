@@ -37,6 +37,7 @@ _SOURCES = (
     "numpy.fft._",
     "numpy.polynomial",
     "autograd.scipy",
+    "matplotlib.mlab",
 )
 """Prefixes of modules in Python that are adopted though their packages are kept."""
 

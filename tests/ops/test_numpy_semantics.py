@@ -156,6 +156,8 @@ CALLS = {
     "common_type": [lambda x: np.common_type(x, np.ones(1, np.float32)).__name__],
     "roll": [
         lambda x: np.roll(x, 1),
+        lambda x: np.roll(x, -1.7),
+        lambda x: np.roll(x, np.float64(2.9), axis=0),
         lambda x: np.roll(x, -7, axis=0),
         lambda x: np.roll(x, (1, 1), axis=(0, 1)),
         lambda x: np.roll(x, (1, 2)),

@@ -37,6 +37,8 @@ def roll(x: object, shift: Any, axis: int | tuple[int, ...] | None = None) -> An
         axis = counts_of("roll", axis)
     if np.ndim(shift):
         shift = counts_of("roll", shift)
+    elif np.result_type(shift).kind == "f":  # which NumPy truncates
+        shift = int(shift)
     if isinstance(shift, Sequence) or isinstance(axis, Sequence):
         shifts, axes = np.broadcast_arrays(shift, -1 if axis is None else axis)
         flat = x if axis is not None else ravel(x)
