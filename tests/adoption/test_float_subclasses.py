@@ -286,6 +286,7 @@ PROGRAMS = {
     "class method": lambda x: Meter.of_km(x) * 2 + Meter(x).of_km(x),
     "math": lambda x: math.sin(Meter(x)) + math.atan2(Meter(x), Meter(2.0)) + math.fsum([Meter(x)]),
     "numpy": lambda x: np.sin(Meter(x)) * np.hypot(np.exp(Meter(2.0) * x), Meter(x)),
+    "numpy's types": lambda x: np.float64(Meter(x)) * np.complex128(Bare(x)).real,
     "float": lambda x: float(Meter(x)) * complex(Meter(x)).real,
     "captured": lambda x: Angle(350.0) + x * 40.0,
     "left": lambda x: 40.0 * x + Angle(350.0),

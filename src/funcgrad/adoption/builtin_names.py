@@ -40,7 +40,6 @@ from funcgrad.adoption.float_subclasses import (
     AdoptedFloat,
     base_of_traced,
     is_of_traced_float,
-    traced_part,
 )
 from funcgrad.adoption.globals import AdoptedGlobals, StoringGlobals
 from funcgrad.adoption.instance_views import is_class_of_views
@@ -49,7 +48,7 @@ from funcgrad.adoption.namespaces import OF_SEQUENCES
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView, ReferenceView
 from funcgrad.adoption.view_originals import original_of_view
 from funcgrad.adoption.weak_containers import WeakDictView, WeakSetView
-from funcgrad.arrays.float_subclass import TracedFloat
+from funcgrad.arrays.float_subclass import TracedFloat, traced_part
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import HeldObjects, ObjectArray
 from funcgrad.arrays.reference import plain_value
@@ -316,6 +315,10 @@ def _import_name(redirect: Redirect) -> Callable[..., Any]:
     return import_
 
 
+_OF_CLASSES = (SubclassedArray, TracedFloat)
+"""The bases of instances that stand for those of users' classes."""
+
+
 @wraps(isinstance)
 def isinstance_(value: Any, kinds: Any) -> bool:
     kind: Any = type(value)
@@ -324,7 +327,7 @@ def isinstance_(value: Any, kinds: Any) -> bool:
         kind = _ARRAY if given.shape else given.dtype.type
         if kind in _OTHERS_THAN_PYTHONS and is_numpys_number(value):
             kind = _OTHERS_THAN_PYTHONS[kind]
-    elif isinstance(value, SubclassedArray | TracedFloat):
+    elif isinstance(value, _OF_CLASSES):
         kinds = _originals(kinds)
         return any([issubclass(original_class(base), kinds) for base in kind.__mro__])
     elif kind is not MutableArray:

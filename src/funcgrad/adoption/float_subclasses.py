@@ -152,11 +152,6 @@ def base_of_traced(kind: Any, *first: Any) -> Any:
     return kind
 
 
-def traced_part(value: Any) -> Any:
-    """The expression of an instance that holds one; anything else as it is."""
-    return without_class(value) if isinstance(value, TracedFloat) else value
-
-
 def is_of_traced_float(method: FunctionType) -> bool:
     """Whether a method is what ``float`` itself does with a traced value."""
     return vars(TracedFloat).get(method.__name__) is method

@@ -96,6 +96,11 @@ def traced_float(kind: type[TracedFloat], value: Expr) -> Any:
     return made
 
 
+def traced_part(value: Any) -> Any:
+    """The expression of an instance that holds one; anything else as it is."""
+    return plain_value(value) if isinstance(value, TracedFloat) else value
+
+
 def without_class(value: Any) -> Any:
     """The expression that an instance holds; the number that another instance of such a class is, and
     anything else as it is."""

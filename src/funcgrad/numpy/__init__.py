@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as _numpy
 
+from funcgrad.arrays.float_subclass import traced_part as _traced_part
 from funcgrad.arrays.mutable_array import MutableArray, mutable
 from funcgrad.arrays.values import number_held_by as _number_held_by
 from funcgrad.expr import Expr
@@ -64,7 +65,7 @@ class _OfExpressions(type):
 
     def __call__(cls, value: object = 0.0) -> Any:
         kind = cls.__mro__[1]
-        value = _number_held_by(_array_like(value))
+        value = _traced_part(_number_held_by(_array_like(value)))
         if isinstance(value, MutableArray):
             return value.astype(kind)
         if isinstance(value, Expr):
