@@ -52,3 +52,43 @@ def test_a_computed_zero_times_an_infinite_slope_stays_nan():
     assert np.isinf(
         fg.grad(ROOTS["root"])(0.0, 0.7)
     )  # the slope of a root at 0, where both choices share
+
+
+TABLE = np.array([0.0, 1.0, 4.0, -0.0])
+FIXED = {
+    "root": lambda x, h: np.sqrt(x * h),
+    "power": lambda x, h: (h * x) ** 0.5,
+    "cube root": lambda x, h: np.cbrt(x * 2.0 * np.exp(h)),
+    "quotient": lambda x, h: np.sqrt(x / h),
+    "sums": lambda x, h: np.sqrt(x * h + x * x * (h * h)),
+    "below other functions": lambda x, h: np.log1p(np.sqrt(-(-x * h))) ** 2,
+    "an axis": lambda x, h: np.sqrt(x[:, None] * np.stack([h, 2.0 * h])),
+    "what is computed of it": lambda x, h: np.sqrt((x**2 + x) * h),
+}
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_zeros_of_what_is_not_differentiated_are_constants(name):
+    f, h, d = FIXED[name], 0.7, 1e-6
+
+    def total(h, x=TABLE):
+        return np.sum(f(x, h))
+
+    def by_parts(h, x=TABLE):
+        return fg.jvp(lambda h: total(h, x), (h,), (1.0,))[1]
+
+    slope = (total(h + d) - total(h - d)) / (2 * d)
+    bend = (total(h + 1e-4) - 2 * total(h) + total(h - 1e-4)) / 1e-8
+    for g in (fg.grad(total), by_parts):
+        for found in (g(h), fg.jit(g)(h), g(h, TABLE), fg.jit(g)(h, TABLE)):
+            assert found == pytest.approx(slope, rel=1e-7)
+        assert fg.vmap(g)(np.array([h]))[0] == pytest.approx(slope, rel=1e-7)
+        assert fg.jit(fg.vmap(g))(np.array([h]))[0] == pytest.approx(slope, rel=1e-7)
+        assert fg.grad(g)(h) == pytest.approx(bend, rel=1e-5)
+    _, slopes = fg.scan(lambda c, x: (c, fg.grad(lambda h: total(h, x))(h)), 0.0, TABLE[None])
+    assert slopes[0] == pytest.approx(slope, rel=1e-7)
+
+
+def test_zeros_of_what_is_differentiated_have_the_slope_of_the_root():
+    slope = fg.grad(lambda x: np.sum(np.sqrt(x * TABLE)))(np.array([0.0, 0.0, 1.0, 2.0]))
+    np.testing.assert_array_equal(slope, [0.0, np.inf, 1.0, 0.0])

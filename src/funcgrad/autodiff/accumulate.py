@@ -495,7 +495,9 @@ def pushforward(roots: Sequence[Expr], tangents: Mapping[Key, Any]) -> list[Any]
     ``t(node) = sum over its operands of apply(edge)(t(operand))``; None if no tangent reaches it.
     """
     given = {key: tangent for key, tangent in tangents.items() if tangent is not None}
-    factors = masked_factors(subexpressions(*roots))
+    exprs = {id(expr): expr for expr in subexpressions(*roots)}
+    targets = [expr for expr in exprs.values() if expr.key in given]
+    factors = masked_factors(exprs.values(), varied(exprs, targets, id))
     return folded_by_key(roots, partial(_tangent, factors), given)
 
 

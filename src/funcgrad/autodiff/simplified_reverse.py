@@ -65,7 +65,7 @@ class _Pullbacks:
         self._simplifier = simplifier
         self._factors = {
             me: tuple(map(self._simplified, values))
-            for me, values in masked_factors(exprs.values()).items()
+            for me, values in masked_factors(exprs.values(), varied).items()
         }
         self._known: dict[Any, dict[int, _Operations | None]] = {}
         """The operations of edges, by the operation and its types and by the place of the operand. An edge

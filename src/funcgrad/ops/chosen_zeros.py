@@ -2,12 +2,13 @@
 
 The slope of ``sqrt(u * h)`` in h is u times an infinite number where u is 0. If u is a zero that was chosen,
 or a constant, the product is 0 whatever h is, and so is its slope. There u is masked: mask(chosen, g * u),
-and not 0 * inf. A zero that was computed stays as it is.
+and not 0 * inf. So are zeros of a factor that the variables of the derivative do not reach. Another zero that
+was computed stays as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any
 
@@ -25,12 +26,17 @@ STEEP = frozenset((cbrt, power, sqrt))
 """Operations whose slope at 0 may be infinite."""
 _LINEAR = frozenset((add, divide, multiply, negative, subtract, sum_op))
 _NONE: Mapping[int, tuple[Expr, ...]] = MappingProxyType({})
+_NO_IDS: frozenset[int] = frozenset()
 
 
-def masked_factors(exprs: Iterable[Expr]) -> Mapping[int, tuple[Expr, ...]]:
+def masked_factors(
+    exprs: Iterable[Expr], varied: Container[int] | None = None
+) -> Mapping[int, tuple[Expr, ...]]:
     """The products and quotients below roots that have chosen zeros as factors, by identity.
 
     Each has the values that its edges read, with masks: itself, and its operands. Operands come before users.
+    ``varied`` has the identities of what depends on the variables of a derivative: the zeros of other factors
+    are those of constants.
     """
     order = list(exprs)
     if not any([expr.op in STEEP for expr in order]):
@@ -41,12 +47,15 @@ def masked_factors(exprs: Iterable[Expr]) -> Mapping[int, tuple[Expr, ...]]:
             inside.add(id(expr.args[0]))
         elif id(expr) in inside and expr.args and _passes_zeros(expr):
             inside.update(map(id, expr.args))
+    constants = _NO_IDS if varied is None else _constant_factors(order, varied)
     chosen: dict[int, Expr] = {}
     found: dict[int, tuple[Expr, ...]] = {}
     for expr in order:
         if id(expr) not in inside:
             continue
         condition = _chosen(expr, chosen)
+        if condition is None and id(expr) in constants:
+            condition = np.not_equal(expr, 0)
         if condition is not None:
             chosen[id(expr)] = condition
         if expr.op is multiply or expr.op is divide:
@@ -55,6 +64,33 @@ def masked_factors(exprs: Iterable[Expr]) -> Mapping[int, tuple[Expr, ...]]:
             if any([a is not b for a, b in zip(masked, values, strict=True)]):
                 found[id(expr)] = tuple(masked) if expr.op is divide else (expr, *masked)
     return found
+
+
+def _constant_factors(order: Sequence[Expr], varied: Container[int]) -> Set[int]:
+    """The factors below steep roots that the variables do not reach, where they reach others, by identity."""
+    below: set[int] = set()
+    found: set[int] = set()
+    for expr in reversed(order):
+        if id(expr) not in varied:
+            continue
+        if _is_steep(expr):
+            below.add(id(expr.args[0]))
+        elif id(expr) in below and expr.args and expr.op is not sum_op and _passes_zeros(expr):
+            below.update(map(id, expr.args))
+            if expr.op is multiply or expr.op is divide:
+                factors = expr.args if expr.op is multiply else expr.args[:1]
+                found.update([id(x) for x in factors if id(x) not in varied])
+    return {id(expr) for expr in order if id(expr) in found and expr.op is not CONSTANT}
+
+
+def _is_steep(expr: Expr) -> bool:
+    """Whether the slope of an operation at 0 is infinite, or may be."""
+    if expr.op is not power:
+        return expr.op in STEEP
+    exponent = expr.args[1]
+    while exponent.args and exponent.op.hidden:
+        exponent = exponent.args[0]
+    return exponent.op is not CONSTANT or bool(np.any(exponent.params[0][1].array < 1))
 
 
 def is_choice_of_zero(expr: Expr) -> bool:
