@@ -86,3 +86,33 @@ def test_a_view_is_the_key_that_its_instance_is():
         return held.scaled(x) * known[held] * numbers[id(held)]
 
     assert fg.grad(f)(1.5) == 30.0
+
+
+class Sentinel:
+    def __init__(self, value):
+        self.value = value
+
+    def get(self):
+        return self.value
+
+
+DEFAULTS = {"prefer": Sentinel(None)}
+HELD_ARRAYS = [np.zeros(4)]
+
+
+def chosen(x, prefer=DEFAULTS["prefer"]):
+    a = np.zeros(1)
+    a[0] = x
+    return a[0] * (2.0 if prefer is DEFAULTS["prefer"] else 3.0)
+
+
+def chosen_with_held_arrays(x):
+    return chosen(x) + HELD_ARRAYS[0][np.floor(x).astype(int)]
+
+
+def test_an_instance_is_one_object_at_each_level():
+    """An array in a list is indexed at the last level from the third index on, and `chosen` runs below it."""
+    for _ in range(2):
+        jitted = fg.jit(chosen_with_held_arrays)
+        assert [jitted(x) for x in (0.5, 1.5, 2.5, 3.5)] == [1.0, 3.0, 5.0, 7.0]
+        assert fg.grad(chosen)(0.5) == 2.0

@@ -1004,3 +1004,36 @@ def test_weights_of_an_average_are_added_in_the_dtype_of_the_result(dtype):
     for one, other in zip(found, np.average(x, weights=w, returned=True), strict=True):
         assert np.asarray(one).dtype == np.asarray(other).dtype
         np.testing.assert_allclose(one, other, rtol=1e-6 if dtype == "float32" else 1e-14)
+
+
+AXES = {
+    "sum": lambda x, axis: np.sum(x, axis=axis),
+    "mean": lambda x, axis: x.mean(axis=axis),
+    "max": lambda x, axis: np.max(x, axis),
+    "std": lambda x, axis: np.std(x, axis=axis),
+    "any": lambda x, axis: np.any(x > 0, axis=axis),
+    "add.reduce": lambda x, axis: np.add.reduce(x, axis=axis),
+    "norm": lambda x, axis: np.linalg.norm(x, axis=axis),
+    "squeeze": lambda x, axis: np.squeeze(x[:1, :1], axis=axis),
+    "count_nonzero": lambda x, axis: np.count_nonzero(x, axis=axis),
+    "median": lambda x, axis: np.median(x, axis=axis),
+    "nanmedian": lambda x, axis: np.nanmedian(x, axis=axis),
+    "percentile": lambda x, axis: np.percentile(x, 30, axis=axis),
+    "flip": lambda x, axis: np.flip(x, axis),
+}
+
+
+@pytest.mark.parametrize("axis", [[0, 1], np.array([0, 1]), [0], (0, 1), 1, np.int64(0)])
+@pytest.mark.parametrize("name", AXES)
+def test_axes_are_lists_where_numpys_are(name, axis):
+    f, x = AXES[name], np.arange(6.0).reshape(2, 3, 1)
+
+    def shape_or_error(f):
+        try:
+            return np.shape(f(x))
+        except (TypeError, ValueError) as error:
+            return type(error)
+
+    expected = shape_or_error(lambda x: f(x, axis))
+    assert shape_or_error(fg.jit(lambda x: f(x, axis))) == expected
+    assert shape_or_error(fg.jit(fg.adopt(lambda x: f(x, axis)))) == expected

@@ -345,13 +345,13 @@ def _view(instance: Any, kind: Any) -> Any:
 
 
 def _viewed(instance: Any, kind: Any) -> Any:
-    entry = _VIEWED.get(id(instance))
+    key = id(instance), ARRAYS_HELD.get()  # at either level code compares its views by ``is``
+    entry = _VIEWED.get(key)
     if entry is not None and entry[0]() is instance:
         known = entry[1]()
         if getattr(type(known), "_funcgrad_kind", type(known)) is kind:
             return known
     made = view(instance, kind, redirect)
-    key = id(instance)
     if issubclass(
         type(made), SlotView
     ):  # it refers to its instance, which may have no weak references
@@ -367,11 +367,11 @@ def _viewed(instance: Any, kind: Any) -> Any:
     return made
 
 
-_Views: TypeAlias = dict[int, tuple[Callable[[], Any], Callable[[], Any]]]
+_Views: TypeAlias = dict[Any, tuple[Callable[[], Any], Callable[[], Any]]]
 _VIEWED: _Views = {}
 
 
-def _forget(views: _Views, key: int, _: object) -> None:
+def _forget(views: _Views, key: object, _: object) -> None:
     """Drop an entry. It reads no global, since the interpreter may have cleared the module."""
     views.pop(key, None)
 

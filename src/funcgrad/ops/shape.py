@@ -25,7 +25,7 @@ from funcgrad.expr.node import set_numpys
 from funcgrad.graph import ArrayType, broadcast_shapes
 from funcgrad.linear import Joint, LinearMap, Structural
 from funcgrad.ops.base import op as _op
-from funcgrad.ops.base.axes import axis_index, axis_tuple, counts_of
+from funcgrad.ops.base.axes import axis_index, axis_tuple, counts_of, one_or_tuple
 from funcgrad.ops.base.columns import Columns, Form, any_kind, no_flops
 from funcgrad.ops.base.foreign_arrays import has_array_method
 from funcgrad.ops.base.op import Op, lift_all, lift_fully
@@ -99,7 +99,7 @@ def squeeze(x: npt.ArrayLike, axis: Axes = None) -> Any:
     if axis is None:
         places = {i for i, n in enumerate(x.shape) if n == 1}
     else:
-        places = set(axis_tuple("squeeze", axis, x))
+        places = set(one_or_tuple("squeeze", axis, x))
     if builtins.any(x.shape[i] != 1 for i in places):
         raise fail(
             ValueError, f"squeeze: expected axes of length 1 in {x.type}, but got axis {axis}"

@@ -55,6 +55,15 @@ def _refusal(error: Exception, name: str, axis: object, x: Expr | Array, more: i
     return fail(type(error), f"{name}: expected {wanted} for {made}, but got axis {axis!r}")
 
 
+def one_or_tuple(name: str, axis: Any, x: Expr | Array) -> tuple[int, ...]:
+    """`axis_tuple` for a function that takes one integer or a tuple, and no list, as NumPy's reductions."""
+    if not isinstance(axis, tuple):
+        is_one = not isinstance(axis, bool) and hasattr(type(axis), "__index__")
+        if not is_one or (isinstance(axis, np.ndarray | Reference) and np.ndim(axis)):
+            raise _refusal(TypeError(), name, axis, x)
+    return axis_tuple(name, axis, x)
+
+
 def axes_of(name: str, axis: Axes, x: Expr | Array) -> tuple[int, ...]:
     """An ``axis`` argument of a reduction of x as a sorted tuple of axes from 0."""
     ndim = x.ndim
@@ -62,7 +71,7 @@ def axes_of(name: str, axis: Axes, x: Expr | Array) -> tuple[int, ...]:
         return tuple(range(ndim))
     if type(axis) is int and -ndim <= axis < ndim:  # the common case, at a tenth of the cost
         return (axis % ndim,)
-    return tuple(sorted(axis_tuple(name, axis, x)))
+    return tuple(sorted(one_or_tuple(name, axis, x)))
 
 
 def keeps_axes(keepdims: Any) -> bool:

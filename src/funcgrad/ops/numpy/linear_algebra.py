@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from funcgrad.arrays.values import by_value
 from funcgrad.ops import reduction, shape
-from funcgrad.ops.base.axes import axis_index, axis_tuple, keeps_axes
+from funcgrad.ops.base.axes import axis_index, axis_tuple, keeps_axes, one_or_tuple
 from funcgrad.ops.base.matrix_stacks import eye_like, matrices
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.decompositions import svdvals
@@ -69,7 +69,7 @@ def vector_norm(
 def any_norm(x: npt.ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:
     """As `numpy.linalg.norm`: of vectors, as `vector_norm`, or of matrices, as `matrix_norm`."""
     x = lift_fully(x)
-    axes = tuple(range(x.ndim)) if axis is None else axis_tuple("norm", axis, x)
+    axes = tuple(range(x.ndim)) if axis is None else one_or_tuple("norm", axis, x)
     if len(axes) != 2 or ord in (None, "fro"):
         return reduction.norm(x, ord, axis, keepdims)
     z = matrix_norm(moveaxis(x, axes, (-2, -1)), ord=ord)

@@ -12,12 +12,17 @@ import numpy.typing as npt
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import known_value
 from funcgrad.ops.base.arguments import inexact
-from funcgrad.ops.base.axes import axes_of, keeps_axes, nonempty
+from funcgrad.ops.base.axes import axes_of, axis_tuple, keeps_axes, nonempty
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.scans_and_sorts import order_statistics_op
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import fail
 from funcgrad.typing import Array, Axes, Axis
+
+
+def _axes_or_list(name: str, axis: Any, x: Any) -> tuple[int, ...]:
+    """`axes_of`, also for a list, which NumPy's order statistics take, and its reductions do not."""
+    return axes_of(name, axis_tuple(name, axis, x) if np.iterable(axis) else axis, x)
 
 
 def median(
@@ -29,7 +34,7 @@ def median(
 ) -> Any:
     """As `numpy.median`; what lies in the middle has the derivative. Nothing is overwritten."""
     a = lift_fully(a)
-    axes = axes_of("median", axis, a)
+    axes = _axes_or_list("median", axis, a)
     n = math.prod([a.shape[i] for i in axes])
     middle = [*range((n - 1) // 2, n // 2 + 1)]
     if n > MANY:
@@ -104,7 +109,7 @@ def _quantile(
         raise fail(
             ValueError, f"{name}: expected shares from 0 to 1 (percents to 100), but got {shares}"
         )
-    axes = axes_of(name, axis, a)
+    axes = _axes_or_list(name, axis, a)
     n = math.prod([a.shape[i] for i in axes])
     wide = reshape(shares, (*shares.shape, *[1] * (a.ndim - len(axes))))
 
