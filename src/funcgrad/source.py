@@ -166,6 +166,23 @@ def raised_at(error: BaseException) -> tuple[CodeType, int] | None:
     return found
 
 
+def tell_line(error: Exception, run: Callable[[], object]) -> bool:
+    """Add to an error of a program the line that raises it: the function that was traced runs once more.
+
+    The result is whether the function raises an error, too.
+    """
+    try:
+        run()
+    except Exception as found:
+        if isinstance(found, type(error)) or isinstance(error, type(found)):
+            place = raised_at(found)
+            told = [f"raised\n  at {position(place)}"] if place else []
+            for note in getattr(found, "__notes__", told):
+                error.add_note(note)
+        return True
+    return False
+
+
 def _shown(filename: str) -> str:
     """The name of a file without its directory; of a cell, IPython's name of it, as in its tracebacks."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()

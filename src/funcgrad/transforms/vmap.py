@@ -16,8 +16,8 @@ from funcgrad.expr import Expr, result
 from funcgrad.expr.scope_order import innermost_scope
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import example, lift_fully
-from funcgrad.ops.shape import moveaxis
-from funcgrad.source import fail
+from funcgrad.ops.shape import holds_expr, moveaxis
+from funcgrad.source import fail, tell_line
 from funcgrad.trace.derive import derive
 from funcgrad.trace.examples import Examples, over_examples
 from funcgrad.trace.leaves import Scope, named_leaves, parameter_names, run, run_on_leaves
@@ -103,26 +103,50 @@ def vmap(
         present = [batch for batch in batches if batch is not None]
         generators = outer_generators(list(reached(f)))
         scope = Scope()
-        output, leaves = run_on_leaves(on_one, present, {}, scope=scope)
-        if scope.stored:
-            places = [i for i, batch in enumerate(batches) if batch is not None]
-            refuse_stored(f, named_leaves(f, args, kwargs), [places[k] for k in scope.stored])
-        warn_of_draws("vmap", "the function", generators, _SHARED)
-        _refuse_captured(output, scope.number)
-        tree = flatten(output)
-        to = _axes_of_results(out_axes, output, len(tree.leaves))
-        same = tuple([i for i, place in enumerate(to) if place is None])
-        roots = [lift_fully(item) for item in tree.leaves]
-        # Which examples have which of several results depends on the batch, if the results do not.
-        joined = any([root.op is example for root in roots])
-        start = leaves[0].params[0][1].number if joined else None
-        values = derive(Batch(size, same), roots, leaves, start=start)
+        try:
+            output, leaves = run_on_leaves(on_one, present, {}, scope=scope)
+            if scope.stored:
+                places = [i for i, batch in enumerate(batches) if batch is not None]
+                refuse_stored(f, named_leaves(f, args, kwargs), [places[k] for k in scope.stored])
+            warn_of_draws("vmap", "the function", generators, _SHARED)
+            _refuse_captured(output, scope.number)
+            tree = flatten(output)
+            to = _axes_of_results(out_axes, output, len(tree.leaves))
+            same = tuple([i for i, place in enumerate(to) if place is None])
+            roots = [lift_fully(item) for item in tree.leaves]
+            # Which examples have which of several results depends on the batch, if the results do not.
+            joined = any([root.op is example for root in roots])
+            start = leaves[0].params[0][1].number if joined else None
+            values = derive(Batch(size, same), roots, leaves, start=start)
+        except _OF_PROGRAMS as error:
+            if not hasattr(error, "__notes__") and not any(map(holds_expr, whole.leaves)):
+                tell_line(error, lambda: _one_by_one(f, whole, batches, size))
+            raise
         return tree.rebuild([_placed(v, place) for v, place in zip(values, to, strict=True)])
 
     def expr(*args: object, **kwargs: object) -> Any:
         return formulas_of(mapped, args, kwargs, numeric_arguments(f, args))
 
     return titled(mapped, f, "vmap", "{} on each example of a batch.", expr)
+
+
+_OF_PROGRAMS = (ArithmeticError, LookupError, np.linalg.LinAlgError)
+"""Errors that a program raises as it runs."""
+_MOST_TOLD = 1000
+"""The examples that run one by one to find the line of an error."""
+
+
+def _one_by_one(
+    f: Callable[..., Any], whole: Tree, batches: Sequence[Array | None], size: int
+) -> None:
+    """Call a function on the examples of a batch, one after the other."""
+    for place in range(min(size, _MOST_TOLD)):
+        one = [
+            value if batch is None else np.asarray(batch)[place]
+            for value, batch in zip(whole.leaves, batches, strict=True)
+        ]
+        args, kwargs = whole.rebuild(one)
+        f(*args, **kwargs)
 
 
 def _refuse_captured(output: object, start: int) -> None:

@@ -59,7 +59,7 @@ def one_or_tuple(name: str, axis: Any, x: Expr | Array) -> tuple[int, ...]:
     """`axis_tuple` for a function that takes one integer or a tuple, and no list, as NumPy's reductions."""
     if not isinstance(axis, tuple):
         is_one = not isinstance(axis, bool) and hasattr(type(axis), "__index__")
-        if not is_one or (isinstance(axis, np.ndarray | Reference) and np.ndim(axis)):
+        if not is_one or bool(getattr(axis, "ndim", 0)):
             raise _refusal(TypeError(), name, axis, x)
     return axis_tuple(name, axis, x)
 

@@ -7,7 +7,8 @@ operands of the loop. Outside a trace a loop runs at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from funcgrad.control.loop import UNKNOWN_LENGTH, LoopSpec, loop_op
 from funcgrad.expr import Expr, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.source import fail
+from funcgrad.source import fail, tell_line
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
@@ -102,9 +103,34 @@ def _scan(
         ]
     operands = [*carry.leaves, *sequences.leaves, *captured]
     spec = LoopSpec(len(carry.leaves), len(items), iterations, reverse)
-    values = bind(loop_op, operands, len(body.outputs), body=body, cond=None, spec=spec)
+    try:
+        values = bind(loop_op, operands, len(body.outputs), body=body, cond=None, spec=spec)
+    except Exception as error:
+        if not hasattr(error, "__notes__"):
+            rows = range(iterations)[:: -1 if reverse else 1]
+            rest = (sequences.rebuild([value[t] for value in sequences.leaves]) for t in rows)
+            tell_line(error, lambda: _one_by_one(step, carry, rest))
+        raise
     count = len(carry.leaves)
     return carry.rebuild(values[:count]), flatten(output[1]).rebuild(values[count:])
+
+
+_MOST_TOLD = 1000
+"""The iterations of a loop that raises an error which run once more, to find the line."""
+
+
+def _one_by_one(
+    step: Callable[[Any, Any], tuple[Any, Any]],
+    carry: Tree,
+    xs: Iterable[Any],
+    holds: Callable[[Any], Any] = lambda _: True,
+) -> None:
+    """Run the function of a loop on numbers, as Python does."""
+    state = carry.rebuild([np.copy(value)[()] for value in carry.leaves])
+    for x in islice(xs, _MOST_TOLD):
+        if not holds(state):
+            return
+        state, _ = step(state, x)
 
 
 def check_functions(who: str, **functions: object) -> None:
@@ -311,9 +337,11 @@ def _while(
     cond_fun, body_fun = on_arrays(cond_fun), on_arrays(body_fun)
     init = flatten(init_val)
     empty = Tree([], lambda _: None, [])
-    carry, body, captured, _ = _fixed_point_carry(
-        who, lambda value, _: (body_fun(value), ()), init, empty, []
-    )
+
+    def step(value: Any, _: object) -> tuple[Any, Any]:
+        return body_fun(value), ()
+
+    carry, body, captured, _ = _fixed_point_carry(who, step, init, empty, [])
     outer = OuterArrays(cond_fun)
     generators = outer_generators(outer.reached)
     cond, more, output = trace_body(cond_fun, [carry], symbols([carry], types_of(carry)))
@@ -329,7 +357,13 @@ def _while(
     body, cond = _on_shared_operands(body, len(captured), cond, len(more), n)
     operands = [*carry.leaves, *captured, *more]
     spec = LoopSpec(n, 0, UNKNOWN_LENGTH)
-    values = bind(loop_op, operands, n, body=body, cond=cond, spec=spec)
+    try:
+        values = bind(loop_op, operands, n, body=body, cond=cond, spec=spec)
+    except Exception as error:
+        if not hasattr(error, "__notes__"):
+            rest = repeat(None)
+            tell_line(error, lambda: _one_by_one(step, carry, rest, cond_fun))
+        raise
     return carry.rebuild(values)
 
 

@@ -17,7 +17,7 @@ from funcgrad.compiler.flat_program import source_text
 from funcgrad.expr import Expr, mark_simple, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
-from funcgrad.source import fail, position, raised_at
+from funcgrad.source import fail, tell_line
 from funcgrad.trace.derive import concretize
 from funcgrad.trace.known_code import AS_IT_IS, HELD, LEAST_LEVEL, WRITABLE
 from funcgrad.trace.leaves import run, run_on_leaves
@@ -200,16 +200,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         own, named = whole.rebuild(
             [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in whole.leaves]
         )
-        try:
-            self.f(*own, **named)
-        except Exception as found:
-            if isinstance(found, type(error)) or isinstance(error, type(found)):
-                place = raised_at(found)
-                told = [f"raised\n  at {position(place)}"] if place else []
-                for note in getattr(found, "__notes__", told):
-                    error.add_note(note)
-            return True
-        return False
+        return tell_line(error, lambda: self.f(*own, **named))
 
     # -- tracing ----------------------------------------------------------------------------------
     def _traced(
