@@ -68,6 +68,27 @@ FULL = {
     "polar": lambda m, a, b: np.concatenate(m.polar(a)),
     "polar left": lambda m, a, b: np.concatenate(m.polar(a, "left")),
     "polar of a tall matrix": lambda m, a, b: np.concatenate(m.polar(a[:, :2])),
+    "polar complex": lambda m, a, b: parts(np.concatenate(m.polar(a + 1j * b))),
+    "polar of a wide complex matrix": lambda m, a, b: parts(m.polar((a + 1j * b)[:2], "left")[0]),
+    **{
+        f"{name}, complex": lambda m, a, b, name=name: parts(
+            getattr(m, name)(a / 3 + 0.1j * b, b[:, :2], np.eye(3), np.eye(2) * a[0, 0])
+        )
+        for name in ("solve_continuous_are", "solve_discrete_are")
+    },
+    **{
+        f"{name}, complex with e and s": lambda m, a, b, name=name: parts(
+            getattr(m, name)(
+                a / 3,
+                b[:, :2],
+                np.eye(3),
+                np.eye(2),
+                e=np.eye(3) * 2 + 0.1j * a,
+                s=0.01j * b[:, 1:],
+            )
+        )
+        for name in ("solve_continuous_are", "solve_discrete_are")
+    },
     "solve_banded": lambda m, a, b: m.solve_banded(
         (1, 2),
         BANDS * a[0, 0],
@@ -81,6 +102,9 @@ FULL = {
     ),
     "solveh_banded": lambda m, a, b: m.solveh_banded(
         np.array([[0.0, 0.3, 0.2], [2.0, 1.5, 1.8]]) * a[0, 0], b[0]
+    ),
+    "solveh_banded, a complex diagonal": lambda m, a, b: parts(
+        m.solveh_banded(np.array([[0.0, 0.3, 0.2], [2.0, 1.5, 1.8]]) * (a[0, 0] + 0.1j), b[0])
     ),
     "solveh_banded lower": lambda m, a, b: m.solveh_banded(
         np.array([[2.0, 1.5, 1.8], [0.3, 0.2, 0.0]]) * a[0, 0], b[0], lower=True
@@ -121,6 +145,11 @@ FULL = {
         (a[0], b[0] + 1 - b[0, 0] + a[0, 0] - 1), b[1]
     ),
 }
+
+
+def parts(z):
+    """The real and imaginary parts of a matrix."""
+    return np.concatenate([np.real(z), np.imag(z)])
 
 
 def check(case):

@@ -222,7 +222,13 @@ def test_programs_that_assemble_sparse_matrices(name):
     np.testing.assert_allclose(fg.vmap(f)(np.array([0.7, 1.1])), [f(0.7), f(1.1)], rtol=1e-11)
 
 
-WHICH = {"largest": {}, "least": {"which": "SM"}, "ends": {"which": "BE"}, "near": {"sigma": 2.0}}
+WHICH = {
+    "largest": {},
+    "least": {"which": "SM"},
+    "ends": {"which": "BE"},
+    "near": {"sigma": 2.0},
+    "near, on both sides": {"sigma": 2.0, "which": "BE"},
+}
 
 
 @pytest.mark.parametrize("name", WHICH)
@@ -236,6 +242,12 @@ def test_a_few_eigenvalues(name):
     assert value == pytest.approx(f(0.7), rel=1e-10)
     assert slope == pytest.approx(central(f, 0.7), rel=1e-5)
     assert fg.jit(f)(1.1) == pytest.approx(f(1.1), rel=1e-10)
+
+
+def test_both_ends_are_asked_for_of_real_matrices():
+    a = np.diag([1.0, 2.0, 3.0, 4.0]) + 0j
+    with pytest.raises(ValueError, match="expected a real matrix for which='BE'"):
+        fg.grad(lambda t: solvers.eigsh(a * t, 2, which="BE")[0][0])(1.0)
 
 
 OF_PAIRS = {

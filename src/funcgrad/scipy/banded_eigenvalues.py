@@ -13,7 +13,7 @@ from funcgrad.arrays.values import by_value
 from funcgrad.scipy.composition import as_single, composed, nondifferentiable, number
 from funcgrad.typing import Array
 
-_composed, _kept = composed(_scipy), composed(_scipy, single=True, host=True)
+_composed, _hosted = composed(_scipy), composed(_scipy, host=True)
 
 
 def _eigenvalues(
@@ -30,7 +30,7 @@ def _eigenvalues(
         kept |= {"select": "i", "select_range": (first, last)}
     w = w[first : last + 1]
     if v is None:
-        return as_single(w, *given)
+        return w
     v = v[:, first : last + 1]
 
     def own(v: Array, *given: Array) -> Any:
@@ -38,7 +38,7 @@ def _eigenvalues(
         return np.where(overlap == 0, 1.0, overlap / np.abs(overlap))
 
     signs = nondifferentiable("signs", own, v, *given) if first <= last else 1.0
-    return as_single((w, v * signs), *given)
+    return w, v * signs
 
 
 def _whole(bands: Array, lower: bool) -> Any:
@@ -54,10 +54,10 @@ def _of_diagonals(name: str) -> Callable[..., Any]:
         main, beside = number(name, d, "fiub"), number(name, e, "fiub")
         vectors = name == "eigh_tridiagonal" and not options.pop("eigvals_only", False)
         whole = np.diag(main) + np.diag(beside, -1)
-        return _eigenvalues(name, whole, vectors, (main, beside), options)
+        return as_single(_eigenvalues(name, whole, vectors, (main, beside), options), d, e)
 
     function.__name__ = name
-    return _kept(function)
+    return _hosted(function)
 
 
 def _of_bands(name: str) -> Callable[..., Any]:
@@ -65,10 +65,11 @@ def _of_bands(name: str) -> Callable[..., Any]:
         bands = number(name, a_band)
         vectors = name == "eig_banded" and not options.pop("eigvals_only", False)
         options["lower"] = lower
-        return _eigenvalues(name, _whole(bands, lower), vectors, (bands,), options)
+        found = _eigenvalues(name, _whole(bands, lower), vectors, (bands,), options)
+        return as_single(found, a_band)
 
     function.__name__ = name
-    return _kept(function)
+    return _hosted(function)
 
 
 eigh_tridiagonal, eigvalsh_tridiagonal = map(

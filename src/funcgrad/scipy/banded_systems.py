@@ -81,6 +81,11 @@ def solve_banded(l_and_u: tuple[int, int], ab: npt.ArrayLike, b: npt.ArrayLike, 
 def solveh_banded(ab: npt.ArrayLike, b: npt.ArrayLike, lower: bool = False, **_: object) -> Any:
     bands, right = in_one_dtype("solveh_banded", ab, b)
     width = bands.shape[0] - 1
+    if bands.dtype.kind == "c":  # of the diagonal LAPACK reads the real parts
+        rows = [bands[k] for k in range(width + 1)]
+        main = 0 if lower else width
+        rows[main] = np.real(rows[main])
+        bands = np.stack(rows)
     mirrored: Sequence[Any]
     if lower:
         mirrored = [_shifted(np.conj(bands[k]), k) for k in range(width, 0, -1)]

@@ -344,7 +344,10 @@ def qr(a: Array, mode: str = "full", pivoting: bool = False, **_: object) -> Any
 
 @_hosted
 def lstsq(a: Array, b: Array, cond: float | None = None, **options: object) -> Any:
-    x, residues, rank, values = np.linalg.lstsq(a, b, np.finfo(float).eps if cond is None else cond)
+    if cond is None:
+        dtype = np.result_type(floating("lstsq", a).dtype, floating("lstsq", b).dtype)
+        cond = float(np.finfo(dtype).eps)
+    x, residues, rank, values = np.linalg.lstsq(a, b, cond)
     if options.get("lapack_driver") == "gelsy":  # which has neither
         return x, np.zeros(0, x.dtype), rank, None
     # SciPy's residue of a vector is a number.

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as _scipy
 
+from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import composed, number, real, with_value
+from funcgrad.scipy.composition import composed, number, with_value
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
@@ -26,6 +27,18 @@ def in_one_dtype(who: str, *values: npt.ArrayLike) -> list[Any]:
     items: list[Any] = [number(who, value) for value in values]
     dtype = np.result_type(*[item.dtype for item in items])
     return [item if item.dtype == dtype else item.astype(dtype) for item in items]
+
+
+def real_form(m: Any) -> Any:
+    """The real matrix of twice the size that multiplies, and is transposed, as a complex one is."""
+    real_part, imaginary = np.real(m), np.imag(m)
+    return np.block([[real_part, -imaginary], [imaginary, real_part]])
+
+
+def of_real_form(m: Any) -> Any:
+    """The complex matrix of a `real_form`."""
+    rows, columns = [n // 2 for n in m.shape]
+    return m[:rows, :columns] + 1j * m[rows:, :columns]
 
 
 def square_matrix(who: str, a: Array) -> Any:
@@ -125,19 +138,41 @@ _discrete_are = with_pullback(
 
 
 def _riccati(who: str, solve: Callable[..., Any], given: Sequence[Any], e: Any, s: Any) -> Any:
-    a, b, q, r = in_one_dtype(who, *[np.atleast_2d(real(who, value)) for value in given])
+    matrices = in_one_dtype(who, *[np.atleast_2d(number(who, value)) for value in given])
+    extra = [item if item is None else np.atleast_2d(number(who, item)) for item in (e, s)]
+    if any([item is not None and item.dtype.kind == "c" for item in (*matrices, *extra)]):
+        forms = [item if item is None else real_form(item) for item in (*matrices, *extra)]
+        found = of_real_form(_riccati(who, solve, forms[:4], *forms[4:]))
+        return with_value(_values(who, matrices, *extra), found)
+    return _real_riccati(who, solve, matrices, *extra)
+
+
+def _values(who: str, matrices: Sequence[Any], e: Any, s: Any) -> Any:
+    """SciPy's solution, which has no derivative."""
+    given = [item for item in (*matrices, e, s) if item is not None]
+    dtype = np.result_type(*[item.dtype for item in given])
+    without_mass = e is None
+
+    def run(*values: Array) -> Any:
+        further = (None, *values[4:]) if without_mass else values[4:]
+        return getattr(_scipy, who)(*values[:4], *further)
+
+    own = primitive(run, out=lambda a, *_: ArrayType(a.shape, dtype), name=who)
+    return own(*[stop_gradient(lift_fully(item)) for item in given])
+
+
+def _real_riccati(who: str, solve: Callable[..., Any], given: Sequence[Any], e: Any, s: Any) -> Any:
+    a, b, q, r = given
     if e is None and s is None:
         return solve(a, b, q, r)
     # Those of the matrices a e^-1 - b r^-1 t^T and e^-T q e^-1 - t r^-1 t^T, with t = e^-T s.
-    mass = np.eye(a.shape[0]) if e is None else real(who, e)
-    cross = np.zeros(b.shape) if s is None else real(who, s)
+    mass = np.eye(a.shape[0]) if e is None else e
+    cross = np.zeros(b.shape) if s is None else s
     t = np.linalg.solve(mass.T, cross)
     gain = np.linalg.solve(r, t.T)
     inner = np.linalg.solve(mass.T, np.linalg.solve(mass.T, q.T).T)
     found = solve(np.linalg.solve(mass.T, a.T).T - b @ gain, b, inner - t @ gain, r)
-    own = primitive(getattr(_scipy, who), out=lambda a, *_: a, name=who)
-    given = [stop_gradient(lift_fully(item)) for item in (a, b, q, r, mass, cross)]
-    return with_value(own(*given), found)
+    return with_value(_values(who, given, mass, cross), found)
 
 
 @_composed
@@ -150,7 +185,7 @@ def solve_continuous_are(
     s: Any = None,
     **_: object,
 ) -> Any:
-    """As `scipy.linalg.solve_continuous_are`, for real matrices.
+    """As `scipy.linalg.solve_continuous_are`.
 
     >>> import funcgrad as fg
     >>> one = np.array([[1.0]])
@@ -170,5 +205,5 @@ def solve_discrete_are(
     s: Any = None,
     **_: object,
 ) -> Any:
-    """As `scipy.linalg.solve_discrete_are`, for real matrices."""
+    """As `scipy.linalg.solve_discrete_are`."""
     return _riccati("solve_discrete_are", _discrete_are, (a, b, q, r), e, s)

@@ -13,7 +13,7 @@ from funcgrad.source import fail
 from funcgrad.transforms.control_flow.loops import fori_loop
 from funcgrad.transforms.grad import stop_gradient
 
-_composed = composed(_scipy, single=True, host=True)
+_composed, _hosted = composed(_scipy, single=True, host=True), composed(_scipy, host=True)
 
 
 @_composed
@@ -40,7 +40,7 @@ def expm(A: npt.ArrayLike) -> Any:
     return fori_loop(0, halvings.astype(int), lambda _, x: x @ x, result)
 
 
-@_composed
+@_hosted  # in double precision, as SciPy
 def expm_frechet(
     A: npt.ArrayLike,
     E: npt.ArrayLike,
@@ -58,6 +58,7 @@ def expm_frechet(
             f"expm_frechet: expected square matrices of one shape, but got {a.shape} and {direction.shape}",
         )
     a, direction = np.broadcast_arrays(a, direction)
+    a, direction = [x.astype(np.result_type(x.dtype, float)) for x in (a, direction)]
     n = a.shape[-1]
     upper = np.concatenate([a, direction], axis=-1)
     lower = np.concatenate([0 * a, a], axis=-1)

@@ -18,11 +18,17 @@ from funcgrad.scipy.composition import (
     composed,
     nondifferentiable,
     number,
-    real,
     taken,
+    with_value,
 )
 from funcgrad.scipy.external_function import with_pullback, with_pushforward
-from funcgrad.scipy.matrix_equations import in_one_dtype, square_matrix, sylvester
+from funcgrad.scipy.matrix_equations import (
+    in_one_dtype,
+    of_real_form,
+    real_form,
+    square_matrix,
+    sylvester,
+)
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -206,14 +212,22 @@ _orthogonal_factor = with_pullback(
 
 @_kept
 def polar(a: npt.ArrayLike, side: str = "right") -> Any:
-    """As `scipy.linalg.polar`, for a real matrix."""
-    matrix: Any = real("polar", a)
+    """As `scipy.linalg.polar`."""
+    matrix: Any = number("polar", a)
     if matrix.ndim != 2:
         raise fail(ValueError, f"polar: expected a matrix, but got shape {matrix.shape}")
     is_wide = matrix.shape[0] < matrix.shape[1]
-    u = _orthogonal_factor(matrix.T).T if is_wide else _orthogonal_factor(matrix)
-    p = u.T @ matrix if side == "right" else matrix @ u.T
-    return u, (p + p.T) / 2
+    u = _unitary_factor(matrix.T).T if is_wide else _unitary_factor(matrix)
+    adjoint = np.conj(u.T)
+    p = adjoint @ matrix if side == "right" else matrix @ adjoint
+    return u, (p + np.conj(p.T)) / 2
+
+
+def _unitary_factor(matrix: Any) -> Any:
+    if matrix.dtype.kind != "c":
+        return _orthogonal_factor(matrix)
+    own = nondifferentiable("polar", lambda a: _scipy.polar(a)[0], matrix)
+    return with_value(own, of_real_form(_orthogonal_factor(real_form(matrix))))
 
 
 # -- balance ----------------------------------------------------------------------------------------

@@ -17,7 +17,9 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.elementwise.arithmetic import determined_quotient
 from funcgrad.scipy.composition import (
+    as_single,
     composed,
+    floating,
     nondifferentiable,
     number,
     refuse,
@@ -194,14 +196,15 @@ def pivoted_qr(a: Array) -> tuple[Any, Any, Any]:
 
 
 # -- bases of the range and the null space -------------------------------------------------------------
-def _rank(name: str, a: Array, rcond: float | None) -> int:
-    """The number of singular values above SciPy's bound: it is read from the values."""
-    values = np.linalg.svdvals(a)
-    relative = np.finfo(values.dtype).eps * max(a.shape) if rcond is None else rcond
+def _rank(name: str, a: npt.ArrayLike, rcond: float | None) -> int:
+    """The number of singular values above SciPy's bound for a's precision: it is read from the values."""
+    values = np.linalg.svdvals(number(name, a))
+    given = floating(name, a)
+    relative = np.finfo(given.dtype).eps * max(given.shape) if rcond is None else rcond
     return int(by_value(np.sum(values > np.max(values, initial=0.0) * relative), name))
 
 
-@_kept
+@_composed
 def orth(A: npt.ArrayLike, rcond: float | None = None) -> Any:
     """As `scipy.linalg.orth`.
 
@@ -209,7 +212,7 @@ def orth(A: npt.ArrayLike, rcond: float | None = None) -> Any:
     the derivative NaN; ``A @ pinv(A)`` is the projector onto the range.
     """
     whole: Any = number("orth", A)
-    matrix, rank = whole, _rank("orth", whole, rcond)
+    matrix, rank = whole, _rank("orth", A, rcond)
     if rcond is not None and rank < min(whole.shape):  # what is cut off need not be 0
         matrix = whole @ np.linalg.pinv(whole, rcond) @ whole
     u, s, vh = np.linalg.svd(matrix, full_matrices=False)
@@ -217,13 +220,16 @@ def orth(A: npt.ArrayLike, rcond: float | None = None) -> Any:
         columns = stop_gradient(_adjoint(vh[:rank]) / s[:rank])
         basis = np.linalg.qr(matrix @ columns)[0]
         u = basis @ np.linalg.svd(_adjoint(basis) @ matrix, full_matrices=False)[0]
-    own = nondifferentiable(
-        "orth", lambda a: _scipy.svd(a, full_matrices=False)[0][:, :rank], whole
-    )
-    return with_value(own, with_phases(u[:, :rank], own))
+    dtype = whole.dtype
+
+    def run(a: Array) -> Any:
+        return _scipy.svd(a, full_matrices=False)[0][:, :rank].astype(dtype)
+
+    own = nondifferentiable("orth", run, floating("orth", A))
+    return as_single(with_value(own, with_phases(u[:, :rank], own)), A)
 
 
-@_kept
+@_composed
 def null_space(
     A: npt.ArrayLike, rcond: float | None = None, *, lapack_driver: str = "gesdd", **_: object
 ) -> Any:
@@ -235,13 +241,14 @@ def null_space(
     is the projector onto their space, with all derivatives.
     """
     matrix = number("null_space", A)
-    rank = _rank("null_space", matrix, rcond)
+    rank = _rank("null_space", A, rcond)
     m, n = matrix.shape
-    own = nondifferentiable(
-        "null_space",
-        lambda a: _scipy.svd(a, lapack_driver=lapack_driver)[2][rank:].T.conj(),
-        matrix,
-    )
+    dtype = matrix.dtype
+
+    def run(a: Array) -> Any:
+        return _scipy.svd(a, lapack_driver=lapack_driver)[2][rank:].T.conj().astype(dtype)
+
+    own = nondifferentiable("null_space", run, floating("null_space", A))
     if n - rank == 1:  # the vector whose product with itself, as it is here, is 1
         found = np.linalg.pinv(np.concatenate([matrix, _adjoint(own)]))[:, -1:]
         found = found / np.linalg.norm(found)
@@ -251,4 +258,4 @@ def null_space(
     else:
         square = np.pad(matrix, ((0, max(n - m, 0)), (0, 0)))
         found = with_phases(_adjoint(np.linalg.svd(square, full_matrices=False)[2][rank:]), own)
-    return with_value(own, found)
+    return as_single(with_value(own, found), A)

@@ -223,12 +223,14 @@ class LstsqResult(NamedTuple):
 def lstsq(a: Array, b: Any, rcond: float | None = None) -> Any:
     """As `numpy.linalg.lstsq`: the shortest x that minimizes |a @ x - b|, by the pseudoinverse.
 
-    The residuals are those of full rank (NumPy leaves them out of a lower one).
+    The residuals are those of full rank (NumPy leaves them out of a lower one). As there, data in single
+    precision are worked out, and their rank is found, in double precision.
     """
     a, b = matrices("lstsq", a, square=False), lift_fully(b)
     rcond = by_value(rcond, "rcond")
     dtype = np.result_type(a.dtype, b.dtype)
-    a, b = astype(a, dtype), astype(b, dtype)
+    wide = np.result_type(dtype, float)
+    a, b = astype(a, wide), astype(b, wide)
     m, n = a.shape
     if b.ndim not in (1, 2) or b.shape[0] != m:
         raise fail(ValueError, f"lstsq: expected a right side of {m} rows, but got {b.type}")
@@ -241,7 +243,10 @@ def lstsq(a: Array, b: Any, rcond: float | None = None) -> Any:
     residuals = np.atleast_1d(total) if m > n else reshape(total[..., None][..., :0], (0,))
     s = svdvals(a)
     rank = np.count_nonzero(s > (s[0] * cut if min(m, n) else 0))
-    return LstsqResult(x, residuals, astype(rank, np.int32), s)
+    own = np.zeros(0, dtype).real.dtype
+    return LstsqResult(
+        astype(x, dtype), astype(residuals, own), astype(rank, np.int32), astype(s, own)
+    )
 
 
 def tensorsolve(a: Any, b: npt.ArrayLike, axes: Axes = None) -> Any:

@@ -60,6 +60,10 @@ def eigsh(
     shifted = values
     if sigma is not None:
         shifted = ((values + sigma) if mode == "cayley" else 1.0) / (values - sigma)
+    if which == "BE" and vectors.dtype.kind == "c":
+        raise fail(
+            ValueError, "eigsh: expected a real matrix for which='BE', but got a complex one"
+        )
     chosen = _chosen(shifted, k, which)
     if return_eigenvectors:
         return values[chosen], vectors[:, chosen]
@@ -76,7 +80,8 @@ _SIGNS = {"LM": 1.0, "SM": -1.0}
 def _chosen(values: Any, k: int, which: str) -> Any:
     """The places of k values that are kept, in their order."""
     if which == "BE":
-        return np.concatenate([np.arange(k // 2), len(values) - np.arange(k - k // 2, 0, -1)])
+        order = np.argsort(values)
+        return np.sort(np.concatenate([order[: k // 2], order[len(values) - k + k // 2 :]]))
     keys = {"LM": -np.abs(values), "SM": np.abs(values), "LA": -values, "SA": values}
     if which not in keys:
         raise ValueError(f"which must be one of LM, SM, LA, SA, or BE, but got {which!r}")

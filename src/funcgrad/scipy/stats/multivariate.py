@@ -21,7 +21,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.gamma import digamma_difference
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import real, refuse, with_value
+from funcgrad.scipy.composition import as_single, real, refuse, with_value
 from funcgrad.scipy.stats.normal_cdf import normal_cdf
 from funcgrad.source import USERS, as_of_numbers, fail
 from funcgrad.transforms.grad import stop_gradient
@@ -186,6 +186,7 @@ def _t(
 
 # -- Dirichlet and multinomial ----------------------------------------------------------------------
 def _dirichlet(x: npt.ArrayLike, alpha: npt.ArrayLike) -> Any:
+    given = x, alpha
     x, alpha = real("dirichlet", x), real("dirichlet", alpha)
     if x.shape[0] == alpha.shape[0] - 1:
         x = np.concatenate([x, 1 - np.sum(x, axis=0, keepdims=True)])
@@ -196,7 +197,8 @@ def _dirichlet(x: npt.ArrayLike, alpha: npt.ArrayLike) -> Any:
             f"{x.shape} and {alpha.shape}",
         )
     constant = gammaln(np.sum(alpha)) - np.sum(gammaln(alpha))
-    return _squeezed(constant + np.sum(special.xlogy(alpha - 1, x.T), axis=-1).T)
+    found = constant + np.sum(special.xlogy(alpha - 1, x.T), axis=-1).T
+    return as_single(_squeezed(found), *given)
 
 
 def _counts(x: Array, n: Array) -> Any:
@@ -276,12 +278,11 @@ def _normal_entropy(mean: npt.ArrayLike | None = None, cov: npt.ArrayLike = 1) -
 
 
 def _dirichlet_entropy(alpha: npt.ArrayLike) -> Any:
-    alpha = real("dirichlet", alpha)
+    given, alpha = alpha, real("dirichlet", alpha)
     total = np.sum(alpha)
     beta = np.sum(gammaln(alpha)) - gammaln(total)
-    return (
-        beta + (total - alpha.size) * special.psi(total) - np.sum((alpha - 1) * special.psi(alpha))
-    )
+    rest = (total - alpha.size) * special.psi(total)
+    return as_single(beta + rest - np.sum((alpha - 1) * special.psi(alpha)), given)
 
 
 def _t_entropy(
