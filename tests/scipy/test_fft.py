@@ -11,6 +11,7 @@ import toolz
 
 import funcgrad as fg
 from tests.default_slice import one_in
+from tests.scipy.derivative_check import check_function
 
 REAL = np.cos(np.arange(60.0) ** 2).reshape(3, 4, 5)
 COMPLEX = REAL + 1j * np.sin(np.arange(60.0)).reshape(3, 4, 5)
@@ -122,8 +123,23 @@ def test_hankel_transforms(name):
     for n, bias in itertools.product((1, 4, 5), (0.0, -0.3)):
         check(name, REAL[..., :n], 0.1, 0.5, 0.2, bias=bias)
     check(name, REAL[0].astype(np.float32), 0.1, 0.5, rtol=1e-5)
-    with pytest.raises(TypeError, match=f"{name}: expected plain dln, mu"):
-        fg.grad(lambda t: getattr(scipy.fft, name)(REAL, t, 0.5)[0, 0, 0])(0.1)
+
+
+@pytest.mark.parametrize("name", ["fht", "ifht"])
+@pytest.mark.parametrize("n", [1, 4, 5])
+def test_hankel_transforms_in_their_parameters(name, n):
+    def transform(given):
+        return getattr(scipy.fft, name)(REAL[0, 0, :n], *[given[k] for k in range(4)])
+
+    check_function(transform, [0.8, 0.5, 0.2, -0.3], value_rtol=1e-13, hessian=n == 4)
+
+
+@pytest.mark.filterwarnings("ignore:singular:UserWarning")
+@pytest.mark.parametrize("bias", [1.5, -1.5])
+def test_hankel_transforms_at_poles_are_scipys(bias):
+    for name in ("fht", "ifht"):
+        f = lambda t, name=name: getattr(scipy.fft, name)(REAL[0, 0], 0.1, 0.5, bias=t)  # noqa: E731
+        np.testing.assert_allclose(fg.jvp(f, (bias,), (1.0,))[0], f(bias), rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize(

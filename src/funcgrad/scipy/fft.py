@@ -18,7 +18,8 @@ from funcgrad.expr import Expr
 from funcgrad.ops import fourier
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import as_single, composed, number
+from funcgrad.ops.special.gamma import loggamma, poch
+from funcgrad.scipy.composition import as_single, composed, number, real
 from funcgrad.scipy.cosine_transform import TRANSPOSED, cosine_transform_op, kind_of, weighted
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import fail
@@ -185,17 +186,14 @@ dctn, idctn, dstn, idstn = map(_along_several, ("dctn", "idctn", "dstn", "idstn"
 def _hankel(name: str) -> Callable[..., Any]:
     """A transform along the last axis: a reversed circular convolution between two products.
 
-    Its kernel is what SciPy's function makes of a unit impulse.
+    Its kernel is what SciPy's function makes of a unit impulse; beside traced parameters it is a quotient of
+    gamma functions.
     """
     own = getattr(_scipy, name)
 
     def function(
         dln: float, mu: float, offset: float = 0.0, bias: float = 0.0, **data: Array
     ) -> Any:
-        if holds_expr([dln, mu, offset, bias]):
-            raise fail(
-                TypeError, f"{name}: expected plain dln, mu, offset and bias, but got a traced one"
-            )
         (a,) = data.values()  # `fht` calls it a, `ifht` A
         rows = number(name, a, "fiub")
         n = rows.shape[-1]
@@ -203,14 +201,39 @@ def _hankel(name: str) -> Callable[..., Any]:
         before, after = np.exp(-bias * places), np.exp(-bias * (places + offset))
         if name == "ifht":
             before, after = 1 / after, 1 / before
-        impulse = np.eye(1, n)[0]
-        kernel = np.flip(own(impulse, dln, mu, offset, bias) / after) / before[0]
-        factors = np.fft.rfft(kernel)
+        if holds_expr([dln, mu, offset, bias]):
+            sizes = [real(name, v) for v in (dln, mu, offset, bias)]
+            factors = _hankel_factors(n, *sizes, 1 if name == "fht" else -1)
+        else:
+            impulse = np.eye(1, n)[0]
+            kernel = np.flip(own(impulse, dln, mu, offset, bias) / after) / before[0]
+            factors = np.fft.rfft(kernel)
         found = np.flip(np.fft.irfft(np.fft.rfft(rows * before) * factors, n), -1)
         return as_single(after * found, a)
 
     function.__name__ = name
     return _composed(function)
+
+
+def _hankel_factors(n: int, dln: Any, mu: Any, offset: Any, bias: Any, sign: int) -> Any:
+    """2**x gamma((mu + 1 + x) / 2) / gamma((mu + 1 - x) / 2), turned by the offset.
+
+    Here x = bias + 2j pi m / (n dln). With sign -1 it is the inverses of their conjugates.
+    """
+    y = np.pi / (n * dln) * np.arange(n // 2 + 1)
+    ends = [(mu + 1 + side * bias) / 2 for side in (sign, -sign)]
+    above, below = [loggamma(end + 1j * y) for end in ends]
+    size = np.real(above) - np.real(below) + sign * math.log(2) * bias
+    turn = np.imag(above) + np.imag(below) + 2 * (math.log(2) - offset) * y
+    factors = np.exp(size + 1j * turn)
+    # At a pole of a gamma function, as SciPy; a singular transform leaves the first one out.
+    first = 2.0 ** (sign * bias) * poch(ends[1], sign * bias)
+    first = np.where(np.isfinite(factors[:1]), factors[:1], np.where(np.isfinite(first), first, 0))
+    if n % 2:
+        return np.concatenate([first, factors[1:]])
+    last = factors[-1:]  # the factor of the highest frequency is real
+    last = np.real(last) if sign > 0 else 1 / np.real(1 / last)
+    return np.concatenate([first, factors[1:-1], last])
 
 
 fht, ifht = map(_hankel, ("fht", "ifht"))
