@@ -5,6 +5,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 import scipy.special
+import scipy.stats
 
 import funcgrad as fg
 from funcgrad.expr import operation_table
@@ -590,3 +591,28 @@ def test_whole_numbers_beside_data_in_single_precision_choose_the_loop_of_scipy(
     found, expected = fg.jit(lambda p: function(*counts, p))(p), function(*counts, p)
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found, expected, rtol=1e-5 if found.dtype == "f" else 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("f", "args", "mixed"),
+    [
+        (scipy.special.xlogy, (0.0, 2.0), 0.5),
+        (scipy.special.xlog1py, (0.0, 2.0), 1 / 3),
+        (scipy.special.xlog1py, (0.0, -0.5), 2.0),
+        (scipy.special.xlogy, (0.0, 0.0), 0.0),
+        (scipy.special.xlogy, (0.0, np.inf), 0.0),
+        (scipy.special.xlogy, (0.0, -1.0), 0.0),
+        (scipy.stats.gamma.logpdf, (0.7, 1.0), 1 / 0.7),
+        (scipy.stats.chi2.logpdf, (0.7, 2.0), 0.5 / 0.7),
+        (scipy.stats.beta.logpdf, (0.7, 1.0, 1.0), 1 / 0.7),
+    ],
+)
+def test_a_product_with_a_logarithm_has_both_mixed_derivatives_where_its_factor_is_zero(
+    f, args, mixed
+):
+    def g(v):
+        return f(*v, *args[2:])
+
+    v = np.array(args[:2])
+    for hessian in (fg.hessian(g)(v), fg.jit(fg.hessian(g))(v), fg.jacrev(fg.grad(g))(v)):
+        np.testing.assert_allclose([hessian[0, 1], hessian[1, 0]], [mixed] * 2, rtol=1e-12)

@@ -139,7 +139,7 @@ def check(name, method):
         moving[-1] = 0.0
     if name in ("binom", "ksone"):  # counts do not move
         moving[1] = 0.0
-    if name == "zipfian":  # nor does the number of its elements
+    if name in ("boltzmann", "zipfian"):  # nor does the number of elements
         moving[2] = 0.0
 
     def along(f, t):

@@ -121,6 +121,18 @@ _METHODS = {
         "_multicomp._pvalue_dunnett": ("", "dunnett_significance"),
         "rv_continuous._logcdf": (".generic_tails", "log_cdf"),
         "rv_continuous._logsf": (".generic_tails", "log_sf"),
+        "rv_discrete.pmf": (".saturated_masses", "mass_of_discrete"),
+        "rv_discrete.cdf": (".saturated_masses", "cdf_of_discrete"),
+        "rv_discrete.sf": (".saturated_masses", "sf_of_discrete"),
+        **{
+            f"_discrete_distns.{name}_gen._{method}": (".rising_factorials", f"{name}_{method}")
+            for name, methods in (
+                ("betabinom", ("logpmf",)),
+                ("betanbinom", ("logpmf",)),
+                ("yulesimon", ("cdf", "sf", "logsf")),
+            )
+            for method in methods
+        },
         "rv_continuous._penalized_nnlf": (".likelihood", "penalized_likelihood"),
         "rv_continuous._entropy": (".expectations", "entropy_by_quadrature"),
         "rv_continuous.expect": (".expectations", "expect_by_quadrature"),

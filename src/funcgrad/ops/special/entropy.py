@@ -16,7 +16,7 @@ from funcgrad.typing import Array
 xlogy: Op = special_function(
     "xlogy",
     lambda z, x, y: _where_finite(np.log, x, y, y > 0, 1.0),
-    lambda z, x, y: np.where(x == 0, 0.0, x / y),
+    lambda z, x, y: _ratio(x, y, _is_absent(x, y, y > 0)),
     mpmath=lambda mp, x, y: x * mp.log(y) if x else mp.mpf(0),
     sympy=lambda sp, x, y: x * sp.log(y),
     jax="xlogy",
@@ -26,7 +26,7 @@ xlogy: Op = special_function(
 xlog1py: Op = special_function(
     "xlog1py",
     lambda z, x, y: _where_finite(np.log1p, x, y, y > -1, 0.0),
-    lambda z, x, y: np.where(x == 0, 0.0, x / (1.0 + y)),
+    lambda z, x, y: _ratio(x, 1.0 + y, _is_absent(x, y, y > -1)),
     mpmath=lambda mp, x, y: x * mp.log1p(y) if x else mp.mpf(0),
     sympy=lambda sp, x, y: x * sp.log(1 + y),
     jax="xlog1py",
@@ -62,8 +62,18 @@ kl_div: Op = special_function(
 
 def _where_finite(log: Callable[..., Any], x: Array, y: Array, inside: Array, unit: float) -> Any:
     """The logarithm, and 0 where x is 0 and it is not finite: the product does not depend on x there."""
-    absent = (x == 0) & ~np.isnan(y) & ~(inside & (y < np.inf))
+    absent = _is_absent(x, y, inside)
     return np.where(absent, 0.0, log(np.where(absent, unit, y)))
+
+
+def _is_absent(x: Array, y: Array, inside: Array) -> Any:
+    """Whether x is 0 beside a logarithm that is not finite."""
+    return (x == 0) & ~np.isnan(y) & ~(inside & (y < np.inf))
+
+
+def _ratio(x: Array, y: Array, absent: Array) -> Any:
+    """x/y, which has a slope in x where x is 0, too, unless the product is constant there."""
+    return np.where(absent, 0.0, x / np.where(absent, 1.0, y))
 
 
 def _kl_slope(x: Array, y: Array) -> Any:

@@ -18,7 +18,7 @@ from funcgrad.typing import Array
 LARGE = 16.0
 """From here on Stirling's series have all digits."""
 
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 
@@ -67,7 +67,7 @@ def _series(coefficients: Sequence[float], inverse: Array) -> Any:
 
 def stirling_error(a: Array) -> Any:
     """log gamma(a) - ((a - 1/2)*log(a) - a + log(2*pi)/2), for large a."""
-    return _series(_STIRLING, 1.0 / a) / a
+    return _series(STIRLING, 1.0 / a) / a
 
 
 def _log_minus_digamma(a: Array) -> Any:

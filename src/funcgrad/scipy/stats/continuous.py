@@ -315,12 +315,34 @@ def _hypsecant_logcdf(x: Array) -> Any:
     return np.where(far, np.log(2 / math.pi) + x, near)
 
 
+def _hypsecant_ppf(q: Array) -> Any:
+    is_low = q < 0.5
+    size = np.log(np.tan(math.pi / 2 * np.where(is_low, q, 1 - q)))
+    return np.where(is_low, size, -size)
+
+
 hypsecant = symmetric(
     Standard(
         density=lambda x: -math.log(math.pi) - np.logaddexp(x, -x) + math.log(2),
         cdf=lambda x: np.where(x > 0, 1 - _hypsecant_tail(x), _hypsecant_tail(x)),
         logcdf=_hypsecant_logcdf,
-        ppf=lambda q: np.log(np.tan(math.pi / 2 * q)),
+        ppf=_hypsecant_ppf,
+    )
+)
+
+
+def _anglit_ppf(q: Array) -> Any:
+    is_low = q < 0.5
+    angle = np.arcsin(np.sqrt(np.where(is_low, q, 1 - q))) - math.pi / 4
+    return np.where(is_low, angle, -angle)
+
+
+anglit = symmetric(
+    Standard(
+        density=lambda x: np.log(np.cos(2 * x)),
+        cdf=lambda x: np.sin(x + math.pi / 4) ** 2,
+        ppf=_anglit_ppf,
+        support=lambda: (-math.pi / 4, math.pi / 4),
     )
 )
 

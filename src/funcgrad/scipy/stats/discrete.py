@@ -156,7 +156,9 @@ geom = Standard(
     support=lambda p: (1.0, math.inf),
     valid=lambda p: np.logical_and(p > 0, p <= 1),
     mass=lambda k, p: (1 - p) ** (k - 1) * p,
-    edge=lambda p: p == 1,
+    edge=lambda p: np.logical_or(
+        p == 1, p < 0.01
+    ),  # small ones cancel in second derivatives of logs
 )
 
 planck = Standard(
@@ -165,6 +167,8 @@ planck = Standard(
     logcdf=lambda k, lambda_: log1mexp(lambda_ * (k + 1)),
     logsf=lambda k, lambda_: -lambda_ * (k + 1),
     support=half_line,
+    mass=lambda k, lambda_: -np.expm1(-lambda_) * np.exp(-lambda_ * k),
+    edge=lambda lambda_: lambda_ < 0.01,
 )
 
 
@@ -199,17 +203,22 @@ logser = Standard(
 )
 
 
-def _boltzmann_share(count: Array, lambda_: Array, N: Array) -> Any:
+def _boltzmann_share(count: Any, lambda_: Array, N: Array) -> Any:
     """The probability of the first numbers, as many as there are in the count."""
-    return np.expm1(-lambda_ * count) / np.expm1(-lambda_ * N)
+    is_small = lambda_ * N < 1
+    low, high = np.where(is_small, lambda_, 0.5 / N), np.where(is_small, 1.0, lambda_)
+    near = special.exprel(-low * count) / special.exprel(-low * N) * (count / N)
+    return np.where(is_small, near, np.expm1(-high * count) / np.expm1(-high * N))
 
 
 boltzmann = Standard(
-    density=lambda k, lambda_, N: np.log(np.expm1(-lambda_) / np.expm1(-lambda_ * N)) - lambda_ * k,
+    density=lambda k, lambda_, N: np.log(_boltzmann_share(1.0, lambda_, N)) - lambda_ * k,
     cdf=lambda k, lambda_, N: _boltzmann_share(k + 1, lambda_, N),
     sf=lambda k, lambda_, N: np.exp(-lambda_ * (k + 1)) * _boltzmann_share(N - k - 1, lambda_, N),
     support=lambda lambda_, N: (0.0, N - 1),
     valid=lambda lambda_, N: np.logical_and(lambda_ > 0, np.logical_and(_whole(N), N > 0)),
+    mass=lambda k, lambda_, N: _boltzmann_share(1.0, lambda_, N) * np.exp(-lambda_ * k),
+    edge=lambda lambda_, N: lambda_ * N < 1,
 )
 
 

@@ -1,0 +1,50 @@
+"""Probabilities of SciPy's discrete distributions, which it clips to the interval from 0 to 1.
+
+Rounded to 1, a probability would be at the kink of the clip, with half of its slope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funcgrad.scipy.composition import real
+from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import Array
+
+
+def _clipped(x: Array) -> Any:
+    """The probability within its bounds; its slope is that of x."""
+    return x - stop_gradient(x - np.clip(x, 0.0, 1.0))
+
+
+def _method(name: str) -> Callable[..., Any]:
+    is_mass = name == "_pmf"
+
+    def method(
+        distribution: Any, k: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike
+    ) -> Any:
+        given, loc, _ = distribution._parse_args(*args, **kwds)
+        shapes = [real(name, item) for item in given]
+        place = real(name, k) - real(name, loc)
+        first, last = distribution._get_support(*shapes)
+        valid = distribution._argcheck(*shapes)
+        above = place > last if is_mass else place >= last
+        inside = np.logical_and(place >= first, np.logical_not(above))
+        if is_mass:
+            inside = np.logical_and(inside, distribution._nonzero(place, *shapes))
+        inside = np.logical_and(inside, np.isfinite(place))
+        found = _clipped(getattr(distribution, name)(np.where(inside, place, first), *shapes))
+        below, beyond = {"_pmf": (0.0, 0.0), "_cdf": (0.0, 1.0), "_sf": (1.0, 0.0)}[name]
+        value = np.where(inside, found, np.where(above, beyond, below))
+        return np.where(np.logical_and(valid, np.logical_not(np.isnan(place))), value, np.nan)
+
+    method.__name__ = method.__qualname__ = name[1:]
+    return method
+
+
+mass_of_discrete, cdf_of_discrete, sf_of_discrete = _method("_pmf"), _method("_cdf"), _method("_sf")
+"""For `scipy.stats.rv_discrete.pmf`, `cdf` and `sf`."""

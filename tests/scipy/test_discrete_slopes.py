@@ -1,0 +1,140 @@
+"""Slopes of discrete distributions at small parameters and where probabilities round to 1, against mpmath."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.stats
+
+import funcgrad as fg
+from tests.default_slice import one_in
+
+
+def geom(k, p):
+    return (1 - p) ** (k - 1) * p
+
+
+def planck(k, rate):
+    return -mp.expm1(-rate) * mp.exp(-rate * k)
+
+
+def boltzmann(k, rate, n):
+    return mp.expm1(-rate) / mp.expm1(-rate * n) * mp.exp(-rate * k)
+
+
+def betabinom(k, n, a, b):
+    return mp.binomial(n, k) * mp.beta(k + a, n - k + b) / mp.beta(a, b)
+
+
+def betanbinom(k, n, a, b):
+    return mp.binomial(n + k - 1, k) * mp.beta(a + n, b + k) / mp.beta(a, b)
+
+
+def yulesimon_tail(k, a):
+    return k * mp.beta(k, a + 1)
+
+
+EXACT = {
+    ("geom", "pmf"): geom,
+    ("planck", "pmf"): planck,
+    ("boltzmann", "pmf"): boltzmann,
+    ("boltzmann", "logpmf"): lambda *args: mp.log(boltzmann(*args)),
+    ("boltzmann", "cdf"): lambda k, rate, n: mp.expm1(-rate * (k + 1)) / mp.expm1(-rate * n),
+    ("betabinom", "pmf"): betabinom,
+    ("betabinom", "logpmf"): lambda *args: mp.log(betabinom(*args)),
+    ("betanbinom", "pmf"): betanbinom,
+    ("betanbinom", "logpmf"): lambda *args: mp.log(betanbinom(*args)),
+    ("yulesimon", "sf"): yulesimon_tail,
+    ("yulesimon", "cdf"): lambda *args: 1 - yulesimon_tail(*args),
+    ("yulesimon", "logsf"): lambda *args: mp.log(yulesimon_tail(*args)),
+}
+CASES = [
+    *[("geom", "pmf", (k, p), 1) for k in (2, 30) for p in (1e-100, 1e-20, 1e-5, 0.3)],
+    *[("planck", "pmf", (k, rate), 1) for k in (0, 5) for rate in (1e-20, 1e-5, 0.4)],
+    *[
+        ("boltzmann", method, (3, rate, 20), 1)
+        for method in ("pmf", "logpmf", "cdf")
+        for rate in (1e-100, 1e-20, 1e-8, 1e-3, 0.3)
+    ],
+    ("betabinom", "pmf", (0, 3, 1e-8, 1e4), 2),  # rounds to 1
+    ("betabinom", "pmf", (3, 3, 1e4, 1e-8), 3),
+    ("betabinom", "logpmf", (0, 3, 1e-8, 2.5), 2),
+    ("betabinom", "logpmf", (4, 10, 2.5, 1e8), 3),
+    ("betabinom", "pmf", (4, 10, 2.5, 0.7), 2),
+    ("betanbinom", "pmf", (0, 3, 1e4, 1e-8), 3),
+    ("betanbinom", "logpmf", (0, 3, 1e8, 2.5), 2),
+    ("betanbinom", "logpmf", (5, 3, 0.6, 1e8), 3),
+    *[
+        ("yulesimon", method, (k, a), 1)
+        for method in ("cdf", "sf", "logsf")
+        for k, a in ((100, 30.0), (10, 1e4), (100, 1e-8), (10**6, 1e-8), (3, 0.99), (3, 1.5))
+    ],
+]
+
+
+def wanted_slope(exact, args, place, order):
+    with mp.workdps(400):
+        args = [mp.mpf(x) for x in args]
+        step = args[place] * mp.mpf(10) ** -60
+
+        def at(times):
+            moved = [x + times * step * (k == place) for k, x in enumerate(args)]
+            return exact(*moved)
+
+        if order == 1:
+            return float((at(1) - at(-1)) / (2 * step))
+        return float((at(1) - 2 * at(0) + at(-1)) / step**2)
+
+
+@pytest.mark.parametrize(("name", "method", "args", "place"), one_in(3, CASES))
+def test_slopes_are_those_of_mpmath(name, method, args, place):
+    def f(x):
+        return getattr(getattr(scipy.stats, name), method)(*args[:place], x, *args[place + 1 :])
+
+    x, exact = float(args[place]), EXACT[name, method]
+    first, second = [wanted_slope(exact, args, place, order) for order in (1, 2)]
+    assert fg.grad(f)(x) == pytest.approx(first, rel=2e-9)
+    assert fg.jvp(f, (x,), (1.0,))[1] == pytest.approx(first, rel=2e-9)
+    assert fg.jit(fg.grad(f))(x) == pytest.approx(first, rel=2e-9)
+    assert fg.grad(fg.grad(f))(x) == pytest.approx(second, rel=1e-7)
+    rows = fg.vmap(fg.grad(f))(np.array([x, x]))
+    np.testing.assert_allclose(rows, [first] * 2, rtol=2e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("betabinom", (10, 2.5, 0.7)),
+        ("betanbinom", (3, 2.5, 0.7)),
+        ("yulesimon", (1.4,)),
+        ("zipf", (2.2,)),
+    ],
+)
+@pytest.mark.parametrize("method", ["pmf", "cdf", "sf", "logcdf"])
+def test_values_are_scipys(name, shapes, method):
+    own = getattr(getattr(scipy.stats, name), method)
+    k = np.array([-np.inf, -1.0, 0.0, 1.0, 2.5, 4.0, 10.0, 11.0, np.inf, np.nan])
+    # An infinite number of masses is no sum.
+    k = k[np.isfinite(k) | np.isnan(k)] if name != "yulesimon" else k
+    with np.errstate(all="ignore"):
+        expected = own(k, *shapes, loc=1)
+        value, _ = fg.vjp(lambda last: own(k, *shapes[:-1], last, loc=1), shapes[-1])
+        np.testing.assert_allclose(value, expected, rtol=1e-15)
+        refused = fg.vjp(lambda last: own(3, *shapes[:-1], last), -1.0)[0]
+    assert np.isnan(refused)
+
+
+@pytest.mark.parametrize("name", ["anglit", "hypsecant"])
+@pytest.mark.parametrize("q", [1e-300, 1e-20, 0.3, 0.5, 0.7, 1 - 1e-9, 1 - 2**-53])
+def test_quantiles_next_to_the_ends(name, q):
+    with mp.workdps(60):
+        p = mp.mpf(q)
+        density = {
+            "anglit": lambda: 2 * mp.sqrt(p * (1 - p)),
+            "hypsecant": lambda: mp.sin(mp.pi * p) / mp.pi,
+        }[name]()
+        slope = float(1 / density)
+    own = getattr(scipy.stats, name)
+    assert fg.grad(own.ppf)(q) == pytest.approx(slope, rel=1e-12)
+    assert fg.grad(own.isf)(q) == pytest.approx(-slope, rel=1e-12)
+    assert fg.vjp(own.ppf, q)[0] == pytest.approx(own.ppf(q), rel=2e-2)
+    assert fg.jit(own.isf)(q) == pytest.approx(own.isf(q), rel=2e-2)
