@@ -330,22 +330,6 @@ hypsecant = symmetric(
     )
 )
 
-
-def _anglit_ppf(q: Array) -> Any:
-    is_low = q < 0.5
-    angle = np.arcsin(np.sqrt(np.where(is_low, q, 1 - q))) - math.pi / 4
-    return np.where(is_low, angle, -angle)
-
-
-anglit = symmetric(
-    Standard(
-        density=lambda x: np.log(np.cos(2 * x)),
-        cdf=lambda x: np.sin(x + math.pi / 4) ** 2,
-        ppf=_anglit_ppf,
-        support=lambda: (-math.pi / 4, math.pi / 4),
-    )
-)
-
 _MODULES = (
     base_families,
     changed_families,
