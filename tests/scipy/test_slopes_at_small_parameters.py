@@ -1,4 +1,4 @@
-"""Slopes of discrete distributions at small parameters and where probabilities round to 1, against mpmath."""
+"""Slopes of distributions at small parameters and where probabilities round to 1, against mpmath."""
 
 import mpmath as mp
 import numpy as np
@@ -132,3 +132,40 @@ def test_quantiles_of_hypsecant_next_to_the_ends(q):
     assert fg.grad(own.isf)(q) == pytest.approx(-slope, rel=1e-12)
     assert fg.vjp(own.ppf, q)[0] == pytest.approx(own.ppf(q), rel=2e-2)
     assert fg.jit(own.isf)(q) == pytest.approx(own.isf(q), rel=2e-2)
+
+
+def pearson3(x, skew):
+    if skew == 0:
+        return -x * x / 2 - mp.log(2 * mp.pi) / 2
+    a = 4 / skew**2
+    t = a + 2 * x / skew
+    return (a - 1) * mp.log(t) - t - mp.loggamma(a) + mp.log(2 / abs(skew))
+
+
+@pytest.mark.parametrize("x", [-0.7, 0.3, 3.0])
+@pytest.mark.parametrize("skew", [-0.4, 1e-6, 1e-3, 0.51, 2.0])
+def test_the_log_density_of_pearson3_to_second_order(x, skew):
+    own = scipy.stats.pearson3.logpdf
+    with mp.workdps(120):
+        at, e = (mp.mpf(x), mp.mpf(skew)), mp.mpf(10) ** -25 * mp.mpf(skew)
+        f = {(i, j): pearson3(at[0] + i * e, at[1] + j * e) for i in (-1, 0, 1) for j in (-1, 0, 1)}
+        slope = float((f[0, 1] - f[0, -1]) / (2 * e))
+        second = float((f[0, 1] - 2 * f[0, 0] + f[0, -1]) / e**2)
+        mixed = float((f[1, 1] - f[1, -1] - f[-1, 1] + f[-1, -1]) / (4 * e**2))
+    v = np.array([x, skew])
+    value, found = fg.value_and_grad(lambda v: own(*v))(v)
+    assert value == own(x, skew)
+    assert found[1] == pytest.approx(slope, rel=1e-12)
+    hessian = fg.jit(fg.hessian(lambda v: own(*v)))(v)
+    np.testing.assert_allclose(hessian[1], [mixed, second], rtol=1e-10)
+    np.testing.assert_allclose(hessian[0, 1], mixed, rtol=1e-10)
+
+
+def test_pearson3_has_a_slope_in_a_skew_of_zero():
+    own = scipy.stats.pearson3
+    x = np.array([-2.0, 0.3, 1.3])
+    slopes = fg.vmap(fg.grad(own.logpdf, 1))(x, np.zeros(3))
+    np.testing.assert_allclose(slopes, (x**3 - 3 * x) / 6, rtol=1e-14)
+    density = fg.jvp(lambda skew: own.pdf(x, skew, loc=0.0, scale=1.0), (0.0,), (1.0,))[1]
+    np.testing.assert_allclose(density, own.pdf(x, 0.0) * (x**3 - 3 * x) / 6, rtol=1e-13)
+    assert fg.grad(own.logpdf, 1)(-3.0, 1.0) == 0.0  # outside of the support
