@@ -202,8 +202,9 @@ def _hankel(name: str) -> Callable[..., Any]:
         if name == "ifht":
             before, after = 1 / after, 1 / before
         if holds_expr([dln, mu, offset, bias]):
-            sizes = [real(name, v) for v in (dln, mu, offset, bias)]
-            factors = _hankel_factors(n, *sizes, 1 if name == "fht" else -1)
+            step, order, shift, power = [real(name, v) for v in (dln, mu, offset, bias)]
+            sign = 1 if name == "fht" else -1
+            factors = _hankel_factors(n, step, order, shift, power, sign)
         else:
             impulse = np.eye(1, n)[0]
             kernel = np.flip(own(impulse, dln, mu, offset, bias) / after) / before[0]
