@@ -216,7 +216,7 @@ def _hankel(name: str) -> Callable[..., Any]:
     return _composed(function)
 
 
-def _hankel_factors(n: int, dln: Any, mu: Any, offset: Any, bias: Any, sign: int) -> Any:
+def _hankel_factors(n: int, dln: Array, mu: Array, offset: Array, bias: Array, sign: int) -> Any:
     """2**x gamma((mu + 1 + x) / 2) / gamma((mu + 1 - x) / 2), turned by the offset.
 
     Here x = bias + 2j pi m / (n dln). With sign -1 it is the inverses of their conjugates.

@@ -29,13 +29,13 @@ def in_one_dtype(who: str, *values: npt.ArrayLike) -> list[Any]:
     return [item if item.dtype == dtype else item.astype(dtype) for item in items]
 
 
-def real_form(m: Any) -> Any:
+def real_form(m: Array) -> Any:
     """The real matrix of twice the size that multiplies, and is transposed, as a complex one is."""
     real_part, imaginary = np.real(m), np.imag(m)
     return np.block([[real_part, -imaginary], [imaginary, real_part]])
 
 
-def of_real_form(m: Any) -> Any:
+def of_real_form(m: Array) -> Any:
     """The complex matrix of a `real_form`."""
     rows, columns = [n // 2 for n in m.shape]
     return m[:rows, :columns] + 1j * m[rows:, :columns]
@@ -137,7 +137,9 @@ _discrete_are = with_pullback(
 )
 
 
-def _riccati(who: str, solve: Callable[..., Any], given: Sequence[Any], e: Any, s: Any) -> Any:
+def _riccati(
+    who: str, solve: Callable[..., Any], given: Sequence[Any], e: Array | None, s: Array | None
+) -> Any:
     matrices = in_one_dtype(who, *[np.atleast_2d(number(who, value)) for value in given])
     extra = [item if item is None else np.atleast_2d(number(who, item)) for item in (e, s)]
     if any([item is not None and item.dtype.kind == "c" for item in (*matrices, *extra)]):
@@ -147,7 +149,7 @@ def _riccati(who: str, solve: Callable[..., Any], given: Sequence[Any], e: Any, 
     return _real_riccati(who, solve, matrices, *extra)
 
 
-def _values(who: str, matrices: Sequence[Any], e: Any, s: Any) -> Any:
+def _values(who: str, matrices: Sequence[Any], e: Array | None, s: Array | None) -> Any:
     """SciPy's solution, which has no derivative."""
     given = [item for item in (*matrices, e, s) if item is not None]
     dtype = np.result_type(*[item.dtype for item in given])
@@ -161,7 +163,9 @@ def _values(who: str, matrices: Sequence[Any], e: Any, s: Any) -> Any:
     return own(*[stop_gradient(lift_fully(item)) for item in given])
 
 
-def _real_riccati(who: str, solve: Callable[..., Any], given: Sequence[Any], e: Any, s: Any) -> Any:
+def _real_riccati(
+    who: str, solve: Callable[..., Any], given: Sequence[Any], e: Array | None, s: Array | None
+) -> Any:
     a, b, q, r = given
     if e is None and s is None:
         return solve(a, b, q, r)

@@ -463,7 +463,9 @@ class TracedSparse(StoredLayout):
         return self._like(*summed(entries, places, shape), exact=False)
 
     # -- reductions ------------------------------------------------------------------------------------
-    def sum(self, axis: int | None = None, dtype: Any = None, out: object = None) -> Any:
+    def sum(
+        self, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: object = None
+    ) -> Any:
         """As SciPy's method."""
         refuse("sum", out=out)
         if dtype is not None:
@@ -478,7 +480,9 @@ class TracedSparse(StoredLayout):
             found = found.reshape((1, -1) if over_rows else (-1, 1))
         return self.as_matrix(self.as_dense(found))
 
-    def mean(self, axis: int | None = None, dtype: Any = None, out: object = None) -> Any:
+    def mean(
+        self, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: object = None
+    ) -> Any:
         """As SciPy's method."""
         refuse("mean", out=out)
         count = self.shape[0] * self.shape[1] if axis is None else self.shape[axis % 2]
