@@ -198,3 +198,15 @@ def test_other_libraries_solve_by_themselves(library):
     x = np.linalg.solve(A, b)
     expected = -np.outer(np.linalg.solve(A.T, 2 * x), x)
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [40, 300])
+def test_triangles_of_any_size_are_substituted(n):
+    linalg = pytest.importorskip("scipy.linalg")
+    x = np.eye(n) + np.random.default_rng(0).uniform(-0.5, 0.5, (n, n)) / n
+    gradient = fg.grad(lambda x: np.sum(linalg.solve_triangular(x, x) ** 2))
+    jitted = fg.jit(gradient)
+    np.testing.assert_allclose(jitted(x), gradient(x), rtol=1e-10, atol=1e-12)
+    text = str(jitted.lower(x))
+    assert "substitute" in text
+    assert "lu_factors" not in text

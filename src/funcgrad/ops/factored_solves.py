@@ -58,7 +58,7 @@ def by_invariant_factors(expr: Expr) -> Any:
 def _by_lu(a: Expr, b: Expr, structured: bool) -> Any:
     transposed = a.op is transpose_op
     factors = lu_factors_op(a.args[0] if transposed else a, structured=structured)
-    return solve_by_factors_op(factors, b, transposed=transposed)
+    return solve_by_factors_op(factors, b, transposed=transposed, structured=structured)
 
 
 def _triangle_of(a: Expr) -> tuple[Expr, bool, bool] | None:
@@ -116,8 +116,8 @@ def _factored(a: Any, structured: bool) -> Any:
     return found
 
 
-def _solved(factors: Any, b: Any, transposed: bool) -> Any:
-    matrix, pivots = factors[:-1], factors[-1].real
+def _solved(factors: Any, b: Any, transposed: bool, structured: bool) -> Any:
+    matrix, pivots = factors[:-1], factors[-1].real  # (If it is ``structured``, -1 may stand there.)
     if pivots[0] < 0:
         return solve_op.run(matrix.T if transposed else matrix, b)
     _, solve = _routines(factors.dtype.char)
@@ -179,7 +179,7 @@ lu_factors_op: Op = Op(
 solve_by_factors_op: Op = Op(
     name="solve_by_factors",
     run=_solved,
-    infer=lambda factors, b, transposed: b,
+    infer=lambda factors, b, transposed, structured: b,
     edges=(None, None),
     columns=Columns(fresh=True, flops=_solve_flops, machine="lapack_forms:solve_by_factors"),
 )

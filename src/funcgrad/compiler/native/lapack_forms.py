@@ -245,8 +245,7 @@ def _by_rows(
 def _lu_factors(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
     (a,), w = operands, program.writer
     n, dtype = a.shape[-1], step.type.dtype.name
-    if dict(step.params)["structured"] and n >= _STRUCTURED:
-        raise UnsupportedError(f"a system of {n} rows, whose structure NumPy looks for")
+    _refuse_structured(step, n)
     found = new_array(w, (n + 1, n), dtype)
     factors = factored(program, a, by_columns(found))
     with w.loop(integer(n)) as k:
@@ -255,9 +254,15 @@ def _lu_factors(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]
     return found
 
 
+def _refuse_structured(step: FlatStep, n: int) -> None:
+    if dict(step.params)["structured"] and n >= _STRUCTURED:
+        raise UnsupportedError(f"a system of {n} rows, whose structure NumPy looks for")
+
+
 def _solve_by_factors(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
     (rows, b), w = operands, program.writer
     n, dtype = b.shape[0], step.type.dtype.name
+    _refuse_structured(step, n)
     packed, pivots = in_memory(w, rows), w.buffer(n // 2 + 1, "int64")
     first = packed.at(w, (integer(n), integer(0)))
     real_part = w.parts(first)[0] if first.type in COMPLEX else first
