@@ -341,3 +341,18 @@ def test_slopes_of_series_are_those_of_their_code(name):
         np.testing.assert_allclose(slope(x) @ v, want, rtol=1e-6, atol=1e-9)
     stack = np.stack([x, 2 * x])
     np.testing.assert_allclose(fg.vmap(fg.jit(total))(stack), [total(x), total(2 * x)], rtol=1e-12)
+
+
+def test_paths_of_a_mapped_function_have_the_composition_of_each():
+    # Real and complex eigenvalues: two compositions of one function of NumPy's in one program.
+    turned = np.array([[3.0, 1.0, 0.2], [-1.0, 3.0, 0.1], [0.3, 0.2, 5.0]])
+    stack = np.stack([turned, turned + 0.1, np.diag([1.0, 2.0, 4.0]) + 0.1])
+    wanted = np.stack([np.poly(a) for a in stack])
+    for mapped in (fg.jit(fg.vmap(np.poly)), fg.vmap(fg.jit(np.poly))):
+        np.testing.assert_allclose(mapped(stack), wanted, rtol=1e-12)
+
+    def total(a):
+        return np.cos(np.poly(a)).sum()
+
+    slopes = np.stack([fg.grad(total)(a) for a in stack])
+    np.testing.assert_allclose(fg.jit(fg.vmap(fg.grad(total)))(stack), slopes, rtol=1e-10)

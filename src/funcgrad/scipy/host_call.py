@@ -178,7 +178,9 @@ def _call_of(own: Callable[..., Any], given: Mapping[str, Any], found: Any) -> _
     fixed = [x for i, x in enumerate(tree.leaves) if i not in places]
     run = _on_arrays(own, given, tree, places)
     function = HostFunction(own.__name__, run, own, (structure(dict(given)), places), fixed)
-    return _Call(function, operands, swapped, _Composed(inputs, outputs), results)
+    # The paths of a mapped function, whose values are not known, are in one program: each has its body.
+    kind = _Composed if all([has_known_value(x) for x in operands]) else Body
+    return _Call(function, operands, swapped, kind(inputs, outputs), results)
 
 
 def _without_guards(call: _Call, begun: int) -> Expr | None:
