@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
 import operator
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ import numpy.typing as npt
 
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.arrays.values import by_value
-from funcgrad.expr import Expr, const
+from funcgrad.expr import Expr
 from funcgrad.expr.concrete import has_known_value
 from funcgrad.ops.base.axes import axis_index, axis_tuple, counts_of
 from funcgrad.ops.base.op import lift_all, lift_fully
@@ -270,25 +268,9 @@ def rollaxis(a: object, axis: int, start: int = 0) -> Any:
     return np.transpose(x, axes)
 
 
-_LARGE_TRIANGLE = 1 << 20
-"""Bytes up to which a triangle is a constant, which a compiler may look at, and not a captured array."""
-
-
 def _triangle(keep: Any, x: object, k: int) -> Any:
     x = lift_fully(x)
-    shape = x.shape[-2:]
-    is_known = type(k) is int and math.prod(shape) <= _LARGE_TRIANGLE
-    return mask(_constant_triangle(keep, shape, k) if is_known else _entries(keep, shape, k), x)
-
-
-def _entries(keep: Any, shape: tuple[int, ...], k: int) -> Array:
-    found: Array = keep(np.ones(shape, bool), k)
-    return found
-
-
-@lru_cache(maxsize=16)
-def _constant_triangle(keep: Any, shape: tuple[int, ...], k: int) -> Expr:
-    return const(_entries(keep, shape, k))
+    return mask(keep(np.ones(x.shape[-2:], bool), k), x)
 
 
 def tril(x: object, k: int = 0) -> Any:

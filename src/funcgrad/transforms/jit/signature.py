@@ -284,7 +284,8 @@ class SignatureTraces:
             origin = origins.get(id(value), value)
             if origin is value or id(origin) in watched:
                 read |= {id(array) for array in _with_bases(origin)}
-            if id(origin) not in watched and value.nbytes <= COPIED:
+            most = _MASK if value.dtype == bool else COPIED
+            if id(origin) not in watched and value.nbytes <= most:
                 given.append(const(value))
                 continue
             place = self._place(origin, id(origin) in watched)
@@ -302,6 +303,10 @@ class SignatureTraces:
             if known is array or (not watched and alike and known.tobytes() == array.tobytes()):
                 return k
         return len(self.arrays)
+
+
+_MASK = 1 << 20
+"""Bytes up to which an array of truth values that f has made is a constant: compilers look for triangles."""
 
 
 def _with_bases(array: Any) -> Iterator[Any]:
