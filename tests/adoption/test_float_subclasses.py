@@ -5,6 +5,7 @@ import copy
 import enum
 import math
 import pickle
+import statistics
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -280,6 +281,34 @@ def answers(x):
     return q * sum(right)
 
 
+class Turns(float):
+    """Python gives keyword arguments to ``__init__`` alone."""
+
+    def __init__(self, value=0.0, count=1.0):
+        self.count = count
+
+
+class Twofold(float):
+    def __float__(self):
+        return float.__float__(self) * 2.0
+
+
+def numbers_of_math(x):
+    """Compiled functions read the number of an instance, and ask no operator."""
+    total = math.fsum([Ours(x), x * x, Ours(2.0)]) + math.dist([Signed(x), 2.0], [Ours(3.0), x])
+    total = total + math.remainder(Other(3.0), x) + 2.0 * complex(Ours(1.0), x).imag
+    return total * (1.0 if math.isclose(x, Other(0.7), rel_tol=0.1) else 2.0)
+
+
+def results_of_statistics(x):
+    """The numbers are added exactly, and results of means and variances are of their class."""
+    data = [Angle(300.0 + x), Angle(200.0 + x * x), 1.0]
+    total = (statistics.mean(data) + 200.0) * statistics.fmean(data)
+    total = total + (statistics.variance(data) + 5.0) * (statistics.pvariance(data, 190.0) + x)
+    total = total + statistics.stdev(data) * statistics.harmonic_mean([Angle(x)])
+    return total + statistics.harmonic_mean(data[:2]) + statistics.fmean([Ours(x), x], [2.0, x])
+
+
 PROGRAMS = {
     "name": lambda x: Meter(x, name="q", low=0.0) ** 2,
     "methods": lambda x: Meter(x).in_km() * Meter(x) + Meter.half(Meter(x)),
@@ -324,6 +353,10 @@ PROGRAMS = {
     "other operators": other_operators,
     "loops": loops,
     "answers": answers,
+    "numbers of math": numbers_of_math,
+    "results of statistics": results_of_statistics,
+    "init by keyword": lambda x: Turns(x, count=x).count * Turns(x),
+    "float of float": lambda x: float(Twofold(x)) * x,
 }
 AT = 0.7
 

@@ -48,7 +48,7 @@ from funcgrad.adoption.namespaces import OF_SEQUENCES
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView, ReferenceView
 from funcgrad.adoption.view_originals import original_of_view
 from funcgrad.adoption.weak_containers import WeakDictView, WeakSetView
-from funcgrad.arrays.float_subclass import TracedFloat, traced_part
+from funcgrad.arrays.float_subclass import TracedFloat, traced_part, without_class
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import HeldObjects, ObjectArray
 from funcgrad.arrays.reference import plain_value
@@ -98,7 +98,7 @@ class _NumberType(type):
         own, parts = _own(cls), [*args, *kwargs.values()]
         if len(parts) == 1:
             parts = [_as_number(parts[0], f"__{own.__name__}__")]
-        parts = [plain_value(part) for part in parts]
+        parts = [without_class(plain_value(part)) for part in parts]
         if not any([is_traced(part) for part in parts]):
             return own(*parts[: len(args)], **dict(zip(kwargs, parts[len(args) :], strict=True)))
         whole = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
@@ -154,6 +154,8 @@ def _method(own: Any, name: str) -> Callable[..., Any]:
     @wraps(method)
     def called(self: Any, *args: Any) -> Any:
         self, args = traced_part(self), tuple(map(traced_part, args))
+        if is_traced(self) and name == "__float__":
+            return float_(self)
         if is_traced(self):
             return getattr(self, name)(*args)
         if any([is_traced(arg) for arg in args]):

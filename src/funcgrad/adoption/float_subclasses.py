@@ -47,7 +47,9 @@ class AdoptedFloat(float, metaclass=_FloatType):
 
     __slots__ = ()
 
-    def __new__(cls: Any, value: Any = 0.0, /) -> Any:
+    def __new__(cls: Any, value: Any = 0.0, /, **named: Any) -> Any:
+        if named and cls.__init__ is object.__init__:  # Python leaves them to a class's own
+            raise TypeError(f"{cls.__name__}() takes no keyword arguments")
         cls, number = functions["redirect"](cls), functions["redirect"](float)(value)
         if original_class(cls) is float:
             return number

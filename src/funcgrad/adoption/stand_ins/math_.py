@@ -23,6 +23,7 @@ from funcgrad.adoption.stand_ins.number_functions import (
     isclose,
     where_traced,
 )
+from funcgrad.arrays.float_subclass import numbers_of
 from funcgrad.arrays.values import number_held_by
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value, has_known_value
@@ -73,9 +74,13 @@ def fsum(seq: Iterable[Any], /) -> Any:
 
 
 def exact_sum(items: Sequence[Any]) -> Any:
-    """`fsum` of a list, whose sum of traced values is one of NumPy's numbers if these are."""
+    """`fsum` of a list, whose sum of traced values is one of NumPy's numbers if these are.
+
+    Instances of subclasses of ``float`` are the numbers that they hold, whatever operators they have.
+    """
     if not any_traced(*items):
         return math.fsum(items)
+    items = numbers_of(list(items))
     total: Any = 0.0
     carried: Any = 0.0
     for x in items:
@@ -103,7 +108,7 @@ def hypot(*coordinates: Array) -> Any:
 
 def dist(p: Iterable[Any], q: Iterable[Any], /) -> Any:
     """As `math.dist`."""
-    here, there = list(p), list(q)
+    here, there = numbers_of([list(p), list(q)])
     if not any_traced(*here, *there):
         return math.dist(here, there)
     if len(here) != len(there):

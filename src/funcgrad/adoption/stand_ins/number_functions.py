@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.arrays.float_subclass import without_class
 from funcgrad.arrays.reference import plain_value
 from funcgrad.arrays.values import number_held_by
 from funcgrad.expr import Expr
@@ -49,8 +50,11 @@ def isclose(a: Array, b: Array, *, rel_tol: float = 1e-09, abs_tol: float = 0.0)
 
 
 def as_number(value: object, asker: str) -> Any:
-    """An argument of a function of numbers: an array of one entry is a number, as in Python."""
-    value = plain_value(value)
+    """An argument of a function of numbers: an array of one entry is a number, as in Python.
+
+    So is an instance of a subclass of ``float``, without operators of its own.
+    """
+    value = without_class(plain_value(value))
     if not isinstance(value, Expr | np.ndarray) or not value.ndim:
         return value
     if value.size != 1:

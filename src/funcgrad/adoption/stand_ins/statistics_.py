@@ -14,6 +14,7 @@ import numpy as np
 
 from funcgrad.adoption.stand_ins.math_ import exact_sum, fsum
 from funcgrad.adoption.stand_ins.number_functions import any_traced
+from funcgrad.arrays.float_subclass import TracedFloat, numbers_of
 from funcgrad.expr.registry import functions
 from funcgrad.ops.shape import as_pythons
 from funcgrad.ops.special.error_functions import ndtri
@@ -43,16 +44,30 @@ def _counted(data: Any, least: int, name: str) -> int:
     return len(data)
 
 
+def _in_class_of(items: Iterable[Any], value: Any) -> Any:
+    """A number as `statistics` returns it: of the subclass of ``float`` that the items are of, if any."""
+    kinds = dict.fromkeys([type(x) for x in items if isinstance(x, float | TracedFloat)])
+    own = [functions["original_class"](kind) for kind in kinds if kind not in (float, np.float64)]
+    if not own:
+        return value
+    lowest = max(own, key=lambda kind: len(kind.__mro__))
+    for kind in own:
+        if not issubclass(lowest, kind):
+            raise TypeError(f"don't know how to coerce {lowest.__name__} and {kind.__name__}")
+    return functions["redirect"](lowest)(value)
+
+
 @_where_traced
 def mean(data: Any) -> Any:
-    return exact_sum(data) / _counted(data, 1, "mean")
+    return _in_class_of(data, exact_sum(data) / _counted(data, 1, "mean"))
 
 
 @_where_traced
 def fmean(data: Iterable[Any], weights: Iterable[Any] | None = None) -> Any:
     if weights is None:
         return fsum(data) / _counted(data, 1, "fmean")
-    return fsum([w * x for w, x in zip(list(weights), data, strict=True)]) / fsum(list(weights))
+    weights = list(weights)
+    return fsum([x * w for x, w in zip(data, weights, strict=True)]) / fsum(weights)
 
 
 @_where_traced
@@ -62,9 +77,11 @@ def geometric_mean(data: Iterable[Any]) -> Any:
 
 @_where_traced
 def harmonic_mean(data: Any, weights: Any = None) -> Any:
-    _counted(data, 1, "harmonic_mean")
+    if _counted(data, 1, "harmonic_mean") == 1 and weights is None:
+        return data[0]
     shares = [1] * len(data) if weights is None else list(weights)
-    return fsum(shares) / exact_sum([w / x for w, x in zip(shares, data, strict=True)])
+    parts = [w / x for w, x in zip(shares, data, strict=True)]
+    return _in_class_of(parts, fsum(shares) / exact_sum(parts))
 
 
 def normal_quantile(p: Array, mu: Array, sigma: Array) -> Any:
@@ -74,29 +91,36 @@ def normal_quantile(p: Array, mu: Array, sigma: Array) -> Any:
     return mu + sigma * ndtri(p)
 
 
-def _squares(data: Any, center: Any) -> Any:
-    middle = exact_sum(data) / len(data) if center is None else center
-    return exact_sum([(x - middle) ** 2 for x in data])
+def _squares(data: Any, center: Any) -> list[Any]:
+    """The squares of the deviations; from a center that is given, by the operators of the data's class."""
+    if center is None:
+        data = numbers_of(data)
+        center = exact_sum(data) / len(data)
+    return [(d := x - center) * d for x in data]
 
 
 @_where_traced
-def pvariance(data: Iterable[Any], mu: Array | None = None) -> Any:
-    return _squares(data, mu) / _counted(data, 1, "pvariance")
+def pvariance(data: Any, mu: Array | None = None) -> Any:
+    squares = _squares(data, mu)
+    found = exact_sum(squares) / _counted(data, 1, "pvariance")
+    return _in_class_of(data if mu is None else squares, found)
 
 
 @_where_traced
-def variance(data: Iterable[Any], xbar: Array | None = None) -> Any:
-    return _squares(data, xbar) / (_counted(data, 2, "variance") - 1)
+def variance(data: Any, xbar: Array | None = None) -> Any:
+    squares = _squares(data, xbar)
+    found = exact_sum(squares) / (_counted(data, 2, "variance") - 1)
+    return _in_class_of(data if xbar is None else squares, found)
 
 
 @_where_traced
 def pstdev(data: Iterable[Any], mu: Array | None = None) -> Any:
-    return as_pythons(np.sqrt(_squares(data, mu) / _counted(data, 1, "pstdev")))
+    return as_pythons(np.sqrt(exact_sum(_squares(data, mu)) / _counted(data, 1, "pstdev")))
 
 
 @_where_traced
 def stdev(data: Iterable[Any], xbar: Array | None = None) -> Any:
-    return as_pythons(np.sqrt(_squares(data, xbar) / (_counted(data, 2, "stdev") - 1)))
+    return as_pythons(np.sqrt(exact_sum(_squares(data, xbar)) / (_counted(data, 2, "stdev") - 1)))
 
 
 def _products(x: Any, y: Any) -> Any:
