@@ -236,3 +236,24 @@ def test_in_machine_code_only_products_for_blas_leave_the_loop(size, leaves):
         else:
             assert {"matmul", "sin"} <= set(outside)
             assert states == ({1, 2} if native else {1})  # the bias's gradient is added up in it
+
+
+@pytest.mark.parametrize(
+    ("holds", "size"),
+    [
+        (lambda x: False, 3),
+        (lambda x: (np.sum(x) < 3) & (x.size > 0), 0),
+    ],
+)
+def test_a_condition_that_no_state_changes(holds, size):
+    """Whether it holds at each iteration is an output of the loop, whose length the loop alone knows."""
+
+    def f(x):
+        return np.sum(fg.while_loop(holds, lambda x: x * x, x) ** 2)
+
+    x = np.full(size, 0.5)
+    for slope in (fg.grad(f), fg.jit(fg.grad(f))):
+        for _ in range(3):
+            np.testing.assert_array_equal(slope(x), 2 * x)
+    np.testing.assert_array_equal(fg.vmap(fg.grad(f))(np.stack([x, x])), 2 * np.stack([x, x]))
+    np.testing.assert_array_equal(fg.hessian(f)(x), 2 * np.eye(size))

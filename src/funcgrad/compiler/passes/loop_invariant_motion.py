@@ -139,6 +139,8 @@ class _Loop:
             self.kind = self._kinds()
         self.sums: dict[int, list[Expr]] = {}
         self.inside: set[Key] = set()
+        self.stacked: dict[Key, Expr] = {}
+        """The values of all iterations that the remaining loop puts out."""
 
     def _exprs(self) -> list[Expr]:
         roots = [self.outputs[k] for k in self.live]
@@ -375,7 +377,8 @@ class _Loop:
         if states or stacks:
             loop = self._rolled(states, stacks)
             for place, expr in enumerate(stacks):
-                self.known[expr.key] = pick(loop, first + place)
+                self.stacked[expr.key] = pick(loop, first + place)
+        self.known.update({key: x for key, x in self.stacked.items() if key in self.inside})
         folded_by_key(self._after(), self._computed, self.known)
         found = {k: pick(loop, place) for place, k in enumerate(states)}
         for k, terms in self.sums.items():
@@ -392,6 +395,8 @@ class _Loop:
         return self.kind[expr.key] != _INVARIANT
 
     def _batch(self, expr: Expr) -> Expr:
+        if expr.key in self.stacked:
+            return self.stacked[expr.key]
         known = self.known[expr.key]
         batch: Expr = known if self._is_batch(expr) else spread(known, self.iterations)
         return batch
@@ -422,7 +427,11 @@ class _Loop:
             for term in terms:
                 needed.extend(parts_of(term))
         needed.extend([arg for expr in self._after() for arg in expr.args])
-        return list({e.key: e for e in needed if e.key in self.inside}.values())
+        return list({e.key: e for e in needed if e.key in self.inside or self._is_open(e)}.values())
+
+    def _is_open(self, expr: Expr) -> bool:
+        """Whether an output is the same in each iteration, of a loop which alone knows their number."""
+        return self.iterations < 0 and self.kind[expr.key] == _INVARIANT
 
     def _rolled(self, states: Sequence[int], stacks: Sequence[Expr]) -> Expr:
         """The remaining loop."""
