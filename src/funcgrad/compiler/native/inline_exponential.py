@@ -3,8 +3,8 @@
 exp(x) is 2**k*exp(r), where k is the integer next to x/log(2) and r = x - k*log(2) (Cody and Waite's
 reduction, with log(2) in two parts), and exp(r) = 1 + q with q = r + r**2*P(r), P a minimax polynomial of
 Remez's. 2**k is a product of two powers of two, so that a subnormal result is rounded once. expm1 is
-2**k*q + (2**k - 1), and tanh(x) = -m/(2 + m) with m = expm1(-2*abs(x)). LLVM computes r, k and q once for all
-functions of one number, so tanh and its derivative, e*(2/(1 + e))**2 with e = exp(-2*abs(x)), take one
+2**k*q + (2**k - 1), and tanh(x) = -m/(1 + e) with m = expm1(-2*abs(x)) and e = exp(-2*abs(x)). LLVM computes
+r, k and q once for all functions of one number, so tanh and its derivative, e*(2/(1 + e))**2, take one
 exponential and one division.
 
 The errors are at most 1.1 units in the last place of exp, 2.3 of expm1 and 3 of tanh. All entries of an array
@@ -78,10 +78,12 @@ def _expm1(w: LLVMWriter, x: Number) -> Number:
 
 def tanh(w: LLVMWriter, x: Number) -> Number:
     """The hyperbolic tangent of a `float64`."""
+    if not w.over_entries:
+        return _by_c(w, "tanh", x)
     y = w.binary("fmul", real(-2.0), w.intrinsic("fabs", x))
-    less = _expm1(w, y) if w.over_entries else _by_c(w, "expm1", y)
+    # (The quotient is that of the derivative.)
     twice = w.binary("fdiv", real(2.0), w.binary("fadd", real(1.0), exp(w, y)))
-    size = w.binary("fmul", w.binary("fmul", real(-0.5), less), twice)
+    size = w.binary("fmul", w.binary("fmul", real(-0.5), _expm1(w, y)), twice)
     return w.intrinsic("copysign", size, x)
 
 
