@@ -14,7 +14,17 @@ import funcgrad as fg
 TABLE = np.array([1.5, 2.5, 3.5])
 COUNTS = np.array([4, 5, 6])
 
+
+def stored(x):
+    table = np.zeros(3)
+    table[1] = float(x[0])
+    return table[1]
+
+
 OF_NUMPY = {
+    "a stored entry": stored,
+    "a copy of an array without axes": lambda x: np.array(float(x[0]))[()],
+    "a product of an array without axes": lambda x: 2.0 * np.asarray(float(x[0])),
     "an entry": lambda x: x[0],
     "an entry of a table": lambda x: TABLE[np.floor(x[0]).astype(int)],
     "an entry of a table of integers": lambda x: COUNTS[np.floor(x[0]).astype(int)],
@@ -106,3 +116,16 @@ def test_the_types_of_a_long_chain_are_asked_for_in_linear_time():
         return s if type(s) is np.float64 and type(s + 1.0) is np.float64 else 2 * s
 
     assert fg.grad(f)(np.ones(2)).tolist() == [1.0, 0.0]
+
+
+def test_a_quotient_by_a_stored_entry_raises_no_error():
+    def f(x):
+        table = np.zeros(2)
+        table[0] = x
+        try:
+            return x + 1.0 / (1.0 / table[0] + 1.0)
+        except ZeroDivisionError:
+            return x + 7.0
+
+    with np.errstate(divide="ignore"):
+        assert f(0.0) == fg.jit(f)(0.0) == fg.value_and_grad(f)(0.0)[0] == 0.0

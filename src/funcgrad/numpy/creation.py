@@ -108,6 +108,7 @@ def array(
     ):  # text has no derivative, as str(x) has none
         return np.array(concrete_value(shape_module.array(given), "an array of text"), dtype)
     made = shape_module.array(given, dtype)
+    made = made if made.shape else shape_module.as_numpys(made)
     cell = cell_of(shape_module.reshape(made, (1,) * (ndmin - made.ndim) + made.shape))
     if isinstance(value, Reference) or order == "F":
         like = layout_of(value) if isinstance(value, Reference) else np.empty(made.shape)

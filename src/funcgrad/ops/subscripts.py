@@ -17,7 +17,7 @@ from funcgrad.ops.base.index_spec import Spec, parse_index, restore, shape_of
 from funcgrad.ops.base.op import build_structural, lift_fully
 from funcgrad.ops.indexing import getitem_op
 from funcgrad.ops.overlapping_windows import overlapping_windows_op, part_of_windows
-from funcgrad.ops.shape import astype, broadcast_to
+from funcgrad.ops.shape import as_numpys, astype, broadcast_to
 from funcgrad.ops.store_forwarding import forwarded, place_of
 from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.source import fail
@@ -35,7 +35,7 @@ def getitem(x: npt.ArrayLike, index: object) -> Any:
         place = place_of(spec, x.shape)
         found = None if place is None else forwarded(x, place)
         if found is not None:
-            return found
+            return found if found.shape else as_numpys(found)
     if x.op is overlapping_windows_op and not arrays:
         found = part_of_windows(x, restore(spec, ()))
         if found is not None:
