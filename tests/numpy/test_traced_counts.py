@@ -99,3 +99,15 @@ def test_counts_that_stand_for_many_are_refused_with_the_line():
 
     with pytest.raises(TypeError, match=r"split: expected a number.*\n.*test_traced_counts.py"):
         fg.scan(body, 0.0, np.array([1.0, 1.5]))
+
+
+@pytest.mark.parametrize("size", [0, 7, 200])
+@pytest.mark.parametrize(
+    "shift", [np.int8(5), np.int8(-128), np.uint8(255), np.uint64(2**63), np.int64(-(2**63)), 2**64]
+)
+def test_shifts_that_a_dtype_has_no_room_to_subtract(shift, size):
+    x = np.arange(size) * 1.0
+    expected = np.roll(x, shift)
+    _, moved = fg.jvp(lambda x: np.roll(x, shift), (x,), (x,))
+    np.testing.assert_array_equal(moved, expected)
+    np.testing.assert_array_equal(fg.jit(np.roll)(x, shift), expected)

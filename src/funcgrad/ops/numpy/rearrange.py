@@ -51,8 +51,9 @@ def roll(x: object, shift: Any, axis: int | tuple[int, ...] | None = None) -> An
     n = x.shape[place]
     before = (slice(None),) * place
     if isinstance(shift, Expr) and n and shift.dtype.kind in "iu" and _is_of_many(shift):
-        return x[(*before, (np.arange(n) - shift) % n)]
-    cut = (n - shift) % n if n else 0
+        turned = shift.astype(np.uint64 if shift.dtype.kind == "u" else np.int64) % n
+        return x[(*before, (np.arange(n) - turned.astype(np.int64)) % n)]
+    cut = -int(shift) % n if n else 0
     return concatenate([x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]], axis=place)
 
 
