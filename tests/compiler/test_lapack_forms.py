@@ -189,7 +189,9 @@ def test_factors_of_numpys_trade_no_rows_outside_of_the_matrix(dtype, transposed
     factors = lu_factors_op.run(np.tril(matrix(256, dtype)) + 50 * np.eye(256), structured=True)
     assert np.all(factors[-1] == -1)
     factors[-1] = pivot
-    f = fg.jit(lambda a, b: solve_by_factors_op(a, b, transposed=transposed, structured=False), native=True)
+    f = fg.jit(
+        lambda a, b: solve_by_factors_op(a, b, transposed=transposed, structured=False), native=True
+    )
     found = f(factors, b)
     if pivot == -1.0:
         expected = np.linalg.solve(factors[:-1].T if transposed else factors[:-1], b)

@@ -117,7 +117,10 @@ def _factored(a: Any, structured: bool) -> Any:
 
 
 def _solved(factors: Any, b: Any, transposed: bool, structured: bool) -> Any:
-    matrix, pivots = factors[:-1], factors[-1].real  # (If it is ``structured``, -1 may stand there.)
+    matrix, pivots = (
+        factors[:-1],
+        factors[-1].real,
+    )  # (If it is ``structured``, -1 may stand there.)
     if pivots[0] < 0:
         return solve_op.run(matrix.T if transposed else matrix, b)
     _, solve = _routines(factors.dtype.char)
