@@ -25,6 +25,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 _IMPORTING = {
     "bottleneck": ["src/funcgrad/adoption/stand_ins/bottleneck_.py"],
+    "numexpr": ["src/funcgrad/adoption/stand_ins/numexpr_.py"],
     "pandas": [
         *map(str, (Path(__file__).parent / "src/funcgrad/tables").glob("*.py")),
         "src/funcgrad/adoption/stand_ins/pandas_.py",

@@ -160,7 +160,10 @@ def where(condition: object, *branches: Any) -> Any:
         chosen = condition if condition.dtype.kind == "b" else condition != 0
         return tuple(as_indices(chosen))
     if len(branches) == 1:
-        raise fail(ValueError, "where: either both or neither of x and y should be given")
+        raise fail(
+            ValueError,
+            "where: expected both branches or none, but got one; write np.where(condition, x, y)",
+        )
     return selection.where(condition, *branches)
 
 

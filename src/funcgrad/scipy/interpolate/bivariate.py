@@ -113,7 +113,7 @@ class FittedSurface:
 
 
 class RectBivariateSpline(FittedSurface):
-    """As `scipy.interpolate.RectBivariateSpline`, also in the data and the points.
+    """As `scipy.interpolate.RectBivariateSpline`, in data and points too.
 
     With ``s > 0`` knots are a choice among the coordinates, and
     the derivative is as that of `splrep`.
