@@ -187,7 +187,7 @@ def test_functions_of_one_number(f):
         np.testing.assert_allclose(fg.jit(f, native=True)(x), f.run(x), rtol=1e-14)
 
 
-def test_loops_that_wait_are_interleaved_if_few_entries_are_left():
+def test_loops_bound_by_latency_are_interleaved_if_few_entries_remain():
     def hints(length):
         w = LLVMWriter()
         with w.loops((length,)) as (at,):

@@ -95,7 +95,7 @@ INLINED: Mapping[str, Callable[[LLVMWriter, Number], Number]] = MappingProxyType
 
 def _reduced(w: LLVMWriter, x: Number) -> _Reduced:
     """The reduction of an argument, of which a NaN stays one."""
-    w.waits = True
+    w.latency_bound = True
     x = w.select(w.compare("ogt", x, real(_HIGHEST)), real(_HIGHEST), x)
     x = w.select(w.compare("olt", x, real(_LOWEST)), real(_LOWEST), x)
     shifted = _fused(w, x, real(_ONE_OVER_LOG2), real(_ROUNDING))

@@ -46,7 +46,7 @@ _SCALAR = {
     "!1": '!1 = !{!"llvm.loop.vectorize.enable", i1 false}',
 }
 """The metadata of these loops."""
-# How many vectors of several iterations are computed in turn, and the numbers in a register.
+# The interleave counts of loops bound by latency, the preferred one first, and the numbers in a register.
 _INTERLEAVED, _WIDEST = (4, 2), 8
 
 # Bytes of one buffer on the stack, and of all of them.
@@ -129,7 +129,7 @@ def literal_of(array: np.ndarray[Any, Any]) -> Number:
 
 
 def _interleaved(times: int) -> dict[str, str]:
-    """The metadata of a loop whose vectors are computed so many times in turn."""
+    """The metadata of a loop with this interleave count."""
     own, count = f"!{10 * times}", f"!{10 * times + 1}"
     return {
         own: f"{own} = distinct !{{{own}, {count}}}",
@@ -174,8 +174,8 @@ class LLVMWriter:
         """Whether a loop over the entries of an array is written."""
         self.over_entries = False
         """Whether what is written next is in such a loop, of more than a few entries."""
-        self.waits = False
-        """Whether the loop that is written has a long chain of instructions that wait for each other."""
+        self.latency_bound = False
+        """Whether an iteration of the loop that is written is a long chain of dependent instructions."""
         self.block = "entry"
         self._stacked = 0
         self._count = 0
@@ -392,7 +392,7 @@ class LLVMWriter:
         self.label(head)
         at, following = f"%{self.fresh('i')}", f"%{self.fresh('i')}"
         self.lines.append(f"  {at} = phi i64 [ 0, %{before} ], [ {following}, %{latch} ]")
-        self.waits = False
+        self.latency_bound = False
         yield Number("i64", at)
         self.jump(latch)
         self.label(latch)
@@ -400,7 +400,7 @@ class LLVMWriter:
         done = self.emit("i1", f"icmp eq i64 {following}, {count.text}")
         hints = self._hints(count, vectorized)
         self.defined |= hints
-        self.waits = False
+        self.latency_bound = False
         metadata = f", !llvm.loop {next(iter(hints))}" if hints else ""
         self.lines.append(f"  br i1 {done.text}, label %{end}, label %{head}{metadata}")
         self.label(end)
@@ -408,12 +408,12 @@ class LLVMWriter:
     def _hints(self, count: Number, vectorized: bool) -> dict[str, str]:
         """The metadata of a loop, that of the loop itself first.
 
-        If the instructions of an iteration wait for each other, vectors of several iterations are computed in
-        turn, unless more than a sixteenth of the iterations would be left for registers of one number.
+        A loop bound by latency is interleaved, as the vectors of several iterations are independent chains,
+        unless more than a sixteenth of the iterations would be left for the scalar remainder loop.
         """
         if not vectorized:
             return _SCALAR
-        length = count.literal if self.waits and count.literal is not None else 0
+        length = count.literal if self.latency_bound and count.literal is not None else 0
         for times in _INTERLEAVED:
             if length >= times * _WIDEST and 16 * (length % (times * _WIDEST)) <= length:
                 return _interleaved(times)
