@@ -9,6 +9,9 @@ import funcgrad as fg
 
 wrapt = pytest.importorskip("wrapt")
 
+# The entries that `vmap` maps over are NumPy's numbers, as those of a loop over the array are.
+NUMBERS = (float, np.float64)
+
 
 @wrapt.decorator
 def through_exp(function, instance, args, kwargs):
@@ -59,12 +62,12 @@ class Model(Base):
     @through_exp
     @staticmethod
     def static(x):
-        return math.sin(x) if type(x) is float else 0.0
+        return math.sin(x) if type(x) in NUMBERS else 0.0
 
 
 @through_exp
 def function(x):
-    return math.cos(x) if type(x) is float else 0.0
+    return math.cos(x) if type(x) in NUMBERS else 0.0
 
 
 MODEL = Model()
