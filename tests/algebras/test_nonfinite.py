@@ -150,6 +150,24 @@ def test_derived_nodes_have_the_line_of_what_they_are_derived_from(program, line
     assert found.line.startswith("test_nonfinite.py:")
 
 
+def test_second_derivatives_of_arrays_have_the_line_of_the_power():
+    def f(x):
+        y = x * 2
+        return np.sum(y**1.5)
+
+    found = fg.find_nonfinite(fg.hessian(f), np.zeros(2))
+    assert "return np.sum(y**1.5)" in found.line
+    assert fg.find_nonfinite(fg.jit(fg.hessian(f)), np.zeros(2)).line == found.line
+
+
+def test_a_transform_within_a_function_has_the_line_of_the_function():
+    def slope(x, v):
+        return fg.hvp(scaled, (x,), (v,))
+
+    found = fg.find_nonfinite(slope, 0.0, 1.0)
+    assert "def slope(x, v):" in found.line
+
+
 def test_a_gradient_that_is_an_expression_has_lines():
     x = fg.var("x")
     root = fg.sqrt(x) * x

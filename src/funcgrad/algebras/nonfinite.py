@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.algebras.arguments_of import Subject, formula, shown_value, subject
-from funcgrad.autodiff.accumulate import backprop, gradients
+from funcgrad.autodiff.accumulate import backprop, gradients, reached_keys
 from funcgrad.expr import Expr, by_key, present
 from funcgrad.fold import Semiring, fold, sum_product, values_by_key
 from funcgrad.graph import CONSTANT, Key
@@ -88,7 +88,7 @@ def find_nonfinite(program: object, /, *args: object, **values: object) -> Nonfi
     inner = _differentiated(program, args)
     if inner or not found.line:
         line = _line_of_derived(found.node, inner or given.roots)
-        return replace(found, line=line or found.line)
+        return replace(found, line=line or found.line or _first_line(program))
     return found
 
 
@@ -124,12 +124,20 @@ def _line_of_derived(node: Expr, roots: Sequence[Expr]) -> str:
     nodes = by_key(*roots, *simplify_all(roots)).values()
     among = [e for e in nodes if e.args and position(e.source)]
     distances = sum_product(node, Semiring(min, operator.add, 0), lambda edge: 1)
-    for expr in sorted(by_key(node).values(), key=lambda expr: distances[expr.key]):
-        needed = {arg.key for arg in expr.args if arg.op is not CONSTANT}
+    below = by_key(node)
+    varying = reached_keys(below)
+    for expr in sorted(below.values(), key=lambda expr: distances[expr.key]):
+        needed = varying & {arg.key for arg in expr.args}
         for other in among:
             if other.key == expr.key or (needed and needed <= {arg.key for arg in other.args}):
                 return position(other.source)
     return ""
+
+
+def _first_line(program: object) -> str:
+    """The first line of a function: a transform within it leaves no node of what it derived."""
+    code = getattr(program, "__code__", None)
+    return position((code, 0)) if code is not None else ""
 
 
 def _finite(value: Any) -> bool:
