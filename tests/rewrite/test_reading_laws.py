@@ -702,3 +702,21 @@ def test_the_square_of_a_complex_size_is_no_square(k):
         repr(slope), {"w": at, **{name: getattr(np, name) for name in dir(np)}, "abs": np.abs}
     )
     np.testing.assert_allclose(found, slope(w=at), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("expr", "text"),
+    [
+        (np.square(1e200 * X), "(1e+200*x)**2"),
+        ((1e200 * X) ** 3, "(1e+200*x)**3"),
+        ((1e-200 * X) ** -2, "(1e-200*x)**(-2)"),
+        ((1e200 * X) * (1e200 * Y), "1e+200*1e+200*x*y"),
+        (X / 1e-200 / 1e-200, "1e+200*x/1e-200"),
+        (X * 1e-200 * 1e-200, "1e-200*1e-200*x"),
+        (1e308 * X + 1.5e308 * X, "1e+308*x + 1.5e+308*x"),
+        (1e200 * (1e200 * np.sin(X)), "1e+200*1e+200*sin(x)"),
+        (1e200 * (1e100 * np.sin(X)), "1e+300*sin(x)"),
+    ],
+)
+def test_numbers_whose_product_overflows_or_underflows_stay_apart(expr, text):
+    assert repr(fg.simplify(expr)) == text

@@ -9,19 +9,27 @@ compared by identity, and matching never hashes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from itertools import product
+from math import inf
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcgrad.expr import Expr, rebuild, scalar, subexpressions, var
-from funcgrad.graph import CONSTANT, INPUT, unnested
+from funcgrad.expr import Expr, rebuild, subexpressions, var
+from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import Elementwise, Op, broadcast_to
 from funcgrad.ops.elementwise import arithmetic
 from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.laws import COMMUTING, EXACT, LAWS, Holds, Law, Mode
+from funcgrad.rewrite.right_hand_sides import (
+    NUMBERS,
+    Instance,
+    RightHandSide,
+    instance,
+    right_hand_side,
+)
 from funcgrad.rewrite.structural_laws import SIGNIFICANT, STRUCTURAL, Over, fold_constants
 from funcgrad.typing import Array
 
@@ -44,8 +52,10 @@ class CompiledPattern(NamedTuple):
     names: tuple[str, ...]
     allowed: Callable[[dict[str, Any]], bool]
     """Whether the law applies, given the bindings."""
-    accepted: Callable[[dict[str, Any], Expr], bool]
-    """Whether the law's result is accepted, given the bindings and the result."""
+    right: Callable[..., RightHandSide]
+    """The law's right-hand side, given the types of the node and of the bindings that are no numbers."""
+    accepted: Callable[[dict[str, Any], list[Any], ArrayType], bool]
+    """Whether the result is accepted, given the bindings, the constants that it computes, and its type."""
 
 
 class _Pattern(NamedTuple):
@@ -85,12 +95,15 @@ def _compiled_patterns(op: Op, mode: Mode, dtype: str) -> tuple[CompiledPattern,
         if limited and "c" not in names:
             continue
         allowed = _is_far_from_overflow if limited else _always
-        if law.holds == "for readers" and not limited and "c" in names:
-            allowed = _is_only_constant
+        if law.holds == "for readers" and not limited:
+            allowed = _is_only_constant if "c" in names else _has_normal_squares
         default = _has_finite_constants if "c" in names else _always
         accepted = _ACCEPTED.get(law.holds, default)
         compiled = dict.fromkeys(_checks(root, order) for order in _orders(root))
-        found.extend([CompiledPattern(*each, law, names, allowed, accepted) for each in compiled])
+        right = lru_cache(maxsize=256)(partial(right_hand_side, law.right, names))
+        found.extend(
+            [CompiledPattern(*each, law, names, allowed, right, accepted) for each in compiled]
+        )
     return tuple(found)
 
 
@@ -125,7 +138,7 @@ def _checks(pattern: Expr, swapped: dict[int, bool]) -> tuple[tuple[Any, ...], t
                 on_leaves.append(("same_as", position, first_position[name]))
             else:
                 first_position[name] = position
-                on_leaves.append(("constant" if name in _NUMBERS else "bind", position, name))
+                on_leaves.append(("constant" if name in NUMBERS else "bind", position, name))
         else:
             on_ops.append(("op", position, expr.op))
             subterms.extend(expr.args[::-1] if swapped[id(expr)] else expr.args)
@@ -135,7 +148,7 @@ def _checks(pattern: Expr, swapped: dict[int, bool]) -> tuple[tuple[Any, ...], t
 
 
 def _is_number(pattern: Expr) -> bool:
-    return pattern.op is CONSTANT or (pattern.op is INPUT and pattern.params[0][1] in _NUMBERS)
+    return pattern.op is CONSTANT or (pattern.op is INPUT and pattern.params[0][1] in NUMBERS)
 
 
 def _operand(pattern: Expr) -> Any:
@@ -152,9 +165,6 @@ _CONSTANT_PLACE = {arithmetic.multiply: 0, arithmetic.add: 1}
 
 FOR_READERS: tuple[Mode, ...] = ("formula", "reading")
 """The modes whose results are printed."""
-
-_NUMBERS = ("c", "d")
-"""The variables that stand for constants."""
 
 
 def _always(*_: object) -> bool:
@@ -177,18 +187,37 @@ def _is_taken(holds: Holds, mode: Mode, dtype: str) -> bool:
     return mode in FOR_READERS and holds != "as a stable form"
 
 
-def _has_finite_constants(found: dict[str, Any], new: Expr) -> bool:
+def _has_finite_constants(_: object, constants: list[Any], __: object) -> bool:
     """Whether the constants that a law has computed are finite."""
-    return all(np.isfinite(value) for value in _constants(found, new))
+    return all([value - value == 0 for value in constants])
 
 
-def _has_normal_constants(found: dict[str, Any], new: Expr) -> bool:
-    least = np.finfo(new.dtype).tiny
-    return all(least <= abs(value) < np.inf for value in _constants(found, new))
+def _has_normal_constants(_: object, constants: list[Any], type: ArrayType) -> bool:
+    least = _least_normal(type.dtype)
+    return all([least <= abs(value) < inf for value in constants])
+
+
+@lru_cache(maxsize=16)
+def _least_normal(dtype: np.dtype[Any]) -> float:
+    return float(np.finfo(dtype).tiny)
 
 
 def _is_far_from_overflow(found: dict[str, Any]) -> bool:
     return bool(1 <= abs(found["c"]) <= 1024)
+
+
+def _has_normal_squares(found: dict[str, Any]) -> bool:
+    """Whether the square of each variable that is a constant is normal: ``x*(x*y) = x**2*y`` computes it."""
+    for expr in found.values():
+        value = value_of(expr)
+        if value is not None and not _least_normal(expr.dtype) <= _square_of_size(value) < inf:
+            return False
+    return True
+
+
+def _square_of_size(value: Any) -> float:
+    with np.errstate(over="ignore", under="ignore"):
+        return float(abs(value) * abs(value))
 
 
 def _is_only_constant(found: dict[str, Any]) -> bool:
@@ -201,27 +230,16 @@ def _is_only_constant(found: dict[str, Any]) -> bool:
     return x.op is not arithmetic.multiply or value_of(x.args[0]) is None
 
 
-def _constants(found: dict[str, Any], new: Expr) -> list[Any]:
-    """The constants in a law's result, outside of the expressions that its variables are bound to."""
-    bound = {id(expr) for expr in found.values()}
-
-    def operands(expr: Expr) -> tuple[Expr, ...]:
-        return () if id(expr) in bound else expr.args
-
-    values = [value_of(expr) for expr in unnested(new, operands) if id(expr) not in bound]
-    return [value for value in values if value is not None]
+def _is_real_or_array(_: object, __: object, type: ArrayType) -> bool:
+    return type.dtype.kind != "c" or type.shape != ()
 
 
-def _is_real_or_array(found: dict[str, Any], new: Expr) -> bool:
-    return new.dtype.kind != "c" or new.ndim > 0
-
-
-def _binds_reals(found: dict[str, Any], _: Expr) -> bool:
+def _binds_reals(found: dict[str, Any], *_: object) -> bool:
     """Whether no variable is complex: abs(z) and real(z) are real."""
     return all([x.dtype.kind != "c" for x in found.values() if isinstance(x, Expr)])
 
 
-_ACCEPTED: dict[Holds, Callable[[dict[str, Any], Expr], bool]] = {
+_ACCEPTED: dict[Holds, Callable[[dict[str, Any], list[Any], ArrayType], bool]] = {
     "where finite": _binds_reals,
     "for normal constants": _has_normal_constants,
     "for reals and arrays": _is_real_or_array,
@@ -376,7 +394,7 @@ def _may_match(operands: tuple[Any, ...], kinds: tuple[Any, ...], same: bool) ->
 
 def _may_be(operand: Any, kind: object) -> bool:
     if isinstance(operand, str):
-        return operand not in _NUMBERS or isinstance(kind, _Constant)
+        return operand not in NUMBERS or isinstance(kind, _Constant)
     if isinstance(operand, _OpOn):
         return (
             isinstance(kind, _OpOn) and kind.op is operand.op and operand.operands <= kind.operands
@@ -384,20 +402,23 @@ def _may_be(operand: Any, kind: object) -> bool:
     return bool(operand == _op_of(kind))
 
 
-def rewrite(expr: Expr, laws: Laws) -> Expr | None:
+def rewrite(expr: Expr, laws: Laws) -> Expr | Instance | None:
     """The result of the first of the laws that applies to a node; None if none does."""
     for law in laws.structural:
-        new = law(expr)
+        try:
+            new = law(expr)
+        except ArithmeticError:  # of numbers that Python cannot hold
+            continue
         if new is not None:
             return new
     for pattern in laws.patterns:
-        new = _apply(pattern, expr)
-        if new is not None:
-            return new
+        made = _apply(pattern, expr)
+        if made is not None:
+            return made
     return rebuild(expr, expr.args[::-1]) if laws.swaps else None
 
 
-def rewrite_single_use(expr: Expr, laws: Laws) -> Expr | None:
+def rewrite_single_use(expr: Expr, laws: Laws) -> Expr | Instance | None:
     """`rewrite` by the laws whose operand must have no other use."""
     for pattern in laws.single_use:
         new = _apply(pattern, expr)
@@ -417,14 +438,17 @@ class ExplainedRewrite(NamedTuple):
 def explained_rewrite(expr: Expr, laws: Laws) -> ExplainedRewrite | None:
     """`rewrite`, with the law that was applied."""
     for law in laws.structural:
-        new = law(expr)
+        try:
+            new = law(expr)
+        except ArithmeticError:
+            continue
         if new is not None:
             words = "arithmetic" if law is fold_constants else (law.__doc__ or law.__name__)
             return ExplainedRewrite(expr, new, words.splitlines()[0].rstrip("."))
     for pattern in laws.patterns:
-        new = _apply(pattern, expr)
-        if new is not None:
-            return ExplainedRewrite(expr, new, _in_algebra(pattern.law))
+        made = _apply(pattern, expr)
+        if made is not None:
+            return ExplainedRewrite(expr, made.expression(), _in_algebra(pattern.law))
     if laws.swaps:
         symbol = "*" if expr.op is arithmetic.multiply else " + "
         return ExplainedRewrite(expr, rebuild(expr, expr.args[::-1]), f"x{symbol}y = y{symbol}x")
@@ -443,17 +467,17 @@ def _in_algebra(law: Law) -> str:
     return f"{law.left(*stands)!r} = {law.right(*stands)!r}"
 
 
-def _apply(pattern: CompiledPattern, expr: Expr) -> Expr | None:
+def _apply(pattern: CompiledPattern, expr: Expr) -> Instance | None:
     """The result of a law on a node; None if the node does not match, or the law refuses the bindings."""
     found = _match(expr, pattern.checks)
     if found is None or not pattern.allowed(found):
         return None
-    try:
-        new = pattern.law.right(*[found[name] for name in pattern.names])
-    except ArithmeticError:  # a constant over 0, or one that Python cannot hold
+    bindings = [found[name] for name in pattern.names]
+    types = [value.type for value in bindings if type(value) is Expr]
+    made = instance(pattern.right(expr.type, *types), bindings)
+    if made is None or not pattern.accepted(found, made[1], expr.type):
         return None
-    result = new if isinstance(new, Expr) else scalar(new, expr.dtype)
-    return result if pattern.accepted(found, result) else None
+    return made[0]
 
 
 def _match(root: Expr, checks: tuple[Check, ...]) -> dict[str, Any] | None:

@@ -55,11 +55,17 @@ class Monomial(NamedTuple):
             powers[key] = (base, total)
             if total == 0:
                 del powers[key]
-        return Monomial(self.number * other.number, powers)
+        number = self.number * other.number
+        if number == 0 and self.number and other.number:
+            raise FloatingPointError("a product of numbers underflows")
+        return Monomial(number, powers)
 
     def to_the(self, exponent: float) -> Monomial:
         powers = {key: (base, k * exponent) for key, (base, k) in self.powers.items()}
-        return Monomial(self.number**exponent, powers)
+        number = self.number**exponent
+        if number == 0 and self.number:
+            raise FloatingPointError("a power of a number underflows")
+        return Monomial(number, powers)
 
 
 def power(base: Expr, exponent: float) -> Monomial:
@@ -267,7 +273,10 @@ TANGENTS = (
 
 
 def _number(value: float, like: Expr) -> Expr:
-    number = scalar(value, like.dtype)
+    with np.errstate(over="ignore"):
+        number = scalar(value, like.dtype)
+    if not np.isfinite(value_of(number)):
+        raise OverflowError("a number of a product or a sum overflows")
     return broadcast_to(number, shape=like.shape) if like.shape else number
 
 

@@ -27,6 +27,7 @@ from funcgrad.expr import (
 )
 from funcgrad.fold import folded
 from funcgrad.gc_pause import Paused
+from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import fit
 from funcgrad.rewrite.laws import Mode
 from funcgrad.rewrite.matcher import (
@@ -38,6 +39,7 @@ from funcgrad.rewrite.matcher import (
     rewrite,
     rewrite_single_use,
 )
+from funcgrad.rewrite.right_hand_sides import Instance
 
 # Rewrites that one node may go through before it is left as it is.
 BUDGET = 40
@@ -226,7 +228,7 @@ class Simplifier:
             new = self.rewrite(node, laws)
             if new is not None:
                 replaced = id(node)
-                node = self._replacement(fit(new, node.type), budget - 1)
+                node = self._result(new, node.type, budget - 1)
                 self.normal_forms[replaced] = node
             elif laws.single_use:
                 self.deferred[id(node)] = laws
@@ -245,15 +247,31 @@ class Simplifier:
             if laws is not None and uses[id(expr.args[0])] == 1:
                 new = self.rewrite_single_use(node, laws)
                 if new is not None:
-                    return self._replacement(fit(new, expr.type), BUDGET)
+                    return self._result(new, expr.type, BUDGET)
             return node
 
         simple = folded(roots, step)
         self.deferred.clear()
         return simple
 
+    def _result(self, new: Expr | Instance, wanted: ArrayType, budget: int) -> Expr:
+        """The normal form of a law's result for a node of a type."""
+        if type(new) is Expr:
+            return self._replacement(fit(new, wanted), budget)
+        rows, values, result = new
+        normal_form, kinds = self.normal_form, self.kinds
+        for place, value in enumerate(values):
+            if type(value) is Expr and id(value) not in kinds:  # a constant that the law computes
+                values[place] = normal_form(value, (), budget // 2)
+        for expr, places in rows:
+            last = len(values) == result
+            args = tuple([values[i] for i in places])
+            values.append(normal_form(expr, args, budget if last else budget // 2))
+        found: Expr = values[result]
+        return found
+
     def _replacement(self, root: Expr, budget: int) -> Expr:
-        """The normal form of a law's right side, whose variables stand for canonical expressions."""
+        """The normal form of an expression on canonical ones."""
         kinds = self.kinds
         if id(root) in kinds:
             return root
