@@ -236,7 +236,12 @@ SPECIAL = sorted(all_ops(*SPECIAL_FAMILIES).keys() - all_ops().keys())
 def special_program(name):
     args, params = WITH_PARAMS.get(name, (None, {}))
     if args is None:
-        args = FURTHER.get(name) or {**POINTS, **WITHOUT_MPMATH}[name][0]
+        points = {**POINTS, **WITHOUT_MPMATH}.get(name)
+        assert name in FURTHER or points, (
+            f"{name}: no arguments to test it at; add some to tests/ops/special_points.py: to POINTS if "
+            "its record has the mpmath column, and to WITHOUT_MPMATH if not"
+        )
+        args = FURTHER.get(name) or points[0]
     inputs = [fg.var(f"x{k}", (), np.asarray(x).dtype) for k, x in enumerate(args)]
     return Program(
         operation_table.ops[name](*inputs, **params), inputs, list(map(np.asarray, args))

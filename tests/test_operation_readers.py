@@ -33,6 +33,11 @@ def test_every_operation_has_a_program():
     assert set(operation_table.ops) - inner <= {*PROGRAMS, *SPECIAL}
 
 
+@pytest.mark.parametrize("name", SPECIAL)
+def test_every_special_function_has_arguments(name):
+    assert special_program(name).expr.shape == ()
+
+
 def library_of(reader):
     if reader in OPTIONAL:
         library = pytest.importorskip(OPTIONAL[reader])

@@ -330,8 +330,7 @@ roots_genlaguerre: 3, x[0] | roots_gegenbauer: 3, x[0] | assoc_legendre_p: 2, 1,
 sph_harm_y: 2, 1, x, y | sph_legendre_p: 2, 1, x | logsumexp: x | softmax: x | log_softmax: x
 multigammaln: 3 + x, 2 | ellip_harm: 5.0, 8.0, 2, 1, x[0] | lambertw: x | spherical_jn: 1, x
 spherical_yn: 1, x | spherical_in: 1, x | spherical_kn: 1, x | mathieu_even_coef: 2, x[0] | lqn: 2, x[0]
-lmbda: 2, x[0] | riccati_jn: 2, x[0] | ndtri_exp: -x | obl_ang1: 1, 2, 1.0, x | pro_ang1: 1, 2, 1.0, x
-btdtrib: y, x, 0.3 | stirling2: 4, 2 | ai_zeros: 3 | jn_zeros: 1, 3
+lmbda: 2, x[0] | riccati_jn: 2, x[0] | stirling2: 4, 2 | ai_zeros: 3 | jn_zeros: 1, 3
 legendre_p_all: 3, x | sph_legendre_p_all: 2, 1, x | riccati_yn: 2, y[0]
 sh_jacobi: 2, 3.0 + x[0], 1.0 + y[0] | factorialk: 5, 2 | factorial2: 5
 roots_sh_jacobi: 3, 3.0 + x[0], 1.0 + y[0] | mathieu_odd_coef: 3, y[0]

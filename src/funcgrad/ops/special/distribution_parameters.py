@@ -61,15 +61,21 @@ def _count(name: str, slopes: Callable[..., Any], parameters: int) -> Op:
     return special_function(name, in_value, *[rule(k + 1) for k in range(parameters)])
 
 
+def _trials(name: str, slopes: Callable[..., Any]) -> Op:
+    """The number of trials, or of successes, for which a distribution function has a value."""
+    return special_function(
+        name,
+        lambda z, k, y, p: _quotient(slopes(k, z, p), 0, 1),
+        lambda z, k, y, p: 1.0 / slopes(k, z, p)[1],
+        lambda z, k, y, p: _quotient(slopes(k, z, p), 2, 1),
+    )
+
+
 pdtrik: Op = _count("pdtrik", _of_poisson, 1)
 bdtrik: Op = _count("bdtrik", _of_binomial, 2)
 nbdtrik: Op = _count("nbdtrik", _of_negative_binomial, 2)
-bdtrin: Op = special_function(
-    "bdtrin",
-    lambda z, k, y, p: _quotient(_of_binomial(k, z, p), 0, 1),
-    lambda z, k, y, p: 1.0 / _of_binomial(k, z, p)[1],
-    lambda z, k, y, p: _quotient(_of_binomial(k, z, p), 2, 1),
-)
+bdtrin: Op = _trials("bdtrin", _of_binomial)
+nbdtrin: Op = _trials("nbdtrin", _of_negative_binomial)
 fdtridfd: Op = special_function("fdtridfd", *inverse_partials(lambda: fdtr, 3, 1))
 
 
