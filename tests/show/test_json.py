@@ -554,37 +554,17 @@ def test_special_functions_come_back(name):
     assert from_json(to_json(expr)).key == expr.key
 
 
-SPECTRAL = (
-    "resolved",
-    "projected",
-    "turning",
-    "hermitian_function",
-    "spectral_function",
-    "spectral_slope",
-    "singular_function",
-    "singular_value_function",
-    "singular_slope",
-    "transported",
-    "qr_complement",
-    "linear_filter",
-    "sparse_product",
-    "cosine_transform",
-    "spline_filter",
-)
-
-
 def test_every_operation_of_the_package_is_among_the_tests():
-    read = programs_of_readers()
     exprs = [
         *[special_program(name).expr for name in SPECIAL],
         *[sample_expr(name, i) for name, i in CASES],
         *STORED.values(),
-        *[call(MATRICES["square"]) for call, _ in FACTORIZATIONS.values()],
         *MARKED,
-        *[read[name].expr for name in SPECTRAL],
+        *[program.expr for program in programs_of_readers().values()],
     ]
     found = {node.op.name for program in exprs for node in program.graph.values()}
     # A primitive is refused, in a guarded call, too; an `example` lives no longer than the run of a batch, a
     # `name` than a trace.
     unread = {"foreign", "guarded_call", "example", "name"}
-    assert found >= operation_table.ops.keys() - unread
+    missing = operation_table.ops.keys() - unread - found
+    assert not missing, "add samples to tests/ops/samples.py, or programs to operation_readers.py"
