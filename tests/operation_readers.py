@@ -250,23 +250,19 @@ def special_program(name):
 
 def reads_special(reader, name):
     """Whether a reader reads a special function: if its record has the reader's column."""
-    columns = operation_table.ops[name].columns
-    libraries = columns.libraries or {}
-    return {
-        "forward mode": name not in NO_EDGE,
-        "reverse mode": name not in NO_EDGE,
-        "second order": name not in NO_EDGE,
-        "math": columns.scalar is not None,
-        "native": False,
-        "to_python": columns.numpy is not None,
-        "to_sympy": columns.sympy is not None,
-        "to_jax": "jax" in libraries,
-        "to_torch": "torch" in libraries,
-        "bounds": columns.interval is not None,
-        "precise": columns.mpmath is not None and name not in SLOW_IN_MPMATH,
-        "sparsity": name
-        not in {*COMPLEX_VALUES, *NO_EDGE} - {"besselpoly", "gammasgn", *SHIFTS, *RANGES},
-    }.get(reader, True)
+    if reader in ("forward mode", "reverse mode", "second order"):
+        return name not in NO_EDGE
+    if reader == "sparsity":
+        return name not in {*COMPLEX_VALUES, *NO_EDGE} - {
+            "besselpoly",
+            "gammasgn",
+            *SHIFTS,
+            *RANGES,
+        }
+    if reader == "precise" and name in SLOW_IN_MPMATH:
+        return False
+    own = READERS[reader]
+    return not own.column or own.has_row(operation_table.ops[name].columns)
 
 
 # -- readers: each raises if it cannot read a program, and else gives values to compare -----------------
@@ -407,7 +403,7 @@ def _cost(p):
 def read(reader, program):
     """Raises if a reader does not read the program, or reads another value than the program has."""
     with np.errstate(all="ignore"):
-        found = READERS[reader](program)
+        found = READERS[reader].read(program)
         expected = np.asarray(fg.evaluate(program.expr, program.given))
     if found is None or reader in ("forward mode", "reverse mode", "second order"):
         return
@@ -417,26 +413,43 @@ def read(reader, program):
     np.testing.assert_allclose(found.astype(expected.dtype), expected, rtol=1e-7, atol=1e-9)
 
 
-READERS: dict[str, Callable] = {
-    "value": _value,
-    "forward mode": _forward,
-    "reverse mode": _reverse,
-    "second order": _second,
-    "vmap": _vmap,
-    "jit": lambda p: fg.jit(p)(*p.values),
-    "math": _math,
-    "native": _native,
-    "repr": _repr,
-    "to_latex": _latex,
-    "to_python": _python,
-    "to_sympy": _sympy,
-    "to_jax": _in("jax"),
-    "to_torch": _in("torch"),
-    "to_json": _json,
-    "bounds": _bounds,
-    "precise": _precise,
-    "cost": _cost,
-    "sparsity": _sparsity,
+class Reader(NamedTuple):
+    """A reader of programs, and the column of an operation's record that it reads."""
+
+    read: Callable
+    """Raises if it cannot read a program, and else gives values to compare, or None."""
+    column: str = ""
+    """A field of `Columns`, or ``libraries:name``; empty if the reader reads every operation."""
+    package: str = ""
+    """The optional package that it needs."""
+
+    def has_row(self, columns):
+        """Whether an operation's record has the column."""
+        field, _, library = self.column.partition(":")
+        row = getattr(columns, field)
+        return library in (row or {}) if library else row is not None
+
+
+READERS = {
+    "value": Reader(_value),
+    "forward mode": Reader(_forward),
+    "reverse mode": Reader(_reverse),
+    "second order": Reader(_second),
+    "vmap": Reader(_vmap),
+    "jit": Reader(lambda p: fg.jit(p)(*p.values)),
+    "math": Reader(_math, "scalar"),
+    "native": Reader(_native, "scalar"),
+    "repr": Reader(_repr),
+    "to_latex": Reader(_latex),
+    "to_python": Reader(_python, "numpy"),
+    "to_sympy": Reader(_sympy, "sympy", "sympy"),
+    "to_jax": Reader(_in("jax"), "libraries:jax", "jax"),
+    "to_torch": Reader(_in("torch"), "libraries:torch", "torch"),
+    "to_json": Reader(_json),
+    "bounds": Reader(_bounds, "interval"),
+    "precise": Reader(_precise, "mpmath", "mpmath"),
+    "cost": Reader(_cost),
+    "sparsity": Reader(_sparsity),
 }
 
 

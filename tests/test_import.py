@@ -1,5 +1,6 @@
 """What `import funcgrad` loads, and what it hands out later."""
 
+import ast
 import inspect
 import subprocess
 import sys
@@ -96,6 +97,15 @@ def test_each_public_name_is_handed_out_whatever_came_before(name):
     value = getattr(fg, name)
     assert value is getattr(fg, name)
     assert not inspect.ismodule(value)
+
+
+def test_names_that_are_imported_later_are_known_to_type_checkers_and_public():
+    body = ast.parse(inspect.getsource(fg)).body
+    imports = next(node for node in body if isinstance(node, ast.If)).body
+    known = {name.asname or name.name for node in imports for name in node.names}
+    later = {name for names in fg._LATER.values() for name in names}
+    assert later == known - {"numpy", "optim", "scipy"}, "the imports under `if _TYPE_CHECKING`"
+    assert later <= set(fg.__all__)
 
 
 def test_every_public_name_can_be_imported_first():

@@ -20,7 +20,6 @@ from tests.operation_readers import (
 from tests.ops.special_points import SLICE
 
 PROGRAMS = programs()
-OPTIONAL = {"to_jax": "jax", "to_torch": "torch", "to_sympy": "sympy", "precise": "mpmath"}
 
 
 def test_every_operation_has_a_program():
@@ -40,9 +39,10 @@ def test_every_special_function_has_arguments(name):
 
 
 def library_of(reader):
-    if reader in OPTIONAL:
-        library = pytest.importorskip(OPTIONAL[reader])
-        if reader == "to_jax":
+    package = READERS[reader].package
+    if package:
+        library = pytest.importorskip(package)
+        if package == "jax":
             library.config.update("jax_enable_x64", True)
 
 
@@ -79,7 +79,7 @@ def check_special(reader, names):
                 read(reader, program)
 
 
-@pytest.mark.parametrize("reader", [reader for reader in READERS if reader not in OPTIONAL])
+@pytest.mark.parametrize("reader", [reader for reader in READERS if not READERS[reader].package])
 def test_special_functions_are_read_if_their_records_have_the_column(reader):
     check_special(reader, SLICE)
 
@@ -101,4 +101,5 @@ def test_the_page_lists_the_gaps():
     home = Path(package).parents[2]
     if not (home / "docs").exists():
         pytest.skip("the documentation is not beside the package")
-    assert (home / "docs" / "operations.md").read_text() == page()
+    same = (home / "docs" / "operations.md").read_text() == page()
+    assert same, "run: python tools/operation_table.py"

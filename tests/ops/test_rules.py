@@ -2,12 +2,17 @@
 
 import dataclasses
 import itertools
+from importlib import import_module
+from pkgutil import walk_packages
 
 import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad import ops
+from funcgrad.expr import operation_table
 from funcgrad.linear import Structural
+from funcgrad.ops.base.op import Op
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.ops.special.special_stand_ins import SPECIAL_FAMILIES
 from tests.default_slice import one_in
@@ -36,6 +41,20 @@ def test_every_operation_has_samples():
         "of a decomposition do, a program to tests/operation_readers.py, and tests of its own"
     )
     assert SAMPLES.keys() <= OPS.keys()
+
+
+COMPILERS_OWN = {"lu_factors", "solve_by_factors", "substitute"}
+"""Operations that stand in compiled programs alone, which no file holds."""
+
+
+@pytest.mark.parametrize("module", [m.name for m in walk_packages(ops.__path__, "funcgrad.ops.")])
+def test_every_operation_of_a_module_is_found_by_its_name(module):
+    own = {op.name: op for op in vars(import_module(module)).values() if isinstance(op, Op)}
+    unknown = {name for name, op in own.items() if operation_table.ops.get(name) is not op}
+    assert unknown <= COMPILERS_OWN, (
+        "add the module to FURTHER of ops/numpy/dispatch.py, or to SPECIAL_FAMILIES of "
+        "ops/special/special_stand_ins.py"
+    )
 
 
 ALL = all_ops(*SPECIAL_FAMILIES)
