@@ -108,11 +108,14 @@ def measure(ask: Ask, start: Start, names: Sequence[str], rounds: int) -> list[s
     whole = {peer: ask("programs", peer) for peer in PEERS}
     lines = []
     for name in names:
+        before = len(lines)
         for peer in PEERS:
             part = ask("programs", peer, without=name)
             for work in [work for work, digest in whole[peer].items() if digest != part[work]]:
                 family, _, size = work.partition(" ")
                 lines.append(gain(start, name, (family, size, peer), rounds))
+        if len(lines) == before:
+            print(f"{name}: no benchmark's program changes without it", file=sys.stderr)
     return lines
 
 

@@ -205,3 +205,12 @@ def test_the_gain_of_one_pass_keeps_what_was_found_of_others():
     added = ablation.page(["| hoisting | mixture |"], ["hoisting"], PASSES_PAGE)
     assert added == PASSES_PAGE.replace("\n\nMore", "\n| hoisting | mixture |\n\nMore")
     assert ablation.page([], ["hoisting"], PASSES_PAGE) == PASSES_PAGE
+
+
+def test_a_pass_that_changes_no_program_is_named(capsys):
+    def ask(task, peer, without=""):
+        assert task == "programs"
+        return {"fusion 10": peer}
+
+    assert ablation.measure(ask, None, ["fusion"], 1) == []
+    assert capsys.readouterr().err == "fusion: no benchmark's program changes without it\n"

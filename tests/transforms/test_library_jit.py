@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.transforms.interop.export import to_jax, to_torch
+from funcgrad.compiler import libraries
+from funcgrad.transforms.interop.export import LIBRARY_TYPES, to_jax, to_torch
 from tests.default_slice import one_in
 
 pytestmark = [
@@ -428,6 +429,11 @@ def test_under_torch_compile_changes_count_where_the_function_is_called(torch, c
     equal(run(torch.ones(2)), [3.0, 3.0])
     k = 5.0
     equal(run(torch.ones(2)), [6.0, 6.0])
+
+
+def test_jit_knows_the_types_of_every_library():
+    missing = set(libraries.BACKENDS) ^ set(LIBRARY_TYPES)
+    assert not missing, "add it to LIBRARY_TYPES of transforms/interop/export.py"
 
 
 @pytest.mark.gpu
