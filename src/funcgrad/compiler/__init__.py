@@ -1,1 +1,1 @@
-"""From expressions to programs that run: an IR of calls, passes over it, and backends."""
+"""Expressions to programs that run: the IRs of operations and of calls, passes over them, and backends."""

@@ -1,8 +1,8 @@
 """The IR over operations: a program as numbered steps in SSA form, and functions made of generated text.
 
-A `Flat` program is value-numbered: equal work stands in it once. Backends select instructions from it: the
-NumPy backend makes calls (`call_ir`), the others print it. Names in generated text are made in the
-compiler, never taken from a user.
+A `Flat` program is value-numbered (global common-subexpression elimination): equal work stands in it once.
+Backends select instructions from it: the NumPy backend makes calls (`call_ir`), the others print it. Names in
+generated text are made in the compiler, never taken from a user.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What passes over steps share: a builder of the rewritten program, and dead-code elimination."""
+"""A builder of rewritten programs for the passes over steps, and dead-code elimination."""
 
 from __future__ import annotations
 

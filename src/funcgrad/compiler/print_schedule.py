@@ -1,4 +1,4 @@
-"""The schedules of array programs as people read them: a line a call, with the arrays it takes."""
+"""The printer of schedules of array programs: a line a call, with the arrays it takes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Calls and branches: operations that run one body, or the one of several bodies that an index selects.
 
 The derivative of a call is a call of the body's derivative. It recomputes intermediate values from the
-operands and stores none: rematerialization (`checkpoint`).
+operands, those excepted that ``kept`` names: rematerialization (`checkpoint`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Laws of convolutions: entries between zeros are convolved by themselves.
+"""Laws of convolutions: of a zero-padded operand only the entries between the zeros are convolved.
 
 Imported when a convolution is first simplified (`structural_laws.STRUCTURAL`).
 """

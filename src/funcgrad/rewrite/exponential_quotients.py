@@ -1,7 +1,7 @@
 """Quotients of two sums of two exponentials, as sigmoid, tanh and sech.
 
-(exp(x) - exp(-x))/(exp(x) + exp(-x)) is tanh(x), also where the exponentials overflow, and where its slope is
-less than what rounds it to 1.
+(exp(x) - exp(-x))/(exp(x) + exp(-x)) is tanh(x), also where the exponentials overflow. Its slope keeps its
+digits where tanh(x) rounds to 1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Laws of scattered entries: sums and products act on the entries, not on the zeros between them.
 
-The cotangent of an array of which a slice is read is zero elsewhere. What is not read may be infinite or NaN
-there, and reaches no gradient: no factor meets the zeros.
+The cotangent of an array of which a slice is read is zero elsewhere. Entries that are not read may be
+infinite or NaN, and reach no gradient: no factor meets the zeros.
 """
 
 from __future__ import annotations

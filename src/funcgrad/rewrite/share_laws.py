@@ -1,7 +1,7 @@
 """Derivatives of quotients such as x/(1 + x) and x/sqrt(1 + x**2), next to their limits.
 
 By the quotient rule the derivative of a/b is 1/b - (a/b)/b times that of a, if b = a + c. Both terms round to
-one number where c is small beside a. It is c/b/b. So it is with powers of sums, as roots.
+one number where c is small beside a. It is c/b/b. The same holds of powers of sums, such as roots.
 """
 
 from __future__ import annotations

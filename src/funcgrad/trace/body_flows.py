@@ -1,4 +1,4 @@
-"""What the results of control operations depend on, seen through the bodies that these hold.
+"""Which operands each result of a control operation depends on, by the edges of its bodies.
 
 A derivative flows along the edges of a body as it does along those of a program. So a result that a body
 computes of no argument depends on none, as it does where the function of the body is called as it is.

@@ -1,4 +1,4 @@
-"""Functions of values that stand for many, such as examples of a batch, may branch on them.
+"""Branches on unknown values, such as examples of a batch: all paths run, and `numpy.where` joins them.
 
 A function runs once for each path through its branches, on the same leaves. The results are joined by
 `numpy.where`, from the last condition to the first, so that what a condition does not choose reaches no

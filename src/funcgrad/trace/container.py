@@ -1,4 +1,4 @@
-"""A container taken apart into its parts: what each kind of tree node has in common."""
+"""A node of a pytree: a container flattened into labeled children, and rebuilt of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of a batch answer Python's questions: those that give the same answers share a run.
+"""Concretization under `vmap`: the examples answer Python's questions; equal answers share a run.
 
 `vmap` runs a function on one example, whichever. Where Python asks for its value, and the values of the batch
 are known, the run goes on for the examples that give one answer, and the others have runs of their own. So a

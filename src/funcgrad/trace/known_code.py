@@ -1,4 +1,4 @@
-"""Code that is known to run as it is: functions, classes and instances, with all that they lead to.
+"""Functions, classes and instances that are known to need no adoption, with all code that they lead to.
 
 A transform adopts a function only if its code, or code that it leads to, tells a traced value from a
 number (`funcgrad.adoption.levels`). What leads to code may change between two calls: a name of a module, a

@@ -1,4 +1,4 @@
-"""Arrays that a function reaches and did not make: its closure's, its defaults' and its globals'.
+"""Arrays that a function reaches and did not make: in its closure, its defaults and its globals.
 
 A body of a loop or a branch is traced once, and runs any number of times. A store into an array from outside
 would happen at the trace, not at each iteration; so it is refused.

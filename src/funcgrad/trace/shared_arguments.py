@@ -1,4 +1,4 @@
-"""Stores into arguments that a trace would lose: into arrays that the caller or another argument has, too."""
+"""Refused stores into aliased arguments: the trace would lose them for the caller or another argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a tree is static: carried along as it is, and part of a call's signature under jit.
+"""Static values in trees: they are not traced, and are part of a call's signature under jit.
 
 Text, functions, types, members of enumerations and other values that hash by what they are, and are no
 numbers, are static by themselves. `static` marks others: a value, or a field of a class.

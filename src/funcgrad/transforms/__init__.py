@@ -1,1 +1,1 @@
-"""Functions of functions and of programs: gradients and the rest, each a fold read one way."""
+"""Transforms of functions: derivatives, batching, compilation, control flow and custom rules."""

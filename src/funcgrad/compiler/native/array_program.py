@@ -2,7 +2,7 @@
 
 The steps are put into *groups*. A group is one nest of loops over a shape: entries of elementwise steps pass
 between them in registers, and reductions add up beside them. A step joins the earliest group of its shape in
-which its operands are known; what other groups read of it goes into a buffer. Views have no group: they are
+which its operands are known; values that other groups read go into buffers. Views have no group: they are
 made where they are read. Any other step, such as a product of matrices, is a group of its own.
 """
 

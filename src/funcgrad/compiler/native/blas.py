@@ -1,7 +1,7 @@
 """Calls of BLAS and LAPACK in machine code, whose addresses SciPy exports: products and triangular systems.
 
-A matrix that stands in memory by rows is to BLAS, which reads by columns, its transpose. So the product
-``A @ B`` is computed as ``B.T @ A.T``. Without SciPy the products are loops.
+BLAS is column-major: a row-major matrix is to it the transpose. So the product ``A @ B`` is computed as
+``B.T @ A.T``. Without SciPy the products are loops.
 """
 
 from __future__ import annotations

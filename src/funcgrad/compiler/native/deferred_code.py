@@ -1,7 +1,7 @@
 """Machine code that is compiled when NumPy has run for about as long as compiling takes.
 
-Both times are estimated, not measured, so a program does the same in every run. A function that has no room
-for an array that grows is called again with more room.
+Both times are estimated, not measured, so a program does the same in every run. A function whose growing
+array is full is called again with a larger one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Programs with steps that have no form in machine code: machine code before, between and after them.
+"""Graph partitioning: machine code before, between and after the steps that have no form in machine code.
 
 A decomposition or a sort of a large array, or a function of a user's, runs in NumPy. The other steps are
 partitioned into regions: a step is in the first region after all NumPy steps that it depends on, or in a

@@ -2,7 +2,7 @@
 
 A tile is a few rows of the result, and of each so many entries as a few registers hold. For each row of the
 second matrix, its entries times one of the first are added to the sums of a row. The sums of an entry are
-added up in the same order as by a plain loop, which would read and write them in each turn.
+added up in the same order as by a plain loop, which would read and write them in each iteration.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The forms in machine code of running sums, products and extremes, and of places of extremes: NumPy's bits.
+"""The forms in machine code of running sums, products and extremes, and of argmax and argmin: NumPy's bits.
 
 A running sum adds one entry after the other in its own dtype, as NumPy's does, so its order is fixed.
 """

@@ -3,7 +3,7 @@
 A kind of common-subexpression elimination. The reverse program of a loop needs the loop's states at each
 iteration, and so contains the loop with these as additional outputs. Legal if the outputs of one body begin
 with those of the other; values are the same to the bit.
-Gain (docs/passes.md): without it the LSTM with one example takes 1.28 of the time, with sixteen 1.21.
+Gain (docs/passes.md): without it the LSTM with one example takes 1.28 times as long, with sixteen 1.21.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Loop fusion and tiling: groups of calls on large arrays become kernels that run on blocks of rows.
 
 A group is a run of a plan's calls that act on each row of their operands alone, or total over all rows
-(`fusion_legality`). `fuse` puts one call in its place, of a kernel that does a few rows at a time in
-scratch memory, so that what its calls hand on stays in the cache. What leaves the group is written where it
-belongs; a total is one for each block, added up at the end, and so is as accurate as NumPy's sums by pairs.
-The blocks do not depend on how many threads take them.
-Gain (docs/passes.md): without it the logistic gradient of 10^6 x 10 takes 2.1 times as long, the
-elementwise chain of 10^6 1.29; that of 10^4 x 100 1.27 in one run and 0.77 in another.
+(`fusion_legality`). `fuse` puts one call in its place, of a kernel that does a few rows at a time in scratch
+memory, so that intermediate values stay in the cache. Values that calls outside the group read are written to
+whole arrays. A reduction over rows has a partial result for each block; these are combined at the end, so
+that a sum is as accurate as NumPy's pairwise summation. The blocks do not depend on how many threads take
+them.
+Gain (docs/passes.md): without it the logistic gradient of 10^6 x 10 takes 2.1 times as long, the elementwise
+chain of 10^6 1.29; that of 10^4 x 100 1.27 in one run and 0.77 in another.
 """
 
 from __future__ import annotations

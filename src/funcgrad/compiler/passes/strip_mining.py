@@ -1,13 +1,13 @@
-"""Strip mining: rows of arrays in blocks, so that what passes between steps stays in the cache.
+"""Strip mining: rows of arrays in blocks, so that intermediate values stay in the cache.
 
 A program of machine code on arrays with one first axis becomes loops over blocks of their rows. A row of a
 step in a loop depends on the same row of its operands, or on arrays that are there before the loop. A step
-that needs other rows of what a loop computes, such as the largest entry of a column, follows the loop, and
-what depends on it is in the next one. Sums over the rows are added up block by block. In a block the rows are
-along the last axis (a structure of arrays), so that the innermost loops are over rows and fill vector
-registers, however few entries a row has. Only rows whose last axis would leave registers partly empty gain.
-Bodies of other loops are treated in the same way, as in an ensemble of small systems. Legal because no entry
-depends on the order of the rows; sums are added in another order.
+that reads other rows of a value of a loop, such as the largest entry of a column, follows the loop, and the
+steps that depend on it are in the next one. Sums over the rows are added up block by block. In a block the
+rows are along the last axis (a structure of arrays), so that the innermost loops are over rows and fill
+vector registers, however few entries a row has. Only rows whose last axis would leave registers partly empty
+gain. Bodies of other loops are treated in the same way, as in an ensemble of small systems. Legal because no
+entry depends on the order of the rows; sums are added in another order.
 Gain (docs/passes.md): without it bundle adjustment takes 2.2 times as long.
 """
 

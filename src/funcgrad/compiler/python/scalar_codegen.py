@@ -1,9 +1,9 @@
 """Programs on numbers as generated Python over `math`: ten times faster than NumPy on numbers.
 
-Each operation has a template (`funcgrad.compiler.python.scalar_ops`). What is used once is written inside its
-user's expression, the rest has a name; names are reused, since locals beyond the 255th are slow, and very
-long programs are cut.
-`math` raises where NumPy gives an inf or a nan: then the program runs once more, by NumPy.
+Each operation has a template (`funcgrad.compiler.python.scalar_ops`). A value with one use is written inside
+its user's expression, others have names; names are reused, since locals beyond the 255th are slow, and very
+long programs are split into several functions. `math` raises where NumPy gives an inf or a nan: then the
+program runs once more, by NumPy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Large programs on numbers, interpreted: the first runs, which end sooner than compiling would.
+"""An interpreter of large programs on numbers, for their first runs, which take less time than compiling.
 
 A step is a function of `math` or of a template (`scalar_ops`), on Python's numbers, so that results have the
 bits that the generated code gives. `math` raises where NumPy gives an inf or a nan: then NumPy runs the

@@ -1,1 +1,1 @@
-"""The verifier: what holds of a program between any two passes, checked without running it."""
+"""The verifier: the invariants of programs between passes, checked without running them."""

@@ -1,4 +1,4 @@
-"""How the verifier refuses a program."""
+"""The verifier's error, and the checks that raise it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Verifies the memory of generated source by symbolic execution.
 
 Every array is a buffer with a version, which each write makes anew. A name holds a *term*, what has been
-computed, and the versions of the buffers that it is read from; a name whose buffer has been given to another
-value since is refused. The terms that a text returns must be those of the plan, or of the steps, that it was
-printed from: so nothing is read too late, written twice, or lost, in kernels as elsewhere.
+computed, and the versions of the buffers that it is read from; a read of a name whose buffer holds another
+value by then is refused. The terms that a text returns must be those of the plan, or of the steps, that it
+was printed from: so nothing is read too late, written twice, or lost, in kernels as elsewhere.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Conditions and assignments by which an inline cache takes dicts, lists, tuples and dataclasses apart.
+"""Guards and assignments by which an inline cache flattens dicts, lists, tuples and dataclasses.
 
-The conditions hold for containers of the same classes, keys and lengths; the assignments within them bind
-the leaves in the order of `funcgrad.trace.pytree.leaves_of`.
+The guards hold for containers of the same classes, keys and lengths; the assignments within them bind the
+leaves in the order of `funcgrad.trace.pytree.leaves_of`.
 """
 
 from __future__ import annotations

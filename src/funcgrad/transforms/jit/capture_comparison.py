@@ -1,7 +1,7 @@
-"""Comparisons of many watched places at once: in C, where one by one would take 2 us each.
+"""Comparison of many captured variables at once: in C, where one by one would take 2 us each.
 
-Globals and attributes of instances are looked up in one go, as are those of classes and of functions.
-What else is watched, such as the contents of containers and of arrays, is compared one by one.
+Globals and attributes of instances are looked up in one go, as are those of classes and of functions. Others,
+such as the contents of containers and of arrays, are compared one by one.
 """
 
 from __future__ import annotations

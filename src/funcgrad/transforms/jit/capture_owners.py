@@ -1,4 +1,4 @@
-"""Whose code is: the user's, which is searched for captured variables, or an installed package's."""
+"""The owner of code: the user, whose code is searched for captured variables, or an installed package."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Captured instances of installed packages' classes, such as a parser, an event or a queue.
 
-A package's code is not searched for what it reads of its modules. But its methods read what an instance
-holds, and that changes: ``event.is_set()`` reads ``_flag``. So the names in the code of the methods that may
+A package's code is not searched for the globals that it reads. But its methods read attributes of an
+instance, which change: ``event.is_set()`` reads ``_flag``. So the names in the code of the methods that may
 run are followed through the class, from those that the user's code names, and those that Python calls by
 itself. These names count for the instance, and for what is reached from it, not for the user's objects.
 """

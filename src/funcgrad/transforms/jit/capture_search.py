@@ -1,23 +1,24 @@
-"""The search for what a compiled function depends on beside its arguments: what it and its callees reach.
+"""The search for captured variables of a compiled function: values beside its arguments that it reads.
 
-Watched are closure cells, globals (also those not bound yet, and builtins that a global may hide),
-defaults, what partial functions hold, and the instances of methods: by identity; arrays by shape and type
-also, and by content, unless the program reads them at each call. From each of these the search goes on: to
-all items of a container, and to those attributes of an instance or a module of the user's whose names occur
-in the code of a function that is found (``co_names``), wherever it reads them. So a helper's ``model.w``, a
-loop over ``self.layers`` and ``params[key]`` are watched. It is the same in plain functions, through partial
-functions, methods, properties, toolz's compositions and what is wrapped: in up to 64, nearest first.
+Watched are closure cells, globals (also those not bound yet, and builtins that a global may hide), defaults,
+the functions and arguments of partial functions, and the instances of methods: by identity; arrays by shape
+and type also, and by content, unless the program reads them at each call. From each of these the search goes
+on: to all items of a container, and to those attributes of an instance or a module of the user's whose names
+occur in the code of a function that is found (``co_names``), wherever it reads them. So a helper's
+``model.w``, a loop over ``self.layers`` and ``params[key]`` are watched. Callees are searched likewise,
+through partial functions, methods, properties, toolz's compositions and wrappers: up to 64, nearest first.
 
 The methods that Python calls by itself, such as ``__getitem__``, are watched with each instance, and those
 that make instances with each class.
 
-What installed packages' objects hold is watched as far as their methods read it (`capture_packages.py`), and
-what a function has made and kept is found by a search after its trace (`captures.py`).
+Attributes of installed packages' objects are watched if their methods read them (`capture_packages.py`).
+Objects that a function made and kept are found by a search after its trace (`captures.py`).
 
-Not watched is what would cost a call too much, or has no end: the state of modules, functions and classes of
-installed packages (random generators; but ``os.environ`` is watched), iterators, attributes of modules by
-computed names, methods that a class gets only later (``__bool__``), and the code of a function that is given
-other code (``f.__code__ = ...``: 20 ns for each function), unless IPython's autoreload is loaded, which does.
+Some are not watched, since that would cost each call too much, or the search would not end: the state of
+modules, functions and classes of installed packages (random generators; but ``os.environ`` is watched),
+iterators, attributes of modules by computed names, methods that a class gets only later (``__bool__``), and
+the code of a function that is given other code (``f.__code__ = ...``: 20 ns for each function), unless
+IPython's autoreload is loaded, which does.
 """
 
 from __future__ import annotations

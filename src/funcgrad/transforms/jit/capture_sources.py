@@ -1,6 +1,6 @@
-"""Places that a compiled function looks at beside its arguments, and the comparison of what they hold.
+"""Capture sources: places of captured variables, such as a global, and the comparison of their values.
 
-In generated code a comparison of one is a condition on constants.
+In generated code the comparison of one is a condition on constants.
 """
 
 from __future__ import annotations

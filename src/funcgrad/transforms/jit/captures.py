@@ -1,4 +1,4 @@
-"""What a compiled function depends on beside its arguments, and whether it is still what it was."""
+"""The captured variables of a compiled function, and the check of whether they have changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a jitted function was traced, and warnings where it is traced too often."""
+"""The retrace log: why a jitted function was traced, and warnings where it is traced too often."""
 
 from __future__ import annotations
 

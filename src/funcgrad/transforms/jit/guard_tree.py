@@ -1,6 +1,6 @@
 """The traces of one signature: a decision tree whose inner nodes are guards.
 
-An inner node computes the answer to one question of Python, such as ``bool(x > 0)``; a last node computes the
+An inner node computes the answer to one question of Python, such as ``bool(x > 0)``; a leaf computes the
 results. A call follows the answers from the root. Values that a later node reuses are saved, so that no part
 of a path is computed twice.
 """

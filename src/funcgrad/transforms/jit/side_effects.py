@@ -1,9 +1,9 @@
-"""What a trace does, or sees, that later calls or plain calls do not: a warning says so.
+"""Warnings of side effects of a traced function on captured containers, iterators, files and other objects.
 
-Side effects of a function on captured containers and iterators happen at the trace alone.
-
-It stores traced values, takes items out, or reads an iterator. (A function that changes a captured attribute
-is traced at each call.) Other changes are not looked at: a list of calls is no mistake.
+They happen at the trace, and later calls do not repeat them: a function stores traced values, takes items
+out, or reads an iterator, a file or the state of an object in C. (A function that changes a captured
+attribute is traced at each call.) No warning is given of other changes: a function may keep a list of its
+calls.
 """
 
 from __future__ import annotations

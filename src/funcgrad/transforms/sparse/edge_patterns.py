@@ -1,8 +1,8 @@
 """The sparsity pattern on each edge: which entries of a node depend on which entries of an operand.
 
-An edge from y to its operand x has a boolean matrix of (entries of y, entries of x). Of values, only indices
-and the zeros of constants are evaluated. The invariant: a pattern covers the true one. An operation without
-a rule is dense: every entry of its result depends on every entry of that operand.
+An edge from y to its operand x has a boolean matrix of (entries of y, entries of x). The values of indices
+and the zeros of constants are evaluated, no others. The invariant: a pattern covers the true one. An
+operation without a rule is dense: every entry of its result depends on every entry of that operand.
 """
 
 from __future__ import annotations
