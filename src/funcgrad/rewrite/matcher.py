@@ -25,9 +25,9 @@ from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.laws import COMMUTING, EXACT, LAWS, Holds, Law, Mode
 from funcgrad.rewrite.right_hand_sides import (
     NUMBERS,
-    Instance,
+    LawResult,
     RightHandSide,
-    instance,
+    law_result,
     right_hand_side,
 )
 from funcgrad.rewrite.structural_laws import SIGNIFICANT, STRUCTURAL, Over, fold_constants
@@ -402,7 +402,7 @@ def _may_be(operand: Any, kind: object) -> bool:
     return bool(operand == _op_of(kind))
 
 
-def rewrite(expr: Expr, laws: Laws) -> Expr | Instance | None:
+def rewrite(expr: Expr, laws: Laws) -> Expr | LawResult | None:
     """The result of the first of the laws that applies to a node; None if none does."""
     for law in laws.structural:
         try:
@@ -418,7 +418,7 @@ def rewrite(expr: Expr, laws: Laws) -> Expr | Instance | None:
     return rebuild(expr, expr.args[::-1]) if laws.swaps else None
 
 
-def rewrite_single_use(expr: Expr, laws: Laws) -> Expr | Instance | None:
+def rewrite_single_use(expr: Expr, laws: Laws) -> Expr | LawResult | None:
     """`rewrite` by the laws whose operand must have no other use."""
     for pattern in laws.single_use:
         new = _apply(pattern, expr)
@@ -467,14 +467,14 @@ def _in_algebra(law: Law) -> str:
     return f"{law.left(*stands)!r} = {law.right(*stands)!r}"
 
 
-def _apply(pattern: CompiledPattern, expr: Expr) -> Instance | None:
+def _apply(pattern: CompiledPattern, expr: Expr) -> LawResult | None:
     """The result of a law on a node; None if the node does not match, or the law refuses the bindings."""
     found = _match(expr, pattern.checks)
     if found is None or not pattern.allowed(found):
         return None
     bindings = [found[name] for name in pattern.names]
     types = [value.type for value in bindings if type(value) is Expr]
-    made = instance(pattern.right(expr.type, *types), bindings)
+    made = law_result(pattern.right(expr.type, *types), bindings)
     if made is None or not pattern.accepted(found, made[1], expr.type):
         return None
     return made[0]

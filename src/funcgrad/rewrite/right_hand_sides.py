@@ -33,7 +33,7 @@ _ON_NUMBERS: Mapping[Op, Callable[..., Any]] = MappingProxyType(
     }
 )
 
-Rows: TypeAlias = tuple[tuple[Expr, tuple[int, ...]], ...]
+Operations: TypeAlias = tuple[tuple[Expr, tuple[int, ...]], ...]
 """Operations on symbols, and the positions of their operands."""
 
 
@@ -46,14 +46,14 @@ class RightHandSide(NamedTuple):
     """The positions of the numbers that become constants."""
     dtype: np.dtype[Any]
     """That of these constants."""
-    rows: Rows
+    rows: Operations
     result: int
 
 
-class Instance(NamedTuple):
+class LawResult(NamedTuple):
     """A right-hand side for the bindings of one match."""
 
-    rows: Rows
+    rows: Operations
     values: list[Any]
     """The expressions that have the positions before those of the rows."""
     result: int
@@ -110,7 +110,7 @@ def _is_numeric(expr: Expr, operands: tuple[bool, ...]) -> bool:
     return expr.op in _ON_NUMBERS and any(operands) and all(are_numbers)
 
 
-def instance(found: RightHandSide, bindings: Sequence[Any]) -> tuple[Instance, list[Any]] | None:
+def law_result(found: RightHandSide, bindings: Sequence[Any]) -> tuple[LawResult, list[Any]] | None:
     """A right-hand side for bindings, and the constants that it computes; None if Python cannot."""
     values = list(bindings)
     try:
@@ -122,7 +122,7 @@ def instance(found: RightHandSide, bindings: Sequence[Any]) -> tuple[Instance, l
     for place in found.constants:
         values[place] = constant = _rounded(values[place], found.dtype)
         computed.append(constant.params[0][1].array.item())
-    return Instance(found.rows, values, found.result), computed
+    return LawResult(found.rows, values, found.result), computed
 
 
 def _rounded(value: object, dtype: np.dtype[Any]) -> Expr:

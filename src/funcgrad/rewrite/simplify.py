@@ -39,7 +39,7 @@ from funcgrad.rewrite.matcher import (
     rewrite,
     rewrite_single_use,
 )
-from funcgrad.rewrite.right_hand_sides import Instance
+from funcgrad.rewrite.right_hand_sides import LawResult
 
 # Rewrites that one node may go through before it is left as it is.
 BUDGET = 40
@@ -254,7 +254,7 @@ class Simplifier:
         self.deferred.clear()
         return simple
 
-    def _result(self, new: Expr | Instance, wanted: ArrayType, budget: int) -> Expr:
+    def _result(self, new: Expr | LawResult, wanted: ArrayType, budget: int) -> Expr:
         """The normal form of a law's result for a node of a type."""
         if type(new) is Expr:
             return self._replacement(fit(new, wanted), budget)
