@@ -469,37 +469,3 @@ def test_large_broadcast_copies_have_the_bits_of_the_number(number):
     copy = calls_room.broadcast_copy(x, (20_000,), x.dtype)
     assert copy.tobytes() == np.full(20_000, x).tobytes()
     assert copy.flags.writeable
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_cubes_of_arrays_are_products(dtype):
-    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1e-13, -1e12, 1e102, -3.0]
-    with np.errstate(over="ignore"):  # of single precision
-        x = np.concatenate([special, np.linspace(-2.0, 2.0, 90)]).astype(dtype)
-    symbol = fg.var("x", x.shape, x.dtype)
-    for cube in (symbol**3, np.power(symbol, fg.const(np.full(100, 3.0, dtype)))):
-        text = numpy_source(select_instructions(flatten_program([cube], [symbol])))
-        assert "power" not in text
-        assert text.count("square") == text.count("multiply") == 1
-    found, expected = fg.jit(lambda x: x**3)(x), np.power(x, dtype(3))
-    assert found.dtype == dtype
-    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
-    np.testing.assert_array_max_ulp(found, expected, 2)
-    slope = fg.grad(lambda x: np.sum(fg.jit(lambda x: x**3)(x)))(x)
-    with np.errstate(over="ignore"):
-        np.testing.assert_array_max_ulp(slope, 3 * x * x, 2)
-
-
-@pytest.mark.parametrize(
-    ("x", "exponent"),
-    [
-        (np.linspace(0.5, 2.0, 10), 3),
-        (np.arange(100), 3),
-        (np.linspace(0.5, 2.0, 100) + 1j, 3),
-        (np.linspace(0.5, 2.0, 100).astype(np.float16), np.float16(3)),
-        (np.linspace(0.5, 2.0, 100), 3.0000001),
-        (np.linspace(0.5, 2.0, 100), np.where(np.arange(100) < 99, 3.0, 4.0)),
-    ],
-)
-def test_other_powers_are_numpys(x, exponent):
-    assert fg.jit(lambda x: x**exponent)(x).tobytes() == np.power(x, exponent).tobytes()

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr, rebuild
-from funcgrad.graph import CONSTANT
 from funcgrad.linear import Diagonal, Identity, LinearMap, Quotient, Structural
 from funcgrad.ops.base.columns import (
     TORCH_FORMS,
@@ -20,7 +19,7 @@ from funcgrad.ops.base.columns import (
     function,
     of_floats,
 )
-from funcgrad.ops.base.op import Elementwise, Op, broadcast_to, elementwise
+from funcgrad.ops.base.op import Elementwise, Op, elementwise
 from funcgrad.ops.elementwise.declare import (
     BOTH,
     EITHER,
@@ -231,24 +230,6 @@ def _power_template(use: ScalarUse) -> str | None:
     return "(math.pow({0}, {1}) if {1} != 0.5 else math.sqrt({0}))"
 
 
-_CUBED = (np.dtype("float64"), np.dtype("float32"))
-_MANY = 32
-"""Entries from which two products take less time than a power, which takes 15 ns an entry."""
-
-
-def _cube_as_product(z: Expr) -> Expr | None:
-    """The cube of an array as a product, as scalar code and machine code compute it."""
-    base, exponent = z.args
-    if z.dtype not in _CUBED or z.size < _MANY:
-        return None
-    if exponent.op is broadcast_to:
-        exponent = exponent.args[0]
-    if exponent.op is not CONSTANT or not np.all(exponent.value == 3.0):
-        return None
-    found: Expr = square(base) * base
-    return found
-
-
 def _power_untaken(holds: Expr, z: Expr, args: tuple[Expr, ...]) -> Expr:
     """A negative power of an integer is an error: where the path is not taken, the exponent is 0."""
     base, exponent = args
@@ -277,7 +258,6 @@ power = elementwise(
         entry_time=12.0,
         vm=True,
         untaken=_power_untaken,
-        inlined="funcgrad.ops.elementwise.arithmetic:_cube_as_product",
     ),
 )
 remainder = elementwise(
