@@ -273,7 +273,7 @@ if not _expr.operation_table.functions:  # a reload, such as IPython's %reload_e
                     "level_after": _levels.level_after,
                     "learn": _levels.learn,
                     "lower": _lower,
-                    "moving_slice": _later("ops.moving_slices", "moving_slice"),
+                    "moving_slices": _later("ops.moving_slices", "moving_slices"),
                     "original_class": _later("adoption.adopted_types", "original_class"),
                     "original_behind": _later("adoption.replacements", "original_behind"),
                     "plain_value": _plain_value,

@@ -123,38 +123,23 @@ def _has_traced_bounds(index: object) -> bool:
 
 
 def _moving_view(cell: Any, index: Any, is_stored: bool = False) -> Any:
-    """A view for an index with slices whose bounds vary, but not their lengths; None for another one.
-
-    Such a slice becomes an array of places, in an index of its own, after all the others have been applied.
-    """
-    items = index if type(index) is tuple else (index,)
-    lengths = lengths_of(cell)
-    skipped = len(lengths) - sum([item is not None and item is not ... for item in items])
-    rest, moves = [], []
-    axis = made = 0  # of the array, and of the view
-    for item in items:
-        is_moving = _has_traced_bounds(item)
-        if is_moving and axis < len(lengths):
-            places = functions["moving_slice"](item, lengths[axis])
-            if places is None:
-                return None
-            moves.append((made, places, slice(0, places.size * (item.step or 1), item.step)))
-        elif type(item) not in _PLAIN and not isinstance(item, np.integer):
-            return None
-        rest.append(slice(None) if is_moving else item)
-        passed = skipped if item is ... else 1
-        axis += passed * (item is not None)
-        made += passed * (item is None or item is ... or type(item) is slice)
-    part = get_item(cell, tuple(rest))
+    """A view for an index with slices whose bounds vary, but not their lengths; None for another one."""
+    found = functions["moving_slices"](index, lengths_of(cell))
+    if found is None:
+        return None
+    rest, moves = found
+    part = get_item(cell, rest)
     root = root_of(part)
-    indices = [(*(slice(None),) * place, chosen) for place, chosen, _ in moves]
     if is_numeric(part):
-        if is_exported(root._funcgrad_state) or is_outside(part, [item[-1] for item in indices]):
-            chosen = reduce(functions["getitem"], indices, lent_value(part))
+        if is_exported(root._funcgrad_state) or is_outside(part, [move.like for move in moves]):
+            chosen = reduce(
+                functions["getitem"], [move.subscript for move in moves], lent_value(part)
+            )
             return None if is_stored else read_only(part, chosen)
         make_expression(root)
-    for index, (_, _, probe) in zip(indices, moves, strict=True):
-        part = view_of(part, IndexLens(index, (*index[:-1], probe)))
+    for move in moves:
+        like = (*move.subscript[:-1], move.like)
+        part = view_of(part, IndexLens(move.subscript, like))
     return part
 
 

@@ -558,8 +558,8 @@ _CHOOSE = (
     "its values"
 )
 _INDEX = (
-    "write np.array(values)[i] or fg.const(values)[i] to index values, a[i + np.arange(3)] for a[i:i + 3], "
-    "and fg.fori_loop for range(n)"
+    "write np.array(values)[i] or fg.const(values)[i] to index values, np.where(np.arange(len(a)) < i, a, 0) "
+    "for a[:i], whose length varies, and fg.fori_loop for range(n)"
 )
 _COUNT = (
     "write np.trunc(x).astype(int) for an integer that stands for many, which indexes arrays, as in "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
@@ -16,16 +17,21 @@ from funcgrad.ops.base.index_bounds import within_bounds_if_handled
 from funcgrad.ops.base.index_spec import Spec, parse_index, restore, shape_of
 from funcgrad.ops.base.op import build_structural, lift_fully
 from funcgrad.ops.indexing import getitem_op
+from funcgrad.ops.moving_slices import Move, has_traced_bounds, moving_slices
 from funcgrad.ops.overlapping_windows import overlapping_windows_op, part_of_windows
 from funcgrad.ops.shape import as_numpys, astype, broadcast_to
 from funcgrad.ops.store_forwarding import forwarded, place_of
 from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.source import fail
-from funcgrad.typing import Array
+from funcgrad.typing import Array, Index
 
 
 def getitem(x: npt.ArrayLike, index: object) -> Any:
     """``x[index]``: basic, integer-array and boolean indexing, as in NumPy."""
+    if has_traced_bounds(index):
+        moving = moving_slices(index, np.shape(x))
+        if moving is not None:
+            return _moved_part(x, *moving)
     x, spec, arrays = parse_index(index, lift_fully(x))
     exprs = tuple(lift_fully(a, (x,)) for a in arrays)
     shape = shape_of(x, spec, exprs)
@@ -45,6 +51,11 @@ def getitem(x: npt.ArrayLike, index: object) -> Any:
         if found is not None:
             return found
     return build_structural(getitem_op, (x, *exprs), {"spec": spec, "shape": shape})
+
+
+def _moved_part(x: npt.ArrayLike, rest: Index, moves: Sequence[Move]) -> Any:
+    """What a slice whose bounds vary selects."""
+    return reduce(getitem, [move.subscript for move in moves], getitem(x, rest))
 
 
 def _of_places(x: Expr, spec: Spec, shape: tuple[int, ...]) -> Expr | None:
@@ -80,6 +91,10 @@ def index_update(x: object, index: object, value: Any, how: str, mode: str | Non
         inside, index = _within_bounds(whole, index, mode)
         changed = index_update(inside, index, value, how)
         return changed[tuple([slice(length) for length in whole.shape])]
+    if has_traced_bounds(index):
+        moving = moving_slices(index, whole.shape)
+        if moving is not None:
+            return _with_moved_part(whole, *moving, value, how)
     x, spec, arrays = parse_index(index, whole)
     exprs = tuple(lift_fully(a, (x,)) for a in arrays)
     shape = shape_of(x, spec, exprs)
@@ -124,6 +139,17 @@ def index_update(x: object, index: object, value: Any, how: str, mode: str | Non
         params["unique"] = _is_unique(x, index, spec, exprs)
     changed = build_structural(op, (x, value, *exprs), params)
     return changed if x is whole else np.reshape(changed, whole.shape)
+
+
+def _with_moved_part(x: Expr, rest: Index, moves: Sequence[Move], value: object, how: str) -> Any:
+    """An array whose entries change that a slice whose bounds vary selects."""
+    parts = [getitem(x, rest)]
+    for move in moves:
+        parts.append(getitem(parts[-1], move.subscript))
+    updated = index_update(parts.pop(), ..., value, how)
+    for part, move in zip(reversed(parts), reversed(moves), strict=True):
+        updated = index_update(part, move.subscript, updated, "set")
+    return index_update(x, rest, updated, "set")
 
 
 def _is_unique(x: Expr, index: object, spec: tuple[Any, ...], arrays: tuple[Expr, ...]) -> bool:
