@@ -28,6 +28,7 @@ from funcgrad.expr.branch_path import PATH, Path
 from funcgrad.expr.node import ExprBase, set_value
 from funcgrad.expr.plain_numbers import advice, remedy
 from funcgrad.expr.registry import functions
+from funcgrad.expr.subscripted_object import refuse_mask
 from funcgrad.fold import folded, reaches
 from funcgrad.graph import CONSTANT, INPUT, subexpressions
 from funcgrad.printed_text import one_line
@@ -155,6 +156,8 @@ class Questions:
             self.shape
         ):  # else NumPy takes an array of one entry, which an index may be, for a number
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        if self.type.dtype.kind == "b":
+            refuse_mask(asker_of(sys._getframe(1)))
         answer = answer_of_path(self) if self.type.dtype.kind == "b" else None
         if answer is not None:
             return int(answer)

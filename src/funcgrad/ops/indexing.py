@@ -250,6 +250,10 @@ scatter_op = Op(
 def take(x: npt.ArrayLike, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
     """As `numpy.take`."""
     x = lift_fully(x, (indices,))
+    if not isinstance(indices, Expr):
+        indices = np.asarray(indices)
+    if indices.dtype.kind == "b":  # integers, and no mask
+        indices = indices.astype(int)
     if axis is None or x.ndim == 0:
         x, axis = np.ravel(x), 0
     place = axis_index("take", axis, x)
