@@ -16,6 +16,7 @@ from funcgrad.arrays.reference import Reference, holds_expr
 from funcgrad.arrays.values import by_value, unlabeled
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
+from funcgrad.source import fail
 
 
 def isscalar(element: object) -> bool:
@@ -242,6 +243,12 @@ def _joined(items: list[Any], kind: Any, common: tuple[int, ...]) -> Any:
     made = shape.array(items)
     if kind is not None and made.size != count:
         raise ValueError("setting an array element with a sequence.")
+    if kind is not None and made.dtype.kind == "c" and np.dtype(kind).kind in "fiu":
+        raise fail(
+            TypeError,
+            f"vectorize: expected real numbers, since the results have the type {np.dtype(kind)}, but got "
+            f"complex ones; write otypes=[complex], or .real of each",
+        )
     is_given = kind is not None and np.dtype(kind) not in (made.dtype, np.dtype(object))
     return mutable(np.reshape(made.astype(kind) if is_given else made, common))
 
