@@ -59,6 +59,7 @@ from funcgrad.expr.concrete import has_known_value
 from funcgrad.expr.registry import functions
 from funcgrad.expr.reported_class import is_numpys_number
 from funcgrad.ops import shape
+from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.elementwise.selection import where
 from funcgrad.unadopted_packages import is_kept
 
@@ -91,6 +92,16 @@ _NUMBERS: Mapping[type, tuple[type, ...]] = {
 
 
 # -- float, complex and int -------------------------------------------------------------------------
+def _joined_parts(real: Any, imag: Any) -> Any:
+    """As ``complex(real, imag)``, whose parts may be complex."""
+    along, across = np.real(real), np.real(imag)
+    if np.result_type(imag).kind == "c":
+        along = along - np.imag(imag)
+    if np.result_type(real).kind == "c":
+        across = across + np.imag(real)
+    return make_complex(along, across)
+
+
 class _NumberType(type):
     """The metaclass of `float_`, `complex_` and `int_`, equal to Python's own types, and dtypes."""
 
@@ -101,7 +112,7 @@ class _NumberType(type):
         parts = [without_class(plain_value(part)) for part in parts]
         if not any([is_traced(part) for part in parts]):
             return own(*parts[: len(args)], **dict(zip(kwargs, parts[len(args) :], strict=True)))
-        whole = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
+        whole = parts[0] if len(parts) == 1 else _joined_parts(*parts)
         if whole.ndim and whole.size == 1:
             whole = shape.reshape(whole, ())
         if whole.ndim or (own is float and whole.dtype.kind == "c"):

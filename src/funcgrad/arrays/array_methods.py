@@ -13,7 +13,7 @@ import numpy as np
 
 from funcgrad.arrays.array_subscripts import get_item, set_item
 from funcgrad.arrays.flat import FlatEntries
-from funcgrad.arrays.lens import FunctionLens
+from funcgrad.arrays.lens import FunctionLens, PairsLens, are_pairs
 from funcgrad.arrays.reference import (
     Reference,
     assign,
@@ -329,9 +329,12 @@ class ArrayMethods:
                     if hasattr(kind, "_funcgrad_of_view")
                     else found
                 )
-        if args + tuple(kwargs.values()) == (self.dtype,):
+        (dtype,) = map(np.dtype, (*args, *kwargs.values()))
+        if dtype == self.dtype:
             return self.view()
-        made = wrapped(self, self.__array__().view(*args, **kwargs))
+        if are_pairs(self.dtype, dtype):
+            return view_of(self, PairsLens(dtype), layout_of(self).view(dtype))
+        made = wrapped(self, self.__array__().view(dtype))
         if isinstance(made, Reference):
             # A traced value that is stored there would not reach this array.
             note_export(made, lambda: self)

@@ -175,4 +175,47 @@ class PartLens:
 
     def put(self, x: Any, v: Any) -> Any:
         real, imag = (functions["real"](x), v) if self.imaginary else (v, functions["imag"](x))
-        return functions["astype"](real, x.dtype) + functions["multiply"](1j, imag)
+        return _complex_of(real, imag, x.dtype)
+
+
+def _complex_of(real: object, imag: object, dtype: np.dtype[Any]) -> Any:
+    made: Any = operation_table.ops["make_complex"]
+    return functions["astype"](made(real, imag), dtype)
+
+
+class PairsLens:
+    """Pairs of real numbers as complex ones, or complex numbers as such pairs, along the last axis."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype
+
+    def look(self, array: np.ndarray[Any, Any]) -> Any:
+        return array.view(self.dtype)
+
+    def lay(self, like: np.ndarray[Any, Any]) -> Any:
+        return self.look(like)
+
+    def get(self, x: Any) -> Any:
+        return _joined_pairs(x, self.dtype) if self.dtype.kind == "c" else _split_pairs(x)
+
+    def put(self, x: Any, v: Any) -> Any:
+        return _split_pairs(v) if self.dtype.kind == "c" else _joined_pairs(v, x.dtype)
+
+
+def _joined_pairs(x: Any, dtype: np.dtype[Any]) -> Any:
+    pairs = functions["reshape"](x, (*x.shape[:-1], x.shape[-1] // 2, 2))
+    real, imag = [functions["getitem"](pairs, (..., k)) for k in (0, 1)]
+    return _complex_of(real, imag, dtype)
+
+
+def _split_pairs(x: Any) -> Any:
+    parts = functions["stack"]([functions["real"](x), functions["imag"](x)], axis=-1)
+    return functions["reshape"](parts, (*x.shape[:-1], 2 * x.shape[-1]))
+
+
+def are_pairs(one: np.dtype[Any], other: np.dtype[Any]) -> bool:
+    """Whether numbers of one of two dtypes are pairs of those of the other."""
+    real, whole = (one, other) if one.kind == "f" else (other, one)
+    return real.kind == "f" and whole.kind == "c" and 2 * real.itemsize == whole.itemsize
