@@ -109,3 +109,12 @@ def test_complex_of_two_parts_is_that_of_python(real, imag):
     made = fg.adopt(lambda x, y: complex(x, y))
     assert repr(complex(fg.jit(made)(real, imag))) == want
     assert repr(complex(fg.jit(fg.adopt(lambda y: complex(real, y)))(imag))) == want
+
+
+@pytest.mark.parametrize(
+    ("dtype", "instead"),
+    [([("", float)] * 2, r"np\.unique\(a, axis=0\)"), (np.int64, r"a\.astype\('int64'\)")],
+)
+def test_views_of_bytes_say_what_to_write(dtype, instead):
+    with pytest.raises(TypeError, match=f"view: expected float64, .*; write {instead}"):
+        fg.grad(fg.adopt(lambda x: np.sum((x * 2).copy().view(dtype))))(X)

@@ -56,8 +56,27 @@ def of_numbers(x):
     return solvers.gmres(operator, np.array([x, x * x]), rtol=1e-13)[0].sum()
 
 
+class Product:
+    """An operator of another package's: an object that has `shape` and the two products."""
+
+    shape, dtype = (3, 3), np.dtype(float)
+
+    def __init__(self, x):
+        self.matrix = np.array([[2.0, 0.3, 0.2], [0.3, 1.7, 0.4], [0.2, 0.4, 1.3]]) + x * np.eye(3)
+
+    def matvec(self, v):
+        return self.matrix @ v
+
+    def rmatvec(self, v):
+        return self.matrix.T @ v
+
+
+def of_an_object(x):
+    return solvers.cg(Product(x), x * np.ones(3), rtol=1e-13)[0].sum()
+
+
 PROGRAMS = {**{name: by_products(name) for name in METHODS}}
-PROGRAMS |= {f.__name__: f for f in (of_sums, of_matrices, of_a_class, of_numbers)}
+PROGRAMS |= {f.__name__: f for f in (of_sums, of_matrices, of_a_class, of_an_object, of_numbers)}
 
 
 @pytest.mark.parametrize("name", one_in(2, PROGRAMS))
@@ -88,3 +107,18 @@ def test_operators_of_plain_matrices_are_scipys():
     made = linalg.aslinearoperator(np.eye(2))
     assert isinstance(made, solvers.LinearOperator)
     np.testing.assert_array_equal(made.matvec([1.0, 2.0]), [1.0, 2.0])
+
+
+@pytest.mark.parametrize("solve", [solvers.lsqr, solvers.lsmr, solvers.cg])
+def test_objects_with_products_are_operators(solve):
+    def f(x):
+        return np.sum(solve(Product(0.5), np.array([1.0, x, x * x]))[0] ** 2)
+
+    slope = (f(0.7 + 1e-4) - f(0.7 - 1e-4)) / 2e-4
+    value, gradient = fg.value_and_grad(f)(0.7)
+    assert value == pytest.approx(f(0.7), rel=1e-9)
+    assert gradient == pytest.approx(slope, rel=1e-3)
+    exact = fg.grad(
+        lambda x: np.sum(np.linalg.solve(Product(0.5).matrix, np.array([1.0, x, x * x])) ** 2)
+    )(0.7)
+    assert gradient == pytest.approx(exact, rel=1e-4)

@@ -449,6 +449,23 @@ def test_legacy_minimizers_have_the_derivative_of_the_minimum():
     )(1.5) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("name", ["fmin_l_bfgs_b", "fmin_tnc", "fmin_slsqp", "fmin_bfgs", "fmin"])
+def test_legacy_minimizers_flatten_a_traced_start(name):
+    in_a_box = {"bounds": [(-5, 5)], "approx_grad": True}
+    options = {
+        "fmin_l_bfgs_b": in_a_box,
+        "fmin_tnc": {**in_a_box, "disp": 0},
+        "fmin_slsqp": {"bounds": [(-5, 5)], "iprint": 0},
+    }.get(name, {"disp": False})
+
+    def f(a):
+        found = getattr(scipy.optimize, name)(on_line, [np.array([0.3 * a])], args=(a,), **options)
+        return np.ravel(found[0])[0]
+
+    expected = fg.grad(lambda a: scipy.optimize.brent(on_line, args=(a,)))(1.2)
+    assert fg.grad(f)(1.2) == pytest.approx(expected, rel=1e-9)
+
+
 def on_line(v, a):
     return (v - a) ** 2 + v**4
 

@@ -170,6 +170,15 @@ def test_a_traced_dense_matrix_and_columns():
     np.testing.assert_allclose(fg.grad(f)(DENSE), ideal)
 
 
+@pytest.mark.parametrize("form", ["csc", "csr", "coo"])
+def test_a_traced_number_is_a_matrix_of_one_entry(form):
+    def f(x):
+        made = getattr(sparse, f"{form}_matrix")(x * x)
+        return made.toarray()[0, 0] * made.shape[1]
+
+    assert fg.value_and_grad(f)(3.0) == (9.0, 6.0)
+
+
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="expected a square matrix and a right side"):
         fg.grad(lambda t: linalg.spsolve(scipy.sparse.csc_matrix(DENSE), t * X[:2])[0])(1.0)

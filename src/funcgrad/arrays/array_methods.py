@@ -51,6 +51,18 @@ def _called(name: str, array: object, args: Sequence[object], kwargs: dict[str, 
     return getattr(array, name)(*args, **kwargs)
 
 
+def _view_of_bytes(own: np.dtype[Any], other: np.dtype[Any]) -> str:
+    """What to write for a view that would read the bytes of numbers in another way."""
+    if other.names:
+        instead = "np.unique(a, axis=0) for distinct rows, or an array for each field"
+    else:
+        instead = f"a.astype({other.name!r}) for the same numbers in another dtype"
+    return (
+        f"view: expected {own}, or complex numbers or their parts, but got {other}, as which the bytes of "
+        f"traced values cannot be read; write {instead}"
+    )
+
+
 def _of_numbers(cell: Any, made: Any) -> Any:
     """An array that can be written in the place of an expression; its numbers, if it has no variables."""
     if type(made) is not Expr:
@@ -334,6 +346,8 @@ class ArrayMethods:
             return self.view()
         if are_pairs(self.dtype, dtype):
             return view_of(self, PairsLens(dtype), layout_of(self).view(dtype))
+        if holds_expr(self):
+            raise fail(TypeError, _view_of_bytes(self.dtype, dtype))
         made = wrapped(self, self.__array__().view(dtype))
         if isinstance(made, Reference):
             # A traced value that is stored there would not reach this array.

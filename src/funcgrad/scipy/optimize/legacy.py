@@ -14,7 +14,7 @@ import numpy as np
 import scipy.optimize as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import refuse, settings_by_value, tuple_of, without_tracing
+from funcgrad.scipy.composition import real, refuse, settings_by_value, tuple_of, without_tracing
 from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.optimize.equations import root
 from funcgrad.scipy.optimize.fits import least_sum
@@ -27,10 +27,16 @@ _Given = Mapping[str, Any]
 
 def _minimum(name: str, method: str) -> Callable[[_Solver, Any, _Given], Any]:
     def solve(f: _Solver, args: Any, given: _Given) -> Any:
-        found = minimize(f, given["x0"], args, method, given.get("fprime"))
+        found = minimize(f, _start(name, given), args, method, given.get("fprime"))
         return _outputs(name, found, given)
 
     return solve
+
+
+def _start(name: str, given: _Given) -> Any:
+    """The start as a vector: the legacy functions flatten it."""
+    x0 = given["x0"]
+    return np.ravel(real(name, x0) if holds_expr([x0]) else x0)
 
 
 def _outputs(name: str, found: Any, given: _Given) -> Any:
@@ -52,7 +58,7 @@ def _minimum_in_box(name: str) -> Callable[[_Solver, Any, _Given], Any]:
         both = name != "fmin_slsqp" and given.get("fprime") is None and not given.get("approx_grad")
         method = name.removeprefix("fmin_").replace("_", "-").upper()
         bounds = given.get("bounds") or None
-        found = minimize(f, given["x0"], args, method, jac=both or None, bounds=bounds)
+        found = minimize(f, _start(name, given), args, method, jac=both or None, bounds=bounds)
         if name == "fmin_l_bfgs_b":
             return found.x, found.fun, {"task": "CONVERGENCE", "warnflag": 0}
         return (found.x, 0, 1) if name == "fmin_tnc" else found.x

@@ -62,6 +62,7 @@ def _constant(name: str, matrix: Any) -> Any:
             f"{name}: expected a constant matrix, but got a traced one; write np.linalg.solve or "
             "np.linalg.lstsq of the dense matrix, which are differentiated in it, too",
         )
+    matrix = _as_operator(matrix)
     if isinstance(matrix, _scipy.LinearOperator):
         return matrix
     if not _sparse.issparse(matrix):
@@ -70,6 +71,12 @@ def _constant(name: str, matrix: Any) -> Any:
         return matrix
     parts = [np.asarray(plain_value(getattr(matrix, k))) for k in ("data", "indices", "indptr")]
     return getattr(_sparse, f"{matrix.format}_matrix")(tuple(parts), shape=matrix.shape)
+
+
+def _as_operator(matrix: Any) -> Any:
+    """An object that has `shape` and ``matvec`` as SciPy's operator; anything else as it is."""
+    is_operator = hasattr(matrix, "matvec") and hasattr(matrix, "shape")
+    return _scipy.aslinearoperator(matrix) if is_operator else matrix
 
 
 def _transposed(matrix: Any) -> Any:
@@ -280,6 +287,7 @@ def _iterative(name: str) -> Callable[..., Any]:
     @wraps(own)
     def function(A: Array, b: npt.ArrayLike, x0: object = None, **options: object) -> Any:
         options = settings_by_value(options)
+        A = _as_operator(A)
         of_traced = isinstance(A, _scipy.LinearOperator) and _is_traced_operator(A)
         if not (of_traced or has_traced([A, b, x0])):
             return own(A, b, x0, **options)

@@ -107,7 +107,7 @@ def _of_dense(
 ) -> TracedSparse:
     """Of a dense matrix, in which every place has an entry."""
     dense = as_entries(arg)
-    if dense.ndim == 1 and kind == "matrix":
+    if dense.ndim < 2 and kind == "matrix":
         dense = dense.reshape(1, -1)
     if dense.ndim != 2 or format == "bsr":
         raise fail(
