@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from funcgrad.compiler.native import complex_arithmetic
-from funcgrad.compiler.native.half_powers import half_power, halves_of
 from funcgrad.compiler.native.inline_exponential import INLINED
+from funcgrad.compiler.native.literal_powers import literal_power
 from funcgrad.compiler.native.llvm_writer import (
     COMPLEX,
     TRUTH,
@@ -292,9 +292,10 @@ class _Reader:
         if not hasattr(math, name):
             raise UnsupportedError(name)
         wide = [x if x.type == "double" else self.w.cast("fpext", x, "double") for x in args]
-        halves = halves_of(wide[1]) if name == "pow" else None
-        if halves is not None:
-            found = half_power(self.w, wide[0], halves)
+        rounded = self.real != "double"
+        power = literal_power(self.w, *wide, rounded=rounded) if name == "pow" else None
+        if power is not None:
+            found = power
         elif name in INLINED:
             found = INLINED[name](self.w, wide[0])
         else:
