@@ -227,6 +227,18 @@ def test_compiled_functions_of_packages_are_given_plain_arrays():
         fg.grad(lambda x: arrayfuncs.min_pos(np.array([x, 1.0])))(3.0)
 
 
+def test_compiled_functions_that_ask_for_a_float_are_named():
+    compiled = pytest.importorskip("transformations._transformations")
+
+    def f(x):
+        return compiled.rotation_matrix(x, np.array([0.0, 0.0, 1.0]))[0, 1]
+
+    with pytest.raises(
+        TypeError, match=r"rotation_matrix: expected plain numbers, since it is compiled code"
+    ):
+        fg.grad(f)(3.0)
+
+
 def test_arrays_that_compiled_functions_return_take_stores():
     compiled = pytest.importorskip("transformations._transformations")
 

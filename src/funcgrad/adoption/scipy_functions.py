@@ -37,7 +37,7 @@ from funcgrad.expr.registry import functions
 from funcgrad.integrate.solve_ivp import OdeResult
 from funcgrad.numpy.array_likes import ArrayFunction
 from funcgrad.ops.numpy.array_function import first_expr
-from funcgrad.source import USERS, fail
+from funcgrad.source import OURS, USERS, fail
 from funcgrad.trace.known_code import PLAIN_DATA
 from funcgrad.trace.leaves import is_of_stand_in
 from funcgrad.trace.masked_trees import is_masked
@@ -344,4 +344,20 @@ def _met_compiled_code(error: BaseException) -> bool:
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     asked = place is not None and place.tb_frame.f_code.co_name == "__array__"
-    return asked or isinstance(error, CompiledCodeError) or is_refusal_of_compiled_code(error)
+    if asked or isinstance(error, CompiledCodeError) or is_refusal_of_compiled_code(error):
+        return True
+    return re.search(_REFUSED_NUMBER, str(error)) is not None and _is_raised_here(error)
+
+
+_REFUSED_NUMBER = r"\b(float|complex)\(\): expected a value "
+"""The message of a refused number, before which compiled code may tell the name of its argument."""
+
+
+def _is_raised_here(error: BaseException) -> bool:
+    """Whether no other code in Python stands between the call of a compiled function and its error."""
+    place = error.__traceback__
+    while place is not None:
+        if not OURS[place.tb_frame.f_code.co_filename]:
+            return False
+        place = place.tb_next
+    return True
