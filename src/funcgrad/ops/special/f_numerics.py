@@ -20,6 +20,7 @@ from funcgrad.ops.special.gamma_numerics import (
     excess_difference,
     log1p_minus,
     log1p_square,
+    stirling_error,
     trigamma_excess,
     trigamma_excess_difference,
 )
@@ -158,8 +159,13 @@ def t_density(df: Array, t: Array) -> Any:
     normal = df == np.inf
     freedom = np.where(normal, 1.0, df)
     power = -0.5 * (freedom + 1.0) * log1p_square(t / np.sqrt(freedom))
-    factor = np.sqrt(freedom) * scipy_special("beta").beta(0.5 * freedom, 0.5)
-    return np.where(normal, np.exp(-0.5 * t * t) / np.sqrt(2.0 * np.pi), np.exp(power) / factor)
+    large = freedom >= 2.0 * LARGE  # where SciPy's beta function has ten digits
+    z, few = np.where(large, 0.5 * freedom, LARGE), np.where(large, 1.0, freedom)
+    # Stirling's series of log(gamma(z + 1/2)/(gamma(z)*sqrt(z))).
+    log = z * log1p_minus(0.5 / z) + stirling_error(z + 0.5) - stirling_error(z)
+    factor = np.sqrt(few) * scipy_special("beta").beta(0.5 * few, 0.5)
+    found = np.where(large, np.exp(power + log) / np.sqrt(2.0 * np.pi), np.exp(power) / factor)
+    return np.where(normal, np.exp(-0.5 * t * t) / np.sqrt(2.0 * np.pi), found)
 
 
 def t_score(df: Array, t: Array) -> Any:

@@ -9,17 +9,21 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.elementwise.exponential import softplus
+from funcgrad.ops.special.f_distribution import fdtr_density
 from funcgrad.ops.special.gamma_numerics import log1p_square
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.base_families import expon, gamma, laplace, logistic, norm
-from funcgrad.scipy.stats.log_tails import log_betainc
+from funcgrad.scipy.stats.log_tails import log_betainc, only_where
 from funcgrad.scipy.stats.standard import (
+    Formula,
     Standard,
     changed,
     half_line,
     log1mexp,
+    log_where_small,
     mirrored,
+    stated,
     unit_interval,
     whole_line,
 )
@@ -233,10 +237,20 @@ fatiguelife = changed(
     log_slope=lambda x, c: np.log1p(x) - np.log(2 * c) - 1.5 * np.log(x),
     back=lambda y, c: (c * y / 2 + np.sqrt(1 + (c * y / 2) ** 2)) ** 2,
 )
+
+
+def _odds_density(x: Array, a: Array, b: Array) -> Any:
+    """Of a large x by its reciprocal: log(x) - log(1 + x), the slope in a, cancels there."""
+    large = x > 1
+    low = np.where(large, 1.0, x)
+    high = np.where(large, x, 1.0)
+    near = special.xlogy(a - 1, low) - special.xlog1py(a + b, low)
+    far = -special.xlog1py(a + b, 1 / high) - (b + 1) * np.log(high)
+    return np.where(large, far, near) - special.betaln(a, b)
+
+
 _of_odds = Standard(
-    density=lambda x, a, b: (
-        special.xlogy(a - 1, x) - special.xlog1py(a + b, x) - special.betaln(a, b)
-    ),
+    density=_odds_density,
     # x/(1 + x) loses the digits of a large x, and 1/(1 + x) those of a small one.
     cdf=lambda x, a, b: np.where(
         x > 1, special.betaincc(b, a, 1 / (1 + x)), special.betainc(a, b, x / (1 + x))
@@ -263,32 +277,53 @@ betaprime = replace(
 )
 
 
+_MANY = 100.0
+"""Degrees of freedom beyond which a shape and the odds, which move together, nearly cancel in a slope."""
+
+
+def _of_many(usual: Array, of_f: Formula, x: Array, dfn: Array, dfd: Array) -> Any:
+    """A logarithm by operations on the degrees themselves, where one is large: their slopes keep digits."""
+    many = np.logical_and(np.maximum(dfn, dfd) > _MANY, usual > -300.0)
+    return only_where(many, usual, of_f, (1.0, 1.0, 1.0), x, dfn, dfd)
+
+
 def _f_density(x: Array, dfn: Array, dfd: Array) -> Any:
     ratio = dfn / dfd
     near = x < 1 / ratio
     # The logarithm of 1 + ratio*x, for which the slope of ratio*x may overflow.
     small = np.log1p(ratio * np.where(near, x, 0.0))
     log = np.where(near, small, np.log(dfd + dfn * np.where(near, 1.0, x)) - np.log(dfd))
-    return (
+    usual = (
         dfn / 2 * np.log(ratio)
         + special.xlogy(dfn / 2 - 1, x)
         - (dfn + dfd) / 2 * log
         - special.betaln(dfn / 2, dfd / 2)
     )
+    return _of_many(usual, lambda x, n, d: np.log(fdtr_density(n, d, x)), x, dfn, dfd)
 
 
+def _f_log(usual: Formula | None, small: Formula, other: Formula) -> Formula:
+    def by_sides(x: Array, n: Array, d: Array) -> Any:
+        return log_where_small(small(n, d, x), other(n, d, x))
+
+    return lambda x, dfn, dfd: _of_many(stated(usual)(x, dfn, dfd), by_sides, x, dfn, dfd)
+
+
+_of_ratio = changed(
+    _of_odds,
+    to=lambda x, dfn, dfd: dfn * x / dfd,
+    log_slope=lambda x, dfn, dfd: np.log(dfn / dfd),
+    back=lambda y, dfn, dfd: dfd * y / dfn,
+    shapes=lambda dfn, dfd: (dfn / 2, dfd / 2),
+    log_to=lambda x, dfn, dfd: np.log(dfn) - np.log(dfd) + np.log(x),
+)
 f = replace(
-    changed(
-        _of_odds,
-        to=lambda x, dfn, dfd: dfn * x / dfd,
-        log_slope=lambda x, dfn, dfd: np.log(dfn / dfd),
-        back=lambda y, dfn, dfd: dfd * y / dfn,
-        shapes=lambda dfn, dfd: (dfn / 2, dfd / 2),
-        log_to=lambda x, dfn, dfd: np.log(dfn) - np.log(dfd) + np.log(x),
-    ),
+    _of_ratio,
     density=_f_density,
     cdf=lambda x, dfn, dfd: special.fdtr(dfn, dfd, x),
     sf=lambda x, dfn, dfd: special.fdtrc(dfn, dfd, x),
+    logcdf=_f_log(_of_ratio.logcdf, special.fdtr, special.fdtrc),
+    logsf=_f_log(_of_ratio.logsf, special.fdtrc, special.fdtr),
 )
 
 

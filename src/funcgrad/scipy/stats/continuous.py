@@ -28,7 +28,7 @@ from funcgrad.scipy.stats import (
     two_sided_families,
 )
 from funcgrad.scipy.stats.base_families import below, cauchy, logistic
-from funcgrad.scipy.stats.extreme_values import pareto_exponent
+from funcgrad.scipy.stats.extreme_values import log1p_ratio, pareto_exponent
 from funcgrad.scipy.stats.log_tails import log_betainc, log_half_ratio, t_cdf, t_logcdf
 from funcgrad.scipy.stats.standard import (
     Standard,
@@ -97,17 +97,17 @@ def _trapezoid_rise(x: Array, c: Array, d: Array) -> Any:
     return np.where(x < c, _triang_rise(x, c), 2 * x - c) / (1 + d - c)
 
 
-def _trapezoid_cdf(x: Array, y: Array, c: Array, d: Array) -> Any:
-    """Where y = 1 - x, which has the digits of a small one."""
+def _trapezoid_cdf(x: Array, y: Array, c: Array, d: Array, left: Array, right: Array) -> Any:
+    """Where y = 1 - x, which has the digits of a small one, left = 1 - c and right = 1 - d."""
     falling = x > d
-    fall = _trapezoid_rise(np.where(falling, y, 0.5), 1 - d, 1 - c)
+    fall = _trapezoid_rise(np.where(falling, y, 0.5), right, left)
     return np.where(falling, 1 - fall, _trapezoid_rise(x, c, d))
 
 
-def _trapezoid_logcdf(x: Array, y: Array, c: Array, d: Array) -> Any:
+def _trapezoid_logcdf(x: Array, y: Array, c: Array, d: Array, left: Array, right: Array) -> Any:
     rising, falling = x < c, x > d
     inner = np.where(rising, d, x)
-    fall = _trapezoid_rise(np.where(falling, y, 0.0), 1 - d, 1 - c)
+    fall = _trapezoid_rise(np.where(falling, y, 0.0), right, left)
     near = 2 * np.log(np.where(rising, x, 1.0)) - np.log(np.where(rising, c, 1.0))
     middle = np.log(np.where(falling, 1.0, 2 * inner - c))
     usual = np.where(rising, near, middle) - np.log(1 + d - c)
@@ -123,10 +123,10 @@ def _trapezoid_density(x: Array, c: Array, d: Array) -> Any:
 
 trapezoid = Standard(
     density=_trapezoid_density,
-    cdf=lambda x, c, d: _trapezoid_cdf(x, 1 - x, c, d),
-    sf=lambda x, c, d: _trapezoid_cdf(1 - x, x, 1 - d, 1 - c),
-    logcdf=lambda x, c, d: _trapezoid_logcdf(x, 1 - x, c, d),
-    logsf=lambda x, c, d: _trapezoid_logcdf(1 - x, x, 1 - d, 1 - c),
+    cdf=lambda x, c, d: _trapezoid_cdf(x, 1 - x, c, d, 1 - c, 1 - d),
+    sf=lambda x, c, d: _trapezoid_cdf(1 - x, x, 1 - d, 1 - c, d, c),
+    logcdf=lambda x, c, d: _trapezoid_logcdf(x, 1 - x, c, d, 1 - c, 1 - d),
+    logsf=lambda x, c, d: _trapezoid_logcdf(1 - x, x, 1 - d, 1 - c, d, c),
     support=unit_interval,
     valid=lambda c, d: np.logical_and(np.logical_and(c >= 0, d >= c), d <= 1),
 )
@@ -134,8 +134,13 @@ trapezoid = Standard(
 
 # -- Student's t ----------------------------------------------------------------------------------
 def _t_density(x: Array, df: Array) -> Any:
-    power = (df + 1) / 2 * log1p_square(x / np.sqrt(df))
-    return log_half_ratio(df / 2) - _LOG_ROOT_TAU - power
+    """In the middle by log1p(u)/u, whose slope in a large df does not cancel, where u = x**2/df."""
+    middle = np.abs(x) < np.sqrt(df)
+    place = np.where(middle, x, 0.0)
+    u = place * (place / df)
+    near = place * place / 2 * log1p_ratio(u) + np.log1p(u) / 2
+    far = (df + 1) / 2 * log1p_square(np.where(middle, 1.0, x / np.sqrt(df)))
+    return log_half_ratio(df / 2) - _LOG_ROOT_TAU - np.where(middle, near, far)
 
 
 def _or_normal(of_t: Callable[..., Any], normal: Callable[[Array], Any]) -> Callable[..., Any]:

@@ -219,12 +219,17 @@ def _t_cdf_near(x: Array, df: Array) -> Any:
 
 
 def t_logcdf(x: Array, df: Array) -> Any:
-    """The logarithm of Student's distribution function."""
+    """The logarithm of Student's distribution function.
+
+    Where it does not underflow for a large df it is that of `stdtr`: in the incomplete beta function the
+    slopes of a shape and of the argument cancel.
+    """
     far, y = _held(x, df)
-    square = np.where(y < -1, y * y, 1.0)
+    left = np.logical_and(y < -1, np.logical_or(df < 100, y < -20))
+    square = np.where(left, y * y, 1.0)
     tail = log_betainc(df / 2, 0.5 + 0 * df, df / (df + square), square / (df + square))
     beyond = _far_t_tail(x, df, far)
     beyond = np.where(x < 0, beyond, np.log1p(-np.exp(beyond)))
-    place = np.where(y < -1, 0.0, y)
+    place = np.where(left, 0.0, y)
     near = log_where_small(_t_cdf_near(place, df), _t_cdf_near(-place, df))
-    return np.where(far, beyond, np.where(y < -1, tail - math.log(2), near))
+    return np.where(far, beyond, np.where(left, tail - math.log(2), near))

@@ -68,6 +68,17 @@ genlogistic = by_smaller_side(
         logsf=lambda x, c: _log_rest(-softplus(-x), c, -softplus(x)),
     )
 )
+
+
+def _log_of_two_powers(x: Array, rise: Array, c: Array, d: Array) -> Any:
+    """(rise - 1)*log(x) - (d + 1)*log(1 + x**c), where rise is c*d: the terms cancel where x is large."""
+    large = x > 1
+    low, high = np.where(large, 1.0, x), np.where(large, x, 1.0)
+    near = special.xlogy(rise - 1, low) - (d + 1) * np.log1p(low**c)
+    far = -(c + 1) * np.log(high) - (d + 1) * np.log1p(high**-c)
+    return np.where(large, far, near)
+
+
 burr = _from_left(
     replace(
         changed(
@@ -77,9 +88,7 @@ burr = _from_left(
             back=lambda y, c, d: np.exp(y / c),
             shapes=lambda c, d: (d,),
         ),
-        density=lambda x, c, d: (
-            np.log(c) + np.log(d) + special.xlogy(c * d - 1, x) - (d + 1) * log1p_power(x, c)
-        ),
+        density=lambda x, c, d: np.log(c) + np.log(d) + _log_of_two_powers(x, c * d, c, d),
     ),
     lambda x, c, d: x ** (c * d) * np.exp(-d * np.log1p(x**c)),
 )
@@ -99,6 +108,16 @@ burr12 = _from_left(
     ),
     lambda x, c, d: -np.expm1(-d * np.log1p(x**c)),
 )
+
+
+def _mielke_logcdf(x: Array, k: Array, s: Array) -> Any:
+    """-k/s*log(1 + x**-s): of a small x by k*log(x), so that the slope in s does not cancel."""
+    large = x > 1
+    low, high = np.where(large, 1.0, x), np.where(large, x, 1.0)
+    near = k * np.log(low) - k / s * np.log1p(low**s)
+    return np.where(large, -k / s * np.log1p(high**-s), near)
+
+
 mielke = _from_left(
     replace(
         changed(
@@ -108,9 +127,8 @@ mielke = _from_left(
             back=lambda y, k, s: np.exp(y / s),
             shapes=lambda k, s: (k / s,),
         ),
-        density=lambda x, k, s: (
-            np.log(k) + special.xlogy(k - 1, x) - (1 + k / s) * log1p_power(x, s)
-        ),
+        density=lambda x, k, s: np.log(k) + _log_of_two_powers(x, k, s, k / s),
+        logcdf=_mielke_logcdf,
     ),
     lambda x, k, s: x**k * np.exp(-k / s * np.log1p(x**s)),
 )

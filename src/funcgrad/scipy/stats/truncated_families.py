@@ -164,12 +164,11 @@ bradford = _of_shares(
 
 # -- Weibull's distribution between two ends -----------------------------------------------------
 def _power_gap(x: Array, y: Array, c: Array) -> Any:
-    """x**c - y**c for x >= y >= 0."""
-    zero = y == 0
-    from_zero = np.where(zero, 1.0, y)
-    to = np.where(zero, 1.0, x)
-    gap = from_zero**c * np.expm1(c * _log_quotient(to, from_zero))
-    return np.where(zero, np.where(zero, x, 1.0) ** c, gap)
+    """x**c - y**c for x >= y >= 0: as it stands where that does not cancel, for the slope in y."""
+    apart = x**c > 3 * y**c
+    start, end = np.where(apart, 1.0, y), np.where(apart, 1.0, x)
+    close = start**c * np.expm1(c * _log_quotient(end, start))
+    return np.where(apart, np.where(apart, x, 1.0) ** c - np.where(apart, y, 0.0) ** c, close)
 
 
 def _weibull_part(c: Array, x: Array, y: Array) -> Any:
