@@ -6,10 +6,13 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+import scipy.special
 import toolz
 
 import funcgrad as fg
+from funcgrad.names_elsewhere import name_instead
 
+SAMPLES = np.array([-4.0, -3.0, -0.7, 0.3, 1.5, 4.0])
 x, y = fg.var("x"), fg.var("y")
 
 
@@ -385,3 +388,54 @@ def test_what_is_constant_by_a_step_stays_an_expression():
 
     turned = fg.jvp(rotation, (np.diag([1.0, 1.0, 0.5]),), (np.arange(9.0).reshape(3, 3),))[1]
     assert np.all(np.isfinite(turned))
+
+
+_OF_JAX = "celu elu gelu hard_sigmoid hard_silu hard_swish hard_tanh leaky_relu log_sigmoid "
+_OF_JAX += "mish relu6 selu silu soft_sign squareplus swish"
+
+
+@pytest.mark.parametrize("name", _OF_JAX.split())
+def test_formulas_in_the_place_of_activations_are_those_of_jax(name):
+    nn = pytest.importorskip("jax").nn
+    formula = name_instead(name, fg.__all__)
+    found = eval(formula, {"np": np, "fg": fg, "scipy": scipy, "x": SAMPLES})
+    options = {"approximate": False} if name == "gelu" else {}
+    assert found == pytest.approx(np.asarray(getattr(nn, name)(SAMPLES, **options)), rel=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("cot", lambda x: np.cos(x) / np.sin(x)),
+        ("sec", lambda x: 1 / np.cos(x)),
+        ("csc", lambda x: 1 / np.sin(x)),
+        ("coth", lambda x: np.cosh(x) / np.sinh(x)),
+        ("sech", lambda x: 2 / (np.exp(x) + np.exp(-x))),
+        ("csch", lambda x: 2 / (np.exp(x) - np.exp(-x))),
+        ("acot", lambda x: np.arctan2(np.sign(x), np.abs(x))),
+        ("log1mexp", lambda x: np.log1p(-np.exp(-np.abs(x)))),
+        ("logmeanexp", lambda x: np.log(np.mean(np.exp(x)))),
+        ("cummax", lambda x: np.sort(x)),
+        ("reduce_max", np.max),
+        ("igamma", lambda x: scipy.special.gammainc(2.0, x)),
+    ],
+)
+def test_formulas_in_the_place_of_functions(name, value):
+    x = np.abs(SAMPLES) if name in ("log1mexp", "igamma") else SAMPLES
+    formula = name_instead(name, fg.__all__)
+    found = eval(formula, {"np": np, "fg": fg, "scipy": scipy, "x": x, "a": 2.0})
+    assert found == pytest.approx(value(x), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("expm", "scipy.linalg.expm"),
+        ("det", "np.linalg.det"),
+        ("conv2d", "scipy.signal.convolve"),
+        ("select_n", "np.where(condition, b, a)"),
+        ("sympify", "fg.const(a)"),
+    ],
+)
+def test_names_that_are_near_to_another_are_no_misspellings(name, instead):
+    assert name_instead(name, fg.__all__) == instead

@@ -220,6 +220,43 @@ row(
     A,
     x,
 )
+row(
+    "put_along_axis clip",
+    lambda m, a, b: m.put_along_axis(
+        a, np.array([[9], [1], [-1], [-9]]), b[:4, None], 1, inplace=False, mode="clip"
+    ),
+    A,
+    x,
+)
+row(
+    "put_along_axis drop",
+    lambda m, a, b: m.put_along_axis(
+        a, np.array([[9], [1], [-1], [-9]]), b[:4, None], 1, inplace=False, mode="drop"
+    ),
+    A,
+    x,
+)
+row(
+    "put_along_axis fill",
+    lambda m, a, b: m.put_along_axis(
+        a, np.array([[0, 2, 7]]), b[:3][None], axis=0, inplace=False, mode="fill"
+    ),
+    A[:, :3],
+    x,
+)
+row("argsort dtype", lambda m, a: a[m.argsort(a, dtype=m.int32, descending=True)], x)
+row(
+    "unique size all",
+    lambda m, a: m.unique(
+        a, return_index=True, return_inverse=True, return_counts=True, size=7, fill_value=-1.0
+    ),
+    x,
+)
+row("unique size few", lambda m, a: m.unique(a, return_index=True, return_counts=True, size=2), x)
+row("unique size axis", lambda m, a: m.unique(a, axis=1, size=6, return_inverse=True), A)
+row("polymul whole", lambda m, a, b: m.polymul(a, b, trim_leading_zeros=False), x, y)
+row("polymul trim", lambda m, a, b: m.polymul(a, b, trim_leading_zeros=True), x, y)
+row("polydiv whole", lambda m, a, b: m.polydiv(a, b[:3], trim_leading_zeros=False), x, y)
 row("place", lambda m, a, b: m.place(a, mask, b[:3], inplace=False), x, y)
 row("at set", lambda m, a, b: a.at[1].set(b[0]), x, y)
 row("at add dup", lambda m, a, b: m.zeros(3).at[I].add(b[:4]), x, y)

@@ -15,19 +15,20 @@ from funcgrad.source import fail
 def name_instead(name: str, public: Sequence[str]) -> str:
     """The equivalent of another library's name, or the public names nearest to a misspelt one; else empty.
 
-    A function of NumPy's or of `scipy.special` is no misspelling: ``acos`` is near to ``cos``.
+    A function of NumPy's or SciPy's is no misspelling: ``acos`` is near to ``cos``, ``expm`` to ``expm1``.
 
     >>> (
     ...     name_instead("make_jaxpr", ["grad"]),
     ...     name_instead("grda", ["grad"]),
     ...     name_instead("acos", ["cos"]),
+    ...     name_instead("expm", ["expm1"]),
     ...     name_instead("pandas", ["grad"]),
     ... )
-    ('fg.trace(f, *args)', 'fg.grad', 'np.acos', '')
+    ('fg.trace(f, *args)', 'fg.grad', 'np.acos', 'scipy.linalg.expm', '')
     """
     if name in _ELSEWHERE or name.startswith("_"):
         return _ELSEWHERE.get(name, "")
-    for module, short in (("numpy", "np"), ("scipy.special", "scipy.special")):
+    for module, short in _MODULES:
         if find_spec(module.split(".")[0]) and callable(getattr(import_module(module), name, None)):
             return f"{short}.{name}"
     return "".join([f"fg.{found}" for found in get_close_matches(name, public, 1, 0.75)])
@@ -58,6 +59,14 @@ def unknown_option(who: str, given: Mapping[str, object], options: Sequence[str]
     message = f"{who}: expected options among {', '.join(options)}, but got {name}"
     return fail(TypeError, f"{message}; {hint}" if hint else message)
 
+
+_MODULES = (
+    ("numpy", "np"),
+    ("scipy.special", "scipy.special"),
+    ("numpy.linalg", "np.linalg"),
+    ("scipy.linalg", "scipy.linalg"),
+)
+"""Modules whose functions funcgrad does not have again, and their usual names."""
 
 _ELSEWHERE: Mapping[str, str] = MappingProxyType(
     {
@@ -131,19 +140,54 @@ _ELSEWHERE: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("register_pytree_node", "register_pytree_node_class"), "fg.register_tree"),
         "rsqrt": "1 / np.sqrt(x)",
         "select": "np.where(condition, a, b)",
+        "select_n": "np.where(condition, b, a)",
         "clamp": "np.clip(x, low, high)",
         "top_k": "i = np.argsort(-x)[:k], and x[i]",
         "map": "fg.vmap(f), or fg.scan",
         "dynamic_slice": "x[i : i + n], also of traced i",
+        "dynamic_update_slice": "x.at[i : i + n].set(v), also of traced i",
+        "convert_element_type": "x.astype(dtype)",
+        "dot_general": "np.einsum(subscripts, a, b)",
+        "iota": "np.arange(n)",
         "cumlogsumexp": "np.logaddexp.accumulate(x)",
+        "cummax": "np.maximum.accumulate(x)",
+        "cummin": "np.minimum.accumulate(x)",
+        **{f"reduce_{name}": f"np.{name}(x)" for name in ("sum", "max", "min", "prod")},
+        "reduce_and": "np.all(x)",
+        "reduce_or": "np.any(x)",
+        "custom_root": "fg.implicit_root(f)",
+        "erf_inv": "scipy.special.erfinv(x)",
+        "lgamma": "scipy.special.gammaln(x)",
+        "igamma": "scipy.special.gammainc(a, x)",
+        "igammac": "scipy.special.gammaincc(a, x)",
         "gelu": "x * scipy.special.ndtr(x)",
         **dict.fromkeys(("silu", "swish"), "x * fg.sigmoid(x)"),
-        "log_sigmoid": "-fg.softplus(-x)",
+        **dict.fromkeys(("log_sigmoid", "logsigmoid"), "-fg.softplus(-x)"),
         "elu": "np.where(x > 0, x, np.expm1(x))",
-        "leaky_relu": "np.where(x > 0, x, 0.01 * x)",
+        "celu": "np.where(x > 0, x, np.expm1(x))",
+        "selu": "1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x))",
+        **dict.fromkeys(("leaky_relu", "prelu"), "np.where(x > 0, x, 0.01 * x)"),
         "relu6": "np.clip(x, 0, 6)",
+        **dict.fromkeys(("hard_tanh", "hardtanh"), "np.clip(x, -1, 1)"),
+        **dict.fromkeys(("hard_sigmoid", "hardsigmoid"), "np.clip(x + 3, 0, 6) / 6"),
+        **dict.fromkeys(("hard_silu", "hard_swish", "hardswish"), "x * np.clip(x + 3, 0, 6) / 6"),
+        **dict.fromkeys(("soft_sign", "softsign"), "x / (1 + abs(x))"),
+        "mish": "x * np.tanh(fg.softplus(x))",
+        "squareplus": "(x + np.sqrt(x**2 + 4)) / 2",
+        "log1mexp": "np.log(-np.expm1(-x))",
+        "logmeanexp": "fg.logsumexp(x) - np.log(np.size(x))",
         "one_hot": "np.eye(n)[labels]",
-        "conv": "scipy.signal.convolve",
+        **dict.fromkeys(("conv", "conv1d", "conv2d", "conv3d"), "scipy.signal.convolve"),
+        "cot": "1 / np.tan(x)",
+        "sec": "1 / np.cos(x)",
+        "csc": "1 / np.sin(x)",
+        "coth": "1 / np.tanh(x)",
+        "sech": "1 / np.cosh(x)",
+        "csch": "1 / np.sinh(x)",
+        "acot": "np.arctan(1 / x)",
+        "sympify": "fg.const(a)",
+        "export": "fg.to_json(f, *args)",
+        "named_scope": "fg.name(x, label)",
         "linear_transpose": "fg.vjp(f, x)[1]",
         "disable_jit": "f without fg.jit",
         "ShapeDtypeStruct": "fg.ArrayType(shape, dtype)",
@@ -190,6 +234,8 @@ _RENAMED: Mapping[str, str] = MappingProxyType(
 _OPTIONS: Mapping[str, str] = MappingProxyType(
     {
         "axis_name": "leave it out: there are no collectives; write np.mean(fg.vmap(f)(x), axis=0)",
+        "argnames": "write grad(lambda k: f(x, k=k))(2.0) for an argument k by name",
+        "fun": "give the function by position",
         "betas": "write b1=0.9, b2=0.999",
         "axis_size": "give in_axes with an axis of at least one argument",
         "allow_int": "leave integers out of argnums, or convert them with x.astype(float)",

@@ -206,6 +206,7 @@ REFLECTED = {
     "greater_equal": "__le__",
 }
 """The methods by which the right operand answers."""
+_AS_ARRAY = "write np.atleast_1d(x) for an array of one entry"
 _ABSENT = object()
 
 
@@ -523,12 +524,12 @@ class Operators:
 
     def __len__(self: Any) -> int:
         if not self.shape:
-            raise TypeError("len() of an expression of shape ()")
+            raise fail(TypeError, f"len(): expected an array, but got one number; {_AS_ARRAY}")
         return int(self.shape[0])
 
     def __iter__(self: Any) -> Iterator[Any]:
         if not self.shape:
-            raise TypeError("iteration over an expression of shape ()")
+            raise fail(TypeError, f"iter(): expected an array, but got one number; {_AS_ARRAY}")
         return map(self.__getitem__, range(self.shape[0]))
 
     def __contains__(self, item: npt.ArrayLike) -> bool:

@@ -129,6 +129,14 @@ def remedy(of_array: bool = False) -> str:
     return ""
 
 
+def is_of_model(code: CodeType) -> bool:
+    """Whether code is that of a package whose models hold plain numbers.
+
+    CasADi asks a number for its ``item()`` until that is no array, on the stack of C.
+    """
+    return re.search(_OF_MODELS, code.co_filename) is not None
+
+
 def _adopted(arrays: str) -> str:
     return f"write fg.adopt(f) for the function, in which {arrays} hold traced values"
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcgrad.numpy.creation import array, full
+from funcgrad.numpy.creation import array, full, zeros
 from funcgrad.source import fail
 
 _Call: TypeAlias = Callable[..., Any]
@@ -55,8 +55,13 @@ def _sort(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
 
 
 def _argsort(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
-    if not named.pop("descending"):
-        return call(*args, **named)
+    dtype = named.pop("dtype", None)
+    is_descending = named.pop("descending", False)
+    made = _descending(call, args, named) if is_descending else call(*args, **named)
+    return made if dtype is None else made.astype(dtype)
+
+
+def _descending(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
     a, axis = array(args[0], copy=False), _axis_of(args, named)
     if axis is None:
         a, axis = a.reshape(-1), 0
@@ -104,9 +109,26 @@ def _members(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
     made = call(*args, **named)
     if size is None:
         return made
-    if isinstance(made, tuple) or named.get("axis") is not None:
-        raise fail(TypeError, "unique: expected no size with axis or further results; leave it out")
     return _of_size(made, size, _least(made) if fill is None else fill)
+
+
+def _unique(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    """The least member stands for those that are missing, which are counted 0 times."""
+    size, fill = named.pop("size", None), named.pop("fill_value", None)
+    made = call(*args, **named)
+    if size is None:
+        return made
+    given = signature(np.unique).bind(*args, **named).arguments
+    parts, axis = list(made) if isinstance(made, tuple) else [made], given.get("axis") or 0
+    members = np.moveaxis(parts[0], axis, 0)
+    members = _of_size(members, size, _least(members) if fill is None else fill)
+    parts[0] = np.moveaxis(members, 0, axis)
+    flags = [flag for flag in ("index", "inverse", "counts") if given.get(f"return_{flag}")]
+    for place, flag in enumerate(flags, 1):
+        if flag != "inverse":
+            missing = 0 if flag == "counts" else _least(parts[place])
+            parts[place] = _of_size(parts[place], size, missing)
+    return tuple(parts) if isinstance(made, tuple) else parts[0]
 
 
 def _difference(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
@@ -159,6 +181,56 @@ def _store(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
     made = array(args[0])
     call(made, *args[1:], **named)
     return made
+
+
+def _put_along_axis(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    mode = named.pop("mode", None)
+    if mode in (None, "promise_in_bounds"):
+        return _store(call, args, {"inplace": True} | named)
+    if mode not in ("clip", "drop", "fill") or named.pop("inplace", True):
+        raise fail(
+            ValueError,
+            "put_along_axis: expected mode 'clip', 'drop' or 'fill', and inplace=False, but got mode "
+            f"{mode!r}",
+        )
+    given = signature(np.put_along_axis).bind(*args, **named).arguments
+    a, places, axis = array(given["arr"], copy=False), given["indices"], given.get("axis", -1)
+    if axis is None:
+        return _put_flat(call, a, places, given["values"], mode)
+    length = a.shape[axis]
+    places = np.where(np.less(places, 0), np.add(places, length), places)
+    if mode == "clip":
+        made = array(a)
+        call(made, np.clip(places, 0, length - 1), given["values"], axis)
+        return made
+    # What is beyond is stored into one more entry, which is cut off.
+    beyond = np.logical_or(places < 0, places >= length)
+    spare = zeros((*a.shape[:axis], 1, *a.shape[axis:][1:]), a.dtype)
+    made = array(np.concatenate([a, spare], axis))
+    call(made, np.where(beyond, length, places), given["values"], axis)
+    return np.take(made, np.arange(length), axis)
+
+
+def _put_flat(call: _Call, a: Any, places: Any, values: Any, mode: str) -> Any:
+    named = {"mode": mode, "inplace": False}
+    return _put_along_axis(call, (a.reshape(-1), places, values, 0), named).reshape(a.shape)
+
+
+def _polymul(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    """All coefficients of the product without the keyword's cut: NumPy cuts zeros off."""
+    if named.pop("trim_leading_zeros"):
+        return call(*args, **named)
+    return np.convolve(*signature(np.polymul).bind(*args, **named).args)
+
+
+def _polydiv(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+    """The remainder without the keyword's cut has as many coefficients as the dividend."""
+    is_cut = named.pop("trim_leading_zeros")
+    quotient, remainder = call(*args, **named)
+    if is_cut:
+        return quotient, remainder
+    missing = np.size(signature(np.polydiv).bind(*args, **named).args[0]) - len(remainder)
+    return quotient, np.concatenate([zeros(missing, remainder.dtype), remainder])
 
 
 def _bincount(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
@@ -218,6 +290,7 @@ def _interp(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
     return made
 
 
+_OF_CUTS = frozenset({"trim_leading_zeros"})
 _OF_PRODUCTS = Adapter(frozenset({"precision", "preferred_element_type", "out_sharding"}), _product)
 _OF_PLACES = Adapter(frozenset({"size", "fill_value"}), _places)
 _OF_STORES = Adapter(frozenset({"inplace"}), _store)
@@ -228,10 +301,13 @@ _OF_PROMOTIONS = Adapter(frozenset({"promote_integers"}), _promoted)
 _OF_SYMMETRIC = Adapter(frozenset({"symmetrize_input"}), _symmetric)
 # (NumPy 2.5 has the keyword itself, and puts NaN last.)
 _OF_SORTS: dict[str, Adapter] = {
-    "argsort": Adapter(frozenset({"descending"}), _argsort),
+    "argsort": Adapter(frozenset({"descending", "dtype"}), _argsort),
     "sort": Adapter(frozenset({"descending"}), _sort),
 }
-_ADAPTED_SORTS = {} if "descending" in signature(np.sort).parameters else _OF_SORTS
+_OF_TYPES = Adapter(frozenset({"dtype"}), _typed)
+_ADAPTED_SORTS = (
+    {"argsort": _OF_TYPES} if "descending" in signature(np.sort).parameters else _OF_SORTS
+)
 ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
     {
         **_ADAPTED_SORTS,
@@ -242,22 +318,26 @@ ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
         **dict.fromkeys(("vecmat", "outer"), _OF_PRODUCTS),
         **dict.fromkeys(("argwhere", "flatnonzero", "mask_indices", "nonzero"), _OF_PLACES),
         **dict.fromkeys(("compress", "extract"), _OF_CHOSEN),
-        **dict.fromkeys(("fill_diagonal", "place", "put", "put_along_axis"), _OF_STORES),
+        **dict.fromkeys(("fill_diagonal", "place", "put"), _OF_STORES),
         **dict.fromkeys(("cholesky", "eigh", "eigvalsh"), _OF_SYMMETRIC),
         **dict.fromkeys(("digitize", "isin", "searchsorted", "slogdet"), _hinted("method")),
-        **dict.fromkeys(("intersect1d", "setxor1d", "union1d", "unique"), _OF_MEMBERS),
+        **dict.fromkeys(("intersect1d", "setxor1d", "union1d"), _OF_MEMBERS),
         **dict.fromkeys(("unique_all", "unique_counts", "unique_inverse"), _OF_EACH_MEMBER),
         **dict.fromkeys(("prod", "sum"), _OF_PROMOTIONS),
-        **dict.fromkeys(("dstack", "fftfreq", "rfftfreq"), Adapter(frozenset({"dtype"}), _typed)),
+        **dict.fromkeys(("dstack", "fftfreq", "rfftfreq"), _OF_TYPES),
         "bincount": Adapter(frozenset({"length"}), _bincount),
         "delete": _hinted("assume_unique_indices"),
         "roots": _hinted("strip_zeros"),
         "interp": Adapter(frozenset({"left", "right"}), _interp),
         "lstsq": _hinted("numpy_resid"),
+        "polydiv": Adapter(_OF_CUTS, _polydiv),
+        "polymul": Adapter(_OF_CUTS, _polymul),
         "polyval": _hinted("unroll"),
+        "put_along_axis": Adapter(frozenset({"inplace", "mode"}), _put_along_axis),
         "repeat": Adapter(frozenset({"total_repeat_length"}), _repeat),
         "setdiff1d": Adapter(_OF_MEMBERS.keywords, _difference),
         "take_along_axis": Adapter(frozenset({"mode", "fill_value"}), _take_along_axis),
+        "unique": Adapter(_OF_MEMBERS.keywords, _unique),
         "unique_values": _OF_MEMBERS,
         "where": Adapter(frozenset({"size", "fill_value", "condition", "x", "y"}), _where),
     }

@@ -21,7 +21,9 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
     if of_text and _ON_TEXT not in getattr(error, "__notes__", ()):
         error.add_note(_ON_TEXT)
     caught = _caught_refusal(error)
-    if caught is None and not isinstance(error, TypeError | ValueError | AttributeError):
+    # (SWIG's wrappers raise a NotImplementedError.)
+    kinds_of_refusals = TypeError | ValueError | AttributeError | NotImplementedError
+    if caught is None and not isinstance(error, kinds_of_refusals):
         return
     kinds = {type(arg).__name__ for arg in args if isinstance(arg, list | tuple)}
     text, notes = str(error), getattr(error, "__notes__", ())

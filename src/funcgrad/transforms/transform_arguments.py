@@ -120,13 +120,17 @@ def argument_numbers(who: str, argnums: object) -> tuple[Any, ...]:
     """``argnums`` as a tuple."""
     if isinstance(argnums, int | np.integer) and not isinstance(argnums, bool):
         return (int(argnums),)
-    if not isinstance(argnums, tuple | list | range):
+    several = tuple(argnums) if isinstance(argnums, tuple | list | range) else None
+    names = [number for number in several or (argnums,) if isinstance(number, str)]
+    if names or several is None:
+        name = names[0] if names and names[0].isidentifier() else ""
+        hint = f"{who}(lambda {name}: f(x, {name}={name}))(2.0) for the argument of this name"
         raise fail(
             TypeError,
-            f"{who}: expected argnums to be an int or a tuple of them, but got {argnums!r}; "
-            f"write {who}(f)(x), or {who}(f, argnums=1) for the second argument",
+            f"{who}: expected argnums to be an int or a tuple of them, but got {argnums!r}; write "
+            + (hint if name else f"{who}(f)(x), or {who}(f, argnums=1) for the second argument"),
         )
-    return tuple(argnums)
+    return several
 
 
 def by_position(
@@ -323,10 +327,14 @@ def split_aux(output: object, has_aux: bool = False, who: str = "grad") -> tuple
         _refuse_masked(output, who)
         return output, None
     if not isinstance(output, tuple) or len(output) != 2:
+        kind = str(output.type) if isinstance(output, Expr) else type(output).__name__
+        hint = "return value, aux, or leave has_aux out"
+        if isinstance(output, tuple):
+            kind, hint = f"{len(output)} of them", "return value, (a, b) for several"
         raise fail(
             TypeError,
-            f"{who}: expected f to return a pair (value, aux) with has_aux=True, but got "
-            f"{type(output).__name__}",
+            f"{who}: expected f to return a pair (value, aux) with has_aux=True, but got {kind}; "
+            f"write {hint}",
         )
     _refuse_masked(output[0], who)
     return output
