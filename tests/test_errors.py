@@ -109,6 +109,11 @@ CASES = [
     (lambda: np.einsum(M, M), TypeError, "einsum: expected a subscripts string"),
     (lambda: np.tensordot(M, M, 1), ValueError, "tensordot: expected equal lengths"),
     (lambda: np.linalg.norm(M, 3), ValueError, "norm: expected ord 'fro', 'nuc', 1"),
+    (lambda: fg.gradient(X, "z"), TypeError, r"^gradient: expected variables \(x\), but got 'z'\n  at "),
+    (lambda: fg.linearize(np.sin, 1.0)[1](1.0, 2.0), TypeError, "^linearize: expected 1 tangents, but got 2\n  at "),
+    (lambda: fg.to_sympy(np.sum(V)), ValueError, "use to_latex, or write the entries out\n  at "),
+    (lambda: fg.to_python(X, "2"), ValueError, "^to_python: expected an identifier as name, but got '2'\n  at "),
+    (lambda: fg.check_grads(np.sin, (1.0,), order=0), ValueError, "an order of at least 1, but got 0\n  at "),
     # -- arguments and results by name
     (lambda: fg.grad(lambda x, k: x * k, argnums="k")(1.0, k=3.0), TypeError,
         r"got 'k'; write grad\(lambda k: f\(x, k=k\)\)\(2.0\) for the argument of this name"),

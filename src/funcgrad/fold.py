@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar, 
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key, Node, Operands, Pointed, Term, is_pointed, steps_of
 from funcgrad.node_names import NamedKey, names_of
+from funcgrad.source import fail
 
 if TYPE_CHECKING:
     from pyrsistent import PMap, PVector
@@ -249,9 +250,10 @@ def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
 
 def _check_algebra(algebra: object) -> None:
     if not all(callable(getattr(algebra, part, None)) for part in Algebra._fields):
-        raise TypeError(
+        raise fail(
+            TypeError,
             "fold: expected an Algebra of three functions, but got "
-            f"{type(algebra).__name__}; write Algebra(input, constant, op)"
+            f"{type(algebra).__name__}; write Algebra(input, constant, op)",
         )
 
 
@@ -375,9 +377,10 @@ def path_sums(
 
 def _arcs(program: Mapping[Key, Node | Term], weight: Callable[[Edge], Any]) -> Arcs:
     if not callable(weight):
-        raise TypeError(
+        raise fail(
+            TypeError,
             f"sum_product: expected a function from edges to weights, but got {type(weight).__name__}; "
-            f"write lambda edge: {weight!r}"
+            f"write lambda edge: {weight!r}",
         )
 
     def arcs(key: Key) -> list[tuple[Key, Any]]:

@@ -56,3 +56,12 @@ def test_one_that_does_is_not(name, how):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isfinite(how(REACHED[name])(1.5))
+
+
+def test_the_gradient_in_a_part_that_a_formula_does_not_have_is_zero_with_a_warning():
+    x, y = fg.vars("x y")
+    with pytest.warns(UserWarning, match="gradient: the expression does not have the part") as told:
+        assert fg.gradient(x * y, x + y)() == 0.0
+    assert told[0].filename == __file__
+    assert str(fg.gradient((x + y) ** 2, x + y)) == "2*(x + y)"
+    assert fg.gradient(x**2, y)() == 0.0  # a variable need not occur

@@ -121,9 +121,10 @@ class Expr(Operators, Questions, ArrayAttributes, OtherLibraries, ExprBase):
     args: tuple[Expr, ...]
 
     def __init__(self, *args: object, **values: object) -> None:
-        raise TypeError(
+        raise fail(
+            TypeError,
             "Expr: expected an operation to make an expression, but the class was called; write "
-            "fg.var('x'), fg.const(2.0), or a formula of them"
+            "fg.var('x'), fg.const(2.0), or a formula of them",
         )
 
     @property  # type: ignore[misc]
@@ -327,14 +328,15 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = flo
     try:
         lengths = tuple([index(n) for n in (shape if np.iterable(shape) else (shape,))])
     except TypeError:
-        raise TypeError(
-            f"var: expected a length or a tuple of lengths, but got {shape!r}; write var({name!r}, 3)"
+        raise fail(
+            TypeError,
+            f"var: expected a length or a tuple of lengths, but got {shape!r}; write var({name!r}, 3)",
         ) from None
     if any(n < 0 for n in lengths):
-        raise ValueError(f"var: expected lengths of 0 or more, but got shape {lengths}")
+        raise fail(ValueError, f"var: expected lengths of 0 or more, but got shape {lengths}")
     type = ArrayType(lengths, np.dtype(dtype))
     if type.dtype.kind not in "biufc":
-        raise TypeError(f"var: expected a dtype of numbers, but got {type.dtype}")
+        raise fail(TypeError, f"var: expected a dtype of numbers, but got {type.dtype}")
     return _closed(INPUT, (), (("name", name),), type, None, None, caller())
 
 
@@ -568,5 +570,7 @@ def _from_rows(rows: list[_Row]) -> Expr:
 
 def _op_name(op: Operation) -> str:
     if op not in (INPUT, CONSTANT) and operation_table.ops.get(op.name) is not op:
-        raise TypeError(f"{op.name}: expected an operation of the package, to store it by name")
+        raise fail(
+            TypeError, f"{op.name}: expected an operation of the package, to store it by name"
+        )
     return op.name

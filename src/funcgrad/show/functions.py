@@ -19,6 +19,7 @@ from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import INPUT, Key, TupleType
 from funcgrad.node_names import labels
 from funcgrad.ops.tuples import pick, pick_op, together_op
+from funcgrad.source import fail
 
 
 class Held(NamedTuple):
@@ -188,9 +189,10 @@ def written_out(expr: Expr, most: int, who: str) -> Expr:
         if not any(map(_is_flat, nodes.values())):
             return expr
         if len(nodes) + sum([len(subexpressions(*body.outputs)) for body in inside]) > most:
-            raise ValueError(
+            raise fail(
+                ValueError,
                 f"{who}: expected at most {most} nodes where calls and branches are written out, but got "
-                "more; use to_latex to see them"
+                "more; use to_latex to see them",
             )
         (expr,) = folded_by_key([expr], _opened)
 

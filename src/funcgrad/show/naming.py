@@ -30,8 +30,9 @@ def distinct(expr: Expr, who: str, most: int | None = None, instead: str = "") -
     expr = as_expression(who, expr)
     found = by_key(expr) | {e.key: e for e in reversed(subexpressions(expr)) if e.label}
     if most is not None and len(found) > most:
-        raise ValueError(
-            f"{who}: expected at most {most} nodes, but got {len(found)}; {instead}".rstrip("; ")
+        raise fail(
+            ValueError,
+            f"{who}: expected at most {most} nodes, but got {len(found)}; {instead}".rstrip("; "),
         )
     return list(found.values())
 

@@ -9,13 +9,13 @@ from typing import Any
 from funcgrad.autodiff.accumulate import cotangents
 from funcgrad.expr import Expr, as_derived, as_expression, var
 from funcgrad.expr.formula_tuple import formulas
-from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.graph import CONSTANT, INPUT, Key, by_key
 from funcgrad.node_names import labels
 from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.evaluate import named_nodes, variables
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.source import fail
+from funcgrad.source import fail, warn
 from funcgrad.trace.pytree import flatten_with_static
 
 
@@ -26,7 +26,8 @@ def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
     ``wrt`` is a variable (or any node), its name, or a tuple, list or dict of
     those; `name` gives names to nodes. The result has its structure. Without
     ``wrt``, a dict with the gradient for each variable. A tuple prints what
-    its formulas share once.
+    its formulas share once. The gradient in a part that ``expr`` does not have
+    is zero, with a warning.
 
     Raises TypeError if ``expr`` is not a scalar expression, if ``wrt`` names
     no variable or node, or if several are given that are no tuple.
@@ -58,7 +59,7 @@ def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
     for item in targets:
         if not isinstance(item, Expr):
             known = ", ".join(names) or "none"
-            raise TypeError(f"gradient: expected variables ({known}), but got {item!r}")
+            raise fail(TypeError, f"gradient: expected variables ({known}), but got {item!r}")
     slopes = _in_variables(expr, [item for item in targets if item.op is INPUT])
     for item in targets:
         if item.op is not INPUT and item.key not in slopes:
@@ -82,6 +83,13 @@ def _in_a_part(expr: Expr, part: Expr) -> Expr:
     names = variables(expr, part)
     free = next(name for n in count() if (name := f"part{n}") not in names)
     stand_in = var(free, part.shape, part.dtype)
-    slopes = _in_variables(substitute_all([expr], {part.key: stand_in})[0], [stand_in])
+    replaced = substitute_all([expr], {part.key: stand_in})[0]
+    if stand_in.key not in by_key(replaced):
+        warn(
+            "gradient: the expression does not have the part that it is differentiated in, so the "
+            "gradient is zero; give a variable, or a part that it was made from"
+        )
+        return zeros_like(part)  # type: ignore[no-any-return]
+    slopes = _in_variables(replaced, [stand_in])
     back = substitute_all([slopes[stand_in.key]], {stand_in.key: part})
     return simplify_all(back, mode="formula")[0]
