@@ -175,8 +175,9 @@ def tell_line(error: Exception, run: Callable[[], object]) -> bool:
         run()
     except Exception as found:
         if isinstance(found, type(error)) or isinstance(error, type(found)):
-            place = raised_at(found)
-            told = [f"raised\n  at {position(place)}"] if place else []
+            place = position(raised_at(found))
+            is_told = not place or place == position(raised_at(error))  # by the traceback
+            told = [] if is_told else [f"raised\n  at {place}"]
             for note in getattr(found, "__notes__", told):
                 error.add_note(note)
         return True

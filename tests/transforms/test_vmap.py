@@ -334,3 +334,17 @@ def test_examples_may_choose_among_results_of_what_they_share():
     np.testing.assert_allclose(fg.hessian(total)(w), 2 * np.eye(2))
     nested = fg.vmap(lambda w: fg.vmap(f, (0, None))(xs, w))(np.stack([w, 2 * w]))
     np.testing.assert_allclose(nested, [[f(x, v) for x in xs] for v in (w, 2 * w)])
+
+
+@pytest.mark.parametrize("f", [lambda v: v[7], lambda v: {}["key"] * v], ids=["index", "key"])
+def test_an_error_of_f_names_its_line_once(f):
+    with pytest.raises((IndexError, KeyError), match=r"7|key") as caught:
+        fg.vmap(f)(np.ones((2, 3)))
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_an_error_of_the_program_names_the_line_of_f():
+    with pytest.raises(np.linalg.LinAlgError, match="Singular") as caught:
+        fg.vmap(lambda a: np.linalg.solve(0.0 * a, a[0]))(np.ones((2, 3, 3)))
+    (note,) = caught.value.__notes__
+    assert "at test_vmap.py:" in note
