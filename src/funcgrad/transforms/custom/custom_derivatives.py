@@ -286,10 +286,12 @@ def _cotangents(found: Any, trees: Sequence[Tree], arguments: Sequence[Expr]) ->
     """The result of bwd as one cotangent for each leaf of the arguments."""
     if not isinstance(found, tuple | list) or len(found) != len(trees):
         got = f"{len(found)}" if isinstance(found, tuple | list) else type(found).__name__
+        is_one = len(trees) == 1
+        hint = "write return (g,)" if is_one else "write None in the place of one that is zero"
         raise fail(
             TypeError,
             f"custom_vjp: expected bwd to return a tuple of {len(trees)} cotangents, one for each "
-            f"argument, but got {got}",
+            f"argument, but got {got}; {hint}",
         )
     rest = iter(arguments)
     ready: list[Any] = []
@@ -415,7 +417,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
                 raise fail(
                     TypeError,
                     "custom_jvp: expected the rule to return a pair (value, tangent), but got "
-                    f"{type(pair).__name__}",
+                    f"{type(pair).__name__}; write return value, tangent",
                 )
             moved = [lift_fully(leaf) for leaf in flatten(pair[1]).leaves]
             if len(moved) != len(results) or not all(map(_fits, moved, results)):
