@@ -46,9 +46,9 @@ class Case:
 
     @property
     def point(self) -> Any:
-        """The value of the argument to differentiate."""
+        """The value of the argument to differentiate; a copy: the function that is given it captures the case."""
         (found,) = [item.value for item in self._given() if isinstance(item, D)]
-        return found
+        return copy.deepcopy(found)
 
     def _given(self) -> list[Any]:
         return [*self.arguments, *self.keywords.values()]

@@ -18,7 +18,6 @@ WRONG = MappingProxyType(
         "hsluv.hpluv_to_rgb": "0, with a warning: the package rounds its result to 10 decimals",
         "hsluv.hsluv_to_rgb": "0, with a warning: the package rounds its result to 10 decimals",
         "pyriemann.utils.mean.mean_riemann": "that of an iteration, one step behind the value",
-        "tmm_unpolarized": "nan, as in JAX: 0, the cotangent of an entry that nothing reads, times infinity",
     }
 )
 """The functions whose gradients are known to be wrong, with the reason. None may be added."""
