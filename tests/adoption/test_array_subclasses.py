@@ -591,3 +591,29 @@ def test_instances_that_hold_objects_come_back_as_originals():
     same = fg.adopt(lambda: GRID)()
     assert type(same) is Components
     assert np.shares_memory(same, GRID)
+
+
+def test_methods_in_c_of_a_class_do_not_read_the_memory_of_adopted_instances():
+    # That of items of astropy's columns reads the fields of NumPy's array: on other memory it crashed.
+    table = pytest.importorskip("astropy.table")
+
+    @fg.adopt
+    def entries(x):
+        column = table.Column([1.0, 2.0, 3.0]) * x + table.Column([1.0, 0.0, 0.0])
+        return column[1] * x + column[1:][0] + column[np.array([2, 0])][1]
+
+    @fg.adopt
+    def stored(x):
+        column = table.Column([1.0, 2.0, 3.0])
+        column[1:][0] = x
+        column[2] = column[1] * 2
+        return column.sum() * column[0]
+
+    @fg.adopt
+    def masked(x):
+        column = table.MaskedColumn([1.0, 2.0, 3.0], mask=[False, True, False])
+        return column[0] * x + column[2] * x + column.sum() * x
+
+    for f, value, slope in [(entries, 28.0, 15.0), (stored, 10.0, 3.0), (masked, 24.0, 8.0)]:
+        for _ in range(5):
+            assert fg.value_and_grad(f)(3.0) == (value, slope)

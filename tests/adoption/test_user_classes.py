@@ -339,3 +339,21 @@ def test_an_array_leaves_operators_to_a_class_of_higher_priority(f):
     assert value == pytest.approx(f(x), rel=1e-14)
     np.testing.assert_allclose(slopes, np.array(values) / 2e-6, rtol=1e-8)
     assert fg.jit(f)(x) == pytest.approx(f(x), rel=1e-14)
+
+
+class Reported:
+    """A class that looks up all of its attributes itself, as those that warn of old names do."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __getattribute__(self, name):
+        return super().__getattribute__({"old": "x"}.get(name, name))
+
+    def square(self):
+        return math.pow(self.old, 2.0)
+
+
+def test_super_in_getattribute():
+    assert fg.grad(lambda x: Reported(x).square())(3.0) == 6.0
+    assert fg.jit(fg.grad(lambda x: Reported(x).square()))(3.0) == 6.0

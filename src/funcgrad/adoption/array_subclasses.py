@@ -7,9 +7,15 @@ the adopted class. NumPy's own ``matrix`` is one of these classes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from inspect import CO_VARARGS
-from types import FunctionType, MemberDescriptorType, ModuleType
+from types import (
+    FunctionType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 import numpy as np
@@ -42,6 +48,8 @@ from funcgrad.arrays.subclassed_array import (
     plain,
     with_attributes,
 )
+from funcgrad.expr.registry import functions
+from funcgrad.source import fail
 
 
 def is_array_subclass(kind: type) -> bool:
@@ -100,6 +108,45 @@ def _formula(array: SubclassedArray) -> str:
     return f"{type(array).__name__}({plain(array)!r})" if own is array else repr(own)
 
 
+@cache
+def _in_python(kind: type) -> type:
+    """A compiled base of a class of arrays, as astropy's columns have one; any other class as it is.
+
+    Its methods read the memory of an array, which adopted instances do not have: of numbers they are NumPy's
+    own, if it has them, and otherwise run on an instance of the original class.
+    """
+    compiled = {
+        name: member
+        for name, member in vars(kind).items()
+        if type(member) in _IN_C and member.__objclass__ is kind  # not of another class, assigned
+    }
+    if kind in (np.ndarray, object) or not compiled:
+        return kind
+    space = {name: _on_numpys(name, member) for name, member in compiled.items()}
+    return type(kind.__name__, tuple(map(_in_python, kind.__bases__)), space)
+
+
+_IN_C = (WrapperDescriptorType, MethodDescriptorType)
+
+
+def _on_numpys(name: str, compiled: Callable[..., Any]) -> Callable[..., Any]:
+    of_numpy = getattr(SubclassedArray, name, None)
+
+    def method(self: SubclassedArray, *args: object, **kwargs: object) -> Any:
+        if of_numpy is not None and self.dtype.kind in "biufc":
+            return of_numpy(self, *args, **kwargs)
+        own = numpys_own(self)
+        if own is self:
+            raise fail(
+                TypeError,
+                f"{name}: expected plain numbers, since {type(self).__name__} has it in compiled code, but "
+                "got traced values; write the function for plain arrays",
+            )
+        return functions["redirect"](compiled(own, *args, **kwargs))
+
+    return method
+
+
 _OF_LAYOUT = frozenset(("__dict__", "__slots__", "__weakref__"))
 GlobalsOf = Callable[[dict[str, Any]], AdoptedGlobals]
 
@@ -138,7 +185,7 @@ class ArraySubclasses:
             for name, member in space.items()
             if name not in _OF_LAYOUT and type(member) is not MemberDescriptorType
         }
-        bases = (*unannounced(kind), *map(self.seen, kind.__bases__))
+        bases = (*unannounced(kind), *map(self.seen, map(_in_python, kind.__bases__)))
         wrap = space.get("__array_wrap__")
         if isinstance(wrap, FunctionType):
             space["__array_wrap__"] = _of_results(wrap, kind)

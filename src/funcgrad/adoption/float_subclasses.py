@@ -148,7 +148,8 @@ class _ClassAttribute:
 def base_of_traced(kind: Any, *first: Any) -> Any:
     """The class from which ``super`` starts for an instance: of one that holds a traced value, that over
     `TracedFloat`."""
-    for base in type(first[0]).__mro__ if first and isinstance(first[0], TracedFloat) else ():
+    of = type(first[0]) if first else object  # whose `__getattribute__` may call this `super`
+    for base in of.__mro__ if issubclass(of, TracedFloat) else ():
         if vars(base).get(ORIGINAL) is kind and issubclass(base, TracedFloat):
             return base
     return kind
