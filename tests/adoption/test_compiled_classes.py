@@ -1,5 +1,6 @@
 """Classes of numba's `jitclass` in adopted code: their methods run as Python, on traced values."""
 
+import functools
 import math
 
 import numpy as np
@@ -108,3 +109,29 @@ def test_a_traced_value_is_not_stored_into_an_instance_from_outside():
     with pytest.raises(TypeError, match=r"Model: expected numbers for the fields .* 'rate'; make"):
         fg.grad(lambda x: MODEL.keep(x))(2.0)
     assert MODEL.rate == 2.0
+
+
+def test_a_compiled_function_of_numbas_is_differentiated_itself():
+    @numba.njit
+    def total(x):
+        found = 0.0
+        for value in x:
+            found += value**2 if value > 0 else -value
+        return found
+
+    @numba.vectorize(["float64(float64)"])
+    def squared(x):
+        return x * x if x > 0 else 0.0
+
+    @numba.guvectorize(["void(float64[:], float64[:], float64[:])"], "(n),(n)->()")
+    def product(a, b, result):
+        result[0] = 0.0
+        for k in range(a.size):
+            result[0] += a[k] * b[k]
+
+    x, y = np.array([1.0, -2.0, 3.0]), np.array([2.0, 3.0, 4.0])
+    for slope in (fg.grad(total), fg.jit(fg.grad(total)), fg.jacobian(functools.partial(total))):
+        assert slope(x).tolist() == [2.0, -1.0, 6.0]
+    assert fg.jit(total)(x) == fg.vmap(total)(np.array([x, x]))[1] == total(x)
+    assert [fg.grad(squared)(3.0), fg.hessian(squared)(3.0)] == [6.0, 2.0]
+    assert fg.grad(product)(x, y).tolist() == [2.0, 3.0, 4.0]

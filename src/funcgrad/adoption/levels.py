@@ -127,6 +127,9 @@ def _function_of(f: Any) -> Any:
             f = f.__wrapped__
         else:
             break
+    if str(type(f).__module__).startswith("numba."):
+        compiled = getattr(f, "_dispatcher", f)  # of a ufunc that numba has made
+        f = getattr(compiled, "py_func", f)
     if isinstance(f, MethodType):
         return f.__func__
     call = getattr(type(f), "__call__", None)  # noqa: B004  # its code is wanted
