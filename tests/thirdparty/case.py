@@ -46,7 +46,7 @@ class Case:
 
     @property
     def point(self) -> Any:
-        """The value of the argument to differentiate; a copy: the function that is given it captures the case."""
+        """A copy of the value of the argument to differentiate: functions of the case capture the value."""
         (found,) = [item.value for item in self._given() if isinstance(item, D)]
         return copy.deepcopy(found)
 
