@@ -617,3 +617,39 @@ def test_methods_in_c_of_a_class_do_not_read_the_memory_of_adopted_instances():
     for f, value, slope in [(entries, 28.0, 15.0), (stored, 10.0, 3.0), (masked, 24.0, 8.0)]:
         for _ in range(5):
             assert fg.value_and_grad(f)(3.0) == (value, slope)
+
+
+class Named(np.ndarray):
+    """Attributes are entries by name, or stand in a dict that exists once the instance is made."""
+
+    names = ("x", "y")
+
+    def __new__(cls, entries, unit):
+        made = np.ndarray.__new__(cls, (2,), buffer=np.array([float(v) for v in entries]))
+        object.__setattr__(made, "_data", {"unit": unit})
+        return made
+
+    def __array_finalize__(self, other):
+        if other is not None:
+            object.__setattr__(self, "_data", dict(other._data) if isinstance(other, Named) else {})
+
+    def __getattr__(self, name):
+        return self[self.names.index(name)] if name in self.names else self._data[name]
+
+    def __setattr__(self, name, value):
+        if name in self._data:
+            self._data[name] = value
+        else:
+            self[self.names.index(name)] = value
+
+
+def test_a_class_that_sets_its_attributes_itself():
+    @fg.adopt
+    def f(x):
+        place = Named([x, 2.0], 3.0)
+        place.y = place.x * place.unit
+        place.unit = place.y
+        return (place * place).sum() + place.unit
+
+    assert fg.value_and_grad(f)(2.0) == (46.0, 43.0)
+    assert fg.jit(f)(2.0) == 46.0

@@ -94,6 +94,16 @@ def _of_results(method: FunctionType, kind: type) -> Callable[..., Any]:
     return wrap
 
 
+def _of_users(method: Callable[..., None]) -> Callable[..., None]:
+    """``__setattr__`` of a class, for all attributes but those that adopted instances have."""
+
+    def set_attribute(self: SubclassedArray, name: str, value: object) -> None:
+        own = object.__setattr__ if name.startswith("_funcgrad_") else method
+        own(self, name, value)
+
+    return set_attribute
+
+
 def _text(of: Callable[..., str]) -> Callable[..., str]:
     """The text of an instance: that of one of the original class, of the concrete values."""
 
@@ -189,6 +199,8 @@ class ArraySubclasses:
         wrap = space.get("__array_wrap__")
         if isinstance(wrap, FunctionType):
             space["__array_wrap__"] = _of_results(wrap, kind)
+        if "__setattr__" in space:
+            space["__setattr__"] = _of_users(space["__setattr__"])
         space |= {"__repr__": _formula, "__str__": _text(str), "__format__": _text(format)}
         metas = [type(SubclassedArray), *[type(base) for base in bases]]
         adopted = joint_metaclass(tuple(dict.fromkeys(metas)))(
