@@ -450,12 +450,12 @@ def test_legacy_minimizers_have_the_derivative_of_the_minimum():
 
 
 @pytest.mark.parametrize("name", ["fmin_l_bfgs_b", "fmin_tnc", "fmin_slsqp", "fmin_bfgs", "fmin"])
-def test_legacy_minimizers_flatten_a_traced_start(name):
-    in_a_box = {"bounds": [(-5, 5)], "approx_grad": True}
+def test_legacy_minimizers_flatten_a_traced_start_and_take_bounds_in_an_array(name):
+    in_a_box = {"bounds": np.array([(-5.0, 5.0)]), "approx_grad": True}
     options = {
         "fmin_l_bfgs_b": in_a_box,
         "fmin_tnc": {**in_a_box, "disp": 0},
-        "fmin_slsqp": {"bounds": [(-5, 5)], "iprint": 0},
+        "fmin_slsqp": {"bounds": np.array([(-5.0, 5.0)]), "iprint": 0},
     }.get(name, {"disp": False})
 
     def f(a):

@@ -57,7 +57,9 @@ def _minimum_in_box(name: str) -> Callable[[_Solver, Any, _Given], Any]:
         refuse(name, **{key: given.get(key) or None for key in constrained})
         both = name != "fmin_slsqp" and given.get("fprime") is None and not given.get("approx_grad")
         method = name.removeprefix("fmin_").replace("_", "-").upper()
-        bounds = given.get("bounds") or None
+        bounds = given.get("bounds")
+        if isinstance(bounds, tuple | list) and not bounds:
+            bounds = None
         found = minimize(f, _start(name, given), args, method, jac=both or None, bounds=bounds)
         if name == "fmin_l_bfgs_b":
             return found.x, found.fun, {"task": "CONVERGENCE", "warnflag": 0}
