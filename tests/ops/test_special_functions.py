@@ -421,6 +421,24 @@ def test_first_derivatives_at_the_ends_of_a_range(name, args, place, slope):
     assert fg.jit(f)(*args) == pytest.approx(slope, rel=1e-13, nan_ok=True)
 
 
+def test_the_voigt_profile_without_a_gaussian_part_has_the_slopes_of_the_lorentzian():
+    def lorentzian(x, gamma):
+        return gamma / np.pi / (x * x + gamma * gamma)
+
+    x, gamma = 0.7, 0.4
+    f = scipy.special.voigt_profile
+    in_x, in_gamma = fg.grad(lorentzian, (0, 1))(x, gamma)
+    curvature = fg.grad(fg.grad(lorentzian))(x, gamma)
+    for slopes in (fg.grad(f, (0, 1, 2)), fg.jit(fg.grad(f, (0, 1, 2)))):
+        np.testing.assert_allclose(slopes(x, 0.0, gamma), (in_x, 0.0, in_gamma), rtol=1e-13)
+    batch = fg.vmap(fg.grad(f, 2))(np.array([x, x]), np.array([0.0, 0.3]), np.array([gamma, gamma]))
+    np.testing.assert_allclose(batch, [in_gamma, fg.grad(f, 2)(x, 0.3, gamma)], rtol=1e-13)
+    hessian = fg.hessian(lambda v: f(v[0], v[1], v[2]))(np.array([x, 0.0, gamma]))
+    mixed = fg.grad(fg.grad(lorentzian), 1)(x, gamma)
+    wanted = [[curvature, 0.0, mixed], [0.0, curvature, 0.0], [mixed, 0.0, -curvature]]
+    np.testing.assert_allclose(hessian, wanted, rtol=1e-12)
+
+
 def test_the_slope_of_ellipk_is_one_of_carlsons_integrals():
     m = fg.var("m")
     assert str(fg.gradient(scipy.special.ellipk(m), m)) == "elliprd(0, 1, 1 - m)/6"

@@ -287,6 +287,21 @@ def test_slopes_of_jacobi_polynomials_in_the_degree_are_those_of_differences():
         assert fg.grad(f)(2.0, 0.0, 0.7, x) == pytest.approx(found, rel=1e-8)
 
 
+@pytest.mark.parametrize(("kind", "sign"), [("j", -1.0), ("i", 1.0)])
+@pytest.mark.parametrize("x", [0.0, -0.0])
+def test_spherical_bessel_functions_at_0_have_the_slopes_of_their_power_series(kind, sign, x):
+    f = getattr(scipy.special, f"spherical_{kind}n")
+    slopes = np.array([0.0, 1 / 3, 0.0])
+    seconds = np.array([sign / 3, 0.0, 2 / 15])
+    for n in range(3):
+        at = lambda x, n=n: f(n, x)  # noqa: E731
+        assert fg.grad(at)(x) == pytest.approx(slopes[n], rel=1e-15)
+        assert fg.jvp(at, (x,), (1.0,))[1] == pytest.approx(slopes[n], rel=1e-15)
+        assert fg.jit(fg.grad(at))(x) == pytest.approx(slopes[n], rel=1e-15)
+        assert fg.grad(fg.grad(at))(x) == pytest.approx(seconds[n], rel=1e-15)
+        np.testing.assert_allclose(fg.vmap(fg.grad(at))(np.array([x, x])), [slopes[n]] * 2)
+
+
 @pytest.mark.parametrize(
     ("f", "x"),
     [

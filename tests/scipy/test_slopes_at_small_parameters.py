@@ -161,6 +161,20 @@ def test_the_log_density_of_pearson3_to_second_order(x, skew):
     np.testing.assert_allclose(hessian[0, 1], mixed, rtol=1e-10)
 
 
+@pytest.mark.parametrize("skew", [1e-3, 0.51, 2.0, -0.4])
+@pytest.mark.parametrize("x", [1e153, 1e160, 1e200])
+def test_the_log_density_of_pearson3_far_out_is_linear_in_x(x, skew):
+    own, x = scipy.stats.pearson3.logpdf, x * np.sign(skew)
+    v = np.array([x, skew])
+    value, slopes = fg.value_and_grad(lambda v: own(*v))(v)
+    assert value == own(x, skew)
+    np.testing.assert_allclose(slopes, [-2 / skew, 2 * x / skew**2], rtol=1e-12)
+    hessian = fg.jit(fg.hessian(lambda v: own(*v)))(v)
+    mixed = 2 / skew**2
+    np.testing.assert_allclose(hessian[0, 1], mixed, rtol=1e-12)
+    np.testing.assert_allclose(hessian[1], [mixed, -4 * x / skew**3], rtol=1e-12)
+
+
 def test_pearson3_has_a_slope_in_a_skew_of_zero():
     own = scipy.stats.pearson3
     x = np.array([-2.0, 0.3, 1.3])

@@ -21,7 +21,7 @@ def _spherical(kind: str, op: Op, below: float, above: float) -> Callable[..., A
         if kind == "y" or np.iscomplexobj(z):
             return op(n, z)
         left = z < 0
-        right = op(n, np.abs(z))
+        right = op(n, np.where(left, -z, z))  # whose slope at 0 is that of the function, unlike abs
         if kind == "k":
             return np.where(left, np.real(op(n, np.where(left, z, -1.0) + 0j)), right)
         return np.where(left & (n % 2 == 1), -right, right)

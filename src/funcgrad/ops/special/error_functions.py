@@ -229,14 +229,27 @@ def _voigt_slope(place: int) -> Callable[..., Any]:
     """In x and gamma by the derivative of `wofz`; in sigma as heat spreads, by the second derivative."""
 
     def slope(z: Array, x: Array, sigma: Array, gamma: Array) -> Any:
-        at = (x + 1j * gamma) / (sigma * math.sqrt(2.0))
-        size = 2.0 * math.sqrt(math.pi) * sigma * sigma
+        lorentzian = sigma == 0
+        width = np.where(lorentzian, 1.0, sigma)
+        at = (x + 1j * gamma) / (width * math.sqrt(2.0))
+        size = 2.0 * math.sqrt(math.pi) * width * width
         if place == 1:
-            return np.real(_wofz_curvature(wofz(at), at)) / (math.sqrt(2.0) * size)
-        found = _wofz_slope(wofz(at), at)
-        return (-np.imag(found) if place else np.real(found)) / size
+            usual = np.real(_wofz_curvature(wofz(at), at)) / (math.sqrt(2.0) * size)
+        else:
+            found = _wofz_slope(wofz(at), at)
+            usual = (-np.imag(found) if place else np.real(found)) / size
+        pole = np.where(lorentzian, x + 1j * gamma, 1.0)
+        return np.where(lorentzian, _lorentzian_slope(pole, sigma, place), usual)
 
     return slope
+
+
+def _lorentzian_slope(pole: Array, sigma: Array, place: int) -> Any:
+    """That of -imag(1/pole)/pi, for pole = x + 1j*gamma; in sigma by sigma times the second derivative."""
+    if place == 1:
+        return -2.0 / math.pi * sigma * np.imag(1.0 / (pole * pole * pole))
+    square = 1.0 / (pole * pole)
+    return (np.real(square) if place else np.imag(square)) / math.pi
 
 
 def _mp_voigt(mp: FunctionLibrary, x: Array, sigma: Array, gamma: Array) -> Any:

@@ -74,7 +74,14 @@ def _sinhc(x: Array) -> Any:
     return removable(x * x, _odd_series(1.0), formula, 1.0)
 
 
-sici_si: Op = result_of("sici", 0, "si", lambda z, x: np.sinc(x / math.pi), mpmath="si", sympy="Si")
+def _sinc(x: Array) -> Any:
+    """sin(x)/x, far out without a quotient by pi, which has no digits of a large sine's argument."""
+    far = np.abs(x) > 1
+    away = np.where(far, x, 1.0)
+    return np.where(far, np.sin(away) / away, np.sinc(np.where(far, 0.0, x) / math.pi))
+
+
+sici_si: Op = result_of("sici", 0, "si", lambda z, x: _sinc(x), mpmath="si", sympy="Si")
 sici_ci: Op = result_of("sici", 1, "ci", lambda z, x: np.cos(x) / x, mpmath="ci", sympy="Ci")
 sici = SeveralResults((sici_si, sici_ci))
 shichi_shi: Op = result_of("shichi", 0, "shi", lambda z, x: _sinhc(x), mpmath="shi", sympy="Shi")

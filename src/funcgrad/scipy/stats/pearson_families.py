@@ -37,7 +37,10 @@ def pearson3_logpdf(_: object, x: Array, skew: Array) -> Any:
     half = skew / 2
     u = half * x
     inside = u > -1
-    place = np.where(inside, u, 0.0)
+    wide = u > 1  # where squares overflow far out
+    place = np.where(np.logical_and(inside, ~wide), u, 0.0)
     curve = removable(place, _SQUARE, lambda u: (np.log1p(u) - u) / (u * u), 0.5)
-    found = np.where(inside, x, 0.0) ** 2 * curve - np.log1p(place) + _log_constant(half)
+    middle = np.where(np.logical_and(inside, ~wide), x, 0.0) ** 2 * curve - np.log1p(place)
+    y, h, log = np.where(wide, x, 1.0), np.where(wide, half, 1.0), np.log1p(np.where(wide, u, 1.0))
+    found = np.where(wide, (log / h - y) / h - log, middle) + _log_constant(half)
     return with_value(own, np.where(inside, found, 0.0))
