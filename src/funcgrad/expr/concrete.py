@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from funcgrad.expr.branch_path import PATH, Path
 from funcgrad.expr.node import ExprBase, set_value
-from funcgrad.expr.plain_numbers import advice, is_of_model, remedy
+from funcgrad.expr.plain_numbers import advice, refuse_model, remedy
 from funcgrad.expr.registry import functions
 from funcgrad.expr.subscripted_object import refuse_mask
 from funcgrad.fold import folded, reaches
@@ -193,8 +193,7 @@ class Questions:
             entry = self[place[0] if len(place) == 1 else place]
         else:
             entry = functions["reshape"](self, ()) if self.shape else self
-        if entry is self and is_of_model(sys._getframe(1).f_code):
-            raise fail(TypeError, f"item(): expected a number, but got an expression; {advice()}")
+        refuse_model(sys._getframe(1).f_code)
         is_whole = entry.traced and entry.dtype.kind in "biu"
         return concrete(entry, "item()", _item) if is_whole else functions["as_pythons"](entry)
 

@@ -14,7 +14,7 @@ from types import CodeType, FrameType, MappingProxyType
 
 import numpy as np
 
-from funcgrad.source import BUT_LABELS, USERS, caller, is_of_package, position, written
+from funcgrad.source import BUT_LABELS, USERS, caller, fail, is_of_package, position, written
 
 _NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -129,12 +129,13 @@ def remedy(of_array: bool = False) -> str:
     return ""
 
 
-def is_of_model(code: CodeType) -> bool:
-    """Whether code is that of a package whose models hold plain numbers.
+def refuse_model(code: CodeType) -> None:
+    """Raise TypeError if code is of a package whose models hold plain numbers.
 
     CasADi asks a number for its ``item()`` until that is no array, on the stack of C.
     """
-    return re.search(_OF_MODELS, code.co_filename) is not None
+    if re.search(_OF_MODELS, code.co_filename):
+        raise fail(TypeError, f"item(): expected a number, but got an expression; {advice()}")
 
 
 def _adopted(arrays: str) -> str:
