@@ -138,3 +138,29 @@ def test_truncweibull_min_has_a_slope_in_an_end_of_zero():
         wanted
     )
     assert fg.grad(own.logpdf, 2)(0.7, 2.5, 0.0, 1.3) == 0.0
+
+
+@pytest.mark.parametrize("dfd", [18.0, 180.0])
+def test_f_at_0_has_the_slopes_of_its_density(dfd):
+    for method in ("logpdf", "pdf"):
+        f, places = getattr(scipy.stats.f, method), (0, 1, 2)
+        assert fg.grad(f, places)(0.0, 29.0, dfd) == (0.0, 0.0, 0.0)
+        assert fg.jit(fg.grad(f, places))(0.0, 290.0, dfd) == (0.0, 0.0, 0.0)
+        flat = fg.jit(fg.grad(f))(0.0, 2.0, dfd)  # (1 + 2*x/dfd)**(-1 - dfd/2)
+        assert flat == pytest.approx(-1 - 2 / dfd, rel=1e-12)
+
+
+def test_levy_l_is_minus_infinity_at_its_end():
+    own = scipy.stats.levy_l
+    for f, wanted in ((own.logpdf, -np.inf), (own.pdf, 0.0)):
+        for at in (f, fg.jit(f)):
+            assert fg.vjp(at, 0.0)[0] == wanted
+        assert fg.grad(f)(0.0) == fg.jit(fg.grad(f))(0.0) == 0.0
+
+
+@pytest.mark.parametrize(("method", "x", "skew"), [("logcdf", -2.5, 1.0), ("logsf", 2.5, -1.0)])
+def test_logarithms_of_pearson3_have_no_slope_outside_of_its_support(method, x, skew):
+    f = getattr(scipy.stats.pearson3, method)
+    value, slope = fg.jvp(lambda x: f(x, skew), (x,), (1.0,))
+    assert (value, slope) == (-np.inf, 0.0)
+    assert fg.grad(f, (0, 1))(x, skew) == (0.0, 0.0)

@@ -283,8 +283,11 @@ _MANY = 100.0
 
 def _of_many(usual: Array, of_f: Formula, x: Array, dfn: Array, dfd: Array) -> Any:
     """A logarithm by operations on the degrees themselves, where one is large: their slopes keep digits."""
-    many = np.logical_and(np.maximum(dfn, dfd) > _MANY, usual > -300.0)
-    return only_where(many, usual, of_f, (1.0, 1.0, 1.0), x, dfn, dfd)
+    inside = np.logical_and(x > 0, usual > -300.0)
+    many = np.logical_and(np.maximum(dfn, dfd) > _MANY, inside)
+    # The usual one, which may be -inf with an infinite slope, is chosen outside of the branch.
+    found = only_where(many, np.zeros_like(usual), of_f, (1.0, 1.0, 1.0), x, dfn, dfd)
+    return np.where(many, found, usual)
 
 
 def _f_density(x: Array, dfn: Array, dfd: Array) -> Any:

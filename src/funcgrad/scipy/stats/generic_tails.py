@@ -13,13 +13,19 @@ from funcgrad.scipy.stats.standard import log_where_small
 from funcgrad.typing import Array
 
 
+def _log(small: Array, other: Array) -> Any:
+    """The logarithm of a probability; that of 0, as outside of a support, has no slope."""
+    none = small == 0
+    return np.where(none, -np.inf, log_where_small(np.where(none, 0.25, small), other))
+
+
 def log_cdf(distribution: Any, x: Array, *shapes: Array) -> Any:
     """For `scipy.stats.rv_continuous._logcdf`."""
     with np.errstate(divide="ignore"):
-        return log_where_small(distribution._cdf(x, *shapes), distribution._sf(x, *shapes))
+        return _log(distribution._cdf(x, *shapes), distribution._sf(x, *shapes))
 
 
 def log_sf(distribution: Any, x: Array, *shapes: Array) -> Any:
     """For `scipy.stats.rv_continuous._logsf`."""
     with np.errstate(divide="ignore"):
-        return log_where_small(distribution._sf(x, *shapes), distribution._cdf(x, *shapes))
+        return _log(distribution._sf(x, *shapes), distribution._cdf(x, *shapes))

@@ -310,7 +310,7 @@ def mirrored(row: Standard, support: Callable[..., tuple[Any, Any]]) -> Standard
     """The distribution of -x."""
 
     def turned(function: Formula | None) -> Formula | None:
-        return function and (lambda x, *shapes: function(-x, *shapes))
+        return function and (lambda x, *shapes: function(0.0 - x, *shapes))  # 0, not -0, at 0
 
     def negative(function: Formula | None) -> Formula | None:
         return function and (lambda q, *shapes: -function(q, *shapes))
