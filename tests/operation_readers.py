@@ -458,7 +458,8 @@ DISCRETE = (
     "sign floor ceil trunc rint isfinite isinf isnan signbit stop_gradient invert logical_not less "
     "less_equal greater greater_equal equal not_equal floor_divide logical_and logical_or logical_xor "
     "bitwise_and bitwise_or bitwise_xor any all argmax argmin argsort "
-    "argpartition order_statistics searchsorted detsign has_cholesky rotation_rate"
+    "argpartition order_statistics searchsorted detsign has_cholesky rotation_rate "
+    "null_space_shift"
 )
 ARRAYS = (
     "reshape transpose concatenate sum max min prod logsumexp norm any all argmax argmin "
@@ -466,6 +467,7 @@ ARRAYS = (
     "running_maximum running_minimum linear_filter spline_filter cosine_transform sparse_product "
     "overlapping_windows added_windows fft rfft irfft getitem index_add "
     "index_set scatter_add matmul einsum convolve solve inv pinv cholesky has_cholesky logabsdet "
+    "null_space_shift "
     "detsign detphase det cofactors eig eigh hermitian_function "
     "singular_complement singular_function singular_norm svd qr resolved projected turning "
     "columns_product at_columns spectral_function spectral_slope singular_value_function singular_slope "

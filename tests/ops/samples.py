@@ -265,6 +265,11 @@ REAL_SAMPLES |= {
     "inv": [Sample((SQUARE,)), Sample((STACK,)), Sample((SQUARE[:0, :0],))],
     "pinv": [Sample((x,), {"rcond": 1e-6, "hermitian": False}) for x in (ANY, ANY.T, STACK, SIDES)],
     "cholesky": [Sample((SQUARE,)), Sample((STACK,)), Sample((SQUARE[:0, :0],))],
+    "null_space_shift": [
+        Sample((a, a[..., 0]), {"kind": kind, "who": "f"})
+        for a in (SQUARE, STACK)
+        for kind in ("argmin", "root")
+    ],
     "has_cholesky": [Sample((SQUARE,)), Sample((np.stack([SQUARE, -SQUARE]),))],
     "logabsdet": [Sample((SQUARE,)), Sample((-STACK,)), Sample((COMPLEX_SQUARE,))],
     "detsign": [Sample((SQUARE,)), Sample((-STACK,))],

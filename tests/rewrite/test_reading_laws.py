@@ -9,6 +9,7 @@ import pytest
 import funcgrad as fg
 from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.null_spaces import determined_slope
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.rewrite.reading import reading
 from funcgrad.rewrite.reading_array_laws import READING_ELEMENTWISE
@@ -351,6 +352,10 @@ READINGS = {
         "det(a)*inv(a).T",
     ),
     "cofactors_of_three": (lambda: fg.gradient(np.linalg.det(M), M), "det(m)*inv(m).T"),
+    "without_shift": (
+        lambda: fg.simplify(np.linalg.inv(determined_slope("f", "root", M, V))),
+        "inv(m)",
+    ),
     "cofactors_by_inverse": (
         lambda: fg.gradient(np.linalg.det(fg.var("a", (4, 4))), "a"),
         "det(a)*inv(a).T",

@@ -7,6 +7,7 @@ import pytest
 from scipy import optimize
 
 import funcgrad as fg
+from funcgrad.expr import subexpressions
 from funcgrad.transforms.custom.implicit import fixed_point, implicit_argmin, implicit_root
 
 RNG = np.random.default_rng(5)
@@ -278,8 +279,76 @@ def test_errors_teach(solve, kind, match):
 
 def test_a_singular_slope_has_no_derivative():
     root = implicit_root(lambda x, a: (x - a) ** 2, lambda fun, x0: x0)
-    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+    with pytest.raises(np.linalg.LinAlgError, match="singular up to rounding at the solution"):
         fg.grad(root, 1)(1.0, 1.0)
+
+
+def test_equations_that_leave_an_unknown_open_have_no_derivative():
+    sums = implicit_root(lambda x, a: np.stack([x[0] + x[1] - a, 0.3 * (x[0] + x[1] - a)]))
+    for transform in (fg.jacobian, fg.jacfwd):
+        with pytest.raises(
+            np.linalg.LinAlgError, match=r"implicit_root: .* determine every unknown"
+        ):
+            transform(sums, 1)(np.zeros(2), 1.0)
+    # In other units the equations of an ill-conditioned system still determine its unknowns.
+    scaled = implicit_root(lambda x, a: np.stack([1e-12 * (x[0] - a), 1e9 * (x[1] + x[0] - a)]))
+    np.testing.assert_allclose(fg.jacobian(scaled, 1)(np.zeros(2), 1.0), [1.0, 0.0], atol=1e-12)
+
+
+DATA = np.random.default_rng(0).normal(size=(3, 5))
+WANTED = np.array([1.0, 2.0, 3.0])
+
+
+def fitted(scale, method=None):
+    """Five parameters by three data."""
+    objective = lambda p: np.sum((DATA @ p - scale * WANTED) ** 2)  # noqa: E731
+    return optimize.minimize(objective, np.zeros(5), method=method).x
+
+
+@pytest.mark.parametrize("method", [None, "Nelder-Mead", "L-BFGS-B"])
+@pytest.mark.parametrize("transform", [fg.jacobian, fg.jacfwd, lambda f: fg.jit(fg.jacobian(f))])
+def test_parameters_that_the_objective_does_not_determine_have_no_slope(method, transform):
+    with pytest.raises(np.linalg.LinAlgError, match=r"all 5 entries of x, but it determines 3 "):
+        transform(lambda s: fitted(s, method))(1.0)
+
+
+@pytest.mark.parametrize("transform", [fg.grad, lambda f: fg.jit(fg.grad(f))])
+def test_what_is_the_same_at_all_minima_has_a_slope(transform):
+    predicted = transform(lambda s: np.sum((DATA @ fitted(s)) ** 2))(1.5)
+    assert predicted == pytest.approx(3.0 * np.sum(WANTED**2), rel=1e-9)
+    # Also of entries in other units, and of an entry that occurs nowhere.
+    units = np.array([1e-6, 1.0, 1e5, 1.0, 10.0, 1.0])
+    wide = np.hstack([DATA, np.zeros((3, 1))]) * units
+    objective = lambda p, s: np.sum((wide @ p - s * WANTED) ** 2)  # noqa: E731
+    start = np.linalg.pinv(wide) @ (1.5 * WANTED)
+    solve = implicit_argmin(objective, lambda fun, x0: start)
+    predicted = transform(lambda s: np.sum((wide @ solve(start, s)) ** 2))(1.5)
+    assert predicted == pytest.approx(3.0 * np.sum(WANTED**2), rel=1e-7)
+
+
+def test_the_check_is_not_printed():
+    root = implicit_root(lambda x, a: x * x - a)
+    slope = fg.grad(root, 1).expr(1.0, 4.0)
+    assert "null_space_shift" in {node.op.name for node in subexpressions(slope)}
+    assert "shift" not in repr(slope)
+    assert slope(x0=1.0, x1=4.0) == pytest.approx(0.25)
+
+
+def test_a_saddle_point_keeps_its_slope():
+    saddle = implicit_argmin(lambda x, a: (x[0] - a) ** 2 - (x[1] - 2 * a) ** 2, lambda f, x: x)
+    slope = fg.jacobian(saddle, 1)(np.array([1.0, 2.0]), 1.0)
+    np.testing.assert_allclose(slope, [1.0, 2.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_regular_slope_is_not_touched(dtype):
+    solve = implicit_argmin(lambda x, a: np.sum((x - a) ** 2) + np.sum(x**4))
+    slope = fg.jacobian(solve, 1)(np.ones(3, dtype), dtype(0.5))
+    x = np.asarray(solve(np.ones(3, dtype), dtype(0.5)))
+    assert slope.dtype == dtype
+    np.testing.assert_allclose(
+        slope, 2 / (2 + 12 * x**2), rtol=1e-5 if dtype is np.float32 else 1e-10
+    )
 
 
 def test_scipy_is_asked_for(monkeypatch):

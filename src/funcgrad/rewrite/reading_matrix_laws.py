@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.expr import Expr, const
+from funcgrad.expr import Expr, const, scalar
 from funcgrad.graph import CONSTANT
 from funcgrad.ops import contraction, determinants, indexing, shape, solve
 from funcgrad.ops.base import op
@@ -338,6 +338,11 @@ def _product_of_vectors(expr: Expr) -> Expr | None:
     return None if x is None or y is None else outer_op(x, y)
 
 
+def _without_shift(expr: Expr) -> Expr | None:
+    """A slope of equations that is not singular is shifted by zeros."""
+    return op.broadcast_to(scalar(0.0, expr.dtype), shape=expr.shape)  # type: ignore[no-any-return]
+
+
 MATRIX_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
         "multiply": (_cofactors_of_two, _diagonal_matrix, _diagonal_apart),
@@ -350,6 +355,7 @@ MATRIX_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "transpose": (_transposed_product, _transposed_entrywise, _transposed_symmetric),
         "matmul": (_identity_matrix, _product_of_vectors, _outer_of_products, _vector_on_the_right),
         "cofactors": (_cofactors_by_inverse,),
+        "null_space_shift": (_without_shift,),
     }
 )
 """The laws by operation."""

@@ -23,6 +23,7 @@ from funcgrad.ops import (
     indexing,
     markers,
     matrix_functions,
+    null_spaces,
     overlapping_windows,
     piecewise_linear,
     pseudoinverse,
@@ -89,6 +90,7 @@ FURTHER: tuple[ModuleType, ...] = (
     spectral_functions,
     eigenvectors,
     determinants,
+    null_spaces,
     linear_algebra,
     polynomial,
 )

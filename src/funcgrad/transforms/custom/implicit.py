@@ -21,6 +21,7 @@ from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, Repeated
 from funcgrad.ops.base.op import Op, fit, lift_fully, spread
+from funcgrad.ops.null_spaces import determined_slope
 from funcgrad.ops.tuples import pick
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import fail
@@ -55,7 +56,8 @@ def implicit_root(
     Raises TypeError if the residual or the solver is not a function, or the
     residual has another number of entries than x; RuntimeError if the solver
     does not converge; ImportError without SciPy, if no solver is given. The
-    derivative raises `numpy.linalg.LinAlgError` if dF/dx is singular.
+    derivative raises `numpy.linalg.LinAlgError` if dF/dx is singular up to
+    rounding.
 
     >>> import funcgrad as fg
     >>> sqrt = implicit_root(lambda x, a: x * x - a)
@@ -75,6 +77,9 @@ def implicit_argmin(
     gradient in x is 0. ``solver(fun, x0) -> x`` gets the objective; the
     default is SciPy's `optimize.minimize` with the gradient, followed by
     Newton steps.
+
+    If the Hessian is singular, as of fewer data than parameters, results
+    that are the same at all minima have derivatives in reverse mode.
 
     Raises the errors of `implicit_root`; TypeError also if the objective is
     not a real scalar.
@@ -239,9 +244,8 @@ def _tangent_body(problem: Problem, active: Sequence[int]) -> Body:
         np.zeros(out.shape, out.dtype) if flow is None else flow
         for flow, out in zip(moved, body.outputs, strict=True)
     ]
-    dx = -np.linalg.solve(
-        slope_in_x(body, count), _concatenated([lift_fully(flow) for flow in flows])
-    )
+    slope = determined_slope(problem.who, problem.kind, slope_in_x(body, count))
+    dx = -np.linalg.solve(slope, _concatenated([lift_fully(flow) for flow in flows]))
     return body_of([*body.inputs, *tangents], _split(dx, [x.type for x in body.inputs[:count]]))
 
 
@@ -253,7 +257,8 @@ def _cotangent_body(problem: Problem, given: Sequence[int]) -> tuple[Body, list[
     known = dict(zip(given, cotangents, strict=True))
     zeros = [lift_fully(np.zeros(x.shape, x.dtype)) for x in xs]
     seed = _concatenated([known.get(k, zero) for k, zero in enumerate(zeros)])
-    weight = -np.linalg.solve(slope_in_x(body, count).T, seed)
+    slope = determined_slope(problem.who, problem.kind, slope_in_x(body, count), seed)
+    weight = -np.linalg.solve(slope.T, seed)
     seeds, back = vjp_of_body(body, range(len(body.outputs)), range(count, len(body.inputs)))
     put = dict(zip([s.key for s in seeds], _split(weight, [s.type for s in seeds]), strict=True))
     outputs = substitute_all(list(back.values()), put)
