@@ -123,10 +123,6 @@ WHY: MappingProxyType[tuple[str, str], str] = MappingProxyType(
             )
             for what in ("gradient", "Hessian-vector product")
         },
-        ("least squares on 128 powers by cumprod, with llvmlite", "by hand"): (
-            "the derivative of a running product takes six passes over arrays of 4 MB, by hand that of a "
-            "power takes none"
-        ),
         (START, ""): (
             "NumPy's import alone takes three quarters of what autograd takes in all; funcgrad's modules add "
             "half of that to it, and the first gradient 3 ms"

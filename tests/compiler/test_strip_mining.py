@@ -143,6 +143,50 @@ def test_gradients_of_parts_of_rows_are_one_loop():
     assert "scatter_add" not in steps
 
 
+def power_basis(x, c, y):
+    basis = np.cumprod(x[:, None] * np.ones(c.shape), axis=1)
+    return np.sum((basis @ c - y) ** 2)
+
+
+def test_running_sums_along_rows_and_products_with_vectors_are_in_the_loop():
+    names, values = inputs_of((64,), (8,), (64,))
+    roots = simplify_all(list(fg.grad(power_basis, (0, 1)).expr(*names)))
+    steps, loops = mined(roots, names, values, rtol=1e-11)
+    assert len(loops) == 1
+    assert not {"cumprod", "recurrence", "matmul", "multiply"} & set(steps)
+    inside = {e.op.name: e for e in subexpressions(*dict(loops[0].params)["body"].outputs)}
+    assert inside["recurrence"].shape == (8, 32)
+
+
+def test_running_sums_of_any_axis_but_the_first():
+    (x, w), values = inputs_of((64, 2, 3), (64,))
+    y = np.exp(x)
+    z = np.cumsum(y, axis=1) + np.cumprod(y, axis=2) + np.maximum.accumulate(y, axis=-1)
+    _, (loop,) = mined([np.sum(z, axis=(1, 2)), w @ np.sum(z, axis=1), w @ w], [x, w], values)
+    assert dict(loop.params)["spec"].trip_count == 2  # of rows that fill four registers
+    _, (_, _) = mined([np.sum(np.exp(np.cumsum(np.exp(y), axis=0)))], [x], values[:1])
+
+
+def test_products_whose_vector_is_no_row_value_stay_outside():
+    (x, w, v), values = inputs_of((64, 5), (64,), (64,))
+    y = np.exp(x)
+    names, _ = mined(
+        [w @ y, np.cos(w) @ np.sin(w), v @ np.sin(y) @ np.ones((5, 2))], [x, w, v], values
+    )
+    assert "matmul" in names
+
+
+def test_running_sums_gain_where_fewer_arrays_are_turned_than_made(monkeypatch):
+    monkeypatch.setattr(strip_mining, "_FEWEST_STEPS", 100)
+    monkeypatch.setattr(strip_mining, "_TIMES", 4)
+    names, values = inputs_of((64,), (8,), (64,))
+    roots = simplify_all(list(fg.grad(power_basis, (0, 1)).expr(*names)))
+    assert len(mined(roots, names, values, rtol=1e-11)[1]) == 1
+    (x,), values = inputs_of((64, 8))
+    assert mined([np.sum(np.cumsum(np.exp(x), axis=1))], [x], values)[1]
+    assert not mined([np.cumsum(x, axis=1)], [x], values)[1]
+
+
 def test_rows_are_along_the_last_axis_of_a_block():
     (x,), values = inputs_of((64, 5))
     y = np.exp(x)
@@ -205,6 +249,8 @@ STEPS = {
     ),
     "spread": lambda x, y: x * np.reshape(y, (16, 3, 1))[:, 0] + y[:, 0:1],
     "product": lambda x, y: x @ (y.T @ y) * 0.1,
+    "weighted": lambda x, y: x + (y @ x[0])[:, None] + np.cos(x[:, 0]) @ np.sin(y),
+    "running": lambda x, y: np.cumsum(x, axis=1) * np.cumprod(y, axis=-1),
     "where": lambda x, y: np.where(x > y, x, np.exp(-np.abs(y))),
 }
 
@@ -265,3 +311,27 @@ def test_machine_code(monkeypatch):
     assert any(is_loop(e) for e in subexpressions(*strip_mine(formula, [fg.var("x", x.shape)])))
     for got, want in zip(fg.jit(f, native=True)(x), f(x), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.skipif(not llvm_jit.llvm_available(), reason="llvmlite is not installed")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_running_sums_in_machine_code(monkeypatch, dtype):
+    monkeypatch.undo()
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1.0, 1e-40]
+    x, c, y = RNG.uniform(0.5, 1, 512), RNG.normal(size=40), RNG.normal(size=512)
+    x[5 : 5 + len(special)] = special
+    args = [z.astype(dtype) for z in (x, c, y)]
+
+    def slopes(x, c, y):
+        basis = np.cumprod(x[:, None] * np.ones(c.shape, c.dtype), axis=1)
+        return (basis @ c - y) ** 2, fg.grad(power_basis)(x, c, y)
+
+    names = [symbol(f"i{k}", ArrayType(z.shape, z.dtype)) for k, z in enumerate(args)]
+    formula = simplify_all(list(fg.trace(slopes, *names)))
+    assert any(is_loop(e) for e in subexpressions(*strip_mine(formula, names)))
+    rtol = 1e-12 if dtype == np.float64 else 1e-4
+    with np.errstate(all="ignore"):
+        wanted = slopes(*args)
+    for got, want in zip(fg.jit(slopes, native=True)(*args), wanted, strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=rtol)
