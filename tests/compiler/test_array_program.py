@@ -96,3 +96,24 @@ def test_short_loops_around_others_are_not_vectorized(shape, scalar):
         pass
     assert sum(["!llvm.loop" in line for line in writer.lines]) == scalar
     assert bool(writer.defined) == bool(scalar)
+
+
+@pytest.mark.parametrize(("size", "dtype"), [(1024, "float64"), (4096, "int64")])
+def test_large_arrays_do_not_begin_in_the_same_set_of_the_cache(size, dtype):
+    w = LLVMWriter()
+    for _ in range(64):
+        w.buffer(size, dtype)
+    assert all(buffer.offset % 64 == 0 for buffer in w.buffers)
+    counts = np.bincount([buffer.offset % 4096 // 64 for buffer in w.buffers], minlength=64)
+    assert counts.max() == 1
+    assert min(np.diff([buffer.offset for buffer in w.buffers])) >= 8 * size
+
+
+def test_large_arrays_on_the_stack_are_apart():
+    w = LLVMWriter()
+    w.buffer(512, "float64")
+    w.buffer(3, "float64")
+    assert [line.split("alloca ")[1] for line in w.stack] == [
+        "[552 x double], align 64",
+        "[3 x double], align 64",
+    ]

@@ -51,6 +51,9 @@ _INTERLEAVED, _WIDEST = (4, 2), 8
 
 # Bytes of one buffer on the stack, and of all of them.
 _SMALL, _STACK = 4096, 65536
+# The bytes of a gap behind buffers of so many bytes or more: else arrays of a power of two of bytes all begin
+# in one set of the cache, which holds few lines, and loops that read many at one index wait for each.
+_APART, _LARGE = 5 * 64, 2048
 
 
 FAILED, FUEL = "%failed", "%fuel"
@@ -330,11 +333,14 @@ class LLVMWriter:
 
     def buffer(self, size: int, dtype: str) -> str:
         """Memory for so many entries."""
-        bytes = size * np.dtype(dtype).itemsize
+        width = np.dtype(dtype).itemsize
+        apart = _APART if size * width >= _LARGE else 0
+        bytes = size * width + apart
         name = f"%{self.fresh('b')}"
-        if bytes <= _SMALL and self._stacked + bytes <= _STACK:
+        if size * width <= _SMALL and self._stacked + bytes <= _STACK:
             self._stacked += bytes
-            self.stack.append(f"  {name} = alloca [{max(size, 1)} x {MEMORY[dtype]}], align 64")
+            room = max(size + apart // width, 1)
+            self.stack.append(f"  {name} = alloca [{room} x {MEMORY[dtype]}], align 64")
         else:
             self.buffers.append(ArenaBuffer(name, self.arena))
             self.arena += -(-bytes // 64) * 64
