@@ -117,7 +117,7 @@ def form_of(flat: Flat, step: FlatStep) -> MachineForm:
         raise _without_form(op, operands)
     kinds = [x.type.dtype.kind for x in operands]
     kind = "c" if "c" in kinds else kinds[-1]
-    constants = tuple([_constant(flat, k) for k in step.operands])
+    constants = tuple([repeated_constant(flat, k) for k in step.operands])
     entries = tuple([_is_entry(flat, k) for k in step.operands])
     use = ScalarUse(kind, dict(step.params), constants, entries)
     template = native_template(op, use)
@@ -147,7 +147,7 @@ def _is_entry(flat: Flat, i: int) -> bool:
     return step.type.shape != ()
 
 
-def _constant(flat: Flat, i: int) -> float | None:
+def repeated_constant(flat: Flat, i: int) -> float | None:
     """The number that a step repeats, if it is a constant."""
     step = flat.steps[i]
     while step.op is broadcast_to:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, FlatStep
 from funcgrad.compiler.native.array_forms import reshape, zero_of
-from funcgrad.compiler.native.array_program import ArrayProgram, Lookup, View, Whole
+from funcgrad.compiler.native.array_program import (
+    ArrayProgram,
+    Lookup,
+    View,
+    Whole,
+    repeated_constant,
+)
 from funcgrad.compiler.native.array_values import (
     Splat,
     Strided,
@@ -29,7 +35,8 @@ from funcgrad.compiler.native.llvm_writer import (
 )
 from funcgrad.ops.base.index_batching import ALL, chosen_axes
 from funcgrad.ops.base.index_spec import is_reshape
-from funcgrad.ops.indexing import scatter_op
+from funcgrad.ops.elementwise.arithmetic import remainder
+from funcgrad.ops.indexing import getitem_op, scatter_op
 from funcgrad.ops.stores import index_set_op
 
 
@@ -107,12 +114,16 @@ def _located(
     found: Subscript,
     shape: Sequence[int],
     arrays: Sequence[Value],
+    numbers: Sequence[int],
     index: Sequence[Number],
 ) -> list[Number]:
-    """The index in the array of an entry of the selection; an index out of bounds is noted."""
+    """The index in the array of an entry of the selection; an index out of bounds is noted.
+
+    The index arrays are the values of the steps of these ``numbers``.
+    """
     w = program.writer
     common = index[found.place : found.place + found.width]
-    rest = iter(arrays)
+    rest = iter(zip(arrays, numbers, strict=True))
     where: list[Number] = []
     for length, axis in zip(shape, found.axes, strict=True):
         if isinstance(axis, int):
@@ -121,11 +132,28 @@ def _located(
             start, step, own = axis
             where.append(w.plus(integer(start), w.times(index[own], integer(step))))
         else:
-            array = next(rest)
+            array, number = next(rest)
             own_index = common[len(common) - len(array.shape) :]
             at = [integer(0) if n == 1 else i for n, i in zip(array.shape, own_index, strict=True)]
-            where.append(_wrapped(program, array.at(w, at), length))
+            entry = array.at(w, at)
+            is_inside = _is_inside(program.flat, number, length)
+            where.append(entry if is_inside else _wrapped(program, entry, length))
     return where
+
+
+def _is_inside(flat: Flat, i: int, length: int) -> bool:
+    """Whether the entries of a step are indices from 0 to before a length, whatever its operands are.
+
+    Bounds-check elimination, for remainders by a constant, as on a periodic grid: without it the gradient of
+    a fluid on 32 x 32 points takes 1.35 times as long.
+    """
+    step = flat.steps[i]
+    while len(step.operands) == 1 and (step.op.moves or step.op is getitem_op):
+        step = flat.steps[step.operands[0]]
+    if step.op is not remainder or step.type.dtype.kind != "i":
+        return False
+    divisor = repeated_constant(flat, step.operands[1])
+    return divisor is not None and 0 < divisor <= length
 
 
 def _wrapped(program: ArrayProgram, at: Number, length: int) -> Number:
@@ -151,7 +179,8 @@ def _section(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -
     if isinstance(x, Splat):
         x = in_memory(program.writer, x)
     spec = dict(step.params)["spec"]
-    return loaded(program.writer, _selected(program, x, spec, step.type.shape, arrays))
+    numbers = step.operands[1:]
+    return loaded(program.writer, _selected(program, x, spec, step.type.shape, arrays, numbers))
 
 
 def _selected(
@@ -160,6 +189,7 @@ def _selected(
     spec: Sequence[Any],
     shape: tuple[int, ...],
     arrays: Sequence[Value] = (),
+    numbers: Sequence[int] = (),
 ) -> Strided:
     """The part of an array, of this shape, that an index selects without arrays that have axes."""
     found = subscript(spec, x.shape, arrays)
@@ -167,7 +197,7 @@ def _selected(
     for stride, axis in zip(x.strides, found.axes, strict=True):
         if isinstance(axis, tuple):
             strides[axis[2]] = stride * axis[1]
-    where = _located(program, found, x.shape, arrays, first)
+    where = _located(program, found, x.shape, arrays, numbers, first)
     offset = linear_index(program.writer, where, x.strides, x.offset)
     return x._replace(shape=shape, strides=tuple(strides), offset=offset)
 
@@ -177,17 +207,24 @@ def _gathered(
 ) -> Number:
     x, *arrays = operands
     found = subscript(dict(step.params)["spec"], x.shape, arrays)
-    return x.at(program.writer, _located(program, found, x.shape, arrays, index))
+    where = _located(program, found, x.shape, arrays, step.operands[1:], index)
+    return x.at(program.writer, where)
 
 
 def _each_selected(
-    program: ArrayProgram, whole: Strided, v: Value, spec: Any, arrays: Sequence[Value], change: Any
+    program: ArrayProgram,
+    step: FlatStep,
+    whole: Strided,
+    v: Value,
+    arrays: Sequence[Value],
+    change: Callable[[Sequence[Number], Number], Number],
 ) -> None:
-    """Change each entry that an index selects, in order: from the entry and that of v."""
+    """Change each entry that the index of a step selects, in order: from the entry and that of v."""
     w = program.writer
-    found = subscript(spec, whole.shape, arrays)
+    found = subscript(dict(step.params)["spec"], whole.shape, arrays)
+    numbers = step.operands[len(step.operands) - len(arrays) :]
     with w.loops(v.shape) as index:
-        where = _located(program, found, whole.shape, arrays, index)
+        where = _located(program, found, whole.shape, arrays, numbers, index)
         whole.put(w, where, change(where, v.at(w, index)))
 
 
@@ -206,8 +243,8 @@ def _scatter(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -
             neutral = real(-0.0, neutral.type)
         elif step.type.dtype.kind == "c":
             neutral = complex_literal(complex(-0.0, -0.0), neutral.type)
-        _each_selected(program, whole, g, spec, arrays, lambda where, x: neutral)
-        _each_selected(program, whole, g, spec, arrays, _adding(w, whole))
+        _each_selected(program, step, whole, g, arrays, lambda where, x: neutral)
+        _each_selected(program, step, whole, g, arrays, _adding(w, whole))
     else:
         part = _selected(program, whole, spec, g.shape)
         if g != part:
@@ -262,9 +299,7 @@ def _set(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Va
         whole = _own_copy(program, step, x, [v, *arrays])
     part = None if arrays else _selected(program, whole, dict(step.params)["spec"], v.shape)
     if part is None:
-        _each_selected(
-            program, whole, v, dict(step.params)["spec"], arrays, lambda where, entry: entry
-        )
+        _each_selected(program, step, whole, v, arrays, lambda where, entry: entry)
     elif v != part:
         copy_into(program.writer, part, v)
     return loaded(program.writer, whole)
@@ -282,8 +317,7 @@ def _set_part(program: ArrayProgram, step: FlatStep, place: int) -> Strided | No
 def _add(program: ArrayProgram, step: FlatStep, operands: Sequence[Value]) -> Value:
     x, v, *arrays = operands
     whole = _own_copy(program, step, x, [v, *arrays])
-    change = _adding(program.writer, whole)
-    _each_selected(program, whole, v, dict(step.params)["spec"], arrays, change)
+    _each_selected(program, step, whole, v, arrays, _adding(program.writer, whole))
     return loaded(program.writer, whole)
 
 
