@@ -69,6 +69,43 @@ def test_sums_of_exponentials_are_kept():
     assert "logsumexp" not in after[True][0]
 
 
+def relaxed(sweeps):
+    """Two fields that move each other, whose reverse loop reads those after the sweeps of an iteration."""
+
+    def loss(u, v):
+        def step(state, _):
+            u, v = state
+            p = u * v
+            for _ in range(sweeps):
+                p = (u - p[::-1] + np.concatenate([p[1:], p[:1]])) / 4
+            u, v = u + p, v - p
+            return (u, v), np.sum(u * u * v)
+
+        return np.sum(fg.scan(step, (u, v), None, length=5)[1])
+
+    return loss
+
+
+@pytest.mark.parametrize(("sweeps", "native", "kept"), [(6, True, 2), (1, True, 0), (6, False, 0)])
+def test_states_after_many_steps_are_kept(sweeps, native, kept):
+    before, after = checked(relaxed(sweeps), native, u=(8,), v=(8,))
+    assert after[False][1] == before[False][1] + kept
+    assert (len(after[True][0]) < len(before[True][0])) == bool(kept)
+
+
+def test_states_that_the_reverse_loop_does_not_read_are_not_kept():
+    def loss(u):
+        def step(u, _):
+            for _ in range(9):
+                u = 0.5 * (u[::-1] - u / 3)
+            return np.sin(u), None
+
+        return np.sum(fg.scan(step, u, None, length=5)[0])
+
+    before, after = checked(loss, native=True, u=(8,))
+    assert after[False][1] == before[False][1]
+
+
 @pytest.mark.parametrize(("size", "kept"), [(256, True), (3, False)])
 def test_transcendental_functions_are_kept_in_arrays_that_fill_registers(size, kept):
     def loss(h):

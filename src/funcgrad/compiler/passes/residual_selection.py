@@ -3,13 +3,15 @@
 The opposite of rematerialization. A derived reverse loop recomputes each iteration from the state that the
 forward loop kept. A value that costs much more to compute than to keep, such as an entry of a log-sum-exp or
 of a product of matrices, becomes one more output of the forward loop and one more sequence of the reverse
-loop. Legal if the forward body computes the value from the same operands: then its bits are the same. Values
-that `checkpoint` recomputes are in bodies of their own, which this pass does not open.
+loop. So do the states after an iteration, if the reverse loop would compute them in many steps. Legal if the
+forward body computes the value from the same operands: then its bits are the same. Values that `checkpoint`
+recomputes are in bodies of their own, which this pass does not open.
 Gain (docs/passes.md): without it the hidden Markov model takes 1.4 times as long, the LSTM 1.1 to 1.2.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -35,10 +37,13 @@ class _Worth(NamedTuple):
     flops: int
     entries: int
     """The size of arrays from which an entry of a transcendental function does, too."""
+    states: float
+    """The flops from which an entry of the states after an iteration does, with what leads to it alone."""
 
 
-# A call of NumPy's computes an entry in less time than another call takes to keep it.
-_IN_NUMPY, _IN_MACHINE_CODE = _Worth(24, 256), _Worth(4, 16)
+# A call of NumPy's computes an entry in less time than another call takes to keep it; and the states of all
+# iterations at once, if what leads to them is moved out of the reverse loop.
+_IN_NUMPY, _IN_MACHINE_CODE = _Worth(24, 256, math.inf), _Worth(4, 16, 8)
 
 
 class _Pair(NamedTuple):
@@ -149,34 +154,56 @@ def _residuals(loop: Expr, pair: _Pair, worth: _Worth) -> list[_Residual]:
     others = [x.key for x in exprs if x.op is INPUT and x.args == () and x.key not in pair.image]
     changing, late = dependent(exprs, pair.history), dependent(exprs, others)
     length = dict(loop.params)["spec"].trip_count
-    expensive = [
-        x
-        for x in exprs
-        if x.key in changing and x.key not in late and _is_expensive(x, length, worth)
-    ]
-    if not expensive:
-        return []
-    images = simplify_all(substitute_all(expensive, dict(pair.image)))
-    computed = {x.key for x in subexpressions(*_body(pair.forward).outputs)}
-    found = {
-        x.key: _Residual(x, image)
-        for x, image in zip(expensive, images, strict=True)
-        if image.key in computed
-    }
+    recomputed = {x.key: x for x in exprs if x.key in changing and x.key not in late}
+    expensive = [x for x in recomputed.values() if _is_expensive(x, length, worth)]
+    found = _next_states(loop, pair, recomputed, worth.states)
+    images = simplify_all(substitute_all(expensive, dict(pair.image))) if expensive else []
+    computed = {x.key for x in subexpressions(*_body(pair.forward).outputs)} if expensive else ()
+    for x, image in zip(expensive, images, strict=True):
+        if image.key in computed:
+            found[x.key] = _Residual(x, image)
     # Only those are kept that are read where no kept value stands between.
     met = by_key(*outputs, operands=lambda x: () if x.key in found else x.args)
     return [residual for key, residual in found.items() if key in met]
 
 
-def _is_expensive(x: Expr, length: int, worth: _Worth) -> bool:
+def _next_states(
+    loop: Expr, pair: _Pair, recomputed: Mapping[Key, Expr], worth: float
+) -> dict[Key, _Residual]:
+    """The states after an iteration that a reverse loop recomputes, if that costs more than to keep them."""
+    body, own = _body(loop), _body(pair.forward)
+    params = dict(pair.forward.params)
+    given = {pair.image[x.key].key: x for x in body.inputs if x.key in pair.image}
+    states = own.outputs[: params["spec"].num_carry]
+    found = {}
+    for state, x in zip(states, simplify_all(substitute_all(states, given)), strict=True):
+        held = recomputed.get(x.key)
+        if held is not None and _can_be_kept(held, params["spec"].trip_count):
+            found[x.key] = _Residual(held, state)
+    if not found:
+        return {}
+    left = by_key(*body.outputs, operands=lambda x: () if x.key in found else x.args)
+    spared = [x for key, x in recomputed.items() if key in found or key not in left]
+    flops = sum([flops_of(x) or 0 for x in spared if x.args])
+    entries = sum([residual.kept.size for residual in found.values()])
+    return found if flops >= worth * entries else {}
+
+
+def _can_be_kept(x: Expr, length: int) -> bool:
+    """Whether the values of so many iterations are an array of numbers, and not too large."""
     if x.op in (INPUT, CONSTANT) or x.type.dtype.kind not in "fc" or not x.size:
         return False
-    if UNKNOWN_LENGTH in x.shape:  # of a loop inside, which has another length in each iteration
+    # (That of a loop inside has another length in each iteration.)
+    return UNKNOWN_LENGTH not in x.shape and x.size * x.dtype.itemsize * length <= _MEMORY
+
+
+def _is_expensive(x: Expr, length: int, worth: _Worth) -> bool:
+    if not _can_be_kept(x, length):
         return False
-    bytes = x.size * x.dtype.itemsize * length
-    if x.op.columns.transcendental and x.size >= worth.entries and bytes <= _CACHE:
+    is_fast = x.size * x.dtype.itemsize * length <= _CACHE
+    if x.op.columns.transcendental and x.size >= worth.entries and is_fast:
         return True
-    return bytes <= _MEMORY and (flops_of(x) or 0) >= worth.flops * x.size
+    return (flops_of(x) or 0) >= worth.flops * x.size
 
 
 # -- building --------------------------------------------------------------------------------------
