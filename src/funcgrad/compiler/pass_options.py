@@ -20,6 +20,7 @@ PASSES = (
     "log_semiring_products",
     "softmax_sharing",
     "scatter_to_gather",
+    "scatter_accumulation",
     "strip_mining",
     "constant_factoring",
     "softplus_sigmoid",

@@ -296,6 +296,7 @@ def _legalized(outputs: Sequence[Expr]) -> Sequence[Expr]:
 
 def _for_machine_code(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Sequence[Expr]:
     """Outputs as they run in machine code, whose loops are not NumPy's."""
+    from funcgrad.compiler.passes.scatter_accumulation import accumulate_scatters
     from funcgrad.compiler.passes.scatter_to_gather import scatter_to_gather
     from funcgrad.compiler.passes.softmax_sharing import share_exponentials
     from funcgrad.compiler.passes.strip_mining import strip_mine
@@ -303,13 +304,15 @@ def _for_machine_code(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Sequen
     moved = _relieved(outputs, inputs, native=True) if _has_loops(outputs) else outputs
     shared = share_exponentials(moved)
     gathered = scatter_to_gather(shared)
-    mined = strip_mine(gathered, inputs)
+    accumulated = accumulate_scatters(gathered)
+    mined = strip_mine(accumulated, inputs)
     if PASS_OPTIONS.verify:
         from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
 
         verify_rewrite(moved, shared, inputs, "softmax_sharing")
         verify_rewrite(shared, gathered, inputs, "scatter_to_gather")
-        verify_rewrite(gathered, mined, inputs, "strip_mining")
+        verify_rewrite(gathered, accumulated, inputs, "scatter_accumulation")
+        verify_rewrite(accumulated, mined, inputs, "strip_mining")
     return mined
 
 
