@@ -273,8 +273,8 @@ def test_a_sum_of_short_integers_keeps_their_dtype():
 
 
 def test_keywords_that_do_not_go_together_are_refused():
-    with pytest.raises(TypeError, match="unique: expected no size with axis or further results"):
-        fnp.unique(X, return_index=True, size=3)
+    with pytest.raises(ValueError, match="put_along_axis: expected mode 'clip', 'drop' or 'fill'"):
+        fnp.put_along_axis(X.copy(), PLACES, 0.0, 0, mode="clip")
     with pytest.raises(ValueError, match="take_along_axis: expected mode 'clip' or 'fill'"):
         fnp.take_along_axis(X, PLACES, 0, mode="drop")
 
