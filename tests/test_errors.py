@@ -239,7 +239,9 @@ def test_errors_name_the_users_line(case):
 
 def test_an_array_that_sympy_has_no_form_of_names_the_users_line():
     pytest.importorskip("sympy")
-    with pytest.raises(ValueError, match=r"use to_latex, or write the entries out\n  at test_errors"):
+    with pytest.raises(
+        ValueError, match=r"use to_latex, or write the entries out\n  at test_errors"
+    ):
         fg.to_sympy(np.sum(V))
 
 
