@@ -1,5 +1,7 @@
 """Sums of scatters at index arrays are added up in one array."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
 from funcgrad.control.loop import is_loop
 from funcgrad.expr import by_key, subexpressions
 from funcgrad.rewrite.simplify import simplify_all
+from tests.test_scale import calls
 
 RNG = np.random.default_rng(0)
 PLACES = {"i": RNG.integers(-8, 8, 20), "j": RNG.integers(0, 8, 20), "k": RNG.integers(0, 8, 20)}
@@ -128,3 +131,25 @@ def test_it_runs_before_machine_code_is_written():
     np.testing.assert_array_equal(slope(np.arange(3.0), at, at - 1), [2.0, 2.0, 1.0])
     steps = str(slope.lower(np.arange(3.0), at, at - 1).native[0])
     assert (steps.count("scatter_add"), steps.count("index_add")) == (1, 1)
+
+
+def nested(number, order):
+    """A sum of scatters, added up from the left or from the right."""
+    u = fg.var("u", 8)
+    terms = []
+    for k in range(number):
+        i = fg.var(f"i{k}", 2, int)
+        terms.append(fg.gradient((u[i] * fg.var(f"y{k}", 2)).sum(), u))
+    if order == "left":
+        return reduce(np.add, terms)
+    return reduce(lambda right, term: np.add(term, right), terms[::-1])
+
+
+@pytest.mark.parametrize("order", ["left", "right"])
+def test_long_sums_take_linear_time(order):
+    few, many = (
+        calls(lambda root: accumulate_scatters([root]), nested(n, order)) for n in (50, 100)
+    )
+    assert many <= 2.1 * few
+    (found,) = accumulate_scatters([nested(50, order)])
+    assert count("index_add", found) == 49

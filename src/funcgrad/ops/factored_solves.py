@@ -117,10 +117,8 @@ def _factored(a: Any, structured: bool) -> Any:
 
 
 def _solved(factors: Any, b: Any, transposed: bool, structured: bool) -> Any:
-    matrix, pivots = (
-        factors[:-1],
-        factors[-1].real,
-    )  # (If it is ``structured``, -1 may stand there.)
+    # (In the last row of a ``structured`` one -1 may stand.)
+    matrix, pivots = factors[:-1], factors[-1].real
     if pivots[0] < 0:
         return solve_op.run(matrix.T if transposed else matrix, b)
     _, solve = _routines(factors.dtype.char)

@@ -127,7 +127,7 @@ def law_result(found: RightHandSide, bindings: Sequence[Any]) -> tuple[LawResult
 
 def _rounded(value: object, dtype: np.dtype[Any]) -> Expr:
     """A number as a constant of a dtype, in which it may be infinite."""
-    if dtype.itemsize >= 8:
+    if dtype.char in "dD":
         return scalar(value, dtype)
     with np.errstate(over="ignore"):
         return scalar(value, dtype)

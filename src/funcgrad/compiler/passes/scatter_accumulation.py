@@ -42,40 +42,44 @@ class _Sum(NamedTuple):
 
     rest: Expr | None
     scatter: Expr | None
+    number: int
+    """The number of scatters."""
 
 
 def _accumulated(roots: Sequence[Expr]) -> list[Expr]:
     exprs = list(by_key(*roots).values())
     uses = Counter([arg.key for expr in exprs for arg in expr.args] + [root.key for root in roots])
     sums: dict[Key, _Sum] = {}
-    became: dict[Key, Expr] = {}
 
     def split(old: Expr, new: Expr) -> _Sum:
         if uses[old.key] > 1:
-            return _Sum(new, None)
-        return sums.get(new.key) or (_Sum(None, new) if _terms(new) else _Sum(new, None))
+            return _Sum(new, None, 0)
+        if new.key not in sums:
+            count = len(_terms(new))
+            sums[new.key] = _Sum(None, new, count) if count else _Sum(new, None, 0)
+        return sums[new.key]
 
     def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
         same = rebuild(expr, args)
         if expr.op is not add or {x.type for x in args} != {expr.type}:
             return same
         parts = [split(old, new) for old, new in zip(expr.args, args, strict=True)]
-        scatters = [part.scatter for part in parts if part.scatter is not None]
-        rests = [part.rest for part in parts if part.rest is not None]
+        # The stores of the shorter sum follow those of the longer one, so that long sums take linear time.
+        scatters = sorted([part for part in parts if part.number], key=lambda part: -part.number)
         if not scatters:
             return same
-        rest = reduce(add, rests) if rests else None
+        rests = [part.rest for part in parts if part.rest is not None]
+        rest: Expr | None = reduce(add, rests) if rests else None
+        count = sum([part.number for part in scatters])
         if len(scatters) == 1:
-            sums[same.key] = _Sum(rest, scatters[0])
+            sums[same.key] = _Sum(rest, scatters[0].scatter, count)
             return same
-        total = _stored(*scatters)
-        if rest is None:
-            return total
-        found: Expr = add(rest, total)
-        sums[found.key] = _Sum(rest, total)
+        total = _stored(*[part.scatter for part in scatters if part.scatter is not None])
+        found: Expr = total if rest is None else add(rest, total)
+        sums[found.key] = _Sum(rest, total, count)
         return found
 
-    return folded_by_key(roots, step, became)
+    return folded_by_key(roots, step)
 
 
 def _terms(x: Expr) -> list[Expr]:
