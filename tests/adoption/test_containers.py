@@ -451,6 +451,43 @@ LAST = deque([math.sin])
 SPACE = SimpleNamespace(act=math.sin)
 
 
+class Scope(dict):
+    """The names of an interpreter."""
+
+    def __init__(self):
+        self.outer = None
+
+
+class Procedure:
+    """A function of an interpreter, which keeps the names among which it stands."""
+
+    def __init__(self, scope, factor):
+        self.scope, self.factor = scope, factor
+
+    def __call__(self, x):
+        return self.factor * self.scope["sine"](x)
+
+
+def test_a_dict_may_hold_an_object_that_holds_it():
+    """Adopted code stores into it an object that it has made, with the view that it has of the dict."""
+    scope = Scope()
+    scope["sine"] = math.sin
+
+    def define(x):
+        scope["f"] = Procedure(scope, 2.0)
+        return scope["f"](x)
+
+    def f(x):
+        return sum(g(x) for g in scope.values())
+
+    assert fg.grad(define)(0.3) == pytest.approx(2 * math.cos(0.3))
+    gradient = fg.jit(fg.grad(f))
+    for transformed in (fg.grad(f), gradient, gradient):
+        assert transformed(0.3) == pytest.approx(3 * math.cos(0.3))
+    scope["f"].factor = 5.0
+    assert gradient(0.3) == pytest.approx(6 * math.cos(0.3))
+
+
 def test_a_container_of_functions_is_one_object_for_adopted_code():
     """`D is D` was False, and what code in C read of one view had not what was stored through another."""
     seen = []

@@ -30,7 +30,8 @@ def items_held(value: object) -> Iterable[Any] | None:
 
     What makes the missing values of a dict is one of them.
     """
-    held: Any = value
+    # The views in the items of a view may lead back to it; those of its original are no views.
+    held: Any = value._funcgrad_original if hasattr(type(value), "_funcgrad_original") else value
     kind = type(held)  # the ``__class__`` of a proxy is another
     if issubclass(kind, defaultdict) and held.default_factory not in _OF_NUMBERS:
         return [held.default_factory, *held.values()]
