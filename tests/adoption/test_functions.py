@@ -127,6 +127,10 @@ FUNCTIONS = [
     lambda x: math.erf(x) * math.erfc(x) + math.gamma(x) + math.lgamma(x),
     lambda x: statistics.NormalDist(x, 2.0 + x).pdf(0.3) + NormalDist(0.5, x).cdf(x),
     lambda x: (NormalDist(x, 1.0) + NormalDist(0.0, x)).stdev * NormalDist(1.0, x).zscore(3.0),
+    lambda x: (
+        NormalDist.from_samples([x, 2.0, x * x]).stdev + NormalDist.from_samples([x, 1.0]).mean
+    ),
+    lambda x: (x * NormalDist(1.0, x)).stdev + (np.float64(x) - NormalDist(x, 1.0) * 3.0).mean,
     lambda x: NormalDist(x, 1.0).overlap(NormalDist(0.0, 1.5)) + statistics.median([3.0, 1.0, x]),
     lambda x: np.emath.sqrt([x, 2.0 * x]).sum() + np.emath.log((x, -x))[1].real,
 ]

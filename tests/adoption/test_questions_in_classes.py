@@ -193,6 +193,34 @@ class Ray:
         return np.array(self.v, dtype)
 
 
+class OfPythons:
+    """Takes Python's floats from its left, by their type."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def _made(self, x):
+        return OfPythons(x * self.held - x) if type(x) is float else NotImplemented
+
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rpow__ = __rmod__ = _made
+
+
+def test_numpys_numbers_are_handed_to_objects_as_pythons():
+    """They are arrays to NumPy's scalars, which calculate with Python's numbers then."""
+    given = OfPythons(3.0)
+
+    def f(v):
+        made = [v[0] * given, v[1] - given, np.sum(v) ** given, np.sqrt(v[0]) % given]
+        return sum(item.held * k for k, item in enumerate(made, 1))
+
+    v = np.array([0.25, 2.0])
+    expected = [2.0 + 6.0 + 4.0 / 0.5, 4.0 + 6.0]
+    np.testing.assert_allclose(fg.grad(f)(v), expected)
+    np.testing.assert_allclose(fg.jit(fg.grad(f))(v), expected)
+    with pytest.raises(TypeError, match=r"operand: expected a number.* but got OfPythons"):
+        fg.grad(lambda v: (v[0] // given).held)(v)
+
+
 class Near:
     def __eq__(self, other):
         return abs(other - 3.0) < 1e-6

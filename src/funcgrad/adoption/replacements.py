@@ -89,7 +89,10 @@ def _replacements(modules: tuple[ModuleType | None, ...]) -> dict[int, tuple[Any
 
 
 _METHODS = {
-    "statistics": {"_normal_dist_inv_cdf": ("", "normal_quantile")},
+    "statistics": {
+        "_mean_stdev": ("", "mean_and_deviation"),
+        "_normal_dist_inv_cdf": ("", "normal_quantile"),
+    },
     "scipy.cluster.vq": {"_vq.update_cluster_means": ("", "cluster_means")},
     "scipy.integrate": {"ode.integrate": ("", "advance")},
     "scipy.interpolate": {

@@ -28,7 +28,7 @@ from funcgrad.expr.division_errors import raise_if_by_zero
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
-from funcgrad.expr.reported_class import is_numpys_number
+from funcgrad.expr.reported_class import is_handed_pythons, is_numpys_number
 from funcgrad.source import BUT_LABELS, USERS, fail
 from funcgrad.typing import Index
 
@@ -87,6 +87,8 @@ def _operator(
                     return NotImplemented
             if reflected or not has_own_operators(other, self, name):
                 raise
+            if is_handed_pythons(other, self):
+                return getattr(other, REFLECTED[name])(functions["as_pythons"](self))
             return NotImplemented
 
     operator.__name__ = operator.__qualname__ = name
@@ -124,9 +126,11 @@ def has_own_operators(value: object, beside: Any, name: str) -> bool:
 
 
 def _own_reflected(kind: type, name: str) -> bool:
-    """Whether a user's class defines the reflected operator of a name."""
+    """Whether a user's class defines the reflected operator of a name, or one that is adopted."""
     own = getattr(kind, REFLECTED.get(name, ""), None)
-    return type(own) is FunctionType and not USERS[own.__code__.co_filename]
+    if type(own) is not FunctionType:
+        return False
+    return not USERS[own.__code__.co_filename] or "__funcgrad_original__" in vars(kind)
 
 
 def goes_first(value: Any, name: str) -> bool:

@@ -99,6 +99,19 @@ def _number_operands(expr: Any) -> tuple[Any, ...]:
     return tuple([arg for arg in numbers if arg.type.dtype.kind != "b"])
 
 
+def is_handed_pythons(instance: object, number: Any) -> bool:
+    """Whether NumPy hands a number of its own to an instance's operator as one of Python's.
+
+    To NumPy's scalars, an instance of a class without one of its protocols is an array of one object.
+    """
+    kind = type(instance)
+    is_object = not any([hasattr(kind, name) for name in _PROTOCOLS])
+    return is_object and not number.shape and is_numpys_number(number)
+
+
+_PROTOCOLS = ("__array__", "__array_ufunc__", "__array_priority__")
+
+
 def class_of_value(expr: Any) -> type:
     """The class of the values of an expression: NumPy's array, a number of its, Python's int or bool."""
     given = expr.type

@@ -21,8 +21,8 @@ from funcgrad.ops.special.error_functions import ndtri
 from funcgrad.typing import Array
 
 
-def _where_traced(traced: Callable[..., Any]) -> Callable[..., Any]:
-    own = getattr(statistics, traced.__name__)
+def _where_traced(traced: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    own = getattr(statistics, name or traced.__name__)
 
     @wraps(own)
     def function(*args: object, **kwargs: object) -> Any:
@@ -121,6 +121,15 @@ def pstdev(data: Iterable[Any], mu: Array | None = None) -> Any:
 @_where_traced
 def stdev(data: Iterable[Any], xbar: Array | None = None) -> Any:
     return as_pythons(np.sqrt(exact_sum(_squares(data, xbar)) / (_counted(data, 2, "stdev") - 1)))
+
+
+def _mean_and_deviation(data: Any) -> Any:
+    data = numbers_of(data)
+    return as_pythons(fmean(data)), stdev(data)
+
+
+mean_and_deviation = _where_traced(_mean_and_deviation, "_mean_stdev")
+"""The function of `statistics.NormalDist.from_samples`, of traced values, too."""
 
 
 def _products(x: Any, y: Any) -> Any:
