@@ -5,6 +5,7 @@ import json
 import math
 import pickle
 import struct
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from multiprocessing.reduction import ForkingPickler
@@ -87,6 +88,19 @@ def test_json_of_traced_values_is_refused_with_what_to_write():
     with pytest.raises(TypeError, match="not JSON serializable") as refused:
         fg.grad(lambda x: json.loads(json.dumps(x)) * x)(2.0)
     assert "default=lambda v: float(str(v))" in "".join(refused.value.__notes__)
+
+
+@pytest.mark.parametrize("transform", [fg.grad, fg.jit])
+def test_durations_and_formulas_in_text_are_refused_with_what_to_write(transform):
+    with pytest.raises(TypeError, match="unsupported type for timedelta") as refused:
+        transform(lambda x: timedelta(days=2 * x).total_seconds() * x)(2.0)
+    (note,) = refused.value.__notes__
+    assert "timedelta(days=float(str(x)))" in note
+    assert fg.grad(lambda x: timedelta(days=float(str(x))).days * x)(2.0) == 2.0
+    with pytest.raises(ValueError, match="could not convert string to float") as refused:
+        transform(lambda x: x * float(repr(2 * x)))(2.0)
+    (note,) = refused.value.__notes__
+    assert "float(str(x))" in note
 
 
 def test_methods_by_the_name_of_a_type_are_refused_with_what_to_write():

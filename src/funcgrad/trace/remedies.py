@@ -20,6 +20,9 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
     of_text = isinstance(error, SyntaxError) and "‹" in str(error.text)
     if of_text and _ON_TEXT not in getattr(error, "__notes__", ()):
         error.add_note(_ON_TEXT)
+    is_read = isinstance(error, ValueError) and "'‹" in str(error)
+    if is_read and _ON_READ_TEXT not in getattr(error, "__notes__", ()):
+        error.add_note(_ON_READ_TEXT)
     caught = _caught_refusal(error)
     # (SWIG's wrappers raise a NotImplementedError.)
     kinds_of_refusals = TypeError | ValueError | AttributeError | NotImplementedError
@@ -46,6 +49,8 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
             note = _ON_HASHES
         elif text.startswith("descriptor '"):
             note = _ON_DESCRIPTORS
+        elif text.startswith("unsupported type for timedelta"):
+            note = _ON_TIMES
         else:
             note = _ON_COMPILED
         if note not in notes:
@@ -108,6 +113,10 @@ _ON_TEXT = (
     "a text shows traced values as formulas, such as x[0], and what is read from it has no derivative: give "
     "the evaluated code the values by name, as eval('f(p)', {'f': f, 'p': p})"
 )
+_ON_READ_TEXT = (
+    "repr(x) of a traced value is its formula, which is no number: compute with the value itself, or write "
+    "float(str(x)) if a derivative of zero is meant"
+)
 _ON_MPMATH = (
     "mpmath computes with numbers of its own, which have no derivative: write the function of scipy.special, "
     "or declare this one and its derivatives by fg.primitive with fg.custom_vjp"
@@ -136,6 +145,10 @@ _ON_HASHES = (
 _ON_JSON = (
     "JSON has plain numbers: write json.dumps(a, default=lambda v: float(str(v))), whose numbers have "
     "derivative zero where they are read again"
+)
+_ON_TIMES = (
+    "a timedelta has whole microseconds, and holds no traced value: compute with the days or seconds "
+    "themselves, or write timedelta(days=float(str(x))) if a derivative of zero is meant"
 )
 _ON_DESCRIPTORS = (
     "a method by the name of its type takes instances of that type alone, and no traced values: write the "
