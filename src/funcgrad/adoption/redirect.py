@@ -280,6 +280,8 @@ def _instance(value: Any) -> Any:
         return _of_toolz(value)
     if (type(value).__module__, type(value).__qualname__) in _GENERATORS:
         return import_module(REPLACED["numpy.random"]).writable_draws(value)
+    if type(value) is getattr(sys.modules.get("random"), "Random", None):
+        return import_module(REPLACED["random"]).generator_view(value)
     if type(value) in GENERIC_ALIASES:
         alias: Any = value
         origin = redirect(alias.__origin__)

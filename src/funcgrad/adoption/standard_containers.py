@@ -31,7 +31,9 @@ def items_held(value: object) -> Iterable[Any] | None:
     What makes the missing values of a dict is one of them.
     """
     # The views in the items of a view may lead back to it; those of its original are no views.
-    held: Any = value._funcgrad_original if hasattr(type(value), "_funcgrad_original") else value
+    held: Any = value
+    if hasattr(type(held), "_funcgrad_original"):
+        held = held._funcgrad_original
     kind = type(held)  # the ``__class__`` of a proxy is another
     if issubclass(kind, defaultdict) and held.default_factory not in _OF_NUMBERS:
         return [held.default_factory, *held.values()]
