@@ -45,6 +45,19 @@ def f_density(x, dfn, dfd, nc):
     )
 
 
+def f_tail(x, dfn, dfd, nc):
+    rest = dfd / (dfd + dfn * x)
+    return series(nc / 2, lambda k: mp.betainc(dfd / 2, dfn / 2 + k, 0, rest, regularized=True))
+
+
+def log_rice(x, b):
+    return mp.log(x) - (x * x + b * b) / 2 + mp.log(mp.besseli(0, x * b))
+
+
+def rice_tail(x, b):
+    return chi_square(x * x, 2, b * b, (x * x / 2, mp.inf))
+
+
 def chi_mean(df, center, width, function):
     """The mean of a function of a chi variable over the root of df."""
     ends = sorted({max(mp.mpf(0), center + k * width) for k in range(-18, 19, 3)})
@@ -105,6 +118,12 @@ CASES = [
     ),
     ("ncf.logpdf", scipy.stats.ncf.logpdf, lambda *v: mp.log(f_density(*v)), (1e9, 5.5, 8.5, 1.4)),
     ("ncf.logpdf", scipy.stats.ncf.logpdf, lambda *v: mp.log(f_density(*v)), (0.8, 5.5, 8.5, 10.0)),
+    ("ncf.sf", scipy.stats.ncf.sf, f_tail, (4.5e12, 1e4, 5.0, 3.0)),
+    ("ncf.sf", scipy.stats.ncf.sf, f_tail, (1e8, 4.0, 6.0, 0.1)),
+    ("ncf.logpdf", scipy.stats.ncf.logpdf, lambda *v: mp.log(f_density(*v)), (1e-9, 8.5, 5.5, 1.4)),
+    ("rice.logpdf", scipy.stats.rice.logpdf, log_rice, (1.55, 1e-8)),
+    ("rice.logpdf", scipy.stats.rice.logpdf, log_rice, (30.0, 28.0)),
+    ("rice.sf", scipy.stats.rice.sf, rice_tail, (9.0, 2.0)),
     ("nct.logpdf", scipy.stats.nct.logpdf, lambda *v: mp.log(t_density(*v)), (1.3, 5.5, 0.8)),
     ("nct.logpdf", scipy.stats.nct.logpdf, lambda *v: mp.log(t_density(*v)), (-1e3, 3.0, 2.0)),
     (
@@ -145,6 +164,28 @@ def test_second_derivatives_are_those_of_mpmath(name, own, exact, args):
             for j in range(i + 1):
                 wanted = float(difference(exact, given, [i, j], mp.mpf(10) ** -10))
                 assert found[i][j] == pytest.approx(wanted, rel=1e-8, abs=1e-300), (i, j)
+
+
+def test_densities_of_two_degrees_next_to_0():
+    """They were NaN in the parameters in reverse mode, and that of F had lost its slope in x."""
+    for x in (0.0, 1e-12):
+        slopes = fg.grad(scipy.stats.ncx2.logpdf, (0, 2))(x, 2.0, 1.5)
+        assert slopes == pytest.approx((-0.125, -0.5), rel=1e-11)
+        compiled = fg.jit(fg.grad(scipy.stats.ncf.logpdf, (0, 3)))(x, 2.0, 5.0, 1.5)
+        assert compiled == pytest.approx((-0.35, -0.5), rel=2e-11)
+        curve = fg.hessian(lambda v: scipy.stats.ncf.logpdf(v, 2.0, 5.0, 1.5))(x)
+        assert curve == pytest.approx(-0.67375, rel=1e-10)
+    for own, shapes in ((scipy.stats.ncx2, (2.0, 1.5)), (scipy.stats.ncf, (2.0, 5.0, 1.5))):
+        for method, places in (("pdf", (1, 2)), ("logpdf", (0, 1, 2))):
+            for args in ((0.0, *shapes), (0.0, 4.0, *shapes[1:])):
+                slopes = fg.grad(getattr(own, method), places)(*args)
+                assert np.all(np.isfinite(slopes))
+                for place, slope in zip(places, slopes, strict=True):
+                    unit = tuple([float(k == place) for k in range(len(args))])
+                    forward = fg.jvp(getattr(own, method), args, unit)[1]
+                    assert slope == pytest.approx(forward, rel=1e-12, abs=1e-15)
+    for method in ("pdf", "logpdf"):
+        assert fg.grad(getattr(scipy.stats.rice, method), (0, 1))(0.0, 1.5) == (0.0, 0.0)
 
 
 INVERSES = {

@@ -201,7 +201,8 @@ def test_fits_that_scipy_writes_down(name, fixed):
     check_function(f, DATA, value_rtol=1e-9, rtol=1e-5, vmap=False, hessian=name != "vonmises")
 
 
-SEARCHED = {"anglit": (), "cosine": (), "rice": (1.2,), "semicircular": ()}
+SEARCHED = {"anglit": (), "cosine": (), "pearson3": (0.8,)}
+"""Distributions without formulas here, whose fits are searched for in the precision of derivatives."""
 
 
 @pytest.mark.parametrize("name", one_in(2, SEARCHED))

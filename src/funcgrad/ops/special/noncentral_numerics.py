@@ -188,6 +188,17 @@ def mixture_of_betas(
     return np.where(valid & (odds == 0), 1.0, found)[()] if at_zero else found
 
 
+def _beta_moment(at: tuple[Array, ...], orders: tuple[int, int], upper: bool) -> Array:
+    """`beta_log_moment` at x = 1 - y, by the smaller one, which has digits."""
+    total = np.empty(at[0].shape)
+    left = at[2] < 0.5
+    for side, sign, above in ((left, 1, upper), (~left, -1, not upper)):
+        a, b, x, y = [v[side] for v in at]
+        first, second = (a, b)[::sign]
+        total[side] = beta_log_moment(first, second, (x, y)[::sign][0], orders[::sign], above)
+    return total
+
+
 def _beta_terms(
     weights: Array,
     size: Array,
@@ -209,7 +220,7 @@ def _beta_terms(
             polynomial,
             x * b > y * a,
             np.exp(size),
-            lambda p, q, upper, k: beta_log_moment(a[k], b[k], x[k], (p, q), upper),
+            lambda p, q, upper, k: _beta_moment((a[k], b[k], x[k], y[k]), (p, q), upper),
         )
         return weights * terms if kind == "cdf" else -weights * terms
     first, second = beta_deviation(a, b, x, y), beta_deviation(b, a, y, x)

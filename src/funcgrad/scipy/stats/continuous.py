@@ -376,6 +376,7 @@ CONTINUED = {
         "norminvgauss",
         "recipinvgauss",
         "rel_breitwigner",
+        "rice",
         "semicircular",
         "trapezoid",
         "wrapcauchy",

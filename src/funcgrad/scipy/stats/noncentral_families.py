@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from funcgrad.ops.special.noncentral import (
     noncentral_t,
     noncentral_t_shift,
 )
+from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.log_tails import only_where
-from funcgrad.scipy.stats.standard import OF_CONTINUOUS, Standard, half_line
+from funcgrad.scipy.stats.standard import OF_CONTINUOUS, Standard, changed, half_line
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -37,9 +39,19 @@ def _is_positive(*shapes: Array) -> Any:
 def _chi_density(x: Array, df: Array, nc: Array) -> Any:
     """Of a large argument of the Bessel function by its asymptotic series: the mixture has many terms there,
     and loses digits."""
-    far = np.sqrt(nc) * np.sqrt(x) > 1e3 + (df / 2 - 1) ** 2
-    near = _chi_mixture(np.where(far, 1.0, x), df, np.where(far, 1.0, nc))
-    return only_where(far, near, _chi_asymptote, (1e20, 1.0, 1.0), x, df, nc)
+    end = x == 0
+    place = np.where(end, 1.0, x)
+    far = np.sqrt(nc) * np.sqrt(place) > 1e3 + (df / 2 - 1) ** 2
+    near = _chi_mixture(np.where(far, 1.0, place), df, np.where(far, 1.0, nc))
+    usual = only_where(far, near, _chi_asymptote, (1e20, 1.0, 1.0), place, df, nc)
+    return np.where(end, _chi_start(np.where(end, x, 1.0), df, nc), usual)
+
+
+def _chi_start(x: Array, df: Array, nc: Array) -> Any:
+    """At 0, to the second order."""
+    a, w = df / 2, nc * x / 4
+    series = w / a - w * w / (2 * a * a * (a + 1)) - (x + nc) / 2
+    return special.xlogy(a - 1, x) - a * math.log(2) - gammaln(a) + series
 
 
 def _chi_asymptote(x: Array, df: Array, nc: Array) -> Any:
@@ -66,10 +78,47 @@ ncx2 = Standard(
 )
 
 
+# -- the root of chi-square ----------------------------------------------------------------------------
+def _rice_density(x: Array, b: Array) -> Any:
+    """By the scaled Bessel function where its argument is large: neither form cancels."""
+    large = x * b > 1
+    place, shift = np.where(large, x, 2.0), np.where(large, b, 2.0)
+    far = np.log(special.i0e(place * shift)) - (place - shift) ** 2 / 2
+    place, shift = np.where(large, 0.0, x), np.where(large, 0.0, b)
+    near = np.log(special.i0(place * shift)) - (place * place + shift * shift) / 2
+    return np.log(x) + np.where(large, far, near)
+
+
+rice = changed(
+    ncx2,
+    to=lambda x, b: x * x,
+    log_slope=lambda x, b: math.log(2) + np.log(x),
+    back=lambda y, b: np.sqrt(y),
+    shapes=lambda b: (2.0 * np.ones_like(b), b * b),
+    valid=lambda b: np.logical_and(b >= 0, np.isfinite(b)),
+)
+rice = replace(rice, density=_rice_density, hosted=frozenset(("cdf", "ppf", "isf")))
+
+
 # -- F -------------------------------------------------------------------------------------------------
 def _f_density(x: Array, dfn: Array, dfd: Array, nc: Array) -> Any:
-    shift = stop_gradient(mixture_shift(0.5 * dfn, 0.5 * dfd, 0.5 * nc, dfn * x / dfd))
-    return np.log(f_mixture(dfn, dfd, nc, x, "density", shift=shift)) - shift - np.log(x)
+    near = (dfn + dfd) * (dfn + 2 * nc) * x < 6e-5 * dfd
+    place = np.where(near, 1.0, x)
+    shift = stop_gradient(mixture_shift(0.5 * dfn, 0.5 * dfd, 0.5 * nc, dfn * place / dfd))
+    log = np.log(f_mixture(dfn, dfd, nc, place, "density", shift=shift)) - shift
+    return np.where(near, _f_start(np.where(near, x, 0.0), dfn, dfd, nc), log - np.log(place))
+
+
+def _f_start(x: Array, dfn: Array, dfd: Array, nc: Array) -> Any:
+    """Next to 0, by the power series of the logarithm of Kummer's function: the mixture is that of the log
+    odds, of which the slope in x cancels."""
+    a, b, y = dfn / 2, (dfn + dfd) / 2, dfn * x / dfd
+    w = nc / 2 * y / (1 + y)
+    first, second, third = b / a, (b + 1) / (a + 1), (b + 2) / (a + 2)
+    spread = first * (second - first)
+    skew = first * (second * third - 3 * second * first + 2 * first**2)
+    series = w * (first + w * (spread / 2 + w * skew / 6)) - b * np.log1p(y) - nc / 2
+    return a * np.log(dfn / dfd) + special.xlogy(a - 1, x) - special.betaln(a, dfd / 2) + series
 
 
 def _f_stats(dfn: Array, dfd: Array, nc: Array) -> Any:
