@@ -26,6 +26,7 @@ from funcgrad.scipy.stats.standard import (
     log1mexp,
     mirrored,
     one_or_other,
+    stated,
     whole_line,
 )
 from funcgrad.typing import Array
@@ -118,17 +119,22 @@ def _mielke_logcdf(x: Array, k: Array, s: Array) -> Any:
     return np.where(large, -k / s * np.log1p(high**-s), near)
 
 
+def _mielke_logsf(x: Array, k: Array, s: Array) -> Any:
+    """Where x is large, by the logistic distribution, whose tail does not underflow."""
+    large = x > 1
+    near = log1mexp(-_mielke_logcdf(np.where(large, 0.5, x), k, s))
+    far = stated(genlogistic.logsf)(s * np.log(np.where(large, x, 2.0)), k / s)
+    return np.where(large, far, near)
+
+
 mielke = _from_left(
-    replace(
-        changed(
-            genlogistic,
-            to=lambda x, k, s: s * np.log(x),
-            log_slope=lambda x, k, s: np.log(s) - np.log(x),
-            back=lambda y, k, s: np.exp(y / s),
-            shapes=lambda k, s: (k / s,),
-        ),
-        density=lambda x, k, s: np.log(k) + _log_of_two_powers(x, k, s, k / s),
-        logcdf=_mielke_logcdf,
+    by_smaller_side(
+        Standard(
+            density=lambda x, k, s: np.log(k) + _log_of_two_powers(x, k, s, k / s),
+            logcdf=_mielke_logcdf,
+            logsf=_mielke_logsf,
+            support=half_line,
+        )
     ),
     lambda x, k, s: x**k * np.exp(-k / s * np.log1p(x**s)),
 )
