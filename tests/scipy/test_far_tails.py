@@ -143,6 +143,7 @@ def wrapped(x, c):
 
 
 CDF = {
+    "cosine": lambda x: (mp.pi + x + mp.sin(x)) / (2 * mp.pi),
     "crystalball": lambda x, beta, m: crystal(x, beta, m)[0],
     "wrapcauchy": wrapped,
     "trapezoid": lambda x, c, d: (
@@ -451,6 +452,8 @@ TAILS = [
     ("truncpareto", ("sf", "logsf", "logpdf"), (1e100, 2.0, 1e200)),
     ("truncweibull_min", ("cdf", "logcdf", "logsf"), (2.0 + 2.0**-30, 5.0, 2.0, 2.01)),
     ("truncweibull_min", ("logsf", "logpdf"), (20.5, 2.0, 20.0, 21.0)),
+    ("cosine", ("logpdf",), (3.1415926221738664,)),
+    ("cosine", ("logpdf",), (-3.1415919,)),
 ]
 
 

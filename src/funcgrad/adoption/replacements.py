@@ -140,6 +140,7 @@ _METHODS = {
         "rv_continuous._entropy": (".expectations", "entropy_by_quadrature"),
         "rv_continuous.expect": (".expectations", "expect_by_quadrature"),
         "_discrete_distns.hypergeom_gen._stats": (".discrete", "moments_of_hypergeom"),
+        "_continuous_distns.cosine_gen._logpdf": (".circular", "cosine_logpdf"),
         "_continuous_distns.pearson3_gen._logpdf": (".pearson_families", "pearson3_logpdf"),
         "_continuous_distns.truncnorm_gen._stats": (".normal_families", "moments_of_truncnorm"),
         "_continuous_distns.truncpareto_gen._munp": (".expectations", "moments_of_truncpareto"),

@@ -1,4 +1,4 @@
-"""Von Mises' distribution, on the circle and on the interval from -pi to pi."""
+"""Von Mises' distribution, on the circle and on the interval from -pi to pi, and the cosine there."""
 
 from __future__ import annotations
 
@@ -78,3 +78,9 @@ wrapcauchy = Standard(
     support=lambda c: (0.0, 2 * math.pi),
     valid=lambda c: np.logical_and(c > 0, c < 1),
 )
+
+
+# -- the cosine on one turn ------------------------------------------------------------------------
+def cosine_logpdf(distribution: object, x: Array) -> Any:
+    """For SciPy's, which adds 1 and a cosine near -1 at the ends."""
+    return 2 * np.log(np.cos(x / 2)) - math.log(math.pi)
