@@ -23,7 +23,7 @@ from funcgrad.scipy.stats.standard import (
     log_where_small,
     stated,
 )
-from funcgrad.transforms.grad import stop_gradient
+from funcgrad.transforms.grad import elementwise_grad, stop_gradient
 from funcgrad.typing import Array
 
 _LOG_ROOT_TAU = math.log(2 * math.pi) / 2
@@ -178,20 +178,60 @@ def _exponnorm_share(x: Array, K: Array) -> Any:
     return np.where(left, falling, rate * (rate / 2 - place) + special.log_ndtr(place - rate))
 
 
+def _mills_decay(z: Array) -> Any:
+    """By how much `_log_mills` falls with z: the density over the normal tail, less z, without loss."""
+    right = z > 0
+    u = np.where(right, z, 1.0) / _ROOT_TWO
+    far = elementwise_grad(special.erfcx)(u) / special.erfcx(u) / -_ROOT_TWO
+    near = np.where(right, 0.0, z)
+    return np.where(right, far, np.exp(norm.density(near) - special.log_ndtr(-near)) - near)
+
+
+def _exponnorm_gap(x: Array, rate: Array) -> Any:
+    """By how much the logarithm of K times the density is below that of the normal distribution function.
+
+    The fall of Mills' ratio from -x to 1/K - x: of a short step by Gauss and Legendre's rule.
+    """
+
+    def of_short_step(x: Array, rate: Array) -> Any:
+        moves = np.expand_dims(rate, -1) * (_NODES + 1) / 2
+        decay = _mills_decay(moves - np.expand_dims(x, -1))
+        return rate / 2 * np.sum(decay * _WEIGHTS, axis=-1)
+
+    short = rate < 0.1 * (1 + np.maximum(-x, 0.0))
+    left, step = x < 0, np.where(short, 1.0, rate)
+    below = np.where(left, np.where(short, -1.0, x), -1.0)
+    above = np.where(left, 1.0, np.where(short, 1.0, x))
+    tail = _log_mills(-below) - _log_mills(step - below)
+    usual = np.where(left, tail, special.log_ndtr(above) - _exponnorm_share(above, 1 / step))
+    return only_where(short, usual, of_short_step, (0.0, 0.1), x, rate)
+
+
 def _exponnorm_logcdf(x: Array, K: Array) -> Any:
     """A difference of two terms: left of 0, with the density as a factor."""
     left = x < 0
     place = np.where(left, x, -1.0)
-    own = _log_mills(-place)
-    below = norm.density(place) + own + log1mexp(own - _log_mills(1 / K - place))
-    place = np.where(left, 1.0, x)
-    normal = special.log_ndtr(place)
-    return np.where(left, below, normal + log1mexp(normal - _exponnorm_share(place, K)))
+    below = norm.density(place) + _log_mills(-place)
+    normal = special.log_ndtr(np.where(left, 1.0, x))
+    return np.where(left, below, normal) + log1mexp(_exponnorm_gap(x, 1 / K))
+
+
+def _exponnorm_density(x: Array, K: Array) -> Any:
+    """Of a small K by the asymptotic series of Mills' ratio, whose product with 1/K is nearly 1."""
+    far = x < 1 / K - 30
+    place, scale = np.where(far, x, 0.0), np.where(far, K, 0.01)
+    square = (scale / (1 - scale * place)) ** 2
+    series: Any = 0.0
+    for k in range(11, 0, -1):
+        series = -square * (2 * k - 1) * (1 + series)
+    near = norm.density(place) - np.log1p(-scale * place) + np.log1p(series)
+    place, scale = np.where(far, 0.0, x), np.where(far, 1.0, K)
+    return np.where(far, near, _exponnorm_share(place, scale) - np.log(scale))
 
 
 exponnorm = by_smaller_side(
     Standard(
-        density=lambda x, K: _exponnorm_share(x, K) - np.log(K),
+        density=_exponnorm_density,
         logcdf=_exponnorm_logcdf,
         logsf=lambda x, K: np.logaddexp(special.log_ndtr(-x), _exponnorm_share(x, K)),
     )
