@@ -60,7 +60,9 @@ CASES = [
     ("betabinom", "logpmf", (0, 3, 1e-8, 2.5), 2),
     ("betabinom", "logpmf", (4, 10, 2.5, 1e8), 3),
     ("betabinom", "pmf", (4, 10, 2.5, 0.7), 2),
+    ("betabinom", "logpmf", (4, 10, 2.5, 0.7), 1),
     ("betanbinom", "pmf", (0, 3, 1e4, 1e-8), 3),
+    ("betanbinom", "pmf", (7, 5, 9.3, 1.0), 1),
     ("betanbinom", "logpmf", (0, 3, 1e8, 2.5), 2),
     ("betanbinom", "logpmf", (5, 3, 0.6, 1e8), 3),
     *[

@@ -46,7 +46,8 @@ def betabinom_logpmf(_: object, x: Array, n: Array, a: Array, b: Array) -> Any:
     k = np.floor(x)
     own = -np.log(n + 1) - special.betaln(n - k + 1, k + 1)
     own = own + special.betaln(k + a, n - k + b) - special.betaln(a, b)
-    return _with_own(own, log_rising(a, k) + log_rising(b, n - k) - log_rising(a + b, n))
+    ways = log_rising(n - k + 1, k) - gammaln(k + 1)
+    return _with_own(own, log_rising(a, k) + log_rising(b, n - k) - log_rising(a + b, n) + ways)
 
 
 def betanbinom_logpmf(_: object, x: Array, n: Array, a: Array, b: Array) -> Any:
@@ -54,7 +55,8 @@ def betanbinom_logpmf(_: object, x: Array, n: Array, a: Array, b: Array) -> Any:
     k = np.floor(x)
     own = -np.log(n + k) - special.betaln(n, k + 1)
     own = own + special.betaln(a + n, b + k) - special.betaln(a, b)
-    return _with_own(own, log_rising(a, n) + log_rising(b, k) - log_rising(a + b, n + k))
+    ways = log_rising(n, k) - gammaln(k + 1)
+    return _with_own(own, log_rising(a, n) + log_rising(b, k) - log_rising(a + b, n + k) + ways)
 
 
 def _yulesimon_logsf(k: Array, alpha: Array) -> Any:
