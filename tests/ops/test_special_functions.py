@@ -357,6 +357,23 @@ EDGES = {
     "gdtrc at 0 in the shape": (scipy.special.gdtrc, (1.7, 0.85, 0.0), 1, 0.0, 0.0),
     "gdtr at 0 in the rate": (scipy.special.gdtr, (1.7, 0.85, 0.0), 0, 0.0, 0.0),
     "gammainc at infinity": (scipy.special.gammainc, (0.85, np.inf), 0, 0.0, 0.0),
+    "gammainc of the shape 0": (
+        *(scipy.special.gammainc, (0.0, 1.5), 0),
+        *(-0.10001958240663265, -0.26673296657820453),
+    ),
+    "gammaincc of the shape 0": (
+        *(scipy.special.gammaincc, (0.0, 1.5), 0),
+        *(0.10001958240663265, 0.26673296657820453),
+    ),
+    "betaln beside whole numbers": (
+        *(scipy.special.betaln, (-10.0, 3.0), 0),
+        *(1 / 10 + 1 / 9 + 1 / 8, 1 / 100 + 1 / 81 + 1 / 64),
+    ),
+    "betaln at the last pole": (
+        *(scipy.special.betaln, (3.0, -3.0), 1),
+        *(1 / 3 + 1 / 2 + 1, 1 / 9 + 1 / 4 + 1),
+    ),
+    "beta beside whole numbers": (scipy.special.beta, (2.0, -5.0), 1, 9 / 400, 61 / 4000),
     "betaincc at 0": (scipy.special.betaincc, (0.85, 0.6, 0.0), 0, 0.0, 0.0),
     "betainc at 1": (scipy.special.betainc, (0.85, 0.6, 1.0), 1, 0.0, 0.0),
     "log_ndtr at 40": (scipy.special.log_ndtr, (40.0,), 0, 1.4609e-348, 0.0),

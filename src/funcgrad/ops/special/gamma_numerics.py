@@ -101,7 +101,7 @@ def polygamma_difference(a: Array, d: Array, order: int) -> Any:
         total = total - np.where(step, sign * rise, 0.0)
         b = np.where(step, b + 1.0, b)
     by_series = total + _difference_for_large(b, e, order)
-    left = (a < 0) & (a + d < 0)
+    left = (a < 0) & (a + d <= 0)
     far = ~regular & ~left | ~np.isfinite(by_series)
     special = scipy_special("polygamma")
     psi = special.psi if order == 0 else lambda x: special.polygamma(order, x)
@@ -144,11 +144,13 @@ def trigamma_excess_difference(a: Array, d: Array) -> Any:
 def _reflected_difference(a: Array, d: Array, order: int) -> Any:
     """`polygamma_difference` left of 0: that of 1 - a, and a difference of derivatives of the cotangent (DLMF
     5.5.4 and 5.15.6)."""
-    left = (a < 0) & (a + d < 0)
+    left = (a < 0) & (a + d <= 0)
     b, e = np.where(left, a, -0.5), np.where(left, d, 0.0)
     mirrored = (-1.0) ** order * polygamma_difference(1.0 - b, -e, order)
-    first, second = sin_pi(b), sin_pi(b + e)
-    cotangents = math.pi * sin_pi(e) / (second * first)
+    first, second, turned = sin_pi(b), sin_pi(b + e), sin_pi(e)
+    # The cotangents are equal at an integer d, also at their poles.
+    first, second = [np.where(turned == 0, 1.0, each) for each in (first, second)]
+    cotangents = math.pi * turned / (second * first)
     if order == 0:
         return mirrored + cotangents
     if order == 1:

@@ -233,7 +233,7 @@ def beta_moment(a: Array, b: Array, x: Array, orders: tuple[int, int], upper: bo
 # -- the functions -------------------------------------------------------------------------------
 def gamma_shape_slope(a: Array, x: Array, upper: bool) -> Any:
     """The derivative of `gammainc` or `gammaincc` in a; below 1 by the function of a + 1 (DLMF 8.8.5)."""
-    small = (a > 0) & (a < 1)
+    small = (a >= 0) & (a < 1)
     raised = np.where(small, a + 1.0, a)
     inside = small & (x > 0) & (x < np.inf)
     b, t = np.where(inside, raised, 2.0), np.where(inside, x, 1.0)

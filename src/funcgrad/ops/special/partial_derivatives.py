@@ -25,6 +25,9 @@ from funcgrad.source import fail
 from funcgrad.typing import Array, FunctionLibrary
 
 _DIGITS = 40
+_MOST_DIGITS = 640
+_KEPT = 18
+"""Digits that are left of a derivative, beside the value by whose rounding its differences are made."""
 _STEP = 1e-35
 """Numbers that are smaller may lie within mpmath's steps of 0."""
 _STEEP = 1e30
@@ -58,6 +61,17 @@ def _of_relative_steps(function: Any, points: Sequence[Any], orders: tuple[int, 
         return slope / mp.fprod([s**order for s, order in zip(scales, orders, strict=True)])
 
 
+def _derivative(function: Any, points: tuple[Any, ...], orders: tuple[int, ...]) -> Any:
+    """With more digits where a function is nearly constant, or where the steps are less than its digits."""
+    mp, digits = _context(), _DIGITS
+    found, value = mp.diff(function, points, orders), abs(function(*points))
+    while digits < _MOST_DIGITS and abs(found) * mp.mpf(10) ** (digits - _KEPT) < value < mp.inf:
+        digits *= 2
+        with mp.workdps(digits):
+            found = mp.diff(function, points, orders)
+    return found
+
+
 def _entry(name: str, orders: tuple[int, ...], values: Sequence[Any]) -> Any:
     """One entry: NaN where the function is not defined or not smooth."""
     mp = _context()
@@ -67,7 +81,7 @@ def _entry(name: str, orders: tuple[int, ...], values: Sequence[Any]) -> Any:
     function: Any = in_library(row, mp, "f")
     points = [mp.convert(value) for value in values]
     try:
-        found = mp.diff(function, tuple(points), orders)
+        found = _derivative(function, tuple(points), orders)
         if abs(found) > _STEEP and not mp.isfinite(function(*points)):
             return math.nan  # the quotient of steps across a pole
         if mp.im(found) == 0 or all([mp.im(x) != 0 or abs(x) > _STEP or x == 0 for x in points]):
