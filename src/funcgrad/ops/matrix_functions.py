@@ -17,7 +17,7 @@ import numpy as np
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns
-from funcgrad.ops.base.entrywise import batched_as_stacks
+from funcgrad.ops.base.entrywise import written_out
 from funcgrad.ops.base.matrix_stacks import (
     eye_like,
     hermitian_from,
@@ -136,13 +136,8 @@ def _type(
     return ArrayType(a.shape, np.result_type(v.dtype, d.dtype))
 
 
-hermitian_function_op: Op = Op(
-    name="hermitian_function",
-    run=_hermitian_product,
-    infer=_type,
-    edges=(_by_matrix, None, None, _by_values, None),
-    batch=batched_as_stacks(lambda: hermitian_function_op),
-    columns=Columns(decompose=_hermitian_product, inlined=True, shown=False),
+hermitian_function_op = written_out(
+    "hermitian_function", _hermitian_product, _type, (_by_matrix, None, None, _by_values, None)
 )
 
 
@@ -257,13 +252,11 @@ def singular_type(
     return ArrayType((*stack, *((n, m) if adjoint else (m, n))), np.result_type(u.dtype, d.dtype))
 
 
-singular_function_op: Op = Op(
-    name="singular_function",
-    run=singular_product,
-    infer=singular_type,
-    edges=(_by_general_matrix, None, None, None, _by_singular_values, None),
-    batch=batched_as_stacks(lambda: singular_function_op),
-    columns=Columns(decompose=singular_product, inlined=True, shown=False),
+singular_function_op = written_out(
+    "singular_function",
+    singular_product,
+    singular_type,
+    (_by_general_matrix, None, None, None, _by_singular_values, None),
 )
 
 

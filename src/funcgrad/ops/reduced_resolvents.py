@@ -22,10 +22,8 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
-from funcgrad.ops.base.columns import Columns
-from funcgrad.ops.base.entrywise import batched_as_stacks
+from funcgrad.ops.base.entrywise import written_out
 from funcgrad.ops.base.matrix_stacks import eye_like, mH, mT
-from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise.arithmetic import determined_product, determined_quotient
 from funcgrad.ops.elementwise.selection import mask, stopped
 from funcgrad.typing import Array
@@ -75,13 +73,11 @@ def _by_right_columns(z: Array, x: Array, y: Array) -> LinearMap:
     return Structural(lambda v: columns_product(x, v), lambda g: at_columns(mT(g), x))
 
 
-columns_product: Op = Op(
-    name="columns_product",
-    run=_columns_product,
-    infer=lambda x, y: ArrayType((*x.shape[:-1], y.shape[-2]), np.result_type(x.dtype, y.dtype)),
-    edges=(_by_left_columns, _by_right_columns),
-    batch=batched_as_stacks(lambda: columns_product),
-    columns=Columns(decompose=_columns_product, inlined=True, shown=False),
+columns_product = written_out(
+    "columns_product",
+    _columns_product,
+    lambda x, y: ArrayType((*x.shape[:-1], y.shape[-2]), np.result_type(x.dtype, y.dtype)),
+    (_by_left_columns, _by_right_columns),
 )
 """x @ y^T, without the columns that are 0 in x or in y."""
 
@@ -94,13 +90,11 @@ def _by_columns(z: Array, a: Array, x: Array) -> LinearMap:
     return Structural(lambda v: at_columns(a, v), lambda g: at_columns(mT(a), g))
 
 
-at_columns: Op = Op(
-    name="at_columns",
-    run=lambda a, x: np.matmul(a, x),
-    infer=lambda a, x: ArrayType((*a.shape[:-1], x.shape[-1]), np.result_type(a.dtype, x.dtype)),
-    edges=(_by_matrix, _by_columns),
-    batch=batched_as_stacks(lambda: at_columns),
-    columns=Columns(decompose=lambda a, x: np.matmul(a, x), inlined=True, shown=False),
+at_columns = written_out(
+    "at_columns",
+    lambda a, x: np.matmul(a, x),
+    lambda a, x: ArrayType((*a.shape[:-1], x.shape[-1]), np.result_type(a.dtype, x.dtype)),
+    (_by_matrix, _by_columns),
 )
 """a @ x, whose transpose is a sum over the columns of x."""
 
@@ -178,13 +172,8 @@ def _type(
     return ArrayType(x.shape, np.result_type(v.dtype, x.dtype))
 
 
-projected: Op = Op(
-    name="projected",
-    run=_projected,
-    infer=_type,
-    edges=(_projected_by_matrix, None, None, None, _projected_by_columns),
-    batch=batched_as_stacks(lambda: projected),
-    columns=Columns(decompose=_projected, inlined=True, shown=False),
+projected = written_out(
+    "projected", _projected, _type, (_projected_by_matrix, None, None, None, _projected_by_columns)
 )
 """P_j x_j for each column j of x: v_j (y_j . x_j), with the left vectors in the columns of y."""
 
@@ -270,13 +259,8 @@ def _resolved_by_columns(
     )
 
 
-resolved: Op = Op(
-    name="resolved",
-    run=_resolved,
-    infer=_type,
-    edges=(_resolved_by_matrix, None, None, None, _resolved_by_columns),
-    batch=batched_as_stacks(lambda: resolved),
-    columns=Columns(decompose=_resolved, inlined=True, shown=False),
+resolved = written_out(
+    "resolved", _resolved, _type, (_resolved_by_matrix, None, None, None, _resolved_by_columns)
 )
 """R_j x_j for each column j of x; NaN if that turns v_j into another vector of an equal eigenvalue."""
 
@@ -294,12 +278,7 @@ def _turning_edge(z: Array, a: Array, w: Array, v: Array, y: Array) -> LinearMap
     return Structural(forward, backward)
 
 
-turning: Op = Op(
-    name="turning",
-    run=lambda a, w, v, y: v,
-    infer=lambda a, w, v, y: v,
-    edges=(_turning_edge, None, None, None),
-    batch=batched_as_stacks(lambda: turning),
-    columns=Columns(decompose=lambda a, w, v, y: v, inlined=True, shown=False),
+turning = written_out(
+    "turning", lambda a, w, v, y: v, lambda a, w, v, y: v, (_turning_edge, None, None, None)
 )
 """Eigenvectors of a square matrix, whose derivatives keep y_j . v_j as it is."""

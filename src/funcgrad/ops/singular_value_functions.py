@@ -15,10 +15,8 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
-from funcgrad.ops.base.columns import Columns
-from funcgrad.ops.base.entrywise import batched_as_stacks
+from funcgrad.ops.base.entrywise import written_out
 from funcgrad.ops.base.matrix_stacks import mH, mT
-from funcgrad.ops.base.op import Op
 from funcgrad.ops.decompositions import singular_complement_op
 from funcgrad.ops.elementwise import selection
 from funcgrad.ops.matrix_functions import (
@@ -60,13 +58,11 @@ def _transported_edge(z: Array, a: Array, u: Array, s: Array, vh: Array, n: Arra
     return Structural(left, left_back) if m > columns else Structural(right, right_back)
 
 
-transported: Op = Op(
-    name="transported",
-    run=lambda a, u, s, vh, n: n,
-    infer=lambda a, u, s, vh, n: n,
-    edges=(_transported_edge, None, None, None, None),
-    batch=batched_as_stacks(lambda: transported),
-    columns=Columns(decompose=lambda a, u, s, vh, n: n, inlined=True, shown=False),
+transported = written_out(
+    "transported",
+    lambda a, u, s, vh, n: n,
+    lambda a, u, s, vh, n: n,
+    (_transported_edge, None, None, None, None),
 )
 """The vectors n beside the singular ones, if all that reads them stays as it is where they are rotated."""
 
@@ -165,13 +161,11 @@ def _function_by_values(z: Array, *operands: Array, form: str, adjoint: bool) ->
     return scaling(mH(vh), mH(u), x) if adjoint else scaling(u, vh, x)
 
 
-singular_value_function_op: Op = Op(
-    name="singular_value_function",
-    run=_function,
-    infer=_type,
-    edges=(_function_by_matrix, *[None] * 6, _function_by_values),
-    batch=batched_as_stacks(lambda: singular_value_function_op),
-    columns=Columns(decompose=_function, inlined=True, shown=False),
+singular_value_function_op = written_out(
+    "singular_value_function",
+    _function,
+    _type,
+    (_function_by_matrix, *[None] * 6, _function_by_values),
 )
 """u*x @ v^H, or v*x @ u^H, as a function of the matrix and of x."""
 
@@ -251,12 +245,10 @@ def _where_smooth(s: Array, d: Array, size: int) -> Any:
     return selection.stopped(np.where(jumps, np.asarray(np.nan, s.dtype), np.ones((), s.dtype)))
 
 
-singular_slope_op: Op = Op(
-    name="singular_slope",
-    run=_slope,
-    infer=_slope_type,
-    edges=(_slope_by_matrix, *[None] * 3, _slope_by_change, *[None] * 3, _slope_by_values),
-    batch=batched_as_stacks(lambda: singular_slope_op),
-    columns=Columns(decompose=_slope, inlined=True, shown=False),
+singular_slope_op = written_out(
+    "singular_slope",
+    _slope,
+    _slope_type,
+    (_slope_by_matrix, *[None] * 3, _slope_by_change, *[None] * 3, _slope_by_values),
 )
 """The derivative of `singular_value_function_op` along e."""

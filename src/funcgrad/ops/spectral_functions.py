@@ -14,10 +14,8 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
-from funcgrad.ops.base.columns import Columns
-from funcgrad.ops.base.entrywise import batched_as_stacks
+from funcgrad.ops.base.entrywise import written_out
 from funcgrad.ops.base.matrix_stacks import mH, mT
-from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise.arithmetic import determined_quotient
 from funcgrad.ops.matrix_functions import nearness, product_by_values, quotients_of, scaling
 from funcgrad.ops.reduced_resolvents import off_diagonal
@@ -72,13 +70,11 @@ def _function_by_values(
     return scaling(v, mH(v), x)
 
 
-spectral_function_op: Op = Op(
-    name="spectral_function",
-    run=_function,
-    infer=lambda a, w, v, d, s, t, x, form: ArrayType(a.shape, np.result_type(v.dtype, x.dtype)),
-    edges=(_function_by_matrix, None, None, None, None, None, _function_by_values),
-    batch=batched_as_stacks(lambda: spectral_function_op),
-    columns=Columns(decompose=_function, inlined=True, shown=False),
+spectral_function_op = written_out(
+    "spectral_function",
+    _function,
+    lambda a, w, v, d, s, t, x, form: ArrayType(a.shape, np.result_type(v.dtype, x.dtype)),
+    (_function_by_matrix, None, None, None, None, None, _function_by_values),
 )
 """v*x @ v^H, as a function of the matrix and of x."""
 
@@ -171,14 +167,10 @@ def _slope_by_values(
     return Structural(forward, backward)
 
 
-spectral_slope_op: Op = Op(
-    name="spectral_slope",
-    run=_slope,
-    infer=lambda a, w, v, e, d, s, t, x: ArrayType(
-        a.shape, np.result_type(v.dtype, e.dtype, x.dtype)
-    ),
-    edges=(_slope_by_matrix, None, None, _slope_by_change, None, None, None, _slope_by_values),
-    batch=batched_as_stacks(lambda: spectral_slope_op),
-    columns=Columns(decompose=_slope, inlined=True, shown=False),
+spectral_slope_op = written_out(
+    "spectral_slope",
+    _slope,
+    lambda a, w, v, e, d, s, t, x: ArrayType(a.shape, np.result_type(v.dtype, e.dtype, x.dtype)),
+    (_slope_by_matrix, None, None, _slope_by_change, None, None, None, _slope_by_values),
 )
 """The derivative of `spectral_function_op` along e."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
+from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Op, broadcast_to, lift_all, spread
 
 
@@ -47,3 +48,24 @@ def batched_as_stacks(op: Callable[[], Op]) -> Callable[..., Any]:
         return op()(*spread_unbatched(size, batched, operands), **params)
 
     return batch
+
+
+def written_out(
+    name: str,
+    formula: Callable[..., Any],
+    infer: Callable[..., Any],
+    edges: tuple[Callable[..., Any] | None, ...],
+) -> Op:
+    """An operation on stacks of one length that stands for a formula, which every reader has in its place.
+
+    Its derivatives are not those of the formula.
+    """
+    op: Op = Op(
+        name=name,
+        run=formula,
+        infer=infer,
+        edges=edges,
+        batch=batched_as_stacks(lambda: op),
+        columns=Columns(decompose=formula, inlined=True, shown=False),
+    )
+    return op
