@@ -36,7 +36,7 @@ class Subject(NamedTuple):
     @property
     def by_name(self) -> dict[str, Any]:
         """The values by the names of their variables."""
-        return {_name(x): v for x, v in zip(self.inputs, self.values, strict=True)}
+        return {x.name: v for x, v in zip(self.inputs, self.values, strict=True)}
 
 
 def subject(who: str, program: object, args: Sequence[Any], named: Mapping[str, Any]) -> Subject:
@@ -143,10 +143,6 @@ def check_names(who: str, wanted: Mapping[str, Any], given: Mapping[str, Any]) -
             f"{who}: expected values for {', '.join(wanted) or 'no variables'}, but got "
             f"{', '.join(given) or 'none'}; write {who}(expr, x=2.0)",
         )
-
-
-def _name(variable: Expr) -> str:
-    return str(variable.params[0][1])
 
 
 def scalar_of(who: str, given: Subject) -> Expr:

@@ -149,10 +149,10 @@ def _traffic(expr: Expr) -> tuple[int, int]:
         return 0, 0
     # An operand that stands twice is read once.
     sources = {source.key: source for source in map(_before_broadcast, expr.args)}
-    read = sum(_bytes(source) for source in sources.values())
+    read = sum(source.nbytes for source in sources.values())
     if expr.op.name == "getitem":  # no more than is taken, and where
-        read = _bytes(expr) + sum(_bytes(index) for index in expr.args[1:])
-    return read, _bytes(expr)
+        read = expr.nbytes + sum(index.nbytes for index in expr.args[1:])
+    return read, expr.nbytes
 
 
 def _is_view(expr: Expr) -> bool:
@@ -161,7 +161,3 @@ def _is_view(expr: Expr) -> bool:
 
 def _before_broadcast(expr: Expr) -> Expr:
     return expr.args[0] if expr.op is broadcast_to else expr
-
-
-def _bytes(expr: Expr) -> int:
-    return expr.size * expr.dtype.itemsize

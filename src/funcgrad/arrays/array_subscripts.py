@@ -96,7 +96,7 @@ def _as_mask(cell: Reference, index: object) -> Any:
 
 def get_item(cell: Any, index: Any) -> Any:
     """``cell[index]``: a view for a basic index, as in NumPy; else a copy; an entry is a scalar."""
-    if _has_traced_bounds(index):
+    if has_traced_bounds(index):
         part = _moving_view(cell, index)
         if part is not None:
             return part
@@ -115,7 +115,8 @@ def get_item(cell: Any, index: Any) -> Any:
     return view_of(cell, IndexLens(index, probe))
 
 
-def _has_traced_bounds(index: object) -> bool:
+def has_traced_bounds(index: object) -> bool:
+    """Whether an index has a slice with an expression for a bound."""
     items = index if type(index) is tuple else (index,)
     return any(
         [type(i) is slice and (type(i.start) is Expr or type(i.stop) is Expr) for i in items]
@@ -188,7 +189,7 @@ def _chosen(cell: Any, index: Any) -> Any:
 
 def set_item(cell: Any, index: Any, value: Any) -> None:
     """``cell[index] = value``."""
-    if _has_traced_bounds(index):
+    if has_traced_bounds(index):
         part = _moving_view(cell, index, is_stored=True)
         if part is not None:
             set_item(part, ..., value)

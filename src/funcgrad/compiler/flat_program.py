@@ -239,3 +239,11 @@ def build(kind: str, text: str, bound: Mapping[str, Any]) -> Callable[..., tuple
 def source_text(run: Callable[..., Any]) -> str:
     """The source of a generated function."""
     return "".join(linecache.getlines(run.__code__.co_filename))
+
+
+def repeated_constant(flat: Flat, i: int) -> float | None:
+    """The number that a step repeats, if it is a constant."""
+    step = flat.steps[i]
+    while step.op is broadcast_to:
+        step = flat.steps[step.operands[0]]
+    return step.constant.item() if step.op is CONSTANT and step.type.size == 1 else None

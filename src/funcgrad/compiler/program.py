@@ -202,7 +202,7 @@ class Program:
         """The outputs as they run: not those that `on` rebuilds, which readers see."""
         if self._roots is None:
             # (A program without loops does not load what they need.)
-            loops = _has_loops(self.outputs)
+            loops = has_loops(self.outputs)
             self._roots = _relieved(self.outputs, self.inputs) if loops else self.outputs
         return self._roots
 
@@ -257,7 +257,7 @@ def _on_numbers(flat: Flat) -> Callable[..., tuple[Any, ...]] | None:
     return compile_flat(flat)
 
 
-def _has_loops(outputs: Sequence[Expr]) -> bool:
+def has_loops(outputs: Sequence[Expr]) -> bool:
     """Whether a program may have loops: these give tuples."""
     return any([expr.type.dtype.kind == "O" for expr in subexpressions(*outputs)])
 
@@ -301,7 +301,7 @@ def _for_machine_code(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Sequen
     from funcgrad.compiler.passes.softmax_sharing import share_exponentials
     from funcgrad.compiler.passes.strip_mining import strip_mine
 
-    moved = _relieved(outputs, inputs, native=True) if _has_loops(outputs) else outputs
+    moved = _relieved(outputs, inputs, native=True) if has_loops(outputs) else outputs
     shared = share_exponentials(moved)
     gathered = scatter_to_gather(shared)
     accumulated = accumulate_scatters(gathered)

@@ -24,6 +24,8 @@ from funcgrad.linear import LinearMap, Parts, Structural
 from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.entrywise import batched_as_stacks
 from funcgrad.ops.base.matrix_stacks import (
+    as_column,
+    as_row,
     eye_like,
     hermitian_from,
     matrices,
@@ -56,17 +58,9 @@ def _part(z: object, index: int) -> Any:
     return pick_op(z, index=index)
 
 
-def _row(s: Array) -> Any:
-    return np.expand_dims(s, -2)
-
-
-def _column(s: Array) -> Any:
-    return np.expand_dims(s, -1)
-
-
 def _on_diagonal(s: Array) -> Any:
     """The diagonal matrices of vectors."""
-    return _row(s) * eye_like(_row(s))
+    return as_row(s) * eye_like(as_row(s))
 
 
 def _diagonal(x: Array) -> Any:
@@ -107,7 +101,7 @@ def _eigh_edge(z: Array, a: Array, *, triangle: str) -> LinearMap:
     def backward(g: Parts) -> Any:
         terms = []
         if 0 in g.of:
-            terms.append(columns_product(determined_product(left, _row(g.of[0])), v))
+            terms.append(columns_product(determined_product(left, as_row(g.of[0])), v))
         if 1 in g.of:
             turned = resolved(mT(whole), w, left, v, g.of[1], split=None)
             terms.append(columns_product(turned, v))
@@ -194,13 +188,13 @@ def _svd_edge(z: Array, a: Array) -> LinearMap:
         turned = resolved(a, s, both, left, change, split=m)
         if is_complex:
             phase = determined_quotient(1j * np.imag(along), twice)
-            turned = turned + determined_product(both, _row(phase))
+            turned = turned + determined_product(both, as_row(phase))
         return Parts({0: turned[..., :m, :], 1: np.real(along), 2: mH(turned[..., m:, :])})
 
     def backward(g: Parts) -> Any:
         terms = []
         if 1 in g.of:
-            terms.append(columns_product(determined_product(u_left, _row(g.of[1])), v))
+            terms.append(columns_product(determined_product(u_left, as_row(g.of[1])), v))
         if 0 in g.of or 2 in g.of:
             gu = g.of.get(0, np.zeros_like(u))
             gv = mH(g.of[2]) if 2 in g.of else np.zeros_like(v)
@@ -209,7 +203,7 @@ def _svd_edge(z: Array, a: Array) -> LinearMap:
             terms.append(moved_back(turned, both, m))
             if is_complex:
                 phase = determined_quotient(np.sum(determined_product(gz, both), axis=-2), twice)
-                row = _row(1j * np.imag(phase))
+                row = as_row(1j * np.imag(phase))
                 terms.append(columns_product(determined_product(u_left, row), v))
         return _sum(terms) if terms else None
 
@@ -266,7 +260,7 @@ def _complement_edge(z: Array, a: Array) -> LinearMap:
     is_determined = abs(m - n) == 1 and a.dtype.kind != "c"  # up to its sign
 
     def over_values(x: Any) -> Any:
-        column = _column(significant(s, s, size))
+        column = as_column(significant(s, s, size))
         return determined_quotient(x, np.broadcast_to(column, np.shape(x)))
 
     def forward(da: Any) -> Any:
@@ -364,8 +358,8 @@ def _hermitian_svd(a: Array) -> Any:
     values, vectors = eigh(a)
     falling = np.argsort(np.abs(values), axis=-1)[..., ::-1]
     values = np.take_along_axis(values, falling, axis=-1)
-    u = np.take_along_axis(vectors, _row(falling), axis=-1)
-    return SVDResult(u, np.abs(values), mH(u * _row(np.sign(values))))
+    u = np.take_along_axis(vectors, as_row(falling), axis=-1)
+    return SVDResult(u, np.abs(values), mH(u * as_row(np.sign(values))))
 
 
 def svdvals(a: object, /) -> Any:

@@ -14,7 +14,7 @@ from numpy.linalg._linalg import EigResult
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import LinearMap, Parts, Structural
 from funcgrad.ops.base.columns import Columns
-from funcgrad.ops.base.matrix_stacks import matrices, matrix_flops, mT, of_stacks
+from funcgrad.ops.base.matrix_stacks import as_row, matrices, matrix_flops, mT, of_stacks
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.base.untaken_paths import matrix_or_identity
 from funcgrad.ops.elementwise.arithmetic import determined_product, determined_quotient
@@ -70,17 +70,17 @@ def _eig_edge(z: Array, a: Array) -> LinearMap:
         dv = resolved(whole, w, right, left, moved(da, v, None), split=None)
         longer = np.real(np.sum(determined_product(np.conjugate(v), dv), axis=-2))
         phase = np.imag(determined_quotient(np.sum(mask(is_largest, dv), axis=-2), entry))
-        return Parts({0: slopes, 1: dv - determined_product(v, _row(longer + 1j * phase))})
+        return Parts({0: slopes, 1: dv - determined_product(v, as_row(longer + 1j * phase))})
 
     def backward(g: Parts) -> Any:
         terms = []
         if 0 in g.of:
-            terms.append(columns_product(determined_product(left, _row(g.of[0])), right))
+            terms.append(columns_product(determined_product(left, as_row(g.of[0])), right))
         if 1 in g.of:
             along = np.sum(determined_product(g.of[1], v), axis=-2)
-            longer = determined_product(np.conjugate(v), _row(np.real(along)))
+            longer = determined_product(np.conjugate(v), as_row(np.real(along)))
             phase = determined_quotient(1j * np.imag(along), entry)
-            gv = g.of[1] - longer - mask(is_largest, np.broadcast_to(_row(phase), np.shape(v)))
+            gv = g.of[1] - longer - mask(is_largest, np.broadcast_to(as_row(phase), np.shape(v)))
             turned = resolved(mT(whole), w, left, right, gv, split=None)
             terms.append(columns_product(turned, v))
         if not terms:
@@ -91,16 +91,12 @@ def _eig_edge(z: Array, a: Array) -> LinearMap:
     return Structural(forward, backward)
 
 
-def _row(s: Array) -> Any:
-    return np.expand_dims(s, -2)
-
-
 def _largest(v: Array) -> Any:
     """Where the entry of each column is that LAPACK makes real."""
     n = v.shape[-1]
     if not n:
         return v != 0
-    return np.expand_dims(np.arange(n), -1) == _row(np.argmax(np.abs(v), axis=-2))
+    return np.expand_dims(np.arange(n), -1) == as_row(np.argmax(np.abs(v), axis=-2))
 
 
 eig_op: Op = Op(

@@ -30,7 +30,7 @@ up to which LU's factors are worth while in a loop whatever the structure."""
 def by_factors(expr: Expr) -> Any:
     """The solution by factors that other systems may share; None for stacks and small matrices."""
     a, b = expr.args
-    if a.ndim != 2 or a.shape[-1] < _LEAST or a.dtype.char not in "fdFD" or not _has_scipy():
+    if a.ndim != 2 or a.shape[-1] < _LEAST or a.dtype.char not in "fdFD" or not has_scipy():
         return None
     triangle = _triangle_of(a)
     if triangle is not None:
@@ -49,7 +49,7 @@ def by_invariant_factors(expr: Expr) -> Any:
         a.ndim != 2
         or not 3 <= a.shape[-1] <= _MOST
         or a.dtype.char not in "fdFD"
-        or not _has_scipy()
+        or not has_scipy()
     ):
         return None
     return None if _triangle_of(a) else _by_lu(a, b, structured=False)
@@ -93,7 +93,8 @@ def _is_lower(condition: Expr) -> bool | None:
 
 
 @lru_cache(maxsize=1)
-def _has_scipy() -> bool:
+def has_scipy() -> bool:
+    """Whether SciPy is installed, which has LAPACK and BLAS; it is not imported."""
     return find_spec("scipy") is not None
 
 

@@ -19,6 +19,8 @@ from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.entrywise import written_out
 from funcgrad.ops.base.matrix_stacks import (
+    as_column,
+    as_row,
     eye_like,
     hermitian_from,
     mH,
@@ -54,7 +56,7 @@ def product_by_values(left: Array, right: Array, d: Array, form: str) -> Any:
         left, right, d = left[..., chosen], right[..., chosen, :], d[..., chosen]
     if form == "plain":
         return np.matmul(left, right)
-    row, column = np.expand_dims(d, -2), np.expand_dims(d, -1)
+    row, column = as_row(d), as_column(d)
     if form == "columns":
         return np.matmul(left * row, right)
     if form == "rows":
@@ -71,9 +73,9 @@ def quotients_of(w: Array, d: Array, s: Array) -> Any:
     Values that were scaled each by a number of its own may differ by more than their slopes tell: then the
     quotient is taken however near they are.
     """
-    distance = np.expand_dims(w, -2) - np.expand_dims(w, -1)
-    rise = np.expand_dims(d, -2) - np.expand_dims(d, -1)
-    mean = 0.5 * (np.expand_dims(s, -2) + np.expand_dims(s, -1))
+    distance = as_row(w) - as_column(w)
+    rise = as_row(d) - as_column(d)
+    mean = 0.5 * (as_row(s) + as_column(s))
     sizes = [np.maximum(np.abs(x)[..., None, :], np.abs(x)[..., :, None]) for x in (w, d)]
     rest = np.abs(rise - mean * distance)
     eps, close = float(np.finfo(w.dtype).eps), nearness(w)
@@ -127,7 +129,7 @@ def scaling(left: Array, right: Array, d: Array) -> LinearMap:
         found = np.sum(np.matmul(mT(left), g) * right, axis=-1)
         return found if d.dtype.kind == "c" else np.real(found)
 
-    return Structural(lambda v: np.matmul(left * np.expand_dims(v, -2), right), backward)
+    return Structural(lambda v: np.matmul(left * as_row(v), right), backward)
 
 
 def _type(
@@ -185,8 +187,8 @@ def by_general_matrix(
     """
     m, n = np.shape(a)[-2:]
     s = _denominators(s, d, max(m, n))
-    row = tuple(np.expand_dims(y, -2) for y in (d, s, t))
-    column = tuple(np.expand_dims(y, -1) for y in (d, s, t))
+    row = tuple(as_row(y) for y in (d, s, t))
+    column = tuple(as_column(y) for y in (d, s, t))
     pairs = (row[0] + column[0], row[1] + column[1], 0.5 * (row[2] + column[2]))
     v, u_back, v_back = mH(vh), mT(mH(u)), mT(mH(vh))
 

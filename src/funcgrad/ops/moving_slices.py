@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.arrays.array_subscripts import has_traced_bounds
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import has_known_value
 from funcgrad.fold import folded, reaches
@@ -103,14 +104,6 @@ def _moving_slice(part: slice, length: int) -> Any:
     if any([_stands_for_any(b) for b in bounds if isinstance(b, Expr)]):
         return np.where(start < 0, length, start) + offsets
     return start + offsets if (start >= 0) & (start <= last) else None
-
-
-def has_traced_bounds(index: object) -> bool:
-    """Whether an index has a slice with an expression for a bound."""
-    items = index if type(index) is tuple else (index,)
-    return any(
-        [type(i) is slice and (type(i.start) is Expr or type(i.stop) is Expr) for i in items]
-    )
 
 
 def _is_basic(item: object) -> bool:

@@ -23,23 +23,15 @@ import numpy as np
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.entrywise import written_out
-from funcgrad.ops.base.matrix_stacks import eye_like, mH, mT
+from funcgrad.ops.base.matrix_stacks import as_column, as_row, eye_like, mH, mT
 from funcgrad.ops.elementwise.arithmetic import determined_product, determined_quotient
 from funcgrad.ops.elementwise.selection import mask, stopped
 from funcgrad.typing import Array
 
 
-def _row(s: Array) -> Any:
-    return np.expand_dims(s, -2)
-
-
-def _column(s: Array) -> Any:
-    return np.expand_dims(s, -1)
-
-
 def differences(s: Array, size: int) -> Any:
     """s_j - s_i, and 0 where it is as small as the rounding error of a decomposition of ``size`` rows."""
-    return significant(_row(s) - _column(s), s, size)
+    return significant(as_row(s) - as_column(s), s, size)
 
 
 def significant(x: Array, s: Array, size: int) -> Any:
@@ -187,7 +179,7 @@ def _resolved(a: Array, w: Array, v: Array, y: Array, x: Array, split: int | Non
     (top, bottom), (u, v), (u_left, v_left) = (_halves(z, split) for z in (x, v, y))
     in_top, in_bottom = np.matmul(mT(u_left), top), np.matmul(mT(v_left), bottom)
     alike = off_diagonal(in_top + in_bottom, differences(w, max(m, n)))
-    sums = significant(_row(w) + _column(w), w, max(m, n))
+    sums = significant(as_row(w) + as_column(w), w, max(m, n))
     # The vectors of a real matrix keep their norms, and so do not turn into those of -s_j.
     apart = (off_diagonal if a.dtype.kind == "f" else determined_quotient)(in_top - in_bottom, sums)
     found = [np.matmul(u, alike + apart), np.matmul(v, alike - apart)]
@@ -196,7 +188,7 @@ def _resolved(a: Array, w: Array, v: Array, y: Array, x: Array, split: int | Non
         outside = (
             (top - np.matmul(u, 2 * in_top)) if m > n else bottom - np.matmul(v, 2 * in_bottom)
         )
-        row = np.broadcast_to(significant(_row(w), w, max(m, n)), outside.shape)
+        row = np.broadcast_to(significant(as_row(w), w, max(m, n)), outside.shape)
         found[k] = found[k] + determined_quotient(outside, row)
     return np.concatenate(found, axis=-2)
 
@@ -229,11 +221,11 @@ def _resolved_by_matrix(
             inner = inner - _mirrored(turned, split)
             turned = projected(*at, moved(da, other_twice, split), split=split)
             outer = outer + _mirrored(turned, split)
-        return resolved(*at, inner, split=split) - determined_product(twice, _row(slopes)) - outer
+        return resolved(*at, inner, split=split) - determined_product(twice, as_row(slopes)) - outer
 
     def backward(g: Any) -> Any:
         once = resolved(*back, g, split=split)
-        slopes = determined_product(y, _row(_summed(g, twice)))
+        slopes = determined_product(y, as_row(_summed(g, twice)))
         found = (
             moved_back(once, z, split)
             - moved_back(slopes, v, split)

@@ -15,19 +15,11 @@ import numpy as np
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.entrywise import written_out
-from funcgrad.ops.base.matrix_stacks import mH, mT
+from funcgrad.ops.base.matrix_stacks import as_column, as_row, mH, mT
 from funcgrad.ops.elementwise.arithmetic import determined_quotient
 from funcgrad.ops.matrix_functions import nearness, product_by_values, quotients_of, scaling
 from funcgrad.ops.reduced_resolvents import off_diagonal
 from funcgrad.typing import Array
-
-
-def _row(s: Array) -> Any:
-    return np.expand_dims(s, -2)
-
-
-def _column(s: Array) -> Any:
-    return np.expand_dims(s, -1)
 
 
 def _to_basis(v: Array, x: Any) -> Any:
@@ -86,10 +78,10 @@ def _slope(a: Array, w: Array, v: Array, e: Array, d: Array, s: Array, t: Array,
 
 def _second_quotients(w: Array, p: Array, s: Array, t: Array) -> Any:
     """f[w_i, w_i, w_j] from p, the matrix of f[w_i, w_j]."""
-    distance, rise = _row(w) - _column(w), p - _column(s)
-    mean = (2 * _column(t) + _row(t)) / 6
-    size = np.maximum(np.abs(_row(w)), np.abs(_column(w)))
-    slopes = np.maximum(np.abs(_row(s)), np.abs(_column(s)))
+    distance, rise = as_row(w) - as_column(w), p - as_column(s)
+    mean = (2 * as_column(t) + as_row(t)) / 6
+    size = np.maximum(np.abs(as_row(w)), np.abs(as_column(w)))
+    slopes = np.maximum(np.abs(as_row(s)), np.abs(as_column(s)))
     # Below this distance a mean of second slopes is more accurate than the quotient.
     close = float(np.finfo(w.dtype).eps) ** 0.25
     near = np.abs(distance) <= close * size
@@ -104,16 +96,16 @@ def _slope_by_matrix(
 ) -> LinearMap:
     p = quotients_of(w, d, s)
     twice = _second_quotients(w, p, s, t)
-    distance = _column(w) - _row(w)
+    distance = as_column(w) - as_row(w)
     close = nearness(w)
-    near = np.abs(distance) <= close * np.maximum(np.abs(_row(w)), np.abs(_column(w)))
-    rise = np.abs(_column(d) - _row(d) - p * distance)
-    near = near & (rise <= close * np.maximum(np.abs(_row(d)), np.abs(_column(d))))
+    near = np.abs(distance) <= close * np.maximum(np.abs(as_row(w)), np.abs(as_column(w)))
+    rise = np.abs(as_column(d) - as_row(d) - p * distance)
+    near = near & (rise <= close * np.maximum(np.abs(as_row(d)), np.abs(as_column(d))))
     # Eigenvalues about 0 of a larger matrix, where f is smooth: a quotient would have its rounding errors.
     largest, steepest = (
-        np.max(np.abs(y), axis=(-2, -1), keepdims=True, initial=0.0) for y in (_row(w), p)
+        np.max(np.abs(y), axis=(-2, -1), keepdims=True, initial=0.0) for y in (as_row(w), p)
     )
-    smooth = np.abs(p - 0.5 * (_column(s) + _row(s))) <= close * steepest
+    smooth = np.abs(p - 0.5 * (as_column(s) + as_row(s))) <= close * steepest
     near = near | ((np.abs(distance) <= close * largest) & smooth)
 
     def ordered(first: Any, second: Any) -> Any:
@@ -160,7 +152,7 @@ def _slope_by_values(
 
     def backward(g: Any) -> Any:
         shares = _to_basis(_conjugate(v), g) * _to_basis(v, e)
-        found = off_diagonal(shares + mT(shares), _row(w) - _column(w))
+        found = off_diagonal(shares + mT(shares), as_row(w) - as_column(w))
         back = np.sum(found, axis=-2)
         return back if x.dtype.kind == "c" else np.real(back)
 

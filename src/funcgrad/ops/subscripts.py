@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from funcgrad.arrays.array_subscripts import has_traced_bounds
 from funcgrad.expr import Expr, concrete, const
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.index_bounds import within_bounds_if_handled
 from funcgrad.ops.base.index_spec import Spec, parse_index, restore, shape_of
 from funcgrad.ops.base.op import build_structural, lift_fully
 from funcgrad.ops.indexing import getitem_op
-from funcgrad.ops.moving_slices import Move, has_traced_bounds, moving_slices
+from funcgrad.ops.moving_slices import Move, moving_slices
 from funcgrad.ops.overlapping_windows import overlapping_windows_op, part_of_windows
 from funcgrad.ops.shape import as_numpys, astype, broadcast_to
 from funcgrad.ops.store_forwarding import forwarded, place_of

@@ -14,7 +14,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from funcgrad.compiler.flat_program import Flat, FlatStep
+from funcgrad.compiler.flat_program import Flat, FlatStep, repeated_constant
 from funcgrad.compiler.native.array_values import (
     Splat,
     Strided,
@@ -145,14 +145,6 @@ def _is_entry(flat: Flat, i: int) -> bool:
     while step.op is broadcast_to:
         step = flat.steps[step.operands[0]]
     return step.type.shape != ()
-
-
-def repeated_constant(flat: Flat, i: int) -> float | None:
-    """The number that a step repeats, if it is a constant."""
-    step = flat.steps[i]
-    while step.op is broadcast_to:
-        step = flat.steps[step.operands[0]]
-    return step.constant.item() if step.op is CONSTANT and step.type.size == 1 else None
 
 
 # -- groups --------------------------------------------------------------------------------------

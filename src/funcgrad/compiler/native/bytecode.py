@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat, FlatStep, build
+from funcgrad.compiler.flat_program import Flat, FlatStep, build, repeated_constant
 from funcgrad.compiler.native import llvm_jit, vm_instructions
 from funcgrad.compiler.native.disassembler import disassembled
 from funcgrad.compiler.native.vm_instructions import AS_TRUTH, UNCHANGED, arity, instruction_of
 from funcgrad.compiler.python.scalar_ops import native_template
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.columns import EMPTY, ScalarUse
-from funcgrad.ops.base.op import Op, astype, broadcast_to
+from funcgrad.ops.base.op import Op, astype
 from funcgrad.ops.elementwise import arithmetic, exponential
 
 ProductTerm: TypeAlias = tuple[int, int, bool]
@@ -137,20 +137,12 @@ def _selected(flat: Flat, step: FlatStep, opcodes: Mapping[str, int]) -> str | N
         return "" if dtype.kind == "f" or kind == "b" else AS_TRUTH
     template = instruction_of(op, kind, len(step.operands))
     if callable(op.columns.scalar):  # which may be simpler for a constant operand
-        constants = tuple([_constant(flat, k) for k in step.operands])
+        constants = tuple([repeated_constant(flat, k) for k in step.operands])
         special = native_template(op, ScalarUse(kind, {}, constants))
         template = special if special == UNCHANGED or special in opcodes else template
     if template == UNCHANGED:
         return ""
     return template if template in opcodes else None
-
-
-def _constant(flat: Flat, i: int) -> float | None:
-    """The number that a step repeats, if it is a constant."""
-    step = flat.steps[i]
-    while step.op is broadcast_to:
-        step = flat.steps[step.operands[0]]
-    return step.constant.item() if step.op is CONSTANT and step.type.size == 1 else None
 
 
 def _selection(flat: Flat, opcodes: Mapping[str, int]) -> list[str] | None:

@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.compiler.flat_program import Flat, FlatStep
+from funcgrad.compiler.flat_program import Flat, FlatStep, repeated_constant
 from funcgrad.compiler.native.array_forms import reshape, zero_of
 from funcgrad.compiler.native.array_program import (
     ArrayProgram,
     Lookup,
     View,
     Whole,
-    repeated_constant,
 )
 from funcgrad.compiler.native.array_values import (
     Splat,

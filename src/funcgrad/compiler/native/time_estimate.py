@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import loop_op
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.op import Elementwise, broadcast_to
+from funcgrad.ops.factored_solves import has_scipy
 from funcgrad.ops.recurrences import recurrence_op
 from funcgrad.ops.tuples import pick_op
 
@@ -176,7 +176,7 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
     entries = max([step.type.size, *sizes])
     if step.op.name in ("matmul", "einsum"):
         count = _multiplications(flat, step) * (4 if _is_complex(flat, step) else 1)
-        called = is_for_blas(count, count // max(step.type.size, 1)) and _has_scipy()
+        called = is_for_blas(count, count // max(step.type.size, 1)) and has_scipy()
         shared = _BLAS * count if called else 0.0
         return Estimate(_CALL + _BLAS * count, shared or _PRODUCT * count, 1, blas=shared)
     if (step.op.columns.machine or "").startswith("matrix_forms:"):
@@ -281,12 +281,6 @@ def is_for_blas(multiplications: int, terms: int) -> bool:
 def _numpy_has_vectors() -> bool:
     """Whether NumPy's functions such as exp compute with vector instructions here: those of AVX-512."""
     return bool(host_features().get("avx512dq", False))
-
-
-@lru_cache(maxsize=1)
-def _has_scipy() -> bool:
-    """Whether SciPy is installed, which has the addresses of BLAS; it is imported when code is compiled."""
-    return find_spec("scipy") is not None
 
 
 def _multiplications(flat: Flat, step: FlatStep) -> int:

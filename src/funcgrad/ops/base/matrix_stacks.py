@@ -39,6 +39,16 @@ def eye_like(x: Array) -> Any:
     return np.eye(np.shape(x)[-1], dtype=real_dtype(x.dtype))
 
 
+def as_row(s: Array) -> Any:
+    """Each vector as a matrix of one row."""
+    return np.expand_dims(s, -2)
+
+
+def as_column(s: Array) -> Any:
+    """Each vector as a matrix of one column."""
+    return np.expand_dims(s, -1)
+
+
 def wide(z: Array) -> Any:
     """One number a matrix, with two axes more, to multiply matrices with."""
     return np.expand_dims(z, (-2, -1))

@@ -205,23 +205,19 @@ def _derivatives(
     slopes = gradient(root, inputs)
     panes = [
         _results(
-            "Gradient", [(f"d/d{_name(x)}", s) for x, s in zip(inputs, slopes, strict=True)], values
+            "Gradient", [(f"d/d{x.name}", s) for x, s in zip(inputs, slopes, strict=True)], values
         )
     ]
     scalars = all(not x.shape for x in inputs) and len(inputs) <= MOST_HESSIAN_INPUTS
     if scalars and inputs and count <= MOST_WITH_HESSIAN:
         second = [
-            (f"d²/d{_name(x)} d{_name(y)}", entry)
+            (f"d²/d{x.name} d{y.name}", entry)
             for x, slope in zip(inputs, slopes, strict=True)
             for y, entry in zip(inputs, gradient(slope, inputs), strict=True)
         ]
         pane = _results("Hessian", second, values)
-        panes.append(pane | {"matrix": [printable(_name(x)) for x in inputs]})
+        panes.append(pane | {"matrix": [printable(x.name) for x in inputs]})
     return [pane for pane in panes if len(pane["nodes"]) <= MOST_NODES_DRAWN]
-
-
-def _name(variable: Expr) -> str:
-    return str(variable.params[0][1])
 
 
 def _results(title: str, roots: list[tuple[str, Expr]], values: PageValues) -> dict[str, Any]:

@@ -157,7 +157,7 @@ def _within_budget(body: Body, budget: int) -> tuple[Key, ...]:
     while cost:
         best: tuple[float, Key] | None = None
         for key in candidates:
-            size = _bytes(inside[key])
+            size = inside[key].nbytes
             if key in kept or size > left:
                 continue
             gain = (cost - _recompute_cost(read, inside, {*kept, key})) / max(size, 1)
@@ -166,7 +166,7 @@ def _within_budget(body: Body, budget: int) -> tuple[Key, ...]:
         if best is None:
             break
         kept.append(best[1])
-        left -= _bytes(inside[best[1]])
+        left -= inside[best[1]].nbytes
         cost = _recompute_cost(read, inside, set(kept))
     return tuple(kept)
 
@@ -200,7 +200,3 @@ def _work(expr: Expr) -> float:
     if isinstance(expr.op, Elementwise) or len(sizes) < 2:
         return float(max([expr.size, *sizes]))
     return math.sqrt(float(sizes[0]) * sizes[1] * max(expr.size, 1))
-
-
-def _bytes(expr: Expr) -> int:
-    return expr.size * expr.dtype.itemsize

@@ -12,11 +12,11 @@ from funcgrad.compiler.numpy.buffer_assignment import assign_buffers
 from funcgrad.compiler.numpy.numpy_pipeline import make_plan, run_step_passes
 from funcgrad.compiler.print_ir import Inner, Steps, closed_below, input_names
 from funcgrad.compiler.print_schedule import Calls
-from funcgrad.compiler.program import Program, lower
+from funcgrad.compiler.program import Program, has_loops, lower
 from funcgrad.compiler.python.loop_body_codegen import flat_of
 from funcgrad.compiler.python.loop_codegen import loop_text
 from funcgrad.control.loop import loop_op
-from funcgrad.expr import Expr, assemble_node, subexpressions
+from funcgrad.expr import Expr, assemble_node
 from funcgrad.graph import INPUT
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.source import position
@@ -51,7 +51,7 @@ def stages(
     constant = "" if node.exprs else last_line(node.rebuild(()))
     outputs = node.exprs if derived else tuple(program.inline(given))
     simplified, shared = outputs, tuple[Expr, ...]()
-    if not (derived or asked) and _holds_tuples(outputs):
+    if not (derived or asked) and has_loops(outputs):
         before = tuple(simplify_all(node.exprs))
         if are_different(before, outputs):
             simplified, shared = before, outputs
@@ -171,7 +171,3 @@ def _given(step: NodeProgram, tree: GuardTree) -> list[Expr]:
 
 def _saved(place: int) -> str:
     return f"h{~place}"
-
-
-def _holds_tuples(exprs: Sequence[Expr]) -> bool:
-    return any([expr.type.dtype.kind == "O" for expr in subexpressions(*exprs)])
