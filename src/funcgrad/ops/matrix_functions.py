@@ -17,7 +17,7 @@ import numpy as np
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns
-from funcgrad.ops.base.entrywise import written_out
+from funcgrad.ops.base.entrywise import formula_op
 from funcgrad.ops.base.matrix_stacks import (
     as_column,
     as_row,
@@ -138,7 +138,7 @@ def _type(
     return ArrayType(a.shape, np.result_type(v.dtype, d.dtype))
 
 
-hermitian_function_op = written_out(
+hermitian_function_op = formula_op(
     "hermitian_function", _hermitian_product, _type, (_by_matrix, None, None, _by_values, None)
 )
 
@@ -254,7 +254,7 @@ def singular_type(
     return ArrayType((*stack, *((n, m) if adjoint else (m, n))), np.result_type(u.dtype, d.dtype))
 
 
-singular_function_op = written_out(
+singular_function_op = formula_op(
     "singular_function",
     singular_product,
     singular_type,

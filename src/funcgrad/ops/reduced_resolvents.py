@@ -22,7 +22,7 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
-from funcgrad.ops.base.entrywise import written_out
+from funcgrad.ops.base.entrywise import formula_op
 from funcgrad.ops.base.matrix_stacks import as_column, as_row, eye_like, mH, mT
 from funcgrad.ops.elementwise.arithmetic import determined_product, determined_quotient
 from funcgrad.ops.elementwise.selection import mask, stopped
@@ -65,7 +65,7 @@ def _by_right_columns(z: Array, x: Array, y: Array) -> LinearMap:
     return Structural(lambda v: columns_product(x, v), lambda g: at_columns(mT(g), x))
 
 
-columns_product = written_out(
+columns_product = formula_op(
     "columns_product",
     _columns_product,
     lambda x, y: ArrayType((*x.shape[:-1], y.shape[-2]), np.result_type(x.dtype, y.dtype)),
@@ -82,7 +82,7 @@ def _by_columns(z: Array, a: Array, x: Array) -> LinearMap:
     return Structural(lambda v: at_columns(a, v), lambda g: at_columns(mT(a), g))
 
 
-at_columns = written_out(
+at_columns = formula_op(
     "at_columns",
     lambda a, x: np.matmul(a, x),
     lambda a, x: ArrayType((*a.shape[:-1], x.shape[-1]), np.result_type(a.dtype, x.dtype)),
@@ -164,7 +164,7 @@ def _type(
     return ArrayType(x.shape, np.result_type(v.dtype, x.dtype))
 
 
-projected = written_out(
+projected = formula_op(
     "projected", _projected, _type, (_projected_by_matrix, None, None, None, _projected_by_columns)
 )
 """P_j x_j for each column j of x: v_j (y_j . x_j), with the left vectors in the columns of y."""
@@ -251,7 +251,7 @@ def _resolved_by_columns(
     )
 
 
-resolved = written_out(
+resolved = formula_op(
     "resolved", _resolved, _type, (_resolved_by_matrix, None, None, None, _resolved_by_columns)
 )
 """R_j x_j for each column j of x; NaN if that turns v_j into another vector of an equal eigenvalue."""
@@ -270,7 +270,7 @@ def _turning_edge(z: Array, a: Array, w: Array, v: Array, y: Array) -> LinearMap
     return Structural(forward, backward)
 
 
-turning = written_out(
+turning = formula_op(
     "turning", lambda a, w, v, y: v, lambda a, w, v, y: v, (_turning_edge, None, None, None)
 )
 """Eigenvectors of a square matrix, whose derivatives keep y_j . v_j as it is."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
-from funcgrad.ops.base.entrywise import written_out
+from funcgrad.ops.base.entrywise import formula_op
 from funcgrad.ops.base.matrix_stacks import mH, mT
 from funcgrad.ops.decompositions import singular_complement_op
 from funcgrad.ops.elementwise import selection
@@ -58,7 +58,7 @@ def _transported_edge(z: Array, a: Array, u: Array, s: Array, vh: Array, n: Arra
     return Structural(left, left_back) if m > columns else Structural(right, right_back)
 
 
-transported = written_out(
+transported = formula_op(
     "transported",
     lambda a, u, s, vh, n: n,
     lambda a, u, s, vh, n: n,
@@ -161,7 +161,7 @@ def _function_by_values(z: Array, *operands: Array, form: str, adjoint: bool) ->
     return scaling(mH(vh), mH(u), x) if adjoint else scaling(u, vh, x)
 
 
-singular_value_function_op = written_out(
+singular_value_function_op = formula_op(
     "singular_value_function",
     _function,
     _type,
@@ -245,7 +245,7 @@ def _where_smooth(s: Array, d: Array, size: int) -> Any:
     return selection.stopped(np.where(jumps, np.asarray(np.nan, s.dtype), np.ones((), s.dtype)))
 
 
-singular_slope_op = written_out(
+singular_slope_op = formula_op(
     "singular_slope",
     _slope,
     _slope_type,

@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
-from funcgrad.ops.base.entrywise import written_out
+from funcgrad.ops.base.entrywise import formula_op
 from funcgrad.ops.base.matrix_stacks import as_column, as_row, mH, mT
 from funcgrad.ops.elementwise.arithmetic import determined_quotient
 from funcgrad.ops.matrix_functions import nearness, product_by_values, quotients_of, scaling
@@ -62,7 +62,7 @@ def _function_by_values(
     return scaling(v, mH(v), x)
 
 
-spectral_function_op = written_out(
+spectral_function_op = formula_op(
     "spectral_function",
     _function,
     lambda a, w, v, d, s, t, x, form: ArrayType(a.shape, np.result_type(v.dtype, x.dtype)),
@@ -159,7 +159,7 @@ def _slope_by_values(
     return Structural(forward, backward)
 
 
-spectral_slope_op = written_out(
+spectral_slope_op = formula_op(
     "spectral_slope",
     _slope,
     lambda a, w, v, e, d, s, t, x: ArrayType(a.shape, np.result_type(v.dtype, e.dtype, x.dtype)),

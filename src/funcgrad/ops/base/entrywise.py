@@ -50,7 +50,7 @@ def batched_as_stacks(op: Callable[[], Op]) -> Callable[..., Any]:
     return batch
 
 
-def written_out(
+def formula_op(
     name: str,
     formula: Callable[..., Any],
     infer: Callable[..., Any],
