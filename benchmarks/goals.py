@@ -123,6 +123,17 @@ GOALS = (
             Goal(f"{NET}, {dtype}", "network", dtype, "torch", "time", None, 1.0),
         )
     ],
+    *[
+        Goal(f"{name}, with llvmlite", family, size, "jax", "speed", 1, None, NATIVE)
+        for name, family, size in (
+            ("logistic gradient, 100×10", "logistic", "100x10"),
+            ("logistic gradient, 10⁴×100", "logistic", "10000x100"),
+            ("logistic gradient, 10⁶×10", "logistic", "1000000x10"),
+            (f"{NET}, float64", "network", "float64"),
+            (f"{NET}, float32", "network", "float32"),
+            ("Gaussian mixture, d=10, K=25, N=1000", "mixture", "d=10 K=25 N=1000"),
+        )
+    ],
     Goal(
         "Gaussian mixture, d=10, K=25, N=1000",
         "mixture",

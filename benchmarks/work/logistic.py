@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import Work, jax, tensors
+from benchmarks.work.base import NATIVE, Work, jax, tensors, with_native
 
 SIZES = ("100x10", "10000x100", "1000000x10")
 SMOKE = "100x10"
@@ -80,6 +80,7 @@ def by_hand(args: Any) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
+    NATIVE: with_native(funcgrad),
     "autograd": autograd,
     "jax": with_jax,
     "torch": torch,

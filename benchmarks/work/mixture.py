@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import Work, with_autograd, with_funcgrad, with_jax, with_torch
+from benchmarks.work.base import (
+    NATIVE,
+    Work,
+    with_autograd,
+    with_funcgrad,
+    with_jax,
+    with_native,
+    with_torch,
+)
 
 SIZES = ("d=10 K=25 N=1000",)
 SMOKE = "d=3 K=4 N=50"
@@ -124,6 +132,7 @@ def by_hand(args: Any) -> Work:
 
 PEERS = {
     "funcgrad": funcgrad,
+    NATIVE: with_native(funcgrad),
     "autograd": autograd,
     "jax": jax,
     "torch": torch,

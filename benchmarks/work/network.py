@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import Work, with_autograd, with_funcgrad, with_jax, with_torch
+from benchmarks.work.base import (
+    NATIVE,
+    Work,
+    with_autograd,
+    with_funcgrad,
+    with_jax,
+    with_native,
+    with_torch,
+)
 
 SIZES = ("float64", "float32")
 SMOKE = "float64"
@@ -90,8 +98,14 @@ def _jax(args: Any) -> Work:
     return with_jax(loss(jnp), args)
 
 
+def funcgrad(args: Any) -> Work:
+    """The loss as a user writes it, compiled."""
+    return with_funcgrad(loss(np), args)
+
+
 PEERS = {
-    "funcgrad": lambda args: with_funcgrad(loss(np), args),
+    "funcgrad": funcgrad,
+    NATIVE: with_native(funcgrad),
     "autograd": _autograd,
     "jax": _jax,
     "torch": torch,

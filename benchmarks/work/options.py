@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.work.base import Work, with_funcgrad, with_jax, with_torch
+from benchmarks.work.base import NATIVE, Work, with_funcgrad, with_jax, with_native, with_torch
 
 SIZES = ("1000000",)
 SMOKE = "10"
@@ -75,4 +75,10 @@ def by_hand(args: Any) -> Work:
     return Work(value_and_gradient, args)
 
 
-PEERS = {"funcgrad": funcgrad, "jax": jax, "torch": torch, "by hand": by_hand}
+PEERS = {
+    "funcgrad": funcgrad,
+    NATIVE: with_native(funcgrad),
+    "jax": jax,
+    "torch": torch,
+    "by hand": by_hand,
+}

@@ -21,22 +21,23 @@ def copied(expr, args):
     return assemble_node(expr.op, args, expr.params, expr.type)
 
 
-def gradients_by(afterwards, root, inputs):
-    """The keys of the gradient in each input, simplified as it is made or afterwards."""
+def gradients_by(afterwards, root, inputs, mode="value"):
+    """The gradient in each input, simplified as it is made or afterwards."""
     # (A copy, of which no node is known to be simple.)
     root, *inputs = folded([root, *inputs], copied)
-    values = Simplifier()
-    simple, *leaves = simplify_all([root, *inputs], simplifier=values)
-    derivatives = values.for_derivatives()
+    values = Simplifier(mode)
+    simple, *leaves = values.simplified_all([root, *inputs])
+    derivatives = values if mode == "formula" else values.for_derivatives()
     if afterwards:
         made = cotangents(simple, leaves)
     else:
         made = simplified_cotangents(simple, leaves, derivatives)
-    return [expr.key for expr in simplify_all(made, simplifier=derivatives)]
+    return simplify_all(made, simplifier=derivatives)
 
 
 def assert_same(root, inputs):
-    assert gradients_by(False, root, inputs) == gradients_by(True, root, inputs)
+    now, then = [gradients_by(afterwards, root, inputs) for afterwards in (False, True)]
+    assert [expr.key for expr in now] == [expr.key for expr in then]
 
 
 def random_program(seed, shape=(), dtype=float):
@@ -64,6 +65,20 @@ def random_program(seed, shape=(), dtype=float):
 )
 def test_programs_of_elementwise_operations(seed, shape, dtype):
     assert_same(*random_program(seed, shape, dtype))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_formulas_have_the_same_values(seed):
+    root, inputs = random_program(seed)
+    points = np.random.default_rng(seed).normal(size=(3, 4))
+    now, then = [gradients_by(afterwards, root, inputs, "formula") for afterwards in (False, True)]
+    for new, old in zip(now, then, strict=True):
+        with np.errstate(all="ignore"):
+            values = [
+                [expr({f"x{k}": x for k, x in enumerate(point)}) for point in points.T]
+                for expr in (new, old)
+            ]
+        np.testing.assert_allclose(*values, rtol=1e-9)
 
 
 def test_programs_of_each_operation():

@@ -9,7 +9,7 @@ pytest.importorskip("llvmlite")
 
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program
-from funcgrad.compiler.native import array_forms
+from funcgrad.compiler.native import array_forms, blas
 from funcgrad.compiler.native.array_values import Splat
 from funcgrad.compiler.native.blas import blas_address, has_blas, matrices_of
 from funcgrad.compiler.native.llvm_jit import compile_llvm
@@ -89,18 +89,35 @@ def test_blas_is_called_for_large_matrices_alone(monkeypatch):
     called = []
 
     def compiled(text, names, *rest):
-        called.append([name for name in names if name.startswith("blas.")])
+        called.append([name for name in names if "blas." in name])
         return compile_llvm(text, names, *rest)
 
     monkeypatch.setattr("funcgrad.compiler.native.llvm_jit.compile_llvm", compiled)
-    for args in ((A, B), (A[:3].copy(), B), (SINGLE, SINGLE.T.copy()), (LONG[:, :1].copy(), B[:1])):
+    homes = {"numpy_blas.": True, "blas.": False}
+    homes = [home for home, own in homes.items() if blas_address(f"{home}dgemm") or not own]
+    cases = [
+        ((A, B), "dgemm"),
+        ((A[:3].copy(), B[:, :20].copy()), ""),
+        ((SINGLE, SINGLE.T.copy()), "sgemm"),
+        ((LONG[:, :2].copy(), B[:2]), "dgemm"),
+        ((LONG[:, :1].copy(), B[:1]), ""),
+    ]
+    for args, _ in cases:
         native(lambda a, b: a @ b, *args)
-    assert called == [["blas.dgemm"], [], ["blas.sgemm"], []]
+    assert called == [[homes[0] + name] if name else [] for _, name in cases]
+
+
+def test_products_by_scipys_blas_are_numpys(monkeypatch):
+    pytest.importorskip("scipy")
+    monkeypatch.setattr(blas, "_numpy_address", lambda name: 0)
+    f, *args = PRODUCTS["right transposed"]
+    np.testing.assert_allclose(native(f, *args)[0], f(*args), rtol=1e-12)
 
 
 def test_what_blas_has_not():
     pytest.importorskip("scipy")
     assert blas_address("blas.no_such_function") == 0
+    assert blas_address("numpy_blas.no_such_function") == 0
     assert has_blas("float64")
     assert not has_blas("int64")
 

@@ -77,15 +77,7 @@ def simplify_all(
         if mode not in FOR_READERS and all(map(is_simple, exprs)):
             return list(exprs)
         simplifier = Simplifier(mode)
-    with Paused():
-        if simplifier.mode in FOR_READERS:
-            simple = folded(exprs, simplifier.normal_form)
-        else:
-            simple = folded(
-                exprs, simplifier.normal_form_unless_simple, operands=_operands_unless_simple
-            )
-        if simplifier.deferred:
-            simple = simplifier.apply_single_use_laws(simple)
+    simple = simplifier.simplified_all(exprs)
     return list(map(as_derived, simple)) if simplifier.mode == "formula" else simple
 
 
@@ -197,8 +189,20 @@ class Simplifier:
             self.normal_forms.pop(id(node), None)
         return node
 
+    def simplified_all(self, roots: Sequence[Expr]) -> list[Expr]:
+        """The normal forms of expressions."""
+        with Paused():
+            if self.marks:
+                step, operands = self.normal_form_unless_simple, _operands_unless_simple
+                simple = folded(roots, step, operands=operands)
+            else:
+                simple = folded(roots, self.normal_form)
+            return self.apply_single_use_laws(simple)
+
     def simplified(self, root: Expr) -> Expr:
-        """The normal form of an expression on canonical ones, for programs that run."""
+        """The normal form of an expression on canonical ones."""
+        if not self.marks:
+            return self._replacement(root, BUDGET)
         return folded([root], self.normal_form_unless_simple, operands=_operands_unless_simple)[0]
 
     def normal_form_unless_simple(self, expr: Expr, args: tuple[Expr, ...]) -> Expr:
@@ -238,6 +242,8 @@ class Simplifier:
 
     def apply_single_use_laws(self, roots: Sequence[Expr]) -> list[Expr]:
         """Simplified expressions, simplified by the laws that need an operand without other uses."""
+        if not self.deferred:
+            return list(roots)
         order = subexpressions(*roots)
         uses = Counter([id(arg) for expr in order for arg in expr.args] + [id(e) for e in roots])
 

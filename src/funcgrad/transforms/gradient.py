@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from funcgrad.autodiff.accumulate import cotangents
+from funcgrad.autodiff.simplified_reverse import simplified_cotangents
 from funcgrad.expr import Expr, as_derived, as_expression, var
 from funcgrad.expr.formula_tuple import formulas
 from funcgrad.graph import CONSTANT, INPUT, Key, by_key
@@ -71,8 +71,9 @@ def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
 def _in_variables(expr: Expr, targets: Sequence[Expr]) -> dict[Key, Expr]:
     # One table for both: the cotangents contain the expression's own nodes.
     simplifier = Simplifier("formula")
-    (root,) = simplify_all([expr], simplifier=simplifier)
-    found = simplify_all(cotangents(root, targets), simplifier=simplifier) if targets else []
+    root, *leaves = simplifier.simplified_all([expr, *targets])
+    found = simplified_cotangents(root, leaves, simplifier)
+    found = [as_derived(slope) for slope in simplifier.apply_single_use_laws(found)]
     return {item.key: slope for item, slope in zip(targets, found, strict=True)}
 
 

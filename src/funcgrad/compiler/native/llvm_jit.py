@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.compiler.disk_cache.object_files import remembered_code
-from funcgrad.compiler.native.blas import BLAS, LAPACK, blas_address
+from funcgrad.compiler.native.blas import BLAS, LAPACK, NUMPY_BLAS, blas_address
 from funcgrad.compiler.native.llvm_writer import array_symbol
 from funcgrad.compiler.native.scipy_exports import SPECIAL, special_address
 from funcgrad.compiler.native.vector_functions import PREFIX, vector_address
@@ -152,7 +152,7 @@ def _object_file(text: str, target: Any, arrays: bool) -> bytes:
 
 
 def _address(name: str) -> int:
-    if name.startswith((BLAS, LAPACK)):
+    if name.startswith((NUMPY_BLAS, BLAS, LAPACK)):
         return blas_address(name)
     if name.startswith(SPECIAL):
         return special_address(name)
