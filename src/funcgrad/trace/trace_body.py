@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from funcgrad.control.closed_program import Body, body_of, used
@@ -13,7 +14,7 @@ from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.trace.branches import all_paths
 from funcgrad.trace.leaves import Scope, fresh, parameter_names
 from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.trace.skeleton import instantiate, skeleton
+from funcgrad.trace.skeleton import SkeletonRow, instantiate, skeleton
 
 
 def trace_body(
@@ -53,14 +54,23 @@ def trace_body(
         found = skeleton(roots, leaves, start=scope.number if whole else None)
     finally:
         scope.open = False
-    exprs = instantiate(found.rows)
+    body, read = _body_of_skeleton(found.rows, found.roots, len(leaves))
+    return body, [found.inputs[i] for i in read], output
+
+
+@lru_cache(maxsize=512)
+def _body_of_skeleton(
+    rows: tuple[SkeletonRow, ...], roots: tuple[int, ...], leaves: int
+) -> tuple[Body, tuple[int, ...]]:
+    """The body of a skeleton, simplified, and the inputs beside the leaves that it has.
+
+    Inputs that the outputs do not depend on are dropped: they were used to compute captured values.
+    """
+    exprs = instantiate(rows)
     inputs = [expr for expr in exprs if expr.op is INPUT]
-    outputs = simplify_all([exprs[i] for i in found.roots])
-    # Inputs that the outputs do not depend on are dropped: they were used to compute captured values.
-    needed = set(used(inputs, outputs))
-    kept = [i for i in range(len(inputs)) if i < len(leaves) or i in needed]
-    captured = [found.inputs[i] for i in kept[len(leaves) :]]
-    return body_of([inputs[i] for i in kept], outputs), captured, output
+    outputs = simplify_all([exprs[i] for i in roots])
+    read = tuple([i for i in used(inputs, outputs) if i >= leaves])
+    return body_of([*inputs[:leaves], *[inputs[i] for i in read]], outputs), read
 
 
 def symbols(trees: Sequence[Tree], types: Sequence[ArrayType]) -> list[Expr]:

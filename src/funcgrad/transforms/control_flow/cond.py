@@ -6,6 +6,7 @@ Each branch is traced once. At run time only the chosen branch and its derivativ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -114,10 +115,10 @@ def _branch(
                 f"{who}: expected branches that return the same structure and types, but got "
                 f"{' and '.join(got)}",
             )
-    bodies = _on_common_operands([(body, captured) for body, captured, _ in traced], len(types))
+    bodies = _on_common_operands(tuple([body for body, *_ in traced]), len(types))
     leaves = [leaf for tree in trees for leaf in tree.leaves]
     captured = [value for _, values, _ in traced for value in values]
-    values = bind(branch_op, [index, *leaves, *captured], len(shape.leaves), branches=tuple(bodies))
+    values = bind(branch_op, [index, *leaves, *captured], len(shape.leaves), branches=bodies)
     return shape.rebuild(values)
 
 
@@ -155,25 +156,23 @@ def _traced(
     return traced
 
 
-def _on_common_operands(bodies: Sequence[tuple[Body, Sequence[Any]]], n: int) -> list[Body]:
+@lru_cache(maxsize=256)
+def _on_common_operands(bodies: tuple[Body, ...], n: int) -> tuple[Body, ...]:
     """The bodies on one list of operands, n shared ones and all captures, with results of one dtype."""
     dtypes = [
-        np.result_type(*[b.types[k].dtype for b, _ in bodies])
-        for k in range(len(bodies[0][0].outputs))
+        np.result_type(*[b.types[k].dtype for b in bodies]) for k in range(len(bodies[0].outputs))
     ]
-    common = bodies[0][0].inputs[:n]
+    common = bodies[0].inputs[:n]
     own = [
         [symbol(f"m{b}_{k}", x.type) for k, x in enumerate(body.inputs[n:])]
-        for b, (body, _) in enumerate(bodies)
+        for b, body in enumerate(bodies)
     ]
     inputs = [*common, *[x for group in own for x in group]]
-    return [
-        body_of(
-            inputs,
-            [
-                out if out.dtype == dtype else out.astype(dtype)
-                for out, dtype in zip(body.inline([*common, *group]), dtypes, strict=True)
-            ],
-        )
-        for (body, _), group in zip(bodies, own, strict=True)
+    results = [
+        [
+            out if out.dtype == dtype else out.astype(dtype)
+            for out, dtype in zip(body.inline([*common, *group]), dtypes, strict=True)
+        ]
+        for body, group in zip(bodies, own, strict=True)
     ]
+    return tuple([body_of(inputs, outputs) for outputs in results])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import islice, repeat
 from typing import Any
 
@@ -367,6 +368,7 @@ def _while(
     return carry.rebuild(values)
 
 
+@lru_cache(maxsize=256)
 def _on_shared_operands(first: Body, a: int, second: Body, b: int, n: int) -> tuple[Body, Body]:
     """Two bodies on one list of operands: n shared ones, a of the first, b of the second."""
     extra = [symbol(f"m{k}", second.inputs[n + k].type) for k in range(b)]

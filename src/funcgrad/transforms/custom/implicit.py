@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -206,6 +207,7 @@ def _check(who: str, kind: str, body: Body, output: object, count: int) -> None:
         )
 
 
+@lru_cache(maxsize=256)
 def residual_body(kind: str, body: Body, count: int) -> Body:
     """The residual of a problem: a body that is 0 at a solution."""
     xs = body.inputs[:count]
