@@ -334,6 +334,18 @@ def test_the_check_is_not_printed():
     assert slope(x0=1.0, x1=4.0) == pytest.approx(0.25)
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_the_units_of_equations_do_not_matter(scale):
+    solve = implicit_root(lambda x, a: scale * (x - a), lambda f, x: np.full_like(x, 1.5))
+    assert fg.grad(solve, 1)(1.0, 1.5) == pytest.approx(1.0)
+    vector = implicit_root(
+        lambda x, a: np.stack([scale * (x[0] - a), x[1] / scale - a / scale]),
+        lambda f, x: np.full_like(x, 1.5),
+    )
+    slope = fg.jacobian(vector, 1)(np.ones(2), 1.5)
+    np.testing.assert_allclose(slope, [1.0, 1.0], rtol=1e-14)
+
+
 def test_a_saddle_point_keeps_its_slope():
     saddle = implicit_argmin(lambda x, a: (x[0] - a) ** 2 - (x[1] - 2 * a) ** 2, lambda f, x: x)
     slope = fg.jacobian(saddle, 1)(np.array([1.0, 2.0]), 1.0)
