@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar, 
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key, Node, Operands, Pointed, Term, is_pointed, steps_of
 from funcgrad.node_names import NamedKey, names_of
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 if TYPE_CHECKING:
     from pyrsistent import PMap, PVector
@@ -250,8 +250,7 @@ def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
 
 def _check_algebra(algebra: object) -> None:
     if not all(callable(getattr(algebra, part, None)) for part in Algebra._fields):
-        raise fail(
-            TypeError,
+        raise type_error(
             "fold: expected an Algebra of three functions, but got "
             f"{type(algebra).__name__}; write Algebra(input, constant, op)",
         )
@@ -377,8 +376,7 @@ def path_sums(
 
 def _arcs(program: Mapping[Key, Node | Term], weight: Callable[[Edge], Any]) -> Arcs:
     if not callable(weight):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"sum_product: expected a function from edges to weights, but got {type(weight).__name__}; "
             f"write lambda edge: {weight!r}",
         )

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 def name_instead(name: str, public: Sequence[str]) -> str:
@@ -57,7 +57,7 @@ def unknown_option(who: str, given: Mapping[str, object], options: Sequence[str]
     name = next(name for name in given if name not in options)
     hint = option_instead(name, given[name], options)
     message = f"{who}: expected options among {', '.join(options)}, but got {name}"
-    return fail(TypeError, f"{message}; {hint}" if hint else message)
+    return type_error(f"{message}; {hint}" if hint else message)
 
 
 _MODULES = (

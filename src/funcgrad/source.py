@@ -12,7 +12,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice, pairwise
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, TypeVar
@@ -322,6 +322,11 @@ def fail(kind: Callable[[str], Any], message: str, files: Files = OURS) -> Any:
         where, inner = (users, f"\n  in {where}") if users else (where, "")
     return kind(f"{message}\n  at {where}{inner}" if where else message)
 
+
+type_error = partial(fail, TypeError)
+"""A `TypeError` with the line of the user's code: ``raise type_error(message)``."""
+value_error = partial(fail, ValueError)
+"""A `ValueError`, likewise."""
 
 _E = TypeVar("_E", bound=Exception)
 

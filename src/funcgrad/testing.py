@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad.algebras.arguments_of import subject
 from funcgrad.show.kinks import kinks
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.derive import concretize
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
@@ -49,18 +49,15 @@ def check_grads(
     >>> check_grads(np.sin, (0.5,), order=3)
     """
     if not isinstance(args, tuple | list):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"check_grads: expected a tuple of arguments, but got {type(args).__name__}; write (x,)",
         )
     modes = (modes,) if isinstance(modes, str) else tuple(modes)
     unknown = [mode for mode in modes if mode not in ("fwd", "rev")]
     if unknown or not modes:
-        raise fail(
-            ValueError, f"check_grads: expected modes 'fwd' and 'rev', but got {list(modes)}"
-        )
+        raise value_error(f"check_grads: expected modes 'fwd' and 'rev', but got {list(modes)}")
     if not isinstance(order, int | np.integer) or order < 1:
-        raise fail(ValueError, f"check_grads: expected an order of at least 1, but got {order!r}")
+        raise value_error(f"check_grads: expected an order of at least 1, but got {order!r}")
     rng = np.random.default_rng(seed)
     rtol = _tolerance(args) if rtol is None else rtol
     atol = rtol / 100 if atol is None else atol

@@ -18,7 +18,7 @@ from funcgrad.adoption.instance_views import restored
 from funcgrad.adoption.modules import SecondCopy
 from funcgrad.adoption.redirect import NAMES, redirect, redirect_refreshed, refresh
 from funcgrad.arrays.mutable_array import shared_argument
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.known_code import PLAIN_DATA
 from funcgrad.unadopted_packages import is_kept
 
@@ -53,8 +53,7 @@ def adopt(f: Any, on: bool = True) -> Any:
     if isinstance(f, ModuleType):
         return _copied(f)
     if not callable(f):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"adopt: expected a function, a class, a module or the name of a package, but got "
             f"{type(f).__name__}",
         )

@@ -49,7 +49,7 @@ from funcgrad.arrays.subclassed_array import (
     with_attributes,
 )
 from funcgrad.expr.registry import functions
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 def is_array_subclass(kind: type) -> bool:
@@ -147,8 +147,7 @@ def _on_numpys(name: str, compiled: Callable[..., Any]) -> Callable[..., Any]:
             return of_numpy(self, *args, **kwargs)
         own = numpys_own(self)
         if own is self:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{name}: expected plain numbers, since {type(self).__name__} has it in compiled code, but "
                 "got traced values; write the function for plain arrays",
             )

@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from funcgrad.arrays.reference import holds_expr
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 _MADE: WeakKeyDictionary[Any, type] = WeakKeyDictionary()
 """The Python classes, by numba's types of the compiled ones."""
@@ -49,8 +49,7 @@ def python_instance(compiled: Any) -> Any:
 
         def __setattr__(self, name: str, value: object) -> None:
             if holds_expr(value):
-                refusal: Any = fail(
-                    TypeError,
+                refusal: Any = type_error(
                     f"{kind.__name__}: expected numbers for the fields of a compiled instance from outside "
                     f"of the function, but got a traced value for {name!r}; make the instance there",
                 )

@@ -18,7 +18,7 @@ from funcgrad.adoption.replacements import replacements
 from funcgrad.expr.registry import complete, operation_table, stand_in_of
 from funcgrad.numpy.array_likes import ArrayFunction, Ufunc
 from funcgrad.ops.numpy.by_value import is_answered_by_value
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.transforms.grad import stop_gradient
 
 
@@ -55,8 +55,7 @@ def supports(function: Callable[..., Any] | str) -> bool:
         if known_as in _measurements():
             return _measurements()[known_as][1] != "refused"
     if not callable(function):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"supports: expected a function or its name, but got {type(function).__name__}; write "
             'supports(np.sin) or supports("np.sin")',
         )
@@ -122,7 +121,6 @@ def _named(name: str) -> Any:
     try:
         return resolve_name(_with_module(name))
     except (ImportError, AttributeError, ValueError):
-        raise fail(
-            ValueError,
+        raise value_error(
             f'supports: expected the name of a function with its module, such as "np.sin", but got {name!r}',
         ) from None

@@ -15,7 +15,7 @@ from funcgrad.expr import Expr, const, rebuild, symbol
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.rewrite.evaluate import by_name, fitted, variables
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.derive import closed
 from funcgrad.trace.leaves import flatten_arguments, run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
@@ -47,14 +47,12 @@ def subject(who: str, program: object, args: Sequence[Any], named: Mapping[str, 
     args, named = without_dict(program, args, named)
     if callable(program) and not isinstance(program, Expr):
         if named:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected the arguments of a function by position, but got "
                 f"{', '.join(named)} by name; write {who}(f, 2.0)",
             )
         if not args:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected the arguments of the function, but got none; write {who}(f, 2.0)",
             )
         return _traced(who, program, args)
@@ -78,9 +76,7 @@ def _traced(who: str, f: Callable[..., Any], args: Sequence[Any]) -> Subject:
     output, leaves = run_on_leaves(f, args, {}, trees)
     tree = flatten(output)
     if not tree.leaves:
-        raise fail(
-            TypeError, f"{who}: expected f to return numbers, but got {type(output).__name__}"
-        )
+        raise type_error(f"{who}: expected f to return numbers, but got {type(output).__name__}")
     roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
     ready = closed([*roots, *leaves], leaves)
     inputs = ready[len(roots) :]
@@ -96,8 +92,7 @@ def _number(who: str, place: int, value: object) -> Any:
         refuse_others(who, value)
     if isinstance(value, Number | Expr) or hasattr(value, "__array__"):
         return value
-    raise fail(
-        TypeError,
+    raise type_error(
         f"{who}: expected numbers or arrays in argument {place}, but got {type(value).__name__}; "
         f"{remedy_for(value)}",
     )
@@ -111,8 +106,7 @@ def _value(known: Expr) -> Any:
 def _written(who: str, program: object, args: Sequence[Any], named: Mapping[str, Any]) -> Subject:
     roots, rebuild = expressions(who, program)
     if args:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected the values of an expression by name or in a dict, but got {len(args)} "
             f"without names; write {who}(expr, x=2.0)",
         )
@@ -127,8 +121,7 @@ def expressions(who: str, program: object) -> tuple[list[Expr], Callable[[Sequen
     tree = flatten(program)
     for item in tree.leaves:
         if not isinstance(item, Expr):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected a function or expressions, but got {type(item).__name__}; "
                 f"write {who}(f, 2.0) or {who}(expr, x=2.0)",
             )
@@ -138,8 +131,7 @@ def expressions(who: str, program: object) -> tuple[list[Expr], Callable[[Sequen
 def check_names(who: str, wanted: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Refuse values that leave a variable without one."""
     if not wanted.keys() <= given.keys():
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected values for {', '.join(wanted) or 'no variables'}, but got "
             f"{', '.join(given) or 'none'}; write {who}(expr, x=2.0)",
         )
@@ -150,7 +142,7 @@ def scalar_of(who: str, given: Subject) -> Expr:
     root = given.roots[0]
     if len(given.roots) != 1 or root.shape or root.dtype.kind != "f":
         kinds = ", ".join(str(item.type) for item in given.roots)
-        raise fail(TypeError, f"{who}: expected one real scalar, but got {kinds}; sum it first")
+        raise type_error(f"{who}: expected one real scalar, but got {kinds}; sum it first")
     return root
 
 

@@ -27,7 +27,7 @@ from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.op import broadcast_to, columns_of, flops_of, leaf
 from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.rewrite.decompose import decomposed
-from funcgrad.source import fail, position
+from funcgrad.source import position, type_error
 
 
 class NodeCost(NamedTuple):
@@ -136,8 +136,7 @@ def _flops(expr: Expr) -> int:
     known = flops_of(expr)
     if known is not None:
         return known
-    raise fail(
-        TypeError,
+    raise type_error(
         f"cost: expected operations whose flops are known, but got {expr.op.name!r}; "
         f"leave it out, or count it by hand (its operands are "
         f"{', '.join(str(arg.type) for arg in expr.args)})",

@@ -26,7 +26,7 @@ from funcgrad.fold import Algebra, fold
 from funcgrad.graph import ArrayType, Node
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.rewrite.evaluate import variables
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.derive import closed
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
@@ -49,8 +49,7 @@ class Interval:
     def __post_init__(self) -> None:
         lo, hi = np.broadcast_arrays(_real(self.lo), _real(self.hi))
         if np.any(lo > hi):
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"interval: expected lo <= hi, but got {shown_value(self.lo)} and {shown_value(self.hi)}",
             )
         object.__setattr__(self, "lo", present(np.array(lo)))
@@ -87,7 +86,7 @@ class Interval:
 def _real(value: object) -> np.ndarray[Any, Any]:
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
-        raise fail(TypeError, f"interval: expected real numbers, but got dtype {array.dtype}")
+        raise type_error(f"interval: expected real numbers, but got dtype {array.dtype}")
     return array.astype(float)
 
 
@@ -138,8 +137,7 @@ def _boxed(
     """The program's expressions, and the interval of each variable by name."""
     if callable(program) and not isinstance(program, Expr):
         if named:
-            raise fail(
-                TypeError,
+            raise type_error(
                 "bounds: expected the intervals of a function by position, but got "
                 f"{', '.join(named)} by name; write bounds(f, (0, 1))",
             )
@@ -147,8 +145,7 @@ def _boxed(
     roots, rebuild = expressions("bounds", program)
     args, named = without_dict(program, args, named)
     if args:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"bounds: expected intervals by name or in a dict, but got {len(args)} without names; "
             "write bounds(expr, x=(0, 1))",
         )
@@ -158,8 +155,7 @@ def _boxed(
     for name, x in wanted.items():
         if np.shape(given[name][0]) != x.shape:
             if np.ndim(given[name][0]):
-                raise fail(
-                    TypeError,
+                raise type_error(
                     f"bounds: expected {x.type} for {name}, but got shape {np.shape(given[name][0])}",
                 )
             given[name] = tuple(np.broadcast_to(end, x.shape) for end in given[name])  # type: ignore[assignment]
@@ -232,8 +228,7 @@ def _is_pair(value: object) -> bool:
 
 def _interval(value: object) -> Bounds:
     if isinstance(value, Expr) or not (_is_pair(value) or isinstance(value, _LIKE)):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"bounds: expected an interval, a pair (lo, hi) or numbers, but got "
             f"{type(value).__name__}; write Interval(lo, hi)",
         )
@@ -262,8 +257,7 @@ def _enclose(node: Node, parents: tuple[Bounds, ...]) -> Bounds:
     _check_real(node.type, node.op.name)
     found = enclose(node, parents)
     if found is None:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"bounds: expected operations that have an interval rule, but {node.op.name!r} has none; "
             f"bound its operands, or write it with others",
         )
@@ -272,4 +266,4 @@ def _enclose(node: Node, parents: tuple[Bounds, ...]) -> Bounds:
 
 def _check_real(type: ArrayType, what: str) -> None:
     if type.dtype.kind == "c":
-        raise fail(TypeError, f"bounds: expected real numbers, but {what} is {type}")
+        raise type_error(f"bounds: expected real numbers, but {what} is {type}")

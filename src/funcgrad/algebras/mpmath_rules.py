@@ -21,7 +21,7 @@ from funcgrad.ops.base.entrywise import Entrywise
 from funcgrad.ops.base.op import Elementwise, Op
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.indexing import scatter_op
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 class Arithmetic:
@@ -122,8 +122,7 @@ class Arithmetic:
 
 
 def _no_rule(name: str) -> Any:
-    return fail(
-        TypeError,
+    return type_error(
         f"precise: expected operations that mpmath has, but {name!r} has no rule; write it with others",
     )
 

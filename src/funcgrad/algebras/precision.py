@@ -23,7 +23,7 @@ from funcgrad.ops.elementwise import exponential, trigonometric
 from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.rewrite.simplify import simplify
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.transforms.transform_arguments import positions
 from funcgrad.typing import Array
 
@@ -155,7 +155,7 @@ _ROUNDED = (
 def _until_settled(roots: Sequence[Expr], given: Subject, digits: int) -> list[Any]:
     """The values of expressions: computed with ever more digits until so many stand still."""
     if not isinstance(digits, int) or digits < 1:
-        raise fail(TypeError, f"precise: expected a number of digits, but got {digits!r}")
+        raise type_error(f"precise: expected a number of digits, but got {digits!r}")
     working = digits + GUARD
     known = computed(roots, given.by_name, arithmetic(working))
     working += RANGE

@@ -44,7 +44,7 @@ from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.registry import functions
 from funcgrad.graph import INPUT, subexpressions
-from funcgrad.source import calls_method, fail
+from funcgrad.source import calls_method, type_error, value_error
 
 
 def _called(name: str, array: object, args: Sequence[object], kwargs: dict[str, object]) -> Any:
@@ -159,7 +159,7 @@ def _attribute(name: str, function: Any = None) -> property:
 def _part(name: str, function: Callable[..., Any]) -> property:
     def store(self: Any, value: object) -> None:
         if name == "imag" and self.dtype.kind != "c":
-            raise fail(TypeError, "array does not have imaginary part to set")
+            raise type_error("array does not have imaginary part to set")
         getattr(self, name)[...] = value
 
     return _attribute(name, function).setter(store)
@@ -206,8 +206,7 @@ class ArrayMethods:
         if np.array_equal(shape, lengths_of(self)):
             return
         if state.viewed:
-            raise fail(
-                TypeError,
+            raise type_error(
                 "shape: expected an array without views, but it has some; write b = a.reshape(shape)",
             )
         like: Any = layout_of(self).view()
@@ -347,7 +346,7 @@ class ArrayMethods:
         if are_pairs(self.dtype, dtype):
             return view_of(self, PairsLens(dtype), layout_of(self).view(dtype))
         if holds_expr(self):
-            raise fail(TypeError, _view_of_bytes(self.dtype, dtype))
+            raise type_error(_view_of_bytes(self.dtype, dtype))
         made = wrapped(self, self.__array__().view(dtype))
         if isinstance(made, Reference):
             # A traced value that is stored there would not reach this array.
@@ -376,8 +375,7 @@ class ArrayMethods:
         if isinstance(value, np.ndarray):
             return sibling(self, value.astype(dtype, order, casting, subok, copy))
         if not np.can_cast(value.dtype, dtype, casting):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"astype: cannot cast from {value.dtype!r} to {np.dtype(dtype)!r} according to the rule "
                 f"{casting!r}",
             )
@@ -421,8 +419,7 @@ class ArrayMethods:
         if not isinstance(value, Expr):
             return bytes(value.tobytes(*args))
         if functions["is_varied"](value):
-            raise fail(
-                TypeError,
+            raise type_error(
                 "tobytes: expected numbers, but got traced values, which have no bytes: what is found by "
                 "them, as in a cache, has no derivative; leave out the cache, or write "
                 "np.asarray(fg.stop_gradient(x)).tobytes() if a derivative of zero is meant",
@@ -468,8 +465,7 @@ class ArrayMethods:
         state = self._funcgrad_state
         is_shared = state is not None and (state.base is not None or state.viewed or state.exports)
         if is_shared or not layout_of(self).flags.c_contiguous:
-            raise fail(
-                ValueError,
+            raise value_error(
                 "resize: expected an array in C order without views, which would lose their base; write "
                 "a = np.resize(a, shape), which repeats the entries, or np.pad or np.concatenate",
             )
@@ -478,7 +474,7 @@ class ArrayMethods:
             return
         lengths = tuple(np.atleast_1d(given).tolist())
         if any(n < 0 for n in lengths):
-            raise fail(ValueError, f"resize: expected lengths of at least 0, but got {lengths}")
+            raise value_error(f"resize: expected lengths of at least 0, but got {lengths}")
         flat: Any = np.ravel(current(self))
         more = np.zeros(max(math.prod(lengths) - flat.size, 0), flat.dtype)
         joined = np.concatenate([flat[: math.prod(lengths)], more])
@@ -504,8 +500,7 @@ class ArrayMethods:
             raise TypeError("len() of unsized object")
         if len(shape) > 1 and calls_method(sys._getframe(1), "shuffle"):
             # NumPy's generators would swap rows, of which one is a view of the other's place.
-            raise fail(
-                TypeError,
+            raise type_error(
                 "shuffle: expected an array of one axis, but got one of traced values with "
                 f"{len(shape)}, whose rows NumPy swaps wrongly; write a[:] = a[rng.permutation(len(a))]",
             )

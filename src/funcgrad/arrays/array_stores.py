@@ -24,7 +24,7 @@ from funcgrad.arrays.values import converted, fitted_value
 from funcgrad.expr import Expr, concrete
 from funcgrad.expr.concrete import answer_of_path
 from funcgrad.expr.registry import functions
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.typing import Index
 
 
@@ -131,8 +131,7 @@ def copyto(
     dtype = layout_of(dst).dtype
     given = getattr(value, "dtype", None)
     if given is not None and not np.can_cast(given, dtype, casting):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"copyto: cannot cast from {given} to {dtype} according to the rule {casting!r}",
         )
     store_where(dst, value, unwrapped(where))
@@ -211,8 +210,7 @@ def update_at(ufunc: np.ufunc, a: Reference, indices: Index, values: tuple[Any, 
         old = functions["reshape"](current(a), (-1,))[flat[chosen]]
         new = ufunc(old, *[operand[chosen] for operand in operands])
         if not np.can_cast(new.dtype, like.dtype, "same_kind"):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{ufunc.__name__}.at: cannot cast from {new.dtype} to {like.dtype} by the rule 'same_kind'",
             )
         store_flat(a, flat[chosen], new)

@@ -49,7 +49,7 @@ from funcgrad.expr.operators import REFLECTED, overrides_ufuncs
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
-from funcgrad.source import BUT_LABELS, calls_method, fail
+from funcgrad.source import BUT_LABELS, calls_method, type_error, value_error
 
 
 class ArrayProtocols:
@@ -158,8 +158,7 @@ class ArrayProtocols:
                 own = own if dtype is None else own.astype(dtype)
                 return own
             advice = remedy(of_array=True) or (_OF_ADOPTED if MARK in asking.f_globals else _ADOPT)
-            raise fail(
-                TypeError,
+            raise type_error(
                 "array: expected numbers, but got an array with traced values, whose gradient a plain "
                 f"array would cut; {advice}",
                 BUT_LABELS,
@@ -284,14 +283,12 @@ def _store_result(name: str, target: Any, made: Any, where: Any, casting: Any) -
         raise _no_store(f"{name} with out=", target)
     like = layout_of(target)
     if not np.can_cast(made.dtype, like.dtype, casting):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"Cannot cast ufunc '{name}' output from {made.dtype!r} to {like.dtype!r} with casting rule "
             f"'{casting}'",
         )
     if np.broadcast_shapes(made.shape, like.shape) != like.shape:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"non-broadcastable output operand with shape {like.shape} doesn't match the broadcast shape "
             f"{made.shape}",
         )
@@ -307,8 +304,7 @@ def _no_store(name: str, target: object = None) -> Any:
         if owner is None
         else "write an array for each field in the place of a structured one"
     )
-    refusal: Any = fail(
-        TypeError,
+    refusal: Any = type_error(
         f"{name}: would store a traced value in a plain NumPy array, which does not hold one; {remedy}",
     )
     if owner is not None:

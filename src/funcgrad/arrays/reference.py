@@ -20,7 +20,7 @@ from funcgrad.expr import Expr, const, constant_of
 from funcgrad.expr.registry import functions
 from funcgrad.expr.scope_order import innermost_scope, next_in_order
 from funcgrad.graph import Constant
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 
 MARK = "__funcgrad_adopted__"
 """The key that the globals of all adopted code have."""
@@ -339,8 +339,7 @@ def in_c_order(cell: Reference) -> bool:
 def check_writable(cell: Reference) -> None:
     """Refuse a store into an array that NumPy would not write to, itself or through its base."""
     if not _is_writable(cell):
-        raise fail(
-            ValueError,
+        raise value_error(
             "assignment destination is read-only, as a result of np.broadcast_to is, windows that overlap, "
             "or a traced array that a function which is not adopted has given to one that is; write to "
             "a.copy()",
@@ -467,15 +466,13 @@ def check_store(cell: Reference, value: object) -> None:
     if type(root._funcgrad_value) is not Expr and isinstance(root._funcgrad_value, np.ndarray):
         _refuse_exports(root._funcgrad_state)
     if root._funcgrad_state is not None and root._funcgrad_state.relied:
-        raise fail(
-            TypeError,
+        raise type_error(
             "item assignment: expected an array of a known layout, but whether reshape or ravel gave a view "
             "or a copy of this one depends on how NumPy lays out the result of a function of transposed "
             "arrays; write a.copy() before it is reshaped",
         )
     if isinstance(value, Expr) and innermost_scope(value) > root._funcgrad_birth:
-        raise fail(
-            TypeError,
+        raise type_error(
             "item assignment: expected an array that was made in the function that is traced, but got one "
             "from outside, which would hold a traced value when the function has ended; return the new "
             "values instead: as the carry of a loop, or as a result",
@@ -494,16 +491,14 @@ def _refuse_exports(state: State | None) -> None:
     if state is None:
         return
     if _is_read_elsewhere(state):
-        refusal: Any = fail(
-            TypeError,
+        refusal: Any = type_error(
             "item assignment: expected an array that the function makes, but got one from outside of it, "
             "which other code reads as numbers; write b = a.copy() in the function, and store into b",
         )
         refusal.says_more = True
         raise refusal
     if is_exported(state):
-        raise fail(
-            TypeError,
+        raise type_error(
             "item assignment: expected an array that is held here alone, but NumPy code holds it as a "
             "plain array too (np.asarray(a), a.view(dtype)), which would not see a traced value; give that "
             "code a.copy()",

@@ -35,7 +35,7 @@ from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.operators import REFLECTED
 from funcgrad.expr.registry import functions
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 class _SubclassType(type):
@@ -65,8 +65,7 @@ class SubclassedArray(MutableArray, metaclass=_SubclassType):
         order: Literal["C", "F"] | None = None,
     ) -> Any:
         if offset or strides is not None:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{cls.__name__}: expected a shape, a dtype and an order; write np.ndarray for an array over "
                 "parts of a buffer",
             )
@@ -282,8 +281,7 @@ def plain(tree: object) -> Any:
 def _check_holds_numbers(kind: type, array: Any) -> None:
     """Refuse an array whose entries are no numbers, such as a structured one, as an instance of a class."""
     if not isinstance(array, Reference):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{kind.__name__}: expected an array of numbers, since instances of subclasses hold traced "
             f"values in no other, but got one of dtype {array.dtype}; write a plain array for each field",
         )

@@ -12,7 +12,7 @@ from funcgrad.arrays.reference import Reference, holds_expr, plain_value, unwrap
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.registry import functions
-from funcgrad.source import fail, warn
+from funcgrad.source import type_error, value_error, warn
 from funcgrad.typing import Array
 
 
@@ -68,9 +68,7 @@ def fitted_value(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> An
     except ValueError:
         fits = False
     if not fits:
-        raise fail(
-            ValueError, f"could not broadcast input array from shape {given} into shape {shape}"
-        )
+        raise value_error(f"could not broadcast input array from shape {given} into shape {shape}")
     if isinstance(value, Expr):
         return functions["broadcast_to"](value, shape)
     return np.broadcast_to(value, shape)
@@ -88,8 +86,7 @@ def converted(value: npt.ArrayLike, dtype: np.dtype[Any]) -> Any:
         return value
     if value.dtype.kind == "c" and dtype.kind != "c":
         if not value.shape:
-            raise fail(
-                TypeError,
+            raise type_error(
                 "item assignment: expected a real number, but got a complex one; write v.real, or make "
                 "the array with dtype=complex",
             )

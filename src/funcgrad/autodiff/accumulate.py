@@ -36,7 +36,7 @@ from funcgrad.printed_text import html_table, one_line
 from funcgrad.rewrite.evaluate import named_nodes, variables
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.store_laws import is_zero
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array
 
 if TYPE_CHECKING:
@@ -454,7 +454,7 @@ def varied(
 def _checked_root(value: object) -> Expr:
     expr = as_expression("backprop", value)
     if not differentiable(expr.dtype):
-        raise fail(TypeError, f"backprop: expected a float expression, but got {expr.type}")
+        raise type_error(f"backprop: expected a float expression, but got {expr.type}")
     return expr
 
 
@@ -462,15 +462,14 @@ def _seed(expr: Expr, seed: Any) -> Any:
     if isinstance(seed, Parts):  # of a tuple
         return seed
     if isinstance(seed, str):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"backprop: expected a number or an array as seed, but got str; write backprop(e)[{seed!r}] for "
             "the gradient of a variable",
         )
     if isinstance(seed, Expr) or seed.__class__.__module__ == "numpy":
         if seed.shape not in ((), expr.shape):
-            raise fail(
-                ValueError, f"backprop: expected a seed of {expr.type}, but got shape {seed.shape}"
+            raise value_error(
+                f"backprop: expected a seed of {expr.type}, but got shape {seed.shape}"
             )
         return seed if seed.shape == expr.shape else full_like(expr, seed)
     return full_like(expr, seed)

@@ -20,7 +20,7 @@ from funcgrad.ops.base.op import example, leaf, on_batch, spread
 from funcgrad.ops.elementwise.selection import cut_off, stop_gradient_unless
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 T = TypeVar("T")
@@ -40,8 +40,7 @@ class Batch:
     def __call__(self, roots: list[Expr], leaves: list[Expr], simplifier: Simplifier) -> list[Expr]:
         found = batched(roots, self.size, {})
         if any([found[i][1] for i in self.same]):
-            raise fail(
-                ValueError,
+            raise value_error(
                 "vmap: expected out_axes None for results that are the same for all examples, but got one "
                 "that depends on them; give the axis where they are to stand, such as 0",
             )

@@ -15,7 +15,7 @@ from funcgrad.ops.base.op import differentiable
 from funcgrad.printed_text import highlighted, html_table, one_line
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 class LabeledEdge(NamedTuple):
@@ -187,23 +187,20 @@ def local(edge: Edge) -> Expr | None:
     y*cos(x)
     """
     if not isinstance(edge, Edge):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"local: expected an edge, as sum_product gives its weight, but got {type(edge).__name__}; "
             "write fg.sum_product(e, semiring, fg.local)",
         )
     child = edge.node
     if not isinstance(child, Expr):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"local: expected an edge of an expression, but got one of a {type(child).__name__}",
         )
     parent = child.args[edge.place]
     if linear_map(child, edge.place, child, child.args) is None:
         return None
     if not is_scalar(child, parent):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"local: expected an edge between scalars, but got {parent.type} -> {child.type}; "
             "fg.edges(e) has its linear map",
         )

@@ -13,7 +13,7 @@ from distributed import Client, Future
 from funcgrad.dask.cluster import awaited
 from funcgrad.dask.worker import chunk_type
 from funcgrad.graph import ArrayType
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error, value_error
 
 
 class Chunks(NamedTuple):
@@ -30,13 +30,12 @@ def chunks_of(who: str, names: Sequence[str], data: Sequence[Any], client: Clien
     Raises TypeError for data of other kinds, ValueError if the arguments have other numbers of chunks or
     examples, or chunks that differ in more than their length."""
     if not data:
-        raise fail(TypeError, f"{who}: expected data after the parameters, but got none")
+        raise type_error(f"{who}: expected data after the parameters, but got none")
     columns = [_chunks(who, name, item, client) for name, item in zip(names, data, strict=True)]
     counts = {name: len(parts) for name, (parts, _) in zip(names, columns, strict=True)}
     if len(set(counts.values())) != 1 or not all(counts.values()):
         got = ", ".join([f"{n} of {name}" for name, n in counts.items()])
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected the same number of chunks of each argument, but got {got}; write "
             "x.rechunk(...)",
         )
@@ -47,8 +46,7 @@ def chunks_of(who: str, names: Sequence[str], data: Sequence[Any], client: Clien
     for number, row in enumerate(rows):
         if len({type.shape[:1] for type in row}) != 1:
             got = ", ".join([f"{t} of {name}" for name, t in zip(names, row, strict=True)])
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"{who}: expected chunk {number} to have the same number of examples of each argument, but "
                 f"got {got}",
             )
@@ -65,8 +63,7 @@ def _chunks(who: str, name: str, data: object, client: Client) -> tuple[list[Any
     elif isinstance(data, list | tuple) and all([isinstance(x, Delayed | Future) for x in data]):
         parts = list(data)
     else:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected {name} to be a dask array, a bag, delayed values or futures, but got "
             f"{type(data).__name__}; write dask.array.from_array(x, chunks=...)",
         )
@@ -109,8 +106,7 @@ def _futures(part: object) -> list[Future]:
 
 def _of_array(who: str, name: str, data: Any, client: Client) -> tuple[list[Any], list[ArrayType]]:
     if not data.ndim or any([n != 1 for n in data.numblocks[1:]]):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected {name} to have chunks along its first axis alone, but got {data.numblocks} "
             "chunks; write x.rechunk({0: 'auto', 1: -1})",
         )
@@ -125,8 +121,7 @@ def _check_types(who: str, name: str, types: Sequence[ArrayType]) -> None:
     first = types[0]
     for number, type in enumerate(types):
         if not type.shape or (type.shape[1:], type.dtype) != (first.shape[1:], first.dtype):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected chunk {number} of {name} to be as chunk 0, {first} of any length, but got "
                 f"{type}",
             )

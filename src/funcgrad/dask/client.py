@@ -30,7 +30,7 @@ from funcgrad.dask.worker import (
 from funcgrad.expr import Expr, by_key, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.source import fail, position
+from funcgrad.source import position, type_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body, types_of
@@ -134,8 +134,7 @@ def _program(
     ]
     body, captured, output = trace_body(on_arrays(function), [*params, *data], stand_ins)
     if any([isinstance(x, Expr) for x in captured]):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected a function of plain numbers and arrays, but it refers to a traced value; call "
             "it outside of other transforms",
         )

@@ -15,7 +15,7 @@ from funcgrad.dask.chunks import chunks_of, example_count
 from funcgrad.dask.client import ShardedRun, delayed_value
 from funcgrad.dask.cluster import awaited, chosen_client
 from funcgrad.dask.worker import divided, only, with_generator
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import parameter_names
 from funcgrad.trace.pytree import Tree, flatten_numbers
 from funcgrad.transforms import grad as gradient_module
@@ -118,7 +118,7 @@ def _reduced(
     who = f"dask.{who}"
     check_function(who, loss)
     if reduce not in ("sum", "mean"):
-        raise fail(ValueError, f"{who}: expected reduce to be 'sum' or 'mean', but got {reduce!r}")
+        raise value_error(f"{who}: expected reduce to be 'sum' or 'mean', but got {reduce!r}")
 
     def started(args: Sequence[Any]) -> tuple[ShardedRun, list[float], float]:
         run = _run(who, loss, function, client, args, trees, check_finite)
@@ -198,8 +198,7 @@ def _rows(
             pieces = []
             for task, types, made in zip(tasks, run.chunks.types, run.types, strict=True):
                 if made[k].shape[:1] != types[0].shape[:1]:
-                    raise fail(
-                        TypeError,
+                    raise type_error(
                         f"{who}: expected a result for each example, with a first axis of length "
                         f"{types[0].shape[0]}, but got {made[k]}",
                     )
@@ -223,8 +222,7 @@ def _run(
 ) -> ShardedRun:
     """A function on parameters, of which the first ``count`` arguments are trees, and chunks."""
     if len(args) <= count:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected {count} trees of parameters and then data, but got {len(args)} arguments",
         )
     names = parameter_names(f, len(args) - count + 1)

@@ -54,7 +54,7 @@ from funcgrad.graph import (
     by_key,
     subexpressions,
 )
-from funcgrad.source import BUT_DERIVED, caller, fail
+from funcgrad.source import BUT_DERIVED, caller, fail, type_error, value_error
 
 __all__ = [
     "Expr",
@@ -121,8 +121,7 @@ class Expr(Operators, Questions, ArrayAttributes, OtherLibraries, ExprBase):
     args: tuple[Expr, ...]
 
     def __init__(self, *args: object, **values: object) -> None:
-        raise fail(
-            TypeError,
+        raise type_error(
             "Expr: expected an operation to make an expression, but the class was called; write "
             "fg.var('x'), fg.const(2.0), or a formula of them",
         )
@@ -202,8 +201,7 @@ class Expr(Operators, Questions, ArrayAttributes, OtherLibraries, ExprBase):
     def __reduce__(self) -> tuple[Any, ...]:
         refuse_varied(self, "pickle")
         if self.traced and self.traced.open:
-            raise fail(
-                TypeError,
+            raise type_error(
                 "pickle: expected a value that outlives its trace, but got a traced one; return it from the "
                 "function, and pickle the result",
             )
@@ -328,15 +326,14 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = flo
     try:
         lengths = tuple([index(n) for n in (shape if np.iterable(shape) else (shape,))])
     except TypeError:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"var: expected a length or a tuple of lengths, but got {shape!r}; write var({name!r}, 3)",
         ) from None
     if any(n < 0 for n in lengths):
-        raise fail(ValueError, f"var: expected lengths of 0 or more, but got shape {lengths}")
+        raise value_error(f"var: expected lengths of 0 or more, but got shape {lengths}")
     type = ArrayType(lengths, np.dtype(dtype))
     if type.dtype.kind not in "biufc":
-        raise fail(TypeError, f"var: expected a dtype of numbers, but got {type.dtype}")
+        raise type_error(f"var: expected a dtype of numbers, but got {type.dtype}")
     return _closed(INPUT, (), (("name", name),), type, None, None, caller())
 
 
@@ -365,8 +362,7 @@ def vars(
     given: object = shape
     more = f", {given!r}" if isinstance(given, str) else ""
     if not isinstance(names, str) or not split_names(names) or more:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"vars: expected names separated by spaces, but got {names!r}{more}; write vars('x y')",
         )
     for name in split_names(names):
@@ -393,7 +389,7 @@ def no_expression(who: str, value: object) -> Any:
         hint = "write x = fg.var('x'), and the formula without quotes"
     elif isinstance(value, list | tuple):
         hint = f"write [{who}(e) for e in es]"
-    return fail(TypeError, f"{who}: expected an expression, but got {type(value).__name__}; {hint}")
+    return type_error(f"{who}: expected an expression, but got {type(value).__name__}; {hint}")
 
 
 def same(a: object, b: object) -> bool:
@@ -435,9 +431,7 @@ def const(value: object) -> Expr:
     if array.dtype.kind not in "biufc":
         functions["refuse_others"]("const", value)
         got = f"dtype {array.dtype}" if array.shape else type(value).__name__
-        raise fail(
-            TypeError, f"const: expected numbers, but got {got}; write np.array(values, float)"
-        )
+        raise type_error(f"const: expected numbers, but got {got}; write np.array(values, float)")
     array.flags.writeable = False
     return constant_of(Constant(array))
 
@@ -570,7 +564,5 @@ def _from_rows(rows: list[_Row]) -> Expr:
 
 def _op_name(op: Operation) -> str:
     if op not in (INPUT, CONSTANT) and operation_table.ops.get(op.name) is not op:
-        raise fail(
-            TypeError, f"{op.name}: expected an operation of the package, to store it by name"
-        )
+        raise type_error(f"{op.name}: expected an operation of the package, to store it by name")
     return op.name

@@ -11,7 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from funcgrad.expr.registry import functions
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 
 
 class At:
@@ -119,9 +119,7 @@ def _mode(options: dict[str, Any], use: str) -> str | None:
     """The mode, None if indices are within bounds."""
     unknown = [name for name in options if name not in (*_HINTS, "mode")]
     if unknown:
-        raise fail(
-            TypeError, f"at[...]: expected mode or {', '.join(_HINTS)}, but got {unknown[0]}"
-        )
+        raise type_error(f"at[...]: expected mode or {', '.join(_HINTS)}, but got {unknown[0]}")
     given: Any = options.get("mode")
     mode = str(getattr(given, "name", given)).lower()  # as an enum of JAX's
     mode = {"fill_or_drop": "fill"}.get(mode, mode)
@@ -129,8 +127,7 @@ def _mode(options: dict[str, Any], use: str) -> str | None:
         return None
     if mode not in _MODES[use]:
         known = ", ".join(map(repr, _MODES[use]))
-        raise fail(
-            ValueError,
+        raise value_error(
             f"at[...]: expected mode {known} or 'promise_in_bounds', but got {given!r}",
         )
     return mode

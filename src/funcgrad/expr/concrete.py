@@ -32,7 +32,7 @@ from funcgrad.expr.subscripted_object import refuse_mask
 from funcgrad.fold import folded, reaches
 from funcgrad.graph import CONSTANT, INPUT, subexpressions
 from funcgrad.printed_text import one_line
-from funcgrad.source import USERS, fail, is_for_people, position
+from funcgrad.source import USERS, is_for_people, position, type_error, value_error
 
 
 # -- how a value is read ---------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class Questions:
     def item(self: Any, *place: Any) -> Any:
         """The one entry, or that at a place: an expression, or, of a traced integer, a Python number."""
         if not place and self.size != 1:
-            raise fail(ValueError, f"item: expected an array with one entry, but got {self.type}")
+            raise value_error(f"item: expected an array with one entry, but got {self.type}")
         if len(place) == 1 and not isinstance(place[0], tuple):
             entry = functions["ravel"](self)[place[0]]
         elif place:
@@ -284,8 +284,7 @@ def _is_said(root: ExprBase) -> bool:
 
 def assignment() -> Any:
     """The refusal of an assignment to an item of an expression, or of an expression to an item."""
-    return fail(
-        TypeError,
+    return type_error(
         "item assignment: expected a value that can change, but an expression is immutable, and "
         "a NumPy array does not hold one; write x = x.at[i].set(v) instead of x[i] = v, with x an "
         "expression, or build the array by np.stack([...])",
@@ -294,8 +293,7 @@ def assignment() -> Any:
 
 def in_place_operator(symbol: str) -> Any:
     """The refusal of ``x += y`` on an array of traced values that is an expression."""
-    return fail(
-        TypeError,
+    return type_error(
         f"{symbol}=: expected an array that can be written, since NumPy's would change for all of its names, "
         f"but an expression is immutable; write x = x {symbol} y, or fg.adopt(f) for the function",
     )
@@ -385,8 +383,7 @@ def refuse_varied(root: ExprBase, asker: str) -> None:
         if path is None or not path.reads
         else "mapped by vmap or differentiated"
     )
-    refusal = fail(
-        TypeError,
+    refusal = type_error(
         f"{asker}: expected a value without a derivative, but got one that is {state}, "
         f"and a plain number would lose the derivative; {advice()}, or write {_stopped(asker)} if "
         "the derivative is meant to be zero",
@@ -401,8 +398,7 @@ def _refuse_guard(root: ExprBase, asker: str) -> None:
     trace = root.traced
     if trace is None or trace.answers or root.dtype.kind not in "fc":
         return
-    refusal = fail(
-        TypeError,
+    refusal = type_error(
         f"{asker}: expected a value that stands for one number, but got one that is compiled for many; "
         f"{advice()}",
         USERS,
@@ -548,8 +544,7 @@ def _no_value(expr: ExprBase, asker: str) -> Any:
         if expr.traced
         else f"write {_remedy(expr, '' if found else asker)}"
     )
-    return fail(
-        TypeError,
+    return type_error(
         f"{asker}: expected a number, but {one_line(expr, 40)!r} has none, since it stands for "
         f"any value; {f'{found}; ' if found else ''}{remedies}",
         USERS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from keyword import iskeyword
 
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 def split_names(text: str) -> list[str]:
@@ -18,15 +18,14 @@ def check_name(who: str, name: object) -> None:
     if isinstance(name, str) and name.isidentifier() and not iskeyword(name):
         return
     if not name or not isinstance(name, str):
-        raise fail(TypeError, f"{who}: expected a name, but got {name!r}; write {who}('x')")
+        raise type_error(f"{who}: expected a name, but got {name!r}; write {who}('x')")
     several = split_names(name)
     if len(several) > 1 and all([one.isidentifier() for one in several]):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected one name, but got {name!r}; write fg.vars({' '.join(several)!r}), which gives "
             f"{len(several)}",
         )
-    raise fail(TypeError, f"{who}: expected a name, but got {name!r}; {_advice(name)}")
+    raise type_error(f"{who}: expected a name, but got {name!r}; {_advice(name)}")
 
 
 def _advice(name: str) -> str:

@@ -29,7 +29,7 @@ from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
 from funcgrad.expr.reported_class import is_handed_pythons, is_numpys_number
-from funcgrad.source import BUT_LABELS, USERS, fail
+from funcgrad.source import BUT_LABELS, USERS, type_error
 from funcgrad.typing import Index
 
 
@@ -336,8 +336,7 @@ class Operators:
     # -- arithmetic -------------------------------------------------------------------------------
     def __add__(self, other: npt.ArrayLike) -> Any:
         if _is_truth_value(self) and (type(other) is bool or _is_truth_value(other)):
-            raise fail(
-                TypeError,
+            raise type_error(
                 "+: expected numbers, but got two truth values, whose sum is 2 in Python and True in NumPy; "
                 "write 1*a + 1*b to count them, or a | b",
             )
@@ -528,12 +527,12 @@ class Operators:
 
     def __len__(self: Any) -> int:
         if not self.shape:
-            raise fail(TypeError, f"len(): expected an array, but got one number; {_AS_ARRAY}")
+            raise type_error(f"len(): expected an array, but got one number; {_AS_ARRAY}")
         return int(self.shape[0])
 
     def __iter__(self: Any) -> Iterator[Any]:
         if not self.shape:
-            raise fail(TypeError, f"iter(): expected an array, but got one number; {_AS_ARRAY}")
+            raise type_error(f"iter(): expected an array, but got one number; {_AS_ARRAY}")
         return map(self.__getitem__, range(self.shape[0]))
 
     def __contains__(self, item: npt.ArrayLike) -> bool:
@@ -541,8 +540,7 @@ class Operators:
 
     def _sympy_(self) -> Never:
         """SymPy asks for its own kind of value, and would else try `float` and then iterate."""
-        raise fail(
-            TypeError,
+        raise type_error(
             "sympy: expected a value of SymPy's or a number, but got an expression; write fg.var('x') for "
             "SymPy's symbol, or fg.to_sympy(e) for the expression",
             USERS,
@@ -583,8 +581,7 @@ class Operators:
             return np.array(concrete_value(self, "an array"), dtype or self.dtype)
         if dtype is not None and np.dtype(dtype) == bool and self.traced and not self.shape:
             return np.array(bool(self))  # of ``np.bool_(x)``
-        refusal = fail(
-            TypeError,
+        refusal = type_error(
             "array: expected numbers, but got an expression, and storing it in a NumPy array would cut its "
             f"gradient; {remedy(of_array=True) or (_INDEX if self.dtype.kind in 'biu' else _BUILD)}",
             BUT_LABELS,

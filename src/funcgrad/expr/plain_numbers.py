@@ -14,7 +14,7 @@ from types import CodeType, FrameType, MappingProxyType
 
 import numpy as np
 
-from funcgrad.source import BUT_LABELS, USERS, caller, fail, is_of_package, position, written
+from funcgrad.source import BUT_LABELS, USERS, caller, is_of_package, position, type_error, written
 
 _NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -135,7 +135,7 @@ def refuse_model(code: CodeType) -> None:
     CasADi asks a number for its ``item()`` until that is no array, on the stack of C.
     """
     if re.search(_OF_MODELS, code.co_filename):
-        raise fail(TypeError, f"item(): expected a number, but got an expression; {advice()}")
+        raise type_error(f"item(): expected a number, but got an expression; {advice()}")
 
 
 def _adopted(arrays: str) -> str:

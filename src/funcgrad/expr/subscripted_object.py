@@ -16,7 +16,7 @@ from inspect import getattr_static
 from types import CodeType, FrameType, MemberDescriptorType, ModuleType
 from typing import Any
 
-from funcgrad.source import OURS, fail, written
+from funcgrad.source import OURS, type_error, written
 
 _SEQUENCES = (list, tuple, str, bytes, range)
 _UNKNOWN = object()
@@ -25,8 +25,7 @@ _UNKNOWN = object()
 def refuse_mask(frame: FrameType) -> None:
     """Refuse to answer by an integer where an array may ask: NumPy then takes the condition for a mask."""
     if _may_be_masked(frame):
-        raise fail(
-            TypeError,
+        raise type_error(
             "an index: expected an integer for the place in a list, but got a truth value, which of an array "
             "selects all or nothing; write a[int(x > 0)]",
         )

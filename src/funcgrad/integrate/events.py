@@ -19,7 +19,7 @@ from funcgrad.integrate.dense_output import OdeSolution
 from funcgrad.integrate.steps import Leaves
 from funcgrad.integrate.vector_field import StateLayout
 from funcgrad.ops.base.op import fit, lift_fully
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import symbols, trace_body
@@ -65,7 +65,7 @@ def event_of(
     than a bool or a positive int.
     """
     if not callable(function):
-        raise fail(TypeError, f"solve_ivp: expected a function as an event, but got {function!r}")
+        raise type_error(f"solve_ivp: expected a function as an event, but got {function!r}")
     clock = flatten(t, "t")
     leaves = Tree(list(start), layout.state, [f"y{k}" for k in range(len(start))])
     called = on_arrays(function)
@@ -75,14 +75,11 @@ def event_of(
     )
     if len(body.outputs) != 1 or body.types[0].size != 1 or body.types[0].dtype.kind not in "biuf":
         got = ", ".join(map(str, body.types)) or "nothing"
-        raise fail(
-            TypeError, f"solve_ivp: expected an event that returns a real number, but got {got}"
-        )
+        raise type_error(f"solve_ivp: expected an event that returns a real number, but got {got}")
     value: Any = np.reshape(body.outputs[0], ())
     terminal = getattr(function, "terminal", None) or 0
     if int(terminal) != terminal or terminal < 0:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"solve_ivp: expected an event's terminal to be a bool or a positive int, but got {terminal!r}",
         )
     return Event(

@@ -16,7 +16,7 @@ from funcgrad.integrate.tableaus import METHODS, Rosenbrock
 from funcgrad.integrate.vector_field import StateLayout, state_layout, vector_field
 from funcgrad.ops.base.op import fit, lift_fully
 from funcgrad.rewrite.evaluate import evaluate_roots
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.transforms.grad import stop_gradient
@@ -94,8 +94,7 @@ def _method(who: str, method: object) -> Method:
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]
     hint = "; write 'Rodas5P' for stiff equations" if method in ("Radau", "BDF", "LSODA") else ""
-    raise fail(
-        ValueError,
+    raise value_error(
         f"{who}: expected one of the methods {', '.join(METHODS)}, but got {method!r}{hint}",
     )
 
@@ -104,15 +103,13 @@ def _times(who: str, t: object, start: Sequence[Expr]) -> Any:
     times = plain_value(t)
     times = times if isinstance(times, Expr) else np.asarray(times)
     if times.ndim != 1 or not times.shape[0] or times.dtype.kind not in "iuf":
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected a sequence of times, but got {times.dtype}{list(times.shape)}",
         )
     if not isinstance(times, Expr):
         steps = np.diff(times.astype(float))
         if not (np.all(np.isfinite(times)) and (np.all(steps >= 0) or np.all(steps <= 0))):
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"{who}: expected finite times in increasing or decreasing order, but got {times}",
             )
     lifted = lift_fully(times)
@@ -126,8 +123,7 @@ def _tolerances(who: str, atol: object, layout: StateLayout) -> list[Any]:
     if len(tree.leaves) == 1 != len(layout.types):
         tree.leaves[:] = tree.leaves * len(layout.types)
     if len(tree.leaves) != len(layout.types):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected atol to be a number or a tree like the state, of {len(layout.types)} parts, "
             f"but got {len(tree.leaves)}",
         )
@@ -136,8 +132,7 @@ def _tolerances(who: str, atol: object, layout: StateLayout) -> list[Any]:
         real = np.empty(0, type.dtype).real.dtype
         part = lift_fully(_positive(who, "atol", leaf))
         if np.broadcast_shapes(part.shape, type.shape) != type.shape:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"{who}: expected atol to fit the state's shape {type.shape}, but got {part.shape}",
             )
         found.extend([fit(part, ArrayType(part.shape, real))] * (2 if layout.is_split(type) else 1))
@@ -150,5 +145,5 @@ def _positive(who: str, name: str, value: object) -> Any:
         return stop_gradient(known)
     found = np.asarray(known)
     if found.dtype.kind not in "iuf" or not np.all(found >= 0):
-        raise fail(ValueError, f"{who}: expected {name} to be at least 0, but got {value!r}")
+        raise value_error(f"{who}: expected {name} to be at least 0, but got {value!r}")
     return found.astype(float)[()]

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.integrate.backsolve import backsolved_states
 from funcgrad.integrate.initial_value import are_traced, initial_value_problem, values_of
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.transform_arguments import check_function
@@ -73,8 +73,7 @@ def odeint(
     slope = on_arrays(func)
     given = flatten((y0, t, args))
     if adjoint not in ("discrete", "backsolve"):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"odeint: expected adjoint to be 'discrete' or 'backsolve', but got {adjoint!r}",
         )
     backward = adjoint == "backsolve"

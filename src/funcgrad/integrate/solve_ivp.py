@@ -25,7 +25,7 @@ from funcgrad.integrate.steps import evaluations
 from funcgrad.integrate.tableaus import Rosenbrock
 from funcgrad.ops.base.op import fit, lift_fully
 from funcgrad.rewrite.evaluate import evaluate_roots
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.transform_arguments import check_function
@@ -198,13 +198,10 @@ def _all_times(t_span: object, t_eval: object) -> Any:
     """The start, the times to report, and the end, as one array."""
     span = lift_fully(list(t_span) if isinstance(t_span, list | tuple) else t_span)
     if span.shape != (2,):
-        raise fail(
-            ValueError, f"solve_ivp: expected t_span to be a pair of times, but got {span.type}"
-        )
+        raise value_error(f"solve_ivp: expected t_span to be a pair of times, but got {span.type}")
     inner = np.zeros(0) if t_eval is None else plain_value(t_eval)
     if np.ndim(inner) != 1:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"solve_ivp: expected t_eval to have one axis, but got shape {np.shape(inner)}",
         )
     parts = [span[:1], lift_fully(inner), span[1:]]
@@ -218,9 +215,7 @@ def _first_step(problem: InitialValueProblem, first_step: float | None) -> Any:
         return None
     known = plain_value(first_step)
     if not isinstance(known, Expr) and not known > 0:
-        raise fail(
-            ValueError, f"solve_ivp: expected first_step to be positive, but got {first_step!r}"
-        )
+        raise value_error(f"solve_ivp: expected first_step to be positive, but got {first_step!r}")
     return fit(lift_fully(known), ArrayType((), problem.times.dtype))
 
 

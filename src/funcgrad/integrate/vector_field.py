@@ -11,7 +11,7 @@ from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import fit, lift_fully
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import symbols, trace_body
@@ -64,9 +64,7 @@ def state_layout(who: str, y0: object, real: bool) -> tuple[StateLayout, list[Ex
     given = [lift_fully(leaf) for leaf in tree.leaves]
     for x, path in zip(given, tree.paths, strict=True):
         if x.dtype.kind not in "iufc":
-            raise fail(
-                TypeError, f"{who}: expected a state of numbers, but {path} is of type {x.type}"
-            )
+            raise type_error(f"{who}: expected a state of numbers, but {path} is of type {x.type}")
     values = [x if x.dtype.kind in "fc" else x.astype(float) for x in given]
     layout = StateLayout(tree, tuple([x.type for x in values]), real)
     return layout, layout.leaves(values)
@@ -125,16 +123,14 @@ def _matching(who: str, slope: object, layout: StateLayout) -> list[Expr]:
     if len(found) == 1 == len(wanted) and found[0].size == wanted[0].size == 1:
         found = [lift_fully(np.reshape(found[0], wanted[0].shape))]
     if [x.shape for x in found] != [type.shape for type in wanted]:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected dy/dt with the structure and shapes of the state, "
             f"{', '.join(map(str, wanted))}, but got {', '.join(str(x.type) for x in found) or 'nothing'}"
             f"{'; write np.array(y0) for a state that is an array' if len(wanted) > 1 == len(found) else ''}",
         )
     for x, type in zip(found, wanted, strict=True):
         if x.dtype.kind not in "biufc" or (x.dtype.kind == "c" and type.dtype.kind != "c"):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected dy/dt of the state's type {type}, but got {x.type}; start from a complex "
                 "state",
             )

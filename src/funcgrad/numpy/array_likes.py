@@ -26,7 +26,7 @@ from funcgrad.numpy.jax_keywords import ADAPTERS
 from funcgrad.ops.base.foreign_arrays import has_array_method, has_sequence_methods
 from funcgrad.ops.numpy.delegated_functions import DELEGATED
 from funcgrad.ops.shape import as_lists
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 _LISTS = (list, tuple)
 _TRACED = (Expr, Reference)
@@ -255,8 +255,7 @@ class Caller(Maker):
             if all([a is b for a, b in zip(lifted, args, strict=True)]):
                 raise
             if any([_is_changed(plain_value(a), b) for a, b in zip(args, before, strict=True)]):
-                raise fail(
-                    TypeError,
+                raise type_error(
                     f"{self.__wrapped__.__name__}: expected a function without stores into its argument, "
                     "since it gives traced values; write v = v.copy() in the function",
                 ) from None

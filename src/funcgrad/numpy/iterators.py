@@ -12,7 +12,7 @@ from funcgrad.arrays.reference import Reference, holds_expr, layout_of
 from funcgrad.expr import Expr
 from funcgrad.numpy.creation import asarray
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error
 
 
 class broadcast:  # noqa: N801  # as NumPy names it
@@ -144,14 +144,12 @@ def nditer(
     if not (takes or holds_expr(given) or (makes and not of_buffers)):
         return np.nditer(_buffers(op), flags, op_flags, op_dtypes, order, casting, **options)
     if of_buffers:
-        raise fail(
-            TypeError,
+        raise type_error(
             "nditer: expected an iterator over single entries of traced values, but got external_loop, "
             "op_axes or another option of buffers; write for i in np.ndindex(x.shape): x[i]",
         )
     if order != "C" and any([isinstance(item, Expr) and item.ndim for item in given]):
-        raise fail(
-            TypeError,
+        raise type_error(
             "nditer: expected the order 'C', since an expression has no layout in memory; write order='C', "
             "or fg.adopt(f) for the function",
         )

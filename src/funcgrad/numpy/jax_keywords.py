@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad.numpy.creation import array, full, zeros
-from funcgrad.source import fail
+from funcgrad.source import value_error
 
 _Call: TypeAlias = Callable[..., Any]
 _Named: TypeAlias = dict[str, Any]
@@ -188,8 +188,7 @@ def _put_along_axis(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
     if mode in (None, "promise_in_bounds"):
         return _store(call, args, {"inplace": True} | named)
     if mode not in ("clip", "drop", "fill") or named.pop("inplace", True):
-        raise fail(
-            ValueError,
+        raise value_error(
             "put_along_axis: expected mode 'clip', 'drop' or 'fill', and inplace=False, but got mode "
             f"{mode!r}",
         )
@@ -252,7 +251,7 @@ def _take_along_axis(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
     if mode in (None, "promise_in_bounds"):
         return call(*args, **named)
     if mode not in ("clip", "fill"):
-        raise fail(ValueError, f"take_along_axis: expected mode 'clip' or 'fill', but got {mode!r}")
+        raise value_error(f"take_along_axis: expected mode 'clip' or 'fill', but got {mode!r}")
     a, places = args[:2]
     axis = args[2] if len(args) > 2 else named.get("axis", -1)
     length = np.shape(a)[axis] if axis is not None else np.size(a)

@@ -16,7 +16,7 @@ from funcgrad.arrays.reference import Reference, holds_expr
 from funcgrad.arrays.values import by_value, unlabeled
 from funcgrad.expr import Expr
 from funcgrad.ops import shape
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 def isscalar(element: object) -> bool:
@@ -244,8 +244,7 @@ def _joined(items: list[Any], kind: Any, common: tuple[int, ...]) -> Any:
     if kind is not None and made.size != count:
         raise ValueError("setting an array element with a sequence.")
     if kind is not None and made.dtype.kind == "c" and np.dtype(kind).kind in "fiu":
-        raise fail(
-            TypeError,
+        raise type_error(
             f"vectorize: expected real numbers, since the results have the type {np.dtype(kind)}, but got "
             f"complex ones; write otypes=[complex], or .real of each",
         )

@@ -21,7 +21,7 @@ from funcgrad.ops.base.axes import axis_tuple
 from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.op import EdgeRule, Infix, Op, lift_all
 from funcgrad.ops.shape import astype, broadcast_to, expand_dims, reshape
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array
 
 _LOWERCASE = "abcdefghijklmnopqrstuvwxyz"  # importing `string` compiles a regular expression
@@ -115,8 +115,7 @@ def matmul(a: Any, b: Any) -> Any:
     """As `numpy.matmul`: vectors, matrices and stacks of matrices."""
     a, b = _common(list(lift_all((a, b))))
     if a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[max(b.ndim - 2, 0)]:
-        raise fail(
-            ValueError,
+        raise value_error(
             "matmul: expected the last axis of the first operand to match the last but one of the "
             f"second, but got {a.type} @ {b.type}; use * with a scalar, or transpose one",
         )
@@ -131,8 +130,8 @@ def _stacked(a: Any, b: Any) -> Any:
     try:
         stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
-        raise fail(
-            ValueError, f"matmul: expected stacks that broadcast, but got {a.type} @ {b.type}"
+        raise value_error(
+            f"matmul: expected stacks that broadcast, but got {a.type} @ {b.type}"
         ) from None
     z = matmul_op(
         broadcast_to(a, (*stack, *a.shape[-2:])), broadcast_to(b, (*stack, *b.shape[-2:]))
@@ -227,8 +226,7 @@ def _from_lists(given: tuple[Any, ...]) -> tuple[Any, ...]:
     try:
         items = [[i if i is Ellipsis else index(i) for i in each] for each in lists]
     except TypeError:
-        raise fail(
-            TypeError,
+        raise type_error(
             "einsum: expected a subscripts string and arrays, as in 'ij,jk->ik', or after each array a list "
             "of numbers",
         ) from None
@@ -237,7 +235,7 @@ def _from_lists(given: tuple[Any, ...]) -> tuple[Any, ...]:
     letters = _LOWERCASE if len(numbers) <= len(_LOWERCASE) else sorted(_LETTERS)
     names: dict[Any, str] = dict(zip(numbers, letters, strict=False))
     if len(numbers) > len(names):
-        raise fail(ValueError, f"einsum: expected at most 52 subscripts, but got {len(numbers)}")
+        raise value_error(f"einsum: expected at most 52 subscripts, but got {len(numbers)}")
     terms = ["".join([names.get(i, "...") for i in each]) for each in items]
     inputs = ",".join(terms[: len(arrays)])
     return (inputs if len(terms) == len(arrays) else f"{inputs}->{terms[-1]}", *arrays)
@@ -259,8 +257,7 @@ def einsum(
     if not isinstance(subscripts, str):
         subscripts, *operands = _from_lists((subscripts, *operands))  # type: ignore[assignment]
     if order == "F":
-        raise fail(
-            TypeError,
+        raise type_error(
             "einsum: expected no order 'F' with traced values, which are in C order; leave it out",
         )
     exprs = _common(list(lift_all(operands)))
@@ -291,8 +288,7 @@ def _explicit(subscripts: str, exprs: list[Expr]) -> tuple[list[str], str]:
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = inputs.split(",")
     if len(terms) != len(exprs):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"einsum: expected {len(terms)} operands for {subscripts!r}, but got {len(exprs)}",
         )
     unused = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in subscripts]
@@ -300,7 +296,7 @@ def _explicit(subscripts: str, exprs: list[Expr]) -> tuple[list[str], str]:
     widest = max([n for n, t in zip(spans, terms, strict=True) if "..." in t], default=0)
     for n, term, x in zip(spans, terms, exprs, strict=True):
         if n < 0 or (n and "..." not in term):
-            raise fail(ValueError, f"einsum: expected {term!r} to name the axes of {x.type}")
+            raise value_error(f"einsum: expected {term!r} to name the axes of {x.type}")
     dots = unused[:widest]
     terms = [
         t.replace("...", "".join(dots[widest - n :])) for n, t in zip(spans, terms, strict=True)
@@ -312,9 +308,7 @@ def _explicit(subscripts: str, exprs: list[Expr]) -> tuple[list[str], str]:
         once = sorted(c for c in set(letters) - set(dots) if letters.count(c) == 1)
         output = "".join([*dots, *once])
     if not set(output) <= set(letters) or len(set(output)) != len(output):
-        raise fail(
-            ValueError, f"einsum: expected an output of the inputs' letters, but got {output!r}"
-        )
+        raise value_error(f"einsum: expected an output of the inputs' letters, but got {output!r}")
     return terms, output
 
 
@@ -323,7 +317,7 @@ def _without_repeats(term: str, x: Any) -> tuple[str, Any]:
         while term.count(c) > 1:
             first, second = [i for i, letter in enumerate(term) if letter == c][:2]
             if x.shape[first] != x.shape[second]:
-                raise fail(ValueError, f"einsum: expected equal axes for {c!r} in {x.type}")
+                raise value_error(f"einsum: expected equal axes for {c!r} in {x.type}")
             x = np.diagonal(x, axis1=first, axis2=second)
             rest = "".join(letter for i, letter in enumerate(term) if i not in (first, second))
             term = rest + c
@@ -356,8 +350,7 @@ def _check_sizes(subscripts: str, pairs: list[tuple[str, Any]]) -> None:
     for term, x in pairs:
         for c, n in zip(term, x.shape, strict=True):
             if size.setdefault(c, n) != n:
-                raise fail(
-                    ValueError,
+                raise value_error(
                     f"einsum: expected one length for {c!r} in {subscripts!r}, but got {size[c]} and {n}",
                 )
 
@@ -411,8 +404,7 @@ def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
         axes = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes)))
     left, right = axis_tuple("tensordot", axes[0], a), axis_tuple("tensordot", axes[1], b)
     if [a.shape[i] for i in left] != [b.shape[i] for i in right]:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"tensordot: expected equal lengths along axes {left} and {right}, but got {a.type} "
             f"and {b.type}",
         )

@@ -20,7 +20,7 @@ from funcgrad.ops.base.entrywise import spread_unbatched
 from funcgrad.ops.base.op import Op, lift_all
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import astype
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 Kept: TypeAlias = str | tuple[int, int]
@@ -39,8 +39,8 @@ def kept_range(kept: Kept, m: int, n: int) -> tuple[int, int]:
     if kept == "valid":
         return min(m, n) - 1, abs(m - n) + 1
     if isinstance(kept, str):
-        raise fail(
-            ValueError, f"convolve: expected 'full', 'same', 'valid' or a range, but got {kept!r}"
+        raise value_error(
+            f"convolve: expected 'full', 'same', 'valid' or a range, but got {kept!r}"
         )
     return kept
 
@@ -130,7 +130,7 @@ def _of_stacks(a: Array, v: Array, first: int, count: int) -> Any:
 def _type(a: ArrayType, v: ArrayType, kept: Kept) -> ArrayType:
     stacked = a.ndim == v.ndim >= 1 and a.shape[:-1] == v.shape[:-1] and a.dtype == v.dtype
     if not (stacked and a.shape[-1] and v.shape[-1]):
-        raise fail(ValueError, f"convolve: expected two vectors with entries, but got {a} and {v}")
+        raise value_error(f"convolve: expected two vectors with entries, but got {a} and {v}")
     _, count = kept_range(kept, a.shape[-1], v.shape[-1])
     return ArrayType((*a.shape[:-1], count), a.dtype)
 
@@ -245,11 +245,11 @@ def _two_vectors(name: str, a: Any, v: Any, mode: str | int) -> tuple[Any, Any, 
     if type(mode) is int and 0 <= mode < 3:  # numbers that NumPy has for them
         mode = ("valid", "same", "full")[mode]
     if mode not in _MODES:
-        raise fail(
-            ValueError, f"{name}: expected a mode among 'full', 'same', 'valid', but got {mode!r}"
+        raise value_error(
+            f"{name}: expected a mode among 'full', 'same', 'valid', but got {mode!r}"
         )
     if a.ndim != 1 or v.ndim != 1 or not a.size or not v.size:
-        raise fail(
-            ValueError, f"{name}: expected two vectors with entries, but got {a.type} and {v.type}"
+        raise value_error(
+            f"{name}: expected two vectors with entries, but got {a.type} and {v.type}"
         )
     return a, v, mode

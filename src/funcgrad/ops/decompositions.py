@@ -50,7 +50,7 @@ from funcgrad.ops.reduced_resolvents import (
 )
 from funcgrad.ops.solve import solve_op
 from funcgrad.ops.tuples import pick_op
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 
@@ -146,7 +146,7 @@ def eigh(a: Array, UPLO: str = "L") -> Any:
     """
     triangle = str(UPLO).upper()
     if triangle not in ("L", "U"):
-        raise fail(ValueError, f"eigh: expected UPLO 'L' or 'U', but got {UPLO!r}")
+        raise value_error(f"eigh: expected UPLO 'L' or 'U', but got {UPLO!r}")
     node = eigh_op(matrices("eigh", a), triangle=triangle)
     return EighResult(_part(node, 0), _part(node, 1))
 
@@ -462,8 +462,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     a = matrices("qr", a, square=False)
     m, n = a.shape[-2:]
     if mode not in ("reduced", "r", "complete"):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"qr: expected mode 'reduced', 'complete' or 'r', but got {mode!r}; LAPACK's form has no "
             "derivatives here",
         )

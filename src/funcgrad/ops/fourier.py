@@ -23,7 +23,7 @@ from funcgrad.ops.base.axes import axis_index, counts_of
 from funcgrad.ops.base.columns import Columns, axis_length
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.shape import astype
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array, Axes, FunctionLibrary
 
 
@@ -198,9 +198,7 @@ def rfft(a: object, n: int | None = None, axis: int = -1, norm: str | None = Non
     """As `numpy.fft.rfft`: of real values, the first half."""
     x = lift_fully(a)
     if x.dtype.kind == "c":
-        raise fail(
-            TypeError, f"rfft: expected real values, but got {x.type}; take np.real, or use fft"
-        )
+        raise type_error(f"rfft: expected real values, but got {x.type}; take np.real, or use fft")
     x = astype(x, np.result_type(x.dtype, np.float32) if x.dtype.kind == "f" else float)
     place, count = _place_and_count("rfft", x, n, axis, norm)
     return _scaled(rfft_op(resized(x, count, place), axis=place), count, norm, False)
@@ -241,8 +239,7 @@ def _place_and_count(name: str, a: Any, n: Any, axis: int, norm: object) -> tupl
     place = axis_index(name, axis, a)
     count = a.shape[place] if n is None else _length(name, n, a)
     if norm not in (None, "backward", "ortho", "forward"):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{name}: expected norm to be 'backward', 'ortho' or 'forward', but got {norm!r}",
         )
     return place, count
@@ -260,7 +257,7 @@ def _length(name: str, n: SupportsIndex, a: Expr) -> int:
     except TypeError:
         count = 0
     if count < 1:
-        raise fail(ValueError, f"{name}: expected one point or more, but got {n} for {a.type}")
+        raise value_error(f"{name}: expected one point or more, but got {n} for {a.type}")
     return count
 
 
@@ -288,9 +285,7 @@ def sizes(name: str, a: Any, s: Any, axes: Any) -> list[tuple[int | None, int]]:
     axes = [axis_index(name, axis, a) for axis in axes]
     sizes = [None] * len(axes) if s is None else list(s)
     if len(sizes) != len(axes) or (not axes and "r" in name):
-        raise fail(
-            ValueError, f"{name}: expected a size for each axis, but got {s} for {len(axes)}"
-        )
+        raise value_error(f"{name}: expected a size for each axis, but got {s} for {len(axes)}")
     # -1 is all of an axis, for transforms to real values, too, whose default is another size.
     return [(a.shape[axis] if n == -1 else n, axis) for n, axis in zip(sizes, axes, strict=True)]
 

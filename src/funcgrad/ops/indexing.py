@@ -30,7 +30,7 @@ from funcgrad.ops.base.index_spec import Spec, index_source, index_text, restore
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.base.untaken_paths import indices_or_zero
 from funcgrad.ops.shape import moveaxis
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 
@@ -271,8 +271,7 @@ def take_along_axis(x: npt.ArrayLike, indices: Any, axis: int | None = -1) -> An
         return np.ravel(x)[np.ravel(indices)]
     place = axis_index("take_along_axis", axis, x)
     if indices.ndim != x.ndim:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"take_along_axis: expected indices with {x.ndim} axes, but got {indices.type}",
         )
     grids = list(np.ix_(*[np.arange(n) for n in x.shape]))
@@ -301,7 +300,7 @@ def diag(x: object, k: int = 0) -> Any:
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:
-        raise fail(ValueError, f"diag: expected a vector or a matrix, but got {x.type}")
+        raise value_error(f"diag: expected a vector or a matrix, but got {x.type}")
     size = x.shape[0] + abs(k)
     first = max(k, 0) + max(-k, 0) * size
     ends = (first, first + x.shape[0] * (size + 1)) if k else (None, None)

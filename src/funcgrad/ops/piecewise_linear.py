@@ -24,7 +24,7 @@ from funcgrad.ops.base.entrywise import spread_unbatched
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.indexing import getitem_op, scatter_op
 from funcgrad.ops.scans_and_sorts import searchsorted_op
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 
@@ -42,8 +42,7 @@ def _type(x: ArrayType, xp: ArrayType, fp: ArrayType) -> ArrayType:
     floats = x.dtype.kind == "f" and x.dtype == xp.dtype == fp.dtype
     stacked = xp.ndim and xp.shape == fp.shape and x.shape[: xp.ndim - 1] == xp.shape[:-1]
     if not (floats and stacked and xp.shape[-1] > 1):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"interp: expected places and vectors of two knots or more, but got {x}, {xp} and {fp}",
         )
     return x

@@ -35,7 +35,7 @@ from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import astype, expand_dims, reshape
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array, Axes, Axis, FunctionLibrary
 
 
@@ -469,8 +469,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
         return _reduce(norm_op, x, axis, keepdims)
     if len(axes) != 1 or isinstance(ord, str):
-        raise fail(
-            ValueError,
+        raise value_error(
             "norm: expected ord None, 'fro' for a matrix, or a number for a vector, but got "
             f"{ord!r} for {len(axes)} axes",
         )

@@ -19,7 +19,7 @@ from funcgrad.ops.base.op import Op, differentiable, lift_all, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.recurrences import cumprod_op, running_maximum_op, running_minimum_op
 from funcgrad.ops.shape import astype, reshape
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 
@@ -182,9 +182,9 @@ def _search(a: Array, v: Array, side: Literal["left", "right"]) -> Any:
 
 def _search_type(a: ArrayType, v: ArrayType, side: str) -> ArrayType:
     if side not in ("left", "right"):
-        raise fail(ValueError, f"searchsorted: expected side 'left' or 'right', but got {side!r}")
+        raise value_error(f"searchsorted: expected side 'left' or 'right', but got {side!r}")
     if not a.ndim or v.shape[: a.ndim - 1] != a.shape[:-1]:
-        raise fail(ValueError, f"searchsorted: expected a vector, but got {a} for {v}")
+        raise value_error(f"searchsorted: expected a vector, but got {a} for {v}")
     return ArrayType(v.shape, np.dtype(np.intp))
 
 
@@ -310,7 +310,7 @@ def _check_kind(kind: Any) -> None:
 def _places_in_order(name: str, x: Any, axis: int, order: object, descending: object) -> Any:
     """The places of the entries, smallest or largest first; NaN comes last, and ties keep their order."""
     if order is not None:
-        raise fail(ValueError, f"{name}: expected no order for {x.type}, which has no fields")
+        raise value_error(f"{name}: expected no order for {x.type}, which has no fields")
     if descending is np._NoValue or not descending:
         return argsort_op(x, axis=axis)
     return argsort_op(-x if x.dtype.kind in "fc" else np.invert(x), axis=axis)
@@ -362,7 +362,7 @@ def _cumulative(
 ) -> Any:
     x = lift_fully(x)
     if axis is None and x.ndim > 1:
-        raise fail(ValueError, f"{name}: expected an axis for {x.type}, which has several")
+        raise value_error(f"{name}: expected an axis for {x.type}, which has several")
     x, place = _flat(name, x, axis)
     z = scan(x, place, dtype)
     if first is None:
@@ -383,7 +383,7 @@ def diff(
     if n == 0:
         return x
     if n < 0:
-        raise fail(ValueError, f"diff: expected n of 0 or more, but got {n}")
+        raise value_error(f"diff: expected n of 0 or more, but got {n}")
     place = axis_index("diff", axis, x)
     ends = [
         x if end is x else _end(end, x, place)

@@ -30,7 +30,7 @@ from funcgrad.ops.base.columns import Columns, Form, any_kind, no_flops
 from funcgrad.ops.base.foreign_arrays import has_array_method
 from funcgrad.ops.base.op import Op, lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array, Axes
 
 
@@ -60,9 +60,7 @@ reshape_op = Op(
 def reshape(x: object, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
     """As `numpy.reshape`, in C or Fortran order: an expression has no layout in memory."""
     if order not in ("C", "F"):
-        raise fail(
-            TypeError, f"reshape: expected order 'C' or 'F', but got {order!r}; transpose first"
-        )
+        raise type_error(f"reshape: expected order 'C' or 'F', but got {order!r}; transpose first")
     x = lift_fully(x)
     sizes = [*counts_of("reshape", shape)]
     if order == "F":  # that of the reversed axes
@@ -71,8 +69,7 @@ def reshape(x: object, shape: Any, order: str = "C", *, copy: Any = None) -> Any
     if sizes.count(-1) == 1 and known and x.size % known == 0:
         sizes[sizes.index(-1)] = x.size // known
     if builtins.any([n < 0 for n in sizes]) or math.prod(sizes) != x.size:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"reshape: expected a shape of {x.size} entries for {x.type}, but got {tuple(sizes)}",
         )
     return x if tuple(sizes) == x.shape else reshape_op(x, shape=tuple(sizes))
@@ -101,9 +98,7 @@ def squeeze(x: npt.ArrayLike, axis: Axes = None) -> Any:
     else:
         places = set(one_or_tuple("squeeze", axis, x))
     if builtins.any(x.shape[i] != 1 for i in places):
-        raise fail(
-            ValueError, f"squeeze: expected axes of length 1 in {x.type}, but got axis {axis}"
-        )
+        raise value_error(f"squeeze: expected axes of length 1 in {x.type}, but got axis {axis}")
     return reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in places))
 
 
@@ -168,9 +163,7 @@ def transpose(x: Any, axes: Any = None) -> Any:
     else:
         order = axis_tuple("transpose", axes, x)
         if len(order) != x.ndim:
-            raise fail(
-                ValueError, f"transpose: expected {x.ndim} axes for {x.type}, but got {axes}"
-            )
+            raise value_error(f"transpose: expected {x.ndim} axes for {x.type}, but got {axes}")
     return x if order == tuple(range(x.ndim)) else transpose_op(x, axes=order)
 
 
@@ -253,26 +246,22 @@ def concatenate(
     """As `numpy.concatenate`."""
     exprs = lift_all(list(arrays))
     if not exprs:
-        raise fail(ValueError, "concatenate: expected at least one array, but got none")
+        raise value_error("concatenate: expected at least one array, but got none")
     if axis is None:
         exprs, axis = tuple(ravel(x) for x in exprs), 0
     if builtins.any(x.ndim == 0 for x in exprs):
-        raise fail(
-            ValueError, "concatenate: expected arrays with axes, but got a scalar; use stack"
-        )
+        raise value_error("concatenate: expected arrays with axes, but got a scalar; use stack")
     place = axis_index("concatenate", axis, exprs[0])
     rests = {x.shape[:place] + x.shape[place + 1 :] for x in exprs}
     if len(rests) > 1:
         types = ", ".join(str(x.type) for x in exprs)
-        raise fail(
-            ValueError,
+        raise value_error(
             f"concatenate: expected shapes that agree beside axis {place}, but got {types}",
         )
     common = np.dtype(dtype) if dtype else np.result_type(*[x.dtype for x in exprs])
     for x in exprs:
         if not np.can_cast(x.dtype, common, casting):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"concatenate: expected arrays that become {common} by casting={casting!r}, but got {x.type}",
             )
     cast = [x if x.dtype == common else _op.astype(x, dtype=common) for x in exprs]
@@ -284,7 +273,7 @@ def stack(arrays: Any, axis: int = 0, *, dtype: object = None, **how: Any) -> An
     exprs = lift_all(list(arrays))
     if len({x.shape for x in exprs}) > 1:
         types = ", ".join(str(x.type) for x in exprs)
-        raise fail(ValueError, f"stack: expected arrays of one shape, but got {types}")
+        raise value_error(f"stack: expected arrays of one shape, but got {types}")
     return concatenate([expand_dims(x, axis) for x in exprs], axis=axis, dtype=dtype, **how)
 
 
@@ -326,8 +315,7 @@ def astype(
     """As ``ndarray.astype``: objects are the entries, and text, as ``str(x)``, has no derivative."""
     x, dtype = lift_fully(x), np.dtype(dtype)
     if casting != "unsafe" and not np.can_cast(x.dtype, dtype, casting):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"astype: cannot cast from {x.dtype!r} to {dtype!r} according to the rule {casting!r}",
         )
     if dtype.kind == "O":
@@ -369,8 +357,7 @@ def broadcast_to(x: object, shape: int | tuple[int, ...]) -> Any:
     except ValueError:
         fits = False
     if not fits:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"broadcast_to: expected a shape that {x.type} broadcasts to, but got {lengths}",
         )
     return x if x.shape == lengths else _op.broadcast_to(x, shape=lengths)
@@ -401,8 +388,7 @@ def split_points(name: str, x: Expr, sections: Any, axis: int) -> list[int]:
     """Where `numpy.split` cuts: the inner boundaries."""
     if isinstance(sections, int | np.integer):
         if x.shape[axis] % sections:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"{name}: expected {x.shape[axis]} entries to divide into {sections} equal parts; "
                 "give the places to cut at instead",
             )

@@ -33,7 +33,7 @@ from funcgrad.ops.base.mpmath_matrices import each_matrix
 from funcgrad.ops.base.op import Op, lift_fully, spread
 from funcgrad.ops.base.untaken_paths import matrix_or_identity
 from funcgrad.ops.shape import astype, broadcast_to
-from funcgrad.source import as_of_numbers, fail, may_be_handled
+from funcgrad.source import as_of_numbers, may_be_handled, value_error
 from funcgrad.typing import Array
 
 
@@ -177,8 +177,7 @@ def solve(a: Any, b: Any) -> Any:
     vector = b.ndim == 1
     b = matrices("solve", np.expand_dims(b, 1) if vector else b, square=False)
     if a.shape[-1] != b.shape[-2]:
-        raise fail(
-            ValueError,
+        raise value_error(
             "solve: expected a right side with as many rows as the matrix, but got "
             f"{a.type} and {b.type}",
         )
@@ -192,8 +191,8 @@ def _same_stack(name: str, a: Any, b: Any) -> tuple[Any, Any]:
     try:
         stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
-        raise fail(
-            ValueError, f"{name}: expected stacks that broadcast, but got {a.type} and {b.type}"
+        raise value_error(
+            f"{name}: expected stacks that broadcast, but got {a.type} and {b.type}"
         ) from None
     return _stacked(astype(a, dtype), stack), _stacked(astype(b, dtype), stack)
 

@@ -23,7 +23,7 @@ from funcgrad.ops.overlapping_windows import overlapping_windows_op, part_of_win
 from funcgrad.ops.shape import as_numpys, astype, broadcast_to
 from funcgrad.ops.store_forwarding import forwarded, place_of
 from funcgrad.ops.stores import index_add_op, index_set_op
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array, Index
 
 
@@ -107,8 +107,7 @@ def index_update(x: object, index: object, value: Any, how: str, mode: str | Non
         value = function(getitem_op(x, *exprs, spec=spec, shape=shape))
     value = lift_fully(value, (x,))
     if not np.can_cast(value.dtype, x.dtype, "same_kind"):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"at: expected a value of dtype {x.dtype}, but got {value.dtype}; convert x with astype",
         )
     value = astype(value, x.dtype)
@@ -119,8 +118,7 @@ def index_update(x: object, index: object, value: Any, how: str, mode: str | Non
         value = broadcast_to(value, shape)
     except ValueError:
         entries = f"entries of shape {shape}" if shape else "one entry"
-        raise fail(
-            ValueError,
+        raise value_error(
             f"item assignment: expected a value for the {entries} that the index selects of {whole.type}, "
             f"but got {value.type}; give the value this shape, or select as many entries as it has",
         ) from None
@@ -183,8 +181,7 @@ def _repeats(arrays: tuple[Expr, ...], spec: tuple[Any, ...], x: Expr) -> bool:
 
 def _refuse_repeated(arrays: tuple[Expr, ...], spec: tuple[Any, ...], x: Expr) -> None:
     if _repeats(arrays, spec, x):
-        raise fail(
-            ValueError,
+        raise value_error(
             "at[...].apply: expected each entry to be named once, but an index is repeated; apply the "
             "function to np.unique(index)",
         )
@@ -271,8 +268,7 @@ def _neutral(how: str, dtype: Any) -> Any:
 def _repeated_update(x: Any, places: Array, values: Array, how: str) -> Any:
     """A vector whose entries at places are reduced with all values that are given for them."""
     if how not in _REDUCTIONS or (how != "multiply" and x.dtype.kind == "c"):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"at[...].{how}: expected each entry to be named once, but an index is repeated; "
             "set, add, multiply, and min and max of real numbers say what repetition means",
         )

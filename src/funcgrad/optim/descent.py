@@ -24,7 +24,7 @@ from funcgrad.optim.quasi_newton import (
 from funcgrad.optim.ravel import layout, ravel
 from funcgrad.optim.transformations import Optimizer, apply_updates
 from funcgrad.optim.tree_arithmetic import checked_number
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten_numbers
 from funcgrad.trace.tree_map import mapped
@@ -89,14 +89,14 @@ def minimize(
     0.5
     """
     if not callable(f) or isinstance(f, Expr):
-        raise fail(TypeError, f"minimize: expected a function for f, but got {type(f).__name__}")
+        raise type_error(f"minimize: expected a function for f, but got {type(f).__name__}")
     if tol is None:
         tol = 1e-6 if method is not None or learning_rate is not None else 1e-8
     if method is None:
         method = "lbfgs" if learning_rate is None else "adam"
     method = _method(method, learning_rate)
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
-        raise fail(ValueError, f"minimize: expected steps of at least 0, but got {steps!r}")
+        raise value_error(f"minimize: expected steps of at least 0, but got {steps!r}")
     x = _started(x0)
 
     traced = f if jac else on_arrays(f)
@@ -106,8 +106,7 @@ def minimize(
 
     least_squares = _LEAST_SQUARES.get(method) if isinstance(method, str) else None
     if jac and least_squares:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"minimize: expected no jac=True with method={method!r}, which differentiates residuals; use "
             "'lbfgs' or an optimizer",
         )
@@ -125,17 +124,15 @@ def minimize(
 def _method(method: object, learning_rate: object) -> Any:
     """An optimizer, or the name of another method."""
     if not isinstance(method, str) and not (hasattr(method, "init") and hasattr(method, "update")):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"minimize: expected an optimizer or a name for method, but got {type(method).__name__}; "
             "write adam(0.1) or 'adam'",
         )
     if isinstance(method, str) and method not in (*_OPTIMIZERS, "lbfgs", *_LEAST_SQUARES):
         known = ", ".join([repr(name) for name in (*_OPTIMIZERS, "lbfgs", *_LEAST_SQUARES)])
-        raise fail(ValueError, f"minimize: expected a method among {known}, but got {method!r}")
+        raise value_error(f"minimize: expected a method among {known}, but got {method!r}")
     if learning_rate is not None and not (isinstance(method, str) and method in _OPTIMIZERS):
-        raise fail(
-            TypeError,
+        raise type_error(
             "minimize: expected no learning_rate, which goes with the names of optimizers, but got "
             f"{learning_rate!r}; write adam({learning_rate!r}), or leave it out",
         )
@@ -188,8 +185,7 @@ def _by_least_squares(
     finite(half_square(first), 0.0, 0)
     rows = len(first)
     if rows < count and solve is levenberg_marquardt:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"minimize: expected at least as many residuals as unknowns ({count}) with "
             f"method='lm', but got {rows}; use 'gauss-newton', or add residuals",
         )
@@ -207,7 +203,7 @@ def _started(x0: object) -> Any:
     """A copy of x0, checked: Python's ints count as floats."""
     tree = flatten_numbers(x0)
     if not tree.leaves:
-        raise fail(TypeError, "minimize: expected numbers or arrays in x0, but got an empty tree")
+        raise type_error("minimize: expected numbers or arrays in x0, but got an empty tree")
     return tree.rebuild([_start(leaf) for leaf in tree.leaves])
 
 
@@ -222,9 +218,7 @@ def _start(leaf: object) -> Any:
         kind, hint = str(np.asarray(leaf).dtype), "convert it with x0.astype(float)"
     else:
         kind, hint = type(leaf).__name__, "make it an array with np.array"
-    raise fail(
-        TypeError, f"minimize: expected float or complex values in x0, but got {kind}; {hint}"
-    )
+    raise type_error(f"minimize: expected float or complex values in x0, but got {kind}; {hint}")
 
 
 def _scalar(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -240,8 +234,7 @@ def _scalar(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
             kind = f"{output.dtype}{list(output.shape) if output.shape else ''}"
         else:
             kind = type(output).__name__
-        raise fail(
-            TypeError,
+        raise type_error(
             f"minimize: expected f to return a real number, but got {kind}; sum it, or for a tree "
             "of residuals use method='lm' or 'gauss-newton'",
         )
@@ -255,8 +248,7 @@ def _given(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def both(x: object) -> Any:
         output = f(x)
         if not isinstance(output, tuple | list) or len(output) != 2:
-            raise fail(
-                TypeError,
+            raise type_error(
                 "minimize: expected f to return a pair of value and gradient with jac=True, but got "
                 f"{type(output).__name__}; leave out jac=True, or give value_and_grad(f)",
             )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funcgrad.expr import Expr
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 class History(NamedTuple):
@@ -80,8 +80,7 @@ class Recorder:
 def refuse_traced(value: object) -> None:
     """Raise TypeError for an expression where the objective's number should be."""
     if isinstance(value, Expr):
-        raise fail(
-            TypeError,
+        raise type_error(
             "minimize: expected f to give numbers, but it uses a value traced around it; to "
             "differentiate through a minimization, make its steps with an optimizer's update",
         )

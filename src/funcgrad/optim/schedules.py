@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.expr import Expr, result
 from funcgrad.optim.tree_arithmetic import checked_number
-from funcgrad.source import fail
+from funcgrad.source import value_error
 
 Schedule: TypeAlias = Callable[[Any], Any]
 """From the number of steps made, 0 at first, to the learning rate."""
@@ -107,9 +107,7 @@ def piecewise(pieces: Mapping[int, Any]) -> Schedule:
     """
     starts = list(pieces)
     if not starts or starts[0] != 0 or any([a >= b for a, b in pairwise(starts)]):
-        raise fail(
-            ValueError, f"piecewise: expected first steps that rise from 0, but got {starts}"
-        )
+        raise value_error(f"piecewise: expected first steps that rise from 0, but got {starts}")
     parts = {start: _schedule("piecewise", part) for start, part in pieces.items()}
 
     def schedule(step: Any) -> Any:

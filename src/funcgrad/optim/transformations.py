@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.optim.tree_arithmetic import checked_number, frozen, squared_modulus, tree_zeros, weak
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.pytree import flatten_numbers
 from funcgrad.trace.tree_map import mapped
 from funcgrad.typing import Array
@@ -67,8 +67,7 @@ def _moved(p: object, u: Array) -> Any:
     if dtype is None:
         return p + u
     if dtype.kind not in "fc":
-        raise fail(
-            TypeError,
+        raise type_error(
             f"apply_updates: expected float or complex parameters, but got {dtype}; "
             "convert them with x.astype(float)",
         )
@@ -89,8 +88,7 @@ def chain(*transformations: Optimizer) -> Optimizer:
     """
     for part in transformations:
         if not (hasattr(part, "init") and hasattr(part, "update")):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"chain: expected optimizers, but got {type(part).__name__}; call it, as in adam()",
             )
 
@@ -99,8 +97,7 @@ def chain(*transformations: Optimizer) -> Optimizer:
 
     def update(grads: object, state: object, params: object = None) -> tuple[Any, Any]:
         if not isinstance(state, tuple) or len(state) != len(transformations):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"update: expected a state of {len(transformations)} parts, but got "
                 f"{type(state).__name__}; make it with init(params) of the same optimizer",
             )
@@ -294,8 +291,7 @@ def add_decayed_weights(weight_decay: object) -> Optimizer:
 
     def decayed(grads: object, params: object) -> Any:
         if params is None:
-            raise fail(
-                TypeError,
+            raise type_error(
                 "update: expected the parameters, which weight decay needs, but got none; "
                 "write update(grads, state, params)",
             )

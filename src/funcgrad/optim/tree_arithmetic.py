@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.pytree import flatten_numbers
 from funcgrad.trace.tree_map import mapped
 from funcgrad.typing import Array
@@ -61,8 +61,8 @@ def checked_number(
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         kind = value.type if isinstance(value, Expr) else type(value).__name__
-        raise fail(TypeError, f"{who}: expected a number for {name}, but got {kind}")
+        raise type_error(f"{who}: expected a number for {name}, but got {kind}")
     if not low <= value < high:
         span = f"in [{low:g}, {high:g})" if high < np.inf else f"of at least {low:g}, finite"
-        raise fail(ValueError, f"{who}: expected {name} {span}, but got {value}")
+        raise value_error(f"{who}: expected {name} {span}, but got {value}")
     return value

@@ -16,7 +16,7 @@ from funcgrad.node_names import labels
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import example, leaf
 from funcgrad.rewrite.in_place import in_place, reads_first
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 if TYPE_CHECKING:
     from pyrsistent import PMap
@@ -79,8 +79,7 @@ def evaluate_all(
     {x: 3.0, v1: 9.0, v2: 12.0}
     """
     if expr.traced is not None and expr.traced.open:
-        raise fail(
-            TypeError,
+        raise type_error(
             "evaluate_all: expected a formula, but got a traced value, and plain numbers would lose "
             "their derivatives; return it from the function, or write fg.evaluate(x), which stays traced",
         )
@@ -118,8 +117,7 @@ def variables(*exprs: Expr) -> dict[str, Expr]:
         if expr.op is INPUT:
             name = str(expr.params[0][1])
             if found.setdefault(name, expr).type != expr.type:
-                raise fail(
-                    TypeError,
+                raise type_error(
                     f"variables: expected one type for {name!r}, but got {found[name].type} and {expr.type}",
                 )
     return found
@@ -162,8 +160,7 @@ def values_by_name(
     Raises TypeError if a variable has no value, and if ``values`` is no mapping.
     """
     if values is not None and not isinstance(values, Mapping):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"evaluate: expected values by name or in a dict, but got {_kinds(values)}; write "
             f"e({sample_values(wanted)})" + ("" if wanted else ", or e*y for a product"),
         )
@@ -171,8 +168,7 @@ def values_by_name(
     missing = [name for name in wanted if name not in given]
     if missing:
         got = ", ".join(given) or "none"
-        raise fail(
-            TypeError,
+        raise type_error(
             f"evaluate: expected values for {', '.join(wanted)}, but got {got}; write "
             f"e({sample_values(wanted)})",
         )
@@ -214,8 +210,7 @@ def fitted(name: str, value: object, type: ArrayType, who: str = "evaluate") -> 
     Raises TypeError in the name of ``who`` for a value that does not fit.
     """
     if isinstance(value, Expr):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected a number for {name}, but got an expression; write e(x=...), or "
             "substitute",
         )
@@ -228,8 +223,7 @@ def fitted(name: str, value: object, type: ArrayType, who: str = "evaluate") -> 
     if array.shape != type.shape or not (
         np.can_cast(array.dtype, type.dtype, "same_kind") or (weak and array.dtype.kind in "biuf")
     ):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected {type} for {name}, but got {_kind(value, array)}"
             f"{_other_variable(name, array, type)}",
         )
@@ -259,5 +253,5 @@ def _whole(name: str, array: np.ndarray[Any, Any], type: ArrayType, who: str) ->
     fits = not array.shape or np.can_cast(array.dtype, type.dtype, "same_kind")
     if array.shape != type.shape or not fits or not np.array_equal(cast, array):
         shown = array[()] if not array.shape else ArrayType(array.shape, array.dtype)
-        raise fail(TypeError, f"{who}: expected {type} for {name}, but got {shown}")
+        raise type_error(f"{who}: expected {type} for {name}, but got {shown}")
     return cast[()]

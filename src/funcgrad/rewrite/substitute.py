@@ -21,7 +21,7 @@ from funcgrad.gc_pause import Paused
 from funcgrad.graph import INPUT, ArrayType, Key
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.rewrite.evaluate import traced_leaves, variables
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 def substitute(
@@ -48,8 +48,7 @@ def substitute(
     """
     expr = as_expression("substitute", expr)
     if rest or not isinstance(replacements, Mapping | None):
-        raise fail(
-            TypeError,
+        raise type_error(
             "substitute: expected the replacements in a dict, but got "
             f"{', '.join([type(item).__name__ for item in (replacements, *rest)])}; write "
             "substitute(e, {x: 3.0}) or substitute(e, x=3.0)",
@@ -60,9 +59,7 @@ def substitute(
         if isinstance(target, str):
             if target not in by_name:
                 known = ", ".join(by_name) or "none"
-                raise fail(
-                    TypeError, f"substitute: expected a variable ({known}), but got {target!r}"
-                )
+                raise type_error(f"substitute: expected a variable ({known}), but got {target!r}")
             target = by_name[target]
         if isinstance(target, Key):
             given[target] = lift_fully(new)
@@ -112,8 +109,7 @@ def substitute_all(
             if simple and new is not expr and is_simple(expr):
                 mark_simple(new)
         elif new.type != expr.type and not _fits(new.type, expr.type):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"substitute: expected {expr.type} in the place of {expr.name}, but got {new.type}",
             )
         return new

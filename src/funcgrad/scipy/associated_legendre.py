@@ -16,7 +16,7 @@ from funcgrad.ops.special.legendre_functions import (
     spherical_legendre,
 )
 from funcgrad.scipy.composition import composed, number, only_plain, real
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 _hosted = composed(_scipy, host=True)
@@ -25,7 +25,7 @@ _hosted = composed(_scipy, host=True)
 def _derivatives(who: str, diff_n: object, member: Callable[[int], Any]) -> Any:
     """The function and its derivatives up to an order, along the first axis."""
     if isinstance(diff_n, bool) or not isinstance(diff_n, int | np.integer) or not 0 <= diff_n <= 2:
-        raise fail(ValueError, f"{who}: expected diff_n to be 0, 1 or 2, but got {diff_n!r}")
+        raise value_error(f"{who}: expected diff_n to be 0, 1 or 2, but got {diff_n!r}")
     return np.stack([member(order) for order in range(int(diff_n) + 1)])
 
 

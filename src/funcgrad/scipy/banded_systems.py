@@ -12,7 +12,7 @@ import scipy.linalg as _scipy
 from funcgrad.scipy.composition import as_single, composed, number
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.matrix_equations import in_one_dtype
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -64,8 +64,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: npt.ArrayLike, b: npt.ArrayLike, 
     bands, right = in_one_dtype("solve_banded", ab, b)
     l, u = l_and_u
     if bands.ndim != 2 or bands.shape != (l + u + 1, right.shape[0]):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"solve_banded: expected diagonals of shape {(l + u + 1, right.shape[0])}, but got "
             f"{bands.shape}",
         )

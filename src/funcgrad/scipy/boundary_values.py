@@ -16,7 +16,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, refuse, with_places_of
 from funcgrad.scipy.interpolate import CubicHermiteSpline
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
@@ -74,8 +74,7 @@ def solve_bvp(
     """
     who = "solve_bvp"
     if holds_expr(x):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected a plain mesh, but got a traced one; scale the equation to a fixed interval",
         )
     guess, mesh = real(who, y), np.asarray(x, float)

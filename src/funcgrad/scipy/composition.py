@@ -21,7 +21,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.base.promotion import in_precision_of
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.host_call import host_value
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import symbols, trace_body
@@ -230,7 +230,7 @@ def refuse_given(name: str, **given: object) -> None:
     """Say which arguments that are not None are not supported with traced values."""
     for key, value in given.items():
         if value is not None:
-            raise fail(TypeError, f"{name}: {key}={value!r} is not supported with traced values")
+            raise type_error(f"{name}: {key}={value!r} is not supported with traced values")
 
 
 def refuse_policy(name: str, nan_policy: str) -> None:
@@ -241,8 +241,7 @@ def refuse_policy(name: str, nan_policy: str) -> None:
 def only_plain(who: str, **given: npt.ArrayLike) -> None:
     for name, value in given.items():
         if holds_expr(value):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected a plain {name}, in which it has no derivative, but got a traced one; give "
                 f"an integer, or hold {name} constant with int({name})",
             )
@@ -253,7 +252,7 @@ def number(who: str, value: npt.ArrayLike, kinds: str = "fiubc") -> Array:
     item: Any = lift_fully(value) if holds_expr(value) else np.asarray(value)
     if item.dtype.kind not in kinds:
         wanted = "numbers" if "c" in kinds else "real numbers"
-        raise fail(TypeError, f"{who}: expected {wanted}, but got dtype {item.dtype}")
+        raise type_error(f"{who}: expected {wanted}, but got dtype {item.dtype}")
     dtype = np.promote_types(item.dtype, np.float64)
     found: Array = item if item.dtype == dtype else item.astype(dtype)
     return found

@@ -16,7 +16,7 @@ import scipy.special as _scipy
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import real, with_value
-from funcgrad.source import fail
+from funcgrad.source import fail, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -87,8 +87,7 @@ def _arguments(
     who: str, h2: Array, k2: Array, n: int, p: int, s: Array
 ) -> tuple[int, int, tuple[Array, Array, Array]]:
     if not (np.ndim(n) == np.ndim(p) == np.ndim(h2) == np.ndim(k2) == 0):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected numbers h2, k2, n and p beside traced values, but got arrays; map it over "
             "them by fg.vmap, or call it once for each n and p",
         )
@@ -141,8 +140,8 @@ def _exponents(n: int, p: int) -> tuple[tuple[int, int, int], int]:
         if 0 <= rank < count:
             return powers, rank
         rank -= count
-    raise fail(
-        ValueError, f"ellip_harm: expected n >= 0 and p from 1 to 2*n + 1, but got n={n} and p={p}"
+    raise value_error(
+        f"ellip_harm: expected n >= 0 and p from 1 to 2*n + 1, but got n={n} and p={p}"
     )
 
 

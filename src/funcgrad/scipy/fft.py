@@ -22,7 +22,7 @@ from funcgrad.ops.special.gamma import loggamma, poch
 from funcgrad.scipy.composition import as_single, composed, number, real
 from funcgrad.scipy.cosine_transform import TRANSPOSED, cosine_transform_op, kind_of, weighted
 from funcgrad.scipy.python_functions import attribute_of
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array, Axes
 
 _composed = composed(_scipy)
@@ -62,7 +62,7 @@ def _along_axes(name: str, transform: Callable[..., Any]) -> Callable[..., Any]:
 def _check_axes(who: str, x: Expr, axes: Any) -> None:
     places = [] if axes is None else [int(axis) % max(x.ndim, 1) for axis in _listed(axes)]
     if len(set(places)) < len(places):
-        raise fail(ValueError, f"{who}: expected each axis once, but got axes={axes}")
+        raise value_error(f"{who}: expected each axis once, but got axes={axes}")
 
 
 def _listed(value: Any) -> Any:
@@ -114,8 +114,7 @@ def _transformed(
 ) -> Any:
     inverse, sine = who.startswith("i"), "s" in who
     if type not in TRANSPOSED or norm not in (None, "backward", "ortho", "forward"):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected a type from 1 to 4 and norm 'backward', 'ortho' or 'forward', but got type "
             f"{type!r} and norm {norm!r}",
         )
@@ -125,7 +124,7 @@ def _transformed(
     x = np.moveaxis(x if x.dtype.kind in "fc" else x.astype(float), axis, -1)
     size = x.shape[-1] if n is None else n
     if size < 1 - min(kind.m, 0):
-        raise fail(ValueError, f"{who}: expected more points along axis {axis}, but got {size}")
+        raise value_error(f"{who}: expected more points along axis {axis}, but got {size}")
     x = fourier.resized(x, size, x.ndim - 1)
     period = 2 * (size + kind.m)
     if ortho is None or x.dtype.kind == "c":  # SciPy does not ask for complex values

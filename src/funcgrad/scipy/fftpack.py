@@ -17,7 +17,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import fft as _fft
 from funcgrad.scipy.composition import composed, floating, number
 from funcgrad.scipy.python_functions import attribute_of
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
@@ -79,8 +79,7 @@ def _circular(name: str) -> Callable[..., Any]:
 
     def function(x: npt.ArrayLike, **options: object) -> Any:
         if holds_expr([*options.values()]):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{name}: expected plain parameters, but got a traced one; write the product of "
                 "np.fft.fft(x) with the operator's factors, and np.fft.ifft",
             )

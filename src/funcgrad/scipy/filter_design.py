@@ -18,7 +18,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, number, real, taken, with_value
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -71,8 +71,7 @@ def unique_roots(p: npt.ArrayLike, tol: float = 1e-3, rtype: str = "min") -> Any
     """
     roots = number("unique_roots", p)
     if rtype not in _CHOICES:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"unique_roots: expected rtype among {', '.join(_CHOICES)}, but got {rtype!r}",
         )
     answer = concrete(lift_fully(roots), "unique_roots", _grouping(float(tol), rtype))
@@ -166,8 +165,7 @@ def remez(
     grid.
     """
     if holds_expr([bands, fs]):
-        raise fail(
-            TypeError,
+        raise type_error(
             "remez: expected plain bands, since SciPy looks for the ripples on a grid between them, but got "
             "traced ones; the desired amplitudes and the weights have derivatives",
         )

@@ -19,7 +19,7 @@ from funcgrad.scipy.composition import as_single, nondifferentiable, number, wit
 from funcgrad.scipy.external_function import with_pushforward
 from funcgrad.scipy.matrix_equations import square_matrix
 from funcgrad.scipy.matrix_powers import complex_type, has_complex_value
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
@@ -82,8 +82,7 @@ def _of_matrix(at: _Function, own: _Function, is_complex: bool) -> _Function:
     def run(a: Array, *captured: Array) -> Any:
         value = own(a, *captured)
         if not is_complex and np.iscomplexobj(value):
-            raise fail(
-                ValueError,
+            raise value_error(
                 "funm: expected a real matrix with a real result, but it is complex, and a mapped function "
                 "or a formula has one type for all values; write funm(a.astype(complex), func)",
             )

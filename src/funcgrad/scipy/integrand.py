@@ -12,7 +12,7 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import fit, lift_fully
 from funcgrad.scipy.further_arguments import with_numbers
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import symbols, trace_body
@@ -32,8 +32,7 @@ def integrand_of(
     types = body.types
     several = who == "quad_vec"
     if len(types) != 1 or (types[0].shape and not several) or types[0].dtype.kind not in "fiub":
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected a function that returns {'real numbers' if several else 'a real number'}, but "
             f"got {', '.join(map(str, types))}; integrate its parts one by one",
         )

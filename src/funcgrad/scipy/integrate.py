@@ -37,7 +37,7 @@ from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.quadrature import runner
 from funcgrad.scipy.quasi_monte_carlo import qmc_quad as qmc_quad
 from funcgrad.scipy.tanh_sinh import tanhsinh as tanhsinh
-from funcgrad.source import fail, warn
+from funcgrad.source import type_error, value_error, warn
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -64,7 +64,7 @@ def _widths(who: str, x: npt.ArrayLike | None, dx: object, count: int, axes: int
     if places.ndim == 1:
         places = places.reshape((-1, *[1] * (axes - 1)))
     if places.shape[0] != count:
-        raise fail(ValueError, f"{who}: expected x with {count} entries, but got {places.shape[0]}")
+        raise value_error(f"{who}: expected x with {count} entries, but got {places.shape[0]}")
     return np.diff(places, axis=0)
 
 
@@ -166,8 +166,7 @@ def quad(
     if not holds_expr([a, b, options.get("wvar")]) and without_tracing(func, 0.5, args):
         return _scipy.quad(func, a, b, args, full_output, **options)
     if full_output:
-        raise fail(
-            TypeError,
+        raise type_error(
             "quad: expected full_output=0 with traced values, but got 1; call quad once more with plain "
             "numbers, by funcgrad.stop_gradient, for what SciPy tells of its rule",
         )
@@ -190,16 +189,14 @@ def quad(
 def _check_weight(options: dict[str, Any], ends: tuple[Array, Array]) -> None:
     weight, variable = options["weight"], options["wvar"]
     if holds_expr(variable):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"quad: expected a plain wvar for weight={weight!r}, but got a traced one; write the weight into "
             "func, and leave weight and wvar out",
         )
     if str(weight).startswith("alg"):
         options["wvar"] = tuple(float(power) for power in variable)  # a key has a hash
         if holds_expr(list(ends)):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"quad: expected plain limits for weight={weight!r}, at which the integrand may be "
                 "infinite, but got traced ones; integrate (b - a)**(1 + alpha + beta)*func(a + (b - a)*t) "
                 "over t from 0 to 1",

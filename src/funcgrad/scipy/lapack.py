@@ -18,7 +18,7 @@ from funcgrad.expr import concrete
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import linalg
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.typing import Array
 
 
@@ -40,8 +40,7 @@ def _over_lapack(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _refuse_complex(name: str, values: Sequence[Array]) -> None:
     if any([np.iscomplexobj(value) for value in values]):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{name}: expected real arrays, but got complex ones; write scipy.linalg's cholesky, solve, "
             "solve_triangular or lu_factor",
         )
@@ -156,8 +155,7 @@ def get_lapack_funcs(
 def _own(name: str) -> Any:
     found = globals().get(f"d{name}")
     if found is None:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"get_lapack_funcs: expected names of functions that take traced values, but got {name!r}; write "
             "scipy.linalg's cholesky, solve, solve_triangular, lu_factor, qr, eigh or svd",
         )

@@ -35,7 +35,7 @@ from funcgrad.scipy.composition import (
 )
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.stacks import over_stacks
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -71,8 +71,7 @@ _STRUCTURES: Mapping[str, Callable[[Any, bool], Any]] = {
 
 def _assumed(who: str, a: Array, assume_a: str | None, lower: bool) -> Any:
     if assume_a not in (None, *_STRUCTURES):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected assume_a among {', '.join(_STRUCTURES)}, but got {assume_a!r}",
         )
     return a if assume_a is None else _STRUCTURES[assume_a](a, lower)
@@ -266,8 +265,7 @@ def eig(
     if not (left or right):
         return eigvals(a, b, homogeneous_eigvals=homogeneous_eigvals, **options)
     if b is not None and not right:
-        raise fail(
-            TypeError,
+        raise type_error(
             "eig: expected right=True beside left=True for two matrices, since SciPy's left vectors alone "
             "have no norm that is defined; write _, vl, _ = eig(a, b, left=True, right=True)",
         )
@@ -326,8 +324,7 @@ def svdvals(a: Array, **_: object) -> Any:
 def qr(a: Array, mode: str = "full", pivoting: bool = False, **_: object) -> Any:
     rows, columns = a.shape[-2:]
     if mode not in ("full", "economic", "r"):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"qr: expected mode 'full', 'economic' or 'r' for traced values, but got {mode!r}",
         )
     q, r, *order = orthogonal_factorizations.pivoted_qr(a) if pivoting else np.linalg.qr(a)

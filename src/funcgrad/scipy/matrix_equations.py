@@ -13,7 +13,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import composed, number, with_value
 from funcgrad.scipy.external_function import with_pullback
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -43,7 +43,7 @@ def of_real_form(m: Array) -> Any:
 
 def square_matrix(who: str, a: Array) -> Any:
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
-        raise fail(ValueError, f"{who}: expected a square matrix, but got shape {a.shape}")
+        raise value_error(f"{who}: expected a square matrix, but got shape {a.shape}")
     return a
 
 

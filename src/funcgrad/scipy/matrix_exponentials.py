@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.scipy.composition import composed, number
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.transforms.control_flow.loops import fori_loop
 from funcgrad.transforms.grad import stop_gradient
 
@@ -53,8 +53,7 @@ def expm_frechet(
     """
     a, direction = number("expm_frechet", A), number("expm_frechet", E)
     if a.shape[-2:] != direction.shape[-2:] or a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"expm_frechet: expected square matrices of one shape, but got {a.shape} and {direction.shape}",
         )
     a, direction = np.broadcast_arrays(a, direction)

@@ -29,7 +29,7 @@ from funcgrad.scipy.matrix_equations import (
     square_matrix,
     sylvester,
 )
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -215,7 +215,7 @@ def polar(a: npt.ArrayLike, side: str = "right") -> Any:
     """As `scipy.linalg.polar`."""
     matrix: Any = number("polar", a)
     if matrix.ndim != 2:
-        raise fail(ValueError, f"polar: expected a matrix, but got shape {matrix.shape}")
+        raise value_error(f"polar: expected a matrix, but got shape {matrix.shape}")
     is_wide = matrix.shape[0] < matrix.shape[1]
     u = _unitary_factor(matrix.T).T if is_wide else _unitary_factor(matrix)
     adjoint = np.conj(u.T)

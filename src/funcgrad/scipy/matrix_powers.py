@@ -19,7 +19,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, nondifferentiable, number
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.matrix_equations import square_matrix, sylvester
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -71,8 +71,7 @@ def _real_function(name: str, own: _Function, rule: _Rule) -> _Function:
     def run(a: Array) -> Any:
         value = own(a)
         if _is_complex(value):
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"{name}: expected a real matrix with a real result, but it is complex, and a mapped "
                 f"function or a formula has one type for all values; write {name}(a.astype(complex))",
             )
@@ -169,9 +168,7 @@ def _powers(t: float) -> tuple[_Function, _Function]:
 
 def _without_error(name: str, disp: bool) -> None:
     if not disp:
-        raise fail(
-            TypeError, f"{name}: disp={disp!r} is not supported with traced values; leave it out"
-        )
+        raise type_error(f"{name}: disp={disp!r} is not supported with traced values; leave it out")
 
 
 @_composed
@@ -193,8 +190,7 @@ def fractional_matrix_power(A: npt.ArrayLike, t: float) -> Any:
     """As `scipy.linalg.fractional_matrix_power`, in the matrix."""
     name = "fractional_matrix_power"
     if holds_expr(t):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{name}: expected a plain power, but got a traced one; write expm(t * logm(A))",
         )
     a = square_matrix(name, number(name, A))

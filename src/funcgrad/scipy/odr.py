@@ -22,7 +22,7 @@ from funcgrad.scipy.host_call import unrefined
 from funcgrad.scipy.optimize.fits import refined_fit
 from funcgrad.scipy.optimize.nearby_solutions import found_by
 from funcgrad.scipy.python_functions import attribute_of
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.jacobian import jacobian
 from funcgrad.typing import Array
@@ -54,14 +54,12 @@ def _free(given: Any, shape: tuple[int, ...]) -> Any:
 
 def _refuse_other_fits(y: Any, job: int, work: object) -> None:
     if job % 10 == 1 or np.ndim(y) == 0:
-        raise fail(
-            TypeError,
+        raise type_error(
             "odr: expected an explicit model, but got an implicit one with traced values; write "
             "scipy.optimize.minimize for the squares of the errors, with the model as a constraint",
         )
     if job >= 1000 or work is not None:
-        raise fail(
-            TypeError,
+        raise type_error(
             "odr: expected a fit that starts without errors in x, but got delta0, work or a restart with "
             "traced values; leave them out",
         )

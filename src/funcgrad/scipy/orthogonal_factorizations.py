@@ -28,7 +28,7 @@ from funcgrad.scipy.composition import (
 )
 from funcgrad.scipy.external_function import with_pushforward
 from funcgrad.scipy.matrix_equations import square_matrix
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -107,8 +107,7 @@ def hessenberg(a: npt.ArrayLike, calc_q: bool = False, **_: object) -> Any:
 @_composed
 def cossin(X: object, **options: object) -> Any:
     """As `scipy.linalg.cossin` of plain matrices; a traced one is refused."""
-    raise fail(
-        TypeError,
+    raise type_error(
         "cossin: expected a plain matrix, since the vectors beside the angles are determined up to a "
         "rotation only, but got a traced one; write np.linalg.svd of its blocks: the singular values of "
         "x[:p, :q] are the cosines, those of x[p:, :q] the sines, and their vectors are those of cossin",
@@ -127,8 +126,7 @@ def rq(a: npt.ArrayLike, mode: str = "full", **_: object) -> Any:
     matrix: Any = number("rq", a)
     m, n = matrix.shape
     if mode not in ("economic", "r") and (mode != "full" or m < n):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"rq: expected mode 'economic' or 'r' for traced values, but got {mode!r}; the rows of q beside "
             "those that span the rows of a are arbitrary, and have no derivative",
         )
@@ -162,14 +160,13 @@ def qr_multiply(
 ) -> Any:
     matrix, factor = number("qr_multiply", a), number("qr_multiply", c)
     if mode not in ("left", "right"):
-        raise fail(ValueError, f"qr_multiply: expected mode 'left' or 'right', but got {mode!r}")
+        raise value_error(f"qr_multiply: expected mode 'left' or 'right', but got {mode!r}")
     refuse("qr_multiply", overwrite_c=overwrite_c)
     q, r, *order = pivoted_qr(matrix) if pivoting else np.linalg.qr(matrix)
     q = np.conj(q) if conjugate else q
     inside = [q.shape[1], q.shape[0]][mode == "right"]
     if factor.shape[-1 if mode == "right" or factor.ndim < 2 else 0] != inside:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"qr_multiply: expected shapes that fit {'Q @ c' if mode == 'left' else 'c @ Q'}, but got "
             f"{matrix.shape} and {factor.shape}",
         )

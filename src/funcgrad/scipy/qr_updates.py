@@ -18,7 +18,7 @@ from funcgrad.arrays.values import by_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import composed, nondifferentiable, with_phases, with_value
 from funcgrad.scipy.matrix_equations import in_one_dtype
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 _kept = composed(_scipy, single=True, host=True)
@@ -30,8 +30,7 @@ def _factors(name: str, a: Array, run: Callable[..., Any], *given: Array) -> tup
     rows, columns = a.shape[0], own_q.shape[1]
     beside = columns - min(a.shape)
     if beside > 1:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{name}: expected at most one column of q beside those that span the new matrix of shape "
             f"{a.shape}, but got {beside}, which are arbitrary and have no derivative; start from "
             "qr(a, mode='economic')",

@@ -14,7 +14,7 @@ import scipy.signal as _scipy
 
 from funcgrad.ops.convolution import convolve_op
 from funcgrad.scipy.composition import composed, floating
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -34,8 +34,7 @@ def _extended(rows: Array, reach: int, mode: str, cval: float) -> Any:
         turns = (np.arange(-reach, count + reach) // count) % 2
         return np.pad(rows, margins, "symmetric") * (1.0 - 2.0 * turns)
     if mode not in ("line", "smooth"):
-        raise fail(
-            ValueError,
+        raise value_error(
             "upfirdn: expected a mode among 'constant', 'edge', 'reflect', 'symmetric', 'wrap', "
             f"'antireflect', 'antisymmetric', 'line' and 'smooth', but got {mode!r}",
         )
@@ -65,8 +64,7 @@ def upfirdn(
     """As `scipy.signal.upfirdn`, in the filter and the signal."""
     taps, signal = floating("upfirdn", h), floating("upfirdn", x)
     if taps.ndim != 1 or not signal.ndim:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"upfirdn: expected a vector and a signal, but got {taps.shape} and {signal.shape}",
         )
     rows = np.moveaxis(signal, axis, -1)

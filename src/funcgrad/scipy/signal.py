@@ -42,7 +42,7 @@ from funcgrad.scipy.spectra import welch as welch
 from funcgrad.scipy.spline_filters import backward_conditions as backward_conditions
 from funcgrad.scipy.spline_filters import first_order_conditions as first_order_conditions
 from funcgrad.scipy.spline_filters import forward_conditions as forward_conditions
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -73,12 +73,11 @@ def _operands(
 ) -> tuple[Any, Any, list[int]]:
     a, b = floating(who, in1), floating(who, in2)
     if a.ndim != b.ndim:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected arrays with the same number of axes, but got {a.shape} and {b.shape}",
         )
     if mode not in ("full", "same", "valid"):
-        raise fail(ValueError, f"{who}: expected mode 'full', 'same' or 'valid', but got {mode!r}")
+        raise value_error(f"{who}: expected mode 'full', 'same' or 'valid', but got {mode!r}")
     chosen = range(a.ndim) if axes is None else np.atleast_1d(axes)
     return a, b, [int(axis) % a.ndim for axis in chosen]
 
@@ -89,8 +88,7 @@ def _ordered(who: str, a: Array, b: Array, mode: str, axes: Sequence[int]) -> bo
         return False
     if all([b.shape[k] >= a.shape[k] for k in axes]):
         return True
-    raise fail(
-        ValueError,
+    raise value_error(
         f"{who}: expected one operand at least as large as the other in every dimension for mode "
         f"'valid', but got {a.shape} and {b.shape}",
     )
@@ -228,12 +226,9 @@ def convolve2d(
 ) -> Any:
     a, b, axes = _operands("convolve2d", in1, in2, mode)
     if a.ndim != 2:
-        raise fail(
-            ValueError, f"convolve2d: expected two matrices, but got {a.shape} and {b.shape}"
-        )
+        raise value_error(f"convolve2d: expected two matrices, but got {a.shape} and {b.shape}")
     if boundary not in _BOUNDARIES:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"convolve2d: expected boundary 'fill', 'wrap' or 'symm', but got {boundary!r}",
         )
     if _ordered("convolve2d", a, b, mode, axes):
@@ -352,8 +347,7 @@ def sosfilt(
 # -- ranks, rates and splines ------------------------------------------------------------------------
 def _median(own: Callable[..., Any], input: npt.ArrayLike, kernel_size: int | Sequence[int]) -> Any:
     if not np.all(np.asarray(kernel_size) % 2):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{own.__name__}: expected odd sizes of the kernel, but got {kernel_size}",
         )
     image = np.atleast_1d(floating(own.__name__, input))
@@ -422,8 +416,7 @@ def place_poles(
     inputs: Any = lift_fully(B)
     rank = int(by_value(np.linalg.matrix_rank(stop_gradient(inputs)), "place_poles"))
     if 1 < rank < inputs.shape[0]:
-        raise fail(
-            TypeError,
+        raise type_error(
             "place_poles: expected one independent input, or as many as states, but got traced values and "
             f"{rank} inputs for {inputs.shape[0]} states: many gains have these poles, and that at which "
             "SciPy's search ends has no derivative; write B @ v for B with a fixed v, or the optimal gain, "

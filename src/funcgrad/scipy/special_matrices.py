@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.scipy.composition import composed, number
-from funcgrad.source import fail
+from funcgrad.source import value_error
 
 _composed, _kept = composed(_scipy), composed(_scipy, single=True)
 _hosted = composed(_scipy, host=True)
@@ -50,7 +50,7 @@ def companion(a: npt.ArrayLike) -> Any:
     coefficients = number("companion", a)
     n = coefficients.shape[-1]
     if n < 2:
-        raise fail(ValueError, f"companion: expected at least two coefficients, but got {n}")
+        raise value_error(f"companion: expected at least two coefficients, but got {n}")
     first = -coefficients[..., 1:] / coefficients[..., :1]
     below = np.broadcast_to(np.eye(n - 2, n - 1), (*first.shape[:-1], n - 2, n - 1))
     return np.concatenate([first[..., None, :], below], axis=-2)
@@ -62,8 +62,7 @@ def block_diag(*arrs: npt.ArrayLike) -> Any:
     blocks = [number("block_diag", block) for block in arrs]
     wide = [block.reshape((1,) * (2 - block.ndim) + block.shape) for block in blocks]
     if any([block.ndim != 2 for block in wide]):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"block_diag: expected matrices, but got {', '.join([str(b.shape) for b in blocks])}",
         )
     total = sum([block.shape[1] for block in wide])

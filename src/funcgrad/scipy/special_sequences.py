@@ -24,7 +24,7 @@ from funcgrad.scipy.composition import (
     with_value,
 )
 from funcgrad.scipy.external_function import with_pushforward
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -34,8 +34,7 @@ _hosted = composed(_scipy, host=True)
 def _number_alone(who: str, value: npt.ArrayLike) -> Any:
     item: Any = lift_fully(real(who, value))
     if item.ndim:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected a number, but got shape {item.shape}; map it over arrays by fg.vmap",
         )
     return item
@@ -71,8 +70,7 @@ def _parabolic(who: str, v: npt.ArrayLike, x: Array, step: float = 1.0) -> Any:
 
 def _not_negative(who: str, v: npt.ArrayLike) -> None:
     if np.any(np.asarray(v) < 0):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected an order of 0 or more with traced values, since SciPy's slopes of others are "
             f"wrong, but got {v!r}; write scipy.special.{who[:4]} of an array of orders",
         )
@@ -100,8 +98,7 @@ def pbvv_seq(v: npt.ArrayLike, x: Array) -> Any:
 def pbdn_seq(n: npt.ArrayLike, z: Array) -> Any:
     """As `scipy.special.pbdn_seq`, in a real z."""
     if lift_fully(z).dtype.kind == "c":
-        raise fail(
-            TypeError,
+        raise type_error(
             "pbdn_seq: expected a real z with traced values, since SciPy's values of a complex one are no "
             "analytic function; write 2**(-n/2) * np.exp(-z*z/4) * scipy.special.eval_hermite(n, z/2**0.5)",
         )

@@ -15,7 +15,7 @@ from funcgrad.expr.registry import functions
 from funcgrad.ops import fourier
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, floating
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -29,7 +29,7 @@ def detrend(
     if type in ("constant", "c"):
         return np.moveaxis(signal - np.mean(signal, axis=0, keepdims=True), 0, axis)
     if type not in ("linear", "l"):
-        raise fail(ValueError, f"detrend: expected 'linear' or 'constant', but got {type!r}")
+        raise value_error(f"detrend: expected 'linear' or 'constant', but got {type!r}")
     n = signal.shape[0]
     breaks = np.unique(np.concatenate([np.atleast_1d(bp), [0, n]]))
     parts = []

@@ -14,7 +14,7 @@ from funcgrad.ops.special.bessel import spherical_j, spherical_y
 from funcgrad.ops.special.hypergeometric import hyp0f1
 from funcgrad.ops.special.mathieu import mathieu_coefficient
 from funcgrad.scipy.composition import composed, only_plain, real
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -48,7 +48,7 @@ def lmbda(v: npt.ArrayLike, x: Array) -> Any:
     only_plain("lmbda", v=v)
     last = float(np.asarray(v))
     if last < 0:
-        raise fail(ValueError, f"lmbda: expected an order of 0 or more, but got {v!r}")
+        raise value_error(f"lmbda: expected an order of 0 or more, but got {v!r}")
     x, orders = real("lmbda", x), last - np.arange(int(last), -1, -1.0)
     square = -0.25 * x * x
     return hyp0f1(orders + 1.0, square), -0.5 * x / (orders + 1.0) * hyp0f1(orders + 2.0, square)

@@ -31,7 +31,7 @@ from funcgrad.show.numbers import label
 from funcgrad.show.program_at import program_at
 from funcgrad.show.text import define, shown, write
 from funcgrad.show.written import ATOM, Written
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.run_formula import evaluate
 
 MOST_STEPS = 200
@@ -90,8 +90,8 @@ def explain(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> Printe
     expr, values = program_at("explain", f, args, named)
     nodes = distinct(expr, "explain", MOST_STEPS, "explain a part of it, or use table")
     if expr.shape or expr.dtype.kind != "f":
-        raise fail(
-            TypeError, f"explain: expected a real number as root, but got {expr.type}; sum it first"
+        raise type_error(
+            f"explain: expected a real number as root, but got {expr.type}; sum it first"
         )
     check_values("explain", nodes, values, {})
     known = evaluate_all(expr, values)

@@ -19,7 +19,7 @@ from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import INPUT, Key, TupleType
 from funcgrad.node_names import labels
 from funcgrad.ops.tuples import pick, pick_op, together_op
-from funcgrad.source import fail
+from funcgrad.source import value_error
 
 
 class Held(NamedTuple):
@@ -189,8 +189,7 @@ def written_out(expr: Expr, most: int, who: str) -> Expr:
         if not any(map(_is_flat, nodes.values())):
             return expr
         if len(nodes) + sum([len(subexpressions(*body.outputs)) for body in inside]) > most:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"{who}: expected at most {most} nodes where calls and branches are written out, but got "
                 "more; use to_latex to see them",
             )

@@ -19,7 +19,7 @@ from funcgrad.ops.base import op as _op
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.rewrite.evaluate import by_name, fitted, sample_values
 from funcgrad.show.written import Written
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 
 
 def distinct(expr: Expr, who: str, most: int | None = None, instead: str = "") -> list[Expr]:
@@ -30,8 +30,7 @@ def distinct(expr: Expr, who: str, most: int | None = None, instead: str = "") -
     expr = as_expression(who, expr)
     found = by_key(expr) | {e.key: e for e in reversed(subexpressions(expr)) if e.label}
     if most is not None and len(found) > most:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected at most {most} nodes, but got {len(found)}; {instead}".rstrip("; "),
         )
     return list(found.values())
@@ -43,15 +42,13 @@ def check_values(
     """Refuse values that do not fit: by position, or not for every variable."""
     names = [name_of(e) for e in nodes if e.op is INPUT]
     if values is not None and not isinstance(values, Mapping):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected values by name or in a dict, but got {type(values).__name__}; write "
             f"{who}(e, {sample_values(names) or 'x=2.0'})",
         )
     given = by_name(values or {}, named)
     if any([name not in given for name in names]):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected values for {', '.join(names)}, but got {', '.join(given) or 'none'}; write "
             f"{who}(e, {sample_values(names)})",
         )

@@ -16,7 +16,7 @@ from funcgrad.fold import folded
 from funcgrad.ops.base.op import leaf
 from funcgrad.rewrite.evaluate import sample_values, variables
 from funcgrad.show.naming import check_values
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.leaves import parameter_names
 
 
@@ -34,8 +34,7 @@ def program_at(
             file = who == "explore" and isinstance(args[-1], str | PathLike)
             hint = f", and {who}(e, path='e.html') for a file" if file else ""
             kinds = ", ".join([type(arg).__name__ for arg in args])
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected values by name or in a dict, but got {kinds}; "
                 f"write {who}(e, {sample_values(variables(f)) or 'x=2.0'}){hint}",
             )
@@ -44,16 +43,14 @@ def program_at(
             check_values(who, list(variables(f).values()), values, {})
         return f, values
     if not callable(f):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected a function or an expression, but got {type(f).__name__}; "
             + _instead(who, f),
         )
     args = _by_position(who, f, args, named)
     given = subject(who, f, args, {})
     if len(given.roots) != 1:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected a function that returns one number, but got {len(given.roots)} results",
         )
     return _without_leaves(given.roots[0]), given.by_name
@@ -83,8 +80,8 @@ def formula_at(who: str, f: Callable[..., Any] | Expr, args: Sequence[Any]) -> E
     f = plain_value(f)
     if isinstance(f, Expr) and args:
         kinds = ", ".join([type(arg).__name__ for arg in args])
-        raise fail(
-            TypeError, f"{who}: expected an expression alone, but got {kinds}, too; write {who}(e)"
+        raise type_error(
+            f"{who}: expected an expression alone, but got {kinds}, too; write {who}(e)"
         )
     return f if isinstance(f, Expr) else program_at(who, f, args, {})[0]
 
@@ -106,8 +103,7 @@ def _by_position(
         is_file = who in ("to_svg", "explore") and args and isinstance(args[-1], str | PathLike)
         own = [p for p in signature.parameters.values() if p.default is p.empty and p.kind <= 1]
         numbers = ", ".join(["2.0"] * max(len(own), 1))
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected the arguments of the function, but got {len(args) + len(named)}: {error}; "
             f"write {who}(f, {numbers})"
             + (f", and path={str(args[-1])!r} for a file" if is_file else ""),

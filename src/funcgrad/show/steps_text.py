@@ -40,7 +40,7 @@ from funcgrad.show.gradient_values import gradient_values
 from funcgrad.show.naming import check_values, distinct, name_of
 from funcgrad.show.program_at import program_at
 from funcgrad.show.text import shown
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 MOST_LAWS = 30  # rewrites of one derivative that are listed
 WIDEST = 60  # characters of a formula
@@ -81,8 +81,8 @@ def steps(f: Callable[..., Any] | Expr, /, *args: object, **named: object) -> Pr
     root, values = program_at("steps", f, args, named)
     nodes = distinct(root, "steps", MOST_STEPS, "take a part of it, or use table")
     if root.shape or root.dtype.kind != "f":
-        raise fail(
-            TypeError, f"steps: expected a real number as result, but got {root.type}; sum it first"
+        raise type_error(
+            f"steps: expected a real number as result, but got {root.type}; sum it first"
         )
     check_values("steps", nodes, values or None, {})
     known = evaluate_all(root, values)

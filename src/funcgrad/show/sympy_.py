@@ -19,7 +19,7 @@ from funcgrad.rewrite.decompose import decomposed
 from funcgrad.show.functions import is_tuple, written_out
 from funcgrad.show.naming import distinct
 from funcgrad.show.program_at import formula_at
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import FunctionLibrary
 
 # SymPy recurses over its trees, and sees a shared part anew at each use.
@@ -64,8 +64,7 @@ def _algebra(sympy: FunctionLibrary) -> Algebra[Any]:
     def op(e: Expr, parts: tuple[Any, ...]) -> Any:
         function = in_library(columns_of(e).sympy, sympy, e.dtype.kind)
         if function is None:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"to_sympy: expected numbers and operations entry by entry, but got {e.op.name!r}"
                 f" of {e.args[0].type}; use to_latex, or write the entries out",
             )
@@ -79,8 +78,7 @@ def _made(expr: Expr, function: Callable[..., Any], parts: tuple[Any, ...]) -> A
         return function(*parts, **dict(expr.params))
     except (TypeError, ValueError) as error:
         why = " ".join(str(error).split())[:80]
-        raise fail(
-            ValueError,
+        raise value_error(
             f"to_sympy: expected operands that SymPy takes, but {expr.op.name!r} fails: {why}; use "
             "to_latex",
         ) from None
@@ -90,8 +88,7 @@ def _refuse_tuples(nodes: list[Expr]) -> None:
     for e in nodes:
         if is_tuple(e):
             name = dict(e.params)["problem"].who if "problem" in dict(e.params) else e.op.name
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"to_sympy: expected operations entry by entry, but got {name!r}; "
                 "use to_latex, or write the turns of a short loop in Python",
             )
@@ -104,14 +101,12 @@ def _check_size(root: Expr) -> None:
 
     ((depth, size),) = folded_by_key([root], step)
     if depth > DEEPEST:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"to_sympy: expected at most {DEEPEST} parts within parts, but got {depth}; SymPy "
             "recurses over them",
         )
     if size > LARGEST:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"to_sympy: expected at most {LARGEST} parts written out, but got more; SymPy does not "
             "keep shared parts, so convert them one by one",
         )
@@ -119,8 +114,7 @@ def _check_size(root: Expr) -> None:
 
 def _number(sympy: Any, array: Any) -> Any:
     if array.size == 0 or not np.all((array == array.flat[0]) | (array != array)):
-        raise fail(
-            ValueError,
+        raise value_error(
             "to_sympy: expected numbers as constants, but got an array of "
             f"{array.dtype}{list(array.shape)}; make a variable of it",
         )

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from pandas import DataFrame
 
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 class RowView:
@@ -63,8 +63,7 @@ def mark_written(frame: DataFrame, key: object, name: str) -> None:
 
 def refuse_written(labels: frozenset[Any]) -> None:
     """Refuse to read a row of which entries may be older than those of its frame."""
-    raise fail(
-        TypeError,
+    raise type_error(
         f"a row of a DataFrame was read after a store into the frame, at {sorted(map(str, labels))}; before "
         "pandas 3 the row may have the old values or the new ones: write row = row.copy() before the store, "
         "or take the row after it",

@@ -20,7 +20,7 @@ from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import Reference, holds_expr, plain_value
 from funcgrad.expr import Expr, const
 from funcgrad.expr.concrete import concrete_value
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.tables.row_views import mark_written
 from funcgrad.tables.traced_columns import ScalarOfColumn, TracedColumn
 
@@ -159,8 +159,7 @@ def held_column(values: Any, name: object) -> TracedColumn:
             return TracedColumn(const(np.asarray(values, float)))
         except (TypeError, ValueError):
             pass
-    raise fail(
-        TypeError,
+    raise type_error(
         f"store: expected a column of floats for a traced value, but {name!r} has the dtype {dtype}; write "
         ".astype(float) first",
     )
@@ -168,8 +167,7 @@ def held_column(values: Any, name: object) -> TracedColumn:
 
 def refuse_shared(name: str, shared: bool) -> None:
     if shared:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"store: a traced value cannot be stored in a {name} that shares its values with another one, "
             f"or is from outside the function; write to a copy, as in copied = {name.lower()}.copy()",
         )

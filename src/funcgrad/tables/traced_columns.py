@@ -24,7 +24,7 @@ from funcgrad.expr import Expr, const
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.subscripts import index_update
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.tables.row_functions import (
     FLAT_MOMENTS,
     ROW_FUNCTIONS,
@@ -120,8 +120,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
     def __setitem__(self, key: object, value: object) -> None:
         """Store values, also in the column that a slice is a view of."""
         if self._is_lent:
-            raise fail(
-                TypeError,
+            raise type_error(
                 "a traced column whose values were taken as an array cannot be written, since the array "
                 "would not change with it; write s = s.copy() before the store, or s.to_numpy(copy=True)",
             )
@@ -213,7 +212,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
         if known.all():
             return self.copy()
         if limit_area is not None:
-            raise fail(TypeError, f"{method}: expected no limit_area for a traced column with NaN")
+            raise type_error(f"{method}: expected no limit_area for a traced column with NaN")
         if method in ("pad", "ffill"):
             near = np.maximum.accumulate(np.where(known, places, -1))
         else:
@@ -226,8 +225,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
     def _where(self, mask: npt.NDArray[np.bool_], value: object) -> TracedColumn:
         other: Any = _expr(value)
         if np.shape(other) not in ((), (len(self),)):
-            raise fail(
-                TypeError,
+            raise type_error(
                 "where: expected a number or a column beside a traced column; write "
                 "s.where(condition, other) for each column",
             )
@@ -276,8 +274,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
 
     def value_counts(self, dropna: bool = True) -> Any:
         """Refused: the values would be labels, which carry no derivative."""
-        raise fail(
-            TypeError,
+        raise type_error(
             "value_counts: expected plain numbers, since labels carry no derivative; write s.nunique() for "
             "the number of values, or fg.stop_gradient(s)",
         )
@@ -298,8 +295,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
         if not missing.any() or missing.all():
             return self.copy()
         if method not in ("linear", "index", "values", "time") or limit is not None:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"interpolate: expected the linear method without a limit, but got {method!r} and "
                 f"limit={limit}; write np.interp",
             )
@@ -332,8 +328,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
                 return groups.rank(kwargs.pop("ties_method"), **kwargs).to_numpy()
             if how in ("any", "all"):
                 return getattr(groups, how)(**kwargs).reindex(range(ngroups)).to_numpy()
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{how}: expected another function of groups of a traced column; write it by "
                 "groupby(...).apply(f)",
             )
@@ -361,8 +356,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
             return holds.any() if name == "any" else bool((holds | missing_of(self.expr)).all())
         function = _SKIPPING.get(name)
         if function is None:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{name}: expected another reduction of a traced column; write it by numpy",
             )
         count = how.pop("min_count", 0)
@@ -376,8 +370,8 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
 
     def _accumulate(self, name: str, *, skipna: bool = True, **how: object) -> Any:
         if name not in _ACCUMULATED:
-            raise fail(
-                TypeError, f"{name}: expected cumsum, cumprod, cummax or cummin of a traced column"
+            raise type_error(
+                f"{name}: expected cumsum, cumprod, cummax or cummin of a traced column"
             )
         accumulate, start = _ACCUMULATED[name]
         missing = np.isnan(self.expr)
@@ -407,8 +401,7 @@ class TracedColumn(np.lib.mixins.NDArrayOperatorsMixin, ExtensionArray):  # type
             for i, entry in enumerate(self.expr):
                 made[i] = entry
             return made
-        raise fail(
-            TypeError,
+        raise type_error(
             "array: expected numbers, but got a traced column of pandas; write s.to_numpy(), which is the "
             "expression of its values, or use its methods",
         )

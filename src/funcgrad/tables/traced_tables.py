@@ -16,7 +16,7 @@ from pandas import DataFrame, MultiIndex, Series
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.tables.groups import traced_groups
 from funcgrad.tables.row_functions import (
     of_pair,
@@ -560,8 +560,7 @@ class TracedFrame(OperatorsOfFrames, _Table, DataFrame):  # type: ignore[misc]
         if result_type == "expand":
             return TracedFrame(found, self.index)
         if result_type is not None or any([np.ndim(item) for item in found]):
-            raise fail(
-                TypeError,
+            raise type_error(
                 "apply: expected a number or a Series for each row of a traced table; write "
                 "pd.Series([...]) in the function, or result_type='expand'",
             )

@@ -20,7 +20,7 @@ from pandas._libs.window import aggregations
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.tables.row_functions import (
     FLAT_MOMENTS,
     exponential_weights,
@@ -207,7 +207,7 @@ def _ewm(
 ) -> Any:
     known = ~missing_of(values)
     if deltas is not None and not adjust:
-        raise fail(TypeError, "ewm: expected adjust=True with times, of traced values")
+        raise type_error("ewm: expected adjust=True with times, of traced values")
     alpha = 1 / (1 + com)
     if not normalize:
         factors = np.where(known | (not ignore_na), 1 - alpha, 1.0)
@@ -257,8 +257,7 @@ def _spread(found: Any, known: npt.NDArray[np.bool_], minp: int) -> Any:
 
 def _refused(name: str) -> Callable[..., Any]:
     def refuse(*args: object, **kwargs: object) -> Any:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{name}: expected a function of windows that funcgrad knows, but got a traced column; write it "
             "by apply(f, raw=True) with a function f of the array of a window",
         )

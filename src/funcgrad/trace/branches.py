@@ -26,7 +26,7 @@ from funcgrad.ops.base.op import differentiable, example, leaf, lift_fully
 from funcgrad.ops.base.untaken_paths import combines_entries, without_errors
 from funcgrad.ops.elementwise.selection import cut_off
 from funcgrad.ops.tuples import pick_op
-from funcgrad.source import USERS, fail, is_raising
+from funcgrad.source import USERS, is_raising, type_error
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.pytree import flatten_with_static
 from funcgrad.trace.remedies import is_refusal_of_compiled_code
@@ -153,7 +153,7 @@ def all_paths(run: Callable[[], Any]) -> Any:
         except TypeError as refusal:
             if isinstance(error, TypeError):
                 raise error from refusal
-            raise fail(TypeError, f"a function that branches: {error}") from refusal
+            raise type_error(f"a function that branches: {error}") from refusal
     if isinstance(result, Raised):
         raise result.error
     return result

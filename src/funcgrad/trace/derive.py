@@ -33,7 +33,7 @@ from funcgrad.ops.base.op import leaf
 from funcgrad.ops.markers import name_op
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import OF_VALUES, Skeleton, SkeletonRow, instantiate, skeleton
@@ -235,12 +235,11 @@ def trace(f: Callable[..., Any], *args: object) -> Any:
     x*y + 1
     """
     if not callable(f):
-        raise fail(
-            TypeError, f"trace: expected a function, but got {type(f).__name__}; write trace(f, x)"
+        raise type_error(
+            f"trace: expected a function, but got {type(f).__name__}; write trace(f, x)"
         )
     if not args and _has_parameters(f):
-        raise fail(
-            TypeError,
+        raise type_error(
             "trace: expected the arguments of f, but got none; write trace(f, 2.0), or trace(f, x)",
         )
     output, leaves = run_on_leaves(f, args, {})

@@ -24,7 +24,7 @@ from funcgrad.expr.concrete import concrete, has_known_value
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.ops.base.op import example, lift_fully
 from funcgrad.ops.shape import concatenate
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.branches import (
     MOST_PATHS,
     MismatchError,
@@ -97,8 +97,7 @@ def _shared_runs(run: Callable[[], Any], examples: Examples, postpone: bool) -> 
     found: list[tuple[Array, Any]] = []
     while waiting.any() or not found:
         if len(found) == MOST_PATHS:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"vmap: expected the examples to take at most {MOST_PATHS} paths through f, but they take "
                 "more; choose with np.where(condition, a, b), loop with fg.while_loop, or map over fewer "
                 "examples",
@@ -123,7 +122,7 @@ def _shared_runs(run: Callable[[], Any], examples: Examples, postpone: bool) -> 
             else joined_results(results, partial(_in_order, examples, groups))
         )
     except MismatchError as mismatch:
-        raise fail(TypeError, f"vmap: {mismatch}") from None
+        raise type_error(f"vmap: {mismatch}") from None
     if isinstance(result, Raised):
         raise result.error
     return result

@@ -14,7 +14,7 @@ from funcgrad.arrays.float_subclass import TracedFloat, traced_float
 from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
-from funcgrad.source import USERS, fail
+from funcgrad.source import USERS, type_error
 from funcgrad.trace.array_subclass_trees import FixedAttributes
 from funcgrad.trace.container import TreeNode
 from funcgrad.trace.outer_arrays import instance_dict
@@ -76,8 +76,7 @@ def check_without_operators(kind: type) -> None:
     """Raise TypeError for a class of a user's with operators of its own."""
     own = [name for base in kind.__mro__ for name, member in vars(base).items() if _is_code(member)]
     if not OPERATOR_UFUNCS.keys().isdisjoint(own):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"expected a number, but got an instance of {kind.__name__}, whose operators a traced value "
             "would not have; give float(x), or derive the class from float",
         )

@@ -19,7 +19,7 @@ from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT
-from funcgrad.source import OURS, USERS, fail, global_names
+from funcgrad.source import OURS, USERS, global_names, type_error
 from funcgrad.transformed import Transformed
 
 COMPARED = 1 << 20
@@ -49,8 +49,7 @@ class OuterArrays:
             if _content(array) != before:
                 if isinstance(array, np.ndarray) and array.dtype.kind != "O":
                     array[...] = np.frombuffer(before, array.dtype).reshape(array.shape)
-                raise fail(
-                    TypeError,
+                raise type_error(
                     f"{who}: expected a function without effects, but it stores into {name!r}, an array "
                     f"from outside of it; {why}",
                 )

@@ -22,7 +22,7 @@ from funcgrad.rewrite.evaluate import (
 )
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import derived_as, substitute_all
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.pytree import flatten
 
 
@@ -99,7 +99,7 @@ def _operand(name: str, value: object, type: ArrayType) -> Expr:
     if not isinstance(value, Expr):
         return const(fitted(name, value, type))
     if value.shape != type.shape or not np.can_cast(value.dtype, type.dtype, "same_kind"):
-        raise fail(TypeError, f"evaluate: expected {type} for {name}, but got {value.type}")
+        raise type_error(f"evaluate: expected {type} for {name}, but got {value.type}")
     return value if value.dtype == type.dtype else value.astype(type.dtype)
 
 
@@ -117,8 +117,7 @@ def _on_grid(
         grid = np.broadcast_shapes(*shapes.values())
     except ValueError:
         listed = ", ".join([f"{name}: {shape}" for name, shape in shapes.items()])
-        raise fail(
-            ValueError,
+        raise value_error(
             f"evaluate: expected arrays that broadcast to one grid, but got shapes {listed}; write "
             "np.meshgrid(x, y)",
         ) from None

@@ -15,7 +15,7 @@ from funcgrad.expr.concrete import known_value
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.array_capture import is_unchanged
 from funcgrad.ops.base.op import example, leaf
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.outer_arrays import reached
 from funcgrad.trace.pytree import Tree
 from funcgrad.typing import Array
@@ -149,7 +149,7 @@ def store_into_argument(who: str, f: Callable[..., Any]) -> TypeError:
 
 def _refusal(message: str) -> TypeError:
     """An error of adopted code that says more than the refusal for which plain code was run again."""
-    error: Any = fail(TypeError, message)
+    error: Any = type_error(message)
     error.says_more = True
     refusal: TypeError = error
     return refusal
@@ -241,8 +241,7 @@ def refuse_changed(
     """Raise TypeError: an array for which a leaf stands has other numbers after the run than before it."""
     changed = {id(copy) for array, copy in given if not is_unchanged(array, copy)}
     name = next(x.label for x in leaves if id(x.args[0]) in changed) or "x"
-    raise fail(
-        TypeError,
+    raise type_error(
         f"{getattr(f, '__name__', 'function')}: expected arguments that keep their numbers, but {name} has "
         "other ones after the run: the function stores into an array that shares memory with it, another "
         f"argument or one that it captures, which NumPy would see in both; give {name}.copy()",

@@ -17,7 +17,7 @@ from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import differentiable, example, infer_type, leaf
 from funcgrad.ops.chosen_zeros import STEEP, is_choice_of_zero, is_factored
 from funcgrad.ops.elementwise.selection import stopped
-from funcgrad.source import fail, warn
+from funcgrad.source import type_error, warn
 from funcgrad.trace.body_flows import BodyFlows
 
 SkeletonRow: TypeAlias = tuple[Any, ...]
@@ -242,8 +242,7 @@ def _is_open(expr: Expr, since: int | None) -> bool:
         return False
     if not scope.open and (since is None or scope.number < since):
         if _stands_for_many(expr.args[0]):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"a traced value ({expr.label}) outlived the body that it belongs to, of a loop, a branch or "
                 "a rule, and stands for many numbers; return it from the body instead of storing it",
             )

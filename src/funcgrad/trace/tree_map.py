@@ -9,7 +9,7 @@ from typing import Any
 
 from funcgrad.autodiff.accumulate import GradientMap
 from funcgrad.expr import result
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.pytree import Tree, flatten_numbers, flatten_with_static, is_flag
 from funcgrad.trace.static import is_static_value
 
@@ -67,8 +67,7 @@ def _matching(who: str, like: Tree, tree: Tree) -> list[Any]:
     if got != wanted:
         is_number = list(got.items()) == [("", ())]
         hint = "; write optree.tree_map(lambda p, g: p - 0.1 * g, params, grads) for a step"
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected trees of one structure and the same shapes, but got "
             f"{_described(wanted)} and {_described(got)}{hint * is_number}",
         )

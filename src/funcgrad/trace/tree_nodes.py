@@ -21,7 +21,7 @@ from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
 from funcgrad.expr.formula_tuple import FormulaTuple
 from funcgrad.ops.base.op import Op
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.array_subclass_trees import flatten_subclass
 from funcgrad.trace.container import TreeNode
 from funcgrad.trace.float_subclass_trees import flatten_traced_float
@@ -157,8 +157,7 @@ def _fixed(tree: object, names: Iterable[str]) -> tuple[tuple[str, static], ...]
     found = [(name, getattr(tree, name)) for name in names if hasattr(tree, name)]
     for name, value in found:
         if isinstance(value, Expr):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{type(tree).__name__}: expected a static value in the field {name}, which is marked "
                 "by fg.static, but got a traced one; remove the mark",
             )
@@ -327,13 +326,11 @@ def register_tree(cls: Any = None, flatten: Any = None, unflatten: Any = None) -
     if cls is None and flatten is None and unflatten is None:
         return register_tree
     if not isinstance(cls, type):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"register_tree: expected a class, but got {type(cls).__name__}; write type(x)",
         )
     if (flatten is None) is not (unflatten is None):
-        raise fail(
-            TypeError,
+        raise type_error(
             "register_tree: expected both flatten and unflatten, or neither, but got one of them",
         )
     import optree
@@ -343,8 +340,7 @@ def register_tree(cls: Any = None, flatten: Any = None, unflatten: Any = None) -
     try:
         optree.register_pytree_node(cls, flatten, unflatten, namespace=NAMESPACE)
     except ValueError as error:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"register_tree: expected a class that is not registered, but got {cls.__name__} "
             "again; optree.unregister_pytree_node(cls, namespace='funcgrad') removes it",
         ) from error

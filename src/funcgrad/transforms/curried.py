@@ -8,7 +8,7 @@ from inspect import signature
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.transformed import Decorator, with_recipe
 
 P = ParamSpec("P")
@@ -68,7 +68,6 @@ def _check(
         raise unknown_option(who, kwargs, names[1:])
     given = {**dict(zip(names, args, strict=False)), **kwargs}
     if given.get(names[0], who) is None:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected a function, but got None; a function that makes one returns it",
         )

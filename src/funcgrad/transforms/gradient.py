@@ -15,7 +15,7 @@ from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.evaluate import named_nodes, variables
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.source import fail, warn
+from funcgrad.source import type_error, warn
 from funcgrad.trace.pytree import flatten_with_static
 
 
@@ -40,12 +40,11 @@ def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
 
     expr = as_expression("gradient", expr)
     if expr.shape:
-        raise fail(
-            TypeError, f"gradient: expected a scalar expression, but got {expr.type}; sum it first"
+        raise type_error(
+            f"gradient: expected a scalar expression, but got {expr.type}; sum it first"
         )
     if others:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"gradient: expected the variables as one argument, but got {1 + len(others)}; "
             "write gradient(e, (x, y))",
         )
@@ -59,7 +58,7 @@ def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
     for item in targets:
         if not isinstance(item, Expr):
             known = ", ".join(names) or "none"
-            raise fail(TypeError, f"gradient: expected variables ({known}), but got {item!r}")
+            raise type_error(f"gradient: expected variables ({known}), but got {item!r}")
     slopes = _in_variables(expr, [item for item in targets if item.op is INPUT])
     for item in targets:
         if item.op is not INPUT and item.key not in slopes:

@@ -19,7 +19,7 @@ from funcgrad.expr import Expr, const, result
 from funcgrad.ops.base.op import differentiable, example, lift_fully
 from funcgrad.ops.shape import broadcast_to, full_like, moveaxis, reshape, zeros_like
 from funcgrad.rewrite.simplify import Simplifier
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.derive import concretize, derive
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
@@ -158,8 +158,7 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     """
     check_function("hvp", f)
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
-        raise fail(
-            TypeError,
+        raise type_error(
             "hvp: expected tuples of primals and tangents, but got "
             f"{type(primals).__name__} and {type(tangents).__name__}; write hvp(f, (x,), (v,))",
         )
@@ -218,9 +217,7 @@ def _jacobian(
         shape = flatten(output).without(lambda item: isinstance(item, bool) and item is not output)
         roots = [_result(who, item) for item in shape.leaves]
         if output is None:
-            raise fail(
-                TypeError, f"{who}: expected f to return numbers, but got None; f has no return"
-            )
+            raise type_error(f"{who}: expected f to return numbers, but got None; f has no return")
         blocks = derive(how(roots, leaves), roots, leaves, warn_unreached)
         found = _assembled(shape, [*trees.values()], [result(block) for block in blocks], single)
         return (found, concretize(aux, leaves)) if has_aux else found
@@ -240,8 +237,7 @@ def _result(who: str, item: Array) -> Expr:
     root = lift_fully(item)
     if differentiable(root.dtype):
         return root
-    raise fail(
-        TypeError,
+    raise type_error(
         f"{who}: expected f to return float values, but got {root.type}; convert them with "
         "astype(float), or return them beside the value with has_aux=True",
     )
@@ -267,8 +263,7 @@ def _by_shape(roots: list[Expr], leaves: list[Expr]) -> Any:
 def _forward(roots: list[Expr], leaves: list[Expr]) -> Any:
     complex_in = any(item.dtype.kind == "c" for item in leaves)
     if complex_in and any(root.dtype.kind != "c" for root in roots):
-        raise fail(
-            TypeError,
+        raise type_error(
             "jacfwd: expected complex results for complex arguments, but got real ones, whose "
             "derivative has two directions; use jacrev",
         )
@@ -278,8 +273,7 @@ def _forward(roots: list[Expr], leaves: list[Expr]) -> Any:
 def _reverse(roots: list[Expr], leaves: list[Expr]) -> Any:
     complex_out = any(root.dtype.kind == "c" for root in roots)
     if complex_out and any(item.dtype.kind != "c" for item in leaves):
-        raise fail(
-            TypeError,
+        raise type_error(
             "jacrev: expected real results for real arguments, but got complex ones, whose cotangents "
             "would lose their imaginary part; use jacfwd",
         )

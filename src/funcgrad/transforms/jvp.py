@@ -10,7 +10,7 @@ from funcgrad.expr import Expr, result
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.rewrite.simplify import Simplifier
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.derive import concretize, derive
 from funcgrad.trace.leaves import parameter_names, run_on_leaves
 from funcgrad.trace.pytree import flatten, flatten_numbers
@@ -50,8 +50,7 @@ def jvp(
     """
     check_function("jvp", f)
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
-        raise fail(
-            TypeError,
+        raise type_error(
             "jvp: expected tuples of primals and tangents, but got "
             f"{type(primals).__name__} and {type(tangents).__name__}; write jvp(f, (x,), (v,))",
         )
@@ -60,7 +59,7 @@ def jvp(
     output, leaves = run_on_leaves(f, primals, {}, arguments)
     trees = [*arguments.values()]
     if len(tangents) != len(primals):
-        raise fail(TypeError, f"jvp: expected {len(primals)} tangents, but got {len(tangents)}")
+        raise type_error(f"jvp: expected {len(primals)} tangents, but got {len(tangents)}")
     seeds = [
         seed
         for tangent, primal, own in zip(

@@ -19,7 +19,7 @@ from funcgrad.ops.base.op import broadcast_to, fit, leaf, lift_fully
 from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.derive import concretize, flatness, run_trace
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten, flatten_numbers
@@ -78,8 +78,8 @@ def linearize(f: Callable[..., Any], *primals: object, has_aux: bool = False) ->
     def flow(*tangents: object) -> Any:
         """The tangent of the value, from one for each primal."""
         if len(tangents) != len(primals):
-            raise fail(
-                TypeError, f"linearize: expected {len(primals)} tangents, but got {len(tangents)}"
+            raise type_error(
+                f"linearize: expected {len(primals)} tangents, but got {len(tangents)}"
             )
         seeds = [
             seed

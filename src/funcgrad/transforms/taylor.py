@@ -13,7 +13,7 @@ from funcgrad.expr import Expr, result
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import ones_like
 from funcgrad.rewrite.simplify import Simplifier
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.trace.derive import derive
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten, flatten_numbers
@@ -48,7 +48,7 @@ def taylor(
     """
     check_function("taylor", f)
     if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 0:
-        raise fail(ValueError, f"taylor: expected an order of 0 or more, but got {order!r}")
+        raise value_error(f"taylor: expected an order of 0 or more, but got {order!r}")
     output, leaves = run_on_leaves(f, (x,), {}, differentiable_arguments("taylor", f, (x,), (0,)))
     seeds = []
     if direction is not None:

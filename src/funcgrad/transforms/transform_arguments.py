@@ -19,7 +19,7 @@ from funcgrad.expr.branch_path import PATH
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import Op, differentiable, lift_fully, refuse_other_arrays
 from funcgrad.rewrite.evaluate import variables
-from funcgrad.source import fail, warn
+from funcgrad.source import type_error, warn
 from funcgrad.trace.float_subclass_trees import check_without_operators
 from funcgrad.trace.leaves import Scope, fresh, parameter_names
 from funcgrad.trace.pytree import Tree, flatten, flatten_numbers, leaves_of, masked_part
@@ -45,13 +45,11 @@ def _for_formulas(who: str, e: Expr) -> str:
 
 def check_function(who: str, f: Callable[..., Any]) -> None:
     if isinstance(f, Expr):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected a function, but got an expression; write {_for_formulas(who, f)}",
         )
     if not callable(f):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected a function, but got {type(f).__name__}; "
             f"write {who}({'lambda x: x**2' if isinstance(f, str) else 'f'})(x)",
         )
@@ -125,8 +123,7 @@ def argument_numbers(who: str, argnums: object) -> tuple[Any, ...]:
     if names or several is None:
         name = names[0] if names and names[0].isidentifier() else ""
         hint = f"{who}(lambda {name}: f(x, {name}={name}))(2.0) for the argument of this name"
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected argnums to be an int or a tuple of them, but got {argnums!r}; write "
             + (hint if name else f"{who}(f)(x), or {who}(f, argnums=1) for the second argument"),
         )
@@ -146,8 +143,7 @@ def by_position(
     bound = signature(f).bind(*args, **kwargs)
     bound.apply_defaults()
     if bound.kwargs:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected arguments that may be given by position, but got "
             f"{', '.join(bound.kwargs)}",
         )
@@ -170,23 +166,19 @@ def positions(who: str, argnums: Sequence[int], count: int) -> tuple[int, ...]:
     found = []
     for i in argnums:
         if count == 0:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected the arguments of f by position, but got none; write "
                 f"{who}(f)(2.0), not {who}(f)(x=2.0)",
             )
         if not isinstance(i, _INTEGERS) or not -count <= i < count:
             places = "0" if count == 1 else f"0 to {count - 1}"
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected argnums to be {places}, since the call has {count} positional "
                 f"argument{'s' * (count > 1)}, but got {i!r}; give the argument by position",
             )
         found.append(int(i) % count)
     if len(set(found)) < len(found):
-        raise fail(
-            TypeError, f"{who}: expected each argument once, but got argnums={tuple(argnums)}"
-        )
+        raise type_error(f"{who}: expected each argument once, but got argnums={tuple(argnums)}")
     return tuple(found)
 
 
@@ -229,8 +221,7 @@ def differentiable_value(who: str, place: int, value: Any) -> Any:
     else:
         refuse_others(who, value)
         kind = getattr(value, "dtype", type(value).__name__)
-    raise fail(
-        TypeError,
+    raise type_error(
         f"{who}: expected float or complex values in argument {place}, but got {kind}; "
         f"{remedy_for(value)}, or {_left_out(who)}",
     )
@@ -308,15 +299,14 @@ def scalar_root(output: Any, holomorphic: bool = False) -> Expr:
     elif callable(output) and not isinstance(output, Expr):
         hint = "f returns a function: give it all of its arguments"
     wanted = "complex" if holomorphic else "real"
-    raise fail(TypeError, f"grad: expected f to return a {wanted} scalar, but got {kind}; {hint}")
+    raise type_error(f"grad: expected f to return a {wanted} scalar, but got {kind}; {hint}")
 
 
 def check_holomorphic(who: str, leaves: Sequence[Expr]) -> None:
     """Raise a TypeError for a real argument of a function that is said to be holomorphic."""
     for item in leaves:
         if item.dtype.kind != "c":
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected complex arguments with holomorphic=True, but got {item.type}; convert "
                 "them with x.astype(complex), or leave holomorphic out",
             )
@@ -331,8 +321,7 @@ def split_aux(output: object, has_aux: bool = False, who: str = "grad") -> tuple
         hint = "return value, aux, or leave has_aux out"
         if isinstance(output, tuple):
             kind, hint = f"{len(output)} of them", "return value, (a, b) for several"
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected f to return a pair (value, aux) with has_aux=True, but got {kind}; "
             f"write {hint}",
         )
@@ -348,7 +337,7 @@ def _refuse_masked(output: object, who: str) -> None:
     is_array = found.ndim or not bool(found.mask)
     what = "a masked array" if is_array else "np.ma.masked: all entries that make it are masked"
     how = "a.filled(0.0)" if is_array else "a number there, as np.ma.filled(y, 0.0) does"
-    raise fail(TypeError, f"{who}: expected f to return plain values, but got {what}; return {how}")
+    raise type_error(f"{who}: expected f to return plain values, but got {what}; return {how}")
 
 
 def warn_unreached(stepped: bool) -> None:
@@ -382,8 +371,7 @@ def matching_seeds(
     if tree.paths != like.paths:
         tree = flatten_numbers(value)
     if len(tree.leaves) != len(roots) or tree.paths != like.paths:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected a {what} of the structure of {structure_of(like)}, but got "
             f"{structure_of(tree) if tree.leaves else type(value).__name__}",
         )
@@ -393,9 +381,7 @@ def matching_seeds(
         if expr.shape != root.shape or not np.can_cast(
             expr.dtype, tangent_dtype(root), "same_kind"
         ):
-            raise fail(
-                TypeError, f"{who}: expected a {what} of type {root.type}, but got {expr.type}"
-            )
+            raise type_error(f"{who}: expected a {what} of type {root.type}, but got {expr.type}")
         if isinstance(part, Expr):
             ready.append(part if part.dtype == tangent_dtype(root) else part.astype(root.dtype))
         else:

@@ -17,7 +17,7 @@ from funcgrad.expr.scope_order import innermost_scope
 from funcgrad.ops.base.foreign_arrays import refuse_others
 from funcgrad.ops.base.op import example, lift_fully
 from funcgrad.ops.shape import holds_expr, moveaxis
-from funcgrad.source import fail, tell_line
+from funcgrad.source import tell_line, type_error, value_error
 from funcgrad.trace.derive import derive
 from funcgrad.trace.examples import Examples, over_examples
 from funcgrad.trace.leaves import Scope, named_leaves, parameter_names, run, run_on_leaves
@@ -69,8 +69,7 @@ def vmap(
         whole = flatten((args, kwargs))
         if not whole.leaves:
             kinds = " and ".join([type(arg).__name__ for arg in args]) or "nothing"
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"vmap: expected arrays to map over, but got {kinds}; write np.arange(3), or "
                 "np.array([...]) for the examples",
             )
@@ -157,8 +156,7 @@ def _refuse_captured(output: object, start: int) -> None:
         if is_static_value(leaf) and any(
             [innermost_scope(value) >= start for value in held_expressions(leaf)]
         ):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"vmap: expected f to return trees of numbers and arrays, but got {type(leaf).__name__} that "
                 "holds a value of one example; return the value, and make the function of it outside",
             )
@@ -182,8 +180,7 @@ def _axes_of_arguments(in_axes: object, args: tuple[Any, ...]) -> list[int | Non
     if in_axes is None or isinstance(in_axes, int):
         return [in_axes] * len(flatten(args).leaves)
     if not isinstance(in_axes, tuple | list) or len(in_axes) != len(args):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"vmap: expected in_axes to be an int or a tuple of {len(args)}, one for each argument, "
             f"but got {in_axes!r}",
         )
@@ -197,8 +194,7 @@ def _axes_of_arguments(in_axes: object, args: tuple[Any, ...]) -> list[int | Non
 def _axes_of_results(out_axes: object, output: object, count: int) -> list[int | None]:
     axes = _prefix("out_axes", out_axes, output)
     if len(axes) != count:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"vmap: expected out_axes to give an axis for each of {count} results, but got {out_axes!r}",
         )
     return axes
@@ -211,8 +207,7 @@ def _prefix(name: str, spec: object, tree: object) -> list[int | None]:
     children = _children(tree)
     wanted = _children(spec)
     if children is None or wanted is None or children.keys() != wanted.keys():
-        raise fail(
-            ValueError,
+        raise value_error(
             f"vmap: expected {name} of the structure of its values, or an int or None, but got {spec!r}",
         )
     return [axis for key in children for axis in _prefix(name, wanted[key], children[key])]
@@ -241,22 +236,20 @@ def _size(
             lists = any([isinstance(arg, list | tuple) for arg in args])
             hint = _LISTS if lists and not shape else _SAME
             name = _name(whole.paths[place], f, len(args))
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"vmap: expected an argument with an axis {axis}, but got shape {shape} of {name}; {hint}",
             )
         sizes.setdefault(shape[axis], place)
     if not sizes:
-        raise fail(
-            ValueError, "vmap: expected at least one argument to map over, but in_axes names none"
+        raise value_error(
+            "vmap: expected at least one argument to map over, but in_axes names none"
         )
     if len(sizes) > 1:
         found = [
             f"{size} in axis {axes[i]} of {_name(whole.paths[i], f, len(args))}"
             for size, i in sizes.items()
         ]
-        raise fail(
-            ValueError,
+        raise value_error(
             f"vmap: expected one number of examples, but got {' and '.join(found)}; {_SAME}",
         )
     return next(iter(sizes))
@@ -277,8 +270,7 @@ def _placed(value: Any, axis: int | None) -> Any:
     if axis is None:
         return result(value)
     if not -np.ndim(value) <= axis < np.ndim(value):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"vmap: expected out_axes between {-np.ndim(value)} and {np.ndim(value) - 1}, "
             f"but got {axis}",
         )

@@ -20,7 +20,7 @@ from funcgrad.adoption.pandas_accessors import adopt_accessors
 from funcgrad.adoption.redirect import redirect
 from funcgrad.arrays.reference import holds_expr, plain_value
 from funcgrad.numpy.creation import asarray
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.tables.table_operands import has_traced_values, plain_of
 from funcgrad.tables.traced_tables import TracedFrame, TracedSeries
 
@@ -65,8 +65,7 @@ def _cut(x: object, bins: object, *args: object, **kwargs: object) -> Any:
 def _qcut(x: Any, q: object, labels: object = None, *args: object, **kwargs: object) -> Any:
     """As `pandas.qcut`, also of a traced Series, if the labels are not its quantiles."""
     if labels is None and has_traced_values(x):
-        raise fail(
-            TypeError,
+        raise type_error(
             "qcut: expected labels for a traced Series, since intervals carry no derivative; write "
             "labels=False",
         )

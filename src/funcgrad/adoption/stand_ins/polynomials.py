@@ -17,7 +17,7 @@ from funcgrad.expr.registry import functions
 from funcgrad.numpy.creation import array
 from funcgrad.ops.eigenvectors import has_real_eigenvalues
 from funcgrad.ops.shape import holds_expr
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 
@@ -60,7 +60,7 @@ def initialize(
     given = array(given, ndmin=1)
     given = np.poly(given) if r else given
     if given.ndim > 1:
-        raise fail(ValueError, "Polynomial must be 1d only.")
+        raise value_error("Polynomial must be 1d only.")
     if not _is_differentiated(given):
         try:
             np.poly1d.__init__(self, given, variable=variable)

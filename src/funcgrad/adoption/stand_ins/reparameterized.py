@@ -24,7 +24,7 @@ from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value, known_value, value_at_trace
 from funcgrad.expr.registry import functions
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.typing import Array
 
 _Draw: TypeAlias = Callable[..., Any]
@@ -172,8 +172,7 @@ def _chisquare(draw: _Draw, df: Array, size: _Size = None) -> Any:
 
 def _dirichlet(draw: _Draw, alpha: Array, size: _Size = None) -> Any:
     if np.max(_held(alpha, "dirichlet")) < 0.1:
-        raise fail(
-            TypeError,
+        raise type_error(
             "dirichlet: expected an alpha of 0.1 or more, below which NumPy draws by another method, but got "
             "less; write g / g.sum(-1) with g = rng.standard_gamma(alpha)",
         )
@@ -293,9 +292,7 @@ def _permutation(draw: _Draw, x: npt.ArrayLike, axis: int = 0) -> Any:
 def _permuted(draw: _Draw, x: npt.ArrayLike, *, axis: int | None = None, out: None = None) -> Any:
     array = _array(x)
     if out is not None:
-        raise fail(
-            TypeError, "permuted: expected no out= for traced values; write x = rng.permuted(x)"
-        )
+        raise type_error("permuted: expected no out= for traced values; write x = rng.permuted(x)")
     if axis is None:
         return array.ravel()[draw("permuted", np.arange(array.size).reshape(array.shape))]
     along = np.moveaxis(
@@ -373,8 +370,7 @@ def plain_arguments(name: str, tree: Any) -> Any:
 def _refuse_varied(name: str, value: object) -> None:
     plain = unwrapped(value)
     if isinstance(plain, Expr) and functions["is_varied"](plain):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{name}: expected parameters without a derivative, but got one that is being differentiated, in "
             "which a draw has no pathwise derivative; differentiate the logarithm of the draw's probability "
             "(the score function), or write fg.stop_gradient(x) if the derivative is meant to be zero",

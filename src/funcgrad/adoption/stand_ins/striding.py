@@ -13,7 +13,7 @@ from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import Reference
 from funcgrad.arrays.views import viewed
 from funcgrad.ops.shape import holds_expr
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 
@@ -52,8 +52,7 @@ def _reaches_twice(x: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -
     held, wanted = _offsets(x.shape, x.strides), _offsets(shape, strides)
     found = np.unique(wanted)
     if not np.isin(found, held).all():
-        raise fail(
-            ValueError,
+        raise value_error(
             f"as_strided: expected strides that lead to entries of the array of shape {x.shape} and "
             f"strides {x.strides}, but got shape {wanted.shape} and strides {strides}",
         )

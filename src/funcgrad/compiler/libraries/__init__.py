@@ -15,7 +15,7 @@ from typing import Any
 
 from funcgrad.compiler.libraries.library_codegen import Emitted, Library, emitted
 from funcgrad.expr import Expr
-from funcgrad.source import fail
+from funcgrad.source import fail, value_error
 
 _HOMES = {"jax": "jax_", "torch": "torch_", "cupy": "cupy_"}
 BACKENDS = tuple(_HOMES)
@@ -61,7 +61,7 @@ def library_of(backend: str) -> Library:
     """The table of a library, which is imported when it is first asked for."""
     if backend not in _HOMES:
         listed = ", ".join(map(repr, BACKENDS))
-        raise fail(ValueError, f"backend: expected one of {listed}, but got {backend!r}")
+        raise value_error(f"backend: expected one of {listed}, but got {backend!r}")
     return _imported(backend)
 
 

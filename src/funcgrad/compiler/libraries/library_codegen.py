@@ -25,7 +25,7 @@ from funcgrad.ops.base.columns import in_library
 from funcgrad.ops.base.op import Elementwise, Op
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.rewrite.simplify import simplify_all
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.typing import Array
 
 
@@ -201,15 +201,13 @@ def _missing(name: str, library: Library, step: FlatStep) -> Any:
     if name == "foreign":
         held = dict(step.params).get("function")
         called = getattr(held, "name", "a primitive")
-        return fail(
-            TypeError,
+        return type_error(
             f"{library.name}: expected operations that {library.name} has functions for, but got {called}, "
             "a primitive, which runs on NumPy's arrays alone; write it with NumPy's functions",
         )
     near = get_close_matches(name, [*library.table, *[op.name for op in _CLOSED]], 1)
     hint = f" (the nearest by name is {near[0]!r})" if near else ""
-    return fail(
-        TypeError,
+    return type_error(
         f"{library.name}: expected operations that {library.name} has functions for, but got {name!r}; "
         f"run this part on NumPy, or write it with others{hint}",
     )
@@ -251,8 +249,7 @@ def _loop(step: FlatStep, library: Library, bodies: dict[Any, Any]) -> Callable[
     params = dict(step.params)
     body, cond, spec = params["body"], params["cond"], params["spec"]
     if cond is not None and len(body.outputs) > spec.num_carry and not library.lengths:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{library.name}: expected arrays whose lengths are known before the program runs, but got the "
             "derivative of a while_loop in reverse, which keeps every iteration; write the loop as a scan of "
             "the most iterations, or use forward mode",

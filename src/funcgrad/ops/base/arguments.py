@@ -12,7 +12,7 @@ import numpy as np
 
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.shape import astype
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 def inexact(x: object, dtype: Any = None) -> Any:
@@ -21,8 +21,7 @@ def inexact(x: object, dtype: Any = None) -> Any:
     if dtype is None and not differentiable(x.dtype):
         dtype = float
     if dtype is not None and not differentiable(np.dtype(dtype)):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"mean, var or std: expected a floating-point or complex dtype, but got "
             f"{np.dtype(dtype)}; use astype after",
         )
@@ -42,6 +41,6 @@ def refuse_other_libraries_names(name: str, given: Iterable[str]) -> None:
     theirs = [key for key in given if key in _NUMPYS_NAMES]
     if theirs:
         named = ", ".join([f"{_NUMPYS_NAMES[key]}= instead of {key}=" for key in theirs])
-        raise fail(
-            TypeError, f"{name}: expected NumPy's names, but got {', '.join(theirs)}; write {named}"
+        raise type_error(
+            f"{name}: expected NumPy's names, but got {', '.join(theirs)}; write {named}"
         )

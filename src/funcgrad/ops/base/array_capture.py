@@ -17,7 +17,7 @@ from funcgrad.arrays.reference import COPIED
 from funcgrad.expr import Expr, constant_of
 from funcgrad.graph import Constant
 from funcgrad.ops.base.foreign_arrays import refuse_others
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.typing import Array
 
 CapturedArrays: TypeAlias = dict[int, tuple[Array, Expr]]
@@ -28,8 +28,7 @@ def capture(array: Array, known: CapturedArrays) -> Expr:
     """A constant for an array beside traced expressions; ``known`` are those of their trace."""
     if array.dtype.kind not in "biufc":
         refuse_others("array", array)
-        raise fail(
-            TypeError,
+        raise type_error(
             f"array: expected numbers beside traced values, but got an array of {array.dtype}; "
             "write np.array(values, float), or keep what is no number in a list",
         )

@@ -18,7 +18,7 @@ from funcgrad.arrays.values import by_value
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully, op_named
-from funcgrad.source import fail
+from funcgrad.source import fail, value_error
 from funcgrad.typing import Array, Axes
 
 
@@ -98,7 +98,7 @@ def nonempty(name: str, x: object, axis: Any) -> Any:
     """An operand as an expression, refused where there is nothing to choose from."""
     x = lift_fully(x)
     if any(x.shape[i] == 0 for i in axes_of(name, axis, x)):
-        raise fail(ValueError, f"{name}: expected at least one entry to reduce, but got {x.type}")
+        raise value_error(f"{name}: expected at least one entry to reduce, but got {x.type}")
     return x
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 class Remedy(NamedTuple):
@@ -117,15 +117,14 @@ def refuse_others(who: str, value: object) -> None:
     advice = advice_on(value)
     if advice:
         kind = type(_first_object(value)).__name__
-        raise fail(TypeError, f"{who}: expected a number, but got {kind}; {advice}")
+        raise type_error(f"{who}: expected a number, but got {kind}; {advice}")
 
 
 def refuse_libraries(who: str, value: object) -> None:
     """Refuse an array of another library; text and the like pass, which may be static."""
     remedy = remedy_of(value)
     if remedy is not None:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected NumPy arrays, but got {remedy.kind}; write {remedy.convert}, or call "
             f"{remedy.instead} with such arrays as arguments",
         )

@@ -18,7 +18,7 @@ from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr, concrete
 from funcgrad.expr.concrete import answer_of_path
 from funcgrad.graph import CONSTANT, ArrayType
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error
 
 Spec: TypeAlias = tuple[Any, ...]
 """One entry a position: an int, ``("slice", start, stop, step)``, ``"new"``, ``"..."`` or ``"array"``."""
@@ -151,8 +151,7 @@ def _bad_index(item: npt.ArrayLike) -> Any:
         else "convert an index with .astype(int)"
     )
     name = "a name" if is_field else getattr(kind, "__name__", kind)
-    return fail(
-        TypeError,
+    return type_error(
         f"getitem: expected integers, slices, None, ... or boolean arrays, but got {name}; {instead}",
     )
 

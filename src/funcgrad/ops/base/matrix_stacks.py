@@ -15,7 +15,7 @@ from funcgrad.expr import Expr
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.op import Op, differentiable, lift_fully
 from funcgrad.ops.shape import astype
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error
 from funcgrad.typing import Array
 
 
@@ -93,8 +93,7 @@ def matrices(name: str, x: object, *, square: bool = True) -> Any:
     if not differentiable(x.dtype):
         return astype(x, float)
     if x.dtype.char not in "fdFD":
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{name}: expected single or double precision, which LAPACK has, but got {x.type}; "
             "convert it with astype(float)",
         )

@@ -40,7 +40,7 @@ from funcgrad.ops.base.promotion import (
     of_real_numbers,
     ufunc_loop,
 )
-from funcgrad.source import USERS, fail
+from funcgrad.source import USERS, type_error
 from funcgrad.typing import Array, FunctionLibrary
 
 EdgeRule: TypeAlias = Callable[..., LinearMap]
@@ -113,8 +113,7 @@ class Op:
         its own: NumPy's other functions are of the data, SciPy's ufuncs give such an instance."""
         known = getattr(np, self.name, None)
         if isinstance(known, np.ufunc):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{self.name}: expected plain arrays, but got a {type(array).__name__}; write "
                 f"np.ma.{self.name}, or a.filled(0.0) in its place",
             )
@@ -266,8 +265,7 @@ def lift(arg: object, beside: Sequence[Any] = ()) -> Any:
         return lift(type(arg).__array__(arg), beside)  # type: ignore[attr-defined]
     if isinstance(arg, Sequence) and not isinstance(arg, str | bytes):  # a range, a deque, ...
         return lift(list(arg), beside)
-    raise fail(
-        TypeError,
+    raise type_error(
         f"operand: expected a number, an array or an expression, but got {type(arg).__name__}",
     )
 
@@ -285,8 +283,7 @@ def refuse_other_arrays(who: str, array: np.ndarray[Any, Any]) -> None:
         advice = UNITS
     else:
         advice = f"write np.asarray(a), and make the {kind.__name__} in the function"
-    raise fail(
-        TypeError,
+    raise type_error(
         f"{who}: expected a plain array, but got a {kind.__name__}, whose arithmetic traced values do not "
         f"have; {advice}",
     )
@@ -357,7 +354,7 @@ def on_batch(op: Op, size: int, batched: Sequence[bool], args: Sequence[Any], pa
         # The operands have one shape, so that NumPy's broadcasting repeats those without the axis.
         return op(*args)
     if op.batch is None:
-        raise fail(TypeError, f"vmap: expected an operation that can be batched, but got {op.name}")
+        raise type_error(f"vmap: expected an operation that can be batched, but got {op.name}")
     return op.batch(size, batched, *args, **params)
 
 
@@ -525,8 +522,7 @@ leaf: Op = Op(
 
 
 def _one_example(x: Array) -> Any:
-    raise fail(
-        TypeError,
+    raise type_error(
         "vmap: expected a program that does not depend on values, but Python asked for the value of "
         "one example, and each has its own; choose with np.where(condition, a, b) or fg.cond, loop with "
         "fg.while_loop, and compute with np.sin, not math.sin",

@@ -13,7 +13,7 @@ import numpy as np
 
 from funcgrad.arrays.reference import Reference
 from funcgrad.graph import ArrayType, broadcast_shapes
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 
 PYTHON_NUMBERS = (float, int, complex, bool)
 
@@ -51,15 +51,14 @@ def elementwise_types(
     wanted = len(op.edges) if isinstance(op.edges, tuple) else len(kinds)
     if len(kinds) != wanted:
         operands = "one operand" if wanted == 1 else f"{wanted} operands"
-        raise fail(TypeError, f"{op.name}: expected {operands}, but got {len(kinds)}")
+        raise type_error(f"{op.name}: expected {operands}, but got {len(kinds)}")
     shapes = [kind.shape if isinstance(kind, ArrayType) else () for kind in kinds]
     try:
         alike = len(set(shapes)) == 1
         shape = shapes[0] if alike else broadcast_shapes(*shapes)
     except ValueError:
         types = ", ".join(str(kind) for kind in kinds if isinstance(kind, ArrayType))
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{op.name}: expected shapes that broadcast, but got {types}; "
             "give one of them a new axis, as in x[:, None]",
         ) from None
@@ -82,11 +81,11 @@ def ufunc_loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[np.dtype[Any], ...]:
     except TypeError:
         names = ", ".join(str(getattr(d, "name", getattr(d, "__name__", d))) for d in strong)
         if ufunc is np.bitwise_xor:
-            raise fail(
-                TypeError, f"^: expected integers or bools, but got {names}; write x**y for a power"
+            raise type_error(
+                f"^: expected integers or bools, but got {names}; write x**y for a power"
             ) from None
         advice = "; multiply truth values by 1 to count with them" if "bool" in names else ""
-        raise fail(TypeError, f"{ufunc.__name__}: NumPy has no loop for {names}{advice}") from None
+        raise type_error(f"{ufunc.__name__}: NumPy has no loop for {names}{advice}") from None
 
 
 def of_real_numbers(name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -97,7 +96,7 @@ def of_real_numbers(name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
         for operand in operands:
             dtype = np.result_type(getattr(operand, "dtype", operand))
             if dtype.kind == "c":
-                raise fail(TypeError, f"{name}: expected real numbers, but got {dtype}")
+                raise type_error(f"{name}: expected real numbers, but got {dtype}")
         return rule(*operands, **params)
 
     return checked

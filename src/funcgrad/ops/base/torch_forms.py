@@ -16,7 +16,7 @@ import numpy as np
 from funcgrad.ops.base.index_spec import restore
 from funcgrad.ops.base.lazy_import import LazyModule
 from funcgrad.ops.reduction import rooted, squared
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.typing import Array, LibraryArray
 
 _torch: Any = LazyModule("torch")
@@ -27,8 +27,7 @@ def torch_dtype(dtype: np.dtype[Any]) -> Any:
     """The tensors' dtype for an array's."""
     found = getattr(_torch, dtype.name, None) if dtype.kind in "biufc" else None
     if found is None:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"torch: expected a dtype that tensors have, but got {dtype}; convert with astype(float)",
         )
     return found

@@ -16,7 +16,7 @@ from funcgrad.ops.base.op import Op, elementwise
 from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.ops.elementwise.declare import common_function
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.typing import Array, FunctionLibrary
 
 # Python's numbers, which leave float32 as it is.
@@ -205,9 +205,7 @@ def _softplus(x: Array) -> Any:
 
 
 def _complex_softplus() -> Any:
-    return fail(
-        TypeError, "softplus: expected real values, but got others; write np.log(1 + np.exp(x))"
-    )
+    return type_error("softplus: expected real values, but got others; write np.log(1 + np.exp(x))")
 
 
 def _xlogx(x: Array) -> Any:

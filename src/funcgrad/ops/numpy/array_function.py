@@ -19,7 +19,7 @@ from funcgrad.expr.registry import complete, functions, operation_table
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.ops.base.activity import is_jitted
 from funcgrad.ops.numpy.bound_arguments import bind_arguments
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 _REDUCED_BY = {
     np.sum: np.add,
@@ -82,8 +82,7 @@ def _answer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     stand_in = operation_table.numpy.get(func)
     name = getattr(func, "__name__", str(func))
     if func in _IN_PLACE:
-        refusal = fail(
-            TypeError,
+        refusal = type_error(
             f"{name}: would change an array in place, but expressions are immutable; write "
             "x = x.at[i].set(v), or np.where(condition, new, old)",
         )
@@ -126,8 +125,8 @@ def _refuse_arguments(
     try:
         inspect.signature(stand_in).bind(*args, **kwargs)
     except TypeError as error:
-        raise fail(
-            TypeError, f"{name}: of NumPy's arguments this one is not supported: {error}"
+        raise type_error(
+            f"{name}: of NumPy's arguments this one is not supported: {error}"
         ) from None
 
 
@@ -138,8 +137,7 @@ def first_expr(args: Iterable[object]) -> Expr | None:
 
 def no_out(name: str) -> Exception:
     """The error of a function that would write into its argument."""
-    error: Exception = fail(
-        TypeError,
+    error: Exception = type_error(
         f"{name}: out= (and +=, *= on an array) would change an array in place, but expressions are "
         "immutable; write a = a + b",
     )
@@ -156,7 +154,7 @@ def unsupported(name: str, known: Iterable[str]) -> Exception:
     hint += "; declare one by fg.primitive(f, [partial derivatives])"
     if not names:
         hint = ", since it is neither NumPy's nor SciPy's; give it one with funcgrad.primitive"
-    error: Exception = fail(
-        TypeError, f"{name}: expected a function with a derivative rule, but it has none{hint}"
+    error: Exception = type_error(
+        f"{name}: expected a function with a derivative rule, but it has none{hint}"
     )
     return error

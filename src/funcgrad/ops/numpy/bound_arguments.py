@@ -11,7 +11,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.ops.base.arguments import refuse_other_libraries_names
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 class Signatures(NamedTuple):
@@ -70,7 +70,7 @@ def bind_arguments(
         given = known.theirs.bind(*args, **kwargs)
     except TypeError as error:
         refuse_other_libraries_names(func.__name__, kwargs)
-        raise fail(TypeError, f"{func.__name__}: {error}") from None
+        raise type_error(f"{func.__name__}: {error}") from None
     places: list[Any] = []
     named: dict[str, Any] = {}
     for i, (name, parameter) in enumerate(known.theirs.parameters.items()):

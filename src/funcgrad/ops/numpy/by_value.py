@@ -20,7 +20,7 @@ from funcgrad.ops import reduction, scans_and_sorts, shape
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.numpy.files import save, savez, savez_compressed
 from funcgrad.ops.subscripts import index_update
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array
 
 
@@ -117,24 +117,22 @@ def bincount(x: object, weights: Any = None, minlength: Any = 0) -> Any:
     """As `numpy.bincount`, differentiable in the weights; the number of bins is read from the values."""
     places = lift_fully(x)
     if places.ndim != 1 or places.dtype.kind not in "biu":
-        raise fail(TypeError, f"bincount: expected a vector of integers, but got {places.type}")
+        raise type_error(f"bincount: expected a vector of integers, but got {places.type}")
     low, high = (int(np.min(places)), int(np.max(places))) if places.size else (0, -1)
     if low < 0:
-        raise fail(ValueError, f"bincount: expected places of 0 or more, but got {low}")
+        raise value_error(f"bincount: expected places of 0 or more, but got {low}")
     count = max(high + 1, int(minlength))
     if weights is None:
         weights = np.ones(places.size, int)
     else:
         weights = lift_fully(weights)
         if weights.dtype.kind == "c":
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"bincount: expected real weights, but got {weights.type}; count the real and the imaginary "
                 "part on their own",
             )
         if weights.shape != places.shape:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"bincount: expected a weight for each of {places.size} values, but got {weights.type}",
             )
         weights = shape.astype(weights, float)
@@ -159,14 +157,14 @@ def digitize(x: npt.ArrayLike, bins: object, right: npt.ArrayLike = False) -> An
     """As `numpy.digitize`; whether the bins rise or fall is read from their values."""
     bins, x = lift_all((bins, x))
     if x.dtype.kind == "c":
-        raise fail(TypeError, f"digitize: expected real numbers, but got {x.type}")
+        raise type_error(f"digitize: expected real numbers, but got {x.type}")
     before, after = bins[:-1], bins[1:]  # compared, since a difference of integers may overflow
     if bool(np.all(after >= before)):
         return scans_and_sorts.searchsorted(bins, x, "left" if right else "right")
     if bool(np.all(after <= before)):
         return len(bins) - scans_and_sorts.searchsorted(bins[::-1], x, "left" if right else "right")
-    raise fail(
-        ValueError, f"digitize: expected bins that rise or fall, but got {bins.type} that do both"
+    raise value_error(
+        f"digitize: expected bins that rise or fall, but got {bins.type} that do both"
     )
 
 

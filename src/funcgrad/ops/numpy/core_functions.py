@@ -32,7 +32,7 @@ from funcgrad.ops.elementwise import (
     selection,
     trigonometric,
 )
-from funcgrad.source import fail, warn
+from funcgrad.source import type_error, value_error, warn
 from funcgrad.typing import Array, Axes
 
 COMMON_ELEMENTWISE: tuple[ModuleType, ...] = (
@@ -160,8 +160,7 @@ def where(condition: object, *branches: Any) -> Any:
         chosen = condition if condition.dtype.kind == "b" else condition != 0
         return tuple(as_indices(chosen))
     if len(branches) == 1:
-        raise fail(
-            ValueError,
+        raise value_error(
             "where: expected both branches or none, but got one; write np.where(condition, x, y)",
         )
     return selection.where(condition, *branches)
@@ -232,8 +231,7 @@ def _cast(operand: Any, dtype: np.dtype[Any], casting: str) -> Any:
 def _check_cast(operand: Any, dtype: np.dtype[Any], casting: Any) -> None:
     given = getattr(operand, "dtype", dtype)
     if not np.can_cast(given, dtype, casting):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"Cannot cast ufunc 'clip' input from {given!r} to {dtype!r} with casting rule {casting!r}",
         )
 

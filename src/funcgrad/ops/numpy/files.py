@@ -10,7 +10,7 @@ from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.registry import functions
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 def save(file: Any, arr: object, allow_pickle: bool = True) -> None:
@@ -52,8 +52,7 @@ def _numbers(who: str, array: object) -> Any:
     if not isinstance(value, Expr):
         return value
     if functions["is_varied"](value):
-        refusal: Any = fail(
-            TypeError,
+        refusal: Any = type_error(
             f"{who}: expected numbers, but got values that are differentiated or mapped over, and a file "
             "keeps plain numbers; return them beside the result (has_aux=True) and save what comes back, "
             f"or write {who}(file, fg.stop_gradient(x)) if a derivative of zero is meant",

@@ -17,7 +17,7 @@ from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.piecewise_linear import interp_op
 from funcgrad.ops.scans_and_sorts import argsort, diff
 from funcgrad.ops.shape import astype, reshape
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array, Axes
 
 
@@ -50,13 +50,12 @@ def gradient(f: Any, *varargs: Any, axis: Axes = None, edge_order: int = 1) -> A
     alike = len(varargs) == 1 and np.ndim(varargs[0]) == 0
     spacings = varargs * len(places) if alike else varargs or (1.0,) * len(places)
     if len(spacings) != len(places):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"gradient: expected one spacing, or one for each of {len(places)} axes, but got "
             f"{len(varargs)}",
         )
     if edge_order not in (1, 2):
-        raise fail(ValueError, f"gradient: expected edge_order 1 or 2, but got {edge_order!r}")
+        raise value_error(f"gradient: expected edge_order 1 or 2, but got {edge_order!r}")
     slopes = tuple(
         [_slope(f, h, place, edge_order) for h, place in zip(spacings, places, strict=True)]
     )
@@ -66,8 +65,7 @@ def gradient(f: Any, *varargs: Any, axis: Axes = None, edge_order: int = 1) -> A
 def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
     count = f.shape[axis]
     if count <= edge_order:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"gradient: expected {edge_order + 1} entries or more along axis {axis}, but got {f.type}",
         )
     steps = _widths(spacing, count, axis)
@@ -96,8 +94,7 @@ def _widths(spacing: Any, count: int, axis: int) -> Any:
     spacing = inexact(spacing) if traced else np.asarray(spacing) + 0.0
     steps = np.diff(spacing)
     if steps.shape != (count - 1,):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"gradient: expected a distance, or {count} coordinates along axis {axis}, but got shape "
             f"{np.shape(spacing)}",
         )
@@ -139,10 +136,9 @@ def interp(
     """
     x, xp, fp = (inexact(item) for item in (x, xp, fp))
     if "c" in (x.dtype.kind, xp.dtype.kind):
-        raise fail(TypeError, f"interp: expected real places, but got {x.type} among {xp.type}")
+        raise type_error(f"interp: expected real places, but got {x.type} among {xp.type}")
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.size:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"interp: expected vectors of one length for xp and fp, but got {xp.type} and {fp.type}",
         )
     # NumPy interpolates in double precision.
@@ -159,7 +155,7 @@ def interp(
 def _around(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     """Places and knots within one period, with the knots before and after it."""
     if not isinstance(period, Expr) and period == 0:
-        raise fail(ValueError, "interp: expected a period other than 0, but got 0")
+        raise value_error("interp: expected a period other than 0, but got 0")
     period = np.abs(period)
     x, xp = np.remainder(x, period), np.remainder(xp, period)
     order = argsort(xp)

@@ -21,7 +21,7 @@ from funcgrad.ops.matrix_functions import singular_norm_op
 from funcgrad.ops.pseudoinverse import pinv
 from funcgrad.ops.shape import astype, broadcast_to, moveaxis, reshape
 from funcgrad.ops.solve import inv, solve
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array, Axes, Axis
 
 
@@ -46,8 +46,7 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: object = "fro") -> 
         largest = np.max if x.size else np.sum  # the norm of an empty matrix is an empty sum
         z = (largest if ord > 0 else np.min)(sums, axis=-1)
     else:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"norm: expected ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf for matrices, but got {ord!r}",
         )
     return np.expand_dims(z, (-2, -1)) if keeps_axes(keepdims) else z
@@ -128,7 +127,7 @@ def multi_dot(arrays: Array) -> Any:
     """As `numpy.linalg.multi_dot`: a product of matrices in the order that costs least."""
     parts: list[Any] = list(lift_all(tuple(arrays)))
     if len(parts) < 2:
-        raise fail(ValueError, f"multi_dot: expected two arrays at least, but got {len(parts)}")
+        raise value_error(f"multi_dot: expected two arrays at least, but got {len(parts)}")
     first, last = parts[0].ndim == 1, parts[-1].ndim == 1
     if first:
         parts[0] = np.expand_dims(parts[0], 0)
@@ -178,9 +177,7 @@ def cross(
     a, b = lift_all((a, b))
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     if not a.ndim or not b.ndim or a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
-        raise fail(
-            ValueError, f"cross: expected vectors of two or three, but got {a.type} and {b.type}"
-        )
+        raise value_error(f"cross: expected vectors of two or three, but got {a.type} and {b.type}")
     if a.shape[-1] == b.shape[-1] == 2:
         return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
     x, y = (
@@ -196,7 +193,7 @@ def vecdot(x: npt.ArrayLike, y: npt.ArrayLike, /, *, axis: int = -1) -> Any:
     """As `numpy.vecdot`: conjugates the first."""
     x, y = lift_all((x, y))
     if not x.ndim or not y.ndim:
-        raise fail(ValueError, f"vecdot: expected vectors, but got {x.type} and {y.type}")
+        raise value_error(f"vecdot: expected vectors, but got {x.type} and {y.type}")
     x = np.conjugate(x) if x.dtype.kind == "c" else x
     own = operator.index(axis)  # of each operand by itself
     last: list[Any] = [shape.moveaxis(item, own, -1) for item in (x, y)]
@@ -233,7 +230,7 @@ def lstsq(a: Array, b: Any, rcond: float | None = None) -> Any:
     a, b = astype(a, wide), astype(b, wide)
     m, n = a.shape
     if b.ndim not in (1, 2) or b.shape[0] != m:
-        raise fail(ValueError, f"lstsq: expected a right side of {m} rows, but got {b.type}")
+        raise value_error(f"lstsq: expected a right side of {m} rows, but got {b.type}")
     # LAPACK takes the rounding unit for other shares than those between 0 and 1.
     unit = np.finfo(a.dtype).eps
     cut = max(m, n) * unit if rcond is None else rcond if 0 < rcond < 1 else unit
@@ -257,8 +254,7 @@ def tensorsolve(a: Any, b: npt.ArrayLike, axes: Axes = None) -> Any:
         a = np.transpose(a, (*[i for i in range(a.ndim) if i not in moved], *moved))
     shape = a.shape[b.ndim :]
     if math.prod(shape) != b.size:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"tensorsolve: expected as many unknowns as equations, but got {math.prod(shape)} "
             f"in {a.type} for {b.type}",
         )
@@ -271,8 +267,7 @@ def tensorinv(a: npt.ArrayLike, ind: int = 2) -> Any:
     a = lift_fully(a)
     rows, columns = a.shape[:ind], a.shape[ind:]
     if ind <= 0 or math.prod(rows) != math.prod(columns):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"tensorinv: expected as many entries in the first {ind} axes as in the others, but got "
             f"{a.type}",
         )
@@ -296,7 +291,5 @@ def vecmat(x: Array, a: Array, /) -> Any:
 def _matrix_and_vector(name: str, a: npt.ArrayLike, x: npt.ArrayLike) -> tuple[Any, Any]:
     a, x = lift_all((a, x))
     if a.ndim < 2 or not x.ndim:
-        raise fail(
-            ValueError, f"{name}: expected a matrix and a vector, but got {a.type} and {x.type}"
-        )
+        raise value_error(f"{name}: expected a matrix and a vector, but got {a.type} and {x.type}")
     return a, x

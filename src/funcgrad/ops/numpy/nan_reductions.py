@@ -15,7 +15,7 @@ from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.numpy.quantiles import MANY, by_first_axis, entries_at, percents, quantiles_at
 from funcgrad.ops.shape import astype, reshape
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array, Axes
 
 
@@ -89,8 +89,7 @@ def _extreme(of: np.ufunc, instead: float) -> Callable[..., Any]:
             options: Any = {"initial": initial, "where": where} if initial is not None else {}
             return plain(lift_fully(x), axis, keepdims=keepdims, **options)
         if where is not True and initial is None:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"nan{plain.__name__}: expected an initial value for entries that a mask chooses, which "
                 "may be none, but got no initial",
             )
@@ -137,8 +136,7 @@ nanstd = _spread("nanstd", reduction.std, lambda size: size)
 def _real_dtype(name: str, x: object, dtype: np.dtype[Any]) -> Any:
     x = lift_fully(x)
     if dtype is not None and (np.dtype(dtype).kind != "f" or x.dtype.kind == "c"):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{name}: expected a dtype for real entries to be worked out in, but got "
             f"{np.dtype(dtype)} for {x.type}; leave it out, or use astype before",
         )
@@ -194,7 +192,7 @@ def nanquantile(
     """As `numpy.nanquantile`, without weights, differentiable in ``a`` and in ``q``: see `quantile`."""
     given = lift_fully(a)
     if given.dtype.kind in "bc":
-        raise fail(TypeError, f"nanquantile: expected real numbers, but got {given.type}")
+        raise type_error(f"nanquantile: expected real numbers, but got {given.type}")
     x = inexact(given)
     if not x.size:
         return nanmean(x, axis, keepdims=keepdims)

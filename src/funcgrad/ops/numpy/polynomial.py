@@ -14,14 +14,14 @@ from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.numpy.linear_algebra import lstsq
 from funcgrad.ops.shape import astype, reshape
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """As `numpy.vander`: the powers of a vector's entries, in columns."""
     x = lift_fully(x)
     if x.ndim != 1:
-        raise fail(ValueError, f"vander: expected a vector, but got {x.type}")
+        raise value_error(f"vander: expected a vector, but got {x.type}")
     x = astype(x, np.promote_types(x.dtype, int))
     count = x.size if N is None else N
     if not count:
@@ -88,8 +88,7 @@ def _keep_zeros(name: str, x: Expr, trim: Any, axis: Any = None) -> None:
     if _is_differentiated(x):
         value: Any = concrete_value(x, name)
         if np.shape(np.trim_zeros(value, trim, axis)) != x.shape:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{name}: expected no zeros at the ends of values that are differentiated, since each has a "
                 "derivative, which is lost if it is cut off; cut x[i:j], or write fg.stop_gradient(x)",
             )
@@ -106,14 +105,14 @@ def polyfit(
 ) -> Any:
     """As `numpy.polyfit`, of one degree."""
     if np.ndim(deg):
-        raise fail(TypeError, f"polyfit: expected one degree, but got {deg!r}")
+        raise type_error(f"polyfit: expected one degree, but got {deg!r}")
     deg = int(deg)  # as NumPy, which truncates
     if deg < 0:
-        raise fail(ValueError, f"polyfit: expected a degree of 0 or more, but got {deg}")
+        raise value_error(f"polyfit: expected a degree of 0 or more, but got {deg}")
     x, y = lift_all((x, y))
     if x.ndim != 1 or y.ndim not in (1, 2) or y.shape[0] != x.size or not x.size:
-        raise fail(
-            ValueError, f"polyfit: expected as many values as places, but got {x.type} and {y.type}"
+        raise value_error(
+            f"polyfit: expected as many values as places, but got {x.type} and {y.type}"
         )
     eps = np.finfo(x.dtype if x.dtype.kind in "fc" else float).eps
     x, y = (astype(v, np.promote_types(v.dtype, float)) for v in (x, y))
@@ -134,8 +133,7 @@ def polyfit(
     factor: Any = 1.0
     if cov != "unscaled":
         if x.size <= deg + 1:
-            raise fail(
-                ValueError,
+            raise value_error(
                 "polyfit: expected more values than coefficients for the scale of the covariances, but got "
                 f"{x.size} and {deg + 1}; write cov='unscaled'",
             )

@@ -16,7 +16,7 @@ from funcgrad.ops.base.axes import axes_of, axis_tuple, keeps_axes, nonempty
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.scans_and_sorts import order_statistics_op
 from funcgrad.ops.shape import astype, reshape
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array, Axes, Axis
 
 
@@ -103,11 +103,11 @@ def _quantile(
 ) -> Any:
     a = lift_fully(a)
     if a.dtype.kind == "c":
-        raise fail(TypeError, f"{name}: expected real entries, but got {a.type}")
+        raise type_error(f"{name}: expected real entries, but got {a.type}")
     shares = lift_fully(q) if isinstance(q, Expr) else np.asarray(q)
     if not isinstance(q, Expr) and not ((shares >= 0) & (shares <= 1)).all():
-        raise fail(
-            ValueError, f"{name}: expected shares from 0 to 1 (percents to 100), but got {shares}"
+        raise value_error(
+            f"{name}: expected shares from 0 to 1 (percents to 100), but got {shares}"
         )
     axes = _axes_or_list(name, axis, a)
     n = math.prod([a.shape[i] for i in axes])
@@ -220,9 +220,7 @@ def quantiles_at(
         return entry(np.maximum(astype(_ENTRIES[method](n, shares), int), 0))
     if method not in _PLACES:
         known = ", ".join([*_PLACES, *_ENTRIES])
-        raise fail(
-            ValueError, f"{name}: expected a method among {known}, but got method={method!r}"
-        )
+        raise value_error(f"{name}: expected a method among {known}, but got method={method!r}")
     place = lift_fully(_PLACES[method](n, shares))
     if method == "linear" and place.dtype.kind in "iu":
         return entry(place)

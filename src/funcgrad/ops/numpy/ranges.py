@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.shape import astype, concatenate, expand_dims, moveaxis, reshape
-from funcgrad.source import fail
+from funcgrad.source import value_error
 
 
 def linspace(
@@ -98,9 +98,7 @@ def geomspace(
 def _count(name: str, num: int) -> int:
     count = operator.index(num)
     if count < 0:
-        raise fail(
-            ValueError, f"{name}: expected a number of samples of 0 or more, but got {count}"
-        )
+        raise value_error(f"{name}: expected a number of samples of 0 or more, but got {count}")
     return count
 
 

@@ -19,7 +19,7 @@ from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.scans_and_sorts import argpartition_op
 from funcgrad.ops.shape import broadcast_to, concatenate, expand_dims, ravel, reshape
-from funcgrad.source import fail
+from funcgrad.source import fail, value_error
 from funcgrad.typing import Array, Axis
 
 
@@ -87,7 +87,7 @@ def tile(x: Any, reps: int | Sequence[int]) -> Any:
     counts = (1,) * (ndim - len(counts)) + counts
     lengths = (1,) * (ndim - x.ndim) + x.shape
     if min(counts, default=0) < 0:
-        raise fail(ValueError, f"tile: expected counts of 0 or more, but got {reps}")
+        raise value_error(f"tile: expected counts of 0 or more, but got {reps}")
     # An axis of copies beside each axis, unless one of the two has one entry.
     pairs = [
         (count, n) if count != 1 != n else (count * n,)
@@ -108,7 +108,7 @@ def rot90(x: npt.ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)) -> Any:
     x = lift_fully(x)
     first, *others = (axis_index("rot90", axis, x) for axis in axes)
     if len(others) != 1 or first in others:
-        raise fail(ValueError, f"rot90: expected two axes, but got {tuple(axes)} of {x.type}")
+        raise value_error(f"rot90: expected two axes, but got {tuple(axes)} of {x.type}")
     (second,) = others
     if k % 2:
         x = np.swapaxes(x, first, second)
@@ -201,8 +201,7 @@ def _depth(arrays: object) -> int:
         return 0
     depths = {_depth(item) for item in arrays}
     if len(depths) != 1:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"block: expected lists nested to one depth, none of them empty, but got {sorted(depths)}",
         )
     return 1 + depths.pop()
@@ -218,7 +217,7 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
     """As `numpy.compress`: which entries are chosen is read from the condition's values."""
     x, chosen = lift_fully(a), lift_fully(condition)
     if chosen.ndim != 1:
-        raise fail(ValueError, f"compress: expected a condition of one axis, but got {chosen.type}")
+        raise value_error(f"compress: expected a condition of one axis, but got {chosen.type}")
     return np.take(x, np.nonzero(chosen)[0], axis)
 
 
@@ -258,7 +257,7 @@ def _parted(name: str, x: Any, kth: int | Sequence[int], axis: int) -> Any:
     places = [operator.index(k) for k in np.ravel(kth).tolist()]
     for k in places:
         if not -length <= k < length and x.size:
-            raise fail(ValueError, f"{name}: expected places below {length}, but got kth={kth!r}")
+            raise value_error(f"{name}: expected places below {length}, but got kth={kth!r}")
     return argpartition_op(x, kth=tuple([k % max(length, 1) for k in places]), axis=axis)
 
 

@@ -13,7 +13,7 @@ from funcgrad.ops.base.index_spec import as_indices
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.shape import as_pythons, astype
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array
 
 
@@ -21,7 +21,7 @@ def nonzero(x: npt.ArrayLike) -> tuple[Any, ...]:
     """As `numpy.nonzero`: where entries are not 0, read from their values."""
     x = lift_fully(x)
     if not x.ndim:
-        raise fail(ValueError, f"nonzero: expected an array, but got {x.type}; write atleast_1d(x)")
+        raise value_error(f"nonzero: expected an array, but got {x.type}; write atleast_1d(x)")
     return tuple(as_indices(x if x.dtype.kind == "b" else x != 0))
 
 
@@ -39,16 +39,14 @@ def argwhere(x: npt.ArrayLike) -> Any:
 def select(condlist: Array, choicelist: Array, default: object = 0) -> Any:
     """As `numpy.select`: the first choice whose condition holds."""
     if len(condlist) != len(choicelist) or not len(condlist):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"select: expected as many choices as conditions, but got {len(choicelist)} and "
             f"{len(condlist)}",
         )
     conditions = lift_all(list(condlist))
     for condition in conditions:
         if condition.dtype.kind != "b":
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"select: expected conditions that are true or false, but got {condition.type}; "
                 "write x != 0",
             )
@@ -74,7 +72,7 @@ def choose(a: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
     """As `numpy.choose`; in the mode raise, an index that is out of range is an error if it is known."""
     index = lift_fully(a)
     if index.dtype.kind not in "biu":
-        raise fail(TypeError, f"choose: expected integers, but got {index.type}")
+        raise type_error(f"choose: expected integers, but got {index.type}")
     *options, places = np.broadcast_arrays(*lift_all(_alike(choices)), astype(index, int))
     count = len(options)
     if mode == "wrap":
@@ -84,7 +82,7 @@ def choose(a: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
     elif not isinstance(a, Expr) and not bool(
         np.all((np.asarray(a) >= 0) & (np.asarray(a) < count))
     ):
-        raise fail(ValueError, f"choose: expected indices from 0 to {count - 1}, but got {a!r}")
+        raise value_error(f"choose: expected indices from 0 to {count - 1}, but got {a!r}")
     return np.take_along_axis(np.stack(options), places[np.newaxis], 0)[0]
 
 
@@ -94,8 +92,7 @@ def piecewise(x: object, condlist: npt.ArrayLike, funclist: Any, *args: object, 
     conditions = [_condition(condition, x) for condition in _conditions(condlist, x)]
     otherwise = funclist[len(conditions)] if len(funclist) == len(conditions) + 1 else 0
     if len(funclist) not in (len(conditions), len(conditions) + 1):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"piecewise: expected {len(conditions)} functions, or one more, but got {len(funclist)}",
         )
 
@@ -121,8 +118,7 @@ def _conditions(condlist: Any, x: Expr) -> Sequence[Any]:
 def _condition(condition: npt.ArrayLike, x: Expr) -> Any:
     condition = lift_fully(condition)
     if condition.shape != x.shape:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"piecewise: expected conditions of the shape of {x.type}, but got {condition.type}",
         )
     return condition if condition.dtype.kind == "b" else condition != 0
@@ -133,8 +129,7 @@ def nan_to_num(
 ) -> Any:
     """As `numpy.nan_to_num`; what is replaced has no gradient."""
     if not copy:
-        raise fail(
-            TypeError,
+        raise type_error(
             "nan_to_num: copy=False would change an array in place, but expressions are immutable; "
             "write x = np.nan_to_num(x)",
         )

@@ -14,7 +14,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.shape import astype, expand_dims, holds_expr
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error, value_error
 from funcgrad.typing import Array, Axis
 
 
@@ -35,15 +35,13 @@ def average(
     weights = astype(weights, np.result_type(x.dtype, weights.dtype))  # in which NumPy adds them
     if weights.shape not in ((), x.shape):
         if axis is None:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"average: expected axis for weights of another shape than {x.type}, but got "
                 f"{weights.type} and no axis",
             )
         given = axis_tuple("average", axis, x)
         if weights.shape != tuple(x.shape[i] for i in given):
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"average: expected weights of the shape of {x.type}, or as many as along axis, but "
                 f"got {weights.type}",
             )
@@ -61,7 +59,7 @@ def ptp(x: npt.ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """As `numpy.ptp`: the largest less the smallest."""
     x = lift_fully(x)
     if x.dtype.kind == "b":
-        raise fail(TypeError, f"ptp: expected numbers, but got {x.type}; write x.astype(int)")
+        raise type_error(f"ptp: expected numbers, but got {x.type}; write x.astype(int)")
     return np.max(x, axis, keepdims=keepdims) - np.min(x, axis, keepdims=keepdims)
 
 
@@ -72,7 +70,7 @@ def cov(
     """As `numpy.cov` without weights: each row a variable."""
     m, others = (_variables(x, rowvar) for x in (m, y))
     if ddof is not None and ddof != int(ddof):
-        raise fail(ValueError, f"cov: expected an integer as ddof, but got {ddof!r}")
+        raise value_error(f"cov: expected an integer as ddof, but got {ddof!r}")
     free = m.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
     variables = [m] if others is None else [m, others]
     if all([item.shape[0] == 1 for item in variables]):
@@ -114,7 +112,7 @@ def _variables(x: Any, rowvar: bool) -> Any:
         return None
     x = lift_fully(x)
     if x.ndim > 2:
-        raise fail(ValueError, f"cov: expected a vector or a matrix, but got {x.type}")
+        raise value_error(f"cov: expected a vector or a matrix, but got {x.type}")
     x = astype(x, np.promote_types(x.dtype, float))
     return np.transpose(x) if x.ndim == 2 and not rowvar else np.atleast_2d(x)
 

@@ -25,7 +25,7 @@ from funcgrad.ops.special.special_function import (
     result_of,
     special_function,
 )
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.typing import Array, FunctionLibrary
 
 
@@ -333,8 +333,7 @@ def _root(x: Array) -> Any:
 def airye(z: Array) -> tuple[Any, ...]:
     """Ai, Ai', Bi and Bi', scaled, at real numbers. As `scipy.special.airye`."""
     if np.iscomplexobj(z):
-        raise fail(
-            TypeError,
+        raise type_error(
             "airye: expected real numbers, but got complex ones, at which the scale of Bi has no complex "
             "derivative; write airy(z) and scale by exp",
         )
@@ -416,8 +415,7 @@ def yve(v: Array, z: Array) -> Any:
 
 def _real(name: str, z: Array) -> Array:
     if np.iscomplexobj(z):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{name}: expected real numbers, but got complex ones, at which exp(-abs(z.imag)) has no complex "
             f"derivative; write {name[:-1]}",
         )

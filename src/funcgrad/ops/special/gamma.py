@@ -16,7 +16,7 @@ from funcgrad.ops.special.special_function import (
     numeric_function,
     special_function,
 )
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 complex_digamma: Op = special_function(
@@ -178,7 +178,7 @@ def multigammaln(a: Array, d: int) -> Any:
     Raises ValueError if d is not a positive integer.
     """
     if int(d) != d or d < 1:
-        raise fail(ValueError, f"multigammaln: expected a dimension of 1 or more, but got {d!r}")
+        raise value_error(f"multigammaln: expected a dimension of 1 or more, but got {d!r}")
     total: Any = 0.25 * d * (d - 1) * math.log(math.pi)
     for j in range(int(d)):
         total = total + gammaln(a - 0.5 * j)

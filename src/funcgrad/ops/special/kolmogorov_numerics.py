@@ -14,7 +14,7 @@ import numpy as np
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.scipy_special import scipy_special
 from funcgrad.ops.special.special_function import derivative_family
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 _ONE_SIDED = 5.5
@@ -114,8 +114,7 @@ def _statistic(x: float, n: float, order: int, upper: bool) -> float:
         own = scipy.stats.kstwo  # seven digits for large n
         return float((own.sf if upper else own.cdf)(x, n) if order == 0 else sign * own.pdf(x, n))
     if n > _MOST:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"kstwo: expected at most {_MOST} samples for second derivatives, but got {n:.0f}; use kstwobign "
             "at sqrt(n)*x",
         )

@@ -9,7 +9,7 @@ import numpy as np
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Op, astype, elementwise, lift_fully
 from funcgrad.ops.special import bessel
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.typing import Array
 
 
@@ -39,5 +39,5 @@ def i0(x: object) -> Any:
     """As `numpy.i0`. The slopes of its polynomials would lose all digits next to 0."""
     x = lift_fully(x)
     if x.dtype.kind == "c":
-        raise fail(TypeError, "i0 not supported for complex values")
+        raise type_error("i0 not supported for complex values")
     return numpy_i0(x if x.dtype.kind == "f" else astype(x, dtype=np.dtype(float)))

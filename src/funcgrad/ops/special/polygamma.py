@@ -18,7 +18,7 @@ from funcgrad.ops.base.op import Op, elementwise, lift_fully, same_on_batch
 from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.ops.special.scipy_special import scipy_special
 from funcgrad.ops.special.special_function import real_loop, ufunc_named
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.typing import Array, FunctionLibrary
 
 
@@ -190,7 +190,7 @@ def polygamma(n: int, x: object) -> Any:
     0.0
     """
     if isinstance(n, bool | np.bool_) or not isinstance(n, int | np.integer) or n < 0:
-        raise fail(TypeError, f"polygamma: expected an order of 0 or more, but got {n!r}")
+        raise type_error(f"polygamma: expected an order of 0 or more, but got {n!r}")
     given, x = x, lift_fully(x)
     loop = real_loop("polygamma", x.dtype)
     if not n:

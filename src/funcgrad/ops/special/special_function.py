@@ -21,7 +21,7 @@ from funcgrad.ops.base.op import Op, elementwise, lift_fully
 from funcgrad.ops.base.promotion import in_precision_of, same_type, ufunc_loop
 from funcgrad.ops.special.partial_derivatives import partial_derivative
 from funcgrad.ops.special.scipy_special import scipy_special
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.typing import Array
 
 
@@ -210,7 +210,7 @@ def real_loop(name: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
     """The dtype of SciPy's loop for real numbers: float32 for floats that it holds, else float64."""
     own = np.dtype(dtype)
     if own.kind not in "fiub" or own.itemsize > 8:
-        raise fail(TypeError, f"{name}: expected real numbers, but got dtype {own}")
+        raise type_error(f"{name}: expected real numbers, but got dtype {own}")
     return np.dtype(np.float32 if own.kind == "f" and own.itemsize <= 4 else np.float64)
 
 
@@ -246,8 +246,7 @@ def unknown_partial(name: str, argument: str) -> Callable[..., LinearMap]:
     """The partial derivative in an argument in which none is known: an error where it is asked for."""
 
     def slope(z: Array, *inputs: Array) -> LinearMap:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{name}: expected to be differentiated in other arguments than {argument}, in which no reliable "
             f"method is known; hold {argument} constant with fg.stop_gradient, or give a derivative with "
             "fg.primitive",

@@ -18,7 +18,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import composed, real, with_value
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.spatial import distance
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -124,8 +124,7 @@ def linkage(
     """
     data: Any = lift_fully(real("linkage", y))
     if method not in _METHODS:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"linkage: expected a method among {', '.join(_METHODS)}, but got {method!r}",
         )
     condensed = data if data.ndim == 1 else distance.pdist(data, metric)

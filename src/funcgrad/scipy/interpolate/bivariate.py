@@ -20,7 +20,7 @@ from funcgrad.scipy.interpolate.fitpack import interpolating
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.smoothing import Abscissae, Smoother, smoothing_spline
 from funcgrad.scipy.interpolate.through_data import basis_at
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array
 
 
@@ -150,7 +150,7 @@ class RectBivariateSpline(FittedSurface):
         values = real(who, z)
         shape = *along_x.x.shape, *along_y.x.shape
         if values.shape != shape:
-            raise fail(ValueError, f"{who}: expected z of shape {shape}, but got {values.shape}")
+            raise value_error(f"{who}: expected z of shape {shape}, but got {values.shape}")
         if not holds_expr(s) and s == 0:
             tx, rows, _ = interpolating(along_x.x, values, kx, (along_x.first, along_x.last))
             ty, columns, _ = interpolating(along_y.x, rows.T, ky, (along_y.first, along_y.last))
@@ -212,8 +212,7 @@ class LSQBivariateSpline(FittedSurface):
         products = np.einsum("pi,pj->pij", *bases).reshape(z.shape[0], -1)
         matrix = weights[:, None] * products
         if concrete_value(lift_fully(np.linalg.matrix_rank(matrix)), who) < matrix.shape[1]:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"{who}: expected data that determine all {matrix.shape[1]} coefficients, but they do not; "
                 "give fewer knots, or more data between them",
             )
@@ -251,8 +250,7 @@ class SmoothBivariateSpline(FittedSurface):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if holds_expr([*args, *kwargs.values()]):
-            raise fail(
-                TypeError,
+            raise type_error(
                 "SmoothBivariateSpline: expected plain data, since FITPACK moves the knots with them; write "
                 "LSQBivariateSpline with given knots, or RBFInterpolator(points, z, smoothing=...)",
             )
@@ -300,8 +298,7 @@ class NdBSpline:
         extrapolate: bool | None = None,
     ) -> None:
         if holds_expr(list(t)):
-            raise fail(
-                TypeError,
+            raise type_error(
                 "NdBSpline: expected plain knots, but got traced ones; write BSpline, which takes such",
             )
         self.own = None if holds_expr(c) else _scipy.NdBSpline(t, c, k, extrapolate=extrapolate)
@@ -328,8 +325,7 @@ class NdBSpline:
         q = real("NdBSpline", xi)
         orders = [0] * len(self.t) if nu is None else [int(order) for order in nu]
         if q.shape[-1:] != (len(self.t),) or len(orders) != len(self.t):
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"NdBSpline: expected points and orders of {len(self.t)} coordinates, but got {q.shape} and "
                 f"{nu}",
             )

@@ -13,7 +13,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, number, real, refuse, taken
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.polynomial_pieces import along, points_at
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error, value_error
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -22,8 +22,7 @@ _composed = composed(_scipy)
 def spline_weights(who: str, x: Array, degree: int, q: Array) -> Any:
     """The spline of a degree through data at x is these weights, points times data, applied to the data."""
     if holds_expr(x):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected a plain grid for splines of degree {degree}, but it is traced; write "
             "CubicSpline, which is differentiated in its abscissae",
         )
@@ -89,8 +88,7 @@ class BSpline:
     def design_matrix(x: Array, t: Array, k: int, extrapolate: object = False) -> Any:
         """As SciPy's, of plain points and knots."""
         if holds_expr([x, t]):
-            raise fail(
-                TypeError,
+            raise type_error(
                 "BSpline.design_matrix: expected plain points and knots, but got traced ones; "
                 "write BSpline(t, np.eye(n), k)(x), a dense matrix",
             )
@@ -209,8 +207,7 @@ def derivative_of(tck: tuple[Any, Any, int], nu: int) -> tuple[Any, Any, int]:
     """The knots, the coefficients and the degree of the derivative of order nu."""
     t, c, k = tck
     if nu > k:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"derivative: expected an order of at most the degree {k} of the spline, but got {nu}",
         )
     for _ in range(nu):
@@ -238,8 +235,7 @@ def with_knot(tck: tuple[Any, Any, int], x: npt.ArrayLike, m: int) -> tuple[Any,
     known, place = by_value([t, knot], "insert")
     last = len(known) - k - 2
     if not (known[k] <= place[0] <= known[last + 1]) or m <= 0:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"insert: expected m > 0 and a knot within the spline, but got {m} and {place[0]}",
         )
     i = int(np.clip(np.searchsorted(known, place[0], side="right") - 1, k, last))

@@ -16,7 +16,7 @@ from funcgrad.scipy.composition import OfPlainData, number, taken, with_value
 from funcgrad.scipy.interpolate.polynomial_pieces import along
 from funcgrad.scipy.interpolate.scattered import barycentric_in, coordinates
 from funcgrad.scipy.sparse.linalg import splu
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -41,8 +41,7 @@ class CloughTocher2DInterpolator(OfPlainData):
         rescale: bool = False,
     ) -> None:
         if holds_expr([points, fill_value]):
-            raise fail(
-                TypeError,
+            raise type_error(
                 "CloughTocher2DInterpolator: expected plain points, since triangles between them change by "
                 "jumps, but got traced ones; traced values, and traced places to interpolate at, have "
                 "derivatives",

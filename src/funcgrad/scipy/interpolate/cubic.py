@@ -16,7 +16,7 @@ from funcgrad.scipy.composition import number, real
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.piecewise import PPoly
 from funcgrad.scipy.interpolate.polynomial_pieces import along
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 
@@ -25,8 +25,7 @@ def _data(who: str, x: npt.ArrayLike, y: npt.ArrayLike, axis: int) -> tuple[Arra
     knots, values = real(who, x), number(who, y)
     axis = axis % values.ndim
     if knots.ndim != 1 or knots.shape[0] < 2 or values.shape[axis] != knots.shape[0]:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected n >= 2 abscissae and data with n entries along axis {axis}, but got "
             f"{knots.shape} and {values.shape}",
         )
@@ -51,7 +50,7 @@ class CubicHermiteSpline(PPoly):
         knots, values, axis = _data("CubicHermiteSpline", x, y, axis)
         slopes = np.moveaxis(number("CubicHermiteSpline", dydx), axis, 0)
         if slopes.shape != values.shape:
-            raise fail(ValueError, "The shapes of `y` and `dydx` must be identical.")
+            raise value_error("The shapes of `y` and `dydx` must be identical.")
         self._set_hermite(knots, values, slopes, extrapolate, axis)
 
     def _set_hermite(
@@ -174,8 +173,7 @@ def _end_row(
         return width[1], both, right / both
     names = {"natural": (2, 0.0), "clamped": (1, 0.0)}
     if isinstance(condition, str) and condition not in names:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"CubicSpline: expected an end condition 'not-a-knot', 'natural', 'clamped', 'periodic' or "
             f"(order, value), but got {condition!r}",
         )
@@ -186,7 +184,7 @@ def _end_row(
     if order == 2:
         right = -0.5 * sign * value * width[0] ** 2 + 3 * chord[0] * width[0]
         return 2 * width[0], width[0], right
-    raise fail(ValueError, f"CubicSpline: expected a derivative of order 1 or 2, but got {order!r}")
+    raise value_error(f"CubicSpline: expected a derivative of order 1 or 2, but got {order!r}")
 
 
 def _parabola_slopes(width: Array, chord: Array) -> Any:
@@ -270,9 +268,7 @@ def _pchip_end(h0: Array, h1: Array, m0: Array, m1: Array) -> Any:
 
 def _akima_slopes(width: Array, chord: Array, method: str) -> Any:
     if method not in ("akima", "makima"):
-        raise fail(
-            ValueError, f"Akima1DInterpolator: expected 'akima' or 'makima', but got {method!r}"
-        )
+        raise value_error(f"Akima1DInterpolator: expected 'akima' or 'makima', but got {method!r}")
     before = 2 * chord[:1] - chord[1:2]
     after = 2 * chord[-1:] - chord[-2:-1]
     m = np.concatenate([2 * before - chord[:1], before, chord, after, 2 * after - chord[-1:]])

@@ -33,7 +33,7 @@ from funcgrad.scipy.interpolate.through_data import (
     least_squares,
     make_interp_spline,
 )
-from funcgrad.source import as_of_numbers, fail
+from funcgrad.source import as_of_numbers, type_error, value_error
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -97,7 +97,7 @@ def splev(x: npt.ArrayLike, tck: Tck, der: int = 0, ext: int = 0) -> Any:
     if _is_curve(tck[1]):
         return [splev(x, (tck[0], c, tck[2]), der, ext) for c in tck[1]]
     if ext == 2:
-        raise fail(TypeError, "splev: expected ext to be 0, 1 or 3 for traced values, but got 2")
+        raise type_error("splev: expected ext to be 0, 1 or 3 for traced values, but got 2")
     t, c, k = _coefficients(tck)
     q = real("splev", x)
     first, last = t[k], t[-k - 1]
@@ -144,7 +144,7 @@ def splint(a: npt.ArrayLike, b: npt.ArrayLike, tck: Tck, full_output: int = 0) -
     1.75
     """
     if full_output:
-        raise fail(TypeError, "splint: full_output=1 is not supported with traced values")
+        raise type_error("splint: full_output=1 is not supported with traced values")
     if _is_curve(tck[1]):
         return [splint(a, b, (tck[0], c, tck[2])) for c in tck[1]]
     t, c, k = _coefficients(tck)
@@ -173,7 +173,7 @@ def sproot(tck: Tck, mest: int = 10) -> Any:
         return [sproot((tck[0], c, tck[2]), mest) for c in tck[1]]
     t, c, k = _coefficients(tck)
     if k != 3:
-        raise fail(ValueError, f"sproot: expected a cubic spline, but got degree {k}")
+        raise value_error(f"sproot: expected a cubic spline, but got degree {k}")
     every = PPoly.from_spline((t, c, k))  # also beyond the interval of the spline
     within = PPoly(every.c[:, k : len(t) - 1 - k], every.x[k : len(t) - k])
     return within.roots(discontinuity=False, extrapolate=False)
@@ -259,8 +259,7 @@ def _periodic(x: npt.ArrayLike, y: npt.ArrayLike, w: object, options: dict[str, 
     """The coefficients of a periodic spline with fixed knots are linear in the values."""
     smooth = options["s"] not in (0, None) or (options["s"] is None and w is not None)
     if holds_expr([x, w, *options.values()]) or (smooth and options["t"] is None):
-        raise fail(
-            TypeError,
+        raise type_error(
             "splrep: expected traced values y alone, with s=0 or knots t, for a periodic spline, since "
             "FITPACK chooses knots by the values; write s=0, or CubicSpline(x, y, bc_type='periodic')",
         )
@@ -385,8 +384,7 @@ def _made(who: str, x: Array, y: Array, options: tuple[Any, ...]) -> BSpline:
             raise as_of_numbers(ValueError("s==0 is for interpolation only"))
         return make_interp_spline(x, y, k=k, bc_type=bc_type)
     if bc_type == "periodic" or t is not None:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected neither knots t nor a periodic spline beside traced values with s > 0; write "
             "make_lsq_spline with given knots, or CubicSpline(x, y, bc_type='periodic')",
         )

@@ -16,7 +16,7 @@ from funcgrad.scipy.interpolate.bspline import spline_weights
 from funcgrad.scipy.interpolate.cubic import CubicSpline, PchipInterpolator
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.polynomial_pieces import along, points_at
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.transforms.vmap import vmap
 from funcgrad.typing import Array
 
@@ -88,8 +88,7 @@ class interp1d:  # noqa: N801
 
     def _prepare(self, x: Any, y: Any, axis: int, assume_sorted: bool) -> None:
         if self.kind not in _KINDS and not isinstance(self.kind, int):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"interp1d: expected a kind among {', '.join(_KINDS)}, or a degree, but got {self.kind!r}",
             )
         # SciPy has a line in the dtype of all, and a step in that of the data.
@@ -221,8 +220,7 @@ class RegularGridInterpolator:
             return self.own(xi, method, **options)
         method = self.method if method is None else method
         if method not in _METHODS or options:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"RegularGridInterpolator: expected a method among {', '.join(_METHODS)} for traced values, "
                 f"but got {method!r}" + "".join(f" and {name}" for name in options),
             )
@@ -230,8 +228,7 @@ class RegularGridInterpolator:
             xi = np.stack(np.broadcast_arrays(*xi), axis=-1)
         q = real("RegularGridInterpolator", xi)
         if q.shape[-1:] != (len(self.grid),) and not (len(self.grid) == 1 and q.ndim == 1):
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"RegularGridInterpolator: expected points with {len(self.grid)} coordinates along the "
                 f"last axis, but got {q.shape}",
             )

@@ -22,7 +22,7 @@ from funcgrad.scipy.interpolate.polynomial_pieces import (
     points_at,
     solved,
 )
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error, value_error
 from funcgrad.typing import Array
 
 
@@ -147,8 +147,7 @@ class PPoly:
             return
         more, points = number("extend", c), real("extend", x)
         if more.ndim != self.c.ndim or points.shape != more.shape[1:2]:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"extend: expected coefficients like those of shape {self.c.shape}, and as many breakpoints "
                 f"as pieces, but got {more.shape} and {points.shape}",
             )
@@ -173,8 +172,7 @@ class PPoly:
             return self.own.solve(y, discontinuity, extrapolate)  # type: ignore[attr-defined]
         outside = bool(self.extrapolate if extrapolate is None else extrapolate)
         if self.c.ndim != 2:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"solve: expected one polynomial a piece for traced values, but got {self.c.shape}",
             )
         return solved(self.c, self.x, real("solve", y), bool(discontinuity), outside)

@@ -18,7 +18,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import OfPlainData, number, real, taken
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -92,14 +92,12 @@ class RBFInterpolator(OfPlainData):
         who, kernel = "RBFInterpolator", kernel.lower()
         places, data = real(who, y), number(who, d)
         if places.ndim != 2 or data.shape[:1] != places.shape[:1]:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"{who}: expected places in the rows of a matrix, and as many data, but got "
                 f"{places.shape} and {data.shape}",
             )
         if kernel not in _KERNELS or (epsilon is None and kernel not in _WITHOUT_SCALE):
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"{who}: expected a kernel among {', '.join(_KERNELS)}, and epsilon unless it is one of "
                 f"{', '.join(_WITHOUT_SCALE)}, but got {kernel!r}",
             )
@@ -108,8 +106,7 @@ class RBFInterpolator(OfPlainData):
         powers = _powers(size, max(least, 0) if degree is None else int(degree))
         neighbors = None if neighbors is None else int(min(neighbors, count))
         if len(powers) > (count if neighbors is None else neighbors):
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"{who}: expected at least {len(powers)} data points for polynomials of {size} "
                 f"variables, but got {count if neighbors is None else neighbors}",
             )
@@ -125,8 +122,7 @@ class RBFInterpolator(OfPlainData):
         (y, d, smoothing, epsilon), (kernel, powers, neighbors, shape) = self._data, self._form
         points = real("RBFInterpolator", x)
         if points.ndim != 2 or points.shape[1] != y.shape[1]:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"RBFInterpolator: expected points of shape (n, {y.shape[1]}), but got {points.shape}",
             )
         if neighbors is not None:

@@ -15,7 +15,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import OfPlainData, number, real, taken
 from funcgrad.scipy.interpolate.polynomial_pieces import along
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -39,8 +39,7 @@ class LinearNDInterpolator:
         self, points: Any, values: npt.ArrayLike, fill_value: Any = np.nan, rescale: bool = False
     ) -> None:
         if holds_expr([points, fill_value]):
-            raise fail(
-                TypeError,
+            raise type_error(
                 "LinearNDInterpolator: expected plain points, since triangles between them change by jumps, "
                 "but got traced ones; traced values, and traced places to interpolate at, have derivatives",
             )
@@ -87,8 +86,7 @@ def coordinates(who: str, args: tuple[Any, ...], size: int | None = None) -> Any
         return real(who, np.stack(np.broadcast_arrays(*given), axis=-1))
     q = real(who, given)
     if size is not None and q.shape[-1:] != (size,):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected {size} coordinates along the last axis, but got {q.shape}",
         )
     return q if q.ndim > 1 else q[None]

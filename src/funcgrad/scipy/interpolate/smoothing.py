@@ -25,7 +25,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import nondifferentiable, real, solution, with_value
 from funcgrad.scipy.interpolate.through_data import basis_at, knots_through, least_squares
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 
@@ -97,8 +97,7 @@ def smoothing_spline(
     whole: Any = np.concatenate([lift_fully(part.reshape(-1)) for part in data])
     kind: _Kind = concrete(whole, who, _choice(smoother, shapes))
     if kind.is_exact and holds_expr(s):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected a traced s > 0, but got 0, where slopes in s are infinite; write s=0",
         )
     knots = [_knots(axis, chosen) for axis, chosen in zip(axes, kind.places, strict=True)]

@@ -15,7 +15,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, real
 from funcgrad.scipy.interpolate.bspline import BSpline, value_at
 from funcgrad.scipy.interpolate.knot_order import expect_rising
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array
 
 BoundaryConditions = str | tuple[Any, ...] | list[Any] | None
@@ -65,8 +65,7 @@ def make_interp_spline(
         knots, coefficients = own.t, np.tensordot(own.c, values, 1)
     else:
         if bc_type == "periodic":
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected plain abscissae for a periodic spline, but got traced ones; write "
                 "CubicSpline(x, y, bc_type='periodic'), which is differentiated in them",
             )
@@ -95,8 +94,7 @@ def _solved(
         t = knots_through(x, k, x[0], x[-1])
     count = t.shape[0] - k - 1
     if count != x.shape[0] + len(start) + len(end):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"make_interp_spline: expected {count - x.shape[0]} derivatives at the ends, but got "
             f"{len(start)} and {len(end)}",
         )
@@ -118,8 +116,7 @@ def _conditions(given: BoundaryConditions, y: Array) -> list[tuple[int, Any]]:
         return []
     if isinstance(given, str):
         if given not in ("natural", "clamped"):
-            raise fail(
-                ValueError,
+            raise value_error(
                 "make_interp_spline: expected an end condition 'natural', 'clamped', 'not-a-knot' or pairs "
                 f"(order, value), but got {given!r}",
             )
@@ -149,8 +146,7 @@ def generate_knots(
     which are a choice.
     """
     if holds_expr([x, *options.values()]):
-        raise fail(
-            TypeError,
+        raise type_error(
             "generate_knots: expected plain abscissae, but got traced ones; give it fg.stop_gradient(x), and "
             "make_lsq_spline the traced ones",
         )

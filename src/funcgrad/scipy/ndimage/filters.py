@@ -17,7 +17,7 @@ from funcgrad.ops.convolution import convolve_op
 from funcgrad.ops.shape import astype, holds_expr
 from funcgrad.scipy.composition import composed, floating, nondifferentiable, number, with_value
 from funcgrad.scipy.integer_results import filters_of
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error, value_error
 from funcgrad.typing import Array
 
 _composed, _filter = composed(_scipy, host=True), filters_of(_scipy)
@@ -39,9 +39,7 @@ EXTENSIONS = {
 
 def extension_of(who: str, mode: str) -> str:
     if mode not in EXTENSIONS:
-        raise fail(
-            ValueError, f"{who}: expected a mode among {', '.join(EXTENSIONS)}, but got {mode!r}"
-        )
+        raise value_error(f"{who}: expected a mode among {', '.join(EXTENSIONS)}, but got {mode!r}")
     return EXTENSIONS[mode]
 
 
@@ -328,11 +326,11 @@ def extended(
 
 def footprint_of(who: str, ndim: int, size: object, footprint: npt.ArrayLike | None) -> Array:
     if holds_expr([size, footprint]):
-        raise fail(TypeError, f"{who}: expected a plain size and footprint, but got a traced one")
+        raise type_error(f"{who}: expected a plain size and footprint, but got a traced one")
     if footprint is not None:
         return np.asarray(footprint, bool)
     if size is None:
-        raise fail(ValueError, f"{who}: expected a size or a footprint, but got neither")
+        raise value_error(f"{who}: expected a size or a footprint, but got neither")
     return np.ones(_for_axes(size, ndim), bool)
 
 

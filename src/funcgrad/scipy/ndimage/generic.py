@@ -23,7 +23,7 @@ from funcgrad.scipy.ndimage.filters import (
     neighbors,
     padded_along_axis,
 )
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.vmap import vmap
 from funcgrad.typing import Array
@@ -97,9 +97,7 @@ def generic_filter1d(
         )
     image = real("generic_filter1d", input)
     if filter_size < 1:
-        raise fail(
-            ValueError, f"generic_filter1d: expected a size of 1 or more, but got {filter_size}"
-        )
+        raise value_error(f"generic_filter1d: expected a size of 1 or more, but got {filter_size}")
     around = padded_along_axis("generic_filter1d", image, filter_size, axis, mode, cval, origin)
     length, adopted = image.shape[axis], functions["redirect"](function)
 

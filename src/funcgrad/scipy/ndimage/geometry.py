@@ -13,7 +13,7 @@ import scipy.ndimage as _scipy
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, floating, number, real, refuse
 from funcgrad.scipy.ndimage.sampling import Sampling, map_coordinates, sampled_grid
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -65,8 +65,7 @@ def affine_transform(
     if linear.shape[1] == ndim + 1:
         linear, offset = linear[:ndim, :ndim], linear[:ndim, ndim]
     if linear.shape != (ndim, ndim):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"affine_transform: expected a matrix of {ndim} rows, but got shape {linear.shape}",
         )
     start = np.broadcast_to(real("affine_transform", offset), (ndim,))
@@ -119,8 +118,7 @@ def _fourier(name: str, factor: Callable[[Array, Array], Any] | None) -> Callabl
         if not holds_expr(size):
             return transform * own(ones, size, n, axis)
         if factor is None:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{name}: expected a plain size, but got a traced one; write fourier_gaussian or "
                 "fourier_uniform, which are differentiated in it",
             )

@@ -20,7 +20,7 @@ from funcgrad.scipy.composition import composed, number, real, taken
 from funcgrad.scipy.ndimage.filters import Output, extension_of, filtered_output
 from funcgrad.scipy.sparse_product import sparse_product_op
 from funcgrad.scipy.spline_filter import LONG, by_responses, spline_filter_op
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -134,7 +134,7 @@ def spline_filter1d(
 
 def _check_order(who: str, order: int) -> None:
     if order not in range(6):
-        raise fail(ValueError, f"{who}: expected an order from 0 to 5, but got {order}")
+        raise value_error(f"{who}: expected an order from 0 to 5, but got {order}")
 
 
 @_composed
@@ -167,8 +167,7 @@ def map_coordinates(
     """
     image, places = number("map_coordinates", input), real("map_coordinates", coordinates)
     if places.ndim == 0 or places.shape[0] != image.ndim:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"map_coordinates: expected coordinates with a first axis of {image.ndim} entries, but got "
             f"{places.shape}",
         )
@@ -286,8 +285,7 @@ def _coefficients(
     _check_order(who, order)
     image, margin = number(who, input), 0.0
     if output is None and getattr(input, "dtype", image.dtype).kind in "iub":
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected an image of floats, since SciPy rounds the result of one of whole "
             "numbers; write image.astype(float)",
         )

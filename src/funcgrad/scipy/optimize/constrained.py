@@ -21,7 +21,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, tuple_of, without_tracing
 from funcgrad.scipy.optimize.nearby_solutions import stand_ins_of_search
 from funcgrad.scipy.optimize.solver_arguments import limits
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
@@ -64,8 +64,7 @@ def _constraint(given: Any) -> Constraint:
     if isinstance(given, _scipy.NonlinearConstraint):
         return Constraint(on_arrays(given.fun), given.lb, given.ub)
     if not isinstance(given, Mapping) or given.get("type") not in ("eq", "ineq"):
-        raise fail(
-            TypeError,
+        raise type_error(
             "minimize: expected constraints as dicts of type 'eq' or 'ineq', LinearConstraint or "
             f"NonlinearConstraint, but got {given!r}",
         )

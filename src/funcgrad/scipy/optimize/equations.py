@@ -32,7 +32,7 @@ from funcgrad.scipy.optimize.solver_arguments import (
     start_as_vector,
     value_alone,
 )
-from funcgrad.source import as_of_numbers, fail, may_be_handled
+from funcgrad.source import as_of_numbers, fail, may_be_handled, value_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.custom import implicit
 from funcgrad.transforms.custom.solvers import Run
@@ -148,8 +148,8 @@ def _bracketing(name: str, options: tuple[tuple[str, Any], ...], field: str) -> 
             _, found = own(value, a, b)
         except ValueError as error:  # no change of sign, or a value that is NaN
             ends = [f"f({x:.6g}) = {float(fun(x)):.6g}" for x in (a, b)]
-            raise fail(
-                ValueError, f"{name}: {str(error).rstrip('.')}; here, {' and '.join(ends)}"
+            raise value_error(
+                f"{name}: {str(error).rstrip('.')}; here, {' and '.join(ends)}"
             ) from None
         if not (found.converged or field == "converged"):
             raise _no_root(name, f"it has not converged after {found.iterations} iterations")

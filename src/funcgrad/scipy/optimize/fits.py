@@ -29,7 +29,7 @@ from funcgrad.scipy.host_call import unrefined
 from funcgrad.scipy.optimize.minima import stationary
 from funcgrad.scipy.optimize.nearby_solutions import found_by
 from funcgrad.scipy.optimize.solver_arguments import converged_result, start_as_vector
-from funcgrad.source import fail
+from funcgrad.source import fail, value_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.custom import implicit
 from funcgrad.transforms.custom.primitive import primitive
@@ -141,8 +141,7 @@ def least_squares(
     if not holds_expr([bounds, scale]) and without_tracing(alone, start, args):
         return _scipy.least_squares(fun, x0, jac, bounds, method, loss=loss, args=given, **options)
     if not callable(loss) and str(loss) not in LOSSES:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"least_squares: expected a loss among {', '.join(LOSSES)}, or a function, but got {loss!r}",
         )
 

@@ -19,7 +19,7 @@ from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.optimize.equations import root
 from funcgrad.scipy.optimize.fits import least_sum
 from funcgrad.scipy.optimize.minima import minimize, minimize_scalar
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 _Solver = Callable[..., Any]
 _Given = Mapping[str, Any]
@@ -146,8 +146,7 @@ def _function(name: str) -> _Solver:
         is_full = None if name in (*_COUNTS, "leastsq") else given.get("full_output")
         refuse(name, full_output=is_full, retall=given.get("retall"))
         if name not in _SOLVED:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{name}: expected plain values, but got traced ones, whose derivatives a search loses; "
                 f"{_ADVICE[name]}",
             )

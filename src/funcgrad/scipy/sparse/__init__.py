@@ -44,7 +44,7 @@ from funcgrad.scipy.sparse.traced_sparse import (
     traced,
 )
 from funcgrad.scipy.sparse_product import sparse_product_op
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array
 
 
@@ -52,13 +52,12 @@ def _product(matrix: SparseMatrix, x: SparseOperand) -> Any:
     """matrix @ x: the entries times the rows of x that they meet, added up by rows."""
     right: Any = lift_fully(x)
     if right.dtype.kind not in "fiubc":
-        raise fail(TypeError, f"sparse matrix: expected numbers, but got dtype {right.dtype}")
+        raise type_error(f"sparse matrix: expected numbers, but got dtype {right.dtype}")
     if not right.ndim:
-        raise fail(TypeError, "sparse matrix: expected an array, but got a number; write s * A")
+        raise type_error("sparse matrix: expected an array, but got a number; write s * A")
     size = matrix.shape[-1]
     if right.ndim > 2 or right.shape[0] != size:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"sparse matrix: expected an array with {size} rows, but got {right.shape}",
         )
     dtype = np.result_type(matrix.dtype, right.dtype)
@@ -158,8 +157,7 @@ class _Traced:
 
     def _check_plain(self, value: SparseOperand) -> None:
         if has_traced(value):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{type(self).__name__}: expected plain entries, but got traced ones; write A = A.tolil(), "
                 "which takes them",
             )
@@ -327,8 +325,7 @@ def _maker(name: str) -> Callable[..., Any]:
         if has_traced([*args, *kwargs.values()]):
             if name in ASSEMBLED:
                 return ASSEMBLED[name](*args, **kwargs)
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{name}: expected plain arguments, but got traced ones; write (data, (rows, columns)) of "
                 "traced data",
             )

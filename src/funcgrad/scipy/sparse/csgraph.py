@@ -31,7 +31,7 @@ from funcgrad.scipy.composition import real, with_value
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.sparse.sparse_arguments import of_arguments
 from funcgrad.scipy.sparse.traced_sparse import TracedSparse, has_traced
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -45,8 +45,7 @@ def _entries(graph: _Graph) -> Any:
     if not isinstance(graph, TracedSparse):
         return real("csgraph", graph)
     if graph.format != "coo" and graph.given not in (None, graph.pattern.nnz):
-        raise fail(
-            ValueError,
+        raise value_error(
             "csgraph: expected each edge once, but got several of the same nodes, of which SciPy takes the "
             "lightest, while a traced matrix holds their sum; give the lightest alone",
         )

@@ -44,7 +44,7 @@ from funcgrad.scipy.sparse.traced_sparse import (
     TracedSparse,
     has_traced,
 )
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error, value_error
 from funcgrad.transforms.custom.implicit import implicit_root
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -57,8 +57,7 @@ Solver = Callable[[Any, Array], Any]
 def _constant(name: str, matrix: Any) -> Any:
     """The operator over arrays of NumPy's: adopted code sees its parts as arrays that take stores."""
     if has_traced(matrix):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{name}: expected a constant matrix, but got a traced one; write np.linalg.solve or "
             "np.linalg.lstsq of the dense matrix, which are differentiated in it, too",
         )
@@ -86,8 +85,7 @@ def _transposed(matrix: Any) -> Any:
 def _right_side(name: str, shape: tuple[int, ...], b: npt.ArrayLike, square: bool) -> Any:
     right = lift_fully(floating(name, b))
     if right.shape[:1] != shape[:1] or (square and shape[0] != shape[1]):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{name}: expected a {'square ' * square}matrix and a right side with as many rows, but got "
             f"{shape} and {right.shape}",
         )
@@ -197,8 +195,7 @@ def spsolve_triangular(
     right = _right_side(name, matrix.shape, b, True)
     right = right.astype(np.result_type(right.dtype, matrix.dtype))
     if (_sparse.triu(matrix, 1) if lower else _sparse.tril(matrix, -1)).count_nonzero():
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{name}: expected a {'lower' if lower else 'upper'} triangular matrix, since SciPy reads all "
             "entries, but got one with others; write scipy.sparse.tril or triu of it, or spsolve",
         )
@@ -212,8 +209,7 @@ def spsolve_triangular(
 def _solved_triangle(A: TracedSparse, b: npt.ArrayLike, lower: bool, options: Any) -> Any:
     name = "spsolve_triangular"
     if options.get("unit_diagonal", False):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{name}: expected plain entries for unit_diagonal=True, but got traced ones; write "
             "A.setdiag(np.ones(n)), and leave out unit_diagonal",
         )
@@ -222,8 +218,7 @@ def _solved_triangle(A: TracedSparse, b: npt.ArrayLike, lower: bool, options: An
         beside = np.logical_and(beside, by_value(A.entries != 0, name))
         A = import_module("funcgrad.scipy.sparse").__dict__["tril" if lower else "triu"](A)
     if np.any(beside):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{name}: expected a {'lower' if lower else 'upper'} triangular matrix, but got one with other "
             "entries; write scipy.sparse.tril or triu of it, or spsolve",
         )
@@ -387,7 +382,7 @@ def _least_squares(name: str) -> Callable[..., Any]:
             return own(A, b, **options)
         refuse(name, x0=options.get("x0"))
         if holds_expr([*options.values()]):
-            raise fail(TypeError, f"{name}: expected plain options, but got a traced one")
+            raise type_error(f"{name}: expected plain options, but got a traced one")
         matrix, right = _constant(name, A), np.ravel(real(name, b))
 
         def part(k: int) -> Any:
@@ -445,8 +440,7 @@ def _of_plain_entries(name: str, instead: str) -> Callable[..., Any]:
     @wraps(own)
     def function(A: SparseMatrix, *args: object, **kwargs: object) -> Any:
         if has_traced(A):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{name}: expected a matrix of plain entries, but got traced ones; write {instead}",
             )
         return own(A, *args, **kwargs)

@@ -15,7 +15,7 @@ import scipy.sparse.linalg as _scipy
 from funcgrad.scipy import linalg
 from funcgrad.scipy.composition import with_places_of
 from funcgrad.scipy.sparse.traced_sparse import SparseOperand, TracedSparse, has_traced
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 
 _LARGEST = 4096
 """Rows and columns beyond which no dense matrix is made."""
@@ -23,8 +23,7 @@ _LARGEST = 4096
 
 def _dense(name: str, A: SparseOperand) -> Any:
     if max(A.shape) > _LARGEST:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{name}: expected traced entries of at most {_LARGEST} rows and columns, since the derivative "
             f"needs all vectors, but got {A.shape}; write fg.stop_gradient for a matrix that is constant",
         )
@@ -48,8 +47,7 @@ def eigsh(
         options |= {"return_eigenvectors": return_eigenvectors, "mode": mode}
         return _scipy.eigsh(A, k, M, sigma, which, *args, **options)
     if mode not in ("normal", "cayley") or has_traced([sigma, *args]):
-        raise fail(
-            TypeError,
+        raise type_error(
             "eigsh: expected traced A and M and a plain sigma in mode 'normal' or 'cayley', but got "
             f"mode {mode!r} or other traced arguments; write scipy.linalg.eigh(A, M) of dense matrices",
         )
@@ -61,9 +59,7 @@ def eigsh(
     if sigma is not None:
         shifted = ((values + sigma) if mode == "cayley" else 1.0) / (values - sigma)
     if which == "BE" and vectors.dtype.kind == "c":
-        raise fail(
-            ValueError, "eigsh: expected a real matrix for which='BE', but got a complex one"
-        )
+        raise value_error("eigsh: expected a real matrix for which='BE', but got a complex one")
     chosen = _chosen(shifted, k, which)
     if return_eigenvectors:
         return values[chosen], vectors[:, chosen]

@@ -18,7 +18,7 @@ from funcgrad.scipy.sparse.traced_sparse import (
     as_entries,
     traced,
 )
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 
 def of_arguments(
@@ -110,8 +110,7 @@ def _of_dense(
     if dense.ndim < 2 and kind == "matrix":
         dense = dense.reshape(1, -1)
     if dense.ndim != 2 or format == "bsr":
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{format}_{kind}: expected a matrix, (data, (rows, columns)) or (data, indices, indptr) of "
             f"traced entries, but got an array of shape {dense.shape}; write one of these",
         )

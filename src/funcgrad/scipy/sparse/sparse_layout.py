@@ -17,7 +17,7 @@ from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -94,15 +94,13 @@ class StoredLayout(ABC):
     def _in_order(self) -> Any:
         """The pattern in the order of the format, if that is the order of SciPy's matrix."""
         if self.format not in _ORDERED or self.given is not None:
-            raise fail(
-                TypeError,
+            raise type_error(
                 "sparse matrix: expected entries in the order of rows or columns, each place once, but got a "
                 f"matrix in format {self.format!r} in another order; write A = A.tocsr() and "
                 "A.sum_duplicates(), which put them in order",
             )
         if not self.exact and not np.all(at_this_call(lift_fully(self.entries) != 0)):
-            raise fail(
-                TypeError,
+            raise type_error(
                 "sparse matrix: expected entries that are not zero, since SciPy drops the others and moves "
                 "the next ones up, but got an entry of zero; write csr_matrix((data, (rows, columns))), "
                 "which keeps all",

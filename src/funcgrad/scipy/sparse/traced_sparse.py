@@ -26,7 +26,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import refuse
 from funcgrad.scipy.sparse.sparse_layout import StoredLayout
 from funcgrad.scipy.sparse.sparse_patterns import numbered_pattern, renumbered, sum_at, summed
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error, value_error
 from funcgrad.typing import Array
 
 SparseMatrix: TypeAlias = Any
@@ -121,8 +121,7 @@ class TracedSparse(StoredLayout):
             keeps_zeros = ufunc(0.0) == 0
         if not keeps_zeros:
             name = ufunc.__name__
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{name}: expected a function that is 0 at 0, since others fill a sparse matrix; write "
                 f"np.{name}(A.toarray())",
             )
@@ -430,8 +429,7 @@ class TracedSparse(StoredLayout):
             return self._product_of_sparse(traced(other, self))
         right: Any = lift_fully(unwrapped(other))
         if right.ndim not in (1, 2) or right.shape[0] != self.shape[1]:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"sparse {self.kind}: expected an array with {self.shape[1]} rows, but got {right.shape}",
             )
         entries = lift_fully(self.entries).reshape(-1, *[1] * (right.ndim - 1))

@@ -11,7 +11,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import with_phases, with_value
 from funcgrad.scipy.external_function import with_pullback
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -46,8 +46,7 @@ def rotation_between(
     who = "align_vectors"
     first, second = np.atleast_2d(a), np.atleast_2d(b)
     if first.shape != second.shape or first.ndim != 2 or first.shape[1] != 3:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected two sets of as many vectors in three dimensions, but got {a.shape} "
             f"and {b.shape}",
         )
@@ -57,8 +56,7 @@ def rotation_between(
     if not holds_expr(size):
         infinite = [*np.flatnonzero(np.isinf(size))] or infinite
     if len(infinite) > 1 or (infinite and sensitivity):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected at most one infinite weight, and a sensitivity of several finite ones alone",
         )
     product = (size[:, None] * first).T @ second if not infinite else None

@@ -27,7 +27,7 @@ from funcgrad.scipy.composition import (
     with_value,
 )
 from funcgrad.scipy.python_functions import attribute_of
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array
 
 _composed = composed(_scipy)
@@ -216,8 +216,7 @@ def yule(u: npt.ArrayLike, v: npt.ArrayLike, w: npt.ArrayLike | None = None) -> 
 def _formula(who: str, metric: Any) -> Callable[..., Any]:
     name = _ALIASES.get(metric.lower(), metric.lower())
     if name not in _FORMULAS:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected a metric with a derivative, one of {', '.join(_FORMULAS)}, but got "
             f"{metric!r}",
         )
@@ -256,8 +255,7 @@ def cdist(
     refuse("cdist", out=out)
     a, b = real("cdist", XA), real("cdist", XB)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"cdist: expected two matrices with as many columns, but got {a.shape} and {b.shape}",
         )
     if callable(metric):
@@ -273,7 +271,7 @@ def pdist(
     refuse("pdist", out=out)
     x: Any = real("pdist", X)
     if x.ndim != 2:
-        raise fail(ValueError, f"pdist: expected a matrix, but got shape {x.shape}")
+        raise value_error(f"pdist: expected a matrix, but got shape {x.shape}")
     first, second = np.triu_indices(x.shape[0], 1)
     if callable(metric):
         return np.stack([metric(x[i], x[j], **kwargs) for i, j in zip(first, second, strict=True)])
@@ -287,7 +285,7 @@ def squareform(X: npt.ArrayLike, force: str = "no", checks: bool = True) -> Any:
         return x[np.triu_indices(x.shape[0], 1)]
     n = int(np.ceil(np.sqrt(2 * x.shape[0]))) or 1
     if n * (n - 1) != 2 * x.shape[0]:
-        raise fail(ValueError, f"squareform: expected n*(n - 1)/2 distances, but got {x.shape[0]}")
+        raise value_error(f"squareform: expected n*(n - 1)/2 distances, but got {x.shape[0]}")
     first, second = np.triu_indices(n, 1)
     places = np.zeros((n, n), int)
     places[first, second] = places[second, first] = np.arange(x.shape[0]) + 1

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 
@@ -24,12 +24,11 @@ def quaternion_product(p: Array, q: Array) -> Any:
 def _axes(seq: str) -> tuple[list[int], bool]:
     """The places of the axes, and whether they turn with the body."""
     if not 1 <= len(seq) <= 3 or not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"Rotation: expected up to three axes among 'xyz', or among 'XYZ', but got {seq!r}",
         )
     if any(a == b for a, b in pairwise(seq)):
-        raise fail(ValueError, f"Rotation: expected neighboring axes to differ, but got {seq!r}")
+        raise value_error(f"Rotation: expected neighboring axes to differ, but got {seq!r}")
     return ["xyz".index(letter) for letter in seq.lower()], seq.isupper()
 
 
@@ -39,8 +38,7 @@ def quaternion_of_euler(seq: str, angles: Array) -> Any:
     if len(places) == 1 and (angles.ndim == 0 or angles.shape[-1:] != (1,)):
         angles = angles[..., None]
     if angles.shape[-1] != len(places):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"Rotation: expected {len(places)} angles along the last axis, but got {angles.shape}",
         )
     total = None
@@ -63,7 +61,7 @@ def euler_of_quaternion(seq: str, q: Array) -> Any:
     """Euler angles (Bernardes and Viollet 2022), as SciPy's."""
     places, intrinsic = _axes(seq)
     if len(places) != 3:
-        raise fail(ValueError, f"as_euler: expected three axes, but got {seq!r}")
+        raise value_error(f"as_euler: expected three axes, but got {seq!r}")
     i, j, k = places[::-1] if intrinsic else places
     symmetric = i == k
     if symmetric:
@@ -109,7 +107,7 @@ def davenport_angles(axes: Array, order: str, q: Array) -> Any:
     """The angles of turns about three axes, of which neighbors are orthogonal, as SciPy's."""
     lines = _orthogonal_neighbors("as_davenport", axes, order)
     if lines.shape[-2] != 3:
-        raise fail(ValueError, f"as_davenport: expected three axes, but got {axes.shape}")
+        raise value_error(f"as_davenport: expected three axes, but got {axes.shape}")
     first, second, third = [lines[..., k, :] for k in range(3)]
     if not _ORDERS[order]:
         first, third = third, first
@@ -146,15 +144,14 @@ _ORDERS = {"e": True, "extrinsic": True, "i": False, "intrinsic": False}
 def _orthogonal_neighbors(who: str, lines: Array, order: str) -> Any:
     """Up to three axes of length 1, of which neighbors are orthogonal."""
     if order not in _ORDERS or lines.shape[-1] != 3 or not 1 <= lines.shape[-2] <= 3:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected up to three axes, and the order 'extrinsic' or 'intrinsic', but got "
             f"{lines.shape} and {order!r}",
         )
     lines = lines / np.sqrt(np.sum(lines * lines, axis=-1, keepdims=True))
     slant = np.max(np.abs(np.sum(lines[..., 1:, :] * lines[..., :-1, :], axis=-1)), initial=0.0)
     if not holds_expr(slant) and slant > 1e-7:
-        raise fail(ValueError, f"{who}: expected neighboring axes to be orthogonal")
+        raise value_error(f"{who}: expected neighboring axes to be orthogonal")
     return np.where(slant > 1e-7, np.nan, lines)
 
 
@@ -164,8 +161,7 @@ def davenport_quaternion(axes: Array, order: str, angles: Array, degrees: bool) 
     count = lines.shape[-2]
     lines = _orthogonal_neighbors("from_davenport", lines, order)
     if turns.shape[-1] != count:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"from_davenport: expected as many angles as axes, but got {axes.shape} and {angles.shape}",
         )
     found = quaternion_of_vector(turns[..., :1] * lines[..., 0, :])

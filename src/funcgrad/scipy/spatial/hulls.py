@@ -16,7 +16,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import OfPlainData, real, with_value
-from funcgrad.source import fail
+from funcgrad.source import fail, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -39,8 +39,7 @@ class _OfPoints(OfPlainData):
         name = type(self).__name__
         self.points: Any = real(name, points)
         if self.points.ndim != 2:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"{name}: expected points in the rows of a matrix, but got {self.points.shape}",
             )
         self.npoints, self.ndim = self.points.shape

@@ -27,7 +27,7 @@ from funcgrad.scipy.spatial.euler_angles import (
     quaternion_of_vector,
     quaternion_product,
 )
-from funcgrad.source import fail
+from funcgrad.source import fail, value_error
 from funcgrad.typing import Array
 
 
@@ -109,9 +109,7 @@ class Rotation:
     ) -> None:
         q = real("Rotation", quat)
         if q.shape[-1:] != (4,):
-            raise fail(
-                ValueError, f"Rotation: expected quaternions (x, y, z, w), but got {q.shape}"
-            )
+            raise value_error(f"Rotation: expected quaternions (x, y, z, w), but got {q.shape}")
         q = np.roll(q, -1, axis=-1) if scalar_first else q
         self._quat = q / _norm(q) if normalize else q
 
@@ -399,7 +397,7 @@ class Slerp:
         if not isinstance(rotations, Rotation):
             rotations = Rotation(rotations.as_quat())
         if rotations.single or len(rotations) != self.times.shape[0] or len(rotations) < 2:
-            raise fail(ValueError, "Slerp: expected as many rotations as times, and at least two")
+            raise value_error("Slerp: expected as many rotations as times, and at least two")
         self.rotations = rotations[:-1]
         self.steps = (rotations[:-1].inv() * rotations[1:]).as_rotvec()
 

@@ -12,7 +12,7 @@ import scipy.spatial as _scipy
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import OfPlainData, nondifferentiable, real
-from funcgrad.source import fail
+from funcgrad.source import fail, value_error
 from funcgrad.typing import Array
 
 
@@ -29,8 +29,7 @@ class KDTree(OfPlainData):
         name = type(self).__name__
         self.data = real(name, data)
         if self.data.ndim != 2:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"{name}: expected points in the rows of a matrix, but got {self.data.shape}",
             )
         self.n, self.m = self.data.shape

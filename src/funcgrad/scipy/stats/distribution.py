@@ -32,7 +32,7 @@ from funcgrad.scipy.stats.likelihood import (
     maximum_likelihood,
 )
 from funcgrad.scipy.stats.standard import Formula, Standard, completed, whole_line
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import elementwise_grad, stop_gradient
 from funcgrad.typing import Array
@@ -122,9 +122,7 @@ def _plain_only(name: str, who: str, method: _Method) -> _Method:
 
     def checked(*args: Any, **kwds: Any) -> Any:
         if holds_expr([*args, *kwds.values()]):
-            raise fail(
-                TypeError, f"{who}.{name}: expected plain values, but got traced ones; {_TRACED}"
-            )
+            raise type_error(f"{who}.{name}: expected plain values, but got traced ones; {_TRACED}")
         return method(*args, **kwds)
 
     return checked
@@ -225,8 +223,7 @@ class Distribution:
             except TypeError as error:
                 if "\n  at " not in str(error):  # no refusal of a traced value
                     raise
-                raise fail(
-                    TypeError,
+                raise type_error(
                     f"{self.name}.{name}: expected plain values, since SciPy computes it in compiled code, "
                     "but got traced ones; integrate the density by scipy.integrate.quad, or sum the masses; "
                     f"{_TRACED}",
@@ -258,8 +255,7 @@ class Distribution:
         share = real(f"{self.name}.interval", confidence)
         outside = np.logical_or(share < 0, share > 1)
         if not holds_expr(outside) and np.any(outside):
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"{self.name}.interval: expected a confidence from 0 to 1, but got {confidence!r}",
             )
         tail = np.where(outside, np.nan, (1.0 - share) / 2)

@@ -13,7 +13,7 @@ import scipy.stats as _scipy
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import OfPlainData, real
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error, value_error
 from funcgrad.typing import Array
 
 _Bandwidth = str | npt.ArrayLike | Callable[..., Any] | None
@@ -69,15 +69,13 @@ class gaussian_kde(OfPlainData):  # noqa: N801
 
     def _set_data(self, data: Array, weights: npt.ArrayLike | None) -> None:
         if data.size < 2:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"gaussian_kde: expected a dataset of several elements, but got {data.shape}",
             )
         self.dataset, (self.d, self.n) = data, data.shape
         share = np.ones(self.n) if weights is None else real("gaussian_kde", weights)
         if share.shape != (self.n,):
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"gaussian_kde: expected {self.n} weights, but got {share.size} of shape {share.shape}",
             )
         self.weights = share / np.sum(share)
@@ -122,8 +120,7 @@ class gaussian_kde(OfPlainData):  # noqa: N801
         if isinstance(method, str):
             if method in known:
                 return known[method]
-            raise fail(
-                ValueError,
+            raise value_error(
                 "gaussian_kde: expected bw_method 'scott', 'silverman', a number or a function, but got "
                 f"{method!r}",
             )
@@ -150,8 +147,7 @@ class gaussian_kde(OfPlainData):  # noqa: N801
         if points.shape[0] == 1 and points.shape[1] == self.d:
             points = points.reshape(self.d, 1)
         if points.shape[0] != self.d:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"gaussian_kde: expected points of {self.d} coordinates along the first axis, but got "
                 f"{points.shape}",
             )
@@ -186,9 +182,7 @@ class gaussian_kde(OfPlainData):  # noqa: N801
         if self._is_plain(low, high):
             return self.own.integrate_box_1d(low, high)
         if self.d != 1:
-            raise fail(
-                ValueError, f"integrate_box_1d: expected data on a line, but got {self.d}-D data"
-            )
+            raise value_error(f"integrate_box_1d: expected data on a line, but got {self.d}-D data")
         ends = [real("integrate_box_1d", end) - self.dataset[0] for end in (low, high)]
         below, above = [special.ndtr(end / self.cho_cov[0, 0]) for end in ends]
         return np.sum(self.weights * (above - below))
@@ -212,8 +206,7 @@ class gaussian_kde(OfPlainData):  # noqa: N801
     def resample(self, size: int | None = None, seed: Any = None) -> Any:
         """As SciPy's method; a sample of traced data is an error."""
         if self.own is None:
-            raise fail(
-                TypeError,
+            raise type_error(
                 "gaussian_kde: expected plain data to draw from, but got traced values; draw indices and "
                 "normal numbers, and write data[:, indices] + kde.cho_cov @ numbers",
             )
@@ -226,8 +219,6 @@ class gaussian_kde(OfPlainData):  # noqa: N801
         if self._is_plain(low_bounds, high_bounds):
             return self.own.integrate_box(low_bounds, high_bounds, **options)
         if self.d != 1:
-            raise fail(
-                TypeError, "integrate_box: expected plain data and bounds, but got traced values"
-            )
+            raise type_error("integrate_box: expected plain data and bounds, but got traced values")
         low, high = np.ravel(low_bounds)[0], np.ravel(high_bounds)[0]
         return self.integrate_box_1d(low, high)

@@ -15,7 +15,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import refuse, solution
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import grad, stop_gradient
 from funcgrad.transforms.jacobian import jacobian
@@ -109,7 +109,7 @@ def maximum_likelihood(
     who = f"{own.name}.fit"
     refuse(who, method=None if kwds.get("method", "MLE").upper() == "MLE" else kwds["method"])
     if holds_expr(list(starts)):
-        raise fail(TypeError, f"{who}: expected plain values to start from, but got traced ones")
+        raise type_error(f"{who}: expected plain values to start from, but got traced ones")
     fixed = _fixed(own, kwds)
     count = own.numargs + 2
     if own.name in ("expon", "uniform") and not fixed and as_data is np.asarray:
@@ -160,8 +160,7 @@ def maximum_likelihood(
 def _plain_fit(dist: Any, data: Any, *args: Any, **kwds: Any) -> Any:
     """As `scipy.stats.fit`, of plain data."""
     if holds_expr([data, *args, *kwds.values()]):
-        raise fail(
-            TypeError,
+        raise type_error(
             "scipy.stats.fit: expected plain data, but got traced ones, whose derivatives a search between "
             "bounds loses; write dist.fit(data), such as scipy.stats.norm.fit(data)",
         )

@@ -23,7 +23,7 @@ from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import as_single, real, refuse, with_value
 from funcgrad.scipy.stats.normal_cdf import normal_cdf
-from funcgrad.source import USERS, as_of_numbers, fail
+from funcgrad.source import USERS, as_of_numbers, fail, value_error
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -45,8 +45,7 @@ def _parameters(who: str, mean: npt.ArrayLike | None, cov: npt.ArrayLike) -> tup
     if matrix.ndim < 2:
         matrix = np.eye(size) * matrix
     if matrix.shape != (size, size) or center.shape != (size,):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected a mean of n entries and a matrix of shape (n, n), but got {center.shape} "
             f"and {matrix.shape}",
         )
@@ -133,7 +132,7 @@ def _of_rank(matrix: Array) -> _OfRank:
     least = _NEGLIGIBLE * np.max(np.abs(known))
     if np.min(known) < -least:
         message = "covariance: expected a matrix that is positive semidefinite"
-        raise as_of_numbers(fail(ValueError, message, USERS))
+        raise as_of_numbers(value_error(message, USERS))
     is_kept = known > least
     return _OfRank(
         rank=np.sum(is_kept),
@@ -191,8 +190,7 @@ def _dirichlet(x: npt.ArrayLike, alpha: npt.ArrayLike) -> Any:
     if x.shape[0] == alpha.shape[0] - 1:
         x = np.concatenate([x, 1 - np.sum(x, axis=0, keepdims=True)])
     if x.shape[0] != alpha.shape[0]:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"dirichlet: expected x with as many entries along its first axis as alpha has, but got "
             f"{x.shape} and {alpha.shape}",
         )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from funcgrad.ops.special.normal_orthants import bivariate_normal_cdf, trivariate_normal_cdf
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import real
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.typing import Array
 
 
@@ -21,8 +21,7 @@ def normal_cdf(
     """The probability of a box between the limits, or below x; a sum over its corners."""
     n = center.size
     if n > 3:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"multivariate_normal.cdf: expected up to three entries with traced values, but got {n}; write "
             "the probability as an integral, or hold the arguments constant with fg.stop_gradient",
         )

@@ -16,7 +16,7 @@ from funcgrad.scipy import special
 from funcgrad.scipy.composition import composed, real, refuse_policy, with_value
 from funcgrad.scipy.stats.continuous import CONTINUOUS
 from funcgrad.scipy.stats.distribution import Continuous
-from funcgrad.source import fail
+from funcgrad.source import fail, type_error, value_error
 from funcgrad.transforms.custom.implicit import implicit_root
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import grad, stop_gradient
@@ -90,8 +90,7 @@ def boxcox_normmax(
 
     objectives = {"pearsonr": pearson, "mle": likelihood}
     if method not in (*objectives, "all"):
-        raise fail(
-            ValueError,
+        raise value_error(
             f"boxcox_normmax: expected the method 'pearsonr', 'mle' or 'all', but got {method!r}",
         )
 
@@ -142,11 +141,10 @@ def ppcc_max(
         return -_correlation(quantiles, np.sort(data))
 
     if name not in (*CONTINUOUS, "tukeylambda"):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"ppcc_max: expected a distribution whose ppf takes traced values, but got {name!r}",
         )
     if holds_expr(brack):
-        raise fail(TypeError, "ppcc_max: expected a plain bracket, but got a traced one")
+        raise type_error("ppcc_max: expected a plain bracket, but got a traced one")
     own = lambda data: _scipy.ppcc_max(data, brack, dist)  # noqa: E731
     return _optimum("ppcc_max", own, fit, data)

@@ -15,7 +15,7 @@ from funcgrad.ops.special.landau import landau_integral
 from funcgrad.scipy.composition import real
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.stats.standard import OF_CONTINUOUS, Standard, log_where_small
-from funcgrad.source import USERS, fail
+from funcgrad.source import USERS, type_error
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -64,8 +64,7 @@ def _integral(name: str) -> Callable[..., Any]:
 
 
 def _refuse_slope(*_: object) -> Any:
-    raise fail(
-        TypeError,
+    raise type_error(
         "levy_stable: expected no derivative of the density, nor one in alpha or beta, since SciPy "
         "integrates numerically; cdf and sf have the first derivative in x, loc and scale, and draws by rvs "
         "move with all parameters; write norm if alpha=2, cauchy if alpha=1 and beta=0, levy if alpha=0.5 "

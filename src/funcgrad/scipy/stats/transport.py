@@ -13,7 +13,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import composed, real, with_value
 from funcgrad.scipy.spatial.distance import cdist
-from funcgrad.source import fail
+from funcgrad.source import fail, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -59,8 +59,7 @@ def wasserstein_distance_nd(
     if u.ndim == 1 and v.ndim == 1:
         u, v = u[:, None], v[:, None]
     if u.ndim != 2 or v.ndim != 2 or u.shape[1] != v.shape[1]:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected points of as many coordinates, but got {u.shape} and {v.shape}",
         )
     m, n = u.shape[0], v.shape[0]

@@ -10,7 +10,7 @@ from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.graph import Key
 from funcgrad.show.drawing.labels import Face, cut_label, face
 from funcgrad.show.functions import Function, held_within, named, variable_names
-from funcgrad.source import fail
+from funcgrad.source import value_error
 
 
 class Inside(NamedTuple):
@@ -41,8 +41,7 @@ def bodies_inside(
         nodes = list(by_key(*item.body.outputs).values())
         left -= len(nodes)
         if left < 0:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"{who}: expected at most {limit} nodes, those that loops, branches and calls run "
                 "included, but got more; draw a part of it",
             )

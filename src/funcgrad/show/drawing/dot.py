@@ -17,7 +17,7 @@ from funcgrad.show.drawing.bodies import bodies_inside, named_face
 from funcgrad.show.drawing.labels import cut_label
 from funcgrad.show.functions import Function
 from funcgrad.show.naming import distinct, places
-from funcgrad.source import fail
+from funcgrad.source import type_error
 
 MOST_DOT = 100_000  # nodes; Graphviz itself gives up long before
 MOST_COTANGENTS = 300  # nodes whose cotangents are written
@@ -52,8 +52,7 @@ def to_dot(expr: Expr, gradient: bool = False) -> PrintedText:
     }
     """
     if isinstance(expr, Expr) and not isinstance(gradient, bool):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"to_dot: expected a bool for gradient, but got {type(gradient).__name__}; "
             "write to_dot(e), or to_svg(e, x=2.0) for a picture with values",
         )

@@ -39,7 +39,7 @@ from funcgrad.show.drawing.style import DARK, LIGHT, Palette
 from funcgrad.show.functions import is_tuple
 from funcgrad.show.naming import distinct, printable
 from funcgrad.show.program_at import program_at
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.transforms.gradient import gradient
 
 MOST_NODES_DRAWN = 5000
@@ -112,8 +112,7 @@ def explore(
     root, values = program_at("explore", f, args, named)
     nodes = distinct(root, "explore", MOST_NODES_DRAWN, "explore a part of it")
     if is_tuple(root):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"explore: expected one number or array as result, but got a tuple {root.type}; take a part",
         )
     data = _data(root, values, len(nodes))

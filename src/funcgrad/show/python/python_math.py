@@ -17,7 +17,7 @@ from funcgrad.ops.elementwise.arithmetic import negative
 from funcgrad.show.naming import array_of
 from funcgrad.show.python.python_numpy import IDENTITIES, INFIX, unknown
 from funcgrad.show.written import ATOM, UNARY, Written, parenthesized
-from funcgrad.source import fail
+from funcgrad.source import value_error
 from funcgrad.typing import Array
 
 
@@ -96,7 +96,6 @@ def refuse_arrays(nodes: list[Expr]) -> None:
 
 
 def _no_scalar(expr: Expr) -> Never:
-    raise fail(
-        ValueError,
+    raise value_error(
         f"to_python: expected float64 scalars for module='math', but got {expr.type}; leave it out",
     )

@@ -26,7 +26,7 @@ from funcgrad.show.python.python_math import math_writer, refuse_arrays
 from funcgrad.show.python.python_numpy import in_numpy, numpy_writer
 from funcgrad.show.text import LONGEST_INLINE
 from funcgrad.show.written import ATOM
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 
 MOST_NODES_WRITTEN = 100_000  # nodes; Python's compiler takes seconds for more
 
@@ -63,15 +63,14 @@ def to_python(
     expr = as_expression("to_python", expr)
     nodes = distinct(expr, "to_python", MOST_NODES_WRITTEN, "save it with to_json")
     if not isinstance(name, str):
-        raise fail(
-            TypeError,
+        raise type_error(
             f"to_python: expected the name of the function, but got {type(name).__name__}; "
             "write to_python(e), which takes no values",
         )
     if not _is_identifier(name):
-        raise fail(ValueError, f"to_python: expected an identifier as name, but got {name!r}")
+        raise value_error(f"to_python: expected an identifier as name, but got {name!r}")
     if module not in ("numpy", "math"):
-        raise fail(ValueError, f"to_python: expected module 'numpy' or 'math', but got {module!r}")
+        raise value_error(f"to_python: expected module 'numpy' or 'math', but got {module!r}")
     if module == "math":
         refuse_arrays(nodes)
     inputs = _in_order(expr)

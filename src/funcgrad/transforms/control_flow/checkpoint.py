@@ -17,7 +17,7 @@ from funcgrad.expr import Expr, by_key, labeled, subexpressions
 from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.ops.base.op import Elementwise, differentiable, lift_fully
 from funcgrad.ops.markers import name_op
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import run
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
@@ -53,8 +53,7 @@ def checkpoint(f: Callable[..., Any] = LATER, policy: Policy = "nothing") -> Cal
     known = isinstance(policy, Sequence) and not isinstance(policy, str)
     budget = isinstance(policy, int) and not isinstance(policy, bool)
     if not (known or budget or policy in ("nothing", "all")):
-        raise fail(
-            ValueError,
+        raise value_error(
             "checkpoint: expected the policy 'nothing', 'all', a list of names or a number of bytes, "
             f"but got {policy!r}",
         )
@@ -110,7 +109,7 @@ def name(x: Array, label: str) -> Any:
     4     divide    1, 3  0.5    1
     """
     if not isinstance(label, str) or not label:
-        raise fail(TypeError, f"name: expected a name, but got {label!r}; write name(x, 'h')")
+        raise type_error(f"name: expected a name, but got {label!r}; write name(x, 'h')")
     tree = flatten(x)
     return tree.rebuild([_named(v, label) if isinstance(v, Expr) else v for v in tree.leaves])
 
@@ -131,8 +130,7 @@ def _kept(body: Body, policy: Policy) -> tuple[Key, ...]:
     missing = set(policy) - set(marked.values())
     if missing:
         listed = ", ".join(sorted(set(marked.values()))) or "none"
-        raise fail(
-            ValueError,
+        raise value_error(
             f"checkpoint: expected names that funcgrad.name has marked ({listed}), but got "
             f"{', '.join(sorted(missing))}",
         )

@@ -17,7 +17,7 @@ from funcgrad.control.closed_program import Body, body_of
 from funcgrad.expr import Expr, result, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
@@ -49,9 +49,7 @@ def cond(
     """
     known = lift_fully(pred)
     if known.shape or known.dtype.kind not in "biu":
-        raise fail(
-            TypeError, f"cond: expected one bool, but got {known.type}; write x > 0 or the like"
-        )
+        raise type_error(f"cond: expected one bool, but got {known.type}; write x > 0 or the like")
     chosen = pred if known.dtype.kind == "b" else known != 0
     return _branch("cond", chosen, [false_fun, true_fun], _all_of(operands, operand))
 
@@ -71,8 +69,7 @@ def switch(
     """
     known = lift_fully(index)
     if known.shape or known.dtype.kind not in "iu" or not branches:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"switch: expected one integer and some branches, but got {known.type} "
             f"and {len(branches)}",
         )
@@ -89,8 +86,7 @@ def _branch(
     for branch in functions:
         if isinstance(branch, Expr) or not callable(branch):
             kind = "an expression" if isinstance(branch, Expr) else type(branch).__name__
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected functions as branches, but got {kind}; write np.where(condition, a, b) "
                 "to choose between values",
             )
@@ -110,8 +106,7 @@ def _branch(
             got = [structure_of(shape), structure_of(flatten(output))]
             if who == "cond":  # whose branches are false_fun and true_fun
                 got.reverse()
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected branches that return the same structure and types, but got "
                 f"{' and '.join(got)}",
             )

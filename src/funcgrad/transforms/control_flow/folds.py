@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import on_arrays, run
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.control_flow.loops import check_functions, scan
@@ -59,8 +59,7 @@ def _started(name: str, xs: object, initial: object) -> tuple[Any, Any]:
     tree = flatten(xs)
     if not tree.leaves or any([not np.ndim(x) or not np.shape(x)[0] for x in tree.leaves]):
         shapes = ", ".join([str(np.shape(x)) for x in tree.leaves]) or "none"
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{name}: expected arrays with a first entry to begin with, but got shapes {shapes}; give an "
             "initial value, and np.array(xs) for a list of numbers",
         )
@@ -110,7 +109,7 @@ def iterate(f: Callable[[Any], Any], x: object, n: int) -> Any:
     """
     check_functions("iterate", f=f)
     if not isinstance(n, int) or n < 1:
-        raise fail(ValueError, f"iterate: expected a number of values, at least 1, but got {n!r}")
+        raise value_error(f"iterate: expected a number of values, at least 1, but got {n!r}")
 
     called = on_arrays(f)
 
@@ -154,8 +153,7 @@ def associative_scan(
     tree = flatten(xs)
     shapes = {np.shape(value)[axis] if np.ndim(value) else None for value in tree.leaves}
     if len(shapes) != 1 or None in shapes:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"associative_scan: expected arrays of one length along axis {axis}, but got "
             f"{[np.shape(value) for value in tree.leaves]}",
         )
@@ -171,8 +169,7 @@ def associative_scan(
         expected, got = ([np.shape(value) for value in part] for part in (moved, made))
         kept = [(length - step, *shape[1:]) for shape in expected]
         if got != kept:
-            raise fail(
-                ValueError,
+            raise value_error(
                 f"associative_scan: expected f to return arrays of the shapes of its arguments, {kept}, "
                 f"but got {got}; act on each entry along the first axis",
             )

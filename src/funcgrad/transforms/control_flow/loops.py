@@ -21,7 +21,7 @@ from funcgrad.control.loop import UNKNOWN_LENGTH, LoopSpec, loop_op
 from funcgrad.expr import Expr, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.source import fail, tell_line
+from funcgrad.source import tell_line, type_error, value_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
@@ -85,8 +85,7 @@ def _scan(
     def step(carry: object, x: object) -> tuple[Any, Any]:
         made = f(carry, x)
         if not isinstance(made, tuple) or len(made) != 2:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected f to return a pair (carry, y), but got {type(made).__name__}; "
                 "return (carry, ()) for no y",
             )
@@ -138,8 +137,7 @@ def check_functions(who: str, **functions: object) -> None:
     """Refuse what is no function, and show a call."""
     for name, f in functions.items():
         if not callable(f):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected a function as {name}, but got {type(f).__name__}; "
                 f"write {_EXAMPLES[who]}",
             )
@@ -159,22 +157,20 @@ _EXAMPLES = {
 def _iterations(sequences: Tree, length: int | None) -> int:
     if length is not None and (not _is_count(length) or length < 0):
         got = repr(length) if isinstance(length, int | float) else type(length).__name__
-        raise fail(
-            ValueError,
+        raise value_error(
             f"scan: expected length to be an int of 0 or more, but got {got}; a number of iterations that "
             "depends on the data is for while_loop or fori_loop",
         )
     shapes = [np.shape(value) for value in sequences.leaves]
     if any(not shape for shape in shapes):
-        raise fail(
-            ValueError,
+        raise value_error(
             "scan: expected xs with a first axis to run over, but got a scalar; a list of numbers is a "
             "tree of scalars: write np.array(xs)",
         )
     lengths = {shape[0] for shape in shapes} | ({length} if length is not None else set())
     if len(lengths) != 1:
         known = ", ".join(str(n) for n in sorted(lengths)) or "none; give xs or length="
-        raise fail(ValueError, f"scan: expected one length of all xs, but got {known}")
+        raise value_error(f"scan: expected one length of all xs, but got {known}")
     return int(lengths.pop())
 
 
@@ -202,8 +198,7 @@ def _fixed_point_carry(
         state = output[0] if isinstance(output, tuple) else output
         made = flatten(state)
         if made.paths != carry.paths:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected a carry of the structure that it had before, {structure_of(carry)}, but "
                 f"got {structure_of(made)}; return the next carry in the structure of the first",
             )
@@ -215,8 +210,8 @@ def _fixed_point_carry(
             for value, label, old, new in zip(carry.leaves, carry.paths, types, after, strict=True)
         ]
         carry = Tree(widened, carry.rebuild, carry.paths)
-    raise fail(
-        TypeError, f"{who}: expected a carry that keeps its type, but it changes at every iteration"
+    raise type_error(
+        f"{who}: expected a carry that keeps its type, but it changes at every iteration"
     )
 
 
@@ -238,8 +233,7 @@ def _widened(who: str, value: Any, label: str, old: ArrayType, new: ArrayType) -
         return value
     kept = f", or return it as {old.dtype}; a counter is int64: write i.astype({str(old.dtype)!r})"
     narrower = old.shape == new.shape and np.can_cast(new.dtype, old.dtype, "same_kind")
-    raise fail(
-        TypeError,
+    raise type_error(
         f"{who}: expected a carry that keeps its type, but {label.strip('_') or 'it'} was {old} and became "
         f"{new}; start with a value of the new type, as in np.zeros({new.shape}, {str(new.dtype)!r})"
         f"{kept if narrower else ''}",
@@ -258,8 +252,7 @@ def _chunk(checkpoint: int | str | None, iterations: int) -> int | None:
         return chunk if chunk > 1 else None
     if isinstance(checkpoint, int) and not isinstance(checkpoint, bool) and checkpoint > 0:
         return checkpoint
-    raise fail(
-        ValueError,
+    raise value_error(
         "scan: expected checkpoint to be None, 'sqrt', 'log' or a number of iterations, but got "
         f"{checkpoint!r}",
     )
@@ -350,8 +343,7 @@ def _while(
     warn_of_draws(who, "the function", generators, _SHARED)
     if len(cond.outputs) != 1 or cond.types[0] != ArrayType((), np.dtype(bool)):
         got = structure_of(flatten(output))
-        raise fail(
-            TypeError,
+        raise type_error(
             f"while_loop: expected cond_fun to return one bool, but got {got}; write x > 0 or the like",
         )
     n = len(carry.leaves)
@@ -404,15 +396,13 @@ def fori_loop(
     for bound in (lower, upper):
         known = lift_fully(bound)
         if known.shape or known.dtype.kind not in "iu":
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"fori_loop: expected integers as bounds, but got {known.type}; write int(n), or "
                 "n.astype(int) of a traced value",
             )
     if isinstance(lower, Expr) or isinstance(upper, Expr):
         if checkpoint is not None:
-            raise fail(
-                ValueError,
+            raise value_error(
                 "fori_loop: expected bounds that are known for checkpoint=, but got a traced one; leave "
                 "checkpoint out, or write int(n)",
             )

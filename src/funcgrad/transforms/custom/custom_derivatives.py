@@ -28,7 +28,7 @@ from funcgrad.ops.base.op import Op, differentiable, fit, lift_fully
 from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.elementwise.selection import stop_gradient_unless
 from funcgrad.ops.shape import zeros_like
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import begin_trace, run
 from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
@@ -43,8 +43,7 @@ _running: ContextVar[Mapping[int, int]] = ContextVar(
 
 
 def _asked(rule: str, flow: str, remedy: str) -> Any:
-    raise fail(
-        TypeError,
+    raise type_error(
         f"{rule}: expected a rule that does not depend on the value of the {flow}, in which it is linear, "
         f"but Python asked for it, and the rule is traced once for all of them; {remedy}, or choose with "
         "np.where, fg.cond or fg.while_loop; repr(x) is its formula",
@@ -106,7 +105,7 @@ class _Custom:
         nondiff_argnames: str | Sequence[str] = (),
     ) -> None:
         if not callable(f):
-            raise fail(TypeError, f"{self._who}: expected a function, but got {type(f).__name__}")
+            raise type_error(f"{self._who}: expected a function, but got {type(f).__name__}")
         self.f = f
         fixed = (
             [nondiff_argnums] if isinstance(nondiff_argnums, int | np.integer) else nondiff_argnums
@@ -120,8 +119,7 @@ class _Custom:
         known = list(signature(f).parameters)
         if name in known:
             return known.index(name)
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{self._who}: expected nondiff_argnames among {', '.join(known)}, but got {name!r}",
         )
 
@@ -150,8 +148,7 @@ class _Custom:
     def _check_rules(self, call: str, *rules: object) -> None:
         for rule in rules:
             if not callable(rule):
-                raise fail(
-                    TypeError,
+                raise type_error(
                     f"{self._who}: expected functions in {call}, but got {type(rule).__name__}",
                 )
 
@@ -241,8 +238,7 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         with self._nested():
             pair = run(self._rule[0], args, {}, self._who)
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise fail(
-                TypeError,
+            raise type_error(
                 "custom_vjp: expected fwd to return a pair (value, residuals), but got "
                 f"{type(pair).__name__}",
             )
@@ -288,8 +284,7 @@ def _cotangents(found: Any, trees: Sequence[Tree], arguments: Sequence[Expr]) ->
         got = f"{len(found)}" if isinstance(found, tuple | list) else type(found).__name__
         is_one = len(trees) == 1
         hint = "write return (g,)" if is_one else "write None in the place of one that is zero"
-        raise fail(
-            TypeError,
+        raise type_error(
             f"custom_vjp: expected bwd to return a tuple of {len(trees)} cotangents, one for each "
             f"argument, but got {got}; {hint}",
         )
@@ -304,8 +299,7 @@ def _cotangents(found: Any, trees: Sequence[Tree], arguments: Sequence[Expr]) ->
         made = [lift_fully(part) for part in parts]
         if len(made) != len(own) or not all(map(_fits, made, own)):
             types, got = (", ".join(str(x.type) for x in items) for items in (own, made))
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"custom_vjp: expected bwd to return a cotangent of type {types}, but got "
                 f"{got or 'nothing'}",
             )
@@ -364,16 +358,14 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
         """
         self._check_rules("defjvps(*partials)", *[each for each in partials if each is not None])
         if self.nondiff_argnums:
-            raise fail(
-                TypeError,
+            raise type_error(
                 "custom_jvp: expected defjvps without nondiff_argnums; give a rule by defjvp, or None in "
                 "place of an argument without a derivative",
             )
 
         def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
             if len(partials) != len(primals):
-                raise fail(
-                    TypeError,
+                raise type_error(
                     f"custom_jvp: expected defjvps with one partial for each of {len(primals)} "
                     f"arguments, but got {len(partials)}",
                 )
@@ -383,8 +375,7 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
             whole = flatten(value)
             zero = [zeros_like(lift_fully(leaf)) for leaf in whole.leaves]
             if any(len(parts) != len(zero) for parts in moved):
-                raise fail(
-                    TypeError,
+                raise type_error(
                     "custom_jvp: expected partials that return tangents of the value's structure "
                     f"({len(zero)} parts), but got {[len(parts) for parts in moved]}",
                 )
@@ -414,16 +405,14 @@ class custom_jvp(_Custom):  # noqa: N801  # JAX's name
                 pair = run(rule, [*fixed, primals, tangents], {})
             outer.check("custom_jvp", _BESIDE)
             if not isinstance(pair, tuple) or len(pair) != 2:
-                raise fail(
-                    TypeError,
+                raise type_error(
                     "custom_jvp: expected the rule to return a pair (value, tangent), but got "
                     f"{type(pair).__name__}; write return value, tangent",
                 )
             moved = [lift_fully(leaf) for leaf in flatten(pair[1]).leaves]
             if len(moved) != len(results) or not all(map(_fits, moved, results)):
                 types, got = (", ".join(str(x.type) for x in xs) for xs in (results, moved))
-                raise fail(
-                    TypeError,
+                raise type_error(
                     f"custom_jvp: expected a tangent of the value's type {types}, but got "
                     f"{got or 'nothing'}",
                 )

@@ -25,7 +25,7 @@ from funcgrad.ops.base.op import Op, fit, lift_fully, spread
 from funcgrad.ops.null_spaces import determined_slope
 from funcgrad.ops.tuples import pick
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.run_formula import evaluate
@@ -144,8 +144,7 @@ def _solving(
     for name, item in (("function", f), ("solver", solver)):
         own = name == "solver" and isinstance(item, SolverWithSettings | None)
         if not callable(item) and not own:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected a {name}, but got {type(item).__name__}; write {who}(f)(x0, *theta)",
             )
 
@@ -176,8 +175,7 @@ def _real(who: str, item: Array) -> Expr:
     if x.dtype.kind in "iub":
         x = x.astype(float)
     if x.dtype.kind != "f":
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected an x0 of real numbers, but got {x.type}; split it into real and imaginary "
             "parts",
         )
@@ -188,8 +186,7 @@ def _check(who: str, kind: str, body: Body, output: object, count: int) -> None:
     wanted, found = [x.type for x in body.inputs[:count]], list(body.types)
     if kind == "argmin":
         if len(found) != 1 or found[0].shape or found[0].dtype.kind != "f":
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected an objective that returns a real scalar, but got "
                 f"{', '.join(map(str, found))}; sum it",
             )
@@ -200,8 +197,7 @@ def _check(who: str, kind: str, body: Body, output: object, count: int) -> None:
         sizes[0] != sizes[1] if kind == "root" else shapes[0] != shapes[1]
     ):
         what = "as many real numbers as x0 has" if kind == "root" else "a tree as x0"
-        raise fail(
-            ValueError,
+        raise value_error(
             f"{who}: expected the function to return {what}, {', '.join(map(str, wanted))}, but got "
             f"{', '.join(map(str, found))}",
         )

@@ -8,7 +8,7 @@ from funcgrad.linear import LinearMap
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.op import Op, same_on_batch
 from funcgrad.ops.base.promotion import same_type
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.typing import Array
 
 ORDERS = 3
@@ -16,8 +16,7 @@ ORDERS = 3
 
 
 def _refuse(_: object) -> Any:
-    raise fail(
-        TypeError,
+    raise type_error(
         f"custom rule: expected at most {ORDERS} derivatives of a function whose rule calls the function "
         "itself, but got more; write the plain formula in the rule instead",
     )

@@ -21,7 +21,7 @@ from funcgrad.ops.base.entrywise import fit_entrywise, spread_unbatched
 from funcgrad.ops.base.op import EdgeRule, Op, broadcast_to, lift_all
 from funcgrad.ops.base.untaken_paths import without_errors
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import run
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.jit.captures import CapturedVariables
@@ -108,8 +108,7 @@ def primitive(
             value = function(*args)
             return present(value) if isinstance(value, np.ndarray) and not value.ndim else value
         if isinstance(rules, list | tuple) and len(rules) != len(args):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{title}: expected as many arguments as partials ({len(rules)}), but got "
                 f"{len(args)}",
             )
@@ -135,8 +134,7 @@ def _refuse_captured(title: str, *functions: object) -> None:
     for f in functions:
         for name, value in captured_expressions(f).items():
             if value.traced:
-                raise fail(
-                    TypeError,
+                raise type_error(
                     f"{title}: expected a primitive that captures no traced value, but it captures {name}; "
                     "make it an argument",
                 )
@@ -153,8 +151,7 @@ def _typed(title: str, out: Callable[..., Any]) -> Callable[..., ArrayType]:
         except (TypeError, ValueError):
             shape, dtype = (), np.dtype(object)
         if dtype.kind not in "fciub":
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{title}: expected out= to return a type, a number or an array like the result, but got "
                 f"{type(found).__name__}; write fg.ArrayType((2,), float), or np.zeros(2)",
             )
@@ -165,14 +162,12 @@ def _typed(title: str, out: Callable[..., Any]) -> Callable[..., ArrayType]:
 
 def _check_partials(partials: object, out: object) -> None:
     if partials is not None and not isinstance(partials, str | list | tuple):
-        raise fail(
-            TypeError,
+        raise type_error(
             "primitive: expected partials to be a list with one function an argument, or one of "
             f"{NUMERICAL_RULES}, but got {type(partials).__name__}; write [df]",
         )
     if partials is not None and out is not None:
-        raise fail(
-            ValueError,
+        raise value_error(
             "primitive: expected partials or out=, but got both: partial derivatives are those of a "
             "function that acts entry by entry; give this one a derivative by custom_vjp or custom_jvp",
         )
@@ -198,8 +193,7 @@ def _on_read_only(function: Foreign, arrays: Sequence[object]) -> Any:
         # (Of compiled code, which asks for memory that can be written.)
         if "buffer source" in str(error):
             return function.f(*[np.array(x) if isinstance(x, np.ndarray) else x for x in arrays])
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{function.name}: expected a function that stores into arrays of its own, but it stores into an "
             "argument, or an array that cannot be written; write y = y.copy() first, and store into that",
         ) from error
@@ -242,8 +236,7 @@ def _missing(function: Foreign, result: ArrayType, argument: ArrayType) -> Linea
     """A derivative that was not given: an error when it runs, as a rule around f may need none."""
 
     def refuse(*_: object) -> Any:
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{function.name}: expected a derivative, but this primitive was given none; give "
             "partials=, or one of the numerical rules " + " and ".join(map(repr, NUMERICAL_RULES)),
         )
@@ -262,16 +255,14 @@ def _edge(place: int) -> EdgeRule:
             return _missing(function, z.type, args[place].type)
         rule = rules[place]
         if rule is None:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{function.name}: expected a derivative in argument {place}, but this primitive was given "
                 "None for it; give a partial, lambda *args: 0.0 if it is zero, or hand over "
                 "fg.stop_gradient(x)",
             )
         slope = run(rule, args, {})
         if np.broadcast_shapes(np.shape(slope), z.shape) != z.shape:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{function.name}: expected partial {place} of shape {z.shape}, entry by entry, but "
                 f"got {np.shape(slope)}",
             )
@@ -384,8 +375,7 @@ foreign_op: Op = Op(
 # -- numerical rules -----------------------------------------------------------------------------
 def _numerical(f: Callable[..., Any], title: str, rule: str) -> Any:
     if rule not in NUMERICAL_RULES:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"primitive: expected partials, or one of {NUMERICAL_RULES}, but got {rule!r}",
         )
     return _Partials(f, title, rule)

@@ -13,7 +13,7 @@ from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, subexpressions, symbol
 from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.source import fail
+from funcgrad.source import fail, value_error
 from funcgrad.transforms.jacobian import jacobian_columns
 
 # Limits on fixed-point iterations, and on Newton steps after SciPy's solvers.
@@ -133,8 +133,7 @@ class Problem:
             else:
                 found = np.asarray(self.solver(*given))
             if found.size != run.start.size:
-                raise fail(
-                    ValueError,
+                raise value_error(
                     f"{self.who}: expected the solver to return x with {run.start.size} entries, but got "
                     f"shape {found.shape}",
                 )

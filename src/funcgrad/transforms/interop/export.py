@@ -16,7 +16,7 @@ import numpy as np
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.foreign_arrays import refuse_libraries
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.transforms.interop.library_jit import LibraryPrograms, LibraryTypes
 from funcgrad.transforms.transform_arguments import check_function, describe
 
@@ -155,8 +155,7 @@ _NOT_NUMPYS = np.dtype(object)
 
 def _checked(who: str, remedy: str, value: Any, dtype: np.dtype[Any]) -> ArrayType:
     if dtype.kind not in "biufc":
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected arrays of dtypes that NumPy has, but got {value.dtype}; convert with {remedy}",
         )
     # (Lengths that torch.compile leaves open are fixed here: a program has those that it was traced for.)

@@ -19,7 +19,7 @@ from funcgrad.expr import Expr, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.derive import closed_tree
 from funcgrad.trace.pytree import Tree, flatten, leaves_of
 from funcgrad.trace.random_draws import generator_states, warn_of_draws
@@ -164,8 +164,7 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
                 raise
             raise question from None
         if any([isinstance(value, Expr) for value in captured]):
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{self.who}: expected a function of its arguments, but it depends on a value of a trace "
                 "around it; hand that in as an argument",
             )
@@ -208,9 +207,7 @@ class LibraryPrograms(SignatureCache[LibraryProgram]):
             return inner.lower(*moving, **named)
         leaves = leaves_of((args, kwargs))
         if Expr in map(type, leaves):
-            raise fail(
-                TypeError, "lower: expected arrays and numbers, but got an expression among them"
-            )
+            raise type_error("lower: expected arrays and numbers, but got an expression among them")
         traced = self._traced(self._kinds(leaves), args, kwargs)
         body = traced.body
         names = [*traced.labels, *[f"array {k}" for k in range(len(traced.captured))]]

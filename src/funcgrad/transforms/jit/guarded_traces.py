@@ -17,7 +17,7 @@ from funcgrad.compiler.flat_program import source_text
 from funcgrad.expr import Expr, mark_simple, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT
-from funcgrad.source import fail, tell_line
+from funcgrad.source import tell_line, type_error
 from funcgrad.trace.derive import concretize
 from funcgrad.trace.known_code import AS_IT_IS, HELD, LEAST_LEVEL, WRITABLE
 from funcgrad.trace.leaves import run, run_on_leaves
@@ -382,8 +382,7 @@ class GuardedTraces(SignatureCache[SignatureTraces]):
         fresh.level = max([cache.level for cache in caches])
         fresh(args, kwargs)
         if fresh.last is None or fresh.path is None:
-            raise fail(
-                TypeError,
+            raise type_error(
                 "lower: expected arguments of which the result is computed, but got others",
             )
         running = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.source import fail
+from funcgrad.source import type_error, value_error
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.jit.guarded_traces import GuardedTraces
 from funcgrad.transforms.jit.signature import Static
@@ -108,8 +108,7 @@ def _cache(
     f: Callable[..., Any], static: Static, backend: str, native: bool
 ) -> SignatureCache[Any]:
     if not all([isinstance(number, int | np.integer) for number in static.numbers]):
-        raise fail(
-            TypeError,
+        raise type_error(
             "jit: expected static_argnums to be an int or a tuple of them, but got "
             f"{', '.join(map(repr, static.numbers))}; write static_argnames for names",
         )
@@ -117,8 +116,7 @@ def _cache(
     if backend == "numpy":
         return GuardedTraces(f, static, native)
     if native:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"jit: expected native=True with the backend 'numpy' alone, but got the backend {backend!r}",
         )
     # Imported here: few programs ask for it, and all would wait for it.
@@ -127,7 +125,7 @@ def _cache(
 
     if backend not in LIBRARY_TYPES:
         listed = ", ".join(map(repr, ["numpy", *LIBRARY_TYPES]))
-        raise fail(ValueError, f"jit: expected a backend among {listed}, but got {backend!r}")
+        raise value_error(f"jit: expected a backend among {listed}, but got {backend!r}")
     return LibraryPrograms(f, "jit", backend, LIBRARY_TYPES[backend], static, watched=True)
 
 
@@ -146,15 +144,13 @@ def _check_static(f: Callable[..., Any], static: Static) -> None:
     count, listed = len(by_place), ", ".join([p.name for p in parameters])
     wrong = [i for i in static.numbers if not -count <= i < count]
     if wrong and Parameter.VAR_POSITIONAL not in kinds:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"jit: expected static_argnums among the {count} positional arguments of {title(f)}({listed}), "
             f"counted from 0, but got {wrong[0]}",
         )
     unknown = [name for name in static.names if name not in {p.name for p in parameters}]
     if unknown and Parameter.VAR_KEYWORD not in kinds:
-        raise fail(
-            ValueError,
+        raise value_error(
             f"jit: expected static_argnames among {listed or 'none'}, the arguments of {title(f)}, "
             f"but got {unknown[0]!r}",
         )

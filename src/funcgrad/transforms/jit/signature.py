@@ -15,7 +15,7 @@ from funcgrad.expr import Expr, assemble_node, const
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.base.foreign_arrays import advice_on, refuse_libraries, refuse_others
 from funcgrad.ops.base.op import Op
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.leaves import parameter_names
 from funcgrad.trace.outer_arrays import held_expressions
 from funcgrad.trace.pytree import Tree
@@ -54,8 +54,7 @@ def checked_static(value: Any, who: str = "jit") -> tuple[Any, ...]:
     if not (known or is_static_value(value)):
         refuse_others(who, value)
         instead = "name it in static_argnums" if who == "jit" else "let the function capture it"
-        raise fail(
-            TypeError,
+        raise type_error(
             f"{who}: expected numbers, arrays, trees of them, and values that hash by what they are, but got "
             f"{kind.__name__}, which may change; make it a dataclass, register it by "
             f"fg.register_tree({kind.__name__}), mark it by fg.static(x), or {instead}",
@@ -180,8 +179,7 @@ def _result(value: object) -> Any:
             ]
         ):
             return value.copy()
-        raise fail(
-            TypeError,
+        raise type_error(
             "jit: expected f to return arrays of numbers, but got one of objects, with traced values or such "
             "as may change, which later calls would return again; return a.astype(float), or a.tolist()",
         )
@@ -200,8 +198,7 @@ def _result(value: object) -> Any:
 
 
 def _no_result(value: object, advice: str) -> Any:
-    return fail(
-        TypeError,
+    return type_error(
         "jit: expected f to return trees of numbers, arrays and immutable values, but got "
         f"{type(value).__name__}; {advice}",
     )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from funcgrad.ops.base.foreign_arrays import remedy_of
 from funcgrad.printed_text import PrintedText
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.leaves import parameter_names, run
 from funcgrad.trace.pytree import flatten_with_static
 from funcgrad.trace.shared_arguments import refuse_shared_memory
@@ -246,14 +246,12 @@ class SignatureCache(ABC, Generic[Cached]):
         try:
             hash(value)
         except TypeError:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{self.who}: expected static arguments that hash, but got {type(value).__name__}; hand it "
                 "in as an argument that is not static, or as a tuple",
             ) from None
         if remedy_of(value) is not None:  # PyTorch's hash, but by identity
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{self.who}: expected static arguments that hash by what they are, but got "
                 f"{type(value).__name__}; hand it in as an argument that is not static",
             )

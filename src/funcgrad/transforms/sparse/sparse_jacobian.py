@@ -22,7 +22,7 @@ from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.source import fail
+from funcgrad.source import type_error
 from funcgrad.trace.derive import run_trace
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
@@ -64,8 +64,7 @@ def sparsity(f: Callable[..., Any], *args: object, argnums: int | Sequence[int] 
     """
     check_function("sparsity", f)
     if not args:
-        raise fail(
-            TypeError,
+        raise type_error(
             "sparsity: expected f's arguments after f, but got none; write sparsity(f, x)",
         )
     roots, leaves = _traced("sparsity", f, argnums, args, {})
@@ -135,13 +134,10 @@ def _traced(
     output, leaves = run_on_leaves(f, args, kwargs, differentiable_arguments(who, f, args, places))
     roots = [lift_fully(item) for item in flatten(output).leaves]
     if not roots:
-        raise fail(
-            TypeError, f"{who}: expected f to return numbers, but got {type(output).__name__}"
-        )
+        raise type_error(f"{who}: expected f to return numbers, but got {type(output).__name__}")
     for expr in (*leaves, *roots):
         if expr.dtype.kind == "c":
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected real arguments and results, but got {expr.type}; "
                 "treat the real and imaginary parts as two arrays",
             )
@@ -226,8 +222,7 @@ def _compressed(
         roots, leaves = _traced(who, f, argnums, args, kwargs)
         found = skeleton(roots, leaves)
         if found.symbolic:
-            raise fail(
-                TypeError,
+            raise type_error(
                 f"{who}: expected numbers, but got expressions of a transform around it, which no "
                 "sparse matrix can hold; use jacobian there",
             )
