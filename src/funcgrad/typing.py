@@ -7,9 +7,16 @@ from types import EllipsisType
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 """An array, or an expression in its place: rules are plain NumPy, which dispatches on expressions."""
+
+ArrayLike: TypeAlias = npt.ArrayLike
+"""What NumPy makes an array of: an array, a number, nested lists."""
+
+DTypeLike: TypeAlias = npt.DTypeLike
+"""What NumPy makes a dtype of: a dtype, a class, a name."""
 
 Axis: TypeAlias = int | None
 """One axis, or None for all entries."""

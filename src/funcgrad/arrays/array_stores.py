@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.array_subscripts import store_chosen
 from funcgrad.arrays.reference import (
@@ -25,7 +24,7 @@ from funcgrad.expr import Expr, concrete
 from funcgrad.expr.concrete import answer_of_path
 from funcgrad.expr.registry import functions
 from funcgrad.source import type_error
-from funcgrad.typing import Index
+from funcgrad.typing import ArrayLike, Index
 
 
 def _values(cell: Any, values: Any) -> Any:
@@ -100,7 +99,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     store_flat(arr, chosen, values[np.arange(chosen.size) % values.size])
 
 
-def putmask(a: Reference, mask: npt.ArrayLike, values: npt.ArrayLike) -> None:
+def putmask(a: Reference, mask: ArrayLike, values: ArrayLike) -> None:
     """As `numpy.putmask`."""
     given, mask = _values(a, values), as_mask(unwrapped(mask))
     if _is_like(mask, a) and given.size in (1, layout_of(a).size):
@@ -120,9 +119,9 @@ def _is_like(mask: Any, cell: Reference) -> bool:
 
 def copyto(
     dst: Reference,
-    src: npt.ArrayLike | Reference,
+    src: ArrayLike | Reference,
     casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "same_kind",
-    where: npt.ArrayLike = True,
+    where: ArrayLike = True,
 ) -> None:
     """As `numpy.copyto`."""
     lend(src)
@@ -148,7 +147,7 @@ def store_where(cell: Any, value: Any, where: Any) -> None:
     assign(cell, value)
 
 
-def put_along_axis(arr: Reference, indices: Index, values: npt.ArrayLike, axis: int | None) -> None:
+def put_along_axis(arr: Reference, indices: Index, values: ArrayLike, axis: int | None) -> None:
     """As `numpy.put_along_axis`."""
     places = _known(indices, "put_along_axis")
     shape = layout_of(arr).shape
@@ -162,7 +161,7 @@ def put_along_axis(arr: Reference, indices: Index, values: npt.ArrayLike, axis: 
     store_chosen(arr, tuple(grids), unwrapped(values))
 
 
-def fill_diagonal(a: Reference, val: npt.ArrayLike, wrap: bool = False) -> None:
+def fill_diagonal(a: Reference, val: ArrayLike, wrap: bool = False) -> None:
     """As `numpy.fill_diagonal`."""
     like = layout_of(a)
     marked = np.zeros(like.shape, bool)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.array_stores import store_flat
 from funcgrad.arrays.array_subscripts import get_item
 from funcgrad.arrays.reference import current, holds_expr, layout_of, unwrapped, writable
 from funcgrad.expr.registry import functions
+from funcgrad.typing import DTypeLike
 
 
 def _compared(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -54,7 +54,7 @@ class FlatEntries:
         """The entries in an array of one axis."""
         return self.base.flatten()
 
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: object = None) -> Any:
+    def __array__(self, dtype: DTypeLike | None = None, copy: object = None) -> Any:
         # NumPy's own code asks, which takes no traced values; `array_held_by` asks for a copy.
         return self.copy().__array__(dtype)
 

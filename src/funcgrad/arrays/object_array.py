@@ -8,11 +8,11 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.reference import Reference, holds_expr, unwrapped
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
+from funcgrad.typing import DTypeLike
 
 OVER_OBJECTS = "_funcgrad_over_objects"
 """The attribute of an adopted subclass of NumPy's array by which it makes the class of arrays of objects."""
@@ -40,7 +40,7 @@ class ObjectArray(np.ndarray[Any, Any]):
             *map(_over_objects, of), **{k: _over_objects(v) for k, v in named.items()}
         )
 
-    def astype(self, dtype: npt.DTypeLike, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    def astype(self, dtype: DTypeLike, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         """As NumPy's, of traced entries, too."""
         entries = [] if np.dtype(dtype).kind == "O" else [number_of(item) for item in self.flat]
         if not holds_expr(entries):
@@ -51,7 +51,7 @@ class ObjectArray(np.ndarray[Any, Any]):
     def mean(  # type: ignore[override]
         self,
         axis: int | tuple[int, ...] | None = None,
-        dtype: npt.DTypeLike | None = None,
+        dtype: DTypeLike | None = None,
         out: None = None,
         **named: bool,
     ) -> Any:
@@ -65,7 +65,7 @@ class ObjectArray(np.ndarray[Any, Any]):
     def var(  # type: ignore[override]
         self,
         axis: int | tuple[int, ...] | None = None,
-        dtype: npt.DTypeLike | None = None,
+        dtype: DTypeLike | None = None,
         out: None = None,
         ddof: float = 0,
         **named: bool,

@@ -9,7 +9,6 @@ from inspect import signature, unwrap
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.array_stores import IN_PLACE, store_where, update_at
 from funcgrad.arrays.object_array import as_objects, holds_objects
@@ -50,6 +49,7 @@ from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
 from funcgrad.source import BUT_LABELS, calls_method, type_error, value_error
+from funcgrad.typing import DTypeLike
 
 
 class ArrayProtocols:
@@ -146,7 +146,7 @@ class ArrayProtocols:
         return self
 
     def __array__(
-        self: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+        self: Any, dtype: DTypeLike | None = None, copy: bool | None = None
     ) -> np.ndarray[Any, Any]:
         value = current(self)
         if isinstance(value, Expr):

@@ -6,14 +6,13 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.reference import Reference, holds_expr, plain_value, unwrapped, with_items
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.expr.registry import functions
 from funcgrad.source import type_error, value_error, warn
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 def by_value(tree: object, asker: str) -> Any:
@@ -74,7 +73,7 @@ def fitted_value(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> An
     return np.broadcast_to(value, shape)
 
 
-def converted(value: npt.ArrayLike, dtype: np.dtype[Any]) -> Any:
+def converted(value: ArrayLike, dtype: np.dtype[Any]) -> Any:
     """A value in another dtype as a store converts it: a float into integers is truncated."""
     if type(value) is not Expr and isinstance(value, list | tuple) and holds_expr(value):
         value = functions["array"](value)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.lens import FunctionLens, Lens, PartLens
 from funcgrad.arrays.reference import (
@@ -25,6 +24,7 @@ from funcgrad.arrays.reference import (
 )
 from funcgrad.expr import Expr
 from funcgrad.expr.scope_order import next_in_order
+from funcgrad.typing import DTypeLike
 
 VIEW_FUNCTIONS: frozenset[Any] = frozenset(
     {
@@ -221,7 +221,7 @@ def _is_in_order(item: object) -> bool:
 
 
 def _like_operands(
-    operands: Sequence[Any], shape: object, dtype: npt.DTypeLike | None
+    operands: Sequence[Any], shape: object, dtype: DTypeLike | None
 ) -> np.ndarray[Any, Any]:
     likes = [
         layout_of(item) if isinstance(item, Reference) else np.asarray(zeros_in_place_of(item))

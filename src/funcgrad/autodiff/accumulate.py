@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.expr import Expr, as_derived, as_expression, by_key, present, subexpressions
 from funcgrad.expr.registry import functions
@@ -37,7 +36,7 @@ from funcgrad.rewrite.evaluate import named_nodes, variables
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.store_laws import is_zero
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 if TYPE_CHECKING:
     from pyrsistent import PMap
@@ -260,7 +259,7 @@ def _is_same(x: Any, y: Any) -> bool:
     return alike and np.array_equal(x, y, equal_nan=True)
 
 
-def _pack(value: npt.ArrayLike, exprs: list[Expr]) -> tuple[str, Any]:
+def _pack(value: ArrayLike, exprs: list[Expr]) -> tuple[str, Any]:
     """A cotangent for pickling: an expression is appended to ``exprs`` and replaced by its position there."""
     if isinstance(value, Expr):
         exprs.append(value)
@@ -399,7 +398,7 @@ def backprop(expr: Expr, seed: object = 1, wrt: Sequence[Expr] | None = None) ->
         return GradientMap(expr, path_sums(reversed(exprs), _pullback(_seed(expr, seed)), arcs))
 
 
-def backprop_steps(expr: Expr, seed: npt.ArrayLike = 1) -> Iterator[GradientMap]:
+def backprop_steps(expr: Expr, seed: ArrayLike = 1) -> Iterator[GradientMap]:
     """`backprop` as a scan: the gradient map before each step of the reduction
     and after the last.
 

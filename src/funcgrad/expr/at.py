@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy.typing as npt
-
 from funcgrad.expr.registry import functions
 from funcgrad.source import type_error, value_error
+from funcgrad.typing import ArrayLike
 
 
 class At:
@@ -56,11 +55,11 @@ class AtIndex:
     def __repr__(self) -> str:
         return f"({self._expr!r}).at[{self._index!r}]; say how its entries change, as in x.at[i].set(v)"
 
-    def _update(self, how: str, value: npt.ArrayLike, options: dict[str, Any]) -> Any:
+    def _update(self, how: str, value: ArrayLike, options: dict[str, Any]) -> Any:
         mode = _mode(options, "update")
         return self._finish(functions["index_update"](self._expr, self._index, value, how, mode))
 
-    def _by_ones(self, value: npt.ArrayLike, options: dict[str, Any]) -> Any:
+    def _by_ones(self, value: ArrayLike, options: dict[str, Any]) -> Any:
         ones = functions["ones_like"](self._expr)
         return AtIndex(ones, self._index).multiply(value, **options)
 
@@ -71,37 +70,37 @@ class AtIndex:
             return self._finish(self._expr[self._index])
         return self._finish(functions["index_get"](self._expr, self._index, mode, fill_value))
 
-    def set(self, value: npt.ArrayLike, **options: Any) -> Any:
+    def set(self, value: ArrayLike, **options: Any) -> Any:
         """``x`` with the entries replaced by ``value``."""
         return self._update("set", value, options)
 
-    def add(self, value: npt.ArrayLike, **options: Any) -> Any:
+    def add(self, value: ArrayLike, **options: Any) -> Any:
         """``x`` with ``value`` added to the entries; a repeated index adds each time."""
         return self._update("add", value, options)
 
-    def subtract(self, value: npt.ArrayLike, **options: Any) -> Any:
+    def subtract(self, value: ArrayLike, **options: Any) -> Any:
         """``x`` with ``value`` subtracted from the entries; a repeated index subtracts each time."""
         return self._update("add", functions["negative"](value), options)
 
-    def multiply(self, value: npt.ArrayLike, **options: Any) -> Any:
+    def multiply(self, value: ArrayLike, **options: Any) -> Any:
         """``x`` with the entries multiplied by ``value``; a repeated index multiplies each time."""
         return self._update("multiply", value, options)
 
     mul = multiply
 
-    def divide(self, value: npt.ArrayLike, **options: Any) -> Any:
+    def divide(self, value: ArrayLike, **options: Any) -> Any:
         """``x`` with the entries divided by ``value``."""
         return self._finish(self._expr / self._by_ones(value, options))
 
-    def power(self, value: npt.ArrayLike, **options: Any) -> Any:
+    def power(self, value: ArrayLike, **options: Any) -> Any:
         """``x`` with the entries raised to the power of ``value``."""
         return self._finish(self._expr ** self._by_ones(value, options))
 
-    def min(self, value: npt.ArrayLike, **options: Any) -> Any:
+    def min(self, value: ArrayLike, **options: Any) -> Any:
         """``x`` with the entries' minimum with ``value``."""
         return self._update("minimum", value, options)
 
-    def max(self, value: npt.ArrayLike, **options: Any) -> Any:
+    def max(self, value: ArrayLike, **options: Any) -> Any:
         """``x`` with the entries' maximum with ``value``."""
         return self._update("maximum", value, options)
 

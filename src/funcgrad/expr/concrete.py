@@ -22,7 +22,6 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.expr.branch_path import PATH, Path
 from funcgrad.expr.node import ExprBase, set_value
@@ -33,6 +32,7 @@ from funcgrad.fold import folded, reaches
 from funcgrad.graph import CONSTANT, INPUT, subexpressions
 from funcgrad.printed_text import one_line
 from funcgrad.source import USERS, is_for_people, position, type_error, value_error
+from funcgrad.typing import ArrayLike
 
 
 # -- how a value is read ---------------------------------------------------------------------------
@@ -50,7 +50,7 @@ def _number(value: Any) -> Any:
     return value.item() if getattr(value, "shape", None) == () else value
 
 
-def index(value: npt.ArrayLike) -> Any:
+def index(value: ArrayLike) -> Any:
     """A value as an index, which a bool is, too, where it came in as Python's."""
     return operator.index(_number(value))
 

@@ -12,7 +12,6 @@ from types import FrameType, FunctionType
 from typing import Any, ClassVar, Never
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.expr.at import At
 from funcgrad.expr.concrete import (
@@ -30,7 +29,7 @@ from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of
 from funcgrad.expr.reported_class import is_handed_pythons, is_numpys_number
 from funcgrad.source import BUT_LABELS, USERS, type_error
-from funcgrad.typing import Index
+from funcgrad.typing import ArrayLike, DTypeLike, Index
 
 
 def _function(name: str) -> Callable[..., Any]:
@@ -59,7 +58,7 @@ def _method(name: str) -> Callable[..., Any]:
 def _operator(
     name: str, *, reflected: bool = False, divides: bool = False
 ) -> Callable[[Any, Any], Any]:
-    def operator(self: Any, other: npt.ArrayLike) -> Any:
+    def operator(self: Any, other: ArrayLike) -> Any:
         x, y = (other, self) if reflected else (self, other)
         is_known = reflected or type(other) in _NUMBERS or type(other) is type(self)
         if not is_known and (leaves_to_number(self, other, name) or goes_first(other, name)):
@@ -229,7 +228,7 @@ def _in_place(symbol: str) -> Callable[[Any, object], Any]:
     return operator
 
 
-def _beside(made: npt.ArrayLike, caller: FrameType) -> Any:
+def _beside(made: ArrayLike, caller: FrameType) -> Any:
     """What an operation on a plain array gives its caller: in adopted code, an array that can be written."""
     return functions["as_in_adopted_code"](made, caller)
 
@@ -242,7 +241,7 @@ _multiply, _reflected_multiply = _operator("multiply"), _operator("multiply", re
 _power, _reflected_power = _operator("power"), _operator("power", reflected=True)
 
 
-def _repeats(number: npt.ArrayLike, sequence: object) -> bool:
+def _repeats(number: ArrayLike, sequence: object) -> bool:
     """Whether a product repeats a sequence: it gives way to Python, which asks for the index by itself."""
     return isinstance(sequence, _SEQUENCES) and _is_traced_integer(number)
 
@@ -250,7 +249,7 @@ def _repeats(number: npt.ArrayLike, sequence: object) -> bool:
 _SEQUENCES = (list, tuple, str, bytes, bytearray)
 
 
-def _is_traced_integer(x: npt.ArrayLike) -> bool:
+def _is_traced_integer(x: ArrayLike) -> bool:
     expr: Any = x if isinstance(x, Operators) else None
     return expr is not None and bool(expr.traced) and not expr.shape and expr.dtype.kind in "biu"
 
@@ -301,7 +300,7 @@ def _base(x: Any, exponent: Any) -> Any:
         return x
 
 
-def _typed(value: npt.ArrayLike, source: object, beside: npt.ArrayLike) -> Any:
+def _typed(value: ArrayLike, source: object, beside: ArrayLike) -> Any:
     """An expression's value, with its dtype where it stands beside an array."""
     is_number = isinstance(source, Operators) and not isinstance(value, np.ndarray | np.generic)
     if is_number and isinstance(beside, np.ndarray | np.generic):
@@ -312,7 +311,7 @@ def _typed(value: npt.ArrayLike, source: object, beside: npt.ArrayLike) -> Any:
 def _by_value(name: str, symbol: str, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
     function = getattr(python, name)
 
-    def operator(self: Any, other: npt.ArrayLike) -> Any:
+    def operator(self: Any, other: ArrayLike) -> Any:
         if not swapped and has_own_operators(other, self, name):
             return NotImplemented
         x, y = concrete_value(self, symbol), concrete_value(other, symbol)
@@ -334,7 +333,7 @@ class Operators:
     __pandas_priority__: ClassVar[int] = 5000
 
     # -- arithmetic -------------------------------------------------------------------------------
-    def __add__(self, other: npt.ArrayLike) -> Any:
+    def __add__(self, other: ArrayLike) -> Any:
         if _is_truth_value(self) and (type(other) is bool or _is_truth_value(other)):
             raise type_error(
                 "+: expected numbers, but got two truth values, whose sum is 2 in Python and True in NumPy; "
@@ -343,7 +342,7 @@ class Operators:
         made = _add(self, other)
         return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
 
-    def __radd__(self, other: npt.ArrayLike) -> Any:
+    def __radd__(self, other: ArrayLike) -> Any:
         kind = type(other)
         made = self + other if kind is bool else _reflected_add(self, other)
         return _beside(made, sys._getframe(1)) if kind in _ARRAY_LIKES else made
@@ -351,14 +350,14 @@ class Operators:
     __sub__ = _operator("subtract")
     __rsub__ = _operator("subtract", reflected=True)
 
-    def __mul__(self, other: npt.ArrayLike) -> Any:
+    def __mul__(self, other: ArrayLike) -> Any:
         kind = type(other)
         if kind is not float and kind is not type(self) and _repeats(self, other):
             return NotImplemented
         made = _multiply(self, other)
         return _beside(made, sys._getframe(1)) if kind in _ARRAY_LIKES else made
 
-    def __rmul__(self, other: npt.ArrayLike) -> Any:
+    def __rmul__(self, other: ArrayLike) -> Any:
         if type(other) is not float and _repeats(self, other):
             return NotImplemented
         made = _reflected_multiply(self, other)
@@ -415,7 +414,7 @@ class Operators:
         made = _power(_base(self, other), other)
         return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
 
-    def __rpow__(self: Any, other: npt.ArrayLike) -> Any:
+    def __rpow__(self: Any, other: ArrayLike) -> Any:
         made = _reflected_power(self, _base(other, self))
         return _beside(made, sys._getframe(1)) if type(other) in _ARRAY_LIKES else made
 
@@ -535,7 +534,7 @@ class Operators:
             raise type_error(f"iter(): expected an array, but got one number; {_AS_ARRAY}")
         return map(self.__getitem__, range(self.shape[0]))
 
-    def __contains__(self, item: npt.ArrayLike) -> bool:
+    def __contains__(self, item: ArrayLike) -> bool:
         return bool(functions["any"](self == item))
 
     def _sympy_(self) -> Never:
@@ -576,7 +575,7 @@ class Operators:
             return NotImplemented
         return functions["apply_numpy"](func, args, kwargs)
 
-    def __array__(self: Any, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Any:
+    def __array__(self: Any, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
         if has_plain_array(self):
             return np.array(concrete_value(self, "an array"), dtype or self.dtype)
         if dtype is not None and np.dtype(dtype) == bool and self.traced and not self.shape:

@@ -9,7 +9,6 @@ from operator import index
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.mutable_array import MutableArray, borrowed, cell_of, mutable, shared_argument
 from funcgrad.arrays.object_array import HeldObjects, ObjectArray, array_of_objects
@@ -33,7 +32,7 @@ from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops import indexing
 from funcgrad.ops import shape as shape_module
 from funcgrad.source import as_of_numbers
-from funcgrad.typing import Array
+from funcgrad.typing import Array, DTypeLike
 
 _IF_NEEDED = 2
 """The value of NumPy's copy mode IF_NEEDED, which means ``copy=None``."""
@@ -120,7 +119,7 @@ def _is_of_objects(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind == "O"
 
 
-def _are_objects(value: object, dtype: npt.DTypeLike | None) -> bool:
+def _are_objects(value: object, dtype: DTypeLike | None) -> bool:
     """Whether NumPy would make an array of objects: one of such a dtype, or of dicts."""
     if dtype is not None:
         return np.dtype(dtype) == object
@@ -162,19 +161,19 @@ def asanyarray(
     return array(a, dtype, copy=copy, order=order or "K", subok=True, **kwargs)
 
 
-def ascontiguousarray(a: object, dtype: npt.DTypeLike | None = None, **kwargs: object) -> Any:
+def ascontiguousarray(a: object, dtype: DTypeLike | None = None, **kwargs: object) -> Any:
     """As `numpy.ascontiguousarray`: of one axis at least, in C order."""
     return array(a, dtype, copy=None, order="C", ndmin=1, **kwargs)
 
 
-def asfortranarray(a: object, dtype: npt.DTypeLike | None = None, **kwargs: object) -> Any:
+def asfortranarray(a: object, dtype: DTypeLike | None = None, **kwargs: object) -> Any:
     """As `numpy.asfortranarray`."""
     return array(a, dtype, copy=None, order="F", ndmin=1, **kwargs)
 
 
 def require(
     a: object,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     requirements: str | Iterable[str] | None = None,
     *,
     like: object = None,
@@ -188,7 +187,7 @@ def require(
     return made if all([made.flags[name] for name in wanted]) else made.copy(order)
 
 
-def asarray_chkfinite(a: object, dtype: npt.DTypeLike | None = None, order: object = None) -> Any:
+def asarray_chkfinite(a: object, dtype: DTypeLike | None = None, order: object = None) -> Any:
     """As `numpy.asarray_chkfinite`: whether the entries are finite is read from
     their values.
     """
@@ -244,7 +243,7 @@ def full_like(
 
 def empty_like(
     prototype: object,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     order: Literal["K", "A", "C", "F"] = "K",
     subok: bool = True,
     shape: int | Sequence[int] | None = None,
@@ -257,7 +256,7 @@ def empty_like(
 def _like(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def like(
         a: object,
-        dtype: npt.DTypeLike | None = None,
+        dtype: DTypeLike | None = None,
         order: Literal["K", "A", "C", "F"] = "K",
         subok: bool = True,
         shape: int | Sequence[int] | None = None,

@@ -11,7 +11,6 @@ from operator import index
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.values import by_value
 from funcgrad.expr import Expr
@@ -22,7 +21,7 @@ from funcgrad.ops.base.columns import Columns, Form
 from funcgrad.ops.base.op import EdgeRule, Infix, Op, lift_all
 from funcgrad.ops.shape import astype, broadcast_to, expand_dims, reshape
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike, DTypeLike
 
 _LOWERCASE = "abcdefghijklmnopqrstuvwxyz"  # importing `string` compiles a regular expression
 _LETTERS = _LOWERCASE + _LOWERCASE.upper()
@@ -243,8 +242,8 @@ def _from_lists(given: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def einsum(
     subscripts: Any,
-    *operands: npt.ArrayLike,
-    dtype: npt.DTypeLike | None = None,
+    *operands: ArrayLike,
+    dtype: DTypeLike | None = None,
     order: Literal["C", "F", "A", "K"] = "K",
     casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "safe",
     optimize: bool | str | list[Any] = False,
@@ -373,7 +372,7 @@ def _product(a: Expr, b: Expr) -> Any:
     return matmul(a, b)
 
 
-def vdot(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
+def vdot(a: ArrayLike, b: ArrayLike) -> Any:
     """As `numpy.vdot`: conjugates the first and flattens both."""
     a, b = lift_all((a, b))
     a = np.conjugate(a) if a.dtype.kind == "c" else a
@@ -390,13 +389,13 @@ def inner(a: object, b: object) -> Any:
     return tensordot(a, b, axes=((-1,), (-1,)))
 
 
-def outer(a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
+def outer(a: ArrayLike, b: ArrayLike) -> Any:
     """As `numpy.outer`."""
     a, b = lift_all((a, b))
     return np.expand_dims(np.ravel(a), 1) * np.ravel(b)
 
 
-def tensordot(a: npt.ArrayLike, b: npt.ArrayLike, axes: Any = 2) -> Any:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Any:
     """As `numpy.tensordot`: one matrix product, its axes brought together first."""
     a, b = lift_all((a, b))
     axes = by_value(axes, "tensordot")

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.linalg._linalg import EighResult, QRResult, SVDResult
 
 from funcgrad.expr import Expr
@@ -51,7 +50,7 @@ from funcgrad.ops.reduced_resolvents import (
 from funcgrad.ops.solve import solve_op
 from funcgrad.ops.tuples import pick_op
 from funcgrad.source import value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 def _part(z: object, index: int) -> Any:
@@ -75,7 +74,7 @@ def _sum(terms: list[Any]) -> Any:
     return total
 
 
-def _multiplied(*factors: npt.ArrayLike) -> Any:
+def _multiplied(*factors: ArrayLike) -> Any:
     product = factors[0]
     for factor in factors[1:]:
         product = np.matmul(product, factor)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
@@ -24,7 +23,7 @@ from funcgrad.ops.base.columns import Columns, axis_length
 from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.shape import astype
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array, Axes, FunctionLibrary
+from funcgrad.typing import Array, ArrayLike, Axes, FunctionLibrary
 
 
 def _run(x: Array, axis: int, inverse: bool) -> Any:
@@ -344,17 +343,17 @@ def irfft2(a: object, s: object = None, axes: object = (-2, -1), norm: str | Non
     return irfftn(a, s, axes, norm)
 
 
-def fftshift(x: npt.ArrayLike, axes: Axes = None) -> Any:
+def fftshift(x: ArrayLike, axes: Axes = None) -> Any:
     """As `numpy.fft.fftshift`."""
     return _shift(x, axes, 1)
 
 
-def ifftshift(x: npt.ArrayLike, axes: Axes = None) -> Any:
+def ifftshift(x: ArrayLike, axes: Axes = None) -> Any:
     """As `numpy.fft.ifftshift`."""
     return _shift(x, axes, -1)
 
 
-def _shift(x: npt.ArrayLike, axes: Axes, way: int) -> Any:
+def _shift(x: ArrayLike, axes: Axes, way: int) -> Any:
     x = lift_fully(x)
     for axis in range(x.ndim) if axes is None else counts_of("fftshift", axes):
         half = x.shape[axis] // 2

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
@@ -31,7 +30,7 @@ from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.base.untaken_paths import indices_or_zero
 from funcgrad.ops.shape import moveaxis
 from funcgrad.source import value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 # -- the primitives ------------------------------------------------------------------------------
@@ -150,8 +149,8 @@ def _first_only(edge: object) -> Any:
 def _getitem_batch(
     size: int,
     batched: tuple[bool, ...],
-    x: npt.ArrayLike,
-    *arrays: npt.ArrayLike,
+    x: ArrayLike,
+    *arrays: ArrayLike,
     spec: Spec,
     shape: tuple[int, ...],
 ) -> Any:
@@ -247,7 +246,7 @@ scatter_op = Op(
 
 
 # -- as users write it ---------------------------------------------------------------------------
-def take(x: npt.ArrayLike, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
+def take(x: ArrayLike, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
     """As `numpy.take`."""
     x = lift_fully(x, (indices,))
     if not isinstance(indices, Expr):
@@ -264,7 +263,7 @@ def take(x: npt.ArrayLike, indices: Any, axis: int | None = None, *, mode: str =
     return x[(slice(None),) * place + (indices,)]
 
 
-def take_along_axis(x: npt.ArrayLike, indices: Any, axis: int | None = -1) -> Any:
+def take_along_axis(x: ArrayLike, indices: Any, axis: int | None = -1) -> Any:
     """As `numpy.take_along_axis`."""
     x, indices = lift_fully(x), lift_fully(indices)
     if axis is None:

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr, concrete
@@ -36,7 +35,7 @@ from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import astype, expand_dims, reshape
 from funcgrad.source import value_error
-from funcgrad.typing import Array, Axes, Axis, FunctionLibrary
+from funcgrad.typing import Array, ArrayLike, Axes, Axis, FunctionLibrary
 
 
 def _spread(value: Array, x: Array, axis: tuple[int, ...]) -> Any:
@@ -314,7 +313,7 @@ def _reduce(op: Op, x: object, axis: Any, keepdims: bool) -> Any:
 _IDENTITY = ("max", "min", "logsumexp")
 
 
-def sum(x: npt.ArrayLike, axis: Any = None, dtype: object = None, keepdims: Any = False) -> Any:
+def sum(x: ArrayLike, axis: Any = None, dtype: object = None, keepdims: Any = False) -> Any:
     """As `numpy.sum`."""
     if dtype is None:
         return _reduce(sum_op, x, axis, keepdims)
@@ -368,7 +367,7 @@ def all(x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
     return _reduce(all_op, x, axis, keepdims)
 
 
-def prod(x: npt.ArrayLike, axis: Any = None, dtype: object = None, keepdims: object = False) -> Any:
+def prod(x: ArrayLike, axis: Any = None, dtype: object = None, keepdims: object = False) -> Any:
     """As `numpy.prod`; exact where entries are zero."""
     x = lift_fully(x) if dtype is None else astype(x, dtype)
     axes = axes_of("prod", axis, x)

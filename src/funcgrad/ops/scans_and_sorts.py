@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
@@ -20,7 +19,7 @@ from funcgrad.ops.base.promotion import numpy_dtype
 from funcgrad.ops.recurrences import cumprod_op, running_maximum_op, running_minimum_op
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 def _position(name: str, run: Callable[..., Any]) -> Op:
@@ -202,7 +201,7 @@ def _search_by_comparisons(a: Any, v: Any, side: str) -> Any:
     return np.sum(_before(a, v) if side == "left" else ~_before(v, a), axis=-1)
 
 
-def _before(x: npt.ArrayLike, y: Any) -> Any:
+def _before(x: ArrayLike, y: Any) -> Any:
     """Whether one comes before the other in NumPy's order, where what is no number comes last."""
     if not differentiable(y.dtype):
         return x < y

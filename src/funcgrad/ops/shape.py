@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.object_array import array_of_objects, number_of
 from funcgrad.arrays.reference import Reference, unwrapped
@@ -31,7 +30,7 @@ from funcgrad.ops.base.foreign_arrays import has_array_method
 from funcgrad.ops.base.op import Op, lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array, Axes
+from funcgrad.typing import Array, ArrayLike, Axes
 
 
 # -- reshape -------------------------------------------------------------------------------------
@@ -75,7 +74,7 @@ def reshape(x: object, shape: Any, order: str = "C", *, copy: Any = None) -> Any
     return x if tuple(sizes) == x.shape else reshape_op(x, shape=tuple(sizes))
 
 
-def ravel(x: npt.ArrayLike, order: str = "C") -> Any:
+def ravel(x: ArrayLike, order: str = "C") -> Any:
     """As `numpy.ravel`: a copy in one axis."""
     return reshape(x, -1, order)
 
@@ -90,7 +89,7 @@ def expand_dims(x: object, axis: object) -> Any:
     return reshape_op(x, shape=shape)
 
 
-def squeeze(x: npt.ArrayLike, axis: Axes = None) -> Any:
+def squeeze(x: ArrayLike, axis: Axes = None) -> Any:
     """As `numpy.squeeze`."""
     x = lift_fully(x)
     if axis is None:
@@ -102,7 +101,7 @@ def squeeze(x: npt.ArrayLike, axis: Axes = None) -> Any:
     return reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in places))
 
 
-def atleast_1d(*arrays: npt.ArrayLike) -> Any:
+def atleast_1d(*arrays: ArrayLike) -> Any:
     """As `numpy.atleast_1d`."""
     return _each(arrays, lambda x: x if x.ndim >= 1 else reshape(x, (1,)))
 
@@ -363,9 +362,7 @@ def broadcast_to(x: object, shape: int | tuple[int, ...]) -> Any:
     return x if x.shape == lengths else _op.broadcast_to(x, shape=lengths)
 
 
-def full_like(
-    x: npt.ArrayLike, fill: object, dtype: Any = None, shape: Any = None, **_: Any
-) -> Any:
+def full_like(x: ArrayLike, fill: object, dtype: Any = None, shape: Any = None, **_: Any) -> Any:
     """As `numpy.full_like`: a constant, or an expression where the fill is one."""
     x = lift_fully(x)
     filled = lift_fully(fill) if isinstance(fill, Expr) else None
@@ -374,12 +371,12 @@ def full_like(
     return broadcast_to(astype(filled, dtype or x.dtype), x.shape if shape is None else shape)
 
 
-def zeros_like(x: npt.ArrayLike, dtype: object = None, shape: object = None, **_: Any) -> Any:
+def zeros_like(x: ArrayLike, dtype: object = None, shape: object = None, **_: Any) -> Any:
     """As `numpy.zeros_like`."""
     return full_like(x, 0, dtype, shape)
 
 
-def ones_like(x: npt.ArrayLike, dtype: object = None, shape: object = None, **_: Any) -> Any:
+def ones_like(x: ArrayLike, dtype: object = None, shape: object = None, **_: Any) -> Any:
     """As `numpy.ones_like`."""
     return full_like(x, 1, dtype, shape)
 
@@ -397,7 +394,7 @@ def split_points(name: str, x: Expr, sections: Any, axis: int) -> list[int]:
     return [operator.index(i) for i in sections]
 
 
-def split(x: npt.ArrayLike, sections: object, axis: int = 0) -> list[Any]:
+def split(x: ArrayLike, sections: object, axis: int = 0) -> list[Any]:
     """As `numpy.split`."""
     x = lift_fully(x)
     place = axis_index("split", axis, x)

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.array_subscripts import has_traced_bounds
 from funcgrad.expr import Expr, concrete, const
@@ -24,10 +23,10 @@ from funcgrad.ops.shape import as_numpys, astype, broadcast_to
 from funcgrad.ops.store_forwarding import forwarded, place_of
 from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array, Index
+from funcgrad.typing import Array, ArrayLike, Index
 
 
-def getitem(x: npt.ArrayLike, index: object) -> Any:
+def getitem(x: ArrayLike, index: object) -> Any:
     """``x[index]``: basic, integer-array and boolean indexing, as in NumPy."""
     if has_traced_bounds(index):
         moving = moving_slices(index, np.shape(x))
@@ -54,7 +53,7 @@ def getitem(x: npt.ArrayLike, index: object) -> Any:
     return build_structural(getitem_op, (x, *exprs), {"spec": spec, "shape": shape})
 
 
-def _moved_part(x: npt.ArrayLike, rest: Index, moves: Sequence[Move]) -> Any:
+def _moved_part(x: ArrayLike, rest: Index, moves: Sequence[Move]) -> Any:
     """What a slice whose bounds vary selects."""
     return reduce(getitem, [move.subscript for move in moves], getitem(x, rest))
 

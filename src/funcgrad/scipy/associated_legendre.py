@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.special as _scipy
 
 from funcgrad.ops.special.legendre_functions import (
@@ -17,7 +16,7 @@ from funcgrad.ops.special.legendre_functions import (
 )
 from funcgrad.scipy.composition import composed, number, only_plain, real
 from funcgrad.source import value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _hosted = composed(_scipy, host=True)
 
@@ -29,34 +28,34 @@ def _derivatives(who: str, diff_n: object, member: Callable[[int], Any]) -> Any:
     return np.stack([member(order) for order in range(int(diff_n) + 1)])
 
 
-def _degrees(n: npt.ArrayLike, *beside: Array) -> Any:
+def _degrees(n: ArrayLike, *beside: Array) -> Any:
     """The degrees up to n, before the axes of arrays."""
     axes = np.broadcast(*[np.empty(np.shape(x)) for x in beside]).ndim if beside else 0
     return np.arange(int(np.asarray(n)) + 1).reshape((-1,) + (1,) * axes)
 
 
-def _orders(m: npt.ArrayLike) -> Any:
+def _orders(m: ArrayLike) -> Any:
     """The orders up to m, then those from -m to -1."""
     size = abs(int(np.asarray(m)))
     return np.concatenate([np.arange(size + 1), np.arange(-size, 0)])
 
 
 # -- Legendre functions ------------------------------------------------------------------------------
-def legendre_p(n: npt.ArrayLike, z: Array, *, diff_n: int = 0) -> Any:
+def legendre_p(n: ArrayLike, z: Array, *, diff_n: int = 0) -> Any:
     """As `scipy.special.legendre_p`."""
     only_plain("legendre_p", n=n)
     z = number("legendre_p", z)
     return _derivatives("legendre_p", diff_n, lambda k: legendre_derivative(n, z, order=k))
 
 
-def legendre_p_all(n: npt.ArrayLike, z: Array, *, diff_n: int = 0) -> Any:
+def legendre_p_all(n: ArrayLike, z: Array, *, diff_n: int = 0) -> Any:
     """As `scipy.special.legendre_p_all`."""
     return legendre_p(_degrees(n, z), z, diff_n=diff_n)
 
 
 def assoc_legendre_p(
-    n: npt.ArrayLike,
-    m: npt.ArrayLike,
+    n: ArrayLike,
+    m: ArrayLike,
     z: Array,
     *,
     branch_cut: int = 2,
@@ -71,14 +70,14 @@ def assoc_legendre_p(
     )
 
 
-def assoc_legendre_p_all(n: npt.ArrayLike, m: npt.ArrayLike, z: Array, **options: Any) -> Any:
+def assoc_legendre_p_all(n: ArrayLike, m: ArrayLike, z: Array, **options: Any) -> Any:
     """As `scipy.special.assoc_legendre_p_all`."""
     orders = _orders(m).reshape((-1,) + (1,) * np.ndim(z))
     degrees = np.expand_dims(_degrees(n, z), 1)
     return assoc_legendre_p(degrees, orders, z, **options)
 
 
-def sph_legendre_p(n: npt.ArrayLike, m: npt.ArrayLike, theta: Array, *, diff_n: int = 0) -> Any:
+def sph_legendre_p(n: ArrayLike, m: ArrayLike, theta: Array, *, diff_n: int = 0) -> Any:
     """As `scipy.special.sph_legendre_p`."""
     only_plain("sph_legendre_p", n=n, m=m)
     theta = real("sph_legendre_p", theta)
@@ -87,15 +86,13 @@ def sph_legendre_p(n: npt.ArrayLike, m: npt.ArrayLike, theta: Array, *, diff_n: 
     )
 
 
-def sph_legendre_p_all(n: npt.ArrayLike, m: npt.ArrayLike, theta: Array, *, diff_n: int = 0) -> Any:
+def sph_legendre_p_all(n: ArrayLike, m: ArrayLike, theta: Array, *, diff_n: int = 0) -> Any:
     """As `scipy.special.sph_legendre_p_all`."""
     orders = _orders(m).reshape((-1,) + (1,) * np.ndim(theta))
     return sph_legendre_p(np.expand_dims(_degrees(n, theta), 1), orders, theta, diff_n=diff_n)
 
 
-def sph_harm_y(
-    n: npt.ArrayLike, m: npt.ArrayLike, theta: Array, phi: Array, *, diff_n: int = 0
-) -> Any:
+def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: Array, phi: Array, *, diff_n: int = 0) -> Any:
     """As `scipy.special.sph_harm_y`: with the gradient and the Hessian up to the order ``diff_n``."""
     polar = sph_legendre_p(n, m, theta, diff_n=diff_n)
     wave = np.exp(1j * np.asarray(m) * real("sph_harm_y", phi))
@@ -112,9 +109,7 @@ def sph_harm_y(
     return tuple(found) if diff_n else found[0]
 
 
-def sph_harm_y_all(
-    n: npt.ArrayLike, m: npt.ArrayLike, theta: Array, phi: Array, *, diff_n: int = 0
-) -> Any:
+def sph_harm_y_all(n: ArrayLike, m: ArrayLike, theta: Array, phi: Array, *, diff_n: int = 0) -> Any:
     """As `scipy.special.sph_harm_y_all`."""
     degrees = np.expand_dims(_degrees(n, theta, phi), 1)
     orders = _orders(m).reshape((-1,) + (1,) * (degrees.ndim - 2))
@@ -122,7 +117,7 @@ def sph_harm_y_all(
 
 
 @_hosted
-def lqn(n: npt.ArrayLike, z: Array) -> Any:
+def lqn(n: ArrayLike, z: Array) -> Any:
     """As `scipy.special.lqn`: Legendre functions of the second kind up to a degree, and their slopes."""
     only_plain("lqn", n=n)
     z = number("lqn", z)

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.arrays.values import by_value
 from funcgrad.scipy.composition import as_single, composed, nondifferentiable, number
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed, _hosted = composed(_scipy), composed(_scipy, host=True)
 
@@ -50,7 +49,7 @@ def _whole(bands: Array, lower: bool) -> Any:
 
 
 def _of_diagonals(name: str) -> Callable[..., Any]:
-    def function(d: npt.ArrayLike, e: npt.ArrayLike, **options: Any) -> Any:
+    def function(d: ArrayLike, e: ArrayLike, **options: Any) -> Any:
         main, beside = number(name, d, "fiub"), number(name, e, "fiub")
         vectors = name == "eigh_tridiagonal" and not options.pop("eigvals_only", False)
         whole = np.diag(main) + np.diag(beside, -1)
@@ -61,7 +60,7 @@ def _of_diagonals(name: str) -> Callable[..., Any]:
 
 
 def _of_bands(name: str) -> Callable[..., Any]:
-    def function(a_band: npt.ArrayLike, lower: bool = False, **options: Any) -> Any:
+    def function(a_band: ArrayLike, lower: bool = False, **options: Any) -> Any:
         bands = number(name, a_band)
         vectors = name == "eig_banded" and not options.pop("eigvals_only", False)
         options["lower"] = lower
@@ -82,7 +81,7 @@ eig_banded, eigvals_banded = map(_of_bands, ("eig_banded", "eigvals_banded"))
 def _question(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
-    def function(a: npt.ArrayLike, **options: object) -> Any:
+    def function(a: ArrayLike, **options: object) -> Any:
         found = nondifferentiable(name, lambda a: own(np.asarray(a), **options), number(name, a))
         return tuple(found) if found.ndim else found
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.scipy.composition import as_single, composed, number
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.matrix_equations import in_one_dtype
 from funcgrad.source import value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
@@ -60,7 +59,7 @@ _banded = with_pullback(
 
 
 @_composed
-def solve_banded(l_and_u: tuple[int, int], ab: npt.ArrayLike, b: npt.ArrayLike, **_: object) -> Any:
+def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, **_: object) -> Any:
     bands, right = in_one_dtype("solve_banded", ab, b)
     l, u = l_and_u
     if bands.ndim != 2 or bands.shape != (l + u + 1, right.shape[0]):
@@ -77,7 +76,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: npt.ArrayLike, b: npt.ArrayLike, 
 
 
 @_hosted
-def solveh_banded(ab: npt.ArrayLike, b: npt.ArrayLike, lower: bool = False, **_: object) -> Any:
+def solveh_banded(ab: ArrayLike, b: ArrayLike, lower: bool = False, **_: object) -> Any:
     bands, right = in_one_dtype("solveh_banded", ab, b)
     width = bands.shape[0] - 1
     if bands.dtype.kind == "c":  # of the diagonal LAPACK reads the real parts
@@ -96,9 +95,7 @@ def solveh_banded(ab: npt.ArrayLike, b: npt.ArrayLike, lower: bool = False, **_:
 
 
 @_hosted
-def cho_solve_banded(
-    cb_and_lower: tuple[npt.ArrayLike, bool], b: npt.ArrayLike, **_: object
-) -> Any:
+def cho_solve_banded(cb_and_lower: tuple[ArrayLike, bool], b: ArrayLike, **_: object) -> Any:
     """As `scipy.linalg.cho_solve_banded`.
 
     >>> import funcgrad as fg
@@ -118,7 +115,7 @@ def cho_solve_banded(
 
 
 @_hosted
-def cholesky_banded(ab: npt.ArrayLike, lower: bool = False, **_: object) -> Any:
+def cholesky_banded(ab: ArrayLike, lower: bool = False, **_: object) -> Any:
     """As `scipy.linalg.cholesky_banded`, by the whole matrix.
 
     >>> import funcgrad as fg

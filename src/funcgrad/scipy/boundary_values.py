@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.integrate as _scipy
 from scipy.integrate._bvp import BVPResult
 
@@ -25,7 +24,7 @@ from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.jit.jit import jit
 from funcgrad.transforms.vmap import vmap
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _Function = Callable[..., Any]
 
@@ -49,9 +48,9 @@ def _at_all_points(f: _Function, count: int) -> _Function:
 def solve_bvp(
     fun: _Function,
     bc: _Function,
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    p: npt.ArrayLike | None = None,
+    x: ArrayLike,
+    y: ArrayLike,
+    p: ArrayLike | None = None,
     S: Any = None,
     **options: Any,
 ) -> Any:

@@ -11,7 +11,6 @@ from types import FunctionType, ModuleType
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.values import by_value
 from funcgrad.expr import Expr
@@ -28,7 +27,7 @@ from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.custom.implicit import implicit_root
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -238,7 +237,7 @@ def refuse_policy(name: str, nan_policy: str) -> None:
     refuse(name, nan_policy=None if nan_policy == "propagate" else nan_policy)
 
 
-def only_plain(who: str, **given: npt.ArrayLike) -> None:
+def only_plain(who: str, **given: ArrayLike) -> None:
     for name, value in given.items():
         if holds_expr(value):
             raise type_error(
@@ -247,7 +246,7 @@ def only_plain(who: str, **given: npt.ArrayLike) -> None:
             )
 
 
-def number(who: str, value: npt.ArrayLike, kinds: str = "fiubc") -> Array:
+def number(who: str, value: ArrayLike, kinds: str = "fiubc") -> Array:
     """An argument in double precision, as SciPy takes it; ``kinds`` are the kinds of dtypes it may have."""
     item: Any = lift_fully(value) if holds_expr(value) else np.asarray(value)
     if item.dtype.kind not in kinds:
@@ -258,13 +257,13 @@ def number(who: str, value: npt.ArrayLike, kinds: str = "fiubc") -> Array:
     return found
 
 
-def floating(who: str, value: npt.ArrayLike) -> Any:
+def floating(who: str, value: ArrayLike) -> Any:
     """An argument as an array of its own floating dtype."""
     item: Any = lift_fully(value) if holds_expr(value) else np.asarray(value)
     return item if item.dtype.kind in "fc" else number(who, item)
 
 
-def real(who: str, value: npt.ArrayLike) -> Array:
+def real(who: str, value: ArrayLike) -> Array:
     """An argument of real numbers, in double precision."""
     return number(who, value, "fiub")
 
@@ -286,10 +285,7 @@ def taken(x: Array, index: Any) -> Any:
 
 
 def nondifferentiable(
-    name: str,
-    run: Callable[..., Any],
-    *args: npt.ArrayLike,
-    like: Callable[..., Any] | None = None,
+    name: str, run: Callable[..., Any], *args: ArrayLike, like: Callable[..., Any] | None = None
 ) -> Any:
     """SciPy's result for the values of arrays, as one array without a derivative: places, ranks, choices.
 
@@ -369,7 +365,7 @@ def tuple_of(args: object) -> tuple[Any, ...]:
     return tuple(args) if isinstance(args, tuple) else (args,)
 
 
-def without_tracing(f: Callable[..., Any], x: npt.ArrayLike, args: tuple[Any, ...]) -> bool:
+def without_tracing(f: Callable[..., Any], x: ArrayLike, args: tuple[Any, ...]) -> bool:
     """Whether neither the arguments of f(x, *args) are traced nor what f captures, on any of its branches."""
     if holds_expr([x, *args]):
         return False

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.fft as _scipy
 
 from funcgrad.expr import Expr
@@ -23,7 +22,7 @@ from funcgrad.scipy.composition import as_single, composed, number, real
 from funcgrad.scipy.cosine_transform import TRANSPOSED, cosine_transform_op, kind_of, weighted
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import value_error
-from funcgrad.typing import Array, Axes
+from funcgrad.typing import Array, ArrayLike, Axes
 
 _composed = composed(_scipy)
 
@@ -33,7 +32,7 @@ def _along_axis(name: str) -> Callable[..., Any]:
     transform = getattr(fourier, name)
 
     def function(
-        x: npt.ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, **_: object
+        x: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, **_: object
     ) -> Any:
         return transform(x, n, axis, norm)
 
@@ -45,11 +44,7 @@ def _along_axes(name: str, transform: Callable[..., Any]) -> Callable[..., Any]:
     standard = (-2, -1) if name.endswith("2") else None
 
     def function(
-        x: npt.ArrayLike,
-        s: Axes = None,
-        axes: Axes = standard,
-        norm: str | None = None,
-        **_: object,
+        x: ArrayLike, s: Axes = None, axes: Axes = standard, norm: str | None = None, **_: object
     ) -> Any:
         x = lift_fully(x)
         _check_axes(name, x, axes)
@@ -91,12 +86,12 @@ ihfft2, ihfftn = [_along_axes(name, _inverse_hermitian) for name in ("ihfft2", "
 
 
 @_composed
-def fftshift(x: npt.ArrayLike, axes: Axes = None) -> Any:
+def fftshift(x: ArrayLike, axes: Axes = None) -> Any:
     return fourier.fftshift(x, axes)
 
 
 @_composed
-def ifftshift(x: npt.ArrayLike, axes: Axes = None) -> Any:
+def ifftshift(x: ArrayLike, axes: Axes = None) -> Any:
     return fourier.ifftshift(x, axes)
 
 
@@ -143,7 +138,7 @@ def _transformed(
 
 def _along_one(who: str) -> Callable[..., Any]:
     def function(
-        x: npt.ArrayLike,
+        x: ArrayLike,
         type: int = 2,
         n: int | None = None,
         axis: int = -1,
@@ -159,7 +154,7 @@ def _along_one(who: str) -> Callable[..., Any]:
 
 def _along_several(who: str) -> Callable[..., Any]:
     def function(
-        x: npt.ArrayLike,
+        x: ArrayLike,
         type: int = 2,
         s: Any = None,
         axes: Any = None,

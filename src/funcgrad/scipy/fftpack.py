@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.fftpack as _scipy
 
 from funcgrad.ops.shape import holds_expr
@@ -18,6 +17,7 @@ from funcgrad.scipy import fft as _fft
 from funcgrad.scipy.composition import composed, floating, number
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import type_error
+from funcgrad.typing import ArrayLike
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
@@ -31,7 +31,7 @@ def _renamed(name: str) -> Callable[..., Any]:
     inverse = name in ("idct", "idctn", "idst", "idstn")
     transform = getattr(_fft, name[1:] if inverse else name)
 
-    def function(x: npt.ArrayLike, **options: object) -> Any:
+    def function(x: ArrayLike, **options: object) -> Any:
         if inverse:
             kind = options.get("type", 2)
             options["type"] = 5 - kind if kind in (2, 3) else kind
@@ -51,7 +51,7 @@ globals().update({name: _renamed(name) for name in _SAME})
 
 
 @_hosted
-def rfft(x: npt.ArrayLike, n: int | None = None, axis: int = -1, **_: object) -> Any:
+def rfft(x: ArrayLike, n: int | None = None, axis: int = -1, **_: object) -> Any:
     """As `scipy.fftpack.rfft`: real and imaginary parts in turns, without those that are 0."""
     rows = np.moveaxis(floating("rfft", x), axis, -1)
     size = rows.shape[-1] if n is None else n
@@ -61,7 +61,7 @@ def rfft(x: npt.ArrayLike, n: int | None = None, axis: int = -1, **_: object) ->
 
 
 @_hosted
-def irfft(x: npt.ArrayLike, n: int | None = None, axis: int = -1, **_: object) -> Any:
+def irfft(x: ArrayLike, n: int | None = None, axis: int = -1, **_: object) -> Any:
     rows = np.moveaxis(floating("irfft", x), axis, -1)
     size = rows.shape[-1] if n is None else n
     wide = size + 2 - size % 2  # with the imaginary parts that are 0
@@ -77,7 +77,7 @@ def irfft(x: npt.ArrayLike, n: int | None = None, axis: int = -1, **_: object) -
 def _circular(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
-    def function(x: npt.ArrayLike, **options: object) -> Any:
+    def function(x: ArrayLike, **options: object) -> Any:
         if holds_expr([*options.values()]):
             raise type_error(
                 f"{name}: expected plain parameters, but got a traced one; write the product of "

@@ -8,7 +8,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.signal as _scipy
 from scipy.optimize import fminbound
 from scipy.signal import _fir_filter_design
@@ -21,7 +20,7 @@ from funcgrad.scipy.composition import composed, number, real, taken, with_value
 from funcgrad.source import fail, type_error, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy, host=True)
 
@@ -65,7 +64,7 @@ def _all_groups(p: Array, tol: float) -> Any:
 
 
 @_composed
-def unique_roots(p: npt.ArrayLike, tol: float = 1e-3, rtype: str = "min") -> Any:
+def unique_roots(p: ArrayLike, tol: float = 1e-3, rtype: str = "min") -> Any:
     """As `scipy.signal.unique_roots`: which roots are one is read from the
     values.
     """
@@ -150,10 +149,10 @@ def _targets(f: Array, band: Array, desired: Array, weight: Array, kind: str) ->
 @_composed
 def remez(
     numtaps: int,
-    bands: npt.ArrayLike,
-    desired: npt.ArrayLike,
+    bands: ArrayLike,
+    desired: ArrayLike,
     *,
-    weight: npt.ArrayLike | None = None,
+    weight: ArrayLike | None = None,
     type: str = "bandpass",
     maxiter: int = 25,
     grid_density: int = 16,

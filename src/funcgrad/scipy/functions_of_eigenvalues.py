@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.expr import symbol
@@ -27,12 +26,12 @@ from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.jvp import jvp
 from funcgrad.transforms.vmap import vmap
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _Function = Callable[..., Any]
 
 
-def funm(A: npt.ArrayLike, func: _Function, disp: bool = True) -> Any:
+def funm(A: ArrayLike, func: _Function, disp: bool = True) -> Any:
     """As `scipy.linalg.funm`, in the matrix and in what ``func`` captures.
 
     ``func`` is analytic, and is traced on one eigenvalue. A matrix without as

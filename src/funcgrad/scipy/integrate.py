@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.integrate as _scipy
 
 from funcgrad.graph import ArrayType
@@ -40,7 +39,7 @@ from funcgrad.scipy.tanh_sinh import tanhsinh as tanhsinh
 from funcgrad.source import type_error, value_error, warn
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
@@ -49,14 +48,12 @@ _REAL = ArrayType((), np.dtype(np.float64))
 
 # -- samples -------------------------------------------------------------------------------------------
 @_composed
-def trapezoid(
-    y: npt.ArrayLike, x: npt.ArrayLike | None = None, dx: float = 1.0, axis: int = -1
-) -> Any:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: int = -1) -> Any:
     places = None if x is None else real("trapezoid", x)
     return as_single(np.trapezoid(number("trapezoid", y), places, dx, axis), y, x)
 
 
-def _widths(who: str, x: npt.ArrayLike | None, dx: object, count: int, axes: int) -> Any:
+def _widths(who: str, x: ArrayLike | None, dx: object, count: int, axes: int) -> Any:
     """The distances of the samples, along the first of as many axes; of x with one axis, or those of y."""
     if x is None:
         return np.full((count - 1, *[1] * (axes - 1)), 1.0) * dx
@@ -68,7 +65,7 @@ def _widths(who: str, x: npt.ArrayLike | None, dx: object, count: int, axes: int
     return np.diff(places, axis=0)
 
 
-def _first(who: str, y: npt.ArrayLike, x: npt.ArrayLike | None, axis: int) -> tuple[Any, Any]:
+def _first(who: str, y: ArrayLike, x: ArrayLike | None, axis: int) -> tuple[Any, Any]:
     """The samples and their places with the axis moved to the front."""
     samples = np.moveaxis(number(who, y), axis, 0)
     if x is not None and np.ndim(x) > 1:
@@ -78,8 +75,8 @@ def _first(who: str, y: npt.ArrayLike, x: npt.ArrayLike | None, axis: int) -> tu
 
 @_composed
 def cumulative_trapezoid(
-    y: npt.ArrayLike,
-    x: npt.ArrayLike | None = None,
+    y: ArrayLike,
+    x: ArrayLike | None = None,
     dx: float = 1.0,
     axis: int = -1,
     initial: float | None = None,
@@ -93,9 +90,7 @@ def cumulative_trapezoid(
 
 
 @_hosted
-def simpson(
-    y: npt.ArrayLike, x: npt.ArrayLike | None = None, *, dx: float = 1.0, axis: int = -1
-) -> Any:
+def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: float = 1.0, axis: int = -1) -> Any:
     """As `scipy.integrate.simpson`: for an even number of samples with
     Cartwright's last interval.
     """
@@ -103,7 +98,7 @@ def simpson(
     return as_single(found, y) if x is None else found
 
 
-def _simpson(y: npt.ArrayLike, x: npt.ArrayLike | None, dx: float, axis: int) -> Any:
+def _simpson(y: ArrayLike, x: ArrayLike | None, dx: float, axis: int) -> Any:
     samples, places = _first("simpson", y, x, axis)
     count = samples.shape[0]
     width = _widths("simpson", places, dx, count, samples.ndim)
@@ -328,8 +323,8 @@ def tplquad(
 @with_places_of(_scipy.odeint, traces_settings=True)
 def odeint(
     func: Callable[..., Any],
-    y0: npt.ArrayLike,
-    t: npt.ArrayLike,
+    y0: ArrayLike,
+    t: ArrayLike,
     args: object = (),
     tfirst: bool = False,
     rtol: float | None = None,
@@ -358,7 +353,7 @@ def odeint(
 def solve_ivp(
     fun: Callable[..., Any],
     t_span: Sequence[Any],
-    y0: npt.ArrayLike,
+    y0: ArrayLike,
     method: Any = "RK45",
     t_eval: Any = None,
     dense_output: bool = False,

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.graph import ArrayType
@@ -16,13 +15,13 @@ from funcgrad.scipy.external_function import with_pullback
 from funcgrad.source import value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed, _kept = composed(_scipy), composed(_scipy, single=True)
 _kept_hosted = composed(_scipy, single=True, host=True)
 
 
-def in_one_dtype(who: str, *values: npt.ArrayLike) -> list[Any]:
+def in_one_dtype(who: str, *values: ArrayLike) -> list[Any]:
     """The arguments in one dtype, that of double precision."""
     items: list[Any] = [number(who, value) for value in values]
     dtype = np.result_type(*[item.dtype for item in items])
@@ -70,7 +69,7 @@ sylvester = with_pullback(
 
 
 @_kept
-def solve_sylvester(a: npt.ArrayLike, b: npt.ArrayLike, q: npt.ArrayLike) -> Any:
+def solve_sylvester(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> Any:
     """As `scipy.linalg.solve_sylvester`: x with a @ x + x @ b = q.
 
     >>> import funcgrad as fg
@@ -85,7 +84,7 @@ def solve_sylvester(a: npt.ArrayLike, b: npt.ArrayLike, q: npt.ArrayLike) -> Any
 
 
 @_kept_hosted
-def solve_continuous_lyapunov(a: npt.ArrayLike, q: npt.ArrayLike) -> Any:
+def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Any:
     matrix, right = map(np.atleast_2d, in_one_dtype("solve_continuous_lyapunov", a, q))
     return solve_sylvester(matrix, np.conj(matrix.T), right)
 
@@ -94,7 +93,7 @@ solve_lyapunov = solve_continuous_lyapunov
 
 
 @_composed
-def solve_discrete_lyapunov(a: npt.ArrayLike, q: npt.ArrayLike, method: str | None = None) -> Any:
+def solve_discrete_lyapunov(a: ArrayLike, q: ArrayLike, method: str | None = None) -> Any:
     matrix, right = in_one_dtype("solve_discrete_lyapunov", a, q)
     n = square_matrix("solve_discrete_lyapunov", matrix).shape[0]
     if method == "direct" or (method is None and n < 10):
@@ -181,10 +180,10 @@ def _real_riccati(
 
 @_composed
 def solve_continuous_are(
-    a: npt.ArrayLike,
-    b: npt.ArrayLike,
-    q: npt.ArrayLike,
-    r: npt.ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    q: ArrayLike,
+    r: ArrayLike,
     e: Any = None,
     s: Any = None,
     **_: object,
@@ -201,10 +200,10 @@ def solve_continuous_are(
 
 @_composed
 def solve_discrete_are(
-    a: npt.ArrayLike,
-    b: npt.ArrayLike,
-    q: npt.ArrayLike,
-    r: npt.ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    q: ArrayLike,
+    r: ArrayLike,
     e: Any = None,
     s: Any = None,
     **_: object,

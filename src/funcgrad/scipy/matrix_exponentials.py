@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.scipy.composition import composed, number
 from funcgrad.source import value_error
 from funcgrad.transforms.control_flow.loops import fori_loop
 from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import ArrayLike
 
 _composed, _hosted = composed(_scipy, single=True, host=True), composed(_scipy, host=True)
 
 
 @_composed
-def expm(A: npt.ArrayLike) -> Any:
+def expm(A: ArrayLike) -> Any:
     # Scaling and squaring around the Pade approximant of degree 13 (Higham, 2005).
     a = np.atleast_2d(number("expm", A))
     size = stop_gradient(np.max(np.sum(np.abs(a), axis=-2)) if a.size else 0.0)
@@ -42,11 +42,7 @@ def expm(A: npt.ArrayLike) -> Any:
 
 @_hosted  # in double precision, as SciPy
 def expm_frechet(
-    A: npt.ArrayLike,
-    E: npt.ArrayLike,
-    method: str | None = None,
-    compute_expm: bool = True,
-    **_: object,
+    A: ArrayLike, E: ArrayLike, method: str | None = None, compute_expm: bool = True, **_: object
 ) -> Any:
     """As `scipy.linalg.expm_frechet`, by the exponential of
     [[A, E], [0, A]].
@@ -67,18 +63,18 @@ def expm_frechet(
 
 
 @_composed
-def coshm(A: npt.ArrayLike) -> Any:
+def coshm(A: ArrayLike) -> Any:
     a = number("coshm", A)
     return (expm(a) + expm(-a)) / 2
 
 
 @_composed
-def sinhm(A: npt.ArrayLike) -> Any:
+def sinhm(A: ArrayLike) -> Any:
     a = number("sinhm", A)
     return (expm(a) - expm(-a)) / 2
 
 
 @_composed
-def tanhm(A: npt.ArrayLike) -> Any:
+def tanhm(A: ArrayLike) -> Any:
     a = number("tanhm", A)
     return np.linalg.solve(coshm(a), sinhm(a))

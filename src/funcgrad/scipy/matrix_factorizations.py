@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.graph import ArrayType
@@ -32,7 +31,7 @@ from funcgrad.scipy.matrix_equations import (
 from funcgrad.source import value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy, host=True)
 _kept = composed(_scipy, single=True, host=True)
@@ -88,7 +87,7 @@ def _triangles(packed: Array) -> tuple[Any, Any]:
     return np.tril(packed, -1) + np.eye(packed.shape[0]), np.triu(packed)
 
 
-def _factored(who: str, a: npt.ArrayLike) -> tuple[Any, Any]:
+def _factored(who: str, a: ArrayLike) -> tuple[Any, Any]:
     """The rows' order, and both triangles in one matrix."""
     matrix = square_matrix(who, number(who, a))
     order = _order(lift_fully(matrix))
@@ -96,7 +95,7 @@ def _factored(who: str, a: npt.ArrayLike) -> tuple[Any, Any]:
 
 
 @_kept
-def lu(a: npt.ArrayLike, permute_l: bool = False, p_indices: bool = False, **_: object) -> Any:
+def lu(a: ArrayLike, permute_l: bool = False, p_indices: bool = False, **_: object) -> Any:
     """As `scipy.linalg.lu`.
 
     The square part of a matrix that is not square must not be singular.
@@ -117,14 +116,14 @@ def lu(a: npt.ArrayLike, permute_l: bool = False, p_indices: bool = False, **_: 
 
 
 @_kept
-def lu_factor(a: npt.ArrayLike, **_: object) -> Any:
+def lu_factor(a: ArrayLike, **_: object) -> Any:
     """As `scipy.linalg.lu_factor`, for a square matrix."""
     _, packed = _factored("lu_factor", a)
     return packed, _pivots(lift_fully(number("lu_factor", a)))
 
 
 @_composed
-def lu_solve(lu_and_piv: tuple[Any, Any], b: npt.ArrayLike, trans: int = 0, **_: object) -> Any:
+def lu_solve(lu_and_piv: tuple[Any, Any], b: ArrayLike, trans: int = 0, **_: object) -> Any:
     packed, right = in_one_dtype("lu_solve", lu_and_piv[0], b)
     pivots = lift_fully(lu_and_piv[1])
     left, upper = _triangles(packed)
@@ -190,7 +189,7 @@ def _one_triangle(a: Array, lower: bool, hermitian: bool) -> Any:
 
 
 @_kept
-def ldl(A: npt.ArrayLike, lower: bool = True, hermitian: bool = True, **_: object) -> Any:
+def ldl(A: ArrayLike, lower: bool = True, hermitian: bool = True, **_: object) -> Any:
     """As `scipy.linalg.ldl`; the order and the size of the blocks are constant."""
     return _ldl_of(lower, hermitian)(square_matrix("ldl", np.atleast_2d(number("ldl", A))))
 
@@ -211,7 +210,7 @@ _orthogonal_factor = with_pullback(
 
 
 @_kept
-def polar(a: npt.ArrayLike, side: str = "right") -> Any:
+def polar(a: ArrayLike, side: str = "right") -> Any:
     """As `scipy.linalg.polar`."""
     matrix: Any = number("polar", a)
     if matrix.ndim != 2:
@@ -233,7 +232,7 @@ def _unitary_factor(matrix: Any) -> Any:
 # -- balance ----------------------------------------------------------------------------------------
 @_kept
 def matrix_balance(
-    A: npt.ArrayLike, permute: bool = True, scale: bool = True, separate: bool = False, **_: object
+    A: ArrayLike, permute: bool = True, scale: bool = True, separate: bool = False, **_: object
 ) -> Any:
     """As `scipy.linalg.matrix_balance`; scales and the order are constant."""
     a: Any = square_matrix("matrix_balance", np.atleast_2d(number("matrix_balance", A)))

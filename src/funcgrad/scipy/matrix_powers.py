@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.graph import ArrayType
@@ -21,7 +20,7 @@ from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.matrix_equations import square_matrix, sylvester
 from funcgrad.source import type_error, value_error
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy, host=True)
 _kept = composed(_scipy, single=True, host=True)
@@ -172,21 +171,21 @@ def _without_error(name: str, disp: bool) -> None:
 
 
 @_composed
-def logm(A: npt.ArrayLike, disp: bool = True) -> Any:
+def logm(A: ArrayLike, disp: bool = True) -> Any:
     _without_error("logm", disp)
     a = square_matrix("logm", number("logm", A))
     return (_logarithm if has_complex_value("logm", _scipy.logm, a) else _real_logarithm)(a)
 
 
 @_kept
-def sqrtm(A: npt.ArrayLike, disp: bool = True, **_: object) -> Any:
+def sqrtm(A: ArrayLike, disp: bool = True, **_: object) -> Any:
     _without_error("sqrtm", disp)
     a = square_matrix("sqrtm", number("sqrtm", A))
     return (_root if has_complex_value("sqrtm", _scipy.sqrtm, a) else _real_root)(a)
 
 
 @_composed
-def fractional_matrix_power(A: npt.ArrayLike, t: float) -> Any:
+def fractional_matrix_power(A: ArrayLike, t: float) -> Any:
     """As `scipy.linalg.fractional_matrix_power`, in the matrix."""
     name = "fractional_matrix_power"
     if holds_expr(t):
@@ -203,7 +202,7 @@ _COMPLEX_SIGN = _by_blocks(_complex_function, "signm", _scipy.signm)
 
 
 @_kept
-def signm(A: npt.ArrayLike, disp: bool = True) -> Any:
+def signm(A: ArrayLike, disp: bool = True) -> Any:
     _without_error("signm", disp)
     a = square_matrix("signm", number("signm", A))
     return (_COMPLEX_SIGN if a.dtype.kind == "c" else _REAL_SIGN)(a)

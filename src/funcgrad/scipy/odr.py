@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.numpy import asarray
 from funcgrad.ops.base.op import lift_fully
@@ -25,7 +24,7 @@ from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import type_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.jacobian import jacobian
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -67,9 +66,9 @@ def _refuse_other_fits(y: Any, job: int, work: object) -> None:
 
 def odr(
     fcn: Callable[..., Any],
-    beta0: npt.ArrayLike,
+    beta0: ArrayLike,
     y: Any,
-    x: npt.ArrayLike,
+    x: ArrayLike,
     we: Any = None,
     wd: Any = None,
     fjacb: object = None,

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.arrays.values import by_value
@@ -31,7 +30,7 @@ from funcgrad.scipy.matrix_equations import square_matrix
 from funcgrad.source import type_error, value_error
 from funcgrad.transforms.control_flow.loops import scan
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy, host=True)
 _kept = composed(_scipy, single=True, host=True)
@@ -86,7 +85,7 @@ def _turns(h: Array, x: Array) -> Any:
 
 
 @_kept
-def hessenberg(a: npt.ArrayLike, calc_q: bool = False, **_: object) -> Any:
+def hessenberg(a: ArrayLike, calc_q: bool = False, **_: object) -> Any:
     """As `scipy.linalg.hessenberg`.
 
     Where an entry below the diagonal is 0, the vectors after it are not
@@ -116,7 +115,7 @@ def cossin(X: object, **options: object) -> Any:
 
 # -- RQ, and products with the factor of QR ----------------------------------------------------------
 @_kept
-def rq(a: npt.ArrayLike, mode: str = "full", **_: object) -> Any:
+def rq(a: ArrayLike, mode: str = "full", **_: object) -> Any:
     """As `scipy.linalg.rq`.
 
     The last rows, as many as there are columns, must be independent. The
@@ -150,8 +149,8 @@ def _own_parts(name: str, a: Array) -> tuple[Any, Any]:
 
 @_kept
 def qr_multiply(
-    a: npt.ArrayLike,
-    c: npt.ArrayLike,
+    a: ArrayLike,
+    c: ArrayLike,
     mode: str = "right",
     pivoting: bool = False,
     conjugate: bool = False,
@@ -193,7 +192,7 @@ def pivoted_qr(a: Array) -> tuple[Any, Any, Any]:
 
 
 # -- bases of the range and the null space -------------------------------------------------------------
-def _rank(name: str, a: npt.ArrayLike, rcond: float | None) -> int:
+def _rank(name: str, a: ArrayLike, rcond: float | None) -> int:
     """The number of singular values above SciPy's bound for a's precision: it is read from the values."""
     values = np.linalg.svdvals(number(name, a))
     given = floating(name, a)
@@ -202,7 +201,7 @@ def _rank(name: str, a: npt.ArrayLike, rcond: float | None) -> int:
 
 
 @_composed
-def orth(A: npt.ArrayLike, rcond: float | None = None) -> Any:
+def orth(A: ArrayLike, rcond: float | None = None) -> Any:
     """As `scipy.linalg.orth`.
 
     Vectors of equal singular values are arbitrary within their space, and have
@@ -228,7 +227,7 @@ def orth(A: npt.ArrayLike, rcond: float | None = None) -> Any:
 
 @_composed
 def null_space(
-    A: npt.ArrayLike, rcond: float | None = None, *, lapack_driver: str = "gesdd", **_: object
+    A: ArrayLike, rcond: float | None = None, *, lapack_driver: str = "gesdd", **_: object
 ) -> Any:
     """As `scipy.linalg.null_space`.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.signal as _scipy
 
 from funcgrad.arrays.values import by_value
@@ -16,14 +15,14 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, floating, nondifferentiable, real, refuse_given
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
 
 
 @_hosted
-def peak_prominences(x: npt.ArrayLike, peaks: npt.ArrayLike, wlen: int | None = None) -> Any:
+def peak_prominences(x: ArrayLike, peaks: ArrayLike, wlen: int | None = None) -> Any:
     """As `scipy.signal.peak_prominences`; the places of the bases are constants."""
     signal, at = floating("peak_prominences", x), np.asarray(peaks, int)
 
@@ -49,8 +48,8 @@ def _crossings(x: Array, heights: Array, peaks: Array, left: Array, right: Array
 
 @_hosted
 def peak_widths(
-    x: npt.ArrayLike,
-    peaks: npt.ArrayLike,
+    x: ArrayLike,
+    peaks: ArrayLike,
     rel_height: float = 0.5,
     prominence_data: tuple[Any, ...] | None = None,
     wlen: int | None = None,
@@ -78,7 +77,7 @@ def peak_widths(
 
 
 @_hosted
-def find_peaks(x: npt.ArrayLike, **options: Any) -> Any:
+def find_peaks(x: ArrayLike, **options: Any) -> Any:
     """As `scipy.signal.find_peaks`: places of peaks are constants.
 
     Their heights, thresholds, prominences and widths move with the signal.

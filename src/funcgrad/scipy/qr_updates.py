@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.arrays.values import by_value
@@ -19,7 +18,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import composed, nondifferentiable, with_phases, with_value
 from funcgrad.scipy.matrix_equations import in_one_dtype
 from funcgrad.source import value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _kept = composed(_scipy, single=True, host=True)
 
@@ -44,7 +43,7 @@ def _factors(name: str, a: Array, run: Callable[..., Any], *given: Array) -> tup
 
 @_kept
 def qr_delete(
-    Q: npt.ArrayLike, R: npt.ArrayLike, k: int, p: int = 1, which: str = "row", **_: object
+    Q: ArrayLike, R: ArrayLike, k: int, p: int = 1, which: str = "row", **_: object
 ) -> Any:
     q, r = in_one_dtype("qr_delete", Q, R)
     first, count = [int(by_value(item, "qr_delete")) for item in (k, p)]
@@ -58,9 +57,9 @@ def qr_delete(
 
 @_kept
 def qr_insert(
-    Q: npt.ArrayLike,
-    R: npt.ArrayLike,
-    u: npt.ArrayLike,
+    Q: ArrayLike,
+    R: ArrayLike,
+    u: ArrayLike,
     k: int,
     which: str = "row",
     rcond: float | None = None,
@@ -78,9 +77,7 @@ def qr_insert(
 
 
 @_kept
-def qr_update(
-    Q: npt.ArrayLike, R: npt.ArrayLike, u: npt.ArrayLike, v: npt.ArrayLike, **_: object
-) -> Any:
+def qr_update(Q: ArrayLike, R: ArrayLike, u: ArrayLike, v: ArrayLike, **_: object) -> Any:
     q, r, left, right = in_one_dtype("qr_update", Q, R, u, v)
     beside = lift_fully(right)
     moved = np.outer(left, np.conj(beside)) if left.ndim == 1 else left @ np.conj(beside.T)

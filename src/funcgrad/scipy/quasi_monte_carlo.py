@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.integrate as _scipy
 import scipy.stats
 from scipy.integrate._quadrature import QMCQuadResult, _rng_spawn
@@ -15,12 +14,13 @@ from scipy.integrate._quadrature import QMCQuadResult, _rng_spawn
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, refuse, without_tracing
 from funcgrad.trace.leaves import on_arrays
+from funcgrad.typing import ArrayLike
 
 
 def qmc_quad(
     func: Callable[..., Any],
-    a: npt.ArrayLike,
-    b: npt.ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     n_estimates: int = 8,
     n_points: int = 1024,

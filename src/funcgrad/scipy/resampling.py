@@ -9,13 +9,12 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.signal as _scipy
 
 from funcgrad.ops.convolution import convolve_op
 from funcgrad.scipy.composition import composed, floating
 from funcgrad.source import value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
@@ -53,8 +52,8 @@ def _extended(rows: Array, reach: int, mode: str, cval: float) -> Any:
 
 @_hosted
 def upfirdn(
-    h: npt.ArrayLike,
-    x: npt.ArrayLike,
+    h: ArrayLike,
+    x: ArrayLike,
     up: int = 1,
     down: int = 1,
     axis: int = -1,

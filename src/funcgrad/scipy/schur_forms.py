@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.graph import ArrayType
@@ -28,7 +27,7 @@ from funcgrad.scipy.matrix_equations import in_one_dtype, square_matrix
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.vmap import vmap
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _kept = composed(_scipy, single=True, host=True)
 
@@ -114,10 +113,7 @@ def _block_triangle(form: Array, own: Array) -> Any:
 # -- of one matrix ---------------------------------------------------------------------------------
 @_kept
 def schur(
-    a: npt.ArrayLike,
-    output: str = "real",
-    sort: str | Callable[..., Any] | None = None,
-    **_: object,
+    a: ArrayLike, output: str = "real", sort: str | Callable[..., Any] | None = None, **_: object
 ) -> Any:
     """As `scipy.linalg.schur`, for a matrix with distinct eigenvalues.
 
@@ -177,7 +173,7 @@ def _generalized(who: str, run: Callable[..., Any], a: Array, b: Array) -> list[
     return [with_value(own[k], found[k]) for k in range(4)]
 
 
-def _pair(who: str, a: npt.ArrayLike, b: npt.ArrayLike, output: str) -> tuple[Any, Any]:
+def _pair(who: str, a: ArrayLike, b: ArrayLike, output: str) -> tuple[Any, Any]:
     kind: Any = 0j if output in ("complex", "c") else 0
     first, second = [
         lift_fully(square_matrix(who, item)) + kind for item in in_one_dtype(who, a, b)
@@ -186,9 +182,7 @@ def _pair(who: str, a: npt.ArrayLike, b: npt.ArrayLike, output: str) -> tuple[An
 
 
 @_kept
-def qz(
-    A: npt.ArrayLike, B: npt.ArrayLike, output: str = "real", sort: None = None, **_: object
-) -> Any:
+def qz(A: ArrayLike, B: ArrayLike, output: str = "real", sort: None = None, **_: object) -> Any:
     """As `scipy.linalg.qz`, for matrices with distinct generalized
     eigenvalues, of which B is not singular.
     """
@@ -198,8 +192,8 @@ def qz(
 
 @_kept
 def ordqz(
-    A: npt.ArrayLike,
-    B: npt.ArrayLike,
+    A: ArrayLike,
+    B: ArrayLike,
     sort: str | Callable[..., Any] = "lhp",
     output: str = "real",
     **_: object,

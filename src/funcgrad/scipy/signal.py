@@ -14,7 +14,6 @@ from types import FunctionType
 from typing import Any, ParamSpec
 
 import numpy as np
-import numpy.typing as npt
 import scipy.signal as _scipy
 from scipy.fft import next_fast_len
 
@@ -44,7 +43,7 @@ from funcgrad.scipy.spline_filters import first_order_conditions as first_order_
 from funcgrad.scipy.spline_filters import forward_conditions as forward_conditions
 from funcgrad.source import type_error, value_error
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
@@ -69,7 +68,7 @@ _P = ParamSpec("_P")
 
 
 def _operands(
-    who: str, in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str, axes: Any = None
+    who: str, in1: ArrayLike, in2: ArrayLike, mode: str, axes: Any = None
 ) -> tuple[Any, Any, list[int]]:
     a, b = floating(who, in1), floating(who, in2)
     if a.ndim != b.ndim:
@@ -143,9 +142,7 @@ def _within(a: Array, b: Array) -> Any:
 
 @_composed
 @_of_integers
-def convolve(
-    in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", method: str = "auto"
-) -> Any:
+def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto") -> Any:
     """As `scipy.signal.convolve`; ``method`` 'auto' is 'direct' for one axis or
     small kernels.
     """
@@ -161,9 +158,7 @@ def convolve(
 
 
 @_composed
-def fftconvolve(
-    in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", axes: object = None
-) -> Any:
+def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: object = None) -> Any:
     a, b, places = _operands("fftconvolve", in1, in2, mode, axes)
     if a.ndim == 0:
         return a * b
@@ -200,9 +195,7 @@ def _reversed(x: Array) -> Any:
 
 @_composed
 @_of_integers
-def correlate(
-    in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", method: str = "auto"
-) -> Any:
+def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto") -> Any:
     a, b, axes = _operands("correlate", in1, in2, mode)
     if a.ndim == 0:
         return a * np.conj(b)
@@ -218,11 +211,7 @@ _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
 @_hosted
 @_of_integers
 def convolve2d(
-    in1: npt.ArrayLike,
-    in2: npt.ArrayLike,
-    mode: str = "full",
-    boundary: str = "fill",
-    fillvalue: float = 0,
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: float = 0
 ) -> Any:
     a, b, axes = _operands("convolve2d", in1, in2, mode)
     if a.ndim != 2:
@@ -246,7 +235,7 @@ def convolve2d(
 @_composed
 @_hosted
 @_of_integers
-def correlate2d(in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", **edges: Any) -> Any:
+def correlate2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", **edges: Any) -> Any:
     a, b, axes = _operands("correlate2d", in1, in2, mode)
     if _ordered("correlate2d", a, b, mode, axes):
         return _reversed(correlate2d(b, a, mode, **edges))
@@ -258,7 +247,7 @@ def correlate2d(in1: npt.ArrayLike, in2: npt.ArrayLike, mode: str = "full", **ed
 
 
 # -- linear filters -----------------------------------------------------------------------------------
-def _monic(who: str, b: npt.ArrayLike, a: npt.ArrayLike) -> tuple[Any, Any]:
+def _monic(who: str, b: ArrayLike, a: ArrayLike) -> tuple[Any, Any]:
     """The coefficients of a filter divided by a[0], of one length.
 
     SciPy does not divide where a[0] is 1, and would lose the derivative in it.
@@ -270,7 +259,7 @@ def _monic(who: str, b: npt.ArrayLike, a: npt.ArrayLike) -> tuple[Any, Any]:
 
 
 @_composed
-def lfilter_zi(b: npt.ArrayLike, a: npt.ArrayLike) -> Any:
+def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Any:
     """As `scipy.signal.lfilter_zi`, in the coefficients."""
     top, bottom = _monic("lfilter_zi", b, a)
     steps = top[1:] - bottom[1:] * top[0]
@@ -278,9 +267,7 @@ def lfilter_zi(b: npt.ArrayLike, a: npt.ArrayLike) -> Any:
 
 
 @_composed
-def lfiltic(
-    b: npt.ArrayLike, a: npt.ArrayLike, y: npt.ArrayLike, x: npt.ArrayLike | None = None
-) -> Any:
+def lfiltic(b: ArrayLike, a: ArrayLike, y: ArrayLike, x: ArrayLike | None = None) -> Any:
     """As `scipy.signal.lfiltic`, in the coefficients and the initial values."""
     top, bottom = _monic("lfiltic", b, a)
     order = bottom.shape[0] - 1
@@ -296,11 +283,7 @@ def lfiltic(
 
 @_composed
 def lfilter(
-    b: npt.ArrayLike,
-    a: npt.ArrayLike,
-    x: npt.ArrayLike,
-    axis: int = -1,
-    zi: npt.ArrayLike | None = None,
+    b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None = None
 ) -> Any:
     """As `scipy.signal.lfilter`, in the coefficients, the signal and the initial
     state.
@@ -329,9 +312,7 @@ def lfilter(
 
 
 @_composed
-def sosfilt(
-    sos: npt.ArrayLike, x: npt.ArrayLike, axis: int = -1, zi: npt.ArrayLike | None = None
-) -> Any:
+def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None = None) -> Any:
     """As `scipy.signal.sosfilt`: the second-order sections one after the other."""
     sections = np.atleast_2d(floating("sosfilt", sos))
     starts = None if zi is None else floating("sosfilt", zi)
@@ -345,7 +326,7 @@ def sosfilt(
 
 
 # -- ranks, rates and splines ------------------------------------------------------------------------
-def _median(own: Callable[..., Any], input: npt.ArrayLike, kernel_size: int | Sequence[int]) -> Any:
+def _median(own: Callable[..., Any], input: ArrayLike, kernel_size: int | Sequence[int]) -> Any:
     if not np.all(np.asarray(kernel_size) % 2):
         raise value_error(
             f"{own.__name__}: expected odd sizes of the kernel, but got {kernel_size}",
@@ -358,28 +339,28 @@ def _median(own: Callable[..., Any], input: npt.ArrayLike, kernel_size: int | Se
 
 
 @_hosted
-def medfilt(volume: npt.ArrayLike, kernel_size: int | Sequence[int] | None = None) -> Any:
+def medfilt(volume: ArrayLike, kernel_size: int | Sequence[int] | None = None) -> Any:
     return _median(_scipy.medfilt, volume, 3 if kernel_size is None else kernel_size)
 
 
 @_hosted
-def medfilt2d(input: npt.ArrayLike, kernel_size: int | Sequence[int] = 3) -> Any:
+def medfilt2d(input: ArrayLike, kernel_size: int | Sequence[int] = 3) -> Any:
     return _median(_scipy.medfilt2d, input, kernel_size)
 
 
 @_hosted
-def order_filter(a: npt.ArrayLike, domain: npt.ArrayLike, rank: int) -> Any:
+def order_filter(a: ArrayLike, domain: ArrayLike, rank: int) -> Any:
     return ndimage.rank_filter(a, rank, footprint=domain, mode="constant")
 
 
 @_composed
-def sepfir2d(input: npt.ArrayLike, hrow: npt.ArrayLike, hcol: npt.ArrayLike) -> Any:
+def sepfir2d(input: ArrayLike, hrow: ArrayLike, hcol: ArrayLike) -> Any:
     rows = ndimage.convolve1d(floating("sepfir2d", input), hrow, 1)
     return ndimage.convolve1d(rows, hcol, 0)
 
 
 def _evaluated(name: str, order: int) -> Any:
-    def function(cj: npt.ArrayLike, newx: npt.ArrayLike, dx: Array, x0: Array) -> Any:
+    def function(cj: ArrayLike, newx: ArrayLike, dx: Array, x0: Array) -> Any:
         coefficients, last = floating(name, cj), np.shape(cj)[0] - 1
         places = (floating(name, newx) - x0) / dx
         folded = np.abs(places) % (2.0 * last) if last else 0 * places
@@ -388,7 +369,7 @@ def _evaluated(name: str, order: int) -> Any:
         terms = [coefficients[np.clip(first + k, 0, last)] * w for k, w in enumerate(weights)]
         return sum(terms[1:], terms[0])
 
-    def evaluated(cj: npt.ArrayLike, newx: npt.ArrayLike, dx: Any = 1.0, x0: Any = 0) -> Any:
+    def evaluated(cj: ArrayLike, newx: ArrayLike, dx: Any = 1.0, x0: Any = 0) -> Any:
         return function(cj, newx, dx, x0)
 
     evaluated.__name__ = name
@@ -406,9 +387,7 @@ _SCIPYS_PLACE_POLES.__defaults__ = _scipy.place_poles.__defaults__
 
 
 @_hosted
-def place_poles(
-    A: npt.ArrayLike, B: npt.ArrayLike, poles: npt.ArrayLike, *more: Any, **options: Any
-) -> Any:
+def place_poles(A: ArrayLike, B: ArrayLike, poles: ArrayLike, *more: Any, **options: Any) -> Any:
     """As `scipy.signal.place_poles`, for one input, or as many as states.
 
     The poles determine the gain of these alone.

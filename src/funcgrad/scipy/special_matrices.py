@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as _scipy
 
 from funcgrad.scipy.composition import composed, number
 from funcgrad.source import value_error
+from funcgrad.typing import ArrayLike
 
 _composed, _kept = composed(_scipy), composed(_scipy, single=True)
 _hosted = composed(_scipy, host=True)
 
 
-def _vector(who: str, value: npt.ArrayLike) -> Any:
+def _vector(who: str, value: ArrayLike) -> Any:
     return number(who, value).reshape(-1)
 
 
 @_kept
-def toeplitz(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Any:
     column = np.atleast_1d(number("toeplitz", c))
     row = np.conj(column) if r is None else np.atleast_1d(number("toeplitz", r))
     stack = np.broadcast_shapes(column.shape[:-1], row.shape[:-1])
@@ -31,7 +31,7 @@ def toeplitz(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
 
 
 @_kept
-def hankel(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Any:
     column = _vector("hankel", c)
     row = 0 * column if r is None else _vector("hankel", r)
     values = np.concatenate([column, row[1:]])
@@ -39,14 +39,14 @@ def hankel(c: npt.ArrayLike, r: npt.ArrayLike | None = None) -> Any:
 
 
 @_kept
-def circulant(c: npt.ArrayLike) -> Any:
+def circulant(c: ArrayLike) -> Any:
     column = number("circulant", c)
     places = np.arange(column.shape[-1])
     return column[..., (places[:, None] - places) % column.shape[-1]]
 
 
 @_kept
-def companion(a: npt.ArrayLike) -> Any:
+def companion(a: ArrayLike) -> Any:
     coefficients = number("companion", a)
     n = coefficients.shape[-1]
     if n < 2:
@@ -57,7 +57,7 @@ def companion(a: npt.ArrayLike) -> Any:
 
 
 @_kept
-def block_diag(*arrs: npt.ArrayLike) -> Any:
+def block_diag(*arrs: ArrayLike) -> Any:
     """As `scipy.linalg.block_diag`, for matrices, vectors and numbers."""
     blocks = [number("block_diag", block) for block in arrs]
     wide = [block.reshape((1,) * (2 - block.ndim) + block.shape) for block in blocks]
@@ -76,6 +76,6 @@ def block_diag(*arrs: npt.ArrayLike) -> Any:
 
 
 @_hosted
-def solve_toeplitz(c_or_cr: object, b: npt.ArrayLike, **_: object) -> Any:
+def solve_toeplitz(c_or_cr: object, b: ArrayLike, **_: object) -> Any:
     pair = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return np.linalg.solve(toeplitz(*pair), number("solve_toeplitz", b))

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.special as _scipy
 
 from funcgrad.arrays.values import by_value
@@ -26,12 +25,12 @@ from funcgrad.scipy.composition import (
 from funcgrad.scipy.external_function import with_pushforward
 from funcgrad.source import type_error, value_error
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _hosted = composed(_scipy, host=True)
 
 
-def _number_alone(who: str, value: npt.ArrayLike) -> Any:
+def _number_alone(who: str, value: ArrayLike) -> Any:
     item: Any = lift_fully(real(who, value))
     if item.ndim:
         raise value_error(
@@ -57,7 +56,7 @@ def _with_slopes(
 
 
 # -- parabolic cylinder functions -------------------------------------------------------------------
-def _parabolic(who: str, v: npt.ArrayLike, x: Array, step: float = 1.0) -> Any:
+def _parabolic(who: str, v: ArrayLike, x: Array, step: float = 1.0) -> Any:
     only_plain(who, v=v)
     x, first = _number_alone(who, x), float(np.asarray(v)) % 1.0
 
@@ -68,7 +67,7 @@ def _parabolic(who: str, v: npt.ArrayLike, x: Array, step: float = 1.0) -> Any:
     return _with_slopes(who, run, x, lambda x, y, _: (0.25 * x * x - orders - 0.5) * y)
 
 
-def _not_negative(who: str, v: npt.ArrayLike) -> None:
+def _not_negative(who: str, v: ArrayLike) -> None:
     if np.any(np.asarray(v) < 0):
         raise value_error(
             f"{who}: expected an order of 0 or more with traced values, since SciPy's slopes of others are "
@@ -77,7 +76,7 @@ def _not_negative(who: str, v: npt.ArrayLike) -> None:
 
 
 @_hosted
-def pbdv_seq(v: npt.ArrayLike, x: Array) -> Any:
+def pbdv_seq(v: ArrayLike, x: Array) -> Any:
     """As `scipy.special.pbdv_seq`, in x.
 
     >>> import funcgrad as fg
@@ -89,13 +88,13 @@ def pbdv_seq(v: npt.ArrayLike, x: Array) -> Any:
 
 
 @_hosted
-def pbvv_seq(v: npt.ArrayLike, x: Array) -> Any:
+def pbvv_seq(v: ArrayLike, x: Array) -> Any:
     """As `scipy.special.pbvv_seq`, in x."""
     _not_negative("pbvv_seq", v)
     return _parabolic("pbvv_seq", v, x)
 
 
-def pbdn_seq(n: npt.ArrayLike, z: Array) -> Any:
+def pbdn_seq(n: ArrayLike, z: Array) -> Any:
     """As `scipy.special.pbdn_seq`, in a real z."""
     if lift_fully(z).dtype.kind == "c":
         raise type_error(
@@ -108,7 +107,7 @@ def pbdn_seq(n: npt.ArrayLike, z: Array) -> Any:
 
 # -- Legendre functions of the second kind ----------------------------------------------------------
 @_hosted
-def lqmn(m: npt.ArrayLike, n: npt.ArrayLike, z: Array) -> Any:
+def lqmn(m: ArrayLike, n: ArrayLike, z: Array) -> Any:
     """As `scipy.special.lqmn`, in z."""
     only_plain("lqmn", m=m, n=n)
     place: Any = lift_fully(number("lqmn", z))
@@ -148,12 +147,12 @@ def _characteristic_values(who: str, sign: float, m: Any, n: Any, c: Array) -> A
 
 
 @_hosted
-def pro_cv_seq(m: npt.ArrayLike, n: npt.ArrayLike, c: Array) -> Any:
+def pro_cv_seq(m: ArrayLike, n: ArrayLike, c: Array) -> Any:
     """As `scipy.special.pro_cv_seq`, in c."""
     return _characteristic_values("pro_cv_seq", 1.0, m, n, c)
 
 
 @_hosted
-def obl_cv_seq(m: npt.ArrayLike, n: npt.ArrayLike, c: Array) -> Any:
+def obl_cv_seq(m: ArrayLike, n: ArrayLike, c: Array) -> Any:
     """As `scipy.special.obl_cv_seq`, in c."""
     return _characteristic_values("obl_cv_seq", -1.0, m, n, c)

@@ -8,7 +8,6 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.signal as _scipy
 
 from funcgrad.expr.registry import functions
@@ -16,15 +15,13 @@ from funcgrad.ops import fourier
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, floating
 from funcgrad.source import value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 
 
 @_composed
-def detrend(
-    data: npt.ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0, **_: object
-) -> Any:
+def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0, **_: object) -> Any:
     signal = np.moveaxis(floating("detrend", data), axis, 0)
     if type in ("constant", "c"):
         return np.moveaxis(signal - np.mean(signal, axis=0, keepdims=True), 0, axis)
@@ -43,7 +40,7 @@ def detrend(
 
 
 @_composed
-def csd(x: npt.ArrayLike, y: npt.ArrayLike, **options: Any) -> Any:
+def csd(x: ArrayLike, y: ArrayLike, **options: Any) -> Any:
     a, b = (floating("csd", item) for item in (x, y))
     found = None
     if a.shape == b.shape and a.size and not holds_expr([*options.values()]):
@@ -53,7 +50,7 @@ def csd(x: npt.ArrayLike, y: npt.ArrayLike, **options: Any) -> Any:
 
 
 @_composed
-def welch(x: npt.ArrayLike, **options: Any) -> Any:
+def welch(x: ArrayLike, **options: Any) -> Any:
     frequencies, density = csd(x, x, **options)
     return frequencies, np.real(density)
 

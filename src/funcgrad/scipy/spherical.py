@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.special as _scipy
 
 from funcgrad.ops.special.bessel import spherical_j, spherical_y
@@ -16,13 +15,13 @@ from funcgrad.ops.special.mathieu import mathieu_coefficient
 from funcgrad.scipy.composition import composed, only_plain, real
 from funcgrad.source import value_error
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _hosted = composed(_scipy, host=True)
 
 
 # -- Mathieu functions ----------------------------------------------------------------------------------
-def _coefficients(who: str, own: Callable[..., Any], odd: bool, m: npt.ArrayLike, q: Array) -> Any:
+def _coefficients(who: str, own: Callable[..., Any], odd: bool, m: ArrayLike, q: Array) -> Any:
     """As many Fourier coefficients as SciPy gives at the value of q."""
     only_plain(who, m=m)
     q = real(who, q)
@@ -31,19 +30,19 @@ def _coefficients(who: str, own: Callable[..., Any], odd: bool, m: npt.ArrayLike
 
 
 @_hosted
-def mathieu_even_coef(m: npt.ArrayLike, q: Array) -> Any:
+def mathieu_even_coef(m: ArrayLike, q: Array) -> Any:
     """As `scipy.special.mathieu_even_coef`; their number depends on the value of q."""
     return _coefficients("mathieu_even_coef", _scipy.mathieu_even_coef, False, m, q)
 
 
 @_hosted
-def mathieu_odd_coef(m: npt.ArrayLike, q: Array) -> Any:
+def mathieu_odd_coef(m: ArrayLike, q: Array) -> Any:
     """As `scipy.special.mathieu_odd_coef`; their number depends on the value of q."""
     return _coefficients("mathieu_odd_coef", _scipy.mathieu_odd_coef, True, m, q)
 
 
 # -- Bessel functions ----------------------------------------------------------------------------------
-def lmbda(v: npt.ArrayLike, x: Array) -> Any:
+def lmbda(v: ArrayLike, x: Array) -> Any:
     """As `scipy.special.lmbda`: Jahnke and Emden's functions of orders up to v, and their slopes."""
     only_plain("lmbda", v=v)
     last = float(np.asarray(v))
@@ -54,7 +53,7 @@ def lmbda(v: npt.ArrayLike, x: Array) -> Any:
     return hyp0f1(orders + 1.0, square), -0.5 * x / (orders + 1.0) * hyp0f1(orders + 2.0, square)
 
 
-def _riccati(who: str, own: Callable[..., Any], n: npt.ArrayLike, x: Array) -> Any:
+def _riccati(who: str, own: Callable[..., Any], n: ArrayLike, x: Array) -> Any:
     """x times the spherical functions of degrees up to n, and the slopes."""
     only_plain(who, n=n)
     x, degrees = real(who, x), np.arange(int(np.asarray(n)) + 1)
@@ -64,11 +63,11 @@ def _riccati(who: str, own: Callable[..., Any], n: npt.ArrayLike, x: Array) -> A
     return x * found, np.where(degrees == 0, first, x * below - degrees * found)
 
 
-def riccati_jn(n: npt.ArrayLike, x: Array) -> Any:
+def riccati_jn(n: ArrayLike, x: Array) -> Any:
     """As `scipy.special.riccati_jn`."""
     return _riccati("riccati_jn", spherical_j, n, x)
 
 
-def riccati_yn(n: npt.ArrayLike, x: Array) -> Any:
+def riccati_yn(n: ArrayLike, x: Array) -> Any:
     """As `scipy.special.riccati_yn`."""
     return _riccati("riccati_yn", spherical_y, n, x)

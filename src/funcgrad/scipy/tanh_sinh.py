@@ -10,7 +10,6 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.integrate as _scipy
 from scipy._lib._util import _RichResult
 
@@ -26,7 +25,7 @@ from funcgrad.scipy.quadrature import tanhsinh_result
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.vmap import vmap
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _own = _scipy.tanhsinh
 _SCIPYS = FunctionType(
@@ -39,8 +38,8 @@ _REAL = ArrayType((), np.dtype(float))
 
 def tanhsinh(
     f: Callable[..., Any],
-    a: npt.ArrayLike,
-    b: npt.ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     args: Any = (),
     kwargs: Mapping[str, Any] | None = None,

@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.tables.table_operands import has_traced_values
 from funcgrad.tables.windows import traced_windows
+from funcgrad.typing import ArrayLike
 
 
 def traced_groups(groups: Any, series: Any) -> Any:
@@ -32,7 +32,7 @@ def _class_of_groups(kind: Any, series: Any) -> Any:
             return traced_windows(super().ewm(*args, **kwargs), series)
 
         def quantile(
-            self, q: npt.ArrayLike = 0.5, interpolation: str = "linear", **kwargs: object
+            self, q: ArrayLike = 0.5, interpolation: str = "linear", **kwargs: object
         ) -> Any:
             if not has_traced_values(self.obj) or np.ndim(q):
                 return super().quantile(q, interpolation, **kwargs)

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.numpy.creation import asanyarray
+from funcgrad.typing import ArrayLike
 
 
 class ArrayConverter:
     """The arguments of a function as arrays, and their common dtype as they were given."""
 
-    def __init__(self, *given: npt.ArrayLike) -> None:
+    def __init__(self, *given: ArrayLike) -> None:
         self._given = given
         self._arrays = tuple([asanyarray(item) for item in given])
         self.scalar_input = tuple([not np.ndim(item) for item in given])

@@ -18,21 +18,20 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value, known_value, value_at_trace
 from funcgrad.expr.registry import functions
 from funcgrad.source import type_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _Draw: TypeAlias = Callable[..., Any]
 _Size: TypeAlias = "int | tuple[int, ...] | None"
 
 
 # -- arguments -----------------------------------------------------------------------------------
-def _lengths(size: _Size, *parameters: npt.ArrayLike) -> tuple[int, ...] | None:
+def _lengths(size: _Size, *parameters: ArrayLike) -> tuple[int, ...] | None:
     """The shape of the draws for an argument ``size``; None for a number."""
     given = np.broadcast_shapes(*[np.shape(parameter) for parameter in parameters])
     if size is None:
@@ -45,7 +44,7 @@ def _lengths(size: _Size, *parameters: npt.ArrayLike) -> tuple[int, ...] | None:
     return wanted
 
 
-def _scale(name: str, value: npt.ArrayLike) -> Any:
+def _scale(name: str, value: ArrayLike) -> Any:
     """A parameter that may not be negative, as NumPy requires; NaN where it is in a later run."""
     known = _known(value)
     if known is not None and np.any(np.signbit(known)):
@@ -53,7 +52,7 @@ def _scale(name: str, value: npt.ArrayLike) -> Any:
     return np.where(np.less(value, 0), np.nan, value)
 
 
-def _positive(name: str, value: npt.ArrayLike) -> Any:
+def _positive(name: str, value: ArrayLike) -> Any:
     """A parameter that may not be zero or negative; NaN where it is in a later run."""
     known = _known(value)
     if known is not None and np.any(np.less_equal(known, 0)):
@@ -61,25 +60,25 @@ def _positive(name: str, value: npt.ArrayLike) -> Any:
     return np.where(np.less_equal(value, 0), np.nan, value)
 
 
-def _known(value: npt.ArrayLike) -> Any:
+def _known(value: ArrayLike) -> Any:
     plain = unwrapped(value)
     return known_value(plain) if isinstance(plain, Expr) else plain
 
 
-def _held(value: npt.ArrayLike, asker: str) -> Any:
+def _held(value: ArrayLike, asker: str) -> Any:
     """The value of a parameter at this call, from which a probability is computed that stays the same."""
     return value_at_trace(unwrapped(value), asker)
 
 
 # -- formulas of standard draws ------------------------------------------------------------------
 def _normal(
-    draw: _Draw, loc: npt.ArrayLike = 0.0, scale: float | Array = 1.0, size: _Size = None
+    draw: _Draw, loc: ArrayLike = 0.0, scale: float | Array = 1.0, size: _Size = None
 ) -> Any:
     return loc + _scale("scale", scale) * draw("standard_normal", _lengths(size, loc, scale))
 
 
 def _lognormal(
-    draw: _Draw, mean: npt.ArrayLike = 0.0, sigma: float | Array = 1.0, size: _Size = None
+    draw: _Draw, mean: ArrayLike = 0.0, sigma: float | Array = 1.0, size: _Size = None
 ) -> Any:
     return np.exp(_normal(draw, mean, _scale("sigma", sigma), size))
 
@@ -106,7 +105,7 @@ def _rayleigh(draw: _Draw, scale: float | Array = 1.0, size: _Size = None) -> An
 
 def _of_location_and_scale(name: str) -> Callable[..., Any]:
     def drawn(
-        draw: _Draw, loc: npt.ArrayLike = 0.0, scale: float | Array = 1.0, size: _Size = None
+        draw: _Draw, loc: ArrayLike = 0.0, scale: float | Array = 1.0, size: _Size = None
     ) -> Any:
         return loc + _scale("scale", scale) * draw(name, 0.0, 1.0, _lengths(size, loc, scale))
 
@@ -137,14 +136,14 @@ def _triangular(draw: _Draw, left: Array, mode: Array, right: Array, size: _Size
     return np.where(is_left, below, above)
 
 
-def _vonmises(draw: _Draw, mu: Array, kappa: npt.ArrayLike, size: _Size = None) -> Any:
+def _vonmises(draw: _Draw, mu: Array, kappa: ArrayLike, size: _Size = None) -> Any:
     _refuse_varied("vonmises", kappa)
     around = draw("vonmises", 0.0, _held(kappa, "vonmises"), _lengths(size, mu, kappa))
     return np.mod(mu + around + np.pi, 2 * np.pi) - np.pi
 
 
 # -- quantiles -----------------------------------------------------------------------------------
-def _standard_gamma(draw: _Draw, shape: npt.ArrayLike, size: _Size = None, **options: Any) -> Any:
+def _standard_gamma(draw: _Draw, shape: ArrayLike, size: _Size = None, **options: Any) -> Any:
     from scipy import special
 
     held = _held(shape, "standard_gamma")
@@ -160,9 +159,7 @@ def _standard_gamma(draw: _Draw, shape: npt.ArrayLike, size: _Size = None, **opt
     return np.where(moves, np.where(below < 0.5, lower, upper), drawn)
 
 
-def _gamma(
-    draw: _Draw, shape: npt.ArrayLike, scale: float | Array = 1.0, size: _Size = None
-) -> Any:
+def _gamma(draw: _Draw, shape: ArrayLike, scale: float | Array = 1.0, size: _Size = None) -> Any:
     return _scale("scale", scale) * _standard_gamma(draw, shape, _lengths(size, shape, scale))
 
 
@@ -181,9 +178,7 @@ def _dirichlet(draw: _Draw, alpha: Array, size: _Size = None) -> Any:
     return parts / np.sum(parts, axis=-1, keepdims=True)
 
 
-def _beta_quantile(
-    a: npt.ArrayLike, b: npt.ArrayLike, below: Array, above: Array
-) -> tuple[Any, Any]:
+def _beta_quantile(a: ArrayLike, b: ArrayLike, below: Array, above: Array) -> tuple[Any, Any]:
     """The quantile of a beta distribution and 1 minus it, by the smaller of two probabilities."""
     from scipy import special
 
@@ -193,7 +188,7 @@ def _beta_quantile(
     return np.where(is_lower, x, 1 - y), np.where(is_lower, 1 - x, y)
 
 
-def _beta(draw: _Draw, a: npt.ArrayLike, b: npt.ArrayLike, size: _Size = None) -> Any:
+def _beta(draw: _Draw, a: ArrayLike, b: ArrayLike, size: _Size = None) -> Any:
     from scipy import special
 
     held = _held(a, "beta"), _held(b, "beta")
@@ -212,7 +207,7 @@ def _f(draw: _Draw, dfnum: Array, dfden: Array, size: _Size = None) -> Any:
     return dfden * x / (dfnum * y)
 
 
-def _standard_t(draw: _Draw, df: npt.ArrayLike, size: _Size = None) -> Any:
+def _standard_t(draw: _Draw, df: ArrayLike, size: _Size = None) -> Any:
     from scipy import special
 
     held = _held(df, "standard_t")
@@ -252,7 +247,7 @@ def _noncentral_f(draw: _Draw, dfnum: Array, dfden: Array, nonc: Array, size: _S
 # -- vectors -------------------------------------------------------------------------------------
 def _multivariate_normal(
     draw: _Draw,
-    mean: npt.ArrayLike,
+    mean: ArrayLike,
     cov: Array,
     size: _Size = None,
     check_valid: str = "warn",
@@ -279,17 +274,17 @@ def _factor(draw: _Draw, cov: Array, method: str) -> Any:
 
 
 # -- entries in another order --------------------------------------------------------------------
-def _array(x: npt.ArrayLike) -> Any:
+def _array(x: ArrayLike) -> Any:
     """An array of traced values, of a list as well."""
     return x if hasattr(x, "ndim") else functions["array"](unwrapped(x))
 
 
-def _permutation(draw: _Draw, x: npt.ArrayLike, axis: int = 0) -> Any:
+def _permutation(draw: _Draw, x: ArrayLike, axis: int = 0) -> Any:
     array = _array(x)
     return np.take(array, draw("permutation", array.shape[axis]), axis)
 
 
-def _permuted(draw: _Draw, x: npt.ArrayLike, *, axis: int | None = None, out: None = None) -> Any:
+def _permuted(draw: _Draw, x: ArrayLike, *, axis: int | None = None, out: None = None) -> Any:
     array = _array(x)
     if out is not None:
         raise type_error("permuted: expected no out= for traced values; write x = rng.permuted(x)")
@@ -308,10 +303,10 @@ def _last(lengths: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 def _choice(
     draw: _Draw,
-    a: npt.ArrayLike,
+    a: ArrayLike,
     size: _Size = None,
     replace: bool = True,
-    p: npt.ArrayLike | None = None,
+    p: ArrayLike | None = None,
     axis: int = 0,
     **options: bool,
 ) -> Any:

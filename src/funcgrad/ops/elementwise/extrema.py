@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.linear import Diagonal, LinearMap
 from funcgrad.ops.base.columns import TORCH_FORMS, Columns
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise.declare import BOTH, EITHER, elementwise_from_edges, sort_key
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 def _routed(wins: Callable[..., Any], first: bool) -> Any:
@@ -90,7 +89,7 @@ fmax = _of_numbers(np.fmax, np.greater_equal, ">", max, maximum)
 fmin = _of_numbers(np.fmin, np.less_equal, "<", min, minimum)
 
 
-def relu(x: npt.ArrayLike) -> Any:
+def relu(x: ArrayLike) -> Any:
     """The larger of x and 0, entry by entry; half the derivative flows at 0, as
     in `maximum`. Raises TypeError if x holds no numbers.
 

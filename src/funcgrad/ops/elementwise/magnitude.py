@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr
@@ -23,10 +22,10 @@ from funcgrad.ops.base.columns import (
 from funcgrad.ops.base.op import Elementwise, Op, elementwise, lift_fully
 from funcgrad.ops.elementwise.declare import NATIVE_NEGATED, WRAPPED, elementwise_from_edges
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike, DTypeLike
 
 
-def sign(x: npt.ArrayLike) -> Any:
+def sign(x: ArrayLike) -> Any:
     """As `numpy.sign`; of complex values x / abs(x), which is not constant, and 0
     at 0.
 
@@ -125,7 +124,7 @@ copysign = elementwise(
 
 
 # -- parts of complex numbers ----------------------------------------------------------------------
-def _part_loop(dtype: npt.DTypeLike) -> tuple[np.dtype[Any], np.dtype[Any]]:
+def _part_loop(dtype: DTypeLike) -> tuple[np.dtype[Any], np.dtype[Any]]:
     own = np.dtype(dtype)
     return own, np.empty(0, own).real.dtype
 
@@ -180,7 +179,7 @@ imag = _part(
 )
 
 
-def _complex_loop(re: npt.DTypeLike, im: npt.DTypeLike) -> tuple[np.dtype[Any], ...]:
+def _complex_loop(re: DTypeLike, im: DTypeLike) -> tuple[np.dtype[Any], ...]:
     part = np.result_type(re, im, np.float32)
     return part, part, np.result_type(part, np.complex64)
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT, unnested
@@ -15,7 +14,7 @@ from funcgrad.ops.base.columns import Columns, Form, any_kind
 from funcgrad.ops.base.op import Elementwise, Op, broadcast_to
 from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.ops.elementwise.logic import bitwise_and, bitwise_or, logical_and, logical_or
-from funcgrad.typing import Array
+from funcgrad.typing import Array, DTypeLike
 
 
 def _where_loop(condition: Array, x: object, y: object) -> tuple[np.dtype[Any], ...]:
@@ -109,7 +108,7 @@ mask: Op = Elementwise(
 )
 
 
-def _same_loop(dtype: npt.DTypeLike) -> tuple[np.dtype[Any], np.dtype[Any]]:
+def _same_loop(dtype: DTypeLike) -> tuple[np.dtype[Any], np.dtype[Any]]:
     return np.dtype(dtype), np.dtype(dtype)
 
 

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.values import by_value
 from funcgrad.expr import Expr, concrete
@@ -21,7 +20,7 @@ from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.numpy.files import save, savez, savez_compressed
 from funcgrad.ops.subscripts import index_update
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 def answered(name: str, func: Any, args: Any, kwargs: Any) -> Any:
@@ -141,8 +140,8 @@ def bincount(x: object, weights: Any = None, minlength: Any = 0) -> Any:
 
 
 def isin(
-    element: npt.ArrayLike,
-    test_elements: npt.ArrayLike,
+    element: ArrayLike,
+    test_elements: ArrayLike,
     assume_unique: object = False,
     invert: object = False,
     **_: object,
@@ -153,7 +152,7 @@ def isin(
     return ~found if invert else found
 
 
-def digitize(x: npt.ArrayLike, bins: object, right: npt.ArrayLike = False) -> Any:
+def digitize(x: ArrayLike, bins: object, right: ArrayLike = False) -> Any:
     """As `numpy.digitize`; whether the bins rise or fall is read from their values."""
     bins, x = lift_all((bins, x))
     if x.dtype.kind == "c":

@@ -13,7 +13,6 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.graph import CONSTANT
@@ -33,7 +32,7 @@ from funcgrad.ops.elementwise import (
     trigonometric,
 )
 from funcgrad.source import type_error, value_error, warn
-from funcgrad.typing import Array, Axes
+from funcgrad.typing import Array, ArrayLike, Axes, DTypeLike
 
 COMMON_ELEMENTWISE: tuple[ModuleType, ...] = (
     arithmetic,
@@ -133,7 +132,7 @@ def _is_real(x: Expr) -> bool:
     return x.dtype.kind != "c"
 
 
-def _can_cast(x: Expr, to: npt.DTypeLike, casting: Any = "safe") -> bool:
+def _can_cast(x: Expr, to: DTypeLike, casting: Any = "safe") -> bool:
     return np.can_cast(x.dtype, to, casting)
 
 
@@ -141,7 +140,7 @@ def _shares_no_memory(*_: object, **__: object) -> bool:
     return False
 
 
-def _float_power(x: npt.ArrayLike, y: npt.ArrayLike) -> Any:
+def _float_power(x: ArrayLike, y: ArrayLike) -> Any:
     """As `numpy.float_power`: in double precision at least, with no root of -inf and -0 at 1/2."""
     given = op.lift_all((x, y))
     dtype = np.result_type(given[0].dtype, given[1].dtype, float)
@@ -188,7 +187,7 @@ def clip(
     *,
     min: object = None,
     max: object = None,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     casting: str = "same_kind",
 ) -> Any:
     """As `numpy.clip`: minimum(high, maximum(low, x)), so half the derivative

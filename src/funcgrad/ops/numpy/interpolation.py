@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr
@@ -18,10 +17,10 @@ from funcgrad.ops.piecewise_linear import interp_op
 from funcgrad.ops.scans_and_sorts import argsort, diff
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array, Axes
+from funcgrad.typing import Array, ArrayLike, Axes
 
 
-def trapezoid(y: npt.ArrayLike, x: object = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: ArrayLike, x: object = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """As `numpy.trapezoid`: the integral of what connects the samples."""
     y = lift_fully(y)
     place = axis_index("trapezoid", axis, y)

@@ -7,7 +7,6 @@ import operator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.values import by_value
 from funcgrad.ops import reduction, shape
@@ -22,7 +21,7 @@ from funcgrad.ops.pseudoinverse import pinv
 from funcgrad.ops.shape import astype, broadcast_to, moveaxis, reshape
 from funcgrad.ops.solve import inv, solve
 from funcgrad.source import value_error
-from funcgrad.typing import Array, Axes, Axis
+from funcgrad.typing import Array, ArrayLike, Axes, Axis
 
 
 # -- norms ---------------------------------------------------------------------------------------
@@ -53,7 +52,7 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: object = "fro") -> 
 
 
 def vector_norm(
-    x: npt.ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: object = 2
+    x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: object = 2
 ) -> Any:
     """As `numpy.linalg.vector_norm`: of the flattened array without an axis, or along axes."""
     x = lift_fully(x)
@@ -65,7 +64,7 @@ def vector_norm(
     return np.expand_dims(z, axes) if keeps_axes(keepdims) else z
 
 
-def any_norm(x: npt.ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:
+def any_norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:
     """As `numpy.linalg.norm`: of vectors, as `vector_norm`, or of matrices, as `matrix_norm`."""
     x = lift_fully(x)
     axes = tuple(range(x.ndim)) if axis is None else one_or_tuple("norm", axis, x)
@@ -189,7 +188,7 @@ def cross(
     return moveaxis(z, -1, axis_index("cross", axisc, z))
 
 
-def vecdot(x: npt.ArrayLike, y: npt.ArrayLike, /, *, axis: int = -1) -> Any:
+def vecdot(x: ArrayLike, y: ArrayLike, /, *, axis: int = -1) -> Any:
     """As `numpy.vecdot`: conjugates the first."""
     x, y = lift_all((x, y))
     if not x.ndim or not y.ndim:
@@ -246,7 +245,7 @@ def lstsq(a: Array, b: Any, rcond: float | None = None) -> Any:
     )
 
 
-def tensorsolve(a: Any, b: npt.ArrayLike, axes: Axes = None) -> Any:
+def tensorsolve(a: Any, b: ArrayLike, axes: Axes = None) -> Any:
     """As `numpy.linalg.tensorsolve`: x with tensordot(a, x, x.ndim) = b."""
     a, b = lift_all((a, b))
     if axes is not None:
@@ -262,7 +261,7 @@ def tensorsolve(a: Any, b: npt.ArrayLike, axes: Axes = None) -> Any:
     return reshape(x, shape)
 
 
-def tensorinv(a: npt.ArrayLike, ind: int = 2) -> Any:
+def tensorinv(a: ArrayLike, ind: int = 2) -> Any:
     """As `numpy.linalg.tensorinv`: the inverse for `numpy.tensordot` along ``ind`` axes."""
     a = lift_fully(a)
     rows, columns = a.shape[:ind], a.shape[ind:]
@@ -288,7 +287,7 @@ def vecmat(x: Array, a: Array, /) -> Any:
     return np.squeeze(np.matmul(np.expand_dims(x, -2), a), -2)
 
 
-def _matrix_and_vector(name: str, a: npt.ArrayLike, x: npt.ArrayLike) -> tuple[Any, Any]:
+def _matrix_and_vector(name: str, a: ArrayLike, x: ArrayLike) -> tuple[Any, Any]:
     a, x = lift_all((a, x))
     if a.ndim < 2 or not x.ndim:
         raise value_error(f"{name}: expected a matrix and a vector, but got {a.type} and {x.type}")

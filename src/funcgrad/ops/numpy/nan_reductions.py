@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.ops import reduction
 from funcgrad.ops.base.arguments import inexact
@@ -16,7 +15,7 @@ from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.numpy.quantiles import MANY, by_first_axis, entries_at, percents, quantiles_at
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array, Axes
+from funcgrad.typing import Array, Axes, DTypeLike
 
 
 def _numbers(x: object, instead: object, where: object = True) -> tuple[Any, Any]:
@@ -31,7 +30,7 @@ def _numbers(x: object, instead: object, where: object = True) -> tuple[Any, Any
 def nansum(
     x: Array,
     axis: Axes = None,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
     keepdims: bool = False,
     initial: object = 0,
@@ -45,7 +44,7 @@ def nansum(
 def nanprod(
     x: Array,
     axis: Axes = None,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
     keepdims: bool = False,
     initial: object = 1,
@@ -59,7 +58,7 @@ def nanprod(
 def nanmean(
     x: Array,
     axis: Axes = None,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
     keepdims: bool = False,
     where: object = True,

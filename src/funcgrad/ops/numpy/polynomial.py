@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value, has_known_value
@@ -15,6 +14,7 @@ from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.numpy.linear_algebra import lstsq
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import type_error, value_error
+from funcgrad.typing import ArrayLike
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
@@ -32,7 +32,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     return np.stack(powers if increasing else powers[::-1], axis=-1)
 
 
-def polyval(p: npt.ArrayLike, x: npt.ArrayLike) -> Any:
+def polyval(p: ArrayLike, x: ArrayLike) -> Any:
     """As `numpy.polyval`: the polynomial of coefficients, the highest power's first."""
     if isinstance(x, np.poly1d):
         return NotImplemented  # NumPy's own code runs

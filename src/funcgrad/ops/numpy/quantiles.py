@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import known_value
@@ -17,7 +16,7 @@ from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.scans_and_sorts import order_statistics_op
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array, Axes, Axis
+from funcgrad.typing import Array, ArrayLike, Axes, Axis
 
 
 def _axes_or_list(name: str, axis: Any, x: Any) -> tuple[int, ...]:
@@ -26,11 +25,7 @@ def _axes_or_list(name: str, axis: Any, x: Any) -> tuple[int, ...]:
 
 
 def median(
-    a: npt.ArrayLike,
-    axis: Axes = None,
-    *,
-    overwrite_input: bool = False,
-    keepdims: bool | None = False,
+    a: ArrayLike, axis: Axes = None, *, overwrite_input: bool = False, keepdims: bool | None = False
 ) -> Any:
     """As `numpy.median`; what lies in the middle has the derivative. Nothing is overwritten."""
     a = lift_fully(a)
@@ -99,7 +94,7 @@ def percents(q: float | Array) -> Any:
 
 
 def _quantile(
-    name: str, a: object, q: npt.ArrayLike, axis: Axis, method: str, keepdims: bool | None
+    name: str, a: object, q: ArrayLike, axis: Axis, method: str, keepdims: bool | None
 ) -> Any:
     a = lift_fully(a)
     if a.dtype.kind == "c":

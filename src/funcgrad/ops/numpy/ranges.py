@@ -6,11 +6,11 @@ import operator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.shape import astype, concatenate, expand_dims, moveaxis, reshape
 from funcgrad.source import value_error
+from funcgrad.typing import DTypeLike
 
 
 def linspace(
@@ -19,7 +19,7 @@ def linspace(
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
     device: str | None = None,
@@ -54,7 +54,7 @@ def logspace(
     num: int = 50,
     endpoint: bool = True,
     base: Any = 10.0,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Any:
     """As `numpy.logspace`."""
@@ -75,7 +75,7 @@ def geomspace(
     stop: Any,
     num: int = 50,
     endpoint: bool = True,
-    dtype: npt.DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Any:
     """As `numpy.geomspace`; an end that is 0 gives NaN or 0, and is no error."""

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.arrays.values import by_value
@@ -20,10 +19,10 @@ from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.scans_and_sorts import argpartition_op
 from funcgrad.ops.shape import broadcast_to, concatenate, expand_dims, ravel, reshape
 from funcgrad.source import fail, value_error
-from funcgrad.typing import Array, Axis
+from funcgrad.typing import Array, ArrayLike, Axis
 
 
-def flip(x: npt.ArrayLike, axis: Axis = None) -> Any:
+def flip(x: ArrayLike, axis: Axis = None) -> Any:
     """As `numpy.flip`."""
     x = lift_fully(x)
     places = range(x.ndim) if axis is None else axis_tuple("flip", axis, x)
@@ -103,7 +102,7 @@ def tile(x: Any, reps: int | Sequence[int]) -> Any:
     return reshape(broadcast_to(reshape(x, tuple(narrow)), tuple(itertools.chain(*pairs))), whole)
 
 
-def rot90(x: npt.ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)) -> Any:
+def rot90(x: ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)) -> Any:
     """As `numpy.rot90`: from the first axis towards the second."""
     x = lift_fully(x)
     first, *others = (axis_index("rot90", axis, x) for axis in axes)
@@ -142,12 +141,7 @@ def delete(x: Any, obj: Array, axis: int | None = None) -> Any:
 _PAD_BY_PLACE = ("edge", "reflect", "symmetric", "wrap")
 
 
-def pad(
-    x: object,
-    pad_width: Any,
-    mode: str = "constant",
-    **options: Any,
-) -> Any:
+def pad(x: object, pad_width: Any, mode: str = "constant", **options: Any) -> Any:
     """As `numpy.pad`, for the modes constant, edge, reflect, symmetric and wrap."""
     x = lift_fully(x)
     allowed = {

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.expr import Expr
 from funcgrad.ops.base.index_spec import as_indices
@@ -14,10 +13,10 @@ from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.shape import as_pythons, astype
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
-def nonzero(x: npt.ArrayLike) -> tuple[Any, ...]:
+def nonzero(x: ArrayLike) -> tuple[Any, ...]:
     """As `numpy.nonzero`: where entries are not 0, read from their values."""
     x = lift_fully(x)
     if not x.ndim:
@@ -25,12 +24,12 @@ def nonzero(x: npt.ArrayLike) -> tuple[Any, ...]:
     return tuple(as_indices(x if x.dtype.kind == "b" else x != 0))
 
 
-def flatnonzero(x: npt.ArrayLike) -> Any:
+def flatnonzero(x: ArrayLike) -> Any:
     """As `numpy.flatnonzero`."""
     return nonzero(np.ravel(x))[0]
 
 
-def argwhere(x: npt.ArrayLike) -> Any:
+def argwhere(x: ArrayLike) -> Any:
     """As `numpy.argwhere`."""
     x = lift_fully(x)
     return np.stack(nonzero(x), axis=-1) if x.ndim else np.zeros((int(bool(x)), 0), int)
@@ -86,7 +85,7 @@ def choose(a: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
     return np.take_along_axis(np.stack(options), places[np.newaxis], 0)[0]
 
 
-def piecewise(x: object, condlist: npt.ArrayLike, funclist: Any, *args: object, **kw: Any) -> Any:
+def piecewise(x: object, condlist: ArrayLike, funclist: Any, *args: object, **kw: Any) -> Any:
     """As `numpy.piecewise`: each function runs on all of x, and where its condition fails it has no say."""
     x = lift_fully(x)
     conditions = [_condition(condition, x) for condition in _conditions(condlist, x)]
@@ -115,7 +114,7 @@ def _conditions(condlist: Any, x: Expr) -> Sequence[Any]:
     return [condlist] if alone and not np.ndim(condlist[0]) else condlist
 
 
-def _condition(condition: npt.ArrayLike, x: Expr) -> Any:
+def _condition(condition: ArrayLike, x: Expr) -> Any:
     condition = lift_fully(condition)
     if condition.shape != x.shape:
         raise value_error(
@@ -148,11 +147,7 @@ def nan_to_num(
 
 
 def isclose(
-    a: npt.ArrayLike,
-    b: npt.ArrayLike,
-    rtol: object = 1e-05,
-    atol: object = 1e-08,
-    equal_nan: bool = False,
+    a: ArrayLike, b: ArrayLike, rtol: object = 1e-05, atol: object = 1e-08, equal_nan: bool = False
 ) -> Any:
     """As `numpy.isclose`; not differentiable."""
     a, b = lift_all((a, b))
@@ -162,11 +157,7 @@ def isclose(
 
 
 def allclose(
-    a: npt.ArrayLike,
-    b: npt.ArrayLike,
-    rtol: object = 1e-05,
-    atol: object = 1e-08,
-    equal_nan: bool = False,
+    a: ArrayLike, b: ArrayLike, rtol: object = 1e-05, atol: object = 1e-08, equal_nan: bool = False
 ) -> Any:
     """As `numpy.allclose`: a truth value, concretized when Python needs it."""
     return as_pythons(np.all(isclose(a, b, rtol, atol, equal_nan)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.expr.concrete import known_value
 from funcgrad.ops.base.arguments import inexact
@@ -15,7 +14,7 @@ from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.shape import astype, expand_dims, holds_expr
 from funcgrad.source import fail, type_error, value_error
-from funcgrad.typing import Array, Axis
+from funcgrad.typing import Array, ArrayLike, Axis
 
 
 def average(
@@ -55,7 +54,7 @@ def average(
     return (result, total) if returned else result
 
 
-def ptp(x: npt.ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Any:
+def ptp(x: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """As `numpy.ptp`: the largest less the smallest."""
     x = lift_fully(x)
     if x.dtype.kind == "b":

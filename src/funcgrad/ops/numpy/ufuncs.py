@@ -11,7 +11,6 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.object_array import as_objects, holds_objects
 from funcgrad.expr import const
@@ -24,7 +23,7 @@ from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.indexing import scatter_op
 from funcgrad.ops.numpy.array_function import first_expr, no_out, unsupported
 from funcgrad.ops.numpy.by_value import answered
-from funcgrad.typing import Array, Axes, Index
+from funcgrad.typing import Array, Axes, DTypeLike, Index
 
 _REDUCERS: dict[str, Callable[..., Any]] = {
     "add": reduction.sum,
@@ -258,7 +257,7 @@ def _folded(ufunc: np.ufunc, x: Array, axes: tuple[int, ...], keepdims: bool) ->
     return np.expand_dims(result, axes) if keepdims else result
 
 
-def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: npt.DTypeLike | None = None) -> Any:
+def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: DTypeLike | None = None) -> Any:
     x = lift_fully(x)
     _check_loop(ufunc, x)
     place = axis_index(f"{ufunc.__name__}.accumulate", axis, x)
@@ -275,7 +274,7 @@ def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: npt.DTypeLike | N
 
 
 def _reduceat(
-    ufunc: np.ufunc, x: Any, indices: Index, axis: int = 0, dtype: npt.DTypeLike | None = None
+    ufunc: np.ufunc, x: Any, indices: Index, axis: int = 0, dtype: DTypeLike | None = None
 ) -> Any:
     x = lift_fully(x)
     place = axis_index(f"{ufunc.__name__}.reduceat", axis, x)

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.expr import Expr, concrete
@@ -19,11 +18,11 @@ from funcgrad.ops.base.promotion import ufunc_loop
 from funcgrad.ops.special.scipy_special import scipy_special
 from funcgrad.ops.special.special_function import real_loop, ufunc_named
 from funcgrad.source import type_error
-from funcgrad.typing import Array, FunctionLibrary
+from funcgrad.typing import Array, ArrayLike, DTypeLike, FunctionLibrary
 
 
 # -- polygamma -----------------------------------------------------------------------------------
-def _polygamma_run(x: npt.ArrayLike, order: int) -> Any:
+def _polygamma_run(x: ArrayLike, order: int) -> Any:
     special = scipy_special("polygamma")
     value = special.polygamma(order, x) if order else _digamma(np.asarray(x))
     return np.asarray(value, np.result_type(x))[()]
@@ -144,7 +143,7 @@ _LEAST = 1.4616321449683623
 """The point right of 0 at which gammaln is least."""
 
 
-def _gammaln_run(x: npt.ArrayLike) -> Any:
+def _gammaln_run(x: ArrayLike) -> Any:
     return scipy_special("gammaln").gammaln(x)
 
 
@@ -155,7 +154,7 @@ def _interval_gammaln(iv: FunctionLibrary, x: Array) -> Any:
     return _widened(iv, lo, np.maximum(*ends), x)
 
 
-def _loop(dtype: npt.DTypeLike) -> tuple[np.dtype[Any], ...]:
+def _loop(dtype: DTypeLike) -> tuple[np.dtype[Any], ...]:
     real_loop("gammaln", dtype)  # refuses complex numbers
     return ufunc_loop(ufunc_named("gammaln"), dtype)
 

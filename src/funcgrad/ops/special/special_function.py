@@ -12,7 +12,6 @@ from functools import partial, wraps
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.linear import Diagonal, LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, LibraryRow
@@ -22,7 +21,7 @@ from funcgrad.ops.base.promotion import in_precision_of, same_type, ufunc_loop
 from funcgrad.ops.special.partial_derivatives import partial_derivative
 from funcgrad.ops.special.scipy_special import scipy_special
 from funcgrad.source import type_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, DTypeLike
 
 
 def ufunc_named(name: str) -> np.ufunc:
@@ -206,7 +205,7 @@ def derivative_family(
     return op
 
 
-def real_loop(name: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
+def real_loop(name: str, dtype: DTypeLike) -> np.dtype[Any]:
     """The dtype of SciPy's loop for real numbers: float32 for floats that it holds, else float64."""
     own = np.dtype(dtype)
     if own.kind not in "fiub" or own.itemsize > 8:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.cluster.hierarchy as _scipy
 
 from funcgrad.graph import ArrayType
@@ -21,7 +20,7 @@ from funcgrad.scipy.spatial import distance
 from funcgrad.source import value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
@@ -111,7 +110,7 @@ def _heights(tree: Array, square: Array, method: str) -> Any:
 
 @_hosted
 def linkage(
-    y: npt.ArrayLike,
+    y: ArrayLike,
     method: str = "single",
     metric: str | Callable[..., Any] = "euclidean",
     optimal_ordering: bool = False,
@@ -142,7 +141,7 @@ def linkage(
 
 # -- functions of a tree ---------------------------------------------------------------------------------
 @_hosted
-def cophenet(Z: npt.ArrayLike, Y: npt.ArrayLike | None = None) -> Any:
+def cophenet(Z: ArrayLike, Y: ArrayLike | None = None) -> Any:
     """As `scipy.cluster.hierarchy.cophenet`: the heights at which observations meet."""
     tree: Any = lift_fully(real("cophenet", Z))
     count = tree.shape[0] + 1
@@ -165,7 +164,7 @@ def cophenet(Z: npt.ArrayLike, Y: npt.ArrayLike | None = None) -> Any:
 
 
 @_composed
-def maxdists(Z: npt.ArrayLike) -> Any:
+def maxdists(Z: ArrayLike) -> Any:
     """As `scipy.cluster.hierarchy.maxdists`: the greatest height below each merge."""
     tree: Any = lift_fully(real("maxdists", Z))
     count = tree.shape[0] + 1
@@ -181,7 +180,7 @@ def maxdists(Z: npt.ArrayLike) -> Any:
 
 
 @_hosted
-def inconsistent(Z: npt.ArrayLike, d: int = 2) -> Any:
+def inconsistent(Z: ArrayLike, d: int = 2) -> Any:
     tree: Any = lift_fully(real("inconsistent", Z))
     count = tree.shape[0] + 1
 
@@ -209,7 +208,7 @@ def inconsistent(Z: npt.ArrayLike, d: int = 2) -> Any:
 
 @_composed
 def fcluster(
-    Z: npt.ArrayLike,
+    Z: ArrayLike,
     t: float,
     criterion: str = "inconsistent",
     depth: int = 2,
@@ -231,7 +230,7 @@ def fcluster(
 
 
 @_composed
-def leaves_list(Z: npt.ArrayLike) -> Any:
+def leaves_list(Z: ArrayLike) -> Any:
     """As `scipy.cluster.hierarchy.leaves_list`: the observations from left to right, which are constant."""
     tree: Any = lift_fully(real("leaves_list", Z))
     type = _whole((tree.shape[0] + 1,), np.int32)

@@ -8,19 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.cluster.vq as _scipy
 
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import composed, in_place_of, nondifferentiable, number, with_value
 from funcgrad.scipy.python_functions import attribute_of
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _kept = composed(_scipy, single=True, host=True)
 
 
 @_kept
-def vq(obs: npt.ArrayLike, code_book: npt.ArrayLike, **_: object) -> Any:
+def vq(obs: ArrayLike, code_book: ArrayLike, **_: object) -> Any:
     """As `scipy.cluster.vq.vq`: codes, which are constant, and distances.
 
     >>> import funcgrad as fg

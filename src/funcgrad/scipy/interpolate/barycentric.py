@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.interpolate as _scipy
 from scipy.linalg import eigvals
 
@@ -19,7 +18,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, taken, with_phases, with_value
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 def barycentric(x: Array, nodes: Array, weights: Array, values: Array) -> Any:
@@ -45,7 +44,7 @@ def evaluate_polynomial(interpolator: Any, x: Array) -> Any:
     return barycentric(x, interpolator.xi, interpolator.wi, values) if x.size else values[:0]
 
 
-def evaluate_rational(interpolator: Any, z: npt.ArrayLike) -> Any:
+def evaluate_rational(interpolator: Any, z: ArrayLike) -> Any:
     """As the call of a `FloaterHormannInterpolator` or of `AAA`."""
     x = number("FloaterHormannInterpolator", z)
     values, weights = interpolator._support_values, interpolator.weights

@@ -8,7 +8,6 @@ from inspect import signature
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.expr.concrete import concrete_value
@@ -21,7 +20,7 @@ from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.smoothing import Abscissae, Smoother, smoothing_spline
 from funcgrad.scipy.interpolate.through_data import basis_at
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 class FittedSurface:
@@ -51,7 +50,7 @@ class FittedSurface:
         return getattr(own, name)
 
     def __call__(
-        self, x: npt.ArrayLike, y: npt.ArrayLike, dx: int = 0, dy: int = 0, grid: bool = True
+        self, x: ArrayLike, y: ArrayLike, dx: int = 0, dy: int = 0, grid: bool = True
     ) -> Any:
         """The spline, or a partial derivative, on the grid of x and y, or at pairs of them."""
         if self.own is not None and not holds_expr([x, y]):
@@ -67,20 +66,18 @@ class FittedSurface:
         along_x, along_y = self._weights(0, x.reshape(-1), dx), self._weights(1, y.reshape(-1), dy)
         return np.sum(along_x @ self._coefficients() * along_y, axis=1).reshape(x.shape)
 
-    def ev(self, xi: npt.ArrayLike, yi: npt.ArrayLike, dx: int = 0, dy: int = 0) -> Any:
+    def ev(self, xi: ArrayLike, yi: ArrayLike, dx: int = 0, dy: int = 0) -> Any:
         """The spline, or a partial derivative, at pairs of coordinates."""
         return self(xi, yi, dx, dy, grid=False)
 
-    def integral(
-        self, xa: npt.ArrayLike, xb: npt.ArrayLike, ya: npt.ArrayLike, yb: npt.ArrayLike
-    ) -> Any:
+    def integral(self, xa: ArrayLike, xb: ArrayLike, ya: ArrayLike, yb: ArrayLike) -> Any:
         """The integral over a rectangle, as far as it is within the data's."""
         if self.own is not None and not holds_expr([xa, xb, ya, yb]):
             return self.own.integral(xa, xb, ya, yb)
         along_x, along_y = self._integrals(0, xa, xb), self._integrals(1, ya, yb)
         return along_x @ self._coefficients() @ along_y
 
-    def _integrals(self, axis: int, a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
+    def _integrals(self, axis: int, a: ArrayLike, b: ArrayLike) -> Any:
         """The integral of each spline of the basis along an axis."""
         t, k = self.tck[axis], self.degrees[axis]
         ends = np.stack([real(type(self).__name__, end).reshape(()) for end in (a, b)])
@@ -127,8 +124,8 @@ class RectBivariateSpline(FittedSurface):
 
     def __init__(
         self,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
+        x: ArrayLike,
+        y: ArrayLike,
         z: Array,
         bbox: Any = (None, None, None, None),
         kx: int = 3,
@@ -259,9 +256,7 @@ class SmoothBivariateSpline(FittedSurface):
 
 
 @composed(_scipy, host=True)
-def bisplev(
-    x: npt.ArrayLike, y: npt.ArrayLike, tck: Sequence[Any], dx: int = 0, dy: int = 0
-) -> Any:
+def bisplev(x: ArrayLike, y: ArrayLike, tck: Sequence[Any], dx: int = 0, dy: int = 0) -> Any:
     """As `scipy.interpolate.bisplev`, in the points and the coefficients.
 
     >>> import funcgrad as fg
@@ -290,12 +285,7 @@ class NdBSpline:
     """
 
     def __init__(
-        self,
-        t: Sequence[npt.ArrayLike],
-        c: npt.ArrayLike,
-        k: Array,
-        *,
-        extrapolate: bool | None = None,
+        self, t: Sequence[ArrayLike], c: ArrayLike, k: Array, *, extrapolate: bool | None = None
     ) -> None:
         if holds_expr(list(t)):
             raise type_error(
@@ -317,7 +307,7 @@ class NdBSpline:
         return made
 
     def __call__(
-        self, xi: npt.ArrayLike, *, nu: Sequence[int] | None = None, extrapolate: bool | None = None
+        self, xi: ArrayLike, *, nu: Sequence[int] | None = None, extrapolate: bool | None = None
     ) -> Any:
         """The spline, or a partial derivative, at points with their coordinates along the last axis."""
         if self.own is not None and not holds_expr(xi):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.arrays.values import by_value
@@ -14,7 +13,7 @@ from funcgrad.scipy.composition import composed, number, real, refuse, taken
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.polynomial_pieces import along, points_at
 from funcgrad.source import fail, type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 
@@ -40,12 +39,7 @@ class BSpline:
     """
 
     def __init__(
-        self,
-        t: npt.ArrayLike,
-        c: npt.ArrayLike,
-        k: int,
-        extrapolate: object = True,
-        axis: int = 0,
+        self, t: ArrayLike, c: ArrayLike, k: int, extrapolate: object = True, axis: int = 0
     ) -> None:
         plain = not holds_expr([t, c])
         self.own = _scipy.BSpline(t, c, k, extrapolate, axis) if plain else None
@@ -75,7 +69,7 @@ class BSpline:
         return made
 
     @staticmethod
-    def basis_element(t: npt.ArrayLike, extrapolate: object = True) -> BSpline:
+    def basis_element(t: ArrayLike, extrapolate: object = True) -> BSpline:
         """As SciPy's: the basis spline from the first to the last knot."""
         if not holds_expr(t):
             return BSpline.of_scipy(_scipy.BSpline.basis_element(t, extrapolate))
@@ -109,7 +103,7 @@ class BSpline:
             )
         return getattr(own, name)
 
-    def __call__(self, x: npt.ArrayLike, nu: int = 0, extrapolate: object = None) -> Any:
+    def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: object = None) -> Any:
         """The value, or the derivative of order nu, at the points x; SciPy's own, if all is plain."""
         if self.own is not None and not holds_expr(x):
             return self.own(x, nu, extrapolate)
@@ -139,7 +133,7 @@ class BSpline:
         extrapolate = False if self.extrapolate == "periodic" else self.extrapolate
         return self._like(antiderivative_of(self._tck(), nu), extrapolate)
 
-    def integrate(self, a: npt.ArrayLike, b: npt.ArrayLike, extrapolate: object = None) -> Any:
+    def integrate(self, a: ArrayLike, b: ArrayLike, extrapolate: object = None) -> Any:
         """The integral from a to b, also in the limits."""
         if self.own is not None and not holds_expr([a, b]):
             return self.own.integrate(a, b, extrapolate)
@@ -160,7 +154,7 @@ class BSpline:
             found = high - low
         return found
 
-    def insert_knot(self, x: npt.ArrayLike, m: int = 1) -> BSpline:
+    def insert_knot(self, x: ArrayLike, m: int = 1) -> BSpline:
         """The same spline with a further knot at x, m times."""
         if self.own is not None and not holds_expr(x):
             return BSpline.of_scipy(self.own.insert_knot(x, m))
@@ -228,7 +222,7 @@ def antiderivative_of(tck: tuple[Any, Any, int], nu: int) -> tuple[Any, Any, int
     return t, c, k
 
 
-def with_knot(tck: tuple[Any, Any, int], x: npt.ArrayLike, m: int) -> tuple[Any, Any, int]:
+def with_knot(tck: tuple[Any, Any, int], x: ArrayLike, m: int) -> tuple[Any, Any, int]:
     """The knots, the coefficients and the degree with a further knot at x, m times, by Boehm's algorithm."""
     t, c, k = tck
     knot = real("insert", x).reshape(1)

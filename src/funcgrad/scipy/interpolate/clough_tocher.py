@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.interpolate as _scipy
 from scipy.sparse import coo_array
 from scipy.spatial import Delaunay
@@ -19,7 +18,7 @@ from funcgrad.scipy.sparse.linalg import splu
 from funcgrad.source import type_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 class CloughTocher2DInterpolator(OfPlainData):
@@ -33,9 +32,9 @@ class CloughTocher2DInterpolator(OfPlainData):
 
     def __init__(
         self,
-        points: npt.ArrayLike,
-        values: npt.ArrayLike,
-        fill_value: npt.ArrayLike = np.nan,
+        points: ArrayLike,
+        values: ArrayLike,
+        fill_value: ArrayLike = np.nan,
         tol: float = 1e-6,
         maxiter: int = 400,
         rescale: bool = False,
@@ -65,7 +64,7 @@ class CloughTocher2DInterpolator(OfPlainData):
         made.own, made.values = own, own.values.reshape((-1, *own.values_shape))
         return made
 
-    def __call__(self, *args: npt.ArrayLike, **options: float) -> Any:
+    def __call__(self, *args: ArrayLike, **options: float) -> Any:
         """The interpolant at points, whose coordinates are along the last axis, or given one by one."""
         own: Any = self.own
         if not holds_expr([self.values, *args]):

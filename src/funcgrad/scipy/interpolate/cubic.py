@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
@@ -17,10 +16,10 @@ from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.piecewise import PPoly
 from funcgrad.scipy.interpolate.polynomial_pieces import along
 from funcgrad.source import value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
-def _data(who: str, x: npt.ArrayLike, y: npt.ArrayLike, axis: int) -> tuple[Array, Array, int]:
+def _data(who: str, x: ArrayLike, y: ArrayLike, axis: int) -> tuple[Array, Array, int]:
     """The abscissae, and the data with their axis first."""
     knots, values = real(who, x), number(who, y)
     axis = axis % values.ndim
@@ -37,12 +36,7 @@ class CubicHermiteSpline(PPoly):
     """As `scipy.interpolate.CubicHermiteSpline`."""
 
     def __init__(
-        self,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        dydx: npt.ArrayLike,
-        axis: int = 0,
-        extrapolate: object = None,
+        self, x: ArrayLike, y: ArrayLike, dydx: ArrayLike, axis: int = 0, extrapolate: object = None
     ) -> None:
         if not holds_expr([x, y, dydx]):
             self._set_own(_scipy.CubicHermiteSpline(x, y, dydx, axis, extrapolate))
@@ -66,8 +60,8 @@ class CubicHermiteSpline(PPoly):
     def _set_local(
         self,
         slopes: Callable[[Array, Array], Any],
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
+        x: ArrayLike,
+        y: ArrayLike,
         axis: int,
         extrapolate: object,
     ) -> None:
@@ -92,8 +86,8 @@ class CubicSpline(CubicHermiteSpline):
 
     def __init__(
         self,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
+        x: ArrayLike,
+        y: ArrayLike,
         axis: int = 0,
         bc_type: object = "not-a-knot",
         extrapolate: object = None,
@@ -216,7 +210,7 @@ class PchipInterpolator(CubicHermiteSpline):
     """As `scipy.interpolate.PchipInterpolator`."""
 
     def __init__(
-        self, x: npt.ArrayLike, y: npt.ArrayLike, axis: int = 0, extrapolate: object = None
+        self, x: ArrayLike, y: ArrayLike, axis: int = 0, extrapolate: object = None
     ) -> None:
         if not holds_expr([x, y]):
             self._set_own(_scipy.PchipInterpolator(x, y, axis, extrapolate))
@@ -229,8 +223,8 @@ class Akima1DInterpolator(CubicHermiteSpline):
 
     def __init__(
         self,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
+        x: ArrayLike,
+        y: ArrayLike,
         axis: int = 0,
         *,
         method: str = "akima",

@@ -10,7 +10,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.expr.scope_order import next_in_order
@@ -34,7 +33,7 @@ from funcgrad.scipy.interpolate.through_data import (
     make_interp_spline,
 )
 from funcgrad.source import as_of_numbers, type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
@@ -90,7 +89,7 @@ def _padded(tck: Tck, mode: str = "constant") -> Tck:
 
 
 @_of_spline
-def splev(x: npt.ArrayLike, tck: Tck, der: int = 0, ext: int = 0) -> Any:
+def splev(x: ArrayLike, tck: Tck, der: int = 0, ext: int = 0) -> Any:
     """As `scipy.interpolate.splev`, also in the points, the knots and the
     coefficients.
     """
@@ -124,7 +123,7 @@ def splantider(tck: Tck, n: int = 1) -> Any:
 
 
 @_of_spline
-def insert(x: npt.ArrayLike, tck: Tck, m: int = 1, per: object = 0) -> Any:
+def insert(x: ArrayLike, tck: Tck, m: int = 1, per: object = 0) -> Any:
     """As `scipy.interpolate.insert`: the same spline with a further knot at x, m
     times.
     """
@@ -136,7 +135,7 @@ def insert(x: npt.ArrayLike, tck: Tck, m: int = 1, per: object = 0) -> Any:
 
 
 @_of_spline
-def splint(a: npt.ArrayLike, b: npt.ArrayLike, tck: Tck, full_output: int = 0) -> Any:
+def splint(a: ArrayLike, b: ArrayLike, tck: Tck, full_output: int = 0) -> Any:
     """As `scipy.interpolate.splint`: the spline is 0 outside of its interval.
 
     >>> import funcgrad as fg
@@ -154,7 +153,7 @@ def splint(a: npt.ArrayLike, b: npt.ArrayLike, tck: Tck, full_output: int = 0) -
 
 
 @_of_spline
-def spalde(x: npt.ArrayLike, tck: Tck) -> Any:
+def spalde(x: ArrayLike, tck: Tck) -> Any:
     """As `scipy.interpolate.spalde`: all derivatives at a point, or a
     list of them at points.
     """
@@ -182,14 +181,14 @@ def sproot(tck: Tck, mest: int = 10) -> Any:
 # -- splines through data ------------------------------------------------------------------------------
 @_hosted
 def splrep(
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    w: npt.ArrayLike | None = None,
+    x: ArrayLike,
+    y: ArrayLike,
+    w: ArrayLike | None = None,
     xb: Array | float | None = None,
     xe: Array | float | None = None,
     k: int = 3,
     *,
-    t: npt.ArrayLike | None = None,
+    t: ArrayLike | None = None,
     s: Array | float | None = None,
     per: int = 0,
     full_output: int = 0,
@@ -255,7 +254,7 @@ def _by_splrep(y: Array, w: Array, s: float, _: object, at: Abscissae) -> tuple[
     return [t], c[: t.size - at.k - 1, None]
 
 
-def _periodic(x: npt.ArrayLike, y: npt.ArrayLike, w: object, options: dict[str, Any]) -> Tck:
+def _periodic(x: ArrayLike, y: ArrayLike, w: object, options: dict[str, Any]) -> Tck:
     """The coefficients of a periodic spline with fixed knots are linear in the values."""
     smooth = options["s"] not in (0, None) or (options["s"] is None and w is not None)
     if holds_expr([x, w, *options.values()]) or (smooth and options["t"] is None):
@@ -286,15 +285,15 @@ def with_knots(
 
 @_hosted
 def splprep(
-    x: Sequence[npt.ArrayLike],
-    w: npt.ArrayLike | None = None,
-    u: npt.ArrayLike | None = None,
+    x: Sequence[ArrayLike],
+    w: ArrayLike | None = None,
+    u: ArrayLike | None = None,
     ub: Array | float | None = None,
     ue: Array | float | None = None,
     k: int = 3,
     task: int = 0,
     s: Array | float | None = None,
-    t: npt.ArrayLike | None = None,
+    t: ArrayLike | None = None,
     full_output: int = 0,
     nest: int | None = None,
     per: int = 0,
@@ -338,15 +337,15 @@ def _by_splprep(
 # -- SciPy's smoothing splines in Python -----------------------------------------------------------------
 @_composed
 def make_splrep(
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
+    x: ArrayLike,
+    y: ArrayLike,
     *,
-    w: npt.ArrayLike | None = None,
+    w: ArrayLike | None = None,
     xb: Array | float | None = None,
     xe: Array | float | None = None,
     k: int = 3,
     s: Array | float = 0,
-    t: npt.ArrayLike | None = None,
+    t: ArrayLike | None = None,
     nest: int | None = None,
     bc_type: str | None = None,
 ) -> BSpline:
@@ -357,15 +356,15 @@ def make_splrep(
 
 @_composed
 def make_splprep(
-    x: Sequence[npt.ArrayLike],
+    x: Sequence[ArrayLike],
     *,
-    w: npt.ArrayLike | None = None,
-    u: npt.ArrayLike | None = None,
+    w: ArrayLike | None = None,
+    u: ArrayLike | None = None,
     ub: Array | float | None = None,
     ue: Array | float | None = None,
     k: int = 3,
     s: Array | float = 0,
-    t: npt.ArrayLike | None = None,
+    t: ArrayLike | None = None,
     nest: int | None = None,
     bc_type: str | None = None,
 ) -> tuple[BSpline, Any]:

@@ -7,7 +7,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
@@ -25,7 +24,7 @@ from funcgrad.scipy.interpolate.fitpack import (
 )
 from funcgrad.scipy.interpolate.smoothing import Abscissae
 from funcgrad.source import fail
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _MODES: dict[Any, int] = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
 
@@ -64,7 +63,7 @@ class FittedSpline:
             )
         return getattr(own, name)
 
-    def __call__(self, x: npt.ArrayLike, nu: int = 0, ext: int | str | None = None) -> Any:
+    def __call__(self, x: ArrayLike, nu: int = 0, ext: int | str | None = None) -> Any:
         """The value, or the derivative of order nu, at the points x."""
         if self.own is not None and not holds_expr(x):
             return self.own(x, nu, ext)
@@ -85,11 +84,11 @@ class FittedSpline:
             return FittedSpline.of_scipy(self.own.antiderivative(n))
         return FittedSpline.of_traced(antiderivative_of(self._eval_args, n), self.ext)
 
-    def integral(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
+    def integral(self, a: ArrayLike, b: ArrayLike) -> Any:
         """The integral from a to b, where the spline is 0 outside of its interval."""
         return splint(a, b, self._eval_args)
 
-    def derivatives(self, x: npt.ArrayLike) -> Any:
+    def derivatives(self, x: ArrayLike) -> Any:
         """All derivatives at the point x."""
         return spalde(x, self._eval_args)
 
@@ -134,10 +133,10 @@ def _fitted(name: str) -> Any:
 
 def _of_traced_data(
     name: str,
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    t: npt.ArrayLike | None = None,
-    w: npt.ArrayLike | None = None,
+    x: ArrayLike,
+    y: ArrayLike,
+    t: ArrayLike | None = None,
+    w: ArrayLike | None = None,
     bbox: Sequence[Any] = (None, None),
     k: int = 3,
     s: float | None = 0,

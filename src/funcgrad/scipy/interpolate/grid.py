@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
@@ -18,7 +17,7 @@ from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.polynomial_pieces import along, points_at
 from funcgrad.source import type_error, value_error
 from funcgrad.transforms.vmap import vmap
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _KINDS = (
     *("linear", "slinear", "nearest", "nearest-up", "previous", "next", "zero"),
@@ -56,8 +55,8 @@ class interp1d:  # noqa: N801
 
     def __init__(
         self,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
+        x: ArrayLike,
+        y: ArrayLike,
         kind: str | int = "linear",
         axis: int = -1,
         copy: bool = True,
@@ -109,7 +108,7 @@ class interp1d:  # noqa: N801
             raise AttributeError(f"interp1d: {name!r} is an attribute of plain data alone")
         return getattr(own, name)
 
-    def __call__(self, x: npt.ArrayLike) -> Any:
+    def __call__(self, x: ArrayLike) -> Any:
         """The interpolant at the points x."""
         own = self.own
         if own is not None:
@@ -181,11 +180,11 @@ class RegularGridInterpolator:
 
     def __init__(
         self,
-        points: Sequence[npt.ArrayLike],
-        values: npt.ArrayLike,
+        points: Sequence[ArrayLike],
+        values: ArrayLike,
         method: str = "linear",
         bounds_error: bool = True,
-        fill_value: npt.ArrayLike | None = np.nan,
+        fill_value: ArrayLike | None = np.nan,
         **options: object,
     ) -> None:
         plain = not holds_expr([*points, values, fill_value])
@@ -264,9 +263,7 @@ class RegularGridInterpolator:
 
 
 @composed(_scipy)
-def interpn(
-    points: Sequence[npt.ArrayLike], values: npt.ArrayLike, xi: npt.ArrayLike, **options: Any
-) -> Any:
+def interpn(points: Sequence[ArrayLike], values: ArrayLike, xi: ArrayLike, **options: Any) -> Any:
     """As `scipy.interpolate.interpn`: the values at xi of a
     `RegularGridInterpolator`.
 

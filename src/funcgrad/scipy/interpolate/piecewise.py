@@ -6,7 +6,6 @@ import math
 from typing import Any, Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 import funcgrad.numpy as funcgrad_numpy
@@ -23,7 +22,7 @@ from funcgrad.scipy.interpolate.polynomial_pieces import (
     solved,
 )
 from funcgrad.source import fail, type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 class OfScipy(Protocol):
@@ -34,7 +33,7 @@ class OfScipy(Protocol):
     axis: int
     extrapolate: Any
 
-    def __call__(self, x: npt.ArrayLike, nu: int = 0, extrapolate: object = None) -> Any: ...
+    def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: object = None) -> Any: ...
 
 
 class PPoly:
@@ -57,7 +56,7 @@ class PPoly:
     """SciPy's object, if the coefficients are plain: it is evaluated at plain points."""
 
     def __init__(
-        self, c: npt.ArrayLike, x: npt.ArrayLike, extrapolate: object = None, axis: int = 0
+        self, c: ArrayLike, x: ArrayLike, extrapolate: object = None, axis: int = 0
     ) -> None:
         if not holds_expr([c, x]):
             self._set_own(_scipy.PPoly(c, x, extrapolate, axis))
@@ -139,7 +138,7 @@ class PPoly:
         extrapolate = bp.extrapolate if extrapolate is None else extrapolate
         return cls.construct_fast(np.stack(rows), bp.x, extrapolate, bp.axis)
 
-    def extend(self, c: npt.ArrayLike, x: npt.ArrayLike) -> None:
+    def extend(self, c: ArrayLike, x: ArrayLike) -> None:
         """As SciPy's method: more pieces, before or after the others."""
         if self.own is not None and not holds_expr([c, x]):
             self.own.extend(c, x)  # type: ignore[attr-defined]
@@ -163,7 +162,7 @@ class PPoly:
         self._set(np.concatenate(parts, 1), np.concatenate(ends), self.extrapolate, self.axis)
 
     def solve(
-        self, y: npt.ArrayLike = 0.0, discontinuity: bool = True, extrapolate: object = None
+        self, y: ArrayLike = 0.0, discontinuity: bool = True, extrapolate: object = None
     ) -> Any:
         """As SciPy's method: the points where the value is y, whose
         number is read from the values.
@@ -200,7 +199,7 @@ class PPoly:
             )
         return getattr(own, name)
 
-    def __call__(self, x: npt.ArrayLike, nu: int = 0, extrapolate: object = None) -> Any:
+    def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: object = None) -> Any:
         """The value, or the derivative of order nu, at the points x; SciPy's own, if all is plain."""
         if self.own is not None and not holds_expr(x):
             return self.own(x, nu, extrapolate)
@@ -264,7 +263,7 @@ class PPoly:
         extrapolate = False if self.extrapolate == "periodic" else self.extrapolate
         return self._like(c, extrapolate, own)
 
-    def integrate(self, a: npt.ArrayLike, b: npt.ArrayLike, extrapolate: object = None) -> Any:
+    def integrate(self, a: ArrayLike, b: ArrayLike, extrapolate: object = None) -> Any:
         """The integral from a to b, also in the limits."""
         if self.own is not None and not holds_expr([a, b]):
             return self.own.integrate(a, b, extrapolate)  # type: ignore[attr-defined]

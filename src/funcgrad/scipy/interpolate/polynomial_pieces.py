@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.interpolate as _scipy
 from scipy.interpolate import _interpnd, _ppoly
 
@@ -19,7 +18,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import in_place_of, real, solution, storing, taken, writes
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 def along(flat: Array, axis: int) -> Any:
@@ -122,9 +121,7 @@ def fix_continuity(c: Array, x: Array, order: int) -> None:
 
 
 @in_place_of(_interpnd._ndim_coords_from_arrays)
-def coordinates_of(
-    points: npt.ArrayLike | tuple[npt.ArrayLike, ...], ndim: int | None = None
-) -> Any:
+def coordinates_of(points: ArrayLike | tuple[ArrayLike, ...], ndim: int | None = None) -> Any:
     """Points whose coordinates are along the last axis, of an array or of a tuple of them."""
     if isinstance(points, tuple) and len(points) == 1:
         points = points[0]

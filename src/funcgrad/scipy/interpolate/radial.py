@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.interpolate as _scipy
 from scipy.spatial import KDTree
 
@@ -21,7 +20,7 @@ from funcgrad.scipy.composition import OfPlainData, number, real, taken
 from funcgrad.source import value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 def _thin_plate(r: Array) -> Any:
@@ -57,7 +56,7 @@ class RBFInterpolator(OfPlainData):
     2.0
     """
 
-    def __init__(self, y: npt.ArrayLike, d: npt.ArrayLike, *args: object, **kwargs: object) -> None:
+    def __init__(self, y: ArrayLike, d: ArrayLike, *args: object, **kwargs: object) -> None:
         if not holds_expr([y, d, *args, *kwargs.values()]):
             self._set(_scipy.RBFInterpolator(y, d, *args, **kwargs))
             return
@@ -81,12 +80,12 @@ class RBFInterpolator(OfPlainData):
 
     def _set_traced(
         self,
-        y: npt.ArrayLike,
-        d: npt.ArrayLike,
+        y: ArrayLike,
+        d: ArrayLike,
         neighbors: int | None,
-        smoothing: npt.ArrayLike,
+        smoothing: ArrayLike,
         kernel: str,
-        epsilon: npt.ArrayLike | None,
+        epsilon: ArrayLike | None,
         degree: int | None,
     ) -> None:
         who, kernel = "RBFInterpolator", kernel.lower()
@@ -115,7 +114,7 @@ class RBFInterpolator(OfPlainData):
         self._data = places, data.reshape(count, -1), weights, scale
         self._form = kernel, powers, neighbors, data.shape[1:]
 
-    def __call__(self, x: npt.ArrayLike) -> Any:
+    def __call__(self, x: ArrayLike) -> Any:
         """The interpolant at points, whose coordinates are along the last axis."""
         if self.own is not None and not holds_expr(x):
             return self.own(x)

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.interpolate as _scipy
 from scipy.spatial import Delaunay
 
@@ -18,7 +17,7 @@ from funcgrad.scipy.interpolate.polynomial_pieces import along
 from funcgrad.source import type_error, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 class LinearNDInterpolator:
@@ -36,7 +35,7 @@ class LinearNDInterpolator:
     """
 
     def __init__(
-        self, points: Any, values: npt.ArrayLike, fill_value: Any = np.nan, rescale: bool = False
+        self, points: Any, values: ArrayLike, fill_value: Any = np.nan, rescale: bool = False
     ) -> None:
         if holds_expr([points, fill_value]):
             raise type_error(
@@ -114,8 +113,8 @@ class NearestNDInterpolator(OfPlainData):
 
     def __init__(
         self,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
+        x: ArrayLike,
+        y: ArrayLike,
         rescale: bool = False,
         tree_options: dict[str, Any] | None = None,
     ) -> None:
@@ -134,7 +133,7 @@ class NearestNDInterpolator(OfPlainData):
         made.own, made.values = own, own.values
         return made
 
-    def __call__(self, *args: npt.ArrayLike, **options: object) -> Any:
+    def __call__(self, *args: ArrayLike, **options: object) -> Any:
         """The value at the nearest point; NaN where ``distance_upper_bound`` excludes all."""
         own: Any = self.own
         if own is not None and not holds_expr(args):

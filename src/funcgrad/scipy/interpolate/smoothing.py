@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.interpolate as _scipy
 from scipy.linalg import qr
 from scipy.optimize import brentq
@@ -26,7 +25,7 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import nondifferentiable, real, solution, with_value
 from funcgrad.scipy.interpolate.through_data import basis_at, knots_through, least_squares
 from funcgrad.source import value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 class Abscissae(NamedTuple):
@@ -76,12 +75,7 @@ class _Kind(NamedTuple):
 
 
 def smoothing_spline(
-    who: str,
-    smoother: Smoother,
-    axes: Sequence[Abscissae],
-    z: Array,
-    w: Array | None,
-    s: npt.ArrayLike,
+    who: str, smoother: Smoother, axes: Sequence[Abscissae], z: Array, w: Array | None, s: ArrayLike
 ) -> tuple[list[Any], Any]:
     """The knots along each axis and the coefficients of the spline that SciPy fits with s > 0.
 

@@ -7,7 +7,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.interpolate as _scipy
 
 from funcgrad.arrays.values import by_value
@@ -16,13 +15,13 @@ from funcgrad.scipy.composition import number, real
 from funcgrad.scipy.interpolate.bspline import BSpline, value_at
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 BoundaryConditions = str | tuple[Any, ...] | list[Any] | None
 """A name, or for each end a name or pairs of an order and the value of that derivative."""
 
 
-def knots_through(x: Array, k: int, first: npt.ArrayLike, last: npt.ArrayLike) -> Any:
+def knots_through(x: Array, k: int, first: ArrayLike, last: ArrayLike) -> Any:
     """The knots of a spline of degree k through data at x, on the interval from ``first`` to ``last``."""
     half = (k + 1) // 2
     inner = x if k % 2 else (x[1:] + x[:-1]) / 2
@@ -39,10 +38,10 @@ def basis_at(t: Array, k: int, q: Array, nu: int = 0) -> Any:
 
 
 def make_interp_spline(
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
+    x: ArrayLike,
+    y: ArrayLike,
     k: int = 3,
-    t: npt.ArrayLike | None = None,
+    t: ArrayLike | None = None,
     bc_type: BoundaryConditions = None,
     axis: int = 0,
     check_finite: bool = True,
@@ -140,7 +139,7 @@ def make_lsq_spline(*args: object, **kwargs: object) -> BSpline:
 
 
 def generate_knots(
-    x: npt.ArrayLike, y: npt.ArrayLike, *, w: npt.ArrayLike | None = None, **options: Any
+    x: ArrayLike, y: ArrayLike, *, w: ArrayLike | None = None, **options: Any
 ) -> Iterator[Any]:
     """As `scipy.interpolate.generate_knots`: places among the abscissae,
     which are a choice.
@@ -155,7 +154,7 @@ def generate_knots(
 
 
 def least_squares(
-    x: Array, y: Array, t: Array, k: int, w: npt.ArrayLike | None, penalty: Array | None = None
+    x: Array, y: Array, t: Array, k: int, w: ArrayLike | None, penalty: Array | None = None
 ) -> Any:
     """The coefficients of the spline with the least sum of the squares of w times its errors.
 

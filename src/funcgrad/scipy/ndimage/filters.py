@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.ndimage as _scipy
 
 from funcgrad.arrays.reference import Reference
@@ -18,10 +17,10 @@ from funcgrad.ops.shape import astype, holds_expr
 from funcgrad.scipy.composition import composed, floating, nondifferentiable, number, with_value
 from funcgrad.scipy.integer_results import filters_of
 from funcgrad.source import fail, type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike, DTypeLike
 
 _composed, _filter = composed(_scipy, host=True), filters_of(_scipy)
-Output: TypeAlias = npt.DTypeLike | Array | None
+Output: TypeAlias = DTypeLike | Array | None
 _Axes: TypeAlias = int | Sequence[int] | None
 
 EXTENSIONS = {
@@ -43,7 +42,7 @@ def extension_of(who: str, mode: str) -> str:
     return EXTENSIONS[mode]
 
 
-def filtered_output(result: Array, input: npt.ArrayLike, output: Output) -> Any:
+def filtered_output(result: Array, input: ArrayLike, output: Output) -> Any:
     """A result in the dtype of the input, or of ``output``, which may be an array that takes it."""
     if isinstance(output, np.ndarray | Reference):
         taking: Any = output
@@ -56,8 +55,8 @@ def filtered_output(result: Array, input: npt.ArrayLike, output: Output) -> Any:
 # -- along an axis -------------------------------------------------------------------------------
 @_filter
 def correlate1d(
-    input: npt.ArrayLike,
-    weights: npt.ArrayLike,
+    input: ArrayLike,
+    weights: ArrayLike,
     axis: int = -1,
     output: Output = None,
     mode: str = "reflect",
@@ -129,9 +128,7 @@ def padded_along_axis(
 
 
 @_filter
-def convolve1d(
-    input: npt.ArrayLike, weights: npt.ArrayLike, *, origin: int = 0, **line: object
-) -> Any:
+def convolve1d(input: ArrayLike, weights: ArrayLike, *, origin: int = 0, **line: object) -> Any:
     """As `scipy.ndimage.convolve1d`."""
     kernel = number("convolve1d", weights)
     shift = -origin - (1 if kernel.shape[0] % 2 == 0 else 0)
@@ -159,7 +156,7 @@ def _gaussian_kernel(sigma: Any, order: int, radius: int) -> Any:
 
 @_filter
 def gaussian_filter1d(
-    input: npt.ArrayLike,
+    input: ArrayLike,
     sigma: Any,
     *,
     order: int = 0,
@@ -182,7 +179,7 @@ def _for_axes(value: Any, count: int) -> list[Any]:
 
 @_filter
 def gaussian_filter(
-    input: npt.ArrayLike,
+    input: ArrayLike,
     sigma: Any,
     order: object = 0,
     output: Output = None,
@@ -210,14 +207,14 @@ def gaussian_filter(
 
 
 @_filter
-def uniform_filter1d(input: npt.ArrayLike, size: int, **line: object) -> Any:
+def uniform_filter1d(input: ArrayLike, size: int, **line: object) -> Any:
     """As `scipy.ndimage.uniform_filter1d`."""
     return correlate1d(input, np.full(size, 1 / size), **line)
 
 
 @_filter
 def uniform_filter(
-    input: npt.ArrayLike,
+    input: ArrayLike,
     size: int | Sequence[int] = 3,
     output: Output = None,
     mode: str | Sequence[str] = "reflect",
@@ -265,7 +262,7 @@ def _extreme(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
     def function(
-        input: npt.ArrayLike,
+        input: ArrayLike,
         size: int,
         axis: int = -1,
         output: Output = None,
@@ -324,7 +321,7 @@ def extended(
     return image
 
 
-def footprint_of(who: str, ndim: int, size: object, footprint: npt.ArrayLike | None) -> Array:
+def footprint_of(who: str, ndim: int, size: object, footprint: ArrayLike | None) -> Array:
     if holds_expr([size, footprint]):
         raise type_error(f"{who}: expected a plain size and footprint, but got a traced one")
     if footprint is not None:
@@ -357,8 +354,8 @@ def for_all_axes(image: Array, weights: Array, axes: _Axes, *given: Any) -> tupl
 
 @_filter
 def correlate(
-    input: npt.ArrayLike,
-    weights: npt.ArrayLike,
+    input: ArrayLike,
+    weights: ArrayLike,
     output: Output = None,
     mode: str | Sequence[str] = "reflect",
     cval: float = 0.0,
@@ -389,7 +386,7 @@ def correlate(
 
 @_filter
 def convolve(
-    input: npt.ArrayLike, weights: npt.ArrayLike, *, origin: int | Sequence[int] = 0, **rest: object
+    input: ArrayLike, weights: ArrayLike, *, origin: int | Sequence[int] = 0, **rest: object
 ) -> Any:
     """As `scipy.ndimage.convolve`."""
     kernel = number("convolve", weights)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.ndimage as _scipy
 
 from funcgrad import numpy as funcgrad_numpy
@@ -26,16 +25,16 @@ from funcgrad.scipy.ndimage.filters import (
 from funcgrad.source import value_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.vmap import vmap
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _Function = Callable[..., Any]
 
 
 def generic_filter(
-    input: npt.ArrayLike,
+    input: ArrayLike,
     function: _Function,
     size: int | Sequence[int] | None = None,
-    footprint: npt.ArrayLike | None = None,
+    footprint: ArrayLike | None = None,
     output: Output = None,
     mode: str | Sequence[str] = "reflect",
     cval: float = 0.0,
@@ -77,7 +76,7 @@ def generic_filter(
 
 
 def generic_filter1d(
-    input: npt.ArrayLike,
+    input: ArrayLike,
     function: _Function,
     filter_size: int,
     axis: int = -1,

@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 import scipy.ndimage as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, floating, number, real, refuse
 from funcgrad.scipy.ndimage.sampling import Sampling, map_coordinates, sampled_grid
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
@@ -27,7 +26,7 @@ def _grid(shape: Sequence[int]) -> Array:
 
 @_composed
 def geometric_transform(
-    input: npt.ArrayLike,
+    input: ArrayLike,
     mapping: Callable[..., Any],
     output_shape: Sequence[int] | None = None,
     *,
@@ -46,9 +45,9 @@ def geometric_transform(
 
 @_hosted
 def affine_transform(
-    input: npt.ArrayLike,
-    matrix: npt.ArrayLike,
-    offset: npt.ArrayLike = 0.0,
+    input: ArrayLike,
+    matrix: ArrayLike,
+    offset: ArrayLike = 0.0,
     output_shape: Sequence[int] | None = None,
     **sampling: Unpack[Sampling],
 ) -> Any:
@@ -74,7 +73,7 @@ def affine_transform(
 
 
 @_hosted
-def shift(input: npt.ArrayLike, shift: npt.ArrayLike, **sampling: Unpack[Sampling]) -> Any:
+def shift(input: ArrayLike, shift: ArrayLike, **sampling: Unpack[Sampling]) -> Any:
     """As `scipy.ndimage.shift`, in the image and the shift."""
     image = number("shift", input)
     moved = np.broadcast_to(real("shift", shift), (image.ndim,))
@@ -84,11 +83,7 @@ def shift(input: npt.ArrayLike, shift: npt.ArrayLike, **sampling: Unpack[Samplin
 
 @_composed
 def zoom(
-    input: npt.ArrayLike,
-    zoom: npt.ArrayLike,
-    *,
-    grid_mode: bool = False,
-    **sampling: Unpack[Sampling],
+    input: ArrayLike, zoom: ArrayLike, *, grid_mode: bool = False, **sampling: Unpack[Sampling]
 ) -> Any:
     """As `scipy.ndimage.zoom`, in the image; the factors are plain."""
     image = number("zoom", input)
@@ -109,7 +104,7 @@ def _fourier(name: str, factor: Callable[[Array, Array], Any] | None) -> Callabl
     own = getattr(_scipy, name)
 
     def function(
-        input: npt.ArrayLike, n: int = -1, axis: int = -1, output: Any = None, **given: Any
+        input: ArrayLike, n: int = -1, axis: int = -1, output: Any = None, **given: Any
     ) -> Any:
         refuse(name, output=output)
         (size,) = given.values()  # by the name that SciPy's function has for it

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.ndimage as _scipy
 
 from funcgrad.scipy.composition import composed, floating, nondifferentiable, number
@@ -20,7 +19,7 @@ from funcgrad.scipy.ndimage.filters import (
     footprint_of,
     for_all_axes,
 )
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy, host=True)
 
@@ -29,7 +28,7 @@ def ranked(
     name: str,
     own: Callable[[Array], Any],
     rank: Callable[[int], int],
-    input: npt.ArrayLike,
+    input: ArrayLike,
     chosen: Array,
     options: tuple[Any, Any, Any, Any],
 ) -> Any:
@@ -80,10 +79,10 @@ def _rank(
     name: str,
     rank: Callable[[int], int],
     first: Sequence[float],
-    input: npt.ArrayLike,
+    input: ArrayLike,
     *,
     size: int | Sequence[int] | None = None,
-    footprint: npt.ArrayLike | None = None,
+    footprint: ArrayLike | None = None,
     output: Output = None,
     mode: str | Sequence[str] = "reflect",
     cval: float = 0.0,
@@ -102,17 +101,17 @@ def _rank(
 
 
 @_composed
-def rank_filter(input: npt.ArrayLike, rank: int, **window: Any) -> Any:
+def rank_filter(input: ArrayLike, rank: int, **window: Any) -> Any:
     return _rank("rank_filter", lambda n: rank, (rank,), input, **window)
 
 
 @_composed
-def median_filter(input: npt.ArrayLike, **window: Any) -> Any:
+def median_filter(input: ArrayLike, **window: Any) -> Any:
     return _rank("median_filter", lambda n: n // 2, (), input, **window)
 
 
 @_composed
-def percentile_filter(input: npt.ArrayLike, percentile: float, **window: Any) -> Any:
+def percentile_filter(input: ArrayLike, percentile: float, **window: Any) -> Any:
     share = percentile % 100 if percentile < 0 else percentile
 
     def rank(n: int) -> int:

@@ -7,27 +7,26 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.ndimage as _scipy
 
 from funcgrad.arrays.values import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, nondifferentiable, refuse
 from funcgrad.scipy.python_functions import attribute_of
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 
 
 @_composed
-def find_objects(input: npt.ArrayLike, max_label: int = 0) -> Any:
+def find_objects(input: ArrayLike, max_label: int = 0) -> Any:
     """As `scipy.ndimage.find_objects`: slices, by the values of the labels."""
     return _scipy.find_objects(by_value(input, "find_objects"), max_label)
 
 
 @_composed
 def standard_deviation(
-    input: npt.ArrayLike, labels: npt.ArrayLike | None = None, index: npt.ArrayLike | None = None
+    input: ArrayLike, labels: ArrayLike | None = None, index: ArrayLike | None = None
 ) -> Any:
     """As `scipy.ndimage.standard_deviation`; its derivative where all entries of a region
     are equal is 0, as that of `numpy.std`.
@@ -37,9 +36,7 @@ def standard_deviation(
     return np.where(varies, np.sqrt(np.where(varies, square, 1.0)), 0.0)
 
 
-def _label(
-    input: npt.ArrayLike, structure: npt.ArrayLike | None = None, output: object = None
-) -> Any:
+def _label(input: ArrayLike, structure: ArrayLike | None = None, output: object = None) -> Any:
     """As `scipy.ndimage.label`: numbers of regions, which are constants, and how many there are."""
     if not holds_expr([input, structure]):
         return _scipy.label(input, structure, output)

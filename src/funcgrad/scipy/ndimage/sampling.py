@@ -9,7 +9,6 @@ from functools import reduce
 from typing import Any, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 import scipy.ndimage as _scipy
 from numpy.polynomial import polynomial
 
@@ -21,7 +20,7 @@ from funcgrad.scipy.ndimage.filters import Output, extension_of, filtered_output
 from funcgrad.scipy.sparse_product import sparse_product_op
 from funcgrad.scipy.spline_filter import LONG, by_responses, spline_filter_op
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
@@ -110,7 +109,7 @@ def spline_neighbors(q: Array, order: int) -> tuple[Any, list[Any]]:
 
 @_composed
 def spline_filter1d(
-    input: npt.ArrayLike,
+    input: ArrayLike,
     order: int = 3,
     axis: int = -1,
     output: Output = np.float64,
@@ -139,7 +138,7 @@ def _check_order(who: str, order: int) -> None:
 
 @_composed
 def spline_filter(
-    input: npt.ArrayLike, order: int = 3, output: Output = np.float64, mode: str = "mirror"
+    input: ArrayLike, order: int = 3, output: Output = np.float64, mode: str = "mirror"
 ) -> Any:
     image = number("spline_filter", input)
     dtype: Any = output.dtype if isinstance(output, np.ndarray | Reference) else output
@@ -150,8 +149,8 @@ def spline_filter(
 
 @_hosted
 def map_coordinates(
-    input: npt.ArrayLike,
-    coordinates: npt.ArrayLike,
+    input: ArrayLike,
+    coordinates: ArrayLike,
     output: Output = None,
     order: int = 3,
     mode: str = "constant",
@@ -231,7 +230,7 @@ def _by_sparse_matrix(image: Any, near: Any, inside: Any, mode: str, cval: float
 
 def sampled_grid(
     who: str,
-    input: npt.ArrayLike,
+    input: ArrayLike,
     rows: Sequence[Array],
     *,
     output: Output = None,
@@ -272,13 +271,7 @@ def sampled_grid(
 
 
 def _coefficients(
-    who: str,
-    input: npt.ArrayLike,
-    output: Output,
-    order: int,
-    mode: str,
-    cval: float,
-    prefilter: bool,
+    who: str, input: ArrayLike, output: Output, order: int, mode: str, cval: float, prefilter: bool
 ) -> tuple[Any, float]:
     """The coefficients of an image's splines, and how many of them stand before those of its first pixels."""
     extension = extension_of(who, mode)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.optimize as _scipy
 
 from funcgrad.graph import ArrayType
@@ -19,14 +18,14 @@ from funcgrad.scipy.host_call import host_value
 from funcgrad.scipy.optimize.solver_arguments import converged_result
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
 
 
 @_hosted
-def nnls(A: npt.ArrayLike, b: npt.ArrayLike, **options: object) -> Any:
+def nnls(A: ArrayLike, b: ArrayLike, **options: object) -> Any:
     """As `scipy.optimize.nnls`: least squares on the entries that are positive."""
     matrix, right = real("nnls", A), real("nnls", b)
 
@@ -44,7 +43,7 @@ def nnls(A: npt.ArrayLike, b: npt.ArrayLike, **options: object) -> Any:
 
 @_composed
 def lsq_linear(
-    A: npt.ArrayLike, b: npt.ArrayLike, bounds: Any = (-np.inf, np.inf), **options: object
+    A: ArrayLike, b: ArrayLike, bounds: Any = (-np.inf, np.inf), **options: object
 ) -> Any:
     """As `scipy.optimize.lsq_linear`: least squares on the entries that are
     between their bounds.
@@ -75,7 +74,7 @@ def lsq_linear(
 
 @_composed
 def isotonic_regression(
-    y: npt.ArrayLike, *, weights: npt.ArrayLike | None = None, increasing: bool = True
+    y: ArrayLike, *, weights: ArrayLike | None = None, increasing: bool = True
 ) -> Any:
     """As `scipy.optimize.isotonic_regression`: the means of blocks; ``x`` alone."""
     values = real("isotonic_regression", y)
@@ -99,7 +98,7 @@ def _isotonic(**given: Any) -> Any:
 
 
 @_composed
-def linear_sum_assignment(cost_matrix: npt.ArrayLike, maximize: bool = False) -> Any:
+def linear_sum_assignment(cost_matrix: ArrayLike, maximize: bool = False) -> Any:
     """As `scipy.optimize.linear_sum_assignment`: places, which are constants."""
 
     def pairs(cost: Array) -> Any:

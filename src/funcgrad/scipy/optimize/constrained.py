@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.optimize as _scipy
 
 from funcgrad.graph import ArrayType
@@ -29,7 +28,7 @@ from funcgrad.transforms.custom import implicit
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import grad, stop_gradient
 from funcgrad.transforms.jacobian import jacobian
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _Function = Callable[..., Any]
 
@@ -115,7 +114,7 @@ def constrained_minimum(
     return x
 
 
-def _vector(value: npt.ArrayLike) -> Any:
+def _vector(value: ArrayLike) -> Any:
     return np.reshape(real("minimize", value), (-1,))
 
 

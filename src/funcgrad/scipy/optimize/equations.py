@@ -10,7 +10,6 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.optimize as _scipy
 
 from funcgrad.ops.shape import as_pythons, holds_expr
@@ -37,7 +36,7 @@ from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.custom import implicit
 from funcgrad.transforms.custom.solvers import Run
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _Function = Callable[..., Any]
 _BY_NEWTON = ("secant", "newton", "halley")
@@ -47,7 +46,7 @@ _BY_NEWTON = ("secant", "newton", "halley")
 @with_places_of(_scipy.root)
 def root(
     fun: _Function,
-    x0: npt.ArrayLike,
+    x0: ArrayLike,
     args: object = (),
     method: str = "hybr",
     jac: object = None,
@@ -113,7 +112,7 @@ def _refined_root(method: str) -> _Function:
 
 
 @with_places_of(_scipy.fsolve)
-def fsolve(func: _Function, x0: npt.ArrayLike, args: object = (), **options: object) -> Any:
+def fsolve(func: _Function, x0: ArrayLike, args: object = (), **options: object) -> Any:
     """As `scipy.optimize.fsolve`."""
     given = tuple_of(args)
     alone, args = with_numbers(func, given)
@@ -233,13 +232,13 @@ toms748 = _bracketed("toms748")
 @with_places_of(_scipy.newton)
 def newton(
     func: _Function,
-    x0: npt.ArrayLike,
+    x0: ArrayLike,
     fprime: object = None,
     args: Sequence[Any] = (),
     tol: float = 1.48e-8,
     maxiter: int = 50,
     fprime2: object = None,
-    x1: npt.ArrayLike | None = None,
+    x1: ArrayLike | None = None,
     rtol: float = 0.0,
     full_output: bool = False,
     disp: bool = True,
@@ -267,10 +266,10 @@ def newton(
 
 def _by_newton(
     alone: _Function,
-    x0: npt.ArrayLike,
+    x0: ArrayLike,
     args: Sequence[Any],
     order: int,
-    x1: npt.ArrayLike | None,
+    x1: ArrayLike | None,
     options: tuple[tuple[str, Any], ...],
     field: str,
 ) -> Any:
@@ -408,7 +407,7 @@ def _tolerances(options: dict[str, Any]) -> dict[str, Any]:
 @with_places_of(_scipy.fixed_point)
 def fixed_point(
     func: _Function,
-    x0: npt.ArrayLike,
+    x0: ArrayLike,
     args: object = (),
     xtol: float = 1e-8,
     maxiter: int = 500,

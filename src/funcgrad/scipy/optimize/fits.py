@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.optimize as _scipy
 
 from funcgrad.arrays.values import by_value
@@ -36,7 +35,7 @@ from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.custom.solvers import Run
 from funcgrad.transforms.grad import grad, stop_gradient
 from funcgrad.transforms.jacobian import jacobian
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _Function = Callable[..., Any]
 
@@ -124,7 +123,7 @@ def _newtons(run: Run, x0: Array) -> Any:
 @with_places_of(_scipy.least_squares)
 def least_squares(
     fun: _Function,
-    x0: npt.ArrayLike,
+    x0: ArrayLike,
     jac: str | Callable[..., Any] | None = "2-point",
     bounds: Any = (-np.inf, np.inf),
     method: str = "trf",
@@ -156,7 +155,7 @@ def least_squares(
 def least_sum(
     search: _Function,
     fun: _Function,
-    x0: npt.ArrayLike,
+    x0: ArrayLike,
     args: tuple[Any, ...] = (),
     bounds: Any = (-np.inf, np.inf),
     loss: str | Callable[..., Any] | None = "linear",
@@ -191,9 +190,9 @@ def least_sum(
 def curve_fit(
     f: _Function,
     xdata: Any,
-    ydata: npt.ArrayLike,
-    p0: npt.ArrayLike | None = None,
-    sigma: npt.ArrayLike | None = None,
+    ydata: ArrayLike,
+    p0: ArrayLike | None = None,
+    sigma: ArrayLike | None = None,
     absolute_sigma: bool = False,
     *,
     bounds: Any = (-np.inf, np.inf),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.optimize as _scipy
 
 from funcgrad.arrays.values import by_value
@@ -17,7 +16,7 @@ from funcgrad.scipy.optimize.solver_arguments import converged_result, end_of_bo
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 def _pairs(bounds: Any, count: int) -> list[Any]:
@@ -30,7 +29,7 @@ def _pairs(bounds: Any, count: int) -> list[Any]:
 
 @composed(_scipy)
 def linprog(
-    c: npt.ArrayLike,
+    c: ArrayLike,
     A_ub: Any = None,
     b_ub: Any = None,
     A_eq: Any = None,
@@ -131,9 +130,9 @@ def _with_whole_numbers(
 
 @with_places_of(_scipy.milp)
 def milp(
-    c: npt.ArrayLike,
+    c: ArrayLike,
     *,
-    integrality: npt.ArrayLike | None = None,
+    integrality: ArrayLike | None = None,
     bounds: Any = None,
     constraints: Any = None,
     options: Any = None,

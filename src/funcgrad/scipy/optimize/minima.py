@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.optimize as _scipy
 
 from funcgrad.control.closed_program import Body, vjp_of_body
@@ -38,7 +37,7 @@ from funcgrad.transforms.custom import implicit
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.custom.solvers import Run, refined_or_argmin
 from funcgrad.transforms.grad import grad, stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _Function = Callable[..., Any]
 
@@ -47,7 +46,7 @@ _Function = Callable[..., Any]
 @with_places_of(_scipy.minimize)
 def minimize(
     fun: _Function,
-    x0: npt.ArrayLike,
+    x0: ArrayLike,
     args: object = (),
     method: object = None,
     jac: object = None,
@@ -90,10 +89,7 @@ def minimize(
 
 
 def local_minimum(
-    objective: _Function,
-    start: Array,
-    args: tuple[Any, ...],
-    method: str = "BFGS",
+    objective: _Function, start: Array, args: tuple[Any, ...], method: str = "BFGS"
 ) -> Any:
     """A place near that which SciPy's method finds, where the gradient of the objective is 0."""
     if method.lower() not in _SEARCHES:
@@ -167,12 +163,7 @@ def _minimum(
     slope = back[0] if 0 in back else 0 * body.inputs[0]
     both = Body(body.inputs, [*body.outputs, *substitute_all([slope], one)])
 
-    def run(
-        low: npt.ArrayLike,
-        high: npt.ArrayLike,
-        x0: npt.ArrayLike,
-        *theta: npt.ArrayLike,
-    ) -> Any:
+    def run(low: ArrayLike, high: ArrayLike, x0: ArrayLike, *theta: ArrayLike) -> Any:
         def fun(x: Array) -> tuple[float, Any]:
             with np.errstate(all="ignore"):
                 value, gradient = both.program.call([x, *theta])

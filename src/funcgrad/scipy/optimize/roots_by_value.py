@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.expr.concrete import known_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.custom import implicit
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _Function = Callable[..., Any]
 
@@ -25,7 +24,7 @@ def known_or_by_value(
     solve: Callable[[], Any],
     alone: _Function,
     args: Sequence[Any],
-    start: npt.ArrayLike,
+    start: ArrayLike,
     find: Callable[[_Function, Any], Any],
     is_root: bool = True,
 ) -> Any:
@@ -40,14 +39,14 @@ def known_or_by_value(
         refusal = error
     called = on_arrays(alone)
 
-    def known(item: npt.ArrayLike) -> Any:
+    def known(item: ArrayLike) -> Any:
         expr = lift_fully(item)
         value = None if expr.traced is not None and expr.traced.records else known_value(expr)
         if value is None:
             raise refusal
         return np.asarray(value, float)[()]
 
-    def value(x: npt.ArrayLike) -> Any:
+    def value(x: ArrayLike) -> Any:
         return known(called(np.asarray(x, float)[()], *args))
 
     found: Array = np.asarray(find(value, known(start)), float)

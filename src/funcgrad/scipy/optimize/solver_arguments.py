@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.optimize as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
 from funcgrad.source import fail
 from funcgrad.trace.leaves import on_arrays
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _Function = Callable[..., Any]
 
@@ -84,7 +83,7 @@ def value_alone(fun: _Function, jac: object) -> _Function:
     return called if jac is not True else lambda x, *args: called(x, *args)[0]
 
 
-def start_as_vector(x0: npt.ArrayLike) -> Any:
+def start_as_vector(x0: ArrayLike) -> Any:
     """A plain start as SciPy's solvers hand it to the function; a traced one as it is."""
     return x0 if holds_expr([x0]) else np.atleast_1d(x0)
 

@@ -20,7 +20,6 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as _scipy
 
 from funcgrad.arrays.mutable_array import mutable
@@ -45,7 +44,7 @@ from funcgrad.scipy.sparse.traced_sparse import (
 )
 from funcgrad.scipy.sparse_product import sparse_product_op
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike, DTypeLike
 
 
 def _product(matrix: SparseMatrix, x: SparseOperand) -> Any:
@@ -98,7 +97,7 @@ class _Traced:
         cls,
         arg1: SparseOperand = None,
         shape: tuple[int, int] | None = None,
-        dtype: npt.DTypeLike | None = None,
+        dtype: DTypeLike | None = None,
         *args: object,
         **kwargs: object,
     ) -> Any:
@@ -150,7 +149,7 @@ class _Traced:
         self._check_plain(value)
         super().__setitem__(key, value)  # type: ignore[misc]
 
-    def setdiag(self, values: npt.ArrayLike, k: int = 0) -> None:
+    def setdiag(self, values: ArrayLike, k: int = 0) -> None:
         """As SciPy's method."""
         self._check_plain(values)
         super().setdiag(values, k)  # type: ignore[misc]
@@ -204,7 +203,7 @@ class _Traced:
             return self._as_matrix(other - self._dense(other))
         return super().__rsub__(other)  # type: ignore[misc]
 
-    def _dense(self, other: npt.ArrayLike) -> Any:
+    def _dense(self, other: ArrayLike) -> Any:
         if not np.ndim(other):
             raise NotImplementedError("adding a nonzero scalar to a sparse matrix is not supported")
         return self.toarray()  # type: ignore[attr-defined]
@@ -231,7 +230,7 @@ class _Traced:
             return np.transpose(_product(self.T, np.transpose(other)))  # type: ignore[attr-defined]
         return super()._rmatmul_dispatch(other)  # type: ignore[misc]
 
-    def multiply(self, other: npt.ArrayLike) -> Any:
+    def multiply(self, other: ArrayLike) -> Any:
         """As SciPy's method."""
         if has_traced(other):
             return _traced_of(self, other).multiply(other)

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as _scipy
 
 from funcgrad.arrays.reference import Reference, unwrapped
@@ -24,6 +23,7 @@ from funcgrad.scipy.sparse.traced_sparse import (
     is_sparse,
     traced,
 )
+from funcgrad.typing import DTypeLike
 
 _Blocks = Sequence[Any]
 
@@ -35,7 +35,7 @@ def _diags_of(kind: str) -> Callable[..., TracedSparse]:
         offsets: SparseOperand = 0,
         shape: tuple[int, int] | None = None,
         format: str | None = None,
-        dtype: npt.DTypeLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> TracedSparse:
         made = _of_diagonals(diagonals, offsets, shape, kind)
         return _finished(made, format, dtype)
@@ -44,7 +44,7 @@ def _diags_of(kind: str) -> Callable[..., TracedSparse]:
 
 
 def _finished(
-    made: TracedSparse, format: str | None, dtype: npt.DTypeLike | None = None
+    made: TracedSparse, format: str | None, dtype: DTypeLike | None = None
 ) -> TracedSparse:
     """A matrix in the format and the dtype that are asked for."""
     found: TracedSparse = made if format is None else made.asformat(format)
@@ -52,10 +52,7 @@ def _finished(
 
 
 def _of_diagonals(
-    diagonals: SparseOperand,
-    offsets: SparseOperand,
-    shape: tuple[int, int] | None,
-    kind: str,
+    diagonals: SparseOperand, offsets: SparseOperand, shape: tuple[int, int] | None, kind: str
 ) -> TracedSparse:
     writable = any([isinstance(item, Reference) for item in (diagonals, *_listed(diagonals))])
     below = unwrapped(offsets)
@@ -118,7 +115,7 @@ def _of_blocks(name: str, *, diagonal: bool = False) -> Callable[..., Any]:
     def assembled(
         blocks: SparseOperand,
         format: str | None = None,
-        dtype: npt.DTypeLike | None = None,
+        dtype: DTypeLike | None = None,
         **options: Any,
     ) -> Any:
         flat: list[Any] = []

@@ -14,7 +14,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as _sparse
 import scipy.sparse.linalg as _scipy
 
@@ -48,7 +47,7 @@ from funcgrad.source import fail, type_error, value_error
 from funcgrad.transforms.custom.implicit import implicit_root
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 Solver = Callable[[Any, Array], Any]
 """A function of a matrix, or of another constant operator, and a right side to the solution."""
@@ -82,7 +81,7 @@ def _transposed(matrix: Any) -> Any:
     return matrix.T.asformat(matrix.format) if _sparse.issparse(matrix) else matrix.T
 
 
-def _right_side(name: str, shape: tuple[int, ...], b: npt.ArrayLike, square: bool) -> Any:
+def _right_side(name: str, shape: tuple[int, ...], b: ArrayLike, square: bool) -> Any:
     right = lift_fully(floating(name, b))
     if right.shape[:1] != shape[:1] or (square and shape[0] != shape[1]):
         raise value_error(
@@ -92,7 +91,7 @@ def _right_side(name: str, shape: tuple[int, ...], b: npt.ArrayLike, square: boo
     return right
 
 
-def _solved(name: str, solve: Solver, matrix: Any, b: npt.ArrayLike, square: bool = True) -> Any:
+def _solved(name: str, solve: Solver, matrix: Any, b: ArrayLike, square: bool = True) -> Any:
     """The solution, which is linear in the right side: its transpose solves the transposed system."""
     if isinstance(matrix, TracedSparse) and square:
         return _of_traced_entries(name, solve, matrix, b)
@@ -103,7 +102,7 @@ def _solved(name: str, solve: Solver, matrix: Any, b: npt.ArrayLike, square: boo
     return _linear(name, runs, right, matrix.shape)
 
 
-def _of_traced_entries(name: str, solve: Solver, matrix: TracedSparse, b: npt.ArrayLike) -> Any:
+def _of_traced_entries(name: str, solve: Solver, matrix: TracedSparse, b: ArrayLike) -> Any:
     """The solution of a system with a sparse matrix, in its entries and in the right side."""
     right, entries = _right_side(name, matrix.shape, b, True), lift_fully(matrix.entries)
     dtype = np.result_type(right.dtype, entries.dtype, np.float64)
@@ -182,9 +181,7 @@ def _form_of(matrix: SparseMatrix) -> tuple[str, str]:
 
 
 @with_places_of(_scipy.spsolve_triangular)
-def spsolve_triangular(
-    A: SparseMatrix, b: npt.ArrayLike, lower: bool = True, **options: Any
-) -> Any:
+def spsolve_triangular(A: SparseMatrix, b: ArrayLike, lower: bool = True, **options: Any) -> Any:
     """As `scipy.sparse.linalg.spsolve_triangular`, in the right side."""
     if isinstance(A, TracedSparse):
         return _solved_triangle(A, b, lower, options)
@@ -206,7 +203,7 @@ def spsolve_triangular(
     return _linear(name, runs, right, matrix.shape)
 
 
-def _solved_triangle(A: TracedSparse, b: npt.ArrayLike, lower: bool, options: Any) -> Any:
+def _solved_triangle(A: TracedSparse, b: ArrayLike, lower: bool, options: Any) -> Any:
     name = "spsolve_triangular"
     if options.get("unit_diagonal", False):
         raise type_error(
@@ -228,7 +225,7 @@ def _solved_triangle(A: TracedSparse, b: npt.ArrayLike, lower: bool, options: An
 class SuperLU(OfPlainData):
     """As `scipy.sparse.linalg.SuperLU`, whose solutions take traced right sides, too."""
 
-    def solve(self, rhs: npt.ArrayLike, trans: str = "N") -> Any:
+    def solve(self, rhs: ArrayLike, trans: str = "N") -> Any:
         """As SciPy's method, in the right side."""
         if not holds_expr(rhs):
             return self.own.solve(rhs, trans)
@@ -251,7 +248,7 @@ class FactorsOfTraced:
         """That of the matrix."""
         return self.matrix.shape
 
-    def solve(self, rhs: npt.ArrayLike, trans: str = "N") -> Any:
+    def solve(self, rhs: ArrayLike, trans: str = "N") -> Any:
         """As SciPy's method."""
         if trans == "H":
             return np.conj(self.solve(np.conj(rhs), "T"))
@@ -270,7 +267,7 @@ def spilu(A: Array, *args: object, **kwargs: object) -> SuperLU:
     return SuperLU(_scipy.spilu(_constant("spilu", A), *args, **kwargs))
 
 
-def factorized(A: Array) -> Callable[[npt.ArrayLike], Any]:
+def factorized(A: Array) -> Callable[[ArrayLike], Any]:
     """As `scipy.sparse.linalg.factorized`: a function from right sides to solutions."""
     return splu(A).solve
 
@@ -280,7 +277,7 @@ def _iterative(name: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
     @wraps(own)
-    def function(A: Array, b: npt.ArrayLike, x0: object = None, **options: object) -> Any:
+    def function(A: Array, b: ArrayLike, x0: object = None, **options: object) -> Any:
         options = settings_by_value(options)
         A = _as_operator(A)
         of_traced = isinstance(A, _scipy.LinearOperator) and _is_traced_operator(A)
@@ -303,7 +300,7 @@ def _iterative(name: str) -> Callable[..., Any]:
     return function
 
 
-def _of_traced_matrix(name: str, solve: Solver, a: Array, b: npt.ArrayLike) -> Any:
+def _of_traced_matrix(name: str, solve: Solver, a: Array, b: ArrayLike) -> Any:
     """The solution of a system with a dense matrix, by the same method for its derivative."""
     matrix, right = lift_fully(floating(name, a)), _right_side(name, np.shape(a), b, True)
     dtype = np.result_type(matrix.dtype, right.dtype)
@@ -329,7 +326,7 @@ def _is_traced_operator(operator: _scipy.LinearOperator) -> bool:
 
 
 def _of_traced_operator(
-    name: str, solve: Solver, operator: _scipy.LinearOperator, b: npt.ArrayLike
+    name: str, solve: Solver, operator: _scipy.LinearOperator, b: ArrayLike
 ) -> Any:
     """The solution of a system that is known by its products, in what these depend on.
 
@@ -373,7 +370,7 @@ def _least_squares(name: str) -> Callable[..., Any]:
     expected = signature(own)
 
     @wraps(own)
-    def function(A: Array, b: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
+    def function(A: Array, b: ArrayLike, *args: object, **kwargs: object) -> Any:
         if not has_traced([A, b, *args, *kwargs.values()]):
             return own(A, b, *args, **kwargs)
         options = settings_by_value(expected.bind(A, b, *args, **kwargs).arguments)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr.concrete import concrete_value
@@ -19,7 +18,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.source import type_error
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _ORDERED = ("coo", "csc", "csr")
 """Formats whose ``data`` are the entries, one by one."""
@@ -116,7 +115,7 @@ class StoredLayout(ABC):
         return self.lent[0]
 
     @data.setter
-    def data(self, values: npt.ArrayLike) -> None:
+    def data(self, values: ArrayLike) -> None:
         order = self._in_order().data - 1
         plain: Any = unwrapped(values)
         self.lent = np.broadcast_to(plain, order.shape), np.argsort(order)

@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as _scipy
 
 from funcgrad.arrays.mutable_array import mutable
@@ -27,7 +26,7 @@ from funcgrad.scipy.composition import refuse
 from funcgrad.scipy.sparse.sparse_layout import StoredLayout
 from funcgrad.scipy.sparse.sparse_patterns import numbered_pattern, renumbered, sum_at, summed
 from funcgrad.source import fail, type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike, DTypeLike
 
 SparseMatrix: TypeAlias = Any
 """A matrix of SciPy's, whose classes have no types, or a `TracedSparse`."""
@@ -203,7 +202,7 @@ class TracedSparse(StoredLayout):
             made.given = None  # SciPy sorts the entries, and adds up those of a place
         return made
 
-    def astype(self, dtype: npt.DTypeLike, *args: object, **kwargs: object) -> TracedSparse:
+    def astype(self, dtype: DTypeLike, *args: object, **kwargs: object) -> TracedSparse:
         """As SciPy's method."""
         return self._like(self.entries.astype(dtype))
 
@@ -261,7 +260,7 @@ class TracedSparse(StoredLayout):
         values = functions["array"]([unwrapped(value) for value in stores.values()])
         self._take(held, values)
 
-    def _fitted(self, value: npt.ArrayLike) -> Any:
+    def _fitted(self, value: ArrayLike) -> Any:
         """A value in the dtype of the matrix: integers truncate it, as in SciPy."""
         plain: Any = unwrapped(value)
         dtype = self._entries.dtype
@@ -272,7 +271,7 @@ class TracedSparse(StoredLayout):
         taken, self._pattern = renumbered(held)
         self._entries, self.lent = entries[taken], None
 
-    def setdiag(self, values: npt.ArrayLike, k: int = 0) -> None:
+    def setdiag(self, values: ArrayLike, k: int = 0) -> None:
         """As SciPy's method."""
         count = min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0))
         array = (
@@ -328,7 +327,7 @@ class TracedSparse(StoredLayout):
 
     conjugate = conj
 
-    def power(self, n: Any, dtype: npt.DTypeLike | None = None) -> TracedSparse:
+    def power(self, n: Any, dtype: DTypeLike | None = None) -> TracedSparse:
         """As SciPy's method: each entry to a power."""
         if np.ndim(n) or not n:
             raise NotImplementedError(
@@ -462,7 +461,7 @@ class TracedSparse(StoredLayout):
 
     # -- reductions ------------------------------------------------------------------------------------
     def sum(
-        self, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: object = None
+        self, axis: int | None = None, dtype: DTypeLike | None = None, out: object = None
     ) -> Any:
         """As SciPy's method."""
         refuse("sum", out=out)
@@ -479,7 +478,7 @@ class TracedSparse(StoredLayout):
         return self.as_matrix(self.as_dense(found))
 
     def mean(
-        self, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: object = None
+        self, axis: int | None = None, dtype: DTypeLike | None = None, out: object = None
     ) -> Any:
         """As SciPy's method."""
         refuse("mean", out=out)

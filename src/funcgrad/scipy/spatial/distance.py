@@ -11,7 +11,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.spatial.distance as _scipy
 
 from funcgrad.ops.base.op import lift_fully
@@ -28,7 +27,7 @@ from funcgrad.scipy.composition import (
 )
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.source import type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
@@ -44,12 +43,12 @@ def _total(x: Array) -> Any:
     return np.sum(x, axis=0)
 
 
-def _along(x: npt.ArrayLike, u: Array) -> Any:
+def _along(x: ArrayLike, u: Array) -> Any:
     """A number for each coordinate, as these stand along the first axis of u."""
     return np.reshape(real("distance", x), (-1, *(1,) * (u.ndim - 1)))
 
 
-def _weight(w: npt.ArrayLike | None, u: Array) -> Any:
+def _weight(w: ArrayLike | None, u: Array) -> Any:
     return 1.0 if w is None else _along(w, u)
 
 
@@ -60,24 +59,24 @@ def _ratio(top: Array, bottom: Array) -> Any:
 
 
 # -- formulas of two arrays that broadcast, with the coordinates along the first axis ------------------------
-def _sqeuclidean(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
+def _sqeuclidean(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
     return _total(_weight(w, u) * (u - v) ** 2)
 
 
-def _euclidean(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
+def _euclidean(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
     return np.linalg.norm(u - v, axis=0) if w is None else _root(_sqeuclidean(u, v, w))
 
 
-def _cityblock(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
+def _cityblock(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
     return _total(_weight(w, u) * np.abs(u - v))
 
 
-def _chebyshev(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
+def _chebyshev(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
     off = np.abs(u - v)
     return np.max(off if w is None else np.where(_weight(w, u) > 0, off, 0.0), axis=0)
 
 
-def _minkowski(u: Array, v: Array, p: float = 2, w: npt.ArrayLike | None = None) -> Any:
+def _minkowski(u: Array, v: Array, p: float = 2, w: ArrayLike | None = None) -> Any:
     if not holds_expr(p) and np.isinf(p):
         return _chebyshev(u, v, w)
     off = np.abs(u - v)
@@ -91,7 +90,7 @@ def _minkowski(u: Array, v: Array, p: float = 2, w: npt.ArrayLike | None = None)
     return np.where(none, 0.0, scale * np.where(none, 1.0, total) ** (1 / p))
 
 
-def _correlation(u: Array, v: Array, w: npt.ArrayLike | None = None, centered: bool = True) -> Any:
+def _correlation(u: Array, v: Array, w: ArrayLike | None = None, centered: bool = True) -> Any:
     weight = _weight(w, u)
     if centered:
         whole = u.shape[0] if w is None else np.sum(weight)
@@ -101,24 +100,24 @@ def _correlation(u: Array, v: Array, w: npt.ArrayLike | None = None, centered: b
     return 1 - _total(weight * u * v) / size
 
 
-def _cosine(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
+def _cosine(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
     return _correlation(u, v, w, centered=False)
 
 
-def _canberra(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
+def _canberra(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
     return _total(_weight(w, u) * _ratio(np.abs(u - v), np.abs(u) + np.abs(v)))
 
 
-def _braycurtis(u: Array, v: Array, w: npt.ArrayLike | None = None) -> Any:
+def _braycurtis(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
     weight = _weight(w, u)
     return _total(weight * np.abs(u - v)) / _total(weight * np.abs(u + v))
 
 
-def _seuclidean(u: Array, v: Array, V: npt.ArrayLike) -> Any:
+def _seuclidean(u: Array, v: Array, V: ArrayLike) -> Any:
     return _root(_total((u - v) ** 2 / _along(V, u)))
 
 
-def _mahalanobis(u: Array, v: Array, VI: npt.ArrayLike) -> Any:
+def _mahalanobis(u: Array, v: Array, VI: ArrayLike) -> Any:
     off = u - v
     return _root(_total(np.tensordot(real("mahalanobis", VI), off, ([0], [0])) * off))
 
@@ -183,7 +182,7 @@ def _of_vectors(name: str) -> Callable[..., Any]:
     own, formula = getattr(_scipy, name), _FORMULAS[name]
 
     @wraps(own)
-    def function(u: npt.ArrayLike, v: npt.ArrayLike, *args: object, **kwargs: object) -> Any:
+    def function(u: ArrayLike, v: ArrayLike, *args: object, **kwargs: object) -> Any:
         if not holds_expr([u, v, *args, *kwargs.values()]):
             return own(u, v, *args, **kwargs)
         found = formula(real(name, u), real(name, v), *args, **kwargs)
@@ -198,7 +197,7 @@ globals().update({name: _of_vectors(name) for name in _FORMULAS if name != "jens
 
 
 @_composed
-def yule(u: npt.ArrayLike, v: npt.ArrayLike, w: npt.ArrayLike | None = None) -> Any:
+def yule(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Any:
     """As `scipy.spatial.distance.yule`; where SciPy gives 0 without a division, the derivative is that of
     the quotient.
     """
@@ -238,8 +237,8 @@ def _all_pairs(
 
 @_hosted
 def cdist(
-    XA: npt.ArrayLike,
-    XB: npt.ArrayLike,
+    XA: ArrayLike,
+    XB: ArrayLike,
     metric: object = "euclidean",
     *,
     out: None = None,
@@ -264,9 +263,7 @@ def cdist(
 
 
 @_hosted
-def pdist(
-    X: npt.ArrayLike, metric: object = "euclidean", *, out: None = None, **kwargs: object
-) -> Any:
+def pdist(X: ArrayLike, metric: object = "euclidean", *, out: None = None, **kwargs: object) -> Any:
     """As `scipy.spatial.distance.pdist`, for the metrics that have a derivative."""
     refuse("pdist", out=out)
     x: Any = real("pdist", X)
@@ -279,7 +276,7 @@ def pdist(
 
 
 @_composed
-def squareform(X: npt.ArrayLike, force: str = "no", checks: bool = True) -> Any:
+def squareform(X: ArrayLike, force: str = "no", checks: bool = True) -> Any:
     x: Any = np.atleast_1d(floating("squareform", X))
     if x.ndim == 2:
         return x[np.triu_indices(x.shape[0], 1)]
@@ -293,7 +290,7 @@ def squareform(X: npt.ArrayLike, force: str = "no", checks: bool = True) -> Any:
 
 
 @_hosted
-def directed_hausdorff(u: npt.ArrayLike, v: npt.ArrayLike, rng: Any = 0, **_: object) -> Any:
+def directed_hausdorff(u: ArrayLike, v: ArrayLike, rng: Any = 0, **_: object) -> Any:
     """As `scipy.spatial.distance.directed_hausdorff`: the distance, and the places of the two points."""
     first, second = real("directed_hausdorff", u), real("directed_hausdorff", v)
 

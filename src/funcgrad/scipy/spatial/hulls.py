@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.spatial as _scipy
 
 from funcgrad.expr import concrete
@@ -19,7 +18,7 @@ from funcgrad.scipy.composition import OfPlainData, real, with_value
 from funcgrad.source import fail, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 class _OfPoints(OfPlainData):
@@ -32,7 +31,7 @@ class _OfPoints(OfPlainData):
     _choices: tuple[str, ...]
     """The attributes that are choices, the same for all near points."""
 
-    def __init__(self, points: npt.ArrayLike, *args: object, **kwargs: object) -> None:
+    def __init__(self, points: ArrayLike, *args: object, **kwargs: object) -> None:
         if not holds_expr(points):
             super().__init__(self._kind(points, *args, **kwargs))
             return
@@ -147,7 +146,7 @@ class Delaunay(_OfPoints):
         return np.concatenate([np.linalg.inv(sides), corners[:, -1:]], axis=1)
 
     def find_simplex(
-        self, xi: npt.ArrayLike, bruteforce: bool = False, tol: float | None = None
+        self, xi: ArrayLike, bruteforce: bool = False, tol: float | None = None
     ) -> Any:
         """As SciPy's method, without a derivative."""
         if "own" in self.__dict__ and not holds_expr(xi):

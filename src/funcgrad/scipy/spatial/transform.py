@@ -10,7 +10,6 @@ from functools import wraps
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.spatial.transform as _scipy
 
 from funcgrad.ops.shape import holds_expr
@@ -28,7 +27,7 @@ from funcgrad.scipy.spatial.euler_angles import (
     quaternion_product,
 )
 from funcgrad.source import fail, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 def _norm(x: Array) -> Any:
@@ -101,11 +100,7 @@ class Rotation:
     """
 
     def __init__(
-        self,
-        quat: npt.ArrayLike,
-        normalize: bool = True,
-        copy: bool = True,
-        scalar_first: bool = False,
+        self, quat: ArrayLike, normalize: bool = True, copy: bool = True, scalar_first: bool = False
     ) -> None:
         q = real("Rotation", quat)
         if q.shape[-1:] != (4,):
@@ -134,13 +129,13 @@ class Rotation:
         return _with_plain_rotations(found) if callable(found) else found
 
     @classmethod
-    def from_quat(cls, quat: npt.ArrayLike, *, scalar_first: bool = False) -> Rotation:
+    def from_quat(cls, quat: ArrayLike, *, scalar_first: bool = False) -> Rotation:
         """As SciPy's method."""
         q = real("from_quat", quat)
         return cls(q, scalar_first=scalar_first)
 
     @classmethod
-    def from_matrix(cls, matrix: npt.ArrayLike, *, assume_valid: bool = False) -> Rotation:
+    def from_matrix(cls, matrix: ArrayLike, *, assume_valid: bool = False) -> Rotation:
         """As SciPy's method: the rotation nearest to the matrix, and its derivative.
 
         With ``assume_valid``, that of a rotation matrix, which stays one.
@@ -152,13 +147,13 @@ class Rotation:
         return cls(_of_matrix(m if assume_valid else _nearest_rotation(m)), normalize=False)
 
     @classmethod
-    def from_rotvec(cls, rotvec: npt.ArrayLike, degrees: bool = False) -> Rotation:
+    def from_rotvec(cls, rotvec: ArrayLike, degrees: bool = False) -> Rotation:
         """As SciPy's method."""
         r = real("from_rotvec", rotvec)
         return cls(quaternion_of_vector(np.deg2rad(r) if degrees else r), normalize=False)
 
     @classmethod
-    def from_euler(cls, seq: str, angles: npt.ArrayLike, degrees: bool = False) -> Rotation:
+    def from_euler(cls, seq: str, angles: ArrayLike, degrees: bool = False) -> Rotation:
         """As SciPy's method."""
         given = real("from_euler", angles)
         return cls(
@@ -177,7 +172,7 @@ class Rotation:
         return cls(_scipy.Rotation.random(*args, **kwargs).as_quat(), normalize=False)
 
     @classmethod
-    def from_mrp(cls, mrp: npt.ArrayLike) -> Rotation:
+    def from_mrp(cls, mrp: ArrayLike) -> Rotation:
         """As SciPy's method: of modified Rodrigues parameters."""
         m = real("from_mrp", mrp)
         square = np.sum(m * m, axis=-1, keepdims=True)
@@ -194,9 +189,9 @@ class Rotation:
     @classmethod
     def align_vectors(
         cls,
-        a: npt.ArrayLike,
-        b: npt.ArrayLike,
-        weights: npt.ArrayLike | None = None,
+        a: ArrayLike,
+        b: ArrayLike,
+        weights: ArrayLike | None = None,
         return_sensitivity: bool = False,
     ) -> Any:
         """As SciPy's method, of one or several pairs of vectors with finite weights."""
@@ -216,9 +211,7 @@ class Rotation:
         return (cls(with_value(own, with_phases(q, own, axis=-1)), normalize=False), *others)
 
     def mean(
-        self,
-        weights: npt.ArrayLike | None = None,
-        axis: int | tuple[int, ...] | None = None,
+        self, weights: ArrayLike | None = None, axis: int | tuple[int, ...] | None = None
     ) -> Rotation:
         """As SciPy's method: the rotation whose quaternion is nearest to all."""
         if not holds_expr([self._quat, weights]):
@@ -228,7 +221,7 @@ class Rotation:
 
     @classmethod
     def from_davenport(
-        cls, axes: npt.ArrayLike, order: str, angles: npt.ArrayLike, degrees: bool = False
+        cls, axes: ArrayLike, order: str, angles: ArrayLike, degrees: bool = False
     ) -> Rotation:
         """As SciPy's method: turns about three axes, or fewer, each about the one that the others moved."""
         if not holds_expr([axes, angles]):
@@ -270,12 +263,7 @@ class Rotation:
         return np.rad2deg(found) if degrees else found
 
     def as_davenport(
-        self,
-        axes: npt.ArrayLike,
-        order: str,
-        degrees: bool = False,
-        *,
-        suppress_warnings: bool = False,
+        self, axes: ArrayLike, order: str, degrees: bool = False, *, suppress_warnings: bool = False
     ) -> Any:
         """As SciPy's method, without its warning."""
         found = davenport_angles(real("as_davenport", axes), order, self._quat)
@@ -317,7 +305,7 @@ class Rotation:
             None if g is None else own[:, 4 + k].astype(int) for k, g in enumerate(groups)
         ]
 
-    def apply(self, vectors: npt.ArrayLike, inverse: bool = False) -> Any:
+    def apply(self, vectors: ArrayLike, inverse: bool = False) -> Any:
         """As SciPy's method."""
         matrix = self.as_matrix()
         if inverse:
@@ -392,7 +380,7 @@ class Slerp:
     for a plain one.
     """
 
-    def __init__(self, times: npt.ArrayLike, rotations: Any) -> None:
+    def __init__(self, times: ArrayLike, rotations: Any) -> None:
         self.times = real("Slerp", times)
         if not isinstance(rotations, Rotation):
             rotations = Rotation(rotations.as_quat())
@@ -409,7 +397,7 @@ class Slerp:
         made.rotations = Rotation.of_scipy(own.rotations)
         return made
 
-    def __call__(self, times: npt.ArrayLike) -> Rotation:
+    def __call__(self, times: ArrayLike) -> Rotation:
         """The rotation at the given times."""
         q = real("Slerp", times)
         place = np.clip(np.searchsorted(self.times, q, side="right") - 1, 0, len(self.steps) - 1)

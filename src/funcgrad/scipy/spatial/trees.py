@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.spatial as _scipy
 
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import OfPlainData, nondifferentiable, real
 from funcgrad.source import fail, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 class KDTree(OfPlainData):
@@ -21,7 +20,7 @@ class KDTree(OfPlainData):
 
     _kind: Any = _scipy.KDTree
 
-    def __init__(self, data: npt.ArrayLike, *args: object, **kwargs: object) -> None:
+    def __init__(self, data: ArrayLike, *args: object, **kwargs: object) -> None:
         if not holds_expr(data):
             super().__init__(self._kind(data, *args, **kwargs))
             self.data: Any = self.own.data
@@ -56,7 +55,7 @@ class KDTree(OfPlainData):
 
     def query(
         self,
-        x: npt.ArrayLike,
+        x: ArrayLike,
         k: Any = 1,
         eps: float = 0,
         p: float = 2,

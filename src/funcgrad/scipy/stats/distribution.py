@@ -8,7 +8,6 @@ from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.stats as _scipy
 
 from funcgrad.expr.concrete import value_at_trace
@@ -35,7 +34,7 @@ from funcgrad.scipy.stats.standard import Formula, Standard, completed, whole_li
 from funcgrad.source import fail, type_error, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import elementwise_grad, stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _Method = Callable[..., Any]
 
@@ -61,9 +60,7 @@ def _inner_point(a: Any, b: Any) -> Any:
 
 
 def _method(name: str) -> _Method:
-    def method(
-        self: Distribution, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike
-    ) -> Any:
+    def method(self: Distribution, x: ArrayLike, *args: ArrayLike, **kwds: ArrayLike) -> Any:
         own = getattr(self.own, name)
         if not holds_expr([x, *args, *kwds.values()]):
             return own(x, *args, **kwds)
@@ -75,9 +72,7 @@ def _method(name: str) -> _Method:
 
 
 def _standard_method(name: str) -> _Method:
-    def method(
-        self: Distribution, x: npt.ArrayLike, *shapes: npt.ArrayLike, **named: npt.ArrayLike
-    ) -> Any:
+    def method(self: Distribution, x: ArrayLike, *shapes: ArrayLike, **named: ArrayLike) -> Any:
         if not holds_expr([x, *shapes, *named.values()]):
             return getattr(self.own, f"_{name}")(x, *shapes, **named)
         if named:  # as distributions that `make_distribution` makes call it
@@ -103,7 +98,7 @@ def _all_infinite(end: Any) -> bool:
 
 
 def _frozen_method(name: str) -> _Method:
-    def method(self: Frozen, *x: npt.ArrayLike) -> Any:
+    def method(self: Frozen, *x: ArrayLike) -> Any:
         return getattr(self.distribution, name)(*x, *self.args, **self.kwds)
 
     method.__name__ = method.__qualname__ = name
@@ -131,7 +126,7 @@ def _plain_only(name: str, who: str, method: _Method) -> _Method:
 def _moment(name: str, moved: Callable[[Any, Any, Any], Any]) -> _Method:
     """A method without x, by its value for the standard distribution with these shapes, and loc and scale."""
 
-    def method(self: Distribution, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
+    def method(self: Distribution, *args: ArrayLike, **kwds: ArrayLike) -> Any:
         own = getattr(self.own, name)
         if not holds_expr([*args, *kwds.values()]):
             return own(*args, **kwds)
@@ -231,7 +226,7 @@ class Distribution:
 
         return method
 
-    def __call__(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Frozen:
+    def __call__(self, *args: ArrayLike, **kwds: ArrayLike) -> Frozen:
         """The distribution with the given parameters, as SciPy's `freeze`."""
         return Frozen(self, args, kwds)
 
@@ -244,11 +239,11 @@ class Distribution:
     std = _moment("std", lambda z, loc, scale: scale * z)
     entropy = _moment("entropy", lambda z, loc, scale: z + np.log(scale))
 
-    def median(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
+    def median(self, *args: ArrayLike, **kwds: ArrayLike) -> Any:
         """As SciPy's method `median`."""
         return self.ppf(0.5, *args, **kwds)
 
-    def interval(self, confidence: Any, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
+    def interval(self, confidence: Any, *args: ArrayLike, **kwds: ArrayLike) -> Any:
         """As SciPy's method `interval`."""
         if not holds_expr([confidence, *args, *kwds.values()]):
             return self.own.interval(confidence, *args, **kwds)
@@ -264,10 +259,10 @@ class Distribution:
     def traced(
         self,
         name: str,
-        x: npt.ArrayLike,
-        shapes: tuple[npt.ArrayLike, ...],
-        loc: npt.ArrayLike,
-        scale: npt.ArrayLike = 1,
+        x: ArrayLike,
+        shapes: tuple[ArrayLike, ...],
+        loc: ArrayLike,
+        scale: ArrayLike = 1,
     ) -> Any:
         """The method of this name for traced arguments."""
         who = f"{self.name}.{name}"
@@ -399,13 +394,13 @@ class Continuous(Distribution):
         """The expectation of function(y, log(density(y))) under the standard distribution."""
         return over_support(self, function, shapes)
 
-    def nnlf(self, theta: Sequence[npt.ArrayLike], x: npt.ArrayLike) -> Any:
+    def nnlf(self, theta: Sequence[ArrayLike], x: ArrayLike) -> Any:
         """As SciPy's method: the negative logarithm of the likelihood of data x."""
         if not holds_expr([*theta, x]):
             return self.own.nnlf(theta, x)
         return -np.sum(self.logpdf(x, *theta))
 
-    def fit(self, data: npt.ArrayLike, *args: npt.ArrayLike, **kwds: Any) -> Any:
+    def fit(self, data: ArrayLike, *args: ArrayLike, **kwds: Any) -> Any:
         """As SciPy's method: the likeliest parameters, in the data and in parameters that are fixed."""
         if is_censored(data):
             return censored_maximum_likelihood(self, data, args, kwds)

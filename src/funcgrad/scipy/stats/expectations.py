@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rv_continuous
 
 from funcgrad.ops.base.op import lift_fully
@@ -23,7 +22,7 @@ from funcgrad.scipy.composition import real, with_value
 from funcgrad.scipy.integrate import quad
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _Function = Callable[..., Any]
 _CUTS = (0.05, 0.95)
@@ -48,7 +47,7 @@ INTEGRALS = ("studentized_range",)
 """Distributions whose density is an integral by itself: those of it take minutes."""
 
 
-def moment(distribution: Any, name: str, *shapes: npt.ArrayLike) -> Any:
+def moment(distribution: Any, name: str, *shapes: ArrayLike) -> Any:
     """The mean, variance, standard deviation or entropy of a standard distribution."""
     given = [real(f"{distribution.name}.{name}", shape) for shape in shapes]
     sizes = np.broadcast_shapes(*[np.shape(shape) for shape in given])
@@ -59,7 +58,7 @@ def moment(distribution: Any, name: str, *shapes: npt.ArrayLike) -> Any:
     return np.stack(found).reshape(sizes) if found else np.zeros(sizes)
 
 
-def stats(distribution: Any, *shapes: npt.ArrayLike, **_: object) -> tuple[Any, ...]:
+def stats(distribution: Any, *shapes: ArrayLike, **_: object) -> tuple[Any, ...]:
     """As SciPy's method `_stats`: its values, with the derivatives of the formula."""
     given = [real(f"{distribution.name}.stats", shape) for shape in shapes]
     with np.errstate(all="ignore"):  # where a moment is infinite
@@ -112,8 +111,8 @@ def expect_by_quadrature(
     args: tuple[Array, ...] = (),
     loc: Any = 0,
     scale: Any = 1,
-    lb: npt.ArrayLike | None = None,
-    ub: npt.ArrayLike | None = None,
+    lb: ArrayLike | None = None,
+    ub: ArrayLike | None = None,
     conditional: bool = False,
     **options: Any,
 ) -> Any:

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.stats as _scipy
 
 from funcgrad.ops.base.op import lift_fully
@@ -14,14 +13,15 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import composed, refuse_policy
 from funcgrad.transforms.grad import stop_gradient
+from funcgrad.typing import ArrayLike
 
 _composed = composed(_scipy)
 
 
 @_composed
 def entropy(
-    pk: npt.ArrayLike,
-    qk: npt.ArrayLike | None = None,
+    pk: ArrayLike,
+    qk: ArrayLike | None = None,
     base: float | None = None,
     axis: int | None = 0,
     *,

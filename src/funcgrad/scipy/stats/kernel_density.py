@@ -7,16 +7,15 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.stats as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import OfPlainData, real
 from funcgrad.source import fail, type_error, value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
-_Bandwidth = str | npt.ArrayLike | Callable[..., Any] | None
+_Bandwidth = str | ArrayLike | Callable[..., Any] | None
 _LOG_TAU = math.log(2 * math.pi)
 
 
@@ -41,10 +40,7 @@ class gaussian_kde(OfPlainData):  # noqa: N801
     """
 
     def __init__(
-        self,
-        dataset: npt.ArrayLike,
-        bw_method: _Bandwidth = None,
-        weights: npt.ArrayLike | None = None,
+        self, dataset: ArrayLike, bw_method: _Bandwidth = None, weights: ArrayLike | None = None
     ) -> None:
         if not holds_expr([dataset, bw_method, weights]):
             super().__init__(_scipy.gaussian_kde(dataset, None, weights))
@@ -67,7 +63,7 @@ class gaussian_kde(OfPlainData):  # noqa: N801
             )
         return super().__getattr__(name)
 
-    def _set_data(self, data: Array, weights: npt.ArrayLike | None) -> None:
+    def _set_data(self, data: Array, weights: ArrayLike | None) -> None:
         if data.size < 2:
             raise value_error(
                 f"gaussian_kde: expected a dataset of several elements, but got {data.shape}",
@@ -137,7 +133,7 @@ class gaussian_kde(OfPlainData):  # noqa: N801
     def _is_plain(self, *given: object) -> bool:
         return self.own is not None and not holds_expr([*given])
 
-    def logpdf(self, x: npt.ArrayLike) -> Any:
+    def logpdf(self, x: ArrayLike) -> Any:
         """The logarithm of the density at the points, whose coordinates are along
         the first axis.
         """
@@ -155,19 +151,19 @@ class gaussian_kde(OfPlainData):  # noqa: N801
             logs = np.log(self.weights)[:, None]
         return special.logsumexp(logs + _log_normals(self.dataset, points, self.cho_cov), axis=0)
 
-    def evaluate(self, points: npt.ArrayLike) -> Any:
+    def evaluate(self, points: ArrayLike) -> Any:
         """The density at the points, whose coordinates are along the first axis."""
         return self.own.evaluate(points) if self._is_plain(points) else np.exp(self.logpdf(points))
 
-    def pdf(self, x: npt.ArrayLike) -> Any:
+    def pdf(self, x: ArrayLike) -> Any:
         """The density, as `evaluate`."""
         return self.evaluate(x)
 
-    def __call__(self, points: npt.ArrayLike) -> Any:
+    def __call__(self, points: ArrayLike) -> Any:
         """The density, as `evaluate`."""
         return self.evaluate(points)
 
-    def integrate_gaussian(self, mean: npt.ArrayLike, cov: npt.ArrayLike) -> Any:
+    def integrate_gaussian(self, mean: ArrayLike, cov: ArrayLike) -> Any:
         """As SciPy's method: the integral of the product with a normal density."""
         if self._is_plain(mean, cov):
             return self.own.integrate_gaussian(mean, cov)
@@ -177,7 +173,7 @@ class gaussian_kde(OfPlainData):  # noqa: N801
         )
         return np.sum(self.weights * np.exp(_log_normals(self.dataset, center, factor))[:, 0])
 
-    def integrate_box_1d(self, low: npt.ArrayLike, high: npt.ArrayLike) -> Any:
+    def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Any:
         """As SciPy's method: the integral over an interval."""
         if self._is_plain(low, high):
             return self.own.integrate_box_1d(low, high)
@@ -196,7 +192,7 @@ class gaussian_kde(OfPlainData):  # noqa: N801
         each = np.exp(_log_normals(self.dataset, other.dataset, factor))
         return self.weights @ each @ other.weights
 
-    def marginal(self, dimensions: npt.ArrayLike) -> Any:
+    def marginal(self, dimensions: ArrayLike) -> Any:
         """As SciPy's method: the estimate for some of the coordinates."""
         if self.own is not None:
             return gaussian_kde.of_scipy(self.own.marginal(dimensions))
@@ -212,9 +208,7 @@ class gaussian_kde(OfPlainData):  # noqa: N801
             )
         return self.own.resample(size, seed)
 
-    def integrate_box(
-        self, low_bounds: npt.ArrayLike, high_bounds: npt.ArrayLike, **options: Any
-    ) -> Any:
+    def integrate_box(self, low_bounds: ArrayLike, high_bounds: ArrayLike, **options: Any) -> Any:
         """As SciPy's method; of traced data, on a line alone."""
         if self._is_plain(low_bounds, high_bounds):
             return self.own.integrate_box(low_bounds, high_bounds, **options)

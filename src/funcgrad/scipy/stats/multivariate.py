@@ -10,7 +10,6 @@ from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.stats as _scipy
 from scipy._lib._util import check_random_state
 
@@ -25,7 +24,7 @@ from funcgrad.scipy.composition import as_single, real, refuse, with_value
 from funcgrad.scipy.stats.normal_cdf import normal_cdf
 from funcgrad.source import USERS, as_of_numbers, fail, value_error
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _LOG_TAU = math.log(2 * math.pi)
 
@@ -35,7 +34,7 @@ def _squeezed(x: Array) -> Any:
 
 
 # -- normal and t --------------------------------------------------------------------------------
-def _parameters(who: str, mean: npt.ArrayLike | None, cov: npt.ArrayLike) -> tuple[Array, Array]:
+def _parameters(who: str, mean: ArrayLike | None, cov: ArrayLike) -> tuple[Array, Array]:
     """The mean as a vector, and the covariance as a matrix."""
     matrix = real(who, 1.0 if cov is None else cov)
     center = None if mean is None else real(who, mean).reshape(-1)
@@ -86,7 +85,7 @@ def _is_known_singular(matrix: Array) -> bool:
 
 def initialize_psd(
     self: Any,
-    M: npt.ArrayLike,
+    M: ArrayLike,
     cond: float | None = None,
     rcond: float | None = None,
     lower: bool = True,
@@ -154,10 +153,7 @@ def _singular_normal(x: Array, center: Array, matrix: Array) -> Any:
 
 
 def _normal(
-    x: npt.ArrayLike,
-    mean: npt.ArrayLike | None = None,
-    cov: npt.ArrayLike = 1,
-    allow_singular: bool = False,
+    x: ArrayLike, mean: ArrayLike | None = None, cov: ArrayLike = 1, allow_singular: bool = False
 ) -> Any:
     center, matrix = _parameters("multivariate_normal", mean, cov)
     points = np.atleast_1d(real("multivariate_normal", x))
@@ -167,12 +163,7 @@ def _normal(
     return _squeezed(-(center.size * _LOG_TAU + log_det + distance) / 2)
 
 
-def _t(
-    x: npt.ArrayLike,
-    loc: npt.ArrayLike | None = None,
-    shape: npt.ArrayLike = 1,
-    df: npt.ArrayLike = 1,
-) -> Any:
+def _t(x: ArrayLike, loc: ArrayLike | None = None, shape: ArrayLike = 1, df: ArrayLike = 1) -> Any:
     center, matrix = _parameters("multivariate_t", loc, shape)
     n, df = center.size, real("multivariate_t", df)
     if not holds_expr(df) and np.isinf(df):
@@ -184,7 +175,7 @@ def _t(
 
 
 # -- Dirichlet and multinomial ----------------------------------------------------------------------
-def _dirichlet(x: npt.ArrayLike, alpha: npt.ArrayLike) -> Any:
+def _dirichlet(x: ArrayLike, alpha: ArrayLike) -> Any:
     given = x, alpha
     x, alpha = real("dirichlet", x), real("dirichlet", alpha)
     if x.shape[0] == alpha.shape[0] - 1:
@@ -205,7 +196,7 @@ def _counts(x: Array, n: Array) -> Any:
     return np.logical_and(np.all(whole, axis=-1), np.sum(x, axis=-1) == n)
 
 
-def _multinomial(x: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike) -> Any:
+def _multinomial(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Any:
     eps = 10 * np.finfo(np.float32 if getattr(p, "dtype", None) == np.float32 else float).eps
     x, n, p = [real("multinomial", item) for item in (x, n, p)]
     x = np.floor(x)
@@ -220,7 +211,7 @@ def _multinomial(x: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike) -> Any:
     return np.where(valid, np.where(_counts(x, n), log, -np.inf), np.nan)
 
 
-def _dirichlet_multinomial(x: npt.ArrayLike, alpha: npt.ArrayLike, n: npt.ArrayLike) -> Any:
+def _dirichlet_multinomial(x: ArrayLike, alpha: ArrayLike, n: ArrayLike) -> Any:
     x, alpha, n = [real("dirichlet_multinomial", item) for item in (x, alpha, n)]
     x, total = np.floor(x), np.sum(alpha, axis=-1)
     log = gammaln(total) + gammaln(n + 1) - gammaln(n + total)
@@ -229,7 +220,7 @@ def _dirichlet_multinomial(x: npt.ArrayLike, alpha: npt.ArrayLike, n: npt.ArrayL
 
 
 # -- matrices ---------------------------------------------------------------------------------------
-def _wishart(x: npt.ArrayLike, df: npt.ArrayLike, scale: npt.ArrayLike) -> Any:
+def _wishart(x: ArrayLike, df: ArrayLike, scale: ArrayLike) -> Any:
     x, df = real("wishart", x), real("wishart", df)
     _, matrix = _parameters("wishart", None, scale)
     n = matrix.shape[0]
@@ -242,7 +233,7 @@ def _wishart(x: npt.ArrayLike, df: npt.ArrayLike, scale: npt.ArrayLike) -> Any:
     return _squeezed((df - n - 1) / 2 * log_det - trace / 2 + constant)
 
 
-def _invwishart(x: npt.ArrayLike, df: npt.ArrayLike, scale: npt.ArrayLike) -> Any:
+def _invwishart(x: ArrayLike, df: ArrayLike, scale: ArrayLike) -> Any:
     x, df = real("invwishart", x), real("invwishart", df)
     _, matrix = _parameters("invwishart", None, scale)
     n = matrix.shape[0]
@@ -266,7 +257,7 @@ _FORMULAS: Mapping[str, Callable[..., Any]] = {
 """The logarithm of the density, or of the mass of a discrete distribution."""
 
 
-def _normal_entropy(mean: npt.ArrayLike | None = None, cov: npt.ArrayLike = 1) -> Any:
+def _normal_entropy(mean: ArrayLike | None = None, cov: ArrayLike = 1) -> Any:
     center, matrix = _parameters("multivariate_normal", mean, cov)
     if _is_known_singular(matrix):
         parts = _of_rank(matrix)
@@ -275,7 +266,7 @@ def _normal_entropy(mean: npt.ArrayLike | None = None, cov: npt.ArrayLike = 1) -
     return (center.size * (_LOG_TAU + 1) + log_det) / 2
 
 
-def _dirichlet_entropy(alpha: npt.ArrayLike) -> Any:
+def _dirichlet_entropy(alpha: ArrayLike) -> Any:
     given, alpha = alpha, real("dirichlet", alpha)
     total = np.sum(alpha)
     beta = np.sum(gammaln(alpha)) - gammaln(total)
@@ -283,9 +274,7 @@ def _dirichlet_entropy(alpha: npt.ArrayLike) -> Any:
     return as_single(beta + rest - np.sum((alpha - 1) * special.psi(alpha)), given)
 
 
-def _t_entropy(
-    loc: npt.ArrayLike | None = None, shape: npt.ArrayLike = 1, df: npt.ArrayLike = 1
-) -> Any:
+def _t_entropy(loc: ArrayLike | None = None, shape: ArrayLike = 1, df: ArrayLike = 1) -> Any:
     center, matrix = _parameters("multivariate_t", loc, shape)
     df = real("multivariate_t", df)
     if not holds_expr(df) and np.isinf(df):
@@ -307,7 +296,7 @@ def _t_entropy(
     return (log_det + n * _LOG_TAU) / 2 + constant
 
 
-def _wishart_entropy(df: npt.ArrayLike, scale: npt.ArrayLike) -> Any:
+def _wishart_entropy(df: ArrayLike, scale: ArrayLike) -> Any:
     df = real("wishart", df)
     _, matrix = _parameters("wishart", None, scale)
     n = matrix.shape[0]
@@ -337,9 +326,7 @@ def _holds_covariance(args: Sequence[object], kwds: Mapping[str, object]) -> boo
 
 
 def _method(name: str) -> Callable[..., Any]:
-    def method(
-        self: Multivariate, x: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike
-    ) -> Any:
+    def method(self: Multivariate, x: ArrayLike, *args: ArrayLike, **kwds: ArrayLike) -> Any:
         own = getattr(self.own, name)  # an AttributeError, if SciPy's has no such method
         args, kwds = self.parameters(args, kwds)
         if not holds_expr([x, *args, *kwds.values()]):
@@ -384,7 +371,7 @@ class Multivariate:
     def __repr__(self) -> str:
         return f"<funcgrad.scipy.stats.{self.name}>"
 
-    def __call__(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike | None) -> Multivariate:
+    def __call__(self, *args: ArrayLike, **kwds: ArrayLike | None) -> Multivariate:
         """The distribution with the given parameters, as SciPy's frozen one."""
         given = signature(self.own.__call__).bind(*args, **kwds).arguments
         if given.get("seed") is None:
@@ -427,7 +414,7 @@ class Multivariate:
         merged.pop("seed", None)
         return (*self.args, *args), merged
 
-    def entropy(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> Any:
+    def entropy(self, *args: ArrayLike, **kwds: ArrayLike) -> Any:
         """The entropy, as SciPy's method; of traced parameters for distributions of `_ENTROPIES`."""
         own = self._scipys("entropy")
         named = args, kwds
@@ -439,7 +426,7 @@ class Multivariate:
     pdf, logpdf = _method("pdf"), _method("logpdf")
     pmf, logpmf = _method("pmf"), _method("logpmf")
 
-    def cdf(self, x: npt.ArrayLike, *args: Any, **kwds: Any) -> Any:
+    def cdf(self, x: ArrayLike, *args: Any, **kwds: Any) -> Any:
         """As SciPy's method; of traced values for a normal vector of up to three entries."""
         own = self.own.cdf  # an AttributeError, if SciPy's has no such method
         args, kwds = self.parameters(args, kwds)
@@ -474,7 +461,7 @@ class Multivariate:
         )
         return _squeezed(_normal_draws(self.own, center, matrix, given))
 
-    def logcdf(self, x: npt.ArrayLike, *args: Any, **kwds: Any) -> Any:
+    def logcdf(self, x: ArrayLike, *args: Any, **kwds: Any) -> Any:
         """The logarithm of `cdf`."""
         merged, named = self.parameters(args, kwds)
         if not holds_expr([x, *merged, *named.values()]):

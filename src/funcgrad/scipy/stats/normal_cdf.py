@@ -6,17 +6,16 @@ import itertools
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.ops.special.normal_orthants import bivariate_normal_cdf, trivariate_normal_cdf
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import real
 from funcgrad.source import type_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 def normal_cdf(
-    x: npt.ArrayLike, center: Array, matrix: Array, lower_limit: npt.ArrayLike | None = None
+    x: ArrayLike, center: Array, matrix: Array, lower_limit: ArrayLike | None = None
 ) -> Any:
     """The probability of a box between the limits, or below x; a sum over its corners."""
     n = center.size
@@ -36,7 +35,7 @@ def normal_cdf(
     return total
 
 
-def _standardized(x: npt.ArrayLike, center: Array, sizes: Array) -> Any:
+def _standardized(x: ArrayLike, center: Array, sizes: Array) -> Any:
     points = np.atleast_1d(real("multivariate_normal", x))
     points = points.reshape((-1, 1) if points.ndim == 1 and center.size == 1 else points.shape)
     return (points - center) / sizes

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.stats as _scipy
 
 from funcgrad.graph import ArrayType
@@ -20,7 +19,7 @@ from funcgrad.source import fail, type_error, value_error
 from funcgrad.transforms.custom.implicit import implicit_root
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import grad, stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy, host=True)
 _Function = Callable[..., Any]
@@ -60,7 +59,7 @@ def _correlation(x: Array, y: Array) -> Any:
 
 @_composed
 def boxcox_normmax(
-    x: npt.ArrayLike,
+    x: ArrayLike,
     brack: tuple[float, ...] | None = None,
     method: str = "pearsonr",
     optimizer: _Function | None = None,
@@ -103,7 +102,7 @@ def boxcox_normmax(
 
 @_composed
 def yeojohnson_normmax(
-    x: npt.ArrayLike, brack: tuple[float, ...] | None = None, *, nan_policy: str = "propagate"
+    x: ArrayLike, brack: tuple[float, ...] | None = None, *, nan_policy: str = "propagate"
 ) -> Any:
     refuse_policy("yeojohnson_normmax", nan_policy)
     data = real("yeojohnson_normmax", x)
@@ -124,7 +123,7 @@ def yeojohnson_normmax(
 
 @_composed
 def ppcc_max(
-    x: npt.ArrayLike, brack: tuple[float, ...] = (0.0, 1.0), dist: str | Continuous = "tukeylambda"
+    x: ArrayLike, brack: tuple[float, ...] = (0.0, 1.0), dist: str | Continuous = "tukeylambda"
 ) -> Any:
     """As `scipy.stats.ppcc_max`: the shape whose quantiles correlate best
     with the data.

@@ -10,15 +10,15 @@ from functools import wraps
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.stats as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, floating, nondifferentiable
+from funcgrad.typing import ArrayLike
 
 
 @composed(_scipy)
-def rankdata(a: npt.ArrayLike, **options: object) -> Any:
+def rankdata(a: ArrayLike, **options: object) -> Any:
     return nondifferentiable(
         "ranks", lambda a: _scipy.rankdata(a, **options), floating("rankdata", a)
     )

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.scipy.composition import real
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 def _clipped(x: Array) -> Any:
@@ -24,9 +23,7 @@ def _clipped(x: Array) -> Any:
 def _method(name: str) -> Callable[..., Any]:
     is_mass = name == "_pmf"
 
-    def method(
-        distribution: Any, k: npt.ArrayLike, *args: npt.ArrayLike, **kwds: npt.ArrayLike
-    ) -> Any:
+    def method(distribution: Any, k: ArrayLike, *args: ArrayLike, **kwds: ArrayLike) -> Any:
         given, loc, _ = distribution._parse_args(*args, **kwds)
         shapes = [real(name, item) for item in given]
         place = real(name, k) - real(name, loc)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import wraps
 from typing import Any
 
-import numpy.typing as npt
-
 from funcgrad.expr.registry import functions
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.python_functions import of_scipy_or_adopted
 from funcgrad.scipy.stats.distribution import BY_SCIPYS_CODE, Continuous, Frozen
+from funcgrad.typing import ArrayLike
 
 
 class Continued(Continuous):
@@ -29,7 +28,7 @@ class Continued(Continuous):
             return found
         return wraps(found)(lambda *args, **kwds: of_scipy_or_adopted(found, args, kwds))
 
-    def __call__(self, *args: npt.ArrayLike, **kwds: npt.ArrayLike) -> ContinuedFrozen:
+    def __call__(self, *args: ArrayLike, **kwds: ArrayLike) -> ContinuedFrozen:
         """The distribution with the given parameters, as SciPy's `freeze`."""
         return ContinuedFrozen(self, args, kwds)
 

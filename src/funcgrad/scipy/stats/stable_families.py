@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.stats as _scipy
 
 from funcgrad.graph import ArrayType
@@ -17,7 +16,7 @@ from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.stats.standard import OF_CONTINUOUS, Standard, log_where_small
 from funcgrad.source import USERS, type_error
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 _SCALE = math.pi / 2
 """SciPy's variable has this scale, and is moved by its logarithm."""
@@ -94,7 +93,7 @@ _held_shape = with_pullback("levy_stable", lambda shape: shape, _row, _refuse_sl
 
 
 def _of_vectors(integral: Callable[..., Any]) -> Callable[..., Any]:
-    def method(self: object, x: npt.ArrayLike, alpha: npt.ArrayLike, beta: npt.ArrayLike) -> Any:
+    def method(self: object, x: ArrayLike, alpha: ArrayLike, beta: ArrayLike) -> Any:
         given = [real("levy_stable", item) for item in (x, alpha, beta)]
         rows = np.broadcast_arrays(*[np.atleast_1d(item).ravel() for item in given])
         return integral(rows[0], *[_held_shape(row) for row in rows[1:]])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.optimize
 import scipy.stats as _scipy
 
@@ -16,7 +15,7 @@ from funcgrad.scipy.spatial.distance import cdist
 from funcgrad.source import fail, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 
 def _plan(cost: Array, first: Array, second: Array) -> Any:
@@ -41,10 +40,10 @@ def _plan(cost: Array, first: Array, second: Array) -> Any:
 
 @composed(_scipy)
 def wasserstein_distance_nd(
-    u_values: npt.ArrayLike,
-    v_values: npt.ArrayLike,
-    u_weights: npt.ArrayLike | None = None,
-    v_weights: npt.ArrayLike | None = None,
+    u_values: ArrayLike,
+    v_values: ArrayLike,
+    u_weights: ArrayLike | None = None,
+    v_weights: ArrayLike | None = None,
 ) -> Any:
     """As `scipy.stats.wasserstein_distance_nd`, in the values and the weights.
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from funcgrad.arrays.reference import plain_value
 from funcgrad.control.guarded_call import run_where_taken
@@ -26,7 +25,7 @@ from funcgrad.trace.leaves import run
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.jit.captures import CapturedVariables
 from funcgrad.transforms.transform_arguments import by_position, captured_expressions, named_after
-from funcgrad.typing import Array
+from funcgrad.typing import Array, ArrayLike
 
 NUMERICAL_RULES = ("complex-step", "finite-difference")
 
@@ -59,7 +58,7 @@ def primitive(
     f: Callable[..., Any] = LATER,
     partials: Sequence[Callable[..., Any] | None] | str | None = None,
     *,
-    out: Callable[..., ArrayType | npt.ArrayLike] | None = None,
+    out: Callable[..., ArrayType | ArrayLike] | None = None,
     name: str | None = None,
 ) -> Callable[..., Any]:
     """f as one opaque operation on arrays.
