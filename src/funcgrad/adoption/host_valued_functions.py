@@ -20,7 +20,8 @@ from funcgrad.expr.scope_order import next_in_order
 _OF_SCIPY = frozenset(
     (
         *("black_tophat", "cdf2rdf", "chebwin", "cumfreq", "discrepancy", "dpss"),
-        *("ellipap", "expectile", "gammatone", "geometric_discrepancy"),
+        *("ellipap", "expectile", "gammatone", "gaussian_filter", "gaussian_filter1d"),
+        *("geometric_discrepancy", "simpson", "uniform_filter"),
         *("grey_closing", "grey_dilation", "grey_erosion", "grey_opening", "group_delay"),
         *("iirnotch", "iirpeak", "maximum_filter", "minimum_filter", "minimum_phase"),
         *("morphological_gradient", "morphological_laplace", "normalize", "pinvh", "relfreq"),

@@ -89,51 +89,6 @@ def cumulative_trapezoid(
     return as_single(np.moveaxis(total, 0, axis), y, x)
 
 
-@_hosted
-def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: float = 1.0, axis: int = -1) -> Any:
-    """As `scipy.integrate.simpson`: for an even number of samples with
-    Cartwright's last interval.
-    """
-    found = _simpson(y, x, dx, axis)
-    return as_single(found, y) if x is None else found
-
-
-def _simpson(y: ArrayLike, x: ArrayLike | None, dx: float, axis: int) -> Any:
-    samples, places = _first("simpson", y, x, axis)
-    count = samples.shape[0]
-    width = _widths("simpson", places, dx, count, samples.ndim)
-    if count == 2:
-        return (width[0] * (samples[0] + samples[1])) / 2
-    if count % 2:
-        return _parabolas(samples, width)
-    result = _parabolas(samples[:-1], width[:-1])
-    h0, h1 = width[-2], width[-1]
-    last = _ratio(2 * h1**2 + 3 * h0 * h1, 6 * (h1 + h0))
-    middle = _ratio(h1**2 + 3 * h0 * h1, 6 * h0)
-    first = -_ratio(h1**3, 6 * h0 * (h0 + h1))
-    return result + last * samples[-1] + middle * samples[-2] + first * samples[-3]
-
-
-def _parabolas(y: Any, width: Any) -> Any:
-    h0, h1 = width[::2], width[1::2]
-    both = h0 + h1
-    middle = y[1:-1:2] * _ratio(both * both, h0 * h1)
-    terms = y[:-2:2] * (2 - _ratio(h1, h0)) + middle + y[2::2] * (2 - _ratio(h0, h1))
-    return np.sum(both / 6 * terms, axis=0)
-
-
-def _ratio(a: Any, b: Any) -> Any:
-    """The quotient, and zero between two samples at one place, as in SciPy."""
-    return np.where(b == 0, 0.0, a / np.where(b == 0, 1.0, b))
-
-
-def fixed_quad(func: Callable[..., Any], a: Array, b: Array, args: object = (), n: int = 5) -> Any:
-    """As `scipy.integrate.fixed_quad`: Gauss and Legendre's rule with n nodes."""
-    nodes, weights = np.polynomial.legendre.leggauss(n)
-    y = (b - a) * (nodes + 1) / 2 + a
-    return (b - a) / 2 * np.sum(weights * func(y, *tuple_of(args)), axis=-1), None
-
-
 # -- functions -------------------------------------------------------------------------------------------
 @with_places_of(_scipy.quad)
 def quad(

@@ -15,10 +15,6 @@ _composed, _kept = composed(_scipy), composed(_scipy, single=True)
 _hosted = composed(_scipy, host=True)
 
 
-def _vector(who: str, value: ArrayLike) -> Any:
-    return number(who, value).reshape(-1)
-
-
 @_kept
 def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Any:
     column = np.atleast_1d(number("toeplitz", c))
@@ -28,14 +24,6 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Any:
     values = np.concatenate([column[..., ::-1], row[..., 1:]], axis=-1)
     rows, columns = np.arange(column.shape[-1]), np.arange(row.shape[-1])
     return values[..., column.shape[-1] - 1 - rows[:, None] + columns]
-
-
-@_kept
-def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Any:
-    column = _vector("hankel", c)
-    row = 0 * column if r is None else _vector("hankel", r)
-    values = np.concatenate([column, row[1:]])
-    return values[np.arange(column.shape[0])[:, None] + np.arange(row.shape[0])]
 
 
 @_kept

@@ -15,11 +15,8 @@ from funcgrad.scipy.ndimage.filters import convolve as convolve
 from funcgrad.scipy.ndimage.filters import convolve1d as convolve1d
 from funcgrad.scipy.ndimage.filters import correlate as correlate
 from funcgrad.scipy.ndimage.filters import correlate1d as correlate1d
-from funcgrad.scipy.ndimage.filters import gaussian_filter as gaussian_filter
-from funcgrad.scipy.ndimage.filters import gaussian_filter1d as gaussian_filter1d
 from funcgrad.scipy.ndimage.filters import maximum_filter1d as maximum_filter1d
 from funcgrad.scipy.ndimage.filters import minimum_filter1d as minimum_filter1d
-from funcgrad.scipy.ndimage.filters import uniform_filter as uniform_filter
 from funcgrad.scipy.ndimage.filters import uniform_filter1d as uniform_filter1d
 from funcgrad.scipy.ndimage.generic import generic_filter as generic_filter
 from funcgrad.scipy.ndimage.generic import generic_filter1d as generic_filter1d

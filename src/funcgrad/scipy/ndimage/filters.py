@@ -135,104 +135,15 @@ def convolve1d(input: ArrayLike, weights: ArrayLike, *, origin: int = 0, **line:
     return correlate1d(input, np.conj(kernel[::-1]), origin=shift, **line)
 
 
-def _gaussian_kernel(sigma: Any, order: int, radius: int) -> Any:
-    """Samples of the Gaussian or of a derivative, in the order of a correlation."""
-    x = np.arange(-radius, radius + 1)
-    phi = np.exp(-0.5 / (sigma * sigma) * x**2)
-    phi = phi / np.sum(phi)
-    if order == 0:
-        return phi
-    # The derivative is a Hermite polynomial q times the Gaussian: q' - x/sigma**2 q, order times.
-    coefficients: list[Any] = [1.0]
-    for _ in range(order):
-        raised = [0.0, *[-c / (sigma * sigma) for c in coefficients]]
-        lowered = [(k + 1) * c for k, c in enumerate(coefficients[1:])]
-        coefficients = [c + (lowered[k] if k < len(lowered) else 0.0) for k, c in enumerate(raised)]
-    polynomial: Any = 0.0
-    for k, c in enumerate(coefficients):
-        polynomial = polynomial + c * x.astype(float) ** k
-    return (polynomial * phi)[::-1]
-
-
-@_filter
-def gaussian_filter1d(
-    input: ArrayLike,
-    sigma: Any,
-    *,
-    order: int = 0,
-    truncate: float = 4.0,
-    radius: int | None = None,
-    **line: object,
-) -> Any:
-    """As `scipy.ndimage.gaussian_filter1d`, in the image and sigma; the radius is
-    that of sigma's value.
-    """
-    reach = int(truncate * sigma + 0.5) if radius is None else int(radius)
-    kernel = _gaussian_kernel(sigma, order, reach)
-    return correlate1d(input, kernel, **line)
-
-
 def _for_axes(value: Any, count: int) -> list[Any]:
     several = isinstance(value, list | tuple) or getattr(value, "ndim", None) not in (None, 0)
     return list(value) if several else [value] * count
 
 
 @_filter
-def gaussian_filter(
-    input: ArrayLike,
-    sigma: Any,
-    order: object = 0,
-    output: Output = None,
-    mode: str | Sequence[str] = "reflect",
-    *,
-    radius: int | Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    **rest: float,
-) -> Any:
-    """As `scipy.ndimage.gaussian_filter`, in the image and sigma; the radius is
-    that of sigma's value.
-    """
-    image: Any = number("gaussian_filter", input)
-    places = list(range(image.ndim)) if axes is None else np.atleast_1d(axes).tolist()
-    count = len(places)
-    if np.ndim(sigma):
-        sigma = [sigma[k] for k in range(count)]
-    parts = [_for_axes(item, count) for item in (sigma, order, mode, radius)]
-    for axis, width, degree, extension, reach in zip(places, *parts, strict=True):
-        if holds_expr(width) or width > 1e-15:
-            image = gaussian_filter1d(
-                image, width, axis=axis, order=degree, mode=extension, radius=reach, **rest
-            )
-    return filtered_output(image, input, output)
-
-
-@_filter
 def uniform_filter1d(input: ArrayLike, size: int, **line: object) -> Any:
     """As `scipy.ndimage.uniform_filter1d`."""
     return correlate1d(input, np.full(size, 1 / size), **line)
-
-
-@_filter
-def uniform_filter(
-    input: ArrayLike,
-    size: int | Sequence[int] = 3,
-    output: Output = None,
-    mode: str | Sequence[str] = "reflect",
-    cval: float = 0.0,
-    origin: int | Sequence[int] = 0,
-    *,
-    axes: Sequence[int] | None = None,
-) -> Any:
-    """As `scipy.ndimage.uniform_filter`."""
-    image: Any = number("uniform_filter", input)
-    places = list(range(image.ndim)) if axes is None else np.atleast_1d(axes).tolist()
-    parts = [_for_axes(item, len(places)) for item in (size, mode, origin)]
-    for axis, width, extension, start in zip(places, *parts, strict=True):
-        if width > 1:
-            image = uniform_filter1d(
-                image, width, axis=axis, mode=extension, cval=cval, origin=start
-            )
-    return filtered_output(image, input, output)
 
 
 def as_scipy_chose(own: Array, around: Array, expected: Array | None = None) -> Any:
