@@ -195,7 +195,7 @@ for _kind, _names in _ATTRIBUTES_WITH_CODE.items():
 
 def members_of(kind: type) -> tuple[int, ...]:
     """The ids of the members of a class and its bases: others where a method has been replaced."""
-    return tuple([id(item) for base in kind.__mro__[:-1] for item in vars(base).values()])
+    return tuple([one for base in kind.__mro__[:-1] for one in map(id, vars(base).values())])
 
 
 def known_class_level(kind: type) -> ClassLevel | None:
@@ -271,8 +271,10 @@ def first_unknown(values: Iterable[Any]) -> Any:
             of_class = item if issubclass(kind, type) else kind
             if id(of_class) not in classes:
                 known = known_class_level(of_class)
-                more = None if known is None else known.values()
-                if known is None or more is None:
+                if known is None or known.level > AS_IT_IS:
+                    return item
+                more = known.values()
+                if more is None:
                     return item
                 classes[id(of_class)] = known
                 waiting.extend(more)
@@ -309,8 +311,6 @@ def _leads_to(item: Any) -> Iterable[Any] | None:
 
 def _attribute_values(item: Any, of_class: ClassLevel) -> list[Any] | None:
     """The values of an instance's attributes and items; None if they are not known."""
-    if of_class.level > AS_IT_IS:
-        return None
     if issubclass(type(item), type):
         return None if of_class.level == KEPT else [type(item)] * (type(item) is not type)
     found: list[Any] = []
