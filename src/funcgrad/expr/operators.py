@@ -179,7 +179,7 @@ def overrides_ufuncs(value: object) -> bool:
     kind = type(value)
     if kind in _WITHOUT_OVERRIDES or getattr(kind, "__array_ufunc__", None) is None:
         return False
-    if isinstance(value, Operators | np.ndarray | np.generic):
+    if isinstance(value, _OPERANDS):
         return False
     if getattr(kind, "_funcgrad_overrides", False):
         return True
@@ -256,8 +256,7 @@ def _is_traced_integer(x: ArrayLike) -> bool:
 
 def _takes_stores(item: Any) -> bool:
     """Whether an array can be written with traced values: one with a protocol of its own."""
-    known = isinstance(item, Operators | np.ndarray | np.generic)
-    return not known and hasattr(type(item), "__array_ufunc__")
+    return hasattr(type(item), "__array_ufunc__") and not isinstance(item, _OPERANDS)
 
 
 def _is_truth_value(x: Any) -> bool:
@@ -590,3 +589,4 @@ class Operators:
 
 _BUILD = "write np.stack([...]) for an array of expressions, or fg.adopt(f) for the function"
 _INDEX = "write np.stack([...]) for an array of expressions, or fg.const(a)[i] to index an array"
+_OPERANDS = (Operators, np.ndarray, np.generic)

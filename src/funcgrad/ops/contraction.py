@@ -7,6 +7,7 @@ transpose is a contraction again.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from operator import index
 from typing import Any, Literal
 
@@ -145,10 +146,18 @@ _PLANNED = 4096
 
 
 def _einsum_run(*xs: Array, subscripts: str) -> Any:
-    size = 1
-    for x in xs:
-        size *= np.size(x)
-    return np.einsum(subscripts, *xs, optimize=len(xs) > 1 and size > _PLANNED)
+    return np.einsum(subscripts, *xs, optimize=_is_planned(subscripts, *map(np.shape, xs)))
+
+
+@lru_cache(maxsize=1024)
+def _is_planned(subscripts: str, *shapes: tuple[int, ...]) -> bool:
+    """Whether there is more than one operand, and more multiplications than planning takes time."""
+    lengths = {
+        c: n
+        for term, shape in zip(_terms(subscripts)[0], shapes, strict=True)
+        for c, n in zip(term, shape, strict=True)
+    }
+    return len(shapes) > 1 and math.prod(lengths.values()) > _PLANNED
 
 
 def _terms(subscripts: str) -> tuple[list[str], str]:
@@ -392,7 +401,7 @@ def inner(a: object, b: object) -> Any:
 def outer(a: ArrayLike, b: ArrayLike) -> Any:
     """As `numpy.outer`."""
     a, b = lift_all((a, b))
-    return np.expand_dims(np.ravel(a), 1) * np.ravel(b)
+    return expand_dims(reshape(a, -1), 1) * reshape(b, -1)
 
 
 def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Any:

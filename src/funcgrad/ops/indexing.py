@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, const
 from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.axes import axis_index
@@ -71,20 +72,21 @@ def add_at(x: Array, index: tuple[Any, ...], v: Array) -> None:
         and type(index[0]) is np.ndarray
         and index[0].dtype.kind in "iu"
     ):
-        entries = np.broadcast_to(v, index[0].shape)
-        np.add.at(x, index[0].reshape(-1), entries.reshape(-1))
+        np.add.at(x, index[0].reshape(-1), _as_shaped(v, index[0].shape).reshape(-1))
         return
     if x.ndim > 1 or any([np.ndim(item) > 1 for item in index]):
         values = np.asarray(v)
         # The place of each entry of the whole array: worthwhile if many entries are added.
         if x.flags.c_contiguous and x.size <= _MOST_PLACES * values.size:
             places = np.arange(x.size).reshape(x.shape)[index]
-            entries = (
-                values if values.shape == places.shape else np.broadcast_to(values, places.shape)
-            )
+            entries = _as_shaped(values, places.shape)
             np.add.at(x.reshape(-1), places.reshape(-1), entries.reshape(-1))
             return
     np.add.at(x, index, v)
+
+
+def _as_shaped(v: Array, shape: tuple[int, ...]) -> Any:
+    return v if np.shape(v) == shape else np.broadcast_to(v, shape)
 
 
 _MOST_PLACES = 8
@@ -273,8 +275,11 @@ def take_along_axis(x: ArrayLike, indices: Any, axis: int | None = -1) -> Any:
         raise value_error(
             f"take_along_axis: expected indices with {x.ndim} axes, but got {indices.type}",
         )
-    grids = list(np.ix_(*[np.arange(n) for n in x.shape]))
-    grids[place] = indices
+    apart = [(1,) * k + (n,) + (1,) * (x.ndim - k - 1) for k, n in enumerate(x.shape)]
+    grids = [
+        indices if k == place else np.arange(x.shape[k]).reshape(shape)
+        for k, shape in enumerate(apart)
+    ]
     return x[tuple(grids)]
 
 
@@ -284,8 +289,13 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     rows, columns = x.shape[-2:]
     first = max(-offset, 0)
     count = max(0, min(rows - first, columns - max(offset, 0)))
-    along = np.arange(count)
-    return x[..., along + first, along + max(offset, 0)]
+    return x[..., _places_from(first, count), _places_from(max(offset, 0), count)]
+
+
+@lru_cache(maxsize=64)
+def _places_from(first: int, count: int) -> Expr:
+    """So many places, one after another: a constant that traces have in common."""
+    return const(np.arange(first, first + count))
 
 
 def trace(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:

@@ -16,6 +16,7 @@ from funcgrad.ops.base.columns import TORCH_FORMS, Columns, axis_length, reduced
 from funcgrad.ops.base.entrywise import spread_unbatched
 from funcgrad.ops.base.op import Op, differentiable, lift_all, lift_fully
 from funcgrad.ops.base.promotion import numpy_dtype
+from funcgrad.ops.indexing import take_along_axis
 from funcgrad.ops.recurrences import cumprod_op, running_maximum_op, running_minimum_op
 from funcgrad.ops.shape import astype, reshape
 from funcgrad.source import value_error
@@ -285,7 +286,7 @@ def argsort(
 
 
 def sort(
-    x: object,
+    x: Any,
     axis: int | None = -1,
     kind: object = None,
     order: object = None,
@@ -297,7 +298,7 @@ def sort(
     _check_kind(kind)
     x = lift_fully(x)
     x, place = _flat("sort", x, axis if axis is None else axis_index("sort", axis, x))
-    return np.take_along_axis(x, _places_in_order("sort", x, place, order, descending), place)
+    return take_along_axis(x, _places_in_order("sort", x, place, order, descending), place)
 
 
 def _check_kind(kind: Any) -> None:

@@ -180,6 +180,8 @@ def moveaxis(x: object, source: Any, destination: Any) -> Any:
     x = lift_fully(x)
     sources = axis_tuple("moveaxis", source, x)
     targets = axis_tuple("moveaxis", destination, x)
+    if sources == targets:
+        return x
     order = [i for i in range(x.ndim) if i not in sources]
     for target, origin in sorted(zip(targets, sources, strict=True)):
         order.insert(target, origin)
@@ -259,7 +261,7 @@ def concatenate(
         )
     common = np.dtype(dtype) if dtype else np.result_type(*[x.dtype for x in exprs])
     for x in exprs:
-        if not np.can_cast(x.dtype, common, casting):
+        if x.dtype != common and not np.can_cast(x.dtype, common, casting):
             raise type_error(
                 f"concatenate: expected arrays that become {common} by casting={casting!r}, but got {x.type}",
             )

@@ -32,7 +32,7 @@ from funcgrad.ops.base.matrix_stacks import (
 from funcgrad.ops.base.mpmath_matrices import each_matrix
 from funcgrad.ops.base.op import Op, lift_fully, spread
 from funcgrad.ops.base.untaken_paths import matrix_or_identity
-from funcgrad.ops.shape import astype, broadcast_to
+from funcgrad.ops.shape import astype, broadcast_to, expand_dims, squeeze
 from funcgrad.source import as_of_numbers, may_be_handled, value_error
 from funcgrad.typing import Array
 
@@ -175,7 +175,7 @@ def solve(a: Any, b: Any) -> Any:
     """
     a, b = matrices("solve", a), lift_fully(b)
     vector = b.ndim == 1
-    b = matrices("solve", np.expand_dims(b, 1) if vector else b, square=False)
+    b = matrices("solve", expand_dims(b, 1) if vector else b, square=False)
     if a.shape[-1] != b.shape[-2]:
         raise value_error(
             "solve: expected a right side with as many rows as the matrix, but got "
@@ -183,7 +183,7 @@ def solve(a: Any, b: Any) -> Any:
         )
     a, b = _same_stack("solve", a, b)
     x = solve_op(_regular(a), b)
-    return np.squeeze(x, -1) if vector else x
+    return squeeze(x, -1) if vector else x
 
 
 def _same_stack(name: str, a: Any, b: Any) -> tuple[Any, Any]:

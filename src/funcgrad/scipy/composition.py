@@ -33,6 +33,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
 def composed(
@@ -191,8 +192,17 @@ def _naming(
     rest = kinds.get(Parameter.VAR_KEYWORD, "")
     left_out = _left_out(expected, traced)
 
+    parameters = expected.parameters.values()
+    places = [it.name for it in parameters if it.kind in _BY_PLACE]
+    names = {it.name for it in parameters if it.kind in _BY_NAME}
+    required = {it.name for it in parameters if it.name != rest and it.default is it.empty}
+
     def named(*args: object, **kwargs: object) -> dict[str, Any]:
-        given = dict(expected.bind(*args, **kwargs).arguments)
+        given: dict[str, Any] = dict(zip(places, args, strict=False))
+        plain = names.issuperset(kwargs) and given.keys().isdisjoint(kwargs)
+        given |= kwargs
+        if not (plain and len(args) <= len(places) and given.keys() >= required):
+            given = dict(expected.bind(*args, **kwargs).arguments)
         others = given.pop(rest, {})
         refuse_given(traced.__name__, **{name: given[name] for name in left_out & given.keys()})
         return {**given, **others}

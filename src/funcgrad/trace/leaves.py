@@ -105,13 +105,14 @@ def fresh(value: object, scope: Scope, place: int, label: str) -> Expr:
     else:
         known = const(value)
     params: tuple[tuple[str, Any], ...] = (("scope", scope), ("place", place))
-    if isinstance(value, np.integer | np.float64 | np.complex128):
+    if isinstance(value, _NUMPYS):
         params = (*params, ("numpy", True))
     traced = known.traced or scope
     return assemble_node(leaf_op, (known,), params, known.type, traced=traced, label=label)
 
 
 _FLOAT = np.dtype(float)
+_NUMPYS = (np.integer, np.float64, np.complex128)
 
 
 def flatten_arguments(
@@ -160,11 +161,7 @@ def run_on_leaves(
                 called = [arg if i in traced else _lent(arg) for i, arg in enumerate(args)]
                 named = {name: _lent(arg) for name, arg in kwargs.items()}
             cells = {
-                i: (
-                    tree,
-                    [_as_argument(*pair, level) for pair in zip(tree.leaves, own[i], strict=True)],
-                )
-                for i, tree in traced.items()
+                i: (tree, _as_arguments(tree.leaves, own[i], level)) for i, tree in traced.items()
             }
             for i, (tree, items) in cells.items():
                 called[i] = tree.rebuild(items)
@@ -384,10 +381,13 @@ def _is_caught_by_library(refusal: Exception) -> bool:
 _QUESTIONS = os.path.join("funcgrad", "expr", "concrete.py")
 
 
-def _as_argument(value: object, leaf: Expr, level: int) -> Any:
-    """A leaf as a function is given it in the place of a value."""
-    found = leaf if level < WRITABLE else _given(leaf)
-    return found if type(value) in _NO_CELLS else in_class_of(value, found)
+def _as_arguments(values: Sequence[Any], leaves: Sequence[Expr], level: int) -> Sequence[Any]:
+    """Leaves as a function is given them in the place of values."""
+    given = leaves if level < WRITABLE else [_given(leaf) for leaf in leaves]
+    if _NO_CELLS.issuperset(map(type, values)):
+        return given
+    pairs = zip(values, given, strict=True)
+    return [x if type(value) in _NO_CELLS else in_class_of(value, x) for value, x in pairs]
 
 
 def _given(leaf: Expr) -> Any:

@@ -199,7 +199,7 @@ def differentiable_arguments(
 
 def differentiable_value(who: str, place: int, value: Any) -> Any:
     """A value to differentiate in: a Python int as a float, floats and complex numbers unchanged."""
-    if isinstance(value, float):
+    if isinstance(value, float) or (type(value) is np.ndarray and value.dtype.kind in "fc"):
         return value
     if isinstance(value, np.ndarray):
         refuse_other_arrays(who, value)
@@ -271,8 +271,8 @@ def scalar_root(output: Any, holomorphic: bool = False) -> Expr:
         node = own_children(output)
         if node is not None and node.is_array and not np.shape(output):  # a number with labels
             (output,) = node.children
-    if isinstance(output, Expr | float | int | np.ndarray | np.generic):
-        root = lift_fully(output)
+    if isinstance(output, _RESULTS):
+        root = output if type(output) is Expr else lift_fully(output)
         shape, code = root.type.shape, root.type.dtype.kind
         if not shape and code == ("c" if holomorphic else "f"):
             return root
@@ -300,6 +300,9 @@ def scalar_root(output: Any, holomorphic: bool = False) -> Expr:
         hint = "f returns a function: give it all of its arguments"
     wanted = "complex" if holomorphic else "real"
     raise type_error(f"grad: expected f to return a {wanted} scalar, but got {kind}; {hint}")
+
+
+_RESULTS = (Expr, float, int, np.ndarray, np.generic)
 
 
 def check_holomorphic(who: str, leaves: Sequence[Expr]) -> None:

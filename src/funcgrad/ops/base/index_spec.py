@@ -56,22 +56,27 @@ def parse_index(index: object, x: Expr) -> tuple[Expr, Spec, list[Any]]:
     """
     spec: list[Any] = []
     arrays: list[Any] = []
-    items = unwrapped(index if isinstance(index, tuple) else (index,))
+    items = index if isinstance(index, tuple) else (index,)
+    if not _PLAIN_ITEMS.issuperset(map(type, items)):
+        items = unwrapped(items)
     for place, item in enumerate(items):
-        if item is None:
+        kind = type(item)  # `isinstance` is slow where it is false of an expression
+        if kind is int:
+            spec.append(item)
+        elif item is None:
             spec.append("new")
         elif item is Ellipsis:
             spec.append("...")
-        elif isinstance(item, slice):
+        elif kind is slice:
             bounds = (item.start, item.stop, item.step)
-            spec.append(("slice", *(None if b is None else operator.index(b) for b in bounds)))
+            spec.append(("slice", *[None if b is None else operator.index(b) for b in bounds]))
         elif _is_scalar_boolean(item):
             return parse_index(*_without_scalar_booleans(items, x))
         elif _is_float(item):
             raise _bad_index(item)
-        elif isinstance(item, int | np.integer):
+        elif kind is not Expr and isinstance(item, _INTEGERS):
             spec.append(int(item))
-        elif type(getattr(type(item), "__index__", None)) is FunctionType and not _is_array(item):
+        elif type(getattr(kind, "__index__", None)) is FunctionType and not _is_array(item):
             spec.append(operator.index(item))  # of a user's class
         else:
             found = as_indices(item)
@@ -82,10 +87,20 @@ def parse_index(index: object, x: Expr) -> tuple[Expr, Spec, list[Any]]:
     return x, tuple(spec), arrays
 
 
+_PLAIN_ITEMS = frozenset((int, slice, type(None), type(...), np.ndarray, Expr))
+"""Types of items that are no arrays that can be written, and hold none."""
+
+
 def _is_scalar_boolean(item: object) -> bool:
-    if isinstance(item, bool | np.bool_):
-        return True
-    return isinstance(item, Expr | np.ndarray) and item.dtype.kind == "b" and item.shape == ()
+    if isinstance(item, _ARRAYS):
+        return item.dtype.kind == "b" and item.shape == ()
+    return isinstance(item, _BOOLEANS)
+
+
+_ARRAYS, _BOOLEANS = (Expr, np.ndarray), (bool, np.bool_)
+
+
+_INTEGERS = (int, np.integer)
 
 
 def _without_scalar_booleans(items: tuple[Any, ...], x: Expr) -> tuple[tuple[Any, ...], Expr]:
@@ -108,11 +123,11 @@ def _without_scalar_booleans(items: tuple[Any, ...], x: Expr) -> tuple[tuple[Any
 
 def _is_float(item: npt.ArrayLike) -> bool:
     dtype = getattr(item, "dtype", None)
-    return isinstance(item, float) or (dtype is not None and dtype.kind not in "iub")
+    return isinstance(item, float) if dtype is None else dtype.kind not in "iub"
 
 
 def _is_array(item: object) -> bool:
-    return isinstance(item, Expr | np.ndarray) or hasattr(type(item), "__array__")
+    return isinstance(item, _ARRAYS) or hasattr(type(item), "__array__")
 
 
 def _is_boolean(item: object) -> bool:
@@ -137,7 +152,7 @@ def _check_boolean(place: int, x: Expr, index: tuple[Any, ...]) -> None:
 def _axes_taken(item: Any) -> int:
     if item is None or item is Ellipsis or _is_scalar_boolean(item):
         return 0
-    if isinstance(item, slice | int | np.integer):
+    if isinstance(item, (slice, *_INTEGERS)):
         return 1
     return int(np.ndim(item)) if _is_boolean(item) else 1
 
@@ -179,7 +194,13 @@ def _truth_values(mask: Expr) -> Any:
 
 @lru_cache(maxsize=4096)
 def _basic_shape(shape: tuple[int, ...], spec: Spec) -> tuple[int, ...]:
-    return tuple(np.broadcast_to(np.zeros((), bool), shape)[restore(spec, ())].shape)
+    return tuple(_probe(shape)[restore(spec, ())].shape)
+
+
+@lru_cache(maxsize=1024)
+def _probe(shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """An array of a shape that takes one byte, to ask NumPy what an index selects."""
+    return np.broadcast_to(np.zeros((), bool), shape)
 
 
 def _are_within(places: npt.NDArray[Any], length: int) -> bool:
@@ -199,8 +220,8 @@ def shape_of(x: Expr, spec: Spec, arrays: tuple[Expr, ...]) -> tuple[int, ...]:
             return (*known[0].shape, *x.shape[1:])
         # A stack of an open loop has an axis of unknown length: examples of a batch are chosen before it.
         first = x.shape.index(-1) if -1 in x.shape else x.ndim
-        probe = np.broadcast_to(np.zeros((), bool), x.shape[:first])
-        return (*probe[restore(spec, tuple(known))].shape, *x.shape[first:])
+        probed = _probe(x.shape[:first])[restore(spec, tuple(known))]
+        return (*probed.shape, *x.shape[first:])
     except IndexError as error:
         raise fail(IndexError, f"getitem: {error} (of {x.type})") from None
 

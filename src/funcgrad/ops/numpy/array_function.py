@@ -35,7 +35,9 @@ _REDUCED_BY = {
 
 _OF_OBJECTS = frozenset({np.dot, np.inner, np.outer, np.vdot, np.tensordot})
 """Functions that NumPy has for arrays of objects, by their operators."""
-_IN_PLACE = (np.copyto, np.fill_diagonal, np.put, np.place, np.putmask, np.put_along_axis)
+_IN_PLACE = frozenset(
+    {np.copyto, np.fill_diagonal, np.put, np.place, np.putmask, np.put_along_axis}
+)
 
 
 _FASTER = frozenset(
@@ -80,7 +82,7 @@ def apply_numpy(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 def _answer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The answer by a stand-in, by value, or by NumPy's own code on traced values."""
     stand_in = operation_table.numpy.get(func)
-    name = getattr(func, "__name__", str(func))
+    name = getattr(func, "__name__", None) or str(func)
     if func in _IN_PLACE:
         refusal = type_error(
             f"{name}: would change an array in place, but expressions are immutable; write "

@@ -16,8 +16,9 @@ from funcgrad.expr.concrete import has_known_value
 from funcgrad.ops.base.axes import axis_index, axis_tuple, counts_of
 from funcgrad.ops.base.op import lift_all, lift_fully
 from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.indexing import take_along_axis
 from funcgrad.ops.scans_and_sorts import argpartition_op
-from funcgrad.ops.shape import broadcast_to, concatenate, expand_dims, ravel, reshape
+from funcgrad.ops.shape import broadcast_to, concatenate, expand_dims, ravel, reshape, swapaxes
 from funcgrad.source import fail, value_error
 from funcgrad.typing import Array, ArrayLike, Axis
 
@@ -26,7 +27,10 @@ def flip(x: ArrayLike, axis: Axis = None) -> Any:
     """As `numpy.flip`."""
     x = lift_fully(x)
     places = range(x.ndim) if axis is None else axis_tuple("flip", axis, x)
-    return x[tuple(slice(None, None, -1) if i in places else slice(None) for i in range(x.ndim))]
+    return x[tuple([slice(None, None, -1) if i in places else _ALL for i in range(x.ndim)])]
+
+
+_ALL = slice(None)
 
 
 def roll(x: object, shift: Any, axis: int | tuple[int, ...] | None = None) -> Any:
@@ -34,10 +38,11 @@ def roll(x: object, shift: Any, axis: int | tuple[int, ...] | None = None) -> An
     x = lift_fully(x)
     if axis is not None and not isinstance(axis, int):
         axis = counts_of("roll", axis)
-    if np.ndim(shift):
-        shift = counts_of("roll", shift)
-    elif np.result_type(shift).kind == "f":  # which NumPy truncates
-        shift = int(shift)
+    if type(shift) is not int:
+        if np.ndim(shift):
+            shift = counts_of("roll", shift)
+        elif np.result_type(shift).kind == "f":  # which NumPy truncates
+            shift = int(shift)
     if isinstance(shift, Sequence) or isinstance(axis, Sequence):
         shifts, axes = np.broadcast_arrays(shift, -1 if axis is None else axis)
         flat = x if axis is not None else ravel(x)
@@ -110,19 +115,19 @@ def rot90(x: ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)) -> Any:
         raise value_error(f"rot90: expected two axes, but got {tuple(axes)} of {x.type}")
     (second,) = others
     if k % 2:
-        x = np.swapaxes(x, first, second)
+        x = swapaxes(x, first, second)
     turned = {0: (), 1: (first,), 2: (first, second), 3: (second,)}[k % 4]
-    return np.flip(x, turned) if turned else x
+    return flip(x, turned) if turned else x
 
 
 def flipud(x: Array) -> Any:
     """As `numpy.flipud`."""
-    return np.flip(x, 0)
+    return flip(x, 0)
 
 
 def fliplr(x: Array) -> Any:
     """As `numpy.fliplr`."""
-    return np.flip(x, 1)
+    return flip(x, 1)
 
 
 def delete(x: Any, obj: Array, axis: int | None = None) -> Any:
@@ -224,7 +229,7 @@ def partition(
 ) -> Any:
     """As `numpy.partition`: the entries taken in the order of `argpartition`."""
     x, place = _lanes("partition", a, axis)
-    return np.take_along_axis(x, _parted("partition", x, kth, place), place)
+    return take_along_axis(x, _parted("partition", x, kth, place), place)
 
 
 def argpartition(
