@@ -61,6 +61,19 @@ def _of_relative_steps(function: Any, points: Sequence[Any], orders: tuple[int, 
         return slope / mp.fprod([s**order for s, order in zip(scales, orders, strict=True)])
 
 
+def _is_beside_pole(function: Any, points: Sequence[Any], orders: tuple[int, ...]) -> bool:
+    """Whether an argument is so close to a pole at 0 that steps of the usual size would cross it."""
+    near = [order and 0 < abs(x) <= _STEP for x, order in zip(points, orders, strict=True)]
+    if not any(near):
+        return False
+    mp = _context()
+    try:
+        moved = [mp.zero if is_near else x for x, is_near in zip(points, near, strict=True)]
+        return not mp.isfinite(function(*moved))
+    except ZeroDivisionError:
+        return True
+
+
 def _derivative(function: Any, points: tuple[Any, ...], orders: tuple[int, ...]) -> Any:
     """With more digits where a function is nearly constant, or where the steps are less than its digits."""
     mp, digits = _context(), _DIGITS
@@ -81,6 +94,8 @@ def _entry(name: str, orders: tuple[int, ...], values: Sequence[Any]) -> Any:
     function: Any = in_library(row, mp, "f")
     points = [mp.convert(value) for value in values]
     try:
+        if _is_beside_pole(function, points, orders):
+            return _of_relative_steps(function, points, orders)
         found = _derivative(function, tuple(points), orders)
         if abs(found) > _STEEP and not mp.isfinite(function(*points)):
             return math.nan  # the quotient of steps across a pole
