@@ -311,3 +311,17 @@ def test_a_view_made_before_a_store_of_a_traced_value_shares_the_memory_of_its_b
     fg.grad(f)(2.0)
     fg.jit(f)(2.0)
     assert found[0] == found[1] == found[2] == [True, True, True, False, True, True, True, True]
+
+
+def test_arrays_of_dates_are_read_as_plain_arrays():
+    """Python's buffers take none: it was a ValueError."""
+
+    def f(x):
+        dates = np.array([1e18, 2e18]).astype("M8[ns]")
+        numbers = dates.view("i8")
+        numbers[0] += 86_400_000_000_000
+        days = np.diff(np.asarray(dates).astype("M8[D]")) / np.timedelta64(1, "D")
+        return x * days[0] + numbers[0] * 0
+
+    assert fg.grad(fg.adopt(f))(2.0) == 11573.0
+    assert fg.jit(fg.grad(fg.adopt(f)))(2.0) == 11573.0

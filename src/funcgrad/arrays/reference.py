@@ -529,7 +529,12 @@ def export(cell: Reference) -> np.ndarray[Any, Any]:
     buffer: Any = writable(cell) if _is_writable(cell) and not is_read else current(cell)
     if not buffer.size:
         return np.asarray(buffer)
-    memory = memoryview(buffer)  # as a base it is no array, and so stays that of its views
+    try:
+        memory = memoryview(buffer)  # as a base it is no array, and so stays that of its views
+    except ValueError:  # of dates and durations, which are no traced values
+        shared = buffer.view()
+        shared.flags.writeable = not is_read
+        return shared  # type: ignore[no-any-return]
     shared = np.asarray(memory.toreadonly() if is_read else memory)
     note_export(root_of(cell), weakref.ref(shared))
     return shared
