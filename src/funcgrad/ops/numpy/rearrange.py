@@ -20,10 +20,10 @@ from funcgrad.ops.indexing import take_along_axis
 from funcgrad.ops.scans_and_sorts import argpartition_op
 from funcgrad.ops.shape import broadcast_to, concatenate, expand_dims, ravel, reshape, swapaxes
 from funcgrad.source import fail, value_error
-from funcgrad.typing import Array, ArrayLike, Axis
+from funcgrad.typing import Array, ArrayLike, Axes
 
 
-def flip(x: ArrayLike, axis: Axis = None) -> Any:
+def flip(x: ArrayLike, axis: Axes = None) -> Any:
     """As `numpy.flip`."""
     x = lift_fully(x)
     places = range(x.ndim) if axis is None else axis_tuple("flip", axis, x)
@@ -33,7 +33,7 @@ def flip(x: ArrayLike, axis: Axis = None) -> Any:
 _ALL = slice(None)
 
 
-def roll(x: object, shift: Any, axis: int | tuple[int, ...] | None = None) -> Any:
+def roll(x: object, shift: Any, axis: Axes = None) -> Any:
     """As `numpy.roll`, along axes or the flattened array."""
     x = lift_fully(x)
     if axis is not None and not isinstance(axis, int):

@@ -192,10 +192,11 @@ def _beta_moment(at: tuple[Array, ...], orders: tuple[int, int], upper: bool) ->
     """`beta_log_moment` at x = 1 - y, by the smaller one, which has digits."""
     total = np.empty(at[0].shape)
     left = at[2] < 0.5
-    for side, sign, above in ((left, 1, upper), (~left, -1, not upper)):
+    for side, below, above in ((left, True, upper), (~left, False, not upper)):
         a, b, x, y = [v[side] for v in at]
-        first, second = (a, b)[::sign]
-        total[side] = beta_log_moment(first, second, (x, y)[::sign][0], orders[::sign], above)
+        first, second, least = (a, b, x) if below else (b, a, y)
+        powers = orders if below else (orders[1], orders[0])
+        total[side] = beta_log_moment(first, second, least, powers, above)
     return total
 
 
