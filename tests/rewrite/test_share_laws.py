@@ -145,3 +145,11 @@ def test_formulas_of_rational_functions_are_printed_as_before():
     x = fg.var("x")
     assert str(fg.gradient(x / (1 + x), x)) == "1/(x + 1)**2"
     assert str(fg.gradient(3 / (2 * np.exp(x) + 5), x)) == "-6*exp(x)/(2*exp(x) + 5)**2"
+
+
+@pytest.mark.parametrize("exponent", [np.nan, np.inf, -np.inf])
+def test_exponents_that_are_not_finite_are_no_powers(exponent):
+    x = fg.var("x")
+    with np.errstate(all="ignore"):
+        slope = fg.gradient(x + x / (x + 1) ** exponent, x)
+        assert np.isnan(slope(x=0.7))

@@ -185,7 +185,8 @@ def _sums_below(term: Expr) -> _Sums:
         elif node.op in POWERS:
             base = node.args[0]
             exponent = 2 if node.op is arithmetic.square else value_of(node.args[1])
-            times = 1 if exponent is None else math.ceil(sign * exponent)
+            if exponent is not None and np.isfinite(exponent):
+                times = math.ceil(sign * exponent)
         if base.op in _DIVISORS:
             found[id(base)] = (base, found.get(id(base), (base, 0))[1] + times)
     return found
