@@ -855,3 +855,49 @@ def test_a_value_that_outlives_its_body_is_refused(f, transform):
     """The result was a formula of the value, in the place of a number."""
     with pytest.raises(TypeError, match=r"outlived the body that it belongs to.*return it from"):
         transform(f)(3.0)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        fg.adopt,
+        fg.grad,
+        fg.jit,
+        lambda f: fg.jit(fg.grad(f)),
+        lambda f: lambda x: fg.jvp(f, (x,), (x,)),
+    ],
+    ids=["adopt", "grad", "jit", "jit grad", "jvp"],
+)
+def test_a_body_that_stores_a_constant_into_an_outer_array_is_refused_at_each_level(transform):
+    held = np.zeros(2)
+
+    def scanned(total, _):
+        total, held[0] = total + held[0] * total, 1.0
+        return total, None
+
+    def counted(_, total):
+        return scanned(total, None)[0]
+
+    for f in (
+        lambda x: fg.scan(scanned, x, None, length=3)[0],
+        lambda x: fg.fori_loop(0, 3, counted, x),
+    ):
+        with pytest.raises(TypeError, match="it stores into 'held', an array from outside of it"):
+            transform(f)(2.0)
+        np.testing.assert_array_equal(held, 0.0)
+
+
+def test_a_refused_store_into_an_array_of_the_outer_function_is_undone():
+    def f(x):
+        held = np.zeros(2)
+        held[0] = x
+
+        def body(total, _):
+            held[1] = 1.0
+            return total * held[0], None
+
+        with pytest.raises(TypeError, match="an array from outside of it"):
+            fg.scan(body, x, None, length=3)
+        return held[0] * (held[1] + 3.0)
+
+    assert fg.grad(f)(2.0) == fg.jit(fg.grad(f))(2.0) == 3.0

@@ -31,7 +31,7 @@ class OuterArrays:
 
     def __init__(self, f: Callable[..., Any]) -> None:
         self.reached = list(reached(f))
-        self._held: list[tuple[str, Any, bytes]] = []
+        self._held: list[tuple[str, Any, bytes | Expr]] = []
         size = 0
         for name, item in self.reached:
             if isinstance(item, np.ndarray | MutableArray):
@@ -40,14 +40,19 @@ class OuterArrays:
                     self._held.append((name, item, _content(item)))
 
     def check(self, who: str, why: str = "") -> None:
-        """Raises TypeError if the numbers of an array have changed; those of a plain array are restored."""
+        """Raises TypeError if the numbers of an array have changed, and restores them.
+
+        A refused function may run once more, adopted: there the store would be no change.
+        """
         why = why or (
             "it is traced once, for all of its runs, so that the store would happen once; return the value: "
             "as part of the carry, or as an output"
         )
         for name, array, before in self._held:
-            if _content(array) != before:
-                if isinstance(array, np.ndarray) and array.dtype.kind != "O":
+            if _identity(_content(array)) != _identity(before):
+                if isinstance(before, Expr):
+                    array[...] = before
+                elif array.dtype.kind != "O":
                     array[...] = np.frombuffer(before, array.dtype).reshape(array.shape)
                 raise type_error(
                     f"{who}: expected a function without effects, but it stores into {name!r}, an array "
@@ -55,13 +60,17 @@ class OuterArrays:
                 )
 
 
-def _content(array: object) -> bytes:
+def _content(array: object) -> bytes | Expr:
     value = plain_value(array)
     if isinstance(value, Expr) and value.op is not CONSTANT:
-        return bytes(value.key)
+        return value
     # An array that a traced index reads comes to hold its numbers as a constant: it is no store.
     known = value.params[0][1].array if isinstance(value, Expr) else value
     return np.asarray(known).tobytes()
+
+
+def _identity(content: bytes | Expr) -> bytes:
+    return bytes(content.key) if isinstance(content, Expr) else content
 
 
 def reached(f: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
