@@ -85,16 +85,6 @@ hfft2, hfftn = [_along_axes(name, _hermitian) for name in ("hfft2", "hfftn")]
 ihfft2, ihfftn = [_along_axes(name, _inverse_hermitian) for name in ("ihfft2", "ihfftn")]
 
 
-@_composed
-def fftshift(x: ArrayLike, axes: Axes = None) -> Any:
-    return fourier.fftshift(x, axes)
-
-
-@_composed
-def ifftshift(x: ArrayLike, axes: Axes = None) -> Any:
-    return fourier.ifftshift(x, axes)
-
-
 # -- cosine and sine transforms ------------------------------------------------------------------
 def _on_last_axis(x: Array, type: int, sine: bool) -> Any:
     """The transform along the last axis, without a norm."""

@@ -63,18 +63,7 @@ def expm_frechet(
 
 
 @_composed
-def coshm(A: ArrayLike) -> Any:
-    a = number("coshm", A)
-    return (expm(a) + expm(-a)) / 2
-
-
-@_composed
-def sinhm(A: ArrayLike) -> Any:
-    a = number("sinhm", A)
-    return (expm(a) - expm(-a)) / 2
-
-
-@_composed
 def tanhm(A: ArrayLike) -> Any:
     a = number("tanhm", A)
-    return np.linalg.solve(coshm(a), sinhm(a))
+    rising, falling = expm(a), expm(-a)
+    return np.linalg.solve(rising + falling, rising - falling)

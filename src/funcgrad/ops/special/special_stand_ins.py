@@ -10,7 +10,6 @@ from typing import Any
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special import (
     bessel,
-    bessel_derivatives,
     distribution_parameters,
     distributions,
     elementary,
@@ -33,6 +32,7 @@ from funcgrad.ops.special import (
     orthogonal,
     partial_derivatives,
     polygamma,
+    spherical_bessel,
     spheroidal,
 )
 from funcgrad.ops.special.special_function import SeveralResults
@@ -53,7 +53,7 @@ SPECIAL_FAMILIES: tuple[ModuleType, ...] = (
     entropy,
     elementary,
     bessel,
-    bessel_derivatives,
+    spherical_bessel,
     integrals,
     elliptic,
     mathieu,
@@ -75,7 +75,6 @@ def _stand_ins() -> Mapping[str, Callable[..., Any]]:
     # SciPy's own Python code calls ufuncs by private names.
     return MappingProxyType(
         found
-        | bessel_derivatives.BESSEL_DERIVATIVES
         | {
             "gammaln": polygamma.gammaln,
             "psi": gamma.any_digamma,
