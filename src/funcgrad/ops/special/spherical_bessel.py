@@ -24,7 +24,7 @@ def _spherical(kind: str, op: Op, below: float, above: float) -> Callable[..., A
             return np.where(left, np.real(op(n, np.where(left, z, -1.0) + 0j)), right)
         return np.where(left & (n % 2 == 1), -right, right)
 
-    def function(n: Array, z: Array, derivative: bool = False) -> Any:
+    def function(n: Any, z: Any, derivative: bool = False) -> Any:
         # Lists and the like are arrays, as SciPy takes them.
         n, z = [functions["array"](list(x)) if isinstance(x, Sequence) else x for x in (n, z)]
         if not derivative:
