@@ -24,9 +24,8 @@ def _spherical(kind: str, op: Op, below: float, above: float) -> Callable[..., A
             return np.where(left, np.real(op(n, np.where(left, z, -1.0) + 0j)), right)
         return np.where(left & (n % 2 == 1), -right, right)
 
-    def function(n: Any, z: Any, derivative: bool = False) -> Any:
-        # Lists and the like are arrays, as SciPy takes them.
-        n, z = [functions["array"](list(x)) if isinstance(x, Sequence) else x for x in (n, z)]
+    def function(n: Array, z: Array, derivative: bool = False) -> Any:
+        n, z = _arrays(n, z)
         if not derivative:
             return anywhere(n, z)
         lower = below * n * anywhere(np.maximum(n - 1, 0), z)
@@ -35,6 +34,11 @@ def _spherical(kind: str, op: Op, below: float, above: float) -> Callable[..., A
     function.__name__ = function.__qualname__ = f"spherical_{kind}n"
     function.__doc__ = f"As `scipy.special.{function.__name__}`."
     return function
+
+
+def _arrays(*values: object) -> list[Any]:
+    """Lists and the like as arrays, as SciPy takes them."""
+    return [functions["array"](list(x)) if isinstance(x, Sequence) else x for x in values]
 
 
 spherical_jn = _spherical("j", bessel.spherical_j, 1.0, -1.0)
