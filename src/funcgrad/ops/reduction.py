@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -192,10 +192,15 @@ def rooted(xp: FunctionLibrary, total: Array) -> Any:
     )
 
 
+@lru_cache(maxsize=1024)
+def _type_of_sum(type: ArrayType, axis: tuple[int, ...]) -> ArrayType:
+    return ArrayType(dropped(type.shape, axis), numpy_dtype(np.sum, type.dtype))
+
+
 sum_op = Op(
     name="sum",
     run=lambda x, axis: np.add.reduce(x, axis=axis),
-    infer=lambda type, axis: ArrayType(dropped(type.shape, axis), numpy_dtype(np.sum, type.dtype)),
+    infer=_type_of_sum,
     edges=(lambda z, x, *, axis: _total(z, x, axis),),
     batch=on_moved_axes("sum"),
     notation=_notation("sum"),

@@ -226,6 +226,8 @@ def lift_all(args: Sequence[Any]) -> tuple[Expr, ...]:
 
 def lift_fully(arg: Any, beside: Sequence[Any] = ()) -> Expr:
     """An argument as an expression."""
+    if type(arg) is Expr:
+        return arg
     lifted = lift(arg, beside)
     return lifted if isinstance(lifted, Expr) else const(lifted)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from funcgrad.expr.concrete import kept_for_users
 from funcgrad.expr.registry import complete, functions, operation_table
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.ops.base.activity import is_jitted
-from funcgrad.ops.numpy.bound_arguments import bind_arguments
+from funcgrad.ops.numpy.bound_arguments import bind_arguments, signatures
 from funcgrad.source import type_error
 
 _REDUCED_BY = {
@@ -66,6 +67,12 @@ _FASTER_OF_MANY = frozenset({np.median, np.nanmedian, np.nanpercentile, np.nanqu
 
 def apply_numpy(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Answer ``__array_function__``; a jitted value of a slow composition is NumPy's own."""
+    if not kwargs:
+        direct = _direct(func)
+        if direct is not None and 0 < len(args) <= direct.most and args[-1] is not np._NoValue:
+            answer = direct.stand_in(*args)
+            if answer is not NotImplemented:
+                return answer
     own = func in _FASTER or (
         func in _FASTER_OF_MANY and any([getattr(x, "size", 0) > 99 for x in args[:1]])
     )
@@ -77,6 +84,25 @@ def apply_numpy(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     return functions["host_value"](
         func, dict(zip(names, args, strict=False)) | kwargs, found, begun
     )
+
+
+class _Direct(NamedTuple):
+    """A stand-in that takes the arguments by position as they are, up to a number of them."""
+
+    stand_in: Callable[..., Any]
+    most: int
+
+
+@lru_cache(maxsize=1024)
+def _direct(func: Callable[..., Any]) -> _Direct | None:
+    """The stand-in of a function whose calls need no other answer; None if it has none."""
+    stand_in = operation_table.numpy.get(func)
+    if stand_in is None or func in _OTHERWISE:
+        return None
+    return _Direct(stand_in, signatures(func, stand_in).aligned)
+
+
+_OTHERWISE = _IN_PLACE | _OF_OBJECTS | _FASTER | _FASTER_OF_MANY
 
 
 def _answer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
