@@ -1,5 +1,6 @@
 """Every law on signed zeros, infinities, NaN and complex values, operand by operand, to the bit."""
 
+import functools
 import inspect
 import itertools
 from pkgutil import resolve_name
@@ -318,6 +319,34 @@ def test_entries_that_do_not_cover_an_array_are_stored(f):
     x = np.random.default_rng(0).normal(size=20)
     assert ".at[" in str(fg.grad(f).expr(x))
     fg.check_grads(f, (x,), order=2)
+
+
+OF_FAR_ENTRIES = {
+    "sum": lambda p: p[1] + 2 * p[3],
+    "product": lambda p: p[1] * p[4] * p[2],
+    "indices": lambda p: np.sum(p[[1, 3]]) * p[5],
+    "slices": lambda p: np.sum(p[1:3] ** 2) * np.sum(p[4:]),
+    "moved": lambda p: np.sum(np.reshape(p, (2, 3)).T[1:, 1] * p[2]) + p[4],
+    "stored": lambda p: functools.reduce(lambda s, k: s * p[k] + s, range(1, 6, 2), 1.0),
+}
+
+
+@pytest.mark.parametrize("name", OF_FAR_ENTRIES)
+@pytest.mark.parametrize("first", [np.nan, 0.0])
+def test_what_other_entries_hold_reaches_no_gradient_of_entries_far_apart(name, first):
+    """The quotient has an entry that is not finite, and so has its slope, as the changes of a Series have."""
+    read = OF_FAR_ENTRIES[name]
+
+    def f(v):
+        return read(v / np.concatenate([np.array([first]), v[:-1]]))
+
+    v, h = np.linspace(1.0, 2.0, 6), 1e-6
+    slopes = [(f(v + h * e) - f(v - h * e)) / (2 * h) for e in np.eye(6)]
+    gradient = fg.grad(f)
+    np.testing.assert_allclose(gradient(v), slopes, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(fg.jit(gradient)(v), slopes, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(fg.hessian(f)(v), fg.jacfwd(gradient)(v), atol=1e-9)
+    assert np.isfinite(fg.hessian(f)(v)).all()
 
 
 def test_what_other_entries_hold_reaches_no_gradient_of_unpacked_entries():

@@ -116,31 +116,60 @@ def _selected(expr: Expr) -> Expr | None:
     """scatter(g)*y*(1/z) = mask(selected, scatter(g)*y*(1/z)): a factor may be infinite where no index led.
 
     Only beside a factor that may be, as a quotient; where arrays of indices lead, as conditions give,
-    beside any that is not known to be finite. The entries may have been moved, and scattered again.
+    beside any that is not known to be finite. The entries may have been moved, scattered again and added up.
     """
     if not expr.shape:  # of one entry, which nothing is scattered to
         return None
     pairs = [expr.args] if expr.op is arithmetic.divide else [expr.args, expr.args[::-1]]
     for x, y in pairs:
-        chain = _scattering_chain(x)
-        if not chain or _is_finite(y):
+        found = _scattered(x)
+        if found is None or _is_finite(y):
             continue
-        risky = expr.op is arithmetic.divide or any([len(e.args) > 1 for e in chain])
-        if risky or _may_be_infinite(y):
-            return selection.mask(_kept(chain), expr)  # type: ignore[no-any-return]
+        if expr.op is arithmetic.divide or found.by_arrays or _may_be_infinite(y):
+            return selection.mask(found.kept(), expr)  # type: ignore[no-any-return]
     return None
 
 
 _FACTORS = (arithmetic.multiply, arithmetic.divide, arithmetic.negative)
 _SCATTERING = (indexing.scatter_op, shape.reshape_op, shape.transpose_op, indexing.getitem_op)
-_IN_PRODUCTS = frozenset((*_FACTORS, *_SCATTERING))
+_IN_PRODUCTS = frozenset((*_FACTORS, *_SCATTERING, *scatter_laws.ADDITIONS))
 _MOST_FACTORS = 8
 
 
-def _scattering_chain(x: Expr) -> list[Expr]:
-    """The operations that scatter and move a factor of a product, last first; empty if none is scattered.
+class _Scattered(NamedTuple):
+    """Scattered entries: what scatters and moves them, last first, and below that the terms of a sum."""
 
-    A scattered factor is looked for among the first of a long product: each product in it asks.
+    chain: Sequence[Expr]
+    terms: Sequence[_Scattered | Expr] = ()
+    """Each is scattered itself, or adds to entries of the others (`index_add_op`)."""
+
+    @property
+    def by_arrays(self) -> bool:
+        """Whether arrays of indices lead to entries."""
+        return any([len(node.args) > 1 for node in self.chain]) or any(
+            [len(t.args) > 2 if isinstance(t, Expr) else t.by_arrays for t in self.terms]
+        )
+
+    def kept(self) -> Expr:
+        """Which entries are not zeros between those that are scattered."""
+        if not self.terms:
+            return _kept(self.chain)
+        made: Expr | None = None
+        for term in reversed(self.terms):
+            if isinstance(term, Expr):
+                blank, spec = shape.full_like(term.args[1], True, bool), dict(term.params)["spec"]
+                made = index_set_op(made, blank, *term.args[2:], spec=spec, unique=True)
+            else:
+                made = term.kept() if made is None else logic.logical_or(made, term.kept())
+        for node in reversed(self.chain):
+            made = node.op(made, *node.args[1:], **dict(node.params))
+        return made  # type: ignore[return-value]
+
+
+def _scattered(x: Expr, depth: int = 2) -> _Scattered | None:
+    """The scattered entries in a factor of a product; None if there are none.
+
+    They are looked for among the first factors of a long product: each product in it asks.
     """
     for _ in range(_MOST_FACTORS):
         if x.op not in _FACTORS:
@@ -150,14 +179,37 @@ def _scattering_chain(x: Expr) -> list[Expr]:
         elif x.op is arithmetic.multiply:
             x = x.args[1]
         else:
-            return []
+            return None
     chain: list[Expr] = []
     while x.op in _SCATTERING:
         chain.append(x)
         x = x.args[0]
-    while chain and chain[-1].op is not indexing.scatter_op:
+    terms = _scattered_terms(x, depth - 1) if depth and x.op in scatter_laws.ADDITIONS else []
+    while chain and not terms and chain[-1].op is not indexing.scatter_op:
         chain.pop()
-    return chain
+    return _Scattered(chain, terms) if chain or terms else None
+
+
+def _scattered_terms(total: Expr, depth: int) -> list[_Scattered | Expr]:
+    """The terms of a sum, last first, if each is scattered; none otherwise."""
+    found: list[_Scattered | Expr] = []
+    waiting, seen = [total], set[int]()
+    while waiting:
+        x = waiting.pop()
+        if id(x) in seen:  # sums may share terms
+            continue
+        seen.add(id(x))
+        if x.op is arithmetic.add:
+            waiting += x.args
+        elif x.op is index_add_op:
+            waiting.append(x.args[0])
+            found.append(x)
+        else:
+            term = _scattered(x, depth)
+            if term is None:
+                return []
+            found.append(term)
+    return found
 
 
 def _kept(chain: Sequence[Expr]) -> Expr:
@@ -389,7 +441,7 @@ _TOTALS = (shape.reshape_op, reduction.logsumexp_op)
 _MOVED = StructuralLaw(_moved_mask, (selection.mask,))
 _OF_ENTRIES = StructuralLaw(_mask_of_entries, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
-_SCATTERED = StructuralLaw(_selected, (*_SCATTERING, *_FACTORS), _NUMBERS)
+_SCATTERED = StructuralLaw(_selected, (*_SCATTERING, *_FACTORS, *scatter_laws.ADDITIONS), _NUMBERS)
 _SCATTERED_SUMS = [Over(added, scatter_laws.SCATTERED) for added in scatter_laws.ADDITIONS]
 _OF_CHOSEN = StructuralLaw(
     scatter_laws.scattered_product,
