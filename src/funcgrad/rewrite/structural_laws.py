@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.expr import Expr, scalar
+from funcgrad.fold import reaches
 from funcgrad.graph import CONSTANT, Operation, unnested
 from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
@@ -193,23 +194,18 @@ def _scattered(x: Expr, depth: int = 2) -> _Scattered | None:
 def _scattered_terms(total: Expr, depth: int) -> list[_Scattered | Expr]:
     """The terms of a sum, last first, if each is scattered; none otherwise."""
     found: list[_Scattered | Expr] = []
-    waiting, seen = [total], set[int]()
-    while waiting:
-        x = waiting.pop()
-        if id(x) in seen:  # sums may share terms
-            continue
-        seen.add(id(x))
-        if x.op is arithmetic.add:
-            waiting += x.args
-        elif x.op is index_add_op:
-            waiting.append(x.args[0])
-            found.append(x)
-        else:
-            term = _scattered(x, depth)
-            if term is None:
-                return []
+
+    def is_dense(x: Expr) -> bool:
+        term = x if x.op in scatter_laws.ADDITIONS else _scattered(x, depth)
+        if term is not None and x.op is not arithmetic.add:
             found.append(term)
-    return found
+        return term is None
+
+    return [] if reaches([total], is_dense, _terms_of_sum) else found
+
+
+def _terms_of_sum(x: Expr) -> tuple[Expr, ...]:
+    return x.args if x.op is arithmetic.add else x.args[:1] if x.op is index_add_op else ()
 
 
 def _kept(chain: Sequence[Expr]) -> Expr:

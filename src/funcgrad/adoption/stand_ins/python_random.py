@@ -10,7 +10,8 @@ from __future__ import annotations
 import random as _python
 from collections.abc import Callable
 from functools import partial, wraps
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,8 +20,11 @@ from funcgrad.adoption.stand_ins.reparameterized import REPARAMETERIZED, plain_a
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.typing import Array
 
+_Generator: TypeAlias = ModuleType | _python.Random
+"""Python's module, or an instance of its class."""
 
-def _draw(generator: Any, name: str, *args: float | None) -> Any:
+
+def _draw(generator: _Generator, name: str, *args: float | None) -> Any:
     """A draw by NumPy's name, of one number, which has no length; a method of Python's makes it."""
     parameters = [float(x) for x in args if x is not None]
     if name == "is_generator":
@@ -30,34 +34,41 @@ def _draw(generator: Any, name: str, *args: float | None) -> Any:
     return getattr(generator, {"beta": "betavariate", "random": "random"}[name])(*parameters)
 
 
-# Each takes the generator: Python's module, or an instance.
 def _lognormvariate(generator: Any, mu: float | Array = 0.0, sigma: float | Array = 1.0) -> Any:
     return np.exp(generator.normalvariate(mu, sigma))
 
 
 def _triangular(
-    generator: Any, low: float | Array = 0.0, high: float | Array = 1.0, mode: Array | None = None
+    generator: _Generator,
+    low: float | Array = 0.0,
+    high: float | Array = 1.0,
+    mode: Array | None = None,
 ) -> Any:
     middle = (low + high) / 2 if mode is None else mode
     return REPARAMETERIZED["triangular"](partial(_draw, generator), low, middle, high)
 
 
-def _gammavariate(generator: Any, alpha: Array, beta: Array) -> Any:
+def _gammavariate(generator: _Generator, alpha: Array, beta: Array) -> Any:
     return REPARAMETERIZED["gamma"](partial(_draw, generator), alpha, beta)
 
 
-def _betavariate(generator: Any, alpha: Array, beta: Array) -> Any:
+def _betavariate(generator: _Generator, alpha: Array, beta: Array) -> Any:
     return REPARAMETERIZED["beta"](partial(_draw, generator), alpha, beta)
 
 
-def _vonmisesvariate(generator: Any, mu: Array, kappa: Array) -> Any:
+def _vonmisesvariate(generator: _Generator, mu: Array, kappa: Array) -> Any:
     plain = plain_arguments("vonmisesvariate", kappa)
     drawn = generator.vonmisesvariate(0.0, plain)
     return drawn if plain <= 1e-6 else (mu + drawn) % (2 * np.pi)  # as Python's
 
 
 def _choices(
-    generator: Any, population: Any, weights: Any = None, *, cum_weights: Any = None, k: int = 1
+    generator: _Generator,
+    population: Any,
+    weights: Any = None,
+    *,
+    cum_weights: Any = None,
+    k: int = 1,
 ) -> Any:
     given = [item if item is None else list(item) for item in (weights, cum_weights)]
     weights, cum_weights = plain_arguments("choices", given)
