@@ -349,6 +349,33 @@ def test_what_other_entries_hold_reaches_no_gradient_of_entries_far_apart(name, 
     assert np.isfinite(fg.hessian(f)(v)).all()
 
 
+def with_zeros(v):
+    a = np.zeros(5)
+    a[1] = v
+    a[3] = v * v
+    return np.sum(np.sqrt(a)) + np.sum(a[:, None] ** 0.3)
+
+
+def with_infinities(v):
+    a = np.full((3, 3), np.inf)
+    a[0, 0] = 0
+    for i in range(2):
+        a[i + 1, i + 1] = v + min(a[i, i], a[i, i + 1])
+    a = np.sqrt(a)
+    return a[2, 2] + np.sum(np.where(np.isfinite(a), a, 0.0))
+
+
+@pytest.mark.parametrize("f", [with_zeros, with_infinities])
+def test_constants_beside_stored_entries_have_no_slope_in_either_mode(f):
+    """A root has an infinite slope at 0, where nothing moves: forward mode was NaN."""
+    f, h = fg.adopt(f), 1e-6
+    slope = pytest.approx((f(2.1 + h) - f(2.1 - h)) / (2 * h))
+    assert fg.grad(f)(2.1) == slope
+    for derivative in (fg.jacfwd(f), fg.jit(fg.jacfwd(f))):
+        assert derivative(2.1) == slope
+        assert derivative(2.1) == slope
+
+
 def test_what_other_entries_hold_reaches_no_gradient_of_unpacked_entries():
     def f(x):
         return x[0] * x[1] + np.where(x[2] > 0, x[2], 0.0)

@@ -133,7 +133,9 @@ def _selected(expr: Expr) -> Expr | None:
 
 _FACTORS = (arithmetic.multiply, arithmetic.divide, arithmetic.negative)
 _SCATTERING = (indexing.scatter_op, shape.reshape_op, shape.transpose_op, indexing.getitem_op)
-_IN_PRODUCTS = frozenset((*_FACTORS, *_SCATTERING, *scatter_laws.ADDITIONS))
+_STORES = (index_set_op, index_add_op)
+_ADDED_UP = (arithmetic.add, *_STORES)
+_IN_PRODUCTS = frozenset((*_FACTORS, *_SCATTERING, *_ADDED_UP))
 _MOST_FACTORS = 8
 
 
@@ -142,7 +144,7 @@ class _Scattered(NamedTuple):
 
     chain: Sequence[Expr]
     terms: Sequence[_Scattered | Expr] = ()
-    """Each is scattered itself, or adds to entries of the others (`index_add_op`)."""
+    """Each is scattered itself, or adds to entries of the others, or stores some."""
 
     @property
     def by_arrays(self) -> bool:
@@ -158,8 +160,12 @@ class _Scattered(NamedTuple):
         made: Expr | None = None
         for term in reversed(self.terms):
             if isinstance(term, Expr):
-                blank, spec = shape.full_like(term.args[1], True, bool), dict(term.params)["spec"]
-                made = index_set_op(made, blank, *term.args[2:], spec=spec, unique=True)
+                if made is None:
+                    made = shape.full_like(term.args[0], False, bool)
+                is_stored = term.op is index_add_op or not store_laws.is_zero(term.args[1])
+                value = shape.full_like(term.args[1], is_stored, bool)
+                spec = dict(term.params)["spec"]
+                made = index_set_op(made, value, *term.args[2:], spec=spec, unique=True)
             else:
                 made = term.kept() if made is None else logic.logical_or(made, term.kept())
         for node in reversed(self.chain):
@@ -185,7 +191,7 @@ def _scattered(x: Expr, depth: int = 2) -> _Scattered | None:
     while x.op in _SCATTERING:
         chain.append(x)
         x = x.args[0]
-    terms = _scattered_terms(x, depth - 1) if depth and x.op in scatter_laws.ADDITIONS else []
+    terms = _scattered_terms(x, depth - 1) if depth and x.op in _ADDED_UP else []
     while chain and not terms and chain[-1].op is not indexing.scatter_op:
         chain.pop()
     return _Scattered(chain, terms) if chain or terms else None
@@ -196,8 +202,10 @@ def _scattered_terms(total: Expr, depth: int) -> list[_Scattered | Expr]:
     found: list[_Scattered | Expr] = []
 
     def is_dense(x: Expr) -> bool:
-        term = x if x.op in scatter_laws.ADDITIONS else _scattered(x, depth)
-        if term is not None and x.op is not arithmetic.add:
+        if x.op is arithmetic.add or store_laws.is_zero(x):
+            return False
+        term = x if x.op in _STORES else _scattered(x, depth)
+        if term is not None:
             found.append(term)
         return term is None
 
@@ -205,7 +213,7 @@ def _scattered_terms(total: Expr, depth: int) -> list[_Scattered | Expr]:
 
 
 def _terms_of_sum(x: Expr) -> tuple[Expr, ...]:
-    return x.args if x.op is arithmetic.add else x.args[:1] if x.op is index_add_op else ()
+    return x.args if x.op is arithmetic.add else x.args[:1] if x.op in _STORES else ()
 
 
 def _kept(chain: Sequence[Expr]) -> Expr:
@@ -447,7 +455,6 @@ _OF_CHOSEN = StructuralLaw(
 _PART_OF_CHOSEN = StructuralLaw(
     scatter_laws.part_of_scattered, (indexing.scatter_op, *_SCATTERED_SUMS), _NUMBERS
 )
-_STORES = (index_set_op, index_add_op)
 _SUMS = (indexing.scatter_op, index_add_op, arithmetic.add)
 _PRODUCTS = (contraction.matmul_op, arithmetic.negative)
 _CLEARED = StructuralLaw(_cleared, _CLEARING, _NUMBERS)
