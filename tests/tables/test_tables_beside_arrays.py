@@ -68,6 +68,11 @@ def out_where(x: Any) -> Any:
     return weighed(np.divide(1.0, s, out=made, where=s > 0.5))
 
 
+def out_where_of_arrays(x: Any) -> Any:
+    made = np.divide(1.0, traced_array(x), out=np.zeros(6), where=pd.Series(x).diff() > 0)
+    return weighed(made) + weighed(np.multiply(x, x, out=np.zeros(6), where=pd.Series(x) > 0.5))
+
+
 def copied(x: Any) -> Any:
     made = np.ones(6)
     np.copyto(made, pd.Series(x), where=np.arange(6) > 2)
@@ -75,7 +80,7 @@ def copied(x: Any) -> Any:
     return weighed(made**2)
 
 
-STORES = [all_of, column, row, masked, frame, in_place, out, out_where, copied]
+STORES = [all_of, column, row, masked, frame, in_place, out, out_where, out_where_of_arrays, copied]
 
 
 @pytest.mark.parametrize("f", STORES)

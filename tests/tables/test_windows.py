@@ -13,6 +13,12 @@ pd = pytest.importorskip("pandas")
 from tests.tables.table_cases import DATES, KEYS, WEIGHTS, check, of_known, table, weighed, with_nan  # noqa: E402
 
 WINDOWS: dict[str, Callable[[Any], Any]] = {
+    "rolling of the largest in a row": lambda x: weighed(
+        pd.DataFrame({"a": x, "b": 2.1 - x}).max(axis=1).rolling(2).sum()
+    ),
+    "ewm of means of rows": lambda x: weighed(
+        pd.concat([pd.Series(x), pd.Series(x**2)], axis=1).mean(axis=1).ewm(alpha=0.3).mean()
+    ),
     "rolling center": lambda x: weighed(pd.Series(x).rolling(3, center=True).mean()),
     "rolling apply raw": lambda x: weighed(
         pd.Series(x).rolling(3).apply(lambda v: np.sum(v**2), raw=True)

@@ -237,7 +237,7 @@ def _ufunc(
             return _into(cell, made, targets)
     lend(list(inputs))
     lend(kwargs)
-    where = options.pop("where", True) if method == "__call__" else True
+    where = unlabeled(options.pop("where", True)) if method == "__call__" else True
     casting = options.get("casting", "same_kind")
     _drop_defaults(options)
     if traced:

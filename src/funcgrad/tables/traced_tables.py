@@ -363,6 +363,10 @@ class TracedFrame(OperatorsOfFrames, _Table, DataFrame):  # type: ignore[misc]
         object.__setattr__(made, "_name", None)
         return made
 
+    def _reduce(self, *args: Any, **kwargs: Any) -> Any:
+        # Along rows, pandas makes a Series of its own class.
+        return self._funcgrad_of_pandas(super()._reduce(*args, **kwargs))
+
     def _ixs(self, i: int, axis: int = 0) -> Any:
         found = super()._ixs(i, axis)
         if axis == 0:
