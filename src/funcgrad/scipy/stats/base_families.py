@@ -25,12 +25,10 @@ from funcgrad.typing import Array
 _LOG_ROOT_TAU = math.log(2 * math.pi) / 2
 
 norm = symmetric(
-    Standard(
-        density=lambda x: -x * x / 2 - _LOG_ROOT_TAU,
-        cdf=special.ndtr,
-        logcdf=special.log_ndtr,
-        ppf=special.ndtri,
-    )
+    density=lambda x: -x * x / 2 - _LOG_ROOT_TAU,
+    cdf=special.ndtr,
+    logcdf=special.log_ndtr,
+    ppf=special.ndtri,
 )
 
 expon = Standard(
@@ -46,12 +44,10 @@ expon = Standard(
 )
 
 logistic = symmetric(
-    Standard(
-        density=lambda x: -x - 2 * softplus(-x),
-        cdf=special.expit,
-        logcdf=special.log_expit,
-        ppf=special.logit,
-    )
+    density=lambda x: -x - 2 * softplus(-x),
+    cdf=special.expit,
+    logcdf=special.log_expit,
+    ppf=special.logit,
 )
 
 
@@ -61,12 +57,10 @@ def below(x: Array) -> Any:
 
 
 laplace = symmetric(
-    Standard(
-        density=lambda x: -np.abs(x) - math.log(2),
-        cdf=lambda x: np.where(x > 0, 1 - np.exp(below(x)) / 2, np.exp(below(x)) / 2),
-        logcdf=lambda x: np.where(x > 0, np.log1p(-np.exp(below(x)) / 2), x - math.log(2)),
-        ppf=lambda q: np.where(q > 0.5, -np.log(2 * (1 - q)), np.log(2 * q)),
-    )
+    density=lambda x: -np.abs(x) - math.log(2),
+    cdf=lambda x: np.where(x > 0, 1 - np.exp(below(x)) / 2, np.exp(below(x)) / 2),
+    logcdf=lambda x: np.where(x > 0, np.log1p(-np.exp(below(x)) / 2), x - math.log(2)),
+    ppf=lambda q: np.where(q > 0.5, -np.log(2 * (1 - q)), np.log(2 * q)),
 )
 
 gamma = Standard(
@@ -122,10 +116,8 @@ def _cauchy_ppf(q: Array) -> Any:
 
 
 cauchy = symmetric(
-    Standard(
-        density=lambda x: -math.log(math.pi) - log1p_square(x),
-        cdf=_cauchy_cdf,
-        logcdf=_cauchy_logcdf,
-        ppf=_cauchy_ppf,
-    )
+    density=lambda x: -math.log(math.pi) - log1p_square(x),
+    cdf=_cauchy_cdf,
+    logcdf=_cauchy_logcdf,
+    ppf=_cauchy_ppf,
 )

@@ -94,8 +94,10 @@ def _of_log(base: Standard, sign: float = 1.0, **options: Any) -> Standard:
 
 rayleigh = _of_half_square(expon)
 pareto = _of_log(expon, support=lambda b: (1.0, math.inf))
-powerlaw = replace(
-    _of_log(expon, -1.0, support=unit_interval),
+powerlaw = _of_log(
+    expon,
+    -1.0,
+    support=unit_interval,
     # At 0 it is that of the uniform distribution for c = 1; for c < 1, where it has a pole, SciPy has 0.
     density=lambda x, c: np.where(
         (x == 0) & (c < 1), -math.inf, np.log(c) + special.xlogy(c - 1, x)
@@ -117,13 +119,15 @@ gompertz = changed(
     log_slope=lambda x, c: np.log(c) + x,
     back=lambda y, c: np.log1p(y / c),
 )
-maxwell = replace(
-    _of_half_square(gamma, shapes=lambda: (np.float64(1.5),)),
+maxwell = _of_half_square(
+    gamma,
+    shapes=lambda: (np.float64(1.5),),
     density=lambda x: math.log(2 / math.pi) / 2 + 2 * np.log(x) - x * x / 2,
 )
 # The densities of these are written out, since they may be positive at 0, where the slope of ``to`` is not.
-chi = replace(
-    _of_half_square(gamma, shapes=lambda df: (df / 2,)),
+chi = _of_half_square(
+    gamma,
+    shapes=lambda df: (df / 2,),
     density=lambda x, df: (
         math.log(2)
         - 0.5 * math.log(2) * df
@@ -139,16 +143,14 @@ chi2 = changed(
     back=lambda y, df: 2 * y,
     shapes=lambda df: (df / 2,),
 )
-nakagami = replace(
-    changed(
-        gamma,
-        to=lambda x, nu: nu * x * x,
-        log_slope=lambda x, nu: np.log(2 * nu) + np.log(x),
-        back=lambda y, nu: np.sqrt(y / nu),
-        shapes=_own,
-        log_to=lambda x, nu: np.log(nu) + 2 * np.log(x),
-        back_log=lambda log_y, nu: np.exp((log_y - np.log(nu)) / 2),
-    ),
+nakagami = changed(
+    gamma,
+    to=lambda x, nu: nu * x * x,
+    log_slope=lambda x, nu: np.log(2 * nu) + np.log(x),
+    back=lambda y, nu: np.sqrt(y / nu),
+    shapes=_own,
+    log_to=lambda x, nu: np.log(nu) + 2 * np.log(x),
+    back_log=lambda log_y, nu: np.exp((log_y - np.log(nu)) / 2),
     density=lambda x, nu: (
         math.log(2)
         + special.xlogy(nu, nu)
@@ -158,41 +160,35 @@ nakagami = replace(
     ),
 )
 # The densities of these are written out: the slope of ``to`` underflows far out.
-invgamma = replace(
-    changed(
-        gamma,
-        to=lambda x, a: 1 / x,
-        log_slope=lambda x, a: -2 * np.log(x),
-        back=lambda y, a: 1 / y,
-        shapes=_own,
-        decreasing=True,
-        log_to=lambda x, a: -np.log(x),
-    ),
+invgamma = changed(
+    gamma,
+    to=lambda x, a: 1 / x,
+    log_slope=lambda x, a: -2 * np.log(x),
+    back=lambda y, a: 1 / y,
+    shapes=_own,
+    decreasing=True,
+    log_to=lambda x, a: -np.log(x),
     density=lambda x, a: -(a + 1) * np.log(x) - gammaln(a) - 1 / x,
 )
-levy = replace(
-    changed(
-        gamma,
-        to=lambda x: 1 / (2 * x),
-        log_slope=lambda x: -math.log(2) - 2 * np.log(x),
-        back=lambda y: 1 / (2 * y),
-        shapes=lambda: (np.float64(0.5),),
-        decreasing=True,
-        log_to=lambda x: -np.log(x) - math.log(2),
-    ),
+levy = changed(
+    gamma,
+    to=lambda x: 1 / (2 * x),
+    log_slope=lambda x: -math.log(2) - 2 * np.log(x),
+    back=lambda y: 1 / (2 * y),
+    shapes=lambda: (np.float64(0.5),),
+    decreasing=True,
+    log_to=lambda x: -np.log(x) - math.log(2),
     density=lambda x: -math.log(2 * math.pi) / 2 - 1.5 * np.log(x) - 1 / (2 * x),
 )
-loggamma = replace(
-    changed(
-        gamma,
-        to=lambda x, c: np.exp(x),
-        log_slope=lambda x, c: x,
-        back=lambda y, c: np.log(y),
-        shapes=_own,
-        support=whole_line,
-        log_to=lambda x, c: x,
-        back_log=lambda log_y, c: log_y,
-    ),
+loggamma = changed(
+    gamma,
+    to=lambda x, c: np.exp(x),
+    log_slope=lambda x, c: x,
+    back=lambda y, c: np.log(y),
+    shapes=_own,
+    support=whole_line,
+    log_to=lambda x, c: x,
+    back_log=lambda log_y, c: log_y,
     density=lambda x, c: c * x - np.exp(x) - gammaln(c),
 )
 
@@ -203,12 +199,12 @@ def log1p_power(x: Array, c: Array) -> Any:
     return np.where(x <= 1, np.log1p(low**c), c * np.log(high) + np.log1p(high**-c))
 
 
-fisk = replace(
-    _of_log(logistic),
+fisk = _of_log(
+    logistic,
     density=lambda x, c: np.log(c) + special.xlogy(c - 1, x) - 2 * log1p_power(x, c),
 )
-loglaplace = replace(
-    _of_log(laplace),
+loglaplace = _of_log(
+    laplace,
     density=lambda x, c: np.log(c / 2) + special.xlogy(-c * np.sign(x - 1) - 1, x),
     cdf=lambda x, c: np.where(x < 1, x**c / 2, 1 - x**-c / 2),
     sf=lambda x, c: np.where(x < 1, 1 - x**c / 2, x**-c / 2),
@@ -264,15 +260,13 @@ _of_odds = Standard(
     start=lambda log_x, a, b: a * log_x - np.log(a) - special.betaln(a, b),
     end=lambda log_x, a, b: -b * log_x - np.log(b) - special.betaln(a, b),
 )
-betaprime = replace(
-    changed(
-        _of_odds,
-        to=lambda x, a, b: x,
-        log_slope=lambda x, a, b: 0.0,
-        back=lambda y, a, b: y,
-        shapes=lambda a, b: (a, b),
-        log_to=lambda x, a, b: np.log(x),
-    ),
+betaprime = changed(
+    _of_odds,
+    to=lambda x, a, b: x,
+    log_slope=lambda x, a, b: 0.0,
+    back=lambda y, a, b: y,
+    shapes=lambda a, b: (a, b),
+    log_to=lambda x, a, b: np.log(x),
     density=_of_odds.density,
 )
 
@@ -341,15 +335,13 @@ def _jf_density(x: Array, a: Array, b: Array) -> Any:
     return power + math.log(2) - np.log(np.hypot(np.sqrt(a + b), x))
 
 
-jf_skew_t = replace(
-    changed(
-        _of_odds,
-        to=lambda x, a, b: np.exp(_twice_arsinh(x, a, b)),
-        log_slope=lambda x, a, b: 0.0,
-        back=lambda y, a, b: np.sqrt(a + b) * np.sinh(np.log(y) / 2),
-        shapes=lambda a, b: (a, b),
-        support=whole_line,
-        log_to=_twice_arsinh,
-    ),
+jf_skew_t = changed(
+    _of_odds,
+    to=lambda x, a, b: np.exp(_twice_arsinh(x, a, b)),
+    log_slope=lambda x, a, b: 0.0,
+    back=lambda y, a, b: np.sqrt(a + b) * np.sinh(np.log(y) / 2),
+    shapes=lambda a, b: (a, b),
+    support=whole_line,
+    log_to=_twice_arsinh,
     density=_jf_density,
 )

@@ -52,9 +52,7 @@ def _cdf(x: Array, kappa: Array) -> Any:
     return turns + np.where(around, 0.5 + _integral(center, center, kappa), half)
 
 
-vonmises = symmetric(
-    Standard(density=_density, cdf=_cdf, valid=lambda kappa: kappa >= 0, hosted=CUMULATIVE)
-)
+vonmises = symmetric(density=_density, cdf=_cdf, valid=lambda kappa: kappa >= 0, hosted=CUMULATIVE)
 vonmises_line = replace(vonmises, support=lambda kappa: (-math.pi, math.pi), hosted=frozenset())
 
 

@@ -156,12 +156,10 @@ def _or_normal(of_t: Callable[..., Any], normal: Callable[[Array], Any]) -> Call
 
 
 t = symmetric(
-    Standard(
-        density=_or_normal(_t_density, lambda x: -x * x / 2 - _LOG_ROOT_TAU),
-        cdf=_or_normal(t_cdf, special.ndtr),
-        logcdf=_or_normal(t_logcdf, special.log_ndtr),
-        hosted=frozenset(("cdf", "sf")),
-    )
+    density=_or_normal(_t_density, lambda x: -x * x / 2 - _LOG_ROOT_TAU),
+    cdf=_or_normal(t_cdf, special.ndtr),
+    logcdf=_or_normal(t_logcdf, special.log_ndtr),
+    hosted=frozenset(("cdf", "sf")),
 )
 
 
@@ -175,27 +173,23 @@ def _rdist_cdf(x: Array, c: Array) -> Any:
 
 
 rdist = symmetric(
-    Standard(
-        density=lambda x, c: (
-            special.xlog1py(c / 2 - 1, x)
-            + special.xlog1py(c / 2 - 1, -x)
-            - (c - 1) * math.log(2)
-            - special.betaln(c / 2, c / 2)
-        ),
-        cdf=_rdist_cdf,
-        logcdf=lambda x, c: log_betainc(c / 2, c / 2, (1 + x) / 2, (1 - x) / 2),
-        support=lambda c: (-1.0, 1.0),
-    )
+    density=lambda x, c: (
+        special.xlog1py(c / 2 - 1, x)
+        + special.xlog1py(c / 2 - 1, -x)
+        - (c - 1) * math.log(2)
+        - special.betaln(c / 2, c / 2)
+    ),
+    cdf=_rdist_cdf,
+    logcdf=lambda x, c: log_betainc(c / 2, c / 2, (1 + x) / 2, (1 - x) / 2),
+    support=lambda c: (-1.0, 1.0),
 )
 
 
 semicircular = symmetric(
-    Standard(
-        density=lambda x: (np.log1p(-x) + np.log1p(x)) / 2 - math.log(math.pi / 2),
-        cdf=lambda x: _rdist_cdf(x, _THREE),
-        logcdf=lambda x: stated(rdist.logcdf)(x, _THREE),
-        support=lambda: (-1.0, 1.0),
-    )
+    density=lambda x: (np.log1p(-x) + np.log1p(x)) / 2 - math.log(math.pi / 2),
+    cdf=lambda x: _rdist_cdf(x, _THREE),
+    logcdf=lambda x: stated(rdist.logcdf)(x, _THREE),
+    support=lambda: (-1.0, 1.0),
 )
 
 
@@ -327,12 +321,10 @@ def _hypsecant_ppf(q: Array) -> Any:
 
 
 hypsecant = symmetric(
-    Standard(
-        density=lambda x: -math.log(math.pi) - np.logaddexp(x, -x) + math.log(2),
-        cdf=lambda x: np.where(x > 0, 1 - _hypsecant_tail(x), _hypsecant_tail(x)),
-        logcdf=_hypsecant_logcdf,
-        ppf=_hypsecant_ppf,
-    )
+    density=lambda x: -math.log(math.pi) - np.logaddexp(x, -x) + math.log(2),
+    cdf=lambda x: np.where(x > 0, 1 - _hypsecant_tail(x), _hypsecant_tail(x)),
+    logcdf=_hypsecant_logcdf,
+    ppf=_hypsecant_ppf,
 )
 
 _MODULES = (

@@ -180,11 +180,9 @@ def _dlaplace_logcdf(k: Array, a: Array) -> Any:
 
 
 dlaplace = by_smaller_side(
-    Standard(
-        density=lambda k, a: log1mexp(a) - softplus(-a) - a * np.abs(k),
-        logcdf=_dlaplace_logcdf,
-        logsf=lambda k, a: _dlaplace_logcdf(-k - 1, a),
-    )
+    density=lambda k, a: log1mexp(a) - softplus(-a) - a * np.abs(k),
+    logcdf=_dlaplace_logcdf,
+    logsf=lambda k, a: _dlaplace_logcdf(-k - 1, a),
 )
 
 
@@ -260,14 +258,12 @@ def _zipfian_stats(a: Array, n: Array) -> Any:
 
 
 zipfian = by_smaller_side(
-    Standard(
-        density=lambda k, a, n: _zipfian_side(k, k, a, n),
-        logcdf=lambda k, a, n: _zipfian_side(np.ones_like(k), k, a, n),
-        logsf=lambda k, a, n: _zipfian_side(k + 1, n, a, n),
-        support=lambda a, n: (1.0, n),
-        valid=lambda a, n: np.logical_and(a >= 0, np.logical_and(_whole(n), n > 0)),
-        stats=_zipfian_stats,
-    )
+    density=lambda k, a, n: _zipfian_side(k, k, a, n),
+    logcdf=lambda k, a, n: _zipfian_side(np.ones_like(k), k, a, n),
+    logsf=lambda k, a, n: _zipfian_side(k + 1, n, a, n),
+    support=lambda a, n: (1.0, n),
+    valid=lambda a, n: np.logical_and(a >= 0, np.logical_and(_whole(n), n > 0)),
+    stats=_zipfian_stats,
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.base_families import expon
 from funcgrad.scipy.stats.standard import (
-    Standard,
     any_real,
     by_smaller_side,
     changed,
@@ -55,15 +53,13 @@ def _extreme_support(c: Array) -> Any:
     return np.where(c < 0, ends, -np.inf), np.where(c > 0, ends, np.inf)
 
 
-genpareto = replace(
-    changed(
-        expon,
-        to=pareto_exponent,
-        log_slope=lambda x, c: -c * pareto_exponent(x, c),
-        back=lambda y, c: y * special.exprel(c * y),
-        support=_pareto_support,
-        valid=any_real,
-    ),
+genpareto = changed(
+    expon,
+    to=pareto_exponent,
+    log_slope=lambda x, c: -c * pareto_exponent(x, c),
+    back=lambda y, c: y * special.exprel(c * y),
+    support=_pareto_support,
+    valid=any_real,
     density=lambda x, c: _unless_flat(pareto_exponent(x, c), c == -1, lambda y: -(1 + c) * y),
 )
 
@@ -77,15 +73,13 @@ gumbel_r = changed(
     log_to=lambda x: -x,
 )
 
-genextreme = replace(
-    changed(
-        gumbel_r,
-        to=lambda x, c: pareto_exponent(x, -c),
-        log_slope=lambda x, c: c * pareto_exponent(x, -c),
-        back=lambda y, c: y * special.exprel(-c * y),
-        support=_extreme_support,
-        valid=any_real,
-    ),
+genextreme = changed(
+    gumbel_r,
+    to=lambda x, c: pareto_exponent(x, -c),
+    log_slope=lambda x, c: c * pareto_exponent(x, -c),
+    back=lambda y, c: y * special.exprel(-c * y),
+    support=_extreme_support,
+    valid=any_real,
     density=lambda x, c: _unless_flat(
         pareto_exponent(x, -c), c == 1, lambda y: (c - 1) * y - np.exp(-y)
     ),
@@ -123,11 +117,9 @@ def _kappa_support(h: Array, k: Array) -> Any:
 
 
 kappa4 = by_smaller_side(
-    Standard(
-        density=_kappa_density,
-        logcdf=lambda x, h, k: -_kappa_exponent(x, h, k)[1],
-        logsf=_kappa_logsf,
-        support=_kappa_support,
-        valid=any_real,
-    )
+    density=_kappa_density,
+    logcdf=lambda x, h, k: -_kappa_exponent(x, h, k)[1],
+    logsf=_kappa_logsf,
+    support=_kappa_support,
+    valid=any_real,
 )

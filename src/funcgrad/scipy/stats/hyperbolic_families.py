@@ -164,12 +164,10 @@ def _hyperbolic_tail(x: Array, p: Array, a: Array, b: Array) -> Any:
 
 
 genhyperbolic = by_smaller_side(
-    Standard(
-        density=_hyperbolic_density,
-        logcdf=_hyperbolic_tail,
-        logsf=lambda x, p, a, b: _hyperbolic_tail(-x, p, a, -b),
-        valid=lambda p, a, b: np.logical_and(np.isfinite(p), np.abs(b) < a),
-    )
+    density=_hyperbolic_density,
+    logcdf=_hyperbolic_tail,
+    logsf=lambda x, p, a, b: _hyperbolic_tail(-x, p, a, -b),
+    valid=lambda p, a, b: np.logical_and(np.isfinite(p), np.abs(b) < a),
 )
 
 
@@ -178,10 +176,8 @@ def _of_half_order(function: Formula) -> Formula:
 
 
 norminvgauss = by_smaller_side(
-    Standard(
-        density=_of_half_order(_hyperbolic_density),
-        logcdf=_of_half_order(_hyperbolic_tail),
-        logsf=lambda x, a, b: _of_half_order(_hyperbolic_tail)(-x, a, -b),
-        valid=lambda a, b: np.logical_and(a > 0, np.abs(b) < a),
-    )
+    density=_of_half_order(_hyperbolic_density),
+    logcdf=_of_half_order(_hyperbolic_tail),
+    logsf=lambda x, a, b: _of_half_order(_hyperbolic_tail)(-x, a, -b),
+    valid=lambda a, b: np.logical_and(a > 0, np.abs(b) < a),
 )

@@ -150,13 +150,11 @@ def _foldnorm_logcdf(x: Array, c: Array) -> Any:
 
 
 foldnorm = by_smaller_side(
-    Standard(
-        density=lambda x, c: norm.density(x - c) + np.log1p(np.exp(-2 * c * x)),
-        logcdf=_foldnorm_logcdf,
-        logsf=lambda x, c: np.logaddexp(special.log_ndtr(c - x), special.log_ndtr(-x - c)),
-        support=half_line,
-        valid=lambda c: c >= 0,
-    )
+    density=lambda x, c: norm.density(x - c) + np.log1p(np.exp(-2 * c * x)),
+    logcdf=_foldnorm_logcdf,
+    logsf=lambda x, c: np.logaddexp(special.log_ndtr(c - x), special.log_ndtr(-x - c)),
+    support=half_line,
+    valid=lambda c: c >= 0,
 )
 
 
@@ -230,11 +228,9 @@ def _exponnorm_density(x: Array, K: Array) -> Any:
 
 
 exponnorm = by_smaller_side(
-    Standard(
-        density=_exponnorm_density,
-        logcdf=_exponnorm_logcdf,
-        logsf=lambda x, K: np.logaddexp(special.log_ndtr(-x), _exponnorm_share(x, K)),
-    )
+    density=_exponnorm_density,
+    logcdf=_exponnorm_logcdf,
+    logsf=lambda x, K: np.logaddexp(special.log_ndtr(-x), _exponnorm_share(x, K)),
 )
 
 
@@ -284,20 +280,16 @@ def _invgauss_logsf(x: Array, mu: Array) -> Any:
 
 
 invgauss = by_smaller_side(
-    Standard(
-        density=_invgauss_density,
-        logcdf=_invgauss_logcdf,
-        logsf=_invgauss_logsf,
-        support=half_line,
-    )
+    density=_invgauss_density,
+    logcdf=_invgauss_logcdf,
+    logsf=_invgauss_logsf,
+    support=half_line,
 )
 wald = by_smaller_side(
-    Standard(
-        density=lambda x: _invgauss_density(x, _ONE),
-        logcdf=lambda x: _invgauss_logcdf(x, _ONE),
-        logsf=lambda x: _invgauss_logsf(x, _ONE),
-        support=half_line,
-    )
+    density=lambda x: _invgauss_density(x, _ONE),
+    logcdf=lambda x: _invgauss_logcdf(x, _ONE),
+    logsf=lambda x: _invgauss_logsf(x, _ONE),
+    support=half_line,
 )
 
 
@@ -338,13 +330,11 @@ def _dpareto_cdf(x: Array, u: Array, s: Array, a: Array, b: Array) -> Any:
 
 
 _dpareto = by_smaller_side(
-    Standard(
-        density=_dpareto_density,
-        logcdf=_dpareto_logcdf,
-        logsf=_dpareto_logsf,
-        support=half_line,
-        valid=lambda u, s, a, b: np.logical_and(s > 0, np.logical_and(a > 0, b > 0)),
-    )
+    density=_dpareto_density,
+    logcdf=_dpareto_logcdf,
+    logsf=_dpareto_logsf,
+    support=half_line,
+    valid=lambda u, s, a, b: np.logical_and(s > 0, np.logical_and(a > 0, b > 0)),
 )
 dpareto_lognorm = replace(
     _dpareto,
@@ -366,12 +356,10 @@ def _alpha_logsf(x: Array, a: Array) -> Any:
 
 
 alpha = by_smaller_side(
-    Standard(
-        density=lambda x, a: norm.density(a - 1 / x) - 2 * np.log(x) - special.log_ndtr(a),
-        logcdf=lambda x, a: special.log_ndtr(a - 1 / x) - special.log_ndtr(a),
-        logsf=_alpha_logsf,
-        support=half_line,
-    )
+    density=lambda x, a: norm.density(a - 1 / x) - 2 * np.log(x) - special.log_ndtr(a),
+    logcdf=lambda x, a: special.log_ndtr(a - 1 / x) - special.log_ndtr(a),
+    logsf=_alpha_logsf,
+    support=half_line,
 )
 
 
@@ -395,12 +383,10 @@ def _recipinvgauss_logcdf(x: Array, mu: Array) -> Any:
 
 
 recipinvgauss = by_smaller_side(
-    Standard(
-        density=_recipinvgauss_density,
-        logcdf=_recipinvgauss_logcdf,
-        logsf=_recipinvgauss_logsf,
-        support=half_line,
-    )
+    density=_recipinvgauss_density,
+    logcdf=_recipinvgauss_logcdf,
+    logsf=_recipinvgauss_logsf,
+    support=half_line,
 )
 
 
@@ -436,10 +422,8 @@ def _crystalball_logsf(x: Array, beta: Array, m: Array) -> Any:
 
 
 crystalball = by_smaller_side(
-    Standard(
-        density=_crystalball_density,
-        logcdf=_crystalball_logcdf,
-        logsf=_crystalball_logsf,
-        valid=lambda beta, m: np.logical_and(beta > 0, m > 1),
-    )
+    density=_crystalball_density,
+    logcdf=_crystalball_logcdf,
+    logsf=_crystalball_logsf,
+    valid=lambda beta, m: np.logical_and(beta > 0, m > 1),
 )

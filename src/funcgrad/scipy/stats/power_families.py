@@ -63,11 +63,9 @@ def _from_left(row: Standard, left: Formula) -> Standard:
 
 # -- powers of the logistic distribution ---------------------------------------------------------
 genlogistic = by_smaller_side(
-    Standard(
-        density=lambda x, c: np.log(c) - x - (c + 1) * softplus(-x),
-        logcdf=lambda x, c: -c * softplus(-x),
-        logsf=lambda x, c: _log_rest(-softplus(-x), c, -softplus(x)),
-    )
+    density=lambda x, c: np.log(c) - x - (c + 1) * softplus(-x),
+    logcdf=lambda x, c: -c * softplus(-x),
+    logsf=lambda x, c: _log_rest(-softplus(-x), c, -softplus(x)),
 )
 
 
@@ -81,28 +79,24 @@ def _log_of_two_powers(x: Array, rise: Array, c: Array, d: Array) -> Any:
 
 
 burr = _from_left(
-    replace(
-        changed(
-            genlogistic,
-            to=lambda x, c, d: c * np.log(x),
-            log_slope=lambda x, c, d: np.log(c) - np.log(x),
-            back=lambda y, c, d: np.exp(y / c),
-            shapes=lambda c, d: (d,),
-        ),
+    changed(
+        genlogistic,
+        to=lambda x, c, d: c * np.log(x),
+        log_slope=lambda x, c, d: np.log(c) - np.log(x),
+        back=lambda y, c, d: np.exp(y / c),
+        shapes=lambda c, d: (d,),
         density=lambda x, c, d: np.log(c) + np.log(d) + _log_of_two_powers(x, c * d, c, d),
     ),
     lambda x, c, d: x ** (c * d) * np.exp(-d * np.log1p(x**c)),
 )
 burr12 = _from_left(
-    replace(
-        changed(
-            genlogistic,
-            to=lambda x, c, d: -c * np.log(x),
-            log_slope=lambda x, c, d: np.log(c) - np.log(x),
-            back=lambda y, c, d: np.exp(-y / c),
-            shapes=lambda c, d: (d,),
-            decreasing=True,
-        ),
+    changed(
+        genlogistic,
+        to=lambda x, c, d: -c * np.log(x),
+        log_slope=lambda x, c, d: np.log(c) - np.log(x),
+        back=lambda y, c, d: np.exp(-y / c),
+        shapes=lambda c, d: (d,),
+        decreasing=True,
         density=lambda x, c, d: (
             np.log(c) + np.log(d) + special.xlogy(c - 1, x) - (d + 1) * log1p_power(x, c)
         ),
@@ -129,12 +123,10 @@ def _mielke_logsf(x: Array, k: Array, s: Array) -> Any:
 
 mielke = _from_left(
     by_smaller_side(
-        Standard(
-            density=lambda x, k, s: np.log(k) + _log_of_two_powers(x, k, s, k / s),
-            logcdf=_mielke_logcdf,
-            logsf=_mielke_logsf,
-            support=half_line,
-        )
+        density=lambda x, k, s: np.log(k) + _log_of_two_powers(x, k, s, k / s),
+        logcdf=_mielke_logcdf,
+        logsf=_mielke_logsf,
+        support=half_line,
     ),
     lambda x, k, s: x**k * np.exp(-k / s * np.log1p(x**s)),
 )
@@ -146,24 +138,20 @@ def _kappa3_density(x: Array, a: Array) -> Any:
     return np.log(a) - (a + 1) / a * np.where(x <= 1, np.log(a + low**a), far)
 
 
-kappa3 = replace(
-    changed(
-        genlogistic,
-        to=lambda x, a: a * np.log(x) - np.log(a),
-        log_slope=lambda x, a: np.log(a) - np.log(x),
-        back=lambda y, a: np.exp((y + np.log(a)) / a),
-        shapes=lambda a: (1 / a,),
-    ),
+kappa3 = changed(
+    genlogistic,
+    to=lambda x, a: a * np.log(x) - np.log(a),
+    log_slope=lambda x, a: np.log(a) - np.log(x),
+    back=lambda y, a: np.exp((y + np.log(a)) / a),
+    shapes=lambda a: (1 / a,),
     density=_kappa3_density,
 )
 
 # -- powers of the normal distribution -----------------------------------------------------------
 powernorm = by_smaller_side(
-    Standard(
-        density=lambda x, c: np.log(c) + norm.density(x) + (c - 1) * special.log_ndtr(-x),
-        logcdf=lambda x, c: _log_rest(special.log_ndtr(-x), c, special.log_ndtr(x)),
-        logsf=lambda x, c: c * special.log_ndtr(-x),
-    )
+    density=lambda x, c: np.log(c) + norm.density(x) + (c - 1) * special.log_ndtr(-x),
+    logcdf=lambda x, c: _log_rest(special.log_ndtr(-x), c, special.log_ndtr(x)),
+    logsf=lambda x, c: c * special.log_ndtr(-x),
 )
 powerlognorm = changed(
     powernorm,
@@ -175,13 +163,11 @@ powerlognorm = changed(
 
 # -- powers of the variable of the exponential distribution --------------------------------------
 _power_of_expon = by_smaller_side(
-    Standard(
-        density=lambda x, a: np.log(a) + (a - 1) * log1mexp(x) - x,
-        logcdf=lambda x, a: a * log1mexp(x),
-        logsf=lambda x, a: _log_rest(log1mexp(x), a, -x),
-        support=half_line,
-        start=lambda log_x, a: a * log_x,
-    )
+    density=lambda x, a: np.log(a) + (a - 1) * log1mexp(x) - x,
+    logcdf=lambda x, a: a * log1mexp(x),
+    logsf=lambda x, a: _log_rest(log1mexp(x), a, -x),
+    support=half_line,
+    start=lambda log_x, a: a * log_x,
 )
 
 
@@ -201,15 +187,13 @@ def _exponweib_density(x: Array, a: Array, c: Array) -> Any:
 
 
 exponweib = _from_left(
-    replace(
-        changed(
-            _power_of_expon,
-            to=lambda x, a, c: x**c,
-            log_slope=lambda x, a, c: np.log(c) + special.xlogy(c - 1, x),
-            back=lambda y, a, c: y ** (1 / c),
-            shapes=lambda a, c: (a,),
-            log_to=lambda x, a, c: c * np.log(x),
-        ),
+    changed(
+        _power_of_expon,
+        to=lambda x, a, c: x**c,
+        log_slope=lambda x, a, c: np.log(c) + special.xlogy(c - 1, x),
+        back=lambda y, a, c: y ** (1 / c),
+        shapes=lambda a, c: (a,),
+        log_to=lambda x, a, c: c * np.log(x),
         density=_exponweib_density,
     ),
     _exponweib_left,
@@ -231,29 +215,25 @@ exponpow = changed(
 )
 
 # -- powers of the variable of the gamma distribution --------------------------------------------
-moyal = replace(
-    changed(
-        gamma,
-        to=lambda x: np.exp(-x) / 2,
-        log_slope=lambda x: -x - math.log(2),
-        back=lambda y: -np.log(2 * y),
-        shapes=lambda: (np.float64(0.5),),
-        support=whole_line,
-        decreasing=True,
-        log_to=lambda x: -x - math.log(2),
-    ),
+moyal = changed(
+    gamma,
+    to=lambda x: np.exp(-x) / 2,
+    log_slope=lambda x: -x - math.log(2),
+    back=lambda y: -np.log(2 * y),
+    shapes=lambda: (np.float64(0.5),),
+    support=whole_line,
+    decreasing=True,
+    log_to=lambda x: -x - math.log(2),
     density=lambda x: -(x + np.exp(-x)) / 2 - math.log(2 * math.pi) / 2,
 )
 levy_l = mirrored(levy, lambda: (-math.inf, 0.0))
-halfgennorm = replace(
-    changed(
-        gamma,
-        to=lambda x, b: x**b,
-        log_slope=lambda x, b: np.log(b) + special.xlogy(b - 1, x),
-        back=lambda y, b: y ** (1 / b),
-        shapes=lambda b: (1 / b,),
-        log_to=lambda x, b: b * np.log(x),
-    ),
+halfgennorm = changed(
+    gamma,
+    to=lambda x, b: x**b,
+    log_slope=lambda x, b: np.log(b) + special.xlogy(b - 1, x),
+    back=lambda y, b: y ** (1 / b),
+    shapes=lambda b: (1 / b,),
+    log_to=lambda x, b: b * np.log(x),
     density=lambda x, b: np.log(b) - gammaln(1 / b) - x**b,
 )
 

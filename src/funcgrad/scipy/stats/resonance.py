@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.special.gamma_numerics import log1p_square
-from funcgrad.scipy.stats.standard import Standard, by_smaller_side, half_line
+from funcgrad.scipy.stats.standard import by_smaller_side, half_line
 from funcgrad.typing import Array
 
 
@@ -50,10 +50,8 @@ def _logsf(x: Array, rho: Array) -> Any:
 
 
 rel_breitwigner = by_smaller_side(
-    Standard(
-        density=_density,
-        logcdf=lambda x, rho: np.log(_cdf(x, rho)),
-        logsf=_logsf,
-        support=half_line,
-    )
+    density=_density,
+    logcdf=lambda x, rho: np.log(_cdf(x, rho)),
+    logsf=_logsf,
+    support=half_line,
 )

@@ -110,8 +110,9 @@ def log_where_small(small: Array, other: Array) -> Any:
     return np.where(is_small, np.log(small), np.log1p(-np.where(is_small, 0.0, other)))
 
 
-def symmetric(row: Standard) -> Standard:
+def symmetric(hosted: frozenset[str] = frozenset(), **formulas: Formula) -> Standard:
     """A distribution that is symmetric about 0, from the half of its functions."""
+    row = Standard(hosted=hosted, **formulas)
     cdf, logcdf, ppf = row.cdf, row.logcdf, row.ppf
     return replace(
         row,
@@ -144,9 +145,8 @@ def probability(log: Array) -> Any:
     return np.where(log > _LEAST, np.exp(np.where(log > _LEAST, log, 0.0)), 0.0)
 
 
-def by_smaller_side(row: Standard) -> Standard:
+def by_smaller_side(logcdf: Formula, logsf: Formula, **others: Formula) -> Standard:
     """A distribution from ``logcdf`` and ``logsf`` that have digits where they are the smaller one."""
-    below, above = stated(row.logcdf), stated(row.logsf)
 
     def side(own: Formula, other: Formula, log: bool) -> Formula:
         def function(x: Array, *shapes: Array) -> Any:
@@ -158,12 +158,13 @@ def by_smaller_side(row: Standard) -> Standard:
 
         return function
 
-    return replace(
-        row,
-        cdf=side(below, above, False),
-        sf=side(above, below, False),
-        logcdf=side(below, above, True),
-        logsf=side(above, below, True),
+    return Standard(
+        cdf=side(logcdf, logsf, False),
+        sf=side(logsf, logcdf, False),
+        logcdf=side(logcdf, logsf, True),
+        logsf=side(logsf, logcdf, True),
+        hosted=frozenset(),
+        **others,
     )
 
 
@@ -254,12 +255,14 @@ def changed(
     decreasing: bool = False,
     log_to: Formula | None = None,
     back_log: Formula | None = None,
+    **formulas: Formula,
 ) -> Standard:
     """The distribution of x, if y = to(x) has the distribution ``base``.
 
     ``log_slope`` is log |dy/dx|, ``back`` the inverse of ``to``, and ``shapes`` gives the shape parameters of
     ``base`` from those of the result. ``log_to`` is log(to(x)), if y may underflow or overflow for an x that
-    does not, and ``back_log`` is x as a function of log(y).
+    does not, and ``back_log`` is x as a function of log(y). ``formulas``, such as a density, stand in the
+    place of those in the changed variable, which would lose digits.
     """
 
     def after(name: str) -> Formula | None:
@@ -293,7 +296,7 @@ def changed(
         return base.density(to(x, *own), *shapes(*own)) + log_slope(x, *own)
 
     low, high = ("sf", "cdf") if decreasing else ("cdf", "sf")
-    return Standard(
+    made = Standard(
         density=density,
         cdf=after(low),
         sf=after(high),
@@ -304,6 +307,7 @@ def changed(
         support=support,
         valid=valid,
     )
+    return replace(made, hosted=made.hosted, **formulas)
 
 
 def mirrored(row: Standard, support: Callable[..., tuple[Any, Any]]) -> Standard:

@@ -249,10 +249,8 @@ def _argus_logcdf(x: Array, chi: Array) -> Any:
 
 
 argus = by_smaller_side(
-    Standard(
-        density=_argus_density,
-        logcdf=_argus_logcdf,
-        logsf=_argus_logsf,
-        support=unit_interval,
-    )
+    density=_argus_density,
+    logcdf=_argus_logcdf,
+    logsf=_argus_logsf,
+    support=unit_interval,
 )

@@ -60,7 +60,7 @@ def _two_sided(row: Standard) -> Standard:
         return base.density(np.abs(x), *shapes) - _HALF
 
     return symmetric(
-        Standard(density, cdf=cdf, logcdf=logcdf, support=_two_half_lines, valid=row.valid)
+        density=density, cdf=cdf, logcdf=logcdf, support=_two_half_lines, valid=row.valid
     )
 
 
