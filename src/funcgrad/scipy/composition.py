@@ -20,7 +20,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.base.promotion import in_precision_of
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.host_call import host_value
-from funcgrad.source import type_error
+from funcgrad.source import fail, type_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import symbols, trace_body
@@ -393,7 +393,14 @@ def without_tracing(f: Callable[..., Any], x: ArrayLike, args: tuple[Any, ...]) 
 
 
 class OfPlainData:
-    """An object that SciPy made of plain data, ``own``, whose methods take traced points, too."""
+    """An object that SciPy made of plain data, ``own``, whose methods take traced points, too.
+
+    One of traced data has None as ``own``, or no such attribute.
+    """
+
+    own: Any
+    _plain_part, _takes = "data", ""
+    """What is plain, and what takes traced data, for an error."""
 
     def __init__(self, own: Any) -> None:
         self.own = own
@@ -408,4 +415,11 @@ class OfPlainData:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "own":
             raise AttributeError(name)
-        return getattr(self.own, name)
+        own = self.__dict__.get("own")
+        if own is None:
+            who = type(self).__name__
+            raise fail(
+                AttributeError,
+                f"{who}: expected plain {self._plain_part} for {name}, but got traced ones{self._takes}",
+            )
+        return getattr(own, name)

@@ -13,7 +13,14 @@ import scipy.interpolate as _scipy
 from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, nondifferentiable, number, real, with_value
+from funcgrad.scipy.composition import (
+    OfPlainData,
+    composed,
+    nondifferentiable,
+    number,
+    real,
+    with_value,
+)
 from funcgrad.scipy.interpolate.bspline import antiderivative_of, value_at
 from funcgrad.scipy.interpolate.fitpack import interpolating
 from funcgrad.scipy.interpolate.knot_order import expect_rising
@@ -23,13 +30,12 @@ from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array, ArrayLike
 
 
-class FittedSurface:
+class FittedSurface(OfPlainData):
     """A spline in two variables of FITPACK, also in its coefficients and the points.
 
     ``own`` is SciPy's object, if the data are plain.
     """
 
-    own: Any
     tck: tuple[Any, Any, Any]
     degrees: tuple[int, int]
     fp: Any
@@ -40,14 +46,6 @@ class FittedSurface:
         made = cls.__new__(cls)
         made.own, made.tck, made.degrees = own, own.tck, own.degrees
         return made
-
-    def __getattr__(self, name: str) -> Any:
-        own = None if name.startswith("__") else self.__dict__.get("own")
-        if own is None:
-            raise AttributeError(
-                f"{type(self).__name__}: {name!r} is an attribute of plain values alone"
-            )
-        return getattr(own, name)
 
     def __call__(
         self, x: ArrayLike, y: ArrayLike, dx: int = 0, dy: int = 0, grid: bool = True

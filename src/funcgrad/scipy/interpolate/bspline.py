@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.interpolate as _scipy
 
 from funcgrad.arrays.values import by_value
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, number, real, refuse, taken
+from funcgrad.scipy.composition import OfPlainData, composed, number, real, refuse, taken
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.polynomial_pieces import along, points_at
-from funcgrad.source import fail, type_error, value_error
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
@@ -29,7 +29,7 @@ def spline_weights(who: str, x: Array, degree: int, q: Array) -> Any:
     return value_at(own.t, own.c, degree, q, 0)
 
 
-class BSpline:
+class BSpline(OfPlainData):
     """As `scipy.interpolate.BSpline`, also in the knots, the coefficients and the
     points.
 
@@ -37,6 +37,8 @@ class BSpline:
     >>> fg.grad(BSpline([0.0, 0.0, 2.0, 2.0], [1.0, 4.0], 1))(0.5)
     1.5
     """
+
+    _takes = "; spline(x, nu), the derivative of order nu, takes them"
 
     def __init__(
         self, t: ArrayLike, c: ArrayLike, k: int, extrapolate: object = True, axis: int = 0
@@ -51,10 +53,10 @@ class BSpline:
         if not plain:
             expect_rising("Knots must be in a non-decreasing order.", self.t, strictly=False)
 
-    @staticmethod
-    def of_scipy(own: Any) -> BSpline:
+    @classmethod
+    def of_scipy(cls, own: Any) -> Self:
         """SciPy's B-spline as one that takes traced points, too."""
-        made = BSpline.__new__(BSpline)
+        made = cls.__new__(cls)
         made.own, made.t, made.c, made.k = own, own.t, own.c, own.k
         made.extrapolate, made.axis = own.extrapolate, own.axis
         return made
@@ -92,16 +94,6 @@ class BSpline:
     def tck(self) -> tuple[Any, Any, int]:
         """The knots, the coefficients and the degree."""
         return self.t, self.c, self.k
-
-    def __getattr__(self, name: str) -> Any:
-        own = None if name.startswith("__") else self.__dict__.get("own")
-        if own is None:
-            raise fail(
-                AttributeError,
-                f"BSpline: expected plain knots and coefficients for {name}, but got traced ones; evaluation "
-                "takes traced ones: spline(x, nu) is the derivative of order nu",
-            )
-        return getattr(own, name)
 
     def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: object = None) -> Any:
         """The value, or the derivative of order nu, at the points x; SciPy's own, if all is plain."""

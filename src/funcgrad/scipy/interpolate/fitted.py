@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import signature
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real
+from funcgrad.scipy.composition import OfPlainData, real
 from funcgrad.scipy.interpolate.bspline import antiderivative_of, derivative_of
 from funcgrad.scipy.interpolate.fitpack import (
     Tck,
@@ -23,25 +23,23 @@ from funcgrad.scipy.interpolate.fitpack import (
     with_knots,
 )
 from funcgrad.scipy.interpolate.smoothing import Abscissae
-from funcgrad.source import fail
 from funcgrad.typing import Array, ArrayLike
 
 _MODES: dict[Any, int] = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
 
 
-class FittedSpline:
+class FittedSpline(OfPlainData):
     """A spline of FITPACK, also in its coefficients and the points.
 
     ``own`` is SciPy's object, if the data are plain.
     """
 
-    own: Any
     _eval_args: tuple[Any, Any, int]
     ext: Any
     _residual: Any
 
     @classmethod
-    def of_scipy(cls, own: _scipy.UnivariateSpline) -> FittedSpline:
+    def of_scipy(cls, own: _scipy.UnivariateSpline) -> Self:
         """SciPy's spline as one that takes traced points, too."""
         made = cls.__new__(cls)
         made.own, made._eval_args, made.ext = own, own._eval_args, own.ext
@@ -54,14 +52,6 @@ class FittedSpline:
         made.own, made._eval_args, made._residual = None, tck, residual
         made.ext = _MODES.get(ext, ext)
         return made
-
-    def __getattr__(self, name: str) -> Any:
-        own = None if name.startswith("__") else self.__dict__.get("own")
-        if own is None:
-            raise fail(
-                AttributeError, f"spline: expected plain data for {name}, but got traced data"
-            )
-        return getattr(own, name)
 
     def __call__(self, x: ArrayLike, nu: int = 0, ext: int | str | None = None) -> Any:
         """The value, or the derivative of order nu, at the points x."""

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import as_single, composed, floating, number, real, taken
+from funcgrad.scipy.composition import (
+    OfPlainData,
+    as_single,
+    composed,
+    floating,
+    number,
+    real,
+    taken,
+)
 from funcgrad.scipy.interpolate.bspline import spline_weights
 from funcgrad.scipy.interpolate.cubic import CubicSpline, PchipInterpolator
 from funcgrad.scipy.interpolate.knot_order import expect_rising
@@ -40,7 +48,7 @@ def _cell(grid: Array, q: Array) -> tuple[tuple[Any, Any], Any]:
     return (place, place + 1), (q - left) / (taken(grid, place + 1) - left)
 
 
-class interp1d:  # noqa: N801
+class interp1d(OfPlainData):  # noqa: N801
     """As `scipy.interpolate.interp1d`, also in the data, their abscissae and the
     points x.
 
@@ -77,7 +85,7 @@ class interp1d:  # noqa: N801
         self._prepare(x, y, axis, assume_sorted)
 
     @classmethod
-    def of_scipy(cls, own: Any) -> interp1d:
+    def of_scipy(cls, own: Any) -> Self:
         """SciPy's interpolant as one that takes traced points, too."""
         made = cls.__new__(cls)
         made.own, made.kind, made.fill_value = own, own._kind, own.fill_value
@@ -101,12 +109,6 @@ class interp1d:  # noqa: N801
             x, y = x[order], np.take(y, order, axis=axis)
         self.axis = axis % y.ndim
         self.x, self.y, self._rows = x, y, np.moveaxis(y, axis, 0)
-
-    def __getattr__(self, name: str) -> Any:
-        own = None if name.startswith("__") else self.__dict__.get("own")
-        if own is None:
-            raise AttributeError(f"interp1d: {name!r} is an attribute of plain data alone")
-        return getattr(own, name)
 
     def __call__(self, x: ArrayLike) -> Any:
         """The interpolant at the points x."""

@@ -11,7 +11,7 @@ import scipy.interpolate as _scipy
 import funcgrad.numpy as funcgrad_numpy
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import number, real, taken
+from funcgrad.scipy.composition import OfPlainData, number, real, taken
 from funcgrad.scipy.interpolate.bspline import BSpline
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.polynomial_pieces import (
@@ -21,7 +21,7 @@ from funcgrad.scipy.interpolate.polynomial_pieces import (
     points_at,
     solved,
 )
-from funcgrad.source import fail, type_error, value_error
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array, ArrayLike
 
 
@@ -36,7 +36,7 @@ class OfScipy(Protocol):
     def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: object = None) -> Any: ...
 
 
-class PPoly:
+class PPoly(OfPlainData):
     """As `scipy.interpolate.PPoly`, also in the coefficients, the breakpoints and
     the points.
 
@@ -52,8 +52,7 @@ class PPoly:
     x: Array
     axis: int
     extrapolate: Any
-    own: OfScipy | None
-    """SciPy's object, if the coefficients are plain: it is evaluated at plain points."""
+    _takes = "; evaluation, derivative, antiderivative, integrate, solve and roots take them"
 
     def __init__(
         self, c: ArrayLike, x: ArrayLike, extrapolate: object = None, axis: int = 0
@@ -141,7 +140,7 @@ class PPoly:
     def extend(self, c: ArrayLike, x: ArrayLike) -> None:
         """As SciPy's method: more pieces, before or after the others."""
         if self.own is not None and not holds_expr([c, x]):
-            self.own.extend(c, x)  # type: ignore[attr-defined]
+            self.own.extend(c, x)
             self._set_own(self.own)
             return
         more, points = number("extend", c), real("extend", x)
@@ -168,7 +167,7 @@ class PPoly:
         number is read from the values.
         """
         if self.own is not None and not holds_expr(y):
-            return self.own.solve(y, discontinuity, extrapolate)  # type: ignore[attr-defined]
+            return self.own.solve(y, discontinuity, extrapolate)
         outside = bool(self.extrapolate if extrapolate is None else extrapolate)
         if self.c.ndim != 2:
             raise type_error(
@@ -183,21 +182,11 @@ class PPoly:
     # SciPy's classes ask each other for these two since SciPy 1.18.
     @property
     def _xp(self) -> Any:
-        return funcgrad_numpy if self.own is None else self.own._xp  # type: ignore[attr-defined]
+        return funcgrad_numpy if self.own is None else self.own._xp
 
     @property
     def _delegate_to(self) -> Any:
-        return self if self.own is None else self.own._delegate_to  # type: ignore[attr-defined]
-
-    def __getattr__(self, name: str) -> Any:
-        own = None if name.startswith("__") else self.__dict__.get("own")
-        if own is None:
-            raise fail(
-                AttributeError,
-                f"piecewise polynomial: expected plain data for {name}, but got traced data; evaluation, "
-                "derivative, antiderivative, integrate, solve and roots take traced data",
-            )
-        return getattr(own, name)
+        return self if self.own is None else self.own._delegate_to
 
     def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: object = None) -> Any:
         """The value, or the derivative of order nu, at the points x; SciPy's own, if all is plain."""
@@ -230,7 +219,7 @@ class PPoly:
         """The derivative of order nu."""
         if nu < 0:
             return self.antiderivative(-nu)
-        own = None if self.own is None else self.own.derivative(nu)  # type: ignore[attr-defined]
+        own = None if self.own is None else self.own.derivative(nu)
         degree = self.c.shape[0] - 1
         if nu > degree:
             c = 0 * self.c[:1]
@@ -249,7 +238,7 @@ class PPoly:
         return found
 
     def _antiderivative(self) -> Self:
-        own = None if self.own is None else self.own.antiderivative()  # type: ignore[attr-defined]
+        own = None if self.own is None else self.own.antiderivative()
         degree = self.c.shape[0] - 1
         divisors = np.reshape([float(degree - m + 1) for m in range(degree + 1)], (-1, 1))
         c = self.c / divisors.reshape((-1, *[1] * (self.c.ndim - 1)))
@@ -266,7 +255,7 @@ class PPoly:
     def integrate(self, a: ArrayLike, b: ArrayLike, extrapolate: object = None) -> Any:
         """The integral from a to b, also in the limits."""
         if self.own is not None and not holds_expr([a, b]):
-            return self.own.integrate(a, b, extrapolate)  # type: ignore[attr-defined]
+            return self.own.integrate(a, b, extrapolate)
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         primitive = self.antiderivative()
         if isinstance(extrapolate, str):  # "periodic"

@@ -20,7 +20,7 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 
-class LinearNDInterpolator:
+class LinearNDInterpolator(OfPlainData):
     """As `scipy.interpolate.LinearNDInterpolator`, also in the values and the
     points x.
 
@@ -52,11 +52,6 @@ class LinearNDInterpolator:
         made = cls.__new__(cls)
         made.own, made.values = own, own.values.reshape((-1, *own.values_shape))
         return made
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in ("own", "values"):
-            raise AttributeError(name)
-        return getattr(self.own, name)
 
     def __call__(self, *args: Any, simplex_tolerance: float = 1.0) -> Any:
         """The interpolant at points, whose coordinates are along the last axis, or given one by one."""

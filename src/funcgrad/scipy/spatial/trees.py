@@ -11,7 +11,7 @@ import scipy.spatial as _scipy
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import OfPlainData, nondifferentiable, real
-from funcgrad.source import fail, value_error
+from funcgrad.source import value_error
 from funcgrad.typing import Array, ArrayLike
 
 
@@ -19,6 +19,7 @@ class KDTree(OfPlainData):
     """As `scipy.spatial.KDTree`, whose `query` takes traced points and data."""
 
     _kind: Any = _scipy.KDTree
+    _plain_part, _takes = "points", "; query takes them"
 
     def __init__(self, data: ArrayLike, *args: object, **kwargs: object) -> None:
         if not holds_expr(data):
@@ -41,17 +42,6 @@ class KDTree(OfPlainData):
         OfPlainData.__init__(made, own)
         made.data = own.data
         return made
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in ("own", "_made", "data"):
-            raise AttributeError(name)
-        if "own" not in self.__dict__:
-            kind = type(self).__name__
-            raise fail(
-                AttributeError,
-                f"{kind}: expected plain points for {name}, but got traced ones; query takes them",
-            )
-        return getattr(self.own, name)
 
     def query(
         self,

@@ -12,7 +12,7 @@ import scipy.stats as _scipy
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import OfPlainData, real
-from funcgrad.source import fail, type_error, value_error
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array, ArrayLike
 
 _Bandwidth = str | ArrayLike | Callable[..., Any] | None
@@ -54,14 +54,6 @@ class gaussian_kde(OfPlainData):  # noqa: N801
         made = super().of_scipy(own)
         made.covariance_factor = own.covariance_factor  # type: ignore[method-assign]
         return made
-
-    def __getattr__(self, name: str) -> Any:
-        if name[0] != "_" and name != "own" and self.own is None:
-            raise fail(
-                AttributeError,
-                f"gaussian_kde: expected plain data for {name}, but got traced ones",
-            )
-        return super().__getattr__(name)
 
     def _set_data(self, data: Array, weights: ArrayLike | None) -> None:
         if data.size < 2:
