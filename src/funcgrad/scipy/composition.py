@@ -278,7 +278,7 @@ def real(who: str, value: ArrayLike) -> Array:
     return number(who, value, "fiub")
 
 
-def as_single(found: Any, *data: Any) -> Any:
+def as_single(found: Any, *data: object) -> Any:
     """Results in single precision, if all data are; None, names and choices are not data."""
     values = [item for item in data if not (item is None or isinstance(item, str | bool))]
     dtypes = [(lift_fully(v) if holds_expr(v) else np.asarray(v)).dtype for v in values]
@@ -402,7 +402,7 @@ class OfPlainData:
     _plain_part, _takes = "data", ""
     """What is plain, and what takes traced data, for an error."""
 
-    def __init__(self, own: Any) -> None:
+    def __init__(self, own: object) -> None:
         self.own = own
 
     @classmethod

@@ -64,11 +64,11 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, int | np.integer) else value
 
 
-def _hermitian(x: Array, s: Any, axes: Axes, norm: str | None) -> Any:
+def _hermitian(x: Array, s: object, axes: Axes, norm: str | None) -> Any:
     return fourier.irfftn(np.conjugate(lift_fully(x)), s, axes, _OPPOSITE[norm])
 
 
-def _inverse_hermitian(x: Array, s: Any, axes: Axes, norm: str | None) -> Any:
+def _inverse_hermitian(x: Array, s: object, axes: Axes, norm: str | None) -> Any:
     return np.conjugate(fourier.rfftn(x, s, axes, _OPPOSITE[norm]))
 
 
@@ -146,7 +146,7 @@ def _along_several(who: str) -> Callable[..., Any]:
     def function(
         x: ArrayLike,
         type: int = 2,
-        s: Any = None,
+        s: object = None,
         axes: Any = None,
         norm: str | None = None,
         orthogonalize: bool | None = None,

@@ -27,7 +27,7 @@ def with_numbers(fun: _Function, args: object) -> tuple[_Function, tuple[Any, ..
         return fun, given
     called = on_arrays(fun)
 
-    def of_numbers(x: Any, *numbers: Any) -> Any:
+    def of_numbers(x: object, *numbers: object) -> Any:
         whole = list(given)
         for place, number in zip(places, numbers, strict=True):
             whole[place] = number

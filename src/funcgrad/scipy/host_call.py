@@ -160,7 +160,7 @@ class _Call(NamedTuple):
         return self.results.rebuild(leaves)
 
 
-def _call_of(own: Callable[..., Any], given: Mapping[str, Any], found: Any) -> _Call | None:
+def _call_of(own: Callable[..., Any], given: Mapping[str, Any], found: object) -> _Call | None:
     """The call; None where a derivative may be asked, or the composition depends on other values, too."""
     if given.get("output") is not None or given.get("out") is not None:
         return None  # SciPy's function would store into an array.

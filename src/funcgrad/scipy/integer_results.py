@@ -34,7 +34,7 @@ def filters_of(module: ModuleType) -> Callable[[Callable[..., Any]], Callable[..
                 return traced(**given)
             names = [name for name, value in given.items() if holds_expr(value)]
 
-            def run(*values: Any) -> Any:
+            def run(*values: object) -> Any:
                 return own(**{**given, **dict(zip(names, values, strict=True)), "output": dtype})
 
             made = primitive(run, out=lambda *types: ArrayType(shape, dtype), name=own.__name__)

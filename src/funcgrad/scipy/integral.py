@@ -78,7 +78,7 @@ def _joint(
             )
         return np.where(_with_axes(finite, len(own)), value, 0.0)
 
-    def integrated(inner: Body, *more: Any) -> Any:
+    def integrated(inner: Body, *more: object) -> Any:
         return pick(
             integral_op(
                 a, b, *theta, *more, body=inner, options=inner_options, batch_axes=batch_axes

@@ -224,11 +224,11 @@ def nquad(
     return integral(last, others)
 
 
-def _constantly(value: Any) -> Callable[..., Any]:
+def _constantly(value: object) -> Callable[..., Any]:
     return lambda *_: value
 
 
-def _surface(f: Any, *places: Any) -> Any:
+def _surface(f: Any, *places: object) -> Any:
     """A limit of an inner integral: a function of the outer variables, or a number, which may be traced."""
     return f if holds_expr(f) or not callable(f) else f(*places)
 
@@ -237,15 +237,15 @@ def dblquad(
     func: Callable[..., Any],
     a: Array,
     b: Array,
-    gfun: Any,
-    hfun: Any,
+    gfun: object,
+    hfun: object,
     args: object = (),
     epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
 ) -> Any:
     """As `scipy.integrate.dblquad`; of traced values by `nquad`."""
 
-    def of_y(x: Any, *_: Any) -> tuple[Any, Any]:
+    def of_y(x: Any, *_: object) -> tuple[Any, Any]:
         return _surface(gfun, x), _surface(hfun, x)
 
     return nquad(func, [of_y, (a, b)], args, {"epsabs": epsabs, "epsrel": epsrel})
@@ -255,20 +255,20 @@ def tplquad(
     func: Callable[..., Any],
     a: Array,
     b: Array,
-    gfun: Any,
-    hfun: Any,
-    qfun: Any,
-    rfun: Any,
+    gfun: object,
+    hfun: object,
+    qfun: object,
+    rfun: object,
     args: object = (),
     epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
 ) -> Any:
     """As `scipy.integrate.tplquad`; of traced values by `nquad`."""
 
-    def of_z(y: Any, x: Any, *_: Any) -> tuple[Any, Any]:
+    def of_z(y: Any, x: Any, *_: object) -> tuple[Any, Any]:
         return _surface(qfun, x, y), _surface(rfun, x, y)
 
-    def of_y(x: Any, *_: Any) -> tuple[Any, Any]:
+    def of_y(x: Any, *_: object) -> tuple[Any, Any]:
         return _surface(gfun, x), _surface(hfun, x)
 
     return nquad(func, [of_z, of_y, (a, b)], args, {"epsabs": epsabs, "epsrel": epsrel})
@@ -368,7 +368,7 @@ _TOLERANCE = 1.49012e-8
 def advance(self: Any, t: Any, step: bool = False, relax: bool = False) -> Any:
     """As `scipy.integrate.ode.integrate`, by the method of `odeint`."""
 
-    def slope(y: Any, t: Any) -> Any:
+    def slope(y: object, t: object) -> Any:
         return self.f(t, y, *self.f_params)
 
     known = not holds_expr([self._y, self.t, t, *self.f_params])

@@ -141,7 +141,7 @@ def dgesv(a: Array, b: Array) -> tuple[Any, Any, Any, int]:
 
 
 def get_lapack_funcs(
-    names: str | Sequence[str], arrays: Sequence[Any] = (), dtype: Any = None, ilp64: Any = False
+    names: str | Sequence[str], arrays: Sequence[Any] = (), dtype: Any = None, ilp64: object = False
 ) -> Any:
     """As `scipy.linalg.get_lapack_funcs`: for traced arrays, functions of this module."""
     if not holds_expr(list(arrays)):

@@ -104,7 +104,7 @@ def det(a: Array, **_: object) -> Any:
 
 
 @_composed
-def norm(a: Array, ord: Any = None, axis: Any = None, keepdims: bool = False, **_: Any) -> Any:
+def norm(a: Array, ord: Any = None, axis: Any = None, keepdims: bool = False, **_: object) -> Any:
     return np.linalg.norm(a, ord, axis, keepdims)
 
 
@@ -309,7 +309,7 @@ def eigvalsh(
 
 
 @_composed
-def svd(a: Array, full_matrices: bool = True, compute_uv: bool = True, **_: Any) -> Any:
+def svd(a: Array, full_matrices: bool = True, compute_uv: bool = True, **_: object) -> Any:
     if not compute_uv:
         return np.linalg.svdvals(a)
     return tuple(np.linalg.svd(a, full_matrices))

@@ -156,7 +156,7 @@ def odr(
     return (*found, {**more_of_it, "sum_square_delta": delta2, "sum_square_eps": eps2})
 
 
-def setting_of_odr(obj: Any, dtype: Any = None) -> Any:
+def setting_of_odr(obj: Any, dtype: object = None) -> Any:
     """A setting of SciPy's classes as an array, or a number."""
     return None if obj is None else asarray(obj, dtype)[()]
 

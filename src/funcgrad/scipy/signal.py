@@ -387,7 +387,7 @@ _SCIPYS_PLACE_POLES.__defaults__ = _scipy.place_poles.__defaults__
 
 
 @_hosted
-def place_poles(A: ArrayLike, B: ArrayLike, poles: ArrayLike, *more: Any, **options: Any) -> Any:
+def place_poles(A: ArrayLike, B: ArrayLike, poles: ArrayLike, *more: Any, **options: object) -> Any:
     """As `scipy.signal.place_poles`, for one input, or as many as states.
 
     The poles determine the gain of these alone.

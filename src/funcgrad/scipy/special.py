@@ -115,7 +115,7 @@ _logsumexp = _answering("logsumexp", _logsumexp)
 
 def logsumexp(
     a: Array,
-    axis: Any = None,
+    axis: object = None,
     b: Array | None = None,
     keepdims: bool = False,
     return_sign: bool = False,

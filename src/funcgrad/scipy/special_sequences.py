@@ -60,7 +60,7 @@ def _parabolic(who: str, v: ArrayLike, x: Array, step: float = 1.0) -> Any:
     only_plain(who, v=v)
     x, first = _number_alone(who, x), float(np.asarray(v)) % 1.0
 
-    def run(x: Any) -> list[Any]:
+    def run(x: object) -> list[Any]:
         return [part.real for part in getattr(_scipy, who)(v, np.asarray(x)[()])]
 
     orders = first + step * np.arange(len(run(0.5)[0]))

@@ -50,7 +50,7 @@ def csd(x: ArrayLike, y: ArrayLike, **options: Any) -> Any:
 
 
 @_composed
-def welch(x: ArrayLike, **options: Any) -> Any:
+def welch(x: ArrayLike, **options: object) -> Any:
     frequencies, density = csd(x, x, **options)
     return frequencies, np.real(density)
 

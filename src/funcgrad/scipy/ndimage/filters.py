@@ -221,7 +221,7 @@ def _along_axes(who: str, image: Array, cval: float, parts: Sequence[list[Any]])
 
 
 def extended(
-    who: str, image: Array, sizes: Sequence[int], mode: object, cval: float, origin: Any
+    who: str, image: Array, sizes: Sequence[int], mode: object, cval: float, origin: object
 ) -> Any:
     """The image with what a window of these sizes reads beyond its ends."""
     parts = [_for_axes(item, image.ndim) for item in (sizes, mode, origin)]
@@ -243,7 +243,7 @@ def footprint_of(who: str, ndim: int, size: object, footprint: ArrayLike | None)
 
 
 def over_axes(
-    ndim: int, places: Sequence[int], mode: object, cval: float, origin: Any
+    ndim: int, places: Sequence[int], mode: object, cval: float, origin: object
 ) -> tuple[Any, float, list[int]]:
     """Modes and origins for all axes of those for some; other axes are not extended."""
     modes, origins = ["constant"] * ndim, [0] * ndim

@@ -93,7 +93,7 @@ def isotonic_regression(
     return _scipy.OptimizeResult(x=host_value(_isotonic, given, total / count))
 
 
-def _isotonic(**given: Any) -> Any:
+def _isotonic(**given: object) -> Any:
     return _scipy.isotonic_regression(**given).x
 
 

@@ -157,7 +157,7 @@ def least_sum(
     fun: _Function,
     x0: ArrayLike,
     args: tuple[Any, ...] = (),
-    bounds: Any = (-np.inf, np.inf),
+    bounds: object = (-np.inf, np.inf),
     loss: str | Callable[..., Any] | None = "linear",
     scale: Any = 1.0,
 ) -> Any:

@@ -26,7 +26,7 @@ _Given = Mapping[str, Any]
 
 
 def _minimum(name: str, method: str) -> Callable[[_Solver, Any, _Given], Any]:
-    def solve(f: _Solver, args: Any, given: _Given) -> Any:
+    def solve(f: _Solver, args: object, given: _Given) -> Any:
         found = minimize(f, _start(name, given), args, method, given.get("fprime"))
         return _outputs(name, found, given)
 
@@ -52,7 +52,7 @@ def _outputs(name: str, found: Any, given: _Given) -> Any:
 def _minimum_in_box(name: str) -> Callable[[_Solver, Any, _Given], Any]:
     """A minimum in bounds, as `fmin_l_bfgs_b` and its like return it."""
 
-    def solve(f: _Solver, args: Any, given: _Given) -> Any:
+    def solve(f: _Solver, args: object, given: _Given) -> Any:
         constrained = ("eqcons", "f_eqcons", "ieqcons", "f_ieqcons")
         refuse(name, **{key: given.get(key) or None for key in constrained})
         both = name != "fmin_slsqp" and given.get("fprime") is None and not given.get("approx_grad")
@@ -69,7 +69,7 @@ def _minimum_in_box(name: str) -> Callable[[_Solver, Any, _Given], Any]:
 
 
 def _minimum_on_line(name: str) -> Callable[[_Solver, Any, _Given], Any]:
-    def solve(f: _Solver, args: Any, given: _Given) -> Any:
+    def solve(f: _Solver, args: object, given: _Given) -> Any:
         ends = (given["x1"], given["x2"]) if "x1" in given else None
         return _outputs(name, minimize_scalar(f, given.get("brack"), ends, args), given)
 
@@ -86,7 +86,7 @@ def _least_squares(f: _Solver, args: Any, given: _Given) -> Any:
 
 
 def _root(method: str) -> Callable[[_Solver, Any, _Given], Any]:
-    def solve(f: _Solver, args: Any, given: _Given) -> Any:
+    def solve(f: _Solver, args: object, given: _Given) -> Any:
         return np.reshape(root(f, given["xin"], args, method).x, np.shape(given["xin"]))
 
     return solve
@@ -138,7 +138,7 @@ def _function(name: str) -> _Solver:
     own = getattr(_scipy, name)
     parameters = signature(own)
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> Any:
         given = settings_by_value(parameters.bind(*args, **kwargs).arguments)
         f, extra = given[next(iter(parameters.parameters))], tuple_of(given.get("args", ()))
         if not holds_expr(list(given.values())) and without_tracing(f, _point(given), extra):

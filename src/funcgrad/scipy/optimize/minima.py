@@ -139,7 +139,7 @@ def minimum_in_bounds(
 def stationary(objective: _Function) -> _Function:
     """The residual that is 0 at a minimum in bounds: what a step along the gradient moves."""
 
-    def residual(x: Any, low: Any, high: Any, *args: Any) -> Any:
+    def residual(x: Any, low: object, high: object, *args: object) -> Any:
         # x - clip(x - slope, low, high), in which a small slope would be lost beside x.
         return np.maximum(np.minimum(grad(objective)(x, *args), x - low), x - high)
 
@@ -246,6 +246,6 @@ def _unbracketed(fun: _Function, x0: Array, _: Array) -> Any:
     return _least(fun, tol=1e-12)
 
 
-def _least(fun: _Function, **options: Any) -> Any:
+def _least(fun: _Function, **options: object) -> Any:
     found = _scipy.minimize_scalar(lambda x: float(fun(float(x))), **options)
     return np.asarray(found.x)

@@ -70,7 +70,7 @@ def of_one_entry(fun: _Function) -> _Function:
     """The function with a number as its value, where it gives an array of one entry, as SciPy takes it."""
     called = on_arrays(fun)
 
-    def number_of(*args: Any) -> Any:
+    def number_of(*args: object) -> Any:
         value = called(*args)
         return np.reshape(value, ()) if np.ndim(value) and np.size(value) == 1 else value
 

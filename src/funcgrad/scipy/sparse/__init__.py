@@ -145,7 +145,7 @@ class _Traced:
     def _scaled(self, factor: Any) -> Any:
         return _traced_of(self, factor).multiply(factor)
 
-    def __setitem__(self, key: Any, value: SparseOperand) -> None:
+    def __setitem__(self, key: object, value: SparseOperand) -> None:
         self._check_plain(value)
         super().__setitem__(key, value)  # type: ignore[misc]
 
@@ -238,7 +238,7 @@ class _Traced:
 
 
 def _comparison(name: str) -> Callable[..., Any]:
-    def compared(self: Any, other: object) -> Any:
+    def compared(self: object, other: object) -> Any:
         if isinstance(other, TracedSparse):
             return NotImplemented  # whose reflected operator answers
         return getattr(super(_Traced, self), name)(other)
@@ -247,7 +247,7 @@ def _comparison(name: str) -> Callable[..., Any]:
 
 
 def _dense_result(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: object, **kwargs: object) -> Any:
+    def method(self: object, *args: object, **kwargs: object) -> Any:
         """As SciPy's method."""
         return _for_user(getattr(super(_Traced, self), name)(*args, **kwargs))
 
@@ -276,7 +276,7 @@ def _is_factor(value: SparseOperand) -> bool:
     return holds_expr(value) and np.ndim(value) == 0
 
 
-def _traced_of(matrix: SparseMatrix, beside: Any = None) -> TracedSparse:
+def _traced_of(matrix: SparseMatrix, beside: object = None) -> TracedSparse:
     """A matrix of SciPy's as one whose entries could be traced."""
     form, _, kind = type(matrix).__name__.partition("_")
     writable = isinstance(beside, Reference)
@@ -289,7 +289,7 @@ _FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
 def _container(name: str) -> property:
     """The attribute by which a matrix of SciPy's finds the class of its other formats."""
 
-    def container(self: Any) -> type:
+    def container(self: object) -> type:
         return _CLASSES[name]
 
     return property(container)

@@ -116,7 +116,7 @@ def _of_blocks(name: str, *, diagonal: bool = False) -> Callable[..., Any]:
         blocks: SparseOperand,
         format: str | None = None,
         dtype: DTypeLike | None = None,
-        **options: Any,
+        **options: object,
     ) -> Any:
         flat: list[Any] = []
 

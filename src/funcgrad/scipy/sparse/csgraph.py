@@ -82,7 +82,7 @@ def _edges(graph: _Graph, directed: bool) -> Any:
 def _searching(name: str, *parameters: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
-    def search(csgraph: _Graph, *args: object, **kwargs: Any) -> Any:
+    def search(csgraph: _Graph, *args: object, **kwargs: object) -> Any:
         given: dict[str, Any] = dict(zip(parameters, args, strict=False)) | kwargs
         if not has_traced(csgraph):
             return own(csgraph, **given)
@@ -158,7 +158,7 @@ def _chosen(found: Any, values: Array) -> Any:
 def _tree(name: str, *parameters: str) -> Callable[..., Any]:
     own = getattr(_scipy, name)
 
-    def tree(csgraph: _Graph, *args: object, **kwargs: Any) -> Any:
+    def tree(csgraph: _Graph, *args: object, **kwargs: object) -> Any:
         given = dict(zip(parameters, args, strict=False)) | kwargs
         if not has_traced(csgraph):
             return own(csgraph, **by_value(given, name))

@@ -57,7 +57,7 @@ class StoredLayout(ABC):
         """SciPy's matrix of plain values in the place of the entries."""
 
     @abstractmethod
-    def as_dense(self, made: Any) -> Any:
+    def as_dense(self, made: object) -> Any:
         """A dense result."""
 
     # -- counts ------------------------------------------------------------------------------------

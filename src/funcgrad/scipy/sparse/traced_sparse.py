@@ -302,7 +302,7 @@ class TracedSparse(StoredLayout):
         """As SciPy's method."""
         return self.diagonal(offset).sum()
 
-    def reshape(self, *shape: Any, order: str = "C", copy: bool = False) -> Any:
+    def reshape(self, *shape: object, order: str = "C", copy: bool = False) -> Any:
         """As SciPy's method."""
         return self.rearranged(lambda held: held.reshape(*shape, order=order).tocsr())
 

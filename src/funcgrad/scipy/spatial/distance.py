@@ -163,7 +163,7 @@ _NORM_IN_DOUBLE = isinstance(_scipy.euclidean(np.zeros(1, "f"), np.zeros(1, "f")
 """Whether SciPy's norms of differences are in float64 for any vectors, as before SciPy 1.18."""
 
 
-def _widening(name: str, *args: Any, **kwargs: Any) -> list[Any]:
+def _widening(name: str, *args: object, **kwargs: object) -> list[Any]:
     """What SciPy computes a distance in, beside the vectors: weights and some metrics are in float64."""
     in_double = [np.float64(0)]
     if name in ("braycurtis", "canberra", "seuclidean"):
@@ -223,7 +223,7 @@ def _formula(who: str, metric: Any) -> Callable[..., Any]:
 
 
 def _all_pairs(
-    who: str, metric: Any, a: Array, b: Array, points: Array, options: dict[str, Any]
+    who: str, metric: object, a: Array, b: Array, points: Array, options: dict[str, Any]
 ) -> Any:
     """The metric of each row of a and each of b; ``points`` are all rows, for variances."""
     formula = _formula(who, metric)

@@ -340,7 +340,7 @@ class Rotation:
             return Rotation(self._quat, normalize=False)
         return Rotation.from_rotvec(n * self.as_rotvec())
 
-    def __getitem__(self, index: Any) -> Rotation:
+    def __getitem__(self, index: object) -> Rotation:
         if self._quat.ndim == 1:
             raise TypeError("Single rotation is not subscriptable.")
         return Rotation(taken(self._quat, index), normalize=False)

@@ -46,7 +46,7 @@ class KDTree(OfPlainData):
     def query(
         self,
         x: ArrayLike,
-        k: Any = 1,
+        k: object = 1,
         eps: float = 0,
         p: float = 2,
         distance_upper_bound: float = np.inf,

@@ -212,7 +212,7 @@ class Distribution:
         """A method of SciPy's, whose code is adopted for traced values."""
         own = getattr(self.adoptable, name)
 
-        def method(*args: Any, **kwds: Any) -> Any:
+        def method(*args: object, **kwds: object) -> Any:
             try:
                 return of_scipy_or_adopted(own, args, kwds)
             except TypeError as error:
@@ -531,7 +531,7 @@ class Frozen:
         """As SciPy's method `stats`."""
         return self.distribution.stats(*self.args, moments=moments, **self.kwds)
 
-    def rvs(self, size: Any = None, random_state: Any = None) -> Any:
+    def rvs(self, size: object = None, random_state: object = None) -> Any:
         """As SciPy's method `rvs`."""
         kwds = self.kwds | {"size": size, "random_state": random_state}
         return self.distribution.rvs(*self.args, **kwds)

@@ -191,7 +191,7 @@ class gaussian_kde(OfPlainData):  # noqa: N801
         kept = self.dataset[np.atleast_1d(dimensions)]
         return gaussian_kde(kept, self.covariance_factor(), self.weights)
 
-    def resample(self, size: int | None = None, seed: Any = None) -> Any:
+    def resample(self, size: int | None = None, seed: object = None) -> Any:
         """As SciPy's method; a sample of traced data is an error."""
         if self.own is None:
             raise type_error(

@@ -63,7 +63,7 @@ def is_censored(data: object) -> bool:
 
 
 def censored_maximum_likelihood(
-    distribution: Any, data: Any, starts: tuple[Any, ...], kwds: dict[str, Any]
+    distribution: Any, data: object, starts: tuple[Any, ...], kwds: dict[str, Any]
 ) -> Any:
     """As `maximum_likelihood`, of a `scipy.stats.CensoredData`."""
     parts: list[Any] = [lift_fully(unwrapped(getattr(data, name))) for name in _CENSORED]
@@ -171,7 +171,7 @@ PLAIN_FITS: Mapping[str, Callable[..., Any]] = MappingProxyType({"fit": _plain_f
 """Functions of ``scipy.stats`` that fit plain data alone."""
 
 
-def penalized_likelihood(distribution: Any, theta: Any, x: Array) -> Any:
+def penalized_likelihood(distribution: Any, theta: object, x: Array) -> Any:
     """For `scipy.stats.rv_continuous._penalized_nnlf`, without an index of the data in the support."""
     loc, scale, shapes = distribution._unpack_loc_scale(theta)
     y = (x - loc) / scale

@@ -479,7 +479,7 @@ def draws_of_invwishart(
     return w @ np.swapaxes(w, -1, -2)
 
 
-def rotated_from_pole(self: Any, samples: Array, mu: Array, dim: int) -> Any:
+def rotated_from_pole(self: object, samples: Array, mu: Array, dim: int) -> Any:
     """SciPy's method `vonmises_fisher._rotate_samples`: the reflection of LAPACK's QR, with its sign.
 
     Where mu is a pole, LAPACK's is the identity, and the derivative that of the rotation from there.

@@ -35,7 +35,7 @@ def _of_ranks(name: str) -> Callable[..., Any]:
             return own(*args, **kwargs)
         kinds: set[type] = set()
 
-        def run(*values: Any) -> Any:
+        def run(*values: object) -> Any:
             data = given | dict(zip(traced, values, strict=True))
             places = [data[k] for k in range(len(args))]
             found = own(*places, **{name: data[name] for name in kwargs})
