@@ -149,3 +149,60 @@ def test_a_trace_like_the_last_is_not_searched_for():
     for _ in range(3):
         np.testing.assert_array_equal(df(X), expected)
     assert derived.cache_info() == before
+
+
+# -- numbers that change from call to call ---------------------------------------------------------
+NUMBERS = [3.7, 3.8, -4.1, 0.0, 5.5, 1.0, -1.0, np.inf, 0.5, 2.0, -0.0, 7.0, 8.0, 1e-200, 3.9]
+PROGRAMS = {
+    "square": lambda x, s: np.sum((x - s) ** 2),
+    "product": lambda x, s: np.sum(np.sin(s * x)) * s,
+    "norm": lambda x, s: np.sqrt(np.sum(x**2) / s),
+    "softplus": lambda x, s: np.sum(np.log(s + s * np.exp(1000 * x))),
+    "quotient": lambda x, s: np.sum((np.exp(s * x) - np.exp(-2.5 * x)) / np.exp(s * x)),
+    "power": lambda x, s: np.sum(x**s),
+    "base": lambda x, s: np.sum(s**x),
+    "where": lambda x, s: np.sum(np.where(x > 0, np.sqrt(s * x), 0.0)),
+    "clip": lambda x, s: np.sum(np.clip(x, -s, s) ** 2),
+}
+
+
+def derivations():
+    return derived.cache_info().misses
+
+
+def test_a_number_that_changes_is_an_input():
+    slope = fg.grad(lambda x, t: np.sum((x - t) ** 2) * t)
+    x = np.array([1.0, 2.0])
+    for t in (0.3, 0.4):
+        slope(x, t)
+    before = derivations()
+    for t in (0.7, 1.3, -0.6, 11.0, -0.7, 12.0):
+        np.testing.assert_allclose(slope(x, t), 2 * (x - t) * t, rtol=1e-14)
+    assert derivations() <= before + 2  # that of the first negative number
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("x", [[0.0, 0.0], [1e-3, 2.0], [-1.5, 1e160]])
+def test_derivatives_do_not_depend_on_earlier_numbers(name, x):
+    f, x = PROGRAMS[name], np.array(x)
+    both = fg.value_and_grad(f)
+    for s in NUMBERS:
+        for found, wanted in zip(both(x, s), fg.value_and_grad(f)(x, s), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-13)
+
+
+def test_a_form_that_is_stable_for_a_number_is_kept():
+    slope = fg.grad(lambda x, s: np.sqrt(np.sum(x**2) / s))
+    for s in (3.7, 3.8, 3.9, 4.1):
+        np.testing.assert_array_equal(slope(np.zeros(2), s), [0.0, 0.0])
+
+
+def test_numbers_that_come_to_be_opposite_have_their_stable_form():
+    ratio = fg.value_and_grad(
+        lambda x, a, b: (np.exp(a * x) - np.exp(b * x)) / (np.exp(a * x) + np.exp(b * x))
+    )
+    for a, b in ((1.3, -0.7), (1.4, -0.8), (1.5, -1.5), (1.6, -0.9)):
+        value, _ = ratio(3.0, a, b)
+        assert value == pytest.approx(np.tanh((a - b) * 1.5))
+    assert ratio(800.0, 1.5, -1.5) == (1.0, 0.0)

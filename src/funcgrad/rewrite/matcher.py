@@ -261,6 +261,15 @@ def _named_values(reading: bool) -> frozenset[Any]:
     )
 
 
+def is_named_number(value: float) -> bool:
+    """Whether a law names a number, or is about it: 0, 1, 2 and their like, and what is not finite.
+
+    >>> is_named_number(-1.0), is_named_number(1.7)
+    (True, False)
+    """
+    return value - value != 0 or abs(value) in (0, 0.5, 1, 2) or value in _named_values(False)
+
+
 class _OpOn(NamedTuple):
     """The kind of an operation's result, given what laws ask of its operands."""
 

@@ -55,18 +55,20 @@ def skeleton(
     within: bool = False,
     results: int | None = None,
     start: int | None = None,
+    varying: frozenset[int] = frozenset(),
 ) -> Skeleton:
     """The distinct operations between leaves and roots, by value numbering.
 
     An expression that depends on an enclosing trace, but not on the leaves, becomes an input, unless it was
     made after a trace with the number ``start`` began. If ``within``, the roots may contain leaves of inner
     traces that have ended: they stand for their values, and no warning is given. ``reached`` is about the
-    first ``results`` roots, or all if it is None.
+    first ``results`` roots, or all if it is None. Constants whose ids are in ``varying`` are inputs, as
+    arrays are.
     """
-    numbering = _Numbering(leaves, within, start)
+    numbering = _Numbering(leaves, within, start, varying)
     places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))
     if numbering.has_choices and any([row[0] in STEEP for row in numbering.rows]):
-        numbering = _Numbering(leaves, within, start, numbering.open)
+        numbering = _Numbering(leaves, within, start, varying, numbering.open)
         places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))
     kinds, inputs = numbering.kinds, numbering.inputs
     reached = numbering.derivative or any([kinds[i] == _DEPENDENT for i in places[:results]])
@@ -91,9 +93,11 @@ class _Numbering:
         leaves: Sequence[Expr],
         within: bool,
         start: int | None,
+        varying: frozenset[int],
         open: dict[int, bool] | None = None,
     ) -> None:
         self.start = start
+        self.varying = varying
         self.open = {} if open is None else open
         """Whether leaves, by identity, are those of a running trace."""
         self.keeps_choices = open is not None
@@ -150,7 +154,7 @@ class _Numbering:
                     kind = kinds[i]
         elif op is CONSTANT:
             constant = expr.params[0][1]
-            if constant.array.ndim:
+            if constant.array.ndim or id(expr) in self.varying:
                 key = ("a", id(constant.array))
                 return self._input(key, expr.type, constant.array, _CONSTANT)
             row = (CONSTANT, constant.address, expr.type)
