@@ -54,6 +54,10 @@ def log_rice(x, b):
     return mp.log(x) - (x * x + b * b) / 2 + mp.log(mp.besseli(0, x * b))
 
 
+def log_rice_cdf(x, b):
+    return mp.log(chi_square(x * x, 2, b * b))
+
+
 def rice_tail(x, b):
     return chi_square(x * x, 2, b * b, (x * x / 2, mp.inf))
 
@@ -118,6 +122,19 @@ CASES = [
     ),
     ("ncf.logpdf", scipy.stats.ncf.logpdf, lambda *v: mp.log(f_density(*v)), (1e9, 5.5, 8.5, 1.4)),
     ("ncf.logpdf", scipy.stats.ncf.logpdf, lambda *v: mp.log(f_density(*v)), (0.8, 5.5, 8.5, 10.0)),
+    (
+        "ncx2.logcdf",
+        scipy.stats.ncx2.logcdf,
+        lambda *v: mp.log(chi_square(*v)),
+        (70.0, 3.0, 900.0),
+    ),
+    (
+        "ncf.logcdf",
+        scipy.stats.ncf.logcdf,
+        lambda x, *v: mp.log(f(*v, x)),
+        (0.1, 5.0, 12.0, 300.0),
+    ),
+    ("rice.logcdf", scipy.stats.rice.logcdf, log_rice_cdf, (8.36, 30.0)),
     ("ncf.sf", scipy.stats.ncf.sf, f_tail, (4.5e12, 1e4, 5.0, 3.0)),
     ("ncf.sf", scipy.stats.ncf.sf, f_tail, (1e8, 4.0, 6.0, 0.1)),
     ("ncf.logpdf", scipy.stats.ncf.logpdf, lambda *v: mp.log(f_density(*v)), (1e-9, 8.5, 5.5, 1.4)),

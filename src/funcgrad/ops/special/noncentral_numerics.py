@@ -77,6 +77,12 @@ def _in_blocks(run: Callable[..., Any], valid: Array, inner: Array, *args: Array
     return found[()]
 
 
+def _with_whole(found: Any, valid: Array, first: Array, last: Array, kind: str) -> Any:
+    """The probability 1 on the side of an end that has it, if a probability is asked for."""
+    ends = {"sf": first, "cdf": last}
+    return np.where(valid & ends[kind], 1.0, found)[()] if kind in ends else found
+
+
 def _weights(center: Array, spread: Array, rate: Array) -> tuple[Array, Array]:
     """The places of the terms that matter, and the logarithms of Poisson's weights there."""
     special, reach = scipy_special("gammaln"), 12.0 * np.sqrt(spread) + 40.0
@@ -102,9 +108,9 @@ def chi_square(x: Array, df: Array, nc: Array, shift: Array, *, order: int, kind
         size = logs + special.xlogy(shapes - 1.0, at) - at - special.gammaln(shapes) + shift
         if kind == "shift":
             return -np.max(size, axis=-1)
-        if kind == "sf" and order == 0:
-            weights = np.exp(logs + shift)
-            return np.sum(weights * special.gammaincc(shapes, at), axis=-1)
+        if kind != "density" and order == 0:
+            share = special.gammainc if kind == "cdf" else special.gammaincc
+            return np.sum(np.exp(logs + shift) * share(shapes, at), axis=-1)
         polynomial = bell_polynomial(order, 0, lambda i, _: -special.polygamma(i - 1, shapes))
         if kind == "density":
             factor = evaluated(polynomial, log_minus_digamma_at(shapes, at))
@@ -125,7 +131,7 @@ def chi_square(x: Array, df: Array, nc: Array, shift: Array, *, order: int, kind
     beyond = (x > 4.0 * nc + 1e4 * (1.0 + df)) & (shift == 0) & (kind != "shift")
     inner = (x > 0) & (x < np.inf) & ~beyond
     found = _in_blocks(run, valid, inner, x, df, nc, shift)
-    return np.where(valid & (x == 0), 1.0, found)[()] if kind == "sf" and order == 0 else found
+    return _with_whole(found, valid, x == 0, (x == np.inf) | beyond, kind if order == 0 else "")
 
 
 def _side(polynomial: Polynomial, above: Array, size: Array, moment: Callable[..., Any]) -> Array:
@@ -174,29 +180,29 @@ def mixture_of_betas(
         size = size - special.betaln(shapes, c)
         if kind == "shift":
             return -np.max(size, axis=-1)
-        if kind == "sf" and orders == (0, 0):
-            left = t < 0.5
-            above = special.betaincc(shapes, c, np.where(left, t, 0.5))
-            below = special.betainc(c, shapes, np.where(left, 0.5, s))
-            return np.sum(np.exp(logs + shift) * np.where(left, above, below), axis=-1)
+        if kind in ("cdf", "sf") and orders == (0, 0):
+            left, share = t < 0.5, (special.betainc, special.betaincc)
+            own, mirrored = share if kind == "cdf" else share[::-1]
+            near = own(shapes, c, np.where(left, t, 0.5))
+            far = mirrored(c, shapes, np.where(left, 0.5, s))
+            return np.sum(np.exp(logs + shift) * np.where(left, near, far), axis=-1)
         weights = np.exp(logs + shift)
         return np.sum(_beta_terms(weights, size, (shapes, c, t, s), shift, orders, kind), axis=-1)
 
     inner = (odds > 0) & (odds < np.inf)
     found = _in_blocks(run, valid, inner, a, b, rate, odds, shift)
-    at_zero = kind == "sf" and orders == (0, 0)
-    return np.where(valid & (odds == 0), 1.0, found)[()] if at_zero else found
+    value = kind if orders == (0, 0) else ""
+    return _with_whole(found, valid, odds == 0, odds == np.inf, value)
 
 
 def _beta_moment(at: tuple[Array, ...], orders: tuple[int, int], upper: bool) -> Array:
     """`beta_log_moment` at x = 1 - y, by the smaller one, which has digits."""
     total = np.empty(at[0].shape)
     left = at[2] < 0.5
-    for side, below, above in ((left, True, upper), (~left, False, not upper)):
-        a, b, x, y = [v[side] for v in at]
-        first, second, least = (a, b, x) if below else (b, a, y)
-        powers = orders if below else (orders[1], orders[0])
-        total[side] = beta_log_moment(first, second, least, powers, above)
+    a, b, x, _ = [v[left] for v in at]
+    total[left] = beta_log_moment(a, b, x, orders, upper)
+    a, b, _, y = [v[~left] for v in at]
+    total[~left] = beta_log_moment(b, a, y, (orders[1], orders[0]), not upper)
     return total
 
 

@@ -21,9 +21,19 @@ from funcgrad.ops.special.noncentral import (
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.stats.log_tails import only_where
-from funcgrad.scipy.stats.standard import OF_CONTINUOUS, Standard, changed, half_line
+from funcgrad.scipy.stats.standard import (
+    OF_CONTINUOUS,
+    Formula,
+    Standard,
+    changed,
+    half_line,
+    log_where_small,
+)
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
+
+_HOSTED = OF_CONTINUOUS - {"logcdf", "logsf"}
+"""SciPy's logarithms of tails underflow."""
 
 
 def _is_positive(*shapes: Array) -> Any:
@@ -68,13 +78,23 @@ def _chi_mixture(x: Array, df: Array, nc: Array) -> Any:
     return np.log(noncentral_chi_square(x, df, nc, shift, order=0, kind="density")) - shift
 
 
+def _chi_side(kind: str) -> Formula:
+    return lambda x, df, nc: noncentral_chi_square(x, df, nc, np.zeros_like(x), order=0, kind=kind)
+
+
+def _log_by_series(below: Formula, above: Formula) -> Formula:
+    """The logarithm of a distribution function, of which SciPy's value has few digits far to the left."""
+    return lambda x, *shapes: log_where_small(below(x, *shapes), above(x, *shapes))
+
+
 ncx2 = Standard(
     density=_chi_density,
     cdf=lambda x, df, nc: chndtr(x, df, nc),
-    sf=lambda x, df, nc: noncentral_chi_square(x, df, nc, np.zeros_like(x), order=0, kind="sf"),
+    sf=_chi_side("sf"),
+    logcdf=_log_by_series(_chi_side("cdf"), _chi_side("sf")),
     support=half_line,
     valid=_is_positive,
-    hosted=OF_CONTINUOUS,
+    hosted=_HOSTED,
 )
 
 
@@ -145,14 +165,19 @@ def of_moments(first: Array, variance: Array, third: Array, fourth: Array) -> An
     return first, variance, skewness, central / variance**2 - 3
 
 
+def _f_side(kind: str) -> Formula:
+    return lambda x, dfn, dfd, nc: f_mixture(dfn, dfd, nc, x, kind)
+
+
 ncf = Standard(
     stats=_f_stats,
     density=_f_density,
     cdf=lambda x, dfn, dfd, nc: ncfdtr(dfn, dfd, nc, x),
-    sf=lambda x, dfn, dfd, nc: f_mixture(dfn, dfd, nc, x, "sf"),
+    sf=_f_side("sf"),
+    logcdf=_log_by_series(_f_side("cdf"), _f_side("sf")),
     support=half_line,
     valid=_is_positive,
-    hosted=OF_CONTINUOUS,
+    hosted=_HOSTED,
 )
 
 
@@ -191,5 +216,5 @@ nct = Standard(
     logcdf=_t_logcdf,
     logsf=lambda x, df, nc: _t_logcdf(-x, df, -nc),
     valid=lambda df, nc: np.logical_and(df > 0, np.isfinite(nc)),
-    hosted=OF_CONTINUOUS,
+    hosted=_HOSTED,
 )
