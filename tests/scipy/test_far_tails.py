@@ -783,6 +783,59 @@ def test_quantiles_next_to_one_and_their_slopes(name, method, q):
     np.testing.assert_allclose(slope, float((high - low) / (2 * step)), rtol=1e-12)
 
 
+ROOTS = [
+    ("burr", "ppf", (1 - 1e-10, 10.5, 4.3)),
+    ("mielke", "ppf", (1 - 1e-10, 10.4, 4.6)),
+    ("kappa3", "ppf", (1 - 1e-10, 30.0)),
+    ("kappa4", "isf", (1e-10, 1.0, 0.5)),
+    ("genextreme", "ppf", (1e-100, -5.0)),
+    ("genextreme", "isf", (1e-4, 3.0)),
+    ("genpareto", "ppf", (0.999, -5.0)),
+    ("powernorm", "ppf", (1e-10, 1e6)),
+    ("crystalball", "isf", (1e-10, 0.5, 1.5)),
+    ("exponnorm", "ppf", (1e-100, 1e4)),
+    ("exponnorm", "ppf", (1 - 1e-10, 1.5)),
+    ("truncexpon", "isf", (0.3, 1e-8)),
+    ("argus", "ppf", (1e-20, 1.0)),
+    ("rdist", "ppf", (1e-10, 1.6)),
+    ("truncpareto", "isf", (1e-4, 1e-3, 2.0)),
+]
+
+
+def root_of(name, method, q, start, shapes):
+    """The quantile, by Newton's method from a number that has a few digits."""
+    x = start
+    for _ in range(200):
+        side = sides(name, (x, *shapes))[method == "isf"]
+        step = (side - q) / moves(name, (x, *shapes), 0)[method == "isf"]
+        x = x - step
+        if abs(step) < mp.mpf(10) ** -60 * abs(x):
+            break
+    return x
+
+
+@pytest.mark.parametrize(("name", "method", "args"), one_in(4, ROOTS))
+def test_slopes_of_quantiles_are_those_at_the_quantile_itself(name, method, args):
+    """SciPy's quantiles have few digits there."""
+    own = getattr(getattr(scipy.stats, name), method)
+    places = tuple(range(len(args)))
+    slopes = fg.grad(own, places)(*args)
+    compiled = fg.jit(fg.grad(own, places))(*args)
+    rows = fg.vmap(fg.grad(own, places))(*[np.array([v, v]) for v in args])
+    with mp.workdps(90):
+        q, *shapes = [mp.mpf(v) for v in args]
+        start = mp.mpf(float(own(*args))) if name != "argus" else mp.sqrt(q)
+        x = root_of(name, method, q, start, shapes)
+        along = [moves(name, (x, *shapes), k)[method == "isf"] for k in places]
+        for k in places:
+            wanted = float((1 if k == 0 else -along[k]) / along[0])
+            assert slopes[k] == pytest.approx(wanted, rel=1e-10, abs=0), k
+            assert compiled[k] == pytest.approx(wanted, rel=1e-10, abs=0)
+            np.testing.assert_allclose(rows[k], [wanted] * 2, rtol=1e-10)
+            tangents = tuple([float(j == k) for j in places])
+            assert fg.jvp(own, args, tangents)[1] == pytest.approx(wanted, rel=1e-10, abs=0)
+
+
 @pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf"])
 @pytest.mark.parametrize("x", [-3.1, -0.4, 0.0, 2.0])
 def test_the_cosine_distribution(method, x):

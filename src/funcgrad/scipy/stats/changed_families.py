@@ -231,7 +231,7 @@ fatiguelife = changed(
     norm,
     to=lambda x, c: (x - 1) / (c * np.sqrt(x)),
     log_slope=lambda x, c: np.log1p(x) - np.log(2 * c) - 1.5 * np.log(x),
-    back=lambda y, c: (c * y / 2 + np.sqrt(1 + (c * y / 2) ** 2)) ** 2,
+    back=lambda y, c: np.exp(2 * np.arcsinh(c * y / 2)),
 )
 
 

@@ -28,7 +28,7 @@ from funcgrad.scipy.stats import (
     two_sided_families,
 )
 from funcgrad.scipy.stats.base_families import below, cauchy, logistic
-from funcgrad.scipy.stats.extreme_values import log1p_ratio, pareto_exponent
+from funcgrad.scipy.stats.extreme_values import log1p_ratio, pareto_exponent, pareto_quantile
 from funcgrad.scipy.stats.log_tails import log_betainc, log_half_ratio, t_cdf, t_logcdf
 from funcgrad.scipy.stats.standard import (
     Standard,
@@ -172,6 +172,13 @@ def _rdist_cdf(x: Array, c: Array) -> Any:
     return np.where(left, below, above)
 
 
+def _rdist_ppf(q: Array, c: Array) -> Any:
+    """By the distance from the nearer end."""
+    left = q < 0.5
+    distance = 2 * special.betaincinv(c / 2, c / 2, np.where(left, q, 1 - q))
+    return np.where(left, distance - 1, 1 - distance)
+
+
 rdist = symmetric(
     density=lambda x, c: (
         special.xlog1py(c / 2 - 1, x)
@@ -181,6 +188,7 @@ rdist = symmetric(
     ),
     cdf=_rdist_cdf,
     logcdf=lambda x, c: log_betainc(c / 2, c / 2, (1 + x) / 2, (1 - x) / 2),
+    ppf=_rdist_ppf,
     support=lambda c: (-1.0, 1.0),
 )
 
@@ -189,6 +197,7 @@ semicircular = symmetric(
     density=lambda x: (np.log1p(-x) + np.log1p(x)) / 2 - math.log(math.pi / 2),
     cdf=lambda x: _rdist_cdf(x, _THREE),
     logcdf=lambda x: stated(rdist.logcdf)(x, _THREE),
+    ppf=lambda q: _rdist_ppf(q, _THREE),
     support=lambda: (-1.0, 1.0),
 )
 
@@ -297,7 +306,7 @@ genhalflogistic = changed(
     halflogistic,
     to=lambda x, c: pareto_exponent(x, -c),
     log_slope=lambda x, c: c * pareto_exponent(x, -c),
-    back=lambda y, c: y * special.exprel(-c * y),
+    back=lambda y, c: pareto_quantile(y, -c),
     support=lambda c: (0.0, 1 / c),
 )
 

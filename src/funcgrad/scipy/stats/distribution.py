@@ -30,6 +30,7 @@ from funcgrad.scipy.stats.likelihood import (
     is_censored,
     maximum_likelihood,
 )
+from funcgrad.scipy.stats.quantiles import polished
 from funcgrad.scipy.stats.standard import Formula, Standard, completed, whole_line
 from funcgrad.source import fail, type_error, value_error
 from funcgrad.transforms.custom.primitive import primitive
@@ -334,24 +335,27 @@ class Distribution:
         return {"ppf": self._implicit("ppf", "cdf", 1.0), "isf": self._implicit("isf", "sf", -1.0)}
 
     def _implicit(self, name: str, function: str, sign: float) -> Formula:
+        own = getattr(self.own, name)
+
         def reciprocal(x: Array, shapes: tuple[Any, ...]) -> Any:
             return sign * np.exp(-self.standard.density(x, *shapes))
 
         def in_q(q: Array, *shapes: Array) -> Any:
-            return reciprocal(inverse(q, *shapes), shapes)
+            return reciprocal(exact(q, *shapes), shapes)
 
         def in_shape(place: int) -> Formula:
             slope = elementwise_grad(getattr(self.standard, function), argnums=place + 1)
 
-            def partial(q: Array, *shapes: Array) -> Any:
-                x = inverse(q, *shapes)
+            def partial_slope(q: Array, *shapes: Array) -> Any:
+                x = exact(q, *shapes)
                 return -slope(x, *shapes) * reciprocal(x, shapes)
 
-            return partial
+            return partial_slope
 
         partials = [in_q, *[in_shape(place) for place in range(self.own.numargs)]]
-        inverse = primitive(getattr(self.own, name), partials, name=f"{self.name}_{name}")
-        return inverse
+        run = partial(polished, own, self.standard, name == "isf")
+        exact = primitive(run, partials, name=f"{self.name}_{name}_polished")
+        return primitive(own, partials, name=f"{self.name}_{name}")
 
 
 class Continuous(Distribution):

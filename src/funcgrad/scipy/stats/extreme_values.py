@@ -38,6 +38,13 @@ def pareto_exponent(x: Array, c: Array) -> Any:
     return np.where(large, (np.log(np.abs(shape)) + np.log(np.abs(place))) / shape, usual)
 
 
+def pareto_quantile(y: Array, c: Array) -> Any:
+    """(exp(c*y) - 1)/c, the inverse of `pareto_exponent`; its slope, exp(c*y), does not cancel."""
+    slow = np.abs(c * y) < 1
+    near = y * special.exprel(np.where(slow, c * y, 0.0))
+    return np.where(slow, near, np.expm1(c * y) / np.where(slow, 1.0, c))
+
+
 def _unless_flat(exponent: Array, flat: Array, log: Callable[[Array], Any]) -> Any:
     """A log density, which is 0 at the end of the support for the shape with which it is flat there."""
     at_end = np.logical_and(flat, exponent == np.inf)
@@ -57,7 +64,7 @@ genpareto = changed(
     expon,
     to=pareto_exponent,
     log_slope=lambda x, c: -c * pareto_exponent(x, c),
-    back=lambda y, c: y * special.exprel(c * y),
+    back=pareto_quantile,
     support=_pareto_support,
     valid=any_real,
     density=lambda x, c: _unless_flat(pareto_exponent(x, c), c == -1, lambda y: -(1 + c) * y),
@@ -77,7 +84,7 @@ genextreme = changed(
     gumbel_r,
     to=lambda x, c: pareto_exponent(x, -c),
     log_slope=lambda x, c: c * pareto_exponent(x, -c),
-    back=lambda y, c: y * special.exprel(-c * y),
+    back=lambda y, c: pareto_quantile(y, -c),
     support=_extreme_support,
     valid=any_real,
     density=lambda x, c: _unless_flat(
@@ -120,6 +127,8 @@ kappa4 = by_smaller_side(
     density=_kappa_density,
     logcdf=lambda x, h, k: -_kappa_exponent(x, h, k)[1],
     logsf=_kappa_logsf,
+    ppf=lambda q, h, k: -special.boxcox(-special.boxcox(q, h), k),
+    isf=lambda q, h, k: -special.boxcox(-special.boxcox1p(-q, h), k),
     support=_kappa_support,
     valid=any_real,
 )
