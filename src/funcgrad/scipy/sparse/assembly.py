@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -24,8 +24,6 @@ from funcgrad.scipy.sparse.traced_sparse import (
     traced,
 )
 from funcgrad.typing import DTypeLike
-
-_Blocks = Sequence[Any]
 
 
 # -- diagonals -------------------------------------------------------------------------------------
