@@ -206,3 +206,22 @@ def test_numbers_that_come_to_be_opposite_have_their_stable_form():
         value, _ = ratio(3.0, a, b)
         assert value == pytest.approx(np.tanh((a - b) * 1.5))
     assert ratio(800.0, 1.5, -1.5) == (1.0, 0.0)
+
+
+def test_jacobians_remember_a_trace_and_numbers_that_change():
+    table = fg.jacobian(lambda x, t: np.sin(x) * t)
+    x = np.array([0.3, 1.1])
+    for t in (0.3, 0.4):
+        table(x, t)
+    before = derivations()
+    for t in (0.7, 1.3, 11.0):
+        np.testing.assert_allclose(table(x, t), np.diag(np.cos(x) * t), rtol=1e-14)
+    assert derivations() == before
+
+
+def test_results_of_a_jacobian_may_change_in_number():
+    count = [1]
+    table = fg.jacobian(lambda x: [x * (k + 3.0) for k in range(count[0])])
+    for n in (1, 3, 2, 1, 2):
+        count[0] = n
+        assert table(0.5) == [k + 3.0 for k in range(n)]

@@ -18,7 +18,7 @@ from funcgrad.expr import Expr, result
 from funcgrad.expr.formula_tuple import formulas
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
-from funcgrad.trace.derive import closed, concretize
+from funcgrad.trace.derive import Transform, closed, concretize
 from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.curried import LATER, curried
@@ -118,7 +118,7 @@ def value_and_grad(
     single = isinstance(argnums, int | np.integer)
     wanted = argument_numbers("grad", argnums)
 
-    derivation = LastTraceCache(_value_and_gradient)
+    derivation = LastTraceCache(_by_reverse)
 
     @named_after(f)
     def value_and_gradient_of(*args: object, **kwargs: object) -> Any:
@@ -137,6 +137,10 @@ def value_and_grad(
     about = f"{{}} and its gradient in argument {argnums}."
     expr = partial(_gradient_expr, f, argnums, has_aux, holomorphic, True)
     return titled(value_and_gradient_of, f, "value_and_grad", about, expr)
+
+
+def _by_reverse(roots: list[Expr], leaves: list[Expr]) -> Transform:
+    return _value_and_gradient
 
 
 def _value_and_gradient(

@@ -20,13 +20,14 @@ from funcgrad.ops.base.op import differentiable, example, lift_fully
 from funcgrad.ops.shape import broadcast_to, full_like, moveaxis, reshape, zeros_like
 from funcgrad.rewrite.simplify import Simplifier
 from funcgrad.source import type_error
-from funcgrad.trace.derive import concretize, derive
+from funcgrad.trace.derive import concretize
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
 from funcgrad.transforms.grad import grad
 from funcgrad.transforms.jvp import jvp
+from funcgrad.transforms.trace_cache import LastTraceCache
 from funcgrad.transforms.transform_arguments import (
     argument_numbers,
     check_function,
@@ -205,6 +206,7 @@ def _jacobian(
     function = f
     single = isinstance(argnums, int | np.integer)
     wanted = argument_numbers(who, argnums)
+    derivation = LastTraceCache(how)
 
     @named_after(f)
     def jacobian_of(*args: object, **kwargs: object) -> Any:
@@ -218,7 +220,7 @@ def _jacobian(
         roots = [_result(who, item) for item in shape.leaves]
         if output is None:
             raise type_error(f"{who}: expected f to return numbers, but got None; f has no return")
-        blocks = derive(how(roots, leaves), roots, leaves, warn_unreached)
+        blocks = derivation(roots, leaves, warn_unreached)
         found = _assembled(shape, [*trees.values()], [result(block) for block in blocks], single)
         return (found, concretize(aux, leaves)) if has_aux else found
 

@@ -28,20 +28,22 @@ from funcgrad.trace.skeleton import Skeleton, skeleton
 
 
 class LastTraceCache:
-    """`derive` by one transform for one function, with a cache of the previous trace."""
+    """`derive` for one function, with a cache of the previous trace, by the transform that ``chosen`` gives
+    for the types of roots and leaves.
+    """
 
-    __slots__ = ("_frees_numbers", "_last", "_transform")
+    __slots__ = ("_chosen", "_frees_numbers", "_last")
 
-    def __init__(self, transform: Transform) -> None:
-        self._transform = transform
+    def __init__(self, chosen: Callable[[list[Expr], list[Expr]], Transform]) -> None:
+        self._chosen = chosen
         self._last: _Trace | None = None
         self._frees_numbers = True
 
     def __reduce__(self) -> Any:
-        return type(self), (self._transform,)
+        return type(self), (self._chosen,)
 
     def __call__(
-        self, roots: Sequence[Expr], leaves: Sequence[Expr], unreached: Callable[[bool], None]
+        self, roots: list[Expr], leaves: list[Expr], unreached: Callable[[bool], None]
     ) -> list[Any]:
         last, numbers = self._last, _Numbers()
         inputs = None if last is None else _match(last, roots, leaves, numbers)
@@ -60,7 +62,8 @@ class LastTraceCache:
             if flat is not None:
                 unreached(flat)
             # A record for all numbers outlasts a call with one that is not usual.
-            if not found.symbolic and (varying or inputs is None or not numbers.inputs):
+            is_nested = found.symbolic or found.derivative
+            if not is_nested and (varying or inputs is None or not numbers.inputs):
                 made = _record(roots, leaves, found.inputs, varying, flat, program)
                 if made and last and inputs is not None and not numbers.others:
                     made = made._replace(patterns=made.patterns | last.patterns)
@@ -70,15 +73,16 @@ class LastTraceCache:
         return run_trace(program, found.inputs, roots)
 
     def _derived(
-        self, roots: Sequence[Expr], leaves: Sequence[Expr], varying: frozenset[int]
+        self, roots: list[Expr], leaves: list[Expr], varying: frozenset[int]
     ) -> tuple[Skeleton, Program, frozenset[int]]:
         """The skeleton and the program of a trace, and the numbers that are inputs: ``varying``, or none."""
+        transform = self._chosen(roots, leaves)
         found = skeleton(roots, leaves)
-        program = derived(self._transform, found.rows, found.roots, len(leaves))
+        program = derived(transform, found.rows, found.roots, len(leaves))
         if not (varying and self._frees_numbers):
             return found, program, frozenset()
         general = skeleton(roots, leaves, varying=varying)
-        for_all = derived(self._transform, general.rows, general.roots, len(leaves))
+        for_all = derived(transform, general.rows, general.roots, len(leaves))
         self._frees_numbers = _operations(program) == _operations(for_all)
         return (general, for_all, varying) if self._frees_numbers else (found, program, frozenset())
 
@@ -200,7 +204,7 @@ def _match(
 
     What is told of these joins ``numbers``.
     """
-    if len(leaves) != len(last.types):
+    if len(leaves) != len(last.types) or len(roots) != len(last.roots):
         return None
     inputs: list[Any] = []
     for item, type in zip(leaves, last.types, strict=True):
