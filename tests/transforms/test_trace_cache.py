@@ -144,6 +144,7 @@ def test_a_function_that_closes_over_a_traced_value():
 
 def test_a_trace_like_the_last_is_not_searched_for():
     df = fg.grad(lambda x: np.sum(np.tanh(x * SHARED)))
+    df(X)  # of which no trace is recorded, since it may be the only call
     expected = df(X)
     before = derived.cache_info()
     for _ in range(3):
@@ -173,7 +174,7 @@ def derivations():
 def test_a_number_that_changes_is_an_input():
     slope = fg.grad(lambda x, t: np.sum((x - t) ** 2) * t)
     x = np.array([1.0, 2.0])
-    for t in (0.3, 0.4):
+    for t in (0.3, 0.4, 0.6):
         slope(x, t)
     before = derivations()
     for t in (0.7, 1.3, -0.6, 11.0, -0.7, 12.0):
@@ -211,7 +212,7 @@ def test_numbers_that_come_to_be_opposite_have_their_stable_form():
 def test_jacobians_remember_a_trace_and_numbers_that_change():
     table = fg.jacobian(lambda x, t: np.sin(x) * t)
     x = np.array([0.3, 1.1])
-    for t in (0.3, 0.4):
+    for t in (0.3, 0.4, 0.6):
         table(x, t)
     before = derivations()
     for t in (0.7, 1.3, 11.0):

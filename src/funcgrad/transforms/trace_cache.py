@@ -32,11 +32,13 @@ class LastTraceCache:
     for the types of roots and leaves.
     """
 
-    __slots__ = ("_chosen", "_frees_numbers", "_last")
+    __slots__ = ("_chosen", "_frees_numbers", "_has_run", "_last")
 
     def __init__(self, chosen: Callable[[list[Expr], list[Expr]], Transform]) -> None:
         self._chosen = chosen
         self._last: _Trace | None = None
+        self._has_run = False
+        """Whether there was a call: a function that is called once needs no record."""
         self._frees_numbers = True
 
     def __reduce__(self) -> Any:
@@ -63,11 +65,13 @@ class LastTraceCache:
                 unreached(flat)
             # A record for all numbers outlasts a call with one that is not usual.
             is_nested = found.symbolic or found.derivative
-            if not is_nested and (varying or inputs is None or not numbers.inputs):
+            is_kept = is_nested or not (varying or inputs is None or not numbers.inputs)
+            if not is_kept and self._has_run:
                 made = _record(roots, leaves, found.inputs, varying, flat, program)
                 if made and last and inputs is not None and not numbers.others:
                     made = made._replace(patterns=made.patterns | last.patterns)
                 self._last = made
+        self._has_run = True
         if found.symbolic:
             return rebuilt(program, found.inputs)
         return run_trace(program, found.inputs, roots)
