@@ -216,7 +216,8 @@ def _level_by_names(f: FunctionType) -> int:
 def _level_of_class(kind: type) -> int:
     """The level of the methods of a class."""
     found = known_class_level(kind)
-    if found is not None and found.values() is not None:
+    # What is adopted stays so, whatever its names lead to by now.
+    if found is not None and (found.level > AS_IT_IS or found.values() is not None):
         return found.level
     members, methods = members_of(kind), list(_methods(kind))
     searched = [_searched(method, ref(method)) for method in methods]
