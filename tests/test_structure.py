@@ -347,6 +347,7 @@ MOST_NAMED = 8
 # of the functions that take the keywords of JAX.
 TABLES = {
     "rewrite/laws.py",
+    "rewrite/scatter_laws.py",
     "rewrite/structural_laws.py",
     "rewrite/square_laws.py",
     "rewrite/stable_form_laws.py",

@@ -152,7 +152,7 @@ PROGRAMS = {
     "joined": lambda x: _stored(
         np.zeros_like(x), ("add", slice(2, None), x[2:]), ("add", slice(2), x[:2])
     ),
-    "_cleared": lambda x: _stored(x, ("set", 0, 0.0)) * (1 / x),
+    "cleared": lambda x: _stored(x, ("set", 0, 0.0)) * (1 / x),
     "_nested_move": _moved,
     "_joined_mask": lambda x: np.concatenate([np.where(np.real(x) > 0, x, 0.0), x]),
     "_moved_mask": lambda x: np.reshape(_triangle(x), -1)[::-1],
@@ -178,7 +178,7 @@ PROGRAMS = {
     "complement_of_share": lambda x: x**3 / (x**3 + 2),
     "quotient_of_overflowing": lambda x: np.exp(x) / np.square(np.exp(x) - 1),
     "scattered_convolution": lambda x: np.convolve(np.exp(x), x[:2])[1:-1],
-    "_selected": lambda x: x[[1, 0]] * (1 / x[:2]),
+    "selected": lambda x: x[[1, 0]] * (1 / x[:2]),
     "function_by_vectors": lambda x: _exponential(
         x, lambda v, d: (v * d) @ v.T + (v[:, :2] * d[:2]) @ v[:, :2].T
     ),
@@ -326,19 +326,28 @@ OF_FAR_ENTRIES = {
     "product": lambda p: p[1] * p[4] * p[2],
     "indices": lambda p: np.sum(p[[1, 3]]) * p[5],
     "slices": lambda p: np.sum(p[1:3] ** 2) * np.sum(p[4:]),
+    "chosen": lambda p: np.sum(p[~np.isnan(p)][1:3]) + p[4] * p[2],
     "moved": lambda p: np.sum(np.reshape(p, (2, 3)).T[1:, 1] * p[2]) + p[4],
     "stored": lambda p: functools.reduce(lambda s, k: s * p[k] + s, range(1, 6, 2), 1.0),
 }
 
 
 @pytest.mark.parametrize("name", OF_FAR_ENTRIES)
-@pytest.mark.parametrize("first", [np.nan, 0.0])
-def test_what_other_entries_hold_reaches_no_gradient_of_entries_far_apart(name, first):
-    """The quotient has an entry that is not finite, and so has its slope, as the changes of a Series have."""
-    read = OF_FAR_ENTRIES[name]
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda v: v / np.concatenate([np.array([np.nan]), v[:-1]]),
+        lambda v: v / np.concatenate([np.array([0.0]), v[:-1]]),
+        lambda v: np.abs(v - np.concatenate([np.array([np.nan]), v[:-1]])),
+        lambda v: np.sin(v - np.concatenate([np.array([np.nan]), v[:-1]])),
+    ],
+)
+def test_what_other_entries_hold_reaches_no_gradient_of_entries_far_apart(name, change):
+    """The first entry and its slope are not finite, as those of the changes of a Series."""
+    read = fg.adopt(OF_FAR_ENTRIES[name])
 
     def f(v):
-        return read(v / np.concatenate([np.array([first]), v[:-1]]))
+        return read(change(v))
 
     v, h = np.linspace(1.0, 2.0, 6), 1e-6
     slopes = [(f(v + h * e) - f(v - h * e)) / (2 * h) for e in np.eye(6)]

@@ -3,6 +3,7 @@
 from tests.thirdparty import (
     rows_color,
     rows_geometry,
+    rows_markets,
     rows_physics,
     rows_science,
     rows_statistics,
@@ -17,4 +18,5 @@ CASES: list[Case] = [
     *rows_science.ROWS,
     *rows_color.ROWS,
     *rows_units.ROWS,
+    *rows_markets.ROWS,
 ]

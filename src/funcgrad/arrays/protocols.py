@@ -33,7 +33,7 @@ from funcgrad.arrays.selected_functions import (
     ufunc_of_selections,
 )
 from funcgrad.arrays.selections import selection_of
-from funcgrad.arrays.values import by_value, unlabeled
+from funcgrad.arrays.values import by_value, labeled_as, unlabeled
 from funcgrad.arrays.views import (
     VIEW_FUNCTIONS,
     as_cell,
@@ -65,8 +65,12 @@ class ArrayProtocols:
             if found is not None:
                 return found
         if "out" in kwargs:
-            inputs = tuple([unlabeled(item) for item in inputs])
             out: Any = kwargs["out"]
+            tables = [*inputs, kwargs.get("where")]
+            if any([hasattr(type(item), "_funcgrad_operators") for item in tables]):
+                plain = {name: unlabeled(item) for name, item in kwargs.items()}
+                made = getattr(ufunc, method)(*map(unlabeled, inputs), **plain)
+                return labeled_as(made, tables)
             if holds_objects(out):
                 return getattr(ufunc, method)(*map(as_objects, inputs), **kwargs)
         if len(inputs) == 1 and method == "__call__" and not kwargs:
@@ -237,7 +241,7 @@ def _ufunc(
             return _into(cell, made, targets)
     lend(list(inputs))
     lend(kwargs)
-    where = unlabeled(options.pop("where", True)) if method == "__call__" else True
+    where = options.pop("where", True) if method == "__call__" else True
     casting = options.get("casting", "same_kind")
     _drop_defaults(options)
     if traced:

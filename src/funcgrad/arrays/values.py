@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import FunctionType
 from typing import Any
 
@@ -27,6 +28,14 @@ def by_value(tree: object, asker: str) -> Any:
 def unlabeled(value: Any) -> Any:
     """The values of a Series or a DataFrame that takes traced columns; anything else as it is."""
     return value.to_numpy() if hasattr(type(value), "_funcgrad_operators") else value
+
+
+def labeled_as(made: Any, given: Iterable[Any]) -> Any:
+    """An array into which a ufunc has stored, as pandas gives it: with the labels of an operand."""
+    tables = [item for item in given if hasattr(type(item), "_funcgrad_operators")]
+    if getattr(made, "shape", None) != tables[0].shape:
+        return made
+    return tables[0]._constructor(made, **tables[0]._construct_axes_dict(), copy=False)
 
 
 def array_held_by(value: Any) -> Any:

@@ -6,16 +6,22 @@ infinite or NaN, and reach no gradient: no factor meets the zeros.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, const
+from funcgrad.fold import reaches
+from funcgrad.graph import CONSTANT, unnested
 from funcgrad.ops import indexing, reduction, shape
+from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
-from funcgrad.ops.elementwise import arithmetic
-from funcgrad.ops.stores import index_add_op
+from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection
+from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.rewrite import store_laws
+from funcgrad.rewrite.constant_values import value_of
 
 
 def scattered_product(expr: Expr) -> Expr | None:
@@ -122,3 +128,252 @@ def joined_scatters(expr: Expr) -> Expr | None:
 def _is_scattered(expr: Expr) -> bool:
     """Whether an expression adds entries into zeros by an index that gives a view."""
     return expr.op is indexing.scatter_op and len(expr.args) == 1
+
+
+# -- masks of what is scattered or stored ----------------------------------------------------------
+def selected(expr: Expr) -> Expr | None:
+    """scatter(g)*y*(1/z) = mask(selected, scatter(g)*y*(1/z)): a factor may be infinite where no index led.
+
+    Only beside a factor that may be, as a quotient; where arrays of indices lead, as conditions give, and
+    entries are added up that slices do not join, beside any that is not known to be finite. The entries may
+    have been moved and scattered again.
+    """
+    if not expr.shape:  # of one entry, which nothing is scattered to
+        return None
+    pairs = [expr.args] if expr.op is arithmetic.divide else [expr.args, expr.args[::-1]]
+    for x, y in pairs:
+        found = _scattered(x)
+        if found is None or _is_finite(y):
+            continue
+        if found.terms:
+            reached = found.reached()
+            if not _is_repeated(y) and (reached is None or not reached.all()):
+                kept = found.kept() if reached is None else const(reached)
+                return selection.mask(kept, expr)  # type: ignore[no-any-return]
+        elif expr.op is arithmetic.divide or found.by_arrays or _may_be_infinite(y):
+            return selection.mask(found.kept(), expr)  # type: ignore[no-any-return]
+    return None
+
+
+FACTORS = (arithmetic.multiply, arithmetic.divide, arithmetic.negative)
+SCATTERING = (indexing.scatter_op, shape.reshape_op, shape.transpose_op, indexing.getitem_op)
+_STORES = (index_set_op, index_add_op)
+ADDED_UP = (arithmetic.add, *_STORES)
+_IN_PRODUCTS = frozenset((*FACTORS, *SCATTERING, *ADDED_UP))
+_MOST_FACTORS = 8
+_MOST_MARKED = 1_000_000
+
+
+class _Scattered(NamedTuple):
+    """Scattered entries: what scatters and moves them, last first, and below that the terms of a sum."""
+
+    chain: Sequence[Expr]
+    terms: Sequence[_Scattered | Expr] = ()
+    """Each is scattered itself, or adds to entries of the others, or stores some, or is a mask."""
+
+    @property
+    def by_arrays(self) -> bool:
+        """Whether arrays of indices lead to entries."""
+        return any([len(node.args) > 1 for node in self.chain]) or any(
+            [_is_by_arrays(t) if isinstance(t, Expr) else t.by_arrays for t in self.terms]
+        )
+
+    def reached(self) -> Any:
+        """Which entries are not zeros between the others, as a plain array; None if it is not known."""
+        if self.by_arrays or self.size > _MOST_MARKED:
+            return None
+        if not self.terms:
+            found: Any = np.ones(self.chain[-1].args[0].shape, bool)
+        else:
+            found = np.zeros(self.terms[0].shape, bool)
+        for term in reversed(self.terms):
+            if isinstance(term, Expr):
+                value, spec = term.args[1], dict(term.params)["spec"]
+                is_blank = term.op is index_set_op and store_laws.is_zero(value)
+                marks = np.full(value.shape, not is_blank)
+                found = index_set_op.run(found, marks, spec=spec, unique=True)
+            else:
+                found = found | term.reached()
+        for node in reversed(self.chain):
+            found = np.asarray(node.op.run(found, **dict(node.params)), bool)
+        return found
+
+    @property
+    def size(self) -> int:
+        """The number of entries that are marked to find out."""
+        below = [math.prod(t.shape) if isinstance(t, Expr) else t.size for t in self.terms]
+        return sum([*below, *[math.prod(node.shape) for node in self.chain]])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self.chain[0].shape if self.chain else self.terms[0].shape
+
+    def kept(self) -> Expr:
+        """Which entries are not zeros between those that are scattered."""
+        if not self.terms:
+            return _kept(self.chain)
+        made: Expr | None = None
+        for term in reversed(self.terms):
+            if isinstance(term, Expr) and term.op is selection.mask:
+                made = term.args[0] if made is None else logic.logical_or(made, term.args[0])
+            elif isinstance(term, Expr):
+                if made is None:
+                    made = shape.full_like(term.args[0], False, bool)
+                is_stored = term.op is index_add_op or not store_laws.is_zero(term.args[1])
+                value = shape.full_like(term.args[1], is_stored, bool)
+                spec = dict(term.params)["spec"]
+                made = index_set_op(made, value, *term.args[2:], spec=spec, unique=True)
+            else:
+                made = term.kept() if made is None else logic.logical_or(made, term.kept())
+        for node in reversed(self.chain):
+            made = node.op(made, *node.args[1:], **dict(node.params))
+        return made  # type: ignore[return-value]
+
+
+def _scattered(x: Expr, depth: int = 2) -> _Scattered | None:
+    """The scattered entries in a factor of a product; None if there are none.
+
+    They are looked for among the first factors of a long product: each product in it asks.
+    """
+    for _ in range(_MOST_FACTORS):
+        if x.op not in FACTORS:
+            break
+        if x.args[0].op in _IN_PRODUCTS:
+            x = x.args[0]
+        elif x.op is arithmetic.multiply:
+            x = x.args[1]
+        else:
+            return None
+    chain: list[Expr] = []
+    while x.op in SCATTERING:
+        chain.append(x)
+        x = x.args[0]
+    terms = _scattered_terms(x, depth - 1) if depth and x.op in ADDED_UP else []
+    while chain and not terms and chain[-1].op is not indexing.scatter_op:
+        chain.pop()
+    return _Scattered(chain, terms) if chain or terms else None
+
+
+def _scattered_terms(total: Expr, depth: int) -> list[_Scattered | Expr]:
+    """The terms of a sum, last first, if each is scattered; none otherwise."""
+    found: list[_Scattered | Expr] = []
+
+    def is_dense(x: Expr) -> bool:
+        if x.op is arithmetic.add or store_laws.is_zero(x):
+            return False
+        term = x if x.op in (*_STORES, selection.mask) else _scattered(x, depth)
+        if term is not None:
+            found.append(term)
+        return term is None
+
+    return [] if reaches([total], is_dense, _terms_of_sum) else found
+
+
+def _is_by_arrays(term: Expr) -> bool:
+    """Whether an array says which entries a term has."""
+    return term.op is selection.mask or len(term.args) > 2
+
+
+def _terms_of_sum(x: Expr) -> tuple[Expr, ...]:
+    return x.args if x.op is arithmetic.add else x.args[:1] if x.op in _STORES else ()
+
+
+def _kept(chain: Sequence[Expr]) -> Expr:
+    """Which entries are not zeros that a chain of operations, last first, has put there."""
+    kept: Expr = shape.full_like(chain[-1].args[0], True, bool)
+    for node in reversed(chain):
+        if node.op is index_set_op:
+            blank = shape.full_like(node.args[1], False, bool)
+            kept = index_set_op(kept, blank, *node.args[2:], **dict(node.params))
+        elif node is chain[-1] and len(node.args) > 1:
+            # All that is added is True: a store is as good.
+            blank, params = shape.full_like(node, False, bool), dict(node.params)
+            kept = index_set_op(blank, kept, *node.args[1:], spec=params["spec"], unique=True)
+        else:
+            kept = node.op(kept, *node.args[1:], **dict(node.params))
+    return kept
+
+
+def cleared(expr: Expr) -> Expr | None:
+    """x.at[i].set(0)*(1/y) = mask(kept, x.at[i].set(0)*(1/y)): a factor may be infinite where 0 was stored.
+
+    The array may have been moved between and after the stores, as by `numpy.fill_diagonal`. Only beside a
+    division, which is where infinite factors come from, and a constant that is not finite.
+    """
+    x, y = expr.args
+    if expr.op is arithmetic.multiply:
+        if _may_be_infinite(x):
+            x, y = y, x
+        if not _may_be_infinite(y):
+            return None
+    chain = _clearing_chain(x)
+    if not chain:
+        return None
+    return selection.mask(_kept(chain), expr)  # type: ignore[no-any-return]
+
+
+def _may_be_infinite(factor: Expr) -> bool:
+    """Whether a factor, or one of the first terms and factors that it is made of, may be infinite."""
+    left = iter(range(_MOST_TERMS))  # a long sum is not walked again at each of its terms
+
+    def parts(node: Expr) -> tuple[Expr, ...]:
+        return node.args if node.op in _COMBINED and next(left, None) is not None else ()
+
+    return any(map(_is_singular, unnested(factor, parts)))
+
+
+_COMBINED = (
+    *(arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.negative),
+    *(op.broadcast_to, shape.reshape_op, shape.transpose_op),
+)
+_MOST_TERMS = 16
+
+
+def _is_singular(factor: Expr) -> bool:
+    if factor.op in (arithmetic.divide, exponential.log):
+        return True
+    if factor.op is arithmetic.power:
+        exponent = value_of(factor.args[1])
+        if exponent is None or np.iscomplexobj(exponent):
+            return True
+        return exponent < 0 or not float(exponent).is_integer()
+    value = _known(factor)
+    return value is not None and not np.all(np.isfinite(value))
+
+
+def _is_repeated(factor: Expr) -> bool:
+    """Whether a factor is one number, which is the same at all entries."""
+    return factor.op is op.broadcast_to and factor.args[0].size == 1
+
+
+def _is_finite(factor: Expr) -> bool:
+    """Whether a factor is known to be finite when the program is made."""
+    value = _known(factor)
+    return value is not None and bool(np.all(np.isfinite(value)))
+
+
+def _known(factor: Expr) -> Any:
+    value = value_of(factor)
+    if value is None and factor.op is CONSTANT and factor.type.size <= _FEW:
+        return factor.params[0][1].array
+    return value
+
+
+_FEW = 1000
+"""Entries up to which a constant array is asked whether all are finite."""
+
+
+CLEARING = (index_set_op, shape.reshape_op, shape.transpose_op, indexing.getitem_op)
+"""Stores, and moves of entries."""
+
+
+def _clearing_chain(x: Expr) -> list[Expr]:
+    """The stores of zeros that lead to an array, last first, with the moves between and after them."""
+    chain = []
+    while x.op in CLEARING and (x.op is not index_set_op or store_laws.is_zero(x.args[1])):
+        chain.append(x)
+        x = x.args[0]
+    while chain and chain[-1].op is not index_set_op:
+        chain.pop()
+    return chain

@@ -6,15 +6,14 @@ rewrites of each operation, in the order in which they are tried, and the values
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from funcgrad.expr import Expr, scalar
-from funcgrad.fold import reaches
-from funcgrad.graph import CONSTANT, Operation, unnested
+from funcgrad.graph import Operation
 from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
@@ -111,204 +110,6 @@ def _mask_of_entries(expr: Expr) -> Expr | None:
     if not _is(x, selection.mask):
         return None
     return selection.mask(x.args[0], expr.op(x.args[1], **dict(expr.params)))  # type: ignore[no-any-return]
-
-
-def _selected(expr: Expr) -> Expr | None:
-    """scatter(g)*y*(1/z) = mask(selected, scatter(g)*y*(1/z)): a factor may be infinite where no index led.
-
-    Only beside a factor that may be, as a quotient; where arrays of indices lead, as conditions give,
-    beside any that is not known to be finite. The entries may have been moved, scattered again and added up.
-    """
-    if not expr.shape:  # of one entry, which nothing is scattered to
-        return None
-    pairs = [expr.args] if expr.op is arithmetic.divide else [expr.args, expr.args[::-1]]
-    for x, y in pairs:
-        found = _scattered(x)
-        if found is None or _is_finite(y):
-            continue
-        if expr.op is arithmetic.divide or found.by_arrays or _may_be_infinite(y):
-            return selection.mask(found.kept(), expr)  # type: ignore[no-any-return]
-    return None
-
-
-_FACTORS = (arithmetic.multiply, arithmetic.divide, arithmetic.negative)
-_SCATTERING = (indexing.scatter_op, shape.reshape_op, shape.transpose_op, indexing.getitem_op)
-_STORES = (index_set_op, index_add_op)
-_ADDED_UP = (arithmetic.add, *_STORES)
-_IN_PRODUCTS = frozenset((*_FACTORS, *_SCATTERING, *_ADDED_UP))
-_MOST_FACTORS = 8
-
-
-class _Scattered(NamedTuple):
-    """Scattered entries: what scatters and moves them, last first, and below that the terms of a sum."""
-
-    chain: Sequence[Expr]
-    terms: Sequence[_Scattered | Expr] = ()
-    """Each is scattered itself, or adds to entries of the others, or stores some."""
-
-    @property
-    def by_arrays(self) -> bool:
-        """Whether arrays of indices lead to entries."""
-        return any([len(node.args) > 1 for node in self.chain]) or any(
-            [len(t.args) > 2 if isinstance(t, Expr) else t.by_arrays for t in self.terms]
-        )
-
-    def kept(self) -> Expr:
-        """Which entries are not zeros between those that are scattered."""
-        if not self.terms:
-            return _kept(self.chain)
-        made: Expr | None = None
-        for term in reversed(self.terms):
-            if isinstance(term, Expr):
-                if made is None:
-                    made = shape.full_like(term.args[0], False, bool)
-                is_stored = term.op is index_add_op or not store_laws.is_zero(term.args[1])
-                value = shape.full_like(term.args[1], is_stored, bool)
-                spec = dict(term.params)["spec"]
-                made = index_set_op(made, value, *term.args[2:], spec=spec, unique=True)
-            else:
-                made = term.kept() if made is None else logic.logical_or(made, term.kept())
-        for node in reversed(self.chain):
-            made = node.op(made, *node.args[1:], **dict(node.params))
-        return made  # type: ignore[return-value]
-
-
-def _scattered(x: Expr, depth: int = 2) -> _Scattered | None:
-    """The scattered entries in a factor of a product; None if there are none.
-
-    They are looked for among the first factors of a long product: each product in it asks.
-    """
-    for _ in range(_MOST_FACTORS):
-        if x.op not in _FACTORS:
-            break
-        if x.args[0].op in _IN_PRODUCTS:
-            x = x.args[0]
-        elif x.op is arithmetic.multiply:
-            x = x.args[1]
-        else:
-            return None
-    chain: list[Expr] = []
-    while x.op in _SCATTERING:
-        chain.append(x)
-        x = x.args[0]
-    terms = _scattered_terms(x, depth - 1) if depth and x.op in _ADDED_UP else []
-    while chain and not terms and chain[-1].op is not indexing.scatter_op:
-        chain.pop()
-    return _Scattered(chain, terms) if chain or terms else None
-
-
-def _scattered_terms(total: Expr, depth: int) -> list[_Scattered | Expr]:
-    """The terms of a sum, last first, if each is scattered; none otherwise."""
-    found: list[_Scattered | Expr] = []
-
-    def is_dense(x: Expr) -> bool:
-        if x.op is arithmetic.add or store_laws.is_zero(x):
-            return False
-        term = x if x.op in _STORES else _scattered(x, depth)
-        if term is not None:
-            found.append(term)
-        return term is None
-
-    return [] if reaches([total], is_dense, _terms_of_sum) else found
-
-
-def _terms_of_sum(x: Expr) -> tuple[Expr, ...]:
-    return x.args if x.op is arithmetic.add else x.args[:1] if x.op in _STORES else ()
-
-
-def _kept(chain: Sequence[Expr]) -> Expr:
-    """Which entries are not zeros that a chain of operations, last first, has put there."""
-    kept: Expr = shape.full_like(chain[-1].args[0], True, bool)
-    for node in reversed(chain):
-        if node.op is index_set_op:
-            blank = shape.full_like(node.args[1], False, bool)
-            kept = index_set_op(kept, blank, *node.args[2:], **dict(node.params))
-        elif node is chain[-1] and len(node.args) > 1:
-            # All that is added is True: a store is as good.
-            blank, params = shape.full_like(node, False, bool), dict(node.params)
-            kept = index_set_op(blank, kept, *node.args[1:], spec=params["spec"], unique=True)
-        else:
-            kept = node.op(kept, *node.args[1:], **dict(node.params))
-    return kept
-
-
-def _cleared(expr: Expr) -> Expr | None:
-    """x.at[i].set(0)*(1/y) = mask(kept, x.at[i].set(0)*(1/y)): a factor may be infinite where 0 was stored.
-
-    The array may have been moved between and after the stores, as by `numpy.fill_diagonal`. Only beside a
-    division, which is where infinite factors come from, and a constant that is not finite.
-    """
-    x, y = expr.args
-    if expr.op is arithmetic.multiply:
-        if _may_be_infinite(x):
-            x, y = y, x
-        if not _may_be_infinite(y):
-            return None
-    chain = _clearing_chain(x)
-    if not chain:
-        return None
-    return selection.mask(_kept(chain), expr)  # type: ignore[no-any-return]
-
-
-def _may_be_infinite(factor: Expr) -> bool:
-    """Whether a factor, or one of the first terms and factors that it is made of, may be infinite."""
-    left = iter(range(_MOST_TERMS))  # a long sum is not walked again at each of its terms
-
-    def parts(node: Expr) -> tuple[Expr, ...]:
-        return node.args if node.op in _COMBINED and next(left, None) is not None else ()
-
-    return any(map(_is_singular, unnested(factor, parts)))
-
-
-_COMBINED = (
-    *(arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.negative),
-    *(op.broadcast_to, shape.reshape_op, shape.transpose_op),
-)
-_MOST_TERMS = 16
-
-
-def _is_singular(factor: Expr) -> bool:
-    if factor.op in (arithmetic.divide, exponential.log):
-        return True
-    if factor.op is arithmetic.power:
-        exponent = value_of(factor.args[1])
-        if exponent is None or np.iscomplexobj(exponent):
-            return True
-        return exponent < 0 or not float(exponent).is_integer()
-    value = _known(factor)
-    return value is not None and not np.all(np.isfinite(value))
-
-
-def _is_finite(factor: Expr) -> bool:
-    """Whether a factor is known to be finite when the program is made."""
-    value = _known(factor)
-    return value is not None and bool(np.all(np.isfinite(value)))
-
-
-def _known(factor: Expr) -> Any:
-    value = value_of(factor)
-    if value is None and factor.op is CONSTANT and factor.type.size <= _FEW:
-        return factor.params[0][1].array
-    return value
-
-
-_FEW = 1000
-"""Entries up to which a constant array is asked whether all are finite."""
-
-
-_CLEARING = (index_set_op, shape.reshape_op, shape.transpose_op, indexing.getitem_op)
-"""Stores, and moves of entries."""
-
-
-def _clearing_chain(x: Expr) -> list[Expr]:
-    """The stores of zeros that lead to an array, last first, with the moves between and after them."""
-    chain = []
-    while x.op in _CLEARING and (x.op is not index_set_op or store_laws.is_zero(x.args[1])):
-        chain.append(x)
-        x = x.args[0]
-    while chain and chain[-1].op is not index_set_op:
-        chain.pop()
-    return chain
 
 
 def _masked_sum(expr: Expr) -> Expr | None:
@@ -445,7 +246,11 @@ _TOTALS = (shape.reshape_op, reduction.logsumexp_op)
 _MOVED = StructuralLaw(_moved_mask, (selection.mask,))
 _OF_ENTRIES = StructuralLaw(_mask_of_entries, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
-_SCATTERED = StructuralLaw(_selected, (*_SCATTERING, *_FACTORS, *scatter_laws.ADDITIONS), _NUMBERS)
+_SCATTERED = StructuralLaw(
+    scatter_laws.selected,
+    (*scatter_laws.SCATTERING, *scatter_laws.FACTORS, *scatter_laws.ADDED_UP),
+    _NUMBERS,
+)
 _SCATTERED_SUMS = [Over(added, scatter_laws.SCATTERED) for added in scatter_laws.ADDITIONS]
 _OF_CHOSEN = StructuralLaw(
     scatter_laws.scattered_product,
@@ -457,7 +262,7 @@ _PART_OF_CHOSEN = StructuralLaw(
 )
 _SUMS = (indexing.scatter_op, index_add_op, arithmetic.add)
 _PRODUCTS = (contraction.matmul_op, arithmetic.negative)
-_CLEARED = StructuralLaw(_cleared, _CLEARING, _NUMBERS)
+_CLEARED = StructuralLaw(scatter_laws.cleared, scatter_laws.CLEARING, _NUMBERS)
 _EXPONENTIALS = (
     exponential.exp,
     shape.reshape_op,
@@ -506,7 +311,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "concatenate": (StructuralLaw(_joined_mask, (selection.mask,), _NUMBERS),),
     "index_set": (
         StructuralLaw(store_laws.of_all_or_none),
-        StructuralLaw(store_laws.overwritten, _STORES),
+        StructuralLaw(store_laws.overwritten, (index_set_op, index_add_op)),
         StructuralLaw(_mask_of_stored, (selection.mask,)),
     ),
     "index_add": (
