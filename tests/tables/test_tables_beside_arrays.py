@@ -237,3 +237,16 @@ def test_assigned_numbers_are_values(monkeypatch):
     )  # it is compiled code
     check(lambda x: (lambda rate: weighed(table(x).eval("a * @rate + b")))(x[0]))
     check(lambda x: (lambda limit: weighed(table(x).query("c > @limit")))(x[0]))
+
+
+def test_ufuncs_with_out_give_a_series_as_pandas_does() -> None:
+    """The labels are those of an operand, or of the condition; the values are those of the array."""
+
+    def f(x: Any) -> Any:
+        s = pd.Series(x, index=list("uvwxyz"))
+        made = np.multiply(x, 2 * x, out=np.zeros(6), where=s > 0.4)
+        assert isinstance(made, pd.Series)
+        other = np.divide(x, s, out=np.ones(6))
+        return made["u"] * other["v"] + weighed(made.values**2) + np.divide(s, 2, out=x * 1.0).u
+
+    check(f)
