@@ -9,6 +9,7 @@ DAYS = np.arange(40.0)
 PRICES = 10 + np.sin(0.37 * DAYS) + 0.3 * np.cos(1.9 * DAYS) + 0.05 * DAYS
 MOTION = np.sin(0.37 * DAYS) + 0.3 * np.cos(1.9 * DAYS)
 DATES = np.array(["2024-03-01T12:00", "2024-06-11T18:30"], "M8[ms]")
+U = np.linspace(0.05, 0.95, 7)
 V = np.array([0.61, 1.17, 1.43, 2.09, 2.71, 3.3])
 
 ROWS = [
