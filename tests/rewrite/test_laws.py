@@ -178,7 +178,7 @@ PROGRAMS = {
     "complement_of_share": lambda x: x**3 / (x**3 + 2),
     "quotient_of_overflowing": lambda x: np.exp(x) / np.square(np.exp(x) - 1),
     "scattered_convolution": lambda x: np.convolve(np.exp(x), x[:2])[1:-1],
-    "selected": lambda x: x[[1, 0]] * (1 / x[:2]),
+    "selected_product": lambda x: x[[1, 0]] * (1 / x[:2]),
     "function_by_vectors": lambda x: _exponential(
         x, lambda v, d: (v * d) @ v.T + (v[:, :2] * d[:2]) @ v[:, :2].T
     ),

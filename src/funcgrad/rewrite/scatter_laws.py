@@ -131,7 +131,7 @@ def _is_scattered(expr: Expr) -> bool:
 
 
 # -- masks of what is scattered or stored ----------------------------------------------------------
-def selected(expr: Expr) -> Expr | None:
+def selected_product(expr: Expr) -> Expr | None:
     """scatter(g)*y*(1/z) = mask(selected, scatter(g)*y*(1/z)): a factor may be infinite where no index led.
 
     Only beside a factor that may be, as a quotient; where arrays of indices lead, as conditions give, and

@@ -247,7 +247,7 @@ _MOVED = StructuralLaw(_moved_mask, (selection.mask,))
 _OF_ENTRIES = StructuralLaw(_mask_of_entries, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
 _SCATTERED = StructuralLaw(
-    scatter_laws.selected,
+    scatter_laws.selected_product,
     (*scatter_laws.SCATTERING, *scatter_laws.FACTORS, *scatter_laws.ADDED_UP),
     _NUMBERS,
 )
