@@ -9,6 +9,7 @@ from typing import Any
 from funcgrad.autodiff.simplified_reverse import simplified_cotangents
 from funcgrad.expr import Expr, as_derived, as_expression, var
 from funcgrad.expr.formula_tuple import formulas
+from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key, by_key
 from funcgrad.node_names import labels
 from funcgrad.ops.shape import zeros_like
@@ -70,9 +71,10 @@ def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
 def _in_variables(expr: Expr, targets: Sequence[Expr]) -> dict[Key, Expr]:
     # One table for both: the cotangents contain the expression's own nodes.
     simplifier = Simplifier("formula")
-    root, *leaves = simplifier.simplified_all([expr, *targets])
-    found = simplified_cotangents(root, leaves, simplifier)
-    found = [as_derived(slope) for slope in simplifier.apply_single_use_laws(found)]
+    with Paused():
+        root, *leaves = simplifier.simplified_all([expr, *targets])
+        found = simplified_cotangents(root, leaves, simplifier)
+        found = [as_derived(slope) for slope in simplifier.apply_single_use_laws(found)]
     return {item.key: slope for item, slope in zip(targets, found, strict=True)}
 
 
