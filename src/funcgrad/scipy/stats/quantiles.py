@@ -22,25 +22,35 @@ def polished(
 ) -> Any:
     """SciPy's quantile ``own`` after Newton's steps on the logarithm of the smaller tail.
 
-    ``right`` says that q is the probability above. Values are plain. Next to an end of the support it is one
-    inside; where the steps do not end, it is SciPy's.
+    ``right`` says that q is the probability above. Values are plain, and inside of the support.
     """
-    given = [np.asarray(item, float) for item in (q, *shapes)]
-    share, *held = [item[()] for item in np.broadcast_arrays(*given)]
-    small, below = share < 0.5, (share < 0.5) != right
+    given = np.broadcast_arrays(*[np.asarray(item, float) for item in (q, *shapes)])
+    share, *held = [item.reshape(-1) for item in given]
     with np.errstate(all="ignore"):
-        goal = np.where(small, np.log(share), np.log1p(-share))
-        found = np.asarray(own(q, *shapes), float)[()]
-        first, last = standard.support(*held)
+        found = np.asarray(own(q, *shapes), float).reshape(-1)
+        first, last = [np.broadcast_to(end, share.shape) for end in standard.support(*held)]
         x = np.clip(found, np.nextafter(first, last), np.nextafter(last, first))
+        left = np.arange(x.size)
         for _ in range(_STEPS):
-            tails = [stated(side)(x, *held) for side in (standard.logcdf, standard.logsf)]
-            log = np.where(below, *tails)
-            step = np.exp(log - standard.density(x, *held)) * (goal - log)
-            moved = np.where(np.isfinite(step), x + np.where(below, step, -step), x)
-            # No farther than halfway to an end.
-            moved = np.minimum(np.maximum(moved, 0.5 * (x + first)), 0.5 * (x + last))
-            moves, x = np.abs(moved - x), moved
-            if np.all((moves <= 4e-16 * np.abs(x)) | (np.abs(goal - log) <= 4e-15 * (1 - goal))):
+            if not left.size:
                 break
-        return np.where(moves <= 1e-6 * np.abs(x), x, found)[()]
+            before, own_shapes = x[left], [shape[left] for shape in held]
+            moved, is_exact = _newton(standard, right, before, share[left], own_shapes)
+            # No farther than halfway to an end.
+            low, high = [0.5 * (before + end[left]) for end in (first, last)]
+            x[left] = np.minimum(np.maximum(moved, low), high)
+            left = left[~is_exact & (np.abs(x[left] - before) > 4e-16 * np.abs(before))]
+    return x.reshape(given[0].shape)[()]
+
+
+def _newton(
+    standard: Standard, right: bool, x: Array, share: Array, shapes: list[Array]
+) -> tuple[Array, Array]:
+    """Where a step of Newton's leads, and whether the probability is q to all digits."""
+    small = share < 0.5
+    goal = np.where(small, np.log(share), np.log1p(-share))
+    tails = [stated(side)(x, *shapes) for side in (standard.logcdf, standard.logsf)]
+    log = np.where(small != right, *tails)
+    step = np.exp(log - standard.density(x, *shapes)) * (goal - log)
+    moved = np.where(np.isfinite(step), x + np.where(small != right, step, -step), x)
+    return moved, np.abs(goal - log) <= 4e-15 * (1 - goal)
