@@ -188,9 +188,7 @@ class _Scattered(NamedTuple):
             found = np.zeros(self.terms[0].shape, bool)
         for term in reversed(self.terms):
             if isinstance(term, Expr):
-                value, spec = term.args[1], dict(term.params)["spec"]
-                is_blank = term.op is index_set_op and store_laws.is_zero(value)
-                marks = np.full(value.shape, not is_blank)
+                marks, spec = np.ones(term.args[1].shape, bool), dict(term.params)["spec"]
                 found = index_set_op.run(found, marks, spec=spec, unique=True)
             else:
                 found = found | term.reached()
@@ -220,8 +218,7 @@ class _Scattered(NamedTuple):
             elif isinstance(term, Expr):
                 if made is None:
                     made = shape.full_like(term.args[0], False, bool)
-                is_stored = term.op is index_add_op or not store_laws.is_zero(term.args[1])
-                value = shape.full_like(term.args[1], is_stored, bool)
+                value = shape.full_like(term.args[1], True, bool)
                 spec = dict(term.params)["spec"]
                 made = index_set_op(made, value, *term.args[2:], spec=spec, unique=True)
             else:
@@ -263,7 +260,9 @@ def _scattered_terms(total: Expr, depth: int) -> list[_Scattered | Expr]:
         if x.op is arithmetic.add or store_laws.is_zero(x):
             return False
         term = x if x.op in (*_STORES, selection.mask) else _scattered(x, depth)
-        if term is not None:
+        # (Where a store puts zeros, other terms of the sum may have entries.)
+        is_blank = x.op is index_set_op and store_laws.is_zero(x.args[1])
+        if term is not None and not is_blank:
             found.append(term)
         return term is None
 
