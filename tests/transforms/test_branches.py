@@ -467,7 +467,6 @@ def test_checks_of_library_code_are_paths():
 
 
 DISTRIBUTIONS = {
-    "rice": ((0.775,), ("logpdf", "pdf")),
     "anglit": ((), ("logpdf", "cdf")),
     "argus": ((1.0,), ("pdf", "cdf")),
     "crystalball": ((2.0, 3.0), ("logpdf", "cdf")),
