@@ -169,13 +169,13 @@ class _Scattered(NamedTuple):
 
     chain: Sequence[Expr]
     terms: Sequence[_Scattered | Expr] = ()
-    """Each is scattered itself, or adds to entries of the others, or stores some, or is a mask."""
+    """Each is scattered itself, or adds to entries of the others, or stores some."""
 
     @property
     def by_arrays(self) -> bool:
         """Whether arrays of indices lead to entries."""
         return any([len(node.args) > 1 for node in self.chain]) or any(
-            [_is_by_arrays(t) if isinstance(t, Expr) else t.by_arrays for t in self.terms]
+            [len(t.args) > 2 if isinstance(t, Expr) else t.by_arrays for t in self.terms]
         )
 
     def reached(self) -> Any:
@@ -213,9 +213,7 @@ class _Scattered(NamedTuple):
             return _kept(self.chain)
         made: Expr | None = None
         for term in reversed(self.terms):
-            if isinstance(term, Expr) and term.op is selection.mask:
-                made = term.args[0] if made is None else logic.logical_or(made, term.args[0])
-            elif isinstance(term, Expr):
+            if isinstance(term, Expr):
                 if made is None:
                     made = shape.full_like(term.args[0], False, bool)
                 value = shape.full_like(term.args[1], True, bool)
@@ -233,15 +231,23 @@ def _scattered(x: Expr, depth: int = 2) -> _Scattered | None:
 
     They are looked for among the first factors of a long product: each product in it asks.
     """
+    waiting = [x]
     for _ in range(_MOST_FACTORS):
-        if x.op not in FACTORS:
+        if not waiting:
             break
-        if x.args[0].op in _IN_PRODUCTS:
-            x = x.args[0]
-        elif x.op is arithmetic.multiply:
-            x = x.args[1]
-        else:
-            return None
+        x = waiting.pop()
+        if x.op in FACTORS:
+            factors = x.args if x.op is arithmetic.multiply else x.args[:1]
+            waiting += [factor for factor in reversed(factors) if factor.op in _IN_PRODUCTS]
+            continue
+        found = _scattered_factor(x, depth)
+        if found is not None:
+            return found
+    return None
+
+
+def _scattered_factor(x: Expr, depth: int) -> _Scattered | None:
+    """The scattered entries of a factor that is no product."""
     chain: list[Expr] = []
     while x.op in SCATTERING:
         chain.append(x)
@@ -259,7 +265,7 @@ def _scattered_terms(total: Expr, depth: int) -> list[_Scattered | Expr]:
     def is_dense(x: Expr) -> bool:
         if x.op is arithmetic.add or store_laws.is_zero(x):
             return False
-        term = x if x.op in (*_STORES, selection.mask) else _scattered(x, depth)
+        term = x if x.op in _STORES else _scattered(x, depth)
         # (Where a store puts zeros, other terms of the sum may have entries.)
         is_blank = x.op is index_set_op and store_laws.is_zero(x.args[1])
         if term is not None and not is_blank:
@@ -267,11 +273,6 @@ def _scattered_terms(total: Expr, depth: int) -> list[_Scattered | Expr]:
         return term is None
 
     return [] if reaches([total], is_dense, _terms_of_sum) else found
-
-
-def _is_by_arrays(term: Expr) -> bool:
-    """Whether an array says which entries a term has."""
-    return term.op is selection.mask or len(term.args) > 2
 
 
 def _terms_of_sum(x: Expr) -> tuple[Expr, ...]:
