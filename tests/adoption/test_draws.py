@@ -1,10 +1,13 @@
 """Arrays of random numbers in adopted code take stores of traced values; the draws are NumPy's."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import special, stats
 
 import funcgrad as fg
+from tests.default_slice import one_in
 
 RNG = np.random.default_rng(1)
 
@@ -176,8 +179,13 @@ def central(f, x, h=1e-6):
     return (f(x + h) - f(x - h)) / (2 * h)
 
 
-@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
-@pytest.mark.parametrize("name", [*OF_STANDARD_DRAWS, *OF_NEW_GENERATORS])
+MAKERS = (np.random.default_rng, np.random.RandomState)
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    one_in(3, itertools.product([*OF_STANDARD_DRAWS, *OF_NEW_GENERATORS], MAKERS)),
+)
 def test_draws_are_functions_of_their_parameters(name, make):
     if name in OF_NEW_GENERATORS and make is np.random.RandomState:
         pytest.skip("of new generators")
@@ -229,8 +237,7 @@ BY_QUANTILES = {
 }
 
 
-@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
-@pytest.mark.parametrize("name", BY_QUANTILES)
+@pytest.mark.parametrize(("name", "make"), one_in(3, itertools.product(BY_QUANTILES, MAKERS)))
 def test_draws_move_with_their_quantiles(name, make):
     draw, quantile = BY_QUANTILES[name]
     drawn = draw(make(3), 0.8)

@@ -719,7 +719,7 @@ def searched_root():
     def slope(x):
         s = 0.0
         while abs(2 * x * s - 1) > 1e-12:
-            s = s + 0.25 / x * (1 - 2 * x * s)
+            s = s + 0.45 / x * (1 - 2 * x * s)
         return s if x > 1.5 else 1 / (2 * x)
 
     reverse, forward = fg.custom_vjp(root), fg.custom_jvp(root)
