@@ -10,14 +10,6 @@ def negative_volume_index(close):
     return ta.volume.negative_volume_index(pd.Series(close), pd.Series(close[::-1])).to_numpy()
 
 
-def adx_pos(close):
-    import pandas as pd
-    import ta
-
-    high, low = pd.Series(1.03 * close + 0.1), pd.Series(0.96 * close)
-    return ta.trend.adx_pos(high, low, pd.Series(close), 5).to_numpy()
-
-
 def vortex(close):
     import pandas as pd
     import ta
@@ -49,7 +41,6 @@ def convergence(close):
 
 INDICATORS = (
     negative_volume_index,
-    adx_pos,
     vortex,
     adaptive_average,
     relative_strength,
