@@ -94,6 +94,12 @@ def compared(step: FlatStep, got: Any, operands: list[Any]) -> None:
     if isinstance(step.op, Elementwise):
         want = np.broadcast_to(want, got.shape)
     assert (got.dtype, got.shape) == (want.dtype, want.shape), step
+    if want.dtype.kind == "c":
+        finite = np.isfinite(want)
+        np.testing.assert_array_equal(np.isfinite(got), finite, str(step))
+        bound = ULPS * np.spacing(np.abs(want[finite]))
+        assert np.all(np.abs(got[finite] - want[finite]) <= bound), (step, got, want)
+        return
     if step.type.dtype.kind != "f" or not inexact(step.op):
         np.testing.assert_array_equal(got, want, err_msg=str(step))
         number = ~np.isnan(want) & (step.op.name not in SIGN_OF_ZERO)
@@ -147,4 +153,6 @@ def test_a_fixed_slice(family):
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_many(family):
-    assert many(family, 150, database=None, print_blob=True) > 30
+    assert (
+        many(family, 150, database=None, print_blob=True) > 10
+    )  # (20 to 60 of programs on dtypes)
