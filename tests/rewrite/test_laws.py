@@ -497,3 +497,14 @@ def test_other_powers_and_contractions_stay():
     )
     assert fg.grad(lambda x: x**0.5)(4.0) == 0.25
     assert fg.grad(lambda x: x**0.5)(0.0) == np.inf
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_an_entry_that_one_term_of_a_sum_clears_is_kept_of_another(swapped):
+    u, v, w, y = fg.var("u", 2), fg.var("v", 2), fg.var("w", 3), fg.var("y", 3)
+    first, second = [fg.gradient(np.sum(w[k : k + 2] * x), w) for k, x in ((0, u), (1, v))]
+    terms = [first.at[1].set(0.0), second]
+    total = (terms[1] + terms[0] if swapped else terms[0] + terms[1]) / y
+    (found,) = simplify_all([total], mode="derivative")
+    values = {"u": np.array([0.3, 0.7]), "v": np.array([1.1, 1.9]), "y": np.array([2.0, 4.0, 5.0])}
+    np.testing.assert_allclose(fg.evaluate(found, values), [0.15, 0.275, 0.38], rtol=1e-15)

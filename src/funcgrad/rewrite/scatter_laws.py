@@ -231,19 +231,16 @@ def _scattered(x: Expr, depth: int = 2) -> _Scattered | None:
 
     They are looked for among the first factors of a long product: each product in it asks.
     """
-    waiting = [x]
-    for _ in range(_MOST_FACTORS):
-        if not waiting:
-            break
-        x = waiting.pop()
-        if x.op in FACTORS:
-            factors = x.args if x.op is arithmetic.multiply else x.args[:1]
-            waiting += [factor for factor in reversed(factors) if factor.op in _IN_PRODUCTS]
-            continue
-        found = _scattered_factor(x, depth)
-        if found is not None:
-            return found
-    return None
+    left = iter(range(_MOST_FACTORS))
+
+    def factors(node: Expr) -> Sequence[Expr]:
+        if node.op not in FACTORS or next(left, None) is None:
+            return ()
+        own = node.args if node.op is arithmetic.multiply else node.args[:1]
+        return [factor for factor in own if factor.op in _IN_PRODUCTS]
+
+    found = (_scattered_factor(part, depth) for part in unnested(x, factors))
+    return next((factor for factor in found if factor is not None), None)
 
 
 def _scattered_factor(x: Expr, depth: int) -> _Scattered | None:

@@ -392,10 +392,10 @@ def without_tracing(f: Callable[..., Any], x: ArrayLike, args: tuple[Any, ...]) 
     return True
 
 
-class OfPlainData:
-    """An object that SciPy made of plain data, ``own``, whose methods take traced points, too.
+class SciPyWrapper:
+    """A wrapper of an object that SciPy made of plain data, ``own``, whose methods take traced points, too.
 
-    One of traced data has None as ``own``, or no such attribute.
+    An object of traced data has None as ``own``, or no such attribute.
     """
 
     own: Any
@@ -409,7 +409,7 @@ class OfPlainData:
     def of_scipy(cls, own: Any) -> Self:
         """SciPy's object as one that takes traced points, too."""
         made = cls.__new__(cls)
-        OfPlainData.__init__(made, own)
+        SciPyWrapper.__init__(made, own)
         return made
 
     def __getattr__(self, name: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from pandas import DataFrame, Series
 
 
-class DtypesOfTables:
+class TableDtypes:
     """`dtype`, `dtypes` and `select_dtypes`, as of columns of plain numbers."""
 
     @property

@@ -26,7 +26,7 @@ from funcgrad.tables.row_functions import (
 )
 from funcgrad.tables.row_views import RowView, note_row, refuse_written
 from funcgrad.tables.table_arrays import ArraysOfTables
-from funcgrad.tables.table_dtypes import DtypesOfTables
+from funcgrad.tables.table_dtypes import TableDtypes
 from funcgrad.tables.table_operands import (
     AT,
     COPIES,
@@ -56,7 +56,7 @@ from funcgrad.tables.traced_columns import ArrayOfColumn, ScalarOfColumn, Traced
 from funcgrad.tables.windows import traced_windows, weighted_windows
 
 
-class _Table(ArraysOfTables, DtypesOfTables, InPlaceOperators, RowView):
+class _Table(ArraysOfTables, TableDtypes, InPlaceOperators, RowView):
     """The methods that Series and DataFrames of traced columns have in common."""
 
     _funcgrad_original: Any = None

@@ -32,14 +32,14 @@ class LastTraceCache:
     for the types of roots and leaves.
     """
 
-    __slots__ = ("_chosen", "_frees_numbers", "_has_run", "_last")
+    __slots__ = ("_chosen", "_has_run", "_last", "_promotes_numbers")
 
     def __init__(self, chosen: Callable[[list[Expr], list[Expr]], Transform]) -> None:
         self._chosen = chosen
         self._last: _Trace | None = None
         self._has_run = False
         """Whether there was a call: a function that is called once needs no record."""
-        self._frees_numbers = True
+        self._promotes_numbers = True
 
     def __reduce__(self) -> Any:
         return type(self), (self._chosen,)
@@ -83,12 +83,14 @@ class LastTraceCache:
         transform = self._chosen(roots, leaves)
         found = skeleton(roots, leaves)
         program = derived(transform, found.rows, found.roots, len(leaves))
-        if not (varying and self._frees_numbers):
+        if not (varying and self._promotes_numbers):
             return found, program, frozenset()
         general = skeleton(roots, leaves, varying=varying)
         for_all = derived(transform, general.rows, general.roots, len(leaves))
-        self._frees_numbers = _operations(program) == _operations(for_all)
-        return (general, for_all, varying) if self._frees_numbers else (found, program, frozenset())
+        self._promotes_numbers = _operations(program) == _operations(for_all)
+        return (
+            (general, for_all, varying) if self._promotes_numbers else (found, program, frozenset())
+        )
 
 
 def _operations(program: Program) -> Counter[Any]:

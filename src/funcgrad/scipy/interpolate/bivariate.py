@@ -14,7 +14,7 @@ from funcgrad.expr.concrete import concrete_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import (
-    OfPlainData,
+    SciPyWrapper,
     composed,
     nondifferentiable,
     number,
@@ -30,7 +30,7 @@ from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array, ArrayLike
 
 
-class FittedSurface(OfPlainData):
+class FittedSurface(SciPyWrapper):
     """A spline in two variables of FITPACK, also in its coefficients and the points.
 
     ``own`` is SciPy's object, if the data are plain.

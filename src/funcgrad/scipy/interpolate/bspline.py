@@ -9,7 +9,7 @@ import scipy.interpolate as _scipy
 
 from funcgrad.arrays.values import by_value
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import OfPlainData, composed, number, real, refuse, taken
+from funcgrad.scipy.composition import SciPyWrapper, composed, number, real, refuse, taken
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.polynomial_pieces import along, points_at
 from funcgrad.source import type_error, value_error
@@ -29,7 +29,7 @@ def spline_weights(who: str, x: Array, degree: int, q: Array) -> Any:
     return value_at(own.t, own.c, degree, q, 0)
 
 
-class BSpline(OfPlainData):
+class BSpline(SciPyWrapper):
     """As `scipy.interpolate.BSpline`, also in the knots, the coefficients and the
     points.
 

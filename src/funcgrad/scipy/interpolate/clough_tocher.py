@@ -11,7 +11,7 @@ from scipy.spatial import Delaunay
 
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import OfPlainData, number, taken, with_value
+from funcgrad.scipy.composition import SciPyWrapper, number, taken, with_value
 from funcgrad.scipy.interpolate.polynomial_pieces import along
 from funcgrad.scipy.interpolate.scattered import barycentric_in, coordinates
 from funcgrad.scipy.sparse.linalg import splu
@@ -21,7 +21,7 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 
-class CloughTocher2DInterpolator(OfPlainData):
+class CloughTocher2DInterpolator(SciPyWrapper):
     """As `scipy.interpolate.CloughTocher2DInterpolator`, also in the values
     and the points x.
 

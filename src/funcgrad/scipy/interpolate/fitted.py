@@ -10,7 +10,7 @@ import numpy as np
 import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import OfPlainData, real
+from funcgrad.scipy.composition import SciPyWrapper, real
 from funcgrad.scipy.interpolate.bspline import antiderivative_of, derivative_of
 from funcgrad.scipy.interpolate.fitpack import (
     Tck,
@@ -28,7 +28,7 @@ from funcgrad.typing import Array, ArrayLike
 _MODES: dict[Any, int] = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
 
 
-class FittedSpline(OfPlainData):
+class FittedSpline(SciPyWrapper):
     """A spline of FITPACK, also in its coefficients and the points.
 
     ``own`` is SciPy's object, if the data are plain.

@@ -11,7 +11,7 @@ import scipy.interpolate as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import (
-    OfPlainData,
+    SciPyWrapper,
     as_single,
     composed,
     floating,
@@ -48,7 +48,7 @@ def _cell(grid: Array, q: Array) -> tuple[tuple[Any, Any], Any]:
     return (place, place + 1), (q - left) / (taken(grid, place + 1) - left)
 
 
-class interp1d(OfPlainData):  # noqa: N801
+class interp1d(SciPyWrapper):  # noqa: N801
     """As `scipy.interpolate.interp1d`, also in the data, their abscissae and the
     points x.
 

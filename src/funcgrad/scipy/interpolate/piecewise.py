@@ -11,7 +11,7 @@ import scipy.interpolate as _scipy
 import funcgrad.numpy as funcgrad_numpy
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import OfPlainData, number, real, taken
+from funcgrad.scipy.composition import SciPyWrapper, number, real, taken
 from funcgrad.scipy.interpolate.bspline import BSpline
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.polynomial_pieces import (
@@ -36,7 +36,7 @@ class OfScipy(Protocol):
     def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: object = None) -> Any: ...
 
 
-class PPoly(OfPlainData):
+class PPoly(SciPyWrapper):
     """As `scipy.interpolate.PPoly`, also in the coefficients, the breakpoints and
     the points.
 

@@ -16,7 +16,7 @@ from scipy.spatial import KDTree
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import OfPlainData, number, real, taken
+from funcgrad.scipy.composition import SciPyWrapper, number, real, taken
 from funcgrad.source import value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -44,7 +44,7 @@ _LEAST_DEGREES = {"multiquadric": 0, "linear": 0, "thin_plate_spline": 1, "cubic
 _WITHOUT_SCALE = ("linear", "thin_plate_spline", "cubic", "quintic")
 
 
-class RBFInterpolator(OfPlainData):
+class RBFInterpolator(SciPyWrapper):
     """As `scipy.interpolate.RBFInterpolator`, also in the data d, their places y,
     ``smoothing``, ``epsilon``, and the points.
 

@@ -12,7 +12,7 @@ from scipy.spatial import Delaunay
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import OfPlainData, number, real, taken
+from funcgrad.scipy.composition import SciPyWrapper, number, real, taken
 from funcgrad.scipy.interpolate.polynomial_pieces import along
 from funcgrad.source import type_error, value_error
 from funcgrad.transforms.custom.primitive import primitive
@@ -20,7 +20,7 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 
-class LinearNDInterpolator(OfPlainData):
+class LinearNDInterpolator(SciPyWrapper):
     """As `scipy.interpolate.LinearNDInterpolator`, also in the values and the
     points x.
 
@@ -101,7 +101,7 @@ def _one_each(points: ArrayType) -> ArrayType:
     return ArrayType(points.shape[:1], np.dtype(np.int32))
 
 
-class NearestNDInterpolator(OfPlainData):
+class NearestNDInterpolator(SciPyWrapper):
     """As `scipy.interpolate.NearestNDInterpolator`, in the values; which point is
     nearest has derivative 0.
     """

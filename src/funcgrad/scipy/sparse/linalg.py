@@ -24,7 +24,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import (
-    OfPlainData,
+    SciPyWrapper,
     floating,
     real,
     refuse,
@@ -222,7 +222,7 @@ def _solved_triangle(A: TracedSparse, b: ArrayLike, lower: bool, options: Any) -
     return spsolve(A.tocsc(), b)
 
 
-class SuperLU(OfPlainData):
+class SuperLU(SciPyWrapper):
     """As `scipy.sparse.linalg.SuperLU`, whose solutions take traced right sides, too."""
 
     def solve(self, rhs: ArrayLike, trans: str = "N") -> Any:

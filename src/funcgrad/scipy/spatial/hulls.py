@@ -14,14 +14,14 @@ from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import OfPlainData, real, with_value
+from funcgrad.scipy.composition import SciPyWrapper, real, with_value
 from funcgrad.source import fail, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 
-class _OfPoints(OfPlainData):
+class _OfPoints(SciPyWrapper):
     """What Qhull makes of points: its own object of plain ones, and of traced ones what moves with them.
 
     Which points a facet or a simplex has is read from the values.

@@ -10,12 +10,12 @@ import scipy.spatial as _scipy
 
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import OfPlainData, nondifferentiable, real
+from funcgrad.scipy.composition import SciPyWrapper, nondifferentiable, real
 from funcgrad.source import value_error
 from funcgrad.typing import Array, ArrayLike
 
 
-class KDTree(OfPlainData):
+class KDTree(SciPyWrapper):
     """As `scipy.spatial.KDTree`, whose `query` takes traced points and data."""
 
     _kind: Any = _scipy.KDTree
@@ -39,7 +39,7 @@ class KDTree(OfPlainData):
     def of_scipy(cls, own: Any) -> KDTree:
         """SciPy's tree as one that takes traced points, too."""
         made = cls.__new__(cls)
-        OfPlainData.__init__(made, own)
+        SciPyWrapper.__init__(made, own)
         made.data = own.data
         return made
 

@@ -30,7 +30,7 @@ from funcgrad.scipy.stats.likelihood import (
     is_censored,
     maximum_likelihood,
 )
-from funcgrad.scipy.stats.quantiles import polished
+from funcgrad.scipy.stats.quantile_newton import polished
 from funcgrad.scipy.stats.standard import Formula, Standard, completed, whole_line
 from funcgrad.source import fail, type_error, value_error
 from funcgrad.transforms.custom.primitive import primitive

@@ -11,7 +11,7 @@ import scipy.stats as _scipy
 
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import OfPlainData, real
+from funcgrad.scipy.composition import SciPyWrapper, real
 from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array, ArrayLike
 
@@ -30,7 +30,7 @@ def _log_normals(first: Array, second: Array, factor: Array) -> Any:
     return -np.sum(off * off, axis=0) / 2 - constant
 
 
-class gaussian_kde(OfPlainData):  # noqa: N801
+class gaussian_kde(SciPyWrapper):  # noqa: N801
     """As `scipy.stats.gaussian_kde`, of plain or traced data, weights and
     bandwidth.
 

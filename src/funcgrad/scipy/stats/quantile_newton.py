@@ -1,4 +1,4 @@
-"""Quantiles with all digits, at which the slopes of SciPy's own are taken.
+"""Newton's method for quantiles, from SciPy's: slopes are taken at a quantile that has all digits.
 
 SciPy's searches and formulas give some quantiles to few digits: that of the right tail is as a rule the one
 at 1 - q. The slope of a distribution function there would have fewer still.
