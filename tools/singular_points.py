@@ -65,6 +65,11 @@ ROWS = (
         lambda: _grad(lambda x: np.einsum("i,i->", x, x) ** 0.5, ZEROS),
         "nan", "nan", "nan", 0.0, "rewritten as norm",
     ),
+    Row(
+        "sqrt(sum(w*x**2)) at 0",
+        lambda: _grad(lambda x: np.sqrt(np.sum(np.array([1.0, 2.0]) * x**2)), np.zeros(2)),
+        "nan", "nan", "nan", 0.0, "as a norm",
+    ),
     Row("std of equal entries", lambda: _grad(np.std, ONES), "nan", "nan", "0", 0.0),
     Row(
         "arctan2(x, x) at 0",
@@ -191,7 +196,10 @@ entries that a mask or an index array selects later, reverse mode may multiply a
 `np.where` before the factor, or forward mode.
 
 A zero that a choice has put in the place of a value is no factor of an infinite slope: that of
-`np.sqrt(np.maximum(x, 0) * h)` in h is 0 at x = -1, where JAX and PyTorch give NaN. Another zero that was
+`np.sqrt(np.maximum(x, 0) * h)` in h is 0 at x = -1, where JAX and PyTorch give NaN. (So is that of a negative
+power other than -1, whose value is infinite there for every h; it occurs in the derivatives of roots.) So it is with the zeros of an
+array that the derivative is not taken in, `np.sqrt(x * h)` in h alone, as a factor of a root itself or of a term in it: the product is
+0 whatever h is. Another zero that was
 computed, times an infinite factor, is NaN, as in JAX: `softmax(s / T)` with entries of -inf
 in s has no gradient in T, though the weights of these entries are 0 for any T. A rule that stopped at
 `exp(-inf)` would be wrong for others: `exp(log(p))` and `logsumexp(log(p))` have slopes other than 0 at

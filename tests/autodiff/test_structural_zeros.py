@@ -88,3 +88,14 @@ def test_zeros_are_structural(name, mode):
         else:
             want = (f(at + h) - 2 * f(at) + f(at - h)) / h**2
     assert (MODES | SECOND)[mode](f)(at) == pytest.approx(want, rel=1e-3, abs=1e-5)
+
+
+def test_a_sum_of_no_entries_adds_nothing_beside_a_factor_of_nan():
+    """The pullback, whose cotangent is no constant, gave NaN."""
+
+    def f(x):
+        return chosen(np.power(-x, 0.5) * np.ones(2)) + x
+
+    assert fg.vjp(f, 0.49)[1](2.0)[0] == 2.0
+    pulled = fg.vmap(lambda x: fg.vjp(f, x)[1](1.0)[0])(np.array([0.4, 0.3]))
+    np.testing.assert_array_equal(pulled, 1.0)

@@ -145,6 +145,7 @@ PROGRAMS = {
     "of_all_or_none": lambda x: (
         _stored(x, ("set", np.zeros(0, int), 0.0)) + _stored(x, ("set", slice(None), x[0]))
     ),
+    "of_no_entries": lambda x: x * np.sum(np.exp(x)[np.zeros(0, int)]),
     "overwritten": lambda x: _stored(x, ("add", 0, x[2]), ("set", 0, x[1])),
     "added_to_zero": lambda x: _stored(x, ("set", 0, 0.0), ("add", 0, x[1])),
     "accumulated": lambda x: x + _stored(np.zeros_like(x), ("add", 0, 1.0)),

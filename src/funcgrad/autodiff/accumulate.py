@@ -28,6 +28,7 @@ from funcgrad.node_names import labels, names_of
 from funcgrad.ops.base.op import differentiable, leaf
 from funcgrad.ops.chosen_zeros import masked_factors
 from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.roots_of_squares import masked_root, nonzero_squares
 from funcgrad.ops.shape import broadcast_to, full_like, zeros_like
 from funcgrad.ops.stores import index_set_op
 from funcgrad.ops.tuples import together_op
@@ -288,6 +289,7 @@ def linear_maps(
 ) -> Callable[[Item], list[tuple[Item, LinearMap]]]:
     """The arcs from each node to its operands in ``wanted``, with their linear maps."""
     factors = masked_factors(exprs.values())
+    squares = nonzero_squares(exprs.values())
 
     def arcs(of: Item) -> list[tuple[Item, LinearMap]]:
         child = exprs[of]
@@ -307,6 +309,8 @@ def linear_maps(
             if rule is not None:
                 values = factors.get(id(child)) or (child, *args)
                 edge = rule(*values, **dict(params)) if params else rule(*values)
+                if id(child) in squares:
+                    edge = masked_root(edge, squares[id(child)])
                 if type(edge) is not Unreached:
                     found.append((to, edge))
         return found
@@ -496,10 +500,16 @@ def pushforward(roots: Sequence[Expr], tangents: Mapping[Key, Any]) -> list[Any]
     exprs = {id(expr): expr for expr in subexpressions(*roots)}
     targets = [expr for expr in exprs.values() if expr.key in given]
     factors = masked_factors(exprs.values(), varied(exprs, targets, id))
-    return folded_by_key(roots, partial(_tangent, factors), given)
+    squares = nonzero_squares(exprs.values())
+    return folded_by_key(roots, partial(_tangent, factors, squares), given)
 
 
-def _tangent(factors: Mapping[int, tuple[Expr, ...]], expr: Expr, flows: tuple[Any, ...]) -> Any:
+def _tangent(
+    factors: Mapping[int, tuple[Expr, ...]],
+    squares: Mapping[int, Expr],
+    expr: Expr,
+    flows: tuple[Any, ...],
+) -> Any:
     """The tangent of an expression, from those of its operands."""
     if expr.op in (INPUT, CONSTANT) or not differentiable(expr.dtype):
         return None
@@ -512,6 +522,9 @@ def _tangent(factors: Mapping[int, tuple[Expr, ...]], expr: Expr, flows: tuple[A
         rule = None if flow is None else expr.op.edge(place)
         if rule is not None:
             values = factors.get(id(expr)) or (expr, *expr.args)
-            term = rule(*values, **params).apply(flow)
+            edge = rule(*values, **params)
+            if id(expr) in squares:
+                edge = masked_root(edge, squares[id(expr)])
+            term = edge.apply(flow)
             total = term if total is None else total if term is None else total + term
     return total

@@ -21,6 +21,7 @@ from funcgrad.linear import LinearMap
 from funcgrad.ops.base.op import Elementwise, Op, broadcast_to, differentiable
 from funcgrad.ops.chosen_zeros import masked_factors
 from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.roots_of_squares import nonzero_squares
 from funcgrad.ops.shape import ones_like, zeros_like
 from funcgrad.ops.stores import index_set_op
 from funcgrad.rewrite.constant_values import value_of
@@ -67,6 +68,7 @@ class _Pullbacks:
             me: tuple(map(self._simplified, values))
             for me, values in masked_factors(exprs.values(), varied).items()
         }
+        self._squares = nonzero_squares(exprs.values())
         self._known: dict[Any, dict[int, _Operations | None]] = {}
         """The operations of edges, by the operation and its types and by the place of the operand. An edge
         that no target needs is not asked for, since it may be an error."""
@@ -77,7 +79,7 @@ class _Pullbacks:
         """The operands of a node that depend on a target, each with its linear map or operations."""
         child = self._exprs[me]
         op, args, varied = child.op, child.args, self._varied
-        if not isinstance(op, Elementwise):
+        if not isinstance(op, Elementwise) or me in self._squares:
             return self._linear_maps(me)
         values = self._factors.get(me) or (child, *args)
         types = tuple([value.type for value in values])

@@ -157,13 +157,9 @@ def _stored_entries(expr: Expr) -> list[tuple[int, Expr]] | None:
     if expr.op is CONSTANT:
         array = expr.params[0][1].array
         return [(i, scalar(x, expr.dtype)) for i, x in enumerate(array.tolist()) if x != 0]
-    if expr.op is shape.concatenate_op:
-        inner = [
-            unbroadcast(x) if x.op is op.broadcast_to else x.args[0] for x in expr.args if x.args
-        ]
-        if len(inner) == expr.size and not any([x.shape for x in inner]):
-            return [(i, x) for i, x in enumerate(inner) if value_of(x) != 0]
-        return None
+    entries = stacked_numbers(expr)
+    if entries is not None:
+        return [(i, x) for i, x in enumerate(entries) if value_of(x) != 0]
     if expr.op is not indexing.scatter_op or len(expr.args) != 1 or expr.args[0].shape:
         return None
     spec = dict(expr.params)["spec"]
@@ -171,6 +167,14 @@ def _stored_entries(expr: Expr) -> list[tuple[int, Expr]] | None:
     if len(numbers) != 1 or not isinstance(numbers[0], int):
         return None
     return [(numbers[0] % expr.size, expr.args[0])]
+
+
+def stacked_numbers(expr: Expr) -> list[Expr] | None:
+    """The numbers that make up a vector, one by one; None of anything else."""
+    if expr.op is not shape.concatenate_op:
+        return None
+    inner = [unbroadcast(x) if x.op is op.broadcast_to else x.args[0] for x in expr.args if x.args]
+    return inner if len(inner) == expr.size and not any([x.shape for x in inner]) else None
 
 
 def _constant_entries(expr: Expr) -> Expr | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from funcgrad.expr import Expr, scalar
 from funcgrad.graph import Key, unnested
+from funcgrad.ops import reduction
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise import (
     arithmetic,
@@ -30,7 +31,7 @@ from funcgrad.rewrite.monomials import (
     terms_of,
     unbroadcast,
 )
-from funcgrad.rewrite.reading_array_laws import ReadingLaw
+from funcgrad.rewrite.reading_array_laws import ReadingLaw, stacked_numbers
 from funcgrad.rewrite.reading_terms import multiplied_out
 
 
@@ -44,12 +45,20 @@ def _guarded(expr: Expr) -> Expr | None:
         return None
     conditions = unnested(unbroadcast(p), _disjuncts)
     zeros = {x.key: x for condition in conditions for x in _nonzero(condition)}
-    inner = _unmasked(value)
-    terms = multiplied_out(terms_of(inner)).values() if zeros else ()
+    if not zeros:
+        return None
+    numbers = None if unbroadcast(p).shape else stacked_numbers(_unmasked(value))
+    parts = [value] if numbers is None else [x for x in numbers if value_of(x) != 0]
+    return value if all([_needs_no_guard(_unmasked(part), zeros) for part in parts]) else None
+
+
+def _needs_no_guard(value: Expr, zeros: Mapping[Key, Expr]) -> bool:
+    """Whether a value is zero, or not finite, where some expressions are zero."""
+    terms = multiplied_out(terms_of(value)).values()
     infinite = [
         any([_is_infinite(base, k, zeros) for base, k in term.powers.values()]) for term in terms
     ]
-    return value if any(infinite) or (terms and _vanishes(inner, zeros)) else None
+    return any(infinite) or (bool(terms) and _vanishes(value, zeros))
 
 
 def _unmasked(value: Expr) -> Expr:
@@ -66,8 +75,13 @@ def _disjuncts(p: Expr) -> tuple[Expr, ...]:
 
 
 def _nonzero(p: Expr) -> list[Expr]:
-    """The expressions that are zero where a condition does not hold: of hypot(x, y) != 0 the sides, too."""
+    """The expressions that are zero where a condition does not hold: of hypot(x, y) != 0 the sides, too.
+
+    So is x where any(x != 0), of all entries, does not.
+    """
     p = unbroadcast(p)
+    if p.op is reduction.any_op and not p.shape:
+        return [x for q in unnested(unbroadcast(p.args[0]), _disjuncts) for x in _nonzero(q)]
     if p.op is not logic.not_equal or value_of(p.args[1]) != 0:
         return []
     x = unbroadcast(p.args[0])

@@ -98,6 +98,11 @@ def of_all_or_none(expr: Expr) -> Expr | None:
     return v if v.shape == x.shape else op.broadcast_to(v, shape=x.shape)
 
 
+def of_no_entries(expr: Expr) -> Expr | None:
+    """zeros.at[i].add(v) = zeros, where v has no entries: no factor meets these zeros."""
+    return shape.zeros_like(expr) if expr.size and not expr.args[0].size else None
+
+
 def _is_whole(expr: Expr) -> bool:
     return all([item in _WHOLE for item in dict(expr.params)["spec"]])
 

@@ -69,16 +69,26 @@ def _nested_move(expr: Expr) -> Expr | None:
 def _moved_mask(expr: Expr) -> Expr | None:
     """move(mask(p, x)) = mask(move(p), move(x)), for operations that only move entries.
 
-    Where a scatter may add several entries to one, some of which are masked, the mask inside stays.
+    Where a scatter may add several entries to one, some of which are masked, the mask inside stays. A
+    condition that is the same for all entries is repeated.
     """
     x = expr.args[0]
     if not _is(x, selection.mask):
         return None
     p, inside = x.args
     rest, params = expr.args[1:], dict(expr.params)
+    if _is(expr, indexing.scatter_op) and not _through_broadcast(p).shape:
+        same = op.broadcast_to(_through_broadcast(p), shape=expr.shape)
+        return selection.mask(same, expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
     if _is(expr, indexing.scatter_op) and rest:
         return selection.mask(expr.op(p, *rest, **params), expr)  # type: ignore[no-any-return]
     return selection.mask(expr.op(p, *rest, **params), expr.op(inside, *rest, **params))  # type: ignore[no-any-return]
+
+
+def _through_broadcast(expr: Expr) -> Expr:
+    while _is(expr, op.broadcast_to):
+        expr = expr.args[0]
+    return expr
 
 
 def _joined_mask(expr: Expr) -> Expr | None:
@@ -307,7 +317,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(store_laws.stacked_entry, (shape.concatenate_op,)),
         _MOVED,
     ),
-    "scatter_add": (_MOVED,),
+    "scatter_add": (StructuralLaw(store_laws.of_no_entries), _MOVED),
     "concatenate": (StructuralLaw(_joined_mask, (selection.mask,), _NUMBERS),),
     "index_set": (
         StructuralLaw(store_laws.of_all_or_none),
@@ -342,7 +352,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "subtract": (_COMPLEMENT,),
     "sum": (
         StructuralLaw(_sum_over_no_axes, holds="for finite reals"),
-        StructuralLaw(_sum_of_repeated, (op.broadcast_to,), "for finite reals"),
+        StructuralLaw(_sum_of_repeated, holds="for finite reals"),
         StructuralLaw(scatter_laws.scattered_total, (indexing.scatter_op,), "for finite reals"),
         StructuralLaw(_masked_sum, (selection.mask,)),
         StructuralLaw("funcgrad.rewrite.matrix_laws:sum_of_product", _PRODUCTS, "for finite reals"),

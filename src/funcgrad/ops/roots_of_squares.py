@@ -1,0 +1,131 @@
+"""Roots of sums of squares that are no norm, such as ``sqrt(sum(w * x**2) / s)``: at x = 0 their slope is 0.
+
+That is the convention of norms: a subgradient. The factors may be of any sign, so that the root is no norm by
+itself. Its edge is masked where all squares are 0, and nowhere else: where a factor is 0, the slope in the
+factor is infinite. Powers count as squares if the root has no infinite slope at their zeros: of degree 2
+below a square root, of degree 3 below a cube root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.graph import CONSTANT
+from funcgrad.linear import LinearMap, Structural
+from funcgrad.ops.contraction import matmul_op
+from funcgrad.ops.elementwise.arithmetic import add, divide, multiply, power, square
+from funcgrad.ops.elementwise.exponential import cbrt, sqrt
+from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.reduction import sum_op
+
+_NONE: Mapping[int, Expr] = MappingProxyType({})
+_ROOTS: Mapping[Any, float] = MappingProxyType({sqrt: 1 / 2, cbrt: 1 / 3})
+
+
+class _Squares(NamedTuple):
+    """What is 0 where some sizes are: where one of these is not, and the power of them that it is."""
+
+    nonzero: Any
+    degree: float
+
+
+def nonzero_squares(exprs: Iterable[Expr]) -> Mapping[int, Expr]:
+    """Where the squares below a root are not all 0, for each root of such, by identity.
+
+    Operands come before users.
+    """
+    order = list(exprs)
+    exponents = {id(expr): exponent for expr in order if (exponent := _exponent_of_root(expr))}
+    if not exponents:
+        return _NONE
+    inside: set[int] = set()
+    for expr in reversed(order):
+        if id(expr) in exponents:
+            inside.add(id(expr.args[0]))
+        elif id(expr) in inside and _is_passed(expr):
+            inside.update(map(id, expr.args))
+    known: dict[int, _Squares] = {}
+    found: dict[int, Expr] = {}
+    for expr in order:
+        if id(expr) in exponents:
+            squares = known.get(id(expr.args[0]))
+            if squares is not None and squares.degree * exponents[id(expr)] >= 1:
+                found[id(expr)] = squares.nonzero
+        if id(expr) in inside and (made := _squares(expr, known)) is not None:
+            known[id(expr)] = made
+    return found
+
+
+def masked_root(edge: LinearMap, nonzero: Expr) -> LinearMap:
+    """The edge of a root, which nothing passes where all squares below it are 0."""
+
+    def masked(v: Any) -> Any:
+        return mask(nonzero, v)
+
+    return edge @ Structural(masked, masked)
+
+
+def _exponent_of_root(expr: Expr) -> float:
+    """The exponent of a root of real numbers; 0 of anything else."""
+    if expr.type.dtype.kind != "f":
+        return 0
+    if expr.op is power:
+        exponent = _constant(expr.args[1])
+        return exponent if 0 < exponent < 1 else 0
+    return _ROOTS.get(expr.op, 0)
+
+
+def _constant(x: Expr) -> float:
+    """The constant that an exponent is, in all entries; 0 of anything else."""
+    while x.args and x.op.hidden:
+        x = x.args[0]
+    if x.op is not CONSTANT or x.size != 1 or x.dtype.kind not in "fiu":
+        return 0
+    return float(x.params[0][1].array.item())
+
+
+def _is_passed(expr: Expr) -> bool:
+    if not expr.args:
+        return False
+    if expr.op is matmul_op:
+        return not expr.shape
+    return expr.op in (add, divide, multiply, sum_op) or expr.op.hidden or expr.op.moves
+
+
+def _squares(expr: Expr, known: Mapping[int, _Squares]) -> _Squares | None:
+    op, args = expr.op, expr.args
+    if op is square:
+        return _Squares(np.not_equal(args[0], 0), 2)
+    if op is power:
+        degree = _constant(args[1])
+        return _Squares(np.not_equal(args[0], 0), degree) if degree > 1 else None
+    if op is matmul_op and not expr.shape and args[0].key == args[1].key:
+        return _Squares(np.any(np.not_equal(args[0], 0)), 2)
+    parts = [known[id(x)] for x in args if id(x) in known]
+    if not parts or not _is_passed(expr):
+        return None
+    if op is add:
+        return _joined(np.logical_or, parts) if len(parts) == 2 else None
+    if op is matmul_op:
+        parts = [part._replace(nonzero=np.any(part.nonzero)) for part in parts]
+    if op is multiply or op is matmul_op:
+        return _joined(np.logical_and, parts)
+    if id(args[0]) not in known:  # a divisor, or an index
+        return None
+    nonzero, degree = known[id(args[0])]
+    if op is sum_op:
+        return _Squares(np.any(nonzero, axis=dict(expr.params)["axis"]), degree)
+    if op.moves:
+        return _Squares(op(nonzero, *args[1:], **dict(expr.params)), degree)
+    return _Squares(nonzero, degree)
+
+
+def _joined(join: Any, parts: list[_Squares]) -> _Squares:
+    nonzero = reduce(join, [part.nonzero for part in parts])
+    return _Squares(nonzero, min(part.degree for part in parts))
