@@ -80,6 +80,7 @@ with _Paused(0):  # collections take an eighth of the import; what it makes stay
     from funcgrad.ops.numpy.core_functions import core_functions as _core_functions
     from funcgrad.ops.numpy.core_functions import core_numpy_functions as _core_numpy_functions
     from funcgrad.ops.reduction import log_softmax, logsumexp, softmax
+    from funcgrad.ops.shape import array_beside as _array_beside
     from funcgrad.ops.shape import as_pythons as _as_pythons
     from funcgrad.rewrite.evaluate import evaluate_all
     from funcgrad.rewrite.simplify import simplify
@@ -261,6 +262,7 @@ if not _expr.operation_table.functions:  # a reload, such as IPython's %reload_e
                     "adoption_level": _levels.adoption_level,
                     "all_ops": _all_ops,
                     "apply_numpy": _apply_numpy,
+                    "array_beside": _array_beside,
                     "as_pythons": _as_pythons,
                     "apply_ufunc": _later("ops.numpy.ufuncs", "apply_ufunc"),
                     "as_in_adopted_code": _as_in_adopted_code,

@@ -223,3 +223,75 @@ def test_truth_values_of_numbers_are_subtracted_as_pythons(f, slope):
     assert fg.vmap(fg.grad(f))(np.array([0.9, 0.7]))[1] == pytest.approx(slope)
     with pytest.raises(TypeError, match="NumPy has no loop for bool"):
         fg.grad(lambda x: np.sum((x > 0) - (x < 0)))(np.ones(2))
+
+
+class Scale(Money):
+    """A user's class with a sum."""
+
+    def __add__(self, other):
+        return Scale(self.euros + other.euros)
+
+    def __rmul__(self, x):
+        return Scale(x * self.euros)
+
+    def __eq__(self, x):
+        return self.euros == x
+
+
+class Pair:
+    """A user's sequence with operators."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def __len__(self):
+        return len(self.parts)
+
+    def __getitem__(self, i):
+        return self.parts[i]
+
+    def __rmul__(self, x):
+        return Pair(*[x * part + 1.0 for part in self.parts])
+
+    __radd__ = __rmul__
+
+
+class First(Pair):
+    """A user's sequence whose operators go before those of arrays."""
+
+    __array_priority__ = 10.0
+
+
+def in_place(x, y):
+    a = np.zeros(2)
+    a += x
+    a *= y
+    return np.sum(np.stack([*a]) ** 2)
+
+
+BESIDE_ARRAYS = {
+    "objects": lambda x: sum([q.euros**2 for q in x * Scale(3.0)]),
+    "sum of objects": lambda x: np.sum(x * Scale(x[0])).euros,
+    "stored": lambda x: np.sum(np.append(np.zeros(1), x)[1:] * Scale(x[0])).euros,
+    "compared": lambda x: np.sum(np.where(x < Scale(0.8), x, x**2)),
+    "equal": lambda x: np.sum(np.where(x == Scale(0.7), x, x**2)),
+    "sequence": lambda x: np.sum((x * Pair(2.0, x[0])) ** 2),
+    "number of NumPy's": lambda x: np.sum((x[1] * Pair(2.0, x[0])) ** 2),
+    "number of Python's": lambda x: sum(2.0 * Pair(2.0, x[0])),
+    "in place": lambda x: in_place(x, Pair(2.0, x[0])),
+    "goes first": lambda x: np.sum((x * First(2.0, 3.0))[1] ** 2),
+    "goes first in place": lambda x: in_place(x, First(2.0, 3.0)),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE_ARRAYS)
+def test_an_array_beside_an_instance_of_a_class_is_numpys(name):
+    f, x = BESIDE_ARRAYS[name], np.array([0.7, 0.9])
+    step = 1e-6 * np.eye(2)
+    slope = [(f(x + h) - f(x - h)) / 2e-6 for h in step]
+    if name == "equal":
+        slope = [1.0, 1.8]
+    for g in (fg.value_and_grad(f), fg.jit(fg.value_and_grad(f))):
+        value, found = g(x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-12)
+        np.testing.assert_allclose(found, slope, rtol=1e-7)

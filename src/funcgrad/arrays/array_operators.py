@@ -13,7 +13,7 @@ from funcgrad.arrays.selections import on_selections, selection_of
 from funcgrad.arrays.values import array_held_by, unlabeled
 from funcgrad.arrays.views import made_of
 from funcgrad.expr import Expr
-from funcgrad.expr.operators import goes_first, has_own_operators, overrides_ufuncs
+from funcgrad.expr.operators import goes_first, has_own_operators, is_array_beside, overrides_ufuncs
 from funcgrad.expr.registry import functions
 
 
@@ -52,7 +52,9 @@ def _binary(
             if type(y) not in _WITHOUT_OWN:
                 if overrides_ufuncs(y):
                     return getattr(np, name)(*((y, self) if swapped else (self, y)))
-                if not swapped and has_own_operators(y, x, name):
+                if is_array_beside(x, y, name):
+                    y = functions["array_beside"](y)
+                elif not swapped and has_own_operators(y, x, name):
                     return NotImplemented
             made = functions[name](y, x) if swapped else functions[name](x, y)
         elif type(y) is Expr:
@@ -124,8 +126,12 @@ def _unary(name: str) -> Callable[[Any], Any]:
 
 def _in_place(name: str, ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: object) -> Any:
-        ufunc(self, array_held_by(unlabeled(other)), out=(self,))
-        return self
+        if type(other) not in _WITHOUT_OWN and goes_first(other, ufunc.__name__):
+            return NotImplemented  # Python tries the operator that is not in place
+        if type(other) not in _WITHOUT_OWN and is_array_beside(self, other, ufunc.__name__):
+            other = functions["array_beside"](other)
+        made = ufunc(self, array_held_by(unlabeled(other)), out=(self,))
+        return made if overrides_ufuncs(other) else self
 
     operator.__name__ = operator.__qualname__ = name
     return operator

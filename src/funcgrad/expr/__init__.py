@@ -37,7 +37,13 @@ from funcgrad.expr.node import (
     mark_simple,
     set_simple,
 )
-from funcgrad.expr.operators import Operators, leaves_to_number, overrides_ufuncs
+from funcgrad.expr.operators import (
+    Operators,
+    has_own_operators,
+    is_array_beside,
+    leaves_to_number,
+    overrides_ufuncs,
+)
 from funcgrad.expr.other_libraries import ArrayAttributes, OtherLibraries
 from funcgrad.expr.registry import OperationTable, assemble, functions, operation_table
 from funcgrad.expr.reported_class import class_of_value, reported_class_to
@@ -256,9 +262,13 @@ def _compared(name: str, x: Expr, other: object) -> Any:
     try:
         return functions[name](x, other)
     except TypeError:
-        if not overrides_ufuncs(other):
+        if overrides_ufuncs(other):
+            return getattr(np, name)(x, other) if x.shape else NotImplemented
+        if is_array_beside(x, other, name):
+            return functions[name](x, functions["array_beside"](other))
+        if not has_own_operators(other, x, name):
             raise
-        return getattr(np, name)(x, other) if x.shape else NotImplemented
+        return NotImplemented
 
 
 _set_class: Any = vars(object)["__class__"].__set__

@@ -84,6 +84,9 @@ def _operator(
                     return getattr(np, name)(x, y)
                 if not reflected:
                     return NotImplemented
+            if is_array_beside(self, other, name):
+                array = functions["array_beside"](other)
+                return functions[name](*((array, self) if reflected else (self, array)))
             if reflected or not has_own_operators(other, self, name):
                 raise
             if is_handed_pythons(other, self):
@@ -126,7 +129,7 @@ def has_own_operators(value: object, beside: Any, name: str) -> bool:
 
 def _own_reflected(kind: type, name: str) -> bool:
     """Whether a user's class defines the reflected operator of a name, or one that is adopted."""
-    own = getattr(kind, REFLECTED.get(name, ""), None)
+    own = getattr(kind, REFLECTED.get(name) or _OTHER_OPERATORS.get(name, ""), None)
     if type(own) is not FunctionType:
         return False
     return not USERS[own.__code__.co_filename] or "__funcgrad_original__" in vars(kind)
@@ -141,6 +144,23 @@ def goes_first(value: Any, name: str) -> bool:
     if not hasattr(kind, "__array_priority__") or hasattr(kind, "__array_ufunc__"):
         return False
     return bool(value.__array_priority__ > 0) and _own_reflected(kind, name)
+
+
+def is_array_beside(self: Any, other: object, name: str) -> bool:
+    """Whether NumPy makes an array of an instance of a user's class that has an operator.
+
+    An array does so unless the class goes first, a number of NumPy's with sequences and what has an array.
+    """
+    kind = type(other)
+    if hasattr(kind, "__array_ufunc__") or hasattr(kind, "_funcgrad_operators"):
+        return False
+    if not _own_reflected(kind, name) or goes_first(other, name):
+        return False
+    if self.shape:
+        return True
+    is_sequence = hasattr(kind, "__len__") and hasattr(kind, "__getitem__")
+    is_array = is_sequence or hasattr(kind, "__array__")
+    return is_array and name != "matmul" and is_numpys_number(self)
 
 
 _OF_SPARSE = ("scipy.sparse.", "funcgrad.scipy.sparse.")

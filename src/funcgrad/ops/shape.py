@@ -326,6 +326,14 @@ def astype(
     return x if x.dtype == dtype else _op.astype(x, dtype=dtype)
 
 
+def array_beside(value: object) -> Any:
+    """What NumPy's array makes of an instance of a user's class: an array of its entries, or one object."""
+    is_sequence = hasattr(type(value), "__len__") and hasattr(type(value), "__getitem__")
+    if is_sequence or has_array_method(value):
+        return array(as_lists(value))
+    return array_of_objects(value, 0)
+
+
 def as_pythons(value: Any) -> Any:
     """The same number as one of Python's, as `float` and the functions of `math` give it."""
     return _as_number(value, False)
