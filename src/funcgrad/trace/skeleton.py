@@ -19,6 +19,7 @@ from funcgrad.ops.chosen_zeros import STEEP, is_choice_of_zero, is_factored
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.source import type_error, warn
 from funcgrad.trace.body_flows import BodyFlows
+from funcgrad.typing import Array
 
 SkeletonRow: TypeAlias = tuple[Any, ...]
 """``(op, positions of operands, params)``; for inputs and constants ``(kind, content, type)``."""
@@ -37,6 +38,8 @@ class Skeleton(NamedTuple):
     roots: tuple[int, ...]
     inputs: list[Any]
     """The values of the input rows: arrays, or expressions of an enclosing trace."""
+    numbers: dict[int, Array]
+    """The rows of constants, with their values, which are no arrays with entries."""
     symbolic: bool
     """Whether an input is an expression."""
     simple: tuple[int, ...]
@@ -55,20 +58,18 @@ def skeleton(
     within: bool = False,
     results: int | None = None,
     start: int | None = None,
-    varying: frozenset[int] = frozenset(),
 ) -> Skeleton:
     """The distinct operations between leaves and roots, by value numbering.
 
     An expression that depends on an enclosing trace, but not on the leaves, becomes an input, unless it was
     made after a trace with the number ``start`` began. If ``within``, the roots may contain leaves of inner
     traces that have ended: they stand for their values, and no warning is given. ``reached`` is about the
-    first ``results`` roots, or all if it is None. Constants whose ids are in ``varying`` are inputs, as
-    arrays are.
+    first ``results`` roots, or all if it is None.
     """
-    numbering = _Numbering(leaves, within, start, varying)
+    numbering = _Numbering(leaves, within, start)
     places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))
     if numbering.has_choices and any([row[0] in STEEP for row in numbering.rows]):
-        numbering = _Numbering(leaves, within, start, varying, numbering.open)
+        numbering = _Numbering(leaves, within, start, numbering.open)
         places = tuple(folded(roots, numbering.step, numbering.where, numbering.operands))
     kinds, inputs = numbering.kinds, numbering.inputs
     reached = numbering.derivative or any([kinds[i] == _DEPENDENT for i in places[:results]])
@@ -77,6 +78,7 @@ def skeleton(
         tuple(numbering.rows),
         places,
         inputs,
+        numbering.numbers,
         symbolic,
         tuple(numbering.simple),
         reached,
@@ -93,11 +95,9 @@ class _Numbering:
         leaves: Sequence[Expr],
         within: bool,
         start: int | None,
-        varying: frozenset[int],
         open: dict[int, bool] | None = None,
     ) -> None:
         self.start = start
-        self.varying = varying
         self.open = {} if open is None else open
         """Whether leaves, by identity, are those of a running trace."""
         self.keeps_choices = open is not None
@@ -111,6 +111,7 @@ class _Numbering:
         self.where: dict[int, int] = {}
         self.rows: list[SkeletonRow] = []
         self.inputs: list[Any] = []
+        self.numbers: dict[int, Array] = {}
         self.simple: list[int] = []
         self.kinds: list[int] = []
         """The kind of each row: constant, of an enclosing trace, or dependent on a leaf."""
@@ -154,7 +155,7 @@ class _Numbering:
                     kind = kinds[i]
         elif op is CONSTANT:
             constant = expr.params[0][1]
-            if constant.array.ndim or id(expr) in self.varying:
+            if constant.array.ndim:
                 key = ("a", id(constant.array))
                 return self._input(key, expr.type, constant.array, _CONSTANT)
             row = (CONSTANT, constant.address, expr.type)
@@ -169,6 +170,8 @@ class _Numbering:
             place = self.number[row] = len(self.rows)
             self.rows.append(row)
             kinds.append(kind)
+            if op is CONSTANT:
+                self.numbers[place] = expr.params[0][1].array
             if kind == _OUTER_TRACE and self.keeps_choices:
                 self.choices.add(place)
             if self.within and is_simple(expr):

@@ -7,7 +7,7 @@ computed once, with the value; the linear program that remains reads them at eac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from funcgrad.autodiff.accumulate import pushforward
@@ -20,6 +20,7 @@ from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import type_error
+from funcgrad.trace.changing_numbers import derived_for_numbers
 from funcgrad.trace.derive import concretize, flatness, run_trace
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten, flatten_numbers
@@ -66,8 +67,9 @@ def linearize(f: Callable[..., Any], *primals: object, has_aux: bool = False) ->
     output, aux = split_aux(output, has_aux, "linearize")
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
-    found = skeleton(roots, leaves)
-    parts = split_program(_flows, found.rows, found.roots, len(leaves))
+    parts, found, _ = derived_for_numbers(
+        split_program, _flows, skeleton(roots, leaves), len(leaves)
+    )
     flat = flatness(found, parts.first) if roots and leaves else None
     if flat is not None:
         warn_unreached(flat)
@@ -92,9 +94,21 @@ def linearize(f: Callable[..., Any], *primals: object, has_aux: bool = False) ->
 
     flow.__name__ = flow.__qualname__ = f"pushforward of {title(f)}"
     labels = [f"d{item.label or 'x'}" for item in leaves]
-    flow.expr = shape.rebuild(_expressions(parts, residuals, labels))  # type: ignore[attr-defined]
-    known = shape.rebuild(values), Transformed(flow)
+    made = _LinearMap(flow)
+    made.formulas = lambda: shape.rebuild(_expressions(parts, residuals, labels))
+    known = shape.rebuild(values), made
     return (*known, concretize(aux, leaves)) if has_aux else known
+
+
+class _LinearMap(Transformed):
+    """A linear function of tangents, with its formulas."""
+
+    formulas: Callable[[], Any]
+
+    @cached_property
+    def expr(self) -> Any:
+        """The map as a tree of expressions, made when it is first read."""
+        return self.formulas()
 
 
 # -- splitting -----------------------------------------------------------------------------------
@@ -108,6 +122,11 @@ class Split(NamedTuple):
     first: Program
     second: Program
     seeds: int
+
+    @property
+    def outputs(self) -> tuple[Expr, ...]:
+        """The outputs of both."""
+        return *self.first.outputs, *self.second.outputs
 
 
 @lru_cache(maxsize=256)

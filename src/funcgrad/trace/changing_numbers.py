@@ -1,0 +1,227 @@
+"""Numbers that change from call to call, such as the time in a simulation, as inputs of a derived program.
+
+Numbers are part of a skeleton, since laws ask for them. Skeletons that differ in numbers alone have a
+`_Family`. If a number differs from that of an earlier call, the program for any number is derived. It runs
+from then on if it has the operations of the program for the number, arithmetic aside: else a law has found
+a stable form, such as a norm, for which the number has to be positive. Exponents, and numbers that laws
+name, such as 0 and 1, are no inputs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from funcgrad.expr import Expr, subexpressions
+from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.ops.base.op import Op
+from funcgrad.ops.elementwise import arithmetic
+from funcgrad.rewrite.matcher import is_named_number
+from funcgrad.trace.skeleton import Skeleton, SkeletonRow
+
+
+class HasOutputs(Protocol):
+    """What is derived from a skeleton: a program, or several with the outputs of all."""
+
+    @property
+    def outputs(self) -> Sequence[Expr]: ...
+
+
+Made = TypeVar("Made", bound=HasOutputs)
+Make: TypeAlias = Callable[[Any, tuple[SkeletonRow, ...], tuple[int, ...], int], Made]
+"""Derives from a transform, the rows and roots of a skeleton, and the number of leaves; a cached function."""
+
+
+class ForNumbers(NamedTuple, Generic[Made]):
+    """What is derived from a skeleton."""
+
+    made: Made
+    found: Skeleton
+    """The skeleton, with the values of the inputs of ``made``."""
+    numbers: dict[SkeletonRow, int]
+    """The rows of the numbers that are inputs, and which inputs they are."""
+
+
+def derived_for_numbers(
+    make: Make[Made], transform: Any, found: Skeleton, leaves: int
+) -> ForNumbers[Made]:
+    """What ``make`` derives from a skeleton; numbers that change from call to call are inputs of it.
+
+    For a formula, and for what a jitted function traces once, they are none.
+    """
+    numbers = _numbers_of(found)
+    if not numbers or (found.symbolic and _is_kept(found.inputs)):
+        return ForNumbers(make(transform, found.rows, found.roots, leaves), found, {})
+    rows = list(found.rows)
+    for place in numbers:
+        rows[place] = (CONSTANT, None, rows[place][2])
+    family: _Family[Made] = _family(make, transform, tuple(rows), found.roots, leaves)
+    return family.derived(found, numbers)
+
+
+def _is_kept(inputs: Sequence[Any]) -> bool:
+    """Whether an input is an expression of no trace, or of one that is recorded."""
+    contexts = [value.traced for value in inputs if isinstance(value, Expr)]
+    return any([context is None or context.records for context in contexts])
+
+
+def _numbers_of(found: Skeleton) -> dict[int, float]:
+    """The rows of the numbers that may be inputs, with the numbers."""
+    rows = found.rows
+    values = {
+        place: array.item()
+        for place, array in found.numbers.items()
+        if array.dtype.kind == "f" and is_usual(array.item())
+    }
+    exponents = [row[1][1] for row in rows if row[0] is arithmetic.power] if values else []
+    for place in exponents:
+        values.pop(place, None)
+        op, operands, _ = rows[place]
+        if op is not INPUT and op is not CONSTANT and op.hidden:  # fitted to the base
+            exponents += operands
+    return values
+
+
+def is_usual(number: float) -> bool:
+    """Whether no law is about a number."""
+    return 1e-100 < abs(number) < 1e100 and not is_named_number(number)
+
+
+NumberPattern: TypeAlias = tuple[tuple[bool, int], ...]
+
+
+def number_pattern(values: Sequence[float]) -> NumberPattern:
+    """What laws may ask of numbers that they do not name: the signs, and which are equal or opposite."""
+    first: dict[float, int] = {}
+    return tuple([(v > 0, first.setdefault(abs(v), k)) for k, v in enumerate(values)])
+
+
+class _Last(NamedTuple, Generic[Made]):
+    """What was derived last for the numbers themselves."""
+
+    numbers: dict[int, float]
+    made: Made
+
+
+class _General(NamedTuple, Generic[Made]):
+    """What is derived for any values of some numbers."""
+
+    numbers: dict[int, float]
+    """All numbers. Those that are no inputs have these values."""
+    inputs: tuple[int | None, ...]
+    """For each input the row of its number; None for one that is no number."""
+    fixed: frozenset[float]
+    """The absolute values of the numbers that are no inputs."""
+    made: Made
+    patterns: frozenset[NumberPattern]
+    """The patterns of the inputs for which it has been compared with what is derived for the numbers."""
+
+    @property
+    def places(self) -> list[int]:
+        """The rows of the numbers that are inputs."""
+        return [place for place in self.inputs if place is not None]
+
+    def pattern(self, numbers: dict[int, float]) -> NumberPattern | None:
+        """The pattern of the inputs; None if a number that is no input has one of their values."""
+        values = [numbers[place] for place in self.places]
+        return number_pattern(values) if self.fixed.isdisjoint(map(abs, values)) else None
+
+    def differs(self, numbers: dict[int, float]) -> set[int]:
+        """The rows of numbers that are no inputs, and have other values."""
+        others = {place for place, value in numbers.items() if self.numbers[place] != value}
+        return others.difference(self.places)
+
+
+@lru_cache(maxsize=512)
+def _family(*identity: Any) -> _Family[Any]:
+    return _Family(*identity)
+
+
+class _Family(Generic[Made]):
+    """What is derived from the skeletons that differ in numbers alone."""
+
+    __slots__ = ("_general", "_last", "_leaves", "_make", "_promotes", "_transform")
+
+    def __init__(self, make: Make[Made], transform: Any, *identity: Any) -> None:
+        self._make, self._transform, self._leaves = make, transform, identity[-1]
+        self._last: _Last[Made] | None = None
+        self._general: _General[Made] | None = None
+        self._promotes = True
+
+    def derived(self, found: Skeleton, numbers: dict[int, float]) -> ForNumbers[Made]:
+        """What is derived for these numbers, or for any."""
+        general = self._general_for(found, numbers)
+        met = None if general is None else general.pattern(numbers)
+        if general is None or met is None:
+            return self._for_themselves(found, numbers)
+        if met not in general.patterns:
+            self._promotes = self._agrees(general, found, numbers)
+            if not self._promotes:
+                return self._for_themselves(found, numbers)
+            general = self._general = general._replace(patterns=general.patterns | {met})
+        rest = iter(found.inputs)
+        inputs = [next(rest) if k is None else found.numbers[k] for k in general.inputs]
+        places = {found.rows[k]: i for i, k in enumerate(general.inputs) if k is not None}
+        return ForNumbers(general.made, found._replace(inputs=inputs), places)
+
+    def _for_themselves(self, found: Skeleton, numbers: dict[int, float]) -> ForNumbers[Made]:
+        if self._last is None or self._last.numbers != numbers:
+            made = self._make(self._transform, found.rows, found.roots, self._leaves)
+            self._last = _Last(numbers, made)
+        return ForNumbers(self._last.made, found, {})
+
+    def _general_for(self, found: Skeleton, numbers: dict[int, float]) -> _General[Made] | None:
+        """What is derived for any values of the numbers that have changed; None if none has."""
+        last, general = self._last, self._general
+        if last is None or not self._promotes:
+            return None
+        if general is None:
+            changed = {place for place, value in numbers.items() if last.numbers[place] != value}
+        else:
+            changed = general.differs(numbers)
+            if changed:
+                changed.update(general.places)
+        if changed:
+            general = self._general = self._generalized(found, numbers, changed)
+        return general
+
+    def _generalized(
+        self, found: Skeleton, numbers: dict[int, float], changed: set[int]
+    ) -> _General[Made]:
+        rows = list(found.rows)
+        inputs: list[int | None] = []
+        for place, row in enumerate(rows):
+            if row[0] is INPUT or place in changed:
+                rows[place] = (INPUT, f"i{len(inputs)}", row[2])
+                inputs.append(place if place in changed else None)
+        others = [array for place, array in found.numbers.items() if place not in changed]
+        fixed = frozenset([abs(array.item()) for array in others if array.dtype.kind in "biufc"])
+        made = self._make(self._transform, tuple(rows), found.roots, self._leaves)
+        return _General(numbers, tuple(inputs), fixed, made, frozenset())
+
+    def _agrees(self, general: _General[Made], found: Skeleton, numbers: dict[int, float]) -> bool:
+        """Whether no law has used the numbers: what is derived for them has the same operations."""
+        last = self._last
+        if (
+            last is None
+            or general.differs(last.numbers)
+            or general.pattern(last.numbers) != general.pattern(numbers)
+        ):
+            made = self._for_themselves(found, numbers).made
+        else:
+            made = last.made
+        return _operations(made) == _operations(general.made)
+
+
+def _operations(made: HasOutputs) -> Counter[Any]:
+    """How often programs have each operation, but for arithmetic and what moves entries or fits operands."""
+    steps = [expr for expr in subexpressions(*made.outputs) if expr.args]
+    others = [expr for expr in steps if not (expr.op.hidden or expr.op.moves)]
+    return Counter([(e.op, e.params, e.type) for e in others if not _is_arithmetic(e.op)])
+
+
+def _is_arithmetic(op: Op) -> bool:
+    signs = op.infix is not None and op.infix.symbol in ("+", "-", "*", "/")
+    return signs or op in (arithmetic.negative, arithmetic.reciprocal, arithmetic.square)

@@ -1,0 +1,122 @@
+"""Numbers that differ from call to call are inputs of one derived program, in every transform."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.trace import changing_numbers
+from funcgrad.trace.derive import derived
+from funcgrad.transforms.linearize import split_program
+
+X, V = np.array([0.3, 0.8, -0.6]), np.array([0.7, -0.2, 1.3])
+
+
+def smooth(x, s):
+    return np.sum(np.sin(s * x) * np.exp(-x / s))
+
+
+def pulled(f, x):
+    value, pullback = fg.vjp(f, x)
+    return value, pullback(1.0)[0]
+
+
+def linear(f, x):
+    value, flow = fg.linearize(f, x)
+    return value, flow(V)
+
+
+CALLS = {
+    "grad": lambda f, s: fg.grad(f)(X, s),
+    "hessian": lambda f, s: fg.hessian(f)(X, s),
+    "gradient of a gradient": lambda f, s: fg.grad(lambda x: np.sum(fg.grad(f)(x, s) * V))(X),
+    "jvp": lambda f, s: fg.jvp(lambda x: f(x, s), (X,), (V,)),
+    "hvp": lambda f, s: fg.hvp(lambda x: f(x, s), (X,), (V,)),
+    "vjp": lambda f, s: pulled(lambda x: f(x, s), X),
+    "linearize": lambda f, s: linear(lambda x: f(x, s), X),
+    "vmap": lambda f, s: fg.vmap(lambda x: f(x, s))(np.stack([X, V])),
+    "vmap of a gradient": lambda f, s: fg.vmap(fg.grad(lambda x: f(x, s)))(np.stack([X, V])),
+}
+
+
+def derivations():
+    return derived.cache_info().misses + split_program.cache_info().misses
+
+
+def forget():
+    """The next call of each program is as the first one."""
+    changing_numbers._family.cache_clear()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_number_that_changes_is_an_input(name):
+    call = CALLS[name]
+    for s in (1.3, 1.4, 1.5):
+        call(smooth, s)
+    before = derivations()
+    found = [call(smooth, s) for s in (1.7, 2.3, 3.1)]
+    assert derivations() == before
+    for value, s in zip(found, (1.7, 2.3, 3.1), strict=True):
+        forget()
+        for part, wanted in zip(value, call(smooth, s), strict=True):
+            np.testing.assert_allclose(part, wanted, rtol=1e-12)
+
+
+PROGRAMS = {
+    "norm": lambda x, s: np.sqrt(np.sum((x - X) ** 2) / s),
+    "softplus": lambda x, s: np.sum(np.log(s + s * np.exp(1000 * x))),
+    "quotient": lambda x, s: np.sum((np.exp(s * x) - np.exp(-2.5 * x)) / np.exp(s * x)),
+    "power": lambda x, s: np.sum((x + 1) ** s),
+    "roots": lambda x, s: np.sum(np.where(x > 0, np.sqrt(s * x), 0.0)),
+    "two numbers": lambda x, s: np.sum(x * s - np.sin(0.9 * x)) * s,
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("transform", ["hessian", "jvp", "vjp", "linearize", "vmap of a gradient"])
+def test_results_do_not_depend_on_earlier_numbers(name, transform):
+    f, call = PROGRAMS[name], CALLS[transform]
+    numbers = [3.7, 3.8, -4.1, 0.0, 5.5, 1.0, np.inf, 0.5, 2.5, -2.5, 0.9, 7.0, 1e200, 3]
+    found = [call(f, s) for s in numbers]
+    for value, s in zip(found, numbers, strict=True):
+        forget()
+        for part, wanted in zip(value, call(f, s), strict=True):
+            np.testing.assert_allclose(part, wanted, rtol=1e-12, atol=1e-13)
+
+
+def test_functions_that_differ_in_a_number_have_one_program():
+    for s in (1.3, 1.4):
+        fg.jvp(lambda x, s=s: np.sum(np.cos(s * x)), (X,), (V,))
+    before = derivations()
+    _, flow = fg.jvp(lambda x: np.sum(np.cos(5.1 * x)), (X,), (V,))
+    assert derivations() == before
+    assert flow == pytest.approx(-5.1 * np.sum(np.sin(5.1 * X) * V), rel=1e-14)
+
+
+def test_equal_numbers_may_come_to_differ():
+    def slope(a, b):
+        return fg.jvp(lambda x: np.sum(np.sin(a * x) * b), (X,), (V,))[1]
+
+    for a, b in ((1.3, 1.3), (1.4, 1.4), (1.4, 1.5), (1.6, 1.7), (1.8, 1.8), (1.8, -1.8)):
+        assert slope(a, b) == pytest.approx(np.sum(a * b * np.cos(a * X) * V), rel=1e-14)
+
+
+def test_numbers_of_different_dtypes_stay_apart():
+    x = X.astype(np.float32)
+    for s in (1.3, np.float32(1.3), 1.4, np.float32(1.4), np.float64(1.4), np.float64(1.5)):
+        value, flow = fg.jvp(lambda x, s=s: x * s, (x,), (x,))
+        assert value.dtype == flow.dtype == (x * s).dtype
+        np.testing.assert_array_equal(value, x * s)
+
+
+def test_a_jitted_function_and_a_formula_have_their_numbers():
+    def source(s):
+        return str(fg.jit(lambda x: fg.grad(lambda y: np.sum(np.sin(s * y)))(x)).lower(X))
+
+    wanted = source(1.5)
+    for s in (1.3, 1.4, 1.6):
+        fg.grad(lambda y, s=s: np.sum(np.sin(s * y)))(X)
+    assert source(1.5) == wanted
+    t = fg.var("t")
+    for s in (1.3, 1.4, 1.6):
+        assert str(fg.grad(lambda y, s=s: np.sin(s * y))(t)) == f"{s}*cos({s}*t)"
