@@ -1176,3 +1176,30 @@ def test_a_jump_over_zero_is_no_root(function, method):
 def test_steep_functions_and_kinks_have_roots(function, slope):
     found = fg.grad(lambda a: scipy.optimize.brentq(function, 0.2, 2.1, (a,)))(1.01)
     assert found == pytest.approx(slope, rel=1e-9)
+
+
+# -- functions of plain numbers ------------------------------------------------------------------
+def test_a_function_of_plain_numbers_is_not_traced():
+    seen = []
+
+    def f(x):
+        seen.append(type(x))
+        return x**3 - 2
+
+    assert optimize.brentq(f, 0.0, 3.0) == scipy.optimize.brentq(lambda x: x**3 - 2, 0.0, 3.0)
+    assert set(seen) <= {float, np.float64}
+
+
+def test_a_function_that_captures_a_value_of_a_running_trace_is_traced():
+    def smaller(a):  # the branch at the start does not have it
+        return optimize.brentq(lambda x: x - a if x > 0.5 else x - 1.0, 0.0, 3.0)
+
+    assert smaller(2.0) == pytest.approx(2.0)
+    assert fg.grad(smaller)(2.0) == pytest.approx(1.0)
+
+
+def test_a_function_that_captures_a_formula_has_a_formula_for_root():
+    a = fg.var("a")
+    found = optimize.fsolve(lambda x: x**2 - a, [1.0])
+    assert isinstance(found, fg.Expr)
+    np.testing.assert_allclose(fg.evaluate(found, a=4.0), [2.0])

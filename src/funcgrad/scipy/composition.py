@@ -21,8 +21,8 @@ from funcgrad.ops.base.promotion import in_precision_of
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.host_call import host_value
 from funcgrad.source import fail, type_error
-from funcgrad.trace.leaves import on_arrays
-from funcgrad.trace.pytree import flatten
+from funcgrad.trace.leaves import RUNNING, on_arrays
+from funcgrad.trace.pytree import flatten, leaves_of
 from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.custom.implicit import implicit_root
 from funcgrad.transforms.custom.primitive import primitive
@@ -376,16 +376,28 @@ def tuple_of(args: object) -> tuple[Any, ...]:
 
 
 def without_tracing(f: Callable[..., Any], x: ArrayLike, args: tuple[Any, ...]) -> bool:
-    """Whether neither the arguments of f(x, *args) are traced nor what f captures, on any of its branches."""
+    """Whether neither the arguments of f(x, *args) are traced nor what f captures, on any of its branches.
+
+    While no function runs on leaves, it is run on x: a formula that it captures is part of the result.
+    """
     if holds_expr([x, *args]):
         return False
-    tree = flatten(np.asarray(x, np.result_type(np.asarray(x), 0.0)))
+    start = np.array(x, np.result_type(np.asarray(x), 0.0))
+    try:
+        if not RUNNING:
+            with np.errstate(all="ignore"):
+                found = f(start[()], *args)
+            if not holds_expr(leaves_of(found)):
+                return True
+    except Exception:  # SciPy says what is wrong with the function
+        return True
+    tree = flatten(start)
     values = [lift_fully(leaf) for leaf in tree.leaves]
     called = on_arrays(f)
     for stand_ins in (values, symbols([tree], [value.type for value in values])):
         try:
             _, captured, _ = trace_body(lambda x: called(x, *args), [tree], stand_ins)
-        except Exception:  # SciPy says what is wrong with a function that cannot be traced
+        except Exception:  # as above
             return True
         if any([isinstance(item, Expr) for item in captured]):
             return False

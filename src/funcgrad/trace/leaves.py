@@ -93,6 +93,10 @@ class Scope:
         return f"scope@{id(self):x}"
 
 
+RUNNING: set[Scope] = set()
+"""The scopes of the functions that run on leaves, in all threads."""
+
+
 def fresh(value: object, scope: Scope, place: int, label: str) -> Expr:
     """A leaf that stands for a value in one run of a function."""
     if isinstance(value, Expr):
@@ -144,6 +148,7 @@ def run_on_leaves(
     scope = scope or Scope()
     leaves: list[Expr] = []
     own: dict[int, list[Expr]] = {}
+    RUNNING.add(scope)
     try:
         for i, tree in traced.items():
             own[i] = [
@@ -194,6 +199,7 @@ def run_on_leaves(
         raise told.with_traceback(error.__traceback__) from None
     finally:
         scope.open = False
+        RUNNING.discard(scope)
         scope.refusal = None  # its traceback refers to this frame
 
 

@@ -12,7 +12,7 @@ from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.trace.branches import all_paths
-from funcgrad.trace.leaves import Scope, fresh, parameter_names
+from funcgrad.trace.leaves import RUNNING, Scope, fresh, parameter_names
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.skeleton import SkeletonRow, instantiate, skeleton
 
@@ -48,12 +48,14 @@ def trace_body(
         rest = iter(leaves)
         return f(*[tree.rebuild([next(rest) for _ in tree.leaves]) for tree in trees])
 
+    RUNNING.add(scope)
     try:
         output = all_paths(run) if branches else run()
         roots = [lift_fully(item) for item in flatten(output).leaves]
         found = skeleton(roots, leaves, start=scope.number if whole else None)
     finally:
         scope.open = False
+        RUNNING.discard(scope)
     body, read = _body_of_skeleton(found.rows, found.roots, len(leaves))
     return body, [found.inputs[i] for i in read], output
 
