@@ -156,6 +156,8 @@ _METHODS = {
             for kind, name in (("StandardNormal", "normal"), ("Logistic", "logistic"))
             for tail in ("cdf", "ccdf", "logcdf", "logccdf", *["pdf"] * (name == "logistic"))
         },
+        "_kde.gaussian_kernel_estimate": (".kernel_density", "density_estimate"),
+        "_kde.gaussian_kernel_estimate_log": (".kernel_density", "log_density_estimate"),
         "_levy_stable.levy_stable_gen._cdf": (".stable_families", "stable_cdf"),
         "_levy_stable.levy_stable_gen._pdf": (".stable_families", "stable_pdf"),
         "_multivariate._PSD.__init__": (".multivariate", "initialize_psd"),

@@ -29,7 +29,6 @@ from funcgrad.scipy.stats.continuous import CONTINUED, CONTINUOUS
 from funcgrad.scipy.stats.discrete import DISCRETE
 from funcgrad.scipy.stats.distribution import Continuous, Discrete
 from funcgrad.scipy.stats.information import entropy as entropy
-from funcgrad.scipy.stats.kernel_density import gaussian_kde as gaussian_kde
 from funcgrad.scipy.stats.likelihood import PLAIN_FITS
 from funcgrad.scipy.stats.multivariate import MULTIVARIATE
 from funcgrad.scipy.stats.normalizing import boxcox_normmax as boxcox_normmax
