@@ -272,6 +272,13 @@ def test_multiple_integrals_are_scipys_with_two_derivatives(name):
     assert fg.grad(reverse)(0.7) == pytest.approx(curvature, rel=1e-6)
 
 
+def test_the_ranges_of_an_integral_may_be_functions_beside_lists():
+    def volume(a):
+        return scipy.integrate.nquad(lambda y, x: a * x * y, [lambda x: (0.0, x), [0.0, a]])[0]
+
+    assert fg.grad(volume)(0.7) == pytest.approx(5 * 0.7**4 / 8, rel=1e-12)
+
+
 def triple(m, a):
     return m.tplquad(
         lambda z, y, x: a * z + x, 0, a, 0, lambda x: x, lambda x, y: y - x, lambda x, y: a * y

@@ -62,6 +62,8 @@ class ScipyFunction(ArrayFunction):
 
     def _array_like(self, value: object) -> Any:
         """An array in the place of lists; unlike items, like ``(c, lower)`` of `cho_solve`, are kept."""
+        if isinstance(value, list | tuple) and any([_is_function(item) for item in value]):
+            return value  # such as the ranges of `nquad`
         try:
             return self._converted(value)
         except ValueError:
@@ -77,6 +79,10 @@ class ScipyFunction(ArrayFunction):
 
     def __hash__(self) -> int:
         return hash(_original(self))
+
+
+def _is_function(item: object) -> bool:
+    return callable(item) and not isinstance(item, Expr)  # which can be called, too
 
 
 def _original(value: Any) -> Any:
