@@ -1203,3 +1203,32 @@ def test_a_function_that_captures_a_formula_has_a_formula_for_root():
     found = optimize.fsolve(lambda x: x**2 - a, [1.0])
     assert isinstance(found, fg.Expr)
     np.testing.assert_allclose(fg.evaluate(found, a=4.0), [2.0])
+
+
+DATA = np.array([1.0, 2.0, 4.0, 7.0, 9.0])
+AT_KINKS = {
+    "minimize_scalar": lambda d: optimize.minimize_scalar(lambda x: np.sum(np.abs(x - d))).x,
+    "minimize": lambda d: optimize.minimize(
+        lambda x: np.sum(np.abs(x - d)), [4.0], method="Nelder-Mead"
+    ).x[0],
+    "fsolve": lambda d: optimize.fsolve(lambda x: np.sum(np.sign(x - d)), [4.0])[0],
+}
+
+
+@pytest.mark.parametrize("name", AT_KINKS)
+@pytest.mark.parametrize("wrap", [lambda f: f, fg.jit])
+def test_the_median_found_as_a_minimum_has_no_slope(name, wrap):
+    """The condition for a minimum reads the data by signs alone: the gradient was 0."""
+    f = AT_KINKS[name]
+    assert wrap(f)(DATA) == pytest.approx(4.0, rel=1e-7)
+    for transform in (fg.grad, fg.jacfwd):
+        with pytest.raises(np.linalg.LinAlgError, match=f"^{name}: expected "):
+            wrap(transform(f))(DATA)
+
+
+def test_data_that_choose_among_smooth_objectives_have_the_slope_zero():
+    def f(a, b):
+        return optimize.minimize_scalar(lambda x: np.where(a > 0, 1.0, 2.0) * (x - b) ** 2).x
+
+    np.testing.assert_allclose(fg.grad(f, (0, 1))(0.3, 0.7), (0.0, 1.0))
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(np.ones(2), np.arange(2.0)), 0.0)

@@ -93,7 +93,7 @@ def _on_null_space(who: str, hessian: Array, cotangent: Array) -> Any:
         f"{who}: expected an objective that determines all {count} entries of x, but it determines "
         f"{count - null.shape[1]} up to rounding, so the solution depends on the search and has no slope; "
         "add a term such as 1e-3 * np.sum((x - x0) ** 2), or differentiate in reverse mode (fg.grad) a "
-        "result that is the same at all minima",
+        "result that is the same at all minima (a minimum at a kink, as of np.abs, has no curvature)",
     )
 
 

@@ -258,7 +258,7 @@ def applied(
     if "problem" in params:
         sizes = tuple([size for size, _ in params["levels"]])
         batch = (("batch", (str(sizes),)),) if sizes else ()
-        return Application(params["problem"].who, False, (*first, *plain, *batch))
+        return Application(params["problem"].function, False, (*first, *plain, *batch))
     if "batch_axes" in params:
         return Application(expr.op.name, False, (*first, *plain))
     if "branches" not in params:

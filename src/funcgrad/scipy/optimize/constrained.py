@@ -110,7 +110,7 @@ def constrained_minimum(
         return slope, np.maximum(np.minimum(multipliers, at - low), at - high)
 
     nearby = _search(objective, start, args, values, ends)
-    x, _ = implicit.implicit_root(conditions)(nearby, *args)
+    x, _ = implicit.solved_by("minimize", "root", conditions)(nearby, *args)
     return x
 
 

@@ -95,9 +95,9 @@ def _found_by(method: str, tol: float | None = None, **options: object) -> _Func
 def root_by(method: str, alone: _Function, start: Array, args: Sequence[Any]) -> Any:
     """The root near that which SciPy's method finds."""
     if method == "hybr":
-        return implicit.implicit_root(alone)(start, *args)
+        return implicit.solved_by("root", "root", alone)(start, *args)
     solver = _refined_root(method)
-    search = implicit.solved_with_settings("root", alone, solver, takes_run=True)
+    search = implicit.solved_with_settings("root", "root", alone, solver, takes_run=True)
     return search(start, np.zeros(0), *args)
 
 
@@ -122,7 +122,8 @@ def fsolve(func: _Function, x0: ArrayLike, args: object = (), **options: object)
     xtol: Any = options.get("xtol", 1.49012e-08)
     find = _found_by("hybr", xtol)
     x = known_or_by_value(
-        lambda: implicit.implicit_root(alone)(start, *args), *(alone, args, start, find)
+        lambda: implicit.solved_by("fsolve", "root", alone)(start, *args),
+        *(alone, args, start, find),
     )
     x = unrefined(lambda: _found_alone(find, alone, start, args), x)
     if not options.get("full_output"):
@@ -204,7 +205,7 @@ def _bracketed(name: str) -> _Function:
 
         def search(field: str) -> Any:
             find = _bracketing(name, settings, field)
-            solver = implicit.solved_with_settings("root", alone, find)
+            solver = implicit.solved_with_settings(name, "root", alone, find)
             return known_or_by_value(
                 lambda: solver(np.mean(bracket), bracket, *args),
                 *(alone, args, bracket, lambda value, ends: find(value, ends, ends)),
@@ -278,7 +279,7 @@ def _by_newton(
     """
     solver = _derivatives_used(order, options, field)
     second = np.zeros(0) if x1 is None else stop_gradient(real("newton", x1))
-    solve = implicit.solved_with_settings("root", alone, solver, takes_run=True)
+    solve = implicit.solved_with_settings("newton", "root", alone, solver, takes_run=True)
 
     def find(value: _Function, start: Array) -> Any:
         if start.size > 1:

@@ -75,10 +75,14 @@ def refined_fit(
 
     def found(zero: Any) -> Any:
         if is_bounded:
-            root = implicit.implicit_root(lambda x, zero, *given: slope(x, *given) + zero * x)
+            root = implicit.solved_by(
+                "least_squares", "root", lambda x, zero, *given: slope(x, *given) + zero * x
+            )
             return root(nearby, zero, *given)
         least = lambda x, zero, *args: objective(x, *args) + zero * np.sum(x * x)  # noqa: E731
-        search = implicit.solved_with_settings("argmin", least, _newtons, takes_run=True)
+        search = implicit.solved_with_settings(
+            "least_squares", "argmin", least, _newtons, takes_run=True
+        )
         return search(nearby, stop_gradient(x0), zero, *args)
 
     at = slope(nearby, *given)

@@ -60,7 +60,7 @@ def _in_bounds(name: str) -> _Function:
 
         begun: Any = lift_fully(start)
         place = found_by(name, f, begun, extra, search, ends)
-        x = unrefined(lambda: place, minimum_in_bounds(f, place, extra, *ends))
+        x = unrefined(lambda: place, minimum_in_bounds(f, place, extra, *ends, who=name))
         return converged_result(x, fun=on_arrays(f)(x, *extra))
 
     return _named(name, function)
@@ -117,7 +117,7 @@ def _basinhopping() -> _Function:
         place = found_by(
             "basinhopping", f, start, extra, lambda value, x0: own(value, x0, **options).x
         )
-        x = unrefined(lambda: place, local_minimum(f, place, extra))
+        x = unrefined(lambda: place, local_minimum(f, place, extra, who="basinhopping"))
         return converged_result(x, fun=on_arrays(f)(x, *extra))
 
     return _named("basinhopping", function)
@@ -148,7 +148,7 @@ def _brute() -> _Function:
             "brute", f, start, extra, lambda value, _: own(value, finish=None, **given)
         )
         # Without a last search the minimum is a point of the grid, which does not move.
-        return place if finish is None else local_minimum(f, place, extra)
+        return place if finish is None else local_minimum(f, place, extra, who="brute")
 
     return _named("brute", function)
 

@@ -89,13 +89,17 @@ def minimize(
 
 
 def local_minimum(
-    objective: _Function, start: Array, args: tuple[Any, ...], method: str = "BFGS"
+    objective: _Function,
+    start: Array,
+    args: tuple[Any, ...],
+    method: str = "BFGS",
+    who: str = "minimize",
 ) -> Any:
     """A place near that which SciPy's method finds, where the gradient of the objective is 0."""
     if method.lower() not in _SEARCHES:
-        return implicit.implicit_argmin(objective)(start, *args)
+        return implicit.solved_by(who, "argmin", objective)(start, *args)
     solver = _refined_minimum(method)
-    search = implicit.solved_with_settings("argmin", objective, solver, takes_run=True)
+    search = implicit.solved_with_settings(who, "argmin", objective, solver, takes_run=True)
     return search(start, np.zeros(0), *args)
 
 
@@ -129,10 +133,11 @@ def minimum_in_bounds(
     high: object,
     *,
     method: str = "L-BFGS-B",
+    who: str = "minimize",
 ) -> Any:
     """A solution of x = clip(x - gradient(x), low, high), near SciPy's constrained minimum."""
     nearby = _minimum(objective, start, args, low, high, method)
-    refined = implicit.implicit_root(stationary(objective))(nearby, low, high, *args)
+    refined = implicit.solved_by(who, "root", stationary(objective))(nearby, low, high, *args)
     return unrefined(lambda: nearby, refined)
 
 
@@ -213,11 +218,14 @@ def minimize_scalar(
     fun = alone
     plain = [0.0] if ends is None else [real("minimize_scalar", end) for end in ends]
     solver = _bounded if bounds is not None else _brent if bracket is not None else _unbracketed
-    search = implicit.solved_with_settings("argmin", fun, solver)
+    who = "minimize_scalar"
+    search = implicit.solved_with_settings(who, "argmin", fun, solver)
     given = stop_gradient(np.stack(plain))
     found = nearby = stop_gradient(search(given[len(plain) // 2], given, *args))
     if bounds is None:
-        refine = implicit.solved_with_settings("argmin", fun, refined_or_argmin, takes_run=True)
+        refine = implicit.solved_with_settings(
+            who, "argmin", fun, refined_or_argmin, takes_run=True
+        )
         x = refine(nearby, nearby, *args)
     else:
         ends = limits([bounds], 1)
@@ -229,7 +237,7 @@ def minimize_scalar(
         # Not to a far end: where the objective is 0/0 there, rounding may lower it.
         left, right = (np.where(np.abs(end - first) < 1e-4, end, (end + first) / 2) for end in ends)
         nearby = _minimum(objective, first, args, left, right, "L-BFGS-B")
-        x = implicit.implicit_root(stationary(objective))(nearby, low, high, *args)[0]
+        x = implicit.solved_by(who, "root", stationary(objective))(nearby, low, high, *args)[0]
     x = unrefined(lambda: found, x)
     return converged_result(x, fun=fun(x, *args))
 

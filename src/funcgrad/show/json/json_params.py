@@ -20,10 +20,10 @@ from funcgrad.graph import Key
 from funcgrad.show.json.validate_node import reason
 from funcgrad.transforms.custom.implicit import residual_body
 from funcgrad.transforms.custom.primitive import Foreign
-from funcgrad.transforms.custom.solvers import Problem
+from funcgrad.transforms.custom.solvers import FUNCTIONS, Problem
 
 DEEPEST_TUPLE = 20  # tuples within tuples
-_KINDS = {"implicit_root": "root", "implicit_argmin": "argmin", "fixed_point": "fixed point"}
+_KINDS = {name: kind for kind, name in FUNCTIONS.items()}
 
 
 # -- writing -------------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ def pack(value: object, expr: Expr, places: Mapping[Body, int], depth: int = 1) 
     if isinstance(value, Wiring):
         return {"rule": list(value[:3] if value.linear else value)}
     if isinstance(value, Problem) and value.solver is None:
-        return {"problem": [value.who, places[value.body], value.count]}
+        return {"problem": [value.function, places[value.body], value.count]}
     raise _refused(value, expr)
 
 

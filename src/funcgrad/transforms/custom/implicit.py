@@ -17,7 +17,7 @@ import numpy as np
 
 from funcgrad.control.closed_program import Body, body_of, jvp_of_body, on_examples, vjp_of_body
 from funcgrad.control.guarded_call import run_where_taken
-from funcgrad.expr import Expr, scalar, symbol
+from funcgrad.expr import Expr, scalar, subexpressions, symbol
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, Repeated
@@ -101,16 +101,23 @@ def root_on_path(residual: Callable[..., Any]) -> Callable[..., Any]:
     return _solving("implicit_root", "root", residual, None, on_path=True)
 
 
+def solved_by(who: str, kind: str, f: Callable[..., Any]) -> Callable[..., Any]:
+    """As `implicit_root` of a "root", or `implicit_argmin` of an "argmin"; errors are those of ``who``."""
+    return _solving(who, kind, f, None)
+
+
 def solved_with_settings(
-    kind: str, f: Callable[..., Any], solve: Callable[..., Any], takes_run: bool = False
+    who: str, kind: str, f: Callable[..., Any], solve: Callable[..., Any], takes_run: bool = False
 ) -> Callable[..., Any]:
     """The function of a start, settings of the solver, and theta that finds a "root", or an "argmin".
+
+    Errors are those of ``who``.
 
     ``solve(fun, x0, settings)``, or ``solve(run, settings)`` with ``takes_run``, gets the settings, an array,
     in which the solution has no derivative.
     """
     own = SolverWithSettings(solve, takes_run)
-    return _solving(f"implicit_{kind}", kind, lambda x, settings, *theta: f(x, *theta), own)
+    return _solving(who, kind, lambda x, settings, *theta: f(x, *theta), own)
 
 
 def fixed_point(
@@ -259,8 +266,14 @@ def _cotangent_body(problem: Problem, given: Sequence[int]) -> tuple[Body, list[
     weight = -np.linalg.solve(slope.T, seed)
     seeds, back = vjp_of_body(body, range(len(body.outputs)), range(count, len(body.inputs)))
     put = dict(zip([s.key for s in seeds], _split(weight, [s.type for s in seeds]), strict=True))
-    outputs = substitute_all(list(back.values()), put)
-    return body_of([*body.inputs, *cotangents], outputs), list(back)
+    found = dict(zip(back, substitute_all(list(back.values()), put), strict=True))
+    read = {x.key for x in subexpressions(*body.outputs)}
+    for i, theta in enumerate(body.inputs[count:], start=count):
+        # Read by a comparison or a sign alone: 0, unless the slope is singular, as at a minimum at a kink.
+        if i not in back and theta.key in read and theta.dtype.kind == "f":
+            is_checked = np.all(np.isfinite(slope))
+            found[i] = fit(lift_fully(np.where(is_checked, 0.0, np.nan)), theta.type)
+    return body_of([*body.inputs, *cotangents], list(found.values())), list(found)
 
 
 def _on_batches(body: Body, levels: Levels, linear: Sequence[Sequence[bool]], count: int) -> Body:
@@ -338,6 +351,6 @@ implicit_op: Op = Op(
     infer=lambda *types, problem, levels: TupleType(_types(problem, levels)),  # type: ignore[arg-type]
     joint=_joint,
     batch=_batch,
-    notation=lambda *operands, problem, levels: f"{problem.who}({', '.join(operands)})",
+    notation=lambda *operands, problem, levels: f"{problem.function}({', '.join(operands)})",
     columns=Columns(bodies=_bodies, untaken=run_where_taken),
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,12 @@ def _without_invariants(body: Body, count: int) -> tuple[Body, Body]:
     return first, Body([*body.inputs[:count], *names.values()], outputs)
 
 
+FUNCTIONS: Mapping[str, str] = MappingProxyType(
+    {"root": "implicit_root", "argmin": "implicit_argmin", "fixed point": "fixed_point"}
+)
+"""The functions of the package that solve problems, by the kind of these."""
+
+
 @dataclass(frozen=True, slots=True)
 class SolverWithSettings:
     """A solver ``solve(fun, x0, settings)``: the settings, such as a bracket, are the first theta.
@@ -102,7 +109,8 @@ class SolverWithSettings:
 class Problem:
     """A problem as bodies of x (the first ``count`` inputs) and theta, with its solver."""
 
-    who: str
+    who: str = field(compare=False)
+    """The function that was called, which errors name."""
     kind: str
     body: Body
     residual: Body
@@ -112,7 +120,12 @@ class Problem:
     def __repr__(self) -> str:
         # Part of a key. A solver is identified by its id, which is not reused while this reference is held.
         own = "" if self.solver is None else f", solver@{id(self.solver):x}"
-        return f"{self.who}({self.body!r}{own})"
+        return f"{self.function}({self.body!r}{own})"
+
+    @property
+    def function(self) -> str:
+        """The function of the package that solves such problems."""
+        return FUNCTIONS[self.kind]
 
     def solve(self, values: Sequence[Any]) -> list[Any]:
         """The parts of x at a solution, from values of x to start at and theta."""
@@ -279,11 +292,13 @@ class Run:
 
     def convergence_error(self, why: str, x: object) -> Exception:
         """The error of a solver that did not converge."""
+        problem = self.problem
+        other = ", or give solver=" if problem.who == problem.function else ""
         error: Exception = fail(
             RuntimeError,
-            f"{self.problem.who}: expected the solver to converge, but {why} (the residual is "
+            f"{problem.who}: expected the solver to converge, but {why} (the residual is "
             f"{self.size(x):.3g}); start nearer to a solution, see whether there is one (a minimum at a "
-            "kink, as of np.abs or np.interp, has no slope of 0), or give solver=",
+            f"kink, as of np.abs or np.interp, has no slope of 0){other}",
         )
         return error
 
