@@ -68,18 +68,22 @@ def _slope(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
             f"gradient: expected {edge_order + 1} entries or more along axis {axis}, but got {f.type}",
         )
     steps = _widths(spacing, count, axis)
-    samples = [slice_axis(f, axis, part) for part in (slice(-2), slice(1, -1), slice(2, None))]
+
+    def part(start: int | None, stop: int | None) -> Any:
+        return slice_axis(f, axis, slice(start, stop))
+
+    before, after = part(None, -2), part(2, None)
     if np.ndim(steps) == 0:
         # Without the sample in the middle, whose weight is 0: it may be no number.
-        inside = (samples[2] - samples[0]) / (2.0 * steps)
+        inside = (after - before) / (2.0 * steps)
         ends = steps, steps
     else:
         wide = reshape(steps, (-1,) + (1,) * (f.ndim - 1 - axis))
-        inside = _weighted(_inner_weights(wide[:-1], wide[1:]), samples)
+        inside = _weighted(_inner_weights(wide[:-1], wide[1:]), (before, part(1, -1), after))
         ends = wide[:1], wide[-1:]
     if edge_order == 1:
-        pairs = slice_axis(f, axis, slice(2)), slice_axis(f, axis, slice(-2, None))
-        first, last = (diff(pair, axis=axis) / h for pair, h in zip(pairs, ends, strict=True))
+        first = (part(1, 2) - part(0, 1)) / ends[0]
+        last = (part(-1, None) - part(-2, -1)) / ends[1]
     else:
         first, last = _outer_slopes(f, axis, steps if np.ndim(steps) == 0 else wide)
     return astype(np.concatenate([first, inside, last], axis=axis), f.dtype)
