@@ -6,7 +6,7 @@ import inspect
 import math
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import ClassVar
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.adoption.containers import DictView
 
 
 def double(x):
@@ -77,6 +78,21 @@ def test_modules_that_code_finds_in_the_table_of_modules_are_adopted(f):
     assert fg.value_and_grad(f)(4.0) == (4.0, 0.5)
     assert fg.jvp(f, (4.0,), (1.0,)) == (4.0, 0.5)
     assert fg.jit(fg.grad(f))(4.0) == 0.5
+
+
+def test_the_table_of_modules_is_not_copied_each_time_that_code_asks_it(monkeypatch):
+    f = fg.adopt(lambda name: sys.modules[name].root)
+    assert f(__name__) is not root
+
+    def copied(self):
+        raise AssertionError("the table is copied")
+
+    monkeypatch.setattr(DictView, "renew", copied)
+    assert f(__name__) is not root
+    late = ModuleType("fgtest_late")
+    late.root = root
+    monkeypatch.setitem(sys.modules, "fgtest_late", late)
+    assert f("fgtest_late") is f(__name__)
 
 
 TABLE = {"double": double}

@@ -42,11 +42,19 @@ class ModuleView(ModuleType):
 
 
 class SystemView(ModuleView):
-    """`sys`, whose table of modules is redirected: code finds its own module there, adopted."""
+    """`sys`, whose table of modules is redirected: code finds its own module there, adopted.
+
+    The view of the table is kept, since it is long, and SciPy's code asks it for each argument.
+    """
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.original, name)
-        return vars(self)["_redirect"](value) if name == "modules" else value
+        if name != "modules":
+            return value
+        own = vars(self)
+        if getattr(own.get("_modules"), "_funcgrad_original", None) is not value:
+            own["_modules"] = own["_redirect"](value)
+        return own["_modules"]
 
 
 class SecondCopy:
