@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 import funcgrad as fg
 from funcgrad.compiler.flat_program import flatten_program
+from funcgrad.compiler.program import Program, lower
 from funcgrad.compiler.python.scalar_codegen import compile_flat
 from funcgrad.compiler.python.scalar_interpreter import interpret_scalars
 from funcgrad.gc_pause import Paused
@@ -80,6 +81,17 @@ def test_a_large_jitted_function_is_compiled_after_some_calls(monkeypatch):
     assert met
     assert all(value == first for value in later)
     assert type(first[0]) is float
+
+
+def test_callers_that_hold_the_entry_of_a_large_program_run_its_compiled_function(monkeypatch):
+    # The code of a jitted function holds it from the first call on.
+    x, y = fg.var("x"), fg.var("y")
+    program = lower([long_sum(x, y, 3000)], [x, y])
+    entry = program.entry
+    expected = entry(0.5, 2.0)
+    found = program.compiled(0.5, 2.0)
+    monkeypatch.delattr(Program, "run")
+    assert entry(0.5, 2.0) == found == expected
 
 
 def test_a_large_jitted_function_of_arrays_gives_the_same_in_all_tiers():

@@ -154,6 +154,8 @@ class Program:
         return self.compiled
 
     def _tiered(self, *values: Array) -> tuple[Any, ...]:
+        if self._compiled is not None:
+            return self._compiled(*values)
         return tuple([present(value) for value in self.run(values)])
 
     def run(self, values: Sequence[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from funcgrad.trace.container import TreeNode
 from funcgrad.trace.tree_nodes import flatten_function, own_children
 from funcgrad.transforms.jit.signature import PLAIN
 
-MOST_LEAVES = 64
+MOST_LEAVES = 1000
 """The leaves of all arguments beyond which they are taken apart by the general code."""
 
 
