@@ -42,8 +42,14 @@ collect_ignore = [
 ]
 
 
-# Tests ask for the name of the profile: see `tests.default_slice.examples`.
-settings.register_profile("thorough")
+# No test is timed, so that none fails on a loaded machine. Tests ask for the name of the profile: see
+# `tests.default_slice.examples`.
+settings.register_profile("untimed", deadline=None)
+settings.register_profile("thorough", deadline=None)
+if (
+    settings.get_current_profile_name() == "default"
+):  # else that of hypothesis for continuous integration
+    settings.load_profile("untimed")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -60,7 +60,7 @@ def plain_sum_product(expr, semiring, weight):
     return reduce(step, reversed(plain_toposort(expr)), pmap({expr.key: semiring.one}))
 
 
-@settings(max_examples=examples(100), deadline=None, derandomize=True)
+@settings(max_examples=examples(100), derandomize=True)
 @given(dags())
 def test_toposort_is_its_definition(expr):
     order = fg.toposort(expr)
@@ -69,7 +69,7 @@ def test_toposort_is_its_definition(expr):
     assert len(order) == len(expr.graph)
 
 
-@settings(max_examples=examples(100), deadline=None, derandomize=True)
+@settings(max_examples=examples(100), derandomize=True)
 @given(dags())
 def test_sum_product_is_its_definition_and_its_last_step(expr):
     sums = fg.sum_product(expr, fg.COUNTING, lambda edge: edge.place + 1)
@@ -78,7 +78,7 @@ def test_sum_product_is_its_definition_and_its_last_step(expr):
     assert last == sums
 
 
-@settings(max_examples=examples(100), deadline=None, derandomize=True)
+@settings(max_examples=examples(100), derandomize=True)
 @given(dags())
 def test_fold_is_the_last_environment(expr):
     algebra = fg.Algebra(
@@ -96,7 +96,7 @@ class Bare(NamedTuple):
     key: fg.Key
 
 
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@settings(max_examples=examples(60), derandomize=True)
 @given(dags())
 def test_a_bare_pointed_graph_folds_as_an_expression_does(expr):
     bare = Bare(expr.graph, expr.key)
@@ -106,7 +106,7 @@ def test_a_bare_pointed_graph_folds_as_an_expression_does(expr):
     )
 
 
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@settings(max_examples=examples(60), derandomize=True)
 @given(dags(), dags())
 def test_a_fold_of_several_roots_is_the_folds_of_each(first, second):
     algebra = fg.Algebra(
@@ -178,7 +178,7 @@ def test_a_fold_does_not_look_below_known_results_or_past_its_operands():
     assert fibonacci == [2880067194370816120]
 
 
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@settings(max_examples=examples(60), derandomize=True)
 @given(dags())
 def test_keys_are_their_definition(expr):
     for key, node in expr.graph.items():
@@ -200,7 +200,7 @@ def test_keys_keep_no_function_alive():
     assert reference() is None
 
 
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@settings(max_examples=examples(60), derandomize=True)
 @given(dags())
 def test_backprop_is_its_last_step_and_any_legal_order_gives_the_same(expr):
     *_, last = fg.backprop_steps(expr)

@@ -204,7 +204,7 @@ def sources(draw):
     return "\n    ".join(["def f(x):", *lines, f"return np.ma.filled({result}, -3.0) * 1.0", ""])
 
 
-@settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(120), suppress_health_check=list(HealthCheck))
 @given(sources(), st.integers(0, 1000))
 def test_random_programs(source, seed):
     space = {"np": np, "MASK": MASK[:6]}

@@ -138,7 +138,7 @@ ENDS = st.tuples(st.floats(-6, 6), st.floats(0, 3)).map(lambda p: (p[0], p[0] + 
 SHARES = st.tuples(st.floats(0, 1), st.floats(0, 1))
 
 
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@settings(max_examples=examples(60), derandomize=True)
 @given(programs(), ENDS, ENDS, SHARES)
 def test_bounds_of_random_programs_and_gradients_hold(program, a, b, shares):
     s, t = shares

@@ -101,7 +101,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 @given(
     STEPS,
     st.lists(st.integers(0, 99), min_size=1, max_size=4),
@@ -243,7 +243,7 @@ def test_where_llvm_refuses_the_vm_there_is_no_bytecode(monkeypatch):
 
 
 # -- rows ----------------------------------------------------------------------------------------
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(STEPS, st.lists(st.integers(0, 99), min_size=1, max_size=4), st.integers(1, 7))
 def test_rows_give_what_each_of_their_numbers_gives(steps, roots, length):
     rng = np.random.default_rng(length)

@@ -45,7 +45,7 @@ def test_each_length(n):
         near(got, want)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15, derandomize=True)
 @given(
     hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=10),
     st.integers(0, 2),

@@ -269,14 +269,14 @@ def test_cupys_loops_on_numpy(cupy_on_numpy):
 
 
 # -- programs --------------------------------------------------------------------------------------
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@settings(max_examples=examples(40), derandomize=True)
 @given(programs(), st.integers(0, 5))
 def test_random_programs_in_torch(program, seed):
     check_program(program, seed, "torch")
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(programs(), st.integers(0, 5))
 def test_random_programs_in_jax(program, seed):
     check_program(program, seed, "jax")

@@ -74,7 +74,7 @@ def agree(operands, body, cond, shape, exact=True):
         np.testing.assert_array_equal(before, after)
 
 
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(80))
 @given(data=st.data(), shape=st.sampled_from([(), (3,)]), length=st.integers(0, 9))
 def test_random_loops_agree_to_the_bit(data, shape, length):
     """Random bodies on floats, integers and truth values: states, items and what every iteration sees."""
@@ -113,7 +113,7 @@ def test_random_loops_agree_to_the_bit(data, shape, length):
     assert shape or numbers_text(flat, None, how)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(limit=st.floats(-1, 200), start=st.floats(0.01, 10), wide=st.booleans())
 def test_loops_with_a_condition(limit, start, wide):
     """Open loops end where the condition says, also when it never holds."""

@@ -87,7 +87,7 @@ UNARY += (np.transpose, lambda x: x[::-1], lambda x: np.reshape(np.ravel(x), (2,
 BINARY = (np.add, np.multiply, np.matmul, np.subtract, lambda x, y: np.where(x > y, x, y))
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(data=st.data(), iterations=st.integers(0, 8), reverse=st.booleans())
 def test_random_loops(data, iterations, reverse):
     """Random bodies of matrices, with states that add up, outputs nobody asks for and constants."""

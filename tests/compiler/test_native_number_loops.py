@@ -170,7 +170,7 @@ RUNS = {
 LENGTHS = [0, 1, 5, 10_000]
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(data=st.data(), length=st.sampled_from(LENGTHS))
 def test_random_loops_agree_to_the_bit(data, length):
     """Random bodies on floats, integers and truth values: states, items and what every iteration sees."""
@@ -206,7 +206,7 @@ def test_random_loops_agree_to_the_bit(data, length):
     agree(operands, body_of(inputs, outputs), None, spec)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(limit=st.floats(-1, 1e5), start=st.floats(0.01, 10), most=st.sampled_from([0, 1, 5, 5000]))
 def test_loops_with_a_condition(limit, start, most):
     """Open loops end where the condition says, also when it never holds."""

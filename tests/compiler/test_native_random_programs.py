@@ -136,7 +136,7 @@ def many(family: str, examples: int, **options: Any) -> int:
     """How many of a number of programs have machine code."""
     found = []
 
-    @settings(max_examples=examples, deadline=None, suppress_health_check=CHECKS, **options)
+    @settings(max_examples=examples, suppress_health_check=CHECKS, **options)
     @given(programs(family), st.integers(0, 99))
     def run(program: Program, seed: int) -> None:
         found.append(agree(program, seed))

@@ -91,7 +91,7 @@ def test_every_gradient(name, sampled):
     check([root, *gradients(root, targets)], inputs, args)
 
 
-@settings(max_examples=examples(150), deadline=None, derandomize=True)
+@settings(max_examples=examples(150), derandomize=True)
 @given(programs(), st.integers(0, 5), st.booleans(), st.booleans())
 def test_random_programs(program, seed, every, large):
     with pytest.MonkeyPatch.context() as patch:

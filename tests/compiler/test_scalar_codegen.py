@@ -126,7 +126,7 @@ def expressions(draw):
     return made[-3:]
 
 
-@settings(max_examples=examples(300), deadline=None, derandomize=True)
+@settings(max_examples=examples(300), derandomize=True)
 @given(expressions(), numbers, numbers)
 def test_random_programs(roots, x, y):
     inputs = [fg.var("x"), fg.var("y")]

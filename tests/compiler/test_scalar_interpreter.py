@@ -44,7 +44,7 @@ def test_every_operation_is_interpreted_as_it_is_compiled(name):
             assert bits(interpreter.run(values)) == bits(compiled(*values)), values
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(expressions(), numbers, numbers)
 def test_random_programs_are_interpreted_as_they_are_compiled(outputs, x, y):
     flat = flatten_program(outputs, [fg.var("x"), fg.var("y")])

@@ -256,7 +256,7 @@ STEPS = {
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 9), st.integers(0, 9))))
-@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 def test_random_programs(steps):
     (x, y), values = inputs_of((16, 3), (16, 3))
     made = [x, y]
@@ -272,7 +272,6 @@ def test_random_programs_of_the_fuzzer(family, monkeypatch):
 
     @settings(
         max_examples=examples(150),
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         derandomize=True,
         database=None,

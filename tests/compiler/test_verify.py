@@ -164,14 +164,14 @@ def check_random_arrays(program, seed, large, dtype=float):
         )
 
 
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@settings(max_examples=examples(40), derandomize=True)
 @given(programs(), st.integers(0, 5), st.booleans())
 def test_random_arrays(program, seed, large):
     check_random_arrays(program, seed, large)
 
 
 @pytest.mark.slow
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=2000)
 @given(programs(), st.integers(0, 5), st.booleans(), st.sampled_from(["float64", "float32"]))
 def test_many_random_arrays(program, seed, large, dtype):
     check_random_arrays(program, seed, large, dtype)
@@ -184,14 +184,14 @@ def check_random_numbers(roots, x, y):
     check_lowered(simplify_all([*simple, *gradients(simple[-1], inputs)]), inputs, [x, y])
 
 
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@settings(max_examples=examples(40), derandomize=True)
 @given(expressions(), numbers, numbers)
 def test_random_numbers(roots, x, y):
     check_random_numbers(roots, x, y)
 
 
 @pytest.mark.slow
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=2000)
 @given(expressions(), numbers, numbers)
 def test_many_random_numbers(roots, x, y):
     check_random_numbers(roots, x, y)
@@ -250,14 +250,14 @@ def check_rows(program, cache, short, pooled):
 hows = (st.sampled_from([64, 512]), st.sampled_from([2, 64]), st.booleans())
 
 
-@settings(max_examples=examples(15), deadline=None, derandomize=True)
+@settings(max_examples=examples(15), derandomize=True)
 @given(on_rows(), *hows)
 def test_random_rows(program, cache, short, pooled):
     check_rows(program, cache, short, pooled)
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(on_rows(), *hows)
 def test_many_random_rows(program, cache, short, pooled):
     check_rows(program, cache, short, pooled)

@@ -68,7 +68,7 @@ def small_programs(draw):
     return exprs[-1]
 
 
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@settings(max_examples=examples(40), derandomize=True)
 @given(small_programs())
 def test_every_legal_order_of_any_small_program(expr):
     at = {name: v for name, v in (("x", 0.7), ("y", -1.3)) if fg.var(name).key in expr.graph}

@@ -20,7 +20,7 @@ CHECKS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_t
 def fuzzed(family: str, examples: int, **options: Any) -> None:
     """Run a number of programs of a family through all relations."""
 
-    @settings(max_examples=examples, deadline=None, suppress_health_check=CHECKS, **options)
+    @settings(max_examples=examples, suppress_health_check=CHECKS, **options)
     @given(programs(family), st.integers(0, 99))
     def run(program: Program, seed: int) -> None:
         check_all(family, program, seed)

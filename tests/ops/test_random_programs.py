@@ -113,7 +113,7 @@ def sample(inputs, seed, dtype=float):
     return [np.asarray(rng.uniform(0.3, 1.7, shape), dtype) for shape in inputs]
 
 
-@settings(max_examples=examples(200), deadline=None, derandomize=True)
+@settings(max_examples=examples(200), derandomize=True)
 @given(programs(), st.integers(0, 5))
 def test_value_and_gradient_are_numpys(program, seed):
     inputs, steps = program
@@ -139,7 +139,7 @@ def _slope(f, at, along, h=1e-4):
     return (4 * near - far) / 3
 
 
-@settings(max_examples=examples(150), deadline=None, derandomize=True)
+@settings(max_examples=examples(150), derandomize=True)
 @given(programs(), st.integers(0, 5))
 def test_second_derivatives_agree_by_two_routes(program, seed):
     inputs, steps = program
@@ -152,7 +152,7 @@ def test_second_derivatives_agree_by_two_routes(program, seed):
         np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-8)
 
 
-@settings(max_examples=examples(150), deadline=None, derandomize=True)
+@settings(max_examples=examples(150), derandomize=True)
 @given(programs(), st.integers(0, 5))
 def test_float32_programs_stay_float32(program, seed):
     inputs, steps = program
@@ -167,7 +167,7 @@ def test_float32_programs_stay_float32(program, seed):
         np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-3 * scale)
 
 
-@settings(max_examples=examples(150), deadline=None, derandomize=True)
+@settings(max_examples=examples(150), derandomize=True)
 @given(programs(), st.integers(0, 5))
 def test_each_argument_has_a_gradient_of_its_own_type(program, seed):
     inputs, steps = program
@@ -182,7 +182,7 @@ def test_each_argument_has_a_gradient_of_its_own_type(program, seed):
     np.testing.assert_allclose(hx, gx, rtol=1e-4, atol=1e-4 * np.max(np.abs(gx), initial=1.0))
 
 
-@settings(max_examples=examples(200), deadline=None, derandomize=True)
+@settings(max_examples=examples(200), derandomize=True)
 @given(programs(), st.integers(0, 5))
 def test_simplification_keeps_type_and_value(program, seed):
     inputs, steps = program

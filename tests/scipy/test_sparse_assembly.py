@@ -310,7 +310,7 @@ SPARSE = {
 }
 
 
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@settings(max_examples=examples(40), derandomize=True)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=7),
     st.lists(st.sampled_from([*STEPS, *SPARSE]), max_size=5),

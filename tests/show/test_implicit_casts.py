@@ -57,7 +57,7 @@ def check_program(program: Program, seed: int) -> None:
 
 
 def fuzzed(family, examples, **options):
-    @settings(max_examples=examples, deadline=None, suppress_health_check=CHECKS, **options)
+    @settings(max_examples=examples, suppress_health_check=CHECKS, **options)
     @given(programs(family), st.integers(0, 99))
     def run(program, seed):
         check_program(program, seed)

@@ -253,7 +253,7 @@ def test_a_cut_or_flipped_text_is_read_as_nothing_else():
 
 
 @given(st.data())
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 def test_no_change_of_a_text_does_harm(data):
     expr = np.sum(np.where(MATRIX > 0, MATRIX[1] * 2.5, -np.reshape(MATRIX.T, (3, 4))))
     text = to_json(expr)
@@ -299,7 +299,7 @@ def programs(draw):
 
 
 @given(programs())
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 def test_random_programs_come_back(expr):
     assert from_json(to_json(expr)).key == expr.key
 
@@ -443,7 +443,7 @@ MANGLED = [to_json(e) for e in (LOOP, BRANCH, CALL, ROOT, GRADIENTS["gradient of
 
 
 @given(st.data())
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 def test_no_change_of_a_text_with_bodies_does_harm(data):
     text = data.draw(st.sampled_from(MANGLED))
     at = data.draw(st.integers(0, len(text) - 1))

@@ -198,7 +198,7 @@ def formulas():
 
 
 @given(formulas())
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 def test_a_formula_computes_its_value(expr):
     values = {name: AT[name] for name in variables(expr)}
     # Numbers are written with six digits.
@@ -207,7 +207,7 @@ def test_a_formula_computes_its_value(expr):
 
 
 @given(formulas())
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 def test_so_does_its_gradient(expr):
     slope = fg.gradient(np.sin(expr), X)
     values = {name: AT[name] for name in variables(slope)}

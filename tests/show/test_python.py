@@ -53,7 +53,7 @@ def test_every_operation_gives_the_same(name, i):
 
 
 @given(programs())
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 def test_random_programs_give_the_same(expr):
     values = {"x": 0.7, "y": -1.3, "w": np.linspace(-2, 2, 6).reshape(2, 3), "c": 0.3 - 2j}
     given_ = {key: values[key] for key in variables(expr)}

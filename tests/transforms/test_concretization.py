@@ -137,13 +137,13 @@ def test_a_text_is_that_of_the_number(name):
 
 
 @given(st.lists(st.floats() | st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5))
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 def test_any_number_reads_as_it_does(numbers):
     assert_answered(lambda x: (str(x), f"{x}", f"{x:.3e}"), [(x,) for x in numbers])
 
 
 @given(st.lists(st.complex_numbers(), min_size=1, max_size=5))
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(30))
 def test_any_complex_number_reads_as_it_does(numbers):
     assert_answered(lambda x: (str(x), f"{x:.3f}"), [(x,) for x in numbers])
 
@@ -248,7 +248,7 @@ def round_to_int(x):
 
 
 @given(st.lists(st.tuples(st.integers(-40, 40), st.integers(0, 70)), min_size=1, max_size=4))
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 def test_bits_are_pythons(calls):
     assert_answered(lambda n, k: ((n << k) % 97, n >> k, (n * 3) >> (k // 2)), calls)
 
@@ -423,7 +423,7 @@ def test_what_has_no_derivative_is_answered_by_value(name):
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, -0.0, 1.0, 2.0, np.nan]), min_size=4, max_size=4)))
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 def test_unique_is_numpys(rows):
     calls = [(np.array(row),) for row in rows]
     assert_answered(lambda v: tuple(np.unique(v, True, True, True)), calls)
@@ -466,7 +466,7 @@ STATEMENTS = {
         max_size=4,
     ),
 )
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 def test_programs_that_ask_are_what_they_are(program, calls):
     def f(a, b, n):
         for name in program:

@@ -96,7 +96,7 @@ def body_of(kinds, container, w, data):
     return turn
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(30))
 @given(
     kinds=bodies,
     container=st.sampled_from(sorted(CONTAINERS)),

@@ -224,7 +224,7 @@ STEPS = {
 }
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 5)), max_size=5))
 def test_random_programs(steps):
     def f(x):
@@ -239,7 +239,7 @@ def test_random_programs(steps):
     np.testing.assert_allclose(sparse_jacobian(f)(x).toarray(), dense, rtol=1e-10, atol=1e-12)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 2**20), st.floats(0.05, 0.6))
 def test_colorings_of_random_patterns(rows, columns, seed, density):
     rng = np.random.default_rng(seed)
@@ -258,7 +258,7 @@ def test_colorings_of_random_patterns(rows, columns, seed, density):
         assert alone_in_row or alone_in_column
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 5)), max_size=4))
 @example([("square", 0), ("add", 0), ("neighbors", 0), ("cumsum", 0)])
 def test_random_hessians(steps):

@@ -175,7 +175,7 @@ STEPS = {
 }
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5))
 def test_random_programs(names):
     def f(values):

@@ -80,7 +80,7 @@ FLOATS = {
 
 
 @pytest.mark.parametrize("f", FLOATS)
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(data=st.data())
 def test_answers_in_any_order_are_those_of_the_plain_function(f, data):
     jitted = fg.jit(f)
@@ -97,7 +97,7 @@ def test_answers_in_any_order_are_those_of_the_plain_function(f, data):
                     np.testing.assert_allclose(one, other, rtol=1e-14)
 
 
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(50))
 @given(st.lists(st.tuples(st.integers(1, 12), floats), min_size=1, max_size=8))
 def test_loops_on_whole_numbers(calls):
     jitted, power = fg.jit(collatz), fg.jit(polynomial)

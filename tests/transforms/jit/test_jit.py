@@ -67,7 +67,7 @@ POINTS = st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=2, max
 
 
 @given(STATEMENTS, POINTS)
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 def test_random_programs_give_what_the_plain_function_gives(program, points):
     def f(x, y):
         return interpret(program, x, y)

@@ -541,7 +541,7 @@ def replay(plan, schedule):
         assert set(placed.deleted) <= set(placed.dead)
 
 
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@settings(max_examples=examples(60), derandomize=True)
 @given(programs(), st.integers(0, 5), st.booleans())
 def test_random_programs(program, seed, large):
     shapes, steps = program
