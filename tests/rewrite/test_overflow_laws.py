@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.scipy import optimize
 
 PLACES = [-800.0, -400.0, -30.0, -1.3, 0.7, 5.0, 40.0, 300.0, 400.0, 700.0, 800.0, 2000.0]
 
@@ -103,3 +105,22 @@ def test_second_derivatives_of_a_choice_of_quotients_are_finite(t):
         second = fg.grad(fg.grad(f), place)
         assert second(t, 3e4) == pytest.approx(wanted, rel=1e-12)
         assert fg.jit(second)(t, 3e4) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_a_share_of_one_exponential_is_a_constant():
+    """The law gave a plain number, which ended in an error: the dual of x in log(exp(x)) below a solver."""
+    x, v = fg.var("x"), fg.var("v", (3,))
+    for share, wanted in (
+        (np.exp(x) / np.exp(x), "1.0"),
+        (np.exp(x) / (3 * np.exp(x)) * x, "(1/3)*x"),
+        (np.exp(v) / np.exp(v), "ones(3)"),
+    ):
+        assert repr(simplify_all([share], mode="derivative")[0]) == wanted
+
+    def f(rate):
+        known = optimize.brentq(lambda z: np.exp(-z) - rate, 1e-6, 5.0)
+        return optimize.brentq(
+            lambda z: np.log(np.exp(-known)) + z * np.exp(-z) + known / 2, 0.0, 1.0
+        )
+
+    fg.check_grads(f, (0.9,), order=2)

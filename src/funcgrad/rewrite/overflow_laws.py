@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, scalar
 from funcgrad.ops.base.op import broadcast_to
 from funcgrad.ops.elementwise import arithmetic, exponential, selection, trigonometric
 from funcgrad.rewrite.constant_values import value_of
@@ -193,7 +193,8 @@ def _divided(factor: Expr, below: Expr, above: Expr | None) -> Expr | None:
         narrow = _divided(factor.args[0], below.args[0], None)
         wide = None if narrow is None else broadcast_to(narrow, shape=factor.shape)
         return wide if wide is None or above is None else np.multiply(above, wide)
-    dividend: Any = 1.0 if above is None else above
+    one = broadcast_to(scalar(1.0, factor.dtype), shape=factor.shape)
+    dividend: Any = one if above is None else above
     if below.op is arithmetic.divide:  # y/(b/c) = y*c/b
         top, bottom = below.args
         return _divided(factor, top, bottom if above is None else dividend * bottom)
