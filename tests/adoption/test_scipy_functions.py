@@ -9,6 +9,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from scipy.spatial import SphericalVoronoi
 
 import funcgrad as fg
 from funcgrad.adoption.namespaces import REPLACED
@@ -225,6 +226,18 @@ def test_compiled_functions_of_packages_are_given_plain_arrays():
         TypeError, match=r"arrayfuncs\.min_pos: expected plain numbers, since it is compiled code"
     ):
         fg.grad(lambda x: arrayfuncs.min_pos(np.array([x, 1.0])))(3.0)
+
+
+def test_compiled_functions_store_into_the_lists_that_they_are_given():
+    # `calculate_areas` has the vertices of each region sorted, in place, by compiled code.
+    points = np.concatenate([np.eye(3), -np.eye(3)])
+
+    def f(x):
+        return x * SphericalVoronoi(points).calculate_areas()
+
+    value, slope = fg.jvp(f, (2.0,), (1.0,))
+    np.testing.assert_allclose(value, f(2.0), rtol=1e-12)
+    np.testing.assert_allclose(slope, f(1.0), rtol=1e-12)
 
 
 def test_compiled_functions_that_ask_for_a_float_are_named():

@@ -218,10 +218,18 @@ def unwrapped(tree: object) -> Any:
 
 
 def exported(tree: object) -> Any:
-    """Arguments with plain arrays in the place of arrays that hold numbers, whose memory they share."""
+    """Arguments with plain arrays in the place of arrays that hold numbers, whose memory they share.
+
+    Lists and dicts of nothing else are kept, since compiled code may store into them.
+    """
     if isinstance(tree, Reference):
         return tree._funcgrad_as_numpys() if hasattr(tree, "_funcgrad_as_numpys") else export(tree)
-    return _each(exported, tree) if issubclass(type(tree), _HOLDING) else tree
+    if not issubclass(type(tree), _HOLDING):
+        return tree
+    given: Any = tree
+    made = _each(exported, given)
+    parts = [t.values() if isinstance(t, dict) else t for t in (made, given)]
+    return tree if all(map(operator.is_, *parts)) else made
 
 
 _HOLDING = (list, tuple, dict)
