@@ -40,8 +40,9 @@ def of_real_form(m: Array) -> Any:
     return m[:rows, :columns] + 1j * m[rows:, :columns]
 
 
-def square_matrix(who: str, a: Array) -> Any:
-    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+def square_matrix(who: str, a: Array, stacked: bool = False) -> Any:
+    """The matrix, or with ``stacked`` the stack of matrices, if they are square."""
+    if (a.ndim < 2 if stacked else a.ndim != 2) or a.shape[-2] != a.shape[-1]:
         raise value_error(f"{who}: expected a square matrix, but got shape {a.shape}")
     return a
 
@@ -137,18 +138,25 @@ _discrete_are = with_pullback(
 
 
 def _riccati(
-    who: str, solve: Callable[..., Any], given: Sequence[Any], e: Array | None, s: Array | None
+    who: str,
+    solve: Callable[..., Any],
+    given: Sequence[Any],
+    e: Array | None,
+    s: Array | None,
+    balanced: bool,
 ) -> Any:
     matrices = in_one_dtype(who, *[np.atleast_2d(number(who, value)) for value in given])
     extra = [item if item is None else np.atleast_2d(number(who, item)) for item in (e, s)]
     if any([item is not None and item.dtype.kind == "c" for item in (*matrices, *extra)]):
         forms = [item if item is None else real_form(item) for item in (*matrices, *extra)]
-        found = of_real_form(_riccati(who, solve, forms[:4], *forms[4:]))
-        return with_value(_values(who, matrices, *extra), found)
-    return _real_riccati(who, solve, matrices, *extra)
+        found = of_real_form(_real_riccati(who, solve, forms[:4], forms[4], forms[5], balanced))
+        return with_value(_values(who, matrices, extra[0], extra[1], balanced), found)
+    return _real_riccati(who, solve, matrices, extra[0], extra[1], balanced)
 
 
-def _values(who: str, matrices: Sequence[Any], e: Array | None, s: Array | None) -> Any:
+def _values(
+    who: str, matrices: Sequence[Any], e: Array | None, s: Array | None, balanced: bool
+) -> Any:
     """SciPy's solution, which has no derivative."""
     given = [item for item in (*matrices, e, s) if item is not None]
     dtype = np.result_type(*[item.dtype for item in given])
@@ -156,14 +164,19 @@ def _values(who: str, matrices: Sequence[Any], e: Array | None, s: Array | None)
 
     def run(*values: Array) -> Any:
         further = (None, *values[4:]) if without_mass else values[4:]
-        return getattr(_scipy, who)(*values[:4], *further)
+        return getattr(_scipy, who)(*values[:4], *further, balanced=balanced)
 
     own = primitive(run, out=lambda a, *_: ArrayType(a.shape, dtype), name=who)
     return own(*[stop_gradient(lift_fully(item)) for item in given])
 
 
 def _real_riccati(
-    who: str, solve: Callable[..., Any], given: Sequence[Any], e: Array | None, s: Array | None
+    who: str,
+    solve: Callable[..., Any],
+    given: Sequence[Any],
+    e: Array | None,
+    s: Array | None,
+    balanced: bool,
 ) -> Any:
     a, b, q, r = given
     if e is None and s is None:
@@ -175,7 +188,7 @@ def _real_riccati(
     gain = np.linalg.solve(r, t.T)
     inner = np.linalg.solve(mass.T, np.linalg.solve(mass.T, q.T).T)
     found = solve(np.linalg.solve(mass.T, a.T).T - b @ gain, b, inner - t @ gain, r)
-    return with_value(_values(who, given, mass, cross), found)
+    return with_value(_values(who, given, mass, cross, balanced), found)
 
 
 @_composed
@@ -186,6 +199,7 @@ def solve_continuous_are(
     r: ArrayLike,
     e: Any = None,
     s: Any = None,
+    balanced: bool = True,
     **_: object,
 ) -> Any:
     """As `scipy.linalg.solve_continuous_are`.
@@ -195,7 +209,7 @@ def solve_continuous_are(
     >>> fg.grad(lambda q: solve_continuous_are(0 * one, one, q, one)[0, 0])(4 * one)
     array([[0.25]])
     """
-    return _riccati("solve_continuous_are", _continuous_are, (a, b, q, r), e, s)
+    return _riccati("solve_continuous_are", _continuous_are, (a, b, q, r), e, s, balanced)
 
 
 @_composed
@@ -206,7 +220,8 @@ def solve_discrete_are(
     r: ArrayLike,
     e: Any = None,
     s: Any = None,
+    balanced: bool = True,
     **_: object,
 ) -> Any:
     """As `scipy.linalg.solve_discrete_are`."""
-    return _riccati("solve_discrete_are", _discrete_are, (a, b, q, r), e, s)
+    return _riccati("solve_discrete_are", _discrete_are, (a, b, q, r), e, s, balanced)
