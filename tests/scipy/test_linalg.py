@@ -49,6 +49,13 @@ FULL = {
     "lu of a column": lambda m, a, b: m.lu(a[:, :1])[1],
     "lu_factor": lambda m, a, b: m.lu_factor(a[::-1])[0],
     "lu_solve": lambda m, a, b: m.lu_solve(m.lu_factor(a[::-1]), b),
+    "lu_factor tall": lambda m, a, b: m.lu_factor(np.concatenate([a[::-1], b]))[0],
+    "lu_factor wide": lambda m, a, b: m.lu_factor(np.concatenate([a[::-1], b], axis=1))[0],
+    "lu_solve of a stack": lambda m, a, b: m.lu_solve(m.lu_factor(np.stack([a[::-1], b])), b),
+    "lu_solve of a stack, transposed": lambda m, a, b: m.lu_solve(
+        m.lu_factor(np.stack([a[[1, 2, 0]], b])), b[0], trans=1
+    ),
+    "lu_solve of stacked sides": lambda m, a, b: m.lu_solve(m.lu_factor(a), np.stack([a, b])),
     "lu_solve transposed": lambda m, a, b: m.lu_solve(m.lu_factor(a[[1, 2, 0]]), b[0], trans=1),
     "qr of a tall matrix": lambda m, a, b: m.qr(a[:, :2])[0] ** 2,
     "r of a tall matrix, pivoted": lambda m, a, b: m.qr(a[:, :2], pivoting=True)[1],
@@ -86,6 +93,12 @@ FULL = {
                 e=np.eye(3) * 2 + 0.1j * a,
                 s=0.01j * b[:, 1:],
             )
+        )
+        for name in ("solve_continuous_are", "solve_discrete_are")
+    },
+    **{
+        f"{name}, not balanced, with e": lambda m, a, b, name=name: getattr(m, name)(
+            a / 3, b[:, :2], b @ b.T + np.eye(3), np.eye(2), e=np.eye(3) + 0.1 * b, balanced=False
         )
         for name in ("solve_continuous_are", "solve_discrete_are")
     },
@@ -141,6 +154,7 @@ FULL = {
     "circulant": lambda m, a, b: m.circulant(a[0]),
     "companion": lambda m, a, b: m.companion(a[0]),
     "block_diag": lambda m, a, b: m.block_diag(a, b[:1], b[0], 3.0),
+    "block_diag of stacks": lambda m, a, b: m.block_diag(np.stack([a, b]), b[:1], b[0], 3.0),
     "solve_toeplitz": lambda m, a, b: m.solve_toeplitz(
         (a[0], b[0] + 1 - b[0, 0] + a[0, 0] - 1), b[1]
     ),
@@ -214,8 +228,8 @@ def test_what_is_not_supported_is_refused():
         fg.scan(lambda c, t: (c, linalg.sqrtm(-t * np.eye(2))), 0.0, np.ones(1))
     complex_roots = fg.vmap(lambda t: linalg.sqrtm(-t * np.eye(2)))(np.array([1.0, 4.0]))
     np.testing.assert_allclose(complex_roots, [1j * np.eye(2), 2j * np.eye(2)], atol=1e-15)
-    with pytest.raises(ValueError, match="lu_factor: expected a square matrix"):
-        fg.grad(lambda t: linalg.lu_factor(t * A[:2])[0][0, 0])(1.0)
+    with pytest.raises(ValueError, match="lu_solve: expected a square matrix"):
+        fg.grad(lambda t: linalg.lu_solve(linalg.lu_factor(t * A[:2]), V[:2])[0])(1.0)
     with pytest.raises(ValueError, match="solve_banded: expected diagonals of shape"):
         fg.grad(lambda t: linalg.solve_banded((1, 1), t * A, V[:2])[0])(1.0)
 
@@ -265,6 +279,10 @@ def test_banded_cholesky_factors_have_scipys_values_and_derivatives(lower, width
         {"b": 1, "type": 2},
         {"b": 1, "type": 3},
         {"subset_by_index": (0, 1)},
+        {"subset_by_index": (0, 1), "driver": "evx"},
+        {"subset_by_value": (-np.inf, 9.0), "driver": "evx"},
+        *[{"driver": driver, "lower": False} for driver in ("ev", "evd", "evr", "evx")],
+        *[{"b": 1, "driver": driver} for driver in ("gv", "gvd", "gvx")],
     ],
     ids=str,
 )

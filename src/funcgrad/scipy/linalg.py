@@ -188,7 +188,11 @@ def eigh(
         kept: dict[str, Any] = {"lower": lower, "type": type, **options}
         w = eigh(a, b, eigvals_only=True, **kept)
         chosen = np.logical_and(w > interval[0], w <= interval[1])
-        return w[chosen] if eigvals_only else (w[chosen], eigh(a, b, **kept)[1][:, chosen])
+        if eigvals_only:
+            return w[chosen]
+        v = eigh(a, b, **kept)[1][:, chosen]
+        own = {**kept, "subset_by_value": interval}
+        return w[chosen], with_phases(v, _own_eigenvectors(own, lift_fully(v).type, a, b))
     left, inner = None, a
     if b is not None:
         left, inner = np.linalg.cholesky(_hermitian(b, lower)), _hermitian(a, lower)
@@ -205,19 +209,16 @@ def eigh(
     w, v = w[..., first : last + 1], v[..., first : last + 1]
     if left is not None:
         v = left @ v if type == 3 else np.linalg.solve(_conjugated(left), v)
-    return w, with_phases(
-        v, _own_eigenvectors(lower, type, (first, last), lift_fully(v).type, a, b)
-    )
+    own = {"lower": lower, "type": type, "subset_by_index": subset_by_index}
+    own["driver"] = options.get("driver")
+    return w, with_phases(v, _own_eigenvectors(own, lift_fully(v).type, a, b))
 
 
-def _own_eigenvectors(
-    lower: bool, kind: int, subset: tuple[int, int], type: ArrayType, a: Array, b: Array | None
-) -> Any:
+def _own_eigenvectors(options: dict[str, Any], type: ArrayType, a: Array, b: Array | None) -> Any:
     """SciPy's eigenvectors, by another driver than NumPy's, without a derivative."""
 
     def run(*matrices: Array) -> Any:
-        found = _scipy.eigh(*matrices, lower=lower, type=kind, subset_by_index=subset)
-        return found[1].astype(type.dtype)
+        return _scipy.eigh(*matrices, **options)[1].astype(type.dtype)
 
     matrices = [stop_gradient(lift_fully(matrix)) for matrix in (a, b) if matrix is not None]
     return primitive(run, out=lambda *_: type, name="eigenvectors")(*matrices)

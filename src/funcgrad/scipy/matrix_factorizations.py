@@ -50,12 +50,19 @@ def _order_of_pivots(pivots: Array, rows: int | None = None) -> Any:
     return order
 
 
+def _orders_of_pivots(pivots: Array) -> Any:
+    order = np.empty(pivots.shape, np.int64)
+    for place in np.ndindex(*pivots.shape[:-1]):
+        order[place] = _order_of_pivots(pivots[place])
+    return order
+
+
 def _whole_numbers(type: ArrayType) -> ArrayType:
     return ArrayType(type.shape[-1:], np.dtype(np.int64))
 
 
 def _lapack_numbers(type: ArrayType) -> ArrayType:
-    return ArrayType(type.shape[-1:], np.dtype(np.int32))
+    return ArrayType((min(type.shape),), np.dtype(np.int32))
 
 
 _order = primitive(
@@ -64,7 +71,11 @@ _order = primitive(
 _pivots = primitive(
     lambda a: _scipy.lu_factor(a)[1].astype(np.int32), out=_lapack_numbers, name="lu_pivots"
 )
-_exchanged = primitive(_order_of_pivots, out=_whole_numbers, name="lu_exchanges")
+_exchanged = primitive(
+    _orders_of_pivots,
+    out=lambda pivots: ArrayType(pivots.shape, np.dtype(np.int64)),
+    name="lu_exchanges",
+)
 
 
 def _eliminated_pullback(a: Array, z: Array, g: Array) -> tuple[Any, ...]:
@@ -84,14 +95,28 @@ _eliminated = with_pullback(
 
 
 def _triangles(packed: Array) -> tuple[Any, Any]:
-    return np.tril(packed, -1) + np.eye(packed.shape[0]), np.triu(packed)
+    rows, columns = packed.shape[-2:]
+    k = min(rows, columns)
+    left = packed if k == columns else packed[..., :k]
+    right = packed if k == rows else packed[..., :k, :]
+    return np.tril(left, -1) + np.eye(rows, k), np.triu(right)
 
 
 def _factored(who: str, a: ArrayLike) -> tuple[Any, Any]:
-    """The rows' order, and both triangles in one matrix."""
-    matrix = square_matrix(who, number(who, a))
+    """The rows' order, and both triangles in one matrix.
+
+    The square part of a matrix that is not square must not be singular.
+    """
+    matrix = number(who, a)
     order = _order(lift_fully(matrix))
-    return order, _eliminated(matrix[order])
+    rows, k = matrix[order], min(matrix.shape)
+    packed = _eliminated(rows[:k, :k])
+    left, right = _triangles(packed)
+    if rows.shape[0] > k:
+        packed = np.concatenate([packed, np.linalg.solve(right.T, rows[k:].T).T])
+    if rows.shape[1] > k:
+        packed = np.concatenate([packed, np.linalg.solve(left, rows[:, k:])], axis=1)
+    return order, packed
 
 
 @_kept
@@ -100,24 +125,21 @@ def lu(a: ArrayLike, permute_l: bool = False, p_indices: bool = False, **_: obje
 
     The square part of a matrix that is not square must not be singular.
     """
-    matrix = number("lu", a)
-    order = _order(lift_fully(matrix))
-    rows, k = matrix[order], min(matrix.shape)
-    left, right = _triangles(_eliminated(rows[:k, :k]))
-    if rows.shape[0] > k:
-        left = np.concatenate([left, np.linalg.solve(right.T, rows[k:].T).T])
-    if rows.shape[1] > k:
-        right = np.concatenate([right, np.linalg.solve(left, rows[:, k:])], axis=1)
+    order, packed = _factored("lu", a)
+    left, right = _triangles(packed)
     back = np.argsort(order)
     if permute_l:
         return left[back], right
-    place = back.astype(np.int32) if p_indices else taken(np.eye(rows.shape[0]), back)
+    place = back.astype(np.int32) if p_indices else taken(np.eye(packed.shape[0]), back)
     return place, left, right
 
 
 @_kept
 def lu_factor(a: ArrayLike, **_: object) -> Any:
-    """As `scipy.linalg.lu_factor`, for a square matrix."""
+    """As `scipy.linalg.lu_factor`.
+
+    The square part of a matrix that is not square must not be singular.
+    """
     _, packed = _factored("lu_factor", a)
     return packed, _pivots(lift_fully(number("lu_factor", a)))
 
@@ -125,16 +147,22 @@ def lu_factor(a: ArrayLike, **_: object) -> Any:
 @_composed
 def lu_solve(lu_and_piv: tuple[Any, Any], b: ArrayLike, trans: int = 0, **_: object) -> Any:
     packed, right = in_one_dtype("lu_solve", lu_and_piv[0], b)
-    pivots = lift_fully(lu_and_piv[1])
-    left, upper = _triangles(packed)
-    order = _exchanged(pivots)
+    left, upper = _triangles(square_matrix("lu_solve", packed, stacked=True))
+    columns: Any = right[:, None] if right.ndim == 1 else right
+    stack = np.broadcast_shapes(packed.shape[:-2], columns.shape[:-2])
+    columns = lift_fully(np.broadcast_to(columns, (*stack, *columns.shape[-2:])))
+    order: Any = _exchanged(lift_fully(lu_and_piv[1]))
+    order = np.broadcast_to(order, (*stack, order.shape[-1]))[..., None]
     if trans == 0:
-        found = np.linalg.solve(upper, np.linalg.solve(left, taken(right, order)))
+        moved = np.take_along_axis(columns, order, -2)
+        found = np.linalg.solve(upper, np.linalg.solve(left, moved))
     else:
         if trans == 2:
             left, upper = np.conj(left), np.conj(upper)
-        found = np.linalg.solve(left.T, np.linalg.solve(upper.T, right))[np.argsort(order)]
-    return as_single(found, lu_and_piv[0], b)
+        left, upper = [np.swapaxes(part, -1, -2) for part in (left, upper)]
+        found = np.linalg.solve(left, np.linalg.solve(upper, columns))
+        found = np.take_along_axis(found, np.argsort(order, axis=-2), -2)
+    return as_single(found[..., 0] if right.ndim == 1 else found, lu_and_piv[0], b)
 
 
 # -- Bunch and Kaufman's L D L^T --------------------------------------------------------------------

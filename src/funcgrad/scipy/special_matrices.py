@@ -46,21 +46,18 @@ def companion(a: ArrayLike) -> Any:
 
 @_kept
 def block_diag(*arrs: ArrayLike) -> Any:
-    """As `scipy.linalg.block_diag`, for matrices, vectors and numbers."""
-    blocks = [number("block_diag", block) for block in arrs]
-    wide = [block.reshape((1,) * (2 - block.ndim) + block.shape) for block in blocks]
-    if any([block.ndim != 2 for block in wide]):
-        raise value_error(
-            f"block_diag: expected matrices, but got {', '.join([str(b.shape) for b in blocks])}",
-        )
-    total = sum([block.shape[1] for block in wide])
+    """As `scipy.linalg.block_diag`, for matrices, stacks of them, vectors and numbers."""
+    wide: list[Any] = [np.atleast_2d(number("block_diag", block)) for block in arrs]
+    stack = np.broadcast_shapes(*[block.shape[:-2] for block in wide])
+    total = sum([block.shape[-1] for block in wide])
     rows, start = [], 0
     for block in wide:
-        height, width = block.shape
-        left, right = np.zeros((height, start)), np.zeros((height, total - start - width))
-        rows.append(np.concatenate([left, block, right], axis=1))
+        height, width = block.shape[-2:]
+        left, right = np.zeros((*stack, height, start)), (*stack, height, total - start - width)
+        inner = np.broadcast_to(block, (*stack, height, width))
+        rows.append(np.concatenate([left, inner, np.zeros(right)], axis=-1))
         start += width
-    return np.concatenate(rows)
+    return np.concatenate(rows, axis=-2)
 
 
 @_hosted
