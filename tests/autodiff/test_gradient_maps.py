@@ -25,6 +25,26 @@ def test_a_node_is_found_by_the_name_that_it_was_given():
     assert z._ipython_key_completions_() == ["x", "y", "h"]
 
 
+def test_the_gradient_in_a_variable_of_another_formula_is_the_number_zero():
+    zero = fg.backprop(SINE)[Y]
+    assert (type(zero), zero) == (float, 0.0)
+    np.testing.assert_array_equal(fg.backprop(SINE)[fg.var("v", shape=(2,))](), [0.0, 0.0])
+
+
+def test_a_number_of_numpy_seeds_each_entry_of_an_array():
+    v = fg.var("v", shape=(3,))
+    found = fg.backprop(v**2, np.float64(2.0))(v=np.arange(3.0))[v]
+    np.testing.assert_array_equal(found, [0.0, 4.0, 8.0])
+
+
+def test_maps_at_other_points_differ():
+    v = fg.var("v", shape=(2,))
+    part = fg.backprop(np.sum(v**2))
+    assert part(v=np.array([1.0, np.nan])) == part(v=np.array([1.0, np.nan]))
+    assert part(v=np.array([1.0, 2.0])) != part(v=np.array([1.0, 3.0]))
+    assert fg.backprop(PRODUCT)(x=0.5, y=3.0) != fg.backprop(PRODUCT)(x=0.5, y=2.0)
+
+
 def test_a_name_of_two_nodes_is_none_unless_one_is_a_variable():
     with pytest.raises(KeyError, match="h; the names are x, y"):
         fg.backprop(fg.name(PRODUCT, "h") + fg.name(SINE, "h"))["h"]
