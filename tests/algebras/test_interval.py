@@ -184,6 +184,12 @@ def test_bounds_of_random_programs_and_gradients_hold(program, a, b, shares):
         (np.where(x > 0, fg.log(x), 1.0), (1, 2), 0.0, math.log(2)),
         (np.where(x > 0, fg.log(x), 1.0), (-2, -1), 1.0, 1.0),
         (np.where(x > 0, x, 5.0), (-2, 2), -2.0, 5.0),
+        (np.where(x > 0, 5.0, x), (-2, -1), -2.0, -1.0),
+        (np.where(x, 5.0, 3.0), (-1, 0), 3.0, 5.0),
+        (np.logical_not(x), (-1, 0), 0.0, 1.0),
+        (np.logical_not(x), (0, 0), 1.0, 1.0),
+        (np.arctan2(x, -1.0), (0, 1), 0.75 * math.pi, math.pi),
+        (np.arctan2(x, -1.0), (-1, 0), -math.pi, math.pi),
         (np.remainder(x, 3.0), (0, 10), 0.0, 3.0),
         (np.floor(x), (0.5, 2.5), 0.0, 2.0),
         (np.copysign(x, -1.0), (-2, 3), -3.0, 0.0),
@@ -194,6 +200,40 @@ def test_bounds_are_those_of_the_textbook(expr, box, lo, hi):
     assert found.lo <= lo <= hi <= found.hi or (found.lo <= lo and hi <= found.hi)
     for computed, known in ((found.lo, lo), (found.hi, hi)):
         assert computed == known or computed == pytest.approx(known, rel=1e-14, abs=1e-14)
+
+
+_WITHOUT_BOUNDS = ("make_complex", "rfft", "has_cholesky")  # complex numbers, and eigenvalues
+_WIDE = ("remainder", "fmod")  # whose bounds hold all from 0 to the divisor
+
+
+@pytest.mark.parametrize(
+    ("name", "sample"),
+    [
+        case
+        for case in CASES
+        if (has_interval(all_ops()[case.values[0]]) or all_ops()[case.values[0]].columns.decompose)
+        and case.values[0] not in _WITHOUT_BOUNDS + _WIDE
+        and any(np.asarray(arg).dtype.kind == "f" for arg in case.values[1].args)
+    ],
+)
+def test_bounds_at_a_point_are_narrow(name, sample):
+    args = [np.asarray(arg) for arg in sample.args]
+
+    def f(*floats):
+        rest = iter(floats)
+        operands = [next(rest) if arg.dtype.kind == "f" else arg for arg in args]
+        return all_ops()[name](*operands, **sample.params)
+
+    found = bounds(f, *[arg for arg in args if arg.dtype.kind == "f"])
+    lo, hi = np.asarray(found.lo, float), np.asarray(found.hi, float)
+    np.testing.assert_allclose(lo, hi, rtol=1e-10, atol=1e-10)
+
+
+def test_whole_numbers_that_float64_holds_are_exact():
+    chosen = bounds(np.where(x > 0, 200, 300), x=(1, 2))
+    assert (chosen.lo, chosen.hi) == (200.0, 200.0)
+    large = bounds(np.where(x > 0, 2**53 + 1, 0), x=(1, 2))
+    assert large.lo < 2**53 + 1 < large.hi
 
 
 def test_rounding_is_outward():

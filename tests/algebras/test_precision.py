@@ -9,6 +9,7 @@ from funcgrad.algebras import precise, precise_gradient
 from funcgrad.ops import contraction, indexing, reduction, shape
 from funcgrad.ops import scans_and_sorts as along
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.numpy.dispatch import ELEMENTWISE, all_ops
 from tests.default_slice import one_in
 from tests.ops.samples import REAL_SAMPLES, SAMPLES
@@ -174,6 +175,11 @@ def test_what_a_condition_leaves_out_does_not_reach_the_gradient():
     assert mpmath.isnan(precise(lambda v: np.sqrt(v), -1.0))
     assert precise(lambda v: 1 / v, 0.0) == mpmath.inf
     assert precise(lambda v: np.log(v), 0.0) == -mpmath.inf
+
+
+def test_what_is_subtracted_from_a_value_that_is_left_out_is_negative():
+    assert precise(lambda v: mask(v > 0, v) - 3 * v, -1.0) == 3
+    assert precise(lambda v: 3 * v - mask(v > 0, v), -1.0) == -3
 
 
 def test_complex_numbers():

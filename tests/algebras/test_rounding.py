@@ -77,3 +77,9 @@ def test_mistakes():
 def test_values_may_come_in_a_dict():
     x = fg.var("x")
     assert repr(fg.rounding((x + 1) - x, {"x": 1e16})) == repr(fg.rounding((x + 1) - x, x=1e16))
+
+
+def test_the_largest_entry_of_an_array_is_printed():
+    found = rounding(lambda v: np.sum(np.exp(v) / 3), np.array([0.1, 20.0]))
+    (error,) = [np.abs(node.error) for node in found.nodes if node.formula == "exp(v)/3"]
+    assert f"{np.max(error):.1e} at most" in repr(found)

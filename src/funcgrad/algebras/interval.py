@@ -247,7 +247,7 @@ def _constant(node: Node) -> Bounds:
     _check_real(node.type, "a constant")
     # An integer that float64 does not hold is between its neighbours.
     value = node.value.astype(float)
-    if node.type.dtype.kind in "iu" and np.any(np.abs(value) > 2.0**53):
+    if node.type.dtype.kind in "iu" and np.any(np.abs(value) >= 2.0**53):
         return np.nextafter(value, -np.inf), np.nextafter(value, np.inf)
     return value, value
 
