@@ -121,3 +121,20 @@ def test_a_store_into_a_default_is_refused():
     for f in (body, by_name):
         with pytest.raises(TypeError, match="stores into 'calls', an array from outside"):
             fg.scan(f, 0.0, np.arange(3.0))
+
+
+class Counter:
+    def __init__(self):
+        self.counts = np.zeros(3)
+
+    def step(self, s, x):
+        self.counts[0] = 1.0
+        return s + x, s
+
+
+@pytest.mark.parametrize("body_of", [lambda c: c.step, lambda c: partial(Counter.step, c)])
+def test_a_store_of_a_method_into_an_array_of_its_instance_is_refused(body_of):
+    counter = Counter()
+    with pytest.raises(TypeError, match=r"stores into '\w+.counts', an array from outside"):
+        fg.grad(lambda v: fg.scan(body_of(counter), v, np.ones(3))[0])(2.0)
+    np.testing.assert_array_equal(counter.counts, np.zeros(3))

@@ -204,6 +204,12 @@ def test_equal_instances_with_other_arrays_numbers_and_types_are_told_apart():
     assert [kinds(1.0, Settings(n, held)) for n in (1, 1.0, True)] == [2.0, 3.0, 2.0]
 
 
+@pytest.mark.parametrize("kind", [frozenset, tuple])
+def test_collections_of_equal_numbers_of_other_types_are_told_apart(kind):
+    f = fg.jit(lambda x, s: x * sum(type(n) is float for n in s), static_argnums=1)
+    assert [f(2.0, kind([n, 3.0])) for n in (1, 1.0, True, 1)] == [2.0, 4.0, 2.0, 2.0]
+
+
 def test_equal_instances_in_marks_and_static_fields_are_told_apart():
     f = fg.jit(lambda x, s: x * s.value.held[0])
     assert [f(1.0, fg.static(Settings(1.0, [v]))) for v in (2.0, 5.0)] == [2.0, 5.0]
