@@ -103,6 +103,29 @@ def test_durations_and_formulas_in_text_are_refused_with_what_to_write(transform
     assert "float(str(x))" in note
 
 
+def test_questions_to_buffers_are_refused_with_what_to_write():
+    for ask in (
+        lambda a: a.data.c_contiguous,
+        lambda a: memoryview(a).nbytes,
+        lambda a: a.__array_interface__["shape"],
+        np.frombuffer,
+    ):
+
+        def f(x, ask=ask):
+            a = np.zeros(3)
+            a[:] = x
+            return a[0] if ask(a) is None else np.sum(a)
+
+        for g in (f, lambda x, ask=ask: np.sum(x) if ask(x) is None else x[0]):
+            with pytest.raises((AttributeError, TypeError)) as refused:
+                fg.grad(g)(np.ones(3))
+            assert "x.flags.c_contiguous" in "".join(refused.value.__notes__)
+    assert fg.grad(lambda x: x[0] if x.flags.c_contiguous else x[1])(np.ones(2))[0] == 1.0
+    with pytest.raises(AttributeError, match="no attribute 'continuous'") as misspelt:
+        fg.adopt(lambda a: fg.grad(lambda x: np.array([x, x]).continuous)(a))(1.0)
+    assert not hasattr(misspelt.value, "__notes__")
+
+
 def test_methods_by_the_name_of_a_type_are_refused_with_what_to_write():
     for f in (lambda x: np.ndarray.sum(np.array([x, x])), lambda x: np.float64.__add__(x, 1.0)):
         with pytest.raises(TypeError, match="descriptor") as refused:

@@ -34,7 +34,9 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
         error.add_note(_ON_LISTS)
     told = "\n  at " in text  # the text is this package's own
     # An attribute that NumPy's array has not, either, is misspelt.
-    is_misspelt = isinstance(error, AttributeError) and not hasattr(np.ndarray, error.name or "")
+    name = (isinstance(error, AttributeError) and error.name) or ""
+    of_buffer = hasattr(memoryview, name) or _OF_BUFFERS.search(text) is not None
+    is_misspelt = isinstance(error, AttributeError) and not (of_buffer or hasattr(np.ndarray, name))
     is_rational = _REFUSALS_OF_RATIONALS.match(text) is not None
     is_compiled = is_refusal_of_compiled_code(error) and not (told or is_misspelt or is_rational)
     is_own = is_compiled and isinstance(error, TypeError)  # which does not come of the one caught
@@ -47,6 +49,8 @@ def explain(error: Exception, args: Sequence[Any]) -> None:
             note = _ON_JSON
         elif "buffer API" in text or "attribute 'tobytes'" in text:
             note = _ON_HASHES
+        elif of_buffer:
+            note = _ON_BUFFERS
         elif text.startswith("descriptor '"):
             note = _ON_DESCRIPTORS
         elif text.startswith("unsupported type for timedelta"):
@@ -141,6 +145,13 @@ _ON_SHAPES = (
 _ON_HASHES = (
     "traced values have no bytes, which a hash or a cache asked for: what it finds has no derivative; "
     "leave out the cache, or take those of np.asarray(fg.stop_gradient(x)) if a derivative of zero is meant"
+)
+_OF_BUFFERS = re.compile(
+    r"^memoryview: |bytes-like object is required|attribute '(ctypes|__array_interface__)'"
+)
+_ON_BUFFERS = (
+    "a buffer holds plain numbers, and no traced values: write x.flags.c_contiguous, x.dtype, x.shape and "
+    "x.nbytes for what does not depend on them, and x[...] for a view of the entries"
 )
 _ON_JSON = (
     "JSON has plain numbers: write json.dumps(a, default=lambda v: float(str(v))), whose numbers have "
