@@ -411,6 +411,7 @@ WITHOUT = {
     "nonzero": lambda v: (np.nonzero(v), np.flatnonzero(v), v[np.nonzero(v)]),
     "searchsorted": lambda v: np.searchsorted([0.0, 1.0, 2.0], v),
     "lexsort": lambda v: np.lexsort((v, np.sign(v))),
+    "lexsort of a list": fg.adopt(lambda v: np.lexsort([v, np.sign(np.array(v))])),
     "texts": lambda v: (np.array_str(v), np.array_repr(v), np.array2string(v, precision=2)),
     "text of a number": fg.adopt(lambda v: np.format_float_positional(v[0], 3, trim="-")),
     "scientific text": fg.adopt(lambda v: np.format_float_scientific(x=v[0], precision=2)),

@@ -381,14 +381,21 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
+def _tuple_of_each(value: Any) -> Any:
+    """NumPy hands a tuple of keys over, and no list of them."""
+    found = _each_array_like(value)
+    return tuple(found) if isinstance(found, list) else found
+
+
 _OF_SEVERAL = (
     *("choose", "column_stack", "concat", "concatenate", "dstack", "histogramdd", "hstack"),
-    *("lexsort", "multi_dot", "piecewise", "row_stack", "select", "stack", "vstack"),
+    *("multi_dot", "piecewise", "row_stack", "select", "stack", "vstack"),
 )
 """Functions of a list of arrays: its items are converted, and not the list."""
 _CONVERTED: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(_OF_SEVERAL, _each_array_like),
     "block": _as_it_is,
+    "lexsort": _tuple_of_each,
     "histogram2d": _array_like_or_each,
 }
 
