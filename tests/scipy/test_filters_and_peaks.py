@@ -115,6 +115,55 @@ def test_what_is_refused(f, message):
         fg.jacobian(f)(X)
 
 
+ROWS = np.sin(1 + np.arange(30.0)).reshape(6, 5)
+BESIDE_PLAIN_IMAGES = {
+    **{
+        name: lambda c, name=name, given=given: getattr(scipy.ndimage, name)(
+            ROWS, *given, mode="constant", cval=c[0]
+        )
+        for name, given in {
+            "convolve": (ROWS[:3, :3],),
+            "correlate1d": (ROWS[0],),
+            "gaussian_filter1d": (0.8,),
+            "sobel": (),
+            "uniform_filter1d": (3,),
+            "maximum_filter": (3,),
+            "rank_filter": (-2, 3),
+            "median_filter": (3,),
+            "percentile_filter": (30, 3),
+        }.items()
+    },
+    "convolve2d": lambda c: scipy.signal.convolve2d(ROWS, ROWS[:3, :3], fillvalue=c[0]),
+    "upfirdn": lambda c: scipy.signal.upfirdn(X, ROWS, 2, mode="constant", cval=c[0]),
+    "resample_poly": lambda c: scipy.signal.resample_poly(
+        ROWS, 3, 4, padtype="constant", cval=c[0]
+    ),
+    "one width": lambda c: scipy.ndimage.gaussian_filter(ROWS, (0.4, 1.6 + c[0])),
+    "a mapping": lambda c: scipy.ndimage.geometric_transform(
+        ROWS, lambda at: (at[0] * (0.7 + c[0]), at[1] + 0.1)
+    ),
+}
+
+
+@pytest.mark.parametrize("case", one_in(3, BESIDE_PLAIN_IMAGES))
+def test_arguments_beside_plain_images(case):
+    check_function(BESIDE_PLAIN_IMAGES[case], [0.0], value_rtol=1e-13, hessian=False)
+
+
+def test_factors_of_zoom_choose_the_size():
+    zoomed = fg.jit(lambda x, k: scipy.ndimage.zoom(x, (k, 1.0), order=1))
+    for factor in (1.5, 0.6):
+        expected = scipy.ndimage.zoom(ROWS, (factor, 1.0), order=1)
+        np.testing.assert_allclose(zoomed(ROWS, factor), expected, rtol=1e-12)
+
+
+def test_sections_of_filters_with_two_edges():
+    def sections(edge):
+        return scipy.signal.butter(2, [edge[0], 0.8], "bandstop", output="sos")
+
+    check_function(sections, [0.37], value_rtol=1e-10)
+
+
 @pytest.mark.parametrize("is_analog", [False, True])
 @pytest.mark.parametrize("name", ["buttord", "cheb1ord", "cheb2ord", "ellipord"])
 def test_orders_of_filters(name, is_analog, monkeypatch):

@@ -12,6 +12,8 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
 
+from funcgrad.arrays.mutable_array import MutableArray
+from funcgrad.arrays.reference import current
 from funcgrad.arrays.values import by_value
 from funcgrad.expr import Expr
 from funcgrad.expr.scope_order import next_in_order
@@ -258,7 +260,7 @@ def only_plain(who: str, **given: ArrayLike) -> None:
 
 def number(who: str, value: ArrayLike, kinds: str = "fiubc") -> Array:
     """An argument in double precision, as SciPy takes it; ``kinds`` are the kinds of dtypes it may have."""
-    item: Any = lift_fully(value) if holds_expr(value) else np.asarray(value)
+    item = _array(value)
     if item.dtype.kind not in kinds:
         wanted = "numbers" if "c" in kinds else "real numbers"
         raise type_error(f"{who}: expected {wanted}, but got dtype {item.dtype}")
@@ -269,8 +271,15 @@ def number(who: str, value: ArrayLike, kinds: str = "fiubc") -> Array:
 
 def floating(who: str, value: ArrayLike) -> Any:
     """An argument as an array of its own floating dtype."""
-    item: Any = lift_fully(value) if holds_expr(value) else np.asarray(value)
+    item = _array(value)
     return item if item.dtype.kind in "fc" else number(who, item)
+
+
+def _array(value: ArrayLike) -> Any:
+    """An argument as an array: a copy of one that adopted code may store into later."""
+    if holds_expr(value):
+        return lift_fully(value)
+    return np.array(current(value)) if type(value) is MutableArray else np.asarray(value)
 
 
 def real(who: str, value: ArrayLike) -> Array:
@@ -288,10 +297,14 @@ def as_single(found: Any, *data: object) -> Any:
     return in_precision_of(dtype, found)
 
 
+def lifted_beside(x: Array, *others: object) -> Any:
+    """An array, which is an expression if another argument is traced that NumPy would not ask for its own."""
+    return lift_fully(x, others) if holds_expr(others) else x
+
+
 def taken(x: Array, index: Any) -> Any:
     """``x[index]``: a plain array at a traced index is an expression, too."""
-    beside = index if isinstance(index, tuple) else (index,)
-    return (lift_fully(x, beside) if holds_expr(index) else x)[index]
+    return lifted_beside(x, *(index if isinstance(index, tuple) else (index,)))[index]
 
 
 def nondifferentiable(

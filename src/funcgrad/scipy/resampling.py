@@ -12,7 +12,7 @@ import numpy as np
 import scipy.signal as _scipy
 
 from funcgrad.ops.convolution import convolve_op
-from funcgrad.scipy.composition import composed, floating
+from funcgrad.scipy.composition import composed, floating, lifted_beside
 from funcgrad.source import value_error
 from funcgrad.typing import Array, ArrayLike
 
@@ -24,7 +24,7 @@ def _extended(rows: Array, reach: int, mode: str, cval: float) -> Any:
     """Rows with as many entries more at both ends, by a mode of `scipy.signal.upfirdn`."""
     margins, count = [(0, 0)] * (rows.ndim - 1) + [(reach, reach)], rows.shape[-1]
     if mode == "constant":
-        return np.pad(rows, margins, constant_values=cval)
+        return np.pad(lifted_beside(rows, cval), margins, constant_values=cval)
     if mode in ("edge", "reflect", "symmetric", "wrap"):
         return np.pad(rows, margins, mode)  # type: ignore[call-overload]
     if mode == "antireflect":

@@ -21,8 +21,9 @@ from funcgrad.arrays.values import by_value
 from funcgrad.expr.concrete import known_value
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import ndimage
-from funcgrad.scipy.composition import composed, floating, with_phases, with_value
+from funcgrad.scipy.composition import composed, floating, lifted_beside, with_phases, with_value
 from funcgrad.scipy.filter_design import minimum_phase_of as minimum_phase_of
 from funcgrad.scipy.filter_design import natural_frequency as natural_frequency
 from funcgrad.scipy.filter_design import remez as remez
@@ -222,12 +223,13 @@ def convolve2d(
         )
     if _ordered("convolve2d", a, b, mode, axes):
         a, b = b, a
-    if mode == "valid" or (boundary == "fill" and not fillvalue):
+    if mode == "valid" or (boundary == "fill" and not holds_expr(fillvalue) and not fillvalue):
         return _directly(a, b, mode, (a.shape, b.shape), axes)
     # The full convolution reads as many rows and columns outside as the kernel is wide.
     margins = [(n - 1, n - 1) for n in b.shape]
     options = {"constant_values": fillvalue} if boundary == "fill" else {}
-    around = np.pad(a, margins, _BOUNDARIES[boundary], **options)  # type: ignore[call-overload]
+    extended = lifted_beside(a, fillvalue)
+    around: Any = np.pad(extended, margins, _BOUNDARIES[boundary], **options)  # type: ignore[call-overload]
     full = _within(around, b)
     return _part(full, mode, (a.shape, b.shape), axes)
 
@@ -334,7 +336,7 @@ def _median(own: Callable[..., Any], input: ArrayLike, kernel_size: int | Sequen
     image = np.atleast_1d(floating(own.__name__, input))
     kernel = np.ones(np.broadcast_to(kernel_size, image.ndim), bool)
     options = None, "constant", 0.0, 0
-    run = lambda image: own(image, kernel_size)  # noqa: E731
+    run = lambda image, _: own(image, kernel_size)  # noqa: E731
     return ranked(own.__name__, run, lambda n: n // 2, image, kernel, options)
 
 

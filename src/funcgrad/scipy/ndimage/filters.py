@@ -14,7 +14,14 @@ import scipy.ndimage as _scipy
 from funcgrad.arrays.reference import Reference
 from funcgrad.ops.convolution import convolve_op
 from funcgrad.ops.shape import astype, holds_expr
-from funcgrad.scipy.composition import composed, floating, nondifferentiable, number, with_value
+from funcgrad.scipy.composition import (
+    composed,
+    floating,
+    lifted_beside,
+    nondifferentiable,
+    number,
+    with_value,
+)
 from funcgrad.scipy.integer_results import filters_of
 from funcgrad.source import fail, type_error, value_error
 from funcgrad.typing import Array, ArrayLike, DTypeLike
@@ -124,7 +131,8 @@ def padded_along_axis(
     margins[axis] = (before, size - 1 - before)
     extension = extension_of(who, mode)
     options = {"constant_values": cval} if extension == "constant" else {}
-    return np.moveaxis(np.pad(image, margins, extension, **options), axis, 0)  # type: ignore[call-overload]
+    around: Any = np.pad(lifted_beside(image, cval), margins, extension, **options)  # type: ignore[call-overload]
+    return np.moveaxis(around, axis, 0)
 
 
 @_filter

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Unpack
 
 import numpy as np
 import scipy.ndimage as _scipy
 
+from funcgrad.arrays.values import by_value
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, floating, number, real, refuse
+from funcgrad.scipy.ndimage.filters import Output
 from funcgrad.scipy.ndimage.sampling import Sampling, map_coordinates, sampled_grid
 from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array, ArrayLike
@@ -24,23 +27,37 @@ def _grid(shape: Sequence[int]) -> Array:
     return np.indices(tuple(shape)).astype(float)
 
 
-@_composed
 def geometric_transform(
     input: ArrayLike,
     mapping: Callable[..., Any],
     output_shape: Sequence[int] | None = None,
-    *,
+    output: Output = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: float = 0.0,
+    prefilter: bool = True,
     extra_arguments: tuple[Any, ...] = (),
     extra_keywords: Mapping[str, Any] | None = None,
-    **sampling: Unpack[Sampling],
 ) -> Any:
-    """As `scipy.ndimage.geometric_transform`, in the image and what ``mapping`` captures."""
+    """As `scipy.ndimage.geometric_transform`, in the image and what ``mapping`` captures.
+
+    >>> import funcgrad as fg
+    >>> image = np.arange(4.0)
+    >>> fg.jacobian(lambda t: geometric_transform(image, lambda i: (i[0] * t,), order=1))(0.5)
+    array([0., 1., 2., 3.])
+    """
     image = number("geometric_transform", input)
     shape = image.shape if output_shape is None else tuple(output_shape)
     extra = dict(extra_keywords or {})
+    sampling = (output, order, mode, cval, prefilter)
+    beginning = islice(np.ndindex(shape), 1 if callable(mapping) else 0)  # it may be compiled code
+    first = [mapping(index, *extra_arguments, **extra) for index in beginning]
+    if not holds_expr([input, cval, *first]):
+        own: Any = _scipy.geometric_transform
+        return own(input, mapping, output_shape, *sampling, extra_arguments, extra_keywords)
     rows = [np.stack(mapping(index, *extra_arguments, **extra)) for index in np.ndindex(shape)]
     places = np.stack(rows, axis=-1).reshape(-1, *shape)
-    return map_coordinates(input, places, **sampling)
+    return map_coordinates(input, places, *sampling)
 
 
 @_hosted
@@ -85,9 +102,9 @@ def shift(input: ArrayLike, shift: ArrayLike, **sampling: Unpack[Sampling]) -> A
 def zoom(
     input: ArrayLike, zoom: ArrayLike, *, grid_mode: bool = False, **sampling: Unpack[Sampling]
 ) -> Any:
-    """As `scipy.ndimage.zoom`, in the image; the factors are plain."""
+    """As `scipy.ndimage.zoom`, in the image: the factors choose its size, and have no other effect."""
     image = number("zoom", input)
-    factors = np.broadcast_to(np.asarray(zoom, float), (image.ndim,))
+    factors = np.broadcast_to(np.asarray(by_value(zoom, "zoom"), float), (image.ndim,))
     shape = [round(n * factor) for n, factor in zip(image.shape, factors, strict=True)]
     rows = []
     for n, size in zip(image.shape, shape, strict=True):

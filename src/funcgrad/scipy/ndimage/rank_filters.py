@@ -26,16 +26,17 @@ _composed = composed(_scipy, host=True)
 
 def ranked(
     name: str,
-    own: Callable[[Array], Any],
+    own: Callable[[Array, Array], Any],
     rank: Callable[[int], int],
     input: ArrayLike,
     chosen: Array,
     options: tuple[Any, Any, Any, Any],
 ) -> Any:
-    """A rank filter: SciPy's function of the image, the rank in a neighborhood, and its footprint."""
+    """A rank filter: SciPy's function of image and cval, the rank in a neighborhood, and its footprint."""
     output, *how = options
-    image = number(name, input)
-    value = nondifferentiable(name, own, floating(name, input), like=np.copy).astype(image.dtype)
+    image, given = number(name, input), floating(name, input)
+    value = nondifferentiable(name, own, given, how[1], like=lambda x, _: np.copy(x))
+    value = value.astype(image.dtype)
     around = extended(name, image, chosen.shape, *how)
     offsets = np.ravel_multi_index(np.nonzero(chosen), around.shape)
     place = rank(len(offsets))
@@ -94,7 +95,7 @@ def _rank(
     chosen = footprint_of(name, image.ndim if axes is None else np.size(axes), size, footprint)
     whole, *rest = for_all_axes(image, chosen, axes, mode, cval, origin)
 
-    def run(image: Array) -> Any:
+    def run(image: Array, cval: Array) -> Any:
         return own(image, *first, size, footprint, None, mode, cval, origin, axes=axes)
 
     return ranked(name, run, rank, input, whole, (output, *rest))
