@@ -58,6 +58,14 @@ def test_a_first_gradient_loads_only_what_it_needs():
     assert not set(run(code)).intersection(HEAVY)
 
 
+def test_a_first_jitted_call_does_not_load_what_makes_machine_code():
+    code = (
+        "import sys, numpy as np, funcgrad as fg; "
+        "fg.jit(fg.grad(lambda x: np.sum(np.exp(x) * x)))(np.ones(3)); print(*sys.modules)"
+    )
+    assert not set(run(code)).intersection({"llvmlite", "tempfile"})
+
+
 def test_the_functions_at_hand_are_those_of_the_complete_tables():
     core, complete = core_functions.core_functions(), dispatch.all_functions()
     for table, whole in (

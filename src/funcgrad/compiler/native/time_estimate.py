@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 
 from funcgrad.compiler.flat_program import Flat, FlatStep, flatten_program
-from funcgrad.compiler.native.vector_functions import has_vector_functions, host_features
+from funcgrad.compiler.native.vector_functions import has_vector_functions
 from funcgrad.compiler.numpy.thread_pool import cores
 from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import loop_op
@@ -283,8 +284,12 @@ def is_for_blas(multiplications: int, terms: int) -> bool:
 
 @lru_cache(maxsize=1)
 def _numpy_has_vectors() -> bool:
-    """Whether NumPy's functions such as exp compute with vector instructions here: those of AVX-512."""
-    return bool(host_features().get("avx512dq", False))
+    """Whether NumPy's functions such as exp compute with vector instructions here: those of AVX-512.
+
+    NumPy is asked, since LLVM's answer takes 35 ms: llvmlite is imported when machine code is made.
+    """
+    features = import_module("numpy._core._multiarray_umath").__cpu_features__
+    return any([features.get(name, False) for name in ("AVX512_SKX", "X86_V4")])
 
 
 def _multiplications(flat: Flat, step: FlatStep) -> int:
