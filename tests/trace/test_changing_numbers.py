@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.trace import changing_numbers
+from funcgrad.trace import changing_numbers, trace_body
 from funcgrad.trace.derive import derived
 from funcgrad.transforms.linearize import split_program
 
@@ -39,7 +39,11 @@ CALLS = {
 
 
 def derivations():
-    return derived.cache_info().misses + split_program.cache_info().misses
+    return derived.cache_info().misses + split_program.cache_info().misses + bodies()
+
+
+def bodies():
+    return trace_body._body_of_skeleton.cache_info().misses
 
 
 def forget():
@@ -84,6 +88,67 @@ def test_results_do_not_depend_on_earlier_numbers(name, transform):
             np.testing.assert_allclose(part, wanted, rtol=1e-12, atol=1e-13)
 
 
+# -- bodies ----------------------------------------------------------------------------------------
+def nested(x, s):
+    return fg.fori_loop(0, 2, lambda i, c: fg.fori_loop(0, 2, lambda j, d: np.sin(d * s), c) * s, x)
+
+
+def until(x, s):
+    return fg.while_loop(lambda c: c[0] < 5 * s, lambda c: np.exp(-c / s) + c + 0.3 * s, x)
+
+
+BODIES = {
+    "loop": lambda x, s: fg.fori_loop(0, 3, lambda i, c: c * s + np.sin(c), x),
+    "loop in a loop": nested,
+    "scan": lambda x, s: fg.scan(lambda c, a: (np.tanh(c * s + a), c), x, np.ones((2, 3)))[1],
+    "while": until,
+    "branch": lambda x, s: fg.cond(x[0] > 0, lambda v: np.sin(v * s), lambda v: v / s, x),
+    "checkpoint": lambda x, s: fg.checkpoint(lambda v: np.sin(v * s) * s)(x),
+    "loop under vmap": lambda x, s: fg.vmap(
+        lambda a: fg.fori_loop(0, 2, lambda i, c: c * s + a, a)
+    )(x),
+    "norm": lambda x, s: fg.fori_loop(0, 2, lambda i, c: c + np.sqrt(np.sum((c - X) ** 2) / s), x),
+    "roots": lambda x, s: fg.fori_loop(0, 2, lambda i, c: np.where(c > 0, np.sqrt(s * c), 0.0), x),
+    "quotient": lambda x, s: fg.fori_loop(
+        0, 2, lambda i, c: (np.exp(s * c) - np.exp(-2.5 * c)) / np.exp(s * c), x
+    ),
+    "root": lambda x, s: fg.implicit_root(lambda y, a: y**3 + y - a * s)(x, x),
+}
+SETTLED = frozenset(BODIES) - {"norm", "roots", "quotient"}
+
+
+@pytest.mark.parametrize("name", sorted(SETTLED))
+def test_a_number_in_a_body_is_an_operand(name):
+    table = fg.jacfwd(BODIES[name])
+    for s in (1.3, 1.4, 1.45, 1.5):  # inner bodies first
+        table(X, s)
+    before = derivations()
+    found = [table(X, s) for s in (1.7, 2.3)]
+    assert derivations() == before
+    for value, s in zip(found, (1.7, 2.3), strict=True):
+        forget()
+        np.testing.assert_allclose(value, fg.jacfwd(BODIES[name])(X, s), rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", BODIES)
+def test_results_of_bodies_do_not_depend_on_earlier_numbers(name):
+    def run(s):
+        f = BODIES[name]
+        value, flow = fg.jvp(lambda x: f(x, s), (X,), (V,))
+        return value, flow, fg.jacfwd(fg.jacfwd(f))(X, s)
+
+    numbers = [3.7, 3.8, 5.5, 1.0, 2.0, 2.5, 0.9, 7.0, 3]
+    if name != "while":
+        numbers += [-4.1, -2.5, 0.5, 0.0]
+    found = [run(s) for s in numbers]
+    for value, s in zip(found, numbers, strict=True):
+        forget()
+        for part, wanted in zip(value, run(s), strict=True):
+            np.testing.assert_allclose(part, wanted, rtol=1e-11, atol=1e-13)
+
+
+# -- what they are for -----------------------------------------------------------------------------
 def test_functions_that_differ_in_a_number_have_one_program():
     for s in (1.3, 1.4):
         fg.jvp(lambda x, s=s: np.sum(np.cos(s * x)), (X,), (V,))
@@ -110,12 +175,15 @@ def test_numbers_of_different_dtypes_stay_apart():
 
 
 def test_a_jitted_function_and_a_formula_have_their_numbers():
+    def slope(s, x):
+        return fg.grad(lambda y: np.sum(fg.fori_loop(0, 9, lambda i, c: np.sin(s * c), s * y)))(x)
+
     def source(s):
-        return str(fg.jit(lambda x: fg.grad(lambda y: np.sum(np.sin(s * y)))(x)).lower(X))
+        return str(fg.jit(lambda x: slope(s, x)).lower(X))
 
     wanted = source(1.5)
     for s in (1.3, 1.4, 1.6):
-        fg.grad(lambda y, s=s: np.sum(np.sin(s * y)))(X)
+        slope(s, X)
     assert source(1.5) == wanted
     t = fg.var("t")
     for s in (1.3, 1.4, 1.6):

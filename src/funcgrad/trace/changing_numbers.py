@@ -34,26 +34,30 @@ Make: TypeAlias = Callable[[Any, tuple[SkeletonRow, ...], tuple[int, ...], int],
 """Derives from a transform, the rows and roots of a skeleton, and the number of leaves; a cached function."""
 
 
-class ForNumbers(NamedTuple, Generic[Made]):
-    """What is derived from a skeleton."""
+NUMBER = "n"
+"""How the names of inputs begin that are numbers."""
 
-    made: Made
-    found: Skeleton
-    """The skeleton, with the values of the inputs of ``made``."""
-    numbers: dict[SkeletonRow, int]
-    """The rows of the numbers that are inputs, and which inputs they are."""
+
+ForNumbers: TypeAlias = tuple[Made, Skeleton, dict[SkeletonRow, int]]
+"""What is derived, the skeleton with the values of its inputs, and the rows of the numbers that are inputs,
+with the places of these inputs."""
 
 
 def derived_for_numbers(
-    make: Make[Made], transform: Any, found: Skeleton, leaves: int
+    make: Make[Made],
+    transform: Any,
+    found: Skeleton,
+    leaves: int,
+    around: Sequence[Any] | None = None,
 ) -> ForNumbers[Made]:
     """What ``make`` derives from a skeleton; numbers that change from call to call are inputs of it.
 
-    For a formula, and for what a jitted function traces once, they are none.
+    For a formula, and for what a jitted function traces once, they are none: ``around`` are the values to
+    which the derived program is applied, if they are others than the inputs of the skeleton.
     """
     numbers = _numbers_of(found)
-    if not numbers or (found.symbolic and _is_kept(found.inputs)):
-        return ForNumbers(make(transform, found.rows, found.roots, leaves), found, {})
+    if not numbers or _is_kept(found.inputs if around is None else around):
+        return make(transform, found.rows, found.roots, leaves), found, {}
     rows = list(found.rows)
     for place in numbers:
         rows[place] = (CONSTANT, None, rows[place][2])
@@ -62,9 +66,9 @@ def derived_for_numbers(
 
 
 def _is_kept(inputs: Sequence[Any]) -> bool:
-    """Whether an input is an expression of no trace, or of one that is recorded."""
-    contexts = [value.traced for value in inputs if isinstance(value, Expr)]
-    return any([context is None or context.records for context in contexts])
+    """Whether an input is a formula, or belongs to a trace that is recorded."""
+    exprs = [value for value in inputs if isinstance(value, Expr) and value.op is not CONSTANT]
+    return any([expr.traced is None or expr.traced.records for expr in exprs])
 
 
 def _numbers_of(found: Skeleton) -> dict[int, float]:
@@ -96,13 +100,6 @@ def number_pattern(values: Sequence[float]) -> NumberPattern:
     """What laws may ask of numbers that they do not name: the signs, and which are equal or opposite."""
     first: dict[float, int] = {}
     return tuple([(v > 0, first.setdefault(abs(v), k)) for k, v in enumerate(values)])
-
-
-class _Last(NamedTuple, Generic[Made]):
-    """What was derived last for the numbers themselves."""
-
-    numbers: dict[int, float]
-    made: Made
 
 
 class _General(NamedTuple, Generic[Made]):
@@ -146,7 +143,8 @@ class _Family(Generic[Made]):
 
     def __init__(self, make: Make[Made], transform: Any, *identity: Any) -> None:
         self._make, self._transform, self._leaves = make, transform, identity[-1]
-        self._last: _Last[Made] | None = None
+        self._last: tuple[dict[int, float], Made] | None = None
+        """The numbers for which it was derived last, and what."""
         self._general: _General[Made] | None = None
         self._promotes = True
 
@@ -164,13 +162,14 @@ class _Family(Generic[Made]):
         rest = iter(found.inputs)
         inputs = [next(rest) if k is None else found.numbers[k] for k in general.inputs]
         places = {found.rows[k]: i for i, k in enumerate(general.inputs) if k is not None}
-        return ForNumbers(general.made, found._replace(inputs=inputs), places)
+        return general.made, found._replace(inputs=inputs), places
 
     def _for_themselves(self, found: Skeleton, numbers: dict[int, float]) -> ForNumbers[Made]:
-        if self._last is None or self._last.numbers != numbers:
+        known, made = self._last or ({}, None)
+        if made is None or known != numbers:
             made = self._make(self._transform, found.rows, found.roots, self._leaves)
-            self._last = _Last(numbers, made)
-        return ForNumbers(self._last.made, found, {})
+            self._last = numbers, made
+        return made, found, {}
 
     def _general_for(self, found: Skeleton, numbers: dict[int, float]) -> _General[Made] | None:
         """What is derived for any values of the numbers that have changed; None if none has."""
@@ -178,7 +177,7 @@ class _Family(Generic[Made]):
         if last is None or not self._promotes:
             return None
         if general is None:
-            changed = {place for place, value in numbers.items() if last.numbers[place] != value}
+            changed = {place for place, value in numbers.items() if last[0][place] != value}
         else:
             changed = general.differs(numbers)
             if changed:
@@ -194,7 +193,8 @@ class _Family(Generic[Made]):
         inputs: list[int | None] = []
         for place, row in enumerate(rows):
             if row[0] is INPUT or place in changed:
-                rows[place] = (INPUT, f"i{len(inputs)}", row[2])
+                kind = NUMBER if place in changed else "i"
+                rows[place] = (INPUT, f"{kind}{len(inputs)}", row[2])
                 inputs.append(place if place in changed else None)
         others = [array for place, array in found.numbers.items() if place not in changed]
         fixed = frozenset([abs(array.item()) for array in others if array.dtype.kind in "biufc"])
@@ -203,16 +203,17 @@ class _Family(Generic[Made]):
 
     def _agrees(self, general: _General[Made], found: Skeleton, numbers: dict[int, float]) -> bool:
         """Whether no law has used the numbers: what is derived for them has the same operations."""
-        last = self._last
+        known, made = self._last or ({}, None)
         if (
-            last is None
-            or general.differs(last.numbers)
-            or general.pattern(last.numbers) != general.pattern(numbers)
+            made is None
+            or general.differs(known)
+            or general.pattern(known) != general.pattern(numbers)
         ):
-            made = self._for_themselves(found, numbers).made
-        else:
-            made = last.made
-        return _operations(made) == _operations(general.made)
+            made = self._for_themselves(found, numbers)[0]
+        try:
+            return _operations(made) == _operations(general.made)
+        except Exception:  # of a body that has no derivative
+            return False
 
 
 def _operations(made: HasOutputs) -> Counter[Any]:

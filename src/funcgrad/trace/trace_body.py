@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from funcgrad.control.closed_program import Body, body_of, used
+from funcgrad.control.closed_program import Body, body_of, jvp_of_body, used, vjp_of_body
 from funcgrad.expr import Expr, symbol
 from funcgrad.graph import INPUT, ArrayType
-from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.trace.branches import all_paths
+from funcgrad.trace.changing_numbers import NUMBER, derived_for_numbers
 from funcgrad.trace.leaves import RUNNING, Scope, fresh, parameter_names
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.skeleton import SkeletonRow, instantiate, skeleton
@@ -24,13 +25,15 @@ def trace_body(
     *,
     branches: bool = True,
     whole: bool = False,
+    numbers: bool = False,
 ) -> tuple[Body, list[Any], Any]:
     """The body of f, the captured expressions and arrays that are its last inputs, and f's result.
 
     ``trees`` are f's arguments. f is traced on ``stand_ins`` of the same types for their leaves. Python may
     read the value of a stand-in, if it has one; a `symbol` has none. It may branch on truth values of those;
     if ``branches`` is False, as the run around it does. If ``whole``, the body computes all that f does; else
-    what f computes of captured values alone is captured, too.
+    what f computes of captured values alone is captured, too. If ``numbers``, so are numbers that change from
+    call to call.
     """
     scope = Scope()
     names = parameter_names(f, len(trees))
@@ -56,15 +59,40 @@ def trace_body(
     finally:
         scope.open = False
         RUNNING.discard(scope)
-    body, read = _body_of_skeleton(found.rows, found.roots, len(leaves))
-    return body, [found.inputs[i] for i in read], output
+    count = len(leaves)
+    if numbers:
+        outer = [*[leaf for tree in trees for leaf in tree.leaves], *found.inputs[count:]]
+        made, found, _ = derived_for_numbers(_body_of_skeleton, None, found, count, outer)
+    else:
+        made = _body_of_skeleton(None, found.rows, found.roots, count)
+    return made.body, [found.inputs[i] for i in made.read], output
+
+
+class _ReadBody(NamedTuple):
+    """The body of a skeleton."""
+
+    body: Body
+    read: tuple[int, ...]
+    """The inputs of the skeleton beside the leaves that the body has."""
+    varying: tuple[int, ...]
+    """The inputs of the body that are no numbers which change from call to call."""
+
+    @property
+    def outputs(self) -> list[Expr]:
+        """The outputs and their derivatives, in both modes: laws for these may use a number, too."""
+        body = self.body
+        smooth = [k for k, type in enumerate(body.types) if differentiable(type.dtype)]
+        active = [i for i in self.varying if differentiable(body.inputs[i].dtype)]
+        flows = jvp_of_body(body, active)[1]
+        back = vjp_of_body(body, smooth, active)[1]
+        return [*body.outputs, *[flow for flow in flows if flow is not None], *back.values()]
 
 
 @lru_cache(maxsize=512)
 def _body_of_skeleton(
-    rows: tuple[SkeletonRow, ...], roots: tuple[int, ...], leaves: int
-) -> tuple[Body, tuple[int, ...]]:
-    """The body of a skeleton, simplified, and the inputs beside the leaves that it has.
+    _: None, rows: tuple[SkeletonRow, ...], roots: tuple[int, ...], leaves: int
+) -> _ReadBody:
+    """The body of a skeleton, simplified.
 
     Inputs that the outputs do not depend on are dropped: they were used to compute captured values.
     """
@@ -72,7 +100,9 @@ def _body_of_skeleton(
     inputs = [expr for expr in exprs if expr.op is INPUT]
     outputs = simplify_all([exprs[i] for i in roots])
     read = tuple([i for i in used(inputs, outputs) if i >= leaves])
-    return body_of([*inputs[:leaves], *[inputs[i] for i in read]], outputs), read
+    kept = [*inputs[:leaves], *[inputs[i] for i in read]]
+    varying = [k for k, x in enumerate(kept) if not str(x.params[0][1]).startswith(NUMBER)]
+    return _ReadBody(body_of(kept, outputs), read, tuple(varying))
 
 
 def symbols(trees: Sequence[Tree], types: Sequence[ArrayType]) -> list[Expr]:

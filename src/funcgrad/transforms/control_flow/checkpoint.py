@@ -69,7 +69,11 @@ def checkpoint(f: Callable[..., Any] = LATER, policy: Policy = "nothing") -> Cal
             return function(*args, **kwargs)
         given = [lift_fully(leaf) for leaf in leaves]
         body, captured, output = trace_body(
-            lambda *a: run(function, a, kwargs, "checkpoint"), trees, given, whole=True
+            lambda *a: run(function, a, kwargs, "checkpoint"),
+            trees,
+            given,
+            whole=True,
+            numbers=True,
         )
         shape = flatten(output)
         kept = _kept(body, policy)

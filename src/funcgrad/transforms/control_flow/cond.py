@@ -146,7 +146,7 @@ def _traced(
     who: str, f: Callable[..., Any], trees: Sequence[Tree], types: Sequence[ArrayType]
 ) -> tuple[Body, list[Any], Any]:
     outer = OuterArrays(f)
-    traced = trace_body(on_arrays(f, who), trees, symbols(trees, types), whole=True)
+    traced = trace_body(on_arrays(f, who), trees, symbols(trees, types), whole=True, numbers=True)
     outer.check(who)
     return traced
 

@@ -191,7 +191,7 @@ def _fixed_point_carry(
         outer = OuterArrays(f)
         generators = outer_generators(outer.reached)
         body, captured, output = trace_body(
-            f, [carry, sequences], symbols([carry, sequences], [*types, *items])
+            f, [carry, sequences], symbols([carry, sequences], [*types, *items]), numbers=True
         )
         outer.check(who)
         warn_of_draws(who, "the function", generators, _SHARED)
@@ -338,7 +338,9 @@ def _while(
     carry, body, captured, _ = _fixed_point_carry(who, step, init, empty, [])
     outer = OuterArrays(cond_fun)
     generators = outer_generators(outer.reached)
-    cond, more, output = trace_body(cond_fun, [carry], symbols([carry], types_of(carry)))
+    cond, more, output = trace_body(
+        cond_fun, [carry], symbols([carry], types_of(carry)), numbers=True
+    )
     outer.check(who)
     warn_of_draws(who, "the function", generators, _SHARED)
     if len(cond.outputs) != 1 or cond.types[0] != ArrayType((), np.dtype(bool)):

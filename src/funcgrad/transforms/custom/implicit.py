@@ -162,7 +162,7 @@ def _solving(
         given = [lift_fully(item) for tree in trees[1:] for item in tree.leaves]
         unknowns = firsts if on_path else symbols([start], [x.type for x in firsts])
         inside = [*unknowns, *given]
-        body, captured, output = trace_body(on_arrays(f), trees, inside)
+        body, captured, output = trace_body(on_arrays(f), trees, inside, numbers=kind != "argmin")
         _check(who, kind, body, output, len(firsts))
         problem = Problem(
             who, kind, body, residual_body(kind, body, len(firsts)), len(firsts), solver
