@@ -17,6 +17,7 @@ from funcgrad.rewrite.reading_laws import COMPLEX_READING, READING, STRUCTURAL_R
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.scipy.stats import expon, norm
 from tests.default_slice import one_in
+from tests.rewrite.near_misses import changed_in_one_operand, has_value_of
 from tests.show.reading_back import check_read_back
 
 X, Y = fg.vars("x y")
@@ -249,6 +250,10 @@ READINGS = {
         lambda: fg.gradient(np.sum(fg.const(np.zeros(3)).at[1].set(V[0] * V[1]) * V), V),
         "array([v[1]**2, 2*v[1]*v[0], 0])",
     ),
+    "entries_in_zeros, of a difference": (
+        lambda: entry(0, X) - entry(1, Y),
+        "array([x, -y, 0])",
+    ),
     "entry_in_zeros": (lambda: fg.gradient(V[0] ** 2, V), "array([2*v[0], 0, 0])"),
     "softmax": (lambda: np.exp(V - fg.logsumexp(V)), "softmax(v)"),
     "softmax along an axis": (
@@ -467,7 +472,7 @@ READINGS = {
         lambda: fg.hessian(fg.logsumexp).expr(V),
         "diag(softmax(v)) - outer(softmax(v), softmax(v))",
     ),
-    "guard_inside": (
+    "before_broadcast, of a Hessian": (
         lambda: fg.hessian(np.linalg.norm).expr(V),
         "eye(3)/norm(v) - outer(v, v)/norm(v)**3",
     ),
@@ -484,6 +489,10 @@ READINGS = {
     "axes_dropped": (
         lambda: fg.gradient(np.sum(np.exp(V[:, None] * W)), V),
         "sum(w*exp(outer(v, w)), axis=1)",
+    ),
+    "sum_of_stored, of infinities": (
+        lambda: X * np.sum(fg.const(np.zeros((2, 2))).at[:, 1].add(np.full(2, np.inf)), axis=1),
+        "full(2, x*inf)",
     ),
     "sum_of_stored": (
         lambda: fg.gradient(
@@ -505,7 +514,7 @@ READINGS = {
         lambda: np.stack([V, np.sin(V)], axis=1).T,
         "array([v, sin(v)])",
     ),
-    "columns_in_zeros": (
+    "scaled_entry, of a Hessian": (
         lambda: fg.hessian(lambda w: w[0] ** 3 * w[1]).expr(fg.var("w", (2,))),
         "array([[6*w[1]*w[0], 3*w[0]**2], [3*w[0]**2, 0]])",
     ),
@@ -576,6 +585,10 @@ def test_entries_by_an_array_of_places_are_no_products_of_others():
         np.testing.assert_allclose(shown(v=np.array(x)), expr(v=np.array(x)))
 
 
+def entry(i, x):
+    return fg.const(np.zeros(3)).at[i].add(x)
+
+
 def matrix(*entries):
     return np.reshape(np.stack(entries), (2, 2))
 
@@ -622,11 +635,27 @@ def lorenz(s):
     return d
 
 
+LAWS = {
+    law.__name__[1:]: law
+    for laws in (*STRUCTURAL_READING.values(), *COMPLEX_READING.values(), READING_ELEMENTWISE)
+    for law in laws
+}
+
+
+def law_of(name):
+    return name.partition(",")[0].partition(" ")[0]
+
+
 def test_every_reading_law_has_a_program():
-    tables = (STRUCTURAL_READING, COMPLEX_READING)
-    laws = {law.__name__[1:] for table in tables for row in table.values() for law in row}
-    laws |= {law.__name__[1:] for law in READING_ELEMENTWISE}
-    assert {name.partition(",")[0].partition(" ")[0] for name in READINGS} == laws
+    assert {law_of(name) for name in READINGS} == set(LAWS)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_without_a_law_some_program_reads_otherwise(law, monkeypatch):
+    monkeypatch.setattr(LAWS[law], "__code__", (lambda expr: None).__code__)
+    of_law_first = sorted(READINGS, key=lambda name: law_of(name) != law)
+    texts = (repr(fg.simplify(READINGS[name][0]())) for name in of_law_first)
+    assert any(text != READINGS[name][1] for name, text in zip(of_law_first, texts, strict=False))
 
 
 @pytest.mark.parametrize("name", READINGS)
@@ -658,6 +687,14 @@ def test_a_reading_has_the_value_wherever_both_are_finite(name):
                 continue
         cases.append(values)
     check_read_back(fg.simplify(expr), *cases)
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_a_formula_next_to_one_that_a_law_reads_keeps_its_value(name):
+    rng = np.random.default_rng(0)
+    formulas = [changed_in_one_operand(READINGS[name][0](), rng) for _ in range(6)]
+    compared = [has_value_of(read(formula), formula, rng) for formula in formulas]
+    assert any(compared)
 
 
 def test_choices_in_choices_do_not_multiply():

@@ -8,12 +8,12 @@ from types import MappingProxyType
 import numpy as np
 
 from funcgrad.expr import Expr, const, scalar
-from funcgrad.graph import CONSTANT, unnested
-from funcgrad.ops import contraction, indexing, reduction, shape
+from funcgrad.graph import CONSTANT
+from funcgrad.ops import contraction, reduction, shape
 from funcgrad.ops.base import op
-from funcgrad.ops.elementwise import arithmetic, selection
+from funcgrad.ops.elementwise import arithmetic
 from funcgrad.rewrite.monomials import Monomial, power, product_of, scalars_apart, unbroadcast
-from funcgrad.rewrite.reading_array_laws import MOST_ENTRIES, ReadingLaw
+from funcgrad.rewrite.reading_array_laws import ReadingLaw
 from funcgrad.rewrite.reading_matrix_laws import is_identity_matrix, is_reshaped_identity
 from funcgrad.rewrite.reading_ops import diag_op, trace_op
 
@@ -97,16 +97,6 @@ def _same_everywhere(expr: Expr) -> Expr | None:
     return op.broadcast_to(x.args[0], shape=expr.shape)  # type: ignore[no-any-return]
 
 
-def _guard_inside(expr: Expr) -> Expr | None:
-    """where(p, diag(x), 0) = diag(where(p, x, 0)) for one condition p."""
-    p, x = expr.args
-    if x.op is not diag_op or unbroadcast(p).shape or x.dtype != expr.dtype:
-        return None
-    (v,) = x.args
-    inside = op.broadcast_to(unbroadcast(p), shape=v.shape)
-    return diag_op(selection.mask(inside, v))  # type: ignore[no-any-return]
-
-
 def _sum_of_equal(expr: Expr) -> Expr | None:
     """sum(full(n, x)) = n*x."""
     (x,) = expr.args
@@ -177,25 +167,6 @@ def _rows_of_columns(expr: Expr) -> Expr | None:
     return shape.stack(columns)  # type: ignore[no-any-return]
 
 
-def _columns_in_zeros(expr: Expr) -> Expr | None:
-    """zeros((n, 2)).at[:, 0].add(x) + zeros((n, 2)).at[:, 1].add(y) = stack([x, y], axis=1)."""
-    if expr.ndim != 2 or not 2 <= expr.shape[1] <= MOST_ENTRIES:
-        return None
-    found: dict[int, Expr] = {}
-    for part in unnested(expr, lambda x: x.args if x.op is arithmetic.add else ()):
-        spec = dict(part.params).get("spec", ())
-        if part.op is not indexing.scatter_op or len(spec) != 2 or len(part.args) > 1:
-            return None
-        if spec[0] != ("slice", None, None, None) or not isinstance(spec[1], int):
-            return None
-        column = spec[1] % expr.shape[1]
-        (x,) = part.args
-        found[column] = found[column] + x if column in found else x
-    columns = [found.get(k) for k in range(expr.shape[1])]
-    whole = [x for x in columns if x is not None and x.shape == expr.shape[:1]]
-    return shape.stack(whole, axis=1) if len(whole) == len(columns) else None
-
-
 def _moved_constant(expr: Expr) -> Expr | None:
     """transpose(reshape(eye(4), (4, 2, 2)), (1, 2, 0)) = reshape(eye(4), (2, 2, 4)): such a constant."""
     (x,) = expr.args
@@ -236,9 +207,7 @@ JACOBIAN_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "outer": (_scalars_outside,),
         "solve": (_scalars_outside,),
         "reshape": (_same_everywhere, _moved_constant, _scalars_outside),
-        "add": (_columns_in_zeros,),
         "transpose": (_same_everywhere, _moved_constant, _rows_of_columns, _scalars_outside),
-        "mask": (_guard_inside,),
         "any": (_same_everywhere,),
         "all": (_same_everywhere,),
         "getitem": (_scalars_outside,),

@@ -151,9 +151,10 @@ def _sum_of_stored(expr: Expr) -> Expr | None:
     if not 0 < stored.size <= _MOST_STORED or not expr.size or x.dtype != expr.dtype:
         return None
     found = expr.op.run(stored.op.run(*arrays, **dict(stored.params)), **dict(expr.params))
-    if np.ptp(found) != 0:
+    first = found.flat[0]
+    if np.any(found != first):
         return None
-    number = scalar(alike.number * np.max(found), expr.dtype)
+    number = scalar(alike.number * first, expr.dtype)
     return op.broadcast_to(number, shape=expr.shape)  # type: ignore[no-any-return]
 
 
