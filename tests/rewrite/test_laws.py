@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.autodiff.accumulate import cotangents
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.rewrite.laws import EXACT, LAWS
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.structural_laws import STRUCTURAL
 from tests.default_slice import one_in
+from tests.rewrite.near_misses import changed_in_one_operand, has_value_of
 from tests.rewrite.values import grid, same
 
 DTYPES = [np.float64, np.float32, np.float16, np.complex128]
@@ -237,6 +239,17 @@ def test_stable_forms_have_the_value_of_what_was_written(name):
     f = STABLE_PROGRAMS[name]
     for x in (np.array([0.5, -1.0, 2.0]), np.array([0.0, 3.0, 3.0])):
         assert fg.jit(f)(x) == pytest.approx(f(x), rel=1e-14)
+
+
+@pytest.mark.parametrize("name", PROGRAMS | STABLE_PROGRAMS)
+def test_a_formula_next_to_one_that_a_law_rewrites_keeps_its_value(name):
+    v, rng = fg.var("v", (4,)), np.random.default_rng(0)
+    program = (PROGRAMS | STABLE_PROGRAMS)[name](v)
+    weights = np.cos(np.arange(1.0, 1 + program.size)).reshape(program.shape)
+    formulas = [program, *cotangents(np.sum(np.real(program) * weights), [v])]
+    for formula in [changed_in_one_operand(e, rng) for e in formulas for _ in range(4)]:
+        for mode in ("value", "derivative", "formula"):
+            has_value_of(simplify_all([formula], mode=mode)[0], formula, rng)
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((5,), 0), ((3, 4), 0), ((3, 4), 1), ((2, 3, 4), -1)])
