@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.control.closed_program import jvp_of_body
-from funcgrad.expr import Expr
-from funcgrad.graph import ArrayType
 from funcgrad.integrate.tableaus import Rosenbrock, RungeKutta
 from funcgrad.integrate.vector_field import VectorField
-from funcgrad.ops.base.op import fit, lift_fully
+from funcgrad.ops.base.op import lift_fully
 from funcgrad.rewrite.substitute import substitute_all
+from funcgrad.transforms.custom.implicit import concatenated, split_by_types
 from funcgrad.transforms.custom.solvers import slope_in_x
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -131,25 +130,25 @@ def _rosenbrock(
     n = sum([type.size for type in types])
     size = astype_of(h, matrix)
     system = np.eye(n, dtype=matrix.dtype) / (size * method.gamma) - matrix
-    start = _joined(y)
+    start = concatenated(y)
     us: list[Any] = []
     for i, (node, row, coupling, time) in enumerate(
         zip(method.nodes, method.stages, method.coupling, method.time, strict=True)
     ):
-        at = y if i == 0 else _parts(start + _combined(row, us), types)
-        right = _joined(f if i == 0 else field(_time(t, t_new, node, h), at))
+        at = y if i == 0 else split_by_types(start + _combined(row, us), types)
+        right = concatenated(f if i == 0 else field(_time(t, t_new, node, h), at))
         if i:
             right = right + _combined(coupling, us) / size
         if time != 0.0 and time_slope is not None:
             right = right + (size * time) * time_slope
         us.append(np.linalg.solve(system, right))
     end = start + _combined([*method.stages[-1], 1.0], us)
-    y_new = _parts(end, types)
+    y_new = split_by_types(end, types)
     rows = [_combined(row, us) for row in method.dense]
     first = end - start + rows[0]
     rest = [b - a for a, b in pairwise(rows)]
-    dense = tuple([_parts(row, types) for row in [first, *rest, -rows[-1]]])
-    return Attempt(y_new, field(t_new, y_new), _parts(us[-1], types), dense, None)
+    dense = tuple([split_by_types(row, types) for row in [first, *rest, -rows[-1]]])
+    return Attempt(y_new, field(t_new, y_new), split_by_types(us[-1], types), dense, None)
 
 
 def _derivatives(field: VectorField, t: Array, y: Leaves) -> tuple[Any, Any]:
@@ -162,25 +161,9 @@ def _derivatives(field: VectorField, t: Array, y: Leaves) -> tuple[Any, Any]:
     ]
     one = {tangents[0].key: lift_fully(np.ones((), tangents[0].dtype))}
     autonomous = all([flow is None for flow in moved])
-    in_time = substitute_all([_joined(flows)], one)
+    in_time = substitute_all([concatenated(flows)], one)
     inside = [slope_in_x(body, field.size), *([] if autonomous else in_time)]
     # Both are expressions of the body's inputs: put the operands in their place.
     given = dict(zip([x.key for x in body.inputs], field.operands(t, y), strict=True))
     found = substitute_all(inside, given, inputs=True)
     return found[0], None if autonomous else found[1]
-
-
-def _joined(parts: Sequence[Any]) -> Any:
-    """The leaves, concatenated to one vector."""
-    whole: Any = np.concatenate([np.reshape(lift_fully(part), (-1,)) for part in parts])
-    return whole
-
-
-def _parts(vector: Expr, types: Sequence[ArrayType]) -> Leaves:
-    """The leaves of a vector, with these types."""
-    found, place = [], 0
-    for type in types:
-        piece: Any = np.reshape(vector[place : place + type.size], type.shape)
-        found.append(fit(piece, type))
-        place += type.size
-    return found

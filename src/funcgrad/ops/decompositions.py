@@ -31,11 +31,10 @@ from funcgrad.ops.base.matrix_stacks import (
     matrix_flops,
     mH,
     mT,
-    of_stacks,
     real_dtype,
     svd_flops,
 )
-from funcgrad.ops.base.op import Op
+from funcgrad.ops.base.op import Op, same_on_batch
 from funcgrad.ops.base.untaken_paths import matrix_or_identity
 from funcgrad.ops.elementwise.arithmetic import determined_product, determined_quotient
 from funcgrad.ops.elementwise.selection import mask
@@ -118,7 +117,7 @@ eigh_op: Op = Op(
     run=lambda a, triangle: tuple(np.linalg.eigh(a, triangle)),
     infer=_eigh_type,
     edges=(_eigh_edge,),
-    batch=of_stacks(lambda: eigh_op),
+    batch=same_on_batch(lambda: eigh_op),
     notation=lambda x, triangle: f"eigh({x})" if triangle == "L" else f"eigh({x}, {triangle!r})",
     columns=Columns(
         flops=matrix_flops(lambda n: 9 * n**3),
@@ -219,7 +218,7 @@ svd_op: Op = Op(
     run=lambda a: tuple(np.linalg.svd(a, full_matrices=False)),
     infer=_svd_type,
     edges=(_svd_edge,),
-    batch=of_stacks(lambda: svd_op),
+    batch=same_on_batch(lambda: svd_op),
     columns=Columns(
         flops=_svd_flops,
         numpy="np.linalg.svd({0}, full_matrices=False)",
@@ -314,7 +313,7 @@ singular_complement_op: Op = Op(
     run=_complement,
     infer=_complement_type,
     edges=(_complement_edge,),
-    batch=of_stacks(lambda: singular_complement_op),
+    batch=same_on_batch(lambda: singular_complement_op),
     columns=Columns(
         flops=_svd_flops,
         numpy=_complement_text,
@@ -372,7 +371,7 @@ qr_complement_op: Op = Op(
     run=lambda a: np.linalg.qr(a, "complete")[0][..., a.shape[-1] :],
     infer=_complement_type,
     edges=(_complement_edge,),
-    batch=of_stacks(lambda: qr_complement_op),
+    batch=same_on_batch(lambda: qr_complement_op),
     columns=Columns(
         flops=lambda z: _qr_flops(z),
         numpy=lambda z, texts: (
@@ -437,7 +436,7 @@ qr_op: Op = Op(
     run=lambda a: tuple(np.linalg.qr(a)),
     infer=_qr_type,
     edges=(_qr_edge,),
-    batch=of_stacks(lambda: qr_op),
+    batch=same_on_batch(lambda: qr_op),
     columns=Columns(
         flops=_qr_flops,
         numpy="np.linalg.qr({0})",

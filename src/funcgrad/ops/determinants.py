@@ -24,13 +24,12 @@ from funcgrad.ops.base.matrix_stacks import (
     matrix_flops,
     mH,
     mT,
-    of_stacks,
     real_dtype,
     svd_flops,
     wide,
 )
 from funcgrad.ops.base.mpmath_matrices import cofactors, determinant, each_matrix
-from funcgrad.ops.base.op import Op
+from funcgrad.ops.base.op import Op, same_on_batch
 from funcgrad.ops.base.untaken_paths import matrix_or_identity
 from funcgrad.ops.decompositions import svd_op
 from funcgrad.ops.solve import inv_op
@@ -84,7 +83,7 @@ def _of_slogdet(
         run=lambda a: np.linalg.slogdet(a)[part],
         infer=infer,
         edges=(edge,),
-        batch=of_stacks(lambda: op),
+        batch=same_on_batch(lambda: op),
         columns=Columns(
             machine=machine,
             flops=matrix_flops(lu_flops),
@@ -137,7 +136,7 @@ det_op: Op = Op(
     run=lambda a: np.linalg.det(a),
     infer=_number_type,
     edges=(_det_edge,),
-    batch=of_stacks(lambda: det_op),
+    batch=same_on_batch(lambda: det_op),
     columns=Columns(
         machine="matrix_forms:det",
         flops=matrix_flops(lu_flops),
@@ -355,7 +354,7 @@ cofactor_op: Op = Op(
     run=_cofactor_run,
     infer=lambda a: a,
     edges=(_cofactor_edge,),
-    batch=of_stacks(lambda: cofactor_op),
+    batch=same_on_batch(lambda: cofactor_op),
     columns=Columns(
         flops=matrix_flops(_cofactor_flops),
         numpy=_cofactors_source,

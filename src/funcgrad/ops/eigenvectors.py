@@ -14,8 +14,8 @@ from numpy.linalg._linalg import EigResult
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import LinearMap, Parts, Structural
 from funcgrad.ops.base.columns import Columns
-from funcgrad.ops.base.matrix_stacks import as_row, matrices, matrix_flops, mT, of_stacks
-from funcgrad.ops.base.op import Op
+from funcgrad.ops.base.matrix_stacks import as_row, matrices, matrix_flops, mT
+from funcgrad.ops.base.op import Op, same_on_batch
 from funcgrad.ops.base.untaken_paths import matrix_or_identity
 from funcgrad.ops.elementwise.arithmetic import determined_product, determined_quotient
 from funcgrad.ops.elementwise.selection import mask, stopped
@@ -104,7 +104,7 @@ eig_op: Op = Op(
     run=_eig_run,
     infer=_eig_type,
     edges=(_eig_edge,),
-    batch=of_stacks(lambda: eig_op),
+    batch=same_on_batch(lambda: eig_op),
     columns=Columns(
         flops=matrix_flops(lambda n: 25 * n**3),
         numpy="(lambda z, c: (z[0].astype(c), z[1].astype(c)))(np.linalg.eig({0}), np.result_type({0}, 'F'))",

@@ -18,6 +18,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.linear import Structural
+from funcgrad.ops.base.arguments import slice_axis
 from funcgrad.ops.base.axes import axis_index, counts_of
 from funcgrad.ops.base.columns import Columns, axis_length
 from funcgrad.ops.base.op import Op, lift_fully
@@ -106,12 +107,12 @@ def _whole(type: ArrayType, axis: int, size: int) -> ArrayType:
 def _first_half(x: Array, axis: int) -> Any:
     """The real transform by the complex one."""
     z = fft_op(_complex(x), axis=axis, inverse=False)
-    return _cut(z, axis, slice(z.shape[axis] // 2 + 1))
+    return slice_axis(z, axis, slice(z.shape[axis] // 2 + 1))
 
 
 def _by_mirrored(z: Array, axis: int, size: int) -> Any:
     """The transform to real values by the complex one, of both halves."""
-    mirrored = np.flip(_cut(z, axis, slice(1, (size + 1) // 2)), axis)
+    mirrored = np.flip(slice_axis(z, axis, slice(1, (size + 1) // 2)), axis)
     whole = np.concatenate([z, np.conjugate(mirrored)], axis=axis)
     return np.real(fft_op(whole, axis=axis, inverse=True))
 
@@ -265,15 +266,11 @@ def _complex(a: Any) -> Any:
     return astype(a, np.result_type(a.dtype, np.complex64) if narrow else complex)
 
 
-def _cut(x: Array, axis: int, part: slice) -> Any:
-    return x[(slice(None),) * axis + (part,)]
-
-
 def resized(a: Array, count: int, axis: int) -> Any:
     """Cut, or filled up with zeros."""
     length = a.shape[axis]
     if count <= length:
-        return a if count == length else _cut(a, axis, slice(count))
+        return a if count == length else slice_axis(a, axis, slice(count))
     return np.pad(a, [(0, count - length if i == axis else 0) for i in range(a.ndim)])
 
 

@@ -25,11 +25,10 @@ from funcgrad.ops.base.matrix_stacks import (
     hermitian_from,
     mH,
     mT,
-    of_stacks,
     real_dtype,
     svd_flops,
 )
-from funcgrad.ops.base.op import Op
+from funcgrad.ops.base.op import Op, same_on_batch
 from funcgrad.ops.base.untaken_paths import matrix_or_identity
 from funcgrad.ops.decompositions import svd_op
 from funcgrad.ops.elementwise.arithmetic import determined_quotient
@@ -309,7 +308,7 @@ singular_norm_op: Op = Op(
     run=_norm_run,
     infer=lambda a, order: ArrayType(a.shape[:-2], real_dtype(a.dtype)),
     edges=(_norm_edge,),
-    batch=of_stacks(lambda: singular_norm_op),
+    batch=same_on_batch(lambda: singular_norm_op),
     notation=lambda x, order: f"matrix_norm({x}, ord={repr(order) if order == 'nuc' else order})",
     columns=Columns(
         flops=lambda z: math.prod(z.args[0].shape[:-2]) * svd_flops(*z.args[0].shape[-2:]),

@@ -20,10 +20,9 @@ from funcgrad.ops.base.matrix_stacks import (
     matrices,
     mH,
     mT,
-    of_stacks,
     svd_flops,
 )
-from funcgrad.ops.base.op import Op
+from funcgrad.ops.base.op import Op, same_on_batch
 from funcgrad.ops.base.untaken_paths import matrix_or_identity
 from funcgrad.ops.elementwise.selection import stopped
 from funcgrad.ops.singular_value_functions import singular_value_function_op
@@ -74,7 +73,7 @@ pinv_op: Op = Op(
     run=lambda a, rcond, hermitian: np.linalg.pinv(a, rcond, hermitian),
     infer=lambda a, **_: ArrayType((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype),
     edges=(_pinv_edge,),
-    batch=of_stacks(lambda: pinv_op),
+    batch=same_on_batch(lambda: pinv_op),
     columns=Columns(
         fresh=True,
         flops=_pinv_flops,

@@ -27,10 +27,9 @@ from funcgrad.ops.base.matrix_stacks import (
     matrix_flops,
     mH,
     mT,
-    of_stacks,
 )
 from funcgrad.ops.base.mpmath_matrices import each_matrix
-from funcgrad.ops.base.op import Op, lift_fully, spread
+from funcgrad.ops.base.op import Op, lift_fully, same_on_batch, spread
 from funcgrad.ops.base.untaken_paths import matrix_or_identity
 from funcgrad.ops.shape import astype, broadcast_to, expand_dims, squeeze
 from funcgrad.source import as_of_numbers, may_be_handled, value_error
@@ -213,7 +212,7 @@ inv_op: Op = Op(
     run=lambda a: np.linalg.inv(a),
     infer=lambda a: a,
     edges=(_inv_edge,),
-    batch=of_stacks(lambda: inv_op),
+    batch=same_on_batch(lambda: inv_op),
     columns=Columns(
         fresh=True,
         flops=matrix_flops(lambda n: 2 * n**3),
@@ -260,7 +259,7 @@ cholesky_op: Op = Op(
     run=lambda a: np.linalg.cholesky(a),
     infer=lambda a: a,
     edges=(_cholesky_edge,),
-    batch=of_stacks(lambda: cholesky_op),
+    batch=same_on_batch(lambda: cholesky_op),
     columns=Columns(
         fresh=True,
         flops=matrix_flops(lambda n: n**3 // 3),
@@ -291,7 +290,7 @@ has_cholesky_op: Op = Op(
     run=_have_factors,  # rounding decides of a matrix that is nearly singular, and so its own factorization
     infer=lambda a: ArrayType(a.shape[:-2], np.dtype(bool)),
     edges=(None,),
-    batch=of_stacks(lambda: has_cholesky_op),
+    batch=same_on_batch(lambda: has_cholesky_op),
     columns=Columns(
         decompose=lambda a: np.all(np.linalg.eigvalsh(a) > 0, axis=-1),
         flops=matrix_flops(lambda n: n**3 // 3),

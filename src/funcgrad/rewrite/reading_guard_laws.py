@@ -130,13 +130,14 @@ def _less(x: Expr, known: set[Key], side: int) -> Expr:
     if not _is_decided(x, known, side):
         return x
     if side == 2:
-        other = values[1] if x.op is selection.where else _zeros(x)
+        other = values[1] if x.op is selection.where else zeros_for(x)
         return other if other.type == x.type else x
     kept = [q for q in _conditions(p) if q.key not in known]
     return x.op(_all_of(kept, p), *values) if kept else values[0]
 
 
-def _zeros(like: Expr) -> Expr:
+def zeros_for(like: Expr) -> Expr:
+    """Zeros of the shape and dtype of an expression."""
     return op.broadcast_to(scalar(0, like.dtype), shape=like.shape)  # type: ignore[no-any-return]
 
 

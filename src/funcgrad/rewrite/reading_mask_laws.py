@@ -21,6 +21,7 @@ from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.monomials import scalars_apart
 from funcgrad.rewrite.reading_array_laws import MOST_ENTRIES, ReadingLaw
 from funcgrad.rewrite.reading_complex_laws import is_guarded
+from funcgrad.rewrite.reading_guard_laws import zeros_for
 
 
 def _zero_elsewhere(expr: Expr) -> Expr | None:
@@ -180,13 +181,9 @@ _LONGEST = 40
 """Characters of a constant that is written out."""
 
 
-def _zeros(expr: Expr) -> Expr:
-    return op.broadcast_to(scalar(0, expr.dtype), shape=expr.shape)  # type: ignore[no-any-return]
-
-
 def _nothing_stored(expr: Expr) -> Expr | None:
     """zeros(3, bool).at[i].add(False) = zeros(3, bool); where(zeros(3, bool), x, 0) = zeros(3)."""
-    return _zeros(expr) if value_of(expr.args[0]) == 0 else None
+    return zeros_for(expr) if value_of(expr.args[0]) == 0 else None
 
 
 def _or_never(expr: Expr) -> Expr | None:

@@ -19,7 +19,7 @@ from funcgrad.source import fail, type_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import trace_body
-from funcgrad.transforms.custom.implicit import implicit_root
+from funcgrad.transforms.custom.implicit import concatenated, implicit_root
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.jit.jit import jit
@@ -88,7 +88,7 @@ def solve_bvp(
     refuse(who, S=None if S is None else True)
     given = [stop_gradient(lift_fully(item)) for item in (guess, *known, *one[1], *ends[1])]
     solved = _plain_solver(one, ends, mesh, len(known), options)
-    nodes = concrete(_joined(given), who, lambda whole: solved(whole, given)[0])
+    nodes = concrete(concatenated(given), who, lambda whole: solved(whole, given)[0])
     shape = (size, len(nodes))
     whole = ArrayType((size * len(nodes) + parameters,), np.dtype(float))
     start = primitive(
@@ -114,10 +114,6 @@ def solve_bvp(
         message="The solver has converged.",
         success=True,
     )
-
-
-def _joined(parts: Sequence[Any]) -> Any:
-    return np.concatenate([np.reshape(part, (-1,)) for part in parts])
 
 
 def _plain_solver(

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 from funcgrad.autodiff.accumulate import pushforward
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.program import Program, lower
-from funcgrad.expr import Expr, assemble_node, by_key, concrete, const, result, subexpressions
-from funcgrad.graph import CONSTANT, INPUT, ArrayType, dependent
+from funcgrad.expr import Expr, by_key, concrete, const, result, subexpressions, symbol
+from funcgrad.graph import CONSTANT, INPUT, dependent
 from funcgrad.ops.base.op import broadcast_to, fit, leaf, lift_fully
 from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.simplify import simplify_all
@@ -140,7 +140,7 @@ def split_program(
     seeds, made = builder(simple, inputs[:leaves])
     linear = simplify_all(made, mode="derivative")
     residuals = _residuals(linear, seeds)
-    names = [seed_input(f"r{k}", item.type) for k, item in enumerate(residuals)]
+    names = [symbol(f"r{k}", item.type) for k, item in enumerate(residuals)]
     given = {item.key: name for item, name in zip(residuals, names, strict=True)}
     first = lower(subsume_bodies([*simple, *residuals]), inputs)
     second = lower(substitute_all(linear, given), [*names, *seeds])
@@ -164,12 +164,8 @@ def unrepeated(expr: Expr) -> Expr:
     return expr
 
 
-def seed_input(name: str, type: ArrayType) -> Expr:
-    return assemble_node(INPUT, (), (("name", name),), type)
-
-
 def _flows(roots: list[Expr], leaves: list[Expr]) -> tuple[list[Expr], list[Expr]]:
-    seeds = [seed_input(f"t{k}", item.type) for k, item in enumerate(leaves)]
+    seeds = [symbol(f"t{k}", item.type) for k, item in enumerate(leaves)]
     given = {item.key: seed for item, seed in zip(leaves, seeds, strict=True)}
     types = [root.type._replace(dtype=tangent_dtype(root)) for root in roots]
     return seeds, [
@@ -231,6 +227,6 @@ def _expressions(parts: Split, residuals: Sequence[Any], labels: Sequence[str]) 
     count = len(residuals)
     seeds = parts.second.inputs[count:]
     known = [value if isinstance(value, Expr) else const(value) for value in residuals]
-    named = [seed_input(label, x.type) for label, x in zip(labels, seeds, strict=True)]
+    named = [symbol(label, x.type) for label, x in zip(labels, seeds, strict=True)]
     given = {old.key: new for old, new in zip(parts.second.inputs, [*known, *named], strict=True)}
     return simplify_all(substitute_all(parts.second.outputs, given), mode="derivative")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from funcgrad.autodiff.accumulate import backprop
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, symbol
 from funcgrad.linear import Parts
 from funcgrad.ops.base.op import differentiable, fit, lift_fully
 from funcgrad.ops.shape import zeros_like
@@ -17,7 +17,7 @@ from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import skeleton
 from funcgrad.transformed import Transformed
-from funcgrad.transforms.linearize import linear_part, primal_part, seed_input, split_program
+from funcgrad.transforms.linearize import linear_part, primal_part, split_program
 from funcgrad.transforms.transform_arguments import (
     check_function,
     differentiable_arguments,
@@ -76,7 +76,7 @@ def vjp(f: Callable[..., Any], *primals: object, has_aux: bool = False) -> tuple
 
 def _cotangents(roots: list[Expr], leaves: list[Expr]) -> tuple[list[Expr], list[Expr]]:
     types = [root.type._replace(dtype=tangent_dtype(root)) for root in roots]
-    seeds = [seed_input(f"c{k}", type) for k, type in enumerate(types)]
+    seeds = [symbol(f"c{k}", type) for k, type in enumerate(types)]
     smooth = [k for k, root in enumerate(roots) if differentiable(root.dtype)]
     if not smooth:
         return seeds, [zeros_like(item) for item in leaves]

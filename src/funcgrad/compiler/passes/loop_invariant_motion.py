@@ -31,9 +31,9 @@ from funcgrad.compiler.passes.loop_body_regrouping import (
 )
 from funcgrad.compiler.passes.scattered_sums import is_scattered, parts_of, scattered_sum
 from funcgrad.control.loop import is_loop
-from funcgrad.expr import Expr, assemble_node, by_key, rebuild, subexpressions
+from funcgrad.expr import Expr, by_key, rebuild, subexpressions, symbol
 from funcgrad.fold import folded, folded_by_key
-from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, dependent
+from funcgrad.graph import CONSTANT, Key, dependent
 from funcgrad.ops.base.columns import in_library
 from funcgrad.ops.base.op import Elementwise, broadcast_to, columns_of, on_batch, spread
 from funcgrad.ops.contraction import matmul_op
@@ -449,7 +449,7 @@ class _Loop:
         items = [e for e in kept.values() if self.kind[e.key] == _PER_ITERATION]
         fixed = [e for e in kept.values() if self.kind[e.key] == _INVARIANT]
         inner = [*[self.inputs[k] for k in states], *items, *fixed]
-        names = [_symbol(f"i{k}", e.type) for k, e in enumerate(inner)]
+        names = [symbol(f"i{k}", e.type) for k, e in enumerate(inner)]
         given = {e.key: name for e, name in zip(inner, names, strict=True)}
         remade = type(self.body)
         cond = self.cond
@@ -477,7 +477,3 @@ class _Loop:
         if not self._is_batch(term):
             return self.known[term.key] * self.iterations
         return np.sum(self.known[term.key], axis=0)
-
-
-def _symbol(name: str, type: ArrayType) -> Expr:
-    return assemble_node(INPUT, (), (("name", name),), type)

@@ -13,7 +13,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.linear import LinearMap, Structural
-from funcgrad.ops.base.op import Op, differentiable, lift_fully
+from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.shape import astype
 from funcgrad.source import fail, type_error
 from funcgrad.typing import Array
@@ -98,11 +98,6 @@ def matrices(name: str, x: object, *, square: bool = True) -> Any:
             "convert it with astype(float)",
         )
     return x
-
-
-def of_stacks(op: Callable[[], Op]) -> Callable[..., Any]:
-    """The batching rule of an operation of one operand on stacks: the batch makes the stack longer."""
-    return lambda size, batched, a, **params: op()(a, **params)
 
 
 # -- flops: Golub and Van Loan, Matrix Computations, 4th edition ---------------------------------

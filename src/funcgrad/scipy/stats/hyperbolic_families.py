@@ -18,6 +18,7 @@ from funcgrad.ops.special.mixture_ranges import (
     normal_mixture_start,
 )
 from funcgrad.scipy import special
+from funcgrad.scipy.stats.log_tails import last_axis
 from funcgrad.scipy.stats.standard import (
     Formula,
     Standard,
@@ -32,10 +33,6 @@ _STEPS = np.arange(601.0)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 _LOG_ROOT_TAU = math.log(2 * math.pi) / 2
-
-
-def _last_axis(x: Array) -> Any:
-    return np.expand_dims(x, -1)
 
 
 def log_bessel_k(p: Array, b: Array) -> Any:
@@ -62,8 +59,8 @@ def _log_bessel_integral(p: Array, b: Array) -> Any:
     left = np.minimum(reach, 1.3 * root + 50 / held)
     right = np.minimum(reach, np.minimum(root, np.log1p(45 / held) + 1.5))
     step = (left + right) / (len(_STEPS) - 1)
-    v = _last_axis(step) * _STEPS - _last_axis(left)
-    fall = _last_axis(rest) * 2 * np.sinh(v / 2) ** 2 + _last_axis(order) * (np.expm1(v) - v)
+    v = last_axis(step) * _STEPS - last_axis(left)
+    fall = last_axis(rest) * 2 * np.sinh(v / 2) ** 2 + last_axis(order) * (np.expm1(v) - v)
     total = np.sum(np.exp(-fall), axis=-1) * step / 2
     return order * np.arcsinh(order / b) - size + np.log(total)
 
@@ -81,11 +78,11 @@ def _inverse_tail(own: Sequence[Array], p: Array, b: Array) -> Any:
     far = x * (1 + np.abs(p)) < 1e-18 * b
     outermost = _inverse_log_density(x, inverse, w, p, b) + math.log(2) - np.log(b) + 2 * w
     x, inverse, w = np.where(far, 1.0, x), np.where(far, 1.0, inverse), np.where(far, 0.0, w)
-    reach = _last_axis(stop_gradient(inverse_gaussian_reach(w, p, b)))
+    reach = last_axis(stop_gradient(inverse_gaussian_reach(w, p, b)))
     v = reach * _NODES
     # cosh(w - v) - cosh(w), without a difference of large terms.
-    rise = 2 * np.sinh(v / 2) * np.sinh(v / 2 - _last_axis(w))
-    values = np.exp(-_last_axis(p) * v - _last_axis(b) * rise)
+    rise = 2 * np.sinh(v / 2) * np.sinh(v / 2 - last_axis(w))
+    values = np.exp(-last_axis(p) * v - last_axis(b) * rise)
     total = np.log(np.sum(values * _WEIGHTS, axis=-1) * reach[..., 0])
     return np.where(far, outermost, total + w + _inverse_log_density(x, inverse, w, p, b))
 
@@ -146,10 +143,10 @@ def _hyperbolic_mixture(x: Array, p: Array, a: Array, b: Array) -> Any:
     held = [stop_gradient(item) for item in (x, p, a, b)]
     start, end = normal_mixture_start(*held), normal_mixture_end(*held)
     step = (end - start) / 300
-    w = _last_axis(start) + _last_axis(step) * _MIXED
-    normal = special.log_ndtr(_last_axis(x) * np.exp(-w / 2) - _last_axis(b) * np.exp(w / 2))
-    square = _last_axis(gamma * gamma)
-    exponent = _last_axis(p) * w - (np.exp(-w) + square * np.exp(w)) / 2 + normal
+    w = last_axis(start) + last_axis(step) * _MIXED
+    normal = special.log_ndtr(last_axis(x) * np.exp(-w / 2) - last_axis(b) * np.exp(w / 2))
+    square = last_axis(gamma * gamma)
+    exponent = last_axis(p) * w - (np.exp(-w) + square * np.exp(w)) / 2 + normal
     constant = p * np.log(gamma) - math.log(2) - log_bessel_k(p, gamma)
     return constant + np.log(step) + special.logsumexp(exponent, axis=-1)
 

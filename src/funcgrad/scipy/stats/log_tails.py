@@ -41,11 +41,12 @@ def _laguerre() -> tuple[Array, Array]:
 def _log_decay(rate: Array, log_correction: Callable[..., Any], *args: Array) -> Any:
     """The logarithm of the integral of exp(-rate*r + correction(r, *args)) over r > 0."""
     points, weights = _laguerre()
-    correction = log_correction(points / _last_axis(rate), *[_last_axis(arg) for arg in args])
+    correction = log_correction(points / last_axis(rate), *[last_axis(arg) for arg in args])
     return np.log(np.sum(weights * np.exp(correction), axis=-1)) - np.log(rate)
 
 
-def _last_axis(x: Array) -> Any:
+def last_axis(x: Array) -> Any:
+    """Numbers beside a last axis, of the points of a rule or the terms of a series."""
     return np.expand_dims(x, -1)
 
 
@@ -210,8 +211,8 @@ def _t_cdf_near(x: Array, df: Array) -> Any:
     square = x * x
     share = square / (df + square)
     near = np.logical_and(df < 30, np.logical_and(square < 1, share < 0.5))
-    around = _last_axis(np.where(near, share, 0.0))
-    half = _last_axis(df / 2)
+    around = last_axis(np.where(near, share, 0.0))
+    half = last_axis(df / 2)
     series = _series(lambda k: (half + 0.5 + k) / (1.5 + k) * around, _CENTER_TERMS)
     factor = log_half_ratio(df / 2) - (df + 1) / 2 * np.log1p(square / df)
     center = 0.5 + x * np.exp(factor) * series / math.sqrt(2 * math.pi)

@@ -13,6 +13,7 @@ import numpy as np
 from funcgrad.ops.special.mixture_ranges import studentized_end, studentized_start
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
+from funcgrad.scipy.stats.log_tails import last_axis
 from funcgrad.scipy.stats.standard import Standard, half_line
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -25,10 +26,6 @@ _LARGEST = 1e10
 """With more degrees of freedom, the chi variable is a constant in double precision."""
 
 
-def _last_axis(x: Array) -> Any:
-    return np.expand_dims(x, -1)
-
-
 def _ranges(r: Array) -> tuple[Any, Any]:
     """The normal distribution function at the largest value, and the logarithm of the range's share of it."""
     top = special.ndtr(_Z)
@@ -37,29 +34,29 @@ def _ranges(r: Array) -> tuple[Any, Any]:
     # Of a short range, by the density at its middle, which does not cancel.
     near = np.where(small, r, 1.0)
     nodes, weights = np.polynomial.legendre.leggauss(12)
-    moves = _last_axis(near) * ((nodes + 1) / 2)
-    density = np.exp(moves * (_last_axis(_Z) - moves / 2)) * (weights / 2)
+    moves = last_axis(near) * ((nodes + 1) / 2)
+    density = np.exp(moves * (last_axis(_Z) - moves / 2)) * (weights / 2)
     mass = near * np.sum(density, axis=-1) * np.exp(-_Z * _Z / 2) / math.sqrt(2 * math.pi)
     return top, np.where(small, np.log(mass / top), np.log1p(-np.where(small, 0.5, ratio)))
 
 
 def _range_cdf(r: Array, k: Array) -> Any:
-    top, log_share = _ranges(_last_axis(r))
-    power = _last_axis(k) - 1
+    top, log_share = _ranges(last_axis(r))
+    power = last_axis(k) - 1
     return k * np.sum(_NORMAL * np.exp(power * (np.log(top) + log_share)), axis=-1)
 
 
 def _range_sf(r: Array, k: Array) -> Any:
-    top, log_share = _ranges(_last_axis(r))
-    power = _last_axis(k) - 1
+    top, log_share = _ranges(last_axis(r))
+    power = last_axis(k) - 1
     rest = -np.expm1(power * log_share)
     return k * np.sum(_NORMAL * np.exp(power * np.log(top)) * rest, axis=-1)
 
 
 def _range_density(r: Array, k: Array) -> Any:
-    r = _last_axis(r)
+    r = last_axis(r)
     top, log_share = _ranges(r)
-    power = _last_axis(k) - 2
+    power = last_axis(k) - 2
     other = np.exp(-((_Z - r) ** 2) / 2) / math.sqrt(2 * math.pi)
     values = _NORMAL * other * np.exp(power * (np.log(top) + log_share))
     return k * (k - 1) * np.sum(values, axis=-1)
@@ -73,11 +70,11 @@ def _mixed(function: Any, kind: int) -> Any:
         held = [stop_gradient(item) for item in (q, k, df)]
         start, end = (run(*held, float(kind)) for run in (studentized_start, studentized_end))
         step = (end - start) / (_COUNT - 1)
-        w = _last_axis(start) + _last_axis(step) * np.arange(float(_COUNT))
+        w = last_axis(start) + last_axis(step) * np.arange(float(_COUNT))
         half = df / 2
         constant = half * np.log(half) - half - gammaln(half) + math.log(2) + np.log(step)
-        log = _last_axis(constant) - _last_axis(half) * (np.expm1(2 * w) - 2 * w)
-        values = function(_last_axis(q) * np.exp(w), _last_axis(k))
+        log = last_axis(constant) - last_axis(half) * (np.expm1(2 * w) - 2 * w)
+        values = function(last_axis(q) * np.exp(w), last_axis(k))
         return np.sum(np.exp(log + w if kind == 2 else log) * values, axis=-1)
 
     return mean

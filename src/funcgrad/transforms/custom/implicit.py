@@ -226,13 +226,13 @@ def residual_body(kind: str, body: Body, count: int) -> Body:
 
 
 # -- the operation -------------------------------------------------------------------------------
-def _concatenated(parts: Sequence[Any]) -> Any:
+def concatenated(parts: Sequence[Any]) -> Any:
     """The values, concatenated to one vector."""
-    return np.concatenate([np.reshape(part, (-1,)) for part in parts])
+    return np.concatenate([np.reshape(lift_fully(part), (-1,)) for part in parts])
 
 
-def _split(vector: Array, types: Sequence[ArrayType]) -> list[Expr]:
-    """The inverse of `_concatenated`: the parts of a vector, with the given types."""
+def split_by_types(vector: Array, types: Sequence[ArrayType]) -> list[Expr]:
+    """The inverse of `concatenated`: the parts of a vector, with the given types."""
     parts, place = [], 0
     for type in types:
         piece = np.reshape(vector[place : place + type.size], type.shape)
@@ -250,8 +250,10 @@ def _tangent_body(problem: Problem, active: Sequence[int]) -> Body:
         for flow, out in zip(moved, body.outputs, strict=True)
     ]
     slope = determined_slope(problem.who, problem.kind, slope_in_x(body, count))
-    dx = -np.linalg.solve(slope, _concatenated([lift_fully(flow) for flow in flows]))
-    return body_of([*body.inputs, *tangents], _split(dx, [x.type for x in body.inputs[:count]]))
+    dx = -np.linalg.solve(slope, concatenated(flows))
+    return body_of(
+        [*body.inputs, *tangents], split_by_types(dx, [x.type for x in body.inputs[:count]])
+    )
 
 
 def _cotangent_body(problem: Problem, given: Sequence[int]) -> tuple[Body, list[int]]:
@@ -261,11 +263,12 @@ def _cotangent_body(problem: Problem, given: Sequence[int]) -> tuple[Body, list[
     cotangents = [symbol(f"g{k}", x.type) for k, x in enumerate(xs) if k in given]
     known = dict(zip(given, cotangents, strict=True))
     zeros = [lift_fully(np.zeros(x.shape, x.dtype)) for x in xs]
-    seed = _concatenated([known.get(k, zero) for k, zero in enumerate(zeros)])
+    seed = concatenated([known.get(k, zero) for k, zero in enumerate(zeros)])
     slope = determined_slope(problem.who, problem.kind, slope_in_x(body, count), seed)
     weight = -np.linalg.solve(slope.T, seed)
     seeds, back = vjp_of_body(body, range(len(body.outputs)), range(count, len(body.inputs)))
-    put = dict(zip([s.key for s in seeds], _split(weight, [s.type for s in seeds]), strict=True))
+    parts = split_by_types(weight, [s.type for s in seeds])
+    put = dict(zip([s.key for s in seeds], parts, strict=True))
     found = dict(zip(back, substitute_all(list(back.values()), put), strict=True))
     read = {x.key for x in subexpressions(*body.outputs)}
     for i, theta in enumerate(body.inputs[count:], start=count):

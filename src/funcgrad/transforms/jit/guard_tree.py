@@ -19,12 +19,12 @@ from funcgrad.compiler.program import Program, part
 from funcgrad.control.closed_program import Body
 from funcgrad.expr import (
     Expr,
-    assemble_node,
     by_key,
     is_simple,
     mark_simple,
     rebuild,
     subexpressions,
+    symbol,
 )
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.fold import folded_by_key
@@ -320,10 +320,7 @@ class GuardTree:
     def _lowered(
         self, node: TraceNode, saved: Sequence[Expr], inherited: Sequence[Expr], mode: Mode
     ) -> NodeProgram:
-        names = [
-            assemble_node(INPUT, (), (("name", f"saved {~self._slot(expr)}"),), expr.type)
-            for expr in inherited
-        ]
+        names = [symbol(f"saved {~self._slot(expr)}", expr.type) for expr in inherited]
         given = {expr.key: name for expr, name in zip(inherited, names, strict=True)}
         roots = [*node.exprs, *saved]
         if given:

@@ -16,8 +16,7 @@ from funcgrad.compiler.program import Program, has_loops, lower
 from funcgrad.compiler.python.loop_body_codegen import flat_of
 from funcgrad.compiler.python.loop_codegen import loop_text
 from funcgrad.control.loop import loop_op
-from funcgrad.expr import Expr, assemble_node
-from funcgrad.graph import INPUT
+from funcgrad.expr import Expr, symbol
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.source import position
 from funcgrad.transforms.jit.guard_tree import GuardTree, NodeProgram, Question, answer_key
@@ -164,7 +163,7 @@ def _guard(question: Question, step: NodeProgram, tree: GuardTree) -> Guard:
 def _given(step: NodeProgram, tree: GuardTree) -> list[Expr]:
     """The inputs of a node's program, by the names of the arguments, or as saved values."""
     return [
-        tree.inputs[k] if k >= 0 else assemble_node(INPUT, (), (("name", _saved(k)),), x.type)
+        tree.inputs[k] if k >= 0 else symbol(_saved(k), x.type)
         for k, x in zip(step.inputs, step.program.inputs, strict=True)
     ]
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.arrays.reference import COPIED
-from funcgrad.expr import Expr, assemble_node, const
-from funcgrad.graph import INPUT, ArrayType
+from funcgrad.expr import Expr, const, symbol
+from funcgrad.graph import ArrayType
 from funcgrad.ops.base.foreign_arrays import advice_on, refuse_libraries, refuse_others
 from funcgrad.ops.base.op import Op
 from funcgrad.source import type_error
@@ -275,7 +275,7 @@ class SignatureTraces:
         for i, (type, value) in enumerate(zip(types, values, strict=True)):
             if i < self.count:
                 if i == len(self.tree.inputs):
-                    self.tree.inputs.append(_input(self.labels[i], type))
+                    self.tree.inputs.append(symbol(self.labels[i], type))
                 given.append(self.tree.inputs[i])
                 continue
             origin = origins.get(id(value), value)
@@ -288,7 +288,7 @@ class SignatureTraces:
             place = self._place(origin, id(origin) in watched)
             if place == len(self.arrays):
                 self.arrays.append(origin)
-                self.tree.inputs.append(_input(f"array {place}", type))
+                self.tree.inputs.append(symbol(f"array {place}", type))
             given.append(self.tree.inputs[self.count + place])
         self.read = read
         return given
@@ -311,10 +311,6 @@ def _with_bases(array: Any) -> Iterator[Any]:
     while isinstance(array, np.ndarray):
         yield array
         array = array.base
-
-
-def _input(name: str, type: ArrayType) -> Expr:
-    return assemble_node(INPUT, (), (("name", name),), type)
 
 
 class Static(NamedTuple):

@@ -37,6 +37,7 @@ from funcgrad.transforms.transform_arguments import (
     differentiable_arguments,
     named_after,
     positions,
+    tangent_dtype,
     titled,
 )
 
@@ -245,7 +246,7 @@ def _filled(
     for color, product in enumerate(products):
         chosen = plan.colors == color
         seeds = [
-            chosen[i:j].reshape(x.shape).astype(_float(x))
+            chosen[i:j].reshape(x.shape).astype(tangent_dtype(x))
             for x, (i, j) in zip(seeded, pairwise(cuts), strict=True)
         ]
         parts = second.run([*known, *seeds])
@@ -256,10 +257,6 @@ def _filled(
     return edge_patterns.scipy_sparse().csr_array(
         (data, pattern.indices.copy(), pattern.indptr.copy()), shape=pattern.shape
     )
-
-
-def _float(expr: Expr) -> np.dtype[Any]:
-    return expr.dtype if differentiable(expr.dtype) else np.dtype(float)
 
 
 @lru_cache(maxsize=256)
@@ -274,7 +271,7 @@ def linearized(
     inputs, simple = _simplified(rows, roots)
     primals = inputs[:leaves]
     seeded = primals if forward else simple
-    seeds = [var(f"s{i}", x.shape, _float(x)) for i, x in enumerate(seeded)]
+    seeds = [var(f"s{i}", x.shape, tangent_dtype(x)) for i, x in enumerate(seeded)]
     derive = _tangents if forward else _cotangents
     outputs = simplify_all(derive(simple, primals, seeds), mode="derivative")
     return _split(outputs, inputs, seeds)
@@ -285,7 +282,7 @@ def _tangents(roots: list[Expr], primals: list[Expr], seeds: list[Expr]) -> list
     given = {x.key: (x, seed) for x, seed in zip(primals, seeds, strict=True)}
     flows = [flow for _, flow in coefficients(roots, given, 1)]
     return [
-        zeros_like(root, _float(root)) if flow is None else broadcast_to(flow, root.shape)
+        zeros_like(root, tangent_dtype(root)) if flow is None else broadcast_to(flow, root.shape)
         for root, flow in zip(roots, flows, strict=True)
     ]
 
