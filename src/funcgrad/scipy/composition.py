@@ -428,14 +428,18 @@ class SciPyWrapper:
     """What is plain, and what takes traced data, for an error."""
 
     def __init__(self, own: object) -> None:
-        self.own = own
+        self._set_own(own)
 
     @classmethod
     def of_scipy(cls, own: Any) -> Self:
         """SciPy's object as one that takes traced points, too."""
         made = cls.__new__(cls)
-        SciPyWrapper.__init__(made, own)
+        made._set_own(own)
         return made
+
+    def _set_own(self, own: Any) -> None:
+        """Take what the methods for traced points need from SciPy's object."""
+        self.own = own
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "own":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from inspect import signature
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.interpolate as _scipy
@@ -40,12 +40,8 @@ class FittedSurface(SciPyWrapper):
     degrees: tuple[int, int]
     fp: Any
 
-    @classmethod
-    def of_scipy(cls, own: Any) -> Self:
-        """SciPy's spline as one that takes traced points, too."""
-        made = cls.__new__(cls)
-        made.own, made.tck, made.degrees = own, own.tck, own.degrees
-        return made
+    def _set_own(self, own: Any) -> None:
+        self.own, self.tck, self.degrees = own, own.tck, own.degrees
 
     def __call__(
         self, x: ArrayLike, y: ArrayLike, dx: int = 0, dy: int = 0, grid: bool = True
@@ -132,8 +128,8 @@ class RectBivariateSpline(FittedSurface):
         **options: Any,
     ) -> None:
         if not holds_expr([x, y, z, *bbox, s]):
-            self.own = _scipy.RectBivariateSpline(x, y, z, list(bbox), kx, ky, s, **options)
-            self.tck, self.degrees = self.own.tck, self.own.degrees
+            own = _scipy.RectBivariateSpline(x, y, z, list(bbox), kx, ky, s, **options)
+            self._set_own(own)
             return
         who, self.own, self.degrees = "RectBivariateSpline", None, (kx, ky)
         along_x, along_y = [
@@ -181,8 +177,7 @@ class LSQBivariateSpline(FittedSurface):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not holds_expr([*args, *kwargs.values()]):
-            self.own = _scipy.LSQBivariateSpline(*args, **kwargs)
-            self.tck, self.degrees = self.own.tck, self.own.degrees
+            self._set_own(_scipy.LSQBivariateSpline(*args, **kwargs))
             return
         who, self.own = "LSQBivariateSpline", None
         bound = signature(_scipy.LSQBivariateSpline).bind(*args, **kwargs)
@@ -272,7 +267,7 @@ def bisplev(x: ArrayLike, y: ArrayLike, tck: Sequence[Any], dx: int = 0, dy: int
     return values[0] if values.shape[1] > 1 else values[0, 0]
 
 
-class NdBSpline:
+class NdBSpline(SciPyWrapper):
     """As `scipy.interpolate.NdBSpline`, also in the coefficients and the points.
     The knots are plain.
 
@@ -289,20 +284,18 @@ class NdBSpline:
             raise type_error(
                 "NdBSpline: expected plain knots, but got traced ones; write BSpline, which takes such",
             )
-        self.own = None if holds_expr(c) else _scipy.NdBSpline(t, c, k, extrapolate=extrapolate)
-        degrees = (int(k),) * len(t) if np.ndim(k) == 0 else tuple(map(int, k))
-        self.t, self.k = tuple(np.asarray(knots, float) for knots in t), degrees
+        if not holds_expr(c):
+            self._set_own(_scipy.NdBSpline(t, c, k, extrapolate=extrapolate))
+            return
+        self.own = None
+        self.k = (int(k),) * len(t) if np.ndim(k) == 0 else tuple(map(int, k))
+        self.t = tuple(np.asarray(knots, float) for knots in t)
         self.c = number("NdBSpline", c)
         self.extrapolate = True if extrapolate is None else bool(extrapolate)
 
-    @classmethod
-    def of_scipy(cls, own: Any) -> NdBSpline:
-        """SciPy's spline as one that takes traced points, too."""
-        made = cls.__new__(cls)
-        made.own, made.t, made.c = own, own.t, own.c
-        made.k = tuple(map(int, own.k))
-        made.extrapolate = own.extrapolate
-        return made
+    def _set_own(self, own: Any) -> None:
+        self.own, self.t, self.c, self.extrapolate = own, own.t, own.c, own.extrapolate
+        self.k = tuple(map(int, own.k))
 
     def __call__(
         self, xi: ArrayLike, *, nu: Sequence[int] | None = None, extrapolate: bool | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.interpolate as _scipy
@@ -38,28 +38,24 @@ class BSpline(SciPyWrapper):
     1.5
     """
 
+    t: Array
+    c: Array
     _takes = "; spline(x, nu), the derivative of order nu, takes them"
 
     def __init__(
         self, t: ArrayLike, c: ArrayLike, k: int, extrapolate: object = True, axis: int = 0
     ) -> None:
-        plain = not holds_expr([t, c])
-        self.own = _scipy.BSpline(t, c, k, extrapolate, axis) if plain else None
-        self.t: Array = real("BSpline", t) if self.own is None else self.own.t
-        self.c: Array = (
-            np.moveaxis(number("BSpline", c), axis, 0) if self.own is None else self.own.c
-        )
+        if not holds_expr([t, c]):
+            self._set_own(_scipy.BSpline(t, c, k, extrapolate, axis))
+            return
+        self.own, self.t = None, real("BSpline", t)
+        self.c = np.moveaxis(number("BSpline", c), axis, 0)
         self.k, self.extrapolate, self.axis = int(k), extrapolate, axis % self.c.ndim
-        if not plain:
-            expect_rising("Knots must be in a non-decreasing order.", self.t, strictly=False)
+        expect_rising("Knots must be in a non-decreasing order.", self.t, strictly=False)
 
-    @classmethod
-    def of_scipy(cls, own: Any) -> Self:
-        """SciPy's B-spline as one that takes traced points, too."""
-        made = cls.__new__(cls)
-        made.own, made.t, made.c, made.k = own, own.t, own.c, own.k
-        made.extrapolate, made.axis = own.extrapolate, own.axis
-        return made
+    def _set_own(self, own: Any) -> None:
+        self.own, self.t, self.c, self.k = own, own.t, own.c, own.k
+        self.extrapolate, self.axis = own.extrapolate, own.axis
 
     @classmethod
     def construct_fast(

@@ -11,17 +11,16 @@ from scipy.spatial import Delaunay
 
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import SciPyWrapper, number, taken, with_value
+from funcgrad.scipy.composition import number, taken, with_value
 from funcgrad.scipy.interpolate.polynomial_pieces import along
-from funcgrad.scipy.interpolate.scattered import barycentric_in, coordinates
+from funcgrad.scipy.interpolate.scattered import OnTriangles, barycentric_in, coordinates
 from funcgrad.scipy.sparse.linalg import splu
-from funcgrad.source import type_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 
-class CloughTocher2DInterpolator(SciPyWrapper):
+class CloughTocher2DInterpolator(OnTriangles):
     """As `scipy.interpolate.CloughTocher2DInterpolator`, also in the values
     and the points x.
 
@@ -39,30 +38,14 @@ class CloughTocher2DInterpolator(SciPyWrapper):
         maxiter: int = 400,
         rescale: bool = False,
     ) -> None:
-        if holds_expr([points, fill_value]):
-            raise type_error(
-                "CloughTocher2DInterpolator: expected plain points, since triangles between them change by "
-                "jumps, but got traced ones; traced values, and traced places to interpolate at, have "
-                "derivatives",
-            )
-        self.values: Any = (
-            number("CloughTocher2DInterpolator", values) if holds_expr(values) else values
-        )
         self._options = {
             "fill_value": fill_value,
             "tol": tol,
             "maxiter": maxiter,
             "rescale": rescale,
         }
-        plain = np.zeros(np.shape(self.values)) if holds_expr(values) else values
-        super().__init__(_scipy.CloughTocher2DInterpolator(points, plain, **self._options))
-
-    @classmethod
-    def of_scipy(cls, own: _scipy.CloughTocher2DInterpolator) -> CloughTocher2DInterpolator:
-        """SciPy's interpolant as one that takes traced points, too."""
-        made = cls.__new__(cls)
-        made.own, made.values = own, own.values.reshape((-1, *own.values_shape))
-        return made
+        plain = self._set_values(points, values, fill_value)
+        self.own = _scipy.CloughTocher2DInterpolator(points, plain, **self._options)
 
     def __call__(self, *args: ArrayLike, **options: float) -> Any:
         """The interpolant at points, whose coordinates are along the last axis, or given one by one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import signature
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.interpolate as _scipy
@@ -38,12 +38,8 @@ class FittedSpline(SciPyWrapper):
     ext: Any
     _residual: Any
 
-    @classmethod
-    def of_scipy(cls, own: _scipy.UnivariateSpline) -> Self:
-        """SciPy's spline as one that takes traced points, too."""
-        made = cls.__new__(cls)
-        made.own, made._eval_args, made.ext = own, own._eval_args, own.ext
-        return made
+    def _set_own(self, own: _scipy.UnivariateSpline) -> None:
+        self.own, self._eval_args, self.ext = own, own._eval_args, own.ext
 
     @classmethod
     def of_traced(cls, tck: Tck, ext: int | str, residual: Array | None = None) -> FittedSpline:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.interpolate as _scipy
@@ -72,26 +72,19 @@ class interp1d(SciPyWrapper):  # noqa: N801
         fill_value: Any = np.nan,
         assume_sorted: bool = False,
     ) -> None:
-        plain = not holds_expr([x, y, fill_value])
-        self.own = (
-            _scipy.interp1d(x, y, kind, axis, copy, bounds_error, fill_value, assume_sorted)
-            if plain
-            else None
-        )
-        kind = _SPLINES.get(kind, kind) if isinstance(kind, int) else kind
-        self.kind, self.fill_value = kind, fill_value
-        if plain:
-            return  # traced points alone ask for what follows
+        if not holds_expr([x, y, fill_value]):
+            self._set_own(
+                _scipy.interp1d(x, y, kind, axis, copy, bounds_error, fill_value, assume_sorted)
+            )
+            return
+        self.own, self.fill_value = None, fill_value
+        self.kind = _SPLINES.get(kind, kind) if isinstance(kind, int) else kind
         self._prepare(x, y, axis, assume_sorted)
 
-    @classmethod
-    def of_scipy(cls, own: Any) -> Self:
-        """SciPy's interpolant as one that takes traced points, too."""
-        made = cls.__new__(cls)
-        made.own, made.kind, made.fill_value = own, own._kind, own.fill_value
-        if made.kind == "spline":
-            made.kind = _SPLINES.get(own._spline.k, own._spline.k)
-        return made
+    def _set_own(self, own: Any) -> None:
+        self.own, self.kind, self.fill_value = own, own._kind, own.fill_value
+        if self.kind == "spline":
+            self.kind = _SPLINES.get(own._spline.k, own._spline.k)
 
     def _prepare(self, x: Any, y: Any, axis: int, assume_sorted: bool) -> None:
         if self.kind not in _KINDS and not isinstance(self.kind, int):
@@ -170,7 +163,7 @@ class interp1d(SciPyWrapper):  # noqa: N801
         return np.clip(np.searchsorted(x, q, side="right") - 1, 0, last)
 
 
-class RegularGridInterpolator:
+class RegularGridInterpolator(SciPyWrapper):
     """As `scipy.interpolate.RegularGridInterpolator`, also in the values, the
     grid and the points.
 
@@ -189,17 +182,13 @@ class RegularGridInterpolator:
         fill_value: ArrayLike | None = np.nan,
         **options: object,
     ) -> None:
-        plain = not holds_expr([*points, values, fill_value])
-        self.own = (
-            _scipy.RegularGridInterpolator(
-                points, values, method, bounds_error, fill_value, **options
-            )
-            if plain
-            else None
-        )
-        self.method, self.fill_value = method, fill_value
+        if not holds_expr([*points, values, fill_value]):
+            own = _scipy.RegularGridInterpolator
+            self._set_own(own(points, values, method, bounds_error, fill_value, **options))
+            return
+        self.own, self.method, self.fill_value = None, method, fill_value
         self.grid = [real("RegularGridInterpolator", axis) for axis in points]
-        for k, axis in enumerate([] if plain else self.grid):
+        for k, axis in enumerate(self.grid):
             expect_rising(
                 f"The points in dimension {k} must be strictly ascending or descending",
                 axis,
@@ -207,13 +196,9 @@ class RegularGridInterpolator:
             )
         self.values = floating("RegularGridInterpolator", values)
 
-    @classmethod
-    def of_scipy(cls, own: Any) -> RegularGridInterpolator:
-        """SciPy's interpolant as one that takes traced points, too."""
-        made = cls.__new__(cls)
-        made.own, made.method, made.fill_value = own, own.method, own.fill_value
-        made.grid, made.values = list(own.grid), own.values
-        return made
+    def _set_own(self, own: Any) -> None:
+        self.own, self.method, self.fill_value = own, own.method, own.fill_value
+        self.grid, self.values = list(own.grid), own.values
 
     def __call__(self, xi: Any, method: str | None = None, **options: Any) -> Any:
         """The interpolant at points, whose coordinates are along the last axis, or in a tuple."""

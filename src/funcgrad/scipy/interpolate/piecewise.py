@@ -80,13 +80,6 @@ class PPoly(SciPyWrapper):
         made._set(c, self.x, extrapolate, self.axis, own)
         return made
 
-    @classmethod
-    def of_scipy(cls, own: OfScipy) -> Self:
-        """SciPy's piecewise polynomial as one that takes traced points, too."""
-        made = cls.__new__(cls)
-        made._set_own(own)
-        return made
-
     @property
     def _c(self) -> Array:
         return self.c

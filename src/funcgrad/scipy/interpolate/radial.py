@@ -58,21 +58,14 @@ class RBFInterpolator(SciPyWrapper):
 
     def __init__(self, y: ArrayLike, d: ArrayLike, *args: object, **kwargs: object) -> None:
         if not holds_expr([y, d, *args, *kwargs.values()]):
-            self._set(_scipy.RBFInterpolator(y, d, *args, **kwargs))
+            self._set_own(_scipy.RBFInterpolator(y, d, *args, **kwargs))
             return
         self.own = None
         bound = signature(_scipy.RBFInterpolator).bind(y, d, *args, **kwargs)
         bound.apply_defaults()
         self._set_traced(**bound.arguments)
 
-    @classmethod
-    def of_scipy(cls, own: _scipy.RBFInterpolator) -> RBFInterpolator:
-        """SciPy's interpolant as one that takes traced points, too."""
-        made = cls.__new__(cls)
-        made._set(own)
-        return made
-
-    def _set(self, own: _scipy.RBFInterpolator) -> None:
+    def _set_own(self, own: _scipy.RBFInterpolator) -> None:
         self.own = own
         data = own.d[:, 0::2] + 1j * own.d[:, 1::2] if _is_complex(own) else own.d
         self._data = own.y, data, own.smoothing, own.epsilon

@@ -20,7 +20,27 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 
-class LinearNDInterpolator(SciPyWrapper):
+class OnTriangles(SciPyWrapper):
+    """A wrapper of SciPy's interpolants on triangles between plain points, also in the values."""
+
+    values: Any
+
+    def _set_values(self, points: Any, values: ArrayLike, fill_value: Any) -> Any:
+        """Keep the values; plain ones, for SciPy's object, are returned."""
+        who = type(self).__name__
+        if holds_expr([points, fill_value]):
+            raise type_error(
+                f"{who}: expected plain points, since triangles between them change by jumps, but got traced "
+                "ones; traced values, and traced places to interpolate at, have derivatives",
+            )
+        self.values = number(who, values) if holds_expr(values) else values
+        return np.zeros(np.shape(self.values)) if holds_expr(values) else values
+
+    def _set_own(self, own: Any) -> None:
+        self.own, self.values = own, own.values.reshape((-1, *own.values_shape))
+
+
+class LinearNDInterpolator(OnTriangles):
     """As `scipy.interpolate.LinearNDInterpolator`, also in the values and the
     points x.
 
@@ -37,21 +57,8 @@ class LinearNDInterpolator(SciPyWrapper):
     def __init__(
         self, points: Any, values: ArrayLike, fill_value: Any = np.nan, rescale: bool = False
     ) -> None:
-        if holds_expr([points, fill_value]):
-            raise type_error(
-                "LinearNDInterpolator: expected plain points, since triangles between them change by jumps, "
-                "but got traced ones; traced values, and traced places to interpolate at, have derivatives",
-            )
-        self.values: Any = number("LinearNDInterpolator", values) if holds_expr(values) else values
-        plain = np.zeros(np.shape(self.values)) if holds_expr(values) else values
+        plain = self._set_values(points, values, fill_value)
         self.own = _scipy.LinearNDInterpolator(points, plain, fill_value, rescale)
-
-    @classmethod
-    def of_scipy(cls, own: Any) -> LinearNDInterpolator:
-        """SciPy's interpolant as one that takes traced points, too."""
-        made = cls.__new__(cls)
-        made.own, made.values = own, own.values.reshape((-1, *own.values_shape))
-        return made
 
     def __call__(self, *args: Any, simplex_tolerance: float = 1.0) -> Any:
         """The interpolant at points, whose coordinates are along the last axis, or given one by one."""
@@ -106,6 +113,8 @@ class NearestNDInterpolator(SciPyWrapper):
     nearest has derivative 0.
     """
 
+    values: Any
+
     def __init__(
         self,
         x: ArrayLike,
@@ -113,20 +122,14 @@ class NearestNDInterpolator(SciPyWrapper):
         rescale: bool = False,
         tree_options: dict[str, Any] | None = None,
     ) -> None:
-        self.values: Any = y
+        if not holds_expr([x, y]):
+            self._set_own(_scipy.NearestNDInterpolator(x, y, rescale, tree_options))
+            return
+        self.own, self.values = None, y
         self._made = x, rescale, tree_options
-        self.own = (
-            None
-            if holds_expr([x, y])
-            else _scipy.NearestNDInterpolator(x, y, rescale, tree_options)
-        )
 
-    @classmethod
-    def of_scipy(cls, own: Any) -> NearestNDInterpolator:
-        """SciPy's interpolant as one that takes traced points, too."""
-        made = cls.__new__(cls)
-        made.own, made.values = own, own.values
-        return made
+    def _set_own(self, own: Any) -> None:
+        self.own, self.values = own, own.values
 
     def __call__(self, *args: ArrayLike, **options: object) -> Any:
         """The value at the nearest point; NaN where ``distance_upper_bound`` excludes all."""

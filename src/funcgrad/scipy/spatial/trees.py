@@ -18,13 +18,13 @@ from funcgrad.typing import Array, ArrayLike
 class KDTree(SciPyWrapper):
     """As `scipy.spatial.KDTree`, whose `query` takes traced points and data."""
 
+    data: Any
     _kind: Any = _scipy.KDTree
     _plain_part, _takes = "points", "; query takes them"
 
     def __init__(self, data: ArrayLike, *args: object, **kwargs: object) -> None:
         if not holds_expr(data):
-            super().__init__(self._kind(data, *args, **kwargs))
-            self.data: Any = self.own.data
+            self._set_own(self._kind(data, *args, **kwargs))
             return
         name = type(self).__name__
         self.data = real(name, data)
@@ -35,13 +35,8 @@ class KDTree(SciPyWrapper):
         self.n, self.m = self.data.shape
         self._made = args, kwargs
 
-    @classmethod
-    def of_scipy(cls, own: Any) -> KDTree:
-        """SciPy's tree as one that takes traced points, too."""
-        made = cls.__new__(cls)
-        SciPyWrapper.__init__(made, own)
-        made.data = own.data
-        return made
+    def _set_own(self, own: Any) -> None:
+        self.own, self.data = own, own.data
 
     def query(
         self,
