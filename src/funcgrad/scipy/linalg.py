@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -372,13 +371,6 @@ globals().update(
         for module in _LATER
         for name, value in vars(module).items()
         if name[0] != "_" and getattr(_scipy, name, value) is not value
-    }
-)
-globals().update(
-    {
-        name: value
-        for name, value in vars(_scipy).items()
-        if name[0] != "_" and name not in globals() and not isinstance(value, FunctionType)
     }
 )
 

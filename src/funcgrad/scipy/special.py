@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -171,13 +170,6 @@ globals().update(
         for module in (ellipsoidal, associated_legendre, special_sequences, spherical)
         for name, function in vars(module).items()
         if getattr(function, "__module__", None) == module.__name__ and hasattr(_scipy, name)
-    }
-)
-globals().update(
-    {
-        name: value
-        for name, value in vars(_scipy).items()
-        if name[0] != "_" and name not in globals() and not isinstance(value, FunctionType)
     }
 )
 
