@@ -25,7 +25,7 @@ from funcgrad.scipy.stats.comparisons import siegel_slope as siegel_slope
 from funcgrad.scipy.stats.comparisons import swilk as swilk
 from funcgrad.scipy.stats.compiled_masses import goodness_of_fit as goodness_of_fit
 from funcgrad.scipy.stats.compiled_masses import make_distribution as make_distribution
-from funcgrad.scipy.stats.continuous import CONTINUED, CONTINUOUS
+from funcgrad.scipy.stats.continuous import CONTINUOUS
 from funcgrad.scipy.stats.discrete import DISCRETE
 from funcgrad.scipy.stats.distribution import Continuous, Discrete
 from funcgrad.scipy.stats.information import entropy as entropy
@@ -36,15 +36,9 @@ from funcgrad.scipy.stats.normalizing import ppcc_max as ppcc_max
 from funcgrad.scipy.stats.normalizing import yeojohnson_normmax as yeojohnson_normmax
 from funcgrad.scipy.stats.ranks import OF_RANKS
 from funcgrad.scipy.stats.ranks import rankdata as rankdata
-from funcgrad.scipy.stats.scipys_methods import Continued
 from funcgrad.scipy.stats.transport import wasserstein_distance_nd as wasserstein_distance_nd
 
-globals().update(
-    {
-        name: (Continued if name in CONTINUED else Continuous)(name, row)
-        for name, row in CONTINUOUS.items()
-    }
-)
+globals().update({name: Continuous(name, row) for name, row in CONTINUOUS.items()})
 globals().update({name: Discrete(name, row) for name, row in DISCRETE.items()})
 globals().update(MULTIVARIATE)
 globals().update(OF_RANKS)

@@ -357,30 +357,3 @@ CONTINUOUS: Mapping[str, Standard] = {
     name: row for name, row in _NAMES.items() if isinstance(row, Standard) and name[0] != "_"
 }
 """The continuous distributions by their names in SciPy."""
-
-CONTINUED = {
-    *(
-        name
-        for module in (power_families, truncated_families, two_sided_families)
-        for name in vars(module)
-    ),
-    *(
-        "alpha",
-        "crystalball",
-        "exponnorm",
-        "foldcauchy",
-        "foldnorm",
-        "genhalflogistic",
-        "gibrat",
-        "jf_skew_t",
-        "kappa4",
-        "norminvgauss",
-        "recipinvgauss",
-        "rel_breitwigner",
-        "rice",
-        "semicircular",
-        "trapezoid",
-        "wrapcauchy",
-    ),
-} - {*vars(base_families), "levy", "weibull_min"}
-"""Those of which SciPy's code gives the moments."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial, wraps
 from typing import Any
 
 import numpy as np
 import scipy.stats as _scipy
 
 from funcgrad.expr.concrete import value_at_trace
+from funcgrad.expr.registry import functions
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
 from funcgrad.scipy.host_call import host_value
@@ -32,7 +33,7 @@ from funcgrad.scipy.stats.likelihood import (
 )
 from funcgrad.scipy.stats.quantile_newton import polished
 from funcgrad.scipy.stats.standard import Formula, Standard, completed, whole_line
-from funcgrad.source import fail, type_error, value_error
+from funcgrad.source import type_error, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import elementwise_grad, stop_gradient
 from funcgrad.typing import Array, ArrayLike
@@ -113,17 +114,6 @@ _TRACED = (
 )
 
 
-def _plain_only(name: str, who: str, method: _Method) -> _Method:
-    """A method of SciPy's that refuses traced values."""
-
-    def checked(*args: Any, **kwds: Any) -> Any:
-        if holds_expr([*args, *kwds.values()]):
-            raise type_error(f"{who}.{name}: expected plain values, but got traced ones; {_TRACED}")
-        return method(*args, **kwds)
-
-    return checked
-
-
 def _moment(name: str, moved: Callable[[Any, Any, Any], Any]) -> _Method:
     """A method without x, by its value for the standard distribution with these shapes, and loc and scale."""
 
@@ -169,14 +159,10 @@ _UNDERFLOW = -746.0
 """A number whose exponential is 0."""
 
 
-BY_SCIPYS_CODE = ("stats", "moment", "support", "expect", "_stats", "_munp", "_entropy", "_rvs")
-"""Methods that are SciPy's code of traced values, too, which is adopted."""
-
-
 class Distribution:
     """A distribution of SciPy's, whose methods take traced values.
 
-    Other methods and attributes are those of SciPy's distribution, ``own``.
+    Those without a formula are SciPy's own code, of ``own``.
     """
 
     def __init__(self, name: str, standard: Standard) -> None:
@@ -191,10 +177,11 @@ class Distribution:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        if name in BY_SCIPYS_CODE:
-            return self.by_scipys_code(name)
         found = getattr(self.own, name)
-        return _plain_only(name, self.name, found) if callable(found) else found
+        return self.by_scipys_code(name) if callable(found) else found
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self.own)})
 
     @cached_property
     def adoptable(self) -> Any:
@@ -213,6 +200,7 @@ class Distribution:
         """A method of SciPy's, whose code is adopted for traced values."""
         own = getattr(self.adoptable, name)
 
+        @wraps(own)
         def method(*args: object, **kwds: object) -> Any:
             try:
                 return of_scipy_or_adopted(own, args, kwds)
@@ -506,13 +494,13 @@ class Frozen:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"'Frozen' object has no attribute {name!r}")
-        if holds_expr([*self.args, *self.kwds.values()]):
-            raise fail(
-                AttributeError,
-                f"{self.distribution.name}: expected plain parameters for {name}, but got traced ones; "
-                f"{_TRACED}",
-            )
-        return getattr(self.distribution.own(*self.args, **self.kwds), name)
+        if not holds_expr([*self.args, *self.kwds.values()]):
+            return getattr(self.distribution.own(*self.args, **self.kwds), name)
+        frozen = functions["call_adopted"](self.distribution.adoptable, self.args, self.kwds)
+        found = getattr(frozen, name)
+        if not callable(found):
+            return found
+        return lambda *args, **kwds: functions["call_adopted"](found, args, kwds)
 
     pdf, logpdf = _frozen_method("pdf"), _frozen_method("logpdf")
     pmf, logpmf = _frozen_method("pmf"), _frozen_method("logpmf")
