@@ -508,7 +508,7 @@ GAPS: dict[str, dict[str, str]] = {
     "to_sympy": {
         "it combines or moves entries of arrays": f"broadcast_to {ARRAYS}",
         "SymPy has no bits of integers": "bitwise_and bitwise_or bitwise_xor",
-        "SymPy has no such function": "trunc rint fmod isfinite isinf isnan copysign signbit sinc",
+        "SymPy has no such function": "rint isfinite isinf isnan copysign signbit",
         "SymPy has no loops, and no number that a solver or a quadrature finds": "loop implicit integral",
         PRIMITIVE: "foreign",
     },

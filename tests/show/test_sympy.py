@@ -52,6 +52,30 @@ def test_every_operation_on_numbers_has_its_value(name, i):
         assert cmath.isclose(complex(got), expected, rel_tol=1e-12, abs_tol=1e-14)
 
 
+@pytest.mark.parametrize("at", [-2.5, -0.75, 0.0, 0.75, 2.5, 3.0])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.astype(int),
+        lambda x: x.astype(int) / 2,
+        lambda x: x.astype(bool),
+        lambda x: (x > 0) * x,
+        lambda x: x.astype(bool) * 3.0,
+        lambda x: np.trunc(x / 2),
+        lambda x: np.fmod(x, 2.0),
+        np.sinc,
+        lambda x: x.astype(np.float32) * 2,
+    ],
+)
+def test_casts_and_rounding_have_their_values(f, at):
+    found = to_sympy(f(X)).subs("x", sympy.Float(at))
+    expected = f(np.float64(at)).item()
+    if isinstance(expected, bool):
+        assert bool(found) is expected
+    else:
+        assert float(found) == pytest.approx(expected, rel=1e-15, abs=1e-16)
+
+
 PROGRAMS = [
     np.sqrt(X**2 + np.exp(X**2)) + np.cos(X**2 + np.exp(X**2)) * Y,
     fg.sigmoid(X) * np.log1p(Y) / np.hypot(X, Y) - np.arctan2(X, Y),

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
+import numpy as np
+
 from funcgrad.expr import Expr, scalar
 from funcgrad.graph import CONSTANT
 from funcgrad.ops.base.op import Elementwise, Op, astype, broadcast_to, columns_of
@@ -98,12 +100,20 @@ def _without_axis(expr: Expr, axis: int) -> Expr | None:
 
 
 def _layers(expr: Expr) -> Iterator[Expr]:
-    """An operand, and what its casts and broadcasts were applied to: innermost last."""
+    """An operand, and what its casts and broadcasts were applied to: innermost last.
+
+    NumPy casts once: below a cast, one that changes values, as that of a float to an integer, is written.
+    """
     yield expr
+    is_cast = False
     for _ in range(MOST_PEELED):
         if expr.op is not broadcast_to and expr.op is not astype:
             return
         (inner,) = expr.args
+        if expr.op is astype:
+            if is_cast and not np.can_cast(inner.dtype, expr.dtype):
+                return
+            is_cast = True
         if expr.op is astype and inner.op is CONSTANT and not inner.shape:
             # The digits of a float32 are not those of the float64 that it becomes.
             value = expr.op.run(inner.params[0][1].array, **dict(expr.params))

@@ -28,7 +28,8 @@ def flatten_labeled(kind: type) -> Callable[[Any], TreeNode] | None:
     True
     """
     for base in kind.__mro__:
-        found = _CLASSES.get(f"{base.__module__.partition('.')[0]}.{base.__name__}")
+        package = str(base.__module__).partition(".")[0]  # of some compiled classes it is no text
+        found = _CLASSES.get(f"{package}.{base.__name__}")
         if found is not None:
             return found
     return None

@@ -465,6 +465,20 @@ def _interval_astype(iv: FunctionLibrary, x: Array, dtype: np.dtype[Any]) -> Any
     return (np.trunc(x[0]), np.trunc(x[1])) if dtype.kind in "iu" else x
 
 
+def sympy_trunc(sp: FunctionLibrary, x: Any) -> Any:
+    """SymPy has no function that rounds to zero."""
+    return sp.sign(x) * sp.floor(sp.Abs(x))
+
+
+def _sympy_astype(sp: FunctionLibrary, x: Any, dtype: np.dtype[Any]) -> Any:
+    is_truth = not isinstance(x, sp.Expr)
+    if dtype.kind == "b":
+        return x if is_truth else sp.Ne(x, 0)
+    if is_truth:
+        return sp.Piecewise((1, x), (0, True))
+    return sympy_trunc(sp, x) if dtype.kind in "iu" and x.is_integer is not True else x
+
+
 def _cast_template(use: ScalarUse) -> str | None:
     return _CASTS.get(use.kind, {}).get(str(use.params["dtype"]))
 
@@ -485,7 +499,7 @@ astype: Op = Op(
     columns=Columns(
         scalar=_cast_template,
         flops=no_flops,
-        sympy=lambda sp, x, dtype: x,
+        sympy=_sympy_astype,
         mpmath=_mp_astype,
         interval=_interval_astype,
         entrywise=True,

@@ -19,7 +19,7 @@ from funcgrad.ops.base.columns import (
     function,
     of_floats,
 )
-from funcgrad.ops.base.op import Elementwise, Op, elementwise
+from funcgrad.ops.base.op import Elementwise, Op, elementwise, sympy_trunc
 from funcgrad.ops.elementwise.declare import (
     BOTH,
     EITHER,
@@ -287,6 +287,7 @@ fmod = elementwise(
         operands=2,
         mpmath=lambda mp, x, y: x - (mp.floor(x / y) if x / y > 0 else mp.ceil(x / y)) * y,
         interval="fmod",
+        sympy=lambda sp, x, y: x - sympy_trunc(sp, x / y) * y,
         transcendental=False,
     ),
 )
@@ -350,7 +351,12 @@ ceil = _rounding(
     sympy="ceiling",
     latex=Form("wrapped", r"\left\lceil @\right\rceil ", 100),
 )
-trunc = _rounding(np.trunc, "math.trunc", lambda mp, x: mp.floor(x) if x > 0 else mp.ceil(x))
+trunc = _rounding(
+    np.trunc,
+    "math.trunc",
+    lambda mp, x: mp.floor(x) if x > 0 else mp.ceil(x),
+    sympy=sympy_trunc,
+)
 rint = _rounding(
     np.rint,
     "round",

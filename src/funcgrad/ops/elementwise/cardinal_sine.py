@@ -157,6 +157,11 @@ def _sinc_in(xp: FunctionLibrary, x: Array, order: int) -> Any:
     return xp.where(small, near, far) * np.pi**order
 
 
+def _sympy_sinc(sp: FunctionLibrary, x: Any, order: int) -> Any:
+    t = sp.Dummy()
+    return sp.sinc(sp.pi * t).diff(t, order).subs(t, x)
+
+
 sinc_derivative: Op = Op(
     name="sinc",
     run=_sinc_run,
@@ -167,6 +172,7 @@ sinc_derivative: Op = Op(
     columns=Columns(
         mpmath=_mp_sinc,
         latex=Form("sinc"),
+        sympy=_sympy_sinc,
         interval=lambda iv, x, order: iv.sinc(_sinc_run, x, order),
         entrywise=True,
         fresh=True,
