@@ -1,5 +1,6 @@
 """Adopted functions: their own code over other globals, closures, defaults and helpers."""
 
+import contextlib
 import copy
 import functools
 import inspect
@@ -635,3 +636,54 @@ def test_a_compiled_function_in_an_attribute_runs_as_python():
         assert (
             transform(lambda x: algebra.product(np.array([x, 1.0]), np.array([2.0, x])))(3.0) == 6
         )
+
+
+@contextlib.contextmanager
+def managed():
+    yield
+
+
+class Managed(contextlib.ContextDecorator):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+
+def array_or_number(x):
+    a = np.zeros(2)
+    a[1] = math.sin(x) if isinstance(x, float) else 5.0 * x
+    return np.sum(a * a)
+
+
+class Model:
+    @managed()
+    def method(self, x):
+        return array_or_number(x)
+
+
+DECORATED = {
+    "errstate": np.errstate(divide="ignore")(array_or_number),
+    "contextmanager": managed()(array_or_number),
+    "ContextDecorator": Managed()(array_or_number),
+    "two": np.errstate(divide="ignore")(managed()(array_or_number)),
+    "method": Model().method,
+    "called": lambda x: Model().method(x) + 0.0 * managed()(array_or_number)(x),
+    "partial": functools.partial(managed()(array_or_number)),
+}
+
+
+@pytest.mark.parametrize("name", DECORATED)
+def test_functions_under_decorators_of_packages_are_adopted(name):
+    """They ran as they are, so that a store was refused, and `isinstance` took the other branch."""
+    f, wanted = DECORATED[name], np.sin(2 * 0.7)
+    for transform in (
+        fg.grad,
+        fg.jacfwd,
+        lambda f: fg.jit(fg.grad(f)),
+        lambda f: fg.grad(fg.jit(f)),
+    ):
+        assert transform(f)(0.7) == pytest.approx(wanted, rel=1e-14)
+    assert fg.vmap(fg.grad(f))(np.array([0.7]))[0] == pytest.approx(wanted, rel=1e-14)
+    assert fg.adopt(f)(0.7) == f(0.7)

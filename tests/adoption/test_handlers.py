@@ -383,3 +383,44 @@ def test_a_handler_of_an_index_out_of_bounds_runs(f):
     np.testing.assert_allclose(fg.jit(fg.vmap(f))(at), expected)
     np.testing.assert_allclose(fg.vmap(fg.grad(f))(at - 0.01), slopes, atol=1e-8)
     np.testing.assert_allclose(fg.scan(lambda c, x: (c, f(x)), 0.0, at)[1], expected)
+
+
+def recorded(x):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        y = np.sum(np.log(x))
+    return np.sum(x) if seen else y
+
+
+def called(x):
+    seen = []
+    with np.errstate(divide="call", call=lambda kind, flag: seen.append(kind)):
+        y = np.sum(np.log(x))
+    return np.sum(x) if seen else y
+
+
+@np.errstate(all="raise")
+def decorated(x):
+    try:
+        return np.sum(np.log(x))
+    except FloatingPointError:
+        return np.sum(x)
+
+
+@pytest.mark.parametrize("f", [recorded, called, decorated])
+@pytest.mark.parametrize("transform", [fg.grad, fg.jit, lambda f: fg.jit(fg.grad(f))])
+def test_code_that_is_told_of_errors_is_warned_where_a_number_is_not_finite(f, transform):
+    at, name = np.array([1.0, 0.0]), f.__name__
+    assert f(at) == 1.0
+    with pytest.warns(UserWarning, match=f"^{name}: handles .*, which traced values do not raise"):
+        transform(f)(at)
+    np.testing.assert_array_equal(fg.grad(f)(at + 1), 1 / (at + 1))
+
+
+def test_code_that_ignores_errors_is_not_warned():
+    def f(x):
+        with np.errstate(divide="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.sum(np.log(x))
+
+    np.testing.assert_array_equal(fg.grad(f)(np.array([1.0, 0.0])), [1.0, np.inf])

@@ -9,6 +9,7 @@ returns is not finite, or is computed with a number that is not.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from types import CodeType
 from typing import Any
 
@@ -35,7 +36,28 @@ _MOST_NODES = 50
 
 def handles_errors(code: CodeType) -> bool:
     """Whether code of the user's handles errors of arithmetic; NumPy's numbers, in SciPy's, raise none."""
-    return not USERS[code.co_filename] and handles(code, _ERRORS)
+    return not USERS[code.co_filename] and (handles(code, _ERRORS) or is_told(code))
+
+
+@lru_cache(maxsize=1024)
+def is_told(code: CodeType) -> bool:
+    """Whether code has NumPy raise errors of arithmetic, or hand them to a function or a list."""
+    words: set[object] = set()
+    for item in code.co_consts:
+        words.update(item if isinstance(item, tuple) else (item,))
+    return any(
+        [
+            not names.isdisjoint(code.co_names) and not options.isdisjoint(words)
+            for names, options in _TELLING
+        ]
+    )
+
+
+_TELLING = (
+    (frozenset({"errstate", "seterr", "seterrcall"}), frozenset({"call", "log", "raise"})),
+    (frozenset({"catch_warnings"}), frozenset({"error", "record"})),
+)
+"""The functions that set what NumPy does at such errors, and their options by which code is told."""
 
 
 def warn_of_not_finite(code: CodeType, args: Sequence[object], result: object) -> None:
@@ -49,12 +71,12 @@ def warn_of_not_finite(code: CodeType, args: Sequence[object], result: object) -
         if type(value) is not Expr or value.dtype.kind != "f" or not value.traced:
             continue
         is_numpys = bool(value.shape) or is_numpys_number(value)
-        if is_numpys and _OF_ARRAYS.isdisjoint(code.co_names):
+        if is_numpys and _OF_ARRAYS.isdisjoint(code.co_names) and not is_told(code):
             continue
         how = _how_not_finite(value, given)
         if how:
             named = sorted(_ERRORS.intersection(code.co_names))
-            handled = " or ".join(named) if named else "errors"
+            handled = " or ".join(named) or ("floating-point errors" if is_told(code) else "errors")
             warn(
                 f"{code.co_name}: handles {handled}, which traced values do not raise, and {how} a number "
                 "that is not finite; write the condition, if x == 0, in the place of the handler"

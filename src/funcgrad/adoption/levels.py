@@ -29,6 +29,8 @@ from weakref import ProxyTypes, ref
 
 import numpy as np
 
+from funcgrad.adoption.adopted_functions import is_decorated
+from funcgrad.adoption.arithmetic_errors import is_told
 from funcgrad.adoption.namespaces import (
     GENERIC_ALIASES,
     OF_NO_NUMBERS,
@@ -106,7 +108,7 @@ _READING_BY_TEXT = frozenset(("attrgetter", "getattr", "vars"))
 # -- the level of a function -----------------------------------------------------------------------
 def adoption_level(f: Any, args: Iterable[Any]) -> int:
     """How far a transform adopts a function that it calls with these arguments."""
-    function = f if type(f) is FunctionType else _function_of(f)
+    function = f if type(f) is FunctionType and not f.__dict__ else _function_of(f)
     if type(function) is not FunctionType:
         return WRITABLE if MARK in vars(type(function)) else _level_of_all([f, function, *args])
     learned = LEARNED.get(id(function.__code__))
@@ -123,8 +125,10 @@ def _function_of(f: Any) -> Any:
             f = f.func
         elif is_composed(f):
             f = f.first
-        elif is_memoized(f):
+        elif is_memoized(f) or is_decorated(f):
             f = f.__wrapped__
+        elif isinstance(f, MethodType) and is_decorated(f.__func__):
+            f = f.__func__
         else:
             break
     if str(type(f).__module__).startswith("numba."):
@@ -325,6 +329,7 @@ def _searched(f: FunctionType, holder: ref[Any] | None = None) -> tuple[int, Rea
         absent.append((owner, missing))
         imported = _imported_modules(function)
         asks = "getattr" in missing and not OF_SEQUENCES.isdisjoint(_constants(function.__code__))
+        asks = asks or is_told(function.__code__)
         if asks or None in imported or not missing.isdisjoint(_NAMES):
             level = ADOPTED
         found: list[tuple[Binding | None, Any]] = [

@@ -31,7 +31,12 @@ from funcgrad.adoption.adopted_classes import (
     may_stand_for,
     metaclass_of,
 )
-from funcgrad.adoption.adopted_functions import adopt_function, redirected
+from funcgrad.adoption.adopted_functions import (
+    adopt_decorated,
+    adopt_function,
+    is_decorated,
+    redirected,
+)
 from funcgrad.adoption.adopted_types import original_class
 from funcgrad.adoption.array_subclasses import ArraySubclasses, is_array_subclass
 from funcgrad.adoption.builtin_names import builtin_names
@@ -158,6 +163,8 @@ def _function(f: Any) -> Any:
         return import_module(REPLACED["autograd"]).made_by_autograd(f, redirect)
     if is_of_masked_arrays(f.__module__) and MARK not in home:
         return masked_modules(NAMES).of(f)
+    if is_decorated(f) and is_kept_namespace(home):
+        return adopt_decorated(f, redirect)
     if MARK in home or is_kept_namespace(home):
         return f
     if f.__code__.co_filename.startswith("<funcgrad"):  # a compiled program
