@@ -37,6 +37,13 @@ def filled_entropy(x):
     return np.sum((y * np.log(y))[y > 0])
 
 
+def filled_sums(x, axis=0):
+    y = np.zeros((3, 3))
+    y[1] += x
+    y[1, 2] = x**2
+    return np.cumsum(y, axis)
+
+
 MISSING = np.array([np.nan, 1.0, np.inf])
 PROGRAMS = {
     "stack": lambda x: np.sum(np.sqrt(np.stack([x, 0.0]))),
@@ -51,6 +58,8 @@ PROGRAMS = {
     "add": added,
     "power": filled_power,
     "entropy": filled_entropy,
+    "running sum": lambda x: np.sum(np.sqrt(filled_sums(x))),
+    "running sum of a row": lambda x: np.sum((filled_sums(x, 1) ** 3)[1:] ** 0.5),
     "pad": lambda x: np.sum(np.sqrt(np.pad(x * np.ones(2), 1))),
     "diag": lambda x: np.sum(np.sqrt(np.diag(x * np.ones(2)))),
     "sort": lambda x: np.sort(np.sqrt(x * np.array([1.0, 0.0])))[1],

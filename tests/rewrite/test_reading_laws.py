@@ -476,7 +476,10 @@ READINGS = {
         lambda: fg.hessian(np.linalg.norm).expr(V),
         "eye(3)/norm(v) - outer(v, v)/norm(v)**3",
     ),
-    "sum_of_equal": (lambda: fg.gradient(np.sum(V * np.log(X) - X), X), "sum(v)/x - 3"),
+    "sum_of_repeated, of a number": (
+        lambda: fg.gradient(np.sum(V * np.log(X) - X), X),
+        "sum(v)/x - 3",
+    ),
     "sum_of_identity": (
         lambda: np.sum(np.eye(3) * X, axis=0) * W,
         "w*x",

@@ -97,17 +97,6 @@ def _same_everywhere(expr: Expr) -> Expr | None:
     return op.broadcast_to(x.args[0], shape=expr.shape)  # type: ignore[no-any-return]
 
 
-def _sum_of_equal(expr: Expr) -> Expr | None:
-    """sum(full(n, x)) = n*x."""
-    (x,) = expr.args
-    number = unbroadcast(x)
-    if x.op is not op.broadcast_to or number.shape or x.dtype != expr.dtype or not expr.size:
-        return None
-    if x.dtype.kind != "f":
-        return None
-    return op.broadcast_to(x.size / expr.size * number, shape=expr.shape)  # type: ignore[no-any-return]
-
-
 def _sum_of_repeated(expr: Expr) -> Expr | None:
     """sum(broadcast_to(reshape(v, (3, 1)), (3, 2)), axis=0) = full(2, sum(v))."""
     (x,) = expr.args
@@ -214,7 +203,6 @@ JACOBIAN_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "diff": (_scalars_outside,),
         "pad": (_scalars_outside,),
         "sum": (
-            _sum_of_equal,
             _sum_of_repeated,
             _sum_of_constant,
             _sum_of_identity,

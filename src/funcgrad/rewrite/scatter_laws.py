@@ -19,6 +19,7 @@ from funcgrad.ops import indexing, reduction, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection
+from funcgrad.ops.scans_and_sorts import cumsum_op
 from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.rewrite import store_laws
 from funcgrad.rewrite.constant_values import value_of
@@ -159,7 +160,9 @@ FACTORS = (arithmetic.multiply, arithmetic.divide, arithmetic.negative)
 SCATTERING = (indexing.scatter_op, shape.reshape_op, shape.transpose_op, indexing.getitem_op)
 _STORES = (index_set_op, index_add_op)
 ADDED_UP = (arithmetic.add, *_STORES)
-_IN_PRODUCTS = frozenset((*FACTORS, *SCATTERING, *ADDED_UP))
+RUNNING_SUMS = (cumsum_op,)
+"""Running sums, which are zeros before the first entry that is none."""
+_IN_PRODUCTS = frozenset((*FACTORS, *SCATTERING, *ADDED_UP, *RUNNING_SUMS))
 _MOST_FACTORS = 8
 _MOST_MARKED = 1_000_000
 
@@ -249,7 +252,14 @@ def _scattered_factor(x: Expr, depth: int) -> _Scattered | None:
     while x.op in SCATTERING:
         chain.append(x)
         x = x.args[0]
-    terms = _scattered_terms(x, depth - 1) if depth and x.op in ADDED_UP else []
+    terms: list[_Scattered | Expr] = []
+    if depth and x.op in ADDED_UP:
+        terms = _scattered_terms(x, depth - 1)
+    elif depth and x.op in RUNNING_SUMS:
+        inner = _scattered(x.args[0], depth - 1)
+        if inner is not None and inner.reached() is not None:
+            chain.append(x)
+            terms = [inner]
     while chain and not terms and chain[-1].op is not indexing.scatter_op:
         chain.pop()
     return _Scattered(chain, terms) if chain or terms else None

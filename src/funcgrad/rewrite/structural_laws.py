@@ -258,7 +258,12 @@ _OF_ENTRIES = StructuralLaw(_mask_of_entries, (selection.mask,))
 _MOVES = (StructuralLaw(_nested_move), _MOVED)
 _SCATTERED = StructuralLaw(
     scatter_laws.selected_product,
-    (*scatter_laws.SCATTERING, *scatter_laws.FACTORS, *scatter_laws.ADDED_UP),
+    (
+        *scatter_laws.SCATTERING,
+        *scatter_laws.FACTORS,
+        *scatter_laws.ADDED_UP,
+        *scatter_laws.RUNNING_SUMS,
+    ),
     _NUMBERS,
 )
 _SCATTERED_SUMS = [Over(added, scatter_laws.SCATTERED) for added in scatter_laws.ADDITIONS]
