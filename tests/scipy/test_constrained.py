@@ -82,6 +82,25 @@ def test_minima(case):
     np.testing.assert_allclose(second, np.stack(wanted, axis=2), rtol=1e-5, atol=1e-6)
 
 
+BOXES = {
+    "pairs, one end open": lambda p: scipy.optimize.minimize(
+        bowl(P + 2), [0.0, 0.0], bounds=[(0.0, p[0]), (None, p[1])], method="L-BFGS-B"
+    ),
+    "Bounds": lambda p: minimize(bowl(P + 2), [0.0, 0.0], bounds=scipy.optimize.Bounds(-1.0, p)),
+    "Bounds of a fit": lambda p: scipy.optimize.least_squares(
+        lambda u: u - 3.0, [0.0, 0.0], bounds=scipy.optimize.Bounds(-1.0, p)
+    ),
+    "linprog": lambda p: scipy.optimize.linprog([-1.0, -2.0], bounds=[(None, p[0]), (0.0, p[1])]),
+}
+
+
+@pytest.mark.parametrize("case", BOXES)
+def test_ends_of_bounds_that_are_traced_alone(case):
+    np.testing.assert_allclose(fg.vjp(lambda p: BOXES[case](p).x, P)[0], P, rtol=1e-9)
+    np.testing.assert_allclose(fg.jacrev(lambda p: BOXES[case](p).x)(P), np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(fg.jacfwd(lambda p: BOXES[case](p).x)(P), np.eye(2), atol=1e-12)
+
+
 def test_constraints_that_are_refused():
     with pytest.raises(TypeError, match="expected constraints as dicts"):
         fg.grad(lambda p: minimize(lambda u: u[0] * p, [0.0], constraints=[abs]).fun)(1.0)

@@ -92,7 +92,10 @@ def _original(value: Any) -> Any:
     return functions["original_behind"](value.__wrapped__)
 
 
-_TUPLES = ("args", "bc_type", "c_or_cr", "extra_args", "height", "prominence", "tck", "threshold")
+_TUPLES = (
+    *("args", "bc_type", "bounds", "c_or_cr", "extra_args", "height", "prominence", "tck"),
+    "threshold",
+)
 """Names of parameters that are tuples, no arrays: arguments of a function, vectors, bounds, a spline."""
 
 

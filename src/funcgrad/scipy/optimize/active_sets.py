@@ -15,7 +15,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import composed, nondifferentiable, real
 from funcgrad.scipy.host_call import host_value
-from funcgrad.scipy.optimize.solver_arguments import converged_result
+from funcgrad.scipy.optimize.solver_arguments import converged_result, ends_of
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
@@ -51,7 +51,7 @@ def lsq_linear(
     matrix: Any = np.atleast_2d(real("lsq_linear", A))
     right: Any = np.atleast_1d(real("lsq_linear", b))
     size = matrix.shape[1]
-    ends = (bounds.lb, bounds.ub) if isinstance(bounds, _scipy.Bounds) else bounds
+    ends = ends_of(bounds)
     low, high = [np.broadcast_to(real("lsq_linear", end), (size,)) for end in ends]
 
     def active(matrix: Array, right: Array, low: Array, high: Array) -> Any:

@@ -27,7 +27,7 @@ from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.host_call import unrefined
 from funcgrad.scipy.optimize.minima import stationary
 from funcgrad.scipy.optimize.nearby_solutions import found_by
-from funcgrad.scipy.optimize.solver_arguments import converged_result, start_as_vector
+from funcgrad.scipy.optimize.solver_arguments import converged_result, ends_of, start_as_vector
 from funcgrad.source import fail, value_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.custom import implicit
@@ -49,11 +49,6 @@ LOSSES: Mapping[str, _Function] = MappingProxyType(
     }
 )
 """The losses of `least_squares`, of the squares of the residuals."""
-
-
-def _ends_of(bounds: Any) -> Any:
-    """The lower and the upper bounds of a least-squares problem."""
-    return (bounds.lb, bounds.ub) if isinstance(bounds, _scipy.Bounds) else bounds
 
 
 def _between(low: Any, high: Any) -> Any:
@@ -141,7 +136,7 @@ def least_squares(
     alone, args = with_numbers(fun, given)
     scale: Any = options.get("f_scale", 1.0)
     start = start_as_vector(x0)
-    if not holds_expr([bounds, scale]) and without_tracing(alone, start, args):
+    if not holds_expr([ends_of(bounds), scale]) and without_tracing(alone, start, args):
         return _scipy.least_squares(fun, x0, jac, bounds, method, loss=loss, args=given, **options)
     if not callable(loss) and str(loss) not in LOSSES:
         raise value_error(
@@ -180,7 +175,7 @@ def least_sum(
         return width**2 * np.sum(of_squares(np.square(residuals(x, *args) / width))) / 2
 
     x0 = np.atleast_1d(real("least_squares", x0))
-    low, high = [np.broadcast_to(real("bounds", end), x0.shape) for end in _ends_of(bounds)]
+    low, high = [np.broadcast_to(real("bounds", end), x0.shape) for end in ends_of(bounds)]
     nearby = found_by("least_squares", residuals, x0, args, search, (low, high, scale))
     x = unrefined(lambda: nearby, refined_fit(objective, nearby, x0, args, low, high))
     found = converged_result(x, cost=objective(x, *args), fun=residuals(x, *args))
@@ -207,7 +202,7 @@ def curve_fit(
     """
     count = len(signature(f).parameters) - 1 if p0 is None else np.size(p0)
     if p0 is None:
-        start = _between(*[np.broadcast_to(real("bounds", end), count) for end in _ends_of(bounds)])
+        start = _between(*[np.broadcast_to(real("bounds", end), count) for end in ends_of(bounds)])
     else:
         start = np.atleast_1d(real("curve_fit", p0))
 
@@ -223,14 +218,16 @@ def curve_fit(
         return np.linalg.solve(np.linalg.cholesky(sigma), left)
 
     weight = 1.0 if sigma is None else sigma
-    if not holds_expr([bounds]) and without_tracing(residuals, start, (xdata, ydata, weight)):
+    if not holds_expr([ends_of(bounds)]) and without_tracing(
+        residuals, start, (xdata, ydata, weight)
+    ):
         options["bounds"] = bounds
         return _scipy.curve_fit(f, xdata, ydata, p0, sigma, absolute_sigma, **options)
     data: Any = number("curve_fit", ydata)
     if options.get("nan_policy") == "omit":
         xdata, data, weight = _without_nan(xdata, data, weight)
     method = options.get("method")
-    ends = [np.broadcast_to(real("bounds", end), start.shape) for end in _ends_of(bounds)]
+    ends = [np.broadcast_to(real("bounds", end), start.shape) for end in ends_of(bounds)]
     if method is None:
         method = "trf" if holds_expr(ends) or np.any(np.isfinite(ends)) else "lm"
 

@@ -25,6 +25,7 @@ from funcgrad.scipy.optimize.constrained import constrained_minimum, constraints
 from funcgrad.scipy.optimize.nearby_solutions import stand_ins_of_search
 from funcgrad.scipy.optimize.solver_arguments import (
     converged_result,
+    ends_of,
     limits,
     of_one_entry,
     start_as_vector,
@@ -70,7 +71,7 @@ def minimize(
     limited = constraints_of(constraints)
     place = start_as_vector(x0)
     if (
-        not holds_expr([bounds])
+        not holds_expr([ends_of(bounds)])
         and all(item.is_plain(place) for item in limited)
         and without_tracing(objective, place, args)
     ):

@@ -93,10 +93,15 @@ def end_of_bounds(infinite: float, end: Any) -> Any:
     return np.asarray(infinite) if end is None else real("bounds", end)
 
 
+def ends_of(bounds: Any) -> Any:
+    """The lower and the upper bounds of a `scipy.optimize.Bounds`; bounds of another form as they are."""
+    return (bounds.lb, bounds.ub) if isinstance(bounds, _scipy.Bounds) else bounds
+
+
 def limits(bounds: Any, size: int) -> tuple[Any, Any]:
     """The lower and the upper bounds of as many variables."""
     if isinstance(bounds, _scipy.Bounds):
-        low, high = bounds.lb, bounds.ub
+        low, high = ends_of(bounds)
     else:
         low = np.stack([end_of_bounds(-np.inf, pair[0]) for pair in bounds])
         high = np.stack([end_of_bounds(np.inf, pair[1]) for pair in bounds])
