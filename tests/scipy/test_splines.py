@@ -316,6 +316,14 @@ def test_scattered_data(case):
     check_function(SCATTERED[case], TABLE, value_rtol=1e-10, rtol=2e-5)
 
 
+def test_plain_polynomials_in_functions_that_are_differentiated():
+    def f(x):
+        plain = scipy.interpolate.BPoly.from_derivatives([0, 1], [[0.2, 1.0], [0.3, 0.2]])
+        return x * plain(0.4)
+
+    assert fg.grad(f)(2.0) == f(1.0)
+
+
 def test_the_nearest_point_may_be_too_far():
     nearest = lambda a: scipy.interpolate.NearestNDInterpolator(SITES, a)(  # noqa: E731
         [[0.0, 0.0], [9.0, 9.0]], distance_upper_bound=1.0

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 import numpy as np
 
 from funcgrad.arrays.mutable_array import MutableArray
-from funcgrad.arrays.reference import current
+from funcgrad.arrays.reference import current, exported
 from funcgrad.arrays.values import by_value
 from funcgrad.expr import Expr
 from funcgrad.expr.scope_order import next_in_order
@@ -93,7 +93,7 @@ def in_place_of(own: Callable[..., Any] | None) -> Callable[[Callable[P, R]], Ca
         def function(*args: P.args, **kwargs: P.kwargs) -> R:
             if own is None or holds_expr([*args, *kwargs.values()]):
                 return traced(*args, **kwargs)
-            return cast(R, own(*args, **kwargs))
+            return cast(R, own(*exported(args), **exported(kwargs)))
 
         return function
 
@@ -162,7 +162,7 @@ def storing(own: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[
         def function(*args: Array) -> None:
             *given, out = args
             if not holds_expr(given):
-                own(*args)
+                own(*exported(args))
             else:
                 out[...] = traced(*given)
 
