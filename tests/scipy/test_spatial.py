@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.cluster.hierarchy
 import scipy.spatial
 
 import funcgrad as fg
@@ -310,3 +311,35 @@ def test_weighted_correlations_of_pairs():
     np.testing.assert_allclose(
         value, scipy.spatial.distance.cdist(A, B, "correlation", w=w), rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("base", [None, 2.0])
+def test_jensenshannon_of_rows_of_which_two_are_equal(base):
+    def distances(x):
+        return scipy.spatial.distance.jensenshannon(x, A[:3], base, axis=1, keepdims=True)
+
+    start, along = np.where([[True], [False], [False]], A[:3], B), np.cos(np.arange(9.0))
+    along = along.reshape(3, 3)
+    value, slope = fg.jvp(distances, (start,), (along,))
+    np.testing.assert_array_equal(value, distances(start))
+    h = 1e-5
+    expected = (distances(start + h * along) - distances(start - h * along)) / (2 * h)
+    np.testing.assert_allclose(slope[1:], expected[1:], rtol=1e-8)
+    assert value[0] == slope[0] == 0
+    assert np.all(np.isfinite(fg.grad(lambda x: np.sum(distances(x)))(start)))
+
+
+CAPTURED = {
+    "cdist": lambda c: scipy.spatial.distance.cdist(A, B, lambda u, v: c * np.sum((u - v) ** 2)),
+    "pdist": lambda c: scipy.spatial.distance.pdist(
+        X=A, metric=lambda u, v, power: np.sum(np.abs(u - v) ** power) ** c, power=2
+    ),
+    "linkage": lambda c: scipy.cluster.hierarchy.linkage(
+        A, metric=lambda u, v: np.sum(np.abs(u - v)) ** c
+    )[:, 2],
+}
+
+
+@pytest.mark.parametrize("case", CAPTURED)
+def test_what_a_metric_of_plain_points_captures(case):
+    check_function(CAPTURED[case], 1.3, value_rtol=1e-14, hessian=False)

@@ -417,6 +417,25 @@ def without_tracing(f: Callable[..., Any], x: ArrayLike, args: tuple[Any, ...]) 
     return True
 
 
+def with_captured_metric(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of points and a ``metric``, which is traced also if a metric captures traced values."""
+    expected = signature(function)
+
+    @wraps(function)
+    def of_points(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = expected.bind(*args, **kwargs)
+        metric: Any = given.arguments.get("metric")
+        if not callable(metric) or holds_expr(list(given.arguments.values())):
+            return function(*args, **kwargs)
+        points, values = next(iter(given.arguments.items()))
+        row, named = np.ones(np.shape(values)[-1:]), given.arguments.get("kwargs", {})
+        if not without_tracing(lambda x: metric(x, x, **named), row, ()):
+            given.arguments[points] = lift_fully(values)
+        return function(*given.args, **given.kwargs)
+
+    return of_points
+
+
 class SciPyWrapper:
     """A wrapper of an object that SciPy made of plain data, ``own``, whose methods take traced points, too.
 

@@ -14,7 +14,7 @@ import scipy.cluster.hierarchy as _scipy
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import composed, real, with_value
+from funcgrad.scipy.composition import composed, real, with_captured_metric, with_value
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.spatial import distance
 from funcgrad.source import value_error
@@ -108,6 +108,7 @@ def _heights(tree: Array, square: Array, method: str) -> Any:
     return _root(between)
 
 
+@with_captured_metric
 @_hosted
 def linkage(
     y: ArrayLike,

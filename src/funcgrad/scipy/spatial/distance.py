@@ -23,6 +23,7 @@ from funcgrad.scipy.composition import (
     nondifferentiable,
     real,
     refuse,
+    with_captured_metric,
     with_value,
 )
 from funcgrad.scipy.python_functions import attribute_of
@@ -192,8 +193,26 @@ def _of_vectors(name: str) -> Callable[..., Any]:
     return function
 
 
-# SciPy's own code of a Jensen-Shannon distance has axes.
 globals().update({name: _of_vectors(name) for name in _FORMULAS if name != "jensenshannon"})
+
+
+@_composed
+def jensenshannon(
+    p: ArrayLike,
+    q: ArrayLike,
+    base: float | None = None,
+    *,
+    axis: Any = 0,
+    keepdims: bool = False,
+) -> Any:
+    """As `scipy.spatial.distance.jensenshannon`."""
+    first, second = [floating("jensenshannon", x) for x in (p, q)]
+    first, second = [x / np.sum(x, axis, keepdims=True) for x in (first, second)]
+    middle = (first + second) / 2.0
+    parts = [special.rel_entr(x, middle) for x in (first, second)]
+    left, right = [np.sum(part, axis, keepdims=keepdims) for part in parts]
+    total = left + right if base is None else (left + right) / np.log(base)
+    return _root(total / 2.0)
 
 
 @_composed
@@ -235,6 +254,7 @@ def _all_pairs(
     return formula(a.T[:, :, None], b.T[:, None, :], **options)
 
 
+@with_captured_metric
 @_hosted
 def cdist(
     XA: ArrayLike,
@@ -262,6 +282,7 @@ def cdist(
     return _all_pairs("cdist", metric, a, b, np.concatenate([a, b]), kwargs)
 
 
+@with_captured_metric
 @_hosted
 def pdist(X: ArrayLike, metric: object = "euclidean", *, out: None = None, **kwargs: object) -> Any:
     """As `scipy.spatial.distance.pdist`, for the metrics that have a derivative."""
