@@ -108,7 +108,9 @@ def vector_field(
         return layout.leaves(_matching(who, called(t, y), layout))
 
     types = [*[x.type for x in start], t.type]
-    body, captured, _ = trace_body(slope, [leaves, clock], symbols([leaves, clock], types))
+    body, captured, _ = trace_body(
+        slope, [leaves, clock], symbols([leaves, clock], types), numbers=True
+    )
     fitted = [fit(out, x.type) for out, x in zip(body.outputs, body.inputs, strict=False)]
     return VectorField(Body(body.inputs, fitted), len(start), tuple(captured))
 

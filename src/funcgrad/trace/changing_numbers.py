@@ -48,7 +48,7 @@ def derived_for_numbers(
     transform: Any,
     found: Skeleton,
     leaves: int,
-    around: Sequence[Any] | None = None,
+    around: Sequence[Any] = (),
 ) -> ForNumbers[Made]:
     """What ``make`` derives from a skeleton; numbers that change from call to call are inputs of it.
 
@@ -56,7 +56,8 @@ def derived_for_numbers(
     which the derived program is applied, if they are others than the inputs of the skeleton.
     """
     numbers = _numbers_of(found)
-    if not numbers or _is_kept(found.inputs if around is None else around):
+    values = around or (found.inputs if found.symbolic else ())
+    if not numbers or (values and _is_kept(values)):
         return make(transform, found.rows, found.roots, leaves), found, {}
     rows = list(found.rows)
     for place in numbers:
@@ -67,18 +68,21 @@ def derived_for_numbers(
 
 def _is_kept(inputs: Sequence[Any]) -> bool:
     """Whether an input is a formula, or belongs to a trace that is recorded."""
-    exprs = [value for value in inputs if isinstance(value, Expr) and value.op is not CONSTANT]
-    return any([expr.traced is None or expr.traced.records for expr in exprs])
+    exprs = [value for value in inputs if type(value) is Expr]
+    if any([expr.traced is not None and expr.traced.records for expr in exprs]):
+        return True
+    untraced = [expr for expr in exprs if expr.traced is None]
+    return bool(untraced) and any([expr.op is INPUT for expr in subexpressions(*untraced)])
 
 
 def _numbers_of(found: Skeleton) -> dict[int, float]:
     """The rows of the numbers that may be inputs, with the numbers."""
     rows = found.rows
-    values = {
-        place: array.item()
-        for place, array in found.numbers.items()
-        if array.dtype.kind == "f" and is_usual(array.item())
-    }
+    values: dict[int, float] = {}
+    for place, array in found.numbers.items():
+        value = array.item()
+        if type(value) is float and is_usual(value):
+            values[place] = value
     exponents = [row[1][1] for row in rows if row[0] is arithmetic.power] if values else []
     for place in exponents:
         values.pop(place, None)

@@ -23,6 +23,7 @@ from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import type_error
+from funcgrad.trace.changing_numbers import derived_for_numbers
 from funcgrad.trace.derive import run_trace
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
@@ -227,9 +228,26 @@ def _compressed(
                 f"{who}: expected numbers, but got expressions of a transform around it, which no "
                 "sparse matrix can hold; use jacobian there",
             )
+        made, found, _ = derived_for_numbers(_Rows, None, found, len(leaves))
+        found = found._replace(rows=made.rows)
         return _filled(plan(found, len(leaves)), found, roots, leaves)
 
     return titled(matrix_of, named, who, "the sparse matrix of {}'s derivatives.")
+
+
+class _Rows(NamedTuple):
+    """A skeleton, in which numbers that change from call to call may be inputs."""
+
+    transform: None
+    rows: tuple[SkeletonRow, ...]
+    roots: tuple[int, ...]
+    leaves: int
+
+    @property
+    def outputs(self) -> list[Expr]:
+        """What is derived from it."""
+        modes = [linearized(self.rows, self.roots, self.leaves, mode) for mode in (True, False)]
+        return [expr for programs in modes for part in programs for expr in part.outputs]
 
 
 def _filled(
