@@ -132,6 +132,26 @@ def test_every_operation_agrees_with_numpy(name, sample):
     np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=1e-15)
 
 
+SPECIAL = [np.nan, np.inf, -np.inf, 0.0, 1.0, -1.0, 2.5]
+FLOATS = [
+    name
+    for name, (sample, *_) in REAL_SAMPLES.items()
+    if name in WITH_RULES and len(sample.args) <= 2 and not sample.params
+    if all(type(arg) is np.ndarray and arg.dtype == float for arg in sample.args)
+]
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_operations_have_numpys_values_at_infinities_and_nan(name):
+    op = all_ops()[name]
+    grid = np.meshgrid(*[SPECIAL] * len(REAL_SAMPLES[name][0].args))
+    operands = [np.ravel(values) for values in grid]
+    with np.errstate(all="ignore"):
+        wanted = op.run(*operands)
+    found = np.asarray(precise(op(*[fg.const(values) for values in operands]), digits=20))
+    np.testing.assert_allclose(found.astype(wanted.dtype), wanted, rtol=1e-13, atol=1e-15)
+
+
 def test_digits_that_cancel_are_made_up_for():
     f = lambda v: (1 - np.cos(v)) / v**2  # noqa: E731
     v = mp.mpf(1e-30)

@@ -30,7 +30,7 @@ from funcgrad.ops.elementwise.declare import (
 )
 from funcgrad.ops.elementwise.exponential import log
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 _SAME, _NEGATED = Identity(), Structural(np.negative, np.negative)
 
@@ -238,6 +238,32 @@ def _power_untaken(holds: Expr, z: Expr, args: tuple[Expr, ...]) -> Expr:
     return rebuild(z, (base, exponent))
 
 
+def _mp_power(mp: FunctionLibrary, x: Array, y: Array) -> Any:
+    value = x**y
+    if mp.isinf(x) or mp.isnan(value):
+        raise ValueError  # what NumPy makes of it
+    return value
+
+
+# An infinite divisor goes into finite numbers 0 times, or -1 times into those of the other sign.
+def _mp_floor_divide(mp: FunctionLibrary, x: Array, y: Array) -> Any:
+    if mp.isfinite(x) and mp.isinf(y):
+        return mp.mpf(0 if not x or (x > 0) == (y > 0) else -1)
+    return mp.nan if mp.isinf(x) and y else mp.floor(x / y)
+
+
+def _mp_remainder(mp: FunctionLibrary, x: Array, y: Array) -> Any:
+    if mp.isfinite(x) and mp.isinf(y):
+        return y if _mp_floor_divide(mp, x, y) else x
+    return x - mp.floor(x / y) * y
+
+
+def _mp_fmod(mp: FunctionLibrary, x: Array, y: Array) -> Any:
+    if mp.isfinite(x) and mp.isinf(y):
+        return x
+    return x - (mp.floor(x / y) if x / y > 0 else mp.ceil(x / y)) * y
+
+
 power = elementwise(
     "power",
     np.power,
@@ -248,7 +274,7 @@ power = elementwise(
     columns=Columns(
         in_words="power rule",
         scalar=_power_template,
-        mpmath=lambda mp, x, y: x**y,
+        mpmath=_mp_power,
         sympy=lambda sp, x, y: x**y,
         interval="power",
         latex=Form("power"),
@@ -268,7 +294,7 @@ remainder = elementwise(
     infix=("%", 20),
     columns=Columns(
         scalar={"f": "({0} % {1})", "i": "({0} % {1})"},
-        mpmath=lambda mp, x, y: x - mp.floor(x / y) * y,
+        mpmath=_mp_remainder,
         sympy="Mod",
         interval="remainder",
         latex=Form("infix", r"\bmod", 20),
@@ -285,7 +311,7 @@ fmod = elementwise(
     columns=function(
         "fmod",
         operands=2,
-        mpmath=lambda mp, x, y: x - (mp.floor(x / y) if x / y > 0 else mp.ceil(x / y)) * y,
+        mpmath=_mp_fmod,
         interval="fmod",
         sympy=lambda sp, x, y: x - sympy_trunc(sp, x / y) * y,
         transcendental=False,
@@ -371,7 +397,7 @@ floor_divide = elementwise(
     infix=("//", 20),
     columns=Columns(
         scalar={"f": "floor_divide({0}, {1})", "i": WRAPPED.format("{0} // {1}")},
-        mpmath=lambda mp, x, y: mp.floor(x / y),
+        mpmath=_mp_floor_divide,
         sympy=lambda sp, x, y: sp.floor(x / y),
         interval="floor_divide",
         latex=Form("floored fraction"),

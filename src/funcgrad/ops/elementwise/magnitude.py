@@ -22,7 +22,7 @@ from funcgrad.ops.base.columns import (
 from funcgrad.ops.base.op import Elementwise, Op, elementwise, lift_fully
 from funcgrad.ops.elementwise.declare import NATIVE_NEGATED, WRAPPED, elementwise_from_edges
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.typing import Array, ArrayLike, DTypeLike
+from funcgrad.typing import Array, ArrayLike, DTypeLike, FunctionLibrary
 
 
 def sign(x: ArrayLike) -> Any:
@@ -108,6 +108,12 @@ sign_op = elementwise(
         vm=True,
     ),
 )
+
+
+def _mp_signbit(mp: FunctionLibrary, x: Array) -> bool:
+    return bool(x < 0 or (not mp.isnan(x) and np.signbit(float(x))))
+
+
 copysign = elementwise(
     "copysign",
     np.copysign,
@@ -116,7 +122,7 @@ copysign = elementwise(
     columns=function(
         "copysign",
         operands=2,
-        mpmath=lambda mp, x, y: -abs(x) if y < 0 or np.signbit(float(y)) else abs(x),
+        mpmath=lambda mp, x, y: -abs(x) if _mp_signbit(mp, y) else abs(x),
         interval="copysign",
         transcendental=False,
     ),
@@ -238,7 +244,7 @@ signbit = elementwise(
     None,
     columns=Columns(
         scalar="(math.copysign(1.0, {0}) < 0.0)",
-        mpmath=lambda mp, x: bool(np.signbit(float(x))),
+        mpmath=_mp_signbit,
         interval="signbit",
     ),
 )

@@ -16,7 +16,7 @@ from funcgrad.ops.elementwise.declare import common_function
 from funcgrad.ops.elementwise.exponential import exp, sqrt
 from funcgrad.ops.elementwise.magnitude import make_complex
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.typing import Array
+from funcgrad.typing import Array, FunctionLibrary
 
 sin = common_function(
     np.sin,
@@ -167,6 +167,12 @@ def _over_square(part: Array, x: Array, y: Array) -> Any:
 
 
 # -- two operands, and units of angles -------------------------------------------------------------
+def _mp_arctan2(mp: FunctionLibrary, y: Array, x: Array) -> Any:
+    if mp.isnan(x) or mp.isnan(y):
+        return mp.nan
+    return mp.atan2(mp.sign(y), mp.sign(x)) if mp.isinf(x) and mp.isinf(y) else mp.atan2(y, x)
+
+
 # At the origin neither direction is preferred, and the derivative is taken as 0.
 arctan2 = elementwise(
     "arctan2",
@@ -177,12 +183,18 @@ arctan2 = elementwise(
         "atan2",
         operands=2,
         entry_time=9.0,
-        mpmath="atan2",
+        mpmath=_mp_arctan2,
         sympy="atan2",
         interval="arctan2",
         vm=True,
     ),
 )
+
+
+def _mp_hypot(mp: FunctionLibrary, x: Array, y: Array) -> Any:
+    return mp.inf if mp.isinf(x) or mp.isinf(y) else mp.hypot(x, y)
+
+
 hypot = elementwise(
     "hypot",
     np.hypot,
@@ -192,7 +204,7 @@ hypot = elementwise(
         "hypot",
         operands=2,
         entry_time=9.0,
-        mpmath="hypot",
+        mpmath=_mp_hypot,
         sympy=lambda sp, x, y: sp.sqrt(x**2 + y**2),
         interval="hypot",
         vm=True,
