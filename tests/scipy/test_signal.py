@@ -603,3 +603,31 @@ def test_filters_of_minimum_phase_by_the_hilbert_transform_have_slopes(n_fft):
     slope = (f(1.1 + 1e-5) - f(1.1 - 1e-5)) / 2e-5
     np.testing.assert_allclose(fg.jacfwd(f)(1.1), slope, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(fg.jacobian(f)(1.1), slope, rtol=1e-6, atol=1e-7)
+
+
+LARGE = np.array([[2**31 + 1, 3], [5, 7]])
+OF_LARGE = {
+    "convolve": lambda m, a: m.convolve(a[0], np.array([2**30 + 7, 1])),
+    "correlate": lambda m, a: m.correlate(a[0], np.array([2**30 + 7, 1]), mode="valid"),
+    "convolve2d": lambda m, a: m.convolve2d(a, LARGE[:1], mode="same"),
+    "correlate2d": lambda m, a: m.correlate2d(a, LARGE[:1]),
+    "of truth values": lambda m, a: m.convolve(a[0] > 3, LARGE[0] > 3),
+}
+
+
+@pytest.mark.parametrize("name", OF_LARGE)
+def test_convolutions_of_integers_are_exact(name):
+    f = OF_LARGE[name]
+    expected = f(scipy.signal, LARGE)
+    found = fg.jit(lambda a: f(signal, a))(LARGE)
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == expected.dtype
+    both = fg.vmap(lambda a: f(signal, a))(np.stack([LARGE, LARGE + 1]))
+    np.testing.assert_array_equal(both[1], f(scipy.signal, LARGE + 1))
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")  # of SciPy's own
+def test_a_fill_value_beside_integers_is_one_of_them():
+    total = lambda c: 1.0 * np.sum(signal.convolve2d(LARGE, LARGE[:1], fillvalue=c))  # noqa: E731
+    assert fg.jit(total)(3) == total(3)
+    assert fg.value_and_grad(lambda c: total(c) + c)(2.5) == (total(2) + 2.5, 1.0)

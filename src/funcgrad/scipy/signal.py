@@ -23,7 +23,14 @@ from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import ndimage
-from funcgrad.scipy.composition import composed, floating, lifted_beside, with_phases, with_value
+from funcgrad.scipy.composition import (
+    composed,
+    floating,
+    lifted_beside,
+    nondifferentiable,
+    with_phases,
+    with_value,
+)
 from funcgrad.scipy.filter_design import minimum_phase_of as minimum_phase_of
 from funcgrad.scipy.filter_design import natural_frequency as natural_frequency
 from funcgrad.scipy.filter_design import remez as remez
@@ -95,17 +102,21 @@ def _ordered(who: str, a: Array, b: Array, mode: str, axes: Sequence[int]) -> bo
 
 
 def _of_integers(convolve: Callable[_P, Any]) -> Callable[_P, Any]:
-    """A function of two arrays whose results for integers and truth values are such, too, as SciPy's."""
+    """A function of two arrays, ``in1`` and ``in2``; of integers and truth values SciPy's, which is exact."""
+    own = getattr(_scipy, convolve.__name__)
 
     @wraps(convolve)
     def function(*args: _P.args, **kwargs: _P.kwargs) -> Any:
-        found = convolve(*args, **kwargs)
-        operands = [*args, *[kwargs[name] for name in ("in1", "in2") if name in kwargs]][:2]
-        dtype = np.result_type(*[lift_fully(item).dtype for item in operands])
-        if dtype.kind not in "biu":
-            return found
-        whole: Any = np.rint(found)
-        return whole != 0 if dtype.kind == "b" else whole.astype(np.int64).astype(dtype)
+        arrays: Any = [kwargs[name] for name in ("in1", "in2")]
+        if np.result_type(*[lift_fully(item).dtype for item in arrays]).kind not in "biu":
+            return convolve(*args, **kwargs)
+        traced: Any = {name: value for name, value in kwargs.items() if holds_expr(value)}
+
+        def run(*values: Array) -> Any:
+            numbers: Any = [value[()] for value in values]  # SciPy takes no array as ``fillvalue``
+            return own(**kwargs | dict(zip(traced, numbers, strict=True)))
+
+        return nondifferentiable(own.__name__, run, *traced.values())
 
     return function
 
