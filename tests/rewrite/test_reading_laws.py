@@ -770,3 +770,9 @@ def test_the_square_of_a_complex_size_is_no_square(k):
 )
 def test_numbers_whose_product_overflows_or_underflows_stay_apart(expr, text):
     assert repr(fg.simplify(expr)) == text
+
+
+def test_formulas_of_no_entries_are_read():
+    empty = fg.var("b", (0,))
+    slope = fg.gradient(np.sum(empty.at[::-1].min(0.5)), "b")
+    assert slope(b=np.zeros(0)).shape == (0,)

@@ -277,7 +277,7 @@ def _is_all_but(end: int, expr: Expr) -> bool:
     if expr.op not in (indexing.getitem_op, indexing.scatter_op) or len(expr.args) > 1:
         return False
     vector = max(expr, expr.args[0], key=lambda x: x.size)
-    if expr.ndim != 1 or vector.ndim != 1 or vector.size > _MOST_REVERSED:
+    if expr.ndim != 1 or vector.ndim != 1 or not 0 < vector.size <= _MOST_REVERSED:
         return False
     every = np.arange(vector.size)
     taken = indexing.getitem_op.run(every, **dict(expr.params))
