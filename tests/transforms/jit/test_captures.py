@@ -4,6 +4,7 @@ import functools
 import gc
 import sys
 import types
+import unittest.mock
 import weakref
 from importlib import import_module
 
@@ -356,3 +357,21 @@ def test_a_captured_array_of_another_dtype_is_no_condition_on_the_argument():
     g = fg.jit(lambda x: x * 2 + held)
     for dtype in (np.float64, np.float32, np.float64):
         assert g(np.ones(3, dtype)).dtype == dtype
+
+
+def test_instances_that_have_any_attribute_are_captured():
+    """The tuples of calls that a mock holds answered for the fields of a named tuple, of another length."""
+    told = unittest.mock.Mock()
+
+    class Row(tuple):
+        _fields = ("first",)
+
+    rows = [Row((2.0, 3.0))]
+
+    def f(x):
+        told(1)
+        return x * rows[0][1]
+
+    assert fg.jit(f)(2.0) == 6.0
+    assert fg.jit(fg.grad(f))(2.0) == 3.0
+    assert told.call_count

@@ -287,8 +287,10 @@ class _Search:
         elif isinstance(item, list | tuple | set | frozenset | deque):
             if not isinstance(item, tuple | frozenset):
                 yield Contents(label, item)
-            fields = getattr(item, "_fields", ())
-            names = [f".{name}" for name in fields] or [f"[{k}]" for k in range(len(item))]
+            fields = getattr(type(item), "_fields", ())  # an instance may have any attribute
+            names = [f".{name}" for name in fields]
+            if len(names) != len(item):
+                names = [f"[{k}]" for k in range(len(item))]
             yield from [Fixed(label + n, v) for n, v in zip(names, item, strict=True)]
         elif isinstance(item, np.ndarray) and item.dtype == object:
             yield Contents(label, item)
