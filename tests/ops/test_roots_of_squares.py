@@ -14,6 +14,8 @@ ROOTS = {
     "weights in a product": lambda x, s: np.sqrt(W @ x**2) * s,
     "sum": lambda x, s: np.sqrt(s * x[0] ** 2 + 3.0 * (x[1] - x[2]) ** 2),
     "rows": lambda x, s: np.sum(np.sqrt(np.sum(np.outer(x, W) ** 2, axis=1) / s)),
+    "running sum": lambda x, s: np.sum(np.sqrt(np.cumsum(s * x**2))),
+    "entries": lambda x, s: np.sum(np.sqrt((s * x**2)[1:])) + np.sqrt((x**2 / s)[[0, 1]])[0],
     "fourth powers": lambda x, s: np.sqrt(np.sum(x**4) * s),
     "cube root": lambda x, s: np.cbrt(s * np.sum(x**4)),
     "root of a root": lambda x, s: np.sqrt(np.sqrt(s * np.sum(x**4))),

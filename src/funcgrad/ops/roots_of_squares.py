@@ -22,7 +22,9 @@ from funcgrad.ops.contraction import matmul_op
 from funcgrad.ops.elementwise.arithmetic import add, divide, multiply, power, square
 from funcgrad.ops.elementwise.exponential import cbrt, sqrt
 from funcgrad.ops.elementwise.selection import mask
+from funcgrad.ops.indexing import getitem_op
 from funcgrad.ops.reduction import sum_op
+from funcgrad.ops.scans_and_sorts import cumsum_op
 
 _NONE: Mapping[int, Expr] = MappingProxyType({})
 _ROOTS: Mapping[Any, float] = MappingProxyType({sqrt: 1 / 2, cbrt: 1 / 3})
@@ -90,12 +92,16 @@ def _constant(x: Expr) -> float:
     return float(x.params[0][1].array.item())
 
 
+_PASSING = (add, cumsum_op, divide, getitem_op, multiply, sum_op)
+"""Operations whose results are 0 where squares below them are, beside those that only move entries."""
+
+
 def _is_passed(expr: Expr) -> bool:
     if not expr.args:
         return False
     if expr.op is matmul_op:
         return not expr.shape
-    return expr.op in (add, divide, multiply, sum_op) or expr.op.hidden or expr.op.moves
+    return expr.op in _PASSING or expr.op.hidden or expr.op.moves
 
 
 def _squares(expr: Expr, known: Mapping[int, _Squares]) -> _Squares | None:
@@ -121,7 +127,10 @@ def _squares(expr: Expr, known: Mapping[int, _Squares]) -> _Squares | None:
     nonzero, degree = known[id(args[0])]
     if op is sum_op:
         return _Squares(np.any(nonzero, axis=dict(expr.params)["axis"]), degree)
-    if op.moves:
+    if op is cumsum_op:
+        counted = cumsum_op(nonzero.astype(expr.dtype), **dict(expr.params))
+        return _Squares(np.not_equal(counted, 0), degree)
+    if op.moves or op is getitem_op:
         return _Squares(op(nonzero, *args[1:], **dict(expr.params)), degree)
     return _Squares(nonzero, degree)
 
