@@ -98,3 +98,17 @@ def test_a_number_that_is_rounded_is_an_integer():
     f = lambda t: t * x[round(2.3 * t)] + sum(t * k for k in range(round(3.4 * t)))  # noqa: E731
     assert fg.value_and_grad(f)(1.0) == (5.0, 5.0)
     assert fg.jit(f)(1.0) == 5.0
+
+
+def test_arange_counts_in_the_precision_of_its_ends():
+    def places(x):
+        return np.arange(
+            -x, 5 - x
+        )  # its length is 5 in single precision, and more than 5 in double
+
+    x = np.float32(0.37)
+    assert places(x).shape == (5,)
+    np.testing.assert_array_equal(fg.jit(places)(x), places(x))
+    value, slope = fg.jvp(places, (x,), (np.float32(1.0),))
+    np.testing.assert_allclose(value, places(x), rtol=1e-7)
+    np.testing.assert_array_equal(slope, np.full(5, -1.0))

@@ -301,7 +301,7 @@ def arange(*limits: Any, dtype: Any = None, **kwargs: Any) -> Any:
     given |= {key: value for key, value in named.items() if value is not None}
     start, stop, step = [plain_value(given.get(key)) for key in ("start", "stop", "step")]
     start, step = 0 if start is None else start, 1 if step is None else step
-    known = [concrete_value(item, "arange") for item in (start, stop, step)]
+    known = [_in_its_precision(item) for item in (start, stop, step)]
     made = np.arange(*known, dtype=dtype, **kwargs)
     if not (_is_differentiable(start) or _is_differentiable(step)):
         return cell_of(made)
@@ -310,6 +310,12 @@ def arange(*limits: Any, dtype: Any = None, **kwargs: Any) -> Any:
         first, second = [shape_module.astype(x, made.dtype) for x in (first, second)]
     traced = first + (second - first) * np.arange(made.size)  # rounded as NumPy does
     return mutable(traced if dtype is None else shape_module.astype(traced, dtype))
+
+
+def _in_its_precision(item: object) -> Any:
+    """A limit of a range as a number of its own dtype: NumPy counts in the precision of the limits."""
+    value = concrete_value(item, "arange")
+    return item.dtype.type(value) if isinstance(item, Expr) else value
 
 
 def _is_differentiable(item: object) -> bool:
