@@ -7,6 +7,7 @@ import scipy.integrate
 import funcgrad as fg
 from funcgrad.scipy import integrate
 from tests.default_slice import one_in
+from tests.scipy.derivative_check import check_function
 
 Y = np.cos(np.arange(14.0)).reshape(2, 7)
 X = np.array([0.0, 0.4, 1.0, 1.3, 2.1, 2.2, 3.0])
@@ -421,3 +422,25 @@ def test_ode_with_a_function_of_its_steps_is_refused():
 
     with pytest.raises(TypeError, match=r"ode\.integrate: set_solout="):
         fg.grad(f)(0.5)
+
+
+SOLUTIONS = {
+    **{
+        method: lambda q, method=method: scipy.integrate.solve_ivp(
+            lambda t, y: -y, (0.0, 2.0), [1.0, 2.0], method, dense_output=True, rtol=1e-6
+        ).sol(q)
+        for method in ("RK45", "DOP853", "Radau", "BDF", "LSODA")
+    },
+    "solve_bvp": lambda q: scipy.integrate.solve_bvp(
+        lambda t, y: np.stack([y[1], -y[0]]),
+        lambda a, b: np.stack([a[0], b[0] - 1.0]),
+        np.linspace(0.0, 2.0, 5),
+        np.ones((2, 5)),
+    ).sol(q),
+}
+
+
+@pytest.mark.parametrize("case", one_in(2, SOLUTIONS))
+def test_solutions_of_plain_equations_take_traced_times(case):
+    times = np.array([0.31, 0.72, 1.87])
+    check_function(SOLUTIONS[case], times, vmap=False, value_rtol=1e-13, hessian=False)

@@ -119,12 +119,18 @@ def _seen(value: object) -> Any:
     if isinstance(value, tuple | list):
         return with_items(value, [_seen(item) for item in value])
     if isinstance(value, dict) and type(value) is not dict:  # the result object of a solver
-        value.update({key: _seen(item) for key, item in value.items()})
+        value.update({key: _part_seen(item) for key, item in value.items()})
         return value
     if isinstance(value, OdeResult):
         vars(value).update({key: _seen(item) for key, item in vars(value).items()})
         return value
     return as_adopted(value)
+
+
+def _part_seen(value: object) -> Any:
+    """A part of a result object: SciPy's interpolant in one is called on traced values."""
+    of_scipy = callable(value) and type(value).__module__.startswith("scipy.")
+    return functions["redirect"](value) if of_scipy else _seen(value)
 
 
 def as_adopted(value: Any) -> Any:
