@@ -452,3 +452,10 @@ def test_the_entries_of_a_plain_matrix_are_numbers():
 
     with pytest.raises(TypeError, match=r"write A = A\.tolil\(\)"):
         fg.grad(diagonal)(2.0)
+
+
+def test_plain_right_sides_in_functions_that_are_differentiated():
+    def f(x):
+        return x * solvers.splu(scipy.sparse.csc_array(DENSE)).solve(np.ones(DENSE.shape[0])).sum()
+
+    assert fg.grad(f)(2.0) == f(1.0)

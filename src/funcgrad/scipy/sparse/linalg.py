@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as _sparse
 import scipy.sparse.linalg as _scipy
 
-from funcgrad.arrays.reference import plain_value
+from funcgrad.arrays.reference import exported, plain_value
 from funcgrad.arrays.values import by_value
 from funcgrad.expr.registry import functions
 from funcgrad.graph import ArrayType
@@ -228,7 +228,7 @@ class SuperLU(SciPyWrapper):
     def solve(self, rhs: ArrayLike, trans: str = "N") -> Any:
         """As SciPy's method, in the right side."""
         if not holds_expr(rhs):
-            return self.own.solve(rhs, trans)
+            return self.own.solve(exported(rhs), trans)
         right = _right_side("SuperLU.solve", self.own.shape, rhs, True)
         right = right.astype(self.own.solve(np.zeros(right.shape[0], right.dtype)).dtype)
         if trans == "H":
