@@ -10,6 +10,7 @@ import scipy.sparse.linalg
 import funcgrad as fg
 from funcgrad.scipy import interpolate
 from tests.default_slice import marked_slow, one_in
+from tests.scipy.derivative_check import check_function
 
 X = np.array([0.0, 0.7, 1.1, 2.0, 3.4, 4.0])
 Y = np.array([0.3, 1.2, 0.9, -0.4, -0.5, 0.8])
@@ -263,6 +264,22 @@ def test_interpolants_that_scipy_made_take_traced_points(name):
     np.testing.assert_allclose(np.sum(total), np.nansum(slopes), rtol=1e-12, atol=1e-14)
     rows = fg.vmap(f)(np.stack([INSIDE, INSIDE]))
     np.testing.assert_allclose(rows[1], own(INSIDE), rtol=1e-12, atol=1e-14)
+
+
+MADE_INSIDE = {
+    "make_splrep": lambda q: scipy.interpolate.make_splrep(X, Y, s=0.1)(q),
+    "make_splrep's derivative": lambda q: scipy.interpolate.make_splrep(X, Y, s=0.1).derivative()(
+        q
+    ),
+    "make_splprep": lambda q: scipy.interpolate.make_splprep([X, Y], s=0.1)[0](q / X[-1]),
+    "splev": lambda q: q * scipy.interpolate.splev(X[1], scipy.interpolate.make_splrep(X, Y)),
+    "splder": lambda q: scipy.interpolate.splder(scipy.interpolate.make_interp_spline(X, Y))(q),
+}
+
+
+@pytest.mark.parametrize("name", MADE_INSIDE)
+def test_splines_of_plain_data_made_inside_take_traced_points(name):
+    check_function(MADE_INSIDE[name], INSIDE, value_rtol=1e-12)
 
 
 def test_a_grid_that_scipy_made_takes_traced_points():

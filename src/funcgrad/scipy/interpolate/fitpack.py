@@ -6,6 +6,7 @@ A spline is a tuple of its knots, coefficients and degree, or a `BSpline`; a cur
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from inspect import signature
 from typing import Any
 
@@ -58,7 +59,10 @@ def _of_spline(traced: Callable[..., Any]) -> Callable[..., Any]:
         given = parameters.bind(*args, **kwargs).arguments
         tck = _known(given["tck"])
         if not holds_expr([*(given | {"tck": None}).values(), *tck]):
-            return own(*args, **kwargs)
+            if not isinstance(given["tck"], BSpline):
+                return own(*args, **kwargs)
+            plain = own(**given | {"tck": given["tck"].own})
+            return BSpline.of_scipy(plain) if isinstance(plain, _scipy.BSpline) else plain
         made, begun = isinstance(given["tck"], BSpline | _scipy.BSpline), next_in_order()
         named = given | {"tck": tuple(tck)}
         found = traced(**named)
@@ -335,6 +339,21 @@ def _by_splprep(
 
 
 # -- SciPy's smoothing splines in Python -----------------------------------------------------------------
+def _at_traced_points(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes splines: those of plain data take traced points, too."""
+
+    @wraps(function)
+    def of_data(*args: Any, **kwargs: Any) -> Any:
+        made = function(*args, **kwargs)
+        spline, *rest = made if isinstance(made, tuple) else (made,)
+        if isinstance(spline, _scipy.BSpline):
+            spline = BSpline.of_scipy(spline)
+        return (spline, *rest) if rest else spline
+
+    return of_data
+
+
+@_at_traced_points
 @_composed
 def make_splrep(
     x: ArrayLike,
@@ -354,6 +373,7 @@ def make_splrep(
     return _made("make_splrep", at, values, (w, xb, xe, k, s, t, nest, bc_type))
 
 
+@_at_traced_points
 @_composed
 def make_splprep(
     x: Sequence[ArrayLike],
