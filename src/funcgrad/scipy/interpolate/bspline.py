@@ -18,17 +18,6 @@ from funcgrad.typing import Array, ArrayLike
 _composed = composed(_scipy)
 
 
-def spline_weights(who: str, x: Array, degree: int, q: Array) -> Any:
-    """The spline of a degree through data at x is these weights, points times data, applied to the data."""
-    if holds_expr(x):
-        raise type_error(
-            f"{who}: expected a plain grid for splines of degree {degree}, but it is traced; write "
-            "CubicSpline, which is differentiated in its abscissae",
-        )
-    own = _scipy.make_interp_spline(x, np.eye(x.shape[0]), degree)
-    return value_at(own.t, own.c, degree, q, 0)
-
-
 class BSpline(SciPyWrapper):
     """As `scipy.interpolate.BSpline`, also in the knots, the coefficients and the
     points.

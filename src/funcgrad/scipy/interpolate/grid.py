@@ -19,10 +19,10 @@ from funcgrad.scipy.composition import (
     real,
     taken,
 )
-from funcgrad.scipy.interpolate.bspline import spline_weights
 from funcgrad.scipy.interpolate.cubic import CubicSpline, PchipInterpolator
 from funcgrad.scipy.interpolate.knot_order import expect_rising
 from funcgrad.scipy.interpolate.polynomial_pieces import along, points_at
+from funcgrad.scipy.interpolate.through_data import spline_weights
 from funcgrad.source import type_error, value_error
 from funcgrad.transforms.vmap import vmap
 from funcgrad.typing import Array, ArrayLike
@@ -136,7 +136,7 @@ class interp1d(SciPyWrapper):  # noqa: N801
             return CubicSpline(x, y)(q) + np.zeros((*q.shape, *y.shape[1:]))
         if self.kind == "quadratic" or isinstance(self.kind, int):
             degree = self.kind if isinstance(self.kind, int) else 2
-            return np.tensordot(spline_weights("interp1d", x, degree, q), y, 1)
+            return np.tensordot(spline_weights(x, degree, q), y, 1)
         if self.kind == "linear" and self.by_numpy:
             return np.interp(q, x, y)
         if self.kind == "slinear":  # a spline, whose cell is the one on the right of a node
@@ -291,7 +291,7 @@ def _spline(grid: Sequence[Array], values: Array, points: Array, degree: int) ->
     """A product of splines along the axes: each point's weights along each axis in turn."""
     found: Any = None
     for k, axis in enumerate(grid):
-        weights = spline_weights("RegularGridInterpolator", axis, degree, points[:, k])
+        weights = spline_weights(axis, degree, points[:, k])
         if found is None:
             found = np.tensordot(weights, values, 1)
         else:
