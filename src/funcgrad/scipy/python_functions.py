@@ -38,12 +38,19 @@ def of_scipy_or_adopted(
     return functions["call_adopted"](own, args, kwargs)
 
 
-@lru_cache(maxsize=1024)
-def _function(home: str, own: FunctionType) -> Callable[..., Any]:
+def adopted_where_traced(own: Callable[..., Any]) -> Callable[..., Any]:
+    """SciPy's function or method, its adopted code where an argument is traced."""
+
     @wraps(own)
     def function(*args: Any, **kwargs: Any) -> Any:
         return of_scipy_or_adopted(own, args, kwargs)
 
+    return function
+
+
+@lru_cache(maxsize=1024)
+def _function(home: str, own: FunctionType) -> Callable[..., Any]:
+    function = adopted_where_traced(own)
     function.__module__ = home
     function.scipys_own = own  # type: ignore[attr-defined]
     return function
@@ -62,14 +69,7 @@ class ScipysDistribution:
         if name.startswith("__") or name in ("scipys_own", "_name"):
             raise AttributeError(name)
         value = getattr(self.scipys_own, name)
-        if not isinstance(value, MethodType):
-            return value
-
-        @wraps(value)
-        def method(*args: Any, **kwargs: Any) -> Any:
-            return of_scipy_or_adopted(value, args, kwargs)
-
-        return method
+        return adopted_where_traced(value) if isinstance(value, MethodType) else value
 
     def __dir__(self) -> list[str]:
         return dir(self.scipys_own)

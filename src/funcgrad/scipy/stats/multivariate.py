@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import wraps
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ from funcgrad.ops.special.gamma import digamma_difference
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
 from funcgrad.scipy.composition import as_single, real, refuse, with_value
+from funcgrad.scipy.python_functions import adopted_where_traced, of_scipy_or_adopted
 from funcgrad.scipy.stats.normal_cdf import normal_cdf
 from funcgrad.source import USERS, as_of_numbers, fail, value_error
 from funcgrad.transforms.grad import stop_gradient
@@ -390,23 +390,12 @@ class Multivariate:
         """An attribute of SciPy's distribution; a method of traced values is adopted."""
         if self.args or self.kwds:
             return getattr(self._frozen(), name)
-        found = getattr(self.own, name)
-        if not callable(found):
-            return found
-
-        @wraps(found)
-        def method(*args: object, **kwds: object) -> Any:
-            if not holds_expr([*args, *kwds.values()]):
-                return found(*args, **kwds)
-            return functions["call_adopted"](getattr(copy(self.own), name), args, kwds)
-
-        return method
+        found = getattr(copy(self.own), name)  # for which this object does not stand in
+        return adopted_where_traced(found) if callable(found) else found
 
     def _frozen(self) -> Any:
         """SciPy's distribution with the parameters; of traced ones, in adopted code."""
-        if holds_expr([*self.args, *self.kwds.values()]):
-            return functions["call_adopted"](copy(self.own), self.args, self.kwds)
-        return self.own(*self.args, **self.kwds)
+        return of_scipy_or_adopted(copy(self.own), self.args, self.kwds)
 
     def parameters(self, args: Any, kwds: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The frozen distribution's parameters and a method's own."""
