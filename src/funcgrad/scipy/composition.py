@@ -330,6 +330,12 @@ def nondifferentiable(
     return operation(*exprs)
 
 
+def without_derivative(name: str, run: Callable[..., Any], out: Any, *args: ArrayLike) -> Any:
+    """As `nondifferentiable`, where ``out`` is the type of the result, or a function of theirs."""
+    typed = out if callable(out) else lambda *_: out
+    return primitive(run, out=typed, name=name)(*[stop_gradient(lift_fully(arg)) for arg in args])
+
+
 class Closure:
     """A function beside the key of a cache."""
 

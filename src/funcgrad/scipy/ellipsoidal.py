@@ -14,11 +14,8 @@ import numpy as np
 import scipy.special as _scipy
 
 from funcgrad.graph import ArrayType
-from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import real, with_value
+from funcgrad.scipy.composition import real, with_value, without_derivative
 from funcgrad.source import fail, value_error
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 
@@ -110,8 +107,7 @@ def _with_scipys(
         return value
 
     out = ArrayType(found.shape, np.dtype(float))
-    value = primitive(own, out=lambda *_: out, name=who)
-    return with_value(value(*[stop_gradient(lift_fully(item)) for item in (*given, found)]), found)
+    return with_value(without_derivative(who, own, out, *given, found), found)
 
 
 def _first_kind(

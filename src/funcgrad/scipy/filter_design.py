@@ -16,7 +16,7 @@ from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, number, real, taken, with_value
+from funcgrad.scipy.composition import composed, number, real, taken, with_value, without_derivative
 from funcgrad.source import fail, type_error, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -215,11 +215,9 @@ def natural_frequency(
         moved = np.stack(
             [np.maximum(edges[0], product / edges[1]), np.minimum(edges[1], product / edges[0])]
         )
-        search = primitive(
-            partial(_searched, kind), out=lambda *_: lift_fully(moved).type, name="fminbound"
-        )
-        given = [stop_gradient(lift_fully(item)) for item in (stop, edges, gpass, gstop)]
-        edges = with_value(search(*given), moved)
+        search, out = partial(_searched, kind), lift_fully(moved).type
+        own = without_derivative("fminbound", search, out, stop, edges, gpass, gstop)
+        edges = with_value(own, moved)
     if filter_type in (1, 2):
         ratio = stop / edges if filter_type == 1 else edges / stop
     else:

@@ -31,6 +31,7 @@ from funcgrad.scipy.composition import (
     number,
     with_phases,
     with_places_of,
+    without_derivative,
 )
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.stacks import over_stacks
@@ -219,8 +220,7 @@ def _own_eigenvectors(options: dict[str, Any], type: ArrayType, a: Array, b: Arr
     def run(*matrices: Array) -> Any:
         return _scipy.eigh(*matrices, **options)[1].astype(type.dtype)
 
-    matrices = [stop_gradient(lift_fully(matrix)) for matrix in (a, b) if matrix is not None]
-    return primitive(run, out=lambda *_: type, name="eigenvectors")(*matrices)
+    return without_derivative("eigenvectors", run, type, *([a] if b is None else [a, b]))
 
 
 def _order_of_columns(v: Array, own: Array) -> Any:
@@ -294,8 +294,7 @@ def _as_scipys(w: Array, v: Array, a: Array, b: Array | None, is_left: bool) -> 
     def run(*matrices: Array) -> Any:
         return _scipy.eig(*matrices, left=is_left, right=not is_left)[1].astype(type.dtype)
 
-    matrices = [stop_gradient(lift_fully(matrix)) for matrix in (a, b) if matrix is not None]
-    own = primitive(run, out=lambda *_: type, name="eigenvectors")(*matrices)
+    own = without_derivative("eigenvectors", run, type, *([a] if b is None else [a, b]))
     order = _columns_as(stop_gradient(v), own)
     w, v = np.take_along_axis(w, order, -1), np.take_along_axis(v, order[..., None, :], -1)
     return w, with_phases(v, own)

@@ -9,12 +9,9 @@ import numpy as np
 import scipy.linalg as _scipy
 
 from funcgrad.graph import ArrayType
-from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import composed, number, with_value
+from funcgrad.scipy.composition import composed, number, with_value, without_derivative
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.source import value_error
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 _composed, _kept = composed(_scipy), composed(_scipy, single=True)
@@ -166,8 +163,7 @@ def _values(
         further = (None, *values[4:]) if without_mass else values[4:]
         return getattr(_scipy, who)(*values[:4], *further, balanced=balanced)
 
-    own = primitive(run, out=lambda a, *_: ArrayType(a.shape, dtype), name=who)
-    return own(*[stop_gradient(lift_fully(item)) for item in given])
+    return without_derivative(who, run, lambda a, *_: ArrayType(a.shape, dtype), *given)
 
 
 def _real_riccati(

@@ -10,11 +10,15 @@ import scipy.signal as _scipy
 from funcgrad.arrays.values import by_value
 from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
-from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, floating, nondifferentiable, real, refuse_given
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
+from funcgrad.scipy.composition import (
+    composed,
+    floating,
+    nondifferentiable,
+    real,
+    refuse_given,
+    without_derivative,
+)
 from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
@@ -61,9 +65,8 @@ def peak_widths(
     prominences, left, right = prominence_data or peak_prominences(signal, at, wlen)
     heights = signal[at] - real("peak_widths", prominences) * real("peak_widths", rel_height)
     count = ArrayType((2, at.size), np.dtype(int))
-    places = primitive(_crossings, out=lambda *_: count, name="crossings")
     given = (signal, heights, at, left, right)
-    before, after = places(*[stop_gradient(lift_fully(item)) for item in given])
+    before, after = without_derivative("crossings", _crossings, count, *given)
 
     def share(outside: Array, inside: Array) -> Any:
         """How far the height lies from the first place on the way to the second."""

@@ -22,9 +22,9 @@ from funcgrad.scipy.composition import (
     nondifferentiable,
     with_phases,
     with_value,
+    without_derivative,
 )
 from funcgrad.scipy.matrix_equations import in_one_dtype, square_matrix
-from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.vmap import vmap
 from funcgrad.typing import Array, ArrayLike
@@ -34,11 +34,8 @@ _kept = composed(_scipy, single=True, host=True)
 
 def _own(who: str, run: Callable[..., Any], count: int, *given: Array) -> Any:
     """SciPy's triangles and vectors, stacked, without a derivative."""
-    return primitive(
-        lambda *given: np.stack(run(*given)),
-        out=lambda a, *_: ArrayType((count, *a.shape), a.dtype),
-        name=who,
-    )(*[stop_gradient(lift_fully(matrix)) for matrix in given])
+    out = lambda a, *_: ArrayType((count, *a.shape), a.dtype)  # noqa: E731
+    return without_derivative(who, lambda *given: np.stack(run(*given)), out, *given)
 
 
 def _beside(x: Array, steps: int) -> Any:
@@ -244,9 +241,7 @@ def homogeneous_eigenvalues(who: str, run: Callable[..., Any], a: Array, b: Arra
         ]
         found = vmap(lambda a, b: homogeneous_eigenvalues(who, run, a, b))(*rows)
         return np.reshape(found, (*stack, *found.shape[1:]))
-    given = [stop_gradient(lift_fully(item)) for item in (a, b)]
-    type = ArrayType((2, a.shape[0]), np.dtype(complex))
-    own = primitive(run, out=lambda *_: type, name=who)(*given)
+    own = without_derivative(who, run, ArrayType((2, a.shape[0]), np.dtype(complex)), a, b)
     a, b = lift_fully(a) + 0j, lift_fully(b) + 0j
     v = _eigenvectors(np.linalg.solve(b, a), own[0] / own[1], None)
     z = np.linalg.qr(v)[0]

@@ -14,23 +14,21 @@ import scipy.cluster.hierarchy as _scipy
 
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import composed, real, with_captured_metric, with_value
+from funcgrad.scipy.composition import (
+    composed,
+    real,
+    with_captured_metric,
+    with_value,
+    without_derivative,
+)
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.spatial import distance
 from funcgrad.source import value_error
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
 _hosted = composed(_scipy, host=True)
 _METHODS = ("single", "complete", "average", "weighted", "centroid", "median", "ward")
-
-
-def _constant(name: str, run: Callable[..., Any], type: ArrayType, *given: Array) -> Any:
-    """What SciPy, or a walk along the tree, reads off the values."""
-    made = primitive(run, out=lambda *_: type, name=name)
-    return made(*[stop_gradient(lift_fully(item)) for item in given])
 
 
 def _whole(shape: tuple[int, ...], dtype: type = int) -> ArrayType:
@@ -82,7 +80,7 @@ def _heights(tree: Array, square: Array, method: str) -> Any:
     """The heights of the merges of a tree, by the matrix of distances between observations."""
     count = square.shape[0]
     if method in ("single", "complete"):
-        pairs = _constant(
+        pairs = without_derivative(
             "pairs",
             lambda t, d: _pairs(t, d, method == "complete"),
             _whole((count - 1, 2)),
@@ -91,7 +89,7 @@ def _heights(tree: Array, square: Array, method: str) -> Any:
         )
         return square[pairs[:, 0], pairs[:, 1]]
     halved = method in ("weighted", "median")
-    weights = _constant(
+    weights = without_derivative(
         "weights", lambda t: _weights(t, halved), _whole((2 * count - 1, count), float), tree
     )
     centers = method in ("centroid", "median", "ward")
@@ -135,7 +133,9 @@ def linkage(
         given = y if y.ndim == 1 or named == metric else condensed
         return _scipy.linkage(given, method, named, optimal_ordering)
 
-    tree = _constant("linkage", own, _whole((square.shape[0] - 1, 4), float), data, condensed)
+    tree = without_derivative(
+        "linkage", own, _whole((square.shape[0] - 1, 4), float), data, condensed
+    )
     heights = with_value(tree[:, 2], _heights(tree, square, method))
     return np.concatenate([tree[:, :2], heights[:, None], tree[:, 3:]], axis=1)
 
@@ -155,7 +155,7 @@ def cophenet(Z: ArrayLike, Y: ArrayLike | None = None) -> Any:
             found[np.ix_(first, second)] = found[np.ix_(second, first)] = k
         return found[np.triu_indices(count, 1)]
 
-    meeting = _constant("cophenet", merges, _whole((count * (count - 1) // 2,)), tree)
+    meeting = without_derivative("cophenet", merges, _whole((count * (count - 1) // 2,)), tree)
     heights = tree[:, 2][meeting]
     if Y is None:
         return heights
@@ -177,7 +177,7 @@ def maxdists(Z: ArrayLike) -> Any:
             found.append(max([k, *below], key=lambda m: tree[m, 2]))
         return np.array(found)
 
-    return tree[:, 2][_constant("maxdists", greatest, _whole((count - 1,)), tree)]
+    return tree[:, 2][without_derivative("maxdists", greatest, _whole((count - 1,)), tree)]
 
 
 @_hosted
@@ -195,7 +195,7 @@ def inconsistent(Z: ArrayLike, d: int = 2) -> Any:
                 found[k, level] = 1.0
         return found
 
-    members = _constant("inconsistent", near, _whole((count - 1, count - 1), float), tree)
+    members = without_derivative("inconsistent", near, _whole((count - 1, count - 1), float), tree)
     numbers = np.sum(members, axis=1)
     means = members @ tree[:, 2] / numbers
     off = members * (tree[:, 2] - means[:, None])
@@ -204,7 +204,9 @@ def inconsistent(Z: ArrayLike, d: int = 2) -> Any:
     ratio = np.where(flat, 0.0, (tree[:, 2] - means) / np.where(flat, 1.0, spread))
     found = np.stack([means, spread, numbers, ratio], axis=1)
     own = lambda tree: _scipy.inconsistent(tree, d)  # noqa: E731
-    return with_value(_constant("inconsistent", own, _whole((count - 1, 4), float), tree), found)
+    return with_value(
+        without_derivative("inconsistent", own, _whole((count - 1, 4), float), tree), found
+    )
 
 
 @_composed
@@ -227,7 +229,7 @@ def fcluster(
         return _scipy.fcluster(tree, float(bound), criterion, depth, *more)
 
     type = _whole((tree.shape[0] + 1,), np.int32)
-    return _constant("fcluster", labels, type, tree, bound, *beside)
+    return without_derivative("fcluster", labels, type, tree, bound, *beside)
 
 
 @_composed
@@ -235,7 +237,7 @@ def leaves_list(Z: ArrayLike) -> Any:
     """As `scipy.cluster.hierarchy.leaves_list`: the observations from left to right, which are constant."""
     tree: Any = lift_fully(real("leaves_list", Z))
     type = _whole((tree.shape[0] + 1,), np.int32)
-    return _constant("leaves_list", _scipy.leaves_list, type, tree)
+    return without_derivative("leaves_list", _scipy.leaves_list, type, tree)
 
 
 def __getattr__(name: str) -> Any:

@@ -9,14 +9,13 @@ import scipy.interpolate as _scipy
 from scipy.sparse import coo_array
 from scipy.spatial import Delaunay
 
+from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import number, taken, with_value
+from funcgrad.scipy.composition import number, taken, with_value, without_derivative
 from funcgrad.scipy.interpolate.polynomial_pieces import along
 from funcgrad.scipy.interpolate.scattered import OnTriangles, barycentric_in, coordinates
 from funcgrad.scipy.sparse.linalg import splu
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 
@@ -75,12 +74,8 @@ class CloughTocher2DInterpolator(OnTriangles):
         def run(q: Array, rows: Array) -> Any:
             return _scipy.CloughTocher2DInterpolator(self.own.tri, rows, **options)(q)
 
-        value = primitive(
-            run,
-            out=lambda q, rows: np.zeros((q.shape[0], rows.shape[1]), rows.dtype),
-            name="clough_tocher",
-        )
-        return value(*[stop_gradient(lift_fully(item)) for item in (q, rows)])
+        out = ArrayType((q.shape[0], rows.shape[1]), rows.dtype)
+        return without_derivative("clough_tocher", run, out, q, rows)
 
 
 def _gradients(tri: Delaunay, values: Array) -> Any:

@@ -12,11 +12,10 @@ from scipy.spatial import Delaunay
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import SciPyWrapper, number, real, taken
+from funcgrad.scipy.composition import SciPyWrapper, number, real, taken, without_derivative
 from funcgrad.scipy.interpolate.polynomial_pieces import along
 from funcgrad.source import type_error, value_error
 from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
 
@@ -151,10 +150,8 @@ class NearestNDInterpolator(SciPyWrapper):
             return np.where(np.isfinite(distance), found, -1)
 
         given = [] if own is not None else [real("NearestNDInterpolator", self._made[0])]
-        nearest = primitive(
-            places, out=lambda q, *_: ArrayType(q.shape[:1], np.dtype(np.int64)), name="nearest"
-        )
-        found = nearest(*[stop_gradient(lift_fully(item)) for item in (flat, *given)])
+        out = ArrayType(flat.shape[:1], np.dtype(np.int64))
+        found = without_derivative("nearest", places, out, flat, *given)
         values = number("NearestNDInterpolator", self.values)
         value = taken(values, np.where(found < 0, 0, found))
         value = np.where(along(found >= 0, value.ndim - 1), value, np.nan)

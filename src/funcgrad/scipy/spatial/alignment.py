@@ -9,11 +9,9 @@ import scipy.spatial.transform as _scipy
 
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import with_phases, with_value
+from funcgrad.scipy.composition import with_phases, with_value, without_derivative
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.source import value_error
-from funcgrad.transforms.custom.primitive import primitive
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 
@@ -68,11 +66,8 @@ def rotation_between(
         matrix = _best_rotation(product)
     rest: Any = np.linalg.norm(np.sqrt(size)[:, None] * (first - second @ matrix.T))
     parts = [first, second, np.ones(count) if weights is None else weights]
-    own = primitive(
-        lambda *given: float(_scipy.Rotation.align_vectors(*given)[1]),
-        out=lambda *_: 1.0,
-        name="rssd",
-    )(*[stop_gradient(lift_fully(part)) for part in parts])
+    run = lambda *given: float(_scipy.Rotation.align_vectors(*given)[1])  # noqa: E731
+    own = without_derivative("rssd", run, 1.0, *parts)
     found = matrix, with_value(own, rest)
     return (*found, _sensitivity(matrix, product, size)) if sensitivity else found
 
@@ -132,6 +127,5 @@ def mean_quaternion(q: Array, weights: Array | None, axis: int | tuple[int, ...]
     def run(q: Array, *weights: Array) -> Any:
         return _scipy.Rotation.from_quat(q).mean(*weights, axis=axis).as_quat()
 
-    own = primitive(run, out=lambda *_: vector, name="mean_rotation")
-    own = own(*[stop_gradient(lift_fully(part)) for part in given])
+    own = without_derivative("mean_rotation", run, lift_fully(vector).type, *given)
     return with_value(own, with_phases(vector, own, axis=-1))

@@ -12,9 +12,8 @@ import scipy.spatial as _scipy
 
 from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
-from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import SciPyWrapper, real, with_value
+from funcgrad.scipy.composition import SciPyWrapper, real, with_value, without_derivative
 from funcgrad.source import fail, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -159,7 +158,5 @@ class Delaunay(_OfPoints):
             return made.find_simplex(x, bruteforce, tol)
 
         given = [at] if make is None else [at, self.points]
-        place = primitive(
-            find, out=lambda x, *_: ArrayType(x.shape[:-1], np.dtype(np.int32)), name="find_simplex"
-        )
-        return place(*[stop_gradient(lift_fully(item)) for item in given])
+        out = ArrayType(at.shape[:-1], np.dtype(np.int32))
+        return without_derivative("find_simplex", find, out, *given)

@@ -9,11 +9,9 @@ import scipy.optimize
 import scipy.stats as _scipy
 
 from funcgrad.graph import ArrayType
-from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import composed, real, with_value
+from funcgrad.scipy.composition import composed, real, with_value, without_derivative
 from funcgrad.scipy.spatial.distance import cdist
 from funcgrad.source import fail, value_error
-from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
@@ -67,15 +65,13 @@ def wasserstein_distance_nd(
     ]
     first, second = [w / np.sum(w) for w in weights]
     cost = cdist(u, v)
-    given = [stop_gradient(lift_fully(item)) for item in (cost, first, second)]
     vector = ArrayType((m * n + (m + n) * (1 + m * n),), np.dtype(float))
-    whole = primitive(_plan, out=lambda *_: vector, name="transport")(*given)
+    whole = without_derivative("transport", _plan, vector, cost, first, second)
     plan, prices = whole[: m * n], whole[m * n : m * n + m + n]
     back = whole[m * n + m + n :].reshape(m + n, m * n)
     flat = cost.reshape(-1)
     moved = np.concatenate([first, second]) - stop_gradient(np.concatenate([first, second]))
     prices = prices + back @ (flat - stop_gradient(flat))
-    own = primitive(
-        lambda *given: float(_scipy.wasserstein_distance_nd(*given)), out=lambda *_: 1.0, name=who
-    )(*[stop_gradient(lift_fully(item)) for item in (u, v, *weights)])
+    run = lambda *given: float(_scipy.wasserstein_distance_nd(*given))  # noqa: E731
+    own = without_derivative(who, run, 1.0, u, v, *weights)
     return with_value(own, plan @ flat + prices @ moved)
