@@ -512,9 +512,7 @@ def test_a_path_on_which_compiled_code_asks_for_memory_is_refused():
     for mapped in (fg.vmap(f), fg.vmap(fg.grad(f)), fg.jit(fg.vmap(fg.grad(f)))):
         with pytest.raises(TypeError, match="bytes-like object is required") as caught:
             mapped(np.array([1.5, 2.5]))
-        assert any(
-            "compiled code was given traced values" in note for note in caught.value.__notes__
-        )
+        assert any("a buffer holds plain numbers" in note for note in caught.value.__notes__)
 
 
 def test_frames_that_compiled_code_makes_up_raise_nothing():
