@@ -20,7 +20,6 @@ from typing import Any, Generic, Protocol
 
 from funcgrad.adoption.adopted_functions import (
     Redirect,
-    cell_contents,
     function_parts,
     keep_adopted,
     known_adopted,
@@ -40,7 +39,7 @@ from funcgrad.adoption.class_pickles import reduction_over
 from funcgrad.adoption.containers import INNER, leads_elsewhere, standing
 from funcgrad.adoption.float_subclasses import AdoptedFloat
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
-from funcgrad.adoption.namespaces import HEAP, OF_NO_NUMBERS, is_kept_class
+from funcgrad.adoption.namespaces import HEAP, OF_NO_NUMBERS, cell_contents, is_kept_class
 from funcgrad.adoption.view_originals import as_original
 from funcgrad.adoption.wrapt_functions import is_of_wrapt
 from funcgrad.arrays.reference import holds_expr

@@ -16,8 +16,8 @@ from funcgrad.adoption.arithmetic_errors import handles_errors, warn_of_not_fini
 from funcgrad.adoption.containers import INNER, leads_elsewhere, standing
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals, StoringGlobals
 from funcgrad.adoption.host_valued_functions import host_valued, is_host_valued
+from funcgrad.adoption.namespaces import cell_contents
 from funcgrad.arrays.reference import MARK
-from funcgrad.unadopted_packages import is_kept
 
 Redirect = Callable[[Any], Any]
 
@@ -251,21 +251,6 @@ def _with_parameters(code: CodeType) -> CodeType | None:
     return next(c for c in module.co_consts if isinstance(c, CodeType))
 
 
-def is_decorated(value: object) -> bool:
-    """Whether a value is a function of a package that stays as it is around another one, its ``__wrapped__``.
-
-    So are those that `numpy.errstate` and a `contextlib.contextmanager` make as decorators.
-    """
-    if not isinstance(value, FunctionType) or "__wrapped__" not in value.__dict__:
-        return False
-    name = value.__globals__.get("__name__")
-    package = str(name).partition(".")[0]
-    if package == "funcgrad" or not (package == "numpy" or is_kept(name)):
-        return False
-    inner = value.__dict__["__wrapped__"]
-    return any([cell_contents(cell) is inner for cell in value.__closure__ or ()])
-
-
 def adopt_decorated(f: FunctionType, redirect: Redirect) -> Any:
     """A function of a package that stays as it is, around the adopted one (`is_decorated`)."""
     inner = f.__dict__["__wrapped__"]
@@ -277,14 +262,6 @@ def adopt_decorated(f: FunctionType, redirect: Redirect) -> Any:
     made = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, tuple(cells))
     made.__kwdefaults__ = f.__kwdefaults__
     return update_wrapper(made, adopted)
-
-
-def cell_contents(cell: CellType) -> Any:
-    """What a cell holds; None of an empty one."""
-    try:
-        return cell.cell_contents
-    except ValueError:  # empty as yet
-        return None
 
 
 # -- what code does with names -----------------------------------------------------------------

@@ -29,7 +29,6 @@ from weakref import ProxyTypes, ref
 
 import numpy as np
 
-from funcgrad.adoption.adopted_functions import is_decorated
 from funcgrad.adoption.arithmetic_errors import is_told
 from funcgrad.adoption.namespaces import (
     GENERIC_ALIASES,
@@ -38,6 +37,7 @@ from funcgrad.adoption.namespaces import (
     BoundDispatch,
     is_composed,
     is_curried,
+    is_decorated,
     is_kept_class,
     is_kept_namespace,
     is_memoized,

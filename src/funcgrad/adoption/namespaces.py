@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from functools import _lru_cache_wrapper, singledispatch, singledispatchmethod
 from importlib import import_module
-from types import FunctionType, GenericAlias, ModuleType
+from types import CellType, FunctionType, GenericAlias, ModuleType
 from typing import Any, Generic, TypeVar
 
 from funcgrad.unadopted_packages import is_kept
@@ -129,6 +129,29 @@ def is_curried(value: object) -> bool:
     """Whether a value is a curried function of toolz or cytoolz."""
     kind = type(value)
     return kind.__name__ == "curry" and kind.__module__.partition(".")[0] in _TOOLZ
+
+
+def is_decorated(value: object) -> bool:
+    """Whether a value is a function of a package that stays as it is around another one, its ``__wrapped__``.
+
+    So are those that `numpy.errstate` and a `contextlib.contextmanager` make as decorators.
+    """
+    if not isinstance(value, FunctionType) or "__wrapped__" not in value.__dict__:
+        return False
+    name = value.__globals__.get("__name__")
+    package = str(name).partition(".")[0]
+    if package == "funcgrad" or not (package == "numpy" or is_kept(name)):
+        return False
+    inner = value.__dict__["__wrapped__"]
+    return any([cell_contents(cell) is inner for cell in value.__closure__ or ()])
+
+
+def cell_contents(cell: CellType) -> Any:
+    """What a cell holds; None of an empty one."""
+    try:
+        return cell.cell_contents
+    except ValueError:  # empty as yet
+        return None
 
 
 def is_memoized(value: object) -> bool:

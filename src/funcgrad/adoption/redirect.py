@@ -34,7 +34,6 @@ from funcgrad.adoption.adopted_classes import (
 from funcgrad.adoption.adopted_functions import (
     adopt_decorated,
     adopt_function,
-    is_decorated,
     redirected,
 )
 from funcgrad.adoption.adopted_types import original_class
@@ -56,6 +55,7 @@ from funcgrad.adoption.namespaces import (
     globals_of_class,
     is_composed,
     is_curried,
+    is_decorated,
     is_kept_class,
     is_kept_namespace,
     is_memoized,
