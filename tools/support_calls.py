@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tools.scipy_calls import scipy_calls
+from tools.scipy_calls import INACCURATE, scipy_calls
 
 _TEXT = """
 abs: x - y | absolute: x - y | acosh: y | arccosh: y | angle: x + 1j*y | append: x, y
@@ -237,8 +237,6 @@ _SPECIAL_CALLS = {
     "stdtridf": "0.9, 1.3 + 0.3*x",
 }
 """Arguments of those of which some must be whole numbers, or have no derivative."""
-_INACCURATE = ("ncfdtrinc",)
-"""Those whose values SciPy finds to five digits, so that differences of them say nothing of derivatives."""
 
 
 def special_calls() -> dict[str, str]:
@@ -248,7 +246,7 @@ def special_calls() -> dict[str, str]:
     found = {}
     for name in sorted(sc.__all__):
         function = getattr(sc, name)
-        if isinstance(function, np.ufunc) and name not in _INACCURATE:
+        if isinstance(function, np.ufunc) and name not in INACCURATE:
             tried = [_SPECIAL_CALLS[name]] if name in _SPECIAL_CALLS else _SPECIAL_ARGUMENTS
             call = next((c for c in tried if _is_finite(function, c)), None)
             if call is None:
