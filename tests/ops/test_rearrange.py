@@ -24,6 +24,7 @@ CALLS = {
     "pad by odd reflection": lambda x: np.pad(x, 3, "reflect", reflect_type="odd"),
     "pad by nothing known": lambda x: np.pad(x, 1, "median"),
     "polymul": lambda x: np.polymul(x, x[:2]),
+    "polymul by zero": lambda x: np.polymul([0.0, 0.0], x) + x,
 }
 
 

@@ -163,6 +163,17 @@ def test_second_derivatives(case):
     assert fg.jvp(first, (0.0,), (1.0,))[1] == pytest.approx(wanted, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    "ends", [((2, 0.3), (2, -0.7)), ((1, 0.3), (2, -0.7)), ((2, 0.3), (1, -0.7))]
+)
+def test_a_cubic_spline_has_the_derivatives_that_its_ends_are_given(ends):
+    def at_ends(y):
+        spline = interpolate.CubicSpline(X, y, bc_type=ends)
+        return [spline(x, order) for x, (order, _) in zip(X[[0, -1]], ends, strict=True)]
+
+    np.testing.assert_allclose(fg.jit(at_ends)(Y), [wanted for _, wanted in ends], rtol=1e-12)
+
+
 def test_interpolants_of_plain_data_are_scipys():
     spline = interpolate.CubicSpline(X, Y)
     np.testing.assert_array_equal(spline(Q), scipy.interpolate.CubicSpline(X, Y)(Q))

@@ -128,6 +128,14 @@ METHODS: dict[str, Callable[[Any], Any]] = {
         + weighed(pd.Series(x).clip(lower=0.45))
         + weighed(pd.Series(x).clip(upper=x[3] + 0.15))
     ),
+    "clip rows of numbers": lambda x: (
+        (
+            pd.DataFrame({"a": [1.0, 5.0], "b": [4.0, 0.0]}).clip(pd.Series([2.0, 3.0]), axis=0)
+            * pd.Series(x[:2], ["a", "b"])
+        )
+        .to_numpy()
+        .sum()
+    ),
     "where mask": lambda x: (
         weighed(pd.Series(x).where(pd.Series(x) > 0.45, 2 * pd.Series(x)))
         + weighed(pd.Series(x).mask(pd.Series(x) > 0.45))

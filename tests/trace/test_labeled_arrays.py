@@ -278,6 +278,14 @@ def test_data_frames() -> None:
     pd.testing.assert_frame_equal(fg.grad(lambda d: (d**2).mean(axis=1).sum())(numbers), numbers)
 
 
+@pytest.mark.parametrize("items", [[None, [1]], [1, "v"], [np.ones(2), np.ones(3)]])
+def test_columns_of_objects_that_are_no_numbers_stay(items):
+    objects = pd.Series(items, dtype=object)
+    found = fg.grad(lambda d: (d["x"] ** 2).sum())(pd.DataFrame({"x": [1.0, 2.0], "t": objects}))
+    assert found["x"].tolist() == [2.0, 4.0]
+    assert all(item is given for item, given in zip(found["t"], items, strict=True))
+
+
 def test_data_arrays() -> None:
     xr = pytest.importorskip("xarray")
     a = xr.DataArray([1.0, 2.0, 3.0], dims=["t"], coords={"t": [10, 20, 30]}, name="d")

@@ -217,5 +217,7 @@ def test_bad_input(mode: Any) -> None:
 def test_bad_products() -> None:
     with pytest.raises(TypeError, match="hvp: expected tuples"):
         hvp(np.sum, np.ones(2), np.ones(2))
+    with pytest.raises(TypeError, match=r"hvp: expected .* but got tuple and ndarray"):
+        hvp(np.sum, (np.ones(2),), np.ones(2))
     with pytest.raises(TypeError, match="tangent"):
         hvp(np.sum, (np.ones(2),), (np.ones(3),))

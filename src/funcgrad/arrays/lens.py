@@ -108,7 +108,7 @@ class FunctionLens:
     def _steps(self) -> tuple[int, ...] | None:
         """The steps between the places along each axis, where the view has some entries several times."""
         places, numbers = self._places, self._numbers
-        if self._like is not None or places.size <= numbers.size or not numbers.size:
+        if self._like is not None or places.size <= numbers.size:
             return None
         if not np.may_share_memory(places, numbers) or min(places.strides) < 0:
             return None
