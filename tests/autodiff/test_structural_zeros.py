@@ -37,6 +37,12 @@ def filled_entropy(x):
     return np.sum((y * np.log(y))[y > 0])
 
 
+def cleared(x):
+    y = x * np.ones(3)
+    y[1] = 0.0
+    return y
+
+
 def filled_sums(x, axis=0):
     y = np.zeros((3, 3))
     y[1] += x
@@ -55,6 +61,9 @@ PROGRAMS = {
     "outer": lambda x: np.sum(np.sqrt(np.outer(np.stack([x, 0.0]), np.ones(2)))),
     "vmap": lambda x: fg.vmap(np.sqrt)(np.stack([x, 0.0])).sum(),
     "store": filled,
+    "store of zero": lambda x: np.sum(np.sqrt(cleared(x))),
+    "store of zero, moved": lambda x: np.sum(np.sqrt(np.abs(cleared(x)[::-1]) + 0.0)),
+    "store of zero, power": lambda x: np.sum(np.sin(cleared(x)) ** 0.5),
     "add": added,
     "power": filled_power,
     "entropy": filled_entropy,

@@ -7,7 +7,7 @@ infinite or NaN, and reach no gradient: no factor meets the zeros.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -230,9 +230,15 @@ class _Scattered(NamedTuple):
 
 
 def _scattered(x: Expr, depth: int = 2) -> _Scattered | None:
-    """The scattered entries in a factor of a product; None if there are none.
+    """The scattered entries in a factor of a product; None if there are none."""
+    found = (_scattered_factor(part, depth) for part in _factors(x, _IN_PRODUCTS))
+    return next((factor for factor in found if factor is not None), None)
 
-    They are looked for among the first factors of a long product: each product in it asks.
+
+def _factors(x: Expr, wanted: Container[Op]) -> Iterable[Expr]:
+    """The factors of a product, without divisors, that are of these operations.
+
+    Of a long product only the first: each product in it asks.
     """
     left = iter(range(_MOST_FACTORS))
 
@@ -240,10 +246,9 @@ def _scattered(x: Expr, depth: int = 2) -> _Scattered | None:
         if node.op not in FACTORS or next(left, None) is None:
             return ()
         own = node.args if node.op is arithmetic.multiply else node.args[:1]
-        return [factor for factor in own if factor.op in _IN_PRODUCTS]
+        return [factor for factor in own if factor.op in FACTORS or factor.op in wanted]
 
-    found = (_scattered_factor(part, depth) for part in unnested(x, factors))
-    return next((factor for factor in found if factor is not None), None)
+    return unnested(x, factors)
 
 
 def _scattered_factor(x: Expr, depth: int) -> _Scattered | None:
@@ -305,8 +310,9 @@ def _kept(chain: Sequence[Expr]) -> Expr:
 def cleared(expr: Expr) -> Expr | None:
     """x.at[i].set(0)*(1/y) = mask(kept, x.at[i].set(0)*(1/y)): a factor may be infinite where 0 was stored.
 
-    The array may have been moved between and after the stores, as by `numpy.fill_diagonal`. Only beside a
-    division, which is where infinite factors come from, and a constant that is not finite.
+    The array may have been moved between and after the stores, as by `numpy.fill_diagonal`, and may be a
+    factor of a product. Only beside a division, which is where infinite factors come from, and a constant
+    that is not finite.
     """
     x, y = expr.args
     if expr.op is arithmetic.multiply:
@@ -314,10 +320,11 @@ def cleared(expr: Expr) -> Expr | None:
             x, y = y, x
         if not _may_be_infinite(y):
             return None
-    chain = _clearing_chain(x)
-    if not chain:
-        return None
-    return selection.mask(_kept(chain), expr)  # type: ignore[no-any-return]
+    for factor in _factors(x, CLEARING):
+        chain = _clearing_chain(factor)
+        if chain:
+            return selection.mask(_kept(chain), expr)  # type: ignore[no-any-return]
+    return None
 
 
 def _may_be_infinite(factor: Expr) -> bool:

@@ -277,7 +277,9 @@ _PART_OF_CHOSEN = StructuralLaw(
 )
 _SUMS = (indexing.scatter_op, index_add_op, arithmetic.add)
 _PRODUCTS = (contraction.matmul_op, arithmetic.negative)
-_CLEARED = StructuralLaw(scatter_laws.cleared, scatter_laws.CLEARING, _NUMBERS)
+_CLEARED = StructuralLaw(
+    scatter_laws.cleared, (*scatter_laws.CLEARING, *scatter_laws.FACTORS), _NUMBERS
+)
 _EXPONENTIALS = (
     exponential.exp,
     shape.reshape_op,
