@@ -670,3 +670,10 @@ def test_an_entry_that_held_a_number_is_added_to(kind):
         return m.tocsr().sum()
 
     assert fg.value_and_grad(f)(1.5) == (8.25, 5.0)
+
+
+def test_blocks_of_a_dense_matrix():
+    dense = np.array([[1.0, 0.5, 2.0], [0.3, 1.5, 0.2]])
+    for kind in (sp.bsr_array, sp.bsr_matrix):
+        found = fg.grad(lambda a, kind=kind: np.sum(kind(a).toarray() ** 2))(dense)
+        np.testing.assert_array_equal(found, 2 * dense)

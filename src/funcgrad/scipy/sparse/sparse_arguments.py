@@ -109,7 +109,7 @@ def _of_dense(
     dense = as_entries(arg)
     if dense.ndim < 2 and kind == "matrix":
         dense = dense.reshape(1, -1)
-    if dense.ndim != 2 or format == "bsr":
+    if dense.ndim != 2:
         raise type_error(
             f"{format}_{kind}: expected a matrix, (data, (rows, columns)) or (data, indices, indptr) of "
             f"traced entries, but got an array of shape {dense.shape}; write one of these",
@@ -118,7 +118,9 @@ def _of_dense(
         raise ValueError(f"inconsistent shapes: {tuple(shape)} != {dense.shape}")
     rows, columns = np.divmod(np.arange(dense.size), max(dense.shape[1], 1))
     pattern = numbered_pattern(rows, columns, dense.shape)
-    return TracedSparse(dense.reshape(-1), pattern, format, kind, writable, exact=False)
+    first = "csr" if format == "bsr" else format  # of which the blocks are made
+    made = TracedSparse(dense.reshape(-1), pattern, first, kind, writable, exact=False)
+    return made.asformat(format) if format == "bsr" else made
 
 
 def _items(arg: object) -> Sequence[object]:
