@@ -33,7 +33,11 @@ LINALG = [
     *[(name, (M,), {}) for name in ("expm", "coshm", "sinhm", "tanhm", "cosm", "sinm", "tanm")],
     *[(name, (M,), {}) for name in ("lu", "lu_factor")],
     *[(name, (S,), {}) for name in ("cholesky", "logm", "sqrtm", "polar", "schur", "eigvalsh")],
+    *[("norm", (M,), {"ord": order}) for order in (1, np.inf, -1)],
+    ("norm", (U,), {}),
+    ("norm", (M,), {"ord": 1, "keepdims": True}),
     ("qr", (M,), {"mode": "economic"}),
+    ("qr_delete", (*np.linalg.qr(M), 1, 1), {}),
     ("solve", (M, B), {}),
     ("solve", (S, B), {"assume_a": "sym"}),
     ("solve_triangular", (M, B), {}),
@@ -105,6 +109,7 @@ IMAGES = [
     *[("map_coordinates", (IMAGE, PLACES), {"order": order}) for order in (1, 3)],
     *[(name, (IMAGE, 1.2), {}) for name in ("shift", "zoom")],
     *[(f"fourier_{name}", (IMAGE, 2.0), {}) for name in ("gaussian", "shift", "uniform")],
+    *[(f"fourier_{name}", (IMAGE, PARTS), {}) for name in ("gaussian", "shift", "uniform")],
 ]
 FOURIER = [
     *[(name, (IMAGE,), {}) for name in ("fft", "rfft", "irfft", "hfft", "ihfft", "fftn", "rfft2")],

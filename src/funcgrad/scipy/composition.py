@@ -290,7 +290,11 @@ def real(who: str, value: ArrayLike) -> Array:
 def as_single(found: Any, *data: object) -> Any:
     """Results in single precision, if all data are; None, names and choices are not data."""
     values = [item for item in data if not (item is None or isinstance(item, str | bool))]
-    dtypes = [(lift_fully(v) if holds_expr(v) else np.asarray(v)).dtype for v in values]
+    dtypes = [
+        # Python's integers, such as the place of a row, have the dtype of the data beside them.
+        v if type(v) is int else (lift_fully(v) if holds_expr(v) else np.asarray(v)).dtype
+        for v in values
+    ]
     dtype = np.result_type(*dtypes)
     if isinstance(found, tuple):
         return tuple([in_precision_of(dtype, item) for item in found])

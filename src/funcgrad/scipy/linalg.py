@@ -105,7 +105,10 @@ def det(a: Array, **_: object) -> Any:
 
 @_composed
 def norm(a: Array, ord: Any = None, axis: Any = None, keepdims: bool = False, **_: object) -> Any:
-    return np.linalg.norm(a, ord, axis, keepdims)
+    found: Any = np.linalg.norm(a, ord, axis, keepdims)
+    # LAPACK's and BLAS's norms come back in double precision.
+    by_lapack = ord in (None, 2) if np.ndim(a) == 1 else np.ndim(a) == 2 and ord in (1, np.inf)
+    return found.astype(float) if by_lapack and axis is None and not keepdims else found
 
 
 @_composed

@@ -141,7 +141,8 @@ def _fourier(name: str, factor: Callable[[Array, Array], Any] | None) -> Callabl
             frequency = np.arange(count) / n if is_half else np.fft.fftfreq(count)
             along = factor(frequency, sizes[k])
             product = product * along.reshape((-1, *[1] * (transform.ndim - 1 - k)))
-        return transform * product
+        dtype = own(ones, np.ones(transform.ndim), n, axis).dtype
+        return (transform * product).astype(dtype)
 
     function.__name__ = name
     return _composed(function)
