@@ -444,3 +444,41 @@ SOLUTIONS = {
 def test_solutions_of_plain_equations_take_traced_times(case):
     times = np.array([0.31, 0.72, 1.87])
     check_function(SOLUTIONS[case], times, vmap=False, value_rtol=1e-13, hessian=False)
+
+
+JUMPS = {
+    "a step": lambda p: scipy.integrate.quad(
+        lambda t: np.where(t < p, 1.0, 2.0), 0.0, 1.0, points=[p]
+    )[0],
+    "a kink": lambda p: scipy.integrate.quad(lambda t: np.abs(t - p), 0.0, 1.0, points=[p])[0],
+    "two steps, backwards": lambda p: scipy.integrate.quad(
+        lambda t: np.where(t < p * p, np.sin(t * p), np.where(t < 0.9 * p, 2.0 + t, t)),
+        1.0,
+        0.0,
+        points=[0.9 * p, p * p],
+    )[0],
+    "of vectors": lambda p: np.sum(
+        scipy.integrate.quad_vec(
+            lambda t: np.where(t < p, np.sin(t * p), 2.0) * np.array([1.0, 3.0]), 0, 1, points=[p]
+        )[0]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", JUMPS)
+def test_integrands_that_jump_at_points(case):
+    f, p, h = JUMPS[case], 0.6, 1e-4
+    assert fg.value_and_grad(f)(p)[0] == pytest.approx(f(p), rel=1e-14)
+    slope = (f(p + h) - f(p - h)) / (2 * h)
+    assert fg.grad(f)(p) == pytest.approx(slope, rel=1e-7)
+    assert fg.jvp(f, (p,), (1.0,))[1] == pytest.approx(slope, rel=1e-7)
+    assert fg.jit(fg.grad(f))(p) == pytest.approx(slope, rel=1e-7)
+    second = (f(p + h) - 2 * f(p) + f(p - h)) / h**2
+    assert fg.grad(fg.grad(f))(p) == pytest.approx(second, rel=1e-5, abs=1e-6)
+
+
+def test_points_alone_are_traced():
+    def f(p):
+        return scipy.integrate.quad(np.cos, 0.0, 1.0, points=[p])[0]
+
+    assert fg.value_and_grad(f)(0.3) == (f(0.3), pytest.approx(0.0, abs=1e-15))

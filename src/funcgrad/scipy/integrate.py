@@ -7,12 +7,15 @@ values are traced, and `solve_bvp` solves on SciPy's mesh. All other names lead 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.integrate as _scipy
 
+from funcgrad.arrays.values import by_value
+from funcgrad.control.closed_program import Body
+from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.integrate.odeint import odeint as _odeint
 from funcgrad.integrate.solve_ivp import solve_ivp as _solve_ivp
@@ -28,6 +31,7 @@ from funcgrad.scipy.composition import (
     settings_by_value,
     tuple_of,
     with_places_of,
+    with_value,
     without_tracing,
 )
 from funcgrad.scipy.integral import integral_of
@@ -104,7 +108,8 @@ def quad(
 
     The estimate of the error has derivative 0. ``epsabs``, ``epsrel``,
     ``limit``, ``points`` and ``weight`` are SciPy's; derivatives are
-    integrated to relative 1e-10, and exist to every order. ``wvar`` is plain,
+    integrated to relative 1e-10, and exist to every order. The integrand may
+    jump at traced ``points``, and moves with them. ``wvar`` is plain,
     and so are limits for the weights 'alg...', which may be infinite there.
 
     >>> import funcgrad as fg
@@ -113,7 +118,8 @@ def quad(
     (-1.0, 1.0)
     """
     args = tuple_of(args)
-    if not holds_expr([a, b, options.get("wvar")]) and without_tracing(func, 0.5, args):
+    given = [a, b, options.get("wvar"), options.get("points")]
+    if not holds_expr(given) and without_tracing(func, 0.5, args):
         return _scipy.quad(func, a, b, args, full_output, **options)
     if full_output:
         raise type_error(
@@ -132,8 +138,32 @@ def quad(
     body, theta = integrand_of(func, args)
     ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
     error = primitive(runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
-    value = integral_of(body, own, ends, theta)
+    value = _with_jumps(integral_of(body, own, ends, theta), body, own, ends, theta)
     return as_pythons(value), error(*[stop_gradient(item) for item in [*ends, *theta]])
+
+
+def _with_jumps(
+    value: Expr, body: Body, options: Mapping[str, Any], ends: Sequence[Expr], theta: Sequence[Expr]
+) -> Any:
+    """An integral whose derivative in traced ``points`` is what the integrand jumps by at each."""
+    if not holds_expr(options.get("points")):
+        return value
+    first, last = [float(by_value(end, "points")) for end in ends]
+    turned = last < first
+    inside = sorted([(float(by_value(p, "points")), k) for k, p in enumerate(options["points"])])
+    inside = [(x, k) for x, k in inside if min(first, last) < x < max(first, last)]
+    places = [
+        fit(lift_fully(options["points"][k]), _REAL) for _, k in inside[:: -1 if turned else 1]
+    ]
+    # Each piece ends at the number beside a point, and moves with the point.
+    before, behind = [
+        [p + stop_gradient(np.nextafter(p, way) - p) for p in places]
+        for way in ((np.inf, -np.inf) if turned else (-np.inf, np.inf))
+    ]
+    rest = {name: item for name, item in options.items() if name != "points"}
+    pieces = zip([ends[0], *behind], [*before, ends[1]], strict=True)
+    total: Any = sum([integral_of(body, rest, piece, theta) for piece in pieces], np.float64(0.0))
+    return with_value(stop_gradient(value), total)
 
 
 def _check_weight(options: dict[str, Any], ends: tuple[Array, Array]) -> None:
@@ -181,7 +211,7 @@ def quad_vec(
     body, theta = integrand_of(f, extra, "quad_vec")
     ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
     error = primitive(runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
-    value = integral_of(body, own, ends, theta)
+    value = _with_jumps(integral_of(body, own, ends, theta), body, own, ends, theta)
     return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
 
 
