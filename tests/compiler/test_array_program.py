@@ -85,6 +85,14 @@ def test_the_largest_and_smallest_of_special_values(dtype, axis):
     np.testing.assert_array_equal(got[1], np.min(x, axis))
 
 
+@pytest.mark.parametrize("x", [-np.inf, np.inf, -1e20, 1e20, -(2**63), 2**63 - 1])
+def test_the_largest_and_smallest_of_equal_numbers_at_the_ends_of_a_dtype(x):
+    whole = np.full((18, 19), x)
+    got, _ = compiled(lambda x: [np.max(x, 0), np.min(x, 1), np.max(x), np.min(x)], whole)
+    for found, shape in zip(got, [(19,), (18,), (), ()], strict=True):
+        np.testing.assert_array_equal(found, np.full(shape, x), strict=True)
+
+
 @pytest.mark.parametrize(
     ("shape", "scalar"),
     [((5, 3), 1), ((5, 4, 3), 2), ((100, 3), 0), ((5,), 0), ((5, 1), 0), ((100, 5, 3), 1)],

@@ -206,6 +206,22 @@ def test_values_that_share_a_number(values, point):
     np.testing.assert_allclose(np.sum(slope * e), np.sum(WEIGHTS * wanted), rtol=1e-7)
 
 
+def test_some_rows_of_the_vectors_are_no_choice_of_vectors():
+    def by_rows(a):
+        w, v = np.linalg.eigh((a + a.T) / 2)
+        return np.sum(WEIGHTS[:2, :2] * ((v[:2] * np.exp(w)) @ v[:2].T))
+
+    def by_rows_of_a_general_matrix(a):
+        u, s, vt = np.linalg.svd(a)
+        return np.sum(WEIGHTS[:2, :2] * ((u[:2] * s) @ vt[:, :2]))
+
+    a = WEIGHTS + WEIGHTS.T
+    wanted = fg.grad(lambda a: np.sum(WEIGHTS[:2, :2] * scipy.linalg.expm(a)[:2, :2]))(a)
+    np.testing.assert_allclose(fg.grad(by_rows)(a), (wanted + wanted.T) / 2, rtol=1e-10)
+    whole = np.pad(WEIGHTS[:2, :2], (0, 2))
+    np.testing.assert_allclose(fg.grad(by_rows_of_a_general_matrix)(WEIGHTS), whole, atol=1e-12)
+
+
 def test_empty_and_single():
     for n in (0, 1):
         function = by_eigenvalues(np.exp, "columns")
