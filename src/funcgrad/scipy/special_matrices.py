@@ -46,7 +46,7 @@ def companion(a: ArrayLike) -> Any:
 
 @_kept
 def block_diag(*arrs: ArrayLike) -> Any:
-    """As `scipy.linalg.block_diag`, for matrices, stacks of them, vectors and numbers."""
+    """As `scipy.linalg.block_diag`: matrices, stacks of them, vectors, numbers."""
     wide: list[Any] = [np.atleast_2d(number("block_diag", block)) for block in arrs]
     stack = np.broadcast_shapes(*[block.shape[:-2] for block in wide])
     total = sum([block.shape[-1] for block in wide])
