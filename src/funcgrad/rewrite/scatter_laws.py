@@ -323,8 +323,24 @@ def cleared(expr: Expr) -> Expr | None:
     for factor in _factors(x, CLEARING):
         chain = _clearing_chain(factor)
         if chain:
-            return selection.mask(_kept(chain), expr)  # type: ignore[no-any-return]
+            places = _kept_places(chain)
+            kept = _kept(chain) if places is None else const(places)
+            return selection.mask(kept, expr)  # type: ignore[no-any-return]
     return None
+
+
+def _kept_places(chain: Sequence[Expr]) -> Any:
+    """`_kept` as a plain array, for stores of zeros and moves; None if arrays of indices lead to entries."""
+    if sum([node.size for node in chain]) > _MOST_MARKED:
+        return None
+    kept: Any = np.ones(chain[-1].args[0].shape, bool)
+    for node in reversed(chain):
+        stores = node.op is index_set_op
+        if len(node.args) > 1 + stores:
+            return None
+        blank = [np.zeros(node.args[1].shape, bool)] if stores else []
+        kept = node.op.run(kept, *blank, **dict(node.params))
+    return kept
 
 
 def _may_be_infinite(factor: Expr) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from funcgrad.expr import Expr, scalar
-from funcgrad.graph import Operation
+from funcgrad.graph import CONSTANT, Operation
 from funcgrad.ops import contraction, indexing, reduction, shape, tuples
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
@@ -127,8 +127,10 @@ def _masked_sum(expr: Expr) -> Expr | None:
     (x,) = expr.args
     if not _is(x, selection.mask):
         return None
-    axes = dict(expr.params)["axis"]
-    return selection.mask(reduction.any_op(x.args[0], axis=axes), expr)  # type: ignore[no-any-return]
+    p, axes = x.args[0], dict(expr.params)["axis"]
+    if p.op is CONSTANT and np.all(np.any(p.params[0][1].array, axis=axes)):
+        return None
+    return selection.mask(reduction.any_op(p, axis=axes), expr)  # type: ignore[no-any-return]
 
 
 def _mask_cases(expr: Expr) -> Expr | None:
