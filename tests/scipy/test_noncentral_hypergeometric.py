@@ -85,3 +85,22 @@ def test_counts_may_be_arrays_and_the_mean_has_a_derivative(name):
     wanted = (own.mean(14, 8, 6, 0.5 + h) - own.mean(14, 8, 6, 0.5 - h)) / (2 * h)
     assert mean == pytest.approx(wanted, rel=1e-5)
     assert np.isnan(fg.value_and_grad(lambda w: own.pmf(2, 14, 8, 6, w))(-1.0)[0])
+
+
+@pytest.mark.parametrize("name", ["nchypergeom_fisher", "nchypergeom_wallenius"])
+def test_moments_in_the_odds(name):
+    law = getattr(scipy.stats, name)
+
+    def moments(odds):
+        drawn = np.array([8, 5])
+        mean, variance, skewness, kurtosis = law.stats(20, drawn, 10, odds, moments="mvsk")
+        return np.stack([mean, variance, skewness, kurtosis, law.std(20, drawn, 10, odds)])
+
+    value, slope = fg.jvp(moments, (1.4,), (1.0,))
+    np.testing.assert_allclose(value, moments(1.4), rtol=1e-10, atol=1e-11)
+    h = 1e-3
+    near = [moments(1.4 + k * h) for k in (1, -1, 2, -2)]
+    expected = (8 * (near[0] - near[1]) - (near[2] - near[3])) / (12 * h)
+    np.testing.assert_allclose(slope, expected, rtol=1e-6, atol=1e-8)
+    back = fg.jit(fg.grad(lambda odds: np.sum(moments(odds))))(1.4)
+    assert back == pytest.approx(np.sum(slope), rel=1e-10)

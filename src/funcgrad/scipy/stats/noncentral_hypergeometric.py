@@ -106,6 +106,21 @@ def _side(log_weight: Callable[..., Any], own: str, other: str) -> Callable[...,
     return log
 
 
+def _moments(log_weight: Callable[..., Any]) -> Callable[..., Any]:
+    """The mean, the variance, the skewness and the excess kurtosis, as sums over the support."""
+
+    def stats(*shapes: Array) -> Any:
+        places, held, beside = _places(shapes)
+        weights = np.where(held, log_weight(places, *beside), -np.inf)
+        mass = special.softmax(weights, axis=-1)
+        mean = np.sum(mass * places, axis=-1)
+        off = places - np.expand_dims(mean, -1)
+        variance, third, fourth = [np.sum(mass * off**k, axis=-1) for k in (2, 3, 4)]
+        return mean, variance, third / variance**1.5, fourth / variance**2 - 3.0
+
+    return stats
+
+
 def _fisher_density(x: Array, *shapes: Array) -> Any:
     return _fisher_log_weight(x, *shapes) - _log_sum(_fisher_log_weight, x, shapes, "all")
 
@@ -114,6 +129,7 @@ nchypergeom_fisher = Standard(
     density=_fisher_density,
     logcdf=_side(_fisher_log_weight, "cdf", "sf"),
     logsf=_side(_fisher_log_weight, "sf", "cdf"),
+    stats=_moments(_fisher_log_weight),
     support=_support,
     valid=_valid,
 )
@@ -121,6 +137,7 @@ nchypergeom_wallenius = Standard(
     density=_wallenius_log_mass,
     logcdf=_side(_wallenius_log_mass, "cdf", "sf"),
     logsf=_side(_wallenius_log_mass, "sf", "cdf"),
+    stats=_moments(_wallenius_log_mass),
     support=_support,
     valid=_valid,
     hosted=OF_DISCRETE,
