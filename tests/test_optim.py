@@ -661,7 +661,7 @@ def test_missing_packages_are_named(monkeypatch):
             r"values in x0, but got int64; convert it with x0.astype\(float\)",
         ),
         (lambda: minimize(np.sum, fg.var("x")), TypeError, "in x0, but got an expression"),
-        (lambda: minimize(np.sum, "x"), TypeError, "in x0, but got str"),
+        (lambda: minimize(np.sum, "x"), TypeError, "in x0, but got an empty tree"),
         (lambda: minimize(np.sum, {}), TypeError, "but got an empty tree"),
         (lambda: minimize(3.0, 1.0), TypeError, "expected a function for f, but got float"),
         (

@@ -493,7 +493,7 @@ def test_arguments_of_other_subclasses_with_operators_are_refused():
 def test_what_plain_numbers_are_needed_for_is_refused():
     with pytest.raises(TypeError, match="hash: expected a number to look up"):
         fg.grad(lambda x: {Meter(x): 1.0}[Meter(x)] * x)(0.7)
-    with pytest.raises(TypeError, match="as_integer_ratio"):
+    with pytest.raises(TypeError, match=r"float\(\): expected a value without a derivative"):
         fg.grad(lambda x: Bare(x).as_integer_ratio()[0] * x)(0.7)
     with pytest.raises(TypeError, match="must be a number"):
         fg.adopt(lambda x: Bare(x + 1j))(fg.var("x"))

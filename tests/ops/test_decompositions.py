@@ -431,7 +431,10 @@ M, V, S = fg.var("M", (2, 3)), fg.var("V", 3), fg.var("S", (3, 3))
         (lambda: LA.multi_dot([S]), "multi_dot: expected two arrays at least, but got 1"),
         (lambda: np.cross(M, M[:, :1]), "cross: expected vectors of"),
         (lambda: LA.lstsq(M, V), "lstsq: expected a right side of 2 rows"),
-        (lambda: LA.tensorsolve(M, V), "tensorsolve: expected as many unknowns as equations"),
+        (
+            lambda: LA.tensorsolve(M, V),
+            "tensorsolve: expected as many unknowns as equations, but got 3 in",
+        ),
         (lambda: LA.tensorinv(M, 1), "tensorinv: expected as many entries"),
     ],
 )

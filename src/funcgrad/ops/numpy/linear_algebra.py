@@ -252,7 +252,7 @@ def tensorsolve(a: Any, b: ArrayLike, axes: Axes = None) -> Any:
         moved = axis_tuple("tensorsolve", axes, a)
         a = np.transpose(a, (*[i for i in range(a.ndim) if i not in moved], *moved))
     shape = a.shape[b.ndim :]
-    if math.prod(shape) != b.size:
+    if not math.prod(shape) == b.size == math.prod(a.shape[: b.ndim]):
         raise value_error(
             f"tensorsolve: expected as many unknowns as equations, but got {math.prod(shape)} "
             f"in {a.type} for {b.type}",
