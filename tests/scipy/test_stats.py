@@ -1245,3 +1245,14 @@ def test_fits_between_bounds_are_refused_with_what_to_write():
         lambda x: x * scipy.stats.fit(scipy.stats.norm, [1.0, 2.0, 3.5], bounds).params.loc
     )
     np.testing.assert_allclose(plain(1.0), 13 / 6, rtol=1e-3)
+
+
+@pytest.mark.parametrize("x", [0.5, 3.0, 20.0])
+def test_both_sides_of_the_density_of_kappa3(x):
+    def density(a):
+        return scipy.stats.kappa3.logpdf(x, a)
+
+    value, slope = fg.value_and_grad(density)(1.5)
+    assert value == pytest.approx(density(1.5), rel=1e-13)
+    assert fg.vjp(density, 1.5)[0] == pytest.approx(density(1.5), rel=1e-13)
+    assert slope == pytest.approx((density(1.5 + 1e-5) - density(1.5 - 1e-5)) / 2e-5, rel=1e-7)
