@@ -93,3 +93,10 @@ def test_the_constructor_takes_the_scalar_first():
     h = 1e-6
     wanted = (turned(q + h * q[::-1]) - turned(q - h * q[::-1])) / (2 * h)
     np.testing.assert_allclose(slope, wanted, rtol=1e-7)
+
+
+@pytest.mark.parametrize("n", [-2, -1, 0.5, 1, 2])
+def test_a_power_turns_by_a_multiple_of_the_angle(n):
+    t = np.array([0.1, 0.2, 0.3])
+    slopes = fg.jacobian(lambda t: (Rotation.from_rotvec(t) ** n).as_rotvec())(t)
+    np.testing.assert_allclose(slopes, n * np.eye(3), atol=1e-12)
