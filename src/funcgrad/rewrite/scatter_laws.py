@@ -314,15 +314,13 @@ def cleared(expr: Expr) -> Expr | None:
     factor of a product. Only beside a division, which is where infinite factors come from, and a constant
     that is not finite.
     """
-    x, y = expr.args
-    if expr.op is arithmetic.multiply:
-        if _may_be_infinite(x):
-            x, y = y, x
-        if not _may_be_infinite(y):
-            return None
-    for factor in _factors(x, CLEARING):
-        chain = _clearing_chain(factor)
-        if chain:
+    if not expr.shape:
+        return None
+    pairs = [expr.args] if expr.op is arithmetic.divide else [expr.args, expr.args[::-1]]
+    for x, y in pairs:
+        chains = filter(None, map(_clearing_chain, _factors(x, CLEARING)))
+        chain = next(chains, None)
+        if chain is not None and (expr.op is arithmetic.divide or _may_be_infinite(y)):
             places = _kept_places(chain)
             kept = _kept(chain) if places is None else const(places)
             return selection.mask(kept, expr)  # type: ignore[no-any-return]
