@@ -83,7 +83,7 @@ CASES = [
     (lambda: np.concatenate([V, M]), ValueError, "concatenate: expected shapes that agree|axes"),
     (lambda: np.concatenate([X, X]), ValueError, "concatenate: expected arrays with axes.*use stack"),
     (lambda: np.stack([V, M]), ValueError, "stack: expected arrays of one shape"),
-    (lambda: np.split(V, 2), ValueError, "split: expected 3 entries to divide into 2.*array_split"),
+    (lambda: np.split(V, 2), ValueError, r"into 2 equal parts; write np.array_split\(x, 2\), or"),
     (lambda: V[5], IndexError, r"getitem: index 5 is out of bounds.*\(of float64\[3\]\)"),
     (lambda: V[0.5], TypeError, "getitem: expected integers, slices"),
     (lambda: V["x"], TypeError, "but got a name; write an array for each field"),

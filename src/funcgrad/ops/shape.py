@@ -397,7 +397,7 @@ def split_points(name: str, x: Expr, sections: Any, axis: int) -> list[int]:
         if x.shape[axis] % sections:
             raise value_error(
                 f"{name}: expected {x.shape[axis]} entries to divide into {sections} equal parts; "
-                "give the places to cut at instead",
+                f"write np.array_split(x, {sections}), or give the places to cut at",
             )
         size = x.shape[axis] // sections
         return [size * i for i in range(1, sections)]
