@@ -102,9 +102,9 @@ machine, may say that they are reached:
 
 `python -m benchmarks --jit-never-hurts` compares jitted calls with the same calls without `jit`, which for
 values are calls of NumPy alone. Of 147, 31 were slower by more than a tenth. Each takes less than 20 µs,
-and is slower by 0.1 to 4 µs: the entry compares the types of the arguments (0.2 to 0.8 µs), a program of
-arrays that may overflow runs in a context without warnings (0.8 µs), and each conversion between dtypes,
-which NumPy's functions make inside, is a call (0.5 µs).
+and is slower by 0.1 to 4 µs: the entry compares the types of the arguments (0.1 to 0.8 µs), an argument that
+is returned is copied (0.3 µs), and each conversion between dtypes, which NumPy's functions make inside, is a
+call (0.5 µs).
 
 ## Gradients of library functions
 
