@@ -206,6 +206,18 @@ def test_work_is_linear_in_the_number_of_nodes(name):
     assert many <= 2.1 * few
 
 
+def test_a_printed_derivative_takes_its_products_apart_once():
+    def slope(turns):
+        y = x = fg.var("x")
+        for _ in range(turns):
+            y = 3.7 * y * (1 - y)
+        return fg.gradient(y, x)
+
+    repr(slope(5))
+    few, many = (calls(repr, slope(turns)) for turns in (10, 20))
+    assert many <= 6 * few
+
+
 # -- time, with generous bounds ------------------------------------------------------------------
 def seconds(work, subject):
     start = time.process_time()

@@ -8,7 +8,9 @@ Equal up to rounding, wherever both are finite: ``x*y/x`` is ``y``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -83,9 +85,39 @@ _PRODUCTS = frozenset(
 )
 
 
+class _Found(NamedTuple):
+    """Products and sums that have been taken apart, by identity, and the expressions that keep these."""
+
+    products: dict[int, Monomial]
+    sums: dict[int, list[Monomial]]
+    terms: dict[int, Summands]
+    roots: list[Expr]
+
+
+_found: ContextVar[_Found | None] = ContextVar("found", default=None)
+
+
+@contextmanager
+def taken_apart_once() -> Iterator[None]:
+    """A context in which each product and sum is taken apart once: the laws of reading ask many times."""
+    token = _found.set(_Found({}, {}, {}, []))
+    try:
+        yield
+    finally:
+        _found.reset(token)
+
+
+def _found_below(expr: Expr) -> _Found:
+    found = _found.get()
+    if found is None:
+        return _Found({}, {}, {}, [])
+    found.roots.append(expr)
+    return found
+
+
 def monomial(expr: Expr) -> Monomial:
     """A real expression as a number times powers of factors."""
-    return folded([expr], _product, operands=_factors)[0]
+    return folded([expr], _product, _found_below(expr).products, operands=_factors)[0]
 
 
 def _factors(expr: Expr) -> tuple[Expr, ...]:
@@ -355,7 +387,10 @@ Summands = dict[frozenset[tuple[Key, float]], Monomial]
 
 def terms_of(expr: Expr) -> Summands:
     """A real expression as a sum of monomials, like terms collected."""
-    return collected(folded([expr], _sum, operands=_summands)[0])
+    found = _found_below(expr)
+    if id(expr) not in found.terms:
+        found.terms[id(expr)] = collected(folded([expr], _sum, found.sums, operands=_summands)[0])
+    return found.terms[id(expr)]
 
 
 def _summands(expr: Expr) -> tuple[Expr, ...]:

@@ -15,9 +15,10 @@ from funcgrad.fold import folded
 from funcgrad.graph import subexpressions
 from funcgrad.ops.base.op import columns_of, leaf
 from funcgrad.rewrite.decompose import decomposed
+from funcgrad.rewrite.monomials import taken_apart_once
 from funcgrad.rewrite.simplify import simplify_all
 
-MOST_NODES_READ = 1000
+MOST_NODES_READ = 400
 """Larger formulas are printed as they run: most of their text is left out."""
 
 
@@ -41,7 +42,8 @@ def reading(exprs: Sequence[Expr]) -> ReadFormulas:
     derived = [expr for expr in below if _is_read(expr)]
     if not derived or len(subexpressions(*derived)) > MOST_NODES_READ:
         return ReadFormulas(list(exprs), False)
-    read = decomposed(simplify_all(derived, mode="reading"), _is_shown)
+    with taken_apart_once():
+        read = decomposed(simplify_all(derived, mode="reading"), _is_shown)
     known = {id(expr): _without_leaf(new) for expr, new in zip(derived, read, strict=True)}
     return ReadFormulas(folded(exprs, rebuild, known), all(map(_is_read, exprs)))
 

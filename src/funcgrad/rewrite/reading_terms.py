@@ -67,8 +67,8 @@ def paired(found: Summands) -> Summands:
 def _pairs(term: Monomial, found: Summands) -> Iterator[tuple[Monomial, Monomial, Monomial]]:
     """A term, another one of a sum, and what they are together."""
     for base, k in term.powers.values():
-        rest = term.times(power(base, -k))
         for partner, sign, both in _identities(base, k):
+            rest = term.times(power(base, -k))
             other = found.get(rest.times(partner).key)
             if other is not None and other is not term and other.number == sign * term.number:
                 yield term, other, rest.times(both)
