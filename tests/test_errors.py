@@ -185,6 +185,7 @@ CASES = [
     (lambda: fg.fixed_point(np.cos, 1.0), TypeError, r"expected a solver, .*; write fixed_point\(f\)\(x0, \*theta\)"),
     (lambda: fg.reduce(3, np.ones(2)), TypeError, r"reduce: expected a function as f, but got int; write reduce\("),
     (lambda: fg.jit(np.sin, static_argnums="x"), TypeError, "jit: expected static_argnums to be an int.* 'x'"),
+    (lambda: fg.jit(np.sin, 1.0), TypeError, r"jit: expected static_argnums to be an int.* got 1.0; write jit\(f\)\(x\)\n"),
     (lambda: fg.jit(lambda x, n: x, static_argnums=2), ValueError, r"static_argnums among the 2 positional .*\(x, n\).* got 2"),
     (lambda: fg.jit(lambda x, n: x, static_argnames="m"), ValueError, "static_argnames among x, n, .* but got 'm'"),
     (lambda: fg.jvp(np.sin, 1.0, 1.0), TypeError, r"write jvp\(f, \(x,\), \(v,\)\)"),

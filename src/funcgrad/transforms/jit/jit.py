@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, signature
 from typing import Any
 
@@ -89,9 +89,7 @@ def jit(
     f(float64): bool() of x > 0 was False for the first time
     """
     check_function("jit", f)
-    numbers = (
-        (static_argnums,) if isinstance(static_argnums, int | np.integer) else tuple(static_argnums)
-    )
+    numbers = tuple(static_argnums) if isinstance(static_argnums, Iterable) else (static_argnums,)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     cache = _cache(f, Static(numbers, names), backend, native)
     jitted: Any = named_after(f)(cache.function())
@@ -107,11 +105,13 @@ def jit(
 def _cache(
     f: Callable[..., Any], static: Static, backend: str, native: bool
 ) -> SignatureCache[Any]:
-    if not all([isinstance(number, int | np.integer) for number in static.numbers]):
-        raise type_error(
-            "jit: expected static_argnums to be an int or a tuple of them, but got "
-            f"{', '.join(map(repr, static.numbers))}; write static_argnames for names",
-        )
+    for number in static.numbers:
+        if not isinstance(number, int | np.integer):
+            hint = "static_argnames for names" if isinstance(number, str) else "jit(f)(x)"
+            raise type_error(
+                "jit: expected static_argnums to be an int or a tuple of them, but got "
+                f"{number!r}; write {hint}",
+            )
     _check_static(f, static)
     if backend == "numpy":
         return GuardedTraces(f, static, native)
