@@ -31,6 +31,7 @@ CASES = [
     (lambda: np.array([X, X]), TypeError, r"array: expected numbers, but got an expression.*np.stack"),
     # -- displays
     (lambda: fg.simplify([X, Y]), TypeError, r"simplify: expected an expr.* got list; write \[simplify\(e\) for e in"),
+    (lambda: fg.evaluate_all([X, Y], x=1.0), TypeError, r"evaluate_all: .* got list; write \[evaluate_all\(e\) for e in"),
     (lambda: fg.to_python(X, 2.0), TypeError, "to_python: expected the name of the function, but got float"),
     (lambda: fg.to_dot(X, 2.0), TypeError, "to_dot: expected a bool for gradient, but got float; write to_dot"),
     (lambda: fg.steps(X * Y, x=1.0), TypeError, r"steps: expected values for x, y, but got x; write steps\("),

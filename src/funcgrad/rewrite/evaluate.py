@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from funcgrad.expr import Expr, by_key, subexpressions
+from funcgrad.expr import Expr, as_expression, by_key, subexpressions
 from funcgrad.expr.concrete import tell_node
 from funcgrad.fold import Algebra, environment, fold
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Node
@@ -78,6 +78,7 @@ def evaluate_all(
     >>> fg.evaluate_all(x * x + x, x=3.0)
     {x: 3.0, v1: 9.0, v2: 12.0}
     """
+    expr = as_expression("evaluate_all", expr)
     if expr.traced is not None and expr.traced.open:
         raise type_error(
             "evaluate_all: expected a formula, but got a traced value, and plain numbers would lose "
