@@ -25,6 +25,17 @@ def test_a_node_is_found_by_the_name_that_it_was_given():
     assert z._ipython_key_completions_() == ["x", "y", "h"]
 
 
+def test_items_are_neither_assigned_nor_deleted():
+    z = fg.backprop(PRODUCT)
+    with pytest.raises(TypeError, match=r"map is immutable; write z\.map\.set\(x, value\) for"):
+        z[X] = 3
+    with pytest.raises(TypeError, match=r"map is immutable; write z\.map\.discard\(x\) for"):
+        del z[X]
+    assert z.map.set(X, 3)[X] == 3
+    assert X not in z.map.discard(X)
+    assert z[X](y=3.0) == 3.0
+
+
 def test_the_gradient_in_a_variable_of_another_formula_is_the_number_zero():
     zero = fg.backprop(SINE)[Y]
     assert (type(zero), zero) == (float, 0.0)

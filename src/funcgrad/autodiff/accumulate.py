@@ -105,6 +105,12 @@ class GradientMap(Mapping[Key, Any]):
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a gradient map is immutable")
 
+    def __setitem__(self, key: object, value: object) -> None:
+        raise type_error("a gradient map is immutable; write z.map.set(x, value) for a changed map")
+
+    def __delitem__(self, key: object) -> None:
+        raise type_error("a gradient map is immutable; write z.map.discard(x) for a map without x")
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GradientMap):
             return NotImplemented
