@@ -105,13 +105,14 @@ def jit(
 def _cache(
     f: Callable[..., Any], static: Static, backend: str, native: bool
 ) -> SignatureCache[Any]:
-    for number in static.numbers:
-        if not isinstance(number, int | np.integer):
-            hint = "static_argnames for names" if isinstance(number, str) else "jit(f)(x)"
-            raise type_error(
-                "jit: expected static_argnums to be an int or a tuple of them, but got "
-                f"{number!r}; write {hint}",
-            )
+    given: Sequence[object] = static.numbers
+    wrong = [number for number in given if not isinstance(number, int | np.integer)]
+    if wrong:
+        hint = "static_argnames for names" if isinstance(wrong[0], str) else "jit(f)(x)"
+        raise type_error(
+            "jit: expected static_argnums to be an int or a tuple of them, but got "
+            f"{wrong[0]!r}; write {hint}",
+        )
     _check_static(f, static)
     if backend == "numpy":
         return GuardedTraces(f, static, native)
