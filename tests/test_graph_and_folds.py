@@ -1,6 +1,7 @@
 """Graphs and folds: canonical, equal in every process, and equal to their plain persistent versions."""
 
 import gc
+import operator
 import os
 import pickle
 import subprocess
@@ -375,5 +376,31 @@ def test_gradient_map():
 
 
 def test_a_scan_refuses_what_is_no_algebra():
-    with pytest.raises(TypeError, match="expected an Algebra of three functions, but got int"):
+    refused = "^environments: expected an Algebra of three functions, but got int; write Algebra"
+    with pytest.raises(TypeError, match=refused):
         next(fg.environments(fg.var("x"), 3))
+
+
+@pytest.mark.parametrize("function", [fg.sum_product, fg.sum_product_steps])
+@pytest.mark.parametrize("semiring", ["counting", (operator.add, operator.mul, 1)])
+def test_a_sum_over_paths_refuses_what_is_no_semiring(function, semiring):
+    refused = rf"^{function.__name__}: expected a Semiring, but got .*; write Semiring\(add, mul.* COUNTING"
+    with pytest.raises(TypeError, match=refused):
+        function(fg.var("x"), semiring, lambda edge: 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "more"),
+    [
+        *((f, (fg.COUNTING, lambda edge: 1)) for f in (fg.sum_product, fg.sum_product_steps)),
+        *((f, (fg.Algebra(str, str, str),)) for f in (fg.fold, fg.environment, fg.environments)),
+    ],
+)
+def test_what_is_no_graph_is_refused_in_the_name_of_the_function(function, more):
+    name = function.__name__
+    with pytest.raises(TypeError, match=rf"^{name}: expected an expression.* int; make one of var"):
+        function(3, *more)
+    with pytest.raises(
+        TypeError, match=rf"^{name}: expected .* tuple; call {name} for each of sev"
+    ):
+        function([(0, 1)] if function is fg.fold else (0, 1), *more)

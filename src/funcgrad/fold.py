@@ -196,11 +196,11 @@ def fold(roots: Pointed | Sequence[Pointed], algebra: Algebra[T]) -> T | list[T]
     return values_by_key([root], algebra)[root.key]
 
 
-def values_by_key(roots: Sequence[Pointed], algebra: Algebra[T]) -> dict[Key, T]:
+def values_by_key(roots: Sequence[Pointed], algebra: Algebra[T], who: str = "fold") -> dict[Key, T]:
     """`environment` as a plain dict, in topological order."""
-    _check_algebra(algebra)
+    _check_algebra(who, algebra)
     values: dict[Key, T] = {}
-    for key, expr in steps_of(roots).items():
+    for key, expr in steps_of(roots, who).items():
         values[key] = _become(algebra, expr, values)
     return values
 
@@ -219,7 +219,7 @@ def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
     """
     from funcgrad.node_map import node_map
 
-    return node_map(expr, values_by_key([expr], algebra))
+    return node_map(expr, values_by_key([expr], algebra, "environment"))
 
 
 def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
@@ -238,8 +238,8 @@ def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
 
     from funcgrad.node_map import node_map
 
-    _check_algebra(algebra)
-    program = steps_of([expr])
+    _check_algebra("environments", algebra)
+    program = steps_of([expr], "environments")
 
     def step(values: PMap[Key, T], key: Key) -> PMap[Key, T]:
         return values.set(key, _become(algebra, program[key], values))
@@ -248,10 +248,10 @@ def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
     return steps
 
 
-def _check_algebra(algebra: object) -> None:
+def _check_algebra(who: str, algebra: object) -> None:
     if not all(callable(getattr(algebra, part, None)) for part in Algebra._fields):
         raise type_error(
-            "fold: expected an Algebra of three functions, but got "
+            f"{who}: expected an Algebra of three functions, but got "
             f"{type(algebra).__name__}; write Algebra(input, constant, op)",
         )
 
@@ -340,8 +340,8 @@ def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
     Counting paths from x to the root of a chain of squarings, where every step
     doubles them:
 
-    Raises TypeError if ``expr`` has no graph or no key, or ``weight`` is no
-    function.
+    Raises TypeError if ``expr`` has no graph or no key, ``semiring`` is no
+    `Semiring`, or ``weight`` is no function.
 
     >>> import funcgrad as fg
     >>> x = y = fg.var("x")
@@ -352,8 +352,10 @@ def sum_product(expr: Pointed, semiring: Semiring, weight: Callable[[Edge], Any]
     """
     from funcgrad.node_map import node_map
 
-    program = steps_of([expr])
-    return node_map(expr, path_sums(reversed(program), semiring, _arcs(program, weight)))
+    _check_semiring("sum_product", semiring)
+    program = steps_of([expr], "sum_product")
+    arcs = _arcs("sum_product", program, weight)
+    return node_map(expr, path_sums(reversed(program), semiring, arcs))
 
 
 def path_sums(
@@ -374,10 +376,18 @@ def path_sums(
     return sums
 
 
-def _arcs(program: Mapping[Key, Node | Term], weight: Callable[[Edge], Any]) -> Arcs:
+def _check_semiring(who: str, semiring: object) -> None:
+    if not isinstance(semiring, Semiring) or not all(map(callable, semiring[:2])):
+        raise type_error(
+            f"{who}: expected a Semiring, but got {type(semiring).__name__}; write "
+            "Semiring(add, multiply, one), or COUNTING for the number of paths",
+        )
+
+
+def _arcs(who: str, program: Mapping[Key, Node | Term], weight: Callable[[Edge], Any]) -> Arcs:
     if not callable(weight):
         raise type_error(
-            f"sum_product: expected a function from edges to weights, but got {type(weight).__name__}; "
+            f"{who}: expected a function from edges to weights, but got {type(weight).__name__}; "
             f"write lambda edge: {weight!r}",
         )
 
@@ -410,9 +420,11 @@ def sum_product_steps(
     """
     from funcgrad.node_map import node_map
 
-    program = steps_of([expr])
+    _check_semiring("sum_product_steps", semiring)
+    program = steps_of([expr], "sum_product_steps")
+    arcs = _arcs("sum_product_steps", program, weight)
     start = node_map(expr, {expr.key: semiring.one})
-    return path_sums_steps(list(reversed(program)), semiring, _arcs(program, weight), start)
+    return path_sums_steps(list(reversed(program)), semiring, arcs, start)
 
 
 def path_sums_steps(

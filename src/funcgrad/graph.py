@@ -459,8 +459,11 @@ def nodes(expr: Pointed, who: str = "fold") -> dict[Key, Node]:
                 for key, term in by_key(expr).items()
             }
     if not is_pointed(expr):
+        several = isinstance(expr, list | tuple)
+        hint = f"call {who} for each of several" if several else "make one of var('x')"
         raise TypeError(
-            f"{who}: expected an expression, or what has a graph and a key, but got {type(expr).__name__}"
+            f"{who}: expected an expression, or what has a graph and a key, but got "
+            f"{type(expr).__name__}; {hint}"
         )
     graph = dict(expr.graph.items())
     found: dict[Key, Node] = {}
