@@ -29,6 +29,9 @@ CASES = [
     (lambda: V + fg.var("u", 4), ValueError, r"add: expected shapes that broadcast, but got float64\[3\]"),
     (lambda: np.sin(fg.var("b", (), "complex128")) % 2, TypeError, "remainder: NumPy has no loop for"),
     (lambda: np.array([X, X]), TypeError, r"array: expected numbers, but got an expression.*np.stack"),
+    (lambda: np.sin([X, Y]), TypeError, r"array: expected numbers, .*; write np.sin\(np.stack\(\[X, Y\]\)\), or fg"),
+    (lambda: np.add([X, 1.0], 2.0), TypeError, r"; write np.add\(np.stack\(\[X, 1.0\]\), 2.0\), or fg.adopt"),
+    (lambda: np.exp([[X, Y]]), TypeError, r"; write np.exp\(fg.numpy.array\(\[...\]\)\), or fg.adopt"),
     # -- displays
     (lambda: fg.simplify([X, Y]), TypeError, r"simplify: expected an expr.* got list; write \[simplify\(e\) for e in"),
     (lambda: fg.evaluate_all([X, Y], x=1.0), TypeError, r"evaluate_all: .* got list; write \[evaluate_all\(e\) for e in"),

@@ -104,12 +104,15 @@ def remedy(of_array: bool = False) -> str:
         return UNITS if has_unit else _adopted(f"instances of {owner.__name__}")
     if "ma" in called.split(".")[:-1] or name.startswith("masked_"):
         return _adopted("masked arrays")
-    if instead and issubclass(owner, Enum):
+    if called in (f"np.{name}", f"numpy.{name}"):
+        if instead or isinstance(getattr(np, name, None), np.ufunc):
+            return f"write {_stacked(text)}, or fg.adopt(f) for the function"
+    elif instead and issubclass(owner, Enum):
         return (
             f"write {instead} in the place of {called}, since methods of an Enum, such as "
             f"{owner.__name__}, are not adopted"
         )
-    if instead:
+    elif instead:
         return f"write {instead} in the place of {called}, or fg.adopt(f) for the function"
     if name in ("matrix", "asmatrix", "bmat"):
         return _adopted("matrices")
@@ -127,6 +130,22 @@ def remedy(of_array: bool = False) -> str:
             "np.stack([...]), or write fg.adopt(f) for the function"
         )
     return ""
+
+
+def _stacked(call: str) -> str:
+    """A call of a function of NumPy's with ``np.stack`` around its lists, as far as they are simple.
+
+    >>> _stacked("np.add([x, y], v[0])"), _stacked("np.exp([[x, y]])")
+    ('np.add(np.stack([x, y]), v[0])', 'np.exp(fg.numpy.array([...]))')
+    """
+    stacked, count = _LIST.subn(r"np.stack(\g<0>)", call)
+    if count and not re.search(r"[(, ][\[(]", _LIST.sub("", call)):
+        return stacked
+    return f"{call.partition('(')[0].strip()}(fg.numpy.array([...]))"
+
+
+_LIST = re.compile(r"(?<=[(, ])\[[^][()]*\]")
+"""A list without calls, indexes and lists."""
 
 
 def refuse_model(code: CodeType) -> None:
