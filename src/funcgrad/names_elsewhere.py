@@ -15,7 +15,8 @@ from funcgrad.source import type_error
 def name_instead(name: str, public: Sequence[str]) -> str:
     """The equivalent of another library's name, or the public names nearest to a misspelt one; else empty.
 
-    A function of NumPy's or SciPy's is no misspelling: ``acos`` is near to ``cos``, ``expm`` to ``expm1``.
+    A function of NumPy's or SciPy's is no misspelling: ``acos`` is near to ``cos``, ``expm`` to ``expm1``;
+    nor is a name with another one within it, as ``xlogx`` has ``log``.
 
     >>> (
     ...     name_instead("make_jaxpr", ["grad"]),
@@ -23,15 +24,22 @@ def name_instead(name: str, public: Sequence[str]) -> str:
     ...     name_instead("acos", ["cos"]),
     ...     name_instead("expm", ["expm1"]),
     ...     name_instead("pandas", ["grad"]),
+    ...     name_instead("xlogx", ["log"]),
     ... )
-    ('fg.trace(f, *args)', 'fg.grad', 'np.acos', 'scipy.linalg.expm', '')
+    ('fg.trace(f, *args)', 'fg.grad', 'np.acos', 'scipy.linalg.expm', '', '')
     """
     if name in _ELSEWHERE or name.startswith("_"):
         return _ELSEWHERE.get(name, "")
     for module, short in _MODULES:
         if find_spec(module.split(".")[0]) and callable(getattr(import_module(module), name, None)):
             return f"{short}.{name}"
-    return "".join([f"fg.{found}" for found in get_close_matches(name, public, 1, 0.75)])
+    return "".join(
+        [
+            f"fg.{found}"
+            for found in get_close_matches(name, public, 1, 0.75)
+            if found not in name[1:] or len(name) == len(found) + 1
+        ]
+    )
 
 
 def option_instead(name: str, value: object, options: Sequence[str]) -> str:
