@@ -18,6 +18,15 @@ from funcgrad.ops.base.op import op_named
 X, Y, V, M = fg.var("x"), fg.var("y"), fg.var("v", 3), fg.var("m", (2, 3))
 HERE = r"at test_errors\.py:\d+"
 
+
+def _add_all(carry, xs):
+    return carry + xs[0] + xs[1], carry
+
+
+def _scaled(x, by):
+    return x * by
+
+
 CASES = [
     # -- making expressions
     (lambda: fg.var(""), TypeError, r"var: expected a name, but got ''; write var\('x'\)"),
@@ -203,6 +212,16 @@ CASES = [
     (lambda: fg.gradient(V, V), TypeError, "gradient: expected a scalar expression.*sum it first"),
     (lambda: fg.gradient(X, 3), TypeError, r"gradient: expected variables \(x\), but got 3"),
     (lambda: fg.gradient(X, "q"), TypeError, r"gradient: expected variables \(x\), but got 'q'"),
+    # -- ranges, which are static, where arrays are run over
+    (lambda: fg.scan(lambda c, i: (c + i, c), 0.0, range(4)), TypeError, r"scan: .*range\(0, 4\); write np.arange\(4\)"),
+    (lambda: fg.scan(_add_all, 0.0, [V, range(1, 4)]), TypeError, r"scan: .* but got range\(1, 4\); write np.arange\(1, 4\)"),
+    (lambda: fg.scan(lambda c, i: (c + i, c), 0.0, range(3), 3), TypeError, r"write np.arange\(3\)"),
+    (lambda: fg.reduce(np.add, range(3), 0.0), TypeError, r"reduce: .*; write np.arange\(3\)"),
+    (lambda: fg.accumulate(np.add, range(3)), TypeError, r"accumulate: .*; write np.arange\(3\)"),
+    (lambda: fg.associative_scan(np.add, range(0, 9, 3)), TypeError, r"write np.arange\(0, 9, 3\)"),
+    (lambda: fg.vmap(np.multiply)(np.ones(3), range(3)), TypeError, r"vmap: .*; write np.arange\(3\)"),
+    (lambda: fg.vmap(np.multiply, (0, 0))(np.ones(3), range(3)), TypeError, r"vmap: .*; write np.arange\(3\)"),
+    (lambda: fg.vmap(_scaled)(np.ones(3), by=range(3)), TypeError, r"vmap: .*; write np.arange\(3\)"),
     # -- the inside
     (lambda: op_named("os.system"), ValueError, "expected the name of one, but got 'os.system'"),
     (lambda: LinearMap().apply(1.0), NotImplementedError, "does not say how to apply itself"),

@@ -348,3 +348,10 @@ def test_an_error_of_the_program_names_the_line_of_f():
         fg.vmap(lambda a: np.linalg.solve(0.0 * a, a[0]))(np.ones((2, 3, 3)))
     (note,) = caught.value.__notes__
     assert "at test_vmap.py:" in note
+
+
+def test_a_range_that_is_not_mapped_over_is_given_whole():
+    got = fg.vmap(lambda x, steps: sum(x**k for k in steps), (0, None))(
+        np.array([2.0, 3.0]), range(3)
+    )
+    np.testing.assert_array_equal(got, [7.0, 13.0])

@@ -250,6 +250,15 @@ def remedy_for(value: object) -> str:
     return f"make {kind} a dataclass, register it by fg.register_tree({kind})"
 
 
+def refuse_ranges(who: str, tree: object) -> None:
+    """Refuse ranges where arrays are run or mapped over: they are static, so each step would have all."""
+    for item in leaves_of(tree):
+        if isinstance(item, range):
+            kept = repr(item).removeprefix("range(0, ") if item.step == 1 else repr(item)
+            array = f"np.arange({kept.removeprefix('range(')}"
+            raise type_error(f"{who}: expected arrays, but got {item}; write {array}")
+
+
 def leaves_by_argument(trees: Sequence[Tree], leaves: Sequence[Expr]) -> list[list[Expr]]:
     """The leaves, grouped by argument."""
     rest = iter(leaves)

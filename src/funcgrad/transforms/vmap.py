@@ -29,7 +29,12 @@ from funcgrad.trace.static import is_static_value
 from funcgrad.trace.tree_nodes import own_children
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
-from funcgrad.transforms.transform_arguments import check_function, named_after, titled
+from funcgrad.transforms.transform_arguments import (
+    check_function,
+    named_after,
+    refuse_ranges,
+    titled,
+)
 from funcgrad.typing import Array
 
 
@@ -75,6 +80,7 @@ def vmap(
             )
         for value in whole.leaves:
             refuse_others("vmap", value)
+        refuse_ranges("vmap", kwargs)
         given = _axes_of_arguments(in_axes, args)
         axes = [*given, *[0] * (len(whole.leaves) - len(given))]
         size = _size(f, args, whole, axes)
@@ -178,6 +184,8 @@ def batch_first(value: Any, axis: int) -> Any:
 
 def _axes_of_arguments(in_axes: object, args: tuple[Any, ...]) -> list[int | None]:
     if in_axes is None or isinstance(in_axes, int):
+        if in_axes is not None:
+            refuse_ranges("vmap", args)
         return [in_axes] * len(flatten(args).leaves)
     if not isinstance(in_axes, tuple | list) or len(in_axes) != len(args):
         raise value_error(
@@ -203,6 +211,8 @@ def _axes_of_results(out_axes: object, output: object, count: int) -> list[int |
 def _prefix(name: str, spec: object, tree: object) -> list[int | None]:
     """One axis a leaf, from a tree of axes that is a prefix of the tree of values."""
     if spec is None or (isinstance(spec, int) and not isinstance(spec, bool)):
+        if spec is not None and name == "in_axes":
+            refuse_ranges("vmap", tree)
         return [spec] * len(flatten(tree).leaves)
     children = _children(tree)
     wanted = _children(spec)

@@ -15,6 +15,7 @@ from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import on_arrays, run
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.control_flow.loops import check_functions, scan
+from funcgrad.transforms.transform_arguments import refuse_ranges
 
 
 class _Missing:
@@ -54,6 +55,7 @@ def reduce(f: Callable[[Any, Any], Any], xs: object, initial: object = _FIRST) -
 
 def _started(name: str, xs: object, initial: object) -> tuple[Any, Any]:
     """The initial value and the sequence; without an initial value, the first slice and the rest."""
+    refuse_ranges(name, xs)
     if initial is not _FIRST:
         return initial, xs
     tree = flatten(xs)
@@ -150,6 +152,7 @@ def associative_scan(
     array([ 1.,  2.,  6., 24.])
     """
     check_functions("associative_scan", f=f)
+    refuse_ranges("associative_scan", xs)
     tree = flatten(xs)
     shapes = {np.shape(value)[axis] if np.ndim(value) else None for value in tree.leaves}
     if len(shapes) != 1 or None in shapes:

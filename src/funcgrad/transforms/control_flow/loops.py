@@ -27,7 +27,7 @@ from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.random_draws import outer_generators, warn_of_draws
 from funcgrad.trace.trace_body import symbols, trace_body, types_of
-from funcgrad.transforms.transform_arguments import structure_of
+from funcgrad.transforms.transform_arguments import refuse_ranges, structure_of
 
 
 def scan(
@@ -77,6 +77,7 @@ def _scan(
 ) -> tuple[Any, Any]:
     check_functions(who, f=f)
     f = on_arrays(f)
+    refuse_ranges(who, xs)
     sequences = flatten(xs) if xs is not None else Tree([], lambda _: None, [])
     iterations = _iterations(sequences, length)
     chunk = _chunk(checkpoint, iterations)
