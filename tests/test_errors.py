@@ -16,6 +16,7 @@ from funcgrad.linear import LinearMap
 from funcgrad.ops.base.op import op_named
 
 X, Y, V, M = fg.var("x"), fg.var("y"), fg.var("v", 3), fg.var("m", (2, 3))
+N = fg.var("n", dtype=int)
 HERE = r"at test_errors\.py:\d+"
 
 
@@ -222,6 +223,8 @@ CASES = [
     (lambda: fg.vmap(np.multiply)(np.ones(3), range(3)), TypeError, r"vmap: .*; write np.arange\(3\)"),
     (lambda: fg.vmap(np.multiply, (0, 0))(np.ones(3), range(3)), TypeError, r"vmap: .*; write np.arange\(3\)"),
     (lambda: fg.vmap(_scaled)(np.ones(3), by=range(3)), TypeError, r"vmap: .*; write np.arange\(3\)"),
+    (lambda: fg.gradient(N.sum(), N), TypeError, "gradient: expected float .* but got int64; integers and flags"),
+    (lambda: fg.gradient(X * N, [X, "n"]), TypeError, "gradient: expected float .* but got int64; integers"),
     # -- the inside
     (lambda: op_named("os.system"), ValueError, "expected the name of one, but got 'os.system'"),
     (lambda: LinearMap().apply(1.0), NotImplementedError, "does not say how to apply itself"),

@@ -12,6 +12,7 @@ from funcgrad.expr.formula_tuple import formulas
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, Key, by_key
 from funcgrad.node_names import labels
+from funcgrad.ops.base.op import differentiable
 from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.evaluate import named_nodes, variables
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
@@ -26,12 +27,13 @@ def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
 
     ``wrt`` is a variable (or any node), its name, or a tuple, list or dict of
     those; `name` gives names to nodes. The result has its structure. Without
-    ``wrt``, a dict with the gradient for each variable. A tuple prints what
-    its formulas share once. The gradient in a part that ``expr`` does not have
-    is zero, with a warning.
+    ``wrt``, a dict with the gradient for each variable, zero for integers and
+    flags. A tuple prints what its formulas share once. The gradient in a part
+    that ``expr`` does not have is zero, with a warning.
 
     Raises TypeError if ``expr`` is not a scalar expression, if ``wrt`` names
-    no variable or node, or if several are given that are no tuple.
+    no variable or node, or one of integers or flags, or if several are given
+    that are no tuple.
 
     >>> import funcgrad as fg
     >>> x, y = fg.var("x"), fg.var("y")
@@ -60,6 +62,11 @@ def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
         if not isinstance(item, Expr):
             known = ", ".join(names) or "none"
             raise type_error(f"gradient: expected variables ({known}), but got {item!r}")
+        if wrt is not None and not differentiable(item.dtype):
+            raise type_error(
+                f"gradient: expected float or complex variables, but got {item.type}; integers and flags "
+                "have no derivative: make the variable of floats, as var('x') is",
+            )
     slopes = _in_variables(expr, [item for item in targets if item.op is INPUT])
     for item in targets:
         if item.op is not INPUT and item.key not in slopes:
