@@ -51,7 +51,8 @@ def test_an_identity_holds_and_is_used(law, dtype):
     both = finite(wanted, found)
     tolerance = 64 * np.finfo(dtype).eps * 1e3
     np.testing.assert_allclose(found[both], wanted[both], rtol=tolerance, atol=tolerance)
-    right = np.broadcast_to(law.right(x, **constants), x.shape)
+    with np.errstate(all="ignore"):
+        right = np.broadcast_to(law.right(x, **constants), x.shape)
     both = finite(wanted, right)
     np.testing.assert_allclose(right[both], wanted[both], rtol=tolerance, atol=tolerance)
 

@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 import funcgrad as fg
 from funcgrad.expr import is_derived, subexpressions
@@ -70,10 +71,12 @@ SCOPE: dict[str, Any] = {
     for name, value in NUMPY.items()
 }
 SCOPE |= {name: getattr(np.fft, name) for name in ("fft", "ifft", "rfft", "irfft")}
-SCOPE |= {"bool": np.bool_, "norm": lambda x, axis=None, **keepdims: _norm(x, axis, **keepdims)}
 SCOPE |= {
-    name: _of_funcgrad(name) for name in ("sigmoid", "softplus", "xlogx", "logsumexp", "softmax")
+    "xlogy": special.xlogy,
+    "bool": np.bool_,
+    "norm": lambda x, axis=None, **keepdims: _norm(x, axis, **keepdims),
 }
+SCOPE |= {name: _of_funcgrad(name) for name in ("sigmoid", "softplus", "logsumexp", "softmax")}
 
 
 def _norm(x: Any, axis: Any, **keepdims: bool) -> Any:

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.ops.elementwise.exponential import xlogx
 from tests.default_slice import one_in
 from tests.show.programs import ALL, GRADIENTS, PROGRAMS, TIMES, X, nested_calls
+from tests.show.reading_back import check_read_back
 
 WRITTEN = {
     "scan": "let f(s, t, p) = sin(s*t + p), s\nin loop(f, x, over=[0.5, 2.0, 1.0], given=y)[0]",
@@ -127,6 +129,16 @@ def test_reductions_that_keep_axes_say_so():
     assert repr(np.cumsum(m, axis=1).reshape(3, 2)) == "reshape(cumsum(m, axis=1), shape=(3, 2))"
     total = np.sum(m, axis=1)
     assert "let a = sum(m, axis=1)" in repr(total.reshape(2, 1) * np.sin(total))
+
+
+def test_a_product_with_its_own_logarithm_is_written_out():
+    slope = fg.gradient(1 / (X * np.log(X)), X)
+    assert repr(slope) == "-(log(x) + 1)/(x**2*log(x)**2)"
+    assert fg.to_latex(fg.simplify(X * np.log(X))) == r"x \, \log\left(x\right)"
+    told = str(fg.steps(slope, x=2.0))
+    assert "xlogy(x, x)" in told
+    assert "xlogx" not in told
+    check_read_back(xlogx(X) * 2, {"x": 0.0}, {"x": 0.7})
 
 
 def test_eigenvalues_are_written_as_numpy_is_called():

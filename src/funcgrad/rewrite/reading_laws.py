@@ -15,7 +15,7 @@ from types import MappingProxyType
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.ops.elementwise import arithmetic, cardinal_sine, trigonometric
+from funcgrad.ops.elementwise import arithmetic, cardinal_sine, exponential, trigonometric
 from funcgrad.rewrite.laws import Law
 from funcgrad.rewrite.monomials import (
     SUMS,
@@ -65,6 +65,7 @@ READING: tuple[Law, ...] = (
     Law(lambda x: np.square(np.tan(x)) + 1, lambda x: 1 / np.square(np.cos(x)), "where finite"),
     Law(lambda x, c: np.hypot(x, c), lambda x, c: np.sqrt(np.square(x) + c * c), "where finite"),
     Law(lambda x: np.exp(np.log(x)), lambda x: x, "where finite"),
+    Law(lambda x: exponential.xlogx(x), lambda x: x * np.log(x), "where finite"),
     Law(lambda x: np.square(np.abs(x)), lambda x: np.square(x), "where finite"),
     Law(lambda x: np.abs(x) * np.sign(x), lambda x: x, "where finite"),
 )

@@ -328,6 +328,7 @@ def elementwise(
     like: np.ufunc | None = None,
     loop: Callable[..., tuple[np.dtype[Any], ...]] | None = None,
     infix: tuple[str, int] | None = None,
+    notation: Callable[..., str] | None = None,
     real: bool = False,
     columns: Columns = EMPTY,
 ) -> Op:
@@ -344,6 +345,7 @@ def elementwise(
         infer=infer,
         edges=tuple(d and diagonal(d) for d in partials),
         infix=infix and Infix(*infix),
+        notation=notation,
         real=real,
         columns=columns,
     )

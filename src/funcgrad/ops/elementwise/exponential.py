@@ -272,6 +272,7 @@ xlogx = elementwise(
     _xlogx,
     lambda z, x: np.log(x) + 1,
     like=np.exp,
+    notation=lambda x: f"xlogy({x}, {x})",
     columns=Columns(
         scalar="({0} * math.log({0}) if {0} != 0.0 else {0} * 0.0)",
         native={"f": "({0} * log(1.0 if {0} == 0.0 else {0}))"},
