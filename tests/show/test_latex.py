@@ -386,3 +386,9 @@ def test_remainders_and_negations_are_written_as_by_hand():
     assert str(to_latex(X // 2)) == r"\left\lfloor \frac{x}{2}\right\rfloor "
     assert str(to_latex(~(X > 0))) == r"\lnot\left(x \gt 0\right)"
     assert str(to_latex(np.inner(fg.var("v", 3), fg.var("w", 3)))) == r"v \, w"
+
+
+def test_a_plus_sign_leaves_its_operand_as_it_is():
+    x, y = fg.var("x"), fg.var("y")
+    assert fg.to_latex((+(x + y)) ** 2) == fg.to_latex((x + y) ** 2)
+    assert fg.to_latex(+(x + y) * y) == fg.to_latex((x + y) * y)

@@ -131,6 +131,25 @@ def test_reductions_that_keep_axes_say_so():
     assert "let a = sum(m, axis=1)" in repr(total.reshape(2, 1) * np.sin(total))
 
 
+@pytest.mark.parametrize(
+    ("expr", "written"),
+    [
+        (+X, "+x"),
+        ((+X) ** 2, "(+x)**2"),
+        (2 ** (+X), "2**(+x)"),
+        (+(X + 1), "+(x + 1)"),
+        (X - +X, "x - +x"),
+        (-+X, "-+x"),
+        (+-X, "+-x"),
+        (X / +(X * 2), "x/(+x*2)"),
+    ],
+    ids=str,
+)
+def test_a_plus_sign_is_written_as_one(expr, written):
+    assert repr(expr) == written
+    check_read_back(expr, {"x": 1.5})
+
+
 def test_a_product_with_its_own_logarithm_is_written_out():
     slope = fg.gradient(1 / (X * np.log(X)), X)
     assert repr(slope) == "-(log(x) + 1)/(x**2*log(x)**2)"

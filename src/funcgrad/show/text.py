@@ -230,6 +230,8 @@ def write(expr: Expr, parts: list[Written], functions: Mapping[Body, Function] =
     if operation is arithmetic.negative:
         inner = ATOM if parts[0].text.startswith("-") else PRODUCT
         return Written("-" + parenthesized(as_array(parts[0]), inner), PRODUCT)
+    if operation is arithmetic.positive:
+        return Written("+" + parenthesized(as_array(parts[0]), PRODUCT), PRODUCT)
     if operation is arithmetic.square:
         return Written(parenthesized(as_array(parts[0]), POWER + 1) + "**2", POWER)
     if operation.infix:

@@ -97,7 +97,7 @@ positive = elementwise_from_edges(
         mpmath=lambda mp, x: x,
         sympy=lambda sp, x: x,
         interval=lambda iv, x: iv.monotone(np.positive, x, iv.EXACT),
-        latex=Form("wrapped", "@", 100),
+        latex=Form("operand"),
         may_alias=True,
     ),
 )

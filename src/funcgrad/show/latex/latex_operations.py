@@ -265,6 +265,7 @@ _FORMS: Mapping[str, LatexWriter] = MappingProxyType(
         "power": _power,
         "squared": lambda expr, parts: _raised(expr.args[0], parts[0], "2"),
         "negative": _negative,
+        "operand": lambda expr, parts: parts[0],
         "norm": _norm,
         "cases": _cases,
         "convolution": _convolution,
