@@ -72,6 +72,7 @@ PROGRAMS = {
     "quotient": lambda x, s: np.sum((np.exp(s * x) - np.exp(-2.5 * x)) / np.exp(s * x)),
     "power": lambda x, s: np.sum((x + 1) ** s),
     "roots": lambda x, s: np.sum(np.where(x > 0, np.sqrt(s * x), 0.0)),
+    "share": lambda x, s: np.sum(1 - s / (s + np.exp(1000 * x))),
     "two numbers": lambda x, s: np.sum(x * s - np.sin(0.9 * x)) * s,
 }
 
@@ -87,6 +88,12 @@ def test_results_do_not_depend_on_earlier_numbers(name, transform):
         forget()
         for part, wanted in zip(value, call(f, s), strict=True):
             np.testing.assert_allclose(part, wanted, rtol=1e-12, atol=1e-13)
+
+
+def test_numbers_that_cancel_in_a_derivative_are_no_inputs():
+    table = fg.grad(lambda x, s: np.log(s * x**2))
+    found = [table(1e-200, s) for s in (3.7, 3.8, 3.9)]
+    np.testing.assert_allclose(found, 2e200, rtol=1e-15)
 
 
 @pytest.mark.parametrize("make", [fg.sparse_jacobian, fg.sparse_hessian])

@@ -2,22 +2,23 @@
 
 Numbers are part of a skeleton, since laws ask for them. Skeletons that differ in numbers alone have a
 `_Family`. If a number differs from that of an earlier call, the program for any number is derived. It runs
-from then on if it has the operations of the program for the number, arithmetic aside: else a law has found
-a stable form, such as a norm, for which the number has to be positive. Exponents, and numbers that laws
-name, such as 0 and 1, are no inputs.
+from then on if it has the form of the program for the number, up to numbers: else a law has found a stable
+form, such as a norm, for which the number has to be positive, or has cancelled numbers. Exponents, and
+numbers that laws name, such as 0 and 1, are no inputs.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from string import digits
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from funcgrad.expr import Expr, subexpressions
+from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, INPUT
-from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise import arithmetic
+from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.matcher import is_named_number
 from funcgrad.trace.skeleton import Skeleton, SkeletonRow
 
@@ -206,7 +207,7 @@ class _Family(Generic[Made]):
         return _General(numbers, tuple(inputs), fixed, made, frozenset())
 
     def _agrees(self, general: _General[Made], found: Skeleton, numbers: dict[int, float]) -> bool:
-        """Whether no law has used the numbers: what is derived for them has the same operations."""
+        """Whether no law has used the numbers: what is derived for them has the same form."""
         known, made = self._last or ({}, None)
         if (
             made is None
@@ -215,18 +216,82 @@ class _Family(Generic[Made]):
         ):
             made = self._for_themselves(found, numbers)[0]
         try:
-            return _operations(made) == _operations(general.made)
+            forms = _Forms()
+            return forms.of(made) == forms.of(general.made)
         except Exception:  # of a body that has no derivative
             return False
 
 
-def _operations(made: HasOutputs) -> Counter[Any]:
-    """How often programs have each operation, but for arithmetic and what moves entries or fits operands."""
-    steps = [expr for expr in subexpressions(*made.outputs) if expr.args]
-    others = [expr for expr in steps if not (expr.op.hidden or expr.op.moves)]
-    return Counter([(e.op, e.params, e.type) for e in others if not _is_arithmetic(e.op)])
+class _Forms:
+    """Numbers for the forms of expressions: what these are but for their numbers, and where numbers stand.
+
+    A sum is the set of its terms, and whether there is a number. So forms are equal if no law has used more
+    of a number than that it is one, such as that two cancel, or a share of exponentials.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Any, int] = {}
+        self._terms: dict[int, tuple[frozenset[int], bool]] = {}
+        """The terms of the forms that are sums, and whether a number is added."""
+        self._inverse: dict[int, int] = {}
+        """The divisors of the forms that are a number by something."""
+
+    def of(self, made: HasOutputs) -> list[int]:
+        """The forms of what is derived; 0 is that of a number."""
+        return folded(made.outputs, self._form)
+
+    def _numbered(self, form: Any) -> int:
+        return self._known.setdefault(form, len(self._known) + 1)
+
+    def _form(self, expr: Expr, args: tuple[int, ...]) -> int:
+        op = expr.op
+        if op is CONSTANT or (args and not any(args)):
+            return 0
+        if op is INPUT:
+            name = str(expr.params[0][1])
+            return (
+                0 if name.startswith(NUMBER) else self._numbered((name.rstrip(digits), expr.type))
+            )
+        if args and (op.hidden or op.moves or op is arithmetic.negative):
+            return args[0]
+        if op in (arithmetic.add, arithmetic.subtract):
+            return self._sum(args)
+        if op is arithmetic.square:
+            return self._product(args * 2)
+        if op is arithmetic.multiply:
+            return self._product(args)
+        if op in (arithmetic.divide, arithmetic.reciprocal):
+            return self._quotient(*(0, *args)[-2:])
+        exponent = _exponent(expr) if op is arithmetic.power else None
+        return self._numbered((op, expr.params, expr.type, args, exponent))
+
+    def _sum(self, args: tuple[int, ...]) -> int:
+        parts = [self._terms.get(k, (frozenset([k]), False)) for k in args if k]
+        terms = frozenset[int]().union(*[known for known, _ in parts])
+        with_number = 0 in args or any([number for _, number in parts])
+        if len(terms) == 1 and not with_number:
+            return next(iter(terms))
+        found = self._numbered(("+", terms, with_number))
+        self._terms[found] = terms, with_number
+        return found
+
+    def _product(self, args: tuple[int, ...]) -> int:
+        for x, y in (args, args[::-1]):
+            if not x or y in self._inverse:
+                return y if not x else self._quotient(x, self._inverse[y])
+        return self._numbered(("*", tuple(sorted(args))))
+
+    def _quotient(self, above: int, below: int) -> int:
+        if not below:
+            return above
+        found = self._numbered(("/", above, below))
+        if not above:
+            self._inverse[found] = below
+        return found
 
 
-def _is_arithmetic(op: Op) -> bool:
-    signs = op.infix is not None and op.infix.symbol in ("+", "-", "*", "/")
-    return signs or op in (arithmetic.negative, arithmetic.reciprocal, arithmetic.square)
+def _exponent(expr: Expr) -> float | None:
+    exponent = expr.args[1]
+    while exponent.args and exponent.op.hidden:
+        exponent = exponent.args[0]
+    return value_of(exponent)  # type: ignore[no-any-return]

@@ -11,6 +11,7 @@ from funcgrad.expr import Expr, symbol
 from funcgrad.graph import INPUT, ArrayType
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.rewrite.simplify import simplify_all
+from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.trace.branches import all_paths
 from funcgrad.trace.changing_numbers import NUMBER, derived_for_numbers
 from funcgrad.trace.leaves import RUNNING, Scope, fresh, parameter_names
@@ -85,7 +86,10 @@ class _ReadBody(NamedTuple):
         active = [i for i in self.varying if differentiable(body.inputs[i].dtype)]
         flows = jvp_of_body(body, active)[1]
         back = vjp_of_body(body, smooth, active)[1]
-        return [*body.outputs, *[flow for flow in flows if flow is not None], *back.values()]
+        found = [*body.outputs, *[flow for flow in flows if flow is not None], *back.values()]
+        numbers = [x for k, x in enumerate(body.inputs) if k not in self.varying]
+        named = {x.key: symbol(f"{NUMBER}{k}", x.type) for k, x in enumerate(numbers)}
+        return substitute_all(found, named, inputs=True)
 
 
 @lru_cache(maxsize=512)

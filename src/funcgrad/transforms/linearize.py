@@ -122,11 +122,8 @@ class Split(NamedTuple):
     first: Program
     second: Program
     seeds: int
-
-    @property
-    def outputs(self) -> tuple[Expr, ...]:
-        """The outputs of both."""
-        return *self.first.outputs, *self.second.outputs
+    outputs: tuple[Expr, ...]
+    """The values, and the results of the linear program, of which the two are parts."""
 
 
 @lru_cache(maxsize=256)
@@ -144,7 +141,7 @@ def split_program(
     given = {item.key: name for item, name in zip(residuals, names, strict=True)}
     first = lower(subsume_bodies([*simple, *residuals]), inputs)
     second = lower(substitute_all(linear, given), [*names, *seeds])
-    return Split(first, second, len(seeds))
+    return Split(first, second, len(seeds), (*simple, *linear))
 
 
 def _residuals(linear: Sequence[Expr], seeds: Sequence[Expr]) -> list[Expr]:

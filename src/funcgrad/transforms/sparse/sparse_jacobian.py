@@ -246,8 +246,8 @@ class _Rows(NamedTuple):
     @property
     def outputs(self) -> list[Expr]:
         """What is derived from it."""
-        modes = [linearized(self.rows, self.roots, self.leaves, mode) for mode in (True, False)]
-        return [expr for programs in modes for part in programs for expr in part.outputs]
+        modes = [_linear(self.rows, self.roots, self.leaves, mode) for mode in (True, False)]
+        return [expr for _, _, outputs in modes for expr in outputs]
 
 
 def _filled(
@@ -286,13 +286,21 @@ def linearized(
     The second takes the inputs, the results of the first, and seeds: tangents of the leaves, or
     cotangents of the roots. It runs once for each seed.
     """
+    return _split(*_linear(rows, roots, leaves, forward))
+
+
+@lru_cache(maxsize=256)
+def _linear(
+    rows: tuple[SkeletonRow, ...], roots: tuple[int, ...], leaves: int, forward: bool
+) -> tuple[list[Expr], list[Expr], list[Expr]]:
+    """The inputs of a skeleton, the seeds of its derivative, and the derivative."""
     inputs, simple = _simplified(rows, roots)
     primals = inputs[:leaves]
     seeded = primals if forward else simple
     seeds = [var(f"s{i}", x.shape, tangent_dtype(x)) for i, x in enumerate(seeded)]
     derive = _tangents if forward else _cotangents
     outputs = simplify_all(derive(simple, primals, seeds), mode="derivative")
-    return _split(outputs, inputs, seeds)
+    return inputs, seeds, outputs
 
 
 def _tangents(roots: list[Expr], primals: list[Expr], seeds: list[Expr]) -> list[Expr]:
@@ -311,7 +319,7 @@ def _cotangents(roots: list[Expr], primals: list[Expr], seeds: list[Expr]) -> li
     return gradients(sum(products[1:], products[0]), primals)
 
 
-def _split(outputs: list[Expr], inputs: list[Expr], seeds: list[Expr]) -> tuple[Program, Program]:
+def _split(inputs: list[Expr], seeds: list[Expr], outputs: list[Expr]) -> tuple[Program, Program]:
     exprs = by_key(*outputs)
     late = dependent(exprs.values(), [seed.key for seed in seeds])
     # Lowering elides a broadcast where it stands.
