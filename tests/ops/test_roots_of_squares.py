@@ -49,6 +49,12 @@ def test_only_the_sizes_that_are_squared_make_a_slope_zero():
     # |x|**(2/3) has infinite slopes at both sides.
     assert np.isnan(fg.grad(lambda x, s: np.cbrt(s * x**2))(0.0, 0.7))
     assert np.isnan(fg.grad(lambda x, s: np.sqrt(s * x**1.5))(0.0, 0.7))
+    # This is 0.7**(1/3)*x, whose slope is not 0.
+    for power in (lambda x: x**3, lambda x: x**4 / x, lambda x: 2.0 * np.sum(x**3)):
+        assert np.isnan(fg.grad(lambda x, s, power=power: np.cbrt(s * power(x)))(0.0, 0.7))
+    # The value is no number.
+    assert np.isnan(fg.grad(lambda x: np.sqrt(x**2 / x))(0.0))
+    assert np.isnan(fg.jvp(lambda x: np.sqrt(np.sum(x**4 / x**2)), (np.zeros(3),), (W,))[1])
     # The value is infinite, too.
     assert np.isnan(fg.grad(lambda x: np.sum(W * x**2) ** -0.5)(np.zeros(3))).all()
 

@@ -2,8 +2,9 @@
 
 That is the convention of norms: a subgradient. The factors may be of any sign, so that the root is no norm by
 itself. Its edge is masked where all squares are 0, and nowhere else: where a factor is 0, the slope in the
-factor is infinite. Powers count as squares if the root has no infinite slope at their zeros: of degree 2
-below a square root, of degree 3 below a cube root.
+factor is infinite, and where a divisor is, the root is no number. Powers count as squares if the slope of the
+root is 0 on both sides of their zeros, or has two signs: from degree 2 on below a square root, and beyond
+degree 3 below a cube root. (The cube root of ``5*x**3`` has a slope there, which is not 0.)
 """
 
 from __future__ import annotations
@@ -35,6 +36,13 @@ class _Squares(NamedTuple):
 
     nonzero: Any
     degree: float
+    even: bool
+    """Whether the power has one sign, so that the slope of a root that is as steep as a norm has two."""
+
+    def is_masked_in(self, exponent: float) -> bool:
+        """Whether 0 is a slope of a root with this exponent at the zeros."""
+        degree = self.degree * exponent
+        return degree > 1 or (degree == 1 and self.even)
 
 
 def nonzero_squares(exprs: Iterable[Expr]) -> Mapping[int, Expr]:
@@ -57,7 +65,7 @@ def nonzero_squares(exprs: Iterable[Expr]) -> Mapping[int, Expr]:
     for expr in order:
         if id(expr) in exponents:
             squares = known.get(id(expr.args[0]))
-            if squares is not None and squares.degree * exponents[id(expr)] >= 1:
+            if squares is not None and squares.is_masked_in(exponents[id(expr)]):
                 found[id(expr)] = squares.nonzero
         if id(expr) in inside and (made := _squares(expr, known)) is not None:
             known[id(expr)] = made
@@ -107,12 +115,13 @@ def _is_passed(expr: Expr) -> bool:
 def _squares(expr: Expr, known: Mapping[int, _Squares]) -> _Squares | None:
     op, args = expr.op, expr.args
     if op is square:
-        return _Squares(np.not_equal(args[0], 0), 2)
+        return _Squares(np.not_equal(args[0], 0), 2, True)
     if op is power:
         degree = _constant(args[1])
-        return _Squares(np.not_equal(args[0], 0), degree) if degree > 1 else None
+        even = degree % 2 == 0
+        return _Squares(np.not_equal(args[0], 0), degree, even) if degree > 1 else None
     if op is matmul_op and not expr.shape and args[0].key == args[1].key:
-        return _Squares(np.any(np.not_equal(args[0], 0)), 2)
+        return _Squares(np.any(np.not_equal(args[0], 0)), 2, True)
     parts = [known[id(x)] for x in args if id(x) in known]
     if not parts or not _is_passed(expr):
         return None
@@ -124,17 +133,20 @@ def _squares(expr: Expr, known: Mapping[int, _Squares]) -> _Squares | None:
         return _joined(np.logical_and, parts)
     if id(args[0]) not in known:  # a divisor, or an index
         return None
-    nonzero, degree = known[id(args[0])]
+    found = known[id(args[0])]
+    nonzero = found.nonzero
     if op is sum_op:
-        return _Squares(np.any(nonzero, axis=dict(expr.params)["axis"]), degree)
-    if op is cumsum_op:
-        counted = cumsum_op(nonzero.astype(expr.dtype), **dict(expr.params))
-        return _Squares(np.not_equal(counted, 0), degree)
-    if op.moves or op is getitem_op:
-        return _Squares(op(nonzero, *args[1:], **dict(expr.params)), degree)
-    return _Squares(nonzero, degree)
+        nonzero = np.any(nonzero, axis=dict(expr.params)["axis"])
+    elif op is cumsum_op:
+        nonzero = np.not_equal(cumsum_op(nonzero.astype(expr.dtype), **dict(expr.params)), 0)
+    elif op.moves or op is getitem_op:
+        nonzero = op(nonzero, *args[1:], **dict(expr.params))
+    elif op is divide and not _constant(args[1]):
+        nonzero = np.logical_or(nonzero, np.equal(args[1], 0))
+    return found._replace(nonzero=nonzero)
 
 
 def _joined(join: Any, parts: list[_Squares]) -> _Squares:
     nonzero = reduce(join, [part.nonzero for part in parts])
-    return _Squares(nonzero, min(part.degree for part in parts))
+    least = min([part.degree for part in parts])
+    return _Squares(nonzero, least, all([part.even for part in parts if part.degree == least]))
