@@ -498,6 +498,17 @@ def test_classes_of_scipys_in_modules_of_funcgrad_take_traced_values():
         assert slope(np.array([-0.4, 0.1, 0.9])).shape == (3,)
 
 
+def test_densities_have_slopes_in_weights_that_are_zero():
+    data, points = np.array([0.1, 0.5, 1.4, 2.0]), np.array([0.3, 1.0])
+    density = lambda w: scipy.stats.gaussian_kde(data, 0.4, w)(points)  # noqa: E731
+    weights, step = np.array([0.0, 1.0, 1.0, 2.0]), np.array([1e-7, 0.0, 0.0, 0.0])
+    slopes = fg.jacobian(density)(weights)
+    np.testing.assert_allclose(
+        slopes[:, 0], (density(step + weights) - density(weights)) / 1e-7, 1e-5
+    )
+    np.testing.assert_allclose(slopes @ weights, 0.0, atol=1e-14)
+
+
 class _Narrow(scipy.stats.gaussian_kde):
     def covariance_factor(self):
         return 0.77

@@ -22,9 +22,9 @@ def _log_density(data: Array, weights: Array, points: Array, factor: Array) -> A
     white = [np.linalg.solve(factor, np.transpose(part)) for part in (data, points)]
     off = white[0][:, :, None] - white[1][:, None, :]
     constant = data.shape[1] / 2 * _LOG_TAU + np.sum(np.log(np.diagonal(factor)))
-    with np.errstate(divide="ignore"):
-        logs = np.log(weights) - np.sum(off * off, axis=0) / 2 - constant
-    return special.logsumexp(logs, axis=0)[:, None]
+    logs = -np.sum(off * off, axis=0) / 2 - constant
+    # Weights may be 0, where their logarithm has no slope, or negative.
+    return special.logsumexp(logs, axis=0, b=weights)[:, None]
 
 
 class _Estimate:
