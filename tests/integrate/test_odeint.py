@@ -276,3 +276,24 @@ def test_the_largest_step_is_kept():
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"args": (2.0,)}, r"^odeint: expected the arguments of func one by one, but got args; "),
+        ({"h0": 0.1}, "^odeint: expected options among rtol, .*, adjoint, but got h0"),
+        ({"rtoll": 0.1}, "^odeint: expected options among .* but got rtoll; write rtol=0.1"),
+    ],
+)
+def test_names_of_other_arguments_are_refused(more, message):
+    with pytest.raises(TypeError, match=message):
+        fg.odeint(decay, 1.0, TIMES, **more)
+
+
+def test_a_tuple_of_arguments_is_told_from_an_argument():
+    with pytest.raises(TypeError, match="unary -: 'tuple'") as caught:
+        fg.odeint(lambda y, t, k: -k * y, 1.0, TIMES, (DECAY,))
+    assert "write odeint(func, y0, t, 2.0) in the place of" in caught.value.__notes__[-1]
+    found = fg.odeint(lambda y, t, k: -k[0] * y, 1.0, TIMES, (DECAY,))
+    np.testing.assert_array_equal(found, fg.odeint(decay, 1.0, TIMES, DECAY))

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.integrate.backsolve import backsolved_states
 from funcgrad.integrate.initial_value import are_traced, initial_value_problem, values_of
-from funcgrad.source import value_error
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.transform_arguments import check_function
@@ -26,6 +26,7 @@ def odeint(
     hmax: float = np.inf,
     method: str = "RK45",
     adjoint: str = "discrete",
+    **unknown: object,
 ) -> Any:
     """The solution of ``dy/dt = func(y, t, *args)`` with ``y(t[0]) = y0`` at the
     times t.
@@ -57,8 +58,9 @@ def odeint(
     can be solved backward.
 
     Raises TypeError if ``func`` is not a function or does not return the
-    structure of y0; ValueError if t is not a sequence of times in order, a
-    tolerance is negative, or the method or the adjoint is unknown.
+    structure of y0, or for an option that there is none of; ValueError if t is
+    not a sequence of times in order, a tolerance is negative, or the method or
+    the adjoint is unknown.
 
     >>> import numpy as np
     >>> import funcgrad as fg
@@ -70,6 +72,15 @@ def odeint(
     -0.735759
     """
     check_function("odeint", func)
+    if "args" in unknown:
+        raise type_error(
+            f"odeint: expected the arguments of func one by one, but got args; {_ONE_BY_ONE}"
+        )
+    if unknown:
+        # Imported here: it takes a millisecond.
+        from funcgrad.names_elsewhere import unknown_option
+
+        raise unknown_option("odeint", unknown, _OPTIONS)
     slope = on_arrays(func)
     given = flatten((y0, t, args))
     if adjoint not in ("discrete", "backsolve"):
@@ -77,19 +88,28 @@ def odeint(
             f"odeint: expected adjoint to be 'discrete' or 'backsolve', but got {adjoint!r}",
         )
     backward = adjoint == "backsolve"
-    problem = initial_value_problem(
-        "odeint",
-        lambda time, y: slope(y, time, *args),
-        y0,
-        t,
-        method,
-        rtol,
-        atol,
-        hmax,
-        mxstep,
-        real=backward,
-    )
+    try:
+        problem = initial_value_problem(
+            "odeint",
+            lambda time, y: slope(y, time, *args),
+            y0,
+            t,
+            method,
+            rtol,
+            atol,
+            hmax,
+            mxstep,
+            real=backward,
+        )
+    except TypeError as error:
+        if any([type(arg) is tuple for arg in args]):
+            error.add_note(f"a tuple is one argument of func: {_ONE_BY_ONE}")
+        raise
     leaves = backsolved_states(problem) if backward else problem.states()[1]
     states = problem.layout.values(leaves)
     traced = [*given.leaves, *problem.integration.field.captured]
     return problem.layout.tree.rebuild(values_of(states, are_traced(traced)))
+
+
+_ONE_BY_ONE = "write odeint(func, y0, t, 2.0) in the place of SciPy's args=(2.0,)"
+_OPTIONS = ("rtol", "atol", "mxstep", "hmax", "method", "adjoint")
