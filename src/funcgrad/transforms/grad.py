@@ -116,7 +116,7 @@ def value_and_grad(
     """
     check_function("grad", f)
     single = isinstance(argnums, int | np.integer)
-    wanted = argument_numbers("grad", argnums)
+    wanted = argument_numbers("grad", argnums, f)
 
     derivation = LastTraceCache(_by_reverse)
 

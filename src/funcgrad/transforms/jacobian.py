@@ -205,7 +205,7 @@ def _jacobian(
     check_function(who, f)
     function = f
     single = isinstance(argnums, int | np.integer)
-    wanted = argument_numbers(who, argnums)
+    wanted = argument_numbers(who, argnums, f)
     derivation = LastTraceCache(how)
 
     @named_after(f)

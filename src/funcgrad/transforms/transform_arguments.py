@@ -114,20 +114,37 @@ def _is_decorated(f: Callable[..., Any]) -> bool:
 
 
 # -- arguments -----------------------------------------------------------------------------------
-def argument_numbers(who: str, argnums: object) -> tuple[Any, ...]:
-    """``argnums`` as a tuple."""
+def argument_numbers(who: str, argnums: object, f: Any = None) -> tuple[Any, ...]:
+    """``argnums`` as a tuple; an error advises by the positions of f's arguments."""
     if isinstance(argnums, int | np.integer) and not isinstance(argnums, bool):
         return (int(argnums),)
     several = tuple(argnums) if isinstance(argnums, tuple | list | range) else None
     names = [number for number in several or (argnums,) if isinstance(number, str)]
     if names or several is None:
+        by_place = _names_by_place(f)
         name = names[0] if names and names[0].isidentifier() else ""
-        hint = f"{who}(lambda {name}: f(x, {name}={name}))(2.0) for the argument of this name"
+        hint = f"{who}(f)(x), or {who}(f, argnums=1) for the second argument"
+        if names and set(names) <= set(by_place):
+            places = [by_place.index(n) if isinstance(n, str) else n for n in several or names]
+            given = places[0] if several is None else tuple(places)
+            hint = f"{who}(f, argnums={given}), and give the argument by position"
+        elif name:
+            other = "y" if name == "x" else "x"
+            hint = f"{who}(lambda {name}: f({other}, {name}={name}))(2.0) for the argument of this name"
         raise type_error(
-            f"{who}: expected argnums to be an int or a tuple of them, but got {argnums!r}; write "
-            + (hint if name else f"{who}(f)(x), or {who}(f, argnums=1) for the second argument"),
+            f"{who}: expected argnums to be an int or a tuple of them, but got {argnums!r}; "
+            f"write {hint}",
         )
     return several
+
+
+def _names_by_place(f: Any) -> list[str]:
+    """The names of the arguments that f takes by position; empty if they are not known."""
+    try:
+        parameters = signature(f).parameters.values()
+    except (TypeError, ValueError):  # a function without a signature
+        return []
+    return [p.name for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD]
 
 
 def by_position(
