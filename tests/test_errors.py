@@ -193,6 +193,12 @@ CASES = [
     (lambda: fg.jvp(np.sin, (1.0,), ("a",)), TypeError, "tangent of the structure of float64, but got str"),
     (lambda: fg.jacobian(lambda x: None)(1.0), TypeError, "jacobian: expected f to return numbers, but got None"),
     (lambda: fg.grad(np.sin, True), TypeError, "grad: expected argnums to be an int or a tuple.* but got True"),
+    (lambda: fg.value_and_grad(np.sin, 1.0), TypeError, r"^value_and_grad: .* but got 1.0; write value_and_grad\(f\)"),
+    (lambda: fg.value_and_grad(np.sin)(np.ones(2)), TypeError, "^value_and_grad: expected f to return a real"),
+    (lambda: fg.value_and_grad(np.sin).expr(np.ones(2)), TypeError, "^value_and_grad: expected f to return"),
+    (lambda: fg.elementwise_grad(np.sin, 1.0), TypeError, "^elementwise_grad: expected argnums .* but got 1.0"),
+    (lambda: fg.sparse_hessian(np.sin, 1.0), TypeError, "^sparse_hessian: expected argnums .* but got 1.0"),
+    (lambda: fg.hvp(np.sin, (np.ones(2),), (np.ones(2),)), TypeError, "^hvp: expected f to return a real"),
     (lambda: fg.custom_vjp(np.sin).defvjp(np.sin, None), TypeError, r"functions in defvjp\(fwd, bwd\), but got N"),
     (lambda: fg.custom_jvp(np.sin).defjvps(3.0), TypeError, r"functions in defjvps\(\*partials\), but got float"),
     (

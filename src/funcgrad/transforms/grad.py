@@ -78,18 +78,29 @@ def grad(
     >>> grad(lambda x: x**3).expr(2.0)
     3*x**2
     """
-    both = value_and_grad(f, argnums, has_aux, holomorphic)
+    gradient_of = slope_of("grad", f, argnums, has_aux, holomorphic)
+    about = f"the gradient of {{}} in argument {argnums}."
+    expr = partial(_gradient_expr, "grad", f, argnums, has_aux, holomorphic, False)
+    return titled(gradient_of, f, "grad", about, expr)
+
+
+def slope_of(
+    who: str,
+    f: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """The gradient of f, refused in the name of the transform that takes it."""
+    both = _both(who, f, argnums, has_aux, holomorphic)
 
     @named_after(f)
     def gradient_of(*args: object, **kwargs: object) -> Any:
         value, slope = both(*args, **kwargs)
         return (slope, value[1]) if has_aux else slope
 
-    counted_from_end(gradient_of, argument_numbers("grad", argnums))
-
-    about = f"the gradient of {{}} in argument {argnums}."
-    expr = partial(_gradient_expr, f, argnums, has_aux, holomorphic, False)
-    return titled(gradient_of, f, "grad", about, expr)
+    counted_from_end(gradient_of, argument_numbers(who, argnums))
+    return gradient_of
 
 
 @curried
@@ -114,29 +125,41 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x * np.exp(x)).expr(1.0)
     (x*exp(x), (x + 1)*exp(x))
     """
-    check_function("grad", f)
+    value_and_gradient_of = _both("value_and_grad", f, argnums, has_aux, holomorphic)
+    about = f"{{}} and its gradient in argument {argnums}."
+    expr = partial(_gradient_expr, "value_and_grad", f, argnums, has_aux, holomorphic, True)
+    return titled(value_and_gradient_of, f, "value_and_grad", about, expr)
+
+
+def _both(
+    who: str,
+    f: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    holomorphic: bool,
+) -> Callable[..., Any]:
+    """`value_and_grad`, refused in the name of the transform that takes it."""
+    check_function(who, f)
     single = isinstance(argnums, int | np.integer)
-    wanted = argument_numbers("grad", argnums, f)
+    wanted = argument_numbers(who, argnums, f)
 
     derivation = LastTraceCache(_by_reverse)
 
     @named_after(f)
     def value_and_gradient_of(*args: object, **kwargs: object) -> Any:
-        places = positions("grad", wanted, len(args))
-        trees = differentiable_arguments("grad", f, args, places)
+        places = positions(who, wanted, len(args))
+        trees = differentiable_arguments(who, f, args, places)
         output, leaves = run_on_leaves(f, args, kwargs, trees)
-        output, aux = split_aux(output, has_aux)
+        output, aux = split_aux(output, has_aux, who)
         if holomorphic:
-            check_holomorphic("grad", leaves)
-        root = scalar_root(output, holomorphic)
+            check_holomorphic(who, leaves)
+        root = scalar_root(output, holomorphic, who)
         value, *slopes = [result(v) for v in derivation([root], leaves, warn_unreached)]
         slope = rebuild_arguments([*trees.values()], slopes, single)
         return ((value, concretize(aux, leaves)), slope) if has_aux else (value, slope)
 
     counted_from_end(value_and_gradient_of, wanted)
-    about = f"{{}} and its gradient in argument {argnums}."
-    expr = partial(_gradient_expr, f, argnums, has_aux, holomorphic, True)
-    return titled(value_and_gradient_of, f, "value_and_grad", about, expr)
+    return value_and_gradient_of
 
 
 def _by_reverse(roots: list[Expr], leaves: list[Expr]) -> Transform:
@@ -151,6 +174,7 @@ def _value_and_gradient(
 
 
 def _gradient_expr(
+    who: str,
     f: Callable[..., Any],
     argnums: int | Sequence[int],
     has_aux: bool,
@@ -161,16 +185,16 @@ def _gradient_expr(
     **kwargs: object,
 ) -> Any:
     single = isinstance(argnums, int | np.integer)
-    places = positions("grad", argument_numbers("grad", argnums), len(args))
+    places = positions(who, argument_numbers(who, argnums), len(args))
     # The other arguments become variables, too, if they are numbers.
-    trees = numeric_arguments(f, args) | differentiable_arguments("grad", f, args, places)
+    trees = numeric_arguments(f, args) | differentiable_arguments(who, f, args, places)
     trees = dict(sorted(trees.items()))
     output, leaves = run_on_leaves(f, args, kwargs, trees)
-    root = scalar_root(split_aux(output, has_aux)[0], holomorphic)
+    root = scalar_root(split_aux(output, has_aux, who)[0], holomorphic, who)
     groups = dict(zip(trees, leaves_by_argument([*trees.values()], leaves), strict=True))
     own = [item for i in places for item in groups[i]]
     if holomorphic:
-        check_holomorphic("grad", own)
+        check_holomorphic(who, own)
     (simple,) = simplify_all([root])
     outputs = closed([simple, *gradients(simple, own)], leaves)
     value, *slopes = simplify_all(outputs, mode="formula")
@@ -200,8 +224,10 @@ def elementwise_grad(
     def summed(*args: object, **kwargs: object) -> Any:
         return np.sum(run(f, args, kwargs))
 
-    made = grad(named_after(f)(summed), argnums)
-    return titled(made, f, "elementwise_grad", "the derivative of {}, entry by entry.")
+    total = named_after(f)(summed)
+    made = slope_of("elementwise_grad", total, argnums)
+    expr = partial(_gradient_expr, "elementwise_grad", total, argnums, False, False, False)
+    return titled(made, f, "elementwise_grad", "the derivative of {}, entry by entry.", expr)
 
 
 def stop_gradient(x: Any) -> Any:

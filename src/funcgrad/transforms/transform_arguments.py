@@ -289,7 +289,7 @@ def rebuild_arguments(trees: Sequence[Tree], values: Sequence[Any], single: bool
 
 
 # -- results -------------------------------------------------------------------------------------
-def scalar_root(output: Any, holomorphic: bool = False) -> Expr:
+def scalar_root(output: Any, holomorphic: bool = False, who: str = "grad") -> Expr:
     """f's result as an expression: a real scalar, or a complex one of a holomorphic f."""
     if type(output) is MutableArray:
         output = plain_value(output)
@@ -325,7 +325,7 @@ def scalar_root(output: Any, holomorphic: bool = False) -> Expr:
     elif callable(output) and not isinstance(output, Expr):
         hint = "f returns a function: give it all of its arguments"
     wanted = "complex" if holomorphic else "real"
-    raise type_error(f"grad: expected f to return a {wanted} scalar, but got {kind}; {hint}")
+    raise type_error(f"{who}: expected f to return a {wanted} scalar, but got {kind}; {hint}")
 
 
 _RESULTS = (Expr, float, int, np.ndarray, np.generic)

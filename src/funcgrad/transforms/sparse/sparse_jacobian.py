@@ -29,7 +29,7 @@ from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
 from funcgrad.transforms.curried import LATER, curried
-from funcgrad.transforms.grad import grad
+from funcgrad.transforms.grad import slope_of
 from funcgrad.transforms.linearize import unrepeated
 from funcgrad.transforms.sparse import coloring, edge_patterns
 from funcgrad.transforms.sparse.propagation import jacobian_pattern
@@ -121,7 +121,9 @@ def sparse_hessian(
            [0., 4., 0.]])
     """
     check_function("sparse_hessian", f)
-    return _compressed("sparse_hessian", f, grad(f, argnums), argnums, _hessian_plan)
+    return _compressed(
+        "sparse_hessian", f, slope_of("sparse_hessian", f, argnums), argnums, _hessian_plan
+    )
 
 
 def _traced(
