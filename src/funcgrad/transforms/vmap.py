@@ -59,7 +59,8 @@ def vmap(
     their results no common shape, `jit` traces again for other answers, and
     bodies of loops are refused: write `while_loop` there.
 
-    Raises ValueError if the batch axes differ in length or do not exist.
+    Raises TypeError if f is not a function, or an axis no int; ValueError if
+    the batch axes differ in length or do not exist.
 
     >>> import numpy as np
     >>> vmap(np.dot)(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 1.0]]))
@@ -68,6 +69,8 @@ def vmap(
     array([3., 6.])
     """
     check_function("vmap", f)
+    _check_axes("in_axes", in_axes)
+    _check_axes("out_axes", out_axes)
 
     @named_after(f)
     def mapped(*args: Array, **kwargs: object) -> Any:
@@ -180,6 +183,15 @@ def batch_first(value: Any, axis: int) -> Any:
     if isinstance(value, Expr):
         return moveaxis(value, axis, 0)
     return np.moveaxis(np.asarray(value), axis, 0)
+
+
+def _check_axes(name: str, axes: object) -> None:
+    for axis in leaves_of(axes):
+        if axis is not None and not isinstance(axis, int):
+            raise type_error(
+                f"vmap: expected {name} to be an int, None or a tuple of them, but got "
+                f"{type(axis).__name__}; write vmap(f)(x)",
+            )
 
 
 def _axes_of_arguments(in_axes: object, args: tuple[Any, ...]) -> list[int | None]:

@@ -34,6 +34,7 @@ from funcgrad.transforms.linearize import unrepeated
 from funcgrad.transforms.sparse import coloring, edge_patterns
 from funcgrad.transforms.sparse.propagation import jacobian_pattern
 from funcgrad.transforms.transform_arguments import (
+    argument_numbers,
     check_function,
     differentiable_arguments,
     named_after,
@@ -133,8 +134,7 @@ def _traced(
     args: Sequence[Any],
     kwargs: dict[str, Any],
 ) -> tuple[list[Expr], list[Expr]]:
-    wanted = (argnums,) if isinstance(argnums, int | np.integer) else argnums
-    places = positions(who, wanted, len(args))
+    places = positions(who, argument_numbers(who, argnums, f), len(args))
     output, leaves = run_on_leaves(f, args, kwargs, differentiable_arguments(who, f, args, places))
     roots = [lift_fully(item) for item in flatten(output).leaves]
     if not roots:
@@ -209,6 +209,7 @@ def _compressed(
     argnums: int | Sequence[int],
     plan_of: Callable[[Any], CompressionPlan],
 ) -> Callable[..., Any]:
+    wanted = argument_numbers(who, argnums, named)
     plans: dict[Any, CompressionPlan] = {}
 
     def plan(found: Skeleton, leaves: int) -> CompressionPlan:
@@ -223,7 +224,7 @@ def _compressed(
 
     @named_after(named)
     def matrix_of(*args: object, **kwargs: object) -> Any:
-        roots, leaves = _traced(who, f, argnums, args, kwargs)
+        roots, leaves = _traced(who, f, wanted, args, kwargs)
         found = skeleton(roots, leaves)
         if found.symbolic:
             raise type_error(
