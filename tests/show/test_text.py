@@ -140,8 +140,8 @@ def test_reductions_that_keep_axes_say_so():
         (+(X + 1), "+(x + 1)"),
         (X - +X, "x - +x"),
         (-+X, "-+x"),
-        (+-X, "+-x"),
-        (X / +(X * 2), "x/(+x*2)"),
+        (+-X, "+(-x)"),
+        (X / +(X * 2), "x/(+(x*2))"),
     ],
     ids=str,
 )

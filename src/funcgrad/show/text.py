@@ -230,8 +230,6 @@ def write(expr: Expr, parts: list[Written], functions: Mapping[Body, Function] =
     if operation is arithmetic.negative:
         inner = ATOM if parts[0].text.startswith("-") else PRODUCT
         return Written("-" + parenthesized(as_array(parts[0]), inner), PRODUCT)
-    if operation is arithmetic.positive:
-        return Written("+" + parenthesized(as_array(parts[0]), PRODUCT), PRODUCT)
     if operation is arithmetic.square:
         return Written(parenthesized(as_array(parts[0]), POWER + 1) + "**2", POWER)
     if operation.infix:
@@ -255,10 +253,12 @@ def _call(
         at = index_text(params["spec"], texts[1:])
         return Written(f"zeros({expr.shape}, {expr.dtype}).at{at}.add({texts[0]})", CALL)
     if operation.notation:
-        # What is written behind its operand binds tightest: x.T, x[i].
-        if operation.notation("\0", *texts[1:], **params).startswith("\0"):
+        # What is written behind its operand binds tightest: x.T, x[i]; a sign before it, as a product.
+        around = operation.notation("\0", *texts[1:], **params)
+        is_sign = around.endswith("\0")
+        if is_sign or around.startswith("\0"):
             texts[0] = parenthesized(as_array(parts[0]), CALL)
-        return Written(operation.notation(*texts, **params), CALL)
+        return Written(operation.notation(*texts, **params), PRODUCT if is_sign else CALL)
     extras = [f"{name}={value}" for name, value in params.items()]
     return Written(f"{operation.name}({', '.join(texts + extras)})", CALL)
 

@@ -92,6 +92,7 @@ negative = elementwise_from_edges(
 positive = elementwise_from_edges(
     np.positive,
     _identity,
+    notation=lambda x: f"+{x}",
     columns=Columns(
         scalar=any_kind("{0}"),
         mpmath=lambda mp, x: x,
