@@ -6,6 +6,7 @@ import math
 from array import array
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,6 +52,11 @@ CASES = [
     (lambda: fg.table(X * Y, {"x": 1.0}), TypeError, r"table: expected values for x, y, but got x; write table"),
     (lambda: fg.explain(X * Y, {X: 1.0}), TypeError, "explain: expected values for x, y, but got x; write exp"),
     (lambda: fg.explore(X * Y, x=1.0), TypeError, "explore: expected values for x, y, but got x; write explo"),
+    (lambda: fg.to_svg(X, "a.png"), ValueError, r"to_svg: .* ends in \.svg, but got 'a.png'; write path='a.svg'"),
+    (lambda: fg.to_svg(X, x=1.0, path=Path("b.pdf")), ValueError, "to_svg: .*but got 'b.pdf'; write path='b.svg'"),
+    (lambda: fg.to_svg(X, filename="a.svg"), TypeError, "'a.svg' for filename; write path='a.svg' for a file"),
+    (lambda: fg.explore(X, path="a.svg"), ValueError, "explore: .* but got 'a.svg'; write path='a.html'"),
+    (lambda: fg.explore(X, x=1.0, file="a.html"), TypeError, "for file; write path='a.html' for a file"),
     # -- results without a gradient
     (lambda: fg.grad(np.argmax)(np.ones(3)), TypeError, "but got int64; integers and flags have no deriv"),
     (lambda: fg.grad(lambda v: v > 0)(np.ones(3)), TypeError, r"but got bool\[3\]; integers and flags have"),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
+from os import PathLike
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -55,6 +57,23 @@ def check_values(
     for expr in nodes:
         if expr.op is INPUT:
             fitted(name_of(expr), given[name_of(expr)], expr.type, who)
+
+
+def check_path(who: str, path: object, values: Mapping[Any, Any], *endings: str) -> None:
+    """Refuse the name of a file of another kind, and one that is given as the value of a variable."""
+    for name, value in values.items():
+        if isinstance(value, str | PathLike):
+            raise type_error(
+                f"{who}: expected numbers as values, but got {value!r} for {name}; "
+                f"write path={value!r} for a file",
+            )
+    if isinstance(path, str | PathLike):
+        file = Path(path)
+        if file.suffix and file.suffix.lower() not in endings:
+            raise value_error(
+                f"{who}: expected a path that ends in {endings[0]}, but got {file.name!r}; "
+                f"write path={file.with_suffix(endings[0]).name!r}",
+            )
 
 
 def places(nodes: list[Expr]) -> dict[Key, int]:

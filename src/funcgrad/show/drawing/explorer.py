@@ -37,7 +37,7 @@ from funcgrad.show.drawing.page_data import (
 from funcgrad.show.drawing.page_values import PageValues, page_program, page_value
 from funcgrad.show.drawing.style import DARK, LIGHT, Palette
 from funcgrad.show.functions import is_tuple
-from funcgrad.show.naming import distinct, printable
+from funcgrad.show.naming import check_path, distinct, printable
 from funcgrad.show.program_at import program_at
 from funcgrad.source import type_error
 from funcgrad.transforms.gradient import gradient
@@ -101,14 +101,15 @@ def explore(
     program, small ones on numbers one with the Hessian's. With ``path``, the
     page is written to that file.
 
-    Raises ValueError for more than 5000 nodes, TypeError for values that do
-    not fit, for a result that is a tuple, and if ``f`` is neither; OSError if
-    the file cannot be written.
+    Raises ValueError for more than 5000 nodes and for a ``path`` of another
+    kind of file, TypeError for values that do not fit, for a result that is a
+    tuple, and if ``f`` is neither; OSError if the file cannot be written.
 
     >>> import numpy as np
     >>> explore(lambda x: np.sin(x) * x, 0.5)
     <page of 3 nodes and 8 steps>
     """
+    check_path("explore", path, named if isinstance(f, Expr) else {}, ".html", ".htm")
     root, values = program_at("explore", f, args, named)
     nodes = distinct(root, "explore", MOST_NODES_DRAWN, "explore a part of it")
     if is_tuple(root):

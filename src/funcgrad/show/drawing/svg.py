@@ -39,7 +39,7 @@ from funcgrad.show.drawing.labels import cut_label, face, text_width
 from funcgrad.show.drawing.layered_layout import Point, arrange
 from funcgrad.show.drawing.style import NAME_SIZE, SMALL_SIZE, stylesheet
 from funcgrad.show.functions import Function
-from funcgrad.show.naming import distinct, places
+from funcgrad.show.naming import check_path, distinct, places
 from funcgrad.show.program_at import program_at
 from funcgrad.show.text import text
 
@@ -99,9 +99,10 @@ def to_svg(
     columns, to be read one after the other. The title and the description are
     for those who do not see the picture.
 
-    Raises ValueError for more than 20000 nodes, 3000 if nothing is folded, and
-    for another direction, TypeError if ``f`` is no expression and no function,
-    or the values do not fit, OSError if the file cannot be written.
+    Raises ValueError for more than 20000 nodes, 3000 if nothing is folded, for
+    another direction, and for a ``path`` of another kind of file, TypeError if
+    ``f`` is no expression and no function, or the values do not fit, OSError if
+    the file cannot be written.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -115,6 +116,7 @@ def to_svg(
         path, *args = args  # type: ignore[assignment]
     if direction not in ("down", "right"):
         raise ValueError(f'to_svg: expected direction "down" or "right", but got {direction!r}')
+    check_path("to_svg", path, named if isinstance(f, Expr) else {}, ".svg")
     most = MOST_UNFOLDED if fold is None else MOST_SVG
     expr, values = program_at("to_svg", f, args, named)
     nodes = distinct(expr, "to_svg", most, "draw a part of it, or use to_dot with Graphviz")
