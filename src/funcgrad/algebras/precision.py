@@ -42,9 +42,9 @@ def precise(program: object, /, *args: object, digits: int = 50, **values: objec
     values of their variables by name or in a dict; they may be mpmath's
     numbers, too. Constants are float64 numbers: ``x/10`` is exact, and
     ``0.1*x`` is not. Cancelled digits are recomputed with more precision; if
-    all cancel, the result is below 10**-650 of the cancelled terms. mpmath
-    prints as many digits as ``mpmath.mp.dps`` says; its ``nstr`` prints them
-    all.
+    all cancel, the result is below 10**-650 of the cancelled terms. A number
+    prints as many digits as ``mpmath.mp.dps`` says, 15 at first; all are
+    there: ``mpmath.nstr(found, 50)`` prints them.
 
     Raises TypeError if ``program`` is neither a function nor expressions, or a
     variable has no value or one of another type, if ``digits`` is no positive
@@ -53,6 +53,11 @@ def precise(program: object, /, *args: object, digits: int = 50, **values: objec
     >>> import mpmath, numpy as np
     >>> mpmath.nstr(precise(lambda x: np.exp(x) / 3, 1.0, digits=40), 40)
     '0.9060939428196817451200958237842208325857'
+    >>> found = precise(np.sin, 1.0, digits=50)
+    >>> found
+    mpf('0.84147098480789651')
+    >>> mpmath.nstr(found, 50)
+    '0.84147098480789650665250232163029899962256306079837'
     """
     given = _subject("precise", program, args, values)
     return given.rebuild(_until_settled(given.roots, given, digits))
