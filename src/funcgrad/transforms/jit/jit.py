@@ -59,7 +59,9 @@ def jit(
     traced again. Installed packages, iterators and lists that f itself changes
     are not watched (docs/what_python_asks.md has a table): after such a change
     call ``clear()``, or hand the value to f as an argument. Random draws are
-    repeated at later calls, and warned of.
+    repeated at later calls, and warned of. The result travels by cloudpickle;
+    by pickle only if its name is that of the ``def`` which it decorates, so
+    send f otherwise, and call jit where it arrives.
 
     The result has ``lower(*args)`` (every stage of a program, printable),
     ``program`` (the last one, which prints as its source),
