@@ -80,4 +80,5 @@ def test_threads_have_stacks_of_their_own():
         for found, want in zip(
             threads.map(lambda h: loss(h, xs), states * 3), wanted * 3, strict=True
         ):
-            np.testing.assert_array_equal(found, want)
+            # Machine code, which runs after some calls, may differ in the last place.
+            np.testing.assert_allclose(found, want, rtol=4e-16)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from string import digits
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from funcgrad.expr import Expr, subexpressions
@@ -250,7 +249,9 @@ class _Forms:
         if op is INPUT:
             name = str(expr.params[0][1])
             return (
-                0 if name.startswith(NUMBER) else self._numbered((name.rstrip(digits), expr.type))
+                0
+                if name.startswith(NUMBER)
+                else self._numbered((name.rstrip("0123456789"), expr.type))
             )
         if args and (op.hidden or op.moves or op is arithmetic.negative):
             return args[0]

@@ -101,8 +101,8 @@ def to_svg(
 
     Raises ValueError for more than 20000 nodes, 3000 if nothing is folded, for
     another direction, and for a ``path`` of another kind of file, TypeError if
-    ``f`` is no expression and no function, or the values do not fit, OSError if
-    the file cannot be written.
+    ``f`` is no expression and no function, or the values do not fit, OSError
+    if the file cannot be written.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
