@@ -491,7 +491,7 @@ def test_a_kernel_density_in_the_plane_has_integrals_over_boxes_and_draws():
     fg.check_grads(draws, (1.1,), order=1)
 
 
-def test_classes_of_scipys_in_modules_of_funcgrad_take_traced_values():
+def test_a_kernel_density_of_funcgrads_takes_traced_values_and_formulas():
     points = np.array([0.1, 0.7])
     for module in (stats, scipy.stats):
         slope = fg.grad(lambda d, module=module: module.gaussian_kde(d)(points)[0])

@@ -36,24 +36,24 @@ _MOST_NODES = 50
 
 def handles_errors(code: CodeType) -> bool:
     """Whether code of the user's handles errors of arithmetic; NumPy's numbers, in SciPy's, raise none."""
-    return not USERS[code.co_filename] and (handles(code, _ERRORS) or is_told(code))
+    return not USERS[code.co_filename] and (handles(code, _ERRORS) or traps_errors(code))
 
 
 @lru_cache(maxsize=1024)
-def is_told(code: CodeType) -> bool:
-    """Whether code has NumPy raise errors of arithmetic, or hand them to a function or a list."""
+def traps_errors(code: CodeType) -> bool:
+    """Whether code traps errors of arithmetic: NumPy raises them, or hands them to a function or a list."""
     words: set[object] = set()
     for item in code.co_consts:
         words.update(item if isinstance(item, tuple) else (item,))
     return any(
         [
             not names.isdisjoint(code.co_names) and not options.isdisjoint(words)
-            for names, options in _TELLING
+            for names, options in _TRAPS
         ]
     )
 
 
-_TELLING = (
+_TRAPS = (
     (frozenset({"errstate", "seterr", "seterrcall"}), frozenset({"call", "log", "raise"})),
     (frozenset({"catch_warnings"}), frozenset({"error", "record"})),
 )
@@ -71,12 +71,14 @@ def warn_of_not_finite(code: CodeType, args: Sequence[object], result: object) -
         if type(value) is not Expr or value.dtype.kind != "f" or not value.traced:
             continue
         is_numpys = bool(value.shape) or is_numpys_number(value)
-        if is_numpys and _OF_ARRAYS.isdisjoint(code.co_names) and not is_told(code):
+        if is_numpys and _OF_ARRAYS.isdisjoint(code.co_names) and not traps_errors(code):
             continue
         how = _how_not_finite(value, given)
         if how:
             named = sorted(_ERRORS.intersection(code.co_names))
-            handled = " or ".join(named) or ("floating-point errors" if is_told(code) else "errors")
+            handled = " or ".join(named) or (
+                "floating-point errors" if traps_errors(code) else "errors"
+            )
             warn(
                 f"{code.co_name}: handles {handled}, which traced values do not raise, and {how} a number "
                 "that is not finite; write the condition, if x == 0, in the place of the handler"

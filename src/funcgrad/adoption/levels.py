@@ -29,7 +29,7 @@ from weakref import ProxyTypes, ref
 
 import numpy as np
 
-from funcgrad.adoption.arithmetic_errors import is_told
+from funcgrad.adoption.arithmetic_errors import traps_errors
 from funcgrad.adoption.namespaces import (
     GENERIC_ALIASES,
     OF_NO_NUMBERS,
@@ -329,7 +329,7 @@ def _searched(f: FunctionType, holder: ref[Any] | None = None) -> tuple[int, Rea
         absent.append((owner, missing))
         imported = _imported_modules(function)
         asks = "getattr" in missing and not OF_SEQUENCES.isdisjoint(_constants(function.__code__))
-        asks = asks or is_told(function.__code__)
+        asks = asks or traps_errors(function.__code__)
         if asks or None in imported or not missing.isdisjoint(_NAMES):
             level = ADOPTED
         found: list[tuple[Binding | None, Any]] = [

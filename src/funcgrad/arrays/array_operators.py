@@ -13,7 +13,12 @@ from funcgrad.arrays.selections import on_selections, selection_of
 from funcgrad.arrays.values import array_held_by, unlabeled
 from funcgrad.arrays.views import made_of
 from funcgrad.expr import Expr
-from funcgrad.expr.operators import goes_first, has_own_operators, is_array_beside, overrides_ufuncs
+from funcgrad.expr.operator_dispatch import (
+    goes_first,
+    has_own_operators,
+    is_array_beside,
+    overrides_ufuncs,
+)
 from funcgrad.expr.registry import functions
 
 

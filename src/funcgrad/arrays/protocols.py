@@ -44,7 +44,7 @@ from funcgrad.arrays.views import (
 )
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value, has_plain_array
-from funcgrad.expr.operators import REFLECTED, overrides_ufuncs
+from funcgrad.expr.operator_dispatch import REFLECTED, overrides_ufuncs
 from funcgrad.expr.output_argument import with_out_by_name
 from funcgrad.expr.plain_numbers import remedy
 from funcgrad.expr.registry import functions, stand_in_of

@@ -33,7 +33,7 @@ from funcgrad.arrays.reference import (
 )
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value
-from funcgrad.expr.operators import REFLECTED
+from funcgrad.expr.operator_dispatch import REFLECTED
 from funcgrad.expr.registry import functions
 from funcgrad.source import type_error
 

@@ -37,13 +37,13 @@ from funcgrad.expr.node import (
     mark_simple,
     set_simple,
 )
-from funcgrad.expr.operators import (
-    Operators,
+from funcgrad.expr.operator_dispatch import (
     has_own_operators,
     is_array_beside,
     leaves_to_number,
     overrides_ufuncs,
 )
+from funcgrad.expr.operators import Operators
 from funcgrad.expr.other_libraries import ArrayAttributes, OtherLibraries
 from funcgrad.expr.registry import OperationTable, assemble, functions, operation_table
 from funcgrad.expr.reported_class import class_of_value, reported_class_to

@@ -58,9 +58,9 @@ def odeint(
     can be solved backward.
 
     Raises TypeError if ``func`` is not a function or does not return the
-    structure of y0, or for an option that there is none of; ValueError if t is
-    not a sequence of times in order, a tolerance is negative, or the method or
-    the adjoint is unknown.
+    structure of y0, or an option is unknown; ValueError if t is not a sequence
+    of times in order, a tolerance is negative, or the method or the adjoint is
+    unknown.
 
     >>> import numpy as np
     >>> import funcgrad as fg

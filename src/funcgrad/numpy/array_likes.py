@@ -19,7 +19,7 @@ from funcgrad.arrays.mutable_array import cell_of, mutable
 from funcgrad.arrays.reference import OTHER_LISTS, Reference, holds_expr, plain_value, with_items
 from funcgrad.arrays.values import array_held_by, by_value
 from funcgrad.expr import Expr, const
-from funcgrad.expr.operators import overrides_ufuncs
+from funcgrad.expr.operator_dispatch import overrides_ufuncs
 from funcgrad.expr.registry import stand_in_of
 from funcgrad.numpy.creation import array
 from funcgrad.numpy.jax_keywords import ADAPTERS

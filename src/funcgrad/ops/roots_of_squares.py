@@ -32,10 +32,12 @@ _ROOTS: Mapping[Any, float] = MappingProxyType({sqrt: 1 / 2, cbrt: 1 / 3})
 
 
 class _Squares(NamedTuple):
-    """What is 0 where some sizes are: where one of these is not, and the power of them that it is."""
+    """A sum of products of squares, or of other powers, of some factors."""
 
     nonzero: Any
+    """The condition that a factor is not 0, entry by entry."""
     degree: float
+    """The least exponent."""
     even: bool
     """Whether the power has one sign, so that the slope of a root that is as steep as a norm has two."""
 

@@ -85,8 +85,8 @@ _PRODUCTS = frozenset(
 )
 
 
-class _Found(NamedTuple):
-    """Products and sums that have been taken apart, by identity, and the expressions that keep these."""
+class _Memo(NamedTuple):
+    """The results of `monomial` and `terms_of` by the identity of expressions, which ``roots`` keep alive."""
 
     products: dict[int, Monomial]
     sums: dict[int, list[Monomial]]
@@ -94,30 +94,30 @@ class _Found(NamedTuple):
     roots: list[Expr]
 
 
-_found: ContextVar[_Found | None] = ContextVar("found", default=None)
+_memo: ContextVar[_Memo | None] = ContextVar("memo", default=None)
 
 
 @contextmanager
-def taken_apart_once() -> Iterator[None]:
-    """A context in which each product and sum is taken apart once: the laws of reading ask many times."""
-    token = _found.set(_Found({}, {}, {}, []))
+def memoized_terms() -> Iterator[None]:
+    """A context in which `monomial` and `terms_of` are memoized: the laws of reading ask many times."""
+    token = _memo.set(_Memo({}, {}, {}, []))
     try:
         yield
     finally:
-        _found.reset(token)
+        _memo.reset(token)
 
 
-def _found_below(expr: Expr) -> _Found:
-    found = _found.get()
-    if found is None:
-        return _Found({}, {}, {}, [])
-    found.roots.append(expr)
-    return found
+def _memo_for(expr: Expr) -> _Memo:
+    memo = _memo.get()
+    if memo is None:
+        return _Memo({}, {}, {}, [])
+    memo.roots.append(expr)
+    return memo
 
 
 def monomial(expr: Expr) -> Monomial:
     """A real expression as a number times powers of factors."""
-    return folded([expr], _product, _found_below(expr).products, operands=_factors)[0]
+    return folded([expr], _product, _memo_for(expr).products, operands=_factors)[0]
 
 
 def _factors(expr: Expr) -> tuple[Expr, ...]:
@@ -387,10 +387,10 @@ Summands = dict[frozenset[tuple[Key, float]], Monomial]
 
 def terms_of(expr: Expr) -> Summands:
     """A real expression as a sum of monomials, like terms collected."""
-    found = _found_below(expr)
-    if id(expr) not in found.terms:
-        found.terms[id(expr)] = collected(folded([expr], _sum, found.sums, operands=_summands)[0])
-    return found.terms[id(expr)]
+    memo = _memo_for(expr)
+    if id(expr) not in memo.terms:
+        memo.terms[id(expr)] = collected(folded([expr], _sum, memo.sums, operands=_summands)[0])
+    return memo.terms[id(expr)]
 
 
 def _summands(expr: Expr) -> tuple[Expr, ...]:

@@ -15,7 +15,7 @@ from funcgrad.fold import folded
 from funcgrad.graph import subexpressions
 from funcgrad.ops.base.op import columns_of, leaf
 from funcgrad.rewrite.decompose import decomposed
-from funcgrad.rewrite.monomials import taken_apart_once
+from funcgrad.rewrite.monomials import memoized_terms
 from funcgrad.rewrite.simplify import simplify_all
 
 MOST_NODES_READ = 400
@@ -42,7 +42,7 @@ def reading(exprs: Sequence[Expr]) -> ReadFormulas:
     derived = [expr for expr in below if _is_read(expr)]
     if not derived or len(subexpressions(*derived)) > MOST_NODES_READ:
         return ReadFormulas(list(exprs), False)
-    with taken_apart_once():
+    with memoized_terms():
         read = decomposed(simplify_all(derived, mode="reading"), _is_shown)
     known = {id(expr): _without_leaf(new) for expr, new in zip(derived, read, strict=True)}
     return ReadFormulas(folded(exprs, rebuild, known), all(map(_is_read, exprs)))

@@ -23,7 +23,7 @@ from funcgrad.ops.base.promotion import in_precision_of
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.host_call import host_value
 from funcgrad.source import fail, type_error
-from funcgrad.trace.leaves import RUNNING, on_arrays
+from funcgrad.trace.leaves import on_arrays, runs_on_leaves
 from funcgrad.trace.pytree import flatten, leaves_of
 from funcgrad.trace.trace_body import symbols, trace_body
 from funcgrad.transforms.custom.implicit import implicit_root
@@ -407,7 +407,7 @@ def without_tracing(f: Callable[..., Any], x: ArrayLike, args: tuple[Any, ...]) 
         return False
     start = np.array(x, np.result_type(np.asarray(x), 0.0))
     try:
-        if not RUNNING:
+        if not runs_on_leaves.get():
             with np.errstate(all="ignore"):
                 found = f(start[()], *args)
             if not holds_expr(leaves_of(found)):

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-from funcgrad.arrays.reference import MARK
 from funcgrad.expr.registry import functions
 from funcgrad.ops.shape import holds_expr
 
 
 def attribute_of(module: ModuleType, name: str) -> Any:
-    """What SciPy's module has by this name; functions of Python code and distributions take traced values.
-
-    So do classes, which adopted code finds as its own.
-    """
+    """An attribute of SciPy's module; functions of Python code and distributions take traced values."""
     value = getattr(module, name)
     if name[0] == "_":
         return value
-    if isinstance(value, type):
-        return functions["redirect"](value) if MARK in sys._getframe(2).f_globals else value
     if isinstance(value, FunctionType):
         return _function(f"funcgrad.{module.__name__}", value)
     is_distribution = hasattr(value, "rvs") and not isinstance(value, type)

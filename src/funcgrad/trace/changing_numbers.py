@@ -217,7 +217,7 @@ class _Family(Generic[Made]):
         try:
             forms = _Forms()
             return forms.of(made) == forms.of(general.made)
-        except Exception:  # of a body that has no derivative
+        except (TypeError, ValueError):  # of a body that has no derivative
             return False
 
 
@@ -248,11 +248,8 @@ class _Forms:
             return 0
         if op is INPUT:
             name = str(expr.params[0][1])
-            return (
-                0
-                if name.startswith(NUMBER)
-                else self._numbered((name.rstrip("0123456789"), expr.type))
-            )
+            kind = name.rstrip("0123456789")
+            return 0 if name.startswith(NUMBER) else self._numbered((kind, expr.type))
         if args and (op.hidden or op.moves or op is arithmetic.negative):
             return args[0]
         if op in (arithmetic.add, arithmetic.subtract):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -93,8 +94,9 @@ class Scope:
         return f"scope@{id(self):x}"
 
 
-RUNNING: set[Scope] = set()
-"""The scopes of the functions that run on leaves, in all threads."""
+runs_on_leaves: ContextVar[bool] = ContextVar("runs_on_leaves", default=False)
+"""Whether a function runs on leaves in this context. Nothing is dispatched by it; solvers of plain functions
+save a trace where there can be no traced value."""
 
 
 def fresh(value: object, scope: Scope, place: int, label: str) -> Expr:
@@ -148,7 +150,7 @@ def run_on_leaves(
     scope = scope or Scope()
     leaves: list[Expr] = []
     own: dict[int, list[Expr]] = {}
-    RUNNING.add(scope)
+    context = runs_on_leaves.set(True)
     try:
         for i, tree in traced.items():
             own[i] = [
@@ -199,7 +201,7 @@ def run_on_leaves(
         raise told.with_traceback(error.__traceback__) from None
     finally:
         scope.open = False
-        RUNNING.discard(scope)
+        runs_on_leaves.reset(context)
         scope.refusal = None  # its traceback refers to this frame
 
 

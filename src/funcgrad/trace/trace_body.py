@@ -14,7 +14,7 @@ from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.trace.branches import all_paths
 from funcgrad.trace.changing_numbers import NUMBER, derived_for_numbers
-from funcgrad.trace.leaves import RUNNING, Scope, fresh, parameter_names
+from funcgrad.trace.leaves import Scope, fresh, parameter_names, runs_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.skeleton import SkeletonRow, instantiate, skeleton
 
@@ -52,14 +52,14 @@ def trace_body(
         rest = iter(leaves)
         return f(*[tree.rebuild([next(rest) for _ in tree.leaves]) for tree in trees])
 
-    RUNNING.add(scope)
+    context = runs_on_leaves.set(True)
     try:
         output = all_paths(run) if branches else run()
         roots = [lift_fully(item) for item in flatten(output).leaves]
         found = skeleton(roots, leaves, start=scope.number if whole else None)
     finally:
         scope.open = False
-        RUNNING.discard(scope)
+        runs_on_leaves.reset(context)
     count = len(leaves)
     if numbers:
         outer = [*[leaf for tree in trees for leaf in tree.leaves], *found.inputs[count:]]

@@ -18,7 +18,7 @@ import scipy.sparse as _scipy
 from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr
-from funcgrad.expr.operators import REFLECTED
+from funcgrad.expr.operator_dispatch import REFLECTED
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr

@@ -19,6 +19,7 @@ from typing import Any
 
 import scipy.stats as _scipy
 
+from funcgrad.expr.registry import functions
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.stats.comparisons import dunnett_significance as dunnett_significance
 from funcgrad.scipy.stats.comparisons import siegel_slope as siegel_slope
@@ -46,4 +47,6 @@ globals().update(PLAIN_FITS)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "gaussian_kde":
+        return functions["redirect"](_scipy.gaussian_kde)  # SciPy's own code of traced values
     return attribute_of(_scipy, name)
