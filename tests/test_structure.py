@@ -368,6 +368,7 @@ TABLES = {
     "rewrite/reading_matrix_laws.py",
     "rewrite/reading_store_laws.py",
     "expr/operators.py",
+    "expr/operator_dispatch.py",  # the reflected operators by the names of operations
     "arrays/array_operators.py",
     "arrays/array_methods.py",
     "numpy/jax_keywords.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,29 +136,24 @@ _discrete_are = with_pullback(
 
 
 def _riccati(
-    who: str,
-    solve: Callable[..., Any],
-    given: Sequence[Any],
-    e: Array | None,
-    s: Array | None,
-    balanced: bool,
+    who: str, solve: Callable[..., Any], given: Sequence[Any], beside: Sequence[Any], balanced: bool
 ) -> Any:
+    """The solution for a, b, q and r, ``given``, and, where they are, e and s, ``beside``."""
     matrices = in_one_dtype(who, *[np.atleast_2d(number(who, value)) for value in given])
-    extra = [item if item is None else np.atleast_2d(number(who, item)) for item in (e, s)]
-    if any([item is not None and item.dtype.kind == "c" for item in (*matrices, *extra)]):
-        forms = [item if item is None else real_form(item) for item in (*matrices, *extra)]
-        found = of_real_form(_real_riccati(who, solve, forms[:4], forms[4], forms[5], balanced))
-        return with_value(_values(who, matrices, extra[0], extra[1], balanced), found)
-    return _real_riccati(who, solve, matrices, extra[0], extra[1], balanced)
+    extra = [item if item is None else np.atleast_2d(number(who, item)) for item in beside]
+    values = partial(_scipys_solution, who, balanced)
+    whole = [*matrices, *extra]
+    if any([item is not None and item.dtype.kind == "c" for item in whole]):
+        forms: list[Any] = [item if item is None else real_form(item) for item in whole]
+        return with_value(values(*whole), of_real_form(_real_riccati(solve, values, *forms)))
+    return _real_riccati(solve, values, *whole)
 
 
-def _values(
-    who: str, matrices: Sequence[Any], e: Array | None, s: Array | None, balanced: bool
-) -> Any:
+def _scipys_solution(who: str, balanced: bool, *whole: Any) -> Any:
     """SciPy's solution, which has no derivative."""
-    given = [item for item in (*matrices, e, s) if item is not None]
+    given = [item for item in whole if item is not None]
     dtype = np.result_type(*[item.dtype for item in given])
-    without_mass = e is None
+    without_mass = whole[4] is None
 
     def run(*values: Array) -> Any:
         further = (None, *values[4:]) if without_mass else values[4:]
@@ -167,14 +163,15 @@ def _values(
 
 
 def _real_riccati(
-    who: str,
     solve: Callable[..., Any],
-    given: Sequence[Any],
+    values: Callable[..., Any],
+    a: Array,
+    b: Array,
+    q: Array,
+    r: Array,
     e: Array | None,
     s: Array | None,
-    balanced: bool,
 ) -> Any:
-    a, b, q, r = given
     if e is None and s is None:
         return solve(a, b, q, r)
     # Those of the matrices a e^-1 - b r^-1 t^T and e^-T q e^-1 - t r^-1 t^T, with t = e^-T s.
@@ -184,7 +181,7 @@ def _real_riccati(
     gain = np.linalg.solve(r, t.T)
     inner = np.linalg.solve(mass.T, np.linalg.solve(mass.T, q.T).T)
     found = solve(np.linalg.solve(mass.T, a.T).T - b @ gain, b, inner - t @ gain, r)
-    return with_value(_values(who, given, mass, cross, balanced), found)
+    return with_value(values(a, b, q, r, mass, cross), found)
 
 
 @_composed
@@ -205,7 +202,7 @@ def solve_continuous_are(
     >>> fg.grad(lambda q: solve_continuous_are(0 * one, one, q, one)[0, 0])(4 * one)
     array([[0.25]])
     """
-    return _riccati("solve_continuous_are", _continuous_are, (a, b, q, r), e, s, balanced)
+    return _riccati("solve_continuous_are", _continuous_are, (a, b, q, r), (e, s), balanced)
 
 
 @_composed
@@ -220,4 +217,4 @@ def solve_discrete_are(
     **_: object,
 ) -> Any:
     """As `scipy.linalg.solve_discrete_are`."""
-    return _riccati("solve_discrete_are", _discrete_are, (a, b, q, r), e, s, balanced)
+    return _riccati("solve_discrete_are", _discrete_are, (a, b, q, r), (e, s), balanced)
