@@ -225,7 +225,7 @@ WORKLISTS = {
     "show/drawing/group_tree.py: group_tree": "groups within groups",
     "show/drawing/horizontal_placement.py: _packed": "blocks of a drawing",
     "trace/branches.py: _explored": "runs of a function",
-    "trace/changing_numbers.py: _numbers_of": "exponents, and what fits them",
+    "trace/constant_parameterization.py: _numbers_of": "exponents, and what fits them",
     "trace/known_code.py: first_unknown": "objects that a function holds",
     "trace/outer_arrays.py: reached": "objects that a function holds",
     "trace/pytree.py: masked_part": "nested containers",

@@ -302,7 +302,7 @@ def as_single(found: Any, *data: object) -> Any:
 
 
 def lifted_beside(x: Array, *others: object) -> Any:
-    """An array, which is an expression if another argument is traced that NumPy would not ask for its own."""
+    """An array, as an expression if another argument is traced, on which NumPy does not dispatch."""
     return lift_fully(x, others) if holds_expr(others) else x
 
 

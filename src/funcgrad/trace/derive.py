@@ -34,7 +34,7 @@ from funcgrad.ops.markers import name_op
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import type_error
-from funcgrad.trace.changing_numbers import derived_for_numbers
+from funcgrad.trace.constant_parameterization import derived_with_parameters
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import OF_VALUES, Skeleton, SkeletonRow, instantiate, skeleton
@@ -60,7 +60,7 @@ def derive(
     made since then, also of an enclosing trace alone.
     """
     found = skeleton(roots, leaves, results=results, start=start)
-    program, found, _ = derived_for_numbers(derived, transform, found, len(leaves))
+    program, found, _ = derived_with_parameters(derived, transform, found, len(leaves))
     flat = None if unreached is None else flatness(found, program)
     if unreached is not None and flat is not None:
         unreached(flat)

@@ -13,7 +13,7 @@ from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.trace.branches import all_paths
-from funcgrad.trace.changing_numbers import NUMBER, derived_for_numbers
+from funcgrad.trace.constant_parameterization import NUMBER, derived_with_parameters
 from funcgrad.trace.leaves import Scope, fresh, parameter_names, runs_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.skeleton import SkeletonRow, instantiate, skeleton
@@ -63,7 +63,7 @@ def trace_body(
     count = len(leaves)
     if numbers:
         outer = [*[leaf for tree in trees for leaf in tree.leaves], *found.inputs[count:]]
-        made, found, _ = derived_for_numbers(_body_of_skeleton, None, found, count, outer)
+        made, found, _ = derived_with_parameters(_body_of_skeleton, None, found, count, outer)
     else:
         made = _body_of_skeleton(None, found.rows, found.roots, count)
     return made.body, [found.inputs[i] for i in made.read], output

@@ -78,21 +78,21 @@ def grad(
     >>> grad(lambda x: x**3).expr(2.0)
     3*x**2
     """
-    gradient_of = slope_of("grad", f, argnums, has_aux, holomorphic)
+    gradient_of = grad_named("grad", f, argnums, has_aux, holomorphic)
     about = f"the gradient of {{}} in argument {argnums}."
     expr = partial(_gradient_expr, "grad", f, argnums, has_aux, holomorphic, False)
     return titled(gradient_of, f, "grad", about, expr)
 
 
-def slope_of(
+def grad_named(
     who: str,
     f: Callable[..., Any],
     argnums: int | Sequence[int],
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[..., Any]:
-    """The gradient of f, refused in the name of the transform that takes it."""
-    both = _both(who, f, argnums, has_aux, holomorphic)
+    """`grad`, whose errors name the transform ``who``."""
+    both = _value_and_grad(who, f, argnums, has_aux, holomorphic)
 
     @named_after(f)
     def gradient_of(*args: object, **kwargs: object) -> Any:
@@ -125,20 +125,20 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x * np.exp(x)).expr(1.0)
     (x*exp(x), (x + 1)*exp(x))
     """
-    value_and_gradient_of = _both("value_and_grad", f, argnums, has_aux, holomorphic)
+    value_and_gradient_of = _value_and_grad("value_and_grad", f, argnums, has_aux, holomorphic)
     about = f"{{}} and its gradient in argument {argnums}."
     expr = partial(_gradient_expr, "value_and_grad", f, argnums, has_aux, holomorphic, True)
     return titled(value_and_gradient_of, f, "value_and_grad", about, expr)
 
 
-def _both(
+def _value_and_grad(
     who: str,
     f: Callable[..., Any],
     argnums: int | Sequence[int],
     has_aux: bool,
     holomorphic: bool,
 ) -> Callable[..., Any]:
-    """`value_and_grad`, refused in the name of the transform that takes it."""
+    """`value_and_grad`, whose errors name the transform ``who``."""
     check_function(who, f)
     single = isinstance(argnums, int | np.integer)
     wanted = argument_numbers(who, argnums, f)
@@ -225,7 +225,7 @@ def elementwise_grad(
         return np.sum(run(f, args, kwargs))
 
     total = named_after(f)(summed)
-    made = slope_of("elementwise_grad", total, argnums)
+    made = grad_named("elementwise_grad", total, argnums)
     expr = partial(_gradient_expr, "elementwise_grad", total, argnums, False, False, False)
     return titled(made, f, "elementwise_grad", "the derivative of {}, entry by entry.", expr)
 

@@ -25,7 +25,7 @@ from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
-from funcgrad.transforms.grad import slope_of
+from funcgrad.transforms.grad import grad_named
 from funcgrad.transforms.jvp import jvp
 from funcgrad.transforms.trace_cache import LastTraceCache
 from funcgrad.transforms.transform_arguments import (
@@ -164,7 +164,7 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
             f"{type(primals).__name__} and {type(tangents).__name__}; write hvp(f, (x,), (v,))",
         )
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
-    return jvp(slope_of("hvp", f, argnums), primals, tangents)[1]
+    return jvp(grad_named("hvp", f, argnums), primals, tangents)[1]
 
 
 def ggnvp(

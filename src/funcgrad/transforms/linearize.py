@@ -20,7 +20,7 @@ from funcgrad.ops.shape import zeros_like
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import type_error
-from funcgrad.trace.changing_numbers import derived_for_numbers
+from funcgrad.trace.constant_parameterization import derived_with_parameters
 from funcgrad.trace.derive import concretize, flatness, run_trace
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten, flatten_numbers
@@ -67,7 +67,7 @@ def linearize(f: Callable[..., Any], *primals: object, has_aux: bool = False) ->
     output, aux = split_aux(output, has_aux, "linearize")
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
-    parts, found, _ = derived_for_numbers(
+    parts, found, _ = derived_with_parameters(
         split_program, _flows, skeleton(roots, leaves), len(leaves)
     )
     flat = flatness(found, parts.first) if roots and leaves else None

@@ -4,8 +4,8 @@ A trace is compared with the previous one, object by object from the root down, 
 the time of computing and looking up a `skeleton`. If it differs, or is nested in another trace, its
 program is looked up by its skeleton. (The cache of `jit` is `funcgrad.transforms.jit.signature_cache`.)
 
-A number that is an input of the program (`funcgrad.trace.changing_numbers`) may be another one in the next
-call.
+A number that is an input of the program (`funcgrad.trace.constant_parameterization`) may be another one in
+the next call.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from funcgrad.expr import Expr, subexpressions
 from funcgrad.gc_pause import Paused
 from funcgrad.graph import CONSTANT, INPUT, ArrayType
 from funcgrad.ops.base.op import leaf
-from funcgrad.trace.changing_numbers import (
+from funcgrad.trace.constant_parameterization import (
     NumberPattern,
-    derived_for_numbers,
+    derived_with_parameters,
     is_usual,
     number_pattern,
 )
@@ -59,7 +59,7 @@ class LastTraceCache:
                 raise
         with Paused():
             transform = self._chosen(roots, leaves)
-            program, found, numbers = derived_for_numbers(
+            program, found, numbers = derived_with_parameters(
                 derived, transform, skeleton(roots, leaves), len(leaves)
             )
             flat = flatness(found, program)

@@ -11,7 +11,7 @@ from funcgrad.linear import Parts
 from funcgrad.ops.base.op import differentiable, fit, lift_fully
 from funcgrad.ops.shape import zeros_like
 from funcgrad.ops.tuples import together_op
-from funcgrad.trace.changing_numbers import derived_for_numbers
+from funcgrad.trace.constant_parameterization import derived_with_parameters
 from funcgrad.trace.derive import concretize, flatness
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
@@ -55,7 +55,7 @@ def vjp(f: Callable[..., Any], *primals: object, has_aux: bool = False) -> tuple
     output, aux = split_aux(output, has_aux, "vjp")
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
-    parts, found, _ = derived_for_numbers(
+    parts, found, _ = derived_with_parameters(
         split_program, _cotangents, skeleton(roots, leaves), len(leaves)
     )
     flat = flatness(found, parts.first) if roots and leaves else None

@@ -23,13 +23,13 @@ from funcgrad.ops.shape import broadcast_to, zeros_like
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import type_error
-from funcgrad.trace.changing_numbers import derived_for_numbers
+from funcgrad.trace.constant_parameterization import derived_with_parameters
 from funcgrad.trace.derive import run_trace
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
 from funcgrad.transforms.curried import LATER, curried
-from funcgrad.transforms.grad import slope_of
+from funcgrad.transforms.grad import grad_named
 from funcgrad.transforms.linearize import unrepeated
 from funcgrad.transforms.sparse import coloring, edge_patterns
 from funcgrad.transforms.sparse.propagation import jacobian_pattern
@@ -123,7 +123,7 @@ def sparse_hessian(
     """
     check_function("sparse_hessian", f)
     return _compressed(
-        "sparse_hessian", f, slope_of("sparse_hessian", f, argnums), argnums, _hessian_plan
+        "sparse_hessian", f, grad_named("sparse_hessian", f, argnums), argnums, _hessian_plan
     )
 
 
@@ -231,7 +231,7 @@ def _compressed(
                 f"{who}: expected numbers, but got expressions of a transform around it, which no "
                 "sparse matrix can hold; use jacobian there",
             )
-        made, found, _ = derived_for_numbers(_Rows, None, found, len(leaves))
+        made, found, _ = derived_with_parameters(_Rows, None, found, len(leaves))
         found = found._replace(rows=made.rows)
         return _filled(plan(found, len(leaves)), found, roots, leaves)
 

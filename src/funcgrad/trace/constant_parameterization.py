@@ -1,4 +1,4 @@
-"""Numbers that change from call to call, such as the time in a simulation, as inputs of a derived program.
+"""Parameterization of constants: numbers that change from call to call are inputs of a derived program.
 
 Numbers are part of a skeleton, since laws ask for them. Skeletons that differ in numbers alone have a
 `_Family`. If a number differs from that of an earlier call, the program for any number is derived. It runs
@@ -23,7 +23,7 @@ from funcgrad.trace.skeleton import Skeleton, SkeletonRow
 
 
 class HasOutputs(Protocol):
-    """What is derived from a skeleton: a program, or several with the outputs of all."""
+    """A derivation from a skeleton: a program, or several with the outputs of all."""
 
     @property
     def outputs(self) -> Sequence[Expr]: ...
@@ -38,19 +38,19 @@ NUMBER = "n"
 """How the names of inputs begin that are numbers."""
 
 
-ForNumbers: TypeAlias = tuple[Made, Skeleton, dict[SkeletonRow, int]]
-"""What is derived, the skeleton with the values of its inputs, and the rows of the numbers that are inputs,
-with the places of these inputs."""
+Parameterized: TypeAlias = tuple[Made, Skeleton, dict[SkeletonRow, int]]
+"""A derivation, the skeleton with the values of its inputs, and the rows of the numbers that are inputs, with
+the places of these inputs."""
 
 
-def derived_for_numbers(
+def derived_with_parameters(
     make: Make[Made],
     transform: Any,
     found: Skeleton,
     leaves: int,
     around: Sequence[Any] = (),
-) -> ForNumbers[Made]:
-    """What ``make`` derives from a skeleton; numbers that change from call to call are inputs of it.
+) -> Parameterized[Made]:
+    """The derivation by ``make`` from a skeleton; numbers that change from call to call are inputs of it.
 
     For a formula, and for what a jitted function traces once, they are none: ``around`` are the values to
     which the derived program is applied, if they are others than the inputs of the skeleton.
@@ -107,7 +107,7 @@ def number_pattern(values: Sequence[float]) -> NumberPattern:
 
 
 class _General(NamedTuple, Generic[Made]):
-    """What is derived for any values of some numbers."""
+    """The derivation for any values of some numbers."""
 
     numbers: dict[int, float]
     """All numbers. Those that are no inputs have these values."""
@@ -117,7 +117,7 @@ class _General(NamedTuple, Generic[Made]):
     """The absolute values of the numbers that are no inputs."""
     made: Made
     patterns: frozenset[NumberPattern]
-    """The patterns of the inputs for which it has been compared with what is derived for the numbers."""
+    """The patterns of the inputs for which it agrees with the derivation for the numbers themselves."""
 
     @property
     def places(self) -> list[int]:
@@ -141,19 +141,19 @@ def _family(*identity: Any) -> _Family[Any]:
 
 
 class _Family(Generic[Made]):
-    """What is derived from the skeletons that differ in numbers alone."""
+    """The derivations from skeletons that differ in numbers alone."""
 
     __slots__ = ("_general", "_last", "_leaves", "_make", "_promotes", "_transform")
 
     def __init__(self, make: Make[Made], transform: Any, *identity: Any) -> None:
         self._make, self._transform, self._leaves = make, transform, identity[-1]
         self._last: tuple[dict[int, float], Made] | None = None
-        """The numbers for which it was derived last, and what."""
+        """The numbers of the last derivation for numbers themselves, and that derivation."""
         self._general: _General[Made] | None = None
         self._promotes = True
 
-    def derived(self, found: Skeleton, numbers: dict[int, float]) -> ForNumbers[Made]:
-        """What is derived for these numbers, or for any."""
+    def derived(self, found: Skeleton, numbers: dict[int, float]) -> Parameterized[Made]:
+        """The derivation for these numbers, or for any."""
         general = self._general_for(found, numbers)
         met = None if general is None else general.pattern(numbers)
         if general is None or met is None:
@@ -168,7 +168,7 @@ class _Family(Generic[Made]):
         places = {found.rows[k]: i for i, k in enumerate(general.inputs) if k is not None}
         return general.made, found._replace(inputs=inputs), places
 
-    def _for_themselves(self, found: Skeleton, numbers: dict[int, float]) -> ForNumbers[Made]:
+    def _for_themselves(self, found: Skeleton, numbers: dict[int, float]) -> Parameterized[Made]:
         known, made = self._last or ({}, None)
         if made is None or known != numbers:
             made = self._make(self._transform, found.rows, found.roots, self._leaves)
@@ -176,7 +176,7 @@ class _Family(Generic[Made]):
         return made, found, {}
 
     def _general_for(self, found: Skeleton, numbers: dict[int, float]) -> _General[Made] | None:
-        """What is derived for any values of the numbers that have changed; None if none has."""
+        """The derivation for any values of the numbers that have changed; None if none has."""
         last, general = self._last, self._general
         if last is None or not self._promotes:
             return None
@@ -206,7 +206,7 @@ class _Family(Generic[Made]):
         return _General(numbers, tuple(inputs), fixed, made, frozenset())
 
     def _agrees(self, general: _General[Made], found: Skeleton, numbers: dict[int, float]) -> bool:
-        """Whether no law has used the numbers: what is derived for them has the same form."""
+        """Whether no law has used the numbers: the derivation for them has the same form."""
         known, made = self._last or ({}, None)
         if (
             made is None
@@ -222,7 +222,7 @@ class _Family(Generic[Made]):
 
 
 class _Forms:
-    """Numbers for the forms of expressions: what these are but for their numbers, and where numbers stand.
+    """Value numbering of expressions up to their constants: equal forms have constants in the same places.
 
     A sum is the set of its terms, and whether there is a number. So forms are equal if no law has used more
     of a number than that it is one, such as that two cancel, or a share of exponentials.
@@ -236,7 +236,7 @@ class _Forms:
         """The divisors of the forms that are a number by something."""
 
     def of(self, made: HasOutputs) -> list[int]:
-        """The forms of what is derived; 0 is that of a number."""
+        """The forms of the outputs; 0 is that of a constant."""
         return folded(made.outputs, self._form)
 
     def _numbered(self, form: Any) -> int:

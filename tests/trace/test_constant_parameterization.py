@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.trace import changing_numbers, trace_body
+from funcgrad.trace import constant_parameterization, trace_body
 from funcgrad.trace.derive import derived
 from funcgrad.transforms.linearize import split_program
 from funcgrad.transforms.sparse.sparse_jacobian import linearized
@@ -49,7 +49,7 @@ def bodies():
 
 def forget():
     """The next call of each program is as the first one."""
-    changing_numbers._family.cache_clear()
+    constant_parameterization._family.cache_clear()
 
 
 @pytest.mark.parametrize("name", CALLS)
