@@ -197,13 +197,13 @@ entries that a mask or an index array selects later, reverse mode may multiply a
 
 A zero that a choice has put in the place of a value is no factor of an infinite slope: that of
 `np.sqrt(np.maximum(x, 0) * h)` in h is 0 at x = -1, where JAX and PyTorch give NaN. (So is that of a negative
-power other than -1, whose value is infinite there for every h; it occurs in the derivatives of roots.) So it is with the zeros of an
-array that the derivative is not taken in, `np.sqrt(x * h)` in h alone, as a factor of a root itself or of a term in it: the product is
-0 whatever h is. Another zero that was
-computed, times an infinite factor, is NaN, as in JAX: `softmax(s / T)` with entries of -inf
-in s has no gradient in T, though the weights of these entries are 0 for any T. A rule that stopped at
-`exp(-inf)` would be wrong for others: `exp(log(p))` and `logsumexp(log(p))` have slopes other than 0 at
-p = 0. Choose after the factor, `np.where(mask, s / T, -np.inf)`: what is not selected has the gradient 0.
+power other than -1, whose value is infinite there for every h; it occurs in the derivatives of roots.) So it
+is with the zeros of an array that the derivative is not taken in, `np.sqrt(x * h)` in h alone, as a factor of
+a root itself or of a term in it: the product is 0 whatever h is. Another zero that was computed, times an
+infinite factor, is NaN, as in JAX: `softmax(s / T)` with entries of -inf in s has no gradient in T, though
+the weights of these entries are 0 for any T. A rule that stopped at `exp(-inf)` would be wrong for others:
+`exp(log(p))` and `logsumexp(log(p))` have slopes other than 0 at p = 0. Choose after the factor,
+`np.where(mask, s / T, -np.inf)`: what is not selected has the gradient 0.
 
 Vectors of `eigh` and `svd` that belong to equal values have no derivative, and a program that uses it has
 the derivative NaN, as in JAX. A tangent or cotangent that is exactly 0 and would turn such vectors adds 0:
