@@ -142,6 +142,7 @@ PROGRAMS = {
     "stacked_entry": lambda x: (
         np.concatenate([np.stack([x[:2], x[1:3]]), np.ones((1, 2))])[1] * np.stack([x[0], 2.0])[-2]
         + np.concatenate([x[:0], x, x[:1]])[3]
+        + np.concatenate([np.broadcast_to(x[1], (2,)), x])[1]
     ),
     "whole": lambda x: np.sum(x)[()] * x[:][...],
     "of_all_or_none": lambda x: (

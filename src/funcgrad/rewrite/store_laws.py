@@ -69,7 +69,10 @@ def stacked_entry(expr: Expr) -> Expr | None:
             break
     if place is None or x is expr.args[0]:
         return None
-    return constant_entry(x, place) or (x[place] if place else x)
+    known = constant_entry(x, place)
+    if known is not None:
+        return known
+    return x[place] if place else x
 
 
 def _is_stacked(x: Expr) -> bool:
