@@ -55,7 +55,18 @@ def rows(k):
     return (a * np.arange(8.0).reshape(4, 2)).sum()
 
 
-@pytest.mark.parametrize("f", [descent, legacy, of_module, by_class, rows])
+def of_a_traced_scale(k):
+    rng = np.random.default_rng(0)
+    x = rng.normal(scale=k, size=4)
+    x += k**2
+    y = rng.uniform(k, 4.0, size=3)
+    y[0] = k
+    w = rng.permutation(np.stack([x[0], k, 2.0]))
+    w[1:] *= k
+    return np.sum(x**2) + np.sum(y) * np.sum(w)
+
+
+@pytest.mark.parametrize("f", [descent, legacy, of_module, by_class, rows, of_a_traced_scale])
 def test_arrays_that_are_drawn_take_stores(f):
     h = 1e-6
     slope = (f(0.7 + h) - f(0.7 - h)) / (2 * h)

@@ -61,8 +61,8 @@ def _traced_draw(
     """A draw with traced arguments: a function of them where the distribution has one."""
     known = REPARAMETERIZED.get(name)
     if known is not None:
-        return known(draw, *args, **kwargs)
-    return draw(name, *plain_arguments(name, args), **plain_arguments(name, kwargs))
+        return mutable(known(draw, *args, **kwargs))
+    return mutable(draw(name, *plain_arguments(name, args), **plain_arguments(name, kwargs)))
 
 
 def _drawn_from(generator: Any) -> Any:
