@@ -142,7 +142,6 @@ PROGRAMS = {
     "stacked_entry": lambda x: (
         np.concatenate([np.stack([x[:2], x[1:3]]), np.ones((1, 2))])[1] * np.stack([x[0], 2.0])[-2]
         + np.concatenate([x[:0], x, x[:1]])[3]
-        + np.concatenate([np.broadcast_to(x[1], (2,)), x])[1]
     ),
     "whole": lambda x: np.sum(x)[()] * x[:][...],
     "of_all_or_none": lambda x: (
@@ -523,3 +522,9 @@ def test_an_entry_that_one_term_of_a_sum_clears_is_kept_of_another(swapped):
     (found,) = simplify_all([total], mode="derivative")
     values = {"u": np.array([0.3, 0.7]), "v": np.array([1.1, 1.9]), "y": np.array([2.0, 4.0, 5.0])}
     np.testing.assert_allclose(fg.evaluate(found, values), [0.15, 0.275, 0.38], rtol=1e-15)
+
+
+def test_an_entry_of_joined_arrays_one_of_which_repeats_a_number():
+    x, y = fg.var("x"), fg.var("y", shape=(3,))
+    entry = np.concatenate([np.broadcast_to(x, (2,)), y])[1]
+    assert fg.simplify(entry).key == x.key
