@@ -446,6 +446,31 @@ def test_solutions_of_plain_equations_take_traced_times(case):
     check_function(SOLUTIONS[case], times, vmap=False, value_rtol=1e-13, hessian=False)
 
 
+TRACED_TIMES = {
+    "an array": lambda s: np.array([0.3, 0.7, 1.5]) * s,
+    "a list": lambda s: [s, 0.5 * s, 1.5],
+    "a number": lambda s: 1.2 * s,
+}
+
+
+@pytest.mark.parametrize("case", TRACED_TIMES)
+def test_solutions_of_traced_equations_take_traced_times(case):
+    def states(s):
+        solved = scipy.integrate.solve_ivp(
+            lambda t, y: -s * y, (0.0, 2.0), [1.0, 2.0], dense_output=True, rtol=1e-8, atol=1e-8
+        )
+        return solved.sol(TRACED_TIMES[case](s))
+
+    def exact(s):
+        return np.multiply.outer(
+            np.array([1.0, 2.0]), np.exp(-s * np.asarray(TRACED_TIMES[case](s)))
+        )
+
+    h = 1e-5
+    slope = (exact(1.0 + h) - exact(1.0 - h)) / (2 * h)
+    np.testing.assert_allclose(fg.jacobian(states)(1.0), slope, rtol=1e-6)
+
+
 JUMPS = {
     "a step": lambda p: scipy.integrate.quad(
         lambda t: np.where(t < p, 1.0, 2.0), 0.0, 1.0, points=[p]

@@ -54,7 +54,10 @@ class ScipyFunction(ArrayFunction):
         return _seen(_with_refusals_kept(super().__call__, args, kwargs))
 
     def _each_converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        kept = _places_of_tuples(self.__wrapped__)
+        function = self.__wrapped__
+        # (A method or an instance may hold traced values, which no cache may keep.)
+        is_kept = isinstance(function, FunctionType | type)
+        kept = (_cached_places_of_tuples if is_kept else _places_of_tuples)(function)
         return tuple([arg if i in kept else self._array_like(arg) for i, arg in enumerate(args)])
 
     def _by_name(self, name: str, value: Any) -> Any:
@@ -99,13 +102,15 @@ _TUPLES = (
 """Names of parameters that are tuples, no arrays: arguments of a function, vectors, bounds, a spline."""
 
 
-@lru_cache(maxsize=1024)
 def _places_of_tuples(function: Callable[..., Any]) -> tuple[int, ...]:
     """The positions of the parameters of a function that are tuples."""
     parameters = enumerate(inspect.signature(function).parameters.values())
     return tuple(
         [k for k, p in parameters if p.name in _TUPLES and p.kind is p.POSITIONAL_OR_KEYWORD]
     )
+
+
+_cached_places_of_tuples = lru_cache(maxsize=1024)(_places_of_tuples)
 
 
 def _seen(value: object) -> Any:

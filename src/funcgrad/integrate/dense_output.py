@@ -11,6 +11,7 @@ from funcgrad.expr import Expr, result
 from funcgrad.integrate.steps import Leaves, interpolated
 from funcgrad.integrate.vector_field import StateLayout
 from funcgrad.ops.base.op import lift_fully
+from funcgrad.ops.shape import holds_expr
 from funcgrad.trace.static import static
 from funcgrad.transforms.vmap import vmap
 from funcgrad.typing import Array
@@ -46,7 +47,7 @@ class OdeSolution:
         return np.maximum(self.ts[0], self.ts[-1])
 
     def __call__(self, t: Any) -> Any:
-        time = t if isinstance(t, Expr) else np.asarray(t, float)
+        time = lift_fully(t) if holds_expr(t) else np.asarray(t, float)
         if not time.ndim:
             return self.layout.state([result(x) for x in self.leaves(time)])
         states = vmap(lambda one: tuple(self.leaves(one)))(time)
