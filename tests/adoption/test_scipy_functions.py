@@ -32,6 +32,7 @@ def written(y):
 CALLS = {
     "a ufunc": lambda x: written(special.erf(x)),
     "of a list": lambda x: written(special.gammaln([x[0], x[1], 2.0])),
+    "of a list, which NumPy has too": lambda x: written(special.cbrt([x[0], x[1], 2.0])),
     "by its package": lambda x: written(scipy.special.expit(x)),
     "a number and a plain array": lambda x: written(special.expit(np.array([1.0, 2.0]) * x[0])),
     "a function": lambda x: written(special.softmax(x)),

@@ -118,6 +118,7 @@ _METHODS = {
         "_spline.symiirorder2_ic_fwd": ("", "forward_conditions"),
         "_spline.symiirorder2_ic_bwd": ("", "backward_conditions"),
     },
+    "scipy.special": {"_orthogonal.orthopoly1d._scale": ("", "scale_polynomial")},
     "scipy.stats": {
         "_ansari_swilk_statistics.swilk": ("", "swilk"),
         "_stats_pythran.siegelslopes": ("", "siegel_slope"),

@@ -21,8 +21,15 @@ from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.gamma import any_digamma
 from funcgrad.ops.special.polygamma import polygamma as polygamma_of_order
 from funcgrad.ops.special.special_stand_ins import STAND_INS
-from funcgrad.scipy import associated_legendre, ellipsoidal, special_sequences, spherical
+from funcgrad.scipy import (
+    associated_legendre,
+    ellipsoidal,
+    gauss_jacobi,
+    special_sequences,
+    spherical,
+)
 from funcgrad.scipy.composition import floating, real
+from funcgrad.scipy.gauss_jacobi import scale_polynomial as scale_polynomial
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -55,6 +62,18 @@ def _composed(traced: Callable[..., Any]) -> Callable[..., Any]:
 
 globals().update(
     {name: _answering(name, found) for name, found in STAND_INS.items() if hasattr(_scipy, name)}
+)
+globals().update(
+    {
+        name: _answering(name, of_numpy)
+        for name, of_numpy in (
+            ("cbrt", np.cbrt),
+            ("exp2", np.exp2),
+            ("expm1", np.expm1),
+            ("log1p", np.log1p),
+            ("round", np.rint),
+        )
+    }
 )
 digamma = psi = _answering("psi", any_digamma)
 
@@ -167,7 +186,13 @@ def log_softmax(x: Array, axis: Any = None) -> Any:
 globals().update(
     {
         name: _composed(function)
-        for module in (ellipsoidal, associated_legendre, special_sequences, spherical)
+        for module in (
+            ellipsoidal,
+            associated_legendre,
+            gauss_jacobi,
+            special_sequences,
+            spherical,
+        )
         for name, function in vars(module).items()
         if getattr(function, "__module__", None) == module.__name__ and hasattr(_scipy, name)
     }
