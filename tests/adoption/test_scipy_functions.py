@@ -417,3 +417,15 @@ def test_functions_of_modules_are_found_by_their_names_in_texts(solution):
     assert fg.jit(fg.grad(solution))(1.5) == pytest.approx(slope, rel=1e-6)
     second = fg.grad(fg.grad(lambda a: _away(solution(a), a)))(1.5)
     assert second == pytest.approx(2 - 4 / (2 + 12 * v**2), rel=1e-6)
+
+
+def test_rows_of_rotations_are_no_sequence_of_arrays():
+    from scipy import sparse
+    from scipy.spatial import transform
+
+    def rotated(t):
+        turns = transform.Rotation.from_euler("xy", [[0.3, 0.1], [0.4, 2.8]])
+        assert not sparse.issparse(turns)
+        return turns.as_matrix() * t
+
+    assert fg.jvp(rotated, (2.0,), (1.0,))[1].shape == (2, 3, 3)

@@ -236,6 +236,36 @@ def test_distances_to_neighbors(f):
     np.testing.assert_allclose(fg.vmap(f)(np.stack([-NEAR, NEAR]))[1], value, rtol=1e-14)
 
 
+@pytest.mark.parametrize("kind", [scipy.spatial.KDTree, scipy.spatial.cKDTree])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda tree, r: tree(CLOUD).count_neighbors(tree(NEAR), r),
+        lambda tree, r: tree(CLOUD).count_neighbors(TREES[1], [r, 1.0]),
+        lambda tree, r: TREES[1].count_neighbors(other=tree(NEAR), r=r),
+        lambda tree, r: sum(map(len, tree(CLOUD).query_ball_tree(tree(NEAR), r))),
+        lambda tree, r: len(tree(CLOUD).query_ball_point(CLOUD[0], r)),
+        lambda tree, r: len(tree(CLOUD).query_pairs(r)),
+        lambda tree, r: tree(CLOUD).sparse_distance_matrix(tree(NEAR), r).toarray(),
+    ],
+)
+def test_pairs_of_plain_points_are_constant_in_their_distance(f, kind):
+    own = np.asarray(f(kind, 0.8))
+    for plain in (lambda r: r * np.asarray(f(kind, 0.8)), lambda r: r * np.asarray(f(kind, r))):
+        value, slope = fg.jvp(plain, (0.8,), (1.0,))
+        np.testing.assert_allclose(value, 0.8 * own, rtol=1e-15)
+        np.testing.assert_allclose(slope, own, rtol=1e-15)
+    assert np.any(own)
+
+
+def test_weights_of_pairs_are_plain():
+    def counted(w):
+        return TREES[0].count_neighbors(TREES[1], 1.0, weights=w)
+
+    with pytest.raises(TypeError, match="count_neighbors: expected plain weights"):
+        fg.grad(counted)(np.ones(9))
+
+
 def test_places_of_neighbors_are_constant():
     index = fg.jit(lambda x: TREES[0].query(x, 2)[1])(NEAR)
     np.testing.assert_array_equal(index, TREES[0].query(NEAR, 2)[1])

@@ -305,9 +305,21 @@ def as_lists(value: object) -> Any:
     if has_array_method(value):
         made: Any = value
         return unwrapped(made.__array__())
-    is_sequence = hasattr(type(value), "__len__") and hasattr(type(value), "__getitem__")
     items: Any = value
-    return unwrapped([as_lists(item) for item in items] if is_sequence else number_of(value))
+    return unwrapped(
+        [as_lists(item) for item in items] if _is_sequence(items) else number_of(value)
+    )
+
+
+def _is_sequence(value: Any) -> bool:
+    """Whether a value has entries; a single rotation, whose length is an error, has none."""
+    if not (hasattr(type(value), "__len__") and hasattr(type(value), "__getitem__")):
+        return False
+    try:
+        len(value)
+    except TypeError:
+        return False
+    return True
 
 
 def astype(

@@ -8,11 +8,38 @@ from typing import Any
 import numpy as np
 import scipy.spatial as _scipy
 
+from funcgrad.arrays.values import by_value
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import SciPyWrapper, nondifferentiable, real
-from funcgrad.source import value_error
+from funcgrad.source import type_error, value_error
 from funcgrad.typing import Array, ArrayLike
+
+
+def _of_pairs(name: str) -> Callable[..., Any]:
+    """A method of SciPy's trees whose results do not move with the distance up to which pairs are found."""
+
+    def method(self: KDTree, *args: Any, **kwargs: Any) -> Any:
+        who = f"{type(self).__name__}.{name}"
+        if holds_expr([*args[3:4], kwargs.get("weights")]) and name == "count_neighbors":
+            raise type_error(
+                f"{who}: expected plain weights, but got traced ones; write the sum "
+                "np.sum(np.outer(v, w) * (scipy.spatial.distance.cdist(x, y) <= r))",
+            )
+        run, *given = [
+            item._own_for(name) if isinstance(item, KDTree) else by_value(item, who)
+            for item in (self, *args)
+        ]
+        named = {key: by_value(item, who) for key, item in kwargs.items() if key != "other"}
+        if "other" in kwargs:
+            given = [kwargs["other"]._own_for(name), *given]
+        return getattr(run, name)(*given, **named)
+
+    method.__name__, method.__qualname__ = name, f"KDTree.{name}"
+    method.__doc__ = (
+        f"As SciPy's method, for plain points; {name} is constant in a traced distance."
+    )
+    return method
 
 
 class KDTree(SciPyWrapper):
@@ -37,6 +64,16 @@ class KDTree(SciPyWrapper):
 
     def _set_own(self, own: Any) -> None:
         self.own, self.data = own, own.data
+
+    def _own_for(self, name: str) -> Any:
+        """SciPy's tree; refused for traced points, for which there is none."""
+        return self.own if "own" in self.__dict__ else self.__getattr__(name)
+
+    count_neighbors = _of_pairs("count_neighbors")
+    query_ball_point = _of_pairs("query_ball_point")
+    query_ball_tree = _of_pairs("query_ball_tree")
+    query_pairs = _of_pairs("query_pairs")
+    sparse_distance_matrix = _of_pairs("sparse_distance_matrix")
 
     def query(
         self,
