@@ -337,3 +337,9 @@ def test_a_misspelt_command_is_named(capsys, formula):
     code, _, err = run(capsys, "tabel", formula, "x=1", "y=2")
     assert code == 2
     assert "expected a command, but got 'tabel'; write table" in err
+
+
+@pytest.mark.parametrize("formula", ["min(x,2)", "max(x,y)"])
+def test_the_command_names_the_function_of_two_numbers(formula, capsys):
+    assert main([formula, "x=1", "y=2"]) == 2
+    assert f"use {formula[:3]}imum(x, y)" in capsys.readouterr().err

@@ -721,3 +721,39 @@ def test_functions_of_casadi_refuse_traced_values(transform):
     with pytest.raises(NotImplementedError, match="Wrong number") as caught:  # it was a crash
         fg.grad(transform(lambda x: casadi.sin(x)))(1.0)
     assert any(["compiled code was given traced values" in n for n in caught.value.__notes__])
+
+
+def test_arrays_whose_meaning_would_be_lost_are_refused():
+    with pytest.warns(PendingDeprecationWarning):
+        matrix = np.matrix([[1.0, 2.0], [3.0, 4.0]])
+    with pytest.raises(TypeError, match=r"grad: expected a plain array, but got a matrix"):
+        fg.grad(np.sum)(matrix)
+    for wrapped in (np.ma.masked_array([1.0, 2.0], [True, False]), matrix):
+        with pytest.raises(TypeError, match=r"operand: expected a plain array, but got a [Mm]a"):
+            fg.grad(fg.adopt(lambda x, a=wrapped: np.sum(x * a), False))(np.ones(2))
+
+
+def test_arguments_are_named_once_and_given_by_position():
+    with pytest.raises(TypeError, match=r"grad: expected each argument once, .* argnums=\(0, 0\)"):
+        fg.grad(lambda x: x * x, argnums=(0, 0))(3.0)
+    with pytest.raises(TypeError, match="each argument once"):
+        fg.grad(lambda x, y: x * y, argnums=(1, -1))(3.0, 4.0)
+    with pytest.raises(TypeError, match=r"by position, but got none; write grad\(f\)\(2\.0\)"):
+        fg.grad(lambda x: x * x)(x=2.0)
+
+
+def test_numbers_are_no_expressions():
+    with pytest.raises(TypeError, match="simplify: expected an expression, but got float"):
+        fg.simplify(3.0)
+    with pytest.raises(TypeError, match="evaluate: expected an expression, but got float"):
+        fg.evaluate(3.0)
+
+
+def test_generated_code_is_no_line_of_the_users():
+    from funcgrad import source
+
+    text = "def ask(): return caller()\ndef place(): return ask()"
+    space = {"caller": source.caller}
+    exec(compile(text, "<funcgrad program 1>", "exec"), space)
+    code, _ = space["place"]()
+    assert code.co_filename == __file__

@@ -84,3 +84,62 @@ def test_a_formula_and_a_gradient_map_take_their_values_in_a_dict():
     assert (x * y)({x: 3.0}, y=4.0) == 12.0
     assert fg.backprop(x * y)(at)[x] == 2.0
     assert fg.var("self")(self=1.0) == 1.0
+
+
+def test_expressions_as_keys():
+    assert {fg.var("x"): 1}[fg.var("x")] == 1
+    assert len({fg.var("x"), fg.var("x"), fg.var("y")}) == 2
+    assert not bool(fg.var("x") != fg.var("x"))
+    assert not bool(fg.var("x") == fg.var("y"))
+    with pytest.raises(TypeError, match=r"bool\(\): expected a number"):
+        bool(fg.var("x") + 1 == fg.var("y"))
+    nan = fg.const(np.nan)
+    assert not bool(nan * 1 == nan * 1)
+
+
+def test_questions_of_untraced_constants_take_linear_time():
+    x = fg.const(1.0)
+    for _ in range(3000):
+        x = x + 1.0
+        assert x > 0
+    walked = []
+    original = fg.expr.subexpressions
+    try:
+        fg.expr.subexpressions = lambda *roots: walked.append(1) or original(*roots)
+        float(x)
+    finally:
+        fg.expr.subexpressions = original
+    assert not walked
+
+
+def test_a_variable_of_integers_takes_whole_numbers_that_it_holds():
+    n = fg.var("n", dtype=int)
+    assert n(n=2.0) == n(n=True) + 1 == 2
+    with pytest.raises(TypeError, match=r"evaluate: expected int64.* for n, but got 2\.7"):
+        n(n=2.7)
+    with pytest.raises(TypeError, match="but got 1000"):
+        fg.var("n", dtype=np.int8)(n=1000)
+    with pytest.raises(TypeError, match="evaluate: expected"):
+        fg.var("n", 2, np.int8)(n=np.array([1, 1000]))
+    with pytest.raises(TypeError, match="evaluate: expected"):
+        fg.var("n", 2, int)(n=np.array([1.0, 2.0]))
+
+
+def test_variables_of_strange_shapes_and_dtypes():
+    assert fg.var("v", np.int64(3)).shape == (3,)
+    assert fg.var("v", [2, np.int8(3)]).shape == (2, 3)
+    for shape in (1.5, (2.0,), "ab"):
+        with pytest.raises(TypeError, match=r"var: expected a length .* write var\('v', 3\)"):
+            fg.var("v", shape)
+    for dtype in (object, "U5"):
+        with pytest.raises(TypeError, match="var: expected a dtype of numbers"):
+            fg.var("v", (), dtype)
+
+
+def test_a_formula_hashes_by_its_key():
+    x = fg.var("x")
+    assert len({x, x + 1, fg.var("x") + 1}) == 2
+    assert x.graph[x].op.name == "input"
+    # A gradient map is asked by key, also inside a trace.
+    for value in np.linspace(0.5, 10, 20):
+        assert fg.grad(lambda x: fg.backprop(x**2)[x])(value) == 2.0

@@ -443,3 +443,12 @@ def test_formulas_in_the_place_of_functions(name, value):
 )
 def test_names_that_are_near_to_another_are_no_misspellings(name, instead):
     assert name_instead(name, fg.__all__) == instead
+
+
+def test_hints_name_what_is_near_or_nothing():
+    with pytest.raises(TypeError, match=r"rule, but it has none; declare one by fg\.primitive"):
+        fg.grad(lambda x: np.packbits(x)[0])(np.ones(3))
+    with pytest.raises(TypeError, match="the nearest by name that has one is 'bitwise_or'"):
+        fg.grad(lambda x: np.bitwise_count(x))(np.ones(2))
+    with pytest.raises(TypeError, match=r"order 'C' or 'F', but got 'A'"):
+        fg.grad(fg.adopt(lambda x: np.sum(np.reshape(x, (2, 2), order="A")), False))(np.ones(4))

@@ -462,3 +462,10 @@ def test_jvp_with_more_than_the_value():
     assert fg.jvp(f, (3.0, 4.0), (1.0, 0.0), has_aux=True) == (12.0, 4.0, {"sum": 7.0, "name": "f"})
     with pytest.raises(TypeError, match=r"jvp: expected f to return a pair \(value, aux\)"):
         fg.jvp(lambda x: x, (3.0,), (1.0,), has_aux=True)
+
+
+def test_check_grads_of_single_precision():
+    fg.check_grads(np.sin, (np.float32(0.5),))
+    fg.check_grads(lambda x: np.sum(np.tanh(x) ** 2), (np.linspace(-1, 1, 5, dtype=np.float32),))
+    with pytest.raises(AssertionError, match="check_grads: expected the derivative"):
+        fg.check_grads(lambda x: x * fg.stop_gradient(x), (np.float32(0.5),))

@@ -388,3 +388,16 @@ def test_scratch_starts_with_a_line_of_the_cache():
         assert array.flags.c_contiguous
         assert array.flags.writeable
         assert array.size == 0 or array.ctypes.data % 64 == 0
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_last_block_of_one_row(dtype):
+    def f(x, y):
+        return np.sum(np.log(fg.softplus(np.logaddexp(x, np.log(y)))) * y)
+
+    for rows in range(17, 42, 4):
+        x = np.linspace(-1.0, 1.0, 900).reshape(300, 3).astype(dtype)
+        y = np.linspace(0.5, 2.0, 900 * rows).reshape(rows, 300, 3).astype(dtype)
+        slope = fg.grad(f, argnums=1)
+        want = slope(x, y)
+        np.testing.assert_allclose(fg.jit(slope)(x, y), want, atol=8 * np.finfo(dtype).eps)

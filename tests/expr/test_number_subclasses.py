@@ -1,5 +1,7 @@
 """Instances of users' subclasses of Python's numbers beside traced values."""
 
+import enum
+
 import numpy as np
 import pytest
 
@@ -94,3 +96,16 @@ def test_digits_of_a_traced_number_are_refused():
     with pytest.raises(TypeError, match=r"hex\(\): expected a value without a derivative"):
         fg.grad(lambda x: float.fromhex(x.hex()) * x)(3.0)
     assert fg.grad(lambda x: x if hasattr(x, "hex") else 0.0)(3.0) == 1.0
+
+
+class Half(float):
+    pass
+
+
+class Level(enum.IntEnum):
+    TWO = 2
+
+
+@pytest.mark.parametrize("two", [Half(2), Level.TWO])
+def test_subclasses_of_numbers(two):
+    assert fg.grad(lambda x: x * two + two / x)(2.0) == pytest.approx(1.5)

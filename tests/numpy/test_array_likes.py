@@ -375,3 +375,14 @@ def test_views_with_an_entry_several_times_take_no_stores(make):
 
     with pytest.raises(ValueError, match=r"read-only, as .* windows that overlap"):
         fg.grad(f)(1.3)
+
+
+def test_an_array_of_expressions_has_the_axes_asked_for():
+    x = fg.var("x", 3)
+    assert fnp.array(x, ndmin=2).shape == (1, 3)
+    assert fnp.array([x, x], ndmin=4, copy=True).shape == (1, 1, 2, 3)
+    assert fnp.array([1.0], ndmin=2).shape == (1, 1)
+    assert fnp.asarray(x, float).sum().key == x.sum().key
+    assert fnp.array(x, subok=True).shape == (3,)
+    with pytest.raises(TypeError, match="array: expected no ndmax with traced values"):
+        fnp.array(x, ndmax=2)

@@ -128,3 +128,14 @@ def test_arrays_of_symbols_are_expressions_to_what_reads_expressions():
     assert fg.gradient(fnp.array(x**2), x).key == fg.gradient(x**2, x).key
     with pytest.raises(TypeError, match="simplify: expected an expression, but got ndarray"):
         fg.simplify(fnp.array([1.0, 2.0]))
+
+
+def test_float64_is_a_dtype():
+    assert fnp.zeros(3, dtype=fnp.float64).dtype == np.float64
+    assert isinstance(np.float64(1), fnp.float64)
+    assert not isinstance(1.0, fnp.float64)
+    assert issubclass(np.float64, fnp.float64)
+    assert np.ones(2, np.float32).astype(fnp.float64).dtype == np.float64
+    assert fnp.finfo(fnp.float64).eps == np.finfo(float).eps
+    assert type(fnp.float64(2)) is np.float64
+    assert fg.grad(lambda x: fnp.float64(x) ** 2)(np.float32(3.0)) == 6.0

@@ -174,3 +174,61 @@ def test_two_threads_trace_with_one_array():
         thread.join()
     assert [result.shape for result in results] == [(LARGE,), (2 * LARGE,)]
     assert all((result == 1.0).all() for result in results)
+
+
+def test_a_buffer_that_is_used_again_counts_with_what_it_held():
+    a, index = np.zeros(3), np.zeros(1, int)
+
+    def f(x):
+        s = 0.0
+        for i in range(3):
+            a[:] = i + 1
+            index[:] = i
+            s = s + np.sum(x * a) + 10 * x[index][0]
+        return s
+
+    value, slope = fg.value_and_grad(f)(np.ones(3))
+    assert value == f(np.ones(3)) == 48
+    np.testing.assert_array_equal(slope, [16.0, 16.0, 16.0])
+
+
+def test_a_buffer_in_an_inner_function_and_one_in_a_formula():
+    a = np.ones(2)
+
+    def f(x):
+        inner = fg.grad(lambda y: np.sum(x * y * a))(x)
+        a[:] = 5.0
+        return np.sum(inner * a)
+
+    np.testing.assert_array_equal(fg.grad(f)(np.ones(2)), [5.0, 5.0])
+    a[:] = 1.0
+    x = fg.var("x", 2)
+    formula = fg.grad(lambda x: np.sum(x * a))(x)
+    a[:] = 7.0
+    np.testing.assert_array_equal(fg.evaluate(formula), [1.0, 1.0])
+
+
+@pytest.mark.parametrize("n", [3, 100_000])
+def test_a_pullback_keeps_its_point(n):
+    x, c = np.ones(n), np.ones(n)
+    _, pullback = fg.vjp(lambda x: c * x**3, x)
+    x[:], c[:] = 100.0, 100.0
+    np.testing.assert_array_equal(pullback(np.ones(n))[0], 3.0)
+
+
+def test_an_array_that_was_read_only_stays_so():
+    a = np.ones(20_000)
+    a.flags.writeable = False
+    wide = np.broadcast_to(np.ones(2), (10_000, 2))
+    fg.grad(lambda x: np.sum(x * a) + np.sum(x[:2] * wide))(np.ones(20_000))
+    assert not a.flags.writeable
+    assert not wide.flags.writeable
+
+
+def test_the_same_array_is_one_constant():
+    a = np.ones(3)
+    both = fg.trace(lambda x: (x * a, x * a), np.ones(3))
+    assert both[0].key == both[1].key
+    products = []
+    fg.grad(lambda x: products.extend([x * a, x * a]) or np.sum(x))(np.ones(3))
+    assert products[0].args[1] is products[1].args[1]

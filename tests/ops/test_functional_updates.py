@@ -145,3 +145,9 @@ def test_entries_that_are_named_again_are_added(shape, index, dtype):
     np.add.at(want, index, v)
     add_at(turned, index, v)
     np.testing.assert_array_equal(turned, want)
+
+
+def test_index_updates_show_what_they_are():
+    x = fg.var("x", 3)
+    assert repr(x.at).startswith("(x).at; index it")
+    assert repr(x.at[0]).startswith("(x).at[0]; say")

@@ -121,3 +121,11 @@ def test_pad_takes_widths_by_axis(widths):
         fg.jit(lambda x: np.pad(x, widths, **options))(x), np.pad(x, widths, **options)
     )
     np.testing.assert_array_equal(fg.grad(lambda x: np.sum(np.pad(x, widths)))(x), np.ones((2, 3)))
+
+
+def test_the_sign_of_a_complex_value_is_no_constant():
+    z = np.array([1 + 2j, -3 + 0.5j])
+    fg.check_grads(np.sign, (z,))
+    np.testing.assert_allclose(fg.vjp(np.sign, z)[0], np.sign(z))
+    assert fg.vjp(np.sign, 0j)[0] == 0
+    assert fg.grad(lambda x: np.sign(x) * x)(-2.0) == -1.0

@@ -502,3 +502,40 @@ def test_eigenvalues_of_an_empty_matrix():
     empty = np.zeros((0, 0))
     assert fg.grad(lambda a: np.sum(np.abs(np.linalg.eigvals(a))))(empty).shape == (0, 0)
     assert fg.jit(fg.grad(lambda a: np.sum(np.linalg.eigvals(a).real)))(empty).shape == (0, 0)
+
+
+def test_nan_wins_in_a_maximum():
+    nan = np.nan
+    np.testing.assert_array_equal(fg.grad(np.max)(np.array([1.0, nan])), [0.0, 1.0])
+    np.testing.assert_array_equal(fg.grad(np.min)(np.array([nan, 1.0])), [1.0, 0.0])
+    for f in (np.maximum, np.minimum):
+        assert fg.grad(f, (0, 1))(nan, 1.0) == (1.0, 0.0)
+        assert fg.grad(f, (0, 1))(1.0, nan) == (0.0, 1.0)
+        assert fg.grad(f, (0, 1))(1.0, 1.0) == (0.5, 0.5)
+
+
+def test_norms_of_sizes_zero_and_equal_singular_values():
+    at = np.array([[0.0, 4.0, 1.0]])
+    norm = lambda x: np.sum(np.linalg.norm(x, 0.5, axis=1))  # noqa: E731
+    np.testing.assert_allclose(fg.grad(norm)(at), [[0.0, 1.5, 3.0]], rtol=1e-14)
+    np.testing.assert_array_equal(fg.jacfwd(norm)(at), fg.grad(norm)(at))
+    for order in (2, "nuc"):
+        slope = fg.grad(lambda a, order=order: np.linalg.norm(a, order))
+        np.testing.assert_array_equal(slope(np.zeros((3, 2))), np.zeros((3, 2)))
+        np.testing.assert_allclose(slope(np.diag([0.0, 3.0]))[1], [0.0, 1.0])
+    for p in (None, -2):
+        slope = fg.grad(lambda a, p=p: np.linalg.cond(a, p))
+        np.testing.assert_allclose(slope(2 * np.eye(3)), np.zeros((3, 3)), atol=1e-16)
+    np.testing.assert_allclose(fg.grad(np.linalg.cond)(np.diag([4.0, 2.0])), np.diag([0.5, -1.0]))
+
+
+def test_unwrapped_angles_have_slope_one_at_steps_of_half_a_period():
+    for x in ([0.0, np.pi, 2 * np.pi, 7.0], [0.0, -np.pi, 8.0, np.nan]):
+        x = np.array(x)
+        value, slope = fg.jvp(np.unwrap, (x,), (np.ones(4),))
+        np.testing.assert_array_equal(value, np.unwrap(x))
+        np.testing.assert_array_equal(slope[:3], np.ones(3))
+        back = fg.jit(fg.grad(lambda x: np.sum(np.unwrap(x)[:3])))(x)
+        np.testing.assert_array_equal(back, [1.0, 1.0, 1.0, 0.0])
+    period = fg.grad(lambda p: np.sum(np.unwrap(np.array([0.0, 4.0, 9.0]), period=p)))(3.0)
+    assert period == -4.0

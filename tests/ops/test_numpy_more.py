@@ -389,3 +389,31 @@ def test_correlations_of_what_does_not_vary_are_nan():
     y = np.arange(4.0)
     found = fg.jit(lambda x: np.corrcoef(0 * x, y))(y)
     assert np.array_equal(np.isnan(found), [[True, True], [True, False]])
+
+
+def test_more_names_of_numpy():
+    assert fg.grad(np.degrees)(1.0) == pytest.approx(180 / np.pi)
+    assert fg.grad(np.radians)(1.0) == pytest.approx(np.pi / 180)
+    x = np.array([3.0, 0.0, 2.0])
+    assert fg.grad(lambda x: np.sum(x[np.where(x)]))(x).tolist() == [1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_average(axis, keepdims):
+    rng = np.random.default_rng(0)
+    x, whole = rng.random((3, 4)), rng.random((3, 4))
+    along = rng.random(12 if axis is None else x.shape[axis])
+    for weights in (None, whole, *([] if axis is None else [along])):
+
+        def f(x, w=weights):
+            return np.average(x, axis, w, keepdims=keepdims)
+
+        value, _ = fg.vjp(f, x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-12)
+        fg.check_grads(f, (x,), order=1)
+    total = fg.vjp(lambda x: np.average(x, axis, whole, returned=True), x)[0][1]
+    np.testing.assert_allclose(total, np.average(x, axis, whole, returned=True)[1])
+    assert fg.grad(lambda w: np.average([1.0, 3.0], weights=w))(np.ones(2)).tolist() == [-0.5, 0.5]
+    with pytest.raises(TypeError, match="average: expected axis for weights of another shape"):
+        fg.grad(lambda x: np.average(x, weights=np.ones(5)))(np.ones(4))

@@ -1037,3 +1037,10 @@ def test_axes_are_lists_where_numpys_are(name, axis):
     expected = shape_or_error(lambda x: f(x, axis))
     assert shape_or_error(fg.jit(lambda x: f(x, axis))) == expected
     assert shape_or_error(fg.jit(fg.adopt(lambda x: f(x, axis)))) == expected
+
+
+def test_a_mean_of_float16_is_summed_in_float32():
+    x = np.ones(70_000, np.float16)
+    value, slope = fg.value_and_grad(np.mean)(x)
+    assert value == np.mean(x) == 1.0
+    assert value.dtype == slope.dtype == np.float16

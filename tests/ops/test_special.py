@@ -174,3 +174,16 @@ def test_mpmath_has_the_values_of_complex_arguments(op, wide):
     values = [PLACES[k] if z else 1.3 + 0.7 * k for k, z in enumerate(wide)]
     found, wanted = fg.precise(op(*map(fg.const, values)), digits=20), op.run(*values)
     assert np.isnan(wanted) or cmath.isclose(found, wanted, rel_tol=1e-8)
+
+
+def test_relative_entropy_of_absent_terms():
+    special = pytest.importorskip("scipy.special")
+    p, q = np.array([0.0, 0.5, 0.5]), np.array([0.0, 0.25, 0.75])
+    for f, at_zero in ((special.rel_entr, (0.0, 0.0)), (special.kl_div, (-1.0, 1.0))):
+        for k in (0, 1):
+            slope = fg.grad(lambda p, q, f=f: np.sum(f(p, q)), k)
+            found = slope(p, q)
+            assert found[0] == at_zero[k]
+            np.testing.assert_array_equal(found[1:], slope(p[1:], q[1:]))
+            np.testing.assert_allclose(fg.jit(slope)(p, q), found)
+            assert fg.grad(lambda p, q, s=slope: s(p, q)[0])(p, q)[0] == 0

@@ -651,3 +651,13 @@ def test_a_product_with_a_logarithm_has_both_mixed_derivatives_where_its_factor_
     v = np.array(args[:2])
     for hessian in (fg.hessian(g)(v), fg.jit(fg.hessian(g))(v), fg.jacrev(fg.grad(g))(v)):
         np.testing.assert_allclose([hessian[0, 1], hessian[1, 0]], [mixed] * 2, rtol=1e-12)
+
+
+def test_inverses_of_incomplete_functions_at_the_ends():
+    special = pytest.importorskip("scipy.special")
+    for y in (0.0, 1.0):
+        assert fg.grad(special.betaincinv, (0, 1))(2.0, 3.0, y) == (0.0, 0.0)
+    assert fg.grad(special.gammaincinv)(2.0, 0.0) == 0.0
+    # The slope in the degrees of freedom is 0 at the median, and not constant.
+    assert fg.grad(fg.grad(special.stdtrit), 1)(3.0, 0.5) == pytest.approx(-0.0720455, rel=1e-5)
+    assert fg.grad(special.powm1, (0, 1))(0.0, 2.0) == (0.0, 0.0)

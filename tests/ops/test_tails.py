@@ -475,3 +475,19 @@ def test_the_complex_slope_of_dawsn_far_off_the_real_line(z):
     assert slope(z) == pytest.approx(complex(wanted), rel=1e-11)
     along = fg.jvp(lambda z: fg.jvp(f, (z,), (1.0 + 0j,))[1], (z,), (1.0 + 0j,))[1]
     assert along == pytest.approx(complex(second), rel=1e-11)
+
+
+def test_second_derivatives_where_one_term_of_a_logarithm_of_sums_rounds_away():
+    zero, low = np.float32(0), np.float32(-18)
+    weight = np.exp(-18.0)
+    for f, w in ((np.logaddexp, weight), (np.logaddexp2, 2.0**-18 * np.log(2))):
+        for i, j, sign in ((0, 0, 1), (1, 1, 1), (0, 1, -1), (1, 0, -1)):
+            second = fg.grad(fg.grad(f, i), j)(zero, low)
+            np.testing.assert_allclose(second, sign * w / (1 + w) ** 2, rtol=1e-4)
+    inf = np.inf
+    assert fg.grad(np.logaddexp, (0, 1))(inf, 0.0) == (1.0, 0.0)
+    assert fg.grad(np.logaddexp, (0, 1))(0.0, -inf) == (1.0, 0.0)
+    assert fg.grad(np.logaddexp, (0, 1))(-inf, -inf) == (0.5, 0.5)
+    x = np.array([0, -18], np.float32)
+    mixed = fg.grad(lambda x: fg.grad(fg.logsumexp)(x)[0])(x)[1]
+    np.testing.assert_allclose(mixed, -weight, rtol=1e-4)

@@ -402,3 +402,13 @@ def test_random_programs_on_special_values(seed, dtype):
     check(f, rng.choice(values, 40), rng.choice(values, 40))
     if dtype is not np.complex128:
         check(f, *rng.choice(np.array(REALS, dtype), 2))
+
+
+def test_complex_constants_keep_the_signs_of_their_zeros():
+    values = (-1 + 0j, complex(-1, -0.0))
+    expected = [np.sqrt(v) for v in values]
+    one = fg.const(0j)
+    got = [fg.evaluate(np.sqrt(one * 0 + v)) for v in values]
+    signs = [fg.expr.scalar(v, np.dtype(complex)).params[0][1].array.imag for v in values]
+    assert [np.signbit(s) for s in signs] == [False, True]
+    assert expected[0] == got[0]

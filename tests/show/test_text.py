@@ -164,3 +164,42 @@ def test_eigenvalues_are_written_as_numpy_is_called():
     m = fg.var("m", (3, 3))
     assert repr(np.linalg.eigh(m)[0]) == "eigh(m)[0]"
     assert repr(np.linalg.eigh(m, "U")[1]) == "eigh(m, 'U')[1]"
+
+
+A = fg.var("A", (2, 2))
+
+
+Y, Z = fg.var("y"), fg.var("z")
+
+
+@pytest.mark.parametrize(
+    ("expr", "expected"),
+    [
+        ((A + 1).T, "(A + 1).T"),
+        (A.T, "A.T"),
+        (np.sin(A).T, "sin(A).T"),
+        ((A + 1)[0, 1:], "(A + 1)[0, 1:]"),
+        (-(Z % X), "-(z % x)"),
+        (-(Z * X), "-z*x"),
+        (X * (Y // Z), "x*(y // z)"),
+        (X * (Y % Z), "x*(y % z)"),
+        ((X * Y) % Z, "x*y % z"),
+        (X % (Y * Z), "x % (y*z)"),
+        ((X % Y) % Z, "(x % y) % z"),
+        ((X % Y) * Z, "(x % y)*z"),
+        ((X % Y) + Z, "x % y + z"),
+        ((X < Y) == (Y < Z), "(x < y) == (y < z)"),
+        ((X < Y) & (Y < Z), "(x < y) & (y < z)"),
+        ((X + Y).astype(int) * 2, "(x + y).astype(int64)*2"),
+        ((X > Y).astype(float) * Z, "(x > y)*z"),
+        (np.sin(fg.const(-2.0) * X) + fg.const(-2.0) * Y, "sin(-2*x) - 2*y"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_formulas_mean_what_they_say(expr, expected):
+    assert repr(expr) == expected
+
+
+def test_a_constant_that_is_shared_has_no_name():
+    c = fg.const(-2.0)
+    assert repr(np.sin(c * X) * (c + Y)) == "sin(-2*x)*(-2 + y)"

@@ -463,3 +463,9 @@ def test_an_instance_whose_copy_is_itself_does_not_change(tree):
         assert [tree.w, tree.b] == [2.0, 3.0]
     assert fg.scan(lambda p, x: (p, p.w * x), tree, np.ones(2))[1].tolist() == [2.0, 2.0]
     assert [tree.w, tree.b] == [2.0, 3.0]
+
+
+def test_what_jit_returns_has_the_defaults_of_this_call():
+    same = fg.jit(lambda tree: tree)
+    for kind in (list, int):
+        assert same(collections.defaultdict(kind, a=1.0)).default_factory is kind

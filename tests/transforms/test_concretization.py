@@ -1,5 +1,7 @@
 """Python's questions to traced values: what a function gives is what its trace gives, and what jit gives."""
 
+import collections
+import functools
 import math
 import random
 import warnings
@@ -558,3 +560,90 @@ def test_a_rounded_number_may_be_longer_than_the_integers_of_programs(x):
     assert jitted(x) == f(x)
     assert fg.value_and_grad(f)(x) == (f(x), round(x) * 1e-20)
     assert fg.jvp(f, (x,), (1.0,)) == (f(x), round(x) * 1e-20)
+
+
+def test_storing_into_an_array_of_floats_is_refused():
+    def store(dtype):
+        def f(x):
+            a = np.zeros(2, dtype)
+            a[0] = x
+            return np.sum(a.real) + 0.0 * x
+
+        return fg.adopt(f, False)
+
+    for dtype in (float, complex):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            fg.grad(store(dtype))(2.0)
+        # NumPy may put an error of its own in front.
+        assert "write x = x.at[i].set(v)" in str(caught.value.__cause__ or caught.value)
+    # A truncated number has derivative zero.
+    assert fg.grad(store(int))(2.5) == 0.0
+
+    def fill(x):
+        a = np.zeros(2)
+        a.fill(x)
+        return np.sum(a) + 0.0 * x
+
+    with pytest.raises((TypeError, ValueError)) as caught:
+        fg.grad(fg.adopt(fill, False))(2.0)
+    assert "write x = x.at[i].set(v)" in str(caught.value.__cause__ or caught.value)
+    assert fg.grad(lambda x: x * x.item() + int(x) * x)(2.0) == 6.0
+
+
+@pytest.mark.parametrize("way", [lambda f: f, fg.jit], ids=["plain", "jit"])
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda x: x if x in {1.0, 2.0} else 0.0,
+        lambda x: x * {1.0: 10.0}.get(x, 0.0),
+        fg.adopt(functools.cache(lambda x: x * x), False),
+    ],
+)
+def test_a_traced_value_has_no_hash(look, way):
+    with pytest.raises(TypeError, match=r"hash: expected a number .* compare it with =="):
+        way(fg.grad(look))(2.0)
+    assert way(fg.grad(lambda x: x**2 if x in (1.0, 2.0) else x))(2.0) == 4.0
+
+
+def lookup(x, n):
+    return {1.0: 2.0, 2.0: 3.0}[n] * x * len({n, 2 * n, n * 1})
+
+
+def by_stopped(x):
+    seen = {}
+    for value in (x, 2 * x, x):
+        key = float(fg.stop_gradient(value))
+        seen[key] = seen.get(key, 0.0) + value
+    return sum(value**2 for value in seen.values())
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_value_without_a_derivative_is_looked_up_by_its_number():
+    """Numbers that are equal have one derivative there, zero."""
+    for way in (lambda f: f, fg.jit):
+        slope = way(fg.grad(lookup))
+        assert [slope(0.7, n) for n in (1.0, 2.0, 1.0)] == [4.0, 6.0, 4.0]
+        assert way(fg.grad(by_stopped))(0.7) == pytest.approx(16 * 0.7)
+        rounded = way(fg.grad(lambda x: {2: 5.0, 1: 3.0}[np.floor(3 * x).astype(int)] * x))
+        assert [rounded(0.7), rounded(0.4)] == [5.0, 3.0]
+        assert way(fg.grad(lambda x: collections.Counter([np.sign(x), 1.0])[1.0] * x))(0.7) == 2.0
+    jitted = fg.jit(lambda x: len({x, 2 * x, -2 * x}) * x)
+    assert [jitted(x) for x in (1.0, 0.0, -1.0, -2.0, 1.0)] == [3.0, 0.0, -3.0, -6.0, 3.0]
+    cached = fg.jit(functools.cache(lambda x: x * x))
+    assert [cached(x) for x in (2.0, 3.0, 2.0)] == [4.0, 9.0, 4.0]
+    found = fg.vmap(fg.grad(lambda x: {0.0: 1.0, 1.0: 2.0}[np.floor(x)] * x))(np.array([0.5, 1.5]))
+    assert found.tolist() == [1.0, 2.0]
+
+
+def test_the_advice_for_a_hash_is_right():
+    table = {1.5: 2.0, 2.5: 3.0, 1: 5.0, 2: 7.0}
+
+    def look(x):
+        return x * table[float(str(x))] * table[int(x)]
+
+    with pytest.raises(TypeError, match=r"look up int\(x\) or float\(str\(x\)\)"):
+        fg.grad(lambda x: x * table[x])(1.5)
+    for f in (look, fg.adopt(look)):
+        for slope in (fg.grad(f), fg.jit(fg.grad(f)), fg.jacfwd(f)):
+            assert [slope(1.5), slope(2.5)] == [10.0, 21.0]
+        assert fg.vmap(fg.grad(f))(np.array([1.5, 2.5])).tolist() == [10.0, 21.0]
