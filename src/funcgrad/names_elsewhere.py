@@ -253,6 +253,10 @@ _OPTIONS: Mapping[str, str] = MappingProxyType(
         "static_argnums": "leave it out: Python may ask any argument, as in `if flag:`",
         **dict.fromkeys(("prevent_cse", "reduce_axes"), "leave it out: it has no meaning here"),
         **dict.fromkeys(
+            ("tfirst", "Dfun", "h0", "hmin"),
+            "write fg.scipy.integrate.odeint, which has SciPy's signature",
+        ),
+        **dict.fromkeys(
             ("inline", "keep_unused"), "leave it out: calls are compiled with what is around them"
         ),
         **dict.fromkeys(

@@ -271,6 +271,7 @@ def test_the_largest_step_is_kept():
             "a tree like the state",
         ),
         (lambda: fg.odeint(decay, 1.0, TIMES, 1.0, method="BDF"), ValueError, "write 'Rodas5P'"),
+        (lambda: fg.odeint(decay, 1.0, TIMES, 1.0, hmax=0.0), ValueError, "step to be positive"),
     ],
 )
 def test_errors(call, error, message):
@@ -283,6 +284,7 @@ def test_errors(call, error, message):
     [
         ({"args": (2.0,)}, r"^odeint: expected the arguments of func one by one, but got args; "),
         ({"h0": 0.1}, "^odeint: expected options among rtol, .*, adjoint, but got h0"),
+        ({"tfirst": True}, r"but got tfirst; write fg\.scipy\.integrate\.odeint"),
         ({"rtoll": 0.1}, "^odeint: expected options among .* but got rtoll; write rtol=0.1"),
     ],
 )

@@ -219,7 +219,12 @@ def test_vmap_at_given_times():
     [
         ({"t_span": 1.0}, ValueError, "t_span to be a pair"),
         ({"t_eval": 1.0}, ValueError, "t_eval to have one axis"),
-        ({"t_eval": [9.5]}, ValueError, "increasing or decreasing"),
+        ({"t_eval": [9.5]}, ValueError, r"t_eval within t_span, from 0\.0 to 9\.0, but got 9\.5"),
+        ({"t_span": (9, 0), "t_eval": [-1]}, ValueError, "t_eval within t_span, from 9 to 0, but"),
+        ({"t_eval": [2.0, 1.0]}, ValueError, "increasing or decreasing"),
+        ({"max_step": 0.0}, ValueError, "largest step to be positive, but got 0.0"),
+        ({"args": 2.0}, TypeError, r"args to be a tuple, but got float; write args=\(x,\)"),
+        ({"events": 2.0}, TypeError, "events to be a tuple, but got float"),
         ({"first_step": 0.0}, ValueError, "first_step to be positive"),
         ({"method": "BDF"}, ValueError, "Rodas5P"),
         ({"events": [1]}, TypeError, "a function as an event"),

@@ -229,6 +229,9 @@ def test_a_class_that_optree_knows() -> None:
 def test_errors_of_registration() -> None:
     with pytest.raises(TypeError, match="expected a class, but got float"):
         fg.register_tree(2.0)  # type: ignore[type-var]
+    for known in (int, float, str, np.ndarray, np.float64, list, fg.Expr):
+        with pytest.raises(TypeError, match=f"a class of yours, but got {known.__name__}"):
+            fg.register_tree(known)
     with pytest.raises(TypeError, match="both flatten and unflatten"):
         fg.register_tree(Plain, lambda p: ((p.w,), None))
     with pytest.raises(ValueError, match="Line again"):

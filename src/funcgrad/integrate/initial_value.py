@@ -84,7 +84,7 @@ def initial_value_problem(
         times[-1],
         np.maximum(relative, 100 * unit),
         _tolerances(who, atol, layout),
-        fit(lift_fully(_positive(who, "the largest step", max_step)), ArrayType((), times.dtype)),
+        fit(lift_fully(_largest_step(who, max_step)), ArrayType((), times.dtype)),
         _positive(who, "the number of steps", max_steps),
     )
     return InitialValueProblem(integration, layout, start, times)
@@ -137,6 +137,14 @@ def _tolerances(who: str, atol: object, layout: StateLayout) -> list[Any]:
             )
         found.extend([fit(part, ArrayType(part.shape, real))] * (2 if layout.is_split(type) else 1))
     return found
+
+
+def _largest_step(who: str, value: object) -> Any:
+    """A step of length 0 would be repeated without end."""
+    known = _positive(who, "the largest step", value)
+    if not isinstance(known, Expr) and not known > 0:
+        raise value_error(f"{who}: expected the largest step to be positive, but got {value!r}")
+    return known
 
 
 def _positive(who: str, name: str, value: object) -> Any:

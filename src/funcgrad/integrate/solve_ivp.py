@@ -25,7 +25,7 @@ from funcgrad.integrate.steps import evaluations
 from funcgrad.integrate.tableaus import Rosenbrock
 from funcgrad.ops.base.op import fit, lift_fully
 from funcgrad.rewrite.evaluate import evaluate_roots
-from funcgrad.source import value_error
+from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.transform_arguments import check_function
@@ -140,7 +140,7 @@ def solve_ivp(
     """
     check_function("solve_ivp", fun)
     slope = on_arrays(fun)
-    more = tuple(args or ())
+    more = _tuple_of("args", args)
     problem = initial_value_problem(
         "solve_ivp",
         lambda t, y: slope(t, y, *more),
@@ -154,7 +154,7 @@ def solve_ivp(
     )
     watched = [
         event_of(e, problem.layout, problem.start, problem.times[0], more)
-        for e in ([] if events is None else [events] if callable(events) else events)
+        for e in ((events,) if callable(events) else _tuple_of("events", events))
     ]
     traced = are_traced(
         [
@@ -194,6 +194,16 @@ def _solution(found: OdeSolution, traced: bool) -> OdeSolution:
     return solution
 
 
+def _tuple_of(name: str, given: object) -> tuple[Any, ...]:
+    """The items of a sequence; of None, none."""
+    items: Any = () if given is None else given
+    try:
+        return tuple(items)
+    except TypeError:
+        got = type(given).__name__
+    raise type_error(f"solve_ivp: expected {name} to be a tuple, but got {got}; write {name}=(x,)")
+
+
 def _all_times(t_span: object, t_eval: object) -> Any:
     """The start, the times to report, and the end, as one array."""
     span = lift_fully(list(t_span) if isinstance(t_span, list | tuple) else t_span)
@@ -207,7 +217,13 @@ def _all_times(t_span: object, t_eval: object) -> Any:
     parts = [span[:1], lift_fully(inner), span[1:]]
     if any([isinstance(x, Expr) for x in (t_span, t_eval, *flatten(t_span).leaves)]):
         return np.concatenate(parts)
-    return np.concatenate(evaluate_roots(parts, {}))
+    begin, inside, end = evaluate_roots(parts, {})
+    outside = inside[(inside < min(begin, end)) | (inside > max(begin, end))]
+    if outside.size:
+        raise value_error(
+            f"solve_ivp: expected t_eval within t_span, from {begin[0]} to {end[0]}, but got {outside[0]}",
+        )
+    return np.concatenate([begin, inside, end])
 
 
 def _first_step(problem: InitialValueProblem, first_step: float | None) -> Any:

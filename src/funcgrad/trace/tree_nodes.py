@@ -93,7 +93,9 @@ def flatten_function(kind: type) -> Flatten | None:
     return _by_fields([field.name for field in fields], marked)
 
 
-_NEVER = frozenset(("builtins", "collections", "numpy", "funcgrad.expr"))
+_LEAVES = frozenset(("builtins", "numpy", "funcgrad.expr"))
+"""Modules whose classes are leaves, or containers that are known; none of them may be registered."""
+_NEVER = _LEAVES | {"collections"}
 """Modules whose classes are leaves, or `optree`'s."""
 
 
@@ -311,8 +313,9 @@ def register_tree(cls: Any = None, flatten: Any = None, unflatten: Any = None) -
     named tuples, lists, tuples, dicts and subclasses of dict need not be
     registered. Subclasses are not registered by their base class.
 
-    Raises TypeError if ``cls`` is not a class, or only one of the functions is
-    given, and ValueError if the class is registered already.
+    Raises TypeError if ``cls`` is not a class, or is one of Python's or
+    NumPy's own, such as `int`, or only one of the functions is given, and
+    ValueError if the class is registered already.
 
     >>> import funcgrad as fg
     >>> @fg.register_tree
@@ -328,6 +331,11 @@ def register_tree(cls: Any = None, flatten: Any = None, unflatten: Any = None) -
     if not isinstance(cls, type):
         raise type_error(
             f"register_tree: expected a class, but got {type(cls).__name__}; write type(x)",
+        )
+    if cls.__module__ in _LEAVES:
+        raise type_error(
+            f"register_tree: expected a class of yours, but got {cls.__name__}, whose instances are known; "
+            "register a class that has one",
         )
     if (flatten is None) is not (unflatten is None):
         raise type_error(
