@@ -15,8 +15,8 @@ import numpy as np
 import scipy.special as _scipy
 from scipy.special import betaln
 
-from funcgrad.expr import Expr
 from funcgrad.expr.concrete import known_value
+from funcgrad.ops.base.op import lift_fully
 from funcgrad.scipy.composition import nondifferentiable, only_plain, real, with_value
 from funcgrad.typing import Array
 
@@ -43,7 +43,7 @@ def _rule(a: Array, b: Array, n: int) -> Any:
 
 
 def _as_scipys(who: str, run: Callable[..., Any], found: Any, n: int, mu: bool, *at: Array) -> Any:
-    known = [known_value(x) if isinstance(x, Expr) else x for x in at]
+    known = [known_value(lift_fully(x)) for x in at]
     if not any([x is None for x in known]):
         run(n, *known)  # which refuses exponents out of range
 
