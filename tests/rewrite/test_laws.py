@@ -528,3 +528,12 @@ def test_an_entry_of_joined_arrays_one_of_which_repeats_a_number():
     x, y = fg.var("x"), fg.var("y", shape=(3,))
     entry = np.concatenate([np.broadcast_to(x, (2,)), y])[1]
     assert fg.simplify(entry).key == x.key
+
+
+def test_cotangents_of_a_number_with_new_axes_are_added():
+    def f(x):
+        y = np.sin(x)
+        return np.sum(y[None, ...] ** 2) + 2 * np.sum(y[..., None]) + y**3
+
+    sine, cosine = np.sin(1.0), np.cos(1.0)
+    assert fg.grad(f)(1.0) == pytest.approx((2 * sine + 2 + 3 * sine**2) * cosine, rel=1e-14)

@@ -256,7 +256,7 @@ def _block(term: Expr, x: Expr) -> _Block | None:
         at = spec.index("...")
         spec = (*spec[:at], *(_ALL,) * (len(lengths) + 1 - len(spec)), *spec[at + 1 :])
     axis, last = len(spec) - 1, spec[-1] if spec else None
-    if x.dtype != term.dtype or last in (None, "new", "array"):
+    if x.dtype != term.dtype or last in (None, "...", "new", "array"):
         return None
     if min(lengths[: axis + 1]) < 0:  # of a stack of an open loop
         return None
