@@ -147,6 +147,7 @@ MATRIX = np.cos(np.arange(6.0)).reshape(2, 3)
 OF_STANDARD_DRAWS = {
     "normal": lambda g, k: g.normal(k * np.array([1.0, 2.0, 3.0]), k * k, (2, 3)),
     "normal, a number": lambda g, k: g.normal(k, scale=k * k),
+    "normal, lists": lambda g, k: g.normal([0.0, k], scale=(2, k * k), size=(3, 2)),
     "lognormal": lambda g, k: g.lognormal(k, 0.3 * k, 4),
     "uniform": lambda g, k: g.uniform(k, 3 * k * k + 1, (2, 3)),
     "uniform to": lambda g, k: g.uniform(high=k),
@@ -164,6 +165,9 @@ OF_STANDARD_DRAWS = {
     "multivariate_normal": lambda g, k: g.multivariate_normal(k * np.ones(2), COV, 3),
     "multivariate_normal, cov": lambda g, k: g.multivariate_normal(
         np.ones(2), k * COV + k * k * np.eye(2), 3
+    ),
+    "multivariate_normal, lists": lambda g, k: g.multivariate_normal(
+        [0, 6], [[2, 1], [1, 1.5 * k]], size=4
     ),
     "one of multivariate_normal": lambda g, k: g.multivariate_normal(np.ones(2), k * COV),
     "permutation": lambda g, k: g.permutation(k * np.arange(6.0) ** 2),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial, wraps
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from funcgrad.adoption.adopted_types import ORIGINAL
 from funcgrad.adoption.stand_ins.reparameterized import REPARAMETERIZED, plain_arguments
 from funcgrad.arrays.mutable_array import mutable
 from funcgrad.arrays.reference import Reference, holds_expr, unwrapped
+from funcgrad.ops.shape import array
 
 _OTHER = frozenset(
     (
@@ -61,7 +63,11 @@ def _traced_draw(
     """A draw with traced arguments: a function of them where the distribution has one."""
     known = REPARAMETERIZED.get(name)
     if known is not None:
-        return mutable(known(draw, *args, **kwargs))
+        given = signature(known).bind(draw, *args, **kwargs)
+        for key, item in given.arguments.items():
+            if key != "size" and isinstance(item, list | tuple):
+                given.arguments[key] = array(item)
+        return mutable(known(*given.args, **given.kwargs))
     return mutable(draw(name, *plain_arguments(name, args), **plain_arguments(name, kwargs)))
 
 
