@@ -121,6 +121,24 @@ def test_every_rounding_of_sums_and_products_stays(steps, roots, values):
     assert [str(v) for v in got] == [str(v) for v in want]
 
 
+SUMMANDS = [0.1, -0.3, 1 / 3, 7.7, 1e16, -1e16, 0.7, 3.0]
+
+
+@pytest.mark.parametrize("template", vm_instructions.SHORT_SUMS)
+def test_a_sum_of_a_few_terms_is_one_instruction(template):
+    names = [f"x{k}" for k in range(vm_instructions.arity(template))]
+    inputs = [fg.var(name) for name in names]
+    flat = flatten_program(
+        [eval(template.format(*names), dict(zip(names, inputs, strict=True)))], inputs
+    )
+    code = lower_to_bytecode(flat).code.tolist()
+    assert code == [vm_instructions.opcodes()[template], 1, code[2], *range(len(names))]
+    for values in (SUMMANDS, SUMMANDS[::-1], [0.0] * 8, [-0.0] * 8, [0.0, -0.0] * 4):
+        given = values[: len(names)]
+        got, want = compile_bytecode(flat)(*given), interpret(flat, given)
+        assert str(got) == str(want)
+
+
 def test_alternating_differences_take_linear_time():
     y = X
     for _ in range(5_000):

@@ -17,7 +17,15 @@ import numpy as np
 from funcgrad.compiler.flat_program import Flat, FlatStep, build, repeated_constant
 from funcgrad.compiler.native import llvm_jit, vm_instructions
 from funcgrad.compiler.native.disassembler import disassembled
-from funcgrad.compiler.native.vm_instructions import AS_TRUTH, UNCHANGED, arity, instruction_of
+from funcgrad.compiler.native.vm_instructions import (
+    AS_TRUTH,
+    MOST_TERMS,
+    SHORT_SUMS,
+    UNCHANGED,
+    arity,
+    instruction_of,
+    sum_template,
+)
 from funcgrad.compiler.python.scalar_ops import native_template
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.columns import EMPTY, ScalarUse
@@ -295,13 +303,15 @@ def _sum_instruction(
     terms: Sequence[ProductTerm], register: Mapping[int, int], opcodes: Mapping[str, int]
 ) -> tuple[str, list[int]]:
     """The instruction that adds a row of terms, and its operands."""
+    if len(terms) <= MOST_TERMS:
+        short = sum_template([(1 if y == ONE else 2, negated) for _, y, negated in terms])
+        if short in SHORT_SUMS:
+            return short, [register[k] for term in terms for k in term[:2] if k != ONE]
     if any([negated for _, _, negated in terms]):
         sign = (register[ONE], register[ONE] + 1)
         triples = [(register[x], register[y], sign[negated]) for x, y, negated in terms]
         return "signed", [len(terms), *chain.from_iterable(triples)]
-    pairs = [register[k] for term in terms for k in term[:2]]
-    short = f"terms {len(terms)}"
-    return (short, pairs) if short in opcodes else ("terms", [len(terms), *pairs])
+    return "terms", [len(terms), *[register[k] for term in terms for k in term[:2]]]
 
 
 class _OpcodeRuns:

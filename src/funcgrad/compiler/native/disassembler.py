@@ -33,7 +33,7 @@ _MOST_TERMS = 20
 def _formula(name: str, operands: Sequence[str]) -> str:
     if name == "both":
         return f"softplus({operands[1]}), and {operands[0]} = sigmoid({operands[1]})"
-    if name.startswith("terms") or name == "signed":
+    if name in ("terms", "signed"):
         return _sum(operands, 3 if name == "signed" else 2)
     text = name.format(*operands)
     return text[1:-1] if text.startswith("(") else text

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -58,9 +59,7 @@ _OPCODES: dict[type, tuple[str, str]] = {
 @lru_cache(maxsize=1024)
 def parsed(template: str) -> ast.expr:
     """The syntax of a template, in which operand ``{0}`` is the name ``_0``."""
-    text = template
-    for k in range(4):
-        text = text.replace(f"{{{k}}}", f"_{k}")
+    text = re.sub(r"\{(\d+)\}", r"_\1", template)
     return ast.parse(text.strip(), mode="eval").body
 
 

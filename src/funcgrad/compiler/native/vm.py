@@ -78,11 +78,6 @@ class _VMWriter:
                 self.put(template_value(w, "(({0} if {0} > 0.0 else 0.0) + log1p({1}))", [*x, e]))
                 share = template_value(w, "(1.0 if {0} > 0.0 else {1}) / (1.0 + {1})", [*x, e])
                 self.put(share, 1)
-            elif name.startswith("terms"):
-                total = w.binary("fmul", x[0], x[1])
-                for a, b in zip(x[2::2], x[3::2], strict=True):
-                    total = w.binary("fadd", total, w.binary("fmul", a, b))
-                self.put(total)
             else:
                 self.put(template_value(w, name, x))
             self.advance(self.at(width))

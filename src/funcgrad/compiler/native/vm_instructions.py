@@ -1,15 +1,16 @@
 """The instructions of the register VM: the templates of operations on numbers, and rows of products.
 
-A template is that of a column of an operation (`Columns.scalar`, `Columns.native`) that has ``vm``. Beside
-them, ``terms`` adds any number of products: the result, their count, and for each product two registers;
-``signed`` has a third register for each product, which holds its sign; ``terms N`` adds N products without a
-count; ``both`` computes softplus and sigmoid of one number. Terms are added in order.
+A template is that of a column of an operation (`Columns.scalar`, `Columns.native`) that has ``vm``, or a sum
+of a few terms (`SHORT_SUMS`). Beside them, ``terms`` adds any number of products: the result, their count, and for
+each product two registers; ``signed`` has a third register for each product, which holds its sign; ``both``
+computes softplus and sigmoid of one number. Terms are added in order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import count, islice
 from string import Formatter
 from typing import Any
 
@@ -24,8 +25,37 @@ AS_TRUTH = "({0} != 0.0)"
 UNCHANGED = "{0}"
 """The template of an operation whose value is its operand's."""
 
-SHORT = (2, 3, 4)
-"""The counts of terms that have an opcode of their own, without the count among its registers."""
+MOST_TERMS = 4
+"""The most terms of a sum that is a template."""
+
+
+def sum_template(terms: Sequence[tuple[int, bool]]) -> str:
+    """The template of a sum of terms: of each its number of factors, 1 or 2, and whether it is negated.
+
+    >>> sum_template([(1, False), (2, True)])
+    '({0} - {1}*{2})'
+    """
+    names = map("{{{}}}".format, count())
+    products = ["*".join(islice(names, factors)) for factors, _ in terms]
+    first = f"-({products[0]})" if terms[0][1] else products[0]
+    signs = [" - " if negated else " + " for _, negated in terms]
+    rest = [sign + product for sign, product in zip(signs[1:], products[1:], strict=True)]
+    return f"({first}{''.join(rest)})"
+
+
+def _sums() -> Iterator[str]:
+    """The sums that are frequent in gradients."""
+    plain, product, negated = (1, False), (2, False), (2, True)
+    yield from map(sum_template, [[negated], [plain, negated]])
+    for more in range(1, MOST_TERMS):
+        for terms in ([plain], [product]):
+            yield sum_template([*terms, *[product] * more])
+        yield sum_template([negated] * (more + 1))
+        yield sum_template([plain] * (more + 1))
+
+
+SHORT_SUMS = tuple(dict.fromkeys(_sums()))
+"""The templates of sums."""
 
 
 @lru_cache(maxsize=1024)
@@ -56,9 +86,8 @@ def widths() -> Mapping[str, int]:
     return {
         "terms": 0,
         "signed": 0,
-        **{f"terms {count}": 1 + 2 * count for count in SHORT},
         "both": 3,
-        **{template: 1 + arity(template) for template in templates()},
+        **{template: 1 + arity(template) for template in (*SHORT_SUMS, *templates())},
     }
 
 
