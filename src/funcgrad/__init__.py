@@ -289,6 +289,7 @@ if not _expr.operation_table.functions:  # a reload, such as IPython's %reload_e
                     "text_of_tree": _later("show.text", "text_of_tree"),
                     "latex": _later("show.latex.to_latex", "notebook_latex"),
                     "warn_of_equal_numbers": _later("ops.equal_numbers", "warn_of_equal_numbers"),
+                    "warn_of_search": _later("ops.searches", "warn_of_search"),
                     "with_labels": _with_labels,
                 }
             ),

@@ -133,6 +133,7 @@ class Questions:
             return known
         answer = bool(_answer(self, "bool()", bool))
         functions["warn_of_equal_numbers"](self, answer)
+        functions["warn_of_search"](self, answer)
         return answer
 
     def __float__(self: Any) -> float:

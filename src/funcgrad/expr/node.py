@@ -32,6 +32,8 @@ class TraceContext(Protocol):
     """Whether the function still runs."""
     refusal: Exception | None
     """The error by which a number was refused, if one was."""
+    searches: dict[Any, Any]
+    """The comparisons by the line that asks them (`funcgrad.ops.searches`)."""
 
     def record(self, asked: Any, reading: Callable[[Any], Any], answer: Any) -> None:
         """Called for each question of Python: the traced value, the function that reads it, the answer."""

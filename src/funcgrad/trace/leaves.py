@@ -63,7 +63,7 @@ class Scope:
     All expressions of the leaves refer to it (`funcgrad.expr.TraceContext`). It records no questions.
     """
 
-    __slots__ = ("arrays", "given", "number", "open", "refusal", "stored")
+    __slots__ = ("arrays", "given", "number", "open", "refusal", "searches", "stored")
     records = False
     differentiates = True
     answers = True
@@ -80,6 +80,8 @@ class Scope:
         """The places of the leaves whose arrays transforms inside the run have stored into."""
         self.refusal: Exception | None = None
         """The error by which a number was refused, which the function may catch: its result is wrong then."""
+        self.searches: dict[Any, Any] = {}
+        """The comparisons of differentiated values (`funcgrad.ops.searches`)."""
 
     def forget_since(self, start: int) -> None:
         """Forget the questions from then on: the run that asked them was refused, and is repeated."""
@@ -202,6 +204,7 @@ def run_on_leaves(
     finally:
         scope.open = False
         runs_on_leaves.reset(context)
+        scope.searches.clear()
         scope.refusal = None  # its traceback refers to this frame
 
 
