@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from itertools import islice, pairwise
 from types import CodeType, FrameType, FunctionType, ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -229,6 +229,48 @@ def is_raising(code: CodeType, offset: int) -> bool:
 def is_for_people(code: CodeType, offset: int) -> bool:
     """Whether a statement raises an exception, or drops its value, as ``print(x)`` does."""
     return _ends_with(code, offset, ("RAISE_VARARGS", "POP_TOP"))
+
+
+@lru_cache(maxsize=1024)
+def reader_of_text(code: CodeType, offset: int) -> str:
+    """The name that is called with the text which a position of code makes, as in ``float(f"{x:.2f}")``.
+
+    It is the innermost call around it; the text may be sliced or joined with others on the way.
+    """
+    steps = list(dis.get_instructions(code))
+    place = next((i for i, step in enumerate(steps) if step.offset == offset), None)
+    made = None if place is None else _span(steps[place])
+    if made is None:
+        return ""
+    for step in steps[place:]:
+        span = _span(step)
+        if step.opname.startswith("CALL") and span and span != made and _covers(span, made):
+            named = [read for read in steps[:place] if read.opname.startswith("LOAD_")]
+            starts = [read.argval for read in named if _starts(_span(read), span, made)]
+            return str(starts[-1]) if starts else ""
+    return ""
+
+
+_Span: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
+
+
+def _span(step: dis.Instruction) -> _Span | None:
+    """The first and the last place, as line and column, of what an instruction evaluates."""
+    if step.positions is None:
+        return None
+    line, end_line, column, end_column = step.positions
+    if line is None or end_line is None or column is None or end_column is None:
+        return None
+    return (line, column), (end_line, end_column)
+
+
+def _covers(outer: _Span, inner: _Span) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _starts(read: _Span | None, call: _Span, argument: _Span) -> bool:
+    """Whether a name that is read is the function of a call with an argument."""
+    return read is not None and read[0] == call[0] and read[1] <= argument[0]
 
 
 def _ends_with(code: CodeType, offset: int, names: tuple[str, ...]) -> bool:

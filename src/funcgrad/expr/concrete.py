@@ -27,6 +27,7 @@ from funcgrad.expr.branch_path import PATH, Path
 from funcgrad.expr.node import ExprBase, set_value
 from funcgrad.expr.plain_numbers import advice, refuse_model, remedy
 from funcgrad.expr.registry import functions
+from funcgrad.expr.rounding_texts import warn_of_number
 from funcgrad.expr.subscripted_object import refuse_mask
 from funcgrad.fold import folded, reaches
 from funcgrad.graph import CONSTANT, INPUT, subexpressions
@@ -137,11 +138,9 @@ class Questions:
         return answer
 
     def __float__(self: Any) -> float:
-        if (
-            self.traced
-            and functions["is_varied"](self)
-            and _is_formatted(asker_of(sys._getframe(1)))
-        ):
+        asker = asker_of(sys._getframe(1))
+        if self.traced and functions["is_varied"](self) and _is_formatted(asker):
+            warn_of_number(self, asker, True)
             return float(_answer(self, "a format", float))  # text is for people, as in `__format__`
         return float(number(self, "float()", float))
 
@@ -201,17 +200,19 @@ class Questions:
     def __str__(self: Any) -> str:
         if not self.traced:
             return str(functions["text"](self))
-        return (
-            _told(self)
-            if _is_told(self, asker_of(sys._getframe(1)))
-            else str(_answer(self, "str()", str))
-        )
+        asker = asker_of(sys._getframe(1))
+        if _is_told(self, asker):
+            return _told(self)
+        warn_of_number(self, asker, False)
+        return str(_answer(self, "str()", str))
 
     def __format__(self: Any, spec: str) -> str:
         if not (spec or self.traced):
             return str(functions["text"](self))
-        if _is_told(self, asker_of(sys._getframe(1))):
+        asker = asker_of(sys._getframe(1))
+        if _is_told(self, asker):
             return _told(self)
+        warn_of_number(self, asker, bool(spec))
         if not self.traced and _is_width(spec) and _has_input(self):
             return format(repr(self), spec)
         return str(_answer(self, "a format", _formatted(spec)))

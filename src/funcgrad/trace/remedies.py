@@ -131,12 +131,12 @@ _REFUSALS_OF_RATIONALS = re.compile(
 )
 _OF_DECIMALS = (
     "a Decimal holds no traced value, which is a binary number with a derivative: compute with the value "
-    "itself, or write Decimal(str(x)) if a derivative of zero is meant; fg.precise has "
+    "itself, or write Decimal(str(fg.stop_gradient(x))) if a derivative of zero is meant; fg.precise has "
     "as many digits as one asks for"
 )
 _OF_FRACTIONS = (
     "a Fraction holds no traced value, which has a derivative: compute with the value itself, or write "
-    "Fraction(str(x)) if a derivative of zero is meant"
+    "Fraction(str(fg.stop_gradient(x))) if a derivative of zero is meant"
 )
 _ON_SHAPES = (
     "a shape has no traced values that stand for many, as under vmap and in the body of a loop: make the "
