@@ -288,12 +288,17 @@ _ENDS = ("STORE_", "RETURN_", "POP_", "RAISE_", "YIELD_", "JUMP_", "FOR_ITER", "
 """What ends a statement, or a part of it."""
 
 
+handler_questions = [0]
+"""How often `may_be_handled` was asked, in any thread."""
+
+
 def may_be_handled(names: frozenset[str]) -> bool:
     """Whether code of the user's, on the way from the function that is traced, may handle errors so named.
 
     A function of the operations between them is passed over, and so is one of the standard library, such as
     those that run a thread, which keep any error; a transform ends the way.
     """
+    handler_questions[0] += 1
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         code = frame.f_code

@@ -8,6 +8,7 @@ its value (`concrete`). Nothing about it changes as seen from outside.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from math import copysign
 from numbers import Number
@@ -314,6 +315,17 @@ def make(
                 break
     # Skip three frames: this one, the operation's ``__call__`` and the operator.
     return _closed(op, args, params, type, traced, label, caller(3, BUT_DERIVED))
+
+
+def append_rows(
+    exprs: list[Expr], rows: Iterable[tuple[Any, ...]], traced: TraceContext | None
+) -> None:
+    """Append expressions to those that they are made of: ``(op, params, type, places, has a line)``."""
+    source = caller(3, BUT_DERIVED)
+    for op, params, type, places, has_line in rows:
+        args = tuple([exprs[k] for k in places])
+        line = source if has_line else None
+        exprs.append(_closed(op, args, params, type, traced, None, line))
 
 
 def var(name: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = float) -> Expr:

@@ -35,6 +35,9 @@ from funcgrad.printed_text import one_line
 from funcgrad.source import USERS, is_for_people, position, type_error, value_error
 from funcgrad.typing import ArrayLike
 
+value_questions = [0]
+"""How often code asked for values, or whether they are varied, in any thread."""
+
 
 # -- how a value is read ---------------------------------------------------------------------------
 # What records questions knows a reading by its identity, so that each is made once.
@@ -456,6 +459,7 @@ class _Valueless(NamedTuple):
 
 def _value_if_known(root: ExprBase) -> Any:
     """The value of an expression; raises _NoValueError, which costs no text, if it depends on an input."""
+    value_questions[0] += 1
     if hasattr(root, "_value"):
         return _kept_value(root)
 

@@ -20,6 +20,7 @@ from funcgrad.expr.scope_order import next_in_order
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.base.promotion import in_precision_of
+from funcgrad.ops.numpy.call_templates import answer_by_template
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.host_call import host_value
 from funcgrad.source import fail, type_error
@@ -54,22 +55,23 @@ def composed(
         named = _naming(expected, traced)
         by_name: Callable[..., R] = traced
 
-        @wraps(traced)
-        def function(*args: P.args, **kwargs: P.kwargs) -> R:
+        def answer(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if not holds_expr([*args, *kwargs.values()]):
-                return cast(R, own(*args, **kwargs))
+                return own(*args, **kwargs)
             if named is None:
-                found = traced(*args, **kwargs)
-                return cast(R, as_single(found, *args, *kwargs.values())) if single else found
+                found: Any = by_name(*args, **kwargs)
+                return as_single(found, *args, *kwargs.values()) if single else found
             given, begun = settings_by_value(named(*args, **kwargs)), next_in_order()
             if not holds_expr([*given.values()]):
-                return cast(R, own(**given))
+                return own(**given)
             found = by_name(**given)
             if single:
-                found = cast(R, as_single(found, *args, *kwargs.values()))
-            if not host:
-                return found
-            return cast(R, host_value(own, _without_overwriting(given), found, begun))
+                found = as_single(found, *args, *kwargs.values())
+            return host_value(own, _without_overwriting(given), found, begun) if host else found
+
+        @wraps(traced)
+        def function(*args: P.args, **kwargs: P.kwargs) -> R:
+            return cast(R, answer_by_template(traced, args, kwargs, answer))
 
         function.__doc__ = traced.__doc__ or f"As `{module.__name__}.{traced.__name__}`."
         function.__signature__ = expected  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ varied expression would lose its derivative (`funcgrad.expr.concrete`).
 from __future__ import annotations
 
 from funcgrad.expr import Expr, TraceContext
+from funcgrad.expr.concrete import value_questions
 from funcgrad.expr.node import set_varied
 from funcgrad.fold import folded
 from funcgrad.ops.base.op import differentiable, example, leaf
@@ -23,6 +24,7 @@ def is_varied(root: Expr) -> bool:
 
     The answer is kept in each expression on the way, so that questions along a chain take linear time.
     """
+    value_questions[0] += 1
     return folded([root], _step, operands=_undecided)[0] is not None
 
 

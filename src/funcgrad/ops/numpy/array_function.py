@@ -20,6 +20,7 @@ from funcgrad.expr.registry import complete, functions, operation_table
 from funcgrad.expr.scope_order import next_in_order
 from funcgrad.ops.base.activity import is_jitted
 from funcgrad.ops.numpy.bound_arguments import bind_arguments, signatures
+from funcgrad.ops.numpy.call_templates import answer_by_template
 from funcgrad.source import type_error
 
 _REDUCED_BY = {
@@ -66,7 +67,12 @@ _FASTER_OF_MANY = frozenset({np.median, np.nanmedian, np.nanpercentile, np.nanqu
 
 
 def apply_numpy(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Answer ``__array_function__``; a jitted value of a slow composition is NumPy's own."""
+    """Answer ``__array_function__``."""
+    return answer_by_template(func, args, kwargs, _applied)
+
+
+def _applied(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The answer to a call; a jitted value of a slow composition is NumPy's own."""
     if not kwargs:
         direct = _direct(func)
         if direct is not None and 0 < len(args) <= direct.most and args[-1] is not np._NoValue:

@@ -12,6 +12,7 @@ import scipy.stats as _scipy
 
 from funcgrad.expr.concrete import value_at_trace
 from funcgrad.expr.registry import functions
+from funcgrad.ops.numpy.call_templates import answer_by_template
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
 from funcgrad.scipy.host_call import host_value
@@ -62,11 +63,16 @@ def _inner_point(a: Any, b: Any) -> Any:
 
 
 def _method(name: str) -> _Method:
+    def answer(of: tuple[Distribution, str], args: tuple[Any, ...], kwds: dict[str, Any]) -> Any:
+        distribution = of[0]
+        own = getattr(distribution.own, name)
+        if not holds_expr([*args, *kwds.values()]):
+            return own(*args, **kwds)
+        x, *given = args
+        return distribution.traced(name, x, *distribution.own._parse_args(*given, **kwds))
+
     def method(self: Distribution, x: ArrayLike, *args: ArrayLike, **kwds: ArrayLike) -> Any:
-        own = getattr(self.own, name)
-        if not holds_expr([x, *args, *kwds.values()]):
-            return own(x, *args, **kwds)
-        return self.traced(name, x, *self.own._parse_args(*args, **kwds))
+        return answer_by_template((self, name), (x, *args), kwds, answer)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"As SciPy's method `{name}`."

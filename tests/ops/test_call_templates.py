@@ -1,0 +1,193 @@
+"""Templates of calls: the third call of a function of NumPy's builds what the first one does."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+from funcgrad.ops.numpy.call_templates import call_templates
+
+x = np.linspace(0.5, 2.0, 6)
+a = x.reshape(2, 3)
+square = np.array([[3.0, 1.0], [0.5, 2.0]])
+
+CALLS = [
+    (lambda v: np.sum(v), x),
+    (lambda v: np.mean(v, axis=1, keepdims=True), a),
+    (lambda v: np.gradient(v), x),
+    (lambda v: np.clip(v, -1.0, 1.0), x),
+    (lambda v: np.concatenate([v, v * 2, v]), x),
+    (lambda v: np.split(v, 3)[1], x),
+    (lambda v: np.tensordot(v, v, 1), square),
+    (lambda v: np.linalg.eigh(v + v.T)[0], square),
+    (lambda v: np.linalg.solve(v, v.T), square),
+    (lambda v: np.take_along_axis(v, np.argsort(v), 0), x),
+    (lambda v: np.where(v > 1, v, v**2), x),
+    (lambda v: np.squeeze(v), x),
+]
+
+
+@pytest.fixture(autouse=True)
+def _without_templates():
+    call_templates.clear()
+
+
+def made(name=""):
+    """The signatures that have a template, of one function or of all."""
+    found = [key[0] for key, known in call_templates.items() if not isinstance(known, str)]
+    return [key for key in found if not name or key.__name__ == name]
+
+
+@pytest.mark.parametrize(("f", "at"), CALLS)
+def test_a_template_builds_the_same_program(f, at):
+    programs = []
+
+    def g(v):
+        y = f(v)
+        programs.append(y)
+        return np.sum(y * y)
+
+    slopes = [fg.grad(g)(at) for _ in range(4)]
+    assert made()
+    for slope in slopes[1:]:
+        np.testing.assert_array_equal(slope, slopes[0])
+    assert len({_rows(y) for y in programs}) == 1
+    assert len({y.source for y in programs}) == 1
+
+
+def _rows(root):
+    place = {}
+    rows = []
+    for node in fg.graph.subexpressions(root):
+        name = getattr(node.op, "name", "")
+        params = () if name in ("leaf", "constant") else node.params
+        rows.append((name, params, node.type, tuple(place[id(arg)] for arg in node.args)))
+        place[id(node)] = len(place)
+    return tuple(rows)
+
+
+def test_other_arguments_have_templates_of_their_own():
+    def f(v, *args):
+        return np.sum(np.sum(v, *args) ** 2)
+
+    for given in (0, 1, None, (0, 1), (1,)):
+        for _ in range(3):
+            expected = 2 * np.broadcast_to(np.sum(a, given, keepdims=True), a.shape)
+            np.testing.assert_allclose(fg.grad(f)(a, given), expected)
+
+
+def test_zeros_of_both_signs_have_templates_of_their_own():
+    def signs(zero):
+        return fg.vmap(lambda v: np.copysign(1.0, np.nan_to_num(v, True, zero)))(
+            np.full((1, 2), np.nan)
+        )
+
+    for _ in range(4):
+        assert np.all(signs(0.0) == 1.0)
+        assert np.all(signs(-0.0) == -1.0)
+
+
+def test_a_function_that_asks_for_values_has_no_template():
+    for at in (x, x[::-1].copy(), -x, x * 3):
+        roots = fg.vmap(np.unique)(at[None])
+        np.testing.assert_array_equal(roots, np.unique(at)[None])
+        slope = fg.grad(lambda v: np.sum(np.interp(v, [0.0, 1.0, 2.0], [0.0, 1.0, 4.0])))(at)
+        inside = (at >= 0) & (at <= 2)
+        np.testing.assert_array_equal(slope, np.where(inside, np.where(at < 1, 1.0, 3.0), 0.0))
+
+
+def test_a_triangle_and_a_full_matrix_have_templates_of_their_own():
+    def of_triangle(m):
+        return np.sum(np.linalg.solve(np.tril(m), m.T))
+
+    def of_matrix(m):
+        return np.sum(np.linalg.solve(m * 1.0, m.T))
+
+    for f, used in ((of_triangle, np.tril), (of_matrix, np.asarray)):
+        for _ in range(4):
+            slope = fg.grad(f)(square)
+        step = 1e-6
+        for i, j in np.ndindex(2, 2):
+            up, down = square.copy(), square.copy()
+            up[i, j] += step
+            down[i, j] -= step
+            values = [np.sum(np.linalg.solve(used(m), m.T)) for m in (up, down)]
+            assert slope[i, j] == pytest.approx((values[0] - values[1]) / (2 * step), abs=1e-5)
+
+
+def test_code_that_handles_an_error_is_given_it():
+    def plain(m):
+        return np.sum(np.linalg.inv(m))
+
+    def handled(m):
+        try:
+            return np.sum(np.linalg.inv(m))
+        except np.linalg.LinAlgError:
+            return np.sum(m)
+
+    for _ in range(4):
+        fg.grad(plain)(square)
+    assert made("inv")
+    np.testing.assert_array_equal(fg.grad(handled)(np.ones((2, 2))), np.ones((2, 2)))
+
+
+def test_each_call_warns():
+    def f(v):
+        return np.sum(np.round(v, 2) * v)
+
+    for _ in range(4):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            fg.grad(f)(x)
+        assert any("rounded to 2 decimals" in str(one.message) for one in told)
+
+
+def test_an_error_names_the_line_of_its_own_call():
+    def first(m):
+        return np.sum(np.linalg.inv(m))
+
+    def second(m):
+        return np.sum(np.linalg.inv(m))  # here
+
+    for _ in range(4):
+        fg.grad(first)(square)
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        fg.grad(second)(np.zeros((2, 2)))
+    assert any("# here" in note for note in caught.value.__notes__)
+
+
+def test_arguments_are_checked_at_each_call():
+    for _ in range(4):
+        fg.grad(lambda v: np.sum(np.partition(v, 2)[:3]))(x)
+        with pytest.raises(ValueError, match="kth"):
+            fg.grad(lambda v: np.sum(np.partition(v, 99)))(x)
+        with pytest.raises(ValueError, match="axis"):
+            fg.grad(lambda v: np.sum(v, 1))(x)
+
+
+def test_an_array_that_changes_is_read_at_each_call():
+    weights = np.ones(6)
+
+    def f(v):
+        return np.sum(np.outer(v, weights)) + np.dot(v, weights)
+
+    for k in range(4):
+        weights[:] = k
+        np.testing.assert_allclose(fg.grad(f)(x), 7.0 * k)
+
+
+def test_calls_under_jit_have_no_template():
+    for _ in range(4):
+        fg.jit(fg.grad(lambda v: np.sum(np.mean(v, 0) ** 2)))(a)
+    assert not made()
+
+
+def test_densities_of_scipy_have_templates():
+    stats = pytest.importorskip("scipy.stats")
+
+    def f(v, loc):
+        return np.sum(stats.norm.logpdf(v, loc, 2.0))
+
+    for loc in (0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0):
+        np.testing.assert_allclose(fg.grad(f)(x, loc), -(x - loc) / 4)
