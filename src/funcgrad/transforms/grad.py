@@ -78,29 +78,10 @@ def grad(
     >>> grad(lambda x: x**3).expr(2.0)
     3*x**2
     """
-    gradient_of = grad_named("grad", f, argnums, has_aux, holomorphic)
+    made = grad_named("grad", f, argnums, has_aux, holomorphic)
     about = f"the gradient of {{}} in argument {argnums}."
     expr = partial(_gradient_expr, "grad", f, argnums, has_aux, holomorphic, False)
-    return titled(gradient_of, f, "grad", about, expr)
-
-
-def grad_named(
-    who: str,
-    f: Callable[..., Any],
-    argnums: int | Sequence[int],
-    has_aux: bool = False,
-    holomorphic: bool = False,
-) -> Callable[..., Any]:
-    """`grad`, whose errors name the transform ``who``."""
-    both = _value_and_grad(who, f, argnums, has_aux, holomorphic)
-
-    @named_after(f)
-    def gradient_of(*args: object, **kwargs: object) -> Any:
-        value, slope = both(*args, **kwargs)
-        return (slope, value[1]) if has_aux else slope
-
-    counted_from_end(gradient_of, argument_numbers(who, argnums))
-    return gradient_of
+    return titled(made, f, "grad", about, expr)
 
 
 @curried
@@ -125,20 +106,21 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x * np.exp(x)).expr(1.0)
     (x*exp(x), (x + 1)*exp(x))
     """
-    value_and_gradient_of = _value_and_grad("value_and_grad", f, argnums, has_aux, holomorphic)
+    made = grad_named("value_and_grad", f, argnums, has_aux, holomorphic, with_value=True)
     about = f"{{}} and its gradient in argument {argnums}."
     expr = partial(_gradient_expr, "value_and_grad", f, argnums, has_aux, holomorphic, True)
-    return titled(value_and_gradient_of, f, "value_and_grad", about, expr)
+    return titled(made, f, "value_and_grad", about, expr)
 
 
-def _value_and_grad(
+def grad_named(
     who: str,
     f: Callable[..., Any],
     argnums: int | Sequence[int],
-    has_aux: bool,
-    holomorphic: bool,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    with_value: bool = False,
 ) -> Callable[..., Any]:
-    """`value_and_grad`, whose errors name the transform ``who``."""
+    """`grad`, or `value_and_grad`, whose errors name the transform ``who``."""
     check_function(who, f)
     single = isinstance(argnums, int | np.integer)
     wanted = argument_numbers(who, argnums, f)
@@ -146,7 +128,7 @@ def _value_and_grad(
     derivation = LastTraceCache(_by_reverse)
 
     @named_after(f)
-    def value_and_gradient_of(*args: object, **kwargs: object) -> Any:
+    def gradient_of(*args: object, **kwargs: object) -> Any:
         places = positions(who, wanted, len(args))
         trees = differentiable_arguments(who, f, args, places)
         output, leaves = run_on_leaves(f, args, kwargs, trees)
@@ -156,10 +138,13 @@ def _value_and_grad(
         root = scalar_root(output, holomorphic, who)
         value, *slopes = [result(v) for v in derivation([root], leaves, warn_unreached)]
         slope = rebuild_arguments([*trees.values()], slopes, single)
-        return ((value, concretize(aux, leaves)), slope) if has_aux else (value, slope)
+        if has_aux:
+            aux = concretize(aux, leaves)
+            return ((value, aux), slope) if with_value else (slope, aux)
+        return (value, slope) if with_value else slope
 
-    counted_from_end(value_and_gradient_of, wanted)
-    return value_and_gradient_of
+    counted_from_end(gradient_of, wanted)
+    return gradient_of
 
 
 def _by_reverse(roots: list[Expr], leaves: list[Expr]) -> Transform:
