@@ -92,6 +92,30 @@ def is_installed(item: FunctionType | ModuleType | None) -> bool:
     return top == "funcgrad" or _is_installed(file)
 
 
+HEAP = 1 << 9
+"""The flag of classes that a class statement has made, whose instances are laid out as those of object."""
+
+
+def is_builtin_class(kind: type) -> bool:
+    """Whether a class is a builtin of Python's.
+
+    The classes of code that `exec` runs without a name are of the module ``builtins``, too.
+
+    >>> space = {}
+    >>> exec("class Gas: pass", space)
+    >>> is_builtin_class(float), is_builtin_class(space["Gas"])
+    (True, False)
+    """
+    return kind.__module__ == "builtins" and not kind.__flags__ & HEAP
+
+
+def is_installed_class(kind: type) -> bool:
+    """Whether a class comes with an installed package, or with Python."""
+    if kind.__module__ == "builtins":
+        return is_builtin_class(kind)
+    return is_installed(sys.modules.get(kind.__module__))
+
+
 def is_of_package(code: CodeType) -> bool:
     """Whether code comes with an installed package, or with Python."""
     return _is_installed(code.co_filename)

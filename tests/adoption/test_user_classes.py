@@ -357,3 +357,25 @@ class Reported:
 def test_super_in_getattribute():
     assert fg.grad(lambda x: Reported(x).square())(3.0) == 6.0
     assert fg.jit(fg.grad(lambda x: Reported(x).square()))(3.0) == 6.0
+
+
+MADE_INSIDE = """
+def f(x):
+    class Scale:
+        def __init__(self, k):
+            self.k = k
+
+        def times(self, v):
+            return v * self.k
+
+    held = np.zeros(2)
+    held[0] = x
+    return fg.grad(Scale(x).times)(2.0) * held[0] * (Scale.__module__ == "builtins")
+"""
+
+
+def test_a_class_that_adopted_code_without_a_name_makes_is_of_builtins_as_in_python():
+    home = {"fg": fg, "np": np}
+    exec(MADE_INSIDE, home)
+    assert fg.jit(home["f"])(3.0) == home["f"](3.0) == 9.0
+    assert fg.grad(home["f"])(3.0) == 6.0

@@ -472,3 +472,11 @@ def test_what_jit_returns_has_the_defaults_of_this_call():
     same = fg.jit(lambda tree: tree)
     for kind in (list, int):
         assert same(collections.defaultdict(kind, a=1.0)).default_factory is kind
+
+
+def test_dataclasses_of_code_that_exec_runs_without_a_name_are_trees():
+    home = {"dataclass": dataclasses.dataclass}
+    exec("@dataclass\nclass Line:\n    slope: float\n    start: float", home)
+    line = home["Line"](2.0, 1.0)
+    slope = fg.grad(lambda line: line.slope**2 * line.start)(line)
+    assert slope == home["Line"](4.0, 4.0)

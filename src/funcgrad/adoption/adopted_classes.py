@@ -39,11 +39,12 @@ from funcgrad.adoption.class_pickles import reduction_over
 from funcgrad.adoption.containers import INNER, leads_elsewhere, standing
 from funcgrad.adoption.float_subclasses import AdoptedFloat
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
-from funcgrad.adoption.namespaces import HEAP, OF_NO_NUMBERS, cell_contents, is_kept_class
+from funcgrad.adoption.namespaces import OF_NO_NUMBERS, cell_contents, is_kept_class
 from funcgrad.adoption.view_originals import as_original
 from funcgrad.adoption.wrapt_functions import is_of_wrapt
 from funcgrad.arrays.reference import holds_expr
 from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own
+from funcgrad.source import HEAP
 from funcgrad.trace.outer_arrays import instance_dict, own_attribute
 from funcgrad.transformed import Transformed
 

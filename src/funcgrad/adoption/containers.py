@@ -25,12 +25,13 @@ from weakref import ProxyTypes, WeakKeyDictionary, WeakSet, WeakValueDictionary,
 
 import numpy as np
 
-from funcgrad.adoption.namespaces import GENERIC_ALIASES, HEAP, is_kept_class
+from funcgrad.adoption.namespaces import GENERIC_ALIASES, is_kept_class
 from funcgrad.adoption.standard_containers import DequeView, NamespaceView, are_same, items_held
 from funcgrad.adoption.view_originals import deep_copy, original_of_view
 from funcgrad.adoption.wrapt_functions import is_of_wrapt
 from funcgrad.expr import Expr, const
 from funcgrad.ops.shape import as_pythons
+from funcgrad.source import HEAP
 from funcgrad.trace.known_code import ARRAYS_HELD, LONGEST_OF_NUMBERS, MOST_OBJECTS, is_data
 from funcgrad.trace.masked_trees import is_masked
 from funcgrad.trace.outer_arrays import instance_dict, referent_of

@@ -32,7 +32,7 @@ from funcgrad.adoption.containers import (
     view_attributes,
 )
 from funcgrad.adoption.globals import NEVER_REDIRECTED
-from funcgrad.adoption.namespaces import HEAP, is_kept_class
+from funcgrad.adoption.namespaces import is_kept_class
 from funcgrad.adoption.standard_containers import (
     DequeView,
     NamespaceView,
@@ -44,6 +44,7 @@ from funcgrad.adoption.weak_containers import WeakDictView, WeakSetView
 from funcgrad.arrays.mutable_array import MutableArray
 from funcgrad.arrays.object_array import ObjectArray
 from funcgrad.arrays.subclassed_array import SubclassedArray, numpys_own, with_attributes
+from funcgrad.source import HEAP
 from funcgrad.trace.outer_arrays import instance_dict
 
 

@@ -10,6 +10,7 @@ from importlib import import_module
 from types import CellType, FunctionType, GenericAlias, ModuleType
 from typing import Any, Generic, TypeVar
 
+from funcgrad.source import is_builtin_class
 from funcgrad.unadopted_packages import is_kept
 
 REPLACED = {
@@ -68,10 +69,6 @@ OF_NO_NUMBERS = frozenset(
 )
 """The methods that make texts and copies."""
 
-HEAP = 1 << 9
-"""The flag of classes that a class statement has made, whose instances are laid out as those of object."""
-
-
 BASE_TYPE = 1 << 10
 """The flag of classes that others may be derived from."""
 
@@ -86,17 +83,8 @@ OF_SEQUENCES = frozenset(("__getitem__", "__iter__", "__len__"))
 
 
 def is_kept_class(kind: type) -> bool:
-    """Whether the methods of a class stay as they are.
-
-    The classes of code that `exec` runs without a name are of the module ``builtins``, too.
-
-    >>> space = {}
-    >>> exec("class Gas: pass", space)
-    >>> is_kept_class(float), is_kept_class(space["Gas"])
-    (True, False)
-    """
-    module = kind.__module__
-    return is_kept(module) and not (module == "builtins" and kind.__flags__ & HEAP)
+    """Whether the methods of a class stay as they are."""
+    return is_builtin_class(kind) or (kind.__module__ != "builtins" and is_kept(kind.__module__))
 
 
 def globals_of_class(kind: type) -> dict[str, Any] | None:

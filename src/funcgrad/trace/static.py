@@ -7,7 +7,6 @@ numbers, are static by themselves. `static` marks others: a value, or a field of
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Hashable
 from contextlib import suppress
 from enum import Enum
@@ -21,7 +20,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.ops.base.op import Op
-from funcgrad.source import is_installed
+from funcgrad.source import is_installed_class
 
 
 class static:  # noqa: N801  # it is used as a function and as an annotation
@@ -181,7 +180,7 @@ def _compares_itself(kind: type) -> bool:
     equal."""
     if issubclass(kind, Enum | Number) or type(kind.__eq__) is not FunctionType:
         return False
-    return not is_installed(sys.modules.get(kind.__module__))
+    return not is_installed_class(kind)
 
 
 class _Instance:

@@ -21,7 +21,7 @@ from funcgrad.arrays.subclassed_array import SubclassedArray
 from funcgrad.expr import Expr
 from funcgrad.expr.formula_tuple import FormulaTuple
 from funcgrad.ops.base.op import Op
-from funcgrad.source import type_error, value_error
+from funcgrad.source import is_builtin_class, type_error, value_error
 from funcgrad.trace.array_subclass_trees import flatten_subclass
 from funcgrad.trace.container import TreeNode
 from funcgrad.trace.float_subclass_trees import flatten_traced_float
@@ -59,7 +59,8 @@ def flatten_function(kind: type) -> Flatten | None:
         return flatten_subclass
     if TracedFloat in kind.__mro__:
         return flatten_traced_float
-    if (kind.__module__ in _NEVER and kind is not Counter) or Op in kind.__mro__:
+    never = kind.__module__ in _NEVER or is_builtin_class(kind)
+    if (never and kind is not Counter) or Op in kind.__mro__:
         return None
     marked = static_fields(kind)
     if issubclass(kind, tuple):
@@ -93,8 +94,8 @@ def flatten_function(kind: type) -> Flatten | None:
     return _by_fields([field.name for field in fields], marked)
 
 
-_LEAVES = frozenset(("builtins", "numpy", "funcgrad.expr"))
-"""Modules whose classes are leaves, or containers that are known; none of them may be registered."""
+_LEAVES = frozenset(("numpy", "funcgrad.expr"))
+"""Modules whose classes are leaves, as Python's own are; none of them may be registered."""
 _NEVER = _LEAVES | {"collections"}
 """Modules whose classes are leaves, or `optree`'s."""
 
@@ -332,7 +333,7 @@ def register_tree(cls: Any = None, flatten: Any = None, unflatten: Any = None) -
         raise type_error(
             f"register_tree: expected a class, but got {type(cls).__name__}; write type(x)",
         )
-    if cls.__module__ in _LEAVES:
+    if cls.__module__ in _LEAVES or is_builtin_class(cls):
         raise type_error(
             f"register_tree: expected a class of yours, but got {cls.__name__}, whose instances are known; "
             "register a class that has one",

@@ -479,3 +479,41 @@ def test_a_name_that_was_missing_is_noticed_where_code_handles_its_error():
     assert f(1.0) == 5.0
     del space["rate"]
     assert f(1.0) == 2.0
+
+
+OF_CODE_WITHOUT_A_NAME = """
+class Scale:
+    rate = 1.0
+
+    def __init__(self, k):
+        self.k = k
+
+    def __eq__(self, other):
+        return self.k == other.k
+
+    def __hash__(self):
+        return hash(self.k)
+
+    def times(self, x):
+        return x * self.k * self.rate
+
+
+scale = Scale(2.0)
+captured = fg.jit(lambda x: scale.times(x))
+given = fg.jit(lambda scale, x: scale.times(x))
+"""
+
+
+def test_classes_of_code_that_exec_runs_without_a_name_are_watched():
+    """Their module is builtins, as that of Python's own classes."""
+    home = {"fg": fg}
+    exec(OF_CODE_WITHOUT_A_NAME, home)
+
+    def found():
+        return home["captured"](1.0), home["given"](home["scale"], 1.0)
+
+    assert found() == (2.0, 2.0)
+    home["scale"].k = 3.0
+    assert found() == (3.0, 3.0)
+    home["Scale"].rate = 4.0
+    assert found() == (12.0, 12.0)

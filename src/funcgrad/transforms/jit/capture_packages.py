@@ -8,13 +8,12 @@ itself. These names count for the instance, and for what is reached from it, not
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partialmethod
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-from funcgrad.source import is_installed
+from funcgrad.source import is_installed_class
 from funcgrad.transforms.jit.capture_functions import READING_ALL, names_of_code
 
 MOST_NESTED = 4
@@ -53,7 +52,7 @@ def is_package_class(kind: type) -> bool:
         return False
     if module == "logging" and kind.__name__ != "LoggerAdapter":  # its handlers write
         return False
-    return is_installed(sys.modules.get(module))
+    return is_installed_class(kind)
 
 
 _WITHOUT_STATE = frozenset(

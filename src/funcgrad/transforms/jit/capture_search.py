@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 import threading
 import weakref
 from collections import ChainMap, UserDict, UserList, UserString, defaultdict, deque
@@ -51,7 +50,7 @@ import numpy as np
 
 from funcgrad.arrays.reference import COPIED
 from funcgrad.expr import Expr
-from funcgrad.source import is_installed, warn
+from funcgrad.source import is_installed, is_installed_class, warn
 from funcgrad.trace.outer_arrays import is_generator
 from funcgrad.transformed import Transformed
 from funcgrad.transforms.jit.capture_functions import (
@@ -328,7 +327,7 @@ class _Search:
             yield Attribute(f"{label}.args", item, "args")
         if type(item) not in _WITHOUT_ATTRIBUTES and not isinstance(item, type | ModuleType):
             yield from states_of(item, label, self.given, own)
-            if not is_installed(sys.modules.get(type(item).__module__)):
+            if not is_installed_class(type(item)):
                 yield ClassOf(f"the class of {label}", item)
             yield from self._of_instance(item, label)
         if isinstance(item, defaultdict):
@@ -418,7 +417,7 @@ class _Search:
             names = [*names, *getattr(type(item), "__match_args__", ())]
         elif isinstance(item, Enum):
             names = [*names, "_value_"]
-        elif is_installed(sys.modules.get(type(item).__module__)):
+        elif is_installed_class(type(item)):
             # The code of its class, which may read its arrays, is not searched for names.
             names = [*names, *[name for name in own if isinstance(own[name], np.ndarray)]]
         if self.route.names:
@@ -468,7 +467,7 @@ class _Search:
         Of installed packages' classes nothing is followed.
         """
         owner = self.owners[kind].get(name)
-        if owner is None or is_installed(sys.modules.get(owner.__module__)):
+        if owner is None or is_installed_class(owner):
             return
         value = vars(owner)[name]
         if isinstance(value, MemberDescriptorType | GetSetDescriptorType):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.source import is_installed
+from funcgrad.source import is_installed_class
 from funcgrad.transforms.jit.capture_sources import ABSENT, Answer, Fixed, has_namespace, in_class
 
 MOST_BYTES = 65536
@@ -69,7 +69,7 @@ def _is_opaque(kind: type, module: str) -> bool:
     """Whether a class is written in C and says nothing of its state as attributes, and it may change."""
     if module in _KNOWN or kind.__name__ in _HARMLESS or issubclass(kind, np.generic):
         return False
-    if not is_installed(sys.modules.get(kind.__module__)):
+    if not is_installed_class(kind):
         return False
     if any(in_class(kind, name) is not ABSENT for name in _OF_OTHERS):
         return False

@@ -15,7 +15,7 @@ from funcgrad.expr import Expr, const, symbol
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.foreign_arrays import advice_on, refuse_libraries, refuse_others
 from funcgrad.ops.base.op import Op
-from funcgrad.source import type_error
+from funcgrad.source import is_builtin_class, type_error
 from funcgrad.trace.leaves import parameter_names
 from funcgrad.trace.outer_arrays import held_expressions
 from funcgrad.trace.pytree import Tree
@@ -68,10 +68,9 @@ def changeable(value: Any) -> list[Any]:
         return changeable(value.value)
     if isinstance(value, tuple | frozenset):
         return [inside for item in value for inside in changeable(item)]
-    fixed = (
-        isinstance(value, _FIXED) or value is None or getattr(value, "__module__", "") == "builtins"
-    )
-    return [] if fixed else [value]
+    builtin = is_builtin_class(value if isinstance(value, type) else type(value))
+    of_builtins = builtin and getattr(value, "__module__", "") == "builtins"
+    return [] if isinstance(value, _FIXED) or value is None or of_builtins else [value]
 
 
 _FIXED = (
