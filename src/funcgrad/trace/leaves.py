@@ -353,7 +353,8 @@ def _contexts(leaves: Iterable[Any]) -> list[Any]:
             found[id(x.traced)] = x.traced
             if x.op is leaf_op:
                 scope = x.params[0][1]
-                found[id(scope)] = scope
+                if scope is not None:  # of a leaf that stands for a derived value there is none
+                    found[id(scope)] = scope
     return [*found.values()]
 
 

@@ -121,3 +121,13 @@ def test_a_derivative_that_is_only_returned_is_not_written_out(monkeypatch):
     assert gradient({"a": 0.0, "b": 1.0}) == {"a": 3.0, "b": 0.0}
     with pytest.raises(TypeError, match="not callable"):
         fg.jit(lambda x: 2 * fg.grad(np.sin)(x))(1.0)
+
+
+@pytest.mark.filterwarnings("ignore:the output does not depend")
+@pytest.mark.parametrize("transform", [fg.jit, fg.grad])
+def test_a_derivative_that_is_constant_is_given_to_a_jitted_function_inside_a_trace(transform):
+    def f(y):
+        slope = fg.jacobian(lambda a: np.array([1.0, 2.0]) + 0 * a)(y)
+        return y * np.sum(fg.jit(lambda slope: slope * 2 + 1)(slope))
+
+    assert transform(f)(1.0) == 2.0
