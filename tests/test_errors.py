@@ -34,8 +34,14 @@ CASES = [
     (lambda: fg.var(""), TypeError, r"var: expected a name, but got ''; write var\('x'\)"),
     (lambda: fg.var("x", -1), ValueError, "var: expected lengths of 0 or more"),
     (lambda: fg.const("a"), TypeError, "const: expected a number, but got str; write float"),
-    (lambda: X + "a", TypeError, "operand: expected a number, but got str; write float"),
-    (lambda: X + None, TypeError, "but got NoneType"),
+    (lambda: X + "a", TypeError, "^add: expected a number, but got str; write float"),
+    (lambda: X + None, TypeError, "^add: .* but got NoneType; a function that has no return gives"),
+    (lambda: V @ None, TypeError, "^matmul: expected a number, an array or an expression, but"),
+    (lambda: np.concatenate([V, None]), TypeError, "^concatenate: expected a number, an array or"),
+    (lambda: X * np.sin, TypeError, "^multiply: .* but got ufunc; call the function first"),
+    (lambda: fg.cond(None, np.sin, np.cos, 1.0), TypeError, "^cond: expected a number, an array"),
+    (lambda: fg.fori_loop(0, "a", np.add, 0.0), TypeError, "^fori_loop: expected a number, but got"),
+    (lambda: fg.substitute(X, x=None), TypeError, "^substitute: expected a number, an array or an"),
     (lambda: V + np.array(["a"]), TypeError, "expected numbers, but got"),
     (lambda: V + fg.var("u", 4), ValueError, r"add: expected shapes that broadcast, but got float64\[3\]"),
     (lambda: np.sin(fg.var("b", (), "complex128")) % 2, TypeError, "remainder: NumPy has no loop for"),
@@ -729,7 +735,7 @@ def test_arrays_whose_meaning_would_be_lost_are_refused():
     with pytest.raises(TypeError, match=r"grad: expected a plain array, but got a matrix"):
         fg.grad(np.sum)(matrix)
     for wrapped in (np.ma.masked_array([1.0, 2.0], [True, False]), matrix):
-        with pytest.raises(TypeError, match=r"operand: expected a plain array, but got a [Mm]a"):
+        with pytest.raises(TypeError, match=r"multiply: expected a plain array, but got a [Mm]a"):
             fg.grad(fg.adopt(lambda x, a=wrapped: np.sum(x * a), False))(np.ones(2))
 
 

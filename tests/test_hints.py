@@ -230,7 +230,7 @@ x, y = fg.var("x"), fg.var("y")
         (
             lambda: fg.grad(lambda x: (x * timedelta(3)).total_seconds())(2.0),
             TypeError,
-            r"^operand: expected a number, but got timedelta; write duration.total_seconds\(\)",
+            r"^multiply: expected a number, but got timedelta; write duration.total_seconds\(\)",
         ),
         (
             lambda: fg.while_loop(1, 2, 3),

@@ -200,7 +200,7 @@ def test_the_right_operand_of_a_class_with_operators_answers(name, wrap):
 
 def test_comparisons_and_operators_that_the_right_operand_lacks():
     assert fg.grad(lambda x: x if x < Money(3.0) else 2 * x)(4.0) == 2.0
-    with pytest.raises(TypeError, match=r"operand: expected a number.* but got Money"):
+    with pytest.raises(TypeError, match=r"matmul: expected a number.* but got Money"):
         fg.grad(lambda x: x @ Money(3.0))(2.0)
 
 

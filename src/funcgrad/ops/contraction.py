@@ -113,7 +113,7 @@ def _common(arrays: list[Any]) -> list[Any]:
 
 def matmul(a: Any, b: Any) -> Any:
     """As `numpy.matmul`: vectors, matrices and stacks of matrices."""
-    a, b = _common(list(lift_all((a, b))))
+    a, b = _common(list(lift_all((a, b), "matmul")))
     if a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[max(b.ndim - 2, 0)]:
         raise value_error(
             "matmul: expected the last axis of the first operand to match the last but one of the "
@@ -268,7 +268,7 @@ def einsum(
         raise type_error(
             "einsum: expected no order 'F' with traced values, which are in C order; leave it out",
         )
-    exprs = _common(list(lift_all(operands)))
+    exprs = _common(list(lift_all(operands, "einsum")))
     if dtype is not None:
         exprs = [_cast(x, np.dtype(dtype), casting) for x in exprs]
     terms, output = _explicit(subscripts, exprs)
@@ -366,7 +366,7 @@ def _check_sizes(subscripts: str, pairs: list[tuple[str, Any]]) -> None:
 # -- NumPy's functions ---------------------------------------------------------------------------
 def dot(a: object, b: object) -> Any:
     """As `numpy.dot`."""
-    a, b = lift_all((a, b))
+    a, b = lift_all((a, b), "dot")
     if a.ndim == 0 or b.ndim == 0:
         return a * b
     if a.ndim <= 2 and b.ndim <= 2:
@@ -383,14 +383,14 @@ def _product(a: Expr, b: Expr) -> Any:
 
 def vdot(a: ArrayLike, b: ArrayLike) -> Any:
     """As `numpy.vdot`: conjugates the first and flattens both."""
-    a, b = lift_all((a, b))
+    a, b = lift_all((a, b), "vdot")
     a = np.conjugate(a) if a.dtype.kind == "c" else a
     return matmul(np.ravel(a), np.ravel(b))
 
 
 def inner(a: object, b: object) -> Any:
     """As `numpy.inner`."""
-    a, b = lift_all((a, b))
+    a, b = lift_all((a, b), "inner")
     if a.ndim == 0 or b.ndim == 0:
         return a * b
     if a.ndim == b.ndim == 1 and a.size == b.size:
@@ -400,13 +400,13 @@ def inner(a: object, b: object) -> Any:
 
 def outer(a: ArrayLike, b: ArrayLike) -> Any:
     """As `numpy.outer`."""
-    a, b = lift_all((a, b))
+    a, b = lift_all((a, b), "outer")
     return expand_dims(reshape(a, -1), 1) * reshape(b, -1)
 
 
 def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Any:
     """As `numpy.tensordot`: one matrix product, its axes brought together first."""
-    a, b = lift_all((a, b))
+    a, b = lift_all((a, b), "tensordot")
     axes = by_value(axes, "tensordot")
     if not np.iterable(axes):
         axes = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes)))
@@ -429,7 +429,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Any:
 
 def kron(a: Any, b: Any) -> Any:
     """As `numpy.kron`."""
-    a, b = lift_all((a, b))
+    a, b = lift_all((a, b), "kron")
     ndim = max(a.ndim, b.ndim)
     a = reshape(a, (1,) * (ndim - a.ndim) + a.shape)
     b = reshape(b, (1,) * (ndim - b.ndim) + b.shape)

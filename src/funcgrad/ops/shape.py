@@ -245,7 +245,7 @@ def concatenate(
     arrays: Any, axis: int | None = 0, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
     """As `numpy.concatenate`."""
-    exprs = lift_all(list(arrays))
+    exprs = lift_all(list(arrays), "concatenate")
     if not exprs:
         raise value_error("concatenate: expected at least one array, but got none")
     if axis is None:
@@ -271,7 +271,7 @@ def concatenate(
 
 def stack(arrays: Any, axis: int = 0, *, dtype: object = None, **how: Any) -> Any:
     """As `numpy.stack`."""
-    exprs = lift_all(list(arrays))
+    exprs = lift_all(list(arrays), "stack")
     if len({x.shape for x in exprs}) > 1:
         types = ", ".join(str(x.type) for x in exprs)
         raise value_error(f"stack: expected arrays of one shape, but got {types}")
@@ -440,7 +440,7 @@ hstack = joiner(1, atleast_1d)
 
 def column_stack(arrays: Sequence[Any]) -> Any:
     """As `numpy.column_stack`."""
-    exprs = lift_all(list(arrays))
+    exprs = lift_all(list(arrays), "column_stack")
     return concatenate([x if x.ndim > 1 else expand_dims(ravel(x), 1) for x in exprs], axis=1)
 
 

@@ -62,11 +62,10 @@ def substitute(
                 raise type_error(f"substitute: expected a variable ({known}), but got {target!r}")
             target = by_name[target]
         if isinstance(target, Key):
-            given[target] = lift_fully(new)
+            given[target] = lift_fully(new, (), "substitute")
         else:
-            given[target.key] = lift_fully(
-                new if isinstance(new, Expr) else _cast(new, target.dtype)
-            )
+            cast = new if isinstance(new, Expr) else _cast(new, target.dtype)
+            given[target.key] = lift_fully(cast, (), "substitute")
     return derived_as(expr, substitute_all([expr], traced_leaves([expr]) | given)[0])
 
 

@@ -1,9 +1,9 @@
 """The instructions of the register VM: the templates of operations on numbers, and rows of products.
 
-A template is that of a column of an operation (`Columns.scalar`, `Columns.native`) that has ``vm``, or a sum
-of a few terms (`SHORT_SUMS`). Beside them, ``terms`` adds any number of products: the result, their count, and for
-each product two registers; ``signed`` has a third register for each product, which holds its sign; ``both``
-computes softplus and sigmoid of one number. Terms are added in order.
+A template is that of a column of an operation (`Columns.scalar`, `Columns.native`) that has ``vm``, or a
+sum of a few terms (`SHORT_SUMS`). Beside them, ``terms`` adds any number of products: the result, their
+count, and for each product two registers; ``signed`` has a third register for each product, which holds its
+sign; ``both`` computes softplus and sigmoid of one number. Terms are added in order.
 """
 
 from __future__ import annotations

@@ -19,12 +19,13 @@ class Entrywise(Op):
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         traced = any([type(arg) is Expr for arg in args])
-        return super().__call__(*(fit_entrywise(args) if traced else args), **params)
+        fitted = fit_entrywise(args, self.name) if traced else args
+        return super().__call__(*fitted, **params)
 
 
-def fit_entrywise(args: Sequence[Any]) -> tuple[Expr, ...]:
+def fit_entrywise(args: Sequence[Any], who: str = "operand") -> tuple[Expr, ...]:
     """Operands cast to their common floating-point dtype, and broadcast against each other."""
-    exprs = lift_all(args)
+    exprs = lift_all(args, who)
     shape = np.broadcast_shapes(*[x.shape for x in exprs])
     dtype = np.result_type(*[x.dtype for x in exprs])
     dtype = dtype if dtype.kind in "fc" else np.dtype(float)

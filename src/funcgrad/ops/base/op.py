@@ -167,7 +167,7 @@ class Elementwise(Op):
             return self._on_references(args, {})
         if any(map(is_of_objects, args)):
             return getattr(np, self.name)(*map(as_objects, args))
-        return self(*[arg if type(arg) in _LIFTED else lift(arg, args) for arg in args])
+        return self(*[arg if type(arg) in _LIFTED else lift(arg, args, self.name) for arg in args])
 
 
 Elementwise.__doc__ = OperationHelp(str(Elementwise.__doc__))  # type: ignore[assignment]
@@ -204,7 +204,7 @@ def op_named(name: str) -> Op:
 # -- building ------------------------------------------------------------------------------------
 def build_structural(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Expr:
     """The expression of a structural operation: arguments lifted, type inferred."""
-    exprs = tuple(args) if all([type(arg) is Expr for arg in args]) else lift_all(args)
+    exprs = tuple(args) if all([type(arg) is Expr for arg in args]) else lift_all(args, op.name)
     inferred = op.infer(*[expr.type for expr in exprs], **params)
     return make(op, exprs, tuple(params.items()), inferred)
 
@@ -219,20 +219,20 @@ def infer_type(op: Op, args: Sequence[Expr], params: Params) -> ArrayType:
     )
 
 
-def lift_all(args: Sequence[Any]) -> tuple[Expr, ...]:
+def lift_all(args: Sequence[Any], who: str = "operand") -> tuple[Expr, ...]:
     """The arguments as expressions; Python's numbers become float64, int64, … as in ``np.asarray``."""
-    return tuple([arg if type(arg) is Expr else lift_fully(arg, args) for arg in args])
+    return tuple([arg if type(arg) is Expr else lift_fully(arg, args, who) for arg in args])
 
 
-def lift_fully(arg: Any, beside: Sequence[Any] = ()) -> Expr:
-    """An argument as an expression."""
+def lift_fully(arg: Any, beside: Sequence[Any] = (), who: str = "operand") -> Expr:
+    """An argument as an expression; errors begin with ``who``."""
     if type(arg) is Expr:
         return arg
-    lifted = lift(arg, beside)
+    lifted = lift(arg, beside, who)
     return lifted if isinstance(lifted, Expr) else const(lifted)
 
 
-def lift(arg: object, beside: Sequence[Any] = ()) -> Any:
+def lift(arg: object, beside: Sequence[Any] = (), who: str = "operand") -> Any:
     """An argument as an expression; Python's numbers are left, since their dtype follows the others'.
 
     An array met beside a traced expression is held as `array_capture` does; elsewhere it is copied.
@@ -250,25 +250,27 @@ def lift(arg: object, beside: Sequence[Any] = ()) -> Any:
     if type(arg).__module__ == "fractions":  # Fraction, which Python's floats take, too
         return float(arg)  # type: ignore[arg-type]
     if isinstance(arg, Reference):
-        return lift(lent_value(arg), beside)
+        return lift(lent_value(arg), beside, who)
     if isinstance(arg, list | tuple):
         joined = expr_module.operation_table.functions["array"](arg)
         return joined if isinstance(joined, Expr) else _lift_array(joined, beside)
     if isinstance(arg, np.ndarray):
-        refuse_other_arrays("operand", arg)
+        refuse_other_arrays(who, arg)
         return _lift_array(np.asarray(arg), beside)
     if isinstance(arg, numbers.Complex) and numbers.Complex not in type(arg).__mro__:
         # Of a library that registers its class, such as SymPy and mpmath. A class that derives from Python's
         # has an arithmetic of its own.
         return float(arg) if isinstance(arg, numbers.Real) else complex(arg)
-    refuse_others("operand", arg)
+    refuse_others(who, arg)
     if has_array_method(arg) and not hasattr(arg, "__rmul__"):
         # A user's class that is like an array, but has no arithmetic of its own, as `numpy.poly1d` has.
-        return lift(type(arg).__array__(arg), beside)  # type: ignore[attr-defined]
+        return lift(type(arg).__array__(arg), beside, who)  # type: ignore[attr-defined]
     if isinstance(arg, Sequence) and not isinstance(arg, str | bytes):  # a range, a deque, ...
-        return lift(list(arg), beside)
+        return lift(list(arg), beside, who)
+    hint = "; call the function first" if callable(arg) else ""
+    hint = "; a function that has no return gives None" if arg is None else hint
     raise type_error(
-        f"operand: expected a number, an array or an expression, but got {type(arg).__name__}",
+        f"{who}: expected a number, an array or an expression, but got {type(arg).__name__}{hint}",
     )
 
 

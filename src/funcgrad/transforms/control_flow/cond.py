@@ -47,7 +47,7 @@ def cond(
     >>> cond(True, lambda x: x + 1, lambda x: x - 1, 3.0)
     4.0
     """
-    known = lift_fully(pred)
+    known = lift_fully(pred, (), "cond")
     if known.shape or known.dtype.kind not in "biu":
         raise type_error(f"cond: expected one bool, but got {known.type}; write x > 0 or the like")
     chosen = pred if known.dtype.kind == "b" else known != 0
@@ -67,7 +67,7 @@ def switch(
     >>> switch(2, [lambda x: x, lambda x: x**2, lambda x: x**3], 2.0)
     8.0
     """
-    known = lift_fully(index)
+    known = lift_fully(index, (), "switch")
     if known.shape or known.dtype.kind not in "iu" or not branches:
         raise type_error(
             f"switch: expected one integer and some branches, but got {known.type} "

@@ -397,7 +397,7 @@ def fori_loop(
     check_functions("fori_loop", body_fun=body_fun)
     lower, upper, body_fun = plain_value(lower), plain_value(upper), on_arrays(body_fun)
     for bound in (lower, upper):
-        known = lift_fully(bound)
+        known = lift_fully(bound, (), "fori_loop")
         if known.shape or known.dtype.kind not in "iu":
             raise type_error(
                 f"fori_loop: expected integers as bounds, but got {known.type}; write int(n), or "
