@@ -242,6 +242,22 @@ def test_wrong_derivatives_are_reported(capsys, tmp_path):
     assert len(err.strip().splitlines()) == 1
 
 
+def test_a_reader_that_closes_is_no_error():
+    command = [sys.executable, "-m", "funcgrad", "explore", "x**2", "x=3"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.read(9) == b"<!doctype"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+def test_a_missing_library_is_one_line(capsys, tmp_path):
+    (tmp_path / "needs.py").write_text("def f(x):\n    import no_such_library\n")
+    code, out, err = run(capsys, "table", f"{tmp_path / 'needs.py'}:f", "x=1")
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert "no_such_library" in err
+
+
 def test_as_a_module():
     command = [sys.executable, "-m", "funcgrad", "x**2", "x=3"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

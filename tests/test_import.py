@@ -50,6 +50,34 @@ def run(code):
     return done.stdout.split()
 
 
+WITHOUT_SCIPY = """
+import sys, math, numpy as np, funcgrad as fg
+
+class Missing:
+    def find_spec(name, path, target=None):
+        if name == "scipy":
+            raise ModuleNotFoundError("No module named 'scipy'", name=name)
+
+sys.meta_path.insert(0, Missing)
+for name, call in {
+    "special": lambda: fg.scipy.special,
+    "constants": lambda: fg.scipy.constants,
+    "erf": lambda: fg.grad(math.erf)(1.0),
+    "gamma": lambda: fg.grad(lambda a: np.random.default_rng(0).gamma(a))(2.0),
+}.items():
+    try:
+        print(name, call())
+    except ImportError as error:
+        print(str(error).splitlines()[0].replace(" ", "_"))
+"""
+
+
+def test_what_needs_scipy_says_so_where_it_is_missing():
+    advice = "expected_SciPy,_but_it_is_not_installed;_pip_install_scipy"
+    heads = ("funcgrad.scipy.special", "funcgrad.scipy.constants", "funcgrad.scipy.special")
+    assert run(WITHOUT_SCIPY) == [f"{who}:_{advice}" for who in (*heads, "standard_gamma")]
+
+
 def test_a_first_gradient_loads_only_what_it_needs():
     code = (
         "import sys, numpy as np; had = set(sys.modules); import funcgrad as fg; "

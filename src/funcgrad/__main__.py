@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+import os
 import re
 import shlex
 import sys
@@ -63,6 +64,9 @@ options: -o FILE writes there what would be printed; -h, --help; --version;
   funcgrad svg "sin(x)*x" > picture.svg"""
 
 
+_BAD_INPUT = (FormulaError, TypeError, ValueError, AssertionError, IndexError, ImportError, OSError)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code of the command: 0, or 2 with one line on standard error for bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -83,9 +87,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         if file is None:
             print_text(output)
+            sys.stdout.flush()
         else:
             Path(file).write_text(output, encoding="utf-8")
-    except (FormulaError, TypeError, ValueError, AssertionError, IndexError, OSError) as error:
+    except BrokenPipeError:  # head has read what it wants; Python flushes once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except _BAD_INPUT as error:
         print(f"funcgrad: {str(error).splitlines()[0]}", file=sys.stderr)
         return 2
     return 0

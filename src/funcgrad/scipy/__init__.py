@@ -38,10 +38,16 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _OWN:
-        return import_module(f"funcgrad.scipy.{name}")
     if name.startswith("__"):
         raise AttributeError(f"module 'funcgrad.scipy' has no attribute {name!r}")
-    import scipy
-
-    return getattr(scipy, name)
+    try:
+        return (
+            import_module(f"funcgrad.scipy.{name}")
+            if name in _OWN
+            else getattr(import_module("scipy"), name)
+        )
+    except ModuleNotFoundError as error:
+        if error.name != "scipy":
+            raise
+    advice = "expected SciPy, but it is not installed; pip install scipy"
+    raise ModuleNotFoundError(f"funcgrad.scipy.{name}: {advice}", name="scipy")

@@ -232,8 +232,8 @@ def _adopted_where_needed(
     """The result of ``call`` at the level at which f is adopted; again, at higher levels, if it is refused.
 
     The error of the last run is raised if a traced value was refused and then f makes a mistake of its own,
-    is refused at another line, a function that stands in for SciPy's or compiled code refuses it, or the
-    error is marked to say more than the first, the first error otherwise.
+    is refused at another line, a function that stands in for SciPy's or compiled code refuses it, a library
+    is missing, or the error is marked to say more than the first, the first error otherwise.
     """
     level = _level(f, args)
     start = next_in_order()
@@ -261,7 +261,7 @@ def _adopted_where_needed(
                 continue
             explain(error, args)
             told = is_of_stand_in(error) or hasattr(error, "__notes__")
-            told = told or hasattr(error, "says_more")
+            told = told or hasattr(error, "says_more") or isinstance(error, ImportError)
             told = told or _is_mistake(f, level, error) or _is_at_another_line(refusal, error)
             of_numba = type(refusal).__module__.startswith("numba.")  # which names no value
             if (told and _tells_refusal(refusal)) or of_numba:

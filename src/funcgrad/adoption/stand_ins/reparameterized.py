@@ -23,6 +23,7 @@ from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import concrete_value, known_value, value_at_trace
 from funcgrad.expr.registry import functions
+from funcgrad.ops.special.scipy_special import scipy_special
 from funcgrad.source import type_error
 from funcgrad.typing import Array, ArrayLike
 
@@ -144,7 +145,7 @@ def _vonmises(draw: _Draw, mu: Array, kappa: ArrayLike, size: _Size = None) -> A
 
 # -- quantiles -----------------------------------------------------------------------------------
 def _standard_gamma(draw: _Draw, shape: ArrayLike, size: _Size = None, **options: Any) -> Any:
-    from scipy import special
+    special = scipy_special("standard_gamma")
 
     held = _held(shape, "standard_gamma")
     drawn = draw("standard_gamma", held, _lengths(size, shape), **options)
@@ -180,7 +181,7 @@ def _dirichlet(draw: _Draw, alpha: Array, size: _Size = None) -> Any:
 
 def _beta_quantile(a: ArrayLike, b: ArrayLike, below: Array, above: Array) -> tuple[Any, Any]:
     """The quantile of a beta distribution and 1 minus it, by the smaller of two probabilities."""
-    from scipy import special
+    special = scipy_special("beta")
 
     x = special.betaincinv(a, b, np.minimum(below, 0.5))
     y = special.betaincinv(b, a, np.minimum(above, 0.5))
@@ -189,7 +190,7 @@ def _beta_quantile(a: ArrayLike, b: ArrayLike, below: Array, above: Array) -> tu
 
 
 def _beta(draw: _Draw, a: ArrayLike, b: ArrayLike, size: _Size = None) -> Any:
-    from scipy import special
+    special = scipy_special("beta")
 
     held = _held(a, "beta"), _held(b, "beta")
     drawn = draw("beta", *held, _lengths(size, a, b))
@@ -198,7 +199,7 @@ def _beta(draw: _Draw, a: ArrayLike, b: ArrayLike, size: _Size = None) -> Any:
 
 
 def _f(draw: _Draw, dfnum: Array, dfden: Array, size: _Size = None) -> Any:
-    from scipy import special
+    special = scipy_special("f")
 
     held = _held(dfnum, "f"), _held(dfden, "f")
     drawn = draw("f", *held, _lengths(size, dfnum, dfden))
@@ -208,7 +209,7 @@ def _f(draw: _Draw, dfnum: Array, dfden: Array, size: _Size = None) -> Any:
 
 
 def _standard_t(draw: _Draw, df: ArrayLike, size: _Size = None) -> Any:
-    from scipy import special
+    special = scipy_special("standard_t")
 
     held = _held(df, "standard_t")
     drawn = draw("standard_t", held, _lengths(size, df))
