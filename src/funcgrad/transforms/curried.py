@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from types import FunctionType
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from funcgrad.source import type_error
 from funcgrad.transformed import Decorator, with_recipe
+
+if TYPE_CHECKING:
+    from funcgrad.transforms.transform_types import CompilingTransform, DerivativeTransform
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,6 +59,18 @@ def curried(transform: Callable[P, R]) -> Callable[P, R]:
         called.__code__, transform.__globals__, transform.__name__, None, called.__closure__
     )
     return wraps(transform)(made)
+
+
+def differentiating(transform: Callable[..., object]) -> DerivativeTransform:
+    """`curried`, of a transform with the options of `grad`, as type checkers see it."""
+    made: Any = curried(transform)
+    return made  # type: ignore[no-any-return]
+
+
+def compiling(transform: Callable[..., object]) -> CompilingTransform:
+    """`curried`, of `jit`, as type checkers see it."""
+    made: Any = curried(transform)
+    return made  # type: ignore[no-any-return]
 
 
 def _check(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.trace.derive import Transform, closed, concretize
 from funcgrad.trace.leaves import run, run_on_leaves
 from funcgrad.trace.pytree import flatten
-from funcgrad.transforms.curried import LATER, curried
+from funcgrad.transforms.curried import LATER, curried, differentiating
 from funcgrad.transforms.formulas_of import numeric_arguments
 from funcgrad.transforms.trace_cache import LastTraceCache
 from funcgrad.transforms.transform_arguments import (
@@ -40,8 +40,11 @@ from funcgrad.transforms.transform_arguments import (
     warn_unreached,
 )
 
+if TYPE_CHECKING:
+    from funcgrad.transforms.transform_types import TransformedFunction
 
-@curried
+
+@differentiating
 def grad(
     f: Callable[..., Any] = LATER,
     argnums: int | Sequence[int] = 0,
@@ -84,7 +87,7 @@ def grad(
     return titled(made, f, "grad", about, expr)
 
 
-@curried
+@differentiating
 def value_and_grad(
     f: Callable[..., Any] = LATER,
     argnums: int | Sequence[int] = 0,
@@ -188,6 +191,18 @@ def _gradient_expr(
 
 
 # -- elementwise_grad, stop_gradient -------------------------------------------------------------
+@overload
+def elementwise_grad(
+    f: Callable[..., Any], argnums: int | Sequence[int] = 0
+) -> TransformedFunction[...]: ...
+
+
+@overload
+def elementwise_grad(
+    *, argnums: int | Sequence[int] = 0
+) -> Callable[[Callable[..., Any]], TransformedFunction[...]]: ...
+
+
 @curried
 def elementwise_grad(
     f: Callable[..., Any] = LATER, argnums: int | Sequence[int] = 0

@@ -23,7 +23,7 @@ from funcgrad.source import type_error
 from funcgrad.trace.derive import concretize
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
-from funcgrad.transforms.curried import LATER, curried
+from funcgrad.transforms.curried import LATER, differentiating
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
 from funcgrad.transforms.grad import grad_named
 from funcgrad.transforms.jvp import jvp
@@ -45,7 +45,7 @@ from funcgrad.transforms.vjp import vjp
 from funcgrad.typing import Array
 
 
-@curried
+@differentiating
 def jacobian(
     f: Callable[..., Any] = LATER,
     argnums: int | Sequence[int] = 0,
@@ -75,7 +75,7 @@ def jacobian(
     return _jacobian("jacobian", _by_shape, f, argnums, has_aux, holomorphic)
 
 
-@curried
+@differentiating
 def jacfwd(
     f: Callable[..., Any] = LATER,
     argnums: int | Sequence[int] = 0,
@@ -94,7 +94,7 @@ def jacfwd(
     return _jacobian("jacfwd", _forward, f, argnums, has_aux, holomorphic)
 
 
-@curried
+@differentiating
 def jacrev(
     f: Callable[..., Any] = LATER,
     argnums: int | Sequence[int] = 0,
@@ -113,7 +113,7 @@ def jacrev(
     return _jacobian("jacrev", _reverse, f, argnums, has_aux, holomorphic)
 
 
-@curried
+@differentiating
 def hessian(
     f: Callable[..., Any] = LATER,
     argnums: int | Sequence[int] = 0,

@@ -7,7 +7,7 @@ on an example a batch axis.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -36,6 +36,21 @@ from funcgrad.transforms.transform_arguments import (
     titled,
 )
 from funcgrad.typing import Array
+
+if TYPE_CHECKING:
+    from funcgrad.transforms.transform_types import TransformedFunction
+
+
+@overload
+def vmap(
+    f: Callable[..., Any], in_axes: object = 0, out_axes: Any = 0
+) -> TransformedFunction[...]: ...
+
+
+@overload
+def vmap(
+    *, in_axes: object = 0, out_axes: Any = 0
+) -> Callable[[Callable[..., Any]], TransformedFunction[...]]: ...
 
 
 @curried

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from numbers import Number
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
+
+import numpy as np
 
 from funcgrad.control.call_and_branch import bind, call_op
 from funcgrad.control.closed_program import Body, vjp_of_body
@@ -26,6 +28,21 @@ from funcgrad.transforms.transform_arguments import check_function, named_after,
 from funcgrad.typing import Array
 
 Policy = str | int | Sequence[str]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@overload
+def checkpoint(f: np.ufunc, policy: Policy = "nothing") -> Callable[..., Any]: ...
+
+
+@overload
+def checkpoint(f: Callable[P, R], policy: Policy = "nothing") -> Callable[P, R]: ...
+
+
+@overload
+def checkpoint(*, policy: Policy = "nothing") -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
 @curried

@@ -9,29 +9,14 @@ from typing import Any
 import numpy as np
 
 from funcgrad.source import type_error, value_error
-from funcgrad.transforms.curried import LATER, curried
+from funcgrad.transforms.curried import LATER, compiling
 from funcgrad.transforms.jit.guarded_traces import GuardedTraces
 from funcgrad.transforms.jit.signature import Static
-from funcgrad.transforms.jit.signature_cache import SignatureCache
+from funcgrad.transforms.jit.signature_cache import Latest, SignatureCache
 from funcgrad.transforms.transform_arguments import check_function, describe, named_after, title
 
 
-class Latest:
-    """The program that was compiled last: prints as its source."""
-
-    def __init__(self, latest: Callable[[], str]) -> None:
-        self._latest = latest
-
-    @property
-    def source(self) -> str:
-        """The Python that runs; empty before the first call."""
-        return self._latest()
-
-    def __repr__(self) -> str:
-        return self.source or "nothing has been compiled yet: call the function first"
-
-
-@curried
+@compiling
 def jit(
     f: Callable[..., Any] = LATER,
     static_argnums: int | Sequence[int] = (),

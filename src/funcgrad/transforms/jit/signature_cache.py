@@ -43,6 +43,21 @@ Cached = TypeVar("Cached")
 """The type of an entry."""
 
 
+class Latest:
+    """The program that was compiled last: prints as its source."""
+
+    def __init__(self, latest: Callable[[], str]) -> None:
+        self._latest = latest
+
+    @property
+    def source(self) -> str:
+        """The Python that runs; empty before the first call."""
+        return self._latest()
+
+    def __repr__(self) -> str:
+        return self.source or "nothing has been compiled yet: call the function first"
+
+
 class SignatureCache(ABC, Generic[Cached]):
     """The cache of a jitted function. It has no effect on results."""
 
