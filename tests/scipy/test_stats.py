@@ -1126,6 +1126,15 @@ def test_draws_move_with_the_quantiles_of_a_distribution(name):
         np.testing.assert_allclose(slope, (quantile(1 + h) - quantile(1 - h)) / (2 * h), rtol=2e-5)
 
 
+def test_draws_of_lists_of_parameters():
+    def drawn(k):
+        return scipy.stats.norm.rvs([0, k], scale=[1, k], size=(3, 2), random_state=3)
+
+    value, slope = fg.jvp(drawn, (2.0,), (1.0,))
+    np.testing.assert_array_equal(value, drawn(2.0))
+    np.testing.assert_allclose(slope, np.stack([np.zeros(3), value[:, 1] / 2], axis=1), rtol=1e-14)
+
+
 def test_draws_of_one_number_and_of_broadcast_parameters():
     for f in (
         lambda k: scipy.stats.norm.rvs(k, random_state=3),

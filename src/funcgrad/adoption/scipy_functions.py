@@ -241,12 +241,7 @@ def of_scipy_alone(name: str, own: FunctionType, adopted: Callable[..., Any]) ->
     @wraps(own)
     def function(*args: Any, **kwargs: Any) -> Any:
         if _is_plain([args, kwargs]):
-            found = own(*_plain(args), **_plain(kwargs))
-            of_scipy = type(found).__module__.startswith("scipy.")
-            if of_scipy and not isinstance(found, tuple | list | dict):
-                # Such as a spline, which is called on traced values.
-                return functions["redirect"](found)
-            return _seen(found)
+            return _with_objects(_seen(own(*_plain(args), **_plain(kwargs))))
         try:
             return adopted(*args, **kwargs)
         except Exception as error:
@@ -256,6 +251,14 @@ def of_scipy_alone(name: str, own: FunctionType, adopted: Callable[..., Any]) ->
             raise kept_for_users(_first_traced(args, kwargs), refusal) from error
 
     return function
+
+
+def _with_objects(found: Any) -> Any:
+    """A result with SciPy's objects as adopted code has them: a spline is called on traced values."""
+    if type(found) in (tuple, list):
+        return type(found)(map(_with_objects, found))
+    of_scipy = type(found).__module__.startswith("scipy.") and not isinstance(found, list | dict)
+    return functions["redirect"](found) if of_scipy else found
 
 
 def _refusal(name: str, why: str) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.stats as _scipy
 
+from funcgrad.arrays.reference import unwrapped
 from funcgrad.expr.concrete import value_at_trace
 from funcgrad.expr.registry import functions
 from funcgrad.ops.numpy.call_templates import answer_by_template
@@ -371,7 +372,7 @@ class Continuous(Distribution):
         if not holds_expr([*args, *kwds.values()]):
             return self.own.rvs(*args, random_state=random_state, **kwds)
         who = f"{self.name}.rvs"
-        shapes, loc, scale, size = self.own._parse_args_rvs(*args, **kwds)
+        shapes, loc, scale, size = self.own._parse_args_rvs(*unwrapped(args), **unwrapped(kwds))
         held = [value_at_trace(shape, who) for shape in shapes]
         if not np.all(np.asarray(value_at_trace(scale, who)) >= 0):
             raise ValueError(
