@@ -116,8 +116,13 @@ def _is_by_function(below: Expr, factor: Expr) -> bool:
     terms = below.args
     if terms[0].op in _SUMS:
         terms = (*terms[0].args, terms[1])
-    of_functions = [x for x in terms if x.op in _RELATED]
-    return bool(of_functions) and all([_is_related(x, factor) for x in of_functions])
+    found = False
+    for x in terms:
+        if x.op in _RELATED:
+            if not _is_related(x, factor):
+                return False
+            found = True
+    return found
 
 
 def _is_related(x: Expr, factor: Expr) -> bool:
@@ -299,10 +304,12 @@ _LINEAR = (arithmetic.add, arithmetic.subtract, arithmetic.negative, arithmetic.
 
 def opposite(x: Expr, y: Expr) -> bool:
     """Whether x is -y, as -2*t is of 2*t."""
-    for one, other in ((x, y), (y, x)):
-        if one.op is arithmetic.negative and one.args[0] is other:
-            return True
-    if not x.op is y.op is arithmetic.multiply:
+    one, other = x.op, y.op
+    if one is arithmetic.negative and x.args[0] is y:
+        return True
+    if other is arithmetic.negative and y.args[0] is x:
+        return True
+    if not one is other is arithmetic.multiply:
         return False
     for (c, u), (d, v) in ((x.args, y.args), (x.args[::-1], y.args[::-1])):
         first, second = value_of(c), value_of(d)
