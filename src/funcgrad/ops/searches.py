@@ -78,12 +78,14 @@ def _is_search(asked: Asked) -> bool:
     roots = [root for _, root in asked]
     if changes < 3 or not (roots[-1].op.name in _ORDERS or _signs(roots[-1])):
         return False
-    is_differentiated = any([is_varied(value) for value in _deciding(roots[-1])])
-    if not is_differentiated or _operations(roots[-2]) != _operations(roots[-1]):
+    if not any([is_varied(value) for value in _deciding(roots[-1])]):
         return False
     distances = [_distance(root) for root in roots]
     first, *later = [max(distances[i : i + 4]) for i in range(0, _LENGTH, 4)]
-    return first > later[0] > later[1] > later[2] > 0.0 and later[2] <= 2.0**-9 * first
+    falls = first > later[0] > later[1] > later[2] > 0.0 and later[2] <= 2.0**-9 * first
+    return falls and _operations(roots[-2]) == _operations(
+        roots[-1]
+    )  # long formulas are walked last
 
 
 def _operations(root: Expr) -> list[str]:
