@@ -448,3 +448,41 @@ def test_objects_that_scipy_makes_of_plain_data_take_traced_values(case):
     np.testing.assert_array_equal(value, RESULTS[case](0.7))
     ends = [np.asarray(RESULTS[case](t)) for t in (0.7 - 1e-5, 0.7 + 1e-5)]
     np.testing.assert_allclose(slope, (ends[1] - ends[0]) / 2e-5, rtol=1e-8)
+
+
+def test_a_distribution_in_adopted_code_is_one_object(monkeypatch):
+    from funcgrad.scipy.stats import norm
+
+    seen = []
+
+    def f(x):
+        seen.append((scipy.stats.norm, scipy.stats.norm.logpdf))
+        return np.sum(scipy.stats.norm.logpdf(x, 0.0, 1.0))
+
+    x = np.array([0.5, -1.0])
+    for _ in range(4):
+        np.testing.assert_allclose(fg.grad(f)(x), -x)
+    assert all(norm is seen[0][0] and method is seen[0][1] for norm, method in seen)
+    monkeypatch.setattr(type(norm), "logpdf", lambda self, x, *args: x**3)
+    np.testing.assert_allclose(fg.grad(f)(x), 3 * x**2)
+
+
+density = stats.norm.logpdf
+
+
+def test_what_a_name_leads_to_may_change_in_an_adopted_function(monkeypatch):
+    def f(x):
+        return np.sum(density(x))
+
+    def of_a_function(x, g):
+        return np.sum(g(x))
+
+    x = np.array([0.5, -1.0])
+    for _ in range(3):
+        np.testing.assert_allclose(fg.grad(f)(x), -x)
+        np.testing.assert_allclose(fg.grad(of_a_function)(x, stats.norm.logpdf), -x)
+        np.testing.assert_allclose(fg.grad(of_a_function)(x, np.sin), np.cos(x))
+    monkeypatch.setitem(globals(), "density", stats.laplace.logpdf)
+    np.testing.assert_allclose(fg.grad(f)(x), -np.sign(x))
+    monkeypatch.setitem(globals(), "density", np.square)
+    np.testing.assert_allclose(fg.grad(f)(x), 2 * x)

@@ -54,6 +54,7 @@ from funcgrad.expr import Expr
 from funcgrad.source import OURS, USERS, code_names
 from funcgrad.trace.known_code import (
     ADOPTED,
+    ADOPTED_OBJECTS,
     AS_IT_IS,
     HELD,
     KEPT,
@@ -70,6 +71,7 @@ from funcgrad.trace.known_code import (
     known_class_level,
     learn_code,
     members_of,
+    note_adopted,
     note_class,
     note_level,
     note_object,
@@ -114,8 +116,14 @@ def adoption_level(f: Any, args: Iterable[Any]) -> int:
     learned = LEARNED.get(id(function.__code__))
     if learned is not None or MARK in function.__globals__:
         return WRITABLE if learned is None else learned[1]
+    if function is f and id(f) in ADOPTED_OBJECTS:
+        return ADOPTED
     level = _level_by_names(function)
-    return max(level, AS_IT_IS) if level != AS_IT_IS else _level_of_all([f, *args])
+    if level == AS_IT_IS:
+        level = _level_of_all([f, *args])
+        if level == ADOPTED and function is f and _level_of_all([f]) == ADOPTED:
+            note_adopted(f)
+    return max(level, AS_IT_IS)
 
 
 def _function_of(f: Any) -> Any:

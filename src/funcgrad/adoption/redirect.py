@@ -69,6 +69,7 @@ from funcgrad.adoption.pandas_accessors import adopt_accessors
 from funcgrad.adoption.pandas_objects import is_table
 from funcgrad.adoption.replacements import replacements
 from funcgrad.adoption.scipy_functions import (
+    ScipyFunction,
     as_adopted,
     is_compiled_function,
     of_compiled_code,
@@ -131,9 +132,18 @@ def _of_scipy(value: Any) -> Any:
     """What an attribute of a module of `funcgrad.scipy` is in adopted code: its own, or SciPy's."""
     if isinstance(value, ModuleType) and value.__name__.startswith("funcgrad.scipy."):
         return _module_view(value, _of_scipy)
-    value = getattr(value, "scipys_own", value)
-    found = as_adopted(value)
-    return redirect(value) if found is value else found
+    known = _SCIPYS.get(id(value))
+    if known is not None and known[0] is value:
+        return known[1]
+    own = getattr(value, "scipys_own", value)
+    found = as_adopted(own)
+    if type(found) is ScipyFunction:
+        _SCIPYS[id(value)] = value, found
+    return redirect(own) if found is own else found
+
+
+_SCIPYS: dict[int, tuple[Any, Any]] = {}
+"""The functions and distributions of `funcgrad.scipy` by id, and what stands for them."""
 
 
 def _module_view(module: ModuleType, redirect: Callable[[Any], Any]) -> ModuleView:

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, wraps
-from types import FunctionType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,11 @@ from funcgrad.unadopted_packages import is_kept
 class ScipyFunction(ArrayFunction):
     """A function or a distribution of `funcgrad.scipy`, or a method of one; equal to what it stands for."""
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._methods: dict[str, tuple[MethodType, Any]] = {}
+        """Methods, and what stands for them: to make these takes longer than most of their calls."""
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _is_plain([args, kwargs]):
             return _seen(self.__wrapped__(*_plain(args), **_plain(kwargs)))
@@ -75,7 +80,13 @@ class ScipyFunction(ArrayFunction):
     def __getattr__(self, name: str) -> Any:
         if name == "__wrapped__":  # not set yet
             raise AttributeError(name)
-        return as_adopted(getattr(self.__wrapped__, name))
+        value = getattr(self.__wrapped__, name)
+        if type(value) is not MethodType:
+            return as_adopted(value)
+        known = self._methods.get(name)
+        if known is None or known[0] != value:
+            known = self._methods[name] = value, as_adopted(value)
+        return known[1]
 
     def __eq__(self, other: object) -> bool:
         return _original(self) is _original(other)
@@ -347,6 +358,8 @@ def _is_plain(tree: Any) -> bool:
     waiting = [tree]
     while waiting:
         item = waiting.pop()
+        if type(item) is Expr:
+            return False
         if isinstance(item, list | tuple):
             waiting.extend(item)
         elif isinstance(item, dict):

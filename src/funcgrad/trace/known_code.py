@@ -128,6 +128,16 @@ LEARNED: dict[int, tuple[ref[CodeType], int]] = {}
 """The code of functions that were refused, and ran at a higher level, by id."""
 
 
+ADOPTED_OBJECTS: dict[int, ref[Any]] = {}
+"""The functions that are adopted for what they lead to, by id: they stay so."""
+
+
+def note_adopted(f: object) -> None:
+    """Keep in mind that a function is adopted."""
+    key = id(f)
+    ADOPTED_OBJECTS[key] = ref(f, lambda _: ADOPTED_OBJECTS.pop(key, None))
+
+
 def note_level(code: CodeType, level: int, names: ReachedNames) -> KnownLevel:
     """Keep the level of code by the names in it."""
     key = id(code)
@@ -352,6 +362,8 @@ _CONTAINERS = (dict, MappingProxyType, list, tuple, set, frozenset, deque)
 def runs_as_it_is(f: Callable[..., Any], args: Iterable[Any]) -> bool:
     """Whether f is known to be called as it is with these arguments; False if that is not known."""
     if type(f) is FunctionType:  # the way of each call, in as few steps as it takes
+        if id(f) in ADOPTED_OBJECTS:
+            return False
         noted = _KNOWN_OBJECTS.get(id(f))
         found = None if noted is None else noted.leads_to(f)
         if found is None:

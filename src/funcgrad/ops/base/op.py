@@ -239,6 +239,8 @@ def lift(arg: object, beside: Sequence[Any] = (), who: str = "operand") -> Any:
     """
     if type(arg) is np.ndarray:
         return _lift_array(arg, beside)
+    if isinstance(arg, Reference):
+        return lift(lent_value(arg), beside, who)
     if isinstance(arg, Expr) or type(arg) in PYTHON_NUMBERS:
         return arg
     if isinstance(arg, np.generic):  # before numbers: np.float64 is a float as well
@@ -249,8 +251,6 @@ def lift(arg: object, beside: Sequence[Any] = (), who: str = "operand") -> Any:
             return base(arg)
     if type(arg).__module__ == "fractions":  # Fraction, which Python's floats take, too
         return float(arg)  # type: ignore[arg-type]
-    if isinstance(arg, Reference):
-        return lift(lent_value(arg), beside, who)
     if isinstance(arg, list | tuple):
         joined = expr_module.operation_table.functions["array"](arg)
         return joined if isinstance(joined, Expr) else _lift_array(joined, beside)
