@@ -477,7 +477,7 @@ class Operators:
         self, func: Any, types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         args, kwargs = with_out_by_name(func, args, kwargs)
-        if _takes_stores(kwargs.get("out")):
+        if kwargs and _takes_stores(kwargs.get("out")):
             return NotImplemented
         return functions["apply_numpy"](func, args, kwargs)
 

@@ -155,13 +155,12 @@ def run_on_leaves(
     context = runs_on_leaves.set(True)
     try:
         for i, tree in traced.items():
-            own[i] = [
-                fresh(value, scope, len(leaves) + k, path)
-                for k, (value, path) in enumerate(zip(tree.leaves, tree.paths, strict=True))
-            ]
-            leaves.extend(own[i])
+            first = len(leaves)
+            for value, path in zip(tree.leaves, tree.paths, strict=True):
+                leaves.append(fresh(value, scope, len(leaves), path))
+            own[i] = leaves[first:]
         scope.given = [*scope.arrays.values()]
-        refusals = _refusals(_contexts(leaves) or [scope])
+        refusals = _refusals(leaves, scope)
 
         def on_leaves(level: int) -> Any:
             _forget(refusals)
@@ -169,10 +168,10 @@ def run_on_leaves(
             if level >= WRITABLE:
                 called = [arg if i in traced else _lent(arg) for i, arg in enumerate(args)]
                 named = {name: _lent(arg) for name, arg in kwargs.items()}
-            cells = {
-                i: (tree, _as_arguments(tree.leaves, own[i], level)) for i, tree in traced.items()
-            }
-            for i, (tree, items) in cells.items():
+            cells: dict[int, tuple[Tree, Sequence[Any]]] = {}
+            for i, tree in traced.items():
+                items = _as_arguments(tree.leaves, own[i], level)
+                cells[i] = tree, items
                 called[i] = tree.rebuild(items)
             given: list[GivenArray] = []
             if level >= WRITABLE:
@@ -361,9 +360,13 @@ def _contexts(leaves: Iterable[Any]) -> list[Any]:
 _Refusals: TypeAlias = list[tuple[Any, Exception | None]]
 
 
-def _refusals(contexts: Iterable[Any]) -> _Refusals:
-    """Traces, each with the refusal that it keeps before a function runs."""
-    return [(context, context.refusal) for context in contexts]
+def _refusals(values: Iterable[Any], scope: Scope | None = None) -> _Refusals:
+    """The traces of values, and the scope, each with the refusal that it keeps before a function runs."""
+    found = [] if scope is None else [(scope, scope.refusal)]
+    if all([type(x) is Expr and x.traced is scope for x in values]):
+        return found
+    others = [context for context in _contexts(values) if context is not scope]
+    return [*found, *[(context, context.refusal) for context in others]]
 
 
 def _forget(refusals: _Refusals) -> None:
@@ -449,7 +452,7 @@ def run(
     """
 
     given = [leaf for value in (*args, *kwargs.values()) for leaf in leaves_of(value)]
-    refusals = _refusals(_contexts(given))
+    refusals = _refusals(given)
 
     def on_values(level: int) -> Any:
         _forget(refusals)
@@ -519,13 +522,15 @@ def on_arrays(f: Callable[..., Any], keeps: str = "") -> Callable[..., Any]:
     return called
 
 
-def parameter_names(f: Any, count: int) -> list[str]:
+def parameter_names(f: Any, count: int) -> Sequence[str]:
     """The names of f's positional arguments, as far as they are known."""
     while hasattr(f, "__wrapped__"):
         f = f.__wrapped__
     code = getattr(f, "__code__", None)
     known = () if code is None else code.co_varnames[: code.co_argcount]
     known = known[1:] if hasattr(f, "__self__") else known
+    if len(known) == count:
+        return known
     if not known and count == 1:
         return ["x"]
     return [known[i] if i < len(known) else f"x{i}" for i in range(count)]

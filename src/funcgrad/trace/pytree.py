@@ -7,6 +7,7 @@ no numbers are static (`static`): they keep their places, and transforms do not 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +43,9 @@ class Tree(NamedTuple):
         return Tree([self.leaves[i] for i in moving], rebuild, [self.paths[i] for i in moving])
 
 
+_first: Callable[[Sequence[Any]], Any] = itemgetter(0)
+
+
 def flatten(tree: Any, name: str = "") -> Tree:
     """A tree's leaves, in order, with the names of their places: dicts by sorted keys.
 
@@ -52,9 +56,9 @@ def flatten(tree: Any, name: str = "") -> Tree:
     [1.0, 2.0]
     """
     if _is_plain(tree):
-        return Tree([tree], lambda leaves: leaves[0], [name])
+        return Tree([tree], _first, [name])
     if _is_cell(tree):
-        return Tree([plain_value(tree)], lambda leaves: leaves[0], [name])
+        return Tree([plain_value(tree)], _first, [name])
     kind = type(tree)
     if (kind is list or kind is tuple) and _EXACTLY.issuperset(map(type, tree)):
         return Tree(list(tree), kind, [f"{name}_{i}" for i in range(len(tree))])
@@ -71,9 +75,9 @@ def flatten_with_static(tree: Any, name: str = "") -> Tree:
     ['text', 1.0, 2.0]
     """
     if _is_plain(tree):
-        return Tree([tree], lambda leaves: leaves[0], [name])
+        return Tree([tree], _first, [name])
     if _is_cell(tree):
-        return Tree([plain_value(tree)], lambda leaves: leaves[0], [name])
+        return Tree([plain_value(tree)], _first, [name])
     items: Sequence[Any]
     put: Callable[[Sequence[Any]], Any]
     kind = type(tree)
@@ -87,7 +91,7 @@ def flatten_with_static(tree: Any, name: str = "") -> Tree:
             tree, is_leaf=_is_own, namespace=NAMESPACE
         )
         if len(items) == 1 and items[0] is tree:
-            return Tree([tree], lambda leaves: leaves[0], [name])
+            return Tree([tree], _first, [name])
         names = [name + "".join(f"_{step}" for step in path) for path in paths]
         put = spec.unflatten
     else:
@@ -125,8 +129,10 @@ def flatten_numbers(tree: object, name: str = "") -> Tree:
     >>> flatten_numbers({"w": 2.0, "flag": True}).leaves
     [2.0]
     """
+    if _is_plain(tree):
+        return Tree([tree], _first, [name])
     found = flatten(tree, name)
-    return found if _is_plain(tree) or _is_cell(tree) else found.without(is_flag)
+    return found if _is_cell(tree) else found.without(is_flag)
 
 
 def leaves_of(tree: object) -> list[Any]:

@@ -47,7 +47,8 @@ class LastTraceCache:
     def __call__(
         self, roots: list[Expr], leaves: list[Expr], unreached: Callable[[bool], None]
     ) -> list[Any]:
-        last, values = self._last, list[float]()
+        last = self._last
+        values: list[float] = []
         inputs = None if last is None else _match(last, roots, leaves, values)
         if last is not None and inputs is not None and last.is_for(values):
             if last.flat is not None:

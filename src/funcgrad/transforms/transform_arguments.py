@@ -204,8 +204,9 @@ def differentiable_arguments(
 ) -> dict[int, Tree]:
     """The trees of the differentiated arguments, their values checked and converted."""
     names = parameter_names(f, len(args))
-    trees = {i: flatten_numbers(args[i], names[i]) for i in argnums}
-    for i, tree in trees.items():
+    trees: dict[int, Tree] = {}
+    for i in argnums:
+        tree = trees[i] = flatten_numbers(args[i], names[i])
         if not tree.leaves and (
             leaves_of(args[i]) or getattr(own_children(args[i]), "fixed", None)
         ):
