@@ -27,6 +27,10 @@ def entries(x):
     return np.sin(x) * x
 
 
+def differs(x, y):
+    return x * x - y
+
+
 @fg.custom_vjp
 def halved(x):
     return x * 1.0
@@ -126,15 +130,23 @@ def test_functions_of_libraries_travel(backend, cloudpickle):
             fg.hessian(product),
         ),
         *(fg.elementwise_grad(product), fg.jacobian(f=product), fg.jacfwd(argnums=1)(product)),
+        *(fg.grad(halved), fg.fixed_point(product), fg.grad(fg.implicit_root(differs), 1)),
     ],
     ids=repr,
 )
 def test_pickle_takes_transformed_functions_as_the_calls_that_made_them(f):
     args = (X[0], 3.0) if repr(f).startswith("vmap") else (2.0, 3.0)
+    args = {"grad(halved)": (2.0,), "fixed_point(product)": (0.1, 0.5)}.get(repr(f), args)
     for _ in range(2):  # the first call traces
         copy = pickle.loads(pickle.dumps(f))
         assert repr(copy) == repr(f)
         np.testing.assert_equal(copy(*args), f(*args))
+
+
+def test_a_function_with_a_rule_is_pickled_by_its_name():
+    assert pickle.loads(pickle.dumps(halved)) is halved
+    other = fg.custom_vjp(product)  # which does not stand in the place of its function
+    assert pickle.loads(pickle.dumps(other))(2.0) == other(2.0)
 
 
 def test_in_another_process():

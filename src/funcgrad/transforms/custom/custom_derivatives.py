@@ -6,6 +6,7 @@ rule may call its own function, as in JAX: such a call has the rule, too, which 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,7 +14,7 @@ from functools import update_wrapper
 from inspect import signature
 from operator import attrgetter
 from types import MappingProxyType, MethodType
-from typing import Any, cast
+from typing import Any, SupportsIndex, cast
 
 import numpy as np
 
@@ -140,6 +141,14 @@ class _Custom:
 
     def __repr__(self) -> str:
         return f"<{self._who} {getattr(self.f, '__name__', 'function')}>"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """In the place of a function of a module, it is pickled by its name, as that would be."""
+        module, name = getattr(self, "__module__", None), getattr(self, "__qualname__", "")
+        found: object = sys.modules.get(str(module)) if module != "__main__" else None
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else super().__reduce_ex__(protocol)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """A method whose first argument is the instance; its rule needs 0 in ``nondiff_argnums``."""

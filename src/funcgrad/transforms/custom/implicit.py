@@ -30,6 +30,7 @@ from funcgrad.trace.leaves import on_arrays
 from funcgrad.trace.pytree import flatten
 from funcgrad.trace.run_formula import evaluate
 from funcgrad.trace.trace_body import symbols, trace_body
+from funcgrad.transformed import with_recipe
 from funcgrad.transforms.custom.solvers import Problem, SolverWithSettings, slope_in_x
 from funcgrad.transforms.transform_arguments import titled
 from funcgrad.typing import Array
@@ -65,7 +66,8 @@ def implicit_root(
     >>> sqrt(1.0, 4.0), fg.grad(sqrt, 1)(1.0, 4.0)
     (2.0, 0.25)
     """
-    return _solving("implicit_root", "root", residual, solver)
+    made = _solving("implicit_root", "root", residual, solver)
+    return with_recipe(made, implicit_root, (residual, solver), {})
 
 
 def implicit_argmin(
@@ -90,7 +92,8 @@ def implicit_argmin(
     >>> round(fg.grad(nearest, 1)(0.0, 3.0), 6)
     0.5
     """
-    return _solving("implicit_argmin", "argmin", objective, solver)
+    made = _solving("implicit_argmin", "argmin", objective, solver)
+    return with_recipe(made, implicit_argmin, (objective, solver), {})
 
 
 def root_on_path(residual: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,7 +141,8 @@ def fixed_point(
     >>> dottie(0.5, 1.0), fg.grad(dottie, 1)(0.5, 1.0)
     (0.7390851..., -0.2974743...)
     """
-    return _solving("fixed_point", "fixed point", g, solver)
+    made = _solving("fixed_point", "fixed point", g, solver)
+    return with_recipe(made, fixed_point, (g, solver), {})
 
 
 def _solving(
