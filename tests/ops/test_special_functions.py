@@ -550,6 +550,17 @@ def test_slopes_of_polynomials_of_high_degree(n, x):
     np.testing.assert_allclose(chebyshev, float(exact), rtol=1e-11)
 
 
+@pytest.mark.parametrize("name", ["inv_boxcox", "inv_boxcox1p"])
+@pytest.mark.parametrize("y", [0.7, -0.4, 5.0])
+def test_the_slope_of_an_inverse_power_moves_with_a_power_of_0(name, y):
+    inverse = getattr(scipy.special, name)
+    slope_of = fg.grad(lambda y, power: inverse(y, power))
+    mixed = -np.exp(y) * (y + y**2 / 2)
+    assert fg.grad(slope_of, 1)(y, 0.0) == pytest.approx(mixed, rel=1e-13)
+    turned = fg.grad(fg.grad(lambda y, power: inverse(y, power), 1))(y, 0.0)
+    assert turned == pytest.approx(mixed, rel=1e-13)
+
+
 def test_slopes_of_losses_and_power_transforms_at_their_ends():
     second = fg.grad(fg.grad(scipy.special.pseudo_huber))
     np.testing.assert_allclose([second(1e-20, 2.0), second(1e-8, -3.0)], -2.0, rtol=1e-7)

@@ -163,10 +163,8 @@ def power_slope(log: Array, power: Array) -> Any:
 
 
 def _inverse_slope(y: Array, power: Array) -> Any:
-    """The derivative of (1 + power*y)**(1/power) in y."""
-    zero = power == 0
-    p = np.where(zero, 1.0, power)
-    return np.where(zero, np.exp(y), np.exp(np.log1p(np.where(zero, 0.0, p * y)) * (1.0 - p) / p))
+    """The derivative of (1 + power*y)**(1/power) in y, which has a slope in a power of 0, too."""
+    return np.power(inv_boxcox(y, power), 1.0 - power)
 
 
 def _inverse_power_slope(y: Array, power: Array) -> Any:
