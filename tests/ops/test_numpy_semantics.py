@@ -1044,3 +1044,16 @@ def test_a_mean_of_float16_is_summed_in_float32():
     value, slope = fg.value_and_grad(np.mean)(x)
     assert value == np.mean(x) == 1.0
     assert value.dtype == slope.dtype == np.float16
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0, 2.5])
+def test_norms_have_a_slope_in_their_order(order):
+    x = np.array([[0.3, -1.2, 2.0], [0.0, 1.0, 3.0]])
+    size = np.abs(x)
+    total = np.sum(size**order, axis=1)
+    logs = np.log(np.where(size > 0, size, 1.0))
+    norm = total ** (1 / order)
+    slope = norm * (np.sum(size**order * logs, axis=1) / total - np.log(norm)) / order
+    value, found = fg.jvp(fg.adopt(lambda p: np.linalg.norm(x, p, axis=1)), (order,), (1.0,))
+    np.testing.assert_allclose(value, np.linalg.norm(x, order, axis=1), rtol=1e-15)
+    np.testing.assert_allclose(found, slope, rtol=1e-13)

@@ -466,11 +466,13 @@ def _settled(given: Array, z: Any) -> Any:
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
     """As `numpy.linalg.norm` for the Euclidean and Frobenius norms, and vector norms of any order.
 
-    Its derivative at 0 is 0, a subgradient.
+    Its derivative at 0 is 0, a subgradient. Of a traced order it is that of the general formula.
     """
     x = inexact(x)
     axes = axes_of("norm", axis, x)
-    if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
+    general = isinstance(ord, Expr) and len(axes) == 1
+    euclidean = not general and ord == 2 and len(axes) == 1
+    if ord is None or (ord == "fro" and len(axes) == 2) or euclidean:
         return _reduce(norm_op, x, axis, keepdims)
     if len(axes) != 1 or isinstance(ord, str):
         raise value_error(
@@ -484,7 +486,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
         return extreme(size, axis=axes, keepdims=keepdims)
     if ord == 0:
         return sum(astype(size != 0, size.dtype), axis=axes, keepdims=keepdims)
-    if ord == 1:
+    if not general and ord == 1:
         return sum(size, axis=axes, keepdims=keepdims)
     powers = size**ord
     if 0 < ord < 1:
