@@ -185,3 +185,21 @@ def test_pearson3_has_a_slope_in_a_skew_of_zero():
     density = fg.jvp(lambda skew: own.pdf(x, skew, loc=0.0, scale=1.0), (0.0,), (1.0,))[1]
     np.testing.assert_allclose(density, own.pdf(x, 0.0) * (x**3 - 3 * x) / 6, rtol=1e-13)
     assert fg.grad(own.logpdf, 1)(-3.0, 1.0) == 0.0  # outside of the support
+
+
+@pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf", "ppf", "isf"])
+def test_probabilities_of_pearson3_have_slopes_in_a_skew_of_zero(method):
+    own = getattr(scipy.stats.pearson3, method)
+    x = np.array([0.1, 0.3, 0.8])
+
+    def f(skew):
+        return own(x, skew)
+
+    h = 2e-3
+    near, far = [(f(k * h) - f(-k * h)) / (2 * k * h) for k in (1, 2)]
+    value, slope = fg.jvp(f, (0.0,), (1.0,))
+    np.testing.assert_array_equal(value, f(0.0))
+    np.testing.assert_allclose(slope, (4 * near - far) / 3, rtol=1e-8)
+    h = 2e-2
+    bend = (f(h) - 2 * f(0.0) + f(-h)) / h**2
+    np.testing.assert_allclose(fg.jacobian(fg.jacobian(f))(0.0), bend, rtol=1e-3, atol=1e-5)

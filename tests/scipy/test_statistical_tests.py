@@ -64,6 +64,31 @@ OPTIMA = {
     "fit of a gamma": lambda x: np.array(scipy.stats.gamma.fit(np.append(x, Y), floc=0)),
     "its fixed place": lambda x: np.array(scipy.stats.gamma.fit(Y, floc=-x[0])),
 }
+MIXED = np.array([1.3, -0.4, 2.2, -0.9])
+EXPECTED = Y * (np.sum(X) / np.sum(Y))
+POWERS = {
+    **{
+        f"{name} at {power}": (f, power)
+        for name, f, powers in (
+            ("yeojohnson", lambda p: scipy.stats.yeojohnson(MIXED, p), (0.0, 2.0)),
+            ("yeojohnson_llf", lambda p: scipy.stats.yeojohnson_llf(p, MIXED), (0.0, 2.0)),
+            ("boxcox_llf", lambda p: scipy.stats.boxcox_llf(p, X), (0.0,)),
+            ("pmean", lambda p: scipy.stats.pmean(X, float(p)), (0.0,)),
+            ("pmean, weighted", lambda p: scipy.stats.pmean(X, float(p), weights=Y), (0.0,)),
+            (
+                "power_divergence",
+                lambda p: np.stack(scipy.stats.power_divergence(X, EXPECTED, lambda_=p)),
+                (1.0, 0.0, -1.0),
+            ),
+            (
+                "chi2_contingency",
+                lambda p: scipy.stats.chi2_contingency(POINTS + 1, lambda_=p)[0],
+                (1.0, 0.0),
+            ),
+        )
+        for power in powers
+    },
+}
 POINTS = np.arange(6.0).reshape(3, 2) ** 1.3
 SITES = np.cos(np.arange(8.0)).reshape(4, 2)
 DISTANCES = {
@@ -91,6 +116,18 @@ def test_statistics_of_tests(case):
     rounded = "p-value" in case or ("shapiro" in case and SUMMED_IN_PYTHON)
     rtol, value_rtol = 2e-5 if "p-value" in case else 4e-6, 1e-13 if rounded else 0.0
     check_function(TESTS[case], X, vmap=False, rtol=rtol, value_rtol=value_rtol)
+
+
+@pytest.mark.parametrize("case", POWERS)
+def test_slopes_in_a_power_at_which_scipy_has_another_formula(case):
+    f, power = POWERS[case]
+    check_function(f, power, value_rtol=1e-14, hessian=False)
+
+
+def test_the_bend_of_a_power_mean_at_power_0():
+    # By mpmath, with 40 digits.
+    bend = fg.grad(fg.grad(lambda p: scipy.stats.pmean([1.3, 0.4, 2.2, 0.9], p)))(0.0)
+    assert bend == pytest.approx(0.01252969581530485, rel=1e-10)
 
 
 @pytest.mark.parametrize("case", one_in(5, OPTIMA, start=1))

@@ -114,6 +114,7 @@ _METHODS = {
     "scipy.signal": {
         "_filter_design._find_nat_freq": ("", "natural_frequency"),
         "_fir_filter_design._dhtm": ("", "minimum_phase_of"),
+        "_waveforms._chirp_phase": ("", "chirp_phase"),
         "_spline.symiirorder1_ic": ("", "first_order_conditions"),
         "_spline.symiirorder2_ic_fwd": ("", "forward_conditions"),
         "_spline.symiirorder2_ic_bwd": ("", "backward_conditions"),
@@ -122,6 +123,8 @@ _METHODS = {
     "scipy.stats": {
         "_ansari_swilk_statistics.swilk": ("", "swilk"),
         "_stats_pythran.siegelslopes": ("", "siegel_slope"),
+        "_morestats._yeojohnson_transform": ("", "yeojohnson_power"),
+        "_stats_py._power_divergence": ("", "divergence_of_power"),
         "_multicomp._pvalue_dunnett": ("", "dunnett_significance"),
         "rv_continuous._logcdf": (".generic_tails", "log_cdf"),
         "rv_continuous._logsf": (".generic_tails", "log_sf"),
@@ -142,7 +145,10 @@ _METHODS = {
         "rv_continuous.expect": (".expectations", "expect_by_quadrature"),
         "_discrete_distns.hypergeom_gen._stats": (".discrete", "moments_of_hypergeom"),
         "_continuous_distns.cosine_gen._logpdf": (".circular", "cosine_logpdf"),
-        "_continuous_distns.pearson3_gen._logpdf": (".pearson_families", "pearson3_logpdf"),
+        **{
+            f"_continuous_distns.pearson3_gen._{name}": (".pearson_families", f"pearson3_{name}")
+            for name in ("logpdf", "cdf", "sf", "ppf")
+        },
         "_continuous_distns.truncnorm_gen._stats": (".normal_families", "moments_of_truncnorm"),
         "_continuous_distns.truncpareto_gen._munp": (".expectations", "moments_of_truncpareto"),
         **{

@@ -49,6 +49,7 @@ from funcgrad.scipy.spectra import welch as welch
 from funcgrad.scipy.spline_filters import backward_conditions as backward_conditions
 from funcgrad.scipy.spline_filters import first_order_conditions as first_order_conditions
 from funcgrad.scipy.spline_filters import forward_conditions as forward_conditions
+from funcgrad.scipy.waveforms import chirp_phase as chirp_phase
 from funcgrad.source import type_error, value_error
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike

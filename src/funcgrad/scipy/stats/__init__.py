@@ -21,6 +21,7 @@ import scipy.stats as _scipy
 
 from funcgrad.expr.registry import functions
 from funcgrad.scipy.python_functions import attribute_of
+from funcgrad.scipy.stats.comparisons import divergence_of_power as divergence_of_power
 from funcgrad.scipy.stats.comparisons import dunnett_significance as dunnett_significance
 from funcgrad.scipy.stats.comparisons import siegel_slope as siegel_slope
 from funcgrad.scipy.stats.comparisons import swilk as swilk
@@ -32,9 +33,12 @@ from funcgrad.scipy.stats.distribution import Continuous, Discrete
 from funcgrad.scipy.stats.information import entropy as entropy
 from funcgrad.scipy.stats.likelihood import PLAIN_FITS
 from funcgrad.scipy.stats.multivariate import MULTIVARIATE
+from funcgrad.scipy.stats.normalizing import boxcox_llf as boxcox_llf
 from funcgrad.scipy.stats.normalizing import boxcox_normmax as boxcox_normmax
+from funcgrad.scipy.stats.normalizing import pmean as pmean
 from funcgrad.scipy.stats.normalizing import ppcc_max as ppcc_max
 from funcgrad.scipy.stats.normalizing import yeojohnson_normmax as yeojohnson_normmax
+from funcgrad.scipy.stats.normalizing import yeojohnson_power as yeojohnson_power
 from funcgrad.scipy.stats.ranks import OF_RANKS
 from funcgrad.scipy.stats.ranks import rankdata as rankdata
 from funcgrad.scipy.stats.transport import wasserstein_distance_nd as wasserstein_distance_nd

@@ -1,19 +1,24 @@
-"""Tests and fits of `scipy.stats` that SciPy computes in compiled code: Shapiro's, Siegel's, Dunnett's."""
+"""Tests and fits of `scipy.stats` that SciPy computes in compiled code: Shapiro's, Siegel's, Dunnett's.
+
+And divergences of powers, for which SciPy has other formulas at the powers 1, 0 and -1.
+"""
 
 from __future__ import annotations
 
 import math
+from types import FunctionType
 from typing import Any
 
 import numpy as np
-from scipy.stats import _ansari_swilk_statistics, _multicomp, _stats_mstats_common
+from scipy.stats import _ansari_swilk_statistics, _multicomp, _stats_mstats_common, _stats_py
 
 from funcgrad.arrays.reference import unwrapped
+from funcgrad.expr.registry import functions
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import in_place_of, with_value
+from funcgrad.scipy.composition import in_place_of, real, with_value
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -101,3 +106,41 @@ def dunnett_significance(
 
 
 _significance_of_dunnett = _multicomp._pvalue_dunnett
+
+
+# -- divergences of powers ---------------------------------------------------------------------------------
+def divergence_of_power(
+    f_obs: Array,
+    f_exp: Array | None,
+    ddof: Array,
+    axis: Any,
+    lambda_: Any,
+    sum_check: bool = True,
+) -> Any:
+    """As SciPy's ``_power_divergence``, also in a power of 1, 0 or -1.
+
+    Near -1 it is 2/power * sum(expected * boxcox(ratio, power + 1)), since both sums are equal.
+    """
+    given = (f_obs, f_exp, ddof, axis, lambda_)
+    found = functions["call_adopted"](_SCIPYS_DIVERGENCE, given, {"sum_check": sum_check})
+    if not holds_expr(lambda_) or not (lambda_ == 0 or lambda_ == 1 or lambda_ == -1):
+        return found
+    observed = real("power_divergence", f_obs)
+    mean = np.mean(observed, axis=axis, keepdims=True)
+    expected = mean if f_exp is None else real("power_divergence", f_exp)
+    ratio = observed / expected
+    if lambda_ == -1:
+        terms = expected * special.boxcox(ratio, lambda_ + 1) / lambda_
+    else:
+        some = ratio > 0
+        terms = observed * special.boxcox(np.where(some, ratio, 1.0), lambda_) / (lambda_ + 1)
+        terms = np.where(some, terms, 0.0)
+    statistic = with_value(found.statistic, 2 * np.sum(terms, axis=axis))
+    count = terms.size if axis is None else terms.shape[axis]
+    chance = special.chdtrc(count - 1 - ddof, statistic)
+    return type(found)(statistic, with_value(found.pvalue, chance))
+
+
+_own = _stats_py._power_divergence
+_SCIPYS_DIVERGENCE = FunctionType(_own.__code__, _own.__globals__, _own.__name__, _own.__defaults__)
+"""SciPy's function, which adoption does not replace by `divergence_of_power`."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import scipy.stats as _scipy
 
+from funcgrad.expr.registry import functions
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import composed, real, refuse_policy, with_value
+from funcgrad.scipy.composition import composed, floating, real, refuse_policy, with_value
 from funcgrad.scipy.stats.continuous import CONTINUOUS
 from funcgrad.scipy.stats.distribution import Continuous
 from funcgrad.source import fail, type_error, value_error
@@ -100,6 +102,73 @@ def boxcox_normmax(
     return np.stack([found(name) for name in objectives]) if method == "all" else found(method)
 
 
+# -- powers at which SciPy has a formula of its own, without the slope in the power -------------------------
+def yeojohnson_power(x: Array, lmbda: Array, xp: object = None) -> Any:
+    """As SciPy's ``_yeojohnson_transform``, also in a power of 0 or 2."""
+    data = floating("yeojohnson", x)
+    up = data >= 0
+    return np.where(
+        up,
+        special.boxcox1p(np.where(up, data, 0.0), lmbda),
+        -special.boxcox1p(np.where(up, 0.0, -data), 2 - lmbda),
+    )
+
+
+def _scipys(own: Any) -> Any:
+    """A function of SciPy's that adoption does not replace by that of this module."""
+    made = FunctionType(
+        own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__
+    )
+    made.__kwdefaults__ = own.__kwdefaults__
+    return made
+
+
+_SCIPYS_LIKELIHOOD, _SCIPYS_MEAN = map(_scipys, (_scipy.boxcox_llf, _scipy.pmean))
+
+
+@_composed
+def boxcox_llf(
+    lmb: Array,
+    data: ArrayLike,
+    *,
+    axis: int = 0,
+    keepdims: bool = False,
+    nan_policy: str = "propagate",
+) -> Any:
+    """As `scipy.stats.boxcox_llf`, also in a power of 0."""
+    if not holds_expr(lmb) or lmb != 0:
+        given = {"axis": axis, "keepdims": keepdims, "nan_policy": nan_policy}
+        return functions["call_adopted"](_SCIPYS_LIKELIHOOD, (lmb, data), given)
+    refuse_policy("boxcox_llf", nan_policy)
+    x = floating("boxcox_llf", data)
+    over: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+    spread = np.log(np.var(special.boxcox(x, lmb), **over))
+    return (lmb - 1) * np.sum(np.log(x), **over) - x.shape[axis] / 2 * spread
+
+
+@_composed
+def pmean(
+    a: ArrayLike,
+    p: Array,
+    *,
+    axis: Any = 0,
+    dtype: Any = None,
+    weights: Any = None,
+    nan_policy: str = "propagate",
+    keepdims: bool = False,
+) -> Any:
+    """As `scipy.stats.pmean`, also in a power of 0."""
+    if not holds_expr(p) or p != 0:
+        given = {"axis": axis, "dtype": dtype, "weights": weights}
+        given |= {"nan_policy": nan_policy, "keepdims": keepdims}
+        return functions["call_adopted"](_SCIPYS_MEAN, (a, p), given)
+    refuse_policy("pmean", nan_policy)
+    x = floating("pmean", a)
+    moved: Any = special.boxcox(x, p)
+    mean = np.average(moved, **{"axis": axis, "weights": weights, "keepdims": keepdims})
+    return special.inv_boxcox(mean, p)
+
+
 @_composed
 def yeojohnson_normmax(
     x: ArrayLike, brack: tuple[float, ...] | None = None, *, nan_policy: str = "propagate"
@@ -108,14 +177,8 @@ def yeojohnson_normmax(
     data = real("yeojohnson_normmax", x)
 
     def likelihood(power: Array, data: Array) -> Any:
-        up = data >= 0
-        moved = np.where(
-            up,
-            special.boxcox1p(np.where(up, data, 0.0), power),
-            -special.boxcox1p(np.where(up, 0.0, -data), 2 - power),
-        )
         rest = np.mean(np.sign(data) * np.log1p(np.abs(data)))
-        return np.log(np.var(moved)) / 2 - (power - 1) * rest
+        return np.log(np.var(yeojohnson_power(data, power))) / 2 - (power - 1) * rest
 
     own = lambda data: _scipy.yeojohnson_normmax(data, brack)  # noqa: E731
     return _optimum("yeojohnson_normmax", own, likelihood, data)

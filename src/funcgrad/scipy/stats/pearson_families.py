@@ -1,13 +1,18 @@
-"""Pearson's distribution of type 3, whose log density is smooth where the skew is 0."""
+"""Pearson's distribution of type 3, which is smooth where the skew is 0, and SciPy takes the normal one."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import scipy.stats as _scipy
+from scipy.special import ndtri
+from scipy.stats import _continuous_distns
 
+from funcgrad.expr.registry import functions
 from funcgrad.ops.special.gamma_numerics import STIRLING
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.ops.special.special_function import removable
@@ -44,3 +49,44 @@ def pearson3_logpdf(_: object, x: Array, skew: Array) -> Any:
     y, h, log = np.where(wide, x, 1.0), np.where(wide, half, 1.0), np.log1p(np.where(wide, u, 1.0))
     found = np.where(wide, (log / h - y) / h - log, middle) + _log_constant(half)
     return with_value(own, np.where(inside, found, 0.0))
+
+
+_MOST_NORMAL = 1.6e-5
+"""The skew below which SciPy takes the normal distribution."""
+
+
+def _in_normal_range(skew: Array) -> Any:
+    return np.where(np.abs(skew) < _MOST_NORMAL, skew, 0.0)
+
+
+def _edgeworth(x: Array, skew: Array) -> Any:
+    """Edgeworth's terms of the distribution function up to skew**2, where SciPy leaves them out."""
+    small, square = _in_normal_range(skew), x * x
+    third = x * (square - 3)
+    fifth = x * (square * (square - 10) + 15)
+    density = np.exp(-square / 2) / math.sqrt(2 * math.pi)
+    return -density * small * ((square - 1) / 6 + small * (third / 16 + fifth / 72))
+
+
+def _cornish_fisher(q: Array, skew: Array) -> Any:
+    """The terms of the quantile up to skew**2, by the expansion of Cornish and Fisher."""
+    small, z = _in_normal_range(skew), ndtri(q)
+    square = z * z
+    return small * ((square - 1) / 6 + small * z * ((square - 3) / 16 - (2 * square - 5) / 36))
+
+
+def _with_slopes_in_skew(name: str, terms: Callable[..., Any], sign: float = 1.0) -> Any:
+    own = getattr(_continuous_distns.pearson3_gen, name)
+    scipys = FunctionType(own.__code__, own.__globals__, name)
+
+    def method(distribution: object, x: Array, skew: Array) -> Any:
+        found = functions["call_adopted"](scipys, (distribution, x, skew), {})
+        return with_value(found, sign * terms(x, skew))
+
+    method.__doc__ = f"SciPy's method `pearson3.{name}`, with the slopes in a skew of 0."
+    return method
+
+
+pearson3_cdf = _with_slopes_in_skew("_cdf", _edgeworth)
+pearson3_sf = _with_slopes_in_skew("_sf", _edgeworth, -1.0)
+pearson3_ppf = _with_slopes_in_skew("_ppf", _cornish_fisher)
