@@ -431,7 +431,7 @@ def test_rows_of_rotations_are_no_sequence_of_arrays():
     assert fg.jvp(rotated, (2.0,), (1.0,))[1].shape == (2, 3, 3)
 
 
-RESULTS = {
+OF_PLAIN_DATA = {
     "a distribution in a tuple": lambda t: scipy.stats.mvsdist(np.array([1.0, 2.0, 4.0, 3.5]))[
         0
     ].interval(t),
@@ -441,12 +441,12 @@ RESULTS = {
 }
 
 
-@pytest.mark.parametrize("case", RESULTS)
+@pytest.mark.parametrize("case", OF_PLAIN_DATA)
 def test_objects_that_scipy_makes_of_plain_data_take_traced_values(case):
     pytest.importorskip("scipy.stats")
-    value, slope = fg.jvp(RESULTS[case], (0.7,), (1.0,))
-    np.testing.assert_array_equal(value, RESULTS[case](0.7))
-    ends = [np.asarray(RESULTS[case](t)) for t in (0.7 - 1e-5, 0.7 + 1e-5)]
+    value, slope = fg.jvp(OF_PLAIN_DATA[case], (0.7,), (1.0,))
+    np.testing.assert_array_equal(value, OF_PLAIN_DATA[case](0.7))
+    ends = [np.asarray(OF_PLAIN_DATA[case](t)) for t in (0.7 - 1e-5, 0.7 + 1e-5)]
     np.testing.assert_allclose(slope, (ends[1] - ends[0]) / 2e-5, rtol=1e-8)
 
 
