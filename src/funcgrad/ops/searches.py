@@ -83,9 +83,8 @@ def _is_search(asked: Asked) -> bool:
     distances = [_distance(root) for root in roots]
     first, *later = [max(distances[i : i + 4]) for i in range(0, _LENGTH, 4)]
     falls = first > later[0] > later[1] > later[2] > 0.0 and later[2] <= 2.0**-9 * first
-    return falls and _operations(roots[-2]) == _operations(
-        roots[-1]
-    )  # long formulas are walked last
+    # (Last, since formulas may be long.)
+    return falls and _operations(roots[-2]) == _operations(roots[-1])
 
 
 def _operations(root: Expr) -> list[str]:
