@@ -13,6 +13,10 @@ ROOTS = {
     "weights": lambda x, s: np.sqrt(np.sum(s * W * x**2)),
     "weights in a product": lambda x, s: np.sqrt(W @ x**2) * s,
     "sum": lambda x, s: np.sqrt(s * x[0] ** 2 + 3.0 * (x[1] - x[2]) ** 2),
+    "Python's sum": lambda x, s: np.sqrt(sum(s * a**2 for a in x)),
+    "a sum that begins with 0": lambda x, s: (0.0 + np.sum(s * x**2) + x[0] ** 2) ** 0.5,
+    "a sum of a list": lambda x, s: np.sqrt(np.sum([s * x[0] ** 2, x[1] ** 4, x[2] ** 2])),
+    "rows from 0": lambda x, s: np.sum(np.sqrt(sum(s * row**2 for row in np.outer(W, x)))),
     "rows": lambda x, s: np.sum(np.sqrt(np.sum(np.outer(x, W) ** 2, axis=1) / s)),
     "running sum": lambda x, s: np.sum(np.sqrt(np.cumsum(s * x**2))),
     "entries": lambda x, s: np.sum(np.sqrt((s * x**2)[1:])) + np.sqrt((x**2 / s)[[0, 1]])[0],
@@ -52,6 +56,10 @@ def test_only_the_sizes_that_are_squared_make_a_slope_zero():
     # This is 0.7**(1/3)*x, whose slope is not 0.
     for power in (lambda x: x**3, lambda x: x**4 / x, lambda x: 2.0 * np.sum(x**3)):
         assert np.isnan(fg.grad(lambda x, s, power=power: np.cbrt(s * power(x)))(0.0, 0.7))
+    # Another sum than one with 0 has no root there, or a slope of 0 anyway.
+    assert np.isnan(fg.grad(lambda x, y: np.sqrt(x**2 + y), (0, 1))(0.0, 0.0)[0])
+    assert np.isnan(fg.grad(lambda x: np.sqrt(np.sum([x[0] ** 2, x[1]])))(np.zeros(2))[0])
+    assert fg.grad(lambda x: np.sqrt(x**2 + 1.0))(0.0) == 0.0
     # The value is no number.
     assert np.isnan(fg.grad(lambda x: np.sqrt(x**2 / x))(0.0))
     assert np.isnan(fg.jvp(lambda x: np.sqrt(np.sum(x**4 / x**2)), (np.zeros(3),), (W,))[1])

@@ -26,6 +26,7 @@ from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.indexing import getitem_op
 from funcgrad.ops.reduction import sum_op
 from funcgrad.ops.scans_and_sorts import cumsum_op
+from funcgrad.ops.shape import concatenate_op
 
 _NONE: Mapping[int, Expr] = MappingProxyType({})
 _ROOTS: Mapping[Any, float] = MappingProxyType({sqrt: 1 / 2, cbrt: 1 / 3})
@@ -93,16 +94,16 @@ def _exponent_of_root(expr: Expr) -> float:
     return _ROOTS.get(expr.op, 0)
 
 
-def _constant(x: Expr) -> float:
-    """The constant that an exponent is, in all entries; 0 of anything else."""
+def _constant(x: Expr, otherwise: float = 0) -> float:
+    """The constant that an exponent or an addend is, in all entries; ``otherwise`` of anything else."""
     while x.args and x.op.hidden:
         x = x.args[0]
     if x.op is not CONSTANT or x.size != 1 or x.dtype.kind not in "fiu":
-        return 0
+        return otherwise
     return float(x.params[0][1].array.item())
 
 
-_PASSING = (add, cumsum_op, divide, getitem_op, multiply, sum_op)
+_PASSING = (add, concatenate_op, cumsum_op, divide, getitem_op, multiply, sum_op)
 """Operations whose results are 0 where squares below them are, beside those that only move entries."""
 
 
@@ -128,7 +129,15 @@ def _squares(expr: Expr, known: Mapping[int, _Squares]) -> _Squares | None:
     if not parts or not _is_passed(expr):
         return None
     if op is add:
-        return _joined(np.logical_or, parts) if len(parts) == 2 else None
+        if len(parts) == 2:
+            return _joined(np.logical_or, parts)
+        # Python's `sum`, and loops that add up, begin with 0.
+        return parts[0] if 0 in [_constant(x, 1) for x in args] else None
+    if op is concatenate_op:
+        if len(parts) < len(args):
+            return None
+        joined = _joined(np.logical_or, parts)
+        return joined._replace(nonzero=op(*[part.nonzero for part in parts], **dict(expr.params)))
     if op is matmul_op:
         parts = [part._replace(nonzero=np.any(part.nonzero)) for part in parts]
     if op is multiply or op is matmul_op:
