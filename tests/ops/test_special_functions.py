@@ -672,3 +672,21 @@ def test_inverses_of_incomplete_functions_at_the_ends():
     # The slope in the degrees of freedom is 0 at the median, and not constant.
     assert fg.grad(fg.grad(special.stdtrit), 1)(3.0, 0.5) == pytest.approx(-0.0720455, rel=1e-5)
     assert fg.grad(special.powm1, (0, 1))(0.0, 2.0) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["kv", "kve"])
+def test_an_even_function_of_its_order_takes_few_calls_at_order_0(name, monkeypatch):
+    own, calls = mp.MPContext.besselk, []
+
+    def counted(*args, **kwargs):
+        calls.append(args)
+        return own(*args, **kwargs)
+
+    monkeypatch.setattr(mp.MPContext, "besselk", counted)
+    function = getattr(scipy.special, name)
+    assert fg.grad(lambda order, x: function(order, x))(0.0, 1.3) == 0.0
+    assert len(calls) < 10
+    bend = fg.grad(fg.grad(lambda order, x: function(order, x)))(0.0, 1.3)
+    h = 1e-3
+    second = (function(h, 1.3) - 2 * function(0.0, 1.3) + function(-h, 1.3)) / h**2
+    assert bend == pytest.approx(second, rel=1e-5)
