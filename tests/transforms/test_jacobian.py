@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pyrsistent import pmap, pvector
 
 import funcgrad as fg
+from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.jacobian import ggnvp, hessian, hvp, jacfwd, jacobian, jacrev
 from funcgrad.transforms.vmap import vmap
 from tests.default_slice import one_in
@@ -221,3 +222,44 @@ def test_bad_products() -> None:
         hvp(np.sum, (np.ones(2),), np.ones(2))
     with pytest.raises(TypeError, match="tangent"):
         hvp(np.sum, (np.ones(2),), (np.ones(3),))
+
+
+HESSIANS = {
+    "a tree": (lambda p: np.sum(p["a"] * p["b"] ** 2), {"a": 1.5, "b": np.array([2.0, -1.0])}),
+    "several results": (lambda x: {"y": x**3, "z": (np.sin(x), x[0])}, np.array([0.3, 0.7])),
+    "a kink": (lambda x: np.sum(np.maximum(x, 0.0) ** 2 * x), np.array([0.0, -1.0, 2.0])),
+    "a norm at 0": (lambda x: np.sqrt(np.sum(np.array([1.0, 2.0]) * x**2)), np.zeros(2)),
+    "a loop": (
+        lambda x: fg.scan(lambda c, v: (c * v + x, c), x, np.array([0.5, 2.0]))[0],
+        0.7,
+    ),
+    "a branch": (lambda x: fg.cond(x > 0, lambda x: x**3, lambda x: -x, x), 0.7),
+    "large exponents": (lambda x: np.log(np.sum(np.exp(x))), np.array([1e3, 1e3 + 1])),
+}
+
+
+@pytest.mark.parametrize("case", HESSIANS)
+def test_a_hessian_is_forward_mode_over_reverse_mode(case):
+    f, x = HESSIANS[case]
+    nested = fg.jacfwd(fg.jacrev(f))
+    with np.errstate(all="ignore"):
+        expected = nested(x)
+    for _ in range(3):
+        for found in (fg.hessian(f)(x), fg.jit(fg.hessian(f))(x)):
+            paths = [flatten(tree) for tree in (found, expected)]
+            assert paths[0].paths == paths[1].paths
+            for one, other in zip(paths[0].leaves, paths[1].leaves, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert repr(fg.hessian(f).expr(x)) == repr(nested.expr(x))
+
+
+def test_a_hessian_of_several_arguments_with_more_results():
+    f = lambda x, y: (np.sum(x * y[0] ** 2), {"more": x[0]})  # noqa: E731
+    x, y = np.array([1.0, 2.0]), (3.0,)
+    found, aux = fg.hessian(f, (0, 1), has_aux=True)(x, y)
+    assert aux == {"more": 1.0}
+    expected = fg.jacfwd(fg.jacrev(lambda x, y: f(x, y)[0], (0, 1)), (0, 1))(x, y)
+    np.testing.assert_array_equal(found[0][0], expected[0][0])
+    np.testing.assert_array_equal(found[0][1][0], expected[0][1][0])
+    np.testing.assert_array_equal(found[1][0][0], expected[1][0][0])
+    assert found[1][0][1] == expected[1][0][1] == (6.0,)

@@ -220,6 +220,19 @@ def test_jacobians_remember_a_trace_and_numbers_that_change():
     assert derivations() == before
 
 
+def test_hessians_remember_a_trace_and_numbers_that_change():
+    second = fg.hessian(lambda x, t: np.sum(np.sin(x) * t * x[0]))
+    x = np.array([0.3, 1.1])
+    for t in (0.3, 0.4, 0.6):
+        second(x, t)
+    before = derived.cache_info().hits + derivations()
+    found = [second(x, t) for t in (0.7, 0.7, 1.3, 11.0)]
+    assert derived.cache_info().hits + derivations() == before
+    for t, table in zip((0.7, 0.7, 1.3, 11.0), found, strict=True):
+        nested = fg.jacfwd(fg.jacrev(lambda x, t=t: np.sum(np.sin(x) * t * x[0])))
+        np.testing.assert_allclose(table, nested(x), rtol=1e-14)
+
+
 def test_results_of_a_jacobian_may_change_in_number():
     count = [1]
     table = fg.jacobian(lambda x: [x * (k + 3.0) for k in range(count[0])])

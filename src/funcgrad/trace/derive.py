@@ -188,19 +188,34 @@ def derived(
         def make() -> list[Expr]:
             of_values = Simplifier()
             exprs = instantiate(rows, inputs, of_values.normal_form)
-            simple = simplify_all([exprs[i] for i in roots], simplifier=of_values)
-            of_derivatives = of_values.for_derivatives()
-            outputs = transform(simple, inputs[:leaves], of_derivatives)
-            made = simplify_all(outputs, simplifier=of_derivatives)
-            has_tuples = of_values.holds_tuples or of_derivatives.holds_tuples
-            if not has_tuples:
-                return made
-            from funcgrad.compiler.passes.body_subsumption import subsume_bodies
-
-            return subsume_bodies(made)
+            return transformed_roots(
+                transform, [exprs[i] for i in roots], inputs[:leaves], of_values
+            )
 
         how = derivation_name(transform, leaves)
         return remembered(how, lambda: SourceRows(rows, roots), inputs, make)
+
+
+def transformed_roots(
+    transform: Transform, roots: list[Expr], leaves: list[Expr], of_values: Simplifier
+) -> list[Expr]:
+    """The outputs of a transform, simplified before and after."""
+    simple = simplify_all(roots, simplifier=of_values)
+    of_derivatives = of_values.for_derivatives()
+    outputs = transform(simple, leaves, of_derivatives)
+    return simplified_outputs(outputs, of_derivatives, of_values.holds_tuples)
+
+
+def simplified_outputs(
+    outputs: list[Expr], simplifier: Simplifier, has_loops: bool = False
+) -> list[Expr]:
+    """The outputs of a transform in normal form, with loops over the same items merged."""
+    made = simplify_all(outputs, simplifier=simplifier)
+    if not (has_loops or simplifier.holds_tuples):
+        return made
+    from funcgrad.compiler.passes.body_subsumption import subsume_bodies
+
+    return subsume_bodies(made)
 
 
 def concretize(tree: object, leaves: Sequence[Expr]) -> Any:

@@ -7,7 +7,7 @@ columns, are one batched run: the graph transform of `vmap` on a constant basis.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from funcgrad.ops.base.op import differentiable, example, lift_fully
 from funcgrad.ops.shape import broadcast_to, full_like, moveaxis, reshape, zeros_like
 from funcgrad.rewrite.simplify import Simplifier
 from funcgrad.source import type_error
-from funcgrad.trace.derive import concretize
+from funcgrad.trace.derive import concretize, simplified_outputs, transformed_roots
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.transforms.curried import LATER, differentiating
@@ -136,8 +136,7 @@ def hessian(
     array([[4., 2.],
            [2., 0.]])
     """
-    rows = _jacobian("hessian", _reverse, f, argnums, has_aux, holomorphic)
-    made = _jacobian("hessian", _forward, rows, argnums, has_aux, holomorphic)
+    made = _jacobian("hessian", _forward_over_reverse, f, argnums, has_aux, holomorphic, order=2)
     about = f"the second derivatives of {{}} in argument {argnums}."
     return titled(made, f, "hessian", about, made.expr)  # type: ignore[attr-defined]
 
@@ -201,6 +200,7 @@ def _jacobian(
     argnums: int | Sequence[int],
     has_aux: bool,
     holomorphic: bool,
+    order: int = 1,
 ) -> Callable[..., Any]:
     check_function(who, f)
     function = f
@@ -221,7 +221,7 @@ def _jacobian(
         if output is None:
             raise type_error(f"{who}: expected f to return numbers, but got None; f has no return")
         blocks = derivation(roots, leaves, warn_unreached)
-        found = _assembled(shape, [*trees.values()], [result(block) for block in blocks], single)
+        found = _assembled(shape, [*trees.values()], map(result, blocks), single, order)
         return (found, concretize(aux, leaves)) if has_aux else found
 
     def expr(*args: object, **kwargs: object) -> Any:
@@ -245,11 +245,21 @@ def _result(who: str, item: Array) -> Expr:
     )
 
 
-def _assembled(shape: Tree, trees: Sequence[Tree], blocks: list[Any], single: bool) -> Any:
-    """The tree of results, with a tree of blocks, one for each argument, in place of each result."""
+def _assembled(
+    shape: Tree, trees: Sequence[Tree], blocks: Iterator[Any], single: bool, order: int
+) -> Any:
+    """The tree of results, with a tree of blocks, one for each argument, in place of each result.
+
+    Of the second order, blocks are trees of blocks in their turn.
+    """
     width = sum(len(tree.leaves) for tree in trees)
-    rows = [blocks[i * width : (i + 1) * width] for i in range(len(shape.leaves))]
-    return shape.rebuild([rebuild_arguments(trees, row, single) for row in rows])
+
+    def of_order(rest: int) -> Any:
+        if not rest:
+            return next(blocks)
+        return rebuild_arguments(trees, [of_order(rest - 1) for _ in range(width)], single)
+
+    return shape.rebuild([of_order(order) for _ in shape.leaves])
 
 
 def _by_shape(roots: list[Expr], leaves: list[Expr]) -> Any:
@@ -280,6 +290,18 @@ def _reverse(roots: list[Expr], leaves: list[Expr]) -> Any:
             "would lose their imaginary part; use jacfwd",
         )
     return jacobian_rows
+
+
+def _forward_over_reverse(roots: list[Expr], leaves: list[Expr]) -> Any:
+    _reverse(roots, leaves)
+    _forward(leaves, leaves)  # a row has the type of its argument
+    return hessian_blocks
+
+
+def hessian_blocks(roots: list[Expr], leaves: list[Expr], simplifier: Simplifier) -> list[Expr]:
+    """The blocks of the second derivatives, by forward mode over the rows of the Jacobian."""
+    rows = simplified_outputs(jacobian_rows(roots, leaves, simplifier), simplifier)
+    return transformed_roots(jacobian_columns, rows, leaves, Simplifier())
 
 
 def _basis(item: Expr) -> Expr:
