@@ -144,6 +144,15 @@ def test_arrays_have_no_local_derivative():
         fg.edges(2.0)
 
 
+def test_the_local_derivative_of_a_listed_edge_is_its_attribute():
+    e = np.sin(fg.var("x")) * fg.var("y")
+    assert [fg.local(edge).key for edge in fg.edges(e)] == [edge.local.key for edge in fg.edges(e)]
+    with pytest.raises(
+        TypeError, match=r"an edge between scalars, but got float64\[2\] -> float64;"
+    ):
+        fg.local(fg.edges(np.sum(fg.var("v", 2)))[0])
+
+
 def test_complex_edges_follow_the_convention():
     c = fg.var("c", (), complex)
     e = np.real(c * c)
@@ -153,6 +162,6 @@ def test_complex_edges_follow_the_convention():
 
 def test_local_of_what_is_no_edge_says_what_to_write():
     x = fg.var("x")
-    for given in (x, fg.edges(x * x)[0]):
+    for given in (x, 3):
         with pytest.raises(TypeError, match=r"expected an edge, .*; write fg.sum_product\(e,"):
             fg.local(given)

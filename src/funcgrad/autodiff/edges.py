@@ -167,9 +167,9 @@ def linear_map(
     return None if rule is None else rule(value, *operands, **params)
 
 
-def local(edge: Edge) -> Expr | None:
+def local(edge: Edge | LabeledEdge) -> Expr | None:
     """The local derivative of an edge between scalars, a formula: a weight for
-    `sum_product`.
+    `sum_product`; of one of `edges`, its attribute ``local``.
 
     Sums over all paths of products of local derivatives are the derivatives of
     the root (Stratos, *All of Backpropagation in Two Pages*, appendix F). None
@@ -186,12 +186,12 @@ def local(edge: Edge) -> Expr | None:
     >>> fg.simplify(sums[x])
     y*cos(x)
     """
-    if not isinstance(edge, Edge):
+    if not isinstance(edge, Edge | LabeledEdge):
         raise type_error(
             f"local: expected an edge, as sum_product gives its weight, but got {type(edge).__name__}; "
             "write fg.sum_product(e, semiring, fg.local)",
         )
-    child = edge.node
+    child = edge.child if isinstance(edge, LabeledEdge) else edge.node
     if not isinstance(child, Expr):
         raise type_error(
             f"local: expected an edge of an expression, but got one of a {type(child).__name__}",
