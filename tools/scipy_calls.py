@@ -428,7 +428,7 @@ nchypergeom_fisher: 28, 140, 80, 60, 0.5 + 0.1*(x[0] - 0.31)
 nchypergeom_wallenius: 27, 140, 80, 60, 0.5 + 0.1*(x[0] - 0.31) | logser: 1, 0.6 + 0.1*(x[0] - 0.31)
 nbinom: 0, 0.4, 0.4 + 0.1*(x[0] - 0.31) | nbinom: 4, 5, 0.5 + 0.1*(x[0] - 0.31)
 planck: 1, 0.51 + 0.1*(x[0] - 0.31) | poisson: 0, 0.6 + 0.1*(x[0] - 0.31)
-poisson_binom: 2, [0.1, 0.6, 0.7, 0.8] | randint: 18, 7, 31 | skellam: 7, 15, 8
+poisson_binom: 2, [0.1, 0.6, x[0], 0.8] | randint: 18, 7, 31 | skellam: 7, 15, 8
 zipf: 1, 6.6 + 0.1*(x[0] - 0.31) | zipfian: 4, 0.75, 15 | zipfian: 2, 1.25 + 0.1*(x[0] - 0.31), 10
 yulesimon: 1, 11.0 + 0.1*(x[0] - 0.31) | nhypergeom: 0, 20, 7, 1""",
 }

@@ -6,6 +6,7 @@ import scipy.stats as stats
 
 import funcgrad as fg
 from tests.default_slice import one_in
+from tests.scipy.derivative_check import check_function
 
 X = np.array([0.2, 0.7, 1.4])
 COUNTS = np.array([0, 1, 3])
@@ -68,3 +69,18 @@ def test_the_last_probability_is_that_which_the_others_leave():
     np.testing.assert_allclose(steps @ fg.grad(mass)(p) / h, wanted, rtol=1e-7, atol=1e-10)
     assert fg.grad(mass)(p)[2] == 0.0
     assert fg.value_and_grad(mass)(p)[0] == pytest.approx(mass(p), rel=1e-12)
+
+
+CHANCES = np.array([0.1, 0.45, 0.3])
+TRIALS = {
+    "pmf": lambda p: stats.poisson_binom.pmf(np.arange(-1, 5), p * CHANCES),
+    "cdf": lambda p: stats.poisson_binom.cdf(np.arange(-1, 5), p * CHANCES),
+    "sf": lambda p: stats.poisson_binom(p * CHANCES).sf(np.arange(4)),
+    "stats": lambda p: np.stack(stats.poisson_binom.stats(p * CHANCES, moments="mvsk")),
+    "rows": lambda p: stats.poisson_binom.pmf([1, 2], [[0.1, 0.2], p[:2]]),
+}
+
+
+@pytest.mark.parametrize("case", one_in(2, TRIALS))
+def test_trials_of_unlike_chances(case):
+    check_function(TRIALS[case], np.array([0.9, 0.8, 0.7]), value_rtol=1e-14)

@@ -124,6 +124,7 @@ _METHODS = {
         "_ansari_swilk_statistics.swilk": ("", "swilk"),
         "_stats_pythran.siegelslopes": ("", "siegel_slope"),
         "_morestats._yeojohnson_transform": ("", "yeojohnson_power"),
+        "_stats_pythran._poisson_binom": (".compiled_masses", "poisson_binomial"),
         "_stats_py._power_divergence": ("", "divergence_of_power"),
         "_multicomp._pvalue_dunnett": ("", "dunnett_significance"),
         "rv_continuous._logcdf": (".generic_tails", "log_cdf"),

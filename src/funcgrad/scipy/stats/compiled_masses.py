@@ -1,4 +1,4 @@
-"""Compiled functions that `scipy.stats.Binomial` calls, and SciPy's functions of a distribution."""
+"""Compiled functions that `Binomial` and `poisson_binom` call, and SciPy's functions of a distribution."""
 
 from __future__ import annotations
 
@@ -8,15 +8,33 @@ from functools import lru_cache, wraps
 from types import FunctionType
 from typing import Any
 
+import numpy as np
 import scipy.stats as _scipy
+from scipy.stats import _stats_pythran
 
 from funcgrad.expr.registry import functions
+from funcgrad.ops.base.op import lift_fully
+from funcgrad.scipy.composition import in_place_of
 from funcgrad.scipy.stats.discrete import DISCRETE
 from funcgrad.scipy.stats.distribution import Discrete, Distribution
+from funcgrad.typing import Array
 
 _BINOMIAL = Discrete("binom", DISCRETE["binom"])
 binomial_pmf, binomial_cdf, binomial_sf = _BINOMIAL.pmf, _BINOMIAL.cdf, _BINOMIAL.sf
 binomial_ppf, binomial_isf = _BINOMIAL.ppf, _BINOMIAL.isf
+
+
+@in_place_of(getattr(_stats_pythran, "_poisson_binom", None))
+def poisson_binomial(k: Array, args: Array, tp: str) -> Any:
+    """As SciPy's: masses, or their sums, of the number of successes in trials of chances in rows."""
+    chances: Any = lift_fully(args)
+    masses, none = np.ones((1, *chances.shape[1:])), np.zeros((1, *chances.shape[1:]))
+    for chance in chances:
+        less, more = masses * (1 - chance), masses * chance
+        masses = np.concatenate([less, none]) + np.concatenate([none, more])
+    found = np.cumsum(masses, axis=0) if tp == "cdf" else masses
+    place = np.clip(k, 0, chances.shape[0])
+    return np.take_along_axis(found, np.expand_dims(place, 0), 0)[0]
 
 
 _STANDARD = ("_pdf", "_logpdf", "_pmf", "_cdf", "_logcdf", "_sf", "_logsf", "_ppf", "_isf")
