@@ -4,7 +4,9 @@ import importlib
 
 import numpy as np
 import pytest
+import scipy.cluster.vq
 import scipy.linalg
+import scipy.signal
 import scipy.stats
 
 import funcgrad as fg
@@ -305,3 +307,22 @@ def test_slopes_of_special_functions_in_single_precision(name):
     double = tuple([v.astype(float) for v in values])
     _, wanted = fg.jvp(f, double, tuple([np.ones_like(v) for v in double]))
     np.testing.assert_allclose(slope, wanted, rtol=1e-4)
+
+
+IN_SINGLE = {
+    **{
+        name: lambda w, name=name: getattr(scipy.signal, name)(w[0], np.float32(0.5), 3, 40)[1]
+        for name in ("buttord", "cheb1ord", "ellipord")
+    },
+    "cspline1d_eval": lambda c: scipy.signal.cspline1d_eval(c, np.array([0.5, 1.5])),
+    "qspline1d_eval": lambda q: scipy.signal.qspline1d_eval(np.ones(5), q),
+    "kmeans": lambda x: scipy.cluster.vq.kmeans(x[:, None], x[:2, None])[0],
+}
+
+
+@pytest.mark.parametrize("name", IN_SINGLE)
+def test_designs_splines_and_clusters_of_single_precision(name):
+    f, x = IN_SINGLE[name], np.array([0.2, 0.9, 0.3, 0.85, 0.25], np.float32)
+    value, slope = fg.jvp(f, (x,), (x,))
+    assert value.dtype == slope.dtype == f(x).dtype == np.float32
+    np.testing.assert_allclose(value, f(x), rtol=1e-5)

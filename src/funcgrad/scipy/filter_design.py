@@ -16,7 +16,15 @@ from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, number, real, taken, with_value, without_derivative
+from funcgrad.scipy.composition import (
+    composed,
+    floating,
+    number,
+    real,
+    taken,
+    with_value,
+    without_derivative,
+)
 from funcgrad.source import fail, type_error, value_error
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -209,8 +217,9 @@ def natural_frequency(
 
     The search ends where both edges of the stopband ask for the same order, or at a given edge.
     """
-    stop, edges = real("buttord", stopb), real("buttord", passb)
+    stop, edges = floating("buttord", stopb), floating("buttord", passb)
     if filter_type == 3:
+        stop, edges = real("buttord", stop), real("buttord", edges)
         product = stop[0] * stop[1]
         moved = np.stack(
             [np.maximum(edges[0], product / edges[1]), np.minimum(edges[1], product / edges[0])]

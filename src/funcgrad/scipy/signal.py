@@ -381,7 +381,9 @@ def _evaluated(name: str, order: int) -> Any:
         first, weights = spline_neighbors(np.where(folded > last, 2 * last - folded, folded), order)
         # Beyond the ends, SciPy repeats the last coefficients.
         terms = [coefficients[np.clip(first + k, 0, last)] * w for k, w in enumerate(weights)]
-        return sum(terms[1:], terms[0])
+        # A cubic spline has the dtype of its coefficients, and a quadratic one that of the places.
+        wanted = coefficients.dtype if order == 3 else places.dtype
+        return sum(terms[1:], terms[0]).astype(wanted)
 
     def evaluated(cj: ArrayLike, newx: ArrayLike, dx: Any = 1.0, x0: Any = 0) -> Any:
         return function(cj, newx, dx, x0)

@@ -43,7 +43,7 @@ def cluster_means(obs: Array, labels: Array, nc: int) -> Any:
     counts = np.bincount(places, minlength=nc)
     members = counts > 0
     sums = lift_fully(np.zeros((nc, *x.shape[1:]), x.dtype)).at[places].add(x)
-    each = np.where(members, counts, 1).reshape(-1, *[1] * (x.ndim - 1))
+    each = np.where(members, counts, 1).astype(x.dtype).reshape(-1, *[1] * (x.ndim - 1))
     return sums / each, members
 
 
