@@ -300,7 +300,9 @@ def test_mistakes():
         bounds(x + 1, (0, 1))
     with pytest.raises(TypeError, match="by position, but got x by name"):
         bounds(lambda x: x, x=(0, 1))
-    with pytest.raises(ValueError, match="interval: expected lo <= hi, but got 2 and 1"):
+    with pytest.raises(
+        ValueError, match=r"^interval: expected lo <= hi, but got 2 and 1\n  at test_interval.py:"
+    ):
         Interval(2, 1)
     with pytest.raises(TypeError, match=r"expected an interval, a pair .* but got str"):
         bounds(x, x="ab")

@@ -32,7 +32,7 @@ from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import Tree, flatten
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
 class Interval:
     """The numbers from ``lo`` to ``hi``, both included; of arrays, entry by
     entry.
@@ -46,14 +46,14 @@ class Interval:
     lo: Any
     hi: Any
 
-    def __post_init__(self) -> None:
-        lo, hi = np.broadcast_arrays(_real(self.lo), _real(self.hi))
-        if np.any(lo > hi):
+    def __init__(self, lo: Any, hi: Any) -> None:
+        low, high = np.broadcast_arrays(_real(lo), _real(hi))
+        if np.any(low > high):
             raise value_error(
-                f"interval: expected lo <= hi, but got {shown_value(self.lo)} and {shown_value(self.hi)}",
+                f"interval: expected lo <= hi, but got {shown_value(lo)} and {shown_value(hi)}",
             )
-        object.__setattr__(self, "lo", present(np.array(lo)))
-        object.__setattr__(self, "hi", present(np.array(hi)))
+        object.__setattr__(self, "lo", present(np.array(low)))
+        object.__setattr__(self, "hi", present(np.array(high)))
 
     @property
     def width(self) -> Any:
