@@ -143,6 +143,7 @@ NearestNDInterpolator: [[0.0, 0.0], [0.0, 2.0], [2.0, 0.0], [3.0, 3.0]], x @ (x,
 PPoly: A, [0.0, 1.0, 2.0, 3.0] @ (y) | PchipInterpolator: [0.0, 1.0, 2.0, 3.0], x @ (y)
 RBFInterpolator: A, x[:3], kernel='linear' @ (B) | Rbf: [0.0, 1.0, 2.0, 3.0], x @ (y)
 RectBivariateSpline: [0.0, 1.0, 2.0], [0.0, 1.0, 2.0], A, kx=2, ky=2 @ .ev(x, y)
+RectSphereBivariateSpline: [0.5, 1.0, 1.5, 2.0], [0.0, 2.0, 4.0, 5.0], np.outer(x, y) @ .ev(x, y)
 RegularGridInterpolator: ([0.0, 1.0, 2.0], [0.0, 1.0, 2.0]), A @ (np.stack([x, y], 1))
 UnivariateSpline: [0.0, 1.0, 2.0, 3.0], x, s=0 @ (y) | interp1d: [0.0, 1.0, 2.0, 3.0], x @ (y)
 AAA: np.arange(8.0), np.append(x, y), max_terms=3, clean_up=False @ (y)

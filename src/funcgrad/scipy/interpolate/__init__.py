@@ -50,6 +50,15 @@ from funcgrad.scipy.interpolate.piecewise import PPoly as PPoly
 from funcgrad.scipy.interpolate.radial import RBFInterpolator as RBFInterpolator
 from funcgrad.scipy.interpolate.scattered import LinearNDInterpolator as LinearNDInterpolator
 from funcgrad.scipy.interpolate.scattered import NearestNDInterpolator as NearestNDInterpolator
+from funcgrad.scipy.interpolate.sphere import (
+    LSQSphereBivariateSpline as LSQSphereBivariateSpline,
+)
+from funcgrad.scipy.interpolate.sphere import (
+    RectSphereBivariateSpline as RectSphereBivariateSpline,
+)
+from funcgrad.scipy.interpolate.sphere import (
+    SmoothSphereBivariateSpline as SmoothSphereBivariateSpline,
+)
 from funcgrad.scipy.interpolate.through_data import generate_knots as generate_knots
 from funcgrad.scipy.interpolate.through_data import make_interp_spline as make_interp_spline
 from funcgrad.scipy.interpolate.through_data import make_lsq_spline as make_lsq_spline
