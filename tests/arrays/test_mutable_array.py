@@ -725,6 +725,30 @@ def test_ufuncs_write_into_a_tuple_of_arrays(name):
     fg.check_grads(lambda x: np.sum(f(x)), (x,))
 
 
+def test_arrays_of_numbers_are_written_to_files(tmp_path):
+    a = np.arange(6.0).reshape(2, 3)
+
+    def f(x):
+        b = np.arange(6.0).reshape(2, 3)
+        assert b.tobytes(order="F") == a.tobytes("F")
+        assert pickle.loads(b.dumps()).tolist() == a.tolist()
+        b.tofile(tmp_path / "numbers")
+        b.dump(tmp_path / "pickle")
+        return x * np.fromfile(tmp_path / "numbers").sum()
+
+    assert fg.grad(f)(2.0) == 15.0
+    assert pickle.loads((tmp_path / "pickle").read_bytes()).tolist() == a.tolist()
+
+    def traced(x):
+        b = np.zeros(2)
+        b[0] = x
+        b.tofile(tmp_path / "traced")
+        return x
+
+    with pytest.raises(TypeError, match="tofile: expected numbers, but got traced values"):
+        fg.grad(traced)(2.0)
+
+
 def test_bytes_of_traced_values_are_told_of():
     found = {}
 

@@ -413,19 +413,21 @@ class ArrayMethods:
         index = args[0] if len(args) == 1 else args
         return value[index].item() if isinstance(index, tuple) else value.reshape(-1)[index].item()
 
-    def tobytes(self: Any, *args: Any) -> bytes:
+    def tobytes(self: Any, order: Any = "C") -> bytes:
         """The entries as bytes."""
-        value = current(self)
-        if not isinstance(value, Expr):
-            return bytes(value.tobytes(*args))
-        if functions["is_varied"](value):
-            raise type_error(
-                "tobytes: expected numbers, but got traced values, which have no bytes: what is found by "
-                "them, as in a cache, has no derivative; leave out the cache, or write "
-                "np.asarray(fg.stop_gradient(x)).tobytes() if a derivative of zero is meant",
-            )
-        found: bytes = np.asarray(concrete_value(value, "tobytes")).tobytes(*args)
-        return found
+        return bytes(_numbers(self, "tobytes").tobytes(order))
+
+    def tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
+        """Write the entries to a file."""
+        _numbers(self, "tofile").tofile(fid, sep, format)
+
+    def dump(self: Any, file: Any) -> None:
+        """Write a pickle of the array to a file."""
+        _numbers(self, "dump").dump(file)
+
+    def dumps(self: Any) -> bytes:
+        """The pickle of the array as bytes."""
+        return bytes(_numbers(self, "dumps").dumps())
 
     # -- what changes the array -------------------------------------------------------------------
     def __getitem__(self, index: Any) -> Any:
@@ -554,3 +556,17 @@ def _ordered(made: Any, source: Any, order: Any) -> Any:
             dtype = made._funcgrad_value.dtype
             state_of(made).layout = lambda: np.empty_like(like, dtype, order)
     return made
+
+
+def _numbers(array: Any, asker: str) -> Any:
+    """The numbers of an array, of which bytes are made; refused for those that are differentiated."""
+    value = current(array)
+    if not isinstance(value, Expr):
+        return value
+    if functions["is_varied"](value):
+        raise type_error(
+            f"{asker}: expected numbers, but got traced values, which have no bytes: what is found by "
+            "them, as in a cache, has no derivative; leave out the cache, or write "
+            f"np.asarray(fg.stop_gradient(x)).{asker}() if a derivative of zero is meant",
+        )
+    return np.asarray(concrete_value(value, asker))
