@@ -192,6 +192,7 @@ brute: lambda t: (t[0] - x[0])**2, [(0.0, 1.0)], disp=False
 fmin_l_bfgs_b: lambda t: (t[0] - x[0])**2, [0.0], approx_grad=True @ [0]
 fmin_tnc: lambda t: (t[0] - x[0])**2, [0.0], approx_grad=True, disp=0 @ [0]
 fmin_slsqp: lambda t: (t[0] - x[0])**2, [0.0], iprint=0
+fmin_cobyla: lambda t: (t[0] - x[0])**2, [0.0], lambda t: y[0] - t[0], rhoend=1e-9
 fmin_cg: lambda t: (t[0] - x[0])**2, [0.0], disp=False
 fmin_powell: lambda t: (t[0] - x[0])**2, [0.0], disp=False
 broyden2: lambda t: t**3 - y[0], 1.0

@@ -1232,3 +1232,32 @@ def test_data_that_choose_among_smooth_objectives_have_the_slope_zero():
 
     np.testing.assert_allclose(fg.grad(f, (0, 1))(0.3, 0.7), (0.0, 1.0))
     np.testing.assert_allclose(fg.vmap(fg.grad(f))(np.ones(2), np.arange(2.0)), 0.0)
+
+
+BESIDE_CONDITIONS = {
+    "arguments of the conditions": (
+        lambda a: scipy.optimize.fmin_cobyla(
+            lambda x, b: (x[0] - b) ** 2 + (x[1] - 1) ** 2,
+            [0.0, 0.1],
+            lambda x, b: b - x[0] - x[1],
+            args=(a,),
+        ),
+        lambda a: np.stack([a - 0.5, 0.5]),
+    ),
+    "a traced condition alone": (
+        lambda a: scipy.optimize.fmin_cobyla(
+            lambda x: (x[0] - 2) ** 2 + (x[1] - 1) ** 2, [0.0, 0.1], lambda x: a - x[0] - x[1]
+        ),
+        lambda a: np.stack([(a + 1) / 2, (a - 1) / 2]),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE_CONDITIONS)
+def test_minima_of_fmin_cobyla_move_with_their_conditions(case):
+    solve, exact = BESIDE_CONDITIONS[case]
+    value, slope = fg.jvp(solve, (1.2,), (1.0,))
+    np.testing.assert_allclose(value, exact(1.2), rtol=1e-12)
+    np.testing.assert_allclose(value, solve(1.2), atol=1e-2)
+    np.testing.assert_allclose(slope, (exact(1.3) - exact(1.1)) / 0.2, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(fg.jacobian(solve)(1.2), slope, rtol=1e-12, atol=1e-14)

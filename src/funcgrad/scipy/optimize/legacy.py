@@ -68,6 +68,18 @@ def _minimum_in_box(name: str) -> Callable[[_Solver, Any, _Given], Any]:
     return solve
 
 
+def _conditions(given: _Given, args: Any) -> list[dict[str, Any]]:
+    """The conditions of `fmin_cobyla`, as `minimize` takes them; none of other functions."""
+    cons, extra = given.get("cons", ()), given.get("consargs")
+    shared = {"type": "ineq", "args": args if extra is None else tuple_of(extra)}
+    return [shared | {"fun": one} for one in ([cons] if callable(cons) else cons)]
+
+
+def _minimum_beside_conditions(f: _Solver, args: object, given: _Given) -> Any:
+    start, conditions = _start("fmin_cobyla", given), _conditions(given, args)
+    return minimize(f, start, args, "COBYLA", constraints=conditions).x
+
+
 def _minimum_on_line(name: str) -> Callable[[_Solver, Any, _Given], Any]:
     def solve(f: _Solver, args: object, given: _Given) -> Any:
         ends = (given["x1"], given["x2"]) if "x1" in given else None
@@ -96,6 +108,7 @@ _SOLVED: Mapping[str, Callable[[_Solver, Any, _Given], Any]] = {
     "fmin": _minimum("fmin", "Nelder-Mead"),
     "fmin_bfgs": _minimum("fmin_bfgs", "BFGS"),
     "fmin_cg": _minimum("fmin_cg", "CG"),
+    "fmin_cobyla": _minimum_beside_conditions,
     "fmin_ncg": _minimum("fmin_ncg", "Newton-CG"),
     "fmin_powell": _minimum("fmin_powell", "Powell"),
     **{name: _minimum_on_line(name) for name in ("brent", "fminbound", "golden")},
@@ -117,7 +130,6 @@ _COUNTS = {
 }
 """The counts and flags that ``full_output`` adds to the minimum and its value."""
 _ADVICE = {
-    "fmin_cobyla": "write fg.implicit_root on the conditions that hold with equality",
     "bracket": "write scipy.optimize.minimize_scalar(func).x",
     "line_search": "write scipy.optimize.minimize(func, x0).x",
 }
@@ -141,7 +153,9 @@ def _function(name: str) -> _Solver:
     def function(*args: object, **kwargs: object) -> Any:
         given = settings_by_value(parameters.bind(*args, **kwargs).arguments)
         f, extra = given[next(iter(parameters.parameters))], tuple_of(given.get("args", ()))
-        if not holds_expr(list(given.values())) and without_tracing(f, _point(given), extra):
+        asked = [(f, extra), *[(item["fun"], item["args"]) for item in _conditions(given, extra)]]
+        point, held = _point(given), holds_expr(list(given.values()))
+        if not held and all([without_tracing(one, point, more) for one, more in asked]):
             return own(**given)
         is_full = None if name in (*_COUNTS, "leastsq") else given.get("full_output")
         refuse(name, full_output=is_full, retall=given.get("retall"))
