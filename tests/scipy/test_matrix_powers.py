@@ -9,6 +9,7 @@ import scipy.linalg
 import funcgrad as fg
 from funcgrad.scipy import linalg
 from tests.default_slice import one_in
+from tests.scipy.derivative_check import check_function
 
 A = np.array([[1.0, 2.0, 0.3], [3.0, -4.0, 0.1], [0.2, 0.5, -1.5]])
 E = np.array([[0.4, -1.1, 0.6], [0.9, 0.3, -0.2], [-0.7, 0.8, 0.5]])
@@ -124,3 +125,23 @@ def test_large_and_small_matrices(f, degree, matrix, scale):
         wanted = scale ** (degree - 2) * second(matrix)
         size = np.max(np.abs(wanted))
         np.testing.assert_allclose(second(scale * matrix) / size, wanted / size, atol=1e-9)
+
+
+@pytest.mark.parametrize("power", [0.7, 2.0, 0.0, -1.0])
+def test_powers_of_a_matrix_move_with_the_power(power):
+    a = np.array([[2.0, 0.3], [0.1, 1.0]])
+
+    def f(x):
+        return scipy.linalg.fractional_matrix_power(a * (1 + x - power), float(x))
+
+    check_function(f, power, value_rtol=1e-14, rtol=1e-5)
+
+
+def test_a_real_power_among_complex_ones_has_no_slope_in_it():
+    a = np.array([[-2.0, 0.3], [0.1, 1.0]])
+    power = scipy.linalg.fractional_matrix_power
+    slope = fg.jvp(lambda t: power(a, t), (0.7,), (1.0,))[1]
+    difference = (power(a, 0.7 + 1e-5) - power(a, 0.7 - 1e-5)) / 2e-5
+    np.testing.assert_allclose(slope, difference, rtol=1e-7, atol=1e-9)
+    with pytest.raises(TypeError, match=r"powers beside 2\.0 are real"):
+        fg.jvp(lambda t: power(a, t), (2.0,), (1.0,))

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 import scipy.linalg as _scipy
 
+from funcgrad.arrays.values import by_value
 from funcgrad.graph import ArrayType
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, nondifferentiable, number
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.matrix_equations import square_matrix, sylvester
+from funcgrad.scipy.matrix_exponentials import expm
 from funcgrad.source import type_error, value_error
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
@@ -185,13 +187,23 @@ def sqrtm(A: ArrayLike, disp: bool = True, **_: object) -> Any:
 
 
 @_composed
-def fractional_matrix_power(A: ArrayLike, t: float) -> Any:
-    """As `scipy.linalg.fractional_matrix_power`, in the matrix."""
+def fractional_matrix_power(A: ArrayLike, t: Any) -> Any:
+    """As `scipy.linalg.fractional_matrix_power`, in the matrix and the power.
+
+    >>> import funcgrad as fg
+    >>> round(fg.grad(lambda t: fractional_matrix_power([[2.0]], t)[0, 0])(1.0), 12)
+    1.386294361120
+    """
     name = "fractional_matrix_power"
     if holds_expr(t):
-        raise type_error(
-            f"{name}: expected a plain power, but got a traced one; write expm(t * logm(A))",
-        )
+        power = float(by_value(t, name))
+        here, log = fractional_matrix_power(A, power), logm(A)
+        if log.dtype.kind == "c" and here.dtype.kind != "c":
+            raise type_error(
+                f"{name}: expected a matrix whose powers beside {power} are real, as this one is, but they "
+                "are complex; write expm(t * logm(A))",
+            )
+        return here @ expm((t - power) * log)
     a = square_matrix(name, number(name, A))
     whole = has_complex_value(name, lambda a: _scipy.fractional_matrix_power(a, t), a)
     return _powers(t)[whole](a)
