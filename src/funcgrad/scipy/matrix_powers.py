@@ -192,7 +192,7 @@ def fractional_matrix_power(A: ArrayLike, t: Any) -> Any:
 
     >>> import funcgrad as fg
     >>> round(fg.grad(lambda t: fractional_matrix_power([[2.0]], t)[0, 0])(1.0), 12)
-    1.386294361120
+    1.38629436112
     """
     name = "fractional_matrix_power"
     if holds_expr(t):
