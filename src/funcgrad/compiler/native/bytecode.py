@@ -303,6 +303,8 @@ def _sum_instruction(
     terms: Sequence[ProductTerm], register: Mapping[int, int], opcodes: Mapping[str, int]
 ) -> tuple[str, list[int]]:
     """The instruction that adds a row of terms, and its operands."""
+    if 1 < len(terms) <= MOST_TERMS and terms[0][1] != ONE and terms[1][1:] == (ONE, False):
+        terms = [terms[1], terms[0], *terms[2:]]  # the first two commute
     if len(terms) <= MOST_TERMS:
         short = sum_template([(1 if y == ONE else 2, negated) for _, y, negated in terms])
         if short in SHORT_SUMS:

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeAlias
 from funcgrad.arrays.reference import COPIED
 from funcgrad.expr import Expr, append_rows, subexpressions, symbol
 from funcgrad.expr.concrete import value_questions
-from funcgrad.graph import CONSTANT
 from funcgrad.source import handler_questions, may_be_handled
 
 Signature: TypeAlias = tuple[Any, ...]
@@ -25,6 +24,7 @@ Answering: TypeAlias = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
 class _Template(NamedTuple):
     constants: tuple[Expr, ...]
+    """What depends on no operand: it belongs to no trace."""
     rows: tuple[tuple[Any, ...], ...]
     """``(op, params, type, operands, has a line of the user's)``; places are those of the operands of the
     call, then of the constants, then of the rows."""
@@ -168,9 +168,12 @@ def _template(found: Any, operands: Sequence[Expr], may_raise: bool) -> _Templat
     place = {id(operand): k for k, operand in enumerate(operands)}
     own = frozenset(place)
     nodes = subexpressions(*results, operands=lambda x: () if id(x) in own else x.args)
-    made = [node for node in nodes if id(node) not in own]
-    constants = [node for node in made if node.op is CONSTANT]
-    made = [node for node in made if node.op is not CONSTANT]
+    moving = set(own)
+    for node in nodes:
+        if not moving.isdisjoint(map(id, node.args)):
+            moving.add(id(node))
+    constants = [node for node in nodes if id(node) not in moving]
+    made = [node for node in nodes if id(node) in moving and id(node) not in own]
     place |= {id(node): len(own) + k for k, node in enumerate([*constants, *made])}
     if sum([node.nbytes for node in constants]) > COPIED or not all(map(_is_plain, made)):
         return None
@@ -197,8 +200,5 @@ def _are_alike(one: _Template, other: _Template | None) -> bool:
     """Whether two templates are the same, with equal constants."""
     if other is None or len(one.constants) != len(other.constants):
         return False
-    alike = [
-        x.type == y.type and x.params[0][1].array.tobytes() == y.params[0][1].array.tobytes()
-        for x, y in zip(one.constants, other.constants, strict=True)
-    ]
+    alike = [x.key == y.key for x, y in zip(one.constants, other.constants, strict=True)]
     return all(alike) and one[1:] == other[1:]
