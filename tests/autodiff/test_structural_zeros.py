@@ -117,3 +117,37 @@ def test_a_sum_of_no_entries_adds_nothing_beside_a_factor_of_nan():
     assert fg.vjp(f, 0.49)[1](2.0)[0] == 2.0
     pulled = fg.vmap(lambda x: fg.vjp(f, x)[1](1.0)[0])(np.array([0.4, 0.3]))
     np.testing.assert_array_equal(pulled, 1.0)
+
+
+BESIDE_UNREAD_NANS = {
+    "stacked columns": lambda y, x: np.stack([y, x], axis=1)[2:],
+    "stacked rows": lambda y, x: np.stack([y, x])[:, 2:],
+    "both parts": lambda y, x: np.stack([x + y, x - y], axis=1)[2:],
+    "a difference": lambda y, x: (x + y)[2:] * (x - y)[2:],
+    "a difference by indices": lambda y, x: (x + y)[[2, 3, 5]] * (x - y)[[2, 3, 5]],
+    "joined": lambda y, x: np.concatenate([y, x])[2:],
+    "a part of the joined": lambda y, x: np.concatenate([x, y, x])[8:11],
+    "columns of rows": lambda y, x: np.column_stack([y, x, x * y])[3:, :2],
+    "by indices": lambda y, x: np.stack([y, x], axis=1)[[5, 2, 2]],
+    "by a condition": lambda y, x: np.stack([x + y, x - y], axis=1)[x > 2],
+    "transposed": lambda y, x: np.array([y, x]).T[2:],
+    "one entry": lambda y, x: np.stack([y, x], axis=1)[4, 0] * np.stack([y, x])[0, 3],
+    "a block": lambda y, x: np.block([[y], [x]])[:, 2:],
+    "padded": lambda y, x: np.pad(y * x, 2)[5:8],
+}
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("name", BESIDE_UNREAD_NANS)
+def test_a_number_that_scales_an_array_with_unread_nans_has_a_gradient(name, jitted):
+    x, known = np.arange(1.0, 7.0), np.array([0.5, -1.0, 2.0, 0.3, 1.5, -0.7])
+    with_nans = np.where(x > 2, known, np.nan)
+
+    def f(m, scaled):
+        return np.sum(np.sin(BESIDE_UNREAD_NANS[name](m * scaled, x)))
+
+    gradient = fg.jit(fg.grad(f)) if jitted else fg.grad(f)
+    assert np.isfinite(f(1.3, with_nans))
+    wanted = fg.grad(f)(1.3, known)
+    assert gradient(1.3, with_nans) == pytest.approx(wanted, rel=1e-12)
+    assert wanted == pytest.approx(fg.jvp(lambda m: f(m, known), (1.3,), (1.0,))[1], rel=1e-12)

@@ -174,6 +174,10 @@ PROGRAMS = {
     "_sum_of_repeated": lambda x: np.sum(np.broadcast_to(x[:, None, None], (x.size, 1, 1))[0]),
     "_picked": lambda x: fg.jit(lambda y: (y, -y))(x)[1] if isinstance(x, fg.Expr) else -x,
     "scattered_product": lambda x: np.exp(x)[1:],
+    "entries_of_scattered": lambda x: np.concatenate([np.exp(x), x])[1:],
+    "negated_scatter": lambda x: (np.exp(x) - x)[1:],
+    "transposed_scatter": lambda x: np.stack([np.exp(x), x]).T[1:],
+    "reshaped_scatter": lambda x: np.stack([np.exp(x), x], axis=1)[1:],
     "part_of_scattered": lambda x: np.imag((np.real(x) * 1j * x)[1:]),
     "scattered_contraction": lambda x: (np.reshape(np.exp(x), (-1, 1)) @ x[:1])[1:],
     "product_with_overflowing": lambda x: x / (np.exp(x) - 1) * np.exp(x) + np.tanh(x),
@@ -333,6 +337,32 @@ def test_entries_that_do_not_cover_an_array_are_stored(f):
     x = np.random.default_rng(0).normal(size=20)
     assert ".at[" in str(fg.grad(f).expr(x))
     fg.check_grads(f, (x,), order=2)
+
+
+STRETCHES = [slice(None), slice(1, 3), slice(-2, None), slice(2, 2), 0, -1]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_entries_and_moves_of_scattered_entries_are_scattered_entries(seed):
+    rng = np.random.default_rng(seed)
+    lengths = (3, 1, 4)
+    added, chosen = [[STRETCHES[k] for k in rng.integers(0, 6, 3)] for _ in range(2)]
+    if seed % 4 == 0:
+        added[0], chosen[0] = [2, 0, 2], slice(None)
+        added[1:] = [item if isinstance(item, slice) else slice(None) for item in added[1:]]
+    entries = rng.normal(size=np.zeros(lengths)[tuple(added)].shape)
+    v = fg.var("v", entries.shape)
+    for move in (
+        lambda x: x[tuple(chosen)],
+        lambda x: np.reshape(x, (1, 3, 4, 1)),
+        lambda x: np.transpose(x, (2, 0, 1)),
+    ):
+        formula = move(fg.const(np.zeros(lengths)).at[tuple(added)].add(v))
+        found = simplify_all([formula], mode="derivative")[0]
+        wanted = np.zeros(lengths)
+        np.add.at(wanted, tuple(added), entries)
+        assert found.shape == formula.shape
+        np.testing.assert_array_equal(fg.evaluate(found, {v: entries}), move(wanted))
 
 
 OF_FAR_ENTRIES = {

@@ -69,6 +69,14 @@ def part_of_scattered(expr: Expr) -> Expr | None:
     return indexing.scatter_op(expr.op(x.args[0], **dict(expr.params)), **dict(x.params))  # type: ignore[no-any-return]
 
 
+def negated_scatter(expr: Expr) -> Expr | None:
+    """-scatter(v) = scatter(-v), also where arrays of indices lead to the entries."""
+    (x,) = expr.args
+    if x.op is not indexing.scatter_op:
+        return part_of_scattered(expr)
+    return indexing.scatter_op(-x.args[0], *x.args[1:], **dict(x.params))  # type: ignore[no-any-return]
+
+
 def _as_scattered(x: Expr) -> Expr | None:
     """An expression that adds entries into zeros, or a sum of such, as one."""
     if x.op in ADDITIONS and any([arg.op in SCATTERED for arg in x.args]):
@@ -129,6 +137,123 @@ def joined_scatters(expr: Expr) -> Expr | None:
 def _is_scattered(expr: Expr) -> bool:
     """Whether an expression adds entries into zeros by an index that gives a view."""
     return expr.op is indexing.scatter_op and len(expr.args) == 1
+
+
+class _Stretch(NamedTuple):
+    """The entries of an axis that an index chooses: side by side, or one, by which the axis is dropped."""
+
+    start: int
+    stop: int
+    is_dropped: bool = False
+    is_array: bool = False
+    """Whether an array of numbers chooses them, of all entries."""
+
+    @property
+    def item(self) -> Any:
+        """What stands for it in a spec."""
+        plain = self.start if self.is_dropped else ("slice", self.start, self.stop, None)
+        return "array" if self.is_array else plain
+
+
+def _stretches(expr: Expr, shape: Sequence[int]) -> list[_Stretch] | None:
+    """What an index chooses of each axis; None if new axes, steps or several arrays are in it."""
+    spec = dict(expr.params)["spec"]
+    items, arrays = list(spec), expr.args[1:]
+    if "new" in items or len(arrays) > 1 or any([array.ndim != 1 for array in arrays]):
+        return None
+    if arrays and any([isinstance(item, int) for item in items]):  # which joins the arrays
+        return None
+    if "..." in items:
+        place = items.index("...")
+        items[place : place + 1] = [_ALL] * (len(shape) - len(items) + 1)
+    items += [_ALL] * (len(shape) - len(items))
+    found = []
+    for item, length in zip(items, shape, strict=True):
+        if item == "array":
+            found.append(_Stretch(0, length, is_array=True))
+        elif isinstance(item, int):
+            first = item + length if item < 0 else item
+            found.append(_Stretch(first, first + 1, is_dropped=True))
+        else:
+            start, stop, step = slice(*item[1:]).indices(length)
+            if step != 1:
+                return None
+            found.append(_Stretch(start, max(start, stop)))
+    return found
+
+
+_ALL = ("slice", None, None, None)
+
+
+def _added_stretches(x: Expr) -> list[_Stretch] | None:
+    """The places to which entries are added into zeros; None if they are no stretches."""
+    is_plain = x.op is indexing.scatter_op and min(x.shape, default=0) >= 0
+    return _stretches(x, x.shape) if is_plain else None
+
+
+def entries_of_scattered(expr: Expr) -> Expr | None:
+    """scatter(v)[j] = scatter(v[k]), for indices of slices and numbers: the entries that both choose.
+
+    So the parts of arrays that were put together, and of which a slice is read, act on its entries alone.
+    """
+    x = expr.args[0]
+    added = None if len(expr.args) > 1 else _added_stretches(x)
+    chosen = None if added is None else _stretches(expr, x.shape)
+    if added is None or chosen is None:
+        return None
+    of_entries: list[Any] = []
+    of_result: list[_Stretch] = []
+    for one, other, length in zip(added, chosen, x.shape, strict=True):
+        start, stop = max(one.start, other.start), min(one.stop, other.stop)
+        if one.is_array and other != (0, length, False, False):
+            return None
+        if start >= stop:
+            return shape.zeros_like(expr)  # type: ignore[no-any-return]
+        if not one.is_dropped:
+            first = start - one.start
+            of_entries.append(first if other.is_dropped else slice(first, stop - one.start))
+        if one.is_array:
+            of_entries[-1] = slice(None)
+        if not other.is_dropped:
+            first = start - other.start
+            of_result.append(_Stretch(first, stop - other.start, one.is_dropped, one.is_array))
+    return _scatter(x.args[0][tuple(of_entries)], x, of_result, expr)
+
+
+def reshaped_scatter(expr: Expr) -> Expr | None:
+    """reshape(scatter(v)) = scatter(reshape(v)), where axes of length 1 come or go."""
+    (x,) = expr.args
+    added = _added_stretches(x)
+    if added is None or [n for n in x.shape if n != 1] != [n for n in expr.shape if n != 1]:
+        return None
+    if any([one.start >= one.stop or (one.is_array and one.stop == 1) for one in added]):
+        return None
+    long = iter([one for one, n in zip(added, x.shape, strict=True) if n != 1])
+    places = [_Stretch(0, 1) if n == 1 else next(long) for n in expr.shape]
+    lengths = [
+        x.args[1].shape[0] if place.is_array else place.stop - place.start
+        for place in places
+        if not place.is_dropped
+    ]
+    return _scatter(shape.reshape(x.args[0], tuple(lengths)), x, places, expr)
+
+
+def transposed_scatter(expr: Expr) -> Expr | None:
+    """transpose(scatter(v)) = scatter(transpose(v))."""
+    (x,), axes = expr.args, dict(expr.params)["axes"]
+    added = _added_stretches(x)
+    if added is None:
+        return None
+    kept = [axis for axis, one in enumerate(added) if not one.is_dropped]
+    order = [kept.index(axis) for axis in axes if axis in kept]
+    return _scatter(shape.transpose(x.args[0], order), x, [added[axis] for axis in axes], expr)
+
+
+def _scatter(entries: Expr, x: Expr, places: Iterable[_Stretch], like: Expr) -> Expr:
+    """Entries added into zeros, as those of x, at other places."""
+    spec = tuple([place.item for place in places])
+    found: Expr = indexing.scatter_op(entries, *x.args[1:], spec=spec, shape=like.shape)
+    return found
 
 
 # -- masks of what is scattered or stored ----------------------------------------------------------

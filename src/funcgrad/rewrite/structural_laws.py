@@ -309,14 +309,25 @@ _COMPLEMENT = StructuralLaw(
 _SUMS_BELOW = (arithmetic.add, arithmetic.subtract, exponential.expm1)
 _LOGICAL = (StructuralLaw(_logical_cases),)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
-    "reshape": _MOVES,
+    "reshape": (
+        *_MOVES,
+        StructuralLaw(scatter_laws.reshaped_scatter, (indexing.scatter_op,)),
+    ),
     "broadcast_to": _MOVES,
-    "transpose": _MOVES,
+    "transpose": (
+        *_MOVES,
+        StructuralLaw(scatter_laws.transposed_scatter, (indexing.scatter_op,)),
+    ),
     "astype": (StructuralLaw(_nested_move), _OF_ENTRIES, _PART_OF_CHOSEN),
     "conjugate": (
         StructuralLaw(_conjugated_back, (magnitude.conjugate,)),
         StructuralLaw(_mask_of_entries, (selection.mask,), _NUMBERS),
         _PART_OF_CHOSEN,
+    ),
+    "negative": (
+        StructuralLaw(
+            scatter_laws.negated_scatter, (indexing.scatter_op, *_SCATTERED_SUMS), _NUMBERS
+        ),
     ),
     "real": (_OF_ENTRIES, _PART_OF_CHOSEN),
     "imag": (_OF_ENTRIES, _PART_OF_CHOSEN),
@@ -324,6 +335,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(store_laws.whole),
         StructuralLaw(store_laws.stored_entry),
         StructuralLaw(store_laws.stacked_entry, (shape.concatenate_op,)),
+        StructuralLaw(scatter_laws.entries_of_scattered, (indexing.scatter_op,)),
         _MOVED,
     ),
     "scatter_add": (StructuralLaw(store_laws.of_no_entries), _MOVED),
