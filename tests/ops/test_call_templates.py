@@ -199,3 +199,10 @@ def test_what_a_template_makes_of_constants_alone_is_not_traced():
     for _ in range(4):
         formula = fg.grad(lambda v: np.std(v)).expr(x)
         assert "sum" in str(formula)  # a traced one would be asked for its value
+
+
+def test_methods_have_the_templates_of_functions():
+    for f in (lambda v: v.std() * v.mean(), lambda v: np.std(v) * np.mean(v)):
+        slopes = [fg.grad(f)(x) for _ in range(3)]
+        np.testing.assert_array_equal(slopes[0], slopes[2])
+    assert sorted(key.__name__ for key in made()) == ["mean", "std"]

@@ -54,9 +54,7 @@ def _method(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
     def method(self: Any, *args: object, **kwargs: object) -> Any:
-        if args or kwargs:
-            return functions["apply_numpy"](function, (self, *args), kwargs)
-        return functions[name](self)
+        return functions["apply_numpy"](function, (self, *args), kwargs)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"As the ``numpy.{name}`` of the expression."
