@@ -639,6 +639,19 @@ def test_arguments_without_derivative_have_none_if_they_hold_stores():
     assert fg.grad(lambda w: f((np.ones(2) * w).at[0].set(w), 1.0 + 0 * w))(1.3) == 0.0
 
 
+def test_defaults_are_arguments_if_the_rule_takes_them():
+    @fg.custom_vjp
+    def power(x, n=2.0):
+        return x**n
+
+    power.defvjp(lambda x, n=2.0: (x**n, n), lambda n, g: (7.0 * n * g, 3.0 * g))
+    assert fg.grad(power)(2.0) == fg.jit(fg.grad(power))(2.0) == 14.0
+    assert fg.grad(power)(2.0, 3.0) == fg.grad(power)(2.0, n=3.0) == 21.0
+    assert fg.grad(lambda n: power(2.0, n))(3.0) == 3.0
+    product = fg.primitive(lambda x, y=2.0: x * y, [lambda x, y: 5.0 * y, lambda x, y: x])
+    assert fg.grad(product)(1.5) == fg.jit(fg.grad(product))(1.5) == 10.0
+
+
 CAPTURING = {
     "a default": lambda w: lambda y, w=w: y * y * w,
     "a list": lambda w: (lambda held: lambda y: y * y * held[0])([w]),

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial, wraps
 from inspect import signature, unwrap
 from numbers import Number
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -148,15 +148,27 @@ def _names_by_place(f: Any) -> list[str]:
 
 
 def by_position(
-    who: str, f: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    who: str,
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    taken: int = 0,
 ) -> tuple[Any, ...]:
     """All arguments of f by position, with keywords and defaults, as rules take them.
 
+    If no keyword is given, defaults are arguments if the rules take as many as f does, which ``taken``
+    says. Else they are values that f captures, as in ``lambda x, n=n: x**n``.
+
     >>> by_position("primitive", lambda x, y, n=2: x, (1.0,), {"y": 3.0})
     (1.0, 3.0, 2)
+    >>> by_position("primitive", lambda x, n=2: x, (1.0,), {}, 2)
+    (1.0, 2)
     """
     if not kwargs:
-        return args
+        missing = taken - len(args)
+        defaults = (getattr(f, "__defaults__", None) or ()) if missing > 0 else ()
+        takes = f.__code__.co_argcount - isinstance(f, MethodType) if defaults else 0
+        return (*args, *defaults[-missing:]) if takes == taken and missing > 0 else args
     bound = signature(f).bind(*args, **kwargs)
     bound.apply_defaults()
     if bound.kwargs:

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from functools import update_wrapper
 from inspect import signature
 from operator import attrgetter
-from types import MappingProxyType, MethodType
+from types import FunctionType, MappingProxyType, MethodType
 from typing import Any, SupportsIndex, cast
 
 import numpy as np
@@ -98,6 +98,8 @@ class _Custom:
 
     _who = "custom"
     _rule: Any = None
+    _taken = 0
+    """How many arguments a rule takes by position."""
 
     def __init__(
         self,
@@ -125,7 +127,7 @@ class _Custom:
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args = by_position(self._who, self.f, args, kwargs)
+        args = by_position(self._who, self.f, args, kwargs, self._taken)
         if not _traced(args):
             return self.f(*args)
         if self._rule is None:
@@ -240,6 +242,8 @@ class custom_vjp(_Custom):  # noqa: N801  # JAX's name
         """
         self._check_rules("defvjp(fwd, bwd)", fwd, bwd)
         self._rule = (fwd, bwd)
+        if isinstance(fwd, FunctionType):
+            self._taken = fwd.__code__.co_argcount
 
     def _with_rule(self, args: tuple[Any, ...]) -> Any:
         fixed, places = self._split_arguments(args)

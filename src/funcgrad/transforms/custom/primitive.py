@@ -99,10 +99,12 @@ def primitive(
     seen = [watch.values() for watch in watches]
 
     typed = out if out is None else _typed(title, out)
+    taken = len(rules) if isinstance(rules, list | tuple) else 0
 
     @named_after(f)
     def operation(*args: Array, **kwargs: Array) -> Any:
-        args = tuple([plain_value(arg) for arg in by_position(title, function, args, kwargs)])
+        given = by_position(title, function, args, kwargs, taken)
+        args = tuple([plain_value(arg) for arg in given])
         if not any(isinstance(arg, Expr) for arg in args):
             value = function(*args)
             return present(value) if isinstance(value, np.ndarray) and not value.ndim else value
