@@ -122,3 +122,54 @@ def test_objects_with_products_are_operators(solve):
         lambda x: np.sum(np.linalg.solve(Product(0.5).matrix, np.array([1.0, x, x * x])) ** 2)
     )(0.7)
     assert gradient == pytest.approx(exact, rel=1e-4)
+
+
+SYMMETRIC = np.diag(np.arange(1.0, 7.0)) + 0.1 * np.cos(np.add.outer(np.arange(6), np.arange(6)))
+SPECTRA = {
+    "eigsh": lambda a: solvers.eigsh(a, 2, return_eigenvectors=False),
+    "svds": lambda a: solvers.svds(a, 2)[1],
+}
+
+
+@pytest.mark.parametrize("name", SPECTRA)
+def test_spectra_of_operators_whose_products_are_traced(name):
+    def found(t):
+        def product(v):
+            return t * (SYMMETRIC @ v) + v / t
+
+        operator = solvers.LinearOperator((6, 6), matvec=product, rmatvec=product)
+        return np.sort(SPECTRA[name](operator))
+
+    def exact(t):
+        return np.linalg.eigvalsh(t * SYMMETRIC + np.eye(6) / t)[-2:]
+
+    value, slope = fg.jvp(found, (1.3,), (1.0,))
+    np.testing.assert_allclose(value, exact(1.3), rtol=1e-12)
+    np.testing.assert_allclose(slope, (exact(1.3 + 1e-5) - exact(1.3 - 1e-5)) / 2e-5, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["eigs", "lobpcg"])
+def test_iterations_without_a_derivative_refuse_traced_products(name):
+    solve = getattr(solvers, name)
+
+    def found(t):
+        operator = solvers.LinearOperator((6, 6), matvec=lambda v: t * (SYMMETRIC @ v))
+        return np.sum(np.abs(solve(operator, *[np.eye(6)[:, :2]] * (name == "lobpcg"))[0]))
+
+    with pytest.raises(TypeError, match=rf"{name}: expected an operator whose products are plain"):
+        fg.grad(found)(1.3)
+
+
+def test_lobpcg_of_a_function():
+    matrix = np.diag(np.arange(1.0, 13.0))
+    start = np.random.default_rng(0).normal(size=(12, 2))
+
+    def largest(scale):
+        def product(x):
+            return scale * (matrix @ x)
+
+        return np.sum(solvers.lobpcg(product, start, tol=1e-9, maxiter=99)[0])
+
+    assert fg.grad(lambda t: t * largest(1.0))(2.0) == pytest.approx(23.0, rel=1e-6)
+    with pytest.raises(TypeError, match="lobpcg: expected an operator whose products are plain"):
+        fg.grad(largest)(2.0)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from importlib import import_module
 from inspect import signature
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from funcgrad.scipy.composition import (
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.python_functions import attribute_of
 from funcgrad.scipy.sparse.partial_spectra import eigsh as eigsh
+from funcgrad.scipy.sparse.partial_spectra import is_traced_operator
 from funcgrad.scipy.sparse.partial_spectra import svds as svds
 from funcgrad.scipy.sparse.sparse_arguments import of_arguments
 from funcgrad.scipy.sparse.sparse_patterns import sum_at
@@ -280,7 +282,7 @@ def _iterative(name: str) -> Callable[..., Any]:
     def function(A: Array, b: ArrayLike, x0: object = None, **options: object) -> Any:
         options = settings_by_value(options)
         A = _as_operator(A)
-        of_traced = isinstance(A, _scipy.LinearOperator) and _is_traced_operator(A)
+        of_traced = is_traced_operator(A)
         if not (of_traced or has_traced([A, b, x0])):
             return own(A, b, x0, **options)
 
@@ -317,12 +319,6 @@ def _of_traced_matrix(name: str, solve: Solver, a: Array, b: ArrayLike) -> Any:
 
     found = with_pullback(name, run, lambda _, b: b, pullback, pushforward)
     return found(matrix.astype(dtype), right.astype(dtype))
-
-
-def _is_traced_operator(operator: _scipy.LinearOperator) -> bool:
-    """Whether a product with an operator, whose function may have captured traced values, has some."""
-    adopted = functions["redirect"](operator)
-    return holds_expr(plain_value(adopted.matvec(np.zeros(operator.shape[1]))))
 
 
 def _of_traced_operator(
@@ -438,16 +434,28 @@ def _of_plain_entries(name: str, instead: str) -> Callable[..., Any]:
     def function(A: SparseMatrix, *args: object, **kwargs: object) -> Any:
         if has_traced(A):
             raise type_error(
-                f"{name}: expected a matrix of plain entries, but got traced ones; write {instead}",
+                f"{name}: expected a matrix of plain entries, but got traced ones; write "
+                f"{instead}(A.toarray())",
+            )
+        if _has_traced_products(A, args):
+            raise type_error(
+                f"{name}: expected an operator whose products are plain, but got traced ones; write "
+                f"{instead} of the dense matrix, A @ np.eye(n)",
             )
         return own(A, *args, **kwargs)
 
     return function
 
 
+def _has_traced_products(A: Any, args: Sequence[Any]) -> bool:
+    if isinstance(A, FunctionType | MethodType) and args:  # of `lobpcg`, beside the first vectors
+        return holds_expr(plain_value(functions["redirect"](A)(np.zeros(np.shape(args[0])))))
+    return is_traced_operator(A)
+
+
 _INSTEAD = {
-    "eigs": "np.linalg.eig(A.toarray())",
-    "lobpcg": "np.linalg.eigh(A.toarray())",
+    "eigs": "np.linalg.eig",
+    "lobpcg": "np.linalg.eigh",
 }
 """Iterations whose derivative is not known here, and functions of dense matrices."""
 globals().update({name: _of_plain_entries(name, instead) for name, instead in _INSTEAD.items()})

@@ -12,6 +12,9 @@ import numpy as np
 import scipy.sparse as _scipy_sparse
 import scipy.sparse.linalg as _scipy
 
+from funcgrad.arrays.reference import plain_value
+from funcgrad.expr.registry import functions
+from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import linalg
 from funcgrad.scipy.composition import with_places_of
 from funcgrad.scipy.sparse.traced_sparse import SparseOperand, TracedSparse, has_traced
@@ -19,6 +22,21 @@ from funcgrad.source import type_error, value_error
 
 _LARGEST = 4096
 """Rows and columns beyond which no dense matrix is made."""
+
+
+def is_traced_operator(operator: object) -> bool:
+    """Whether this is an operator whose products have traced values, which its function has captured."""
+    if not isinstance(operator, _scipy.LinearOperator):
+        return False
+    adopted = functions["redirect"](operator)
+    return holds_expr(plain_value(adopted.matvec(np.zeros(operator.shape[1]))))
+
+
+def _with_matrix(A: Any) -> Any:
+    """The dense matrix of an operator whose products have traced values; anything else as it is."""
+    if not is_traced_operator(A) or max(A.shape) > _LARGEST:
+        return A
+    return plain_value(functions["redirect"](A).matmat(np.eye(A.shape[1])))
 
 
 def _dense(name: str, A: SparseOperand) -> Any:
@@ -43,6 +61,7 @@ def eigsh(
     **options: object,
 ) -> Any:
     """As `scipy.sparse.linalg.eigsh`, with the signs of `numpy.linalg.eigh` where entries are traced."""
+    A = _with_matrix(A)
     if not has_traced([A, M, sigma, *args]):
         options |= {"return_eigenvectors": return_eigenvectors, "mode": mode}
         return _scipy.eigsh(A, k, M, sigma, which, *args, **options)
@@ -97,6 +116,7 @@ def svds(
     **options: object,
 ) -> Any:
     """As `scipy.sparse.linalg.svds`, with the signs of `numpy.linalg.svd` where entries are traced."""
+    A = _with_matrix(A)
     if not has_traced(A):
         rest = (ncv, tol, which, v0, maxiter, return_singular_vectors)
         return _scipy.svds(A, k, *rest, **options)
