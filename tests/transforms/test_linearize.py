@@ -170,3 +170,12 @@ def test_aux_is_handed_on():
     assert (value, flow(2.0), aux) == (0.0, 2.0, {"x": 0.0})
     jitted = fg.jit(lambda x: fg.linearize(lambda x: (np.sin(x), x), x, has_aux=True)[2])
     assert jitted(3.0) == 3.0
+
+
+def test_a_branch_on_values_of_the_trace_around_at_a_number_of_numpys():
+    def f(x):
+        return fg.linearize(lambda t: t * x if t > x else t, np.float64(1.5))[1](1.0)
+
+    assert fg.jit(f)(1.25) == 1.25
+    assert fg.grad(f)(1.25) == 1.0
+    assert fg.jit(fg.grad(f))(1.25) == 1.0

@@ -146,7 +146,7 @@ class _Numbering:
         row: SkeletonRow = (op, parents, expr.params)
         kind = _CONSTANT
         if op is leaf and parents:
-            (_, scope), (_, place) = expr.params
+            (_, scope), (_, place), *_ = expr.params
             self.derivative = self.derivative or (scope is None and place != OF_VALUES)
             return parents[0]
         if parents:
