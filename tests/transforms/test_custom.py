@@ -165,6 +165,10 @@ def defjvps(*partials, args=(1.0,), **how):
         (lambda: custom_vjp(3.0), "custom_vjp: expected a function, but got float"),
         (lambda: custom_jvp(3.0), "custom_jvp: expected a function, but got float"),
         (
+            lambda: custom_vjp(nondiff_argnums=1),
+            r"custom_vjp: expected a function, .*; write @functools\.partial\(fg\.custom_vjp, \.\.\.\)",
+        ),
+        (
             lambda: identity_vjp(lambda x: x, lambda r, g: (g,))(1.0),
             r"custom_vjp: expected fwd to return a pair \(value, residuals\), but got Expr",
         ),

@@ -169,6 +169,11 @@ def out_scalar(t):
             r"primitive: expected partials to be a list .* but got ufunc; write \[df\]",
         ),
         (
+            lambda: primitive(np.sort, out=fg.ArrayType((3,), np.dtype(float))),
+            TypeError,
+            r"primitive: expected out= to be a function .* but got ArrayType; write out=lambda",
+        ),
+        (
             lambda: primitive(np.sin, "guess"),
             ValueError,
             "primitive: expected partials, or one of .* but got 'guess'",

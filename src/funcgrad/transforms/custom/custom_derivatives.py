@@ -34,6 +34,7 @@ from funcgrad.trace.leaves import begin_trace, run
 from funcgrad.trace.outer_arrays import OuterArrays
 from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.trace.trace_body import trace_body
+from funcgrad.transforms.curried import LATER
 from funcgrad.transforms.custom.last_order import ORDERS, last_order_op
 from funcgrad.transforms.transform_arguments import by_position, positions
 
@@ -103,12 +104,15 @@ class _Custom:
 
     def __init__(
         self,
-        f: Callable[..., Any],
+        f: Callable[..., Any] = LATER,
         nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: str | Sequence[str] = (),
     ) -> None:
         if not callable(f):
-            raise type_error(f"{self._who}: expected a function, but got {type(f).__name__}")
+            raise type_error(
+                f"{self._who}: expected a function, but got {type(f).__name__}"
+                + (f"; write @functools.partial(fg.{self._who}, ...)" if f is None else ""),
+            )
         self.f = f
         fixed = (
             [nondiff_argnums] if isinstance(nondiff_argnums, int | np.integer) else nondiff_argnums

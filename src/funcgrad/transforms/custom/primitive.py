@@ -167,6 +167,11 @@ def _check_partials(partials: object, out: object) -> None:
             "primitive: expected partials to be a list with one function an argument, or one of "
             f"{NUMERICAL_RULES}, but got {type(partials).__name__}; write [df]",
         )
+    if out is not None and not callable(out):
+        raise type_error(
+            "primitive: expected out= to be a function of the types of the arguments, but got "
+            f"{type(out).__name__}; write out=lambda *types: fg.ArrayType((2,), float)",
+        )
     if partials is not None and out is not None:
         raise value_error(
             "primitive: expected partials or out=, but got both: partial derivatives are those of a "
