@@ -687,3 +687,10 @@ def test_functions_under_decorators_of_packages_are_adopted(name):
         assert transform(f)(0.7) == pytest.approx(wanted, rel=1e-14)
     assert fg.vmap(fg.grad(f))(np.array([0.7]))[0] == pytest.approx(wanted, rel=1e-14)
     assert fg.adopt(f)(0.7) == f(0.7)
+
+
+@pytest.mark.parametrize("f", [statistics.stdev, statistics.pstdev])
+def test_deviations_of_equal_numbers_have_the_slope_of_a_norm(f):
+    for gradient in (fg.grad(f), fg.jit(fg.grad(f)), fg.jacfwd(f)):
+        assert gradient([1.0, 1.0, 1.0]) == [0.0, 0.0, 0.0]
+        assert np.isnan(gradient([1.0, np.nan, 2.0])).all()

@@ -113,14 +113,19 @@ def variance(data: Any, xbar: Array | None = None) -> Any:
     return _in_class_of(data if xbar is None else squares, found)
 
 
+def _root(variance: Array) -> Any:
+    """The root of a mean square, whose slope at 0 is 0, as that of a norm."""
+    return as_pythons(np.where(variance == 0, 0.0, np.sqrt(variance)))
+
+
 @_where_traced
 def pstdev(data: Iterable[Any], mu: Array | None = None) -> Any:
-    return as_pythons(np.sqrt(exact_sum(_squares(data, mu)) / _counted(data, 1, "pstdev")))
+    return _root(exact_sum(_squares(data, mu)) / _counted(data, 1, "pstdev"))
 
 
 @_where_traced
 def stdev(data: Iterable[Any], xbar: Array | None = None) -> Any:
-    return as_pythons(np.sqrt(exact_sum(_squares(data, xbar)) / (_counted(data, 2, "stdev") - 1)))
+    return _root(exact_sum(_squares(data, xbar)) / (_counted(data, 2, "stdev") - 1))
 
 
 def _mean_and_deviation(data: Any) -> Any:
