@@ -110,6 +110,10 @@ _METHODS = {
     "scipy.ndimage": {
         "_filters._nd_image.min_or_max_filter": (".morphology", "min_or_max_filter"),
     },
+    "scipy.optimize": {
+        "elementwise.find_root": (".elementwise_solutions", "elementwise_root"),
+        "elementwise.find_minimum": (".elementwise_solutions", "elementwise_minimum"),
+    },
     "scipy.odr": {"_odrpack._conv": ("", "setting_of_odr")},
     "scipy.signal": {
         "_filter_design._find_nat_freq": ("", "natural_frequency"),
