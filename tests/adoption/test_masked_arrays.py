@@ -217,7 +217,9 @@ def test_random_programs(source, seed):
     g = fg.grad(f)
     slope = g(x.copy())
     np.testing.assert_allclose(fg.jit(g)(x.copy()), slope, rtol=1e-9, atol=1e-11, err_msg=source)
-    assume(np.all(np.isfinite(slope)))  # a root of x - x, which is 0 for all x, has an infinite factor
+    assume(
+        np.all(np.isfinite(slope))
+    )  # a root of x - x, which is 0 for all x, has an infinite factor
     np.testing.assert_allclose(
         fg.jvp(f, (x.copy(),), (ALONG[:6],))[1],
         slope @ ALONG[:6],

@@ -500,9 +500,17 @@ def test_a_jitted_power_that_scipy_has_as_complex_numbers_is_real_without_a_warn
     np.testing.assert_allclose(found, f(0.7), rtol=1e-14, atol=1e-15)
 
 
-def test_a_traced_power_of_a_matrix_is_refused():
-    with pytest.raises(TypeError, match=r"fractional_matrix_power: .*write expm\(t \* logm\(A\)\)"):
-        fg.grad(lambda t: scipy.linalg.fractional_matrix_power(SPREAD, t)[0, 0])(0.3)
+@pytest.mark.parametrize("t", [0.3, -1.4, 2.0])
+def test_the_power_of_a_matrix_may_be_traced(t):
+    def power(t):
+        return np.real(scipy.linalg.fractional_matrix_power(SPREAD, t))
+
+    _, slope = fg.jvp(power, (t,), (1.0,))
+    want = np.real(scipy.linalg.logm(SPREAD) @ scipy.linalg.fractional_matrix_power(SPREAD, t))
+    np.testing.assert_allclose(slope, want, rtol=1e-10, atol=1e-12)
+    weights = np.arange(9.0).reshape(3, 3)
+    found = fg.grad(lambda t: np.sum(weights * power(t)))(t)
+    np.testing.assert_allclose(found, np.sum(weights * want), rtol=1e-10)
 
 
 @pytest.mark.filterwarnings("ignore:Matrix is (singular|ill-conditioned)")
