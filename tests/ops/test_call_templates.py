@@ -179,6 +179,35 @@ def test_an_array_that_changes_is_read_at_each_call():
         np.testing.assert_allclose(fg.grad(f)(x), 7.0 * k)
 
 
+def test_an_array_beside_a_traced_value_is_one_constant_of_the_trace():
+    weights = np.arange(6.0)
+    traces = []
+
+    def f(v):
+        traces.append(np.outer(v, weights).sum() + np.dot(weights, v) + np.sum(v * weights))
+        return traces[-1]
+
+    for _ in range(4):
+        np.testing.assert_allclose(fg.grad(f)(x), 15.0 + 2 * weights)
+    assert sorted(key.__name__ for key in made()) == ["dot", "outer", "sum", "sum"]
+    for trace in traces:
+        nodes = fg.graph.subexpressions(trace)
+        of_weights = [n for n in nodes if n.type.shape == (6,) and n.op is fg.graph.CONSTANT]
+        assert len(of_weights) == 2  # with that of the argument
+
+
+def test_arrays_of_other_entries_or_layouts_have_templates_of_their_own():
+    square_of = np.arange(9.0).reshape(3, 3)
+    for _ in range(3):
+        for weights in (square_of, square_of.T, square_of + 1, square_of.astype(np.float32)):
+            found = fg.grad(lambda v, w=weights: np.sum(np.dot(v, w) * np.dot(w, v)))(x[:3])
+            a_v, v_a = weights @ x[:3], x[:3] @ weights
+            np.testing.assert_allclose(found, weights @ a_v + weights.T @ v_a)
+        with pytest.raises(ValueError, match="from 0 to 1"):
+            fg.grad(lambda v: np.sum(np.quantile(v, np.array([0.5, 1.5]))))(x)
+        fg.grad(lambda v: np.sum(np.quantile(v, np.array([0.5, 0.75]))))(x)
+
+
 def test_calls_under_jit_have_no_template():
     for _ in range(4):
         fg.jit(fg.grad(lambda v: np.sum(np.mean(v, 0) ** 2)))(a)

@@ -320,12 +320,15 @@ def make(
 def append_rows(
     exprs: list[Expr], rows: Iterable[tuple[Any, ...]], traced: TraceContext | None
 ) -> None:
-    """Append expressions to those that they are made of: ``(op, params, type, places, has a line)``."""
+    """Append expressions to those that they are made of.
+
+    A row is ``(op, params, type, places of operands, has a line, is traced)``.
+    """
     source = caller(3, BUT_DERIVED)
-    for op, params, type, places, has_line in rows:
+    for op, params, type, places, has_line, is_traced in rows:
         args = tuple([exprs[k] for k in places])
-        line = source if has_line else None
-        exprs.append(_closed(op, args, params, type, traced, None, line))
+        line, trace = source if has_line else None, traced if is_traced else None
+        exprs.append(_closed(op, args, params, type, trace, None, line))
 
 
 def var(name: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = float) -> Expr:

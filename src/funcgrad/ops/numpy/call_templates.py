@@ -12,10 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from funcgrad.arrays.reference import COPIED
 from funcgrad.expr import Expr, append_rows, subexpressions, symbol
 from funcgrad.expr.concrete import value_questions
+from funcgrad.graph import CONSTANT, dependent
+from funcgrad.ops.base.array_capture import capture
 from funcgrad.source import handler_questions, may_be_handled
+from funcgrad.typing import Array
 
 Signature: TypeAlias = tuple[Any, ...]
 Answering: TypeAlias = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -24,10 +29,9 @@ Answering: TypeAlias = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
 class _Template(NamedTuple):
     constants: tuple[Expr, ...]
-    """What depends on no operand: it belongs to no trace."""
     rows: tuple[tuple[Any, ...], ...]
-    """``(op, params, type, operands, has a line of the user's)``; places are those of the operands of the
-    call, then of the constants, then of the rows."""
+    """``(op, params, type, operands, has a line of the user's, is traced)``; places are those of the operands
+    of the call, then of the constants, then of the rows. What is made of constants alone is not traced."""
     results: tuple[int, ...]
     pack: Callable[[list[Expr]], Any] | None
     """The type of several results; None for one expression."""
@@ -46,18 +50,19 @@ def answer_by_template(
 ) -> Any:
     """The answer to a call, which a template gives from the third one on."""
     operands: list[Expr] = []
-    key = _signature(func, args, kwargs, operands)
+    arrays: list[Array] = []
+    key = _signature(func, args, kwargs, operands, arrays)
     if key is None:
         return answer(func, args, kwargs)
     known = call_templates.get(key)
     if type(known) is _Template:
         if not (known.may_raise and may_be_handled(_ERRORS)):
-            exprs = [*operands, *known.constants]
+            exprs = [*operands, *_captured(arrays, operands), *known.constants]
             append_rows(exprs, known.rows, operands[0].traced)
             results = [exprs[k] for k in known.results]
             return results[0] if known.pack is None else known.pack(results)
     elif known is _ONCE:
-        return _recorded(key, func, args, kwargs, answer, operands)
+        return _recorded(key, func, args, kwargs, answer, operands, arrays)
     elif known is None:
         if len(call_templates) >= _MOST:
             call_templates.clear()
@@ -74,11 +79,16 @@ _ERRORS = frozenset(
 
 
 def _signature(
-    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], operands: list[Expr]
+    func: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    operands: list[Expr],
+    arrays: list[Array],
 ) -> Signature | None:
     """The function, the types of the operands, which join ``operands``, and the other arguments.
 
-    None if an argument is of another kind, or the trace is recorded, as that of ``jit`` is once.
+    Small arrays, which join ``arrays``, are told by their entries, since a function may check these. None if
+    an argument is of another kind, or the trace is recorded, as that of ``jit`` is once.
     """
     key: list[Any] = [func]
     for arg in args:
@@ -90,6 +100,9 @@ def _signature(
             key += kind, arg
         elif kind is float:
             key += kind, arg.hex()  # which tells zeros by their sign
+        elif kind is np.ndarray and arg.nbytes <= _SMALL and arg.dtype.kind in "biufc":
+            key += kind, arg.dtype, arg.shape, arg.strides, arg.tobytes()
+            arrays.append(arg)
         elif kind is list and 0 < len(arg) <= _LONGEST:
             key += kind, len(arg)
             if not all([type(item) is Expr and _joins(item, operands, key) for item in arg]):
@@ -107,6 +120,8 @@ def _signature(
 _STATIC = frozenset((int, bool, str, type(None), type))
 _INTEGERS = frozenset((int,))
 _LONGEST = 8
+_SMALL = 1024
+"""The bytes of an array that is told by its entries."""
 
 
 def _joins(operand: Expr, operands: list[Expr], key: list[Any]) -> bool:
@@ -126,6 +141,11 @@ def _joins(operand: Expr, operands: list[Expr], key: list[Any]) -> bool:
     return True
 
 
+def _captured(arrays: Sequence[Array], operands: Sequence[Expr]) -> list[Expr]:
+    """The constants of arrays in the trace of the operands."""
+    return [capture(array, operands[0].traced.arrays) for array in arrays]  # type: ignore[union-attr]
+
+
 # -- recording -----------------------------------------------------------------------------------
 def _recorded(
     key: Signature,
@@ -134,6 +154,7 @@ def _recorded(
     kwargs: dict[str, Any],
     answer: Answering,
     operands: list[Expr],
+    arrays: list[Array],
 ) -> Any:
     """The answer to a call, of which a template is made."""
     call_templates[key] = _WITHOUT
@@ -148,7 +169,8 @@ def _recorded(
         except Exception:  # a variable has no value
             return found
         if _are_alike(made, _template(general, [*names.values()], may_raise)):
-            call_templates[key] = made
+            captured = _captured(arrays, operands)
+            call_templates[key] = _template(found, [*operands, *captured], may_raise) or _WITHOUT
     return found
 
 
@@ -168,12 +190,9 @@ def _template(found: Any, operands: Sequence[Expr], may_raise: bool) -> _Templat
     place = {id(operand): k for k, operand in enumerate(operands)}
     own = frozenset(place)
     nodes = subexpressions(*results, operands=lambda x: () if id(x) in own else x.args)
-    moving = set(own)
-    for node in nodes:
-        if not moving.isdisjoint(map(id, node.args)):
-            moving.add(id(node))
-    constants = [node for node in nodes if id(node) not in moving]
-    made = [node for node in nodes if id(node) in moving and id(node) not in own]
+    made = [node for node in nodes if id(node) not in own]
+    constants = [node for node in made if node.op is CONSTANT]
+    made = [node for node in made if node.op is not CONSTANT]
     place |= {id(node): len(own) + k for k, node in enumerate([*constants, *made])}
     if sum([node.nbytes for node in constants]) > COPIED or not all(map(_is_plain, made)):
         return None
@@ -181,8 +200,10 @@ def _template(found: Any, operands: Sequence[Expr], may_raise: bool) -> _Templat
     have_line = [node.source is not None for node in made]
     if made and not any(have_line):  # the call itself is not the user's
         return None
+    traced = [operand for operand in operands if operand.op is not CONSTANT]
+    varying = dependent([*traced, *made], [operand.key for operand in traced])
     rows = [
-        (node.op, node.params, node.type, *more)
+        (node.op, node.params, node.type, *more, node.key in varying)
         for node, *more in zip(made, operands_of, have_line, strict=True)
     ]
     ends = tuple([place[id(item)] for item in results])
@@ -200,5 +221,8 @@ def _are_alike(one: _Template, other: _Template | None) -> bool:
     """Whether two templates are the same, with equal constants."""
     if other is None or len(one.constants) != len(other.constants):
         return False
-    alike = [x.key == y.key for x, y in zip(one.constants, other.constants, strict=True)]
+    alike = [
+        x.type == y.type and x.params[0][1].array.tobytes() == y.params[0][1].array.tobytes()
+        for x, y in zip(one.constants, other.constants, strict=True)
+    ]
     return all(alike) and one[1:] == other[1:]
