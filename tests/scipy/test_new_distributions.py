@@ -84,3 +84,23 @@ TRIALS = {
 @pytest.mark.parametrize("case", one_in(2, TRIALS))
 def test_trials_of_unlike_chances(case):
     check_function(TRIALS[case], np.array([0.9, 0.8, 0.7]), value_rtol=1e-14)
+
+
+def _mixture(mu):
+    return stats.Mixture([stats.Normal(mu=mu), stats.Normal(mu=-1.0)], weights=[0.5, 0.5])
+
+
+SOLVED = {
+    "a median": (lambda mu: _mixture(mu).median(), 0.5),
+    "an upper quantile": (lambda mu: _mixture(mu).iccdf(0.5), 0.5),
+    "a mode": (lambda mu: stats.truncate(stats.Normal(mu=mu, sigma=2.0), -3.0, 5.0).mode(), 1.0),
+    "of an absolute value": (lambda s: stats.abs(stats.Normal(sigma=s)).icdf(0.5), 0.674489750196),
+}
+
+
+@pytest.mark.parametrize("case", SOLVED)
+def test_quantiles_and_modes_that_scipy_searches_for(case):
+    solve, wanted = SOLVED[case]
+    value, slope = fg.jvp(solve, (1.0,), (1.0,))
+    np.testing.assert_allclose(value, solve(1.0), rtol=1e-14, atol=1e-15)
+    assert slope == pytest.approx(wanted, rel=1e-9)

@@ -111,8 +111,8 @@ _METHODS = {
         "_filters._nd_image.min_or_max_filter": (".morphology", "min_or_max_filter"),
     },
     "scipy.optimize": {
-        "elementwise.find_root": (".elementwise_solutions", "elementwise_root"),
-        "elementwise.find_minimum": (".elementwise_solutions", "elementwise_minimum"),
+        "_chandrupatla._chandrupatla": (".elementwise_solutions", "elementwise_root"),
+        "_chandrupatla._chandrupatla_minimize": (".elementwise_solutions", "elementwise_minimum"),
     },
     "scipy.odr": {"_odrpack._conv": ("", "setting_of_odr")},
     "scipy.signal": {

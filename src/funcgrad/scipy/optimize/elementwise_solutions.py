@@ -1,7 +1,7 @@
-"""Roots and minima of `scipy.optimize.elementwise`, by the implicit function theorem.
+"""Roots and minima of arrays of equations, of `scipy.optimize.elementwise` and of distributions.
 
-SciPy's search ends at a point that it was given, too, if that is the solution; through its steps such a point
-would have no derivative.
+Their derivative is that of Newton's steps from the solution. SciPy's search, Chandrupatla's, ends at a
+point that it was given, too, if that is the solution; through its steps such a point would not move.
 """
 
 from __future__ import annotations
@@ -11,48 +11,53 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from scipy.optimize import elementwise as _scipy
+from scipy.optimize import _chandrupatla
 
+from funcgrad.expr.concrete import known_value
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import solution, tuple_of, with_value
+from funcgrad.scipy.composition import tuple_of, with_value
+from funcgrad.source import fail
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.jvp import jvp
-from funcgrad.transforms.vmap import vmap
 
 _Function = Callable[..., Any]
+_STEPS = 3
+"""Steps of Newton's from the solution: after k of them, derivatives up to the order 2**k - 1 are its own."""
 
 
 def _as_solution(name: str, residual_of: Callable[[_Function], _Function]) -> _Function:
-    own: Any = getattr(_scipy, name)
+    own: Any = getattr(_chandrupatla, name)
     scipys = FunctionType(own.__code__, own.__globals__, name)
     scipys.__kwdefaults__ = own.__kwdefaults__
 
-    def function(f: _Function, init: Any, /, *, args: Any = (), **options: Any) -> Any:
-        found = functions["call_adopted"](scipys, (f, init), {"args": args, **options})
+    def function(func: _Function, *bracket: Any, args: Any = (), **options: Any) -> Any:
+        found = functions["call_adopted"](scipys, (func, *bracket), {"args": args, **options})
         given = [lift_fully(item) for item in tuple_of(args)]
-        if not holds_expr([found.x, found.f_x]):
+        if not holds_expr([found.x, found.fun]):
             return found
-        x, f_x = stop_gradient((lift_fully(found.x), lift_fully(found.f_x)))
-        parts = np.broadcast_arrays(x, lift_fully(found.success), *given)
-        x_each, found_each, *rest = [np.reshape(part, -1) for part in parts]
-        residual = residual_of(f)
-
-        def moved_one(x: Any, is_found: Any, *args: Any) -> Any:
-            def difference(at: Any, *args: Any) -> Any:  # which is 0 where nothing was found
-                return np.where(is_found, residual(at, *args), at)
-
-            return solution(np.where(is_found, x, 0.0), difference, *args)
-
-        moved = np.reshape(vmap(moved_one)(x_each, found_each, *rest), x.shape)
+        x, value = stop_gradient((lift_fully(found.x), lift_fully(found.fun)))
+        residual, moved = residual_of(func), x
+        for _ in range(_STEPS):
+            rest = residual(moved, *given)
+            slope = _slope_of(residual)(moved, *given)
+            flat = np.logical_and(slope == 0, found.success)
+            known = known_value(lift_fully(flat))
+            if known is not None and np.any(known):
+                raise fail(
+                    np.linalg.LinAlgError,
+                    f"{name}: expected solutions that the equation determines up to rounding, but at one its "
+                    "slope is 0, so that it has no derivative",
+                )
+            moved = moved - np.where(flat, 0.0, rest / np.where(flat, 1.0, slope))
         moved = np.where(found.success, moved, x)
         found.x = with_value(x, moved)
-        found.f_x = with_value(f_x, f(moved, *given))
+        found.fun = with_value(value, func(moved, *given))
         return found
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `scipy.optimize.elementwise.{name}`, by the implicit function theorem."
+    function.__doc__ = f"As SciPy's `{name}`."
     return function
 
 
@@ -63,5 +68,5 @@ def _slope_of(f: _Function) -> _Function:
     return slope
 
 
-elementwise_root = _as_solution("find_root", lambda f: f)
-elementwise_minimum = _as_solution("find_minimum", _slope_of)
+elementwise_root = _as_solution("_chandrupatla", lambda f: f)
+elementwise_minimum = _as_solution("_chandrupatla_minimize", _slope_of)
