@@ -236,3 +236,20 @@ def test_methods_have_the_templates_of_functions():
         slopes = [fg.grad(f)(x) for _ in range(3)]
         np.testing.assert_array_equal(slopes[0], slopes[2])
     assert sorted(key.__name__ for key in made()) == ["mean", "std"]
+
+
+@pytest.mark.parametrize("places", ["xaa", "axa", "aax"])
+def test_an_array_in_several_places_of_a_call(places):
+    a = np.array([0.0, 1.0, 3.0])
+    x = np.array([0.3, 1.2, 2.5])
+
+    def f(x, *arrays):
+        given = iter(arrays)
+        return np.sum(np.interp(*[x if place == "x" else next(given) for place in places]) ** 2)
+
+    for arrays in [(a, a)] * 4 + [(a, a.copy())] * 4:
+        value, slope = fg.value_and_grad(f)(x, *arrays)
+        assert value == f(x, *arrays)
+        steps = 1e-6 * np.eye(3)
+        differences = [(f(x + h, *arrays) - f(x - h, *arrays)) / 2e-6 for h in steps]
+        np.testing.assert_allclose(slope, differences, rtol=1e-6, atol=1e-8)

@@ -78,6 +78,7 @@ TRIALS = {
     "sf": lambda p: stats.poisson_binom(p * CHANCES).sf(np.arange(4)),
     "stats": lambda p: np.stack(stats.poisson_binom.stats(p * CHANCES, moments="mvsk")),
     "rows": lambda p: stats.poisson_binom.pmf([1, 2], [[0.1, 0.2], p[:2]]),
+    "one number": lambda p: stats.poisson_binom.cdf(1, p * CHANCES),
 }
 
 

@@ -128,7 +128,13 @@ _METHODS = {
         "_ansari_swilk_statistics.swilk": ("", "swilk"),
         "_stats_pythran.siegelslopes": ("", "siegel_slope"),
         "_morestats._yeojohnson_transform": ("", "yeojohnson_power"),
-        "_stats_pythran._poisson_binom": (".compiled_masses", "poisson_binomial"),
+        **{
+            f"_discrete_distns.poisson_binom_gen._{name}": (
+                ".compiled_masses",
+                f"poisson_binomial_{name}",
+            )
+            for name in ("pmf", "cdf")
+        },
         "_stats_py._power_divergence": ("", "divergence_of_power"),
         "_multicomp._pvalue_dunnett": ("", "dunnett_significance"),
         "rv_continuous._logcdf": (".generic_tails", "log_cdf"),

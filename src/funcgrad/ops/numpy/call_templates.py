@@ -188,6 +188,8 @@ def _template(found: Any, operands: Sequence[Expr], may_raise: bool) -> _Templat
     if not isinstance(results, list | tuple) or not all([type(item) is Expr for item in results]):
         return None
     place = {id(operand): k for k, operand in enumerate(operands)}
+    if len(place) < len(operands):  # one array in several places
+        return None
     own = frozenset(place)
     nodes = subexpressions(*results, operands=lambda x: () if id(x) in own else x.args)
     made = [node for node in nodes if id(node) not in own]

@@ -7,6 +7,7 @@ point that it was given, too, if that is the solution; through its steps such a 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -34,6 +35,9 @@ def _as_solution(name: str, residual_of: Callable[[_Function], _Function]) -> _F
 
     def function(func: _Function, *bracket: Any, args: Any = (), **options: Any) -> Any:
         found = functions["call_adopted"](scipys, (func, *bracket), {"args": args, **options})
+        named = {key: lift_fully(item) for key, item in (options.get("kwargs") or {}).items()}
+        if named:  # (an option that SciPy has from 1.18 on)
+            func = partial(func, **named)
         given = [lift_fully(item) for item in tuple_of(args)]
         if not holds_expr([found.x, found.fun]):
             return found

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.stats as _scipy
-from scipy.stats import _stats_pythran
+from scipy.stats import _discrete_distns
 
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
@@ -24,17 +24,25 @@ binomial_pmf, binomial_cdf, binomial_sf = _BINOMIAL.pmf, _BINOMIAL.cdf, _BINOMIA
 binomial_ppf, binomial_isf = _BINOMIAL.ppf, _BINOMIAL.isf
 
 
-@in_place_of(getattr(_stats_pythran, "_poisson_binom", None))
-def poisson_binomial(k: Array, args: Array, tp: str) -> Any:
-    """As SciPy's: masses, or their sums, of the number of successes in trials of chances in rows."""
-    chances: Any = lift_fully(args)
-    masses, none = np.ones((1, *chances.shape[1:])), np.zeros((1, *chances.shape[1:]))
-    for chance in chances:
-        less, more = masses * (1 - chance), masses * chance
-        masses = np.concatenate([less, none]) + np.concatenate([none, more])
-    found = np.cumsum(masses, axis=0) if tp == "cdf" else masses
-    place = np.clip(k, 0, chances.shape[0])
-    return np.take_along_axis(found, np.expand_dims(place, 0), 0)[0]
+def _of_unlike_chances(name: str, of_masses: Callable[[Any], Any]) -> Callable[..., Any]:
+    own: Any = getattr(_discrete_distns.poisson_binom_gen, name)
+
+    @in_place_of(own)
+    def method(dist: Any, k: Array, *args: Array) -> Any:
+        k, *chances = np.broadcast_arrays(np.asarray(k).astype(np.int64), *args)
+        masses, none = np.ones((1, *k.shape)), np.zeros((1, *k.shape))
+        for chance in map(lift_fully, chances):
+            less, more = masses * (1 - chance), masses * chance
+            masses = np.concatenate([less, none]) + np.concatenate([none, more])
+        place = np.expand_dims(np.clip(k, 0, len(chances)), 0)
+        return np.take_along_axis(of_masses(masses), place, 0)[0]
+
+    method.__doc__ = f"SciPy's method `poisson_binom.{name}`, of the number of successes in trials."
+    return method
+
+
+poisson_binomial_pmf = _of_unlike_chances("_pmf", lambda masses: masses)
+poisson_binomial_cdf = _of_unlike_chances("_cdf", lambda masses: np.cumsum(masses, axis=0))
 
 
 _STANDARD = ("_pdf", "_logpdf", "_pmf", "_cdf", "_logcdf", "_sf", "_logsf", "_ppf", "_isf")
