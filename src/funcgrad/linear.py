@@ -6,13 +6,13 @@ mode. The invariant: ``<w, L.apply(v)> == <L.transpose(w), v>`` for all v, w.
 The transpose is without conjugation, so the gradient of a real function of
 z = x + iy is df/dx - i df/dy, as in JAX and autograd.
 
-Maps use only Python's operators, so they act on numbers, arrays and expressions. (They are plain classes: as
-dataclasses they would take a twelfth of the time of `import funcgrad`.)
+Maps use only Python's operators, so they act on numbers, arrays and expressions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from funcgrad.typing import Array
@@ -26,10 +26,7 @@ class LinearMap:
     (3.0, 6.0)
     """
 
-    __slots__: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return _shown(self)
+    __slots__ = ()
 
     def apply(self, v: Array) -> Any:
         """The image of the tangent ``v``."""
@@ -43,20 +40,13 @@ class LinearMap:
         return Composed(self, inner)
 
 
-def _shown(of_fields: LinearMap | Parts) -> str:
-    """A value as the call that makes it."""
-    fields = [f"{name}={getattr(of_fields, name)!r}" for name in of_fields.__slots__]
-    return f"{type(of_fields).__name__}({', '.join(fields)})"
-
-
+@dataclass(frozen=True, slots=True)
 class Identity(LinearMap):
     """The identity map.
 
     >>> Identity().apply(3.0)
     3.0
     """
-
-    __slots__ = ()
 
     def apply(self, v: Array) -> Any:
         return v
@@ -65,6 +55,7 @@ class Identity(LinearMap):
         return g
 
 
+@dataclass(frozen=True, slots=True)
 class Diagonal(LinearMap):
     """Multiplication by ``d``, entry by entry: the derivative of an elementwise
     operation.
@@ -73,10 +64,7 @@ class Diagonal(LinearMap):
     10.0
     """
 
-    __slots__ = ("d",)
-
-    def __init__(self, d: Any) -> None:
-        self.d = d
+    d: Any
 
     def apply(self, v: Array) -> Any:
         return self.d * v
@@ -85,6 +73,7 @@ class Diagonal(LinearMap):
         return g * self.d
 
 
+@dataclass(frozen=True, slots=True)
 class Quotient(LinearMap):
     """Division by ``d``, entry by entry: `Diagonal` of ``1/d``, in one operation.
 
@@ -92,10 +81,7 @@ class Quotient(LinearMap):
     2.5
     """
 
-    __slots__ = ("d",)
-
-    def __init__(self, d: Any) -> None:
-        self.d = d
+    d: Any
 
     def apply(self, v: Array) -> Any:
         return v / self.d
@@ -117,6 +103,7 @@ def diagonal(partial: Callable[..., Any]) -> Callable[..., LinearMap]:
     return edge
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Structural(LinearMap):
     """A map given by two functions: sums, moves, selections, contractions with a fixed operand.
 
@@ -127,11 +114,8 @@ class Structural(LinearMap):
     Structural(sum, list)
     """
 
-    __slots__ = ("backward", "forward")
-
-    def __init__(self, forward: Callable[[Any], Any], backward: Callable[[Any], Any]) -> None:
-        self.forward = forward
-        self.backward = backward
+    forward: Callable[[Any], Any]
+    backward: Callable[[Any], Any]
 
     def __repr__(self) -> str:
         # The functions of an edge's rule are defined within it: the rule's name says what they do.
@@ -157,14 +141,12 @@ def _defined_in(function: Callable[[Any], Any]) -> str:
     return name.split(".<locals>")[0].strip("_")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Composed(LinearMap):
     """The composition: first ``inner``, then ``outer``."""
 
-    __slots__ = ("outer", "inner")  # noqa: RUF023  # as they are shown
-
-    def __init__(self, outer: LinearMap, inner: LinearMap) -> None:
-        self.outer = outer
-        self.inner = inner
+    outer: LinearMap
+    inner: LinearMap
 
     def apply(self, v: Array) -> Any:
         return self.outer.apply(self.inner.apply(v))
@@ -174,6 +156,7 @@ class Composed(LinearMap):
 
 
 # -- tuples ---------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, eq=False)
 class Parts:
     """The tangent or cotangent of a tuple: its parts by position; absent means zero.
 
@@ -181,13 +164,7 @@ class Parts:
     Parts(of={0: 3.0, 2: 5.0})
     """
 
-    __slots__ = ("of",)
-
-    def __init__(self, of: Mapping[int, Any]) -> None:
-        self.of = of
-
-    def __repr__(self) -> str:
-        return _shown(self)
+    of: Mapping[int, Any]
 
     def __add__(self, other: Parts) -> Parts:
         joined = dict(self.of)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.linear import Identity, Quotient
 
 x, y = fg.vars("x y")
 v = fg.var("v", 3)
@@ -165,3 +166,11 @@ def test_local_of_what_is_no_edge_says_what_to_write():
     for given in (x, 3):
         with pytest.raises(TypeError, match=r"expected an edge, .*; write fg.sum_product\(e,"):
             fg.local(given)
+
+
+def test_maps_are_values():
+    assert fg.Diagonal(2.0) == fg.Diagonal(2.0) != fg.Diagonal(3.0)
+    assert fg.Diagonal(2.0) != Quotient(2.0)
+    assert len({Identity(), Identity(), Quotient(2.0), Quotient(2.0), fg.Diagonal(2.0)}) == 3
+    with pytest.raises(AttributeError, match="cannot assign to field"):
+        fg.Diagonal(2.0).d = 3.0
