@@ -77,6 +77,12 @@ def losses(p):
     return sum([(r - p) if r > p else 0.5 * (p - r) for r in residuals])
 
 
+def leaky_sum(p):
+    """Of data that fall in size and change their sign, which are no points of a search."""
+    data = [math.cos(k) * math.exp(-0.8 * k) for k in range(20)]
+    return sum([p * r if p * r > 0 else 0.1 * p * r for r in data])
+
+
 def stopped(p):
     return p * cube_root(fg.stop_gradient(p), lambda f, low, middle: f(middle) < 0)
 
@@ -85,7 +91,7 @@ def test_comparisons_of_other_loops_are_not_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fg.jit(SEARCHES[0])(1.7)  # no derivative is asked
-        for f in (fixed_point, safeguarded_newton, losses, stopped):
+        for f in (fixed_point, safeguarded_newton, losses, leaky_sum, stopped):
             slope = fg.grad(f)(0.4)
             np.testing.assert_allclose(fg.jit(fg.grad(f))(0.4), slope, rtol=1e-9)
             if f is not stopped:

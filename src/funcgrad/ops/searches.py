@@ -2,22 +2,23 @@
 
 ``if f(mid, p) > 0: hi = mid`` tells by its answers alone where the root is, so that the number found is a
 constant. What gives such a search away: at one line, values with a derivative come ever closer to what they
-are compared with, from both sides, and each is computed anew, by the same operations. The values of a
-simulation, which may come closer, too, are computed from the ones before.
+are compared with, from both sides, and each is computed anew, by the same operations, from numbers whose
+distances fall by one ratio: by half in a bisection, by the golden section in a search for a minimum. The
+values of a simulation, which may come closer, too, are computed from the ones before.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TypeAlias
 
 import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.expr.concrete import known_value
-from funcgrad.graph import subexpressions
+from funcgrad.graph import CONSTANT, subexpressions
 from funcgrad.ops.base.activity import is_varied
 from funcgrad.source import caller, warn
 
@@ -84,8 +85,39 @@ def _is_search(asked: Asked) -> bool:
     first, *later = [max(distances[i : i + 4]) for i in range(0, _LENGTH, 4)]
     falls = first > later[0] > later[1] > later[2] > 0.0 and later[2] <= 2.0**-9 * first
     # (Last, since formulas may be long.)
-    return falls and _operations(roots[-2]) == _operations(roots[-1])
+    return (
+        falls and _operations(roots[-2]) == _operations(roots[-1]) and _narrows(roots[-_NARROWED:])
+    )
 
 
 def _operations(root: Expr) -> list[str]:
     return sorted([expr.op.name for expr in subexpressions(root)])
+
+
+_NARROWED = 9
+
+
+def _narrows(roots: Sequence[Expr]) -> bool:
+    """Whether the steps of a number in comparisons, or the distances of two, fall by one ratio."""
+    numbers = [list(map(_number, filter(_is_number, subexpressions(root)))) for root in roots]
+    if len(set(map(len, numbers))) > 1:
+        return False
+    columns = [column for column in zip(*numbers, strict=True) if len(set(column)) > 1]
+    steps = [[abs(b - a) for a, b in pairwise(column)] for column in columns]
+    widths = [[abs(a - b) for a, b in zip(*two, strict=True)] for two in combinations(columns, 2)]
+    return any(map(_falls_by_one_ratio, [*steps, *widths]))
+
+
+def _falls_by_one_ratio(lengths: Sequence[float]) -> bool:
+    if not all(lengths):
+        return False
+    ratios = [b / a for a, b in pairwise(lengths)]
+    return max(ratios) < 0.9 and max(ratios) <= 1.001 * min(ratios)
+
+
+def _is_number(expr: Expr) -> bool:
+    return expr.op is CONSTANT and not expr.shape and expr.dtype.kind in "biuf"
+
+
+def _number(expr: Expr) -> float:
+    return float(expr.value)
