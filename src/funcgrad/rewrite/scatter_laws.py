@@ -209,6 +209,9 @@ def entries_of_scattered(expr: Expr) -> Expr | None:
             return None
         if start >= stop:
             return shape.zeros_like(expr)  # type: ignore[no-any-return]
+        is_part = (start, stop) in (one[:2], other[:2]) or 2 * (stop - start) <= length
+        if not is_part:  # of a stencil, whose shifted arrays are faster to add up before the slice
+            return None
         if not one.is_dropped:
             first = start - one.start
             of_entries.append(first if other.is_dropped else slice(first, stop - one.start))
