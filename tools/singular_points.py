@@ -183,17 +183,18 @@ autograd 1.9, JAX 0.10 and PyTorch 2.13.
 
 CONVENTIONS = """
 
-Conventions: at a kink, ties share the derivative equally; `abs` and `sign` have derivative 0 at 0; a norm
-of 0 has the subgradient 0; the gradient of entries that a condition or an index does not select is zero,
-also if their own derivative is infinite or NaN. So is that of a path of `if`, `fg.cond` or a loop not
-taken. So is that of an entry that is overwritten or sliced off, also if it is NaN and the entries beside it
-are scaled by a number that is differentiated: masks, stores of zeros and slices act after the factors in
-reverse mode, and a product of matrices leaves out the slices of the summed axis that a slice of its result
-does not need. This holds for one slice, for places side by side that are read one by one, or for up to four
-stores and choices, of an array. Where entries are put together again from several slices (`np.diff`,
-`np.concatenate`, an array that is unpacked), or a reduction or a product of matrices mixes a NaN with
-entries that a mask or an index array selects later, reverse mode may multiply a zero by the NaN: use
-`np.where` before the factor, or forward mode.
+Conventions: at a kink, ties share the derivative equally; `abs` and `sign` have derivative 0 at 0; a norm of
+0 has the subgradient 0; the gradient of entries that a condition or an index does not select is zero, also if
+their own derivative is infinite or NaN. So is that of a path of `if`, `fg.cond` or a loop not taken. So is
+that of an entry that is overwritten or sliced off, also if it is NaN and the entries beside it are scaled by
+a number that is differentiated: masks, stores of zeros and slices act after the factors in reverse mode, and
+a product of matrices leaves out the slices of the summed axis that a slice of its result does not need. This
+holds for one slice or array of indices, also of arrays that were stacked, joined or transposed before, for
+places side by side that are read one by one, or for up to four stores and choices, of an array. Where a slice
+with a step is read of joined arrays, or one with more than half of them and a part of a piece, entries are
+put together again from several slices, or a reduction or a product of matrices mixes a NaN with entries that
+a mask or an index array selects later, reverse mode may multiply a zero by the NaN: use `np.where` before the
+factor, or forward mode.
 
 A zero that a choice has put in the place of a value is no factor of an infinite slope: that of
 `np.sqrt(np.maximum(x, 0) * h)` in h is 0 at x = -1, where JAX and PyTorch give NaN. (So is that of a negative
