@@ -200,8 +200,8 @@ def tell_line(error: Exception, run: Callable[[], object]) -> bool:
     except Exception as found:
         if isinstance(found, type(error)) or isinstance(error, type(found)):
             place = position(raised_at(found))
-            traps_errors = not place or place == position(raised_at(error))  # by the traceback
-            told = [] if traps_errors else [f"raised\n  at {place}"]
+            is_shown = not place or place == position(raised_at(error))  # by the traceback
+            told = [] if is_shown else [f"raised\n  at {place}"]
             for note in getattr(found, "__notes__", told):
                 error.add_note(note)
         return True

@@ -32,9 +32,7 @@ from tests.fuzz.values import special_values
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(
-    "text", one_in(6, ["a**-1", "a**2", "a**2.0", "np.power(a, 2)", "a**3", "a**0.5"])
-)
+@pytest.mark.parametrize("text", ["a**-1", "a**2", "a**2.0", "np.power(a, 2)", "a**3", "a**0.5"])
 def test_powers_of_complex_scalars(text):
     """NumPy's scalars have other signs of zeros there than its arrays."""
     program = Program((Input("a", (), "complex128"),), (Instruction("v0", text),), ("v0",))

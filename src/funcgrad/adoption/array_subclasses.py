@@ -79,7 +79,7 @@ class NumPyOverSubclasses(ModuleType):
 
 def _of_results(method: FunctionType, kind: type) -> Callable[..., Any]:
     """``__array_wrap__``, as NumPy calls it; a number where the original makes one of an array of no axes."""
-    traps_errors = method.__code__.co_argcount > 3 or method.__code__.co_flags & CO_VARARGS
+    takes_scalar_flag = method.__code__.co_argcount > 3 or method.__code__.co_flags & CO_VARARGS
     try:
         made = np.zeros(1).view(kind).__array_wrap__(np.zeros(()))
     except Exception:  # of attributes, which the instance lacks
@@ -89,7 +89,7 @@ def _of_results(method: FunctionType, kind: type) -> Callable[..., Any]:
     def wrap(self: SubclassedArray, array: Any, context: object = None, *_: object) -> Any:
         if gives_number and not array.ndim:
             return plain_value(array)
-        return method(self, array, context, *([not array.ndim] if traps_errors else []))
+        return method(self, array, context, *([not array.ndim] if takes_scalar_flag else []))
 
     return wrap
 

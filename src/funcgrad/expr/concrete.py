@@ -17,8 +17,7 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from itertools import count
-from opcode import opmap
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from funcgrad.expr.branch_path import PATH, Path
 from funcgrad.expr.node import ExprBase, set_value
 from funcgrad.expr.plain_numbers import advice, refuse_model, remedy
 from funcgrad.expr.registry import functions
-from funcgrad.expr.rounding_texts import warn_of_number
+from funcgrad.expr.rounding_texts import is_remainder_of_text, warn_of_number
 from funcgrad.expr.subscripted_object import refuse_mask
 from funcgrad.fold import folded, reaches
 from funcgrad.graph import CONSTANT, INPUT, subexpressions
@@ -104,21 +103,6 @@ def asker_of(frame: Any) -> Any:
     return frame.f_back if HOLDS_NUMBER in frame.f_globals else frame
 
 
-def _is_formatted(caller: FrameType) -> bool:
-    """Whether code runs ``text % x``, which asks x for a number; in ``number % x``, x itself is asked."""
-    place = caller.f_lasti
-    return caller.f_code.co_code[place : place + 2] in _REMAINDERS
-
-
-def _operation(code: CodeType) -> bytes:
-    """The instruction of the one binary operator in code."""
-    place = next(i for i in range(0, len(code.co_code), 2) if code.co_code[i] == opmap["BINARY_OP"])
-    return code.co_code[place : place + 2]
-
-
-_REMAINDERS = [_operation(compile(text, "", "exec")) for text in ("a % b", "a %= b")]
-
-
 class Questions:
     """Python's questions, answered by the concrete value under a transform."""
 
@@ -142,7 +126,7 @@ class Questions:
 
     def __float__(self: Any) -> float:
         asker = asker_of(sys._getframe(1))
-        if self.traced and functions["is_varied"](self) and _is_formatted(asker):
+        if self.traced and functions["is_varied"](self) and is_remainder_of_text(asker):
             warn_of_number(self, asker, True)
             return float(_answer(self, "a format", float))  # text is for people, as in `__format__`
         return float(number(self, "float()", float))

@@ -6,7 +6,8 @@ code says that a derivative of zero is meant; a Decimal or a Fraction is made fr
 
 from __future__ import annotations
 
-from types import FrameType
+from opcode import opmap
+from types import CodeType, FrameType
 
 from funcgrad.expr.node import ExprBase
 from funcgrad.expr.registry import functions
@@ -27,3 +28,18 @@ def warn_of_number(root: ExprBase, caller: FrameType, rounds: bool) -> None:
 
 
 _RATIONALS = ("Decimal", "Fraction")
+
+
+def is_remainder_of_text(caller: FrameType) -> bool:
+    """Whether code runs ``text % x``, which asks x for a number; in ``number % x``, x itself is asked."""
+    place = caller.f_lasti
+    return caller.f_code.co_code[place : place + 2] in _REMAINDERS
+
+
+def _operation(code: CodeType) -> bytes:
+    """The instruction of the one binary operator in code."""
+    place = next(i for i in range(0, len(code.co_code), 2) if code.co_code[i] == opmap["BINARY_OP"])
+    return code.co_code[place : place + 2]
+
+
+_REMAINDERS = [_operation(compile(text, "", "exec")) for text in ("a % b", "a %= b")]

@@ -139,8 +139,8 @@ def _is_scattered(expr: Expr) -> bool:
     return expr.op is indexing.scatter_op and len(expr.args) == 1
 
 
-class _Stretch(NamedTuple):
-    """The entries of an axis that an index chooses: side by side, or one, by which the axis is dropped."""
+class _AxisRange(NamedTuple):
+    """The contiguous entries of an axis that an index selects, or the one by which the axis is dropped."""
 
     start: int
     stop: int
@@ -150,13 +150,13 @@ class _Stretch(NamedTuple):
 
     @property
     def item(self) -> Any:
-        """What stands for it in a spec."""
+        """Its item of a spec."""
         plain = self.start if self.is_dropped else ("slice", self.start, self.stop, None)
         return "array" if self.is_array else plain
 
 
-def _stretches(expr: Expr, shape: Sequence[int]) -> list[_Stretch] | None:
-    """What an index chooses of each axis; None if new axes, steps or several arrays are in it."""
+def _axis_ranges(expr: Expr, shape: Sequence[int]) -> list[_AxisRange] | None:
+    """The range that an index selects of each axis; None if it has new axes, steps or several arrays."""
     spec = dict(expr.params)["spec"]
     items, arrays = list(spec), expr.args[1:]
     if "new" in items or len(arrays) > 1 or any([array.ndim != 1 for array in arrays]):
@@ -170,25 +170,25 @@ def _stretches(expr: Expr, shape: Sequence[int]) -> list[_Stretch] | None:
     found = []
     for item, length in zip(items, shape, strict=True):
         if item == "array":
-            found.append(_Stretch(0, length, is_array=True))
+            found.append(_AxisRange(0, length, is_array=True))
         elif isinstance(item, int):
             first = item + length if item < 0 else item
-            found.append(_Stretch(first, first + 1, is_dropped=True))
+            found.append(_AxisRange(first, first + 1, is_dropped=True))
         else:
             start, stop, step = slice(*item[1:]).indices(length)
             if step != 1:
                 return None
-            found.append(_Stretch(start, max(start, stop)))
+            found.append(_AxisRange(start, max(start, stop)))
     return found
 
 
 _ALL = ("slice", None, None, None)
 
 
-def _added_stretches(x: Expr) -> list[_Stretch] | None:
-    """The places to which entries are added into zeros; None if they are no stretches."""
+def _scattered_ranges(x: Expr) -> list[_AxisRange] | None:
+    """The ranges to which entries are added into zeros; None if they are not contiguous."""
     is_plain = x.op is indexing.scatter_op and min(x.shape, default=0) >= 0
-    return _stretches(x, x.shape) if is_plain else None
+    return _axis_ranges(x, x.shape) if is_plain else None
 
 
 def entries_of_scattered(expr: Expr) -> Expr | None:
@@ -197,12 +197,12 @@ def entries_of_scattered(expr: Expr) -> Expr | None:
     So the parts of arrays that were put together, and of which a slice is read, act on its entries alone.
     """
     x = expr.args[0]
-    added = None if len(expr.args) > 1 else _added_stretches(x)
-    chosen = None if added is None else _stretches(expr, x.shape)
+    added = None if len(expr.args) > 1 else _scattered_ranges(x)
+    chosen = None if added is None else _axis_ranges(expr, x.shape)
     if added is None or chosen is None:
         return None
     of_entries: list[Any] = []
-    of_result: list[_Stretch] = []
+    of_result: list[_AxisRange] = []
     for one, other, length in zip(added, chosen, x.shape, strict=True):
         start, stop = max(one.start, other.start), min(one.stop, other.stop)
         if one.is_array and other != (0, length, False, False):
@@ -219,20 +219,20 @@ def entries_of_scattered(expr: Expr) -> Expr | None:
             of_entries[-1] = slice(None)
         if not other.is_dropped:
             first = start - other.start
-            of_result.append(_Stretch(first, stop - other.start, one.is_dropped, one.is_array))
+            of_result.append(_AxisRange(first, stop - other.start, one.is_dropped, one.is_array))
     return _scatter(x.args[0][tuple(of_entries)], x, of_result, expr)
 
 
 def reshaped_scatter(expr: Expr) -> Expr | None:
     """reshape(scatter(v)) = scatter(reshape(v)), where axes of length 1 come or go."""
     (x,) = expr.args
-    added = _added_stretches(x)
+    added = _scattered_ranges(x)
     if added is None or [n for n in x.shape if n != 1] != [n for n in expr.shape if n != 1]:
         return None
     if any([one.start >= one.stop or (one.is_array and one.stop == 1) for one in added]):
         return None
     long = iter([one for one, n in zip(added, x.shape, strict=True) if n != 1])
-    places = [_Stretch(0, 1) if n == 1 else next(long) for n in expr.shape]
+    places = [_AxisRange(0, 1) if n == 1 else next(long) for n in expr.shape]
     lengths = [
         x.args[1].shape[0] if place.is_array else place.stop - place.start
         for place in places
@@ -244,7 +244,7 @@ def reshaped_scatter(expr: Expr) -> Expr | None:
 def transposed_scatter(expr: Expr) -> Expr | None:
     """transpose(scatter(v)) = scatter(transpose(v))."""
     (x,), axes = expr.args, dict(expr.params)["axes"]
-    added = _added_stretches(x)
+    added = _scattered_ranges(x)
     if added is None:
         return None
     kept = [axis for axis, one in enumerate(added) if not one.is_dropped]
@@ -252,7 +252,7 @@ def transposed_scatter(expr: Expr) -> Expr | None:
     return _scatter(shape.transpose(x.args[0], order), x, [added[axis] for axis in axes], expr)
 
 
-def _scatter(entries: Expr, x: Expr, places: Iterable[_Stretch], like: Expr) -> Expr:
+def _scatter(entries: Expr, x: Expr, places: Iterable[_AxisRange], like: Expr) -> Expr:
     """Entries added into zeros, as those of x, at other places."""
     spec = tuple([place.item for place in places])
     found: Expr = indexing.scatter_op(entries, *x.args[1:], spec=spec, shape=like.shape)

@@ -102,6 +102,14 @@ def in_place_of(own: Callable[..., Any] | None) -> Callable[[Callable[P, R]], Ca
     return decorator
 
 
+def unreplaced(own: Any) -> Callable[..., Any]:
+    """SciPy's function as another object, which adoption does not replace by the function that stands in."""
+    code = own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__
+    made = FunctionType(*code)
+    made.__kwdefaults__ = own.__kwdefaults__
+    return made
+
+
 def with_places_of(
     own: Callable[..., Any], traces_settings: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import wraps
-from types import FunctionType
 from typing import Any, ParamSpec
 
 import numpy as np
@@ -28,6 +27,7 @@ from funcgrad.scipy.composition import (
     floating,
     lifted_beside,
     nondifferentiable,
+    unreplaced,
     with_phases,
     with_value,
 )
@@ -395,11 +395,7 @@ def _evaluated(name: str, order: int) -> Any:
 cspline1d_eval, qspline1d_eval = _evaluated("cspline1d_eval", 3), _evaluated("qspline1d_eval", 2)
 
 
-_SCIPYS_PLACE_POLES = FunctionType(
-    _scipy.place_poles.__code__, _scipy.place_poles.__globals__, "place_poles"
-)
-_SCIPYS_PLACE_POLES.__defaults__ = _scipy.place_poles.__defaults__
-"""SciPy's function, which adoption does not replace by `place_poles`."""
+_SCIPYS_PLACE_POLES = unreplaced(_scipy.place_poles)
 
 
 @_hosted

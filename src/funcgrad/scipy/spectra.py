@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import scipy.signal as _scipy
 from funcgrad.expr.registry import functions
 from funcgrad.ops import fourier
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import composed, floating
+from funcgrad.scipy.composition import composed, floating, unreplaced
 from funcgrad.source import value_error
 from funcgrad.typing import Array, ArrayLike
 
@@ -55,9 +54,7 @@ def welch(x: ArrayLike, **options: object) -> Any:
     return frequencies, np.real(density)
 
 
-_OWN_CSD = FunctionType(_scipy.csd.__code__, _scipy.csd.__globals__, "csd")
-_OWN_CSD.__defaults__ = _scipy.csd.__defaults__
-"""SciPy's function, which adoption does not replace by `csd`."""
+_OWN_CSD = unreplaced(_scipy.csd)
 
 
 def _density(

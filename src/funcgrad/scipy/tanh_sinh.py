@@ -6,7 +6,6 @@ A derivative through SciPy's sums would be NaN wherever the integrand's is at on
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from funcgrad.expr.registry import functions
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import fit, lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real, without_tracing
+from funcgrad.scipy.composition import real, unreplaced, without_tracing
 from funcgrad.scipy.integral import integral_of
 from funcgrad.scipy.integrand import integrand_of
 from funcgrad.scipy.quadrature import tanhsinh_result
@@ -27,12 +26,7 @@ from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.vmap import vmap
 from funcgrad.typing import Array, ArrayLike
 
-_own = _scipy.tanhsinh
-_SCIPYS = FunctionType(
-    _own.__code__, _own.__globals__, _own.__name__, _own.__defaults__, _own.__closure__
-)
-"""SciPy's function, which adoption does not replace by `tanhsinh`."""
-_SCIPYS.__kwdefaults__ = _own.__kwdefaults__
+_SCIPYS = unreplaced(_scipy.tanhsinh)
 _REAL = ArrayType((), np.dtype(float))
 
 
@@ -58,7 +52,7 @@ def tanhsinh(
         named = _by_place(f, len(given), tuple(kwargs))
         return tanhsinh(named, a, b, args=(*given, *kwargs.values()), **options)
     if not holds_expr([a, b]) and without_tracing(f, 0.5, given):
-        return _own(f, a, b, args=args, **options)
+        return _scipy.tanhsinh(f, a, b, args=args, **options)
     if any([options.get(name) for name in ("log", "preserve_shape", "callback")]):
         return functions["call_adopted"](_SCIPYS, (f, a, b), {"args": args, **options})
     ends = [real("tanhsinh", end) for end in (a, b)]

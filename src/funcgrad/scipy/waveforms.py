@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,10 @@ from scipy.special import exprel
 
 from funcgrad.expr.registry import functions
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import real
+from funcgrad.scipy.composition import real, unreplaced
 from funcgrad.typing import Array, ArrayLike
 
-_own = _scipy._waveforms._chirp_phase
-_SCIPYS_PHASE = FunctionType(_own.__code__, _own.__globals__, _own.__name__, _own.__defaults__)
-"""SciPy's function, which adoption does not replace by `chirp_phase`."""
+_SCIPYS_PHASE = unreplaced(_scipy._waveforms._chirp_phase)
 
 
 def chirp_phase(

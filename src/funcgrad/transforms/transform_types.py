@@ -1,4 +1,4 @@
-"""What transforms take and return, for type checkers: the result of one has the parameters of its function.
+"""Types of transforms and of their results, for type checkers: a result has the parameters of its function.
 
 No class of this module is made at run time, where the results are plain functions and `Transformed`.
 """

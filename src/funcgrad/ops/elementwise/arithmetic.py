@@ -213,8 +213,13 @@ _POWERS = {
     2.0: "({0} * {0})",
 }
 
-# Those that NumPy computes by products: other powers of complex numbers are left to it.
-_COMPLEX_POWERS = {1.0: "{0}", 2.0: "({0} * {0})", 3.0: "({0} * ({0} * {0}))"}
+# Those that NumPy computes by products, of other numbers than 0, whose powers have zeros without a sign: other
+# powers of complex numbers are left to it.
+_COMPLEX_POWERS = {
+    1.0: "{0}",
+    2.0: "({0} * {0} if {0} != 0.0 else 0j)",
+    3.0: "({0} * ({0} * {0}) if {0} != 0.0 else 0j)",
+}
 
 
 def _power_template(use: ScalarUse) -> str | None:

@@ -1,10 +1,10 @@
-"""Templates of calls: what a function of NumPy's builds, recorded once for the types of its operands.
+"""Templates of calls: the expressions of a function of NumPy's, recorded once for the types of its operands.
 
-Most of NumPy's functions are compositions of operations here, and what they build follows from the types of
-the operands and from the other arguments. So the second call of a signature is recorded as rows, and later
-calls build the same expressions from the rows, in a third of the time. A template is kept only if variables
-of these types give the same rows, and if no value was asked for: then none is in it. The operations of the
-operands are part of the signature, since some functions look at them, such as `solve` at triangles.
+Most of NumPy's functions are compositions of operations here, whose expressions follow from the types of the
+operands and from the other arguments. So the second call of a signature is recorded as rows, and later calls
+make the same expressions from the rows, in a third of the time. A template is kept only if variables of these
+types give the same rows, and if no value was asked for: then none is in it. The operations of the operands
+are part of the signature, since some functions look at them, such as `solve` at triangles.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class _Template(NamedTuple):
 
 
 call_templates: dict[Signature, _Template | str] = {}
-"""The template of each signature, or how far it is: met once, or without one."""
-_ONCE, _WITHOUT = "once", "without"
+"""By its signature: the template, or that a call was met once, or is unfit for one."""
+_ONCE, _UNFIT = "once", "unfit"
 _MOST = 2048
 
 
 def answer_by_template(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], answer: Answering
 ) -> Any:
-    """The answer to a call, which a template gives from the third one on."""
+    """The answer to a call, which a template gives from the third call of its signature on."""
     operands: list[Expr] = []
     arrays: list[Array] = []
     key = _signature(func, args, kwargs, operands, arrays)
@@ -87,8 +87,8 @@ def _signature(
 ) -> Signature | None:
     """The function, the types of the operands, which join ``operands``, and the other arguments.
 
-    Small arrays, which join ``arrays``, are told by their entries, since a function may check these. None if
-    an argument is of another kind, or the trace is recorded, as that of ``jit`` is once.
+    Small arrays, which join ``arrays``, are identified by their entries, since a function may check these.
+    None if an argument is of another kind, or the trace is recorded, as that of ``jit`` is once.
     """
     key: list[Any] = [func]
     for arg in args:
@@ -121,7 +121,7 @@ _STATIC = frozenset((int, bool, str, type(None), type))
 _INTEGERS = frozenset((int,))
 _LONGEST = 8
 _SMALL = 1024
-"""The bytes of an array that is told by its entries."""
+"""The most bytes of an array that its entries identify."""
 
 
 def _joins(operand: Expr, operands: list[Expr], key: list[Any]) -> bool:
@@ -157,7 +157,7 @@ def _recorded(
     arrays: list[Array],
 ) -> Any:
     """The answer to a call, of which a template is made."""
-    call_templates[key] = _WITHOUT
+    call_templates[key] = _UNFIT
     asked, handled = value_questions[0], handler_questions[0]
     found = answer(func, args, dict(kwargs))
     may_raise = handler_questions[0] != handled
@@ -170,7 +170,7 @@ def _recorded(
             return found
         if _are_alike(made, _template(general, [*names.values()], may_raise)):
             captured = _captured(arrays, operands)
-            call_templates[key] = _template(found, [*operands, *captured], may_raise) or _WITHOUT
+            call_templates[key] = _template(found, [*operands, *captured], may_raise) or _UNFIT
     return found
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from funcgrad.expr.concrete import known_value
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import tuple_of, with_value
+from funcgrad.scipy.composition import tuple_of, unreplaced, with_value
 from funcgrad.source import fail
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.jvp import jvp
@@ -29,9 +28,7 @@ _STEPS = 3
 
 
 def _as_solution(name: str, residual_of: Callable[[_Function], _Function]) -> _Function:
-    own: Any = getattr(_chandrupatla, name)
-    scipys = FunctionType(own.__code__, own.__globals__, name)
-    scipys.__kwdefaults__ = own.__kwdefaults__
+    scipys = unreplaced(getattr(_chandrupatla, name))
 
     def function(func: _Function, *bracket: Any, args: Any = (), **options: Any) -> Any:
         found = functions["call_adopted"](scipys, (func, *bracket), {"args": args, **options})

@@ -6,7 +6,6 @@ And divergences of powers, for which SciPy has other formulas at the powers 1, 0
 from __future__ import annotations
 
 import math
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import in_place_of, real, with_value
+from funcgrad.scipy.composition import in_place_of, real, unreplaced, with_value
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -141,6 +140,4 @@ def divergence_of_power(
     return type(found)(statistic, with_value(found.pvalue, chance))
 
 
-_own = _stats_py._power_divergence
-_SCIPYS_DIVERGENCE = FunctionType(_own.__code__, _own.__globals__, _own.__name__, _own.__defaults__)
-"""SciPy's function, which adoption does not replace by `divergence_of_power`."""
+_SCIPYS_DIVERGENCE = unreplaced(_stats_py._power_divergence)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from functools import lru_cache, wraps
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy.stats import _discrete_distns
 
 from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
-from funcgrad.scipy.composition import in_place_of
+from funcgrad.scipy.composition import in_place_of, unreplaced
 from funcgrad.scipy.stats.discrete import DISCRETE
 from funcgrad.scipy.stats.distribution import Discrete, Distribution
 from funcgrad.typing import Array
@@ -57,10 +56,7 @@ def _equal_to(kind: Any, own: Any) -> type:
 
 
 def _of_distribution(own: Any) -> Callable[..., Any]:
-    # Another object, for which this function does not stand in.
-    code = own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__
-    adoptable = FunctionType(*code)
-    adoptable.__kwdefaults__ = own.__kwdefaults__
+    adoptable = unreplaced(own)
 
     @wraps(own)
     def function(dist: Any, *args: object, **kwds: object) -> Any:

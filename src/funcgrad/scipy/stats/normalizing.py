@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,14 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import composed, floating, real, refuse_policy, with_value
+from funcgrad.scipy.composition import (
+    composed,
+    floating,
+    real,
+    refuse_policy,
+    unreplaced,
+    with_value,
+)
 from funcgrad.scipy.stats.continuous import CONTINUOUS
 from funcgrad.scipy.stats.distribution import Continuous
 from funcgrad.source import fail, type_error, value_error
@@ -114,16 +120,7 @@ def yeojohnson_power(x: Array, lmbda: Array, xp: object = None) -> Any:
     )
 
 
-def _scipys(own: Any) -> Any:
-    """A function of SciPy's that adoption does not replace by that of this module."""
-    made = FunctionType(
-        own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__
-    )
-    made.__kwdefaults__ = own.__kwdefaults__
-    return made
-
-
-_SCIPYS_LIKELIHOOD, _SCIPYS_MEAN = map(_scipys, (_scipy.boxcox_llf, _scipy.pmean))
+_SCIPYS_LIKELIHOOD, _SCIPYS_MEAN = map(unreplaced, (_scipy.boxcox_llf, _scipy.pmean))
 
 
 @_composed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from funcgrad.expr.registry import functions
 from funcgrad.ops.special.gamma_numerics import STIRLING
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.ops.special.special_function import removable
-from funcgrad.scipy.composition import nondifferentiable, with_value
+from funcgrad.scipy.composition import nondifferentiable, unreplaced, with_value
 from funcgrad.typing import Array
 
 _SQUARE = [(-1.0) ** (k + 1) / (k + 2) for k in range(60)]
@@ -77,7 +76,7 @@ def _cornish_fisher(q: Array, skew: Array) -> Any:
 
 def _with_slopes_in_skew(name: str, terms: Callable[..., Any], sign: float = 1.0) -> Any:
     own = getattr(_continuous_distns.pearson3_gen, name)
-    scipys = FunctionType(own.__code__, own.__globals__, name)
+    scipys = unreplaced(own)
 
     def method(distribution: object, x: Array, skew: Array) -> Any:
         found = functions["call_adopted"](scipys, (distribution, x, skew), {})
