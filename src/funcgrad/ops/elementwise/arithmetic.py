@@ -213,8 +213,8 @@ _POWERS = {
     2.0: "({0} * {0})",
 }
 
-# Those that NumPy computes by products, of other numbers than 0, whose powers have zeros without a sign: other
-# powers of complex numbers are left to it.
+# Those that NumPy computes by products, but for 0, whose powers it gives no sign; other powers of complex
+# numbers are left to it.
 _COMPLEX_POWERS = {
     1.0: "{0}",
     2.0: "({0} * {0} if {0} != 0.0 else 0j)",
