@@ -550,6 +550,36 @@ def test_slopes_of_polynomials_of_high_degree(n, x):
     np.testing.assert_allclose(chebyshev, float(exact), rtol=1e-11)
 
 
+DEGREE_0 = {
+    "eval_legendre": lambda n, x: mp.legendre(n, x),
+    "eval_sh_legendre": lambda n, x: mp.legendre(n, 2 * x - 1),
+    "eval_chebyu": mp.chebyu,
+    "eval_laguerre": lambda n, x: mp.laguerre(n, 0, x),
+}
+
+
+@pytest.mark.parametrize("x", [0.3, 0.8, 1.0, 2.5])
+@pytest.mark.parametrize("name", DEGREE_0)
+def test_slopes_of_polynomials_of_degree_0_move_with_the_degree(name, x):
+    polynomial = getattr(scipy.special, name)
+    mixed = float(mp.diff(DEGREE_0[name], (0.0, x), (1, 1)))
+    for first, second in ((0, 1), (1, 0)):
+        found = fg.grad(fg.grad(polynomial, first), second)(0.0, x)
+        assert found == pytest.approx(mixed, rel=1e-10)
+    assert fg.grad(polynomial, 1)(0.0, x) == 0.0
+
+
+def test_slopes_of_polynomials_in_the_degree_at_a_root():
+    """mpmath sums terms that cancel there."""
+    slope = fg.grad(scipy.special.eval_genlaguerre)(1.0, 0.5, 1.5)
+    assert slope == pytest.approx(
+        float(mp.diff(lambda n: mp.laguerre(n, 0.5, 1.5), 1.0)), rel=1e-12
+    )
+    assert fg.grad(scipy.special.eval_jacobi, 1)(1.0, 1.5, 0.5, -0.25) == pytest.approx(
+        0.375, rel=1e-12
+    )
+
+
 @pytest.mark.parametrize("name", ["inv_boxcox", "inv_boxcox1p"])
 @pytest.mark.parametrize("y", [0.7, -0.4, 5.0])
 def test_the_slope_of_an_inverse_power_moves_with_a_power_of_0(name, y):

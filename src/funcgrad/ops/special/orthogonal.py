@@ -18,8 +18,13 @@ from funcgrad.typing import Array
 
 
 def _degree_less(n: Array, factor: object, polynomial: Callable[[Any], Any]) -> Any:
-    """A multiple of a polynomial of degree n - 1, and 0 for n = 0 and n = -1."""
+    """A multiple of a polynomial of degree n - 1, and 0 for n = 0 and n = -1.
+
+    SciPy's own 0 of these degrees stays where n is real: its slope in the degree is not 0.
+    """
     zero = (n == 0) | (n == -1)
+    if n.dtype.kind == "f":
+        zero = zero & ~np.isfinite(polynomial(n - 1))
     return np.where(zero, 0.0, factor * polynomial(np.where(zero, 1, n) - 1))
 
 
@@ -51,23 +56,20 @@ def _of_second_kind(n: Array, factor: float, x: Array) -> Any:
     return sign * _degree_less(degree, factor, lambda k: eval_gegenbauer(k, 2.0, x))
 
 
-def _is_odd(mp: Any, n: Any) -> bool:
-    """Whether symmetric polynomials of a degree are 0 at 0: they are sums that mpmath finds no digit of."""
-    return bool(n > 0 and mp.isint((n - 1) / 2))
+_ZERO_BITS = 1000
+"""At a root, mpmath sums terms that cancel: to these bits, before it takes the sum for 0."""
 
 
 def _mp_gegenbauer(mp: Any, n: Any, a: Any, x: Any) -> Any:
-    if x == 0 and _is_odd(mp, n):
-        return mp.zero
     half = mp.mpf(1) / 2
-    return mp.binomial(n + 2 * a - 1, n) * mp.hyp2f1(-n, n + 2 * a, a + half, (1 - x) / 2)
+    sums = mp.hyp2f1(-n, n + 2 * a, a + half, (1 - x) / 2, zeroprec=_ZERO_BITS)
+    return mp.binomial(n + 2 * a - 1, n) * sums
 
 
 def _mp_jacobi(mp: Any, n: Any, a: Any, b: Any, x: Any) -> Any:
     """mpmath's own `jacobi` has another formula at a = 0, which holds for whole degrees alone."""
-    if x == 0 and a == b and _is_odd(mp, n):
-        return mp.zero
-    return mp.binomial(n + a, n) * mp.hyp2f1(-n, n + a + b + 1, a + 1, (1 - x) / 2)
+    sums = mp.hyp2f1(-n, n + a + b + 1, a + 1, (1 - x) / 2, zeroprec=_ZERO_BITS)
+    return mp.binomial(n + a, n) * sums
 
 
 eval_gegenbauer: Op = of_last_argument(
@@ -123,12 +125,12 @@ eval_genlaguerre: Op = of_last_argument(
     "eval_genlaguerre",
     lambda z, n, a, x: _degree_less(n, -1.0, lambda k: eval_genlaguerre(k, a + 1.0, x)),
     2,
-    mpmath="laguerre",
+    mpmath=lambda mp, n, a, x: mp.laguerre(n, a, x, zeroprec=_ZERO_BITS),
 )
 eval_laguerre: Op = of_last_argument(
     "eval_laguerre",
     lambda z, n, x: _degree_less(n, -1.0, lambda k: eval_genlaguerre(k, 1.0, x)),
-    mpmath=lambda mp, n, x: mp.laguerre(n, 0, x),
+    mpmath=lambda mp, n, x: mp.laguerre(n, 0, x, zeroprec=_ZERO_BITS),
     # SymPy cannot evaluate its `laguerre` at a degree that is a float.
     sympy=lambda sp, n, x: sp.hyper((-n,), (1,), x),
 )

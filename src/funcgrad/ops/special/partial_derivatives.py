@@ -88,16 +88,25 @@ def _derivative(function: Any, points: tuple[Any, ...], orders: tuple[int, ...])
 def _is_even(function: Any, points: tuple[Any, ...], orders: tuple[int, ...]) -> bool:
     """Whether the function is even in an argument of 0 in which an odd derivative is taken, which is 0.
 
-    Of more and more digits the quotient would never be told from 0.
+    Of more and more digits the quotient would never be told from 0. Other arguments that are differentiated
+    are moved, too: at one value of them the function may be constant.
     """
     mp = _context()
+    moved = tuple(
+        [(y * 6 / 7 or mp.one / 9) if order else y for y, order in zip(points, orders, strict=True)]
+    )
     for k, (x, order) in enumerate(zip(points, orders, strict=True)):
-        if x == 0 and order % 2:
-            sides = [[*points[:k], mp.mpf(t), *points[k + 1 :]] for t in (0.3, -0.3, 0.71, -0.71)]
-            first, second, third, fourth = [function(*side) for side in sides]
-            if first == second and third == fourth and mp.isfinite(first + third):
-                return True
+        if x == 0 and order % 2 and all([_mirrors(function, near, k) for near in {points, moved}]):
+            return True
     return False
+
+
+def _mirrors(function: Any, points: tuple[Any, ...], k: int) -> bool:
+    """Whether the function has one value at plus and minus some values of argument k."""
+    first, second, third, fourth = [
+        function(*points[:k], _context().mpf(t), *points[k + 1 :]) for t in (0.3, -0.3, 0.71, -0.71)
+    ]
+    return bool(first == second and third == fourth and _context().isfinite(first + third))
 
 
 def _entry(name: str, orders: tuple[int, ...], values: Sequence[Any]) -> Any:
