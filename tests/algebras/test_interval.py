@@ -1,5 +1,6 @@
 """Bounds hold: at points of the box, mpmath's value of the program lies inside."""
 
+import itertools
 import math
 
 import mpmath
@@ -190,6 +191,8 @@ def test_bounds_of_random_programs_and_gradients_hold(program, a, b, shares):
         (np.logical_not(x), (0, 0), 1.0, 1.0),
         (np.arctan2(x, -1.0), (0, 1), 0.75 * math.pi, math.pi),
         (np.arctan2(x, -1.0), (-1, 0), -math.pi, math.pi),
+        (np.arctan2(x, -1.0), (-0.0, 1), -math.pi, math.pi),
+        (np.i0(x), (-INF, 0), 1.0, INF),
         (np.remainder(x, 3.0), (0, 10), 0.0, 3.0),
         (np.floor(x), (0.5, 2.5), 0.0, 2.0),
         (np.copysign(x, -1.0), (-2, 3), -3.0, 0.0),
@@ -203,6 +206,43 @@ def test_bounds_are_those_of_the_textbook(expr, box, lo, hi):
 
 
 _WITHOUT_BOUNDS = ("make_complex", "rfft", "has_cholesky")  # complex numbers, and eigenvalues
+MONOTONE = {
+    "erf": (-INF, -6.0, -0.3, 0.0, 1e-9, 2.0, INF),
+    "erfc": (-INF, -2.0, 0.3, 5.0, 26.0, INF),
+    "erfcx": (-20.0, -0.3, 0.0, 1e-3, 30.0, INF),
+    "erfi": (-INF, -3.0, 0.0, 1e-9, 2.0),
+    "erfinv": (-1.0, -0.999, -1e-9, 0.5, 1.0),
+    "ndtr": (-INF, -37.0, -0.3, 0.0, 2.0, 40.0),
+    "log_ndtr": (-INF, -1e3, -0.3, 2.0, 16.0, 40.0),
+    "ndtri": (0.0, 1e-300, 0.3, 0.5, 0.999, 1.0),
+    "logit": (0.0, 1e-300, 0.3, 0.5, 0.999, 1.0),
+    "log_expit": (-INF, -1e3, -0.3, 0.0, 30.0, 1e3),
+    "entr": (0.0, 1e-300, 0.1, 0.4, 1.0, 9.0, INF),
+}
+"""Numbers, rising, to each function: its bounds hold the values between any two."""
+
+
+@pytest.mark.parametrize("name", MONOTONE)
+def test_bounds_of_special_functions_hold_and_are_narrow(name):
+    function = getattr(pytest.importorskip("scipy.special"), name)
+    ends = MONOTONE[name]
+    for lo, hi in itertools.combinations_with_replacement(ends, 2):
+        found = bounds(function, (lo, hi))
+        inside = [np.clip(t, lo, hi) for t in (*ends, 0.9 * lo + 0.1 * hi, 0.4 * lo + 0.6 * hi)]
+        for point in inside:
+            if np.isfinite(point) and np.isfinite(function(point)):
+                assert holds(found, precise(function, float(point), digits=30)), (lo, hi, point)
+        if lo == hi and 0 < abs(function(lo)) < INF:
+            assert found.width <= 1e-11 * abs(function(lo)) + 1e-307
+    assert math.isnan(bounds(function, (-INF, -5.0)).lo) == (ends[0] in (0.0, -1.0))
+
+
+def test_bounds_of_a_slope_of_the_error_function():
+    special = pytest.importorskip("scipy.special")
+    slope = bounds(fg.grad(special.ndtr), (-1.0, 1.0))
+    assert slope.hi == pytest.approx(1 / math.sqrt(2 * math.pi), rel=1e-12)
+
+
 _WIDE = ("remainder", "fmod")  # whose bounds hold all from 0 to the divisor
 
 

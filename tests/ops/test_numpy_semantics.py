@@ -1057,3 +1057,30 @@ def test_norms_have_a_slope_in_their_order(order):
     value, found = fg.jvp(fg.adopt(lambda p: np.linalg.norm(x, p, axis=1)), (order,), (1.0,))
     np.testing.assert_allclose(value, np.linalg.norm(x, order, axis=1), rtol=1e-15)
     np.testing.assert_allclose(found, slope, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "given", [3, True, [1, 2], (1, 2.0), np.int8(3), np.arange(3), np.float32(2)]
+)
+def test_the_sigmoid_and_its_integral_of_plain_numbers(given):
+    """Integers are in the precision that NumPy gives the exponential of them."""
+    for function in (fg.sigmoid, fg.softplus):
+        found = function(given)
+        assert found.dtype == np.exp(given).dtype
+        assert type(found) is type(np.exp(given))
+        exact = function(np.asarray(given, float))
+        np.testing.assert_allclose(found, exact, rtol=4 * np.finfo(found.dtype).eps)
+
+
+@pytest.mark.parametrize("given", ["3", None, ["a"]])
+@pytest.mark.parametrize("function", [fg.sigmoid, fg.softplus])
+def test_the_sigmoid_of_what_is_no_number(function, given):
+    with pytest.raises(TypeError, match=f"{function.name}: expected numbers"):
+        function(given)
+
+
+@pytest.mark.parametrize("given", [-0.0, np.float32(2), 2 + 1j])
+def test_logsumexp_of_a_number_is_a_number(given):
+    found = fg.logsumexp(given)
+    assert isinstance(found, np.generic)
+    assert found == given

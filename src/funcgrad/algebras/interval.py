@@ -104,7 +104,9 @@ def bounds(program: object, /, *args: object, **intervals: object) -> Any:
     exact; in a container that is an argument, pairs are written as `Interval`.
     The result has the structure of the program's, so
     ``bounds(gradient(expr), …)`` and ``bounds(grad(f), …)`` bound the
-    gradient. Constants are the float64 numbers that they are.
+    gradient. Constants are the float64 numbers that they are. Points at which
+    an operation within has no real value are left out: ``sqrt`` of (-1, 4) is
+    ``sqrt`` of (0, 4).
 
     Raises TypeError for an operation that has no rule, and for complex
     numbers. A function that asks for a value (``if x > 0``) has none to give:

@@ -181,7 +181,9 @@ def hypot(x: Bounds, y: Bounds) -> Bounds:
 
 
 def arctan2(y: Bounds, x: Bounds) -> Bounds:
-    lo, hi = outward(*hull([np.arctan2(a, b) for a in y for b in x]), NEAR)
+    # An end of -0.0 is the real 0, too: the angle is then either end of the cut.
+    ends = (*y, y[0] + 0.0)
+    lo, hi = outward(*hull([np.arctan2(a, b) for a in ends for b in x]), NEAR)
     cut = (y[0] < 0) & (y[1] >= 0) & (x[0] < 0)
     most = np.nextafter(np.pi, 4)
     lo, hi = np.where(cut, -most, lo), np.where(cut, most, hi)

@@ -459,8 +459,8 @@ def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Any:
 
 
 def _settled(given: Array, z: Any) -> Any:
-    """An array where arrays were given, since NumPy does not come between."""
-    return z if holds_expr(given) else concrete(z, "a value")
+    """A number or an array where these were given, since NumPy does not come between."""
+    return z if holds_expr(given) else concrete(z, "a value")[()]
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:

@@ -187,8 +187,19 @@ def largest_exponent(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     return np.array(np.floor(np.log(np.finfo(dtype).max)) - 1, dtype)
 
 
+def _inexact(name: str, x: Array) -> Any:
+    """An array of floats or complex numbers, in the precision that `numpy.exp` gives integers."""
+    x = np.asarray(x)
+    if x.dtype.kind in "fc":
+        return x
+    if x.dtype.kind not in "biu":
+        raise type_error(f"{name}: expected numbers, but got an array of dtype {x.dtype}")
+    return x.astype(ufunc_loop(np.exp, x.dtype)[0])
+
+
 def _sigmoid(x: Array) -> Any:
-    dtype = np.result_type(x)
+    x = _inexact("sigmoid", x)
+    dtype = x.dtype
     if dtype.kind == "c":
         with np.errstate(over="ignore"):  # where exp overflows the quotient is 0, as it should be
             return 1.0 / (1.0 + np.exp(-x))
@@ -198,10 +209,10 @@ def _sigmoid(x: Array) -> Any:
 
 
 def _softplus(x: Array) -> Any:
-    try:
-        return np.logaddexp(x, 0.0)
-    except TypeError:
-        raise _complex_softplus() from None
+    x = _inexact("softplus", x)
+    if x.dtype.kind == "c":
+        raise _complex_softplus()
+    return np.logaddexp(x, 0.0)
 
 
 def _complex_softplus() -> Any:

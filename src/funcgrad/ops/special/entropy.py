@@ -41,6 +41,7 @@ entr: Op = special_function(
     jax="entr",
     torch="entr",
     native="(-{0} * log({0}) if {0} > 0.0 else 0.0 if {0} == 0.0 else -1e999 if {0} < 0.0 else {0})",
+    interval=lambda iv, x: iv.negative(iv.xlogx(lambda x: -entr.run(x), x)),
 )
 rel_entr: Op = special_function(
     "rel_entr",
@@ -107,6 +108,7 @@ logit: Op = special_function(
         "(log1p((2.0 * {0} - 1.0) / (1.0 - {0})) if 0.3 <= {0} and {0} <= 0.65"
         " else log({0} / (1.0 - {0})))"
     ),
+    interval=lambda iv, x: iv.monotone(logit.run, x, domain=(0.0, 1.0)),
 )
 log_expit: Op = special_function(
     "log_expit",
@@ -114,6 +116,7 @@ log_expit: Op = special_function(
     mpmath=lambda mp, x: -mp.log1p(mp.exp(-x)),
     sympy=lambda sp, x: -sp.log(1 + sp.exp(-x)),
     native="(({0} if {0} < 0.0 else -0.0) - log1p(exp(-abs({0}))))",
+    interval=lambda iv, x: iv.monotone(log_expit.run, x, values=(-math.inf, 0.0)),
 )
 
 # -- power transforms ----------------------------------------------------------------------------

@@ -18,6 +18,11 @@ def _run(x: Array) -> Any:
         return np.i0(x)[()]
 
 
+def _unbounded_run(x: Array) -> Any:
+    """With the limit at infinity, where NumPy's value is NaN."""
+    return np.where(np.isposinf(x), np.inf, _run(x))
+
+
 numpy_i0: Op = elementwise(
     "numpy_i0",
     _run,
@@ -27,7 +32,7 @@ numpy_i0: Op = elementwise(
     columns=Columns(
         mpmath=lambda mp, x: mp.besseli(0, x),
         sympy=lambda sympy, x: sympy.besseli(0, x),
-        interval=lambda iv, x: iv.even(_run, x, iv.NEAR, 1.0),
+        interval=lambda iv, x: iv.even(_unbounded_run, x, iv.NEAR, 1.0),
         numpy="np.i0({0})",
         native={"f": "special_i0({0})"},
         libraries={"jax": "jax.scipy.special:i0", "torch": "torch.special:i0"},

@@ -43,6 +43,7 @@ def special_function(
     sympy: LibraryRow | None = None,
     jax: LibraryRow | None = None,
     torch: LibraryRow | None = None,
+    interval: LibraryRow | None = None,
     latex: str | None = None,
 ) -> Op:
     """An elementwise operation that is a ufunc of SciPy's, or one of the results of one.
@@ -87,6 +88,7 @@ def special_function(
             entry_time=None if native is None else 15.0,
             mpmath=mpmath,
             sympy=sympy,
+            interval=interval,
             latex=latex,
             numpy=f"scipy.special.{public}({places}){chosen}",
             native=None
