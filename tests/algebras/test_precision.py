@@ -181,6 +181,14 @@ def test_arrays_and_trees():
     assert (first, second) == (4, 12)
 
 
+def test_gradients_of_running_products_and_maxima():
+    v = np.array([0.5, 0.25, 3.0])
+    products = precise_gradient(lambda v: np.cumprod(v)[-1], v)
+    assert [float(d) for d in products] == [0.75, 1.5, 0.125]
+    extremes = precise_gradient(lambda v: np.sum(np.maximum.accumulate(v)), v)
+    assert [float(d) for d in extremes] == [2.0, 0.0, 1.0]
+
+
 def test_values_of_mpmath_keep_their_digits():
     with mpmath.workdps(60):
         third = mpmath.mpf(1) / 3

@@ -52,6 +52,23 @@ def test_every_operation_gives_the_same(name, i):
     assert not any(np.shares_memory(result, a) for a in args if np.ndim(result))
 
 
+@pytest.mark.parametrize(("name", "i"), CASES)
+def test_operands_that_are_sums_are_in_parentheses(name, i):
+    expr, (args, _) = sample_expr(name, i), SAMPLES[name][i]
+    halves, doubled = {}, {}
+    for k, arg in enumerate(map(np.asarray, args)):
+        by_halves = arg.dtype.kind in "fc"  # which two make exactly
+        halves[f"x{k}"] = (arg * arg.dtype.type(0.5))[()] if by_halves else arg
+        x = fg.var(f"x{k}", arg.shape, arg.dtype)
+        if by_halves:
+            doubled[f"x{k}"] = x + x
+    expr = fg.substitute(expr, doubled)
+    given = {key: halves[key] for key in variables(expr)}
+    np.testing.assert_allclose(
+        run(expr, by_name=given), fg.evaluate(expr, given), rtol=1e-13, atol=1e-13
+    )
+
+
 @given(programs())
 @settings(max_examples=examples(150))
 def test_random_programs_give_the_same(expr):

@@ -34,7 +34,7 @@ _MANY_ROWS, _FEW_FOR_BLAS = 4096, 128
 def _recurrence_run(a: Array, b: Array, axis: int) -> Any:
     z = np.array(b, np.result_type(a, b))
     rows, slopes = np.moveaxis(z, axis, 0), np.moveaxis(a, axis, 0)
-    if len(rows) >= _MANY_ROWS and rows[0].size < _FEW_FOR_BLAS and slopes.dtype == z.dtype:
+    if len(rows) >= _MANY_ROWS and z.size < _FEW_FOR_BLAS * len(rows) and slopes.dtype == z.dtype:
         solver = _bidiagonal_solver().get(z.dtype.char)
         if solver is not None:
             for k in np.ndindex(rows.shape[1:]):
@@ -47,7 +47,7 @@ def _recurrence_run(a: Array, b: Array, axis: int) -> Any:
 
 def _step_by_step(slopes: Array, rows: Array) -> None:
     """A recurrence in place of its terms."""
-    if rows[0].size < _FEW and rows.dtype == slopes.dtype == np.float64:
+    if rows.size < _FEW * len(rows) and rows.dtype == slopes.dtype == np.float64:
         lanes = [_of_numbers(slopes[:, *k], rows[:, *k]) for k in np.ndindex(rows.shape[1:])]
         rows[...] = np.stack(lanes, axis=-1).reshape(rows.shape)
         return

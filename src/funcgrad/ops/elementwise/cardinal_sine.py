@@ -117,7 +117,7 @@ def _derivative_source(x: str, order: int) -> str:
     value = f"lambda p, r, s, t: np.where(p, {near}, {far})*np.pi**{order}"
     parts, turns = f"np.abs(u) <= {order}", "np.pi*(x - 2.0*np.round(np.real(0.5*x)))"
     chosen = f"({value})({parts}, {turns}, np.where({parts}, 1.0, u), np.where({parts}, u, 0.0))"
-    return f"(lambda x, u: {chosen})({x}, np.pi*{x})"
+    return f"(lambda x, u: {chosen})({x}, np.pi*({x}))"
 
 
 def _native_source(use: ScalarUse) -> str | None:
