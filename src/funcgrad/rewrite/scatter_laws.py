@@ -242,10 +242,10 @@ def reshaped_scatter(expr: Expr) -> Expr | None:
 
 
 def transposed_scatter(expr: Expr) -> Expr | None:
-    """transpose(scatter(v)) = scatter(transpose(v))."""
+    """transpose(scatter(v)) = scatter(transpose(v)), unless an array leads to the rows, which are contiguous."""
     (x,), axes = expr.args, dict(expr.params)["axes"]
     added = _scattered_ranges(x)
-    if added is None:
+    if added is None or any([one.is_array for one in added]):
         return None
     kept = [axis for axis, one in enumerate(added) if not one.is_dropped]
     order = [kept.index(axis) for axis in axes if axis in kept]
