@@ -129,3 +129,10 @@ def test_the_sign_of_a_complex_value_is_no_constant():
     np.testing.assert_allclose(fg.vjp(np.sign, z)[0], np.sign(z))
     assert fg.vjp(np.sign, 0j)[0] == 0
     assert fg.grad(lambda x: np.sign(x) * x)(-2.0) == -1.0
+
+
+@pytest.mark.parametrize("width", [1.5, True, (1.0, 2.0)])
+def test_widths_of_padding_are_whole_numbers(width):
+    for function in (np.pad, fg.grad(lambda x, w: np.sum(np.pad(x, w)))):
+        with pytest.raises(TypeError, match="`pad_width` must be of integral type"):
+            function(np.ones(3), width)

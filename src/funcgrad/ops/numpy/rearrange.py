@@ -166,9 +166,9 @@ def pad(x: object, pad_width: Any, mode: str = "constant", **options: Any) -> An
     if isinstance(pad_width, dict):  # by axis; those that it does not name are left as they are
         given = {axis_index("pad", axis, x): width for axis, width in pad_width.items()}
         pad_width = [np.broadcast_to(given.get(axis, 0), 2) for axis in range(x.ndim)]
-    widths = np.broadcast_to(np.asarray(pad_width, int), (x.ndim, 2))
+    frame = np.pad(np.zeros(x.shape, x.dtype), pad_width, constant_values=constant_values)
+    widths = np.broadcast_to(pad_width, (x.ndim, 2))
     inside = tuple(slice(int(a), int(a) + n) for n, (a, _) in zip(x.shape, widths, strict=True))
-    frame = np.pad(np.zeros(x.shape, x.dtype), widths, constant_values=constant_values)
     return lift_fully(frame).at[inside].set(x)
 
 
