@@ -354,3 +354,22 @@ def test_second_derivatives_of_norms_keep_single_precision(order):
     slope = fg.grad(lambda a: np.linalg.norm(a, ord=order))
     for part in (*fg.jvp(slope, (a,), (a,)), fg.jacrev(slope)(a)):
         assert part.dtype == np.float32
+
+
+@pytest.mark.parametrize("order", [2, -2, "nuc"])
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2)])
+def test_third_derivatives_of_norms(shape, order):
+    """By differences of the second derivative, which is known where no two singular values are equal."""
+    a, e, d = np.random.default_rng(1).normal(size=(3, *shape))
+
+    def f(x, y):
+        return np.linalg.norm(a + x * e + y * d + x * y * a, ord=order)
+
+    for places in ((0, 0, 0), (0, 1, 1), (1, 1, 1)):
+        second = fg.grad(fg.grad(f, places[0]), places[1])
+        h = np.eye(2)[places[2]] * 1e-4
+        at = np.array([0.3, 0.2])
+        wanted = (second(*(at + h)) - second(*(at - h))) / 2e-4
+        found = fg.grad(second, places[2])(*at)
+        assert found == pytest.approx(wanted, rel=1e-5, abs=1e-5)
+        assert fg.jvp(second, tuple(at), tuple(1e4 * h))[1] == pytest.approx(found, rel=1e-9)

@@ -283,7 +283,7 @@ def _shares(s: Array, size: int, order: str) -> tuple[Any, Any, Any]:
     count = np.sum(mask(chosen, ones), axis=-1, keepdims=True)
     several = np.broadcast_to(count > 1, np.shape(s)) & chosen
     return (
-        np.where(chosen, extreme, s),
+        np.where(several, extreme, s),
         mask(chosen, ones / count),
         np.where(several, np.nan, 0.0 * ones),
     )
