@@ -569,6 +569,60 @@ def test_slopes_of_polynomials_of_degree_0_move_with_the_degree(name, x):
     assert fg.grad(polynomial, 1)(0.0, x) == 0.0
 
 
+@pytest.mark.parametrize("x", [0.3, 0.8, 2.5])
+@pytest.mark.parametrize("n", [0.0, 1.0, 2.0])
+def test_slopes_of_expn_move_with_the_order(n, x):
+    mixed = float(mp.diff(mp.expint, (n, x), (1, 1)))
+    for first, second in ((0, 1), (1, 0)):
+        found = fg.grad(fg.grad(scipy.special.expn, first), second)(n, x)
+        assert found == pytest.approx(mixed, rel=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:floating point number truncated")
+def test_expn_is_constant_between_whole_orders():
+    assert fg.grad(scipy.special.expn, (0, 1))(1.5, 0.7) == (
+        0.0,
+        fg.grad(lambda x: scipy.special.expn(1, x))(0.7),
+    )
+
+
+@pytest.mark.parametrize("lmb", [0.0, 1.5])
+@pytest.mark.parametrize("nu", [0.0, 1.0, -1.0, 2.0, -3.0, 3.5])
+@pytest.mark.parametrize("a", [0.0, 1e-8, 1e-3, 0.7])
+def test_slopes_of_besselpoly_near_0(a, nu, lmb):
+    """By the power series: the closed form loses all digits of a small argument."""
+
+    def exact(order):
+        def term(k):
+            power = abs(nu) + 2 * k
+            factor = (-1) ** k / (mp.factorial(k) * mp.gamma(power - k + 1) * (lmb + power + 1))
+            lowered = mp.ff(power, order)
+            return factor * lowered * mp.mpf(a) ** (power - order) if lowered else mp.mpf(0)
+
+        sign = -1 if nu < 0 and nu % 2 else 1
+        return float(sign * mp.fsum([term(k) for k in range(25)]))
+
+    slope = fg.grad(scipy.special.besselpoly)
+    assert slope(a, lmb, nu) == pytest.approx(exact(1), rel=1e-11)
+    assert fg.grad(slope)(a, lmb, nu) == pytest.approx(exact(2), rel=1e-11)
+    assert fg.grad(fg.grad(slope))(a, lmb, nu) == pytest.approx(exact(3), rel=1e-10)
+
+
+def test_slopes_of_gdtr_in_the_rate_move_with_x_at_0():
+    for first, second in ((0, 2), (2, 0)):
+        for function, sign in ((scipy.special.gdtr, 1.0), (scipy.special.gdtrc, -1.0)):
+            assert fg.grad(fg.grad(function, first), second)(1.7, 1.0, 0.0) == sign
+
+
+@pytest.mark.parametrize("k", [-2.5, -1.0, -0.5])
+def test_bdtrc_of_negative_counts_is_1(k):
+    for p in (0.0, 0.3, 1.0):
+        found = fg.value_and_grad(lambda p: scipy.special.bdtrc(k, 4, p))(p)
+        assert found == (1.0, 0.0)
+    found = fg.jit(lambda p: scipy.special.bdtrc(k, 4, p))(1.5)
+    np.testing.assert_array_equal(found, scipy.special.bdtrc(k, 4, 1.5))
+
+
 def test_slopes_of_polynomials_in_the_degree_at_a_root():
     """mpmath sums terms that cancel there."""
     slope = fg.grad(scipy.special.eval_genlaguerre)(1.0, 0.5, 1.5)

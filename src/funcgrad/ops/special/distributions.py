@@ -34,7 +34,8 @@ def _gdtr(name: str, sign: float) -> Op:
     upper = sign < 0
     return special_function(
         name,
-        lambda z, a, b, x: mask(x != 0, sign * x * gamma_density(b, a * x)),
+        # At 0 the density is infinite for a shape below 1, and else has a slope.
+        lambda z, a, b, x: mask((x != 0) | (b >= 1), sign * x * gamma_density(b, a * x)),
         lambda z, a, b, x: gamma_shape_slope(b, a * x, upper),
         lambda z, a, b, x: sign * a * gamma_density(b, a * x),
         mpmath=lambda mp, a, b, x: (
@@ -115,9 +116,12 @@ def bdtr(k: Array, n: Array, p: Array) -> Any:
 @in_precision_of_data
 def bdtrc(k: Array, n: Array, p: Array) -> Any:
     """The binomial survival function, not differentiated in the count. As `scipy.special.bdtrc`."""
-    n = _whole(n)
-    found = betainc(np.floor(k) + 1.0, n - np.floor(k), p)
-    return np.where(np.floor(k) == n, np.where((p >= 0) & (p <= 1), 0.0, math.nan), found)
+    n, count = _whole(n), np.floor(k)
+    below = k < 0  # where all that is drawn is above the count
+    known, shape = (count == n) | below, np.where(below, 0.0, count)
+    found = betainc(shape + 1.0, n - shape, p)
+    sure = np.where(below, 1.0, 0.0)
+    return np.where(known, np.where((p >= 0) & (p <= 1), sure, math.nan), found)
 
 
 @in_precision_of_data

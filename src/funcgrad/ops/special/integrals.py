@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.special.bessel import i0, j0, jv, k0, modstruve, struve, y0
+from funcgrad.ops.special.gamma import rgamma
 from funcgrad.ops.special.special_function import (
     SeveralResults,
-    of_last_argument,
+    by_mpmath,
     power_series,
     removable,
     result_of,
@@ -27,13 +29,23 @@ exp1: Op = special_function(
     jax="exp1",
 )
 expi: Op = special_function("expi", lambda z, x: np.exp(x) / x, mpmath="ei", sympy="Ei", jax="expi")
-expn: Op = of_last_argument(
-    "expn",
-    lambda z, n, x: np.where(
-        n >= 1, -expn(np.maximum(n - 1, 0), x), -np.exp(-x) * (1.0 + x) / (x * x)
-    ),
-    mpmath="expint",
-    sympy="expint",
+
+
+def _expn_slope_in_order(z: Array, n: Array, x: Array) -> Any:
+    """Of a whole order; SciPy truncates others, and is constant between whole ones."""
+    return mask(n == np.trunc(n), by_mpmath("expn", 0)(z, n, x))
+
+
+def _expn_slope(z: Array, n: Array, x: Array) -> Any:
+    """By the order below, for the order 0 by their recurrence (DLMF 8.19.12); each moves with the order."""
+    whole = np.where(n == np.trunc(n), n, np.trunc(n))
+    falls = whole >= 1
+    lower = expn(np.where(falls, whole, 1) - 1, x)
+    return -np.where(falls, lower, (np.exp(-x) + (1 - whole) * z) / x)
+
+
+expn: Op = special_function(
+    "expn", _expn_slope_in_order, _expn_slope, mpmath="expint", sympy="expint"
 )
 
 
@@ -150,11 +162,29 @@ def _j0_quotient(square: Array) -> Any:
 
 
 def _besselpoly_slope(z: Array, a: Array, lmb: Array, nu: Array) -> Any:
-    """The derivative of a**(-lmb - 1) times the integral of u**lmb*J(2u) from 0 to a."""
-    zero = a == 0
-    s = np.where(zero, 1.0, a)
-    start = np.where(nu == 1, 1.0 / (lmb + 2.0), 0.0)
-    return np.where(zero, start, (jv(nu, 2.0 * s) - (lmb + 1.0) * z) / s)
+    """The derivative of a**(-lmb - 1) times the integral of u**lmb*J(2u) from 0 to a: for a small a, where
+    the two terms cancel, by the power series.
+    """
+    small = np.abs(a) < 1.0
+    away = np.where(small, 1.0, a)
+    return np.where(
+        small,
+        _besselpoly_series(np.where(small, a, 0.5), lmb, nu),
+        (jv(nu, 2.0 * away) - (lmb + 1.0) * np.where(small, 0.0, z)) / away,
+    )
+
+
+def _besselpoly_series(a: Array, lmb: Array, nu: Array) -> Any:
+    """The derivative, term by term; J of a negative whole order is that of the positive one with a sign."""
+    mirrored = (nu < 0) & (nu == np.trunc(nu))
+    order = np.where(mirrored, -nu, nu)
+    total: Any = 0.0
+    for k in range(14):
+        power = order + 2.0 * k
+        factor = (-1.0) ** k / math.factorial(k) * power / (lmb + power + 1.0)
+        lowered = np.power(a, np.where(power == 0, 1.0, power) - 1.0)
+        total = total + factor * rgamma(order + k + 1.0) * lowered
+    return np.where(mirrored & (nu % 2 == 1), -total, total)
 
 
 besselpoly: Op = special_function("besselpoly", _besselpoly_slope, "lmb", "nu")
