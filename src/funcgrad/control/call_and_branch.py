@@ -13,11 +13,13 @@ import numpy as np
 
 from funcgrad.control.closed_program import (
     Body,
+    batched_body,
     body_of,
     for_untaken_paths,
     jvp_of_body,
     may_raise,
     on_examples,
+    tangent_program,
     vjp_of_body,
     zeros_of_type,
 )
@@ -25,7 +27,8 @@ from funcgrad.expr import Expr, by_key, rebuild, result, symbol
 from funcgrad.graph import CONSTANT, ArrayType, Key, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, HeldJacobian, Repeated
-from funcgrad.ops.base.op import Op, lift_fully, spread
+from funcgrad.ops.base.entrywise import spread_unbatched
+from funcgrad.ops.base.op import Op, lift_fully
 from funcgrad.ops.base.untaken_paths import combines_entries
 from funcgrad.ops.elementwise.selection import along_leading_axes, as_where_taken, cut_off
 from funcgrad.ops.tuples import pick, together_op
@@ -68,9 +71,7 @@ def fresh_copies(results: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, 
 def _call_joint(z: Any, *operands: Expr, body: Body, kept: tuple[Key, ...] = ()) -> Joint:
     def forward(flows: Mapping[int, Any]) -> Parts:
         active = sorted(flows)
-        tangents, moved = jvp_of_body(body, active)
-        reached = [k for k, flow in enumerate(moved) if flow is not None]
-        derived = body_of([*body.inputs, *tangents], [moved[k] for k in reached])
+        reached, derived = tangent_program(body, active)
         new = call_op(*operands, *[flows[i] for i in active], body=derived, kept=())
         return Parts({k: pick(new, place) for place, k in enumerate(reached)})
 
@@ -100,12 +101,7 @@ def _call_batch(
     inputs, outputs = on_examples(body, size, flags)
     new = call_op(*operands, body=body_of(inputs, [expr for expr, _ in outputs]), kept=())
     parts = [pick(new, k) for k in range(len(outputs))]
-    return together_op(
-        *[
-            part if own else spread(part, size)
-            for part, (_, own) in zip(parts, outputs, strict=True)
-        ]
-    )
+    return together_op(*spread_unbatched(size, [own for _, own in outputs], parts))
 
 
 def _call_type(*types: ArrayType, body: Body, kept: tuple[Key, ...] = ()) -> Any:
@@ -187,13 +183,13 @@ def _branch_batch(
     size: int, flags: Sequence[bool], index: Expr, *operands: Expr, branches: tuple[Body, ...]
 ) -> Any:
     if not flags[0]:
-        derived = tuple([_on_examples(body, size, flags[1:]) for body in branches])
+        derived = tuple([batched_body(body, size, flags[1:]) for body in branches])
         return branch_op(index, *operands, branches=derived)
     # Each example chooses for itself: all branches run, and no derivative goes through one not chosen.
     chosen: Any = np.clip(index, 0, len(branches) - 1)
     here = [chosen == place for place in range(len(branches))]
     values = [
-        _on_examples(for_untaken_paths(body), size, [*flags[1:], True]).inline(
+        batched_body(for_untaken_paths(body), size, [*flags[1:], True]).inline(
             [*_on_path(body, operands, flags[1:], holds), holds]
         )
         for body, holds in zip(branches, here, strict=True)
@@ -218,11 +214,6 @@ def _on_path(body: Body, operands: Sequence[Expr], flags: Sequence[bool], holds:
         cut_off(as_where_taken(x, holds), holds) if own else cut_off(x, np.any(holds))  # type: ignore[arg-type]
         for x, own in pairs
     ]
-
-
-def _on_examples(body: Body, size: int, flags: Sequence[bool]) -> Body:
-    inputs, outputs = on_examples(body, size, flags)
-    return body_of(inputs, [expr if own else spread(expr, size) for expr, own in outputs])
 
 
 def _branch_type(index: ArrayType, *types: ArrayType, branches: tuple[Body, ...]) -> Any:

@@ -140,6 +140,21 @@ def vjp_of_body(
     return seeds, dict(zip(inputs, simple, strict=True))
 
 
+def tangent_program(body: Body, active: Sequence[int]) -> tuple[list[int], Body]:
+    """The outputs that have tangents, and the program from inputs and ``active`` tangents to them."""
+    tangents, moved = jvp_of_body(body, active)
+    reached = [k for k, flow in enumerate(moved) if flow is not None]
+    return reached, body_of([*body.inputs, *tangents], [moved[k] for k in reached])
+
+
+def cotangent_program(
+    body: Body, given: Sequence[int], wrt: Sequence[int]
+) -> tuple[list[int], Body]:
+    """The inputs that cotangents reach, and the program from inputs and ``given`` cotangents to them."""
+    seeds, back = vjp_of_body(body, given, wrt)
+    return list(back), body_of([*body.inputs, *seeds], list(back.values()))
+
+
 def zeros_of_type(type: ArrayType) -> Expr:
     """A constant zero of a type."""
     z: Expr = zeros_like(symbol("z", type))
@@ -181,11 +196,16 @@ def may_raise(body: Body) -> bool:
     return bool(used(guarded.inputs[-1:], guarded.outputs))
 
 
+def batched_body(body: Body, size: int, flags: Sequence[bool]) -> Body:
+    """The body on a batch of the flagged inputs; all outputs have the batch axis."""
+    inputs, outputs = on_examples(body, size, flags)
+    return body_of(inputs, [x if own else spread(x, size) for x, own in outputs])
+
+
 def on_batches(body: Body, sizes: Sequence[int]) -> Body:
     """The body on nested batches, which all of its inputs and outputs have."""
     for size in reversed(sizes):
-        inputs, pairs = on_examples(body, size, [True] * len(body.inputs))
-        body = body_of(inputs, [x if varies else spread(x, size) for x, varies in pairs])
+        body = batched_body(body, size, [True] * len(body.inputs))
     return body
 
 

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from funcgrad.control.closed_program import (
     Body,
+    batched_body,
     body_of,
+    cotangent_program,
     for_untaken_paths,
-    jvp_of_body,
     may_raise,
-    on_examples,
-    vjp_of_body,
+    tangent_program,
     zeros_of_type,
 )
 from funcgrad.control.rule_linearity import is_linear
@@ -66,11 +66,10 @@ def _joint(z: object, *operands: Expr, body: Body, wiring: Wiring) -> Joint:
             warn(_NOT_LINEAR[wiring.forward])
         places = [k for k in flows if differentiable(body.outputs[k].dtype)]
         start = len(context)
-        seeds, back = vjp_of_body(body, places, range(start, len(body.inputs)))
-        derived = body_of([*body.inputs, *seeds], list(back.values()))
+        reached, derived = cotangent_program(body, places, range(start, len(body.inputs)))
         ones = [broadcast_to(astype(1.0, x.dtype), x.shape) for x in body.inputs[start:]]
         values = derived.inline([*context, *ones, *[flows[k] for k in places]])
-        return {i - start: value for i, value in zip(back, values, strict=True)}
+        return {i - start: value for i, value in zip(reached, values, strict=True)}
 
     def forward(flows: Mapping[int, Any]) -> Parts:
         moved = {i - first: v for i, v in flows.items() if first <= i < last}
@@ -102,17 +101,12 @@ def _batch(
 ) -> Any:
     last = wiring.results + wiring.arguments
     count = len(operands) - last
-
-    def on_batch(body: Body) -> Body:
-        own = [*flags[last:], *[True] * (len(body.inputs) - count)]
-        inputs, outputs = on_examples(body, size, own)
-        return body_of(inputs, [x if batched else spread(x, size) for x, batched in outputs])
-
+    own = [*flags[last:], *[True] * (len(body.inputs) - count)]
     wide = [
-        x if i >= last or own else spread(x, size)
-        for i, (x, own) in enumerate(zip(operands, flags, strict=True))
+        x if i >= last or batched else spread(x, size)
+        for i, (x, batched) in enumerate(zip(operands, flags, strict=True))
     ]
-    return custom_derivative_op(*wide, body=on_batch(body), wiring=wiring)
+    return custom_derivative_op(*wide, body=batched_body(body, size, own), wiring=wiring)
 
 
 def _type(*types: ArrayType, body: Body, wiring: Wiring) -> Any:
@@ -233,12 +227,10 @@ def _with_tangents(
     own: Body, first: int, values: list[Expr], flows: list[Expr], by_rule: list[Expr]
 ) -> tuple[list[Expr], list[Expr]]:
     """The tangents of captured inputs, which are those from ``first`` on, and the tangents of results."""
-    tangents, moved = jvp_of_body(own, range(first, len(values)))
-    derived = body_of([*own.inputs, *tangents], [flow for flow in moved if flow is not None])
-    more = [symbol(f"t{i}", x.type) for i, x in enumerate(tangents)]
-    found = iter(derived.inline([*values, *more]))
-    pairs = zip(by_rule, moved, strict=True)
-    return more, [z if flow is None else z + next(found) for z, flow in pairs]
+    reached, derived = tangent_program(own, range(first, len(values)))
+    more = [symbol(f"t{i}", x.type) for i, x in enumerate(values[first:])]
+    found = dict(zip(reached, derived.inline([*values, *more]), strict=True))
+    return more, [z + found[k] if k in found else z for k, z in enumerate(by_rule)]
 
 
 def _with_cotangents(
@@ -246,8 +238,7 @@ def _with_cotangents(
 ) -> tuple[list[Expr], list[Expr]]:
     """No more inputs, and the cotangents of arguments and of captured inputs."""
     places = [k for k, out in enumerate(own.outputs) if differentiable(out.dtype)]
-    seeds, back = vjp_of_body(own, places, range(first, len(values)))
-    derived = body_of([*own.inputs, *seeds], list(back.values()))
-    found = dict(zip(back, derived.inline([*values, *[flows[k] for k in places]]), strict=True))
+    reached, derived = cotangent_program(own, places, range(first, len(values)))
+    found = dict(zip(reached, derived.inline([*values, *[flows[k] for k in places]]), strict=True))
     captured = range(first, len(values))
     return [], [*by_rule, *[found.get(i, zeros_of_type(values[i].type)) for i in captured]]

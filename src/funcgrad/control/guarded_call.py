@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from funcgrad.control.call_and_branch import fresh_copies
-from funcgrad.control.closed_program import Body, body_of, jvp_of_body, on_examples, vjp_of_body
+from funcgrad.control.closed_program import Body, batched_body, cotangent_program, tangent_program
 from funcgrad.expr import Expr, rebuild, symbol
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, Repeated
 from funcgrad.ops.base.entrywise import spread_unbatched
-from funcgrad.ops.base.op import Op, spread
+from funcgrad.ops.base.op import Op
 from funcgrad.ops.elementwise.selection import along_leading_axes, mask
 from funcgrad.ops.tuples import pick
 from funcgrad.typing import Array
@@ -72,18 +72,15 @@ def _joint(z: object, *operands: Expr, body: Body) -> Joint:
 
     def forward(flows: Mapping[int, Any]) -> Parts:
         active = sorted(flows)
-        tangents, moved = jvp_of_body(body, active)
-        reached = {k: flow for k, flow in enumerate(moved) if flow is not None}
-        derived = body_of([*body.inputs, *tangents], list(reached.values()))
+        reached, derived = tangent_program(body, active)
         new = guarded_call_op(*args, *[flows[i] for i in active], holds, body=derived)
         return Parts({k: there(pick(new, place)) for place, k in enumerate(reached)})
 
     def backward(g: Parts) -> Mapping[int, Any]:
         given = sorted(g.of)
-        seeds, back = vjp_of_body(body, given, range(len(args)))
-        derived = body_of([*body.inputs, *seeds], list(back.values()))
+        reached, derived = cotangent_program(body, given, range(len(args)))
         new = guarded_call_op(*args, *[g.of[k] for k in given], holds, body=derived)
-        return {i: there(pick(new, place)) for place, i in enumerate(back)}
+        return {i: there(pick(new, place)) for place, i in enumerate(reached)}
 
     return Joint(forward, backward)
 
@@ -92,9 +89,7 @@ def _batch(size: int, flags: Sequence[bool], *operands: Expr, body: Body) -> Any
     holds = operands[-1]
     if flags[-1] or holds.ndim:
         return guarded_call_op(*spread_unbatched(size, flags, operands), body=body)
-    inputs, outputs = on_examples(body, size, flags[:-1])
-    results = [expr if own else spread(expr, size) for expr, own in outputs]
-    return guarded_call_op(*operands, body=body_of(inputs, results))
+    return guarded_call_op(*operands, body=batched_body(body, size, flags[:-1]))
 
 
 def _untaken(holds: Expr, expr: Expr, args: tuple[Expr, ...]) -> Expr:

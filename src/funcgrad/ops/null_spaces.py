@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad.ops.base.columns import Columns
+from funcgrad.ops.base.entrywise import spread_unbatched
 from funcgrad.ops.base.matrix_stacks import matrix_flops
-from funcgrad.ops.base.op import Op, spread
+from funcgrad.ops.base.op import Op
 from funcgrad.ops.shape import zeros_like
 from funcgrad.source import fail
 from funcgrad.typing import Array
@@ -98,8 +99,7 @@ def _on_null_space(who: str, hessian: Array, cotangent: Array) -> Any:
 
 
 def _batch(size: int, batched: Sequence[bool], *operands: Array, **params: Any) -> Any:
-    stacked = [x if yes else spread(x, size) for x, yes in zip(operands, batched, strict=True)]
-    return null_space_shift_op(*stacked, **params)
+    return null_space_shift_op(*spread_unbatched(size, batched, operands), **params)
 
 
 null_space_shift_op: Op = Op(

@@ -9,7 +9,8 @@ from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import LinearMap, Parts, Structural
 from funcgrad.ops.base.columns import Columns, Form
-from funcgrad.ops.base.op import EdgeRule, Op, spread
+from funcgrad.ops.base.entrywise import spread_unbatched
+from funcgrad.ops.base.op import EdgeRule, Op
 from funcgrad.typing import Array
 
 
@@ -52,9 +53,7 @@ def _together_edge(index: int) -> EdgeRule:
 
 
 def _together_batch(size: int, batched: Sequence[bool], *parts: Any) -> Any:
-    return together_op(
-        *[p if own else spread(p, size) for p, own in zip(parts, batched, strict=True)]
-    )
+    return together_op(*spread_unbatched(size, batched, parts))
 
 
 together_op = Op(

@@ -12,7 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.control.closed_program import Body, body_of, on_batches, vjp_of_body, zeros_of_type
+from funcgrad.control.closed_program import (
+    Body,
+    body_of,
+    cotangent_program,
+    on_batches,
+    vjp_of_body,
+    zeros_of_type,
+)
 from funcgrad.control.guarded_call import run_where_taken
 from funcgrad.expr import Expr, symbol
 from funcgrad.graph import ArrayType
@@ -116,10 +123,9 @@ def _transposed_tangents(
     """The pushforward is linear in the tangents: its transpose is the same at all of them."""
     types = tuple([x.type for x in args])
     forth, start = _kept(_tangents, function, types), len(args) + 1
-    seeds, found = vjp_of_body(forth, [0], range(start, len(forth.inputs)))
-    transpose = body_of([*forth.inputs, *seeds], list(found.values()))
+    reached, transpose = cotangent_program(forth, [0], range(start, len(forth.inputs)))
     zeros = [zeros_of_type(x.type) for x in args]
-    return tuple([i - start for i in found]), body_of(
+    return tuple([i - start for i in reached]), body_of(
         [*args, z, g], transpose.inline([*args, z, *zeros, g])
     )
 

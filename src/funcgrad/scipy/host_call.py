@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.control.closed_program import Body, body_of, jvp_of_body, on_examples, vjp_of_body
+from funcgrad.control.closed_program import Body, batched_body, cotangent_program, tangent_program
 from funcgrad.control.guarded_call import run_where_taken
 from funcgrad.expr import Expr, subexpressions, symbol
 from funcgrad.expr.concrete import concrete, has_known_value, known_value
@@ -28,7 +28,7 @@ from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.activity import is_varied
 from funcgrad.ops.base.columns import Columns, Form
-from funcgrad.ops.base.op import Op, leaf, lift_fully, spread
+from funcgrad.ops.base.op import Op, leaf, lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.tuples import pick, together_op
 from funcgrad.rewrite.substitute import substitute_all
@@ -366,30 +366,22 @@ def _infer_unguarded(*types: ArrayType, own: HostFunction, composition: Composit
 def _joint(z: object, *operands: Expr, body: Body, **_: object) -> Joint:
     def forward(flows: Mapping[int, Any]) -> Parts:
         active = sorted(flows)
-        tangents, moved = jvp_of_body(body, active)
-        reached = {k: flow for k, flow in enumerate(moved) if flow is not None}
-        derived = body_of([*body.inputs, *tangents], list(reached.values()))
+        reached, derived = tangent_program(body, active)
         values = derived.inline([*operands, *[flows[i] for i in active]])
         return Parts(dict(zip(reached, values, strict=True)))
 
     def backward(g: Parts) -> Mapping[int, Any]:
         given = sorted(g.of)
-        seeds, back = vjp_of_body(body, given, range(len(operands)))
-        derived = body_of([*body.inputs, *seeds], list(back.values()))
-        return dict(zip(back, derived.inline([*operands, *[g.of[k] for k in given]]), strict=True))
+        reached, derived = cotangent_program(body, given, range(len(operands)))
+        return dict(
+            zip(reached, derived.inline([*operands, *[g.of[k] for k in given]]), strict=True)
+        )
 
     return Joint(forward, backward)
 
 
 def _batch(size: int, flags: Sequence[bool], *operands: Expr, body: Body, **_: object) -> Any:
-    inputs, outputs = on_examples(body, size, flags)
-    results = body_of(inputs, [expr for expr, _ in outputs]).inline(operands)
-    return together_op(
-        *[
-            part if batched else spread(part, size)
-            for part, (_, batched) in zip(results, outputs, strict=True)
-        ]
-    )
+    return together_op(*batched_body(body, size, flags).inline(operands))
 
 
 host_call_op: Op = Op(

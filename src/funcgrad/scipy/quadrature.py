@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.control.closed_program import Body, body_of, on_examples
+from funcgrad.control.closed_program import Body, batched_body, body_of
 from funcgrad.graph import ArrayType
-from funcgrad.ops.base.op import spread
 from funcgrad.ops.shape import concatenate_op, reshape_op
 from funcgrad.typing import Array
 
@@ -208,5 +207,4 @@ def _entries_apart(body: Body) -> Body | None:
 @lru_cache(maxsize=256)
 def _at_nodes(body: Body, count: int = NODES.size) -> Body:
     """The body at as many nodes at once."""
-    inputs, pairs = on_examples(body, count, [True, *[False] * (len(body.inputs) - 1)])
-    return body_of(inputs, [x if varies else spread(x, count) for x, varies in pairs])
+    return batched_body(body, count, [True, *[False] * (len(body.inputs) - 1)])

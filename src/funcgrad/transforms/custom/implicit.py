@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.control.closed_program import Body, body_of, jvp_of_body, on_examples, vjp_of_body
+from funcgrad.control.closed_program import Body, batched_body, body_of, jvp_of_body, vjp_of_body
 from funcgrad.control.guarded_call import run_where_taken
 from funcgrad.expr import Expr, scalar, subexpressions, symbol
 from funcgrad.graph import ArrayType, TupleType
 from funcgrad.linear import Joint, Parts
 from funcgrad.ops.base.columns import Columns, Repeated
-from funcgrad.ops.base.op import Op, fit, lift_fully, spread
+from funcgrad.ops.base.op import Op, fit, lift_fully
 from funcgrad.ops.null_spaces import determined_slope
 from funcgrad.ops.tuples import pick
 from funcgrad.rewrite.substitute import substitute_all
@@ -286,9 +286,7 @@ def _cotangent_body(problem: Problem, given: Sequence[int]) -> tuple[Body, list[
 def _on_batches(body: Body, levels: Levels, linear: Sequence[Sequence[bool]], count: int) -> Body:
     """The body on nested batches; ``linear`` says which tangents or cotangents have each axis."""
     for (size, flags), more in zip(reversed(levels), reversed(linear), strict=True):
-        own = [*[True] * count, *flags[count:], *more]
-        inputs, pairs = on_examples(body, size, own)
-        body = body_of(inputs, [expr if yes else spread(expr, size) for expr, yes in pairs])
+        body = batched_body(body, size, [*[True] * count, *flags[count:], *more])
     return body
 
 
