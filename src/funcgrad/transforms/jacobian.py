@@ -32,6 +32,7 @@ from funcgrad.transforms.transform_arguments import (
     argument_numbers,
     check_function,
     check_holomorphic,
+    check_tuples,
     counted_from_end,
     differentiable_arguments,
     named_after,
@@ -157,11 +158,7 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     array([6., 0.])
     """
     check_function("hvp", f)
-    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
-        raise type_error(
-            "hvp: expected tuples of primals and tangents, but got "
-            f"{type(primals).__name__} and {type(tangents).__name__}; write hvp(f, (x,), (v,))",
-        )
+    check_tuples("hvp", primals, tangents)
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     return jvp(grad_named("hvp", f, argnums), primals, tangents)[1]
 

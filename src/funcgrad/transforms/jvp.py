@@ -17,6 +17,7 @@ from funcgrad.trace.pytree import flatten, flatten_numbers
 from funcgrad.transforms.formulas_of import formulas_of
 from funcgrad.transforms.transform_arguments import (
     check_function,
+    check_tuples,
     differentiable_arguments,
     leaves_by_argument,
     matching_seeds,
@@ -49,11 +50,7 @@ def jvp(
     (x*y, y*dx + x*dy)
     """
     check_function("jvp", f)
-    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
-        raise type_error(
-            "jvp: expected tuples of primals and tangents, but got "
-            f"{type(primals).__name__} and {type(tangents).__name__}; write jvp(f, (x,), (v,))",
-        )
+    check_tuples("jvp", primals, tangents)
     places = tuple(range(len(primals)))
     arguments = differentiable_arguments("jvp", f, primals, places)
     output, leaves = run_on_leaves(f, primals, {}, arguments)

@@ -23,7 +23,7 @@ from funcgrad.source import type_error
 from funcgrad.trace.constant_parameterization import derived_with_parameters
 from funcgrad.trace.derive import concretize, flatness, run_trace
 from funcgrad.trace.leaves import run_on_leaves
-from funcgrad.trace.pytree import flatten, flatten_numbers
+from funcgrad.trace.pytree import Tree, flatten, flatten_numbers
 from funcgrad.trace.skeleton import Skeleton, SkeletonRow, instantiate, skeleton
 from funcgrad.transformed import Transformed
 from funcgrad.transforms.transform_arguments import (
@@ -59,22 +59,7 @@ def linearize(f: Callable[..., Any], *primals: object, has_aux: bool = False) ->
     >>> flow.expr
     12*dx + 9*dy
     """
-    check_function("linearize", f)
-    places = tuple(range(len(primals)))
-    arguments = differentiable_arguments("linearize", f, primals, places)
-    output, leaves = run_on_leaves(f, primals, {}, arguments)
-    trees = [*arguments.values()]
-    output, aux = split_aux(output, has_aux, "linearize")
-    shape = flatten(output)
-    roots = [lift_fully(item) for item in shape.leaves]
-    parts, found, _ = derived_with_parameters(
-        split_program, _flows, skeleton(roots, leaves), len(leaves)
-    )
-    flat = flatness(found, parts.first) if roots and leaves else None
-    if flat is not None:
-        warn_unreached(flat)
-    values, residuals = primal_part(parts, found, roots)
-
+    split = split_at("linearize", f, primals, has_aux, _flows)
     likes = [flatten_numbers(primal) for primal in primals]
 
     def flow(*tangents: object) -> Any:
@@ -86,18 +71,16 @@ def linearize(f: Callable[..., Any], *primals: object, has_aux: bool = False) ->
         seeds = [
             seed
             for tangent, like, own in zip(
-                tangents, likes, leaves_by_argument(trees, leaves), strict=True
+                tangents, likes, leaves_by_argument(split.trees, split.leaves), strict=True
             )
             for seed in matching_seeds("linearize", "tangent", tangent, like, own)
         ]
-        return shape.rebuild(linear_part(parts, found, residuals, seeds))
+        return split.shape.rebuild(split.linear(seeds))
 
     flow.__name__ = flow.__qualname__ = f"pushforward of {title(f)}"
-    labels = [f"d{item.label or 'x'}" for item in leaves]
     made = _LinearMap(flow)
-    made.formulas = lambda: shape.rebuild(_expressions(parts, residuals, labels))
-    known = shape.rebuild(values), made
-    return (*known, concretize(aux, leaves)) if has_aux else known
+    made.formulas = lambda: split.shape.rebuild(split.expressions())
+    return (split.value, made, *split.aux)
 
 
 class _LinearMap(Transformed):
@@ -171,38 +154,75 @@ def _flows(roots: list[Expr], leaves: list[Expr]) -> tuple[list[Expr], list[Expr
     ]
 
 
-def primal_part(
-    parts: Split, found: Skeleton, roots: Sequence[Expr]
-) -> tuple[list[Any], list[Any]]:
-    """The values of the function, and the residuals."""
-    count = len(roots)
-    values: list[Any]
-    if found.symbolic:
-        values = list(parts.first.inline(found.inputs))
-    else:
-        values = run_trace(parts.first, found.inputs, roots)
-    return [result(v) for v in values[:count]], values[count:]
+class SplitFunction(NamedTuple):
+    """A function at its primals: the value, and a program that is linear in seeds, with its residuals."""
+
+    trees: list[Tree]
+    leaves: list[Expr]
+    shape: Tree
+    roots: list[Expr]
+    value: Any
+    aux: tuple[Any, ...]
+    parts: Split
+    found: Skeleton
+    residuals: list[Any]
+
+    def linear(self, seeds: Sequence[Any]) -> list[Any]:
+        """The results that are linear in the seeds.
+
+        Inside another trace they are marked as derivatives (`rebuilt`), since they may be constant.
+        """
+        second, given = self.parts.second, [*self.residuals, *seeds]
+        values: list[Any]
+        if any(isinstance(value, Expr) for value in given):
+            values = list(second.inline(given))
+            if not any(map(_is_alive, values)):
+                # Values of an enclosing trace that has ended are numbers.
+                values = [result(concrete(x, "a value")) for x in values]
+        else:
+            values = [result(v) for v in second.run(given)]
+        if not _in_trace(self.found):
+            return values
+        return [leaf(lift_fully(v), scope=None, place=0) for v in values]
+
+    def expressions(self) -> list[Expr]:
+        """The linear program with its residuals substituted, in variables named after the arguments."""
+        second, count = self.parts.second, len(self.residuals)
+        known = [value if isinstance(value, Expr) else const(value) for value in self.residuals]
+        named = [
+            symbol(f"d{item.label or 'x'}", seed.type)
+            for item, seed in zip(self.leaves, second.inputs[count:], strict=True)
+        ]
+        given = {old.key: new for old, new in zip(second.inputs, [*known, *named], strict=True)}
+        return simplify_all(substitute_all(second.outputs, given), mode="derivative")
 
 
-def linear_part(
-    parts: Split, found: Skeleton, residuals: Sequence[Any], seeds: Sequence[Any]
-) -> list[Any]:
-    """The results that are linear in the seeds, on the residuals of a traced program.
-
-    Inside another trace they are marked as derivatives (`rebuilt`), since they may be constant.
-    """
-    given = [*residuals, *seeds]
-    values: list[Any]
-    if any(isinstance(value, Expr) for value in given):
-        values = list(parts.second.inline(given))
-        if not any(map(_is_alive, values)):
-            # Values of an enclosing trace that has ended are numbers.
-            values = [result(concrete(x, "a value")) for x in values]
-    else:
-        values = [result(v) for v in parts.second.run(given)]
-    return (
-        [leaf(lift_fully(v), scope=None, place=0) for v in values] if _in_trace(found) else values
+def split_at(
+    who: str, f: Callable[..., Any], primals: Sequence[Any], has_aux: bool, builder: Builder
+) -> SplitFunction:
+    """A function at its primals, with the linear program that a builder derives from its trace."""
+    check_function(who, f)
+    arguments = differentiable_arguments(who, f, primals, tuple(range(len(primals))))
+    output, leaves = run_on_leaves(f, primals, {}, arguments)
+    output, aux = split_aux(output, has_aux, who)
+    shape = flatten(output)
+    roots = [lift_fully(item) for item in shape.leaves]
+    parts, found, _ = derived_with_parameters(
+        split_program, builder, skeleton(roots, leaves), len(leaves)
     )
+    flat = flatness(found, parts.first) if roots and leaves else None
+    if flat is not None:
+        warn_unreached(flat)
+    made: list[Any]
+    if found.symbolic:
+        made = list(parts.first.inline(found.inputs))
+    else:
+        made = run_trace(parts.first, found.inputs, roots)
+    count = len(roots)
+    value = shape.rebuild([result(v) for v in made[:count]])
+    beside = (concretize(aux, leaves),) if has_aux else ()
+    trees = [*arguments.values()]
+    return SplitFunction(trees, leaves, shape, roots, value, beside, parts, found, made[count:])
 
 
 def _in_trace(found: Skeleton) -> bool:
@@ -217,13 +237,3 @@ def _is_alive(expr: Expr) -> bool:
         e.op is INPUT or (e.op is leaf and e.params[0][1] is not None and e.params[0][1].open)
         for e in subexpressions(expr)
     )
-
-
-def _expressions(parts: Split, residuals: Sequence[Any], labels: Sequence[str]) -> list[Expr]:
-    """The linear program with its residuals substituted, in variables with the given names."""
-    count = len(residuals)
-    seeds = parts.second.inputs[count:]
-    known = [value if isinstance(value, Expr) else const(value) for value in residuals]
-    named = [symbol(label, x.type) for label, x in zip(labels, seeds, strict=True)]
-    given = {old.key: new for old, new in zip(parts.second.inputs, [*known, *named], strict=True)}
-    return simplify_all(substitute_all(parts.second.outputs, given), mode="derivative")

@@ -55,6 +55,15 @@ def check_function(who: str, f: Callable[..., Any]) -> None:
         )
 
 
+def check_tuples(who: str, primals: object, tangents: object) -> None:
+    """Refuse primals and tangents that are no tuples, as in ``jvp(f, x, v)``."""
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise type_error(
+            f"{who}: expected tuples of primals and tangents, but got "
+            f"{type(primals).__name__} and {type(tangents).__name__}; write {who}(f, (x,), (v,))",
+        )
+
+
 def named_after(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`functools.wraps` of a function; for an instance, which has no name of its own, a bare link."""
     f = function_of(f)

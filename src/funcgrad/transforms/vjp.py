@@ -8,25 +8,16 @@ from typing import Any
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.expr import Expr, symbol
 from funcgrad.linear import Parts
-from funcgrad.ops.base.op import differentiable, fit, lift_fully
+from funcgrad.ops.base.op import differentiable, fit
 from funcgrad.ops.shape import zeros_like
 from funcgrad.ops.tuples import together_op
-from funcgrad.trace.constant_parameterization import derived_with_parameters
-from funcgrad.trace.derive import concretize, flatness
-from funcgrad.trace.leaves import run_on_leaves
-from funcgrad.trace.pytree import flatten
-from funcgrad.trace.skeleton import skeleton
 from funcgrad.transformed import Transformed
-from funcgrad.transforms.linearize import linear_part, primal_part, split_program
+from funcgrad.transforms.linearize import split_at
 from funcgrad.transforms.transform_arguments import (
-    check_function,
-    differentiable_arguments,
     matching_seeds,
     rebuild_arguments,
-    split_aux,
     tangent_dtype,
     title,
-    warn_unreached,
 )
 
 
@@ -47,31 +38,15 @@ def vjp(f: Callable[..., Any], *primals: object, has_aux: bool = False) -> tuple
     >>> value, pullback(1.0)
     (12.0, (4.0, 3.0))
     """
-    check_function("vjp", f)
-    places = tuple(range(len(primals)))
-    arguments = differentiable_arguments("vjp", f, primals, places)
-    output, leaves = run_on_leaves(f, primals, {}, arguments)
-    trees = [*arguments.values()]
-    output, aux = split_aux(output, has_aux, "vjp")
-    shape = flatten(output)
-    roots = [lift_fully(item) for item in shape.leaves]
-    parts, found, _ = derived_with_parameters(
-        split_program, _cotangents, skeleton(roots, leaves), len(leaves)
-    )
-    flat = flatness(found, parts.first) if roots and leaves else None
-    if flat is not None:
-        warn_unreached(flat)
-    values, residuals = primal_part(parts, found, roots)
+    split = split_at("vjp", f, primals, has_aux, _cotangents)
 
     def pullback(cotangent: object) -> tuple[Any, ...]:
         """One cotangent for each primal, from one for the value."""
-        seeds = matching_seeds("pullback", "cotangent", cotangent, shape, roots)
-        slopes = linear_part(parts, found, residuals, seeds)
-        return tuple(rebuild_arguments(trees, slopes, single=False))
+        seeds = matching_seeds("pullback", "cotangent", cotangent, split.shape, split.roots)
+        return tuple(rebuild_arguments(split.trees, split.linear(seeds), single=False))
 
     pullback.__name__ = pullback.__qualname__ = f"pullback of {title(f)}"
-    value, pulled = shape.rebuild(values), Transformed(pullback)
-    return (value, pulled, concretize(aux, leaves)) if has_aux else (value, pulled)
+    return (split.value, Transformed(pullback), *split.aux)
 
 
 def _cotangents(roots: list[Expr], leaves: list[Expr]) -> tuple[list[Expr], list[Expr]]:
