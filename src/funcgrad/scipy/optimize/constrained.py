@@ -18,12 +18,10 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real, tuple_of, without_tracing
-from funcgrad.scipy.optimize.nearby_solutions import stand_ins_of_search
+from funcgrad.scipy.optimize.nearby_solutions import body_of_search
 from funcgrad.scipy.optimize.solver_arguments import limits
 from funcgrad.source import type_error
 from funcgrad.trace.leaves import on_arrays
-from funcgrad.trace.pytree import flatten
-from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.custom import implicit
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import grad, stop_gradient
@@ -132,10 +130,8 @@ def _search(
         parts = (objective(x, *args), grad(objective)(x, *args), values(x), jacobian(values)(x))
         return np.concatenate([np.reshape(part, (-1,)) for part in parts])
 
-    trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
-    leaves = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
-    body, captured, _ = trace_body(on_arrays(everything), trees, stand_ins_of_search(trees, leaves))
-    given = [stop_gradient(lift_fully(item)) for item in (*ends(start), *leaves, *captured)]
+    body, operands = body_of_search(everything, start, args)
+    given = [stop_gradient(lift_fully(item)) for item in (*ends(start), *operands)]
     size = start.shape[0]
 
     def run(low: Array, high: Array, x0: Array, *theta: Array) -> Array:

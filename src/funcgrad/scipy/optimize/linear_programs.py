@@ -12,7 +12,7 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import composed, real, refuse, with_places_of
 from funcgrad.scipy.optimize.constrained import constraints_of
-from funcgrad.scipy.optimize.solver_arguments import converged_result, end_of_bounds, limits
+from funcgrad.scipy.optimize.solver_arguments import converged_result, limits
 from funcgrad.source import fail
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -50,18 +50,13 @@ def linprog(
     if options.get("integrality") is not None:
         return _with_whole_numbers(cost, A_ub, b_ub, A_eq, b_eq, bounds, options)
     pairs = _pairs(bounds, n)
-    low = np.stack([end_of_bounds(-np.inf, pair[0]) for pair in pairs])
-    high = np.stack([end_of_bounds(np.inf, pair[1]) for pair in pairs])
-    above = (
+    low, high = limits(pairs, n)
+    above, equal = [
         (np.zeros((0, n)), np.zeros(0))
-        if A_ub is None
-        else (real("linprog", A_ub), np.reshape(real("linprog", b_ub), -1))
-    )
-    equal = (
-        (np.zeros((0, n)), np.zeros(0))
-        if A_eq is None
-        else (real("linprog", A_eq), np.reshape(real("linprog", b_eq), -1))
-    )
+        if rows is None
+        else (real("linprog", rows), np.reshape(real("linprog", ends), -1))
+        for rows, ends in ((A_ub, b_ub), (A_eq, b_eq))
+    ]
 
     def active(*values: Any) -> Any:
         c, rows, ends, even, sums, low, high = values

@@ -22,7 +22,7 @@ from funcgrad.scipy.composition import real, tuple_of, with_places_of, without_t
 from funcgrad.scipy.further_arguments import with_numbers
 from funcgrad.scipy.host_call import unrefined
 from funcgrad.scipy.optimize.constrained import constrained_minimum, constraints_of
-from funcgrad.scipy.optimize.nearby_solutions import stand_ins_of_search
+from funcgrad.scipy.optimize.nearby_solutions import body_of_search
 from funcgrad.scipy.optimize.solver_arguments import (
     converged_result,
     ends_of,
@@ -31,9 +31,6 @@ from funcgrad.scipy.optimize.solver_arguments import (
     start_as_vector,
     value_alone,
 )
-from funcgrad.trace.leaves import on_arrays
-from funcgrad.trace.pytree import flatten
-from funcgrad.trace.trace_body import trace_body
 from funcgrad.transforms.custom import implicit
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.custom.solvers import Run, refined_or_argmin
@@ -161,9 +158,7 @@ def _minimum(
     method: str,
 ) -> Any:
     """SciPy's constrained minimum, with the exact gradient; it has no derivative."""
-    trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
-    leaves = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
-    body, captured, _ = trace_body(on_arrays(objective), trees, stand_ins_of_search(trees, leaves))
+    body, operands = body_of_search(objective, start, args)
     seeds, back = vjp_of_body(body, [0], [0])
     one = {seeds[0].key: scalar(1.0, seeds[0].dtype)}
     slope = back[0] if 0 in back else 0 * body.inputs[0]
@@ -197,7 +192,7 @@ def _minimum(
         ).x
 
     solver = primitive(run, out=lambda low, high, x0, *theta: x0, name="constrained_minimum")
-    given = [stop_gradient(item) for item in (low, high, *leaves, *captured)]
+    given = [stop_gradient(item) for item in (low, high, *operands)]
     return solver(*[lift_fully(item) for item in given])
 
 

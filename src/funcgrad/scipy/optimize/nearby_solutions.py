@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.trace.leaves import on_arrays
-from funcgrad.trace.pytree import Tree, flatten
+from funcgrad.trace.pytree import flatten
 from funcgrad.trace.trace_body import symbols, trace_body, types_of
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
@@ -30,9 +31,7 @@ def found_by(
 
     ``search`` gets the function of x alone, the place to start from, and the settings, such as bounds.
     """
-    trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
-    leaves = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
-    body, captured, _ = trace_body(on_arrays(f), trees, stand_ins_of_search(trees, leaves))
+    body, operands = body_of_search(f, start, args)
 
     def run(x0: Array, *others: Array) -> Any:
         theta, call = others[: len(others) - len(settings)], body.program.call
@@ -45,12 +44,19 @@ def found_by(
         return np.asarray(found, float).reshape(x0.shape)
 
     size = ArrayType(np.shape(start), np.dtype(float))
-    given = [stop_gradient(lift_fully(item)) for item in (*leaves, *captured, *settings)]
+    given = [stop_gradient(lift_fully(item)) for item in (*operands, *settings)]
     return primitive(run, out=lambda *_: size, name=name)(*given)
 
 
-def stand_ins_of_search(trees: Sequence[Tree], leaves: Sequence[Expr]) -> list[Expr]:
-    """What the objective of a search is traced on: a place without a value, since it is called at many, and
-    the arguments."""
+def body_of_search(
+    f: Callable[..., Any], start: object, args: Sequence[object]
+) -> tuple[Body, list[Expr]]:
+    """The objective of a search as a body, and its operands, those that it captures among them.
+
+    It is traced on a place without a value, since it is called at many.
+    """
+    trees = [flatten(start, "x"), *[flatten(arg, f"args{k}") for k, arg in enumerate(args)]]
+    leaves = [lift_fully(leaf) for tree in trees for leaf in tree.leaves]
     places = symbols(trees[:1], types_of(trees[0]))
-    return [*places, *leaves[len(places) :]]
+    body, captured, _ = trace_body(on_arrays(f), trees, [*places, *leaves[len(places) :]])
+    return body, [*leaves, *captured]
