@@ -75,12 +75,22 @@ def _axis_of(args: Sequence[Any], named: _Named) -> Any:
     return args[1] if len(args) > 1 else named.get("axis", -1)
 
 
-def _places(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+def _sized(fit: Callable[..., Any]) -> Adapter:
+    """An adapter of functions that find entries: ``size`` cuts them off, or adds ``fill_value``.
+
+    ``fit`` is a function of the result, the size, the value to add or None, and the call's arguments.
+    """
+
+    def function(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+        size, fill = named.pop("size", None), named.pop("fill_value", None)
+        made = call(*args, **named)
+        return made if size is None else fit(made, size, fill, args, named)
+
+    return Adapter(frozenset({"size", "fill_value"}), function)
+
+
+def _places(made: Any, size: int, fill: Any, args: Sequence[Any], named: _Named) -> Any:
     """Of `nonzero` and its kin: 0 stands in the places that are missing."""
-    size, fill = named.pop("size", None), named.pop("fill_value", None)
-    made = call(*args, **named)
-    if size is None:
-        return made
     if not isinstance(made, tuple):
         return _of_size(made, size, 0 if fill is None else fill)
     fills = fill if isinstance(fill, tuple) else (0 if fill is None else fill,) * len(made)
@@ -90,34 +100,23 @@ def _places(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
 def _where(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
     """The operands may be named, as in autograd."""
     operands = [named.pop(name) for name in ("condition", "x", "y")[len(args) :] if name in named]
-    return _places(call, (*args, *operands), named)
+    return _OF_PLACES.function(call, (*args, *operands), named)
 
 
-def _chosen(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+def _chosen(made: Any, size: int, fill: Any, args: Sequence[Any], named: _Named) -> Any:
     """Of `compress` and `extract`: zeros stand in the places that are missing."""
-    size, fill = named.pop("size", None), named.pop("fill_value", 0)
-    made = call(*args, **named)
-    if size is None:
-        return made
     axis = (args[2] if len(args) > 2 else named.get("axis")) or 0
-    return np.moveaxis(_of_size(np.moveaxis(made, axis, 0), size, fill), 0, axis)
+    rows = _of_size(np.moveaxis(made, axis, 0), size, 0 if fill is None else fill)
+    return np.moveaxis(rows, 0, axis)
 
 
-def _members(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+def _members(made: Any, size: int, fill: Any, args: Sequence[Any], named: _Named) -> Any:
     """Of `unique` and `union1d`: the least member stands for those that are missing."""
-    size, fill = named.pop("size", None), named.pop("fill_value", None)
-    made = call(*args, **named)
-    if size is None:
-        return made
     return _of_size(made, size, _least(made) if fill is None else fill)
 
 
-def _unique(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+def _unique(made: Any, size: int, fill: Any, args: Sequence[Any], named: _Named) -> Any:
     """The least member stands for those that are missing, which are counted 0 times."""
-    size, fill = named.pop("size", None), named.pop("fill_value", None)
-    made = call(*args, **named)
-    if size is None:
-        return made
     given = signature(np.unique).bind(*args, **named).arguments
     parts, axis = list(made) if isinstance(made, tuple) else [made], given.get("axis") or 0
     members = np.moveaxis(parts[0], axis, 0)
@@ -131,17 +130,8 @@ def _unique(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
     return tuple(parts) if isinstance(made, tuple) else parts[0]
 
 
-def _difference(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
-    """Of `setdiff1d`: zeros stand for the members that are missing."""
-    return _members(call, args, {"fill_value": 0} | named)
-
-
-def _members_of_each(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
+def _members_of_each(made: Any, size: int, fill: Any, args: Sequence[Any], named: _Named) -> Any:
     """Of `unique_counts` and its kin: a member that is missing is counted 0 times."""
-    size, fill = named.pop("size", None), named.pop("fill_value", None)
-    made = call(*args, **named)
-    if size is None:
-        return made
     fills = {"values": _least(made.values) if fill is None else fill, "counts": 0}
     if "indices" in made._fields:
         fills["indices"] = _least(made.indices)
@@ -291,11 +281,9 @@ def _interp(call: _Call, args: tuple[Any, ...], named: _Named) -> Any:
 
 _OF_CUTS = frozenset({"trim_leading_zeros"})
 _OF_PRODUCTS = Adapter(frozenset({"precision", "preferred_element_type", "out_sharding"}), _product)
-_OF_PLACES = Adapter(frozenset({"size", "fill_value"}), _places)
+_OF_PLACES = _sized(_places)
 _OF_STORES = Adapter(frozenset({"inplace"}), _store)
-_OF_CHOSEN = Adapter(frozenset({"size", "fill_value"}), _chosen)
-_OF_MEMBERS = Adapter(frozenset({"size", "fill_value"}), _members)
-_OF_EACH_MEMBER = Adapter(frozenset({"size", "fill_value"}), _members_of_each)
+_OF_MEMBERS = _sized(_members)
 _OF_PROMOTIONS = Adapter(frozenset({"promote_integers"}), _promoted)
 _OF_SYMMETRIC = Adapter(frozenset({"symmetrize_input"}), _symmetric)
 # (NumPy 2.5 has the keyword itself, and puts NaN last.)
@@ -316,12 +304,14 @@ ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
         **dict.fromkeys(("matvec", "multi_dot", "tensordot", "vdot", "vecdot"), _OF_PRODUCTS),
         **dict.fromkeys(("vecmat", "outer"), _OF_PRODUCTS),
         **dict.fromkeys(("argwhere", "flatnonzero", "mask_indices", "nonzero"), _OF_PLACES),
-        **dict.fromkeys(("compress", "extract"), _OF_CHOSEN),
+        **dict.fromkeys(("compress", "extract"), _sized(_chosen)),
         **dict.fromkeys(("fill_diagonal", "place", "put"), _OF_STORES),
         **dict.fromkeys(("cholesky", "eigh", "eigvalsh"), _OF_SYMMETRIC),
         **dict.fromkeys(("digitize", "isin", "searchsorted", "slogdet"), _hinted("method")),
         **dict.fromkeys(("intersect1d", "setxor1d", "union1d"), _OF_MEMBERS),
-        **dict.fromkeys(("unique_all", "unique_counts", "unique_inverse"), _OF_EACH_MEMBER),
+        **dict.fromkeys(
+            ("unique_all", "unique_counts", "unique_inverse"), _sized(_members_of_each)
+        ),
         **dict.fromkeys(("prod", "sum"), _OF_PROMOTIONS),
         **dict.fromkeys(("dstack", "fftfreq", "rfftfreq"), _OF_TYPES),
         "bincount": Adapter(frozenset({"length"}), _bincount),
@@ -334,10 +324,10 @@ ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
         "polyval": _hinted("unroll"),
         "put_along_axis": Adapter(frozenset({"inplace", "mode"}), _put_along_axis),
         "repeat": Adapter(frozenset({"total_repeat_length"}), _repeat),
-        "setdiff1d": Adapter(_OF_MEMBERS.keywords, _difference),
+        "setdiff1d": _OF_PLACES,
         "take_along_axis": Adapter(frozenset({"mode", "fill_value"}), _take_along_axis),
-        "unique": Adapter(_OF_MEMBERS.keywords, _unique),
+        "unique": _sized(_unique),
         "unique_values": _OF_MEMBERS,
-        "where": Adapter(frozenset({"size", "fill_value", "condition", "x", "y"}), _where),
+        "where": Adapter(_OF_PLACES.keywords | {"condition", "x", "y"}, _where),
     }
 )
