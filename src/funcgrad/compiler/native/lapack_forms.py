@@ -85,6 +85,26 @@ class Factors(NamedTuple):
         return w.select(w.compare("ult", row, integer(self.lu.shape[0])), row, k)
 
 
+def largest_of_columns(w: LLVMWriter, x: Strided) -> Strided:
+    """How large the largest entry of each column is."""
+    n, kind = x.shape[1], sizes_of(x.dtype)
+    largest = new_array(w, (n,), kind)
+    with w.loop(integer(n)) as j:
+        largest.put(w, (j,), real(0.0, REGISTER[kind]))
+    way = -1 if x.strides[0] == 1 else 1  # the entries in their order in memory
+    with w.loops(x.shape[::way]) as places:
+        i, j = places[::way]
+        size, found = pivot_size(w, x.at(w, (i, j))), largest.at(w, (j,))
+        largest.put(w, (j,), w.select(w.compare("ogt", size, found), size, found))
+    return largest
+
+
+def mark_doubtful(w: LLVMWriter, bad: Strided, size: Number, largest: Number, x: Strided) -> None:
+    """Mark a factorization of x as bad if a pivot may have been made by rounding."""
+    limit = w.binary("fmul", largest, tolerance(x.shape[0], x.dtype))
+    bad.put(w, (), w.binary("or", bad.at(w, ()), w.compare("ule", size, limit)))
+
+
 def factored(program: ArrayProgram, a: Value, into: Strided) -> Factors:
     """Factor a matrix, into memory by columns; NumPy runs the program if the matrix may be singular.
 
@@ -94,14 +114,8 @@ def factored(program: ArrayProgram, a: Value, into: Strided) -> Factors:
     w, n, dtype = program.writer, a.shape[-1], into.dtype
     if not has_lapack(dtype):
         raise UnsupportedError(f"linear algebra of {n} rows without SciPy")
-    kind = sizes_of(dtype)
-    limits = new_array(w, (n,), kind)
-    with w.loop(integer(n)) as j:
-        limits.put(w, (j,), real(0.0, REGISTER[kind]))
     copy_into(w, into, a)
-    with w.loops((n, n)) as (j, i):
-        size, found = pivot_size(w, into.at(w, (i, j))), limits.at(w, (j,))
-        limits.put(w, (j,), w.select(w.compare("ogt", size, found), size, found))
+    largest = largest_of_columns(w, into)
     pivots, info = w.buffer(n // 2 + 1, "int64"), w.buffer(1, "int64")
     place = w.address(into.pointer, dtype, into.offset)
     call_fortran(w, dtype, "getrf", n, n, f"ptr {place}", n, f"ptr {pivots}", f"ptr {info}")
@@ -109,9 +123,7 @@ def factored(program: ArrayProgram, a: Value, into: Strided) -> Factors:
     bad = new_array(w, (), "bool")
     bad.put(w, (), truth_literal(False))
     with w.loop(integer(n)) as k:
-        limit = w.binary("fmul", limits.at(w, (k,)), tolerance(n, dtype))
-        doubtful = w.compare("ule", pivot_size(w, into.at(w, (k, k))), limit)
-        bad.put(w, (), w.binary("or", bad.at(w, ()), doubtful))
+        mark_doubtful(w, bad, pivot_size(w, into.at(w, (k, k))), largest.at(w, (k,)), into)
     program.fails_if(bad.at(w, ()))
     return Factors(into, pivots)
 
@@ -142,10 +154,18 @@ def _trade_rows(w: LLVMWriter, factors: Factors, x: Strided, backwards: bool) ->
     with w.loop(integer(n)) as at:
         k = w.binary("sub", integer(n - 1), at) if backwards else at
         other = factors.pivot(w, k)
-        with w.loop(integer(columns)) as j:
-            one, two = x.at(w, (k, j)), x.at(w, (other, j))
-            x.put(w, (other, j), one)
-            x.put(w, (k, j), two)
+        trade_rows(w, x, k, other, integer(0), integer(columns))
+
+
+def trade_rows(
+    w: LLVMWriter, x: Strided, row: Number, other: Number, first: Number, count: Number
+) -> None:
+    """So many entries of two rows trade places, from a first one on."""
+    with w.loop(count) as at:
+        j = w.plus(first, at)
+        one, two = x.at(w, (row, j)), x.at(w, (other, j))
+        x.put(w, (other, j), one)
+        x.put(w, (row, j), two)
 
 
 # -- triangles -------------------------------------------------------------------------------------

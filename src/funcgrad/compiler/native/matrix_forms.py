@@ -27,10 +27,13 @@ from funcgrad.compiler.native.lapack_forms import (
     by_columns,
     cholesky_factor,
     factored,
+    largest_of_columns,
+    mark_doubtful,
     pivot_size,
     sizes_of,
     solve_with_factors,
     tolerance,
+    trade_rows,
 )
 from funcgrad.compiler.native.llvm_writer import (
     REGISTER,
@@ -102,23 +105,12 @@ def _elimination(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
     name = f"eliminate.{n}.{columns}.{dtype}"
     if name in writer.defined:
         return name
-    w, kind = LLVMWriter(), REGISTER[sizes_of(dtype)]
+    w = LLVMWriter()
     a, x = _square("%a", n, n, dtype), _square("%x", n, columns, dtype)
     sign = Strided(sizes_of(dtype), (), "%sign", ())
-    largest, most = new_array(w, (n,), sizes_of(dtype)), new_array(w, (), sizes_of(dtype))
-    place, bad = new_array(w, (), "int64"), new_array(w, (), "bool")
+    most, place, bad = [new_array(w, (), kind) for kind in (sizes_of(dtype), "int64", "bool")]
     bad.put(w, (), truth_literal(False))
-    with w.loop(integer(n)) as j:
-        largest.put(w, (j,), real(0.0, kind))
-    with w.loops((n, n)) as (i, j):
-        size, found = pivot_size(w, a.at(w, (i, j))), largest.at(w, (j,))
-        largest.put(w, (j,), w.select(w.compare("ogt", size, found), size, found))
-
-    def check(k: Number, size: Number) -> None:
-        limit = w.binary("fmul", largest.at(w, (k,)), tolerance(n, dtype))
-        doubtful = w.compare("ule", size, limit)
-        bad.put(w, (), w.binary("or", bad.at(w, ()), doubtful))
-
+    largest = largest_of_columns(w, a)
     for k, count in _first_rows(w, n):
         below, right = w.plus(k, integer(1)), integer(0)
         most.put(w, (), pivot_size(w, a.at(w, (k, k))))
@@ -129,11 +121,11 @@ def _elimination(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
             larger = w.compare("ogt", size, most.at(w, ()))
             place.put(w, (), w.select(larger, i, place.at(w, ())))
             most.put(w, (), w.select(larger, size, most.at(w, ())))
-        check(k, most.at(w, ()))
+        mark_doubtful(w, bad, most.at(w, ()), largest.at(w, (k,)), a)
         other = place.at(w, ())
-        _trade(w, a, k, other, k, w.plus(count, integer(1)))
+        trade_rows(w, a, k, other, k, w.plus(count, integer(1)))
         if columns:
-            _trade(w, x, k, other, right, integer(columns))
+            trade_rows(w, x, k, other, right, integer(columns))
         changed = w.negative(sign.at(w, ()))
         sign.put(w, (), w.select(w.compare("eq", other, k), sign.at(w, ()), changed))
         pivot = a.at(w, (k, k))
@@ -143,20 +135,9 @@ def _elimination(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
             _minus_product(w, a, i, k, factor, (below, count))
             _minus_product(w, x, i, k, factor, (right, integer(columns)))
     last = integer(n - 1)
-    check(last, pivot_size(w, a.at(w, (last, last))))
+    mark_doubtful(w, bad, pivot_size(w, a.at(w, (last, last))), largest.at(w, (last,)), a)
     _kernel(writer, name, ("%a", "%x", "%sign"), w, bad.at(w, ()))
     return name
-
-
-def _trade(
-    w: LLVMWriter, x: Strided, row: Number, other: Number, first: Number, count: Number
-) -> None:
-    """So many entries of two rows trade places, from a first one on."""
-    with w.loop(count) as at:
-        j = w.plus(first, at)
-        one, two = x.at(w, (row, j)), x.at(w, (other, j))
-        x.put(w, (other, j), one)
-        x.put(w, (row, j), two)
 
 
 def _substitution(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
