@@ -113,12 +113,14 @@ def _let_text(lines: list[tuple[str, str]], root: str) -> str:
 
 
 def _cut(lines: list[tuple[str, str]]) -> list[str]:
-    """Definitions as lines, of many the first and the last."""
-    written = [f"{name} = {body}" for name, body in lines]
-    if len(written) <= FIRST + LAST + 1:
-        return written
-    hidden = len(written) - FIRST - LAST
-    return [*written[:FIRST], f"… ({hidden} more)", *written[-LAST:]]
+    return shortened([f"{name} = {body}" for name, body in lines])
+
+
+def shortened(lines: list[str], instead: str = "… ({} more)") -> list[str]:
+    """Lines, of many the first and the last; ``instead`` counts those between."""
+    if len(lines) <= FIRST + LAST + 1:
+        return lines
+    return [*lines[:FIRST], instead.format(len(lines) - FIRST - LAST), *lines[-LAST:]]
 
 
 def let_forms(roots: Sequence[Expr]) -> tuple[list[tuple[str, str]], list[str]]:

@@ -408,25 +408,22 @@ class _Loop:
         batch: Expr = on_batch(expr.op, self.iterations, flags, args, dict(expr.params))
         return batch
 
+    def _ends(self) -> list[Expr]:
+        """The outputs of all iterations that are live, and the parts of sums over the iterations."""
+        parts = [x for terms in self.sums.values() for term in terms for x in parts_of(term)]
+        return [*[self.outputs[k] for k in self.live if k >= self.n], *parts]
+
     def _after(self) -> list[Expr]:
         """The values that are computed after the loop, in order."""
-        ends = [self.outputs[k] for k in self.live if k >= self.n]
-        for terms in self.sums.values():
-            for term in terms:
-                ends.extend(parts_of(term))
         return [
             e
-            for e in subexpressions(*ends)
+            for e in subexpressions(*self._ends())
             if self.kind[e.key] == _LOOP_CARRIED and e.key not in self.inside
         ]
 
     def _stacks(self) -> list[Expr]:
         """The values of all iterations that are used after the loop."""
-        needed = [self.outputs[k] for k in self.live if k >= self.n]
-        for terms in self.sums.values():
-            for term in terms:
-                needed.extend(parts_of(term))
-        needed.extend([arg for expr in self._after() for arg in expr.args])
+        needed = [*self._ends(), *[arg for expr in self._after() for arg in expr.args]]
         return list({e.key: e for e in needed if e.key in self.inside or self._is_open(e)}.values())
 
     def _is_open(self, expr: Expr) -> bool:

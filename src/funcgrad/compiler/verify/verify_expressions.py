@@ -43,6 +43,14 @@ def bodies_of(params: Params) -> list[Body]:
     return [value for value in values if isinstance(value, Body)]
 
 
+def check_constant(stage: str, where: str, held: Any, type: ArrayType) -> None:
+    """Refuse a constant whose array has another type, or may change."""
+    found = ArrayType(held.array.shape, held.array.dtype)
+    must_be(stage, where, "a constant of type", type, found)
+    still = held.captured or not held.array.flags.writeable
+    must(stage, where, still, "a constant that cannot change", "a writeable array")
+
+
 def check_wiring(stage: str, where: str, types: tuple[Any, ...], params: Params) -> None:
     """The operands of a node with a body match the body's inputs, and an iteration's states the next's."""
     given = dict(params)
@@ -102,11 +110,7 @@ def check_graph(
         if expr.op is INPUT:
             must(stage, where, expr.key in known, "a declared input", expr.params[0][1])
         elif expr.op is CONSTANT:
-            held = expr.params[0][1]
-            found = ArrayType(held.array.shape, held.array.dtype)
-            must_be(stage, where, "a constant of type", expr.type, found)
-            still = held.captured or not held.array.flags.writeable
-            must(stage, where, still, "a constant that cannot change", "a writeable array")
+            check_constant(stage, where, expr.params[0][1], expr.type)
         else:
             rule = type_by_rule(stage, where, expr.op, types, expr.params)
             must_be(stage, where, "type", rule, expr.type)

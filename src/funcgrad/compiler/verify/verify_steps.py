@@ -6,8 +6,8 @@ from typing import Any
 
 from funcgrad.compiler.flat_program import Flat
 from funcgrad.compiler.verify.failure import must, must_be
-from funcgrad.compiler.verify.verify_expressions import type_by_rule
-from funcgrad.graph import CONSTANT, INPUT, ArrayType
+from funcgrad.compiler.verify.verify_expressions import check_constant, type_by_rule
+from funcgrad.graph import CONSTANT, INPUT
 
 
 def check_flat(flat: Flat, stage: str = "flat", live: bool = False, loose: bool = False) -> None:
@@ -27,11 +27,7 @@ def check_flat(flat: Flat, stage: str = "flat", live: bool = False, loose: bool 
         backward = all(0 <= k < i for k in step.operands)
         must(stage, where, backward, f"operands among 0..{i - 1}", step.operands)
         if step.op is CONSTANT:
-            held = step.params[0][1]
-            found = ArrayType(held.array.shape, held.array.dtype)
-            must_be(stage, where, "a constant of type", step.type, found)
-            still = held.captured or not held.array.flags.writeable
-            must(stage, where, still, "a constant that cannot change", "a writeable array")
+            check_constant(stage, where, step.params[0][1], step.type)
             continue
         types = tuple(flat.steps[k].type for k in step.operands)
         rule = type_by_rule(stage, where, step.op, types, step.params, loose)

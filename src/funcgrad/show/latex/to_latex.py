@@ -49,10 +49,11 @@ from funcgrad.show.latex.latex_operations import (
 from funcgrad.show.naming import Rules, array_of, distinct, let_all, name_of
 from funcgrad.show.numbers import digits, is_identity
 from funcgrad.show.program_at import formula_at
-from funcgrad.show.text import FIRST, LAST, SHORTEST_SHARED, letters
+from funcgrad.show.text import SHORTEST_SHARED, letters, shortened
 from funcgrad.show.written import COMPARISON, Written
 
 LONGEST_INLINE_LATEX = 160  # characters of LaTeX that are written in place
+_MORE_ROWS = r"&\vdots \quad \text{{({} more)}}"
 
 _GREEK = frozenset(
     (
@@ -119,7 +120,7 @@ def to_latex(f: Callable[..., Any] | Expr, /, *args: Any) -> PrintedText:
     rows += [f"{identifier(name)} &= {body}" for name, body in lines]
     if not rows:
         return PrintedText(root.text)
-    rows = _shortened(rows)
+    rows = shortened(rows, _MORE_ROWS)
     rows[0] = rf"\text{{let }} {rows[0]}"
     rows.append(rf"\text{{in }}\phantom{{a}} &\phantom{{{{}}={{}}}} {root.text}")
     return PrintedText("\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}")
@@ -133,13 +134,6 @@ def _right_side(part: Written) -> str:
 def _transparent(expr: Expr) -> bool:
     written = expr.op is broadcast_to or expr.op is astype
     return not written and (bool(getattr(expr.op, "hidden", False)) or is_plain_pick(expr))
-
-
-def _shortened(rows: list[str]) -> list[str]:
-    if len(rows) <= FIRST + LAST + 1:
-        return rows
-    hidden = len(rows) - FIRST - LAST
-    return [*rows[:FIRST], rf"&\vdots \quad \text{{({hidden} more)}}", *rows[-LAST:]]
 
 
 def _identified(own: Function) -> Function:
@@ -163,7 +157,7 @@ def _definition(body: Body, functions: Mapping[Body, Function], rules: Rules) ->
     head = rf"{own.name}\left({', '.join(own.inputs)}\right)"
     result = r",\; ".join([_right_side(part) for part in outputs]) or r"\left(\right)"
     where = [rf"&\quad \text{{where }} {identifier(n)} = {text}" for n, text in lines]
-    return [f"{head} &= {result}", *_shortened(where)]
+    return [f"{head} &= {result}", *shortened(where, _MORE_ROWS)]
 
 
 def _applied(made: Application) -> Written:
