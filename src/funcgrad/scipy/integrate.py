@@ -136,10 +136,18 @@ def quad(
     if "weight" in own:
         _check_weight(own, (a, b))
     body, theta = integrand_of(func, args)
+    value, error = _with_error(body, own, a, b, theta)
+    return as_pythons(value), error
+
+
+def _with_error(
+    body: Body, options: Mapping[str, Any], a: Array, b: Array, theta: Sequence[Expr]
+) -> tuple[Any, Any]:
+    """An integral from a to b, and SciPy's estimate of its error, which has no derivative."""
     ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
-    error = primitive(runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
-    value = _with_jumps(integral_of(body, own, ends, theta), body, own, ends, theta)
-    return as_pythons(value), error(*[stop_gradient(item) for item in [*ends, *theta]])
+    error = primitive(runner(body, options, 1), out=lambda *types: _REAL, name="quad_error")
+    value = _with_jumps(integral_of(body, options, ends, theta), body, options, ends, theta)
+    return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
 
 
 def _with_jumps(
@@ -209,10 +217,7 @@ def quad_vec(
         )
     refuse("quad_vec", full_output=own.pop("full_output", None), options=others or None)
     body, theta = integrand_of(f, extra, "quad_vec")
-    ends = [fit(lift_fully(end), _REAL) for end in (a, b)]
-    error = primitive(runner(body, own, 1), out=lambda *types: _REAL, name="quad_error")
-    value = _with_jumps(integral_of(body, own, ends, theta), body, own, ends, theta)
-    return value, error(*[stop_gradient(item) for item in [*ends, *theta]])
+    return _with_error(body, own, a, b, theta)
 
 
 @with_places_of(_scipy.nquad)

@@ -220,39 +220,28 @@ def _dirichlet_multinomial(x: ArrayLike, alpha: ArrayLike, n: ArrayLike) -> Any:
 
 
 # -- matrices ---------------------------------------------------------------------------------------
-def _wishart(x: ArrayLike, df: ArrayLike, scale: ArrayLike) -> Any:
-    x, df = real("wishart", x), real("wishart", df)
-    _, matrix = _parameters("wishart", None, scale)
+def _of_matrices(name: str, x: ArrayLike, df: ArrayLike, scale: ArrayLike, sign: int) -> Any:
+    """Wishart's density for the sign 1, and that of the inverse matrix for -1."""
+    x, df = real(name, x), real(name, df)
+    _, matrix = _parameters(name, None, scale)
     n = matrix.shape[0]
     points = np.moveaxis(x, -1, 0) if x.ndim == 3 else x.reshape(-1, n, n)
     log_det = np.linalg.slogdet(points)[1]
-    trace = np.trace(np.linalg.solve(matrix, points), axis1=-2, axis2=-1)
-    places = np.arange(n)
-    gammas = n * (n - 1) / 4 * math.log(math.pi) + np.sum(gammaln((df - places) / 2))
-    constant = -df * n / 2 * math.log(2) - df / 2 * np.linalg.slogdet(matrix)[1] - gammas
-    return _squeezed((df - n - 1) / 2 * log_det - trace / 2 + constant)
-
-
-def _invwishart(x: ArrayLike, df: ArrayLike, scale: ArrayLike) -> Any:
-    x, df = real("invwishart", x), real("invwishart", df)
-    _, matrix = _parameters("invwishart", None, scale)
-    n = matrix.shape[0]
-    points = np.moveaxis(x, -1, 0) if x.ndim == 3 else x.reshape(-1, n, n)
-    log_det = np.linalg.slogdet(points)[1]
-    trace = np.trace(np.linalg.solve(points, matrix), axis1=-2, axis2=-1)
+    divisor, divided = (matrix, points)[::sign]
+    trace = np.trace(np.linalg.solve(divisor, divided), axis1=-2, axis2=-1)
     gammas = n * (n - 1) / 4 * math.log(math.pi) + np.sum(gammaln((df - np.arange(n)) / 2))
-    constant = df / 2 * np.linalg.slogdet(matrix)[1] - df * n / 2 * math.log(2) - gammas
-    return _squeezed(constant - (df + n + 1) / 2 * log_det - trace / 2)
+    constant = -sign * df / 2 * np.linalg.slogdet(matrix)[1] - df * n / 2 * math.log(2) - gammas
+    return _squeezed((sign * df - n - 1) / 2 * log_det - trace / 2 + constant)
 
 
 _FORMULAS: Mapping[str, Callable[..., Any]] = {
     "dirichlet": _dirichlet,
     "dirichlet_multinomial": _dirichlet_multinomial,
-    "invwishart": _invwishart,
+    "invwishart": lambda x, df, scale: _of_matrices("invwishart", x, df, scale, -1),
     "multinomial": _multinomial,
     "multivariate_normal": _normal,
     "multivariate_t": _t,
-    "wishart": _wishart,
+    "wishart": lambda x, df, scale: _of_matrices("wishart", x, df, scale, 1),
 }
 """The logarithm of the density, or of the mass of a discrete distribution."""
 
