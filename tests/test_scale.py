@@ -206,6 +206,13 @@ def test_work_is_linear_in_the_number_of_nodes(name):
     assert many <= 2.1 * few
 
 
+@pytest.mark.parametrize("write", [repr, fg.to_latex, lambda e: repr((e, e * 2))])
+def test_the_text_of_a_large_program_visits_no_more_than_it_writes(write):
+    write(mixed_formula(500))
+    few, many = (calls(write, mixed_formula(n)) for n in (500, 2_000))
+    assert many <= 1.01 * few
+
+
 def test_a_printed_derivative_takes_its_products_apart_once():
     def slope(turns):
         y = x = fg.var("x")

@@ -208,12 +208,35 @@ def test_shared_parts_are_named_once():
 
 def test_a_long_program_is_abbreviated():
     x = y = fg.var("x")
-    for _ in range(2000):
+    for _ in range(400):
         y = np.sin(y) * x
     text = repr(y)
     assert len(text.splitlines()) < 40
     assert "more)" in text
     assert text == repr(y)
+
+
+def test_of_a_large_program_the_end_is_written():
+    x = y = fg.var("x")
+    for _ in range(2000):
+        y = np.sin(y) * x
+    text = repr(y)
+    first, *_, last = text.splitlines()
+    assert first == "let … = more than 2000 nodes"
+    assert last == "in sin(sin(c*x)*x)*x"
+    assert text == repr(y) == str(y)
+    assert repr(fg.gradient(y)["x"]).splitlines()[0] == first
+
+
+@pytest.mark.parametrize("write", [repr, fg.to_latex])
+def test_parts_of_a_large_program_that_are_left_out_are_not_taken_for_one(write):
+    parts = []
+    for part in fg.vars("x y"):
+        for _ in range(2000):
+            part = np.sin(part)
+        parts.append(part)
+    text = write(np.hypot(*parts))
+    assert text.count("…") + text.count(r"\dots") == 1 + len(parts)
 
 
 def test_products_of_variables_keep_their_order_in_a_run():

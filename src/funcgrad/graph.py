@@ -14,6 +14,7 @@ arithmetic.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
@@ -400,6 +401,30 @@ def by_key(*roots: T, operands: Operands | None = None) -> dict[Key, T]:
             stack += (term, None)
             stack += (term.args if operands is None else operands(term))[::-1]
     return found
+
+
+def has_more_nodes(roots: Iterable[T], most: int) -> bool:
+    """Whether programs have more terms than so many, of which no more are visited."""
+    seen: set[int] = set()
+    waiting = list(roots)
+    while waiting and len(seen) <= most:
+        term = waiting.pop()
+        if id(term) not in seen:
+            seen.add(id(term))
+            waiting.extend(term.args)
+    return len(seen) > most
+
+
+def nearest_terms(roots: Iterable[T], count: int) -> list[T]:
+    """So many terms of programs at most, each object once, breadth first from the roots."""
+    found: dict[int, T] = {}
+    waiting = deque(roots)
+    while waiting and len(found) < count:
+        term = waiting.popleft()
+        if id(term) not in found:
+            found[id(term)] = term
+            waiting.extend(term.args)
+    return list(found.values())
 
 
 def unnested(root: Item, operands: Callable[[Item], Sequence[Item]]) -> Iterator[Item]:

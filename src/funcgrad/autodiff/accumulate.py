@@ -14,7 +14,7 @@ from funcgrad.expr import Expr, as_derived, as_expression, by_key, present, sube
 from funcgrad.expr.registry import functions
 from funcgrad.fold import Item, Semiring, folded_by_key, path_sums, path_sums_steps, toposort
 from funcgrad.gc_pause import Paused
-from funcgrad.graph import CONSTANT, INPUT, Key
+from funcgrad.graph import CONSTANT, INPUT, Key, has_more_nodes
 from funcgrad.linear import (
     Composed,
     Diagonal,
@@ -215,7 +215,7 @@ class GradientMap(Mapping[Key, Any]):
         return lines
 
     def _text(self, value: Any) -> str:
-        if isinstance(value, Expr) and _has_more_nodes(value, _MOST_WRITTEN):
+        if isinstance(value, Expr) and has_more_nodes([value], _MOST_WRITTEN):
             return f"<{value.type} of more than {_MOST_WRITTEN} nodes>"
         return one_line(self._derived(value))
 
@@ -241,18 +241,6 @@ _WIDEST_NODE = (
 
 
 _MOST_WRITTEN = 1000  # nodes of a cotangent; it would be simplified for a line that is cut off
-
-
-def _has_more_nodes(root: Expr, most: int) -> bool:
-    """Whether an expression has more nodes than so many, of which it looks at no more."""
-    seen: set[Key] = set()
-    waiting = [root]
-    while waiting and len(seen) <= most:
-        expr = waiting.pop()
-        if expr.key not in seen:
-            seen.add(expr.key)
-            waiting.extend(expr.args)
-    return len(seen) > most
 
 
 def _is_same(x: Any, y: Any) -> bool:

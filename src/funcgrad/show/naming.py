@@ -14,9 +14,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from funcgrad.expr import Expr, as_expression, by_key, subexpressions
-from funcgrad.fold import folded_by_key
-from funcgrad.graph import CONSTANT, INPUT, Key, broadcast_shapes
+from funcgrad.expr import Expr, as_expression, assemble_node, by_key, rebuild, subexpressions
+from funcgrad.fold import folded, folded_by_key
+from funcgrad.graph import (
+    CONSTANT,
+    INPUT,
+    Key,
+    broadcast_shapes,
+    has_more_nodes,
+    nearest_terms,
+)
 from funcgrad.ops.base import op as _op
 from funcgrad.ops.base.op import Elementwise
 from funcgrad.rewrite.evaluate import by_name, fitted, sample_values
@@ -36,6 +43,34 @@ def distinct(expr: Expr, who: str, most: int | None = None, instead: str = "") -
             f"{who}: expected at most {most} nodes, but got {len(found)}; {instead}".rstrip("; "),
         )
     return list(found.values())
+
+
+WRITTEN_IN_FULL = 2_000
+"""The nodes of a program that is written in full; of a larger one, what stands next to its roots."""
+NEXT_TO_ROOTS = 60
+BLANK = "…"
+
+
+def without_depths(roots: Sequence[Expr]) -> tuple[list[Expr], str]:
+    """Programs as they are written, and what a blank stands for in them.
+
+    A large program has a blank for what lies far below its roots. No more of it is visited than is written,
+    so that a program of a million nodes has a text at once. Of others nothing is left out.
+    """
+    if not has_more_nodes(roots, WRITTEN_IN_FULL):
+        return list(roots), ""
+    near = set(map(id, nearest_terms(roots, NEXT_TO_ROOTS)))
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        if id(expr) in near or not expr.args:
+            return rebuild(expr, args)
+        # (Each blank is another variable, so that different parts are not taken for one that is shared.)
+        return assemble_node(INPUT, (), (("name", BLANK), ("of", id(expr))), expr.type)
+
+    def operands(expr: Expr) -> tuple[Expr, ...]:
+        return expr.args if id(expr) in near else ()
+
+    return folded(roots, step, operands=operands), f"more than {WRITTEN_IN_FULL} nodes"
 
 
 def check_values(

@@ -42,6 +42,7 @@ from funcgrad.show.functions import (
     part_names,
 )
 from funcgrad.show.implicit_casts import Operand, written_operands
+from funcgrad.show.naming import BLANK, without_depths
 from funcgrad.show.written import (
     ATOM,
     CALL,
@@ -67,6 +68,8 @@ def text(expr: Expr) -> str:
     What runs again and again, or as one step, is a function with a name: ``s`` is a loop's state, ``t`` what
     a turn takes of the sequences that it runs over, and ``p`` what every turn is given. A loop's value is
     what its function's would be: the last state, then what was put out, stacked.
+
+    Of a program of more than 2000 nodes the end is written.
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
@@ -125,11 +128,13 @@ def shortened(lines: list[str], instead: str = "… ({} more)") -> list[str]:
 
 def let_forms(roots: Sequence[Expr]) -> tuple[list[tuple[str, str]], list[str]]:
     """The named parts of several formulas as pairs (name, formula), in order, and the formulas."""
-    exprs, is_whole = reading(roots)
-    functions, definitions, names = define(exprs, given_names(roots))
+    written, left_out = without_depths(roots)
+    exprs, is_whole = reading(written)
+    functions, definitions, names = define(exprs, given_names(written))
     shortest = SHORTEST_SHARED if is_whole else 0
-    lines, written = _let(exprs, {}, names, functions, shortest, part_names(exprs))
-    return [*definitions, *lines], [as_array(root).text for root in written]
+    lines, texts = _let(exprs, {}, names, functions, shortest, part_names(exprs))
+    blank = [(BLANK, left_out)] if left_out else []
+    return [*blank, *definitions, *lines], [as_array(root).text for root in texts]
 
 
 def define(
@@ -146,8 +151,11 @@ def define(
         given = {
             x.key: Written(name, ATOM) for x, name in zip(item.body.inputs, own.inputs, strict=True)
         }
-        lines, outputs = _let(item.body.outputs, given, names, functions)
+        written, left_out = without_depths(item.body.outputs)
+        lines, outputs = _let(written, given, names, functions)
         result = ", ".join([part.text for part in outputs]) or "()"
+        if left_out:
+            lines = [(BLANK, left_out), *lines]
         if lines:
             result += "\n  where " + "\n        ".join(_cut(lines))
         definitions.append((own.head, result))

@@ -46,7 +46,15 @@ from funcgrad.show.latex.latex_operations import (
     latex_parenthesized,
     special,
 )
-from funcgrad.show.naming import Rules, array_of, distinct, let_all, name_of
+from funcgrad.show.naming import (
+    BLANK,
+    Rules,
+    array_of,
+    distinct,
+    let_all,
+    name_of,
+    without_depths,
+)
 from funcgrad.show.numbers import digits, is_identity
 from funcgrad.show.program_at import formula_at
 from funcgrad.show.text import SHORTEST_SHARED, letters, shortened
@@ -66,6 +74,7 @@ _GREEK = frozenset(
 _ESCAPES = {c: f"\\{c}" for c in "#$%&_{}"} | {
     "\\": r"\backslash ",
     "~": r"\sim ",
+    BLANK: r"\dots ",
     "^": r"\hat{\ }",
     "<": r"\lt ",
     ">": r"\gt ",
@@ -77,7 +86,7 @@ def to_latex(f: Callable[..., Any] | Expr, /, *args: Any) -> PrintedText:
     or a function at arguments.
 
     Parts that are shared, or long, get names in a block; of a long program,
-    the middle is left out.
+    the middle is left out, and of one of more than 2000 nodes all but the end.
 
     Raises TypeError for what is neither.
 
@@ -94,7 +103,7 @@ def to_latex(f: Callable[..., Any] | Expr, /, *args: Any) -> PrintedText:
     \text{in }\phantom{a} &\phantom{{}={}} \sin\left(a\right) \, a
     \end{aligned}
     """
-    expr = formula_at("to_latex", f, args)
+    (expr,), left_out = without_depths([formula_at("to_latex", f, args)])
     given = given_names([expr])
     (expr,), is_derived = reading([expr])
     nodes = distinct(expr, "to_latex")
@@ -115,7 +124,8 @@ def to_latex(f: Callable[..., Any] | Expr, /, *args: Any) -> PrintedText:
         part_names([expr]),
         _is_short if is_derived else lambda piece: False,
     )
-    rows = [row for item in items for row in _definition(item.body, shown, rules)]
+    rows = _blank_row(left_out)
+    rows += [row for item in items for row in _definition(item.body, shown, rules)]
     lines, (root,) = let_all([expr], {}, rules)
     rows += [f"{identifier(name)} &= {body}" for name, body in lines]
     if not rows:
@@ -124,6 +134,10 @@ def to_latex(f: Callable[..., Any] | Expr, /, *args: Any) -> PrintedText:
     rows[0] = rf"\text{{let }} {rows[0]}"
     rows.append(rf"\text{{in }}\phantom{{a}} &\phantom{{{{}}={{}}}} {root.text}")
     return PrintedText("\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}")
+
+
+def _blank_row(left_out: str) -> list[str]:
+    return [rf"{identifier(BLANK)} &= \text{{{left_out}}}"] if left_out else []
 
 
 def _right_side(part: Written) -> str:
@@ -153,9 +167,12 @@ def _definition(body: Body, functions: Mapping[Body, Function], rules: Rules) ->
     """A body as rows of the block: what it gives, then its parts that have names."""
     own = functions[body]
     given = {x.key: Written(name, ATOM) for x, name in zip(body.inputs, own.inputs, strict=True)}
-    lines, outputs = let_all(body.outputs, given, rules)
+    written, left_out = without_depths(body.outputs)
+    lines, outputs = let_all(written, given, rules)
     head = rf"{own.name}\left({', '.join(own.inputs)}\right)"
     result = r",\; ".join([_right_side(part) for part in outputs]) or r"\left(\right)"
+    if left_out:
+        lines = [(BLANK, rf"\text{{{left_out}}}"), *lines]
     where = [rf"&\quad \text{{where }} {identifier(n)} = {text}" for n, text in lines]
     return [f"{head} &= {result}", *shortened(where, _MORE_ROWS)]
 
