@@ -242,7 +242,7 @@ def reshaped_scatter(expr: Expr) -> Expr | None:
 
 
 def transposed_scatter(expr: Expr) -> Expr | None:
-    """transpose(scatter(v)) = scatter(transpose(v)), unless an array leads to the rows, which are contiguous."""
+    """transpose(scatter(v)) = scatter(transpose(v)), unless an array leads to the entries of an axis."""
     (x,), axes = expr.args, dict(expr.params)["axes"]
     added = _scattered_ranges(x)
     if added is None or any([one.is_array for one in added]):
