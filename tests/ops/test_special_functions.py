@@ -1,6 +1,8 @@
 """Special functions: partial derivatives to 1e-10 of mpmath's, in both modes, to second order, under jit
 and vmap."""
 
+import itertools
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -612,6 +614,40 @@ def test_slopes_of_gdtr_in_the_rate_move_with_x_at_0():
     for first, second in ((0, 2), (2, 0)):
         for function, sign in ((scipy.special.gdtr, 1.0), (scipy.special.gdtrc, -1.0)):
             assert fg.grad(fg.grad(function, first), second)(1.7, 1.0, 0.0) == sign
+
+
+SHAPES_OF_0 = {
+    # Calls and the place of a shape that is 0.
+    "gammainc": (0.0, 0.7),
+    "gammaincc": (0.0, 2.0),
+    "chdtr": (0.0, 1.0),
+    "betainc": (0.0, 1.5, 0.3),
+    "betaincc": (2.0, 0.0, 0.4),
+    "gdtr": (0.8, 0.0, 1.5),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES_OF_0)
+def test_slopes_in_x_move_with_a_shape_of_0(name):
+    function, args = getattr(scipy.special, name), SHAPES_OF_0[name]
+    shape, x = args.index(0.0), len(args) - 1
+
+    def slope(place, at):
+        return fg.grad(function, place)(*args[:shape], at, *args[shape + 1 :])
+
+    h = 1e-3  # the functions are not defined for a negative shape
+    wanted = (-25 * slope(x, 0.0) + 48 * slope(x, h) - 36 * slope(x, 2 * h)) / (12 * h)
+    wanted += (16 * slope(x, 3 * h) - 3 * slope(x, 4 * h)) / (12 * h)
+    assert fg.grad(fg.grad(function, x), shape)(*args) == pytest.approx(wanted, rel=1e-7)
+    assert fg.grad(fg.grad(function, shape), x)(*args) == pytest.approx(wanted, rel=1e-7)
+
+
+@pytest.mark.parametrize("y", [0.0, 1.0])
+@pytest.mark.parametrize("name", ["betaincinv", "betainccinv"])
+def test_second_slopes_of_inverses_in_the_shapes_are_0_at_the_ends(name, y):
+    inverse = getattr(scipy.special, name)
+    for first, second in itertools.product((0, 1), (0, 1)):
+        assert fg.grad(fg.grad(inverse, first), second)(2.0, 1.5, y) == 0.0
 
 
 @pytest.mark.parametrize("k", [-2.5, -1.0, -0.5])

@@ -38,6 +38,14 @@ def _times_log(z: Array, deviation: Array) -> Any:
     return np.where(z == 0, 0.0, z * deviation)
 
 
+def _gamma_density_in_shape(z: Array, a: Array, x: Array) -> Any:
+    """At a shape of 0, where the logarithm is infinite, by the density of a + 1, times a/x."""
+    none = (a == 0) & (x > 0) & (x < np.inf)
+    b, t = np.where(none, a, 0.0) + 1.0, np.where(none, x, 1.0)
+    start = gamma_density(b, t) * (1.0 + (b - 1.0) * gamma_deviation(b, t)) / t
+    return np.where(none, start, _times_log(z, gamma_deviation(a, x)))
+
+
 def _gamma_density_slope(z: Array, a: Array, x: Array) -> Any:
     at_zero = gamma_density(a - 1.0, x) - z
     return np.where(x == 0, at_zero, z * (a - 1.0 - x) / np.where(x == 0, 1.0, x))
@@ -53,7 +61,7 @@ gamma_deviation: Op = numeric_function(
 gamma_density: Op = numeric_function(
     "gamma_density",
     _gamma_density,
-    lambda z, a, x: _times_log(z, gamma_deviation(a, x)),
+    _gamma_density_in_shape,
     _gamma_density_slope,
     mpmath=lambda mp, a, x: x ** (a - 1) * mp.exp(-x) * mp.rgamma(a),
 )
@@ -71,6 +79,16 @@ def _beta_density(a: Array, b: Array, x: Array) -> Any:
     first, second = np.where(x == 0, a, b), np.where(x == 0, b, a)
     edge = np.where(first == 1, second, np.where((first < 1) & (first > 0), np.inf, 0.0))
     return np.where(inside, value, np.where((x == 0) | (x == 1), edge, np.nan))
+
+
+def _beta_density_in_shape(z: Array, a: Array, b: Array, x: Array, y: Array) -> Any:
+    """At a shape of 0 by the density of a + 1, times a/(a + b)/x, as that of the gamma distribution."""
+    none = (a == 0) & (b > 0) & (x > 0) & (y > 0)
+    c, d = np.where(none, a, 0.0), np.where(none, b, 1.0)
+    t, s, total = np.where(none, x, 0.5), np.where(none, y, 0.5), c + d
+    moved = d / total + c * beta_deviation(c + 1.0, d, t, s)
+    start = beta_density(c + 1.0, d, t) * moved / (total * t)
+    return np.where(none, start, _times_log(z, beta_deviation(a, b, x, y)))
 
 
 def _beta_density_slope(z: Array, a: Array, b: Array, x: Array) -> Any:
@@ -95,8 +113,8 @@ beta_deviation: Op = numeric_function(
 beta_density: Op = numeric_function(
     "beta_density",
     _beta_density,
-    lambda z, a, b, x: _times_log(z, beta_deviation(a, b, x, 1.0 - x)),
-    lambda z, a, b, x: _times_log(z, beta_deviation(b, a, 1.0 - x, x)),
+    lambda z, a, b, x: _beta_density_in_shape(z, a, b, x, 1.0 - x),
+    lambda z, a, b, x: _beta_density_in_shape(z, b, a, 1.0 - x, x),
     _beta_density_slope,
     mpmath=lambda mp, a, b, x: x ** (a - 1) * (1 - x) ** (b - 1) / mp.beta(a, b),
 )
@@ -249,7 +267,7 @@ def beta_shape_slope(a: Array, b: Array, x: Array, place: int, upper: bool) -> A
     plus 1 (DLMF 8.17.20 and 21). For a tiny b, these would cancel if a were large."""
     y = 1.0 - x
     own, other = (b, a) if place else (a, b)
-    tiny = (own > 0) & (own < _TINY_SHAPE)
+    tiny = (own >= 0) & (own < _TINY_SHAPE) & (other > 0)
     if place:
         tiny = tiny & (a < 100.0)
     raised = np.where(tiny, own + 1.0, own)

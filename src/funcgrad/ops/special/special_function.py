@@ -273,7 +273,8 @@ def inverse_partials(
             return 1.0 / across
         along = forward().edge(place)(value, *solved).d  # type: ignore[misc, union-attr]
         # At an end of the range, where the inverse is the end of the support, all is constant.
-        return np.where((along == 0) & (across == 0), 0.0, -along / across)
+        constant = (along == 0) & (across == 0)
+        return np.where(constant, 0.0, -along / np.where(constant, 1.0, across))
 
     return tuple([partial(rule, place) for place in range(count)])
 
