@@ -412,7 +412,7 @@ def _asked(name: str) -> Callable[..., Any]:
     """A method of the original's own class, after which the copy is renewed."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        given = self._funcgrad_given(name, [*args])
+        given = self._funcgrad_given(name, [*map(original_of_view, args)])
         made = getattr(self._funcgrad_original, name)(*given, **kwargs)
         DictView.renew(self)
         return self if made is self._funcgrad_original else self._funcgrad_redirect(made)
@@ -465,22 +465,11 @@ class CounterView(StandardDictView):
     __slots__ = ()
 
 
-def _of_counter(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any) -> Any:
-        given = self._funcgrad_given(name, [*map(original_of_view, args)])
-        made = getattr(self._funcgrad_original, name)(*given)
-        DictView.renew(self)
-        return self if made is self._funcgrad_original else self._funcgrad_redirect(made)
-
-    method.__name__ = method.__qualname__ = name
-    return method
-
-
 for _name in (
     *("__add__", "__and__", "__neg__", "__or__", "__pos__", "__sub__", "__iadd__", "__iand__"),
     *("__ior__", "__isub__", "most_common", "subtract", "update"),
 ):
-    setattr(CounterView, _name, _of_counter(_name))
+    setattr(CounterView, _name, _asked(_name))
 
 
 def standing(value: Any, redirect: _Redirect) -> Any:
