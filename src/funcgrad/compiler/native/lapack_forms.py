@@ -319,6 +319,28 @@ def _substituted(program: ArrayProgram, step: FlatStep, operands: Sequence[Value
     return x
 
 
+class DefiniteCheck:
+    """Whether a matrix that Cholesky's method factors in its place is not known to be positive definite.
+
+    It is `bad` if the square of a pivot is one that rounding may have made of the entry on the diagonal.
+    """
+
+    def __init__(self, w: LLVMWriter, x: Strided) -> None:
+        n = x.shape[0]
+        self.w, self.limits, self.bad = w, new_array(w, (n,), x.dtype), new_array(w, (), "bool")
+        self.bad.put(w, (), truth_literal(False))
+        with w.loop(integer(n)) as k:
+            self.limits.put(w, (k,), w.binary("fmul", x.at(w, (k, k)), tolerance(n, x.dtype)))
+
+    def mark(self, k: Number, square: Number) -> None:
+        """Check the square of a pivot."""
+        w = self.w
+        doubtful = w.compare("ule", square, self.limits.at(w, (k,)))
+        infinite = w.compare("oeq", square, real(math.inf, square.type))
+        either = w.binary("or", doubtful, infinite)
+        self.bad.put(w, (), w.binary("or", self.bad.at(w, ()), either))
+
+
 def cholesky_factor(program: ArrayProgram, x: Strided) -> None:
     """Factor a matrix in C order in its place, by its lower triangle; NumPy runs the program if it fails.
 
@@ -326,13 +348,9 @@ def cholesky_factor(program: ArrayProgram, x: Strided) -> None:
         UnsupportedError: without SciPy.
     """
     w, (n, _) = program.writer, x.shape
-    kind = REGISTER[x.dtype]
     if not has_lapack(x.dtype):
         raise UnsupportedError(f"factors of {n} rows without SciPy")
-    limits, bad = new_array(w, (n,), x.dtype), new_array(w, (), "bool")
-    bad.put(w, (), truth_literal(False))
-    with w.loop(integer(n)) as k:
-        limits.put(w, (k,), w.binary("fmul", x.at(w, (k, k)), tolerance(n, x.dtype)))
+    check = DefiniteCheck(w, x)
     info = w.buffer(1, "int64")
     place = w.address(x.pointer, x.dtype, x.offset)
     # (LAPACK reads by columns, so that what is lower by rows is upper to it.)
@@ -340,14 +358,10 @@ def cholesky_factor(program: ArrayProgram, x: Strided) -> None:
     _fails_by(program, info)
     with w.loop(integer(n)) as k:
         pivot = x.at(w, (k, k))
-        square = w.binary("fmul", pivot, pivot)
-        doubtful = w.compare("ule", square, limits.at(w, (k,)))
-        infinite = w.compare("oeq", square, real(math.inf, kind))
-        either = w.binary("or", doubtful, infinite)
-        bad.put(w, (), w.binary("or", bad.at(w, ()), either))
-    program.fails_if(bad.at(w, ()))
+        check.mark(k, w.binary("fmul", pivot, pivot))
+    program.fails_if(check.bad.at(w, ()))
     with w.loop(integer(n - 1)) as i, w.loop(w.binary("sub", integer(n - 1), i)) as t:
-        x.put(w, (i, w.plus(w.plus(i, integer(1)), t)), real(0.0, kind))
+        x.put(w, (i, w.plus(w.plus(i, integer(1)), t)), real(0.0, REGISTER[x.dtype]))
 
 
 lu_factors = Whole(_lu_factors)

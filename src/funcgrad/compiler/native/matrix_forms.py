@@ -7,7 +7,6 @@ returns numbers where NumPy raises. Larger matrices are LAPACK's (`lapack_forms`
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -24,6 +23,7 @@ from funcgrad.compiler.native.array_values import (
     new_array,
 )
 from funcgrad.compiler.native.lapack_forms import (
+    DefiniteCheck,
     by_columns,
     cholesky_factor,
     factored,
@@ -32,7 +32,6 @@ from funcgrad.compiler.native.lapack_forms import (
     pivot_size,
     sizes_of,
     solve_with_factors,
-    tolerance,
     trade_rows,
 )
 from funcgrad.compiler.native.llvm_writer import (
@@ -299,18 +298,13 @@ def _factor(writer: LLVMWriter, n: int, dtype: str) -> str:
     name = f"cholesky.{n}.{dtype}"
     if name in writer.defined:
         return name
-    w, kind = LLVMWriter(), REGISTER[dtype]
-    a, zero = _square("%a", n, n, dtype), real(0.0, kind)
-    limits, bad = new_array(w, (n,), dtype), new_array(w, (), "bool")
-    bad.put(w, (), truth_literal(False))
-    with w.loop(integer(n)) as k:
-        limits.put(w, (k,), w.binary("fmul", a.at(w, (k, k)), tolerance(n, dtype)))
+    w = LLVMWriter()
+    a, zero = _square("%a", n, n, dtype), real(0.0, REGISTER[dtype])
+    check = DefiniteCheck(w, a)
 
     def root(k: Number) -> Number:
         square = a.at(w, (k, k))
-        doubtful = w.compare("ule", square, limits.at(w, (k,)))
-        infinite = w.compare("oeq", square, real(math.inf, kind))
-        bad.put(w, (), w.binary("or", bad.at(w, ()), w.binary("or", doubtful, infinite)))
+        check.mark(k, square)
         pivot = template_value(w, "sqrt({0})", [square])
         a.put(w, (k, k), pivot)
         return pivot
@@ -326,7 +320,7 @@ def _factor(writer: LLVMWriter, n: int, dtype: str) -> str:
             product = w.binary("fmul", a.at(w, (i, k)), a.at(w, (j, k)))
             a.put(w, (i, j), w.binary("fsub", a.at(w, (i, j)), product))
     root(integer(n - 1))
-    _kernel(writer, name, ("%a",), w, bad.at(w, ()))
+    _kernel(writer, name, ("%a",), w, check.bad.at(w, ()))
     return name
 
 
