@@ -17,56 +17,40 @@ _BORDER = 0.82
 """Below it the series of the theta function converges, above it that of exponentials."""
 
 
-def _halves(x: Array) -> tuple[Any, Any, Any]:
-    small = x < _BORDER
-    return small, np.where(small, x, 0.5), np.where(small, 1.0, x)
-
-
 def _rate(k: int) -> float:
     return (k * math.pi) ** 2 / 8
 
 
-def _large_k_density(x: Array) -> Any:
-    """The logarithm of the density of the limit: each series by its first term."""
-    small, s, t = _halves(x)
+def _large_k_log_series(x: Array, order: int) -> tuple[Any, Any]:
+    """The logarithms of the smaller side of the limit, its distribution function or the complement, or, of
+    order 1, of its density: each series by its first term; and where it is that for small x."""
+    small = x < _BORDER
+    s, t = np.where(small, x, 0.5), np.where(small, 1.0, x)
     square = s * s
     low: Any = 0.0
     for k in (1, 3, 5, 7):
-        low = low + np.exp((_rate(1) - _rate(k)) / square) * (2 * _rate(k) / square - 1)
+        slope = 2 * _rate(k) / square - 1 if order else 1.0
+        low = low + np.exp((_rate(1) - _rate(k)) / square) * slope
     high: Any = 0.0
     for k in range(1, 7):
-        high = high - (-1.0) ** k * k * k * np.exp(-2.0 * (k * k - 1) * t * t)
-    below = math.log(2 * math.pi) / 2 - 2 * np.log(s) - _rate(1) / square + np.log(low)
-    above = math.log(8) + np.log(t) - 2 * t * t + np.log(high)
-    return np.where(small, below, above)
-
-
-def _large_k_log_sides(x: Array) -> tuple[Any, Any]:
-    """The logarithms of the smaller side: of the distribution function, or of its complement."""
-    small, s, t = _halves(x)
-    low: Any = 0.0
-    for k in (1, 3, 5, 7):
-        low = low + np.exp((_rate(1) - _rate(k)) / (s * s))
-    high: Any = 0.0
-    for k in range(1, 7):
-        high = high - (-1.0) ** k * np.exp(-2.0 * (k * k - 1) * t * t)
-    below = math.log(2 * math.pi) / 2 - np.log(s) - _rate(1) / (s * s) + np.log(low)
-    above = math.log(2) - 2 * t * t + np.log(high)
+        high = high - (-1.0) ** k * k ** (2 * order) * np.exp(-2.0 * (k * k - 1) * t * t)
+    below = math.log(2 * math.pi) / 2 - (1 + order) * np.log(s) - _rate(1) / square + np.log(low)
+    above = (math.log(8) + np.log(t) if order else math.log(2)) - 2 * t * t + np.log(high)
     return small, np.where(small, below, above)
 
 
 def _large_k_logcdf(x: Array) -> Any:
-    small, log = _large_k_log_sides(x)
+    small, log = _large_k_log_series(x, 0)
     return np.where(small, log, np.log1p(-probability(log)))
 
 
 def _large_k_logsf(x: Array) -> Any:
-    small, log = _large_k_log_sides(x)
+    small, log = _large_k_log_series(x, 0)
     return np.where(small, np.log1p(-probability(log)), log)
 
 
 kstwobign = Standard(
-    density=_large_k_density,
+    density=lambda x: _large_k_log_series(x, 1)[1],
     cdf=lambda x: kolmogorov_cdf(x),
     sf=lambda x: special.kolmogorov(x),
     logcdf=_large_k_logcdf,
