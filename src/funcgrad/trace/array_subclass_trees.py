@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,24 +19,35 @@ def flatten_subclass(tree: SubclassedArray) -> TreeNode:
 
     Attributes that are traced are leaves, too.
     """
-    kind, space = type(tree), dict(vars(tree))
+    kind = type(tree)
     is_matrix = issubclass(kind.__funcgrad_original__, np.matrix)
+
+    def made(value: Any, space: dict[str, Any]) -> Any:
+        if is_matrix and np.ndim(value) != 2:  # of a batch, or of blocks of a Jacobian
+            return value
+        array: Any
+        if isinstance(value, Expr):
+            array = kind._funcgrad_of_view(MutableArray.view(cell_of(value)), None)
+        else:
+            array = np.asarray(value).view(kind.__funcgrad_original__)
+        return with_attributes(array, space)
+
+    return node_of_instance("values", plain(tree), dict(vars(tree)), made)
+
+
+def node_of_instance(
+    place: str, value: object, space: dict[str, Any], made: Callable[[Any, dict[str, Any]], Any]
+) -> TreeNode:
+    """An instance of a value and of attributes taken apart; ``made`` puts them together again."""
     names = [name for name, value in space.items() if isinstance(value, Expr | Reference)]
 
     def put(given: Sequence[Any]) -> Any:
         value, *others = map(plain_value, given)
-        if is_matrix and np.ndim(value) != 2:  # of a batch, or of blocks of a Jacobian
-            return value
-        made: Any
-        if isinstance(value, Expr):
-            made = kind._funcgrad_of_view(MutableArray.view(cell_of(value)), None)
-        else:
-            made = np.asarray(value).view(kind.__funcgrad_original__)
-        return with_attributes(made, space | dict(zip(names, others, strict=True)))
+        return made(value, space | dict(zip(names, others, strict=True)))
 
-    children = [plain_value(plain(tree)), *[plain_value(space[name]) for name in names]]
+    children = [plain_value(value), *[plain_value(space[name]) for name in names]]
     fixed = FixedAttributes({name: value for name, value in space.items() if name not in names})
-    return TreeNode(["values", *names], children, put, fixed, is_array=not names)
+    return TreeNode([place, *names], children, put, fixed, is_array=not names)
 
 
 class FixedAttributes:

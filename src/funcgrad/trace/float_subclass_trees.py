@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Number
 from types import FunctionType
 from typing import Any
@@ -11,11 +10,10 @@ import numpy as np
 
 from funcgrad.arrays.array_operators import OPERATOR_UFUNCS
 from funcgrad.arrays.float_subclass import TracedFloat, traced_float
-from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
 from funcgrad.source import USERS, type_error
-from funcgrad.trace.array_subclass_trees import FixedAttributes
+from funcgrad.trace.array_subclass_trees import node_of_instance
 from funcgrad.trace.container import TreeNode
 from funcgrad.trace.outer_arrays import instance_dict
 
@@ -27,24 +25,18 @@ def flatten_traced_float(tree: TracedFloat) -> TreeNode:
     Of a batch, the numbers are an array of no class.
     """
     kind: Any = type(tree)
-    space = dict(instance_dict(tree) or {})
-    names = [name for name, value in space.items() if isinstance(value, Expr | Reference)]
 
-    def put(given: Sequence[Any]) -> Any:
-        value, *others = map(plain_value, given)
+    def made(value: Any, space: dict[str, Any]) -> Any:
         if np.shape(value) or not isinstance(value, Expr | float | np.number):
             return value
-        of_class = kind.__funcgrad_original__
-        made: Any
+        number: Any
         if isinstance(value, Expr):
-            made = traced_float(kind, value)
+            number = traced_float(kind, value)
         else:
-            made = float.__new__(of_class, value)
-        return _with_attributes(made, space | dict(zip(names, others, strict=True)))
+            number = float.__new__(kind.__funcgrad_original__, value)
+        return _with_attributes(number, space)
 
-    children = [plain_value(tree), *[plain_value(space[name]) for name in names]]
-    fixed = FixedAttributes({name: value for name, value in space.items() if name not in names})
-    return TreeNode(["", *names], children, put, fixed, is_array=not names)
+    return node_of_instance("", tree, dict(instance_dict(tree) or {}), made)
 
 
 def _with_attributes(made: Any, space: dict[str, Any]) -> Any:
