@@ -22,6 +22,7 @@ PASSES = (
     "scatter_to_gather",
     "scatter_accumulation",
     "strip_mining",
+    "broadcast_sinking",
     "constant_factoring",
     "softplus_sigmoid",
     "layout_assignment",

@@ -19,13 +19,20 @@ BITS = {np.dtype("float64"): np.dtype("int64"), np.dtype("float32"): np.dtype("i
 def masked(condition: Any, x: Any, out: Any = None) -> Any:
     """The entries of ``x`` where the condition is true, else 0. ``out`` is no operand.
 
+    If the condition is broadcast, ``x`` has the shape of the result.
+
     >>> masked(np.array([True, False, False]), np.array([-1.5, np.inf, 3.0]))
     array([-1.5, 0. , 0. ])
     """
     ones = np.negative(condition.view(np.int8))
-    out = np.empty(ones.shape, x.dtype) if out is None else out
+    out = (
+        np.empty(np.shape(x) if ones.size < x.size else ones.shape, x.dtype) if out is None else out
+    )
     kind: Any = BITS[x.dtype]
     bits = out.view(kind)
+    if ones.size < x.size:
+        np.bitwise_and(x.view(kind), ones.astype(kind), bits)
+        return out
     # (Negated before, as bytes, and widened with its sign: 0.8 of the time of the other order.)
     np.copyto(bits, ones)
     np.bitwise_and(x.view(kind), bits, bits)

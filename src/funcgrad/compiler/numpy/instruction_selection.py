@@ -138,13 +138,14 @@ _BRANCHLESS = 2048
 
 def _select_selection(made: list[Call], step: FlatStep, operands: tuple[int, ...]) -> int:
     type, (shape, dtype) = step.type, step.type
-    wide = made[operands[0]].type.shape == shape and dtype in BITS
-    if len(operands) == 2 and not (wide and type.size >= _BRANCHLESS):
-        operands = (*operands, put_constant(made, np.zeros((), dtype)))
-    if not wide or type.size < _BRANCHLESS:
-        return put(made, _entrywise("where", np.where, operands, type, "new"))
-    if len(operands) == 2:
+    is_large = type.size >= _BRANCHLESS and dtype in BITS
+    wide = [made[k].type.shape == shape for k in operands]
+    if is_large and len(operands) == 2 and any(wide):
         return put(made, _entrywise("masked", masked, operands, type, "out_no_alias"))
+    if len(operands) == 2:
+        operands = (*operands, put_constant(made, np.zeros((), dtype)))
+    if not (is_large and wide[0]):
+        return put(made, _entrywise("where", np.where, operands, type, "new"))
     numbers = [made[k].function.run for k in operands[1:] if made[k].form is CallForm.CONSTANT]
     if [x.ndim for x in numbers] == [0, 0] and (found := affine(*[x[()] for x in numbers])):
         a, b = [put_constant(made, np.array(x, dtype)) for x in found]

@@ -18,6 +18,7 @@ from funcgrad.compiler.native.native_program import NativeProgram, entry_lines
 from funcgrad.compiler.numpy.instruction_selection import select_instructions
 from funcgrad.compiler.numpy.numpy_codegen import bindings, numpy_source
 from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
+from funcgrad.compiler.passes.broadcast_sinking import sink_broadcasts
 from funcgrad.compiler.passes.constant_factoring import factor_constants
 from funcgrad.compiler.passes.fusion import fuse
 from funcgrad.compiler.passes.layout_assignment import assign_layouts
@@ -59,7 +60,7 @@ def compile_arrays(
 
 
 def _steps_of(roots: Roots, inputs: Sequence[Expr], options: PassOptions) -> Flat:
-    return run_step_passes(flatten_program(roots(), inputs), options)
+    return run_step_passes(flatten_program(roots(), inputs), options, native=True)
 
 
 def compile_natively(
@@ -70,7 +71,8 @@ def compile_natively(
     Raises:
         TypeError: it cannot be machine code.
     """
-    program = NativeProgram(run_step_passes(flatten_program(roots, inputs)), at_once=True)
+    flat = run_step_passes(flatten_program(roots, inputs), native=True)
+    program = NativeProgram(flat, at_once=True)
     machine = program.function()
     if machine is None:
         raise TypeError(
@@ -81,10 +83,15 @@ def compile_natively(
     return build("machine", text, {"machine": machine})
 
 
-def run_step_passes(flat: Flat, options: PassOptions = PASS_OPTIONS) -> Flat:
-    """The steps after all passes over steps, each followed by dead-code elimination."""
+def run_step_passes(
+    flat: Flat, options: PassOptions = PASS_OPTIONS, *, native: bool = False
+) -> Flat:
+    """The steps after all passes over steps, each followed by dead-code elimination.
+
+    Steps for ``native`` code do not go through the passes that are for NumPy's calls alone.
+    """
     for name, run in STEP_PASSES.items():
-        if options.runs(name):
+        if options.runs(name) and not (native and name in _FOR_CALLS):
             before, flat = flat, eliminate_dead_steps(run(flat))
             if options.verify:
                 from funcgrad.compiler.verify.verify_pipeline import verify_step_pass
@@ -95,6 +102,7 @@ def run_step_passes(flat: Flat, options: PassOptions = PASS_OPTIONS) -> Flat:
 
 STEP_PASSES: Mapping[str, Callable[[Flat], Flat]] = MappingProxyType(
     {
+        "broadcast_sinking": sink_broadcasts,
         "constant_factoring": factor_constants,
         "softplus_sigmoid": softplus_sigmoid,
         "layout_assignment": assign_layouts,
@@ -102,6 +110,7 @@ STEP_PASSES: Mapping[str, Callable[[Flat], Flat]] = MappingProxyType(
     }
 )
 """The passes from steps to steps, in order."""
+_FOR_CALLS = frozenset({"broadcast_sinking"})
 
 
 def make_plan(flat: Flat, options: PassOptions = PASS_OPTIONS) -> Plan:

@@ -104,11 +104,8 @@ def _native_steps(program: Program, names: tuple[str, ...]) -> tuple[Steps | Inn
     later = native_program_of(program.compiled)
     if kind != "machine" and (kind != "array" or later is None or not later.is_possible):
         return ()
-    by_numpy, own = [
-        run_step_passes(flatten_program(roots, program.inputs))
-        for roots in (program._outputs(), program._native_outputs()())
-    ]
-    if own == by_numpy:
+    own = run_step_passes(flatten_program(program._native_outputs()(), program.inputs), native=True)
+    if own == run_step_passes(flatten_program(program._outputs(), program.inputs)):
         return ()
     closed = closed_below(own)
     return Steps(own, names, closed[0].steps.bodies if closed else {}), *closed
