@@ -83,6 +83,8 @@ def test_derivatives_of_gammaln_are_polygamma():
         x = np.array([0.3, 1.0, 4.5, -1.5])
         np.testing.assert_allclose(derivative(x), scipy.special.polygamma(order, x), rtol=1e-13)
     assert fg.grad(scipy.special.psi)(2.0) == scipy.special.polygamma(1, 2.0)
+    z = fg.var("z", dtype=complex)
+    assert scipy.special.psi(z)(z=1 + 2j) == scipy.special.psi(1 + 2j)
 
 
 def test_dtypes_are_scipys():

@@ -705,6 +705,16 @@ def test_slopes_of_the_bessel_function_of_numpy(dtype):
     np.testing.assert_allclose(window(1e-9), -1.25e-9, rtol=1e-14)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_bessel_function_of_scipy_is_not_that_of_numpy(dtype):
+    x = np.linspace(-5, 5, 1000, dtype=dtype)
+    assert np.any(np.i0(x) != scipy.special.i0(x))
+    np.testing.assert_array_equal(fg.jit(scipy.special.i0)(x), scipy.special.i0(x))
+    np.testing.assert_array_equal(fg.jit(np.i0)(x), np.i0(x))
+    slope = fg.elementwise_grad(scipy.special.i0)
+    np.testing.assert_array_equal(slope(x), scipy.special.i1(x))
+
+
 @pytest.mark.parametrize("name", ["k0e", "k1e", "kve"])
 def test_scaled_functions_at_their_pole_and_where_they_are_not_defined(name):
     own = getattr(scipy.special, name)

@@ -78,13 +78,16 @@ def is_well_known(ufunc: np.ufunc) -> bool:
     return own or is_scipys(ufunc)
 
 
+@lru_cache(maxsize=1024)
 def stand_in_of(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """The function of the package in the place of a ufunc; None if it has none."""
     if not is_well_known(ufunc):
         return None
-    found = ufuncs.get(ufunc.__name__)
-    if found is None and is_scipys(ufunc):
-        found = functions["special_functions"]().get(ufunc.__name__)
+    name = ufunc.__name__
+    found = ufuncs.get(name)
+    # SciPy's `i0` is another function than NumPy's, which is no ufunc.
+    if is_scipys(ufunc) and (found is None or not isinstance(getattr(np, name, ufunc), np.ufunc)):
+        found = functions["special_functions"]().get(name, found)
     return found
 
 

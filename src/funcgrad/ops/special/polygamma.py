@@ -206,8 +206,3 @@ def digamma(x: Array) -> Any:
     0.0
     """
     return polygamma(0, x)
-
-
-def psi(x: Array) -> Any:
-    """`digamma` by its other name. As `scipy.special.psi`."""
-    return digamma(x)
