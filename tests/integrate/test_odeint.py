@@ -232,6 +232,61 @@ def test_derivatives_of_stiff_equations_stay_bounded(method, rtol):
     assert final(0.04, 1.0) == pytest.approx(0.04 * expected, abs=10 * rtol)
 
 
+RESTING = {
+    "at rest": lambda y0: (oscillator, y0, 0.0 * y0),
+    "next to a decay": lambda y0: (
+        lambda y, t, w: np.stack([y[1], -(w**2) * y[0], -y[2]]),
+        *(y0, 0.0 * y0, 1.0 + 0.0 * y0),
+    ),
+    "at an equilibrium": lambda y0: (
+        lambda y, t, w: np.stack([y[1], -(w**2) * (y[0] - 2.0)]),
+        *(2.0 + y0, 0.0 * y0),
+    ),
+}
+"""Equations with a part that does not move at y0 = 0: its error is 0 in steps of any size."""
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("name", "y0"), [*[(name, 0.0) for name in RESTING], ("at rest", 1e-13)])
+def test_derivatives_of_a_state_that_rests_follow_the_tolerance(method, name, y0):
+    def final(y0):
+        func, *start = RESTING[name](y0)
+        times = np.array([0.0, 2.0])
+        return fg.odeint(func, np.stack(start), times, 12.0, rtol=1e-7, atol=1e-9, method=method)[
+            -1, 0
+        ]
+
+    for slope in (fg.grad(final), fg.jit(fg.jacfwd(final))):
+        assert slope(y0) == pytest.approx(np.cos(24.0), abs=2e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("rtol", [1e-3, 1e-8])
+def test_derivatives_in_a_parameter_stay_bounded_at_an_equilibrium(method, rtol):
+    """The state never moves, and fast modes of a perturbation decay long before the end."""
+
+    def final(k):
+        start = np.stack([1.0, k])
+        func = lambda y, t: np.stack([-20.0 * (y[0] - y[1]), 0.0 * y[1]])  # noqa: E731
+        return fg.odeint(func, start, np.array([0.0, 50.0]), rtol=rtol, atol=rtol, method=method)[
+            -1, 0
+        ]
+
+    assert fg.grad(final)(1.0) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_a_resting_state_of_a_stiff_equation_takes_few_steps():
+    def steps(y0):
+        slope = lambda t, y: np.stack([-1e6 * (y[0] - y[1]), -y[1]])  # noqa: E731
+        found = fg.solve_ivp(slope, (0.0, 2.0), np.stack([y0, y0]), method="Rodas5P")
+        counts.append(found.t.shape[0])
+        return found.y[1, -1]
+
+    counts = []
+    assert fg.grad(steps)(0.0) == pytest.approx(np.exp(-2.0), rel=1e-3)
+    assert counts[0] < 60
+
+
 # -- failure -------------------------------------------------------------------------------------
 def test_states_that_cannot_be_computed_are_nan():
     # y' = y**2 ends in a pole at t = 1.

@@ -7,6 +7,9 @@ ends at the final time and changes its size with it.
 Steps stay inside the region of stability. In a stiff equation, error control alone lets an explicit method
 take steps that multiply a perturbation by more than 1. The state stays right, since a greater error makes the
 next steps shorter; the derivative, which knows of no shorter steps, would grow without bound.
+
+Where the state hardly moves, as at an equilibrium, its error says nothing of the derivative's: any step is
+exact there. In programs that may be differentiated, such a step is judged by a perturbed state, too.
 """
 
 from __future__ import annotations
@@ -31,8 +34,10 @@ from funcgrad.integrate.steps import (
 from funcgrad.integrate.tableaus import RungeKutta
 from funcgrad.integrate.vector_field import VectorField
 from funcgrad.ops.base.op import fit, lift_fully
+from funcgrad.transforms.control_flow.cond import cond
 from funcgrad.transforms.control_flow.loops import while_loop
 from funcgrad.transforms.grad import stop_gradient
+from funcgrad.transforms.jvp import jvp
 from funcgrad.typing import Array
 
 RUNNING, FAILED, OUT_OF_STEPS = 0, -1, -2
@@ -53,6 +58,8 @@ class Progress(NamedTuple):
     h_old: Any
     y_old: Leaves
     dense: tuple[Leaves, ...]
+    perturbation: Leaves
+    """A tangent of the state, as the steps that are judged by one carry it on."""
     spectral_radius: Any
     """An estimate of that of the Jacobian."""
     stiff_steps: Any
@@ -81,6 +88,8 @@ class Integration(NamedTuple):
     """One a leaf."""
     max_step: Any
     max_steps: Any
+    has_derivative: bool = True
+    """Whether the solution may be differentiated: not if all that it depends on is known numbers."""
 
     @property
     def direction(self) -> Any:
@@ -103,7 +112,7 @@ class Integration(NamedTuple):
         no = lift_fully(np.zeros((), bool))
         slow = number(0.0, self.end.dtype)
         return Progress(
-            *(self.start, y, f, h, self.start, one, y, dense, slow),
+            *(self.start, y, f, h, self.start, one, y, dense, self._perturbation(y, f, h), slow),
             *(zero, no, zero, zero, zero),
         )
 
@@ -143,6 +152,10 @@ class Integration(NamedTuple):
             for a, b in zip(s.y, new.y, strict=True)
         ]
         norm = self._norm([stop_gradient(x) for x in new.error], scale)
+        perturbation, radius = s.perturbation, self._spectral_radius(new.end_differences, s, scale)
+        if self.has_derivative:
+            of_change, perturbation, radius = self._judged(s, new, t_new, h, norm, scale, radius)
+            norm = np.maximum(norm, of_change)
         accept = norm < 1.0
         power = SAFETY * np.maximum(norm, _TINY) ** (-1.0 / (self.method.error_order + 1))
         grown = np.minimum(power, np.where(s.rejected, 1.0, GROW))
@@ -152,7 +165,7 @@ class Integration(NamedTuple):
         size = factor * np.minimum(size, left)
         stuck = ~accept & ~(size >= 10.0 * spacing)
 
-        radius = np.where(accept, self._spectral_radius(s, new, scale), s.spectral_radius)
+        radius = np.where(accept, radius, s.spectral_radius)
         size, stiff_steps = self._within_stability(size, radius, s.stiff_steps, 10.0 * spacing)
 
         def kept(new: Array, old: Array) -> Any:
@@ -170,6 +183,7 @@ class Integration(NamedTuple):
             h_old=kept(h, s.h_old),
             y_old=kept_leaves(s.y, s.y_old),
             dense=tuple(map(kept_leaves, new.dense, s.dense)),
+            perturbation=kept_leaves(perturbation, s.perturbation),
             spectral_radius=radius,
             stiff_steps=stiff_steps,
             rejected=~accept,
@@ -182,11 +196,102 @@ class Integration(NamedTuple):
         """The number of evaluations of the right-hand side: at the start twice, and in each attempt."""
         return 2 + evaluations(self.method) * s.attempts
 
-    def _spectral_radius(self, s: Progress, new: Attempt, scale: Leaves) -> Any:
+    def _judged(
+        self, s: Progress, new: Attempt, t_new: Any, h: Any, norm: Any, scale: Leaves, radius: Any
+    ) -> tuple[Any, Leaves, Any]:
+        """The norm of the error of a perturbation, it after the step, and the spectral radius.
+
+        The norm is 0, and the perturbation a new one, of a step whose own error tells enough.
+        """
+        t, t_new, h, y = map(_constants, (s.t, t_new, h, s.y))
+
+        def of_state(y: Leaves) -> tuple[Leaves, ...]:
+            moved = step(self.method, self.field, t, t_new, y, self.field(t, y), h)
+            return moved.y, moved.error, *(moved.end_differences or ())
+
+        def perturbed() -> tuple[Any, Leaves, Any]:
+            _, (after, error, *differences) = jvp(of_state, (y,), (s.perturbation,))
+            sizes = [
+                np.maximum(np.maximum(np.abs(a), np.abs(b)), c)
+                for a, b, c in zip(s.perturbation, after, scale, strict=True)
+            ]
+            of_change = self._norm(error, sizes)
+            valid = np.isfinite(of_change)
+            largest = np.maximum(radius, self._spectral_radius(differences, s, sizes))
+            return (
+                np.where(valid, of_change, 0.0),
+                [
+                    np.where(valid, a, b)
+                    for a, b in zip(self._kept_alive(s, after, new.y), s.perturbation, strict=True)
+                ],
+                np.where(valid, largest, radius),
+            )
+
+        def as_it_is() -> tuple[Any, Leaves, Any]:
+            return np.zeros((), norm.dtype), self._perturbation(new.y, new.f, h), radius
+
+        found = cond((norm < 1.0) & self._is_unsure(s, new, h, scale), perturbed, as_it_is)
+        of_change, perturbation, radius = found
+        return stop_gradient(of_change), _constants(perturbation), stop_gradient(radius)
+
+    def _is_unsure(self, s: Progress, new: Attempt, h: Any, scale: Leaves) -> Any:
+        """Whether an error may be small because its entry of the state hardly moves."""
+        unsure: Any = lift_fully(np.zeros((), bool))
+        for e, first, last, size, atol in zip(new.error, s.f, new.f, scale, self.atol, strict=True):
+            slope = np.maximum(np.abs(stop_gradient(first)), np.abs(stop_gradient(last)))
+            motion = np.abs(astype_of(h, slope)) * slope
+            rough = np.abs(stop_gradient(e)) > _ROUGH * self.rtol * motion
+            unsure = unsure | np.any(self._is_still(slope, h, size, atol) | rough)
+        return unsure
+
+    def _perturbation(self, y: Leaves, f: Leaves, h: Any) -> Leaves:
+        """A tangent of the size of the state: along its motion, in which fast modes have decayed.
+
+        Entries that do not move are perturbed by themselves.
+        """
+        along = [_constants(leaf) for leaf in f]
+        sizes = [
+            np.abs(stop_gradient(x)) + np.where(atol > 0, atol / self.rtol, 1.0)
+            for x, atol in zip(y, self.atol, strict=True)
+        ]
+        rates = [
+            np.max(np.abs(v) / size, initial=0.0) for v, size in zip(along, sizes, strict=True)
+        ]
+        rate: Any = rates[0]
+        for other in rates[1:]:
+            rate = np.maximum(rate, other)
+        rate = np.where(rate > 0, rate, 1.0)
+        return [
+            np.where(
+                self._is_still(v, h, size, atol), _of_both_signs(size, v), v / astype_of(rate, v)
+            )
+            for v, size, atol in zip(along, sizes, self.atol, strict=True)
+        ]
+
+    def _is_still(self, slope: Any, h: Any, size: Any, atol: Any) -> Any:
+        """Whether entries of the state, or their motion in a step, are too small for their error to tell."""
+        motion = np.abs(astype_of(h, slope) * slope)
+        unseen = motion < _MEASURABLE * (atol + size * self.rtol)
+        return unseen | ((size + motion) * self.rtol < _NEGLIGIBLE * atol)
+
+    def _kept_alive(self, s: Progress, perturbation: Leaves, y: Leaves) -> Leaves:
+        """A perturbation of all modes that the error shows, so that an explicit method stays stable.
+
+        Modes that have decayed in it may grow in derivatives.
+        """
+        if not isinstance(self.method, RungeKutta):
+            return perturbation
+        unit = np.where(s.steps % 2, -_FAINT, _FAINT)
+        return [
+            w + _of_both_signs(unit * (atol + np.abs(stop_gradient(x)) * self.rtol), w)
+            for w, x, atol in zip(perturbation, y, self.atol, strict=True)
+        ]
+
+    def _spectral_radius(self, differences: Any, s: Progress, scale: Leaves) -> Any:
         """The estimate after a step: measured where the differences are not rounding, else fading."""
-        if new.end_differences is None:
+        if not differences:
             return s.spectral_radius
-        states, slopes = [self._norm(x, scale) for x in new.end_differences]
+        states, slopes = [self._norm(_constants(x), scale) for x in differences]
         shows = states > _MEASURABLE
         return np.where(shows, slopes / np.where(shows, states, 1.0), _FADING * s.spectral_radius)
 
@@ -243,8 +348,24 @@ class Integration(NamedTuple):
 _TINY = 1e-30
 _MEASURABLE, _FADING = 1e-3, 0.99
 """Differences of states that are more than rounding, in units of the tolerance; else the estimate fades."""
+_FAINT = 10.0
+"""The size, in units of the tolerance, of what is added to a perturbation in each step."""
+_NEGLIGIBLE = 0.1
+"""Entries of the state are so small in units of ``atol/rtol`` if their error is hardly controlled."""
+_ROUGH = 100.0
+"""The error over the motion, in units of ``rtol``, from which a step is judged by a perturbation."""
 _STIFF = 15
 """So many steps outside the region of stability make an equation stiff (as in Hairer and Wanner's DOPRI5)."""
+
+
+def _of_both_signs(size: Array, like: Array) -> Any:
+    """Numbers of a size that add up to none in simple sums."""
+    signs = np.resize([1.0, -1.0, -1.0], like.size).reshape(like.shape)
+    return (signs * size).astype(like.dtype)
+
+
+def _constants(x: Any) -> Any:
+    return [stop_gradient(leaf) for leaf in x] if isinstance(x, list) else stop_gradient(x)
 
 
 def number(value: float, dtype: np.dtype[Any]) -> Expr:

@@ -68,9 +68,13 @@ def initial_value_problem(
     atol: object,
     max_step: object,
     max_steps: object,
+    given: Sequence[object],
     real: bool = False,
 ) -> InitialValueProblem:
-    """The checked problem of ``fun(t, y)`` on the times t; if ``real``, in real and imaginary parts."""
+    """The checked problem of ``fun(t, y)`` on the times t; if ``real``, in real and imaginary parts.
+
+    ``given`` are the caller's arguments, of which it is read whether the solution may be differentiated.
+    """
     chosen = _method(who, method)
     layout, start = state_layout(who, y0, real or isinstance(chosen, Rosenbrock))
     times = _times(who, t, start)
@@ -86,6 +90,7 @@ def initial_value_problem(
         _tolerances(who, atol, layout),
         fit(lift_fully(_largest_step(who, max_step)), ArrayType((), times.dtype)),
         _positive(who, "the number of steps", max_steps),
+        are_traced([*given, *field.captured]),
     )
     return InitialValueProblem(integration, layout, start, times)
 

@@ -48,7 +48,10 @@ def odeint(
 
     Derivatives of every order, in both modes, exist in y0, t, args and what
     ``func`` captures. They are those of the accepted steps, whose sizes are
-    held constant (discrete adjoint). If more than ``mxstep`` steps are needed
+    held constant (discrete adjoint). Where entries of the state hardly move,
+    as at an equilibrium, their error tells nothing of derivatives: there, in
+    calls that may be differentiated, the error of a perturbation is held to the
+    tolerances, too. If more than ``mxstep`` steps are needed
     for one of the times, or the error cannot be kept small, the states from
     there on are nan.
 
@@ -99,6 +102,7 @@ def odeint(
             atol,
             hmax,
             mxstep,
+            given.leaves,
             real=backward,
         )
     except TypeError as error:

@@ -141,6 +141,7 @@ def solve_ivp(
     check_function("solve_ivp", fun)
     slope = on_arrays(fun)
     more = _tuple_of("args", args)
+    given = flatten((y0, t_span, t_eval, more, first_step)).leaves
     problem = initial_value_problem(
         "solve_ivp",
         lambda t, y: slope(t, y, *more),
@@ -151,6 +152,7 @@ def solve_ivp(
         atol,
         max_step,
         np.inf,
+        given,
     )
     watched = [
         event_of(e, problem.layout, problem.start, problem.times[0], more)
@@ -158,7 +160,7 @@ def solve_ivp(
     ]
     traced = are_traced(
         [
-            *flatten((y0, t_span, t_eval, more, first_step)).leaves,
+            *given,
             *problem.integration.field.captured,
             *[x for event in watched for x in event.captured],
         ]

@@ -15,7 +15,6 @@ from funcgrad.ops.base.op import lift_fully
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.transforms.custom.implicit import concatenated, split_by_types
 from funcgrad.transforms.custom.solvers import slope_in_x
-from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
 Method = RungeKutta | Rosenbrock
@@ -115,7 +114,7 @@ def _explicit(
 
 
 def _differences(new: Leaves, old: Leaves) -> Leaves:
-    return [stop_gradient(a) - stop_gradient(b) for a, b in zip(new, old, strict=True)]
+    return [a - b for a, b in zip(new, old, strict=True)]
 
 
 def _time(t: Array, t_new: Array, node: float, h: Array) -> Any:
