@@ -507,3 +507,33 @@ def test_points_alone_are_traced():
         return scipy.integrate.quad(np.cos, 0.0, 1.0, points=[p])[0]
 
     assert fg.value_and_grad(f)(0.3) == (f(0.3), pytest.approx(0.0, abs=1e-15))
+
+
+@pytest.mark.parametrize("name", ["RK45", "DOP853", "Radau", "BDF", "LSODA"])
+def test_steps_of_scipys_solvers_are_refused_with_a_derivative(name):
+    """Their size suits the state alone: at rest the derivative was in the millions."""
+    solver_class = getattr(scipy.integrate, name)
+
+    def final(y0):
+        solver = solver_class(lambda t, y: -3.0 * y, 0.0, np.stack([y0]), 1.0)
+        while solver.status == "running":
+            solver.step()
+        return solver.y[0]
+
+    with pytest.raises(TypeError, match=rf"{name}.step: expected plain numbers.*write solve_ivp"):
+        fg.grad(final)(0.0)
+    assert final(1.0) == pytest.approx(np.exp(-3.0), rel=1e-2)
+    assert fg.grad(lambda a: a * final(1.0))(1.0) == final(1.0)
+
+
+@pytest.mark.parametrize("kind", ["dopri5", "dop853", "vode", "lsoda"])
+def test_ode_in_a_function_that_only_makes_it(kind):
+    """SciPy's compiled code crashed at a function that returned a traced value."""
+
+    def final(y0):
+        solver = scipy.integrate.ode(lambda t, y: np.stack([y[1], -100.0 * y[0]]))
+        solver = solver.set_integrator(kind, rtol=1e-8, atol=1e-10)
+        return solver.set_initial_value(np.stack([y0, 0.0 * y0]), 0.0).integrate(2.0)[0]
+
+    for y0 in (0.0, 1.0):
+        assert fg.grad(final)(y0) == pytest.approx(np.cos(20.0), abs=1e-5)

@@ -468,8 +468,10 @@ def _asks(value: Any) -> bool:
         return False
     is_class = issubclass(kind, type)
     module = value.__module__ if is_class else own_attribute(value, "__module__")
-    # The compiled code of scipy.odr crashes at a model that returns a traced value.
-    if is_of_masked_arrays(module) or str(module).startswith(("scipy.odr", "_odrpack")):
+    # The compiled code of scipy.odr and scipy.integrate.ode crashes at functions that return traced values.
+    if is_of_masked_arrays(module) or str(module).startswith(
+        ("scipy.odr", "_odrpack", "scipy.integrate._ode")
+    ):
         return True
     # A function of scipy.fft is an object of uarray's, which calls the chosen library.
     compiled = kind is BuiltinFunctionType or kind.__name__ == "cython_function_or_method"

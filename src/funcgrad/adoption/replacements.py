@@ -94,7 +94,10 @@ _METHODS = {
         "_normal_dist_inv_cdf": ("", "normal_quantile"),
     },
     "scipy.cluster.vq": {"_vq.update_cluster_means": ("", "cluster_means")},
-    "scipy.integrate": {"ode.integrate": ("", "advance")},
+    "scipy.integrate": {
+        "ode.integrate": ("", "advance"),
+        "OdeSolver.step": ("", "one_step"),
+    },
     "scipy.interpolate": {
         "BarycentricInterpolator._evaluate": (".barycentric", "evaluate_polynomial"),
         "FloaterHormannInterpolator.__call__": (".barycentric", "evaluate_rational"),

@@ -417,3 +417,18 @@ def advance(self: Any, t: Any, step: bool = False, relax: bool = False) -> Any:
     self._y = odeint(slope, self._y, np.stack([self.t, t]), **tighter)[-1]
     self.t = t
     return self._y
+
+
+def one_step(self: Any) -> Any:
+    """As `scipy.integrate.OdeSolver.step`, on plain numbers.
+
+    Its steps have a size that suits the state: their derivative may be anything, as at an equilibrium.
+    """
+    if holds_expr([self.t, self.y, getattr(self, "f", None)]):
+        name = type(self).__name__
+        raise type_error(
+            f"scipy.integrate.{name}.step: expected plain numbers, since derivatives of these steps need not "
+            f"be those of the solution, but got traced values; write solve_ivp(fun, (t0, t_bound), y0, "
+            f"method={name!r}), or with fg.solve_ivp one of its methods",
+        )
+    return _scipy.OdeSolver.step(self)
