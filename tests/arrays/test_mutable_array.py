@@ -680,6 +680,22 @@ def test_what_is_computed_from_arguments_that_are_not_differentiated_can_be_writ
     np.testing.assert_array_equal(y, [1.5, 2.0, 3.0])
 
 
+@pytest.mark.parametrize("transform", [lambda gradient: gradient, fg.jit])
+def test_arrays_of_outside_that_are_not_differentiated_can_be_written(transform):
+    def f(x, state, scale):
+        state += x * x
+        scale *= state
+        return fnp.sum(state * scale)
+
+    state, scale = fnp.ones(2), fnp.arange(3.0)[1:]
+    gradient = transform(fg.grad(f))
+    for _ in range(2):
+        slope = gradient(np.array([1.0, 2.0]), state, scale=scale)
+        np.testing.assert_allclose(slope, [8.0, 80.0])
+    np.testing.assert_array_equal(state, [1.0, 1.0])
+    np.testing.assert_array_equal(scale, [1.0, 2.0])
+
+
 def test_batched_arguments_that_are_not_differentiated_can_be_written():
     ys = np.array([[1.5, 2.0, 3.0], [4.0, 5.0, 6.0]])
     mapped = fg.vmap(fg.grad(_of_array), in_axes=(None, 0))

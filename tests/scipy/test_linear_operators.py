@@ -103,6 +103,18 @@ def test_a_solution_that_is_not_found_is_an_error():
         fg.grad(f)(1.0)
 
 
+@pytest.mark.parametrize("name", ["cg", "gmres", "bicgstab"])
+def test_the_products_alone_as_in_jax_are_no_operator(name):
+    solve, told = (
+        getattr(linalg, name),
+        r"LinearOperator\(\(n, n\), matvec=f\), and rtol for JAX's tol",
+    )
+    with pytest.raises(TypeError, match=told):
+        solve(lambda v: 2.0 * v, np.ones(2))
+    with pytest.raises(TypeError, match=told):
+        fg.grad(lambda x: solve(lambda v: x * v, np.ones(2))[0].sum())(1.0)
+
+
 def test_operators_of_plain_matrices_are_scipys():
     made = linalg.aslinearoperator(np.eye(2))
     assert isinstance(made, solvers.LinearOperator)

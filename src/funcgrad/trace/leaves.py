@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad.arrays.mutable_array import MutableArray, borrowed, mutable
-from funcgrad.arrays.reference import Reference
+from funcgrad.arrays.reference import Reference, plain_value
 from funcgrad.expr import Expr, assemble_node, const, scalar
 from funcgrad.expr.branch_path import PATH
 from funcgrad.expr.registry import functions
@@ -153,6 +153,7 @@ def run_on_leaves(
     leaves: list[Expr] = []
     own: dict[int, list[Expr]] = {}
     context = runs_on_leaves.set(True)
+    is_outermost = context.old_value is not True
     try:
         for i, tree in traced.items():
             first = len(leaves)
@@ -166,8 +167,10 @@ def run_on_leaves(
             _forget(refusals)
             called, named = list(args), kwargs
             if level >= WRITABLE:
-                called = [arg if i in traced else _lent(arg) for i, arg in enumerate(args)]
-                named = {name: _lent(arg) for name, arg in kwargs.items()}
+                called = [
+                    arg if i in traced else _lent(arg, is_outermost) for i, arg in enumerate(args)
+                ]
+                named = {name: _lent(arg, is_outermost) for name, arg in kwargs.items()}
             cells: dict[int, tuple[Tree, Sequence[Any]]] = {}
             for i, tree in traced.items():
                 items = _as_arguments(tree.leaves, own[i], level)
@@ -422,15 +425,18 @@ def _borrow(arg: Any) -> Any:
     return borrowed(arg) if type(arg) is np.ndarray else arg
 
 
-def _lent(arg: Any) -> Any:
+def _lent(arg: Any, is_outermost: bool) -> Any:
     """An argument that is not traced, as `_borrow` gives it.
 
     Expressions of enclosing traces may stand in it: arrays that are computed from them can be written.
+    An array of `funcgrad.numpy` that is given outside of all traces is one of NumPy's.
     """
     kind = type(arg)
     if kind is Expr:
         return _given(arg)
-    if kind in _NO_CELLS or kind is MutableArray:
+    if kind is MutableArray:
+        return _borrow(plain_value(arg)) if is_outermost else arg
+    if kind in _NO_CELLS:
         return _borrow(arg)
     if not any([type(leaf) is Expr for leaf in leaves_of(arg)]):
         return arg

@@ -282,6 +282,11 @@ def _iterative(name: str) -> Callable[..., Any]:
     def function(A: Array, b: ArrayLike, x0: object = None, **options: object) -> Any:
         options = settings_by_value(options)
         A = _as_operator(A)
+        if callable(A) and not hasattr(A, "shape"):
+            raise type_error(
+                f"{name}: expected a matrix or an operator, but got a function; write "
+                "scipy.sparse.linalg.LinearOperator((n, n), matvec=f), and rtol for JAX's tol",
+            )
         of_traced = is_traced_operator(A)
         if not (of_traced or has_traced([A, b, x0])):
             return own(A, b, x0, **options)
