@@ -23,6 +23,17 @@ def one_line(value: object, width: int = 90) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
+def aligned_columns(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of cells as lines, in columns."""
+    widths = [max([len(row[i]) for row in rows]) for i in range(len(rows[0]))]
+    return "\n".join(
+        [
+            "  ".join([cell.ljust(n) for cell, n in zip(row, widths, strict=True)]).rstrip()
+            for row in rows
+        ]
+    )
+
+
 def highlighted(text: str) -> Any:
     """The text with its numbers and names in colors, as `rich` prints it.
 

@@ -53,7 +53,7 @@ def test_the_tangent_of_the_root_is_the_derivative_in_the_first_variable(expr):
 def test_every_operation_is_explained(name, i):
     expr, (args, _) = sample_expr(name, i), SAMPLES[name][i]
     if expr.dtype.kind != "f":
-        with pytest.raises(TypeError, match="expected a real number as root"):
+        with pytest.raises(TypeError, match="expected a real number as result"):
             explain(expr, {f"x{k}": a for k, a in enumerate(args)})
         return
     root = np.sum(expr) if expr.shape else expr
@@ -86,11 +86,11 @@ def test_what_cannot_be_explained_is_refused():
     for _ in range(300):
         long = np.sin(long)
     with pytest.raises(
-        ValueError, match="explain: expected at most 200 nodes, but got 301; explain a"
+        ValueError, match="explain: expected at most 200 nodes, but got 301; take a"
     ):
         explain(long, x=1.0)
     with pytest.raises(
-        TypeError, match=r"a real number as root, but got float64\[2\]; sum it first"
+        TypeError, match=r"a real number as result, but got float64\[2\]; sum it first"
     ):
         explain(fg.var("a", (2,)), a=[1.0, 2.0])
     with pytest.raises(TypeError, match="expected values for x, but got none"):
@@ -142,7 +142,7 @@ def test_a_loop_is_one_step_whose_value_is_a_tuple():
 def test_a_tuple_is_no_root():
     (whole,) = fg.scan(lambda c, t: (c * t, c), X, np.ones(2))[0].args
     with pytest.raises(
-        TypeError, match=r"a real number as root, but got \(float64, float64\[2\]\)"
+        TypeError, match=r"a real number as result, but got \(float64, float64\[2\]\)"
     ):
         explain(whole, x=1.0)
 

@@ -183,12 +183,3 @@ def shown_value(value: object) -> str:
     if array.size > 6:
         return f"{array.dtype}{list(array.shape)}"
     return np.array2string(array, precision=4, separator=", ").replace("\n", "")
-
-
-def aligned_columns(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of cells as lines, in columns."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )

@@ -21,11 +21,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from funcgrad.algebras.arguments_of import aligned_columns, expressions, formula, subject
+from funcgrad.algebras.arguments_of import expressions, formula, subject
 from funcgrad.expr import Expr, by_key
 from funcgrad.graph import CONSTANT, INPUT
 from funcgrad.ops.base.op import broadcast_to, columns_of, flops_of, leaf
 from funcgrad.ops.tuples import pick_op, together_op
+from funcgrad.printed_text import aligned_columns
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.source import position, type_error
 

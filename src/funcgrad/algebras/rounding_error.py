@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.algebras.arguments_of import Subject, aligned_columns, formula, scalar_of, subject
+from funcgrad.algebras.arguments_of import Subject, formula, scalar_of, subject
 from funcgrad.algebras.precision import arithmetic
 from funcgrad.autodiff.accumulate import backprop
 from funcgrad.expr import Expr, by_key, present
 from funcgrad.fold import values_by_key
+from funcgrad.printed_text import aligned_columns
 from funcgrad.rewrite.evaluate import numpy_algebra
 from funcgrad.source import position
 

@@ -12,7 +12,7 @@ from funcgrad.graph import CONSTANT, INPUT, Key
 from funcgrad.linear import LinearMap
 from funcgrad.node_names import labels
 from funcgrad.ops.base.op import differentiable
-from funcgrad.printed_text import highlighted, html_table, one_line
+from funcgrad.printed_text import aligned_columns, highlighted, html_table, one_line
 from funcgrad.rewrite.simplify import simplify
 from funcgrad.rewrite.substitute import substitute_all
 from funcgrad.source import type_error
@@ -87,14 +87,9 @@ class Edges(tuple[LabeledEdge, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        rows = [_HEADER, *self._cells()]
-        widths = [max([len(row[i]) for row in rows]) for i in range(3)]
-        lines = [
-            "  ".join([cell.ljust(n) for cell, n in zip(row, widths, strict=True)]).rstrip()
-            for row in rows
-        ]
         more = len(self) - _MOST
-        return "\n".join([*lines, *([f"… {more} more"] if more > 0 else [])])
+        shown = aligned_columns([_HEADER, *self._cells()])
+        return f"{shown}\n… {more} more" if more > 0 else shown
 
     def _cells(self) -> list[tuple[str, str, str]]:
         names = labels(self[-1].child) if self else {}

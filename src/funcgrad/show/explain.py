@@ -34,7 +34,7 @@ from funcgrad.show.written import ATOM, Written
 from funcgrad.source import type_error
 from funcgrad.trace.run_formula import evaluate
 
-MOST_STEPS = 200
+_MOST_STEPS = 200
 WIDEST_COLUMN = 40  # characters of a formula in a column
 
 
@@ -87,21 +87,13 @@ def explain(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> Printe
       v1: z0 += z1*cos(v0) = 3
     Gradient: df/dx = z0 = 3, df/dy = z2 = 0
     """
-    expr, values = program_at("explain", f, args, named)
-    nodes = distinct(expr, "explain", MOST_STEPS, "explain a part of it, or use table")
-    if expr.shape or expr.dtype.kind != "f":
-        raise type_error(
-            f"explain: expected a real number as root, but got {expr.type}; sum it first"
-        )
-    check_values("explain", nodes, values, {})
-    known = evaluate_all(expr, values)
-    found = [known[e.key] for e in nodes]
+    values, nodes, found = nodes_and_values("explain", f, args, named)
     functions, defined = functions_of(nodes)
     steps = tell(nodes, functions)
     with np.errstate(all="ignore"):
         forward = _forward(steps, found)
         visited, cotangents = visits(steps, values)
-        gradient = gradient_values(expr, values)
+        gradient = gradient_values(nodes[-1], values)
         slopes = [
             _slope(name_of(e), gradient[e.key], i, cotangents.get(i))
             for i, e in enumerate(nodes)
@@ -120,6 +112,21 @@ def explain(f: Callable[..., Any] | Expr, /, *args: Any, **named: Any) -> Printe
         f"Gradient: {', '.join(slopes) or 'there are no variables'}",
     ]
     return PrintedText("\n".join(lines))
+
+
+def nodes_and_values(
+    who: str, f: Callable[..., Any] | Expr, args: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], list[Expr], list[Any]]:
+    """The values of a program's variables, its nodes, of which the last one is a real number, and theirs."""
+    root, values = program_at(who, f, args, named)
+    nodes = distinct(root, who, _MOST_STEPS, "take a part of it, or use table")
+    if root.shape or root.dtype.kind != "f":
+        raise type_error(
+            f"{who}: expected a real number as result, but got {root.type}; sum it first"
+        )
+    check_values(who, nodes, values, {})
+    known = evaluate_all(root, values)
+    return values, nodes, [known[e.key] for e in nodes]
 
 
 def functions_of(

@@ -20,27 +20,25 @@ from funcgrad.ops.base.op import broadcast_to, differentiable
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import reshape_op
 from funcgrad.printed_text import PrintedText, one_line
-from funcgrad.rewrite.evaluate import evaluate_all, variables
+from funcgrad.rewrite.evaluate import variables
 from funcgrad.rewrite.matcher import ExplainedRewrite, Laws, explained_rewrite, explained_single_use
 from funcgrad.rewrite.monomials import unbroadcast
 from funcgrad.rewrite.simplify import Simplifier, simplify_all
 from funcgrad.show.explain import (
-    MOST_STEPS,
     Share,
     Step,
     StepNames,
     Visit,
     functions_of,
     in_words,
+    nodes_and_values,
     tell,
     value_text,
     visits,
 )
 from funcgrad.show.gradient_values import gradient_values
-from funcgrad.show.naming import check_values, distinct, name_of
-from funcgrad.show.program_at import program_at
+from funcgrad.show.naming import name_of
 from funcgrad.show.text import shown
-from funcgrad.source import type_error
 
 MOST_LAWS = 30  # rewrites of one derivative that are listed
 WIDEST = 60  # characters of a formula
@@ -78,18 +76,10 @@ def steps(f: Callable[..., Any] | Expr, /, *args: object, **named: object) -> Pr
         1*x -> x, since x*1 = x
         1 + x -> x + 1, since x + y = y + x
     """
-    root, values = program_at("steps", f, args, named)
-    nodes = distinct(root, "steps", MOST_STEPS, "take a part of it, or use table")
-    if root.shape or root.dtype.kind != "f":
-        raise type_error(
-            f"steps: expected a real number as result, but got {root.type}; sum it first"
-        )
-    check_values("steps", nodes, values or None, {})
-    known = evaluate_all(root, values)
-    names = _names(nodes)
+    values, nodes, found = nodes_and_values("steps", f, args, named)
+    root, names = nodes[-1], _names(nodes)
     functions, defined = functions_of(nodes)
     told = tell(nodes, functions, StepNames(names, ["g"] * len(nodes)))
-    found = [known[e.key] for e in nodes]
     with np.errstate(all="ignore"):
         visited, _ = visits(told, values)
         gradient = gradient_values(root, values)

@@ -10,7 +10,7 @@ from funcgrad.compiler.program import lower
 from funcgrad.expr import Expr, present
 from funcgrad.graph import Key
 from funcgrad.ops.base.op import differentiable
-from funcgrad.printed_text import highlighted, html_table
+from funcgrad.printed_text import aligned_columns, highlighted, html_table
 from funcgrad.rewrite.evaluate import evaluate_all, inputs_of
 from funcgrad.rewrite.simplify import simplify_all
 from funcgrad.show.gradient_values import gradient_values
@@ -39,13 +39,7 @@ class Table(tuple[Row, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        cells = [_HEADER, *map(_cells, self)]
-        widths = [max(len(line[i]) for line in cells) for i in range(5)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in cells
-        ]
-        return "\n".join(lines)
+        return aligned_columns([_HEADER, *map(_cells, self)])
 
     def _repr_html_(self) -> str:
         return html_table(_HEADER, map(_cells, self))
