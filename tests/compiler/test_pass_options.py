@@ -13,6 +13,9 @@ from funcgrad.compiler.flat_program import flatten_program, source_text
 from funcgrad.compiler.numpy import buffer_assignment
 from funcgrad.compiler.numpy.numpy_pipeline import STEP_PASSES, compile_arrays, run_step_passes
 from funcgrad.compiler.pass_options import PASSES, PassOptions, from_environment
+from funcgrad.compiler.passes.scatter_to_gather import scatter_to_gather
+from funcgrad.compiler.passes.softmax_sharing import share_exponentials
+from funcgrad.compiler.program import run_expression_passes
 from funcgrad.compiler.verify.failure import VerifyError
 
 
@@ -37,6 +40,23 @@ def test_a_pass_over_steps_is_left_out(name):
     for run in rest:
         found = run_step_passes(run(found), PassOptions(frozenset(PASSES)))
     assert run_step_passes(flat, PassOptions(frozenset({name}))).steps[-1].op is found.steps[-1].op
+
+
+def test_a_pass_over_expressions_is_left_out():
+    x = fg.var("x", 3)
+    roots = [np.exp(x - fg.logsumexp(x))]
+    passes = {"softmax_sharing": share_exponentials, "scatter_to_gather": scatter_to_gather}
+    (found,) = run_expression_passes(passes, roots, [x])
+    assert found.key == share_exponentials(roots)[0].key != roots[0].key
+    without = PassOptions(frozenset({"softmax_sharing"}))
+    assert run_expression_passes(passes, roots, [x], without) == roots
+
+
+def test_a_broken_pass_over_expressions_is_found():
+    x = fg.var("x", 3)
+    passes = {"softmax_sharing": lambda roots: [np.sum(root) for root in roots]}
+    with pytest.raises(VerifyError, match="softmax_sharing"):
+        run_expression_passes(passes, [np.exp(x)], [x], PassOptions(verify=True))
 
 
 def test_environment_variables_choose():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.compiler.pass_options import PassOptions
 from funcgrad.compiler.passes.body_subsumption import subsume_bodies
 from funcgrad.compiler.passes.residual_selection import select_residuals
 from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
@@ -201,12 +200,6 @@ def test_while_loops_are_left_as_they_are():
 
     roots, _ = gradient_of(loss, w=(16, 16), h=(16,))
     assert [x.key for x in select_residuals(roots)] == [x.key for x in roots]
-
-
-def test_it_can_be_left_out():
-    roots, _ = gradient_of(recurrent, w=(16, 16), h=(16,))
-    same = select_residuals(roots, PassOptions(frozenset({"residual_selection"})))
-    assert [x.key for x in same] == [x.key for x in roots]
 
 
 def test_second_derivatives_and_jit():

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import funcgrad as fg
-from funcgrad.compiler.pass_options import PassOptions
 from funcgrad.compiler.passes.scatter_to_gather import scatter_to_gather
 from funcgrad.expr import by_key
 from funcgrad.ops.indexing import scatter_op
@@ -101,12 +100,6 @@ def test_a_part_of_a_sum_that_is_read_elsewhere_stays():
     root = index_add_op(part, g, spec=(("slice", 0, 38, None),))
     found = scatter_to_gather([root, np.sum(part)])
     assert ops(*found) == ops(root, np.sum(part))
-
-
-def test_without_the_pass():
-    g = fg.var("g", 38)
-    root = scattered([(g, (2,)), (g, (1,)), (g, (0,))], (38,), (40,))
-    assert scatter_to_gather([root], PassOptions(frozenset({"scatter_to_gather"}))) == [root]
 
 
 def test_the_slope_of_a_stencil_in_a_loop():

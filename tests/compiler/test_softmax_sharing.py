@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad.compiler.pass_options import PassOptions
 from funcgrad.compiler.passes.softmax_sharing import share_exponentials
 from funcgrad.expr import by_key
 
@@ -58,12 +57,6 @@ def test_sums_of_nothing_are_left():
     z = fg.logsumexp(x, axis=1)
     roots = [z, np.exp(x - z[:, None])]
     assert share_exponentials(roots) == roots
-
-
-def test_without_the_pass():
-    x = fg.var("x", 3)
-    roots = [np.exp(x - fg.logsumexp(x))]
-    assert share_exponentials(roots, PassOptions(frozenset({"softmax_sharing"}))) == roots
 
 
 def test_in_a_loop():

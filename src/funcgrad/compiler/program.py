@@ -8,10 +8,10 @@ function compiles small programs at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from funcgrad.compiler.flat_program import (
     flatten_program,
     with_results,
 )
-from funcgrad.compiler.pass_options import PASS_OPTIONS
+from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
 from funcgrad.expr import Expr, present, subexpressions
 from funcgrad.gc_pause import Paused
@@ -264,6 +264,27 @@ def has_loops(outputs: Sequence[Expr]) -> bool:
     return any([expr.type.dtype.kind == "O" for expr in subexpressions(*outputs)])
 
 
+ExpressionPass: TypeAlias = Callable[[Sequence[Expr]], Sequence[Expr]]
+"""A pass from the outputs of a program to outputs of the same values."""
+
+
+def run_expression_passes(
+    passes: Mapping[str, ExpressionPass],
+    outputs: Sequence[Expr],
+    inputs: Sequence[Expr],
+    options: PassOptions = PASS_OPTIONS,
+) -> Sequence[Expr]:
+    """The outputs after those passes, by their names, that the options do not leave out."""
+    for name, run in passes.items():
+        if options.runs(name):
+            before, outputs = outputs, run(outputs)
+            if options.verify:
+                from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
+
+                verify_rewrite(before, outputs, inputs, name)
+    return outputs
+
+
 def _relieved(
     outputs: Sequence[Expr], inputs: Sequence[Expr], native: bool = False
 ) -> tuple[Expr, ...]:
@@ -272,16 +293,12 @@ def _relieved(
     from funcgrad.compiler.passes.loop_invariant_motion import hoist_loop_invariants
     from funcgrad.compiler.passes.residual_selection import select_residuals
 
-    kept = select_residuals(outputs, native=native)
-    multiplied = multiply_probabilities(kept) if native else kept
-    moved = tuple(hoist_loop_invariants(multiplied, native=native))
-    if PASS_OPTIONS.verify:
-        from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
-
-        verify_rewrite(outputs, kept, inputs, "residual_selection")
-        verify_rewrite(kept, multiplied, inputs, "log_semiring_products")
-        verify_rewrite(multiplied, moved, inputs, "loop_invariant_motion")
-    return moved
+    passes: dict[str, ExpressionPass] = {
+        "residual_selection": partial(select_residuals, native=native),
+        **({"log_semiring_products": multiply_probabilities} if native else {}),
+        "loop_invariant_motion": partial(hoist_loop_invariants, native=native),
+    }
+    return tuple(run_expression_passes(passes, outputs, inputs))
 
 
 def _legalized(outputs: Sequence[Expr]) -> Sequence[Expr]:
@@ -303,19 +320,14 @@ def _for_machine_code(outputs: Sequence[Expr], inputs: Sequence[Expr]) -> Sequen
     from funcgrad.compiler.passes.softmax_sharing import share_exponentials
     from funcgrad.compiler.passes.strip_mining import strip_mine
 
+    passes: dict[str, ExpressionPass] = {
+        "softmax_sharing": share_exponentials,
+        "scatter_to_gather": scatter_to_gather,
+        "scatter_accumulation": accumulate_scatters,
+        "strip_mining": partial(strip_mine, inputs=inputs),
+    }
     moved = _relieved(outputs, inputs, native=True) if has_loops(outputs) else outputs
-    shared = share_exponentials(moved)
-    gathered = scatter_to_gather(shared)
-    accumulated = accumulate_scatters(gathered)
-    mined = strip_mine(accumulated, inputs)
-    if PASS_OPTIONS.verify:
-        from funcgrad.compiler.verify.verify_pipeline import verify_rewrite
-
-        verify_rewrite(moved, shared, inputs, "softmax_sharing")
-        verify_rewrite(shared, gathered, inputs, "scatter_to_gather")
-        verify_rewrite(gathered, accumulated, inputs, "scatter_accumulation")
-        verify_rewrite(accumulated, mined, inputs, "strip_mining")
-    return mined
+    return run_expression_passes(passes, moved, inputs)
 
 
 def _source_dtypes(flat: Flat) -> frozenset[np.dtype[Any]]:

@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
+from funcgrad.compiler.pass_options import PASS_OPTIONS
 from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions
 from funcgrad.fold import folded_by_key
 
 
-def subsume_bodies(roots: Sequence[Expr], options: PassOptions = PASS_OPTIONS) -> list[Expr]:
+def subsume_bodies(roots: Sequence[Expr]) -> list[Expr]:
     """The roots, with each node whose body's outputs begin another's computed by that other.
 
     ``kept`` is not looked at: it says what a derivative does, and derivatives have been taken.
     """
-    if not options.runs("body_subsumption"):
+    if not PASS_OPTIONS.runs("body_subsumption"):
         return list(roots)
     longest: dict[Any, Expr] = {}
     for expr in subexpressions(*roots):

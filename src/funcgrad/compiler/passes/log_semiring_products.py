@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
 from funcgrad.compiler.passes.loop_bodies import rewrite_bodies
 from funcgrad.control.call_and_branch import branch_op
 from funcgrad.control.closed_program import body_of
@@ -44,12 +43,8 @@ class _Sum(NamedTuple):
     axis: int
 
 
-def multiply_probabilities(
-    roots: Sequence[Expr], options: PassOptions = PASS_OPTIONS
-) -> list[Expr]:
+def multiply_probabilities(roots: Sequence[Expr]) -> list[Expr]:
     """The roots, in whose loops log-sum-exps of a vector and a loop-invariant matrix are products."""
-    if not options.runs("log_semiring_products"):
-        return list(roots)
     return rewrite_bodies(roots, _multiplied)
 
 

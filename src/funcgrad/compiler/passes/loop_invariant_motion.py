@@ -22,7 +22,7 @@ import numpy as np
 
 from funcgrad.compiler.native.time_estimate import is_for_blas
 from funcgrad.compiler.numpy.instruction_selection import is_foreign
-from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
+from funcgrad.compiler.pass_options import PASS_OPTIONS
 from funcgrad.compiler.passes.loop_body_regrouping import (
     factors,
     flatten_batch,
@@ -50,9 +50,7 @@ _MIN_ITERATIONS, _ENTRIES, _CACHE, _MEMORY = 4, 8192, 1 << 22, 1 << 26
 _WORTH = 6
 
 
-def hoist_loop_invariants(
-    roots: Sequence[Expr], options: PassOptions = PASS_OPTIONS, *, native: bool = False
-) -> list[Expr]:
+def hoist_loop_invariants(roots: Sequence[Expr], *, native: bool = False) -> list[Expr]:
     """The roots, with loop-invariant and independent work moved out of the loops below them.
 
     ``native`` says that they will be machine code.
@@ -70,7 +68,7 @@ def hoist_loop_invariants(
     ['constant', 'input', 'input', 'matmul', 'loop', 'pick']
     """
     exprs = subexpressions(*roots)
-    if not (options.runs("loop_invariant_motion") and any([is_loop(expr) for expr in exprs])):
+    if not any([is_loop(expr) for expr in exprs]):
         return list(roots)
     wanted: dict[Key, dict[int, None]] = {}
     whole = {root.key for root in roots}
@@ -87,7 +85,7 @@ def hoist_loop_invariants(
             return parts[expr.args[0].key][expr.params[0][1]]
         new = rebuild(expr, args)
         if is_loop(expr) and expr.key not in whole:
-            found = _Loop(new, sorted(wanted.get(expr.key, ())), options, native)
+            found = _Loop(new, sorted(wanted.get(expr.key, ())), native)
             parts[expr.key] = found.parts()
         return new
 
@@ -112,14 +110,12 @@ _INVARIANT, _PER_ITERATION, _LOOP_CARRIED = 0, 1, 2  # the dependence lattice of
 class _Loop:
     """One loop and its fission: which values are computed before it, in it, and after it."""
 
-    def __init__(
-        self, loop: Expr, wanted: Sequence[int], options: PassOptions, native: bool
-    ) -> None:
+    def __init__(self, loop: Expr, wanted: Sequence[int], native: bool) -> None:
         params = dict(loop.params)
         self.loop, self.wanted, self.native = loop, wanted, native
         self.body, self.cond, self.spec = params["body"], params["cond"], params["spec"]
         self.inputs = self.body.inputs
-        self.outputs = hoist_loop_invariants(self.body.outputs, options, native=native)
+        self.outputs = hoist_loop_invariants(self.body.outputs, native=native)
         self.n, self.iterations = self.spec.num_carry, self.spec.trip_count
         if self.iterations >= _MIN_ITERATIONS:
             self.outputs = self._with_outer_products(self._with_invariant_parts())
@@ -132,7 +128,7 @@ class _Loop:
         if self.numbers and self.batches and not self._is_worth_it():
             self.batches = False
             self.kind = self._kinds()
-        if not self.numbers and options.runs("loop_body_regrouping"):
+        if not self.numbers and PASS_OPTIONS.runs("loop_body_regrouping"):
             states = {x.key for x in self.inputs[: self.n]}
             self.outputs = regroup_loop_body(self.outputs, states, _ENTRIES)
             self.exprs = self._exprs()

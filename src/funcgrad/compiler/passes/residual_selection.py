@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
 from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import UNKNOWN_LENGTH, is_loop, loop_op
 from funcgrad.expr import Expr, by_key, rebuild, subexpressions, symbol
@@ -63,15 +62,13 @@ class _Residual(NamedTuple):
     kept: Expr
 
 
-def select_residuals(
-    roots: Sequence[Expr], options: PassOptions = PASS_OPTIONS, *, native: bool = False
-) -> list[Expr]:
+def select_residuals(roots: Sequence[Expr], *, native: bool = False) -> list[Expr]:
     """The roots, in which reverse loops read expensive values that their forward loops keep.
 
     ``native`` says that they will be machine code.
     """
     loops = [expr for expr in subexpressions(*roots) if is_loop(expr)]
-    if not (options.runs("residual_selection") and loops):
+    if not loops:
         return list(roots)
     pairs = {loop.key: pair for loop in loops if (pair := _pair_of(loop)) is not None}
     worth = _IN_MACHINE_CODE if native else _IN_NUMPY
@@ -97,7 +94,7 @@ def select_residuals(
             ]
         return _with_residuals(again, expr, args, residuals, values, kept.get(expr.key, {}))
 
-    again = partial(select_residuals, options=options, native=native)
+    again = partial(select_residuals, native=native)
     return folded_by_key(roots, step, became)
 
 

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
 
-from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
 from funcgrad.compiler.passes.loop_bodies import rewrite_bodies
 from funcgrad.expr import Expr, by_key, rebuild
 from funcgrad.fold import folded_by_key
@@ -24,7 +23,7 @@ from funcgrad.ops.indexing import scatter_op
 from funcgrad.ops.stores import index_add_op
 
 
-def accumulate_scatters(roots: Sequence[Expr], options: PassOptions = PASS_OPTIONS) -> list[Expr]:
+def accumulate_scatters(roots: Sequence[Expr]) -> list[Expr]:
     """The roots, in which sums of scatters at index arrays are stores into one array, in loops too.
 
     >>> import funcgrad as fg
@@ -32,8 +31,6 @@ def accumulate_scatters(roots: Sequence[Expr], options: PassOptions = PASS_OPTIO
     >>> accumulate_scatters([fg.gradient((u[i] * u[j]).sum(), u)])[0]
     zeros((9,)).at[j].add(u[i]).at[i].add(u[j])
     """
-    if not options.runs("scatter_accumulation"):
-        return list(roots)
     return _accumulated(rewrite_bodies(roots, lambda outputs, inputs, spec: _accumulated(outputs)))
 
 

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
 from funcgrad.compiler.passes.loop_bodies import rewrite_bodies
 from funcgrad.expr import Expr, by_key, rebuild
 from funcgrad.fold import folded_by_key
@@ -40,7 +39,7 @@ class _Term(NamedTuple):
     box: IndexBox
 
 
-def scatter_to_gather(roots: Sequence[Expr], options: PassOptions = PASS_OPTIONS) -> list[Expr]:
+def scatter_to_gather(roots: Sequence[Expr]) -> list[Expr]:
     """The roots, in which sums of scattered slices are sums of slices of a padded array, in loops too.
 
     >>> import numpy as np
@@ -51,8 +50,6 @@ def scatter_to_gather(roots: Sequence[Expr], options: PassOptions = PASS_OPTIONS
     let a = zeros((52,)).at[2:50].add(u[2:] - 2*u[1:-1] + u[:-2])
     in 2*a[2:52] - 4*a[1:51] + 2*a[0:50]
     """
-    if not options.runs("scatter_to_gather"):
-        return list(roots)
     return _gathered(rewrite_bodies(roots, lambda outputs, inputs, spec: _gathered(outputs)))
 
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
 from funcgrad.compiler.passes.loop_bodies import rewrite_bodies
 from funcgrad.expr import Expr, by_key, rebuild
 from funcgrad.fold import folded_by_key
@@ -35,7 +34,7 @@ class _Softmax(NamedTuple):
     scale: Any
 
 
-def share_exponentials(roots: Sequence[Expr], options: PassOptions = PASS_OPTIONS) -> list[Expr]:
+def share_exponentials(roots: Sequence[Expr]) -> list[Expr]:
     """The roots, in which slopes of log-sum-exps are the quotients of their exponentials, in loops too.
 
     >>> import numpy as np
@@ -47,8 +46,6 @@ def share_exponentials(roots: Sequence[Expr], options: PassOptions = PASS_OPTION
         b = exp(x - reshape(a, shape=(1,)))
     in b*reshape(1/sum(b), shape=(1,))
     """
-    if not options.runs("softmax_sharing"):
-        return list(roots)
     return _shared(rewrite_bodies(roots, lambda outputs, inputs, spec: _shared(outputs)))
 
 

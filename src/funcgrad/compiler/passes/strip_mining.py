@@ -24,7 +24,6 @@ import numpy as np
 
 from funcgrad.compiler.flat_program import flatten_program
 from funcgrad.compiler.native.array_program import stored_bytes
-from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
 from funcgrad.compiler.passes.loop_bodies import rewrite_bodies
 from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import LoopSpec, loop_op
@@ -57,9 +56,7 @@ _LONG, _REGISTER = 16, 4
 _ALL = ("slice", None, None, None)
 
 
-def strip_mine(
-    roots: Sequence[Expr], inputs: Sequence[Expr], options: PassOptions = PASS_OPTIONS
-) -> list[Expr]:
+def strip_mine(roots: Sequence[Expr], inputs: Sequence[Expr]) -> list[Expr]:
     """The roots of a program, with loops over blocks of rows if it is large.
 
     >>> import funcgrad as fg
@@ -70,8 +67,6 @@ def strip_mine(
     >>> [e.op.name for e in subexpressions(*strip_mine([z], [x]))]
     ['input', 'reshape', 'loop', 'pick', 'sum']
     """
-    if not options.runs("strip_mining"):
-        return list(roots)
     mined = rewrite_bodies(roots, _mined_body)
     return _mined(mined, inputs, _Limits(_LEAST, sys.maxsize, _FEWEST_STEPS))
 
