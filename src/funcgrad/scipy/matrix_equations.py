@@ -1,4 +1,10 @@
-"""Matrix equations of `scipy.linalg`: Sylvester's, Lyapunov's and Riccati's."""
+"""Matrix equations of `scipy.linalg`: Sylvester's, Lyapunov's and Riccati's.
+
+>>> import funcgrad as fg
+>>> one = np.array([[1.0]])
+>>> fg.grad(lambda q: solve_continuous_are(0 * one, one, q, one)[0, 0])(4 * one)
+array([[0.25]])
+"""
 
 from __future__ import annotations
 
@@ -127,14 +133,6 @@ def _discrete_pullback(
     return 2 * (x @ c @ w), -2 * (x @ c @ w @ k.T), w, k @ w @ k.T
 
 
-_continuous_are = with_pullback(
-    "solve_continuous_are", _scipy.solve_continuous_are, lambda a, b, q, r: a, _continuous_pullback
-)
-_discrete_are = with_pullback(
-    "solve_discrete_are", _scipy.solve_discrete_are, lambda a, b, q, r: a, _discrete_pullback
-)
-
-
 def _riccati(
     who: str, solve: Callable[..., Any], given: Sequence[Any], beside: Sequence[Any], balanced: bool
 ) -> Any:
@@ -184,37 +182,25 @@ def _real_riccati(
     return with_value(values(a, b, q, r, mass, cross), found)
 
 
-@_composed
-def solve_continuous_are(
-    a: ArrayLike,
-    b: ArrayLike,
-    q: ArrayLike,
-    r: ArrayLike,
-    e: Any = None,
-    s: Any = None,
-    balanced: bool = True,
-    **_: object,
-) -> Any:
-    """As `scipy.linalg.solve_continuous_are`.
+def _of_riccati(name: str, pullback: Callable[..., tuple[Any, ...]]) -> Callable[..., Any]:
+    solve = with_pullback(name, getattr(_scipy, name), lambda a, b, q, r: a, pullback)
 
-    >>> import funcgrad as fg
-    >>> one = np.array([[1.0]])
-    >>> fg.grad(lambda q: solve_continuous_are(0 * one, one, q, one)[0, 0])(4 * one)
-    array([[0.25]])
-    """
-    return _riccati("solve_continuous_are", _continuous_are, (a, b, q, r), (e, s), balanced)
+    def function(
+        a: ArrayLike,
+        b: ArrayLike,
+        q: ArrayLike,
+        r: ArrayLike,
+        e: Any = None,
+        s: Any = None,
+        balanced: bool = True,
+        **_: object,
+    ) -> Any:
+        return _riccati(name, solve, (a, b, q, r), (e, s), balanced)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `scipy.linalg.{name}`."
+    return _composed(function)
 
 
-@_composed
-def solve_discrete_are(
-    a: ArrayLike,
-    b: ArrayLike,
-    q: ArrayLike,
-    r: ArrayLike,
-    e: Any = None,
-    s: Any = None,
-    balanced: bool = True,
-    **_: object,
-) -> Any:
-    """As `scipy.linalg.solve_discrete_are`."""
-    return _riccati("solve_discrete_are", _discrete_are, (a, b, q, r), (e, s), balanced)
+solve_continuous_are = _of_riccati("solve_continuous_are", _continuous_pullback)
+solve_discrete_are = _of_riccati("solve_discrete_are", _discrete_pullback)

@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad.ops.special.mixture_ranges import wallenius_end, wallenius_start
 from funcgrad.ops.special.polygamma import gammaln
 from funcgrad.scipy import special
-from funcgrad.scipy.stats.standard import OF_DISCRETE, Standard
+from funcgrad.scipy.stats.standard import OF_DISCRETE, Formula, Standard, log_share
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
 
@@ -95,15 +95,9 @@ def _log_sum(log_weight: Callable[..., Any], x: Array, shapes: tuple[Any, ...], 
 
 def _side(log_weight: Callable[..., Any], own: str, other: str) -> Callable[..., Any]:
     """The logarithm of a side: by the other one where that is small."""
-
-    def log(x: Array, *shapes: Array) -> Any:
-        here, there, whole = [_log_sum(log_weight, x, shapes, side) for side in (own, other, "all")]
-        small = here < there
-        return np.where(
-            small, here - whole, np.log1p(-np.exp(np.where(small, -1.0, there - whole)))
-        )
-
-    return log
+    return lambda x, *shapes: log_share(
+        *[_log_sum(log_weight, x, shapes, side) for side in (own, other, "all")]
+    )
 
 
 def _moments(log_weight: Callable[..., Any]) -> Callable[..., Any]:
@@ -125,20 +119,19 @@ def _fisher_density(x: Array, *shapes: Array) -> Any:
     return _fisher_log_weight(x, *shapes) - _log_sum(_fisher_log_weight, x, shapes, "all")
 
 
-nchypergeom_fisher = Standard(
-    density=_fisher_density,
-    logcdf=_side(_fisher_log_weight, "cdf", "sf"),
-    logsf=_side(_fisher_log_weight, "sf", "cdf"),
-    stats=_moments(_fisher_log_weight),
-    support=_support,
-    valid=_valid,
-)
-nchypergeom_wallenius = Standard(
-    density=_wallenius_log_mass,
-    logcdf=_side(_wallenius_log_mass, "cdf", "sf"),
-    logsf=_side(_wallenius_log_mass, "sf", "cdf"),
-    stats=_moments(_wallenius_log_mass),
-    support=_support,
-    valid=_valid,
-    hosted=OF_DISCRETE,
-)
+def _of_weights(
+    log_weight: Formula, density: Formula, hosted: frozenset[str] = frozenset()
+) -> Standard:
+    return Standard(
+        density=density,
+        logcdf=_side(log_weight, "cdf", "sf"),
+        logsf=_side(log_weight, "sf", "cdf"),
+        stats=_moments(log_weight),
+        support=_support,
+        valid=_valid,
+        hosted=hosted,
+    )
+
+
+nchypergeom_fisher = _of_weights(_fisher_log_weight, _fisher_density)
+nchypergeom_wallenius = _of_weights(_wallenius_log_mass, _wallenius_log_mass, OF_DISCRETE)

@@ -20,6 +20,7 @@ from funcgrad.scipy.stats.standard import (
     by_smaller_side,
     half_line,
     log1mexp,
+    log_share,
     log_where_small,
     stated,
 )
@@ -54,16 +55,10 @@ def log_mass(a: Array, b: Array) -> Any:
     return np.where(narrow, log_narrow_mass(center, half), wide)
 
 
-def _log_share(part: Array, rest: Array, whole: Array) -> Any:
-    """The logarithm of a part of the whole, by the rest where that is the smaller one."""
-    small = part < rest
-    return np.where(small, part - whole, np.log1p(-np.exp(np.where(small, -1.0, rest - whole))))
-
-
 truncnorm = Standard(
     density=lambda x, a, b: norm.density(fixed_at_infinity(x)) - log_mass(a, b),
-    logcdf=lambda x, a, b: _log_share(log_mass(a, x), log_mass(x, b), log_mass(a, b)),
-    logsf=lambda x, a, b: _log_share(log_mass(x, b), log_mass(a, x), log_mass(a, b)),
+    logcdf=lambda x, a, b: log_share(log_mass(a, x), log_mass(x, b), log_mass(a, b)),
+    logsf=lambda x, a, b: log_share(log_mass(x, b), log_mass(a, x), log_mass(a, b)),
     support=lambda a, b: (a, b),
     valid=lambda a, b: a < b,
 )

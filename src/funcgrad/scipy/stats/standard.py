@@ -110,6 +110,12 @@ def log_where_small(small: Array, other: Array) -> Any:
     return np.where(is_small, np.log(small), np.log1p(-np.where(is_small, 0.0, other)))
 
 
+def log_share(part: Array, rest: Array, whole: Array) -> Any:
+    """The logarithm of a part of the whole, by the rest where that is the smaller one."""
+    small = part < rest
+    return np.where(small, part - whole, np.log1p(-np.exp(np.where(small, -1.0, rest - whole))))
+
+
 def symmetric(hosted: frozenset[str] = frozenset(), **formulas: Formula) -> Standard:
     """A distribution that is symmetric about 0, from the half of its functions."""
     row = Standard(hosted=hosted, **formulas)
