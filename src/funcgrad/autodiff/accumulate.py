@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -276,14 +276,30 @@ def _unpickled(whole: Expr, packed: Mapping[Key, tuple[str, Any]]) -> GradientMa
     return GradientMap(exprs[0], {key: _unpack(value, exprs) for key, value in packed.items()})
 
 
+class Zeros(NamedTuple):
+    """Where the linear maps of some expressions are masked: see `masked_factors` and `nonzero_squares`."""
+
+    factors: Mapping[int, tuple[Expr, ...]]
+    squares: Mapping[int, Expr]
+
+    @staticmethod
+    def of(exprs: Iterable[Expr], varied: Container[int] | None = None) -> Zeros:
+        """Those of expressions, of which some are ``varied``, operands first."""
+        order = list(exprs)
+        return Zeros(masked_factors(order, varied), nonzero_squares(order))
+
+
 def linear_maps(
     exprs: Mapping[Item, Expr],
     wanted: Container[Item],
     key: Callable[[Expr], Item] = operator.attrgetter("key"),
+    zeros: Zeros | None = None,
 ) -> Callable[[Item], list[tuple[Item, LinearMap]]]:
-    """The arcs from each node to its operands in ``wanted``, with their linear maps."""
-    factors = masked_factors(exprs.values())
-    squares = nonzero_squares(exprs.values())
+    """The arcs from each node to its operands in ``wanted``, with their linear maps.
+
+    ``zeros`` are those of the expressions, if they are known.
+    """
+    factors, squares = zeros or Zeros.of(exprs.values())
 
     def arcs(of: Item) -> list[tuple[Item, LinearMap]]:
         child = exprs[of]
@@ -493,17 +509,11 @@ def pushforward(roots: Sequence[Expr], tangents: Mapping[Key, Any]) -> list[Any]
     given = {key: tangent for key, tangent in tangents.items() if tangent is not None}
     exprs = {id(expr): expr for expr in subexpressions(*roots)}
     targets = [expr for expr in exprs.values() if expr.key in given]
-    factors = masked_factors(exprs.values(), varied(exprs, targets, id))
-    squares = nonzero_squares(exprs.values())
-    return folded_by_key(roots, partial(_tangent, factors, squares), given)
+    zeros = Zeros.of(exprs.values(), varied(exprs, targets, id))
+    return folded_by_key(roots, partial(_tangent, zeros), given)
 
 
-def _tangent(
-    factors: Mapping[int, tuple[Expr, ...]],
-    squares: Mapping[int, Expr],
-    expr: Expr,
-    flows: tuple[Any, ...],
-) -> Any:
+def _tangent(zeros: Zeros, expr: Expr, flows: tuple[Any, ...]) -> Any:
     """The tangent of an expression, from those of its operands."""
     if expr.op in (INPUT, CONSTANT) or not differentiable(expr.dtype):
         return None
@@ -515,10 +525,10 @@ def _tangent(
     for place, flow in enumerate(flows):
         rule = None if flow is None else expr.op.edge(place)
         if rule is not None:
-            values = factors.get(id(expr)) or (expr, *expr.args)
+            values = zeros.factors.get(id(expr)) or (expr, *expr.args)
             edge = rule(*values, **params)
-            if id(expr) in squares:
-                edge = masked_root(edge, squares[id(expr)])
+            if id(expr) in zeros.squares:
+                edge = masked_root(edge, zeros.squares[id(expr)])
             term = edge.apply(flow)
             total = term if total is None else total if term is None else total + term
     return total

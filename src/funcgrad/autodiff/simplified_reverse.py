@@ -13,15 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from funcgrad.autodiff.accumulate import linear_maps, varied, without_zeroing, zeroed_as
+from funcgrad.autodiff.accumulate import Zeros, linear_maps, varied, without_zeroing, zeroed_as
 from funcgrad.expr import Expr, subexpressions, symbol
 from funcgrad.fold import Semiring, folded, path_sums
 from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.linear import LinearMap
 from funcgrad.ops.base.op import Elementwise, Op, broadcast_to, differentiable
-from funcgrad.ops.chosen_zeros import masked_factors
 from funcgrad.ops.elementwise.selection import mask
-from funcgrad.ops.roots_of_squares import nonzero_squares
 from funcgrad.ops.shape import ones_like, zeros_like
 from funcgrad.ops.stores import index_set_op
 from funcgrad.rewrite.constant_values import value_of
@@ -62,13 +60,13 @@ class _Pullbacks:
     def __init__(self, exprs: dict[int, Expr], varied: set[int], simplifier: Simplifier) -> None:
         self._exprs = exprs
         self._varied = varied
-        self._linear_maps = linear_maps(exprs, varied, id)
+        zeros = Zeros.of(exprs.values(), varied)
+        self._linear_maps = linear_maps(exprs, varied, id, zeros)
         self._simplifier = simplifier
         self._factors = {
-            me: tuple(map(self._simplified, values))
-            for me, values in masked_factors(exprs.values(), varied).items()
+            me: tuple(map(self._simplified, values)) for me, values in zeros.factors.items()
         }
-        self._squares = nonzero_squares(exprs.values())
+        self._squares = zeros.squares
         self._known: dict[Any, dict[int, _Operations | None]] = {}
         """The operations of edges, by the operation and its types and by the place of the operand. An edge
         that no target needs is not asked for, since it may be an error."""

@@ -54,7 +54,8 @@ def nonzero_squares(exprs: Iterable[Expr]) -> Mapping[int, Expr]:
     Operands come before users.
     """
     order = list(exprs)
-    exponents = {id(expr): exponent for expr in order if (exponent := _exponent_of_root(expr))}
+    roots = [expr for expr in order if expr.op is power or expr.op in _ROOTS]
+    exponents = {id(expr): exponent for expr in roots if (exponent := _exponent_of_root(expr))}
     if not exponents:
         return _NONE
     inside: set[int] = set()

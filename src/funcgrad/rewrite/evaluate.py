@@ -114,7 +114,8 @@ def variables(*exprs: Expr) -> dict[str, Expr]:
     ['y', 'x']
     """
     found: dict[str, Expr] = {}
-    for expr in subexpressions(*exprs, operands=_operands):
+    is_traced = any([expr.traced is not None for expr in exprs])
+    for expr in subexpressions(*exprs, operands=_operands if is_traced else None):
         if expr.op is INPUT:
             name = str(expr.params[0][1])
             if found.setdefault(name, expr).type != expr.type:
@@ -140,10 +141,15 @@ def traced_leaves(exprs: Sequence[Expr]) -> dict[Key, Expr]:
     return {expr.key: expr for expr in subexpressions(*exprs) if is_traced_leaf(expr)}
 
 
-def named_nodes(expr: Expr) -> dict[str, Expr]:
-    """The variables by name, and the nodes to which `funcgrad.name` gave a name that no other node has."""
-    found, exprs, given = variables(expr), by_key(expr), labels(expr)
-    uses = Counter([*found, *given.values()])
+def named_nodes(expr: Expr, given: Mapping[Key, str] | None = None) -> dict[str, Expr]:
+    """The variables by name, and the nodes to which `funcgrad.name` gave a name that no other node has.
+
+    ``given`` has the names that nodes were given (`labels`), if they are known.
+    """
+    found, given = variables(expr), labels(expr) if given is None else given
+    if not given:
+        return found
+    exprs, uses = by_key(expr), Counter([*found, *given.values()])
     return found | {label: exprs[key] for key, label in given.items() if uses[label] == 1}
 
 

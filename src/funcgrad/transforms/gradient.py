@@ -51,7 +51,8 @@ def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
             f"gradient: expected the variables as one argument, but got {1 + len(others)}; "
             "write gradient(e, (x, y))",
         )
-    names = variables(expr) if wrt is None else named_nodes(expr)
+    labeled = labels(expr)
+    names = variables(expr) if wrt is None else named_nodes(expr, labeled)
     tree = flatten_with_static(
         dict(names) if wrt is None else names.get(wrt, wrt) if isinstance(wrt, str) else wrt
     )
@@ -71,7 +72,7 @@ def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
     for item in targets:
         if item.op is not INPUT and item.key not in slopes:
             slopes[item.key] = _in_a_part(expr, item)
-    given = (*names, *labels(expr).values())
+    given = (*names, *labeled.values())
     return formulas(tree.rebuild([as_derived(slopes[item.key], given) for item in targets]))
 
 
