@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -60,29 +60,34 @@ def _times(product: Expr, factor: Expr, terms: Iterator[int] | None = None) -> E
 
     ``terms`` has a number for each factor that is still visited, if the product is a term.
     """
-    path: list[tuple[Expr, int]] = []
-    open_: list[tuple[Expr, list[tuple[Expr, int]]]] = [(product, path)]
+    path: _Path | None
+    open_: list[tuple[Expr, _Path | None]] = [(product, None)]
     visits = iter(range(_MOST_FACTORS)) if terms is None else terms
     for _ in visits:
         if not open_:
             break
         node, path = open_.pop()
-        found = _taken_up(node, factor)
-        parts = _terms_of(node) if node.shape == factor.shape else ()
-        if found is None and parts and _may_take_up(node, factor):
+        found = _taken_up(node, factor) if node.op in _TAKING else None
+        parts = _terms_of(node)
+        if parts and node.shape == factor.shape and _may_take_up(node, factor):
             terms = iter(range(_MOST_IN_TERMS)) if terms is None else terms
             first = _times(parts[0], factor, terms)
             second = None if first is None else _times(parts[1], factor, terms)
             found = None if second is None else node.op(*node.args[:-2], first, second)
         if found is not None:
-            for parent, place in reversed(path):
+            while path is not None:
+                parent, place, path = path
                 args = [*parent.args]
                 args[place] = found
                 found = parent.op(*args)
             return found
         if node.op in _FACTORS and node.shape == factor.shape:
-            open_ += [(node.args[i], [*path, (node, i)]) for i in _FACTORS[node.op]]
+            open_ += [(node.args[i], (node, i, path)) for i in _FACTORS[node.op]]
     return None
+
+
+_Path: TypeAlias = tuple[Expr, int, "_Path | None"]
+"""The way to a factor of a product: a node, the place of its operand, and the way to the node."""
 
 
 _FACTORS = {arithmetic.multiply: (1, 0), arithmetic.divide: (0,), arithmetic.negative: (0,)}
@@ -154,6 +159,7 @@ _OF_FACTORS = (arithmetic.multiply, arithmetic.negative)
 
 
 def _taken_up(node: Expr, factor: Expr) -> Expr | None:
+    """The node times a factor that its divisor takes up; None if it has none that does."""
     if node.op is broadcast_to is factor.op and node.args[0].type == factor.args[0].type:
         narrow = _times(node.args[0], factor.args[0])
         return None if narrow is None else broadcast_to(narrow, shape=node.shape)
@@ -181,6 +187,12 @@ def _taken_up(node: Expr, factor: Expr) -> Expr | None:
     return None
 
 
+_TAKING = frozenset(
+    (arithmetic.divide, arithmetic.multiply, arithmetic.reciprocal, *POWERS, broadcast_to)
+)
+"""The operations by which `_taken_up` finds a divisor."""
+
+
 def _taken_up_by_quotient(product: Expr, factor: Expr) -> Expr | None:
     """x*(y/x**2), which is y/x, times the factor."""
     for base, quotient in (product.args, product.args[::-1]):
@@ -198,24 +210,31 @@ def _divided(factor: Expr, below: Expr, above: Expr | None) -> Expr | None:
         narrow = _divided(factor.args[0], below.args[0], None)
         wide = None if narrow is None else broadcast_to(narrow, shape=factor.shape)
         return wide if wide is None or above is None else np.multiply(above, wide)
-    one = broadcast_to(scalar(1.0, factor.dtype), shape=factor.shape)
-    dividend: Any = one if above is None else above
     if below.op is arithmetic.divide:  # y/(b/c) = y*c/b
         top, bottom = below.args
-        return _divided(factor, top, bottom if above is None else dividend * bottom)
+        return _divided(factor, top, bottom if above is None else above * bottom)
     if below.op is arithmetic.multiply:  # y/(b*c) = y/c/b
         for base, other in (below.args, below.args[::-1]):
-            found = _divided(factor, base, dividend / other) if base.op in _BASES else None
-            if found is not None:
-                return found
+            if base.op in _BASES:
+                found = _divided(factor, base, _dividend(above, factor) / other)
+                if found is not None:
+                    return found
     base, exponent = base_and_exponent(below)
     if exponent < 1:
         base, exponent = below, 1
     ratio = _ratio(factor, base)
     if ratio is None:
         return None
+    dividend = _dividend(above, factor)
     quotient: Expr = ratio(dividend if exponent == 1 else dividend / raised(base, exponent - 1))
     return quotient
+
+
+def _dividend(above: Expr | None, factor: Expr) -> Any:
+    """A dividend; None stands for 1."""
+    if above is not None:
+        return above
+    return broadcast_to(scalar(1.0, factor.dtype), shape=factor.shape)
 
 
 _BASES = frozenset(
