@@ -27,6 +27,15 @@ CALLS = [
     (lambda v: np.squeeze(v), x),
     (lambda v: np.tril(v), square),
     (lambda v: np.std(v), x),
+    (lambda v: np.tensordot(v, v, axes=([0], [0])), square),
+    (lambda v: np.pad(v, ((1, 2), (0, 1)), constant_values=1.5), square),
+    (lambda v: np.pad(v, [(1, 1)], "reflect"), x),
+    (lambda v: np.quantile(v, [0.25, 0.5]), x),
+    (lambda v: np.polyval([1, 2.0, 3.0], v), x),
+    (lambda v: np.take(v, [[0, 1], [2, 5]]), x),
+    (lambda v: np.diff(v, prepend=0.0), x),
+    (lambda v: np.trapezoid(v, dx=0.5), x),
+    (lambda v: np.split(v, [1, 4])[1], x),
 ]
 
 
@@ -89,6 +98,59 @@ def test_zeros_of_both_signs_have_templates_of_their_own():
     for _ in range(4):
         assert np.all(signs(0.0) == 1.0)
         assert np.all(signs(-0.0) == -1.0)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda v, given: np.polyval([given, 0.0], v),
+        lambda v, given: np.nan_to_num(v * np.nan, nan=given),
+        lambda v, given: np.pad(v, ((1, 0),), constant_values=(given, 2.0)),
+        lambda v, given: np.repeat(v, [1, int(given), 3])[:2],
+    ],
+)
+def test_numbers_by_name_and_in_lists_have_templates_of_their_own(values):
+    at = x[:3]
+    for given in (0.0, -0.0, 1.0, True, 3, 0.1 + 0.2, 0.3, np.float64(2.0)):
+        found = []
+
+        def f(v, given=given, found=found):
+            found.append(values(v, given))
+            return np.sum(found[-1] * v[:1])
+
+        for _ in range(4):
+            fg.grad(f)(at)
+        for y in found:
+            own = y if isinstance(y, np.ndarray) else fg.evaluate(fg.stop_gradient(y))
+            np.testing.assert_array_equal(own, values(at, given))
+            np.testing.assert_array_equal(np.signbit(own), np.signbit(values(at, given)))
+
+
+@pytest.mark.parametrize(
+    ("name", "f"),
+    [
+        ("tensordot", lambda v: np.tensordot(v, v, axes=([0], [0]))),
+        ("pad", lambda v: np.pad(v, ((1, 1),), constant_values=0.5)),
+        ("quantile", lambda v: np.quantile(v, [0.25, 0.5])),
+        ("diff", lambda v: np.diff(v, prepend=0.0)),
+    ],
+)
+def test_lists_of_numbers_and_numbers_by_name_are_in_signatures(name, f):
+    for _ in range(4):
+        fg.grad(lambda v: np.sum(f(v)))(x)
+    assert made(name)
+
+
+def test_a_list_that_changes_has_another_template():
+    places = [0, 1]
+
+    def f(v):
+        return np.sum(np.take(v, places))
+
+    for _ in range(4):
+        assert fg.grad(f)(x).tolist() == [1, 1, 0, 0, 0, 0]
+    places[0] = 3
+    assert fg.grad(f)(x).tolist() == [0, 1, 0, 1, 0, 0]
 
 
 def test_a_function_that_asks_for_values_has_no_template():

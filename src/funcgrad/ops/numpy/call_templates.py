@@ -103,18 +103,37 @@ def _signature(
         elif kind is np.ndarray and arg.nbytes <= _SMALL and arg.dtype.kind in "biufc":
             key += kind, arg.dtype, arg.shape, arg.strides, arg.tobytes()
             arrays.append(arg)
-        elif kind is list and 0 < len(arg) <= _LONGEST:
+        elif kind is list and 0 < len(arg) <= _LONGEST and type(arg[0]) is Expr:
             key += kind, len(arg)
             if not all([type(item) is Expr and _joins(item, operands, key) for item in arg]):
                 return None
-        else:
+        elif not _joins_numbers(arg, key):
             return None
     for name, arg in kwargs.items():
         kind = type(arg)
-        if not (kind in _STATIC or (kind is tuple and _INTEGERS.issuperset(map(type, arg)))):
+        key += name, kind
+        if kind in _STATIC or (kind is tuple and _INTEGERS.issuperset(map(type, arg))):
+            key.append(arg)
+        elif not _joins_numbers(arg, key):
             return None
-        key += name, kind, arg
     return tuple(key) if operands else None
+
+
+def _joins_numbers(arg: object, key: list[Any], depth: int = 3) -> bool:
+    """Whether an argument is a number or a short list of such, as axes and widths are, with its part of the
+    signature.
+    """
+    kind = type(arg)
+    if kind is float:
+        key += kind, arg.hex()  # type: ignore[attr-defined]
+    elif kind in _STATIC:
+        key += kind, arg
+    elif (kind is list or kind is tuple) and depth and len(arg) <= _LONGEST:  # type: ignore[arg-type]
+        key += kind, len(arg)  # type: ignore[arg-type]
+        return all([_joins_numbers(item, key, depth - 1) for item in arg])  # type: ignore[attr-defined]
+    else:
+        return False
+    return True
 
 
 _STATIC = frozenset((int, bool, str, type(None), type))
