@@ -24,6 +24,7 @@ PASSES = (
     "strip_mining",
     "broadcast_sinking",
     "constant_factoring",
+    "integer_powers",
     "softplus_sigmoid",
     "layout_assignment",
     "store_scheduling",
