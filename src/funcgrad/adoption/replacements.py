@@ -110,6 +110,10 @@ _METHODS = {
         "_ppoly.evaluate_nd": (".polynomial_pieces", "evaluate_nd"),
         "_ppoly.fix_continuity": (".polynomial_pieces", "fix_continuity"),
     },
+    "scipy.sparse.linalg": {
+        "_expm_multiply._expm_multiply_simple_core": ("", "taylor_steps"),
+        "_expm_multiply._expm_multiply_interval": ("", "exponentials_at_times"),
+    },
     "scipy.ndimage": {
         "_filters._nd_image.min_or_max_filter": (".morphology", "min_or_max_filter"),
     },
