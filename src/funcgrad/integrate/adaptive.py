@@ -204,9 +204,12 @@ class Integration(NamedTuple):
         The norm is 0, and the perturbation a new one, of a step whose own error tells enough.
         """
         t, t_new, h, y = map(_constants, (s.t, t_new, h, s.y))
+        end, slopes = _constants(new.y), _constants(new.f)
+        # Nothing of it is differentiated, so that derivatives do not pass through the branch.
+        field = self.field._replace(captured=tuple(_constants(list(self.field.captured))))
 
         def of_state(y: Leaves) -> tuple[Leaves, ...]:
-            moved = step(self.method, self.field, t, t_new, y, self.field(t, y), h)
+            moved = step(self.method, field, t, t_new, y, field(t, y), h)
             return moved.y, moved.error, *(moved.end_differences or ())
 
         def perturbed() -> tuple[Any, Leaves, Any]:
@@ -222,13 +225,13 @@ class Integration(NamedTuple):
                 np.where(valid, of_change, 0.0),
                 [
                     np.where(valid, a, b)
-                    for a, b in zip(self._kept_alive(s, after, new.y), s.perturbation, strict=True)
+                    for a, b in zip(self._kept_alive(s, after, end), s.perturbation, strict=True)
                 ],
                 np.where(valid, largest, radius),
             )
 
         def as_it_is() -> tuple[Any, Leaves, Any]:
-            return np.zeros((), norm.dtype), self._perturbation(new.y, new.f, h), radius
+            return np.zeros((), norm.dtype), self._perturbation(end, slopes, h), radius
 
         found = cond((norm < 1.0) & self._is_unsure(s, new, h, scale), perturbed, as_it_is)
         of_change, perturbation, radius = found
