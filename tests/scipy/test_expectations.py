@@ -2,7 +2,9 @@
 
 import itertools
 import warnings
+from functools import partial
 
+import mpmath as mp
 import numpy as np
 import pytest
 import scipy.stats
@@ -200,6 +202,62 @@ def test_cases_of_equal_shapes():
     assert at == pytest.approx(near, rel=1e-5)
     at, near = (fg.grad(lambda h: scipy.stats.kappa4.mean(h, 0.1))(h) for h in (0.0, 1e-6))
     assert at == pytest.approx(near, rel=1e-4)
+    for c, d in ((0.2, 1.0), (0.2, 0.2), (0.0, 0.0)):
+        width, rise = 1 + d - c, 1 + d + d * d - c * c  # the mean is rise/width/3
+        slope = (1 + 2 * d - rise / width) / width / 3
+        found = fg.grad(scipy.stats.trapezoid.mean, 1)(c, d)
+        assert found == pytest.approx(slope, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("c", [0.0, 1e-9, -0.05, 0.0999, 0.1001, -0.15, 0.5])
+def test_moments_of_extreme_values(c):
+    """SciPy's formulas take constants where the shape is nearly 0."""
+
+    def exact(c, letter):
+        g = [mp.gamma(1 + n * c) for n in range(5)]
+        mean, variance = (1 - g[1]) / c, (g[2] - g[1] ** 2) / c**2
+        third = g[3] - 3 * g[2] * g[1] + 2 * g[1] ** 3
+        fourth = g[4] - 4 * g[3] * g[1] + 6 * g[2] * g[1] ** 2 - 3 * g[1] ** 4
+        skew, tails = -third / c**3 / variance**1.5, fourth / c**4 / variance**2 - 3
+        return {"m": mean, "v": variance, "s": skew, "k": tails}[letter]
+
+    for letter in "mvsk":
+        f = partial(scipy.stats.genextreme.stats, moments=letter)
+        with mp.workdps(150):
+            at, h = mp.mpf(c or "1e-25"), mp.mpf("1e-20")
+            slopes = [mp.diff(partial(exact, letter=letter), at, n, h=h) for n in (1, 2)]
+        assert fg.grad(f)(c) == pytest.approx(float(slopes[0]), rel=1e-10)
+        assert fg.grad(fg.grad(f))(c) == pytest.approx(float(slopes[1]), rel=1e-9)
+    slope = fg.grad(scipy.stats.genextreme.mean)(c)
+    assert slope == fg.grad(lambda c: scipy.stats.genextreme.stats(c, moments="m"))(c)
+
+
+@pytest.mark.parametrize("c", [0.5, 0.7, 1.0, 1.5])
+def test_second_derivatives_of_moments_whose_end_moves(c):
+    """The density of the generalized half-logistic distribution is steep at its end."""
+
+    def exact(n):
+        def slope(p):
+            return mp.diff(lambda c: (1 - ((1 - p) / (1 + p)) ** c) / c, c, n)
+
+        return float(mp.quad(slope, [0, 1]))
+
+    mean = fg.grad(scipy.stats.genhalflogistic.mean)
+    assert mean(c) == pytest.approx(exact(1), rel=1e-8)
+    assert fg.grad(mean)(c) == pytest.approx(exact(2), rel=1e-8)
+
+
+def test_the_generalized_half_logistic_density_at_its_end():
+    logpdf = scipy.stats.genhalflogistic.logpdf
+    assert fg.jit(logpdf)(1.0, 1.0) == pytest.approx(np.log(2.0), rel=1e-15)
+
+    def exact(x, c):
+        power = (1 - c * x) ** (1 / c)
+        return mp.log(2 * power / (1 - c * x) / (1 + power) ** 2)
+
+    for place in (0, 1):
+        wanted = float(mp.diff(exact, (0.7, 0.8), (1 - place, place)))
+        assert fg.grad(logpdf, place)(0.7, 0.8) == pytest.approx(wanted, rel=1e-12)
 
 
 def test_arrays_of_shapes():

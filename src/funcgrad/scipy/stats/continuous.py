@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.ops.elementwise.exponential import softplus
 from funcgrad.ops.shape import holds_expr
 from funcgrad.ops.special.gamma_numerics import log1p_square
 from funcgrad.scipy import special
@@ -28,7 +29,12 @@ from funcgrad.scipy.stats import (
     two_sided_families,
 )
 from funcgrad.scipy.stats.base_families import below, cauchy, logistic
-from funcgrad.scipy.stats.extreme_values import log1p_ratio, pareto_exponent, pareto_quantile
+from funcgrad.scipy.stats.extreme_values import (
+    log1p_ratio,
+    log_unless_flat,
+    pareto_exponent,
+    pareto_quantile,
+)
 from funcgrad.scipy.stats.log_tails import log_betainc, log_half_ratio, t_cdf, t_logcdf
 from funcgrad.scipy.stats.standard import (
     Standard,
@@ -308,6 +314,10 @@ genhalflogistic = changed(
     log_slope=lambda x, c: c * pareto_exponent(x, -c),
     back=lambda y, c: pareto_quantile(y, -c),
     support=lambda c: (0.0, 1 / c),
+    density=lambda x, c: (
+        math.log(2)
+        + log_unless_flat(pareto_exponent(x, -c), c == 1, lambda y: (c - 1) * y - 2 * softplus(-y))
+    ),
 )
 
 

@@ -184,6 +184,14 @@ def moments_of_truncpareto(distribution: object, n: Array, b: Array, c: Array) -
     return np.where(is_near, between, power) / (c**b - 1)
 
 
+def moments_of_trapezoid(distribution: object, n: Array, c: Array, d: Array) -> Any:
+    """For `scipy.stats.trapezoid._munp`, whose cases d == 0 and d == 1 do not tell how the moment changes."""
+    order = np.asarray(n)
+    powers = [np.where(k < order + 2, d**k, 0.0) for k in range(int(np.max(order)) + 2)]
+    scale = 2.0 / ((1.0 + d - c) * (order + 1) * (order + 2))
+    return scale * (sum(powers[1:], powers[0]) - c ** (order + 1))
+
+
 def over_support(distribution: Any, function: _Function, shapes: Sequence[Array]) -> Any:
     """The expectation of function(y, the logarithm of y's density)."""
 
@@ -193,7 +201,22 @@ def over_support(distribution: Any, function: _Function, shapes: Sequence[Array]
         return np.where(is_in, np.exp(log) * function(y, np.where(is_in, log, 0.0)), 0.0)
 
     low, high = _ends(distribution, shapes)
+    if holds_expr([low, high]):
+        return _over_probabilities(distribution, function, shapes)
     return _in_pieces(weighted, low, high, _quantiles(distribution, _CUTS, shapes))
+
+
+def _over_probabilities(distribution: Any, function: _Function, shapes: Sequence[Array]) -> Any:
+    """By the quantiles: beside an end that moves, slopes of the density may be infinite."""
+
+    def side(quantile: _Function) -> Any:
+        def at(share: Array) -> Any:
+            y = quantile(share, *shapes)
+            return function(y, distribution.logpdf(y, *shapes))
+
+        return quad(at, 0.0, 0.5)[0]
+
+    return side(distribution.ppf) + side(distribution.isf)
 
 
 def _ends(distribution: Any, shapes: Sequence[Array]) -> tuple[Any, Any]:
