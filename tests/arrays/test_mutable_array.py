@@ -476,6 +476,26 @@ def test_a_row_of_an_outer_array_at_the_index_of_a_loop():
     np.testing.assert_allclose(fg.jit(fg.hessian(loop))(c), fg.hessian(plain)(c), rtol=1e-14)
 
 
+def test_a_slice_of_an_outer_array_at_the_index_of_a_loop_leaves_its_numbers():
+    for loop in (
+        lambda x: fg.fori_loop(0, 3, lambda i, s: s + x[i : i + 2].sum(), 0.0),
+        lambda x: fg.scan(lambda s, i: (s + x[i : i + 2].sum(), None), 0.0, np.arange(3))[0],
+    ):
+        x = fnp.arange(4.0)
+        assert loop(x) == 9.0
+        assert type((x + 1.0)[0]) is np.float64
+        np.testing.assert_array_equal(x, np.arange(4.0))
+
+    def stored(i):
+        x[i : i + 2] = 7.0
+        return x.sum()
+
+    for run in (fg.jit(stored), lambda k: fg.fori_loop(0, k, lambda i, s: s + stored(i), 0.0)):
+        with pytest.raises(TypeError, match="item assignment: expected an array that"):
+            run(2)
+    np.testing.assert_array_equal(x, np.arange(4.0))
+
+
 def test_a_row_of_an_outer_array_at_a_traced_index_is_not_written():
     def through_the_row(c):
         row = ROWS[np.argmax(c)]

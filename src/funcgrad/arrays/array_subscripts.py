@@ -132,7 +132,11 @@ def _moving_view(cell: Any, index: Any, is_stored: bool = False) -> Any:
     part = get_item(cell, rest)
     root = root_of(part)
     if is_numeric(part):
-        if is_exported(root._funcgrad_state) or is_outside(part, [move.like for move in moves]):
+        outside = is_outside(part, [move.places for move in moves])
+        if outside and is_stored:
+            for move in moves:
+                check_store(part, move.places)
+        if outside or is_exported(root._funcgrad_state):
             chosen = reduce(
                 functions["getitem"], [move.subscript for move in moves], lent_value(part)
             )
