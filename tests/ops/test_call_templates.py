@@ -141,6 +141,16 @@ def test_lists_of_numbers_and_numbers_by_name_are_in_signatures(name, f):
     assert made(name)
 
 
+@pytest.mark.parametrize("f", [lambda v: np.quantile(v, 0.3), lambda v: np.percentile(v, [5, 50])])
+def test_a_question_about_constants_alone_is_none_about_the_operands(f):
+    rng = np.random.default_rng(0)
+    for at in rng.normal(size=(5, 2000)):  # so many that few are selected, and not all sorted
+        value, slope = fg.value_and_grad(lambda v: np.sum(f(v)))(at)
+        np.testing.assert_allclose(value, np.sum(f(at)), rtol=1e-14)
+        np.testing.assert_allclose(np.sum(slope), np.size(f(at)), rtol=1e-14)
+    assert made("quantile") or made("percentile")
+
+
 def test_a_list_that_changes_has_another_template():
     places = [0, 1]
 

@@ -35,7 +35,7 @@ from funcgrad.source import USERS, is_for_people, position, type_error, value_er
 from funcgrad.typing import ArrayLike
 
 value_questions = [0]
-"""How often code asked for values, or whether they are varied, in any thread."""
+"""How often code asked for values of a trace, or whether they are varied, in any thread."""
 
 
 # -- how a value is read ---------------------------------------------------------------------------
@@ -443,7 +443,8 @@ class _Valueless(NamedTuple):
 
 def _value_if_known(root: ExprBase) -> Any:
     """The value of an expression; raises _NoValueError, which costs no text, if it depends on an input."""
-    value_questions[0] += 1
+    if root.traced is not None:  # else it is the same in all calls
+        value_questions[0] += 1
     if hasattr(root, "_value"):
         return _kept_value(root)
 
