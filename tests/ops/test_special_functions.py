@@ -820,3 +820,12 @@ def test_an_even_function_of_its_order_takes_few_calls_at_order_0(name, monkeypa
     h = 1e-3
     second = (function(h, 1.3) - 2 * function(0.0, 1.3) + function(-h, 1.3)) / h**2
     assert bend == pytest.approx(second, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("p", "std"), [(0.0, 1.0), (1.0, 1.0), (1.5, 1.0), (0.3, -1.0), (0.3, 0.0)]
+)
+def test_inverses_of_the_normal_distribution_outside_their_domain(p, std):
+    mean, deviation = scipy.special.nrdtrimn, scipy.special.nrdtrisd
+    np.testing.assert_equal(fg.jit(mean)(p, std, 0.4), mean(p, std, 0.4))
+    assert np.isnan(fg.jit(deviation)(0.4, p, 1.0)) == np.isnan(deviation(0.4, p, 1.0))

@@ -271,3 +271,16 @@ def test_a_fit_at_a_kink_of_the_density_is_an_error(name, fixed):
     data = np.random.default_rng(1).triangular(-1.0, 0.3, 1.5, size=61)
     with pytest.raises(np.linalg.LinAlgError, match=rf"{name}.fit: expected a likelihood"):
         fg.jacobian(lambda x: getattr(scipy.stats, name).fit(x, **fixed)[-1])(data)
+
+
+@pytest.mark.parametrize("power", [0.3, 0.0, 2.0, 1.4])
+def test_yeojohnson_llf_of_zeros_among_the_data(power):
+    """sign(x)*log1p(abs(x)) has the slope 1 at 0."""
+    x = np.array([0.0, 0.72, -0.3, 0.87])
+    found = fg.grad(lambda x: scipy.stats.yeojohnson_llf(power, x))(x)
+    for step, slope in zip(1e-5 * np.eye(4), found, strict=True):
+        above, below = (scipy.stats.yeojohnson_llf(power, x + s) for s in (step, -step))
+        assert slope == pytest.approx((above - below) / 2e-5, rel=1e-7)
+    both = np.stack([x, x + 1.0], 1)
+    value = fg.jit(lambda x: scipy.stats.yeojohnson_llf(power, x))(both)
+    np.testing.assert_allclose(value, scipy.stats.yeojohnson_llf(power, both), rtol=1e-12)

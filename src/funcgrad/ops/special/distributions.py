@@ -158,12 +158,12 @@ def nbdtrc(k: Array, n: Array, p: Array) -> Any:
 # -- normal --------------------------------------------------------------------------------------
 def nrdtrimn(p: Array, std: Array, x: Array) -> Any:
     """The mean of a normal variable below x with probability p. As `scipy.special.nrdtrimn`."""
-    return x - std * ndtri(p)
+    return np.where((p > 0) & (p < 1) & (std > 0), x - std * ndtri(p), np.nan)
 
 
 def nrdtrisd(mn: Array, p: Array, x: Array) -> Any:
     """The deviation of a normal variable below x with probability p. As `scipy.special.nrdtrisd`."""
-    return (x - mn) / ndtri(p)
+    return np.where((p > 0) & (p < 1), (x - mn) / ndtri(p), np.nan)
 
 
 # -- the cosine distribution ---------------------------------------------------------------------

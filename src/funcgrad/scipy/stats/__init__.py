@@ -37,6 +37,7 @@ from funcgrad.scipy.stats.normalizing import boxcox_llf as boxcox_llf
 from funcgrad.scipy.stats.normalizing import boxcox_normmax as boxcox_normmax
 from funcgrad.scipy.stats.normalizing import pmean as pmean
 from funcgrad.scipy.stats.normalizing import ppcc_max as ppcc_max
+from funcgrad.scipy.stats.normalizing import yeojohnson_llf as yeojohnson_llf
 from funcgrad.scipy.stats.normalizing import yeojohnson_normmax as yeojohnson_normmax
 from funcgrad.scipy.stats.normalizing import yeojohnson_power as yeojohnson_power
 from funcgrad.scipy.stats.ranks import OF_RANKS

@@ -120,6 +120,29 @@ def yeojohnson_power(x: Array, lmbda: Array, xp: object = None) -> Any:
     )
 
 
+def _signed_log1p(x: Array) -> Any:
+    """sign(x)*log1p(|x|), which has the slope 1 at 0."""
+    up = x >= 0
+    return np.where(up, np.log1p(np.where(up, x, 0.0)), -np.log1p(np.where(up, 0.0, -x)))
+
+
+@_composed
+def yeojohnson_llf(
+    lmb: Array,
+    data: ArrayLike,
+    *,
+    axis: int = 0,
+    nan_policy: str = "propagate",
+    keepdims: bool = False,
+) -> Any:
+    """As `scipy.stats.yeojohnson_llf`, also in data of 0."""
+    refuse_policy("yeojohnson_llf", nan_policy)
+    x = floating("yeojohnson_llf", data)
+    over: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+    spread = np.log(np.var(yeojohnson_power(x, lmb), **over))
+    return (lmb - 1) * np.sum(_signed_log1p(x), **over) - x.shape[axis] / 2 * spread
+
+
 _SCIPYS_LIKELIHOOD, _SCIPYS_MEAN = map(unreplaced, (_scipy.boxcox_llf, _scipy.pmean))
 
 
@@ -174,7 +197,7 @@ def yeojohnson_normmax(
     data = real("yeojohnson_normmax", x)
 
     def likelihood(power: Array, data: Array) -> Any:
-        rest = np.mean(np.sign(data) * np.log1p(np.abs(data)))
+        rest = np.mean(_signed_log1p(data))
         return np.log(np.var(yeojohnson_power(data, power))) / 2 - (power - 1) * rest
 
     own = lambda data: _scipy.yeojohnson_normmax(data, brack)  # noqa: E731
