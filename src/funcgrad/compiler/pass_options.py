@@ -22,6 +22,7 @@ PASSES = (
     "scatter_to_gather",
     "scatter_accumulation",
     "strip_mining",
+    "mask_elimination",
     "broadcast_sinking",
     "constant_factoring",
     "integer_powers",

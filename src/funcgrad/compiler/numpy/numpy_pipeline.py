@@ -23,6 +23,7 @@ from funcgrad.compiler.passes.constant_factoring import factor_constants
 from funcgrad.compiler.passes.fusion import fuse
 from funcgrad.compiler.passes.integer_powers import integer_powers
 from funcgrad.compiler.passes.layout_assignment import assign_layouts
+from funcgrad.compiler.passes.mask_elimination import eliminate_masks
 from funcgrad.compiler.passes.softplus_sigmoid import softplus_sigmoid
 from funcgrad.compiler.passes.store_scheduling import read_before_stores
 from funcgrad.expr import Expr
@@ -103,6 +104,7 @@ def run_step_passes(
 
 STEP_PASSES: Mapping[str, Callable[[Flat], Flat]] = MappingProxyType(
     {
+        "mask_elimination": eliminate_masks,
         "broadcast_sinking": sink_broadcasts,
         "constant_factoring": factor_constants,
         "integer_powers": integer_powers,
@@ -112,7 +114,7 @@ STEP_PASSES: Mapping[str, Callable[[Flat], Flat]] = MappingProxyType(
     }
 )
 """The passes from steps to steps, in order."""
-_FOR_CALLS = frozenset({"broadcast_sinking", "integer_powers"})
+_FOR_CALLS = frozenset({"broadcast_sinking", "integer_powers", "mask_elimination"})
 
 
 def make_plan(flat: Flat, options: PassOptions = PASS_OPTIONS) -> Plan:
