@@ -278,9 +278,10 @@ def test_yeojohnson_llf_of_zeros_among_the_data(power):
     """sign(x)*log1p(abs(x)) has the slope 1 at 0."""
     x = np.array([0.0, 0.72, -0.3, 0.87])
     found = fg.grad(lambda x: scipy.stats.yeojohnson_llf(power, x))(x)
-    for step, slope in zip(1e-5 * np.eye(4), found, strict=True):
+    for step, slope in zip(1e-6 * np.eye(4), found, strict=True):
         above, below = (scipy.stats.yeojohnson_llf(power, x + s) for s in (step, -step))
-        assert slope == pytest.approx((above - below) / 2e-5, rel=1e-7)
+        # The second derivative jumps at 0.
+        assert slope == pytest.approx((above - below) / 2e-6, rel=5e-6)
     both = np.stack([x, x + 1.0], 1)
     value = fg.jit(lambda x: scipy.stats.yeojohnson_llf(power, x))(both)
     np.testing.assert_allclose(value, scipy.stats.yeojohnson_llf(power, both), rtol=1e-12)
