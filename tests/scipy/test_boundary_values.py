@@ -72,6 +72,23 @@ def test_an_unknown_parameter():
     assert of_start == 0.0
 
 
+@pytest.mark.parametrize("a", [0.0, 1e-9, 1.0])
+def test_derivatives_at_a_solution_of_zeros_have_a_mesh_of_their_own(a):
+    """SciPy's five nodes solve y = 0 exactly."""
+
+    def inside(a):
+        found = scipy.integrate.solve_bvp(
+            lambda x, y: np.stack([y[1], -400.0 * y[0]]),
+            lambda ya, yb: np.stack([ya[0], yb[0] - a]),
+            np.linspace(0.0, 1.0, 5),
+            np.zeros((2, 5)),
+            tol=1e-6,
+        )
+        return found.sol(0.37)[0]
+
+    assert fg.grad(inside)(a) == pytest.approx(np.sin(7.4) / np.sin(20.0), rel=1e-4)
+
+
 def test_what_boundary_values_refuse():
     def at(x, S=None, tol=1e-3, nodes=1000):
         return scipy.integrate.solve_bvp(

@@ -23,6 +23,7 @@ from funcgrad.transforms.custom.implicit import concatenated, implicit_root
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.transforms.jit.jit import jit
+from funcgrad.transforms.jvp import jvp
 from funcgrad.transforms.vmap import vmap
 from funcgrad.typing import Array, ArrayLike
 
@@ -56,8 +57,9 @@ def solve_bvp(
 ) -> Any:
     """As `scipy.integrate.solve_bvp`, in what the functions capture.
 
-    The mesh is SciPy's, and constant; on it the equations of collocation are
-    solved to all digits. Derivatives in the first guess are 0.
+    The mesh is SciPy's, refined where it does not suit a perturbation of the
+    solution, and constant; on it the equations of collocation are solved to
+    all digits. Derivatives in the first guess are 0.
 
     >>> import funcgrad as fg
     >>> def middle(a):  # y'' = a, and y = 0 at 0 and 1
@@ -126,6 +128,7 @@ def _plain_solver(
     """SciPy's mesh, and its values and parameters in one vector, by all given arrays in one vector."""
     (f, captured), bc = one, ends[0]
     on_mesh = _at_all_points(f, count + len(captured))
+    at_ends = jit(lambda *args: bc(*args))
 
     def solve(whole: Array, like: Sequence[Any]) -> tuple[Any, Any]:
         parts, place = [], 0
@@ -135,21 +138,64 @@ def _plain_solver(
             place += length
         guess, known, rest = parts[0], parts[1 : 1 + count], parts[1 + count :]
         first, second = rest[: len(captured)], rest[len(captured) :]
-        at_ends = jit(lambda *args: bc(*args))
+
+        def slope(x: Array, y: Array, *p: Array) -> Any:
+            return on_mesh(x, y, *p, *first)
+
+        def at_both(a: Array, b: Array, *p: Array) -> Any:
+            return at_ends(a, b, *p, *second)
+
         found = _scipy.solve_bvp(
-            lambda x, y, *p: np.asarray(on_mesh(x, y, *p, *first)),
-            lambda a, b, *p: np.asarray(at_ends(a, b, *p, *second)),
-            mesh,
-            guess,
-            *known,
+            lambda *given: np.asarray(slope(*given)),
+            lambda *given: np.asarray(at_both(*given)),
+            *(mesh, guess, *known),
             **options,
         )
         if not found.success:
             raise fail(RuntimeError, f"solve_bvp: expected a solution, but got {found.message}")
+        finer = _with_perturbation(slope, at_both, found, options)
+        found = finer if finer.success else found
         values = [found.y.ravel(), *([found.p] if count else [])]
         return found.x, np.concatenate(values)
 
     return solve
+
+
+_LOOSER = 100.0
+"""The tolerance of a perturbation over that of the solution, whose mesh suits it as a rule."""
+
+
+def _with_perturbation(slope: _Function, at_ends: _Function, found: Any, options: Any) -> Any:
+    """The solution on a mesh that suits a perturbation of it at the ends, too.
+
+    At a solution that is 0 or straight, any mesh is exact, and derivatives need more.
+    """
+    size, has_parameters = len(found.y), found.p is not None
+
+    def halves(*given: Array) -> tuple[list[Array], list[Array]]:
+        pairs = [np.split(x, 2) for x in given]
+        return [first for first, _ in pairs], [second for _, second in pairs]
+
+    def both_slopes(x: Array, *given: Array) -> Any:
+        at, by = halves(*given)
+        return np.concatenate(jvp(lambda *at: slope(x, *at), tuple(at), tuple(by)))
+
+    def at_both_ends(*given: Array) -> Any:
+        at, by = halves(*given)
+        value, moved = jvp(at_ends, tuple(at), tuple(by))
+        return np.concatenate([value, moved - np.resize([1.0, -1.0, -1.0], moved.shape)])
+
+    guess = np.concatenate([found.y, np.zeros_like(found.y)])
+    known = [np.concatenate([found.p, np.zeros_like(found.p)])] if has_parameters else []
+    tol = options.get("tol", 1e-3)
+    both = _scipy.solve_bvp(
+        *(both_slopes, at_both_ends, found.x, guess, *known),
+        tol=max(tol, min(_LOOSER * tol, 1e-2)),
+        max_nodes=options.get("max_nodes", 1000),
+    )
+    both.y = both.y[:size]
+    both.p = both.p[: len(found.p)] if has_parameters else None
+    return both
 
 
 def _collocation(
