@@ -373,3 +373,23 @@ CAPTURED = {
 @pytest.mark.parametrize("case", CAPTURED)
 def test_what_a_metric_of_plain_points_captures(case):
     check_function(CAPTURED[case], 1.3, value_rtol=1e-14, hessian=False)
+
+
+@pytest.mark.parametrize("p", [2, 2.0, 4])
+@pytest.mark.parametrize("name", ["minkowski", "cdist", "pdist"])
+def test_second_derivatives_where_points_share_a_coordinate(name, p):
+    """The size of a coordinate's difference has no kink in a power above 1."""
+
+    def between(x):
+        u, v = np.stack([x, 1.0 + 0 * x]), np.array([0.0, 0.3])
+        if name == "minkowski":
+            return distance.minkowski(u, v, p)
+        if name == "cdist":
+            return distance.cdist(u[None], v[None], "minkowski", p=p)[0, 0]
+        return distance.pdist(np.stack([u, v]), "minkowski", p=p)[0]
+
+    slope = fg.grad(between)
+    assert slope(0.0) == 0.0
+    wanted = 1 / 0.7 if p == 2 else 0.0
+    assert fg.grad(slope)(0.0) == pytest.approx(wanted, rel=1e-14)
+    assert fg.jvp(slope, (0.0,), (1.0,))[1] == pytest.approx(wanted, rel=1e-14)

@@ -1276,3 +1276,29 @@ def test_both_sides_of_the_density_of_kappa3(x):
     assert value == pytest.approx(density(1.5), rel=1e-13)
     assert fg.vjp(density, 1.5)[0] == pytest.approx(density(1.5), rel=1e-13)
     assert slope == pytest.approx((density(1.5 + 1e-5) - density(1.5 - 1e-5)) / 2e-5, rel=1e-7)
+
+
+@pytest.mark.parametrize(("beta", "curvature"), [(2.0, -2.0), (1.5, -np.inf), (4.0, 0.0)])
+def test_second_derivatives_of_gennorm_at_its_location(beta, curvature):
+    logpdf = scipy.stats.gennorm.logpdf
+    assert fg.grad(logpdf)(0.0, beta) == 0.0
+    assert fg.grad(fg.grad(logpdf))(0.0, beta) == curvature
+    of_loc = fg.grad(lambda loc: logpdf(0.7, beta, loc))
+    assert (of_loc(0.7), fg.grad(of_loc)(0.7)) == (0.0, curvature)
+
+
+@pytest.mark.parametrize(("name", "shape"), [("gennorm", 1.0), ("gennorm", 2.0), ("dweibull", 2.0)])
+def test_distributions_of_two_sides_have_mixed_derivatives_at_0(name, shape):
+    cdf, pdf = getattr(scipy.stats, name).cdf, getattr(scipy.stats, name).pdf
+    wanted = (pdf(0.0, shape + 1e-5) - pdf(0.0, shape - 1e-5)) / 2e-5
+    for first, second in ((0, 1), (1, 0)):
+        assert fg.grad(fg.grad(cdf, first), second)(0.0, shape) == pytest.approx(wanted, rel=1e-8)
+
+
+@pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf"])
+def test_second_derivatives_of_crystalball_at_the_joint(method):
+    function, point = getattr(scipy.stats.crystalball, method), np.array([-1.0, 1.0, 2.0])
+    for first, second in itertools.product(range(3), repeat=2):
+        slope, h = fg.grad(function, first), 1e-5 * np.eye(3)[second]
+        wanted = (slope(*(point + h)) - slope(*(point - h))) / 2e-5
+        assert fg.grad(slope, second)(*point) == pytest.approx(wanted, rel=1e-3, abs=1e-4)

@@ -80,7 +80,9 @@ def _chebyshev(u: Array, v: Array, w: ArrayLike | None = None) -> Any:
 def _minkowski(u: Array, v: Array, p: float = 2, w: ArrayLike | None = None) -> Any:
     if not holds_expr(p) and np.isinf(p):
         return _chebyshev(u, v, w)
-    off = np.abs(u - v)
+    off = u - v
+    # Of a power above 1 a size with a slope at 0: abs(x)**2 has the second derivative 2 there.
+    off = np.where(p > 1, np.where(off < 0, -off, off), np.abs(off))
     # The largest difference is taken out: powers of small numbers underflow.
     top = np.max(off, axis=0, keepdims=True)
     zero = top == 0

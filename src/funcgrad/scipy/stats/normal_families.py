@@ -410,7 +410,8 @@ def _crystalball_logcdf(x: Array, beta: Array, m: Array) -> Any:
 
 
 def _crystalball_logsf(x: Array, beta: Array, m: Array) -> Any:
-    left, law, bell, whole, fall = _crystal_parts(x, beta, m)
+    _, law, bell, whole, fall = _crystal_parts(x, beta, m)
+    left = x < -beta  # at the joint the fall is 0, and the logarithm infinite
     near = law + log1mexp((m - 1) * np.where(left, fall, 1.0))
     far = _LOG_ROOT_TAU + special.log_ndtr(-np.where(left, 0.0, x))
     return np.where(left, np.logaddexp(bell, near), far) - whole

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from funcgrad.ops.elementwise.exponential import softplus
-from funcgrad.scipy.stats.base_families import cauchy, gamma
+from funcgrad.ops.special.polygamma import gammaln
+from funcgrad.scipy.stats.base_families import below, cauchy, gamma
 from funcgrad.scipy.stats.changed_families import weibull_min
 from funcgrad.scipy.stats.power_families import halfgennorm
 from funcgrad.scipy.stats.standard import (
@@ -37,7 +39,7 @@ def _two_sided(row: Standard) -> Standard:
     def from_zero(x: Array, *shapes: Array) -> Any:
         """The probability from 0 to x >= 0, with the slope that it has at 0."""
         here = x == 0
-        log = base.density(np.where(here, x, 1.0), *shapes)
+        log = base.density(np.where(here, 0.0, 1.0), *shapes)
         density = np.where(log < math.inf, probability(log), math.inf)
         line = np.where(
             density < math.inf, x * np.where(density < math.inf, density, 0.0), np.sqrt(x)
@@ -66,7 +68,15 @@ def _two_sided(row: Standard) -> Standard:
 
 dgamma = _two_sided(gamma)
 dweibull = _two_sided(weibull_min)
-gennorm = _two_sided(halfgennorm)
+
+
+def _gennorm_density(x: Array, b: Array) -> Any:
+    """Of a power above 1 by a size that has a slope at 0: abs(x)**2 has the second derivative 2 there."""
+    size = np.where(b > 1, -below(x), np.abs(x))
+    return np.log(b) - gammaln(1 / b) - size**b - _HALF
+
+
+gennorm = replace(_two_sided(halfgennorm), density=_gennorm_density)
 
 
 # -- Cauchy's distribution with another scale on each side ---------------------------------------
