@@ -643,6 +643,31 @@ def test_arguments_without_derivative_have_none_if_they_hold_stores():
     assert fg.grad(lambda w: f((np.ones(2) * w).at[0].set(w), 1.0 + 0 * w))(1.3) == 0.0
 
 
+def test_arguments_that_are_not_differentiated_may_have_defaults():
+    @partial(fg.custom_jvp, nondiff_argnums=(2, 3))
+    def forward(x, y, n=2, scale=3.0):
+        return scale * x**n * y
+
+    @forward.defjvp
+    def _(n, scale, primals, tangents):
+        (x, y), (dx, dy) = primals, tangents
+        return forward(x, y, n, scale), scale * x ** (n - 1) * (n * y * dx + x * dy)
+
+    @partial(fg.custom_vjp, nondiff_argnums=(1,))
+    def reverse(x, n=2, scale=3.0):
+        return scale * x**n
+
+    reverse.defvjp(
+        lambda x, n, scale: (reverse(x, n, scale), (x, scale)),
+        lambda n, saved, g: (g * saved[1] * n * saved[0] ** (n - 1), g * saved[0] ** n),
+    )
+    for run in (lambda f: f, fg.jit):
+        assert run(fg.grad(forward, argnums=(0, 1)))(2.0, 5.0) == (60.0, 12.0)
+        assert run(fg.grad(lambda x: forward(x, 5.0, 3)))(2.0) == 180.0
+        assert run(fg.grad(reverse))(2.0) == 12.0
+        assert run(fg.grad(lambda x: reverse(x, 3)))(2.0) == 36.0
+
+
 def test_defaults_are_arguments_if_the_rule_takes_them():
     @fg.custom_vjp
     def power(x, n=2.0):

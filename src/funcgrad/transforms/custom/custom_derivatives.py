@@ -131,7 +131,7 @@ class _Custom:
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args = by_position(self._who, self.f, args, kwargs, self._taken)
+        args = by_position(self._who, self.f, args, kwargs, self._taken_of(len(args)))
         if not _traced(args):
             return self.f(*args)
         if self._rule is None:
@@ -140,6 +140,14 @@ class _Custom:
             return run(self.f, [_each_traced(last_order_op, arg) for arg in args], {}, self._who)
         # Other expressions of the same values: so arguments are told from what the function captures.
         return self._with_rule(tuple([_each_traced(_as_argument, arg) for arg in args]))
+
+    def _taken_of(self, count: int) -> int:
+        """How many arguments are given by position: all, if ``nondiff_argnums`` has one that is left out."""
+        numbers = [i for i in self.nondiff_argnums if isinstance(i, int)]
+        if max(numbers, default=-1) < count:
+            return self._taken
+        takes: int = getattr(getattr(self.f, "__code__", None), "co_argcount", 0)
+        return takes - isinstance(self.f, MethodType)
 
     def _with_rule(self, args: tuple[Any, ...]) -> Any:
         """The value of traced arguments, whose derivative is the rule's."""
