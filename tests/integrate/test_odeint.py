@@ -260,6 +260,16 @@ def test_derivatives_of_a_state_that_rests_follow_the_tolerance(method, name, y0
         assert slope(y0) == pytest.approx(np.cos(24.0), abs=2e-5)
 
 
+def test_derivatives_of_a_state_that_rests_without_an_absolute_tolerance():
+    def start(y0):
+        times = np.array([2.0, 0.0])
+        return fg.odeint(oscillator, np.stack([y0, 0.0 * y0]), times, 12.0, rtol=1e-7, atol=0.0)[
+            -1, 0
+        ]
+
+    assert fg.grad(start)(0.0) == pytest.approx(np.cos(24.0), abs=2e-5)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("rtol", [1e-3, 1e-8])
 def test_derivatives_in_a_parameter_stay_bounded_at_an_equilibrium(method, rtol):

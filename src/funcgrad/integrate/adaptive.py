@@ -274,7 +274,7 @@ class Integration(NamedTuple):
     def _is_still(self, slope: Any, h: Any, size: Any, atol: Any) -> Any:
         """Whether entries of the state, or their motion in a step, are too small for their error to tell."""
         motion = np.abs(astype_of(h, slope) * slope)
-        unseen = motion < _MEASURABLE * (atol + size * self.rtol)
+        unseen = motion <= _MEASURABLE * (atol + size * self.rtol)
         return unseen | ((size + motion) * self.rtol < _NEGLIGIBLE * atol)
 
     def _kept_alive(self, s: Progress, perturbation: Leaves, y: Leaves) -> Leaves:
