@@ -49,11 +49,10 @@ def odeint(
     Derivatives of every order, in both modes, exist in y0, t, args and what
     ``func`` captures. They are those of the accepted steps, whose sizes are
     held constant (discrete adjoint). Where entries of the state hardly move,
-    as at an equilibrium, their error tells nothing of derivatives: there, in
-    calls that may be differentiated, the error of a perturbation is held to the
-    tolerances, too. If more than ``mxstep`` steps are needed
-    for one of the times, or the error cannot be kept small, the states from
-    there on are nan.
+    as at an equilibrium, their error tells nothing of derivatives: calls that
+    may be differentiated hold the error of a perturbation to the tolerances
+    there, too. If more than ``mxstep`` steps are needed for one of the times,
+    or the error cannot be kept small, the states from there on are nan.
 
     With ``adjoint="backsolve"`` reverse mode keeps no steps: it solves the
     adjoint equation backward in time, as JAX's odeint does. Gradients are then
