@@ -611,3 +611,20 @@ def test_a_matrix_of_one_entry_divides_as_scipys(shape):
     np.testing.assert_allclose(found, np.full(shape, 1 / 1.7), rtol=1e-14)
     with pytest.raises(np.linalg.LinAlgError, match="ingular"):
         fg.grad(lambda b: np.sum(scipy.linalg.solve([[0.0]], b)))(b)
+
+
+@pytest.mark.parametrize("special", [np.inf, np.nan, 1e308, 1e4])
+@pytest.mark.parametrize("native", [False, True])
+def test_exponentials_of_a_stack_do_not_see_each_other(native, special):
+    """Each matrix is halved by its own size."""
+    if native:
+        pytest.importorskip("llvmlite")
+    a = np.random.default_rng(0).normal(size=(3, 2, 2))
+    spoiled = np.concatenate([a[:2], np.full((1, 2, 2), special), a[2:]])
+    weights = np.cos(np.arange(4.0)).reshape(2, 2)
+    value = fg.jit(scipy.linalg.expm, native=native)
+    slope = fg.jit(fg.grad(lambda a: np.sum((weights * scipy.linalg.expm(a))[[0, 1, -1]])))
+    with np.errstate(all="ignore"):
+        found, back = value(spoiled)[[0, 1, 3]], slope(spoiled)[[0, 1, 3]]
+    np.testing.assert_allclose(found, scipy.linalg.expm(a), rtol=1e-13)
+    np.testing.assert_allclose(back, slope(a), rtol=1e-13)

@@ -1283,6 +1283,8 @@ def test_second_derivatives_of_gennorm_at_its_location(beta, curvature):
     logpdf = scipy.stats.gennorm.logpdf
     assert fg.grad(logpdf)(0.0, beta) == 0.0
     assert fg.grad(fg.grad(logpdf))(0.0, beta) == curvature
+    both = fg.hessian(lambda p: logpdf(p[0], p[1]))(np.array([0.0, beta]))
+    assert both[0, 0] == curvature
     of_loc = fg.grad(lambda loc: logpdf(0.7, beta, loc))
     assert (of_loc(0.7), fg.grad(of_loc)(0.7)) == (0.0, curvature)
 

@@ -18,12 +18,15 @@ _composed, _hosted = composed(_scipy, single=True, host=True), composed(_scipy, 
 
 @_composed
 def expm(A: ArrayLike) -> Any:
-    # Scaling and squaring around the Pade approximant of degree 13 (Higham, 2005).
+    # Scaling and squaring around the Pade approximant of degree 13 (Higham, 2005), each matrix of a stack by
+    # its own size.
     a = np.atleast_2d(number("expm", A))
-    size = stop_gradient(np.max(np.sum(np.abs(a), axis=-2)) if a.size else 0.0)
-    ratio = np.where(size > 0, size, 1.0) / 5.371920351148152
+    if not a.size:
+        return 1.0 * a
+    size = stop_gradient(np.max(np.sum(np.abs(a), axis=-2), axis=-1))
+    ratio = np.where((size > 0) & (size < np.inf), size, 1.0) / 5.371920351148152
     halvings = np.maximum(np.ceil(np.log2(ratio)), 0.0)
-    scaled, eye = a / 2.0**halvings, np.eye(a.shape[-1])
+    scaled, eye = a / 2.0 ** halvings[..., None, None], np.eye(a.shape[-1])
     b = [
         *(64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0),
         *(129060195264000.0, 10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0),
@@ -37,7 +40,13 @@ def expm(A: ArrayLike) -> Any:
     even = six @ (b[12] * six + b[10] * four + b[8] * two)
     even = even + b[6] * six + b[4] * four + b[2] * two + b[0] * eye
     result = np.linalg.solve(even - odd, even + odd)
-    return fori_loop(0, halvings.astype(int), lambda _, x: x @ x, result)
+    if a.ndim == 2:
+        return fori_loop(0, halvings.astype(int), lambda _, x: x @ x, result)
+
+    def squared(k: Any, x: Any) -> Any:
+        return np.where((k < halvings)[..., None, None], x @ x, x)
+
+    return fori_loop(0, np.max(halvings).astype(int), squared, result)
 
 
 @_hosted  # in double precision, as SciPy
