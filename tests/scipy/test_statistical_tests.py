@@ -285,3 +285,14 @@ def test_yeojohnson_llf_of_zeros_among_the_data(power):
     both = np.stack([x, x + 1.0], 1)
     value = fg.jit(lambda x: scipy.stats.yeojohnson_llf(power, x))(both)
     np.testing.assert_allclose(value, scipy.stats.yeojohnson_llf(power, both), rtol=1e-12)
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [None, (0, 1), (1,), -1])
+@pytest.mark.parametrize(("name", "power"), [("yeojohnson_llf", 0.7), ("boxcox_llf", 0.0)])
+def test_likelihoods_of_powers_over_several_axes(name, power, axis, keepdims):
+    likelihood = getattr(scipy.stats, name)
+    x = np.array([[0.5, 1.0], [2.0, 3.0], [1.5, 4.0]])
+    value = fg.jit(lambda x: likelihood(power, x, axis=axis, keepdims=keepdims))(x)
+    wanted = likelihood(power, x, axis=axis, keepdims=keepdims)
+    np.testing.assert_allclose(value, wanted, rtol=1e-12, strict=True)

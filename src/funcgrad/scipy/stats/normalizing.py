@@ -131,16 +131,21 @@ def yeojohnson_llf(
     lmb: Array,
     data: ArrayLike,
     *,
-    axis: int = 0,
+    axis: Any = 0,
     nan_policy: str = "propagate",
     keepdims: bool = False,
 ) -> Any:
     """As `scipy.stats.yeojohnson_llf`, also in data of 0."""
     refuse_policy("yeojohnson_llf", nan_policy)
     x = floating("yeojohnson_llf", data)
-    over: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
-    spread = np.log(np.var(yeojohnson_power(x, lmb), **over))
-    return (lmb - 1) * np.sum(_signed_log1p(x), **over) - x.shape[axis] / 2 * spread
+    return _likelihood(lmb, _signed_log1p(x), yeojohnson_power(x, lmb), axis, keepdims)
+
+
+def _likelihood(lmb: Array, logs: Array, moved: Array, axis: Any, keepdims: bool) -> Any:
+    """The log-likelihood of a power transform to normal data, whose slopes are exp((lmb - 1)*logs)."""
+    spread = np.log(np.var(moved, axis=axis, keepdims=keepdims))
+    count = logs.size // max(spread.size, 1)
+    return (lmb - 1) * np.sum(logs, axis=axis, keepdims=keepdims) - count / 2 * spread
 
 
 _SCIPYS_LIKELIHOOD, _SCIPYS_MEAN = map(unreplaced, (_scipy.boxcox_llf, _scipy.pmean))
@@ -151,7 +156,7 @@ def boxcox_llf(
     lmb: Array,
     data: ArrayLike,
     *,
-    axis: int = 0,
+    axis: Any = 0,
     keepdims: bool = False,
     nan_policy: str = "propagate",
 ) -> Any:
@@ -161,9 +166,7 @@ def boxcox_llf(
         return functions["call_adopted"](_SCIPYS_LIKELIHOOD, (lmb, data), given)
     refuse_policy("boxcox_llf", nan_policy)
     x = floating("boxcox_llf", data)
-    over: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
-    spread = np.log(np.var(special.boxcox(x, lmb), **over))
-    return (lmb - 1) * np.sum(np.log(x), **over) - x.shape[axis] / 2 * spread
+    return _likelihood(lmb, np.log(x), special.boxcox(x, lmb), axis, keepdims)
 
 
 @_composed
