@@ -285,6 +285,24 @@ def test_derivatives_in_a_parameter_stay_bounded_at_an_equilibrium(method, rtol)
     assert fg.grad(final)(1.0) == pytest.approx(1.0, rel=1e-6)
 
 
+@pytest.mark.parametrize("distance", [1e-9, 1e-4])
+def test_derivatives_beside_an_equilibrium_of_a_stiff_equation(distance):
+    """Fast modes that have decayed in the state grew in the derivative, by 14 per cent to 2000 times."""
+    rng = np.random.default_rng(7)
+    basis = rng.standard_normal((4, 4))
+    rates = np.diag([-(10 ** rng.uniform(1, 3.3)), -(10 ** rng.uniform(0, 2)), -1.0, 0.5])
+    matrix, rest = basis @ rates @ np.linalg.inv(basis), rng.standard_normal(4)
+    y0 = rest + distance * rng.standard_normal(4)
+
+    def final(y0, **options):
+        slope = lambda y, t: matrix @ (y - rest) - 0.3 * (y - rest) ** 2  # noqa: E731
+        return fg.odeint(slope, y0, np.array([0.0, 2.0]), **options)[-1]
+
+    exact = fg.jacobian(lambda y: final(y, method="Rodas5P", rtol=1e-9, atol=1e-12))(y0)
+    found = fg.jacobian(final)(y0)
+    np.testing.assert_allclose(found, exact, atol=1e-6 * np.max(np.abs(exact)))
+
+
 def test_a_resting_state_of_a_stiff_equation_takes_few_steps():
     def steps(y0):
         slope = lambda t, y: np.stack([-1e6 * (y[0] - y[1]), -y[1]])  # noqa: E731

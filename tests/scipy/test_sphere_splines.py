@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy
 import scipy.interpolate as si
 
 import funcgrad as fg
@@ -37,6 +38,9 @@ def test_slopes_in_points(case):
 
 @pytest.mark.parametrize("case", one_in(2, IN_VALUES))
 def test_slopes_in_values_on_a_grid(case):
+    if "pole_continuity" in IN_VALUES[case] and scipy.__version__ >= "1.18":
+        pytest.skip("SciPy 1.18 reads memory there that it has not written: plain values may be NaN")
+
     def f(values):
         spline = si.RectSphereBivariateSpline(THETA, PHI, values, **IN_VALUES[case])
         return spline.ev([0.05, 0.7, 1.9], [0.3, -1.0, 2.0])

@@ -233,9 +233,18 @@ class Integration(NamedTuple):
         def as_it_is() -> tuple[Any, Leaves, Any]:
             return np.zeros((), norm.dtype), self._perturbation(end, slopes, h), radius
 
-        found = cond((norm < 1.0) & self._is_unsure(s, new, h, scale), perturbed, as_it_is)
+        unsure = judged = self._is_unsure(s, new, h, scale)
+        if isinstance(
+            self.method, RungeKutta
+        ):  # whose spectral radius decayed modes no longer show
+            judged = unsure | (2.0 * np.abs(h) * s.spectral_radius > self.method.stability_limit)
+        found = cond((norm < 1.0) & judged, perturbed, as_it_is)
         of_change, perturbation, radius = found
-        return stop_gradient(of_change), _constants(perturbation), stop_gradient(radius)
+        return (
+            stop_gradient(np.where(unsure, of_change, 0.0)),
+            _constants(perturbation),
+            stop_gradient(radius),
+        )
 
     def _is_unsure(self, s: Progress, new: Attempt, h: Any, scale: Leaves) -> Any:
         """Whether an error may be small because its entry of the state hardly moves."""
@@ -307,10 +316,11 @@ class Integration(NamedTuple):
         """
         if not isinstance(self.method, RungeKutta):
             return size, stiff_steps
+        patience = 0 if self.has_derivative else _STIFF
         long = size * radius > self.method.stability_limit
         count = np.minimum(np.maximum(stiff_steps + np.where(long, 1, -1), 0), 2 * _STIFF)
         limit = np.maximum(self.method.stability_limit / np.where(long, radius, 1.0), least)
-        return np.where(long & (count > _STIFF), np.minimum(limit, size), size), count
+        return np.where(long & (count > patience), np.minimum(limit, size), size), count
 
     def _norm(self, error: Leaves, scale: Leaves) -> Any:
         """The root mean square of the errors, each relative to ``atol + rtol * scale``."""
@@ -351,7 +361,7 @@ class Integration(NamedTuple):
 _TINY = 1e-30
 _MEASURABLE, _FADING = 1e-3, 0.99
 """Differences of states that are more than rounding, in units of the tolerance; else the estimate fades."""
-_FAINT = 10.0
+_FAINT = 0.1
 """The size, in units of the tolerance, of what is added to a perturbation in each step."""
 _NEGLIGIBLE = 0.1
 """Entries of the state are so small in units of ``atol/rtol`` if their error is hardly controlled."""
