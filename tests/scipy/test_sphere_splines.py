@@ -39,7 +39,9 @@ def test_slopes_in_points(case):
 @pytest.mark.parametrize("case", one_in(2, IN_VALUES))
 def test_slopes_in_values_on_a_grid(case):
     if "pole_continuity" in IN_VALUES[case] and scipy.__version__ >= "1.18":
-        pytest.skip("SciPy 1.18 reads memory there that it has not written: plain values may be NaN")
+        pytest.skip(
+            "SciPy 1.18 reads memory there that it has not written: plain values may be NaN"
+        )
 
     def f(values):
         spline = si.RectSphereBivariateSpline(THETA, PHI, values, **IN_VALUES[case])
