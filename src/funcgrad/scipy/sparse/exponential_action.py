@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse.linalg as _scipy
 from scipy.sparse.linalg import _expm_multiply as _private
 
-from funcgrad.adoption.adopt import adopt
+from funcgrad.expr.registry import functions
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.sparse.traced_sparse import TracedSparse, has_traced
 from funcgrad.typing import Array
@@ -66,10 +66,14 @@ def exponentials_at_times(
     given = {"num": num, "endpoint": endpoint}
     chosen: Any = {name: value for name, value in given.items() if value is not None}
     times, step = np.linspace(start, stop, retstep=True, **chosen)
-    to_time: Callable[..., Any] = adopt(_private._expm_multiply_simple)
-    found = [to_time(A, B, t=times[0], traceA=traceA)]
+
+    def after(state: Array, t: Any) -> Any:
+        given = {"t": t, "traceA": traceA}
+        return functions["call_adopted"](_private._expm_multiply_simple, (A, state), given)
+
+    found = [after(B, times[0])]
     for _ in range(len(times) - 1):
-        found.append(to_time(A, found[-1], t=step, traceA=traceA))
+        found.append(after(found[-1], step))
     return np.stack(found), 0
 
 
