@@ -234,9 +234,8 @@ class Integration(NamedTuple):
             return np.zeros((), norm.dtype), self._perturbation(end, slopes, h), radius
 
         unsure = judged = self._is_unsure(s, new, h, scale)
-        if isinstance(
-            self.method, RungeKutta
-        ):  # whose spectral radius decayed modes no longer show
+        if isinstance(self.method, RungeKutta):
+            # A state whose fast modes have decayed does not show the spectral radius.
             judged = unsure | (2.0 * np.abs(h) * s.spectral_radius > self.method.stability_limit)
         found = cond((norm < 1.0) & judged, perturbed, as_it_is)
         of_change, perturbation, radius = found
@@ -275,9 +274,11 @@ class Integration(NamedTuple):
         rate = np.where(rate > 0, rate, 1.0)
         return [
             np.where(
-                self._is_still(v, h, size, atol), _of_both_signs(size, v), v / astype_of(rate, v)
+                self._is_still(v, h, np.abs(stop_gradient(x)), atol),
+                _of_both_signs(size, v),
+                v / astype_of(rate, v),
             )
-            for v, size, atol in zip(along, sizes, self.atol, strict=True)
+            for v, x, size, atol in zip(along, y, sizes, self.atol, strict=True)
         ]
 
     def _is_still(self, slope: Any, h: Any, size: Any, atol: Any) -> Any:
