@@ -5,11 +5,13 @@ import inspect
 import itertools
 from pkgutil import resolve_name
 
+import mpmath
 import numpy as np
 import pytest
 
 import funcgrad as fg
 from funcgrad.autodiff.accumulate import cotangents
+from funcgrad.expr import subexpressions
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.rewrite.evaluate import variables
 from funcgrad.rewrite.laws import EXACT, LAWS
@@ -193,6 +195,9 @@ PROGRAMS = {
         _matrix(x)
     ),
     "determined_by_number": lambda x: fg.grad(lambda a: np.sum(np.linalg.eigvalsh(a)))(_matrix(x)),
+    "product_of_power": lambda x: (
+        np.repeat(x, 8) ** 3 + np.repeat(x, 8) ** 4 + np.repeat(x, 8) ** -2.0
+    ),
     "sum_of_product": lambda x: np.sum(-(np.reshape(x, (-1, 1)) @ np.reshape(x, (1, -1))), axis=0),
 }
 STABLE_PROGRAMS = {
@@ -567,3 +572,52 @@ def test_cotangents_of_a_number_with_new_axes_are_added():
 
     sine, cosine = np.sin(1.0), np.cos(1.0)
     assert fg.grad(f)(1.0) == pytest.approx((2 * sine + 2 + 3 * sine**2) * cosine, rel=1e-14)
+
+
+HUGE = {"float64": 300, "float32": 37}
+
+
+@pytest.mark.parametrize("dtype", HUGE)
+@pytest.mark.parametrize("exponent", [-2, 3, 4])
+def test_powers_of_derivatives_are_products_of_two_units_in_the_last_place(dtype, exponent):
+    """Over the whole range of a dtype, to its denormal numbers; a value keeps its power."""
+    rng, most = np.random.default_rng(0), HUGE[dtype] / abs(exponent)
+    sizes = 10.0 ** np.concatenate([rng.uniform(-most, most, 1500), rng.uniform(-1, 1, 500)])
+    value = (sizes * rng.choice([-1, 1], sizes.size)).astype(dtype)
+    x = fg.var("x", value.shape, dtype)
+    (product,) = simplify_all([x**exponent], mode="derivative")
+    assert "power" not in [e.op.name for e in subexpressions(product) if e.args]
+    assert simplify_all([x**exponent], mode="value") == [x**exponent]
+    got = product(x=value)
+    assert got.dtype == dtype
+    with mpmath.workprec(200):
+        units = np.spacing(np.abs(got)).tolist()
+        worst = max(
+            abs(mpmath.mpf(a) - mpmath.mpf(v) ** exponent) / unit
+            for a, v, unit in zip(got.tolist(), value.tolist(), units, strict=True)
+        )
+    assert worst <= 2.1
+    limits = np.finfo(dtype)
+    ends = [limits.max, limits.tiny, limits.smallest_subnormal, 10.0 ** (HUGE[dtype] // 2), 1.0]
+    ends = np.array([0.0, np.inf, np.nan, *ends, 1e-8, 1e8, 3.0], dtype)
+    ends = np.concatenate([ends, -ends])
+    x = fg.var("x", ends.shape, dtype)
+    (product,) = simplify_all([x**exponent], mode="derivative")
+    got, want = product(x=ends), np.power(ends, ends.dtype.type(exponent))
+    np.testing.assert_allclose(got, want, rtol=4 * limits.eps, atol=2 * limits.smallest_subnormal)
+    known = ~np.isnan(want)
+    np.testing.assert_array_equal(np.signbit(got)[known], np.signbit(want)[known])
+
+
+def test_a_jitted_power_keeps_every_bit_and_its_derivatives_take_no_powers():
+    x = np.random.default_rng(0).normal(size=2000)
+    for exponent in (3, 4, -2):
+        f = lambda x, k=exponent: np.sum(x**k)  # noqa: E731
+        np.testing.assert_array_equal(fg.jit(lambda x, k=exponent: x**k)(x), x**exponent)
+        assert fg.jit(fg.value_and_grad(f))(x)[0] == f(x)
+    v = fg.var("v", 2000)
+    for exponent in (4, 5, -1):
+        slope = fg.grad(lambda x, k=exponent: np.sum(x**k)).expr(v)
+        (run,) = simplify_all([slope], mode="derivative")
+        assert "power" not in [e.op.name for e in subexpressions(run) if e.args]
+    assert str(fg.gradient(np.sum(v**4), v)) == "4*v**3"

@@ -25,7 +25,6 @@ PASSES = (
     "mask_elimination",
     "broadcast_sinking",
     "constant_factoring",
-    "integer_powers",
     "softplus_sigmoid",
     "layout_assignment",
     "store_scheduling",

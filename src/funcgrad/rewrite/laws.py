@@ -108,8 +108,8 @@ ALGEBRA = (
     Law(lambda x: x**-1, lambda x: 1 / x, "for reals"),
     Law(lambda x: x**-1, lambda x: np.reciprocal(x), "for reals and arrays"),
     Law(lambda x: x * x, lambda x: np.square(x), "everywhere"),
-    Law(lambda x: x * np.square(x), lambda x: x**3),
-    Law(lambda x: np.square(x) * np.square(x), lambda x: x**4),
+    Law(lambda x: x * np.square(x), lambda x: x**3, "for readers"),
+    Law(lambda x: np.square(x) * np.square(x), lambda x: x**4, "for readers"),
     Law(lambda x: np.square(-x), lambda x: np.square(x), "everywhere"),
     Law(lambda x: +x, lambda x: x, "everywhere"),
 )

@@ -1,7 +1,8 @@
-"""Laws on even powers of sizes: abs, hypot and norm have a kink at 0, their even powers have none."""
+"""Laws on powers: even powers of abs, hypot and norm have no kink, and small whole powers are products."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,29 @@ def even_power_of_size(expr: Expr) -> Expr | None:
         return None
     found = _squared(x)
     return None if found is None else found ** (k / 2).item()
+
+
+_PRODUCTS: dict[float, Callable[[Any], Any]] = {
+    3.0: lambda x: np.square(x) * x,
+    4.0: lambda x: np.square(np.square(x)),
+    -2.0: lambda x: np.square(1 / x),
+}
+_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
+_FEW = 8
+"""Of fewer entries a call of NumPy's takes as long as their powers."""
+
+
+def product_of_power(expr: Expr) -> Expr | None:
+    """x**3 = x**2*x, x**4 = (x**2)**2 and x**-2 = (1/x)**2, of real arrays.
+
+    `numpy.power` takes 100 ns for a negative number, where a product takes 0.3.
+    """
+    x, exponent = expr.args
+    k = value_of(exponent) if expr.dtype in _DTYPES and x.type == expr.type else None
+    if k is None or expr.size < _FEW or k not in _PRODUCTS:
+        return None
+    found: Expr = _PRODUCTS[k](x)
+    return found
 
 
 def _squared(x: Expr) -> Any:

@@ -411,6 +411,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
     "power": (
         StructuralLaw(square_laws.even_power_of_size, holds=_STABLE),
         StructuralLaw(f"{_STABLE_FORMS}:root_by_power", holds=_STABLE),
+        StructuralLaw(square_laws.product_of_power, holds=_DERIVATIVE),
     ),
     "pick": (StructuralLaw(_picked, (tuples.together_op,)),),
 }

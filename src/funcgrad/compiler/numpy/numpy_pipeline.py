@@ -21,7 +21,6 @@ from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
 from funcgrad.compiler.passes.broadcast_sinking import sink_broadcasts
 from funcgrad.compiler.passes.constant_factoring import factor_constants
 from funcgrad.compiler.passes.fusion import fuse
-from funcgrad.compiler.passes.integer_powers import integer_powers
 from funcgrad.compiler.passes.layout_assignment import assign_layouts
 from funcgrad.compiler.passes.mask_elimination import eliminate_masks
 from funcgrad.compiler.passes.softplus_sigmoid import softplus_sigmoid
@@ -107,14 +106,13 @@ STEP_PASSES: Mapping[str, Callable[[Flat], Flat]] = MappingProxyType(
         "mask_elimination": eliminate_masks,
         "broadcast_sinking": sink_broadcasts,
         "constant_factoring": factor_constants,
-        "integer_powers": integer_powers,
         "softplus_sigmoid": softplus_sigmoid,
         "layout_assignment": assign_layouts,
         "store_scheduling": read_before_stores,
     }
 )
 """The passes from steps to steps, in order."""
-_FOR_CALLS = frozenset({"broadcast_sinking", "integer_powers", "mask_elimination"})
+_FOR_CALLS = frozenset({"broadcast_sinking", "mask_elimination"})
 
 
 def make_plan(flat: Flat, options: PassOptions = PASS_OPTIONS) -> Plan:
