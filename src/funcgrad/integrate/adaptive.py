@@ -9,7 +9,8 @@ take steps that multiply a perturbation by more than 1. The state stays right, s
 next steps shorter; the derivative, which knows of no shorter steps, would grow without bound.
 
 Where the state hardly moves, as at an equilibrium, its error says nothing of the derivative's: any step is
-exact there. In programs that may be differentiated, such a step is judged by a perturbed state, too.
+exact there. In programs that may be differentiated, error control then holds for a tangent of the state, too,
+as for the sensitivities of CVODES.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class Progress(NamedTuple):
     h_old: Any
     y_old: Leaves
     dense: tuple[Leaves, ...]
-    perturbation: Leaves
-    """A tangent of the state, as the steps that are judged by one carry it on."""
+    tangent: Leaves
+    """A tangent of the state, which steps with an error of sensitivity carry on."""
     spectral_radius: Any
     """An estimate of that of the Jacobian."""
     stiff_steps: Any
@@ -112,7 +113,7 @@ class Integration(NamedTuple):
         no = lift_fully(np.zeros((), bool))
         slow = number(0.0, self.end.dtype)
         return Progress(
-            *(self.start, y, f, h, self.start, one, y, dense, self._perturbation(y, f, h), slow),
+            *(self.start, y, f, h, self.start, one, y, dense, self._new_tangent(y, f, h), slow),
             *(zero, no, zero, zero, zero),
         )
 
@@ -152,9 +153,11 @@ class Integration(NamedTuple):
             for a, b in zip(s.y, new.y, strict=True)
         ]
         norm = self._norm([stop_gradient(x) for x in new.error], scale)
-        perturbation, radius = s.perturbation, self._spectral_radius(new.end_differences, s, scale)
+        tangent, radius = s.tangent, self._spectral_radius(new.end_differences, s, scale)
         if self.has_derivative:
-            of_change, perturbation, radius = self._judged(s, new, t_new, h, norm, scale, radius)
+            of_change, tangent, radius = self._sensitivity_error(
+                s, new, t_new, h, norm, scale, radius
+            )
             norm = np.maximum(norm, of_change)
         accept = norm < 1.0
         power = SAFETY * np.maximum(norm, _TINY) ** (-1.0 / (self.method.error_order + 1))
@@ -183,7 +186,7 @@ class Integration(NamedTuple):
             h_old=kept(h, s.h_old),
             y_old=kept_leaves(s.y, s.y_old),
             dense=tuple(map(kept_leaves, new.dense, s.dense)),
-            perturbation=kept_leaves(perturbation, s.perturbation),
+            tangent=kept_leaves(tangent, s.tangent),
             spectral_radius=radius,
             stiff_steps=stiff_steps,
             rejected=~accept,
@@ -196,12 +199,12 @@ class Integration(NamedTuple):
         """The number of evaluations of the right-hand side: at the start twice, and in each attempt."""
         return 2 + evaluations(self.method) * s.attempts
 
-    def _judged(
+    def _sensitivity_error(
         self, s: Progress, new: Attempt, t_new: Any, h: Any, norm: Any, scale: Leaves, radius: Any
     ) -> tuple[Any, Leaves, Any]:
-        """The norm of the error of a perturbation, it after the step, and the spectral radius.
+        """The norm of a tangent's error, the tangent after the step, and the spectral radius.
 
-        The norm is 0, and the perturbation a new one, of a step whose own error tells enough.
+        If the state's error tells enough, the norm is 0, and the tangent a new one.
         """
         t, t_new, h, y = map(_constants, (s.t, t_new, h, s.y))
         end, slopes = _constants(new.y), _constants(new.f)
@@ -213,10 +216,10 @@ class Integration(NamedTuple):
             return moved.y, moved.error, *(moved.end_differences or ())
 
         def perturbed() -> tuple[Any, Leaves, Any]:
-            _, (after, error, *differences) = jvp(of_state, (y,), (s.perturbation,))
+            _, (after, error, *differences) = jvp(of_state, (y,), (s.tangent,))
             sizes = [
                 np.maximum(np.maximum(np.abs(a), np.abs(b)), c)
-                for a, b, c in zip(s.perturbation, after, scale, strict=True)
+                for a, b, c in zip(s.tangent, after, scale, strict=True)
             ]
             of_change = self._norm(error, sizes)
             valid = np.isfinite(of_change)
@@ -225,37 +228,37 @@ class Integration(NamedTuple):
                 np.where(valid, of_change, 0.0),
                 [
                     np.where(valid, a, b)
-                    for a, b in zip(self._kept_alive(s, after, end), s.perturbation, strict=True)
+                    for a, b in zip(self._with_all_modes(s, after, end), s.tangent, strict=True)
                 ],
                 np.where(valid, largest, radius),
             )
 
         def as_it_is() -> tuple[Any, Leaves, Any]:
-            return np.zeros((), norm.dtype), self._perturbation(end, slopes, h), radius
+            return np.zeros((), norm.dtype), self._new_tangent(end, slopes, h), radius
 
-        unsure = judged = self._is_unsure(s, new, h, scale)
+        needed = computed = self._needs_sensitivity(s, new, h, scale)
         if isinstance(self.method, RungeKutta):
             # A state whose fast modes have decayed does not show the spectral radius.
-            judged = unsure | (2.0 * np.abs(h) * s.spectral_radius > self.method.stability_limit)
-        found = cond((norm < 1.0) & judged, perturbed, as_it_is)
-        of_change, perturbation, radius = found
+            computed = needed | (2.0 * np.abs(h) * s.spectral_radius > self.method.stability_limit)
+        found = cond((norm < 1.0) & computed, perturbed, as_it_is)
+        of_change, tangent, radius = found
         return (
-            stop_gradient(np.where(unsure, of_change, 0.0)),
-            _constants(perturbation),
+            stop_gradient(np.where(needed, of_change, 0.0)),
+            _constants(tangent),
             stop_gradient(radius),
         )
 
-    def _is_unsure(self, s: Progress, new: Attempt, h: Any, scale: Leaves) -> Any:
+    def _needs_sensitivity(self, s: Progress, new: Attempt, h: Any, scale: Leaves) -> Any:
         """Whether an error may be small because its entry of the state hardly moves."""
-        unsure: Any = lift_fully(np.zeros((), bool))
+        needed: Any = lift_fully(np.zeros((), bool))
         for e, first, last, size, atol in zip(new.error, s.f, new.f, scale, self.atol, strict=True):
             slope = np.maximum(np.abs(stop_gradient(first)), np.abs(stop_gradient(last)))
             motion = np.abs(astype_of(h, slope)) * slope
             rough = np.abs(stop_gradient(e)) > _ROUGH * self.rtol * motion
-            unsure = unsure | np.any(self._is_still(slope, h, size, atol) | rough)
-        return unsure
+            needed = needed | np.any(self._is_still(slope, h, size, atol) | rough)
+        return needed
 
-    def _perturbation(self, y: Leaves, f: Leaves, h: Any) -> Leaves:
+    def _new_tangent(self, y: Leaves, f: Leaves, h: Any) -> Leaves:
         """A tangent of the size of the state: along its motion, in which fast modes have decayed.
 
         Entries that do not move are perturbed by themselves.
@@ -287,17 +290,17 @@ class Integration(NamedTuple):
         unseen = motion <= _MEASURABLE * (atol + size * self.rtol)
         return unseen | ((size + motion) * self.rtol < _NEGLIGIBLE * atol)
 
-    def _kept_alive(self, s: Progress, perturbation: Leaves, y: Leaves) -> Leaves:
-        """A perturbation of all modes that the error shows, so that an explicit method stays stable.
+    def _with_all_modes(self, s: Progress, tangent: Leaves, y: Leaves) -> Leaves:
+        """A tangent with a part in every mode, by which explicit methods measure the spectral radius.
 
-        Modes that have decayed in it may grow in derivatives.
+        Modes that have decayed in the tangent may grow in derivatives.
         """
         if not isinstance(self.method, RungeKutta):
-            return perturbation
+            return tangent
         unit = np.where(s.steps % 2, -_FAINT, _FAINT)
         return [
             w + _of_both_signs(unit * (atol + np.abs(stop_gradient(x)) * self.rtol), w)
-            for w, x, atol in zip(perturbation, y, self.atol, strict=True)
+            for w, x, atol in zip(tangent, y, self.atol, strict=True)
         ]
 
     def _spectral_radius(self, differences: Any, s: Progress, scale: Leaves) -> Any:
@@ -363,11 +366,11 @@ _TINY = 1e-30
 _MEASURABLE, _FADING = 1e-3, 0.99
 """Differences of states that are more than rounding, in units of the tolerance; else the estimate fades."""
 _FAINT = 0.1
-"""The size, in units of the tolerance, of what is added to a perturbation in each step."""
+"""The size of the part in every mode, in units of the tolerance."""
 _NEGLIGIBLE = 0.1
 """Entries of the state are so small in units of ``atol/rtol`` if their error is hardly controlled."""
 _ROUGH = 100.0
-"""The error over the motion, in units of ``rtol``, from which a step is judged by a perturbation."""
+"""The error over the motion, in units of ``rtol``, from which the tangent's error is needed."""
 _STIFF = 15
 """So many steps outside the region of stability make an equation stiff (as in Hairer and Wanner's DOPRI5)."""
 
