@@ -455,8 +455,8 @@ READERS = {
 
 # -- gaps ------------------------------------------------------------------------------------------
 DISCRETE = (
-    "sign floor ceil trunc rint isfinite isinf isnan signbit stop_gradient invert logical_not less "
-    "less_equal greater greater_equal equal not_equal floor_divide logical_and logical_or logical_xor "
+    "sign absolute_slope floor ceil trunc rint isfinite isinf isnan signbit stop_gradient invert logical_not "
+    "less less_equal greater greater_equal equal not_equal floor_divide logical_and logical_or logical_xor "
     "bitwise_and bitwise_or bitwise_xor any all argmax argmin argsort "
     "argpartition order_statistics searchsorted detsign has_cholesky rotation_rate "
     "null_space_shift"
@@ -529,8 +529,8 @@ GAPS: dict[str, dict[str, str]] = {
     },
     "precise": {
         "NumPy's decompositions and transforms know no other numbers": (
-            "eig eigh fft rfft irfft cosine_transform hermitian_function pinv qr singular_complement "
-            "singular_function singular_norm "
+            "eig eigh has_cholesky fft rfft irfft cosine_transform hermitian_function pinv qr "
+            "singular_complement singular_function singular_norm "
             "svd resolved projected turning spectral_function spectral_slope singular_value_function "
             "singular_slope transported qr_complement"
         ),
@@ -542,7 +542,8 @@ GAPS: dict[str, dict[str, str]] = {
         "its value, or all that it reads, is not of real floats": (
             "isfinite isinf isnan signbit invert logical_not less less_equal greater greater_equal equal "
             "not_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor any all argmax "
-            "argmin argsort argpartition order_statistics searchsorted fft rfft irfft detphase make_complex"
+            "argmin argsort argpartition order_statistics searchsorted has_cholesky fft rfft irfft detphase "
+            "make_complex"
         )
     },
 }

@@ -111,6 +111,21 @@ ROWS = (
     ),
     Row("abs at 0", lambda: _grad(np.abs, 0.0), "0", "1.0", "0", 0.0),
     Row(
+        "sign(x)*log1p(abs(x)) at 0",
+        lambda: _grad(lambda x: np.sign(x) * np.log1p(np.abs(x)), 0.0),
+        "0", "0", "0", 1.0, "smooth, though its factors are not",
+    ),
+    Row(
+        "cos(abs(x)) at 0, second derivative",
+        lambda: _grad(lambda x: fg.grad(lambda y: np.cos(np.abs(y)))(x), 0.0),
+        "0", "-1", "0", -1.0,
+    ),
+    Row(
+        "cos(norm(x)) at 0, second derivative",
+        lambda: fg.hessian(lambda x: np.cos(np.linalg.norm(x)))(np.zeros(2))[0, 0],
+        "nan", "nan", "0", -1.0, "smooth: the Hessian is that of 1 - x @ x / 2",
+    ),
+    Row(
         "max([1, 1])",
         lambda: _grad(np.max, np.ones(2)),
         "[.5, .5]", "[.5, .5]", "[.5, .5]", [0.5, 0.5], "ties share equally",
@@ -205,6 +220,12 @@ infinite factor, is NaN, as in JAX: `softmax(s / T)` with entries of -inf in s h
 the weights of these entries are 0 for any T. A rule that stopped at `exp(-inf)` would be wrong for others:
 `exp(log(p))` and `logsumexp(log(p))` have slopes other than 0 at p = 0. Choose after the factor,
 `np.where(mask, s / T, -np.inf)`: what is not selected has the gradient 0.
+
+A function of a norm or a root of squares that is smooth at 0, such as `np.cos(r)`, `np.sinc(r)` or
+`(1 + r) * np.exp(-r)` for `r = np.linalg.norm(x)`, has its Hessian there, by reverse mode or forward mode
+over it. Forward mode twice gives it too, except of sums that have `r**2` beside other functions of r, as the
+Matern kernel 5/2 has; and if r is `np.sqrt(x**2 + y**2 + z**2)` of three numbers, x must be no factor of such
+a sum.
 
 Vectors of `eigh` and `svd` that belong to equal values have no derivative, and a program that uses it has
 the derivative NaN, as in JAX. A tangent or cotangent that is exactly 0 and would turn such vectors adds 0:

@@ -85,7 +85,7 @@ def test_bounds_of_an_operation_hold_its_values(name, sample, width):
     boxes = [
         Interval(a - b, a + c) for a, b, c, k in zip(args, below, above, floats, strict=True) if k
     ]
-    if name == "make_complex":  # complex values have no order
+    if np.iscomplexobj(op.run(*args, **sample.params)):  # complex values have no order
         with pytest.raises(TypeError, match="bounds: expected real numbers"):
             bounds(f, *boxes)
         return

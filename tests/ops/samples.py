@@ -76,7 +76,10 @@ COMPLEX_SAMPLES: dict[str, list[Sample]] = {
 
 REAL_SAMPLES: dict[str, list[Sample]] = {
     **_floats("negative positive exp exp2 expm1 sin cos tanh sinh cosh arctan arcsinh", ANY),
-    **_floats("square sign floor ceil trunc rint isfinite isinf isnan signbit stop_gradient", ANY),
+    **_floats(
+        "square sign absolute_slope floor ceil trunc rint isfinite isinf isnan signbit stop_gradient",
+        ANY,
+    ),
     **_floats("log log2 log10 log1p sqrt cbrt reciprocal xlogx", POSITIVE),
     **_floats("tan arcsin arccos arctanh", UNIT),
     **_floats("sech_squared sigmoid softplus deg2rad rad2deg fabs", ANY),

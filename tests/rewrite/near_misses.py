@@ -33,12 +33,12 @@ def changed_in_one_operand(expr, rng):
             return substitute_all([expr], {node.key: rebuild(node, tuple(args))})[0]
 
 
-def has_value_of(shown, formula, rng):
+def has_value_of(shown, formula, rng, numbers=NUMBERS):
     """Whether both are finite somewhere, where the values must be the same."""
     compared = False
     for turn in range(6):
         values = {
-            n: (rng.choice(NUMBERS, x.shape) if turn % 2 else rng.normal(size=x.shape)).astype(
+            n: (rng.choice(numbers, x.shape) if turn % 2 else rng.normal(size=x.shape)).astype(
                 x.dtype
             )
             for n, x in variables(formula).items()

@@ -72,6 +72,15 @@ READINGS = {
         lambda: np.exp(np.where(X > 0, np.sin(X), -np.inf)) * Y,
         "y*where(x > 0, exp(sin(x)), 0)",
     ),
+    "guarded_limit": (
+        lambda: fg.trace(fg.grad(lambda x, y: np.cos(np.hypot(x, y))), 1.0, 2.0),
+        "let a = hypot(x, y)\nin -x*sin(a)/a",
+    ),
+    "beside_infinite": (
+        lambda: fg.hessian(lambda v: np.cos(np.linalg.norm(v))).expr(np.ones(2)),
+        "let a = outer(v, v)\n"
+        "in (a/norm(v)**3 - eye(2)/norm(v))*sin(norm(v)) - cos(norm(v))*a/norm(v)**2",
+    ),
     "underflow": (lambda: fg.gradient(norm.pdf(X), X), "-x*exp(-x**2/2 - 0.9189385332046727)"),
     "underflow, in a support": (
         lambda: fg.gradient(expon.pdf(X), X),

@@ -27,6 +27,7 @@ Holds: TypeAlias = Literal[
     "as a stable form",
     "as a stable derivative",
     "for finite reals",
+    "beside a kink",
     "for finite numbers",
     "for normal constants",
     "for readers",
@@ -43,6 +44,7 @@ Holds: TypeAlias = Literal[
 - ``as a stable derivative``: as ``as a stable form``, but the right side alone is small where the left side
   is a subnormal number. Derivatives that run use such a law.
 - ``for finite reals``: equal up to rounding and the sign of a zero, for finite real values.
+- ``beside a kink``: as ``for finite reals``, but at the kink of a factor the right side alone is the limit.
 - ``for finite numbers``: as ``for finite reals``, and for finite complex values, where a zero may have
   another sign. Derivatives use such a law, which no branch cut sees.
 - ``for normal constants``: as ``for finite reals``, if the constant on the right side is finite and normal.
@@ -168,6 +170,7 @@ MASKS = (
     Law(lambda p, x, y: mask(p, x) / y, lambda p, x, y: mask(p, x / y), _NUMBERS),
     Law(lambda p, x: -mask(p, x), lambda p, x: mask(p, -x), _NUMBERS),
     Law(lambda p, x, y: mask(p, x) + mask(p, y), lambda p, x, y: mask(p, x + y), "everywhere"),
+    Law(lambda p, x, y: mask(p, x) - mask(p, y), lambda p, x, y: mask(p, x - y), "everywhere"),
 )
 
 LAWS: tuple[Law, ...] = (*MASKS, *STABLE, *ALGEBRA, *PRODUCTS, *FORMULAS)

@@ -41,10 +41,7 @@ def _guarded(expr: Expr) -> Expr | None:
     So is where(x != 0, x*y, 0), which is 0 there by itself.
     """
     p, value = expr.args
-    if value.dtype.kind != "f":
-        return None
-    conditions = unnested(unbroadcast(p), _disjuncts)
-    zeros = {x.key: x for condition in conditions for x in _nonzero(condition)}
+    zeros = _zeros(p) if value.dtype.kind == "f" else None
     if not zeros:
         return None
     numbers = None if unbroadcast(p).shape else stacked_numbers(_unmasked(value))
@@ -52,13 +49,38 @@ def _guarded(expr: Expr) -> Expr | None:
     return value if all([_needs_no_guard(_unmasked(part), zeros) for part in parts]) else None
 
 
+def _guarded_limit(expr: Expr) -> Expr | None:
+    """where(x != 0, y/x, z) = y/x, if z is a limit at 0."""
+    p, value, other = expr.args
+    zeros = _zeros(p) if value.type == other.type and value.dtype.kind == "f" else None
+    return value if zeros and _has_infinite_term(value, zeros) else None
+
+
+def _beside_infinite(expr: Expr) -> Expr | None:
+    """where(not x != 0, z, 0) + y/x = y/x, in the derivative of such a choice."""
+    for one, other in (expr.args, expr.args[::-1]):
+        p = unbroadcast(one.args[0]) if one.op is selection.mask else one
+        if p.op is logic.logical_not and other.dtype.kind == "f":
+            zeros = _zeros(p.args[0])
+            if zeros and _has_infinite_term(other, zeros):
+                return other
+    return None
+
+
+def _zeros(condition: Expr) -> dict[Key, Expr]:
+    """The expressions of which one is zero where a condition does not hold."""
+    conditions = unnested(unbroadcast(condition), _disjuncts)
+    return {x.key: x for one in conditions for x in _nonzero(one)}
+
+
 def _needs_no_guard(value: Expr, zeros: Mapping[Key, Expr]) -> bool:
     """Whether a value is zero, or not finite, where some expressions are zero."""
+    return _has_infinite_term(value, zeros) or (bool(terms_of(value)) and _vanishes(value, zeros))
+
+
+def _has_infinite_term(value: Expr, zeros: Mapping[Key, Expr]) -> bool:
     terms = multiplied_out(terms_of(value)).values()
-    infinite = [
-        any([_is_infinite(base, k, zeros) for base, k in term.powers.values()]) for term in terms
-    ]
-    return any(infinite) or (bool(terms) and _vanishes(value, zeros))
+    return any([_is_infinite(base, k, zeros) for term in terms for base, k in term.powers.values()])
 
 
 def _unmasked(value: Expr) -> Expr:
@@ -305,12 +327,12 @@ def _is_either_order(p: Expr, q: Expr) -> bool:
 
 CASE_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
-        "add": (_cases,),
+        "add": (_cases, _beside_infinite),
         "mask": (_guarded, _half_at_a_tie),
         "not_equal": (_same_operands, _is_never_zero),
         "equal": (_same_operands,),
         "sign": (_sign_of_part,),
-        "where": (_same_mask, _defined),
+        "where": (_same_mask, _defined, _guarded_limit),
         "logical_or": (_either_way, _known_conjunct, _common_conjunct),
         "bitwise_or": (_either_way, _known_conjunct, _common_conjunct),
     }

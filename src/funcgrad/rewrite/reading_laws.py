@@ -15,7 +15,13 @@ from types import MappingProxyType
 import numpy as np
 
 from funcgrad.expr import Expr
-from funcgrad.ops.elementwise import arithmetic, cardinal_sine, exponential, trigonometric
+from funcgrad.ops.elementwise import (
+    arithmetic,
+    cardinal_sine,
+    exponential,
+    magnitude,
+    trigonometric,
+)
 from funcgrad.rewrite.laws import Law
 from funcgrad.rewrite.monomials import (
     SUMS,
@@ -67,6 +73,7 @@ READING: tuple[Law, ...] = (
     Law(lambda x: np.exp(np.log(x)), lambda x: x, "where finite"),
     Law(lambda x: exponential.xlogx(x), lambda x: x * np.log(x), "where finite"),
     Law(lambda x: np.square(np.abs(x)), lambda x: np.square(x), "where finite"),
+    Law(lambda x: magnitude.absolute_slope(x), lambda x: np.sign(x), "where finite"),
     Law(lambda x: np.abs(x) * np.sign(x), lambda x: x, "where finite"),
 )
 """Identities between functions: each is tested on numbers."""

@@ -238,7 +238,7 @@ def _powers_in(term: Expr) -> _Powers | None:
         elif op is magnitude.absolute:
             exponents[-id(node.args[0])] += k
             open_.append((node.args[0], k))
-        elif op is magnitude.sign_op:
+        elif op in (magnitude.sign_op, magnitude.absolute_slope):
             exponents[-id(node.args[0])] += k
         elif op is selection.mask and _is_of_hypot(node.args[0]):
             exponents[-id(node.args[0].args[0])] += k

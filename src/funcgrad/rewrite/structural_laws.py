@@ -292,6 +292,7 @@ _EXPONENTIALS = (
 _STABLE_FORMS = "funcgrad.rewrite.stable_form_laws"
 _OVERFLOW = "funcgrad.rewrite.overflow_laws"
 _DERIVATIVE: Holds = "as a stable derivative"
+_KINK: Holds = "beside a kink"
 OVERFLOWING = (exponential.exp, trigonometric.sinh, trigonometric.cosh)
 """Functions that overflow, and are the derivatives of others that do."""
 _OVERFLOWING_PRODUCT = StructuralLaw(
@@ -301,10 +302,20 @@ _OVERFLOWING_PRODUCT = StructuralLaw(
 )
 _IN_PRODUCT = (arithmetic.divide, arithmetic.multiply)
 _IN_FACTORS = (*_IN_PRODUCT, arithmetic.power, arithmetic.negative)
+_OF_RADIUS = (*_IN_PRODUCT, arithmetic.negative, arithmetic.add, arithmetic.subtract)
 _COMPLEMENT = StructuralLaw(
     "funcgrad.rewrite.share_laws:complement_of_share",
     (arithmetic.divide, Over(arithmetic.multiply, _IN_FACTORS)),
     _DERIVATIVE,
+)
+_SIGNS = (
+    magnitude.absolute_slope,
+    magnitude.sign_op,
+    magnitude.copysign,
+    selection.where,
+    op.astype,
+    Over(op.broadcast_to, (magnitude.absolute_slope, magnitude.sign_op)),
+    Over(arithmetic.multiply, (magnitude.absolute_slope, magnitude.sign_op)),
 )
 _SUMS_BELOW = (arithmetic.add, arithmetic.subtract, exponential.expm1)
 _LOGICAL = (StructuralLaw(_logical_cases),)
@@ -369,6 +380,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         _CLEARED,
         StructuralLaw("funcgrad.rewrite.share_laws:cancelled_power", _IN_PRODUCT, _DERIVATIVE),
         _OVERFLOWING_PRODUCT,
+        StructuralLaw("funcgrad.rewrite.sign_laws:product_with_slope", _SIGNS, _KINK),
     ),
     "subtract": (_COMPLEMENT,),
     "sum": (
@@ -378,7 +390,12 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(_masked_sum, (selection.mask,)),
         StructuralLaw("funcgrad.rewrite.matrix_laws:sum_of_product", _PRODUCTS, "for finite reals"),
     ),
-    "mask": (StructuralLaw(_mask_cases),),
+    "mask": (
+        StructuralLaw(_mask_cases),
+        StructuralLaw(
+            "funcgrad.rewrite.radial_laws:smooth_at_origin", _OF_RADIUS, "for finite reals"
+        ),
+    ),
     "add": (
         StructuralLaw(scatter_laws.joined_scatters, (indexing.scatter_op,), "for finite reals"),
         StructuralLaw(store_laws.joined, (indexing.scatter_op,), "for finite reals"),
@@ -407,7 +424,12 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         _CLEARED,
     ),
     "sqrt": (StructuralLaw(f"{_STABLE_FORMS}:root_of_squares", holds=_STABLE),),
-    "square": (StructuralLaw(square_laws.square_of_size, holds=_STABLE),),
+    "square": (
+        StructuralLaw(square_laws.square_of_size, holds=_STABLE),
+        StructuralLaw(
+            "funcgrad.rewrite.sign_laws:square_of_slope", (magnitude.absolute_slope,), _KINK
+        ),
+    ),
     "power": (
         StructuralLaw(square_laws.even_power_of_size, holds=_STABLE),
         StructuralLaw(f"{_STABLE_FORMS}:root_by_power", holds=_STABLE),

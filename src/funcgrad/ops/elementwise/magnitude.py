@@ -58,9 +58,28 @@ def sign(x: ArrayLike) -> Any:
     return np.where(far, along, near)
 
 
+_SIGN = Columns(
+    scalar={
+        "f": "(1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0 if {0} == 0.0 else {0})",
+        "i": "(({0} > 0) - ({0} < 0))",
+    },
+    mpmath="sign",
+    sympy="sign",
+    interval=lambda iv, x: iv.monotone(np.sign, x, iv.EXACT),
+    latex=r"\operatorname{sgn}",
+    libraries={"any": "sign", "torch": "sgn"},
+    vm=True,
+)
+sign_op = elementwise("sign", np.sign, None, real=True, columns=_SIGN)
+absolute_slope = elementwise(
+    "absolute_slope", np.sign, None, real=True, notation="sign({})".format, columns=_SIGN
+)
+"""The derivative of abs, a sign. `funcgrad.rewrite.sign_laws` tells it from a sign that a program reads."""
+
+
 def _absolute_edge(z: Array, x: Array) -> LinearMap:
     if x.dtype.kind != "c":
-        return Diagonal(np.sign(x))
+        return Diagonal(absolute_slope(x))
     u = mask(z != 0, np.conjugate(x) / z)
     return Structural(lambda v: np.real(u * v), lambda g: g * u)
 
@@ -82,29 +101,11 @@ absolute = elementwise_from_edges(
 fabs = elementwise(
     "fabs",
     np.fabs,
-    lambda z, x: np.sign(x),
+    lambda z, x: absolute_slope(x),
     columns=Columns(
         scalar="abs({0})",
         decompose=lambda x: absolute(x),
         latex=Form("wrapped", r"\left|@\right|", 100),
-        vm=True,
-    ),
-)
-sign_op = elementwise(
-    "sign",
-    np.sign,
-    None,
-    real=True,
-    columns=Columns(
-        scalar={
-            "f": "(1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0 if {0} == 0.0 else {0})",
-            "i": "(({0} > 0) - ({0} < 0))",
-        },
-        mpmath="sign",
-        sympy="sign",
-        interval=lambda iv, x: iv.monotone(np.sign, x, iv.EXACT),
-        latex=r"\operatorname{sgn}",
-        libraries={"torch": "sgn"},
         vm=True,
     ),
 )
@@ -117,7 +118,7 @@ def _mp_signbit(mp: FunctionLibrary, x: Array) -> bool:
 copysign = elementwise(
     "copysign",
     np.copysign,
-    lambda z, x, y: np.sign(x) * np.copysign(np.ones_like(y), y),
+    lambda z, x, y: absolute_slope(x) * np.copysign(np.ones_like(y), y),
     None,
     columns=function(
         "copysign",

@@ -1,0 +1,386 @@
+"""Derivatives of functions of a size, norm(x) or sqrt(x**2 + y**2), that are smooth at 0.
+
+The gradient of f(r) for r = norm(x) is x*f'(r)/r, which a rule masks where r is 0. If f'(0) is 0, as of
+cos(r), it is near x = 0 the product of x with the limit of f'(r)/r, and so is its derivative there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad.expr import Expr
+from funcgrad.fold import folded
+from funcgrad.graph import Key, nearest_terms, unnested
+from funcgrad.ops import indexing, reduction, shape
+from funcgrad.ops.base import op
+from funcgrad.ops.base.op import Elementwise, columns_of
+from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection, trigonometric
+from funcgrad.rewrite.constant_values import value_of
+from funcgrad.typing import Array
+
+_MOVES = (
+    shape.reshape_op,
+    op.broadcast_to,
+    shape.transpose_op,
+    indexing.getitem_op,
+    indexing.scatter_op,
+)
+_MOST = 60
+"""The operations between a factor and the r that is looked for."""
+
+
+class _Radius(NamedTuple):
+    r: Expr
+    divisor: Expr
+    """r, as large as x."""
+    places: Array
+    """The entries of r, as large as what the mask selects."""
+    coordinates: frozenset[Key]
+
+
+def smooth_at_origin(expr: Expr) -> Expr | None:
+    """mask(r != 0, x*sin(r)/r) = where(r != 0, x*sin(r)/r, x), and the like: the limit's slope is kept."""
+    condition, product = expr.args
+    radius = _radius(condition, product)
+    if radius is None:
+        return None
+    factor, rest = _split(product, radius)
+    if factor is None or not _is_multiple(rest, radius.coordinates):
+        return None  # only a product with x is 0 at 0
+    limit = _limit(factor, radius)
+    return None if limit is None else selection.where(condition, product, limit * rest)
+
+
+def _radius(condition: Expr, product: Expr) -> _Radius | None:
+    """The r of a condition that a rule makes of norm, hypot or a root of squares."""
+    if condition.op is logic.logical_or:
+        return _root_of_squares(condition, product)
+    of_sum = condition.op is reduction.any_op
+    compared = condition.args[0] if of_sum else condition
+    while compared.op is op.broadcast_to:
+        compared = compared.args[0]
+    if not _is_nonzero(compared):
+        return None
+    wide = r = compared.args[0]
+    moves = []
+    while r.op in _MOVES:
+        moves.append(r)
+        r = r.args[0]
+    if r.op not in (reduction.norm_op, trigonometric.hypot):
+        return None
+    places = _places(r)
+    if of_sum and not _is_over_axes(condition, r):
+        return None
+    for move in () if of_sum else reversed(moves):
+        places = _moved_places(move, places)
+    places = np.broadcast_to(places, condition.shape)
+    return _Radius(r, wide, places, frozenset([arg.key for arg in r.args]))
+
+
+def _places(r: Expr) -> Array:
+    return np.arange(1, 1 + r.size).reshape(r.shape)
+
+
+def _moved_places(move: Expr, places: Array) -> Array:
+    """The entries after a move; 0 for one that a scatter leaves 0."""
+    return np.asarray(move.op.run(places, **dict(move.params)))
+
+
+def _is_nonzero(condition: Expr) -> bool:
+    return condition.op is logic.not_equal and value_of(condition.args[1]) == 0
+
+
+def _root_of_squares(condition: Expr, product: Expr) -> _Radius | None:
+    """The root of x**2 + y**2 + z**2, in the places where one of them is not 0."""
+    parts = list(unnested(condition, lambda node: node.args if node.op is logic.logical_or else ()))
+    if not all(map(_is_nonzero, parts)):
+        return None
+    coordinates = frozenset([part.args[0].key for part in parts])
+    for node in nearest_terms([product], _MOST):
+        if node.op is exponential.sqrt and _squares(node.args[0]) == coordinates:
+            return _Radius(node, node, _places(node), coordinates)
+    return None
+
+
+def _squares(total: Expr) -> frozenset[Key] | None:
+    """The keys of x, y and z in x**2 + y**2 + z**2."""
+    terms = list(unnested(total, lambda node: node.args if node.op is arithmetic.add else ()))
+    alone = all([term.op is arithmetic.square for term in terms])
+    return frozenset([term.args[0].key for term in terms]) if alone else None
+
+
+def _is_over_axes(total: Expr, r: Expr) -> bool:
+    """Whether a sum is over the axes of a norm, counted from the last."""
+    own, axes = dict(total.params)["axis"], dict(r.params).get("axis", ())
+    return [k - total.args[0].ndim for k in own] == [k - r.args[0].ndim for k in axes]
+
+
+_Split = tuple[Any, Any]
+"""A factor of numbers and functions of r, and the rest of a product times r; None if none divides by r."""
+_NOT_DIVIDED = (None, None)
+
+
+def _split(product: Expr, radius: _Radius) -> _Split:
+    """A product that each of its terms divides by r once."""
+
+    def operands(node: Expr) -> tuple[Expr, ...]:
+        return () if is_quotient(node) else node.args[_OF_DIVIDED.get(node.op, slice(0))]
+
+    def is_quotient(node: Expr) -> bool:
+        return node.op is arithmetic.divide and node.args[1].key == radius.divisor.key
+
+    def step(node: Expr, parts: tuple[_Split, ...]) -> _Split:
+        if is_quotient(node):
+            return _sorted_factors(node.args[0], radius.r)
+        return _split_of(node, parts, radius) if parts else _NOT_DIVIDED
+
+    return folded([product], step, operands=operands)[0]
+
+
+_SUMS = (arithmetic.add, arithmetic.subtract)
+_OF_DIVIDED = {
+    arithmetic.multiply: slice(2),
+    arithmetic.divide: slice(1),
+    arithmetic.negative: slice(1),
+    reduction.sum_op: slice(1),
+    selection.mask: slice(1, 2),
+    **dict.fromkeys((*_SUMS, *_MOVES), slice(2)),
+}
+"""The operands that may hold the division."""
+
+
+def _sorted_factors(product: Expr, r: Expr) -> _Split:
+    factor, rest = 1.0, 1.0
+    for part in unnested(product, lambda node: node.args if node.op is arithmetic.multiply else ()):
+        if _depends(part, r):
+            factor = part * factor
+        else:
+            rest = part * rest
+    return factor, rest
+
+
+def _depends(expr: Expr, r: Expr) -> bool:
+    return any([node.key == r.key or _is_square(node, r) for node in nearest_terms([expr], _MOST)])
+
+
+def _split_of(node: Expr, parts: tuple[_Split, ...], radius: _Radius) -> _Split:
+    """The parts of an operation with an operand that is divided by r."""
+    if node.op in _SUMS:
+        return _split_sum(node, parts)
+    if len([rest for _, rest in parts if rest is not None]) != 1:
+        return _NOT_DIVIDED
+    i = 0 if parts[0][1] is not None else 1
+    factor, rest = parts[i]
+    params = dict(node.params)
+    if node.op is selection.mask:
+        own = _radius(node.args[0], node)
+        if own is not None and own.r.key == radius.r.key:
+            return factor, rest
+        return factor, node.op(
+            node.args[0], rest if isinstance(rest, Expr) else shape.full_like(node, rest)
+        )
+    if node.op is arithmetic.negative:
+        return factor, -rest
+    if node.op is reduction.sum_op:
+        whole = (
+            isinstance(factor, float) and isinstance(rest, Expr) and _is_over_axes(node, radius.r)
+        )
+        return (factor, node.op(rest, **params)) if whole else _NOT_DIVIDED
+    if node.op in _MOVES:
+        return _moved_part(node, factor), _moved_part(node, rest)
+    other = node.args[1 - i]
+    number = value_of(other)
+    if number is not None and isinstance(factor, float):
+        return float(node.op.run(factor, float(number))), rest
+    if number is not None or _depends(other, radius.r):
+        return node.op(factor, other), rest
+    return factor, node.op(rest, other)
+
+
+def _moved_part(move: Expr, part: Any) -> Any:
+    return move.op(part, **dict(move.params)) if isinstance(part, Expr) else part
+
+
+def _split_sum(node: Expr, parts: tuple[_Split, ...]) -> _Split:
+    (factor, rest), (other, own) = parts
+    if rest is None or own is None:
+        return _NOT_DIVIDED
+    if isinstance(factor, float) and isinstance(other, float):
+        return 1.0, node.op(factor * rest, other * own)
+    one, two = [part.key if isinstance(part, Expr) else part for part in (rest, own)]
+    return (node.op(factor, other), rest) if one == two else _NOT_DIVIDED
+
+
+def _is_multiple(product: Any, keys: frozenset[Key]) -> bool:
+    """Whether each term of a product has one of some factors."""
+
+    def operands(node: Expr) -> tuple[Expr, ...]:
+        return () if node.key in keys else node.args[_OF_DIVIDED.get(node.op, slice(0))]
+
+    def step(node: Expr, having: tuple[bool, ...]) -> bool:
+        return node.key in keys or (
+            all(having) and bool(having) if node.op in _SUMS else any(having)
+        )
+
+    return isinstance(product, Expr) and folded([product], step, operands=operands)[0]
+
+
+class _Near(NamedTuple):
+    """A node near r = 0."""
+
+    places: Array | None = None
+    """The entries of r of which those of the node are functions, 0 for none; None if it is free of r."""
+    value: float | None = None
+    """The value at 0, if only constants and r determine it."""
+    slope: float = 0.0
+    is_finite: bool = True
+    limit: Any = None
+    """The limit of node/r if it exists and the node is 0 at 0: an expression or a number."""
+
+
+def _limit(root: Any, radius: _Radius) -> Any:
+    """The limit of an expression divided by r, where r is 0; None if it is not known to exist."""
+    if not isinstance(root, Expr):
+        return None
+    r = radius.r
+    whole = _Near(_places(r), 0.0, 1.0, limit=1.0)
+
+    def operands(node: Expr) -> tuple[Expr, ...]:
+        return node.args if node.key != r.key and _depends(node, r) else ()
+
+    def step(node: Expr, args: tuple[_Near | None, ...]) -> _Near | None:
+        if node.key == r.key or _is_square(node, r):
+            return whole if node.key == r.key else whole._replace(slope=0.0, limit=0.0)
+        return _near(node, args)
+
+    (found,) = folded([root], step, operands=operands)
+    if found is None or found.limit is None or _joined([found.places, radius.places]) is None:
+        return None
+    return found.limit
+
+
+def _joined(places: list[Array | None]) -> Array | None:
+    """The entries of r in several operands; None if they are not the same."""
+    first, *others = [own for own in places if own is not None]
+    for other in others:
+        if not np.array_equal(
+            np.where(other == 0, first, other), np.where(first == 0, other, first)
+        ):
+            return None
+        first = np.maximum(first, other)
+    return first
+
+
+def _is_square(node: Expr, r: Expr) -> bool:
+    """Whether a node is r**2, as the sum of squares."""
+    if r.op is exponential.sqrt:
+        return node.key == r.args[0].key
+    if node.op is reduction.sum_op and r.op is reduction.norm_op and _is_over_axes(node, r):
+        return node.args[0].op is arithmetic.square and node.args[0].args[0].key == r.args[0].key
+    return node.op is arithmetic.add and _squares(node) == frozenset([arg.key for arg in r.args])
+
+
+def _near(node: Expr, args: tuple[_Near | None, ...]) -> _Near | None:
+    """A node near r = 0, of operands near it; None if nothing is known."""
+    value = value_of(node)
+    if value is not None:
+        return _Near(value=float(value), is_finite=bool(np.isfinite(value)))
+    if any([arg is None for arg in args]):
+        return None
+    known: list[_Near] = list(args)  # type: ignore[arg-type]
+    if all([arg.places is None for arg in known]):
+        return _Near()
+    if "c" in [part.dtype.kind for part in (node, *node.args)]:
+        return None
+    if node.op in _MOVES:
+        return _moved(node, known[0])
+    places = _joined([arg.places for arg in known]) if _is_entrywise(node) else None
+    if places is None:
+        return None
+    if all([arg.value is not None for arg in known]):
+        return _with_numbers(node, places, known)
+    return _combined(node, places, known)
+
+
+def _is_entrywise(node: Expr) -> bool:
+    return isinstance(node.op, Elementwise) or columns_of(node).entrywise
+
+
+def _moved(node: Expr, arg: _Near) -> _Near | None:
+    if len(node.args) > 1 or arg.places is None:
+        return None
+    moved, limit = arg._replace(places=_moved_places(node, arg.places)), arg.limit
+    if node.op is indexing.scatter_op:
+        if np.max(_moved_places(node, np.ones_like(arg.places)), initial=0) > 1:
+            return None  # some are added up
+        moved = moved._replace(value=None)
+        limit = (
+            limit
+            if limit is None or isinstance(limit, Expr)
+            else shape.full_like(node.args[0], limit)
+        )
+    return moved._replace(
+        limit=node.op(limit, **dict(node.params)) if isinstance(limit, Expr) else limit
+    )
+
+
+def _with_numbers(node: Expr, places: Array, args: list[_Near]) -> _Near:
+    """A function of r and constants: its value and its slope at 0 are numbers."""
+    value, slopes = _numbers(node, [arg.value for arg in args])
+    slope = sum([d * arg.slope for d, arg in zip(slopes, args, strict=True) if arg.slope])
+    return _Near(
+        places, value, slope, math.isfinite(value), _if_finite(slope) if value == 0 else None
+    )
+
+
+def _numbers(node: Expr, values: list[Any]) -> tuple[float, list[float]]:
+    """The value of an elementwise operation at numbers, and its partial derivatives."""
+    numbers = [arg.dtype.type(value) for arg, value in zip(node.args, values, strict=True)]
+    params = dict(node.params)
+    with np.errstate(all="ignore"):
+        value = node.op.run(*numbers, **params)
+        edges = [edge and edge(value, *numbers, **params) for edge in node.op.edges]
+        return float(value), [float(edge.apply(np.float64(1.0))) if edge else 0.0 for edge in edges]
+
+
+def _if_finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _combined(node: Expr, places: Array, args: list[_Near]) -> _Near | None:
+    """A function of r and of what does not depend on it."""
+    if len(args) == 1:
+        return _of_one(node, places, args[0])
+    if node.op not in _LINEAR:
+        return None
+    one, other = args
+    if node.op is arithmetic.divide and other.places is not None and not other.value:
+        return None
+    finite = one.is_finite and other.is_finite
+    limit = None
+    if node.op in _SUMS:
+        if one.limit is not None and other.limit is not None:
+            sign = 1.0 if node.op is arithmetic.add else -1.0
+            limit = one.limit + sign * other.limit
+    elif one.limit is not None and other.is_finite:
+        limit = node.op(one.limit, node.args[1])
+    elif node.op is arithmetic.multiply and other.limit is not None and one.is_finite:
+        limit = other.limit * node.args[0]
+    return _Near(places, None, 0.0, finite, limit)
+
+
+_LINEAR = (arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide)
+
+
+def _of_one(node: Expr, places: Array, arg: _Near) -> _Near | None:
+    """A function of one operand, which is known to be 0 at 0, such as sin(k*r)."""
+    if node.op is arithmetic.negative:
+        return _Near(places, None, 0.0, arg.is_finite, None if arg.limit is None else -arg.limit)
+    if arg.limit is None:
+        return None
+    value, (slope,) = _numbers(node, [0.0])
+    limit = slope * arg.limit if value == 0 and math.isfinite(slope) else None
+    return _Near(places, None, 0.0, math.isfinite(value), limit)

@@ -1,0 +1,120 @@
+"""Second derivatives at 0 of functions of a norm that are smooth there."""
+
+import numpy as np
+import pytest
+import scipy.special
+
+import funcgrad as fg
+
+
+def _matern(d):
+    return (1 + np.sqrt(5) * d + 5 * d**2 / 3) * np.exp(-np.sqrt(5) * d)
+
+
+PROFILES = {
+    "cos": (np.cos, -1.0),
+    "cosh": (np.cosh, 1.0),
+    "sin squared": (lambda r: np.sin(r) ** 2, 2.0),
+    "sinc": (np.sinc, -(np.pi**2) / 3),
+    "Bessel": (scipy.special.j0, -0.5),
+    "log cosh": (lambda r: np.log(np.cosh(2 * r)), 4.0),
+    "product": (lambda r: r * np.sin(r), 2.0),
+    "quotient": (lambda r: 1 / (1 + r * np.tanh(r)), -2.0),
+    "Matern 3/2": (lambda r: (1 + r) * np.exp(-r), -1.0),
+    "Matern 5/2": (_matern, -5 / 3),
+    "Morse": (lambda r: (1 - np.exp(-r)) ** 2, 2.0),
+    "flat": (lambda r: r**3 - r**4, 0.0),
+    "Gaussian": (lambda r: np.exp(-(r**2)), -2.0),
+}
+NORMS = {
+    "norm": np.linalg.norm,
+    "root of a sum": lambda x: np.sqrt(np.sum(x**2)),
+    "root of a product": lambda x: np.sqrt(x @ x),
+    "hypot": lambda x: np.hypot(x[0], x[1]),
+    "two squares": lambda x: np.sqrt(x[0] ** 2 + x[1] ** 2),
+    "three squares": lambda x: np.sqrt(x[0] ** 2 + x[1] ** 2 + (0.5 * x[0] - 0.5 * x[1]) ** 2),
+    "rows": lambda x: np.linalg.norm(np.stack([x, x + 1]), axis=1)[0],
+    "pairs": lambda x: np.linalg.norm(np.stack([x, 0 * x])[:, None] - np.zeros((3, 2)), axis=2)[
+        0, 1
+    ],
+}
+METRIC = {"three squares": np.array([[1.25, -0.25], [-0.25, 1.25]])}
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_hessian_at_zero_is_the_second_derivative_of_the_profile(profile, norm):
+    if (profile, norm) == ("Matern 5/2", "three squares"):
+        pytest.skip("x is a factor of a sum of which the masked quotient is one term")
+    (f, curvature), r = PROFILES[profile], NORMS[norm]
+    whole = lambda x: f(r(x))  # noqa: E731
+    expected = curvature * METRIC.get(norm, np.eye(2))
+    zero, near = np.zeros(2), np.array([1e-5, -2e-5])
+    for hessian in (fg.hessian(whole), fg.jit(fg.hessian(whole)), fg.jacobian(fg.grad(whole))):
+        np.testing.assert_allclose(hessian(zero), expected, rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(hessian(near), expected, rtol=2e-4, atol=2e-4)
+    v = np.array([0.3, -1.7])
+    np.testing.assert_allclose(
+        fg.grad(lambda x: fg.grad(whole)(x) @ v)(zero), expected @ v, rtol=1e-13
+    )
+    np.testing.assert_array_equal(fg.grad(whole)(zero), [0.0, 0.0])
+
+
+@pytest.mark.parametrize("profile", ["cos", "sinc", "Matern 3/2", "Morse"])
+def test_the_second_derivative_along_directions_is_that_of_the_hessian(profile):
+    f, curvature = PROFILES[profile]
+    whole = lambda x: f(np.linalg.norm(x))  # noqa: E731
+    v, w = np.array([0.3, -1.7]), np.array([2.0, 0.5])
+    along = lambda x: fg.jvp(whole, (x,), (v,))[1]  # noqa: E731
+    zero = np.zeros(2)
+    assert fg.jvp(along, (zero,), (w,))[1] == pytest.approx(curvature * v @ w, rel=1e-13)
+    np.testing.assert_allclose(fg.grad(along)(zero), curvature * v, rtol=1e-13)
+
+
+def test_a_parameter_in_the_profile_is_differentiated():
+    f = lambda x, k: np.cos(k * np.linalg.norm(x))  # noqa: E731
+    trace = lambda k: np.trace(fg.hessian(f)(np.zeros(3), k))  # noqa: E731
+    assert trace(2.0) == -12.0
+    assert fg.grad(trace)(2.0) == -12.0
+    assert fg.jit(fg.grad(trace))(2.0) == -12.0
+
+
+def test_the_covariance_of_slopes_of_a_process_between_all_points():
+    x = np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 3.0]])
+
+    def kernel(a, b):
+        d = np.sqrt(np.sum((a[:, None] - b[None]) ** 2, axis=-1))
+        return (1 + d) * np.exp(-d)
+
+    both = fg.jacobian(fg.jacobian(kernel, 0), 1)(x, x)
+    for i, j in np.ndindex(3, 3):
+        one = lambda a, b: kernel(a[None], b[None])[0, 0]  # noqa: E731
+        expected = fg.jacobian(fg.grad(one), 1)(x[i], x[j])
+        np.testing.assert_allclose(both[i, j, i, :, j], expected, rtol=1e-12, atol=1e-15)
+        if i == j:
+            np.testing.assert_allclose(expected, np.eye(2), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.where(np.linalg.norm(x) > 0, np.cos(np.linalg.norm(x)), 1.0),
+        lambda x: 0.0 * np.linalg.norm(x) + np.maximum(np.linalg.norm(x) - 1, 0.0),
+        lambda x: np.linalg.norm(x),
+        lambda x: np.sin(np.linalg.norm(x)) * np.log(np.linalg.norm(x)),
+    ],
+)
+def test_the_gradient_at_zero_stays_zero(f):
+    np.testing.assert_array_equal(np.nan_to_num(fg.grad(f)(np.zeros(2))), [0.0, 0.0])
+
+
+def test_entries_beside_zero_keep_their_derivatives():
+    x = np.array([[0.0, 0.0], [0.3, -0.4], [0.0, 0.0]])
+    f = lambda x: np.sum(np.cos(np.linalg.norm(x, axis=1)))  # noqa: E731
+    whole = fg.hessian(f)(x)
+    alone = fg.hessian(lambda y: np.cos(np.linalg.norm(y)))(x[1])
+    np.testing.assert_allclose(whole[1, :, 1], alone, rtol=1e-14)
+    np.testing.assert_allclose(whole[0, :, 0], -np.eye(2), rtol=1e-14)
+    np.testing.assert_array_equal(whole[0, :, 1], np.zeros((2, 2)))
+    batch = fg.vmap(fg.hessian(lambda y: np.cos(np.linalg.norm(y))))(x)
+    np.testing.assert_allclose(batch, [-np.eye(2), alone, -np.eye(2)], rtol=1e-14)

@@ -1,0 +1,63 @@
+"""Derivatives at 0 of programs that are smooth there, though abs(x) is not."""
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+
+ODD = {
+    "sign": lambda x: np.sign(x) * np.log1p(np.abs(x)),
+    "sign, last": lambda x: np.expm1(np.abs(x)) * np.sign(x),
+    "sign of a quotient": lambda x: np.sign(x) * (np.abs(x) / (1 + np.abs(x))),
+    "copysign": lambda x: np.copysign(1.0, x) * (1 - np.exp(-np.abs(x))),
+    "where": lambda x: np.where(x < 0, -1.0, 1.0) * np.tan(np.fabs(x)),
+    "where of whole numbers": lambda x: np.where(x >= 0, 1, -1) * np.arctan(np.sqrt(x**2)),
+}
+EVEN = {
+    "cos": (lambda x: np.cos(np.abs(x)), -1.0),
+    "of a root": (lambda x: np.cosh(np.sqrt(x**2)), 1.0),
+    "product": (lambda x: np.abs(x) * np.sin(np.abs(x)), 2.0),
+    "with a function of x": (lambda x: np.cos(np.abs(x)) * np.exp(x), 0.0),
+}
+MODES = {
+    "reverse": fg.grad,
+    "forward": lambda f: lambda x: fg.jvp(f, (x,), (np.ones_like(x),))[1],
+    "both": lambda f: lambda x: fg.hessian(lambda y: np.sum(f(y)))(x),
+}
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, fg.jit], ids=["", "jit"])
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_function_of_a_size_has_its_slope_at_zero(name, mode, transform):
+    slope = transform(MODES[mode](ODD[name]))
+    assert [slope(x) for x in (0.0, -0.0, np.float32(0.0))] == [1.0, 1.0, 1.0]
+    vector = fg.grad(lambda x: np.sum(ODD[name](x)))(np.array([0.0, 0.5, -0.5]))
+    np.testing.assert_allclose(vector, [1.0, slope(0.5), slope(-0.5)], rtol=1e-14)
+    assert np.isnan(transform(MODES[mode](ODD[name]))(np.nan))
+
+
+@pytest.mark.parametrize("name", EVEN)
+def test_an_even_function_of_a_size_has_its_curvature_at_zero(name):
+    f, curvature = EVEN[name]
+    assert fg.grad(fg.grad(f))(0.0) == curvature
+    assert MODES["forward"](MODES["forward"](f))(0.0) == curvature
+    assert MODES["reverse"](MODES["forward"](f))(0.0) == curvature
+    x = np.array([0.0, 0.3, 0.0])
+    expected = np.diag([curvature, fg.grad(fg.grad(f))(0.3), curvature])
+    np.testing.assert_allclose(MODES["both"](f)(x), expected, rtol=1e-13)
+    np.testing.assert_allclose(fg.jit(MODES["both"](f))(x), expected, rtol=1e-13)
+
+
+def test_signs_that_a_program_multiplies_are_zero_at_zero():
+    f = lambda x, y: np.sign(x) * (np.sign(x) * y)  # noqa: E731
+    assert fg.grad(f, 1)(0.0, 2.0) == 0.0
+    assert fg.jit(fg.grad(f, 1))(0.0, 2.0) == 0.0
+    g = lambda x, y: np.sign(x) * (np.sign(x) * np.abs(x) * y)  # noqa: E731
+    assert fg.grad(g, 1)(0.0, 2.0) == 0.0
+    assert fg.grad(lambda x: np.sign(x) * np.abs(x - 1.0))(0.0) == 0.0
+
+
+def test_a_slope_of_abs_reads_as_a_sign():
+    assert str(fg.grad(lambda x: np.abs(x) * 2).expr(1.0)) == "2*sign(x)"
+    assert fg.to_python(fg.grad(np.abs).expr(1.0)).count("sign(") == 1
