@@ -1,6 +1,7 @@
 """Moments, entropies and expectations of SciPy's distributions in their parameters."""
 
 import itertools
+import math
 import warnings
 from functools import partial
 
@@ -268,3 +269,22 @@ def test_arrays_of_shapes():
     np.testing.assert_allclose(
         fg.vmap(fg.grad(scipy.stats.alpha.entropy))(shapes[0]), each[:2], rtol=1e-9
     )
+
+
+def test_moments_of_genpareto_beside_the_exponential_distribution():
+    """The n-th moment is n! over the product of 1 - k*c for k to n."""
+    for n in range(1, 7):
+        f = lambda c, n=n: scipy.stats.genpareto.moment(n, c)  # noqa: E731
+        squares = sum(k * k for k in range(1, n + 1))
+        total = n * (n + 1) / 2
+        assert fg.grad(f)(0.0) == pytest.approx(math.factorial(n) * total, rel=1e-13)
+        second = math.factorial(n) * (total**2 + squares)
+        assert fg.grad(fg.grad(f))(0.0) == pytest.approx(second, rel=1e-13)
+        np.testing.assert_allclose(
+            fg.jit(f)(0.12), scipy.stats.genpareto.moment(n, 0.12), rtol=1e-7
+        )
+    shapes = np.array([-0.2, 0.0, 0.2, 0.6])
+    value = fg.jvp(
+        lambda c: scipy.stats.genpareto.moment(3, c), (shapes,), (np.ones_like(shapes),)
+    )[0]
+    np.testing.assert_allclose(value, scipy.stats.genpareto.moment(3, shapes), rtol=1e-12)

@@ -170,6 +170,7 @@ _METHODS = {
         "_continuous_distns.truncnorm_gen._stats": (".normal_families", "moments_of_truncnorm"),
         "_continuous_distns.truncpareto_gen._munp": (".expectations", "moments_of_truncpareto"),
         "_continuous_distns.trapezoid_gen._munp": (".expectations", "moments_of_trapezoid"),
+        "_continuous_distns.genpareto_gen._munp": (".expectations", "moments_of_genpareto"),
         **{
             f"_new_distributions.scu._binom_{name}": (".compiled_masses", f"binomial_{name}")
             for name in ("pmf", "cdf", "sf", "ppf", "isf")

@@ -192,6 +192,15 @@ def moments_of_trapezoid(distribution: object, n: Array, c: Array, d: Array) -> 
     return scale * (sum(powers[1:], powers[0]) - c ** (order + 1))
 
 
+def moments_of_genpareto(distribution: object, n: Array, c: Array) -> Any:
+    """For `scipy.stats.genpareto._munp`, whose sum cancels near c == 0, where it is a case of its own."""
+    order = int(n)
+    product: Any = 1.0
+    for k in range(1, order + 1):
+        product = product * k / (1.0 - k * np.where(c * order < 1, c, 0.0))
+    return np.where(c * order < 1, product, np.inf)
+
+
 def over_support(distribution: Any, function: _Function, shapes: Sequence[Array]) -> Any:
     """The expectation of function(y, the logarithm of y's density)."""
 
