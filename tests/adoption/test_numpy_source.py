@@ -403,3 +403,28 @@ def test_polymul_cuts_first_zeros_off_that_have_no_derivative(call):
     d = np.array([5.0, 2.0, 1.0])
     slopes = fg.jacobian(call)(d)  # of a function that is linear in d
     np.testing.assert_allclose(slopes @ d, call(d), rtol=1e-14)
+
+
+SERIES = ("polynomial.poly", "chebyshev.cheb", "legendre.leg", "hermite.herm", "laguerre.lag")
+
+
+@pytest.mark.parametrize("path", [*SERIES, "hermite_e.herme"])
+def test_a_coefficient_of_zero_keeps_its_slope(path):
+    """NumPy returns a series of one coefficient for a line without slope, and x times 0 or its integral."""
+    module, prefix = path.split(".")
+    line, times_x, integral = (
+        getattr(getattr(np.polynomial, module), prefix + name) for name in ("line", "mulx", "int")
+    )
+    for f in (
+        lambda c: line(1.0, c),
+        lambda c: times_x([c]),
+        lambda c: integral([c], 2, [1.0, 2.0], lbnd=0.3, scl=2.0),
+        lambda c: integral(c * np.ones((2, 1)), axis=1),
+        lambda c: integral([c], 0),
+    ):
+        value, slope = fg.jvp(f, (0.5,), (1.0,))
+        np.testing.assert_array_equal(value, f(0.5))
+        at_zero = fg.jvp(f, (0.0,), (1.0,))
+        np.testing.assert_allclose(at_zero[1], slope, rtol=1e-14)
+        np.testing.assert_allclose(at_zero[0], value - 0.5 * slope, atol=1e-15)
+        np.testing.assert_array_equal(fg.jit(fg.jacobian(f))(0.0), at_zero[1])

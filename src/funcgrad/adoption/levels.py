@@ -460,8 +460,8 @@ def _asks(value: Any) -> bool:
     """Whether a global is one of the functions or types that tell a traced value from a number.
 
     So are those of SciPy that have a stand-in: the steps of a search in Python can run on traced values, but
-    the derivative of its result is not that of its steps. So are those of pandas, whose stand-ins make
-    columns that take traced values.
+    the derivative of its result is not that of its steps. So are those of NumPy's polynomials, which have
+    cases of coefficients of 0, and those of pandas, whose stand-ins make columns that take traced values.
     """
     kind = type(value)
     if kind in ProxyTypes:  # the object behind it is looked at
@@ -477,12 +477,16 @@ def _asks(value: Any) -> bool:
     compiled = kind is BuiltinFunctionType or kind.__name__ == "cython_function_or_method"
     if _is_of_uarray(value) or compiled or kind is FunctionType:
         home = str(value.__module__)
-        of_scipy = home.startswith(("scipy.", "autograd.")) and id(value) in replacements()
+        replaced = home.startswith(_WITH_STAND_INS) and id(value) in replacements()
         of_numbers = home.partition(".")[0] in _NUMBERS or _is_of_pandas(home)
-        return of_scipy or of_numbers or id(value) in _ASKING
+        return replaced or of_numbers or id(value) in _ASKING
     if not is_class:
         return is_table(value)
     return id(value) in _ASKING or issubclass(value, _OF_NUMPY) or _is_of_pandas(value.__module__)
+
+
+_WITH_STAND_INS = ("scipy.", "autograd.", "numpy.polynomial.")
+"""How the names of modules begin that have functions with stand-ins."""
 
 
 def _is_of_uarray(value: object) -> bool:

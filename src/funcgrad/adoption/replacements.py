@@ -59,6 +59,7 @@ def _replacements(modules: tuple[ModuleType | None, ...]) -> dict[int, tuple[Any
             (poly1d.__init__, polynomials.initialize),
             (poly1d.__truediv__, polynomials.divide),
             (poly1d.__rtruediv__, polynomials.divide_into),
+            *polynomials.constant_series().items(),
         )
     }
     if real_if := getattr(linalg._linalg, "_to_real_if_imag_zero", None):  # since NumPy 2.5

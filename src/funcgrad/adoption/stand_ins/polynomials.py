@@ -6,10 +6,21 @@ another example: such coefficients are all kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import polyutils
+from numpy.polynomial import (
+    chebyshev,
+    hermite,
+    hermite_e,
+    laguerre,
+    legendre,
+    polynomial,
+    polyutils,
+)
 
 from funcgrad.arrays.reference import plain_value
 from funcgrad.expr import Expr
@@ -17,6 +28,7 @@ from funcgrad.expr.registry import functions
 from funcgrad.numpy.creation import array
 from funcgrad.ops.eigenvectors import has_real_eigenvalues
 from funcgrad.ops.shape import holds_expr
+from funcgrad.scipy.composition import unreplaced
 from funcgrad.source import value_error
 from funcgrad.typing import Array
 
@@ -47,6 +59,60 @@ def trimcoef(c: Array, tol: float = 0) -> Any:
 def real_roots_if_all_are(w: Array, matrix: Array) -> Any:
     """The eigenvalues of a companion matrix as NumPy's roots are: real, if the matrix and all of them are."""
     return np.real(w) if has_real_eigenvalues(matrix, w) else w
+
+
+def constant_series() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """NumPy's functions that return another series for a coefficient of 0, with those that keep it."""
+    found: dict[Callable[..., Any], Callable[..., Any]] = {}
+    for module, prefix in _SERIES.items():
+        for name in ("mulx", "int"):
+            theirs = getattr(module, prefix + name)
+            found[theirs] = _of_constants(theirs)
+        theirs = getattr(module, f"{prefix}line")
+        found[theirs] = _line(theirs)
+    return found
+
+
+_SERIES = {
+    polynomial: "poly",
+    chebyshev: "cheb",
+    hermite: "herm",
+    hermite_e: "herme",
+    laguerre: "lag",
+    legendre: "leg",
+}
+"""Modules of series, and how the names of their functions begin."""
+
+
+def _of_constants(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """A product with x or an integral: of a single coefficient as of two of which the second one is 0."""
+    own = unreplaced(theirs)
+
+    @wraps(theirs)
+    def function(c: Array, *args: Any, **kwargs: Any) -> Any:
+        bound = signature(theirs).bind(c, *args, **kwargs)
+        bound.apply_defaults()
+        axis = int(bound.arguments.get("axis", 0))
+        given: Any = array(c, ndmin=1) if holds_expr(c) else c
+        if not holds_expr(c) or given.shape[axis] > 1 or not _is_differentiated(given):
+            return functions["call_adopted"](own, (c, *args), kwargs)
+        padded = np.concatenate([given, 0 * given], axis)
+        made = functions["call_adopted"](own, (padded, *args), kwargs)
+        return np.delete(made, -1, axis)
+
+    return function
+
+
+def _line(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    own = unreplaced(theirs)
+
+    @wraps(theirs)
+    def line(off: Array, scl: Array) -> Any:
+        if not _is_differentiated(scl):
+            return functions["call_adopted"](own, (off, scl), {})
+        return array([off, 0.0]) + theirs(0.0, 1.0) * scl
+
+    return line
 
 
 def initialize(
