@@ -147,3 +147,15 @@ def test_equal_extremes_of_a_window_share_the_derivative(name):
     x[3] = np.nan
     np.testing.assert_array_equal(fg.jit(lambda x: filtered(x, 3))(x), filtered(x, 3))
     fg.check_grads(lambda x: filtered(x, 3) ** 3, (np.cos(np.arange(8.0) ** 2),), order=2)
+
+
+@pytest.mark.parametrize("name", ["maximum_filter", "minimum_filter"])
+def test_values_beyond_the_ends_of_an_image_in_single_precision(name):
+    image = np.array([[1.0, 2.0], [3.0, 1.5]], np.float32) * (-1 if name[1] == "a" else 1)
+
+    def f(cval):
+        return getattr(scipy.ndimage, name)(image, (2, 3), mode="constant", cval=cval)
+
+    value, slope = fg.jvp(f, (0.37,), (1.0,))
+    np.testing.assert_array_equal(value, f(0.37))
+    np.testing.assert_array_equal(slope, np.ones((2, 2), np.float32))

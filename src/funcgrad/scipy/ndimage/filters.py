@@ -16,7 +16,6 @@ from funcgrad.ops.convolution import convolve_op
 from funcgrad.ops.shape import astype, holds_expr
 from funcgrad.scipy.composition import (
     composed,
-    floating,
     lifted_beside,
     nondifferentiable,
     number,
@@ -194,7 +193,8 @@ def _extreme(name: str) -> Callable[..., Any]:
 
         image = number(name, input)
         copies = _along_axis(name, image, size, axis, mode, cval, origin)
-        value = nondifferentiable(name, run, floating(name, input), cval).astype(image.dtype)
+        # In double precision, since ``cval`` in another one is no entry of a neighborhood.
+        value = nondifferentiable(name, run, image, cval)
         return filtered_output(_shared(value, copies), input, output)
 
     function.__name__ = name
