@@ -113,3 +113,71 @@ def test_a_matrix_that_changes_is_left():
 def test_small_matrices():
     small = fg.trace(steps(0), np.zeros(3), np.zeros((3, 3)))
     assert multiply_probabilities([small])[0].key == small.key
+
+
+SUMS = {
+    "over a number": lambda a, b, matrix: (a[:, None] - matrix) / 0.5,
+    "two vectors": lambda a, b, matrix: -matrix + a[:, None] + b,
+    "two vectors over a number": lambda a, b, matrix: (b + a[:, None] - 2.0 * matrix) / -3.0,
+    "times a number": lambda a, b, matrix: 0.7 * (matrix - b) - a[:, None],
+    "one vector twice": lambda a, b, matrix: a[:, None] + matrix + a[:, None] / 4,
+}
+
+
+def relaxed(sum_of, scan=fg.scan):
+    """Sums over both axes by turns, as a function of the start and the matrix."""
+
+    def run(a, matrix):
+        def step(state, _):
+            a, b = state
+            b = 0.3 * fg.logsumexp(sum_of(a, b, matrix), axis=0)
+            a = 0.2 * fg.logsumexp(sum_of(a, b, matrix), axis=1)
+            return (a, b), a
+
+        (a, b), met = scan(step, (a, a[::-1]), None, length=9)
+        return fg.logsumexp(a + b) + fg.logsumexp(met[-1]) / 7
+
+    return run
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sum_of", SUMS.values(), ids=SUMS)
+@pytest.mark.parametrize(
+    ("a", "matrix"), [case[1:] for case in cases()], ids=[c[0] for c in cases()]
+)
+def test_sums_of_several_terms(a, matrix, sum_of):
+    pytest.importorskip("llvmlite")
+    run = fg.jit(fg.value_and_grad(relaxed(sum_of), (0, 1)), native=True)
+    value, slopes = run(a, matrix)
+    want, expected = fg.value_and_grad(relaxed(sum_of, one_by_one), (0, 1))(a, matrix)
+    np.testing.assert_allclose(value, want, rtol=1e-13)
+    for one, other in zip(slopes, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-300)
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_several_terms_are_products(name):
+    root = fg.trace(relaxed(SUMS[name]), np.zeros(N), np.zeros((N, N)))
+    (found,) = multiply_probabilities([root])
+    # That along the axis without a vector is left.
+    assert ops_in_loops(found).count("logsumexp") == (name in ("over a number", "one vector twice"))
+    at = {"a": RNG.standard_normal(N), "matrix": RNG.standard_normal((N, N))}
+    np.testing.assert_allclose(fg.evaluate(found, at), fg.evaluate(root, at), rtol=1e-13)
+
+
+def test_infinite_entries_along_the_other_axis():
+    def run(a, matrix):
+        def step(a, _):
+            b = np.where(np.arange(N) == 2, np.inf, a)
+            return a * 0.9, fg.logsumexp(a[:, None] + matrix + b, axis=0)
+
+        return fg.scan(step, a, None, length=9)[1]
+
+    root = fg.trace(run, np.zeros(N), np.zeros((N, N)))
+    (found,) = multiply_probabilities([root])
+    assert ops_in_loops(found).count("logsumexp") == 0
+    at = {"a": RNG.standard_normal(N), "matrix": np.where(np.eye(N) > 0, -np.inf, 1.0)}
+    values = fg.evaluate(found, at)
+    np.testing.assert_allclose(values, fg.evaluate(root, at), rtol=1e-13)
+    assert np.all(np.isnan(values[:, 2]))
+    assert np.all(np.isfinite(values[:, 3]))

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from funcgrad.compiler.passes.operand_merging import merge_operands
 from funcgrad.control.closed_program import Body
 from funcgrad.control.loop import UNKNOWN_LENGTH, is_loop, loop_op
 from funcgrad.expr import Expr, by_key, rebuild, subexpressions, symbol
@@ -67,9 +68,10 @@ def select_residuals(roots: Sequence[Expr], *, native: bool = False) -> list[Exp
 
     ``native`` says that they will be machine code.
     """
-    loops = [expr for expr in subexpressions(*roots) if is_loop(expr)]
-    if not loops:
+    if not any(map(is_loop, subexpressions(*roots))):
         return list(roots)
+    roots = merge_operands(roots)
+    loops = [expr for expr in subexpressions(*roots) if is_loop(expr)]
     pairs = {loop.key: pair for loop in loops if (pair := _pair_of(loop)) is not None}
     worth = _IN_MACHINE_CODE if native else _IN_NUMPY
     chosen = {
