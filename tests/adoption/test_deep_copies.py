@@ -22,6 +22,9 @@ class Field:
         new.values *= w
         return new
 
+    def total(self, w):
+        return float(np.sum(self.values) * w)
+
 
 @dataclass(frozen=True, slots=True)
 class Slotted:
@@ -41,6 +44,7 @@ class Own:
 START = np.array([1.0, 2.0, 3.0])
 FIELD, SLOTTED, OWN = Field(START.copy()), Slotted(START.copy()), Own(START.copy())
 SHARED = (FIELD, (FIELD.values, {"array": FIELD.values}), deque([FIELD.values]))
+LAYERS = Field(np.array([Field(START.copy()), Field(START.copy())]))
 SPACE, TABLE = SimpleNamespace(field=FIELD), OrderedDict(a=START.copy(), b=[START.copy()])
 
 
@@ -91,6 +95,12 @@ def of_a_tuple(w):
     return np.sum(new[1][0] * new[1][1]["array"]) * w + new[2][0].sum()
 
 
+def of_an_array_of_instances(w):
+    new = copy.deepcopy(LAYERS)
+    new.values[0].twice = 2 * w
+    return new.values[1].total(w) * new.values[0].twice
+
+
 def of_what_is_made_inside(w):
     field = Field(START * w)
     new = copy.deepcopy(field)
@@ -102,7 +112,7 @@ def of_what_is_made_inside(w):
     "f",
     [
         *(of_a_method, of_the_one_array_of_two_names, of_slots, of_own_copies, of_a_namespace),
-        *(of_a_dict, of_an_array, of_a_tuple, of_what_is_made_inside),
+        *(of_a_dict, of_an_array, of_a_tuple, of_an_array_of_instances, of_what_is_made_inside),
     ],
 )
 def test_arrays_of_deep_copies_take_traced_values(f):

@@ -20,7 +20,11 @@ def deepcopy(x: object, memo: dict[int, Any] | None = None, *rest: object) -> An
         return _copy.deepcopy(x, memo, *rest)
     copies: dict[int, Any] = {}
     made = _copy.deepcopy(x, copies)
-    cells = {key: mutable(part) for key, part in copies.items() if type(part) is np.ndarray}
+    cells = {
+        key: mutable(part)
+        for key, part in copies.items()
+        if type(part) is np.ndarray and not part.dtype.hasobject
+    }
     return _copy.deepcopy(x, cells) if cells else made
 
 
