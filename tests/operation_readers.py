@@ -457,7 +457,7 @@ READERS = {
 DISCRETE = (
     "sign absolute_slope floor ceil trunc rint isfinite isinf isnan signbit stop_gradient invert logical_not "
     "less less_equal greater greater_equal equal not_equal floor_divide logical_and logical_or logical_xor "
-    "bitwise_and bitwise_or bitwise_xor any all argmax argmin argsort "
+    "bitwise_and bitwise_or bitwise_xor left_shift right_shift any all argmax argmin argsort "
     "argpartition order_statistics searchsorted detsign has_cholesky rotation_rate "
     "null_space_shift"
 )
@@ -487,7 +487,9 @@ GAPS: dict[str, dict[str, str]] = {
     "second order": NOT_DIFFERENTIABLE,
     "math": {
         "it works on arrays": f"broadcast_to {ARRAYS}",
-        "it works on dtypes other than float64 and bool": "bitwise_and bitwise_or bitwise_xor astype",
+        "it works on dtypes other than float64 and bool": (
+            "bitwise_and bitwise_or bitwise_xor left_shift right_shift astype"
+        ),
         "it holds programs of its own": BODIES,
         "`math` has no such function, or a less accurate one": (
             "gammaln polygamma sinc numpy_i0 imag make_complex"
@@ -507,7 +509,7 @@ GAPS: dict[str, dict[str, str]] = {
     },
     "to_sympy": {
         "it combines or moves entries of arrays": f"broadcast_to {ARRAYS}",
-        "SymPy has no bits of integers": "bitwise_and bitwise_or bitwise_xor",
+        "SymPy has no bits of integers": "bitwise_and bitwise_or bitwise_xor left_shift right_shift",
         "SymPy has no such function": "rint isfinite isinf isnan copysign signbit",
         "SymPy has no loops, and no number that a solver or a quadrature finds": "loop implicit integral",
         PRIMITIVE: "foreign",
@@ -541,7 +543,8 @@ GAPS: dict[str, dict[str, str]] = {
     "sparsity": {
         "its value, or all that it reads, is not of real floats": (
             "isfinite isinf isnan signbit invert logical_not less less_equal greater greater_equal equal "
-            "not_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor any all argmax "
+            "not_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift "
+            "right_shift any all argmax "
             "argmin argsort argpartition order_statistics searchsorted has_cholesky fft rfft irfft detphase "
             "make_complex"
         )

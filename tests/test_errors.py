@@ -73,6 +73,7 @@ CASES = [
     (lambda: fg.switch(0, [np.sin, 2.0]), TypeError, r"switch: expected functions.*got float; write np\.where"),
     # -- questions without an answer
     (lambda: bool(X > 0), TypeError, r"bool\(\): expected a number, but 'x > 0' has none.*np.where"),
+    (lambda: X << 2, TypeError, r"<<: expected integers or bools, but got float64, int; write x \* 2\*\*n"),
     (lambda: X ^ 2, TypeError, r"\^: expected integers or bools, but got float64, int; write x\*\*y for a power"),
     (lambda: float(X), TypeError, r"float\(\): expected a number, but 'x' has none"),
     (lambda: [1, 2][X], TypeError, "an index: expected a number"),

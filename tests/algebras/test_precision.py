@@ -114,7 +114,7 @@ WITH_RULES = {
     ),
 )
 def test_every_operation_agrees_with_numpy(name, sample):
-    if name in ("bitwise_and", "bitwise_or", "bitwise_xor", "invert"):
+    if name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "invert"):
         pytest.skip("whole numbers are not computed by mpmath")
     op = all_ops()[name]
     expr = op(*[fg.const(arg) for arg in sample.args], **sample.params)

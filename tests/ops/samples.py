@@ -128,6 +128,7 @@ REAL_SAMPLES: dict[str, list[Sample]] = {
     "power": [*binary(POSITIVE, ANY), Sample((ANY, np.full((3, 4), 3.0)))],
     **{name: [Sample((TRUTH, ~TRUTH))] for name in ("logical_and", "logical_or", "logical_xor")},
     **{name: [Sample((INTEGER, INTEGER))] for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
+    **{name: [Sample((INTEGER, abs(INTEGER)))] for name in ("left_shift", "right_shift")},
     "where": [Sample((TRUTH, ANY, OTHER)), Sample((np.True_, SCALAR, SCALAR + 1))],
     "mask": [Sample((TRUTH, ANY))],
     "sinc": [Sample((ANY,), {"order": n}) for n in range(4)]

@@ -261,8 +261,7 @@ def test_bits_of_arrays_and_narrow_integers_are_numpys():
     assert_answered(lambda n: n << 30, [(np.int32(3),), (np.int32(1),)])
     with pytest.raises(TypeError, match="unsupported operand"):
         jit(lambda x: 1 << x)(1.5)
-    with pytest.raises(TypeError, match="<<: expected a number, but 'n' has none"):
-        fg.var("n", (), int) << 2
+    assert str(fg.var("n", (), int) << 2) == "n << 2"
 
 
 def test_exponents_that_are_mapped_are_not_asked_for():

@@ -901,3 +901,39 @@ def test_a_refused_store_into_an_array_of_the_outer_function_is_undone():
         return held[0] * (held[1] + 3.0)
 
     assert fg.grad(f)(2.0) == fg.jit(fg.grad(f))(2.0) == 3.0
+
+
+def shifted(n, state):
+    high, low, x = state
+    return high << 1 | n & 1, low ^ (high >> n), x * (n << 2) + (~high >> 3)
+
+
+@pytest.mark.parametrize("jit", [lambda f: f, fg.jit, partial(fg.jit, native=True)])
+def test_the_bits_of_integers_shift_in_loops(jit):
+    def expected(count, state):
+        with np.errstate(over="ignore"):
+            for n in np.arange(count):
+                state = shifted(n, state)
+        return state
+
+    start = (np.int64(1), np.int64(5), np.float64(0.5))
+    for count in (3, 63, 70):  # NumPy shifts by 64 and more, Python by any number
+        rolled = jit(lambda x, count=count: fg.fori_loop(0, count, shifted, (1, 5, x)))
+        assert rolled(0.5) == expected(count, start)
+    assert jit(lambda n: fg.while_loop(lambda n: n > 3, lambda n: n >> 1, n))(1000) == 3
+    bits = np.arange(5)
+    found = jit(fg.vmap(lambda n, k: (n << k, n >> k, 1 << k)))(bits * 1000, bits)
+    np.testing.assert_array_equal(found, (bits * 1000 << bits, bits * 1000 >> bits, 1 << bits))
+    assert jit(fg.grad(lambda x: fg.fori_loop(0, 3, lambda n, y: y * (n << 1 | 1), x)))(1.0) == 15.0
+
+
+def test_a_jitted_function_that_shifts_the_bits_of_arrays_is_traced_once():
+    traces = []
+
+    @fg.jit
+    def f(n):
+        traces.append(None)
+        return n << 1
+
+    assert [f(np.arange(3) + k).tolist() for k in range(3)] == [[0, 2, 4], [2, 4, 6], [4, 6, 8]]
+    assert len(traces) == 1

@@ -212,18 +212,31 @@ def _typed(value: ArrayLike, source: object, beside: ArrayLike) -> Any:
     return value
 
 
-def _by_value(name: str, symbol: str, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
-    function = getattr(python, name)
+def _shift(
+    name: str, ufunc: str, symbol: str, *, reflected: bool = False
+) -> Callable[[Any, Any], Any]:
+    """A shift of bits: of two numbers with known values by Python, whose integers have any number of bits."""
+    function, applied = getattr(python, name), _operator(ufunc, reflected=reflected)
 
     def operator(self: Any, other: ArrayLike) -> Any:
-        if not swapped and has_own_operators(other, self, name):
+        if not reflected and has_own_operators(other, self, name):
             return NotImplemented
+        if not (_is_known_number(self) and _is_known_number(other)):
+            return applied(self, other)
         x, y = concrete_value(self, symbol), concrete_value(other, symbol)
         x, y = _typed(x, self, y), _typed(y, other, x)
-        return function(y, x) if swapped else function(x, y)
+        return function(y, x) if reflected else function(x, y)
 
     operator.__name__ = operator.__qualname__ = name
     return operator
+
+
+def _is_known_number(x: ArrayLike) -> bool:
+    """Whether x is a number of Python's, or may be one, with a value."""
+    expr: Any = x if isinstance(x, Operators) else None
+    if expr is None:
+        return not isinstance(x, np.generic) and not np.ndim(x)
+    return not expr.shape and has_known_value(expr) and not is_numpys_number(expr)
 
 
 class Operators:
@@ -278,6 +291,8 @@ class Operators:
     __iand__ = _in_place("&")
     __ior__ = _in_place("|")
     __ixor__ = _in_place("^")
+    __ilshift__ = _in_place("<<")
+    __irshift__ = _in_place(">>")
     __truediv__ = _operator("divide", divides=True)
     __rtruediv__ = _operator("divide", reflected=True, divides=True)
     __floordiv__ = _operator("floor_divide", divides=True)
@@ -298,11 +313,10 @@ class Operators:
     __ror__ = _operator("bitwise_or", reflected=True)
     __xor__ = _operator("bitwise_xor")
     __rxor__ = _operator("bitwise_xor", reflected=True)
-    # Bits have no derivative, and Python's integers any number of them.
-    __lshift__ = _by_value("lshift", "<<")
-    __rlshift__ = _by_value("lshift", "<<", swapped=True)
-    __rshift__ = _by_value("rshift", ">>")
-    __rrshift__ = _by_value("rshift", ">>", swapped=True)
+    __lshift__ = _shift("lshift", "left_shift", "<<")
+    __rlshift__ = _shift("lshift", "left_shift", "<<", reflected=True)
+    __rshift__ = _shift("rshift", "right_shift", ">>")
+    __rrshift__ = _shift("rshift", "right_shift", ">>", reflected=True)
     __neg__ = _of_truth(_function("negative"))
     __pos__ = _of_truth(_function("positive"))
     __abs__ = _function("absolute")

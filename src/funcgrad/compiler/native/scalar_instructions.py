@@ -52,6 +52,8 @@ _OPCODES: dict[type, tuple[str, str]] = {
     ast.BitAnd: ("", "and"),
     ast.BitOr: ("", "or"),
     ast.BitXor: ("", "xor"),
+    ast.LShift: ("", "shl"),
+    ast.RShift: ("", "ashr"),
 }
 """By the operator: LLVM's instructions for floats and integers; empty if it has no such meaning."""
 

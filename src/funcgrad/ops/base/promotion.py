@@ -80,12 +80,20 @@ def ufunc_loop(ufunc: np.ufunc, *dtypes: Any) -> tuple[np.dtype[Any], ...]:
         return ufunc.resolve_dtypes((*strong, *[None] * ufunc.nout))
     except TypeError:
         names = ", ".join(str(getattr(d, "name", getattr(d, "__name__", d))) for d in strong)
-        if ufunc is np.bitwise_xor:
+        if ufunc in _OF_BITS:
+            symbol, advice = _OF_BITS[ufunc]
             raise type_error(
-                f"^: expected integers or bools, but got {names}; write x**y for a power"
+                f"{symbol}: expected integers or bools, but got {names}; write {advice}"
             ) from None
         advice = "; multiply truth values by 1 to count with them" if "bool" in names else ""
         raise type_error(f"{ufunc.__name__}: NumPy has no loop for {names}{advice}") from None
+
+
+_OF_BITS = {
+    np.bitwise_xor: ("^", "x**y for a power"),
+    np.left_shift: ("<<", "x * 2**n"),
+    np.right_shift: (">>", "x / 2**n"),
+}
 
 
 def of_real_numbers(name: str, rule: Callable[..., Any]) -> Callable[..., Any]:

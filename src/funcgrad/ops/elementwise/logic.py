@@ -23,7 +23,7 @@ from funcgrad.ops.base.columns import (
 )
 from funcgrad.ops.base.op import Elementwise, Infix, Op, elementwise
 from funcgrad.ops.base.promotion import ufunc_loop
-from funcgrad.ops.elementwise.declare import BOTH, DIFFER, EITHER, sort_key
+from funcgrad.ops.elementwise.declare import BOTH, DIFFER, EITHER, WRAPPED, sort_key
 from funcgrad.typing import Array, FunctionLibrary
 
 
@@ -165,6 +165,29 @@ def _bitwise(
 bitwise_and = _bitwise(np.bitwise_and, ("&", 8), BOTH, "And", "both", latex={"b": _AND})
 bitwise_or = _bitwise(np.bitwise_or, ("|", 6), EITHER, "Or", "either", latex={"b": _OR})
 bitwise_xor = _bitwise(np.bitwise_xor, ("^", 7), DIFFER, "Xor", "differ", native=_DIFFER_NATIVE)
+
+
+def _bit_shift(ufunc: np.ufunc, symbol: str, beyond: str) -> Op:
+    """A shift of an integer's bits, by any number of places: of more than it has, as NumPy's."""
+    text = f"({{0}} {symbol} {{1}})"
+    otherwise = f" if ({{1}} >= 0 and {{1}} < 64) else {beyond})"
+    return elementwise(
+        ufunc.__name__,
+        ufunc,
+        None,
+        None,
+        infix=(symbol, 9),
+        columns=Columns(
+            scalar={"i": f"({WRAPPED.format(text)}{otherwise}"},
+            native={"i": f"({text}{otherwise}"},
+            interval=lambda iv, x, y: iv.certain(ufunc, x, y),
+            libraries={"torch": f"bitwise_{ufunc.__name__}"},
+        ),
+    )
+
+
+left_shift = _bit_shift(np.left_shift, "<<", "0")
+right_shift = _bit_shift(np.right_shift, ">>", "(-1 if {0} < 0 else 0)")
 invert = elementwise(
     "invert",
     np.invert,
