@@ -161,3 +161,9 @@ def test_edges_that_differ_in_names_alone_are_told_alike(names):
             operands = [fg.var(arg.name) if arg.name != "constant" else arg for arg in e.args]
             pulled = edge_map(e, pullback.at, fg.var(e.name), operands).transpose(g)
             assert pullback.formula == one_line(simplify(pulled))
+
+
+@pytest.mark.parametrize("show", [fg.steps, fg.explain])
+def test_the_pullback_of_a_tuple_is_named(show):
+    text = str(show(lambda a: np.linalg.eigh(a)[0][0], np.diag([1.0, 2.0])))
+    assert "pullback of " in text

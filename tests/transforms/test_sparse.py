@@ -595,3 +595,29 @@ def test_custom_rules_need_few_products(monkeypatch):
 def test_a_primitive_that_is_not_elementwise_is_dense():
     total = fg.primitive(np.cumsum, out=lambda x: x)
     assert fg.sparsity(total, np.ones(3)).toarray().all()
+
+
+def until_large(x):
+    return fg.while_loop(
+        lambda state: state[0] < 2.5,
+        lambda state: (state[0] * 1.5, state[1] + np.sin(state[0] * x[2])),
+        (x[1], x[0]),
+    )
+
+
+def test_a_loop_of_unknown_length_has_a_dense_pattern():
+    x = np.array([0.6, 1.1, 0.35])
+
+    def f(x):
+        return np.stack([until_large(x)[1], x[1] ** 2, x[0]])
+
+    jacobian = fg.sparse_jacobian(f)(x)
+    np.testing.assert_allclose(jacobian.toarray(), fg.jacobian(f)(x), rtol=1e-14)
+    assert jacobian.nnz == 5
+
+    def g(x):
+        return np.sum(x[:2] ** 2) + until_large(x)[1] * x[1]
+
+    np.testing.assert_allclose(
+        fg.sparse_hessian(g)(x).toarray(), fg.hessian(g)(x), rtol=1e-14, atol=1e-15
+    )

@@ -264,6 +264,8 @@ def _edge_formulas(e: Expr, at: int, names: Sequence[str]) -> tuple[str, str] | 
     if linear is None:
         return None
     is_scalar = not e.shape and not e.args[at].shape
+    if e.dtype.kind == "O":  # a tuple, whose cotangent has those parts that a path reaches
+        return f"pullback of {names[1]}", ""
     pulled = _pulled_text(symbol(names[1], e.type), linear)
     return pulled, _pulled_text(const(e.dtype.type(1)), linear) if is_scalar else ""
 

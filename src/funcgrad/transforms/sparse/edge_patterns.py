@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.fold import folded
-from funcgrad.graph import CONSTANT, INPUT
+from funcgrad.graph import CONSTANT, INPUT, ArrayType, TupleType
 from funcgrad.ops import indexing, stores
 from funcgrad.ops.base.op import Elementwise, columns_of
 from funcgrad.source import fail
@@ -46,6 +46,16 @@ def matrix(rows: Any, columns: Any, size: tuple[int, int]) -> Pattern:
     """The boolean matrix with these entries."""
     here = (np.ravel(rows), np.ravel(columns))
     return scipy_sparse().csr_array((np.ones(here[0].size, bool), here), shape=size)
+
+
+def entry_count(expr: Expr) -> int:
+    """The number of entries, of a tuple those of all parts; an axis of unknown length counts as one entry."""
+    return _count(expr.type)
+
+
+def _count(type: ArrayType | TupleType) -> int:
+    parts = type.parts if isinstance(type, TupleType) else (type,)
+    return sum([abs(part.size) for part in parts])
 
 
 # -- facts about operands ------------------------------------------------------------------------
@@ -139,15 +149,15 @@ def _foreign(expr: Expr, place: int, known: Facts) -> Pattern:
 def _picked(expr: Expr, place: int, known: Facts) -> Pattern:
     (whole,) = expr.args
     index = dict(expr.params)["index"]
-    start = sum([part.size for part in whole.type.parts[:index]])  # type: ignore[attr-defined]
-    here = np.arange(expr.size)
-    return matrix(here, here + start, (expr.size, whole.size))
+    start = sum([abs(part.size) for part in whole.type.parts[:index]])  # type: ignore[attr-defined]
+    here = np.arange(entry_count(expr))
+    return matrix(here, here + start, (here.size, entry_count(whole)))
 
 
 def _joined(expr: Expr, place: int, known: Facts) -> Pattern:
-    start = sum([part.size for part in expr.args[:place]])
-    here = np.arange(expr.args[place].size)
-    return matrix(here + start, here, (expr.size, here.size))
+    start = sum([entry_count(part) for part in expr.args[:place]])
+    here = np.arange(entry_count(expr.args[place]))
+    return matrix(here + start, here, (entry_count(expr), here.size))
 
 
 def _gathered(expr: Expr, place: int, known: Facts) -> Pattern:

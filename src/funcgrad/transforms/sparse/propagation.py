@@ -17,13 +17,14 @@ from funcgrad.expr import Expr, by_key, subexpressions
 from funcgrad.fold import Edge, Semiring, sum_product
 from funcgrad.graph import ArrayType, TupleType, ancestors
 from funcgrad.ops.base.op import columns_of, differentiable
-from funcgrad.ops.tuples import together_op
+from funcgrad.ops.tuples import pick_op, together_op
 from funcgrad.transforms.sparse.edge_patterns import (
     DENSE,
     SAME,
     Facts,
     Pattern,
     edge_pattern,
+    entry_count,
     facts,
     matrix,
     scipy_sparse,
@@ -58,9 +59,13 @@ def _edges(expr: Expr, known: Mapping[int, Facts]) -> list[tuple[Expr, Callable[
 def _pattern(expr: Expr, place: int, known: Facts) -> Pattern:
     """The pattern on the edge to an operand; a node that holds programs has the patterns of these."""
     rule = columns_of(expr).sparsity
+    if not callable(rule) and expr.op in (pick_op, together_op):
+        return edge_pattern(expr, place, known)
+    if any([_has_open_axis(x.type) for x in (expr, expr.args[place])]):
+        return DENSE
     if not callable(rule):
         return edge_pattern(expr, place, known)
-    found = matrix((), (), (expr.size, expr.args[place].size))
+    found = matrix((), (), (entry_count(expr), entry_count(expr.args[place])))
     for part in rule(expr, place):
         if any([_has_open_axis(x.type) for x in subexpressions(*part.roots)]):
             return DENSE  # the length of what an open loop met is known only when it has run
@@ -77,7 +82,7 @@ def _has_open_axis(type: ArrayType | TupleType) -> bool:
 
 
 def _offsets(exprs: Sequence[Expr]) -> list[int]:
-    return [0, *np.cumsum([x.size for x in exprs], dtype=int).tolist()]
+    return [0, *np.cumsum([entry_count(x) for x in exprs], dtype=int).tolist()]
 
 
 def _forward(roots: Sequence[Expr], leaves: Sequence[Expr], known: Mapping[int, Facts]) -> Pattern:
@@ -85,15 +90,15 @@ def _forward(roots: Sequence[Expr], leaves: Sequence[Expr], known: Mapping[int, 
     width = starts[-1]
     rows: dict[int, Pattern] = {}
     for leaf, start in zip(leaves, starts[:-1], strict=True):
-        here = np.arange(leaf.size)
-        rows[id(leaf)] = matrix(here, here + start, (leaf.size, width))
+        here = np.arange(entry_count(leaf))
+        rows[id(leaf)] = matrix(here, here + start, (entry_count(leaf), width))
     order = subexpressions(*roots)
     users = Counter([id(arg) for expr in order for arg in expr.args]) + Counter(map(id, roots))
     for expr in order:
         if id(expr) not in rows and differentiable(expr.dtype):
             for arg, edge in _edges(expr, known):
                 if id(arg) in rows:
-                    term = _after(edge(), rows[id(arg)], expr.size)
+                    term = _after(edge(), rows[id(arg)], entry_count(expr))
                     rows[id(expr)] = rows[id(expr)] + term if id(expr) in rows else term
         for arg in expr.args:  # dead rows are freed
             users[id(arg)] -= 1
@@ -101,7 +106,7 @@ def _forward(roots: Sequence[Expr], leaves: Sequence[Expr], known: Mapping[int, 
                 rows.pop(id(arg), None)
     parts = [rows.get(id(root)) for root in roots]
     filled = [
-        matrix((), (), (root.size, width)) if part is None else part
+        matrix((), (), (entry_count(root), width)) if part is None else part
         for root, part in zip(roots, parts, strict=True)
     ]
     return scipy_sparse().vstack(filled, format="csr") if filled else matrix((), (), (0, width))
@@ -132,18 +137,20 @@ def _backward(roots: Sequence[Expr], leaves: Sequence[Expr], known: Mapping[int,
         if edge.parent not in inside or edge.child in ends or not differentiable(arg.dtype):
             return None
         if child is whole:  # each root's rows among those of all
-            here = np.arange(arg.size)
-            return matrix(here + starts[edge.place], here, (height, arg.size)), arg.size
+            here = np.arange(entry_count(arg))
+            return matrix(here + starts[edge.place], here, (height, entry_count(arg))), entry_count(
+                arg
+            )
         if child.op.edge(edge.place) is None:
             return None
-        return _pattern(child, edge.place, known.get(id(child), ())), arg.size
+        return _pattern(child, edge.place, known.get(id(child), ())), entry_count(arg)
 
     def joined(above: Pattern | None, weight: tuple[Pattern, int]) -> Pattern:
         return weight[0] if above is None else _before(above, *weight)
 
     found = sum_product(whole, Semiring(operator.add, joined, None), weight)
     filled = [
-        found[leaf.key] if leaf.key in found else matrix((), (), (height, leaf.size))
+        found[leaf.key] if leaf.key in found else matrix((), (), (height, entry_count(leaf)))
         for leaf in leaves
     ]
     return scipy_sparse().hstack(filled, format="csr") if filled else matrix((), (), (height, 0))

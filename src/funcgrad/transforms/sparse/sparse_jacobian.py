@@ -16,7 +16,7 @@ import numpy as np
 from funcgrad.autodiff.accumulate import gradients
 from funcgrad.autodiff.power_series import coefficients
 from funcgrad.compiler.program import Program, lower
-from funcgrad.expr import Expr, by_key, var
+from funcgrad.expr import Expr, by_key, symbol, var
 from funcgrad.graph import CONSTANT, INPUT, dependent
 from funcgrad.ops.base.op import differentiable, lift_fully
 from funcgrad.ops.shape import broadcast_to, zeros_like
@@ -328,6 +328,6 @@ def _split(inputs: list[Expr], seeds: list[Expr], outputs: list[Expr]) -> tuple[
     # Lowering elides a broadcast where it stands.
     taken = [unrepeated(arg) for key, e in exprs.items() if key in late for arg in e.args]
     cut = {e.key: e for e in taken if e.key not in late and e.op not in (INPUT, CONSTANT)}
-    known = {key: var(f"k{i}", x.shape, x.dtype) for i, (key, x) in enumerate(cut.items())}
+    known = {key: symbol(f"k{i}", x.type) for i, (key, x) in enumerate(cut.items())}
     rest = substitute_all(outputs, known)
     return lower(list(cut.values()), inputs), lower(rest, [*inputs, *known.values(), *seeds])
