@@ -20,7 +20,9 @@ from funcgrad.trace.derive import concretize
 from funcgrad.trace.leaves import run_on_leaves
 from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.jvp import jvp
+from funcgrad.transforms.transform_arguments import check_function
 from funcgrad.transforms.vjp import vjp
+from funcgrad.typing import Array
 
 
 def check_grads(
@@ -48,21 +50,22 @@ def check_grads(
 
     >>> check_grads(np.sin, (0.5,), order=3)
     """
+    check_function("check_grads", f)
     if not isinstance(args, tuple | list):
         raise type_error(
             f"check_grads: expected a tuple of arguments, but got {type(args).__name__}; write (x,)",
         )
-    modes = (modes,) if isinstance(modes, str) else tuple(modes)
-    unknown = [mode for mode in modes if mode not in ("fwd", "rev")]
-    if unknown or not modes:
-        raise value_error(f"check_grads: expected modes 'fwd' and 'rev', but got {list(modes)}")
+    wanted: Any = tuple(modes) if isinstance(modes, list | tuple | set) else (modes,)
+    unknown = [mode for mode in wanted if mode not in ("fwd", "rev")]
+    if unknown or not wanted:
+        raise value_error(f"check_grads: expected modes 'fwd' and 'rev', but got {list(wanted)}")
     if not isinstance(order, int | np.integer) or order < 1:
         raise value_error(f"check_grads: expected an order of at least 1, but got {order!r}")
     rng = np.random.default_rng(seed)
     rtol = _tolerance(args) if rtol is None else rtol
     atol = rtol / 100 if atol is None else atol
     try:
-        _check(f, tuple(args), order, modes, rtol, atol, rng, "")
+        _check(f, tuple(args), order, wanted, rtol, atol, rng, "")
     except AssertionError as error:
         kink = _kink(f, args)
         if kink is None:
@@ -128,11 +131,21 @@ def _difference(f: Callable[..., Any], args: tuple[Any, ...], direction: tuple[A
         moved = [_combine(arg, v, step) for arg, v in zip(args, direction, strict=True)]
         # Traced, since f may use methods that arrays lack, such as x.at.
         value = concretize(*run_on_leaves(f, moved, {}))
-        return [np.asarray(leaf) for leaf in flatten(value).leaves]
+        return [_numbers(leaf) for leaf in flatten(value).leaves]
 
     near = [(a - b) / (2 * _STEP) for a, b in zip(at(_STEP), at(-_STEP), strict=True)]
     far = [(a - b) / (4 * _STEP) for a, b in zip(at(2 * _STEP), at(-2 * _STEP), strict=True)]
     return [(4 * n - w) / 3 for n, w in zip(near, far, strict=True)]
+
+
+def _numbers(value: object) -> Array:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufc":
+        raise type_error(
+            f"check_grads: expected f to return numbers, but got {type(value).__name__}; return those that "
+            "depend on the arguments",
+        )
+    return array.astype(float) if array.dtype.kind == "b" else array
 
 
 def _like(tree: object, rng: np.random.Generator) -> Any:

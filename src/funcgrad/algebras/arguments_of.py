@@ -5,7 +5,7 @@ Both become expressions on variables, with one value each. An algebra then folds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from numbers import Number
 from typing import Any, NamedTuple
 
@@ -80,8 +80,19 @@ def _traced(who: str, f: Callable[..., Any], args: Sequence[Any]) -> Subject:
     roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
     ready = closed([*roots, *leaves], leaves)
     inputs = ready[len(roots) :]
+    check_inputs(who, ready[: len(roots)], {x.name for x in inputs})
     values = [_value(item.args[0]) for item in leaves]
     return Subject(ready[: len(roots)], tree.rebuild, inputs, values, [*trees.values()])
+
+
+def check_inputs(who: str, roots: Sequence[Expr], given: Container[str]) -> None:
+    """Refuse a function whose results depend on variables that are no arguments."""
+    others = [name for name in variables(*roots) if name not in given]
+    if others:
+        raise type_error(
+            f"{who}: expected f to depend on its arguments alone, but its result has the variable "
+            f"{others[0]}; hand the value in as an argument",
+        )
 
 
 def _number(who: str, place: int, value: object) -> Any:

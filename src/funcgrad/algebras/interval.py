@@ -18,7 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.algebras.arguments_of import check_names, expressions, shown_value, without_dict
+from funcgrad.algebras.arguments_of import (
+    check_inputs,
+    check_names,
+    expressions,
+    shown_value,
+    without_dict,
+)
 from funcgrad.algebras.interval_arithmetic import enclose, has_interval
 from funcgrad.algebras.outward_rounding import Bounds
 from funcgrad.expr import Expr, const, present, var
@@ -182,7 +188,9 @@ def _traced(
     output, leaves = run_on_leaves(f, called, {})
     tree = flatten(output)
     roots = [item if isinstance(item, Expr) else const(item) for item in tree.leaves]
-    return closed(roots, leaves), tree.rebuild, given
+    ready = closed(roots, leaves)
+    check_inputs("bounds", ready, given)
+    return ready, tree.rebuild, given
 
 
 def _split(arg: object) -> Tree:

@@ -222,7 +222,11 @@ def elementwise_grad(
     check_function("elementwise_grad", f)
 
     def summed(*args: object, **kwargs: object) -> Any:
-        return np.sum(run(f, args, kwargs))
+        value = run(f, args, kwargs)
+        has_entries = hasattr(value, "dtype") or isinstance(
+            value, int | float | complex | list | tuple
+        )
+        return np.sum(value) if has_entries else value
 
     total = named_after(f)(summed)
     made = grad_named("elementwise_grad", total, argnums)

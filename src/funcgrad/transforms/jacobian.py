@@ -26,7 +26,7 @@ from funcgrad.trace.pytree import Tree, flatten
 from funcgrad.transforms.curried import LATER, differentiating
 from funcgrad.transforms.formulas_of import formulas_of, numeric_arguments
 from funcgrad.transforms.grad import grad_named
-from funcgrad.transforms.jvp import jvp
+from funcgrad.transforms.jvp import jvp_named
 from funcgrad.transforms.trace_cache import LastTraceCache
 from funcgrad.transforms.transform_arguments import (
     argument_numbers,
@@ -160,7 +160,7 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     check_function("hvp", f)
     check_tuples("hvp", primals, tangents)
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
-    return jvp(grad_named("hvp", f, argnums), primals, tangents)[1]
+    return jvp_named("hvp", grad_named("hvp", f, argnums), primals, tangents)[1]
 
 
 def ggnvp(
@@ -182,7 +182,7 @@ def ggnvp(
     >>> ggnvp(np.sin, lambda y: y**2 / 2, (0.0,), (3.0,))
     3.0
     """
-    value, flow = jvp(f, primals, tangents)
+    value, flow = jvp_named("ggnvp", f, primals, tangents)
     bent = hvp(loss, (value,), (flow,))
     _, pullback = vjp(f, *primals)
     parts = pullback(bent)

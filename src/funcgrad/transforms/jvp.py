@@ -49,23 +49,34 @@ def jvp(
     >>> jvp.expr(lambda x, y: x * y, (3.0, 4.0), (1.0, 0.0))
     (x*y, y*dx + x*dy)
     """
-    check_function("jvp", f)
-    check_tuples("jvp", primals, tangents)
+    return jvp_named("jvp", f, primals, tangents, has_aux)
+
+
+def jvp_named(
+    who: str,
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
+    """`jvp`, whose errors name the function that called it."""
+    check_function(who, f)
+    check_tuples(who, primals, tangents)
     places = tuple(range(len(primals)))
-    arguments = differentiable_arguments("jvp", f, primals, places)
+    arguments = differentiable_arguments(who, f, primals, places)
     output, leaves = run_on_leaves(f, primals, {}, arguments)
     trees = [*arguments.values()]
     if len(tangents) != len(primals):
-        raise type_error(f"jvp: expected {len(primals)} tangents, but got {len(tangents)}")
+        raise type_error(f"{who}: expected {len(primals)} tangents, but got {len(tangents)}")
     seeds = [
         seed
         for tangent, primal, own in zip(
             tangents, primals, leaves_by_argument(trees, leaves), strict=True
         )
-        for seed in matching_seeds("jvp", "tangent", tangent, flatten_numbers(primal), own)
+        for seed in matching_seeds(who, "tangent", tangent, flatten_numbers(primal), own)
     ]
     seeds = seed_leaves(seeds)
-    output, aux = split_aux(output, has_aux, "jvp")
+    output, aux = split_aux(output, has_aux, who)
     shape = flatten(output)
     roots = [lift_fully(item) for item in shape.leaves]
     count = len(roots)

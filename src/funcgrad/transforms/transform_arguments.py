@@ -51,8 +51,16 @@ def check_function(who: str, f: Callable[..., Any]) -> None:
     if not callable(f):
         raise type_error(
             f"{who}: expected a function, but got {type(f).__name__}; "
-            f"write {who}({'lambda x: x**2' if isinstance(f, str) else 'f'})(x)",
+            f"write {who}({'lambda x: x**2' if isinstance(f, str) else 'f'}{_REST_OF_CALL.get(who, ')(x)')}",
         )
+
+
+_REST_OF_CALL = {
+    **dict.fromkeys(("hvp", "jvp"), ", (x,), (v,))"),
+    **dict.fromkeys(("linearize", "sparsity", "vjp"), ", x)"),
+    "check_grads": ", (x,))",
+    "taylor": ", x, 2)",
+}
 
 
 def check_tuples(who: str, primals: object, tangents: object) -> None:

@@ -202,7 +202,7 @@ def batch_first(value: Any, axis: int) -> Any:
 
 def _check_axes(name: str, axes: object) -> None:
     for axis in leaves_of(axes):
-        if axis is not None and not isinstance(axis, int):
+        if axis is not None and not isinstance(axis, int | np.integer):
             raise type_error(
                 f"vmap: expected {name} to be an int, None or a tuple of them, but got "
                 f"{type(axis).__name__}; write vmap(f)(x)",
@@ -210,10 +210,10 @@ def _check_axes(name: str, axes: object) -> None:
 
 
 def _axes_of_arguments(in_axes: object, args: tuple[Any, ...]) -> list[int | None]:
-    if in_axes is None or isinstance(in_axes, int):
+    if in_axes is None or isinstance(in_axes, int | np.integer):
         if in_axes is not None:
             refuse_ranges("vmap", args)
-        return [in_axes] * len(flatten(args).leaves)
+        return [None if in_axes is None else int(in_axes)] * len(flatten(args).leaves)
     if not isinstance(in_axes, tuple | list) or len(in_axes) != len(args):
         raise value_error(
             f"vmap: expected in_axes to be an int or a tuple of {len(args)}, one for each argument, "
@@ -237,10 +237,10 @@ def _axes_of_results(out_axes: object, output: object, count: int) -> list[int |
 
 def _prefix(name: str, spec: object, tree: object) -> list[int | None]:
     """One axis a leaf, from a tree of axes that is a prefix of the tree of values."""
-    if spec is None or (isinstance(spec, int) and not isinstance(spec, bool)):
+    if spec is None or (isinstance(spec, int | np.integer) and not isinstance(spec, bool)):
         if spec is not None and name == "in_axes":
             refuse_ranges("vmap", tree)
-        return [spec] * len(flatten(tree).leaves)
+        return [None if spec is None else int(spec)] * len(flatten(tree).leaves)
     children = _children(tree)
     wanted = _children(spec)
     if children is None or wanted is None or children.keys() != wanted.keys():

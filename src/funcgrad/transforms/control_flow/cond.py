@@ -68,6 +68,11 @@ def switch(
     8.0
     """
     known = lift_fully(index, (), "switch")
+    if not isinstance(branches, Sequence):
+        raise type_error(
+            f"switch: expected a list of functions as branches, but got {type(branches).__name__}; write "
+            "switch(i, [f, g], x)",
+        )
     if known.shape or known.dtype.kind not in "iu" or not branches:
         raise type_error(
             f"switch: expected one integer and some branches, but got {known.type} "

@@ -14,7 +14,7 @@ from funcgrad.expr import Expr
 from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import on_arrays, run
 from funcgrad.trace.pytree import flatten
-from funcgrad.transforms.control_flow.loops import check_functions, scan
+from funcgrad.transforms.control_flow.loops import check_functions, scan_named
 from funcgrad.transforms.transform_arguments import refuse_ranges
 
 
@@ -50,7 +50,7 @@ def reduce(f: Callable[[Any, Any], Any], xs: object, initial: object = _FIRST) -
     check_functions("reduce", f=f)
     initial, xs = _started("reduce", xs, initial)
     called = on_arrays(f)
-    return scan(lambda value, x: (called(value, x), ()), initial, xs)[0]
+    return scan_named("reduce", lambda value, x: (called(value, x), ()), initial, xs)[0]
 
 
 def _started(name: str, xs: object, initial: object) -> tuple[Any, Any]:
@@ -95,7 +95,7 @@ def accumulate(f: Callable[[Any, Any], Any], xs: object, initial: object = _FIRS
         after = called(value, x)
         return after, after
 
-    _, ys = scan(step, initial, xs)
+    _, ys = scan_named("accumulate", step, initial, xs)
     return _after(initial, ys)
 
 
@@ -119,7 +119,7 @@ def iterate(f: Callable[[Any], Any], x: object, n: int) -> Any:
         after = called(value)
         return after, after
 
-    _, ys = scan(step, x, None, n - 1)
+    _, ys = scan_named("iterate", step, x, None, n - 1)
     return _after(x, ys)
 
 
@@ -154,7 +154,14 @@ def associative_scan(
     check_functions("associative_scan", f=f)
     refuse_ranges("associative_scan", xs)
     tree = flatten(xs)
-    shapes = {np.shape(value)[axis] if np.ndim(value) else None for value in tree.leaves}
+    if not isinstance(axis, int | np.integer):
+        raise type_error(
+            f"associative_scan: expected axis to be an int, but got {type(axis).__name__}; write axis=0",
+        )
+    shapes = {
+        np.shape(value)[axis] if -np.ndim(value) <= axis < np.ndim(value) else None
+        for value in tree.leaves
+    }
     if len(shapes) != 1 or None in shapes:
         raise value_error(
             f"associative_scan: expected arrays of one length along axis {axis}, but got "

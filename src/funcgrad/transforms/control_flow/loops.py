@@ -7,6 +7,7 @@ operands of the loop. Outside a trace a loop runs at once.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice, repeat
@@ -63,23 +64,24 @@ def scan(
     >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))
     (6.0, array([0., 1., 3.]))
     """
-    return _scan("scan", f, init, xs, length, reverse, checkpoint)
+    return scan_named("scan", f, init, xs, length, reverse, checkpoint)
 
 
-def _scan(
+def scan_named(
     who: str,
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: object,
     xs: object,
-    length: int | None,
+    length: int | None = None,
     reverse: bool = False,
     checkpoint: int | str | None = None,
 ) -> tuple[Any, Any]:
+    """`scan`, whose errors name the function that called it."""
     check_functions(who, f=f)
     f = on_arrays(f)
     refuse_ranges(who, xs)
     sequences = flatten(xs) if xs is not None else Tree([], lambda _: None, [])
-    iterations = _iterations(sequences, length)
+    iterations = _iterations(who, sequences, length)
     chunk = _chunk(checkpoint, iterations)
     items = [ArrayType(np.shape(v)[1:], lift_fully(v).dtype) for v in sequences.leaves]
 
@@ -155,23 +157,23 @@ _EXAMPLES = {
 }
 
 
-def _iterations(sequences: Tree, length: int | None) -> int:
-    if length is not None and (not _is_count(length) or length < 0):
+def _iterations(who: str, sequences: Tree, length: int | None) -> int:
+    if length is not None and (not _is_count(length) or not 0 <= length <= sys.maxsize):
         got = repr(length) if isinstance(length, int | float) else type(length).__name__
         raise value_error(
-            f"scan: expected length to be an int of 0 or more, but got {got}; a number of iterations that "
+            f"{who}: expected length to be an int of 0 or more, but got {got}; a number of iterations that "
             "depends on the data is for while_loop or fori_loop",
         )
     shapes = [np.shape(value) for value in sequences.leaves]
     if any(not shape for shape in shapes):
         raise value_error(
-            "scan: expected xs with a first axis to run over, but got a scalar; a list of numbers is a "
+            f"{who}: expected xs with a first axis to run over, but got a scalar; a list of numbers is a "
             "tree of scalars: write np.array(xs)",
         )
     lengths = {shape[0] for shape in shapes} | ({length} if length is not None else set())
     if len(lengths) != 1:
         known = ", ".join(str(n) for n in sorted(lengths)) or "none; give xs or length="
-        raise value_error(f"scan: expected one length of all xs, but got {known}")
+        raise value_error(f"{who}: expected one length of all xs, but got {known}")
     return int(lengths.pop())
 
 
@@ -426,13 +428,13 @@ def fori_loop(
             return (state[0] + 1, body_fun(*state)), ()
 
         start = np.arange(lower, past, count)[0], init_val
-        return _scan("fori_loop", counted, start, None, count, checkpoint=checkpoint)[0][1]
+        return scan_named("fori_loop", counted, start, None, count, checkpoint=checkpoint)[0][1]
     iterations = np.arange(lower, past)
 
     def step(value: object, i: int) -> tuple[Any, Any]:
         return body_fun(i, value), ()
 
-    return _scan("fori_loop", step, init_val, iterations, None, checkpoint=checkpoint)[0]
+    return scan_named("fori_loop", step, init_val, iterations, None, checkpoint=checkpoint)[0]
 
 
 # Iterations beyond which a loop counts them in its state: an array of their numbers, which lets what depends

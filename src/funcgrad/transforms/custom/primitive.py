@@ -24,7 +24,12 @@ from funcgrad.source import type_error, value_error
 from funcgrad.trace.leaves import run
 from funcgrad.transforms.curried import LATER, curried
 from funcgrad.transforms.jit.captures import CapturedVariables
-from funcgrad.transforms.transform_arguments import by_position, captured_expressions, named_after
+from funcgrad.transforms.transform_arguments import (
+    by_position,
+    captured_expressions,
+    check_function,
+    named_after,
+)
 from funcgrad.typing import Array, ArrayLike
 
 NUMERICAL_RULES = ("complex-step", "finite-difference")
@@ -89,6 +94,7 @@ def primitive(
     >>> fg.grad(erf)(0.0)
     1.1283791670955126
     """
+    check_function("primitive", f)
     _check_partials(partials, out)
     function = f
     title = str(name or getattr(f, "__name__", "primitive"))

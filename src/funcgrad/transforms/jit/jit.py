@@ -77,7 +77,11 @@ def jit(
     """
     check_function("jit", f)
     numbers = tuple(static_argnums) if isinstance(static_argnums, Iterable) else (static_argnums,)
-    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    names = (
+        tuple(static_argnames)
+        if isinstance(static_argnames, Iterable) and not isinstance(static_argnames, str)
+        else (static_argnames,)
+    )
     cache = _cache(f, Static(numbers, names), backend, native)
     jitted: Any = named_after(f)(cache.function())
     # A plain function, which Python calls in half the time of an object (docs/design.md).
