@@ -13,7 +13,7 @@ import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.fold import folded
-from funcgrad.graph import Key, nearest_terms, unnested
+from funcgrad.graph import CONSTANT, Key, nearest_terms, unnested
 from funcgrad.ops import indexing, reduction, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Elementwise, columns_of
@@ -66,7 +66,7 @@ def _radius(condition: Expr, product: Expr) -> _Radius | None:
         return None
     wide = r = compared.args[0]
     moves = []
-    while r.op in _MOVES:
+    while _is_move(r):
         moves.append(r)
         r = r.args[0]
     if r.op not in (reduction.norm_op, trigonometric.hypot):
@@ -84,9 +84,15 @@ def _places(r: Expr) -> Array:
     return np.arange(1, 1 + r.size).reshape(r.shape)
 
 
+def _is_move(node: Expr) -> bool:
+    """Whether a node moves entries to places that are known."""
+    return node.op in _MOVES and all([index.op is CONSTANT for index in node.args[1:]])
+
+
 def _moved_places(move: Expr, places: Array) -> Array:
     """The entries after a move; 0 for one that a scatter leaves 0."""
-    return np.asarray(move.op.run(places, **dict(move.params)))
+    indices = [index.params[0][1].array for index in move.args[1:]]
+    return np.asarray(move.op.run(places, *indices, **dict(move.params)))
 
 
 def _is_nonzero(condition: Expr) -> bool:
@@ -107,7 +113,8 @@ def _root_of_squares(condition: Expr, product: Expr) -> _Radius | None:
 
 def _squares(total: Expr) -> frozenset[Key] | None:
     """The keys of x, y and z in x**2 + y**2 + z**2."""
-    terms = list(unnested(total, lambda node: node.args if node.op is arithmetic.add else ()))
+    parts = unnested(total, lambda node: node.args if node.op is arithmetic.add else ())
+    terms = [term for term in parts if value_of(term) != 0]  # Python's `sum` begins with 0
     alone = all([term.op is arithmetic.square for term in terms])
     return frozenset([term.args[0].key for term in terms]) if alone else None
 
@@ -190,7 +197,9 @@ def _split_of(node: Expr, parts: tuple[_Split, ...], radius: _Radius) -> _Split:
         )
         return (factor, node.op(rest, **params)) if whole else _NOT_DIVIDED
     if node.op in _MOVES:
-        return _moved_part(node, factor), _moved_part(node, rest)
+        return (
+            (_moved_part(node, factor), _moved_part(node, rest)) if _is_move(node) else _NOT_DIVIDED
+        )
     other = node.args[1 - i]
     number = value_of(other)
     if number is not None and isinstance(factor, float):
@@ -201,7 +210,7 @@ def _split_of(node: Expr, parts: tuple[_Split, ...], radius: _Radius) -> _Split:
 
 
 def _moved_part(move: Expr, part: Any) -> Any:
-    return move.op(part, **dict(move.params)) if isinstance(part, Expr) else part
+    return move.op(part, *move.args[1:], **dict(move.params)) if isinstance(part, Expr) else part
 
 
 def _split_sum(node: Expr, parts: tuple[_Split, ...]) -> _Split:
@@ -310,21 +319,15 @@ def _is_entrywise(node: Expr) -> bool:
 
 
 def _moved(node: Expr, arg: _Near) -> _Near | None:
-    if len(node.args) > 1 or arg.places is None:
+    if arg.places is None or not _is_move(node):
         return None
     moved, limit = arg._replace(places=_moved_places(node, arg.places)), arg.limit
     if node.op is indexing.scatter_op:
         if np.max(_moved_places(node, np.ones_like(arg.places)), initial=0) > 1:
             return None  # some are added up
         moved = moved._replace(value=None)
-        limit = (
-            limit
-            if limit is None or isinstance(limit, Expr)
-            else shape.full_like(node.args[0], limit)
-        )
-    return moved._replace(
-        limit=node.op(limit, **dict(node.params)) if isinstance(limit, Expr) else limit
-    )
+        limit = shape.full_like(node.args[0], limit) if isinstance(limit, float) else limit
+    return moved._replace(limit=_moved_part(node, limit))
 
 
 def _with_numbers(node: Expr, places: Array, args: list[_Near]) -> _Near:

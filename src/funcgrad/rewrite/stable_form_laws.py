@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from funcgrad.expr import Expr
+from funcgrad.graph import unnested
 from funcgrad.ops import contraction, indexing, reduction, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Op
@@ -141,7 +142,8 @@ def root_by_power(expr: Expr) -> Expr | None:
     if value_of(exponent) != 0.5 or x.dtype.kind != "f":
         return None
     root: Expr = exponential.sqrt(x)
-    squares = x.args if x.op is arithmetic.add else (x,)
-    if all([item.op is arithmetic.square for item in squares]):
+    terms = unnested(x, lambda node: node.args if node.op is arithmetic.add else ())
+    kinds = {term.op for term in terms if value_of(term) != 0}  # Python's `sum` begins with 0
+    if kinds == {arithmetic.square}:
         return root
     return None if root_of_squares(root) is None else root
