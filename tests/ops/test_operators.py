@@ -295,3 +295,9 @@ def test_an_array_beside_an_instance_of_a_class_is_numpys(name):
         value, found = g(x)
         np.testing.assert_allclose(value, f(x), rtol=1e-12)
         np.testing.assert_allclose(found, slope, rtol=1e-7)
+
+
+def test_a_shape_of_none_is_the_shape_itself():
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(x.reshape(None), x)
+    np.testing.assert_array_equal(fg.grad(lambda x: np.sum(x.reshape(None) ** 2))(x), 2 * x)

@@ -390,7 +390,7 @@ class Operators:
     def reshape(self, *shape: int | tuple[int, ...], order: str = "C", copy: Any = None) -> Any:
         """The same entries in another shape; one length may be -1."""
         sizes = shape[0] if len(shape) == 1 else shape
-        return functions["reshape"](self, sizes, order=order)
+        return self if sizes is None else functions["reshape"](self, sizes, order=order)
 
     def transpose(self, *axes: Any) -> Any:
         """The axes reversed, or in the order given."""
