@@ -121,6 +121,11 @@ ROWS = (
         "0", "-1", "0", -1.0,
     ),
     Row(
+        "where(x >= 0, 1/(1 + z), z/(1 + z)), z = exp(-abs(x)), at 0",
+        lambda: _grad(lambda x: _stable_sigmoid(np.exp(-np.abs(x)), x), 0.0),
+        "0", ".25", "0", 0.25, "the side that is chosen",
+    ),
+    Row(
         "cos(norm(x)) at 0, second derivative",
         lambda: fg.hessian(lambda x: np.cos(np.linalg.norm(x)))(np.zeros(2))[0, 0],
         "nan", "nan", "0", -1.0, "smooth: the Hessian is that of 1 - x @ x / 2",
@@ -165,6 +170,10 @@ ROWS = (
         "none", "[2, 0]", "", 1.0, "a step of half a period",
     ),
 )  # fmt: skip
+
+
+def _stable_sigmoid(z: Any, x: Any) -> Any:
+    return np.where(x >= 0, 1 / (1 + z), z / (1 + z))
 
 
 def table() -> str:

@@ -90,3 +90,22 @@ def test_a_deviation_is_asked_once_whether_it_is_zero():
     x = fg.var("x", 4096)
     flat = run_step_passes(flatten_program([fg.grad(np.std).expr(x)], [x]))
     assert {step.type.size for step in flat.steps if step.op.name == "not_equal"} == {1}
+
+
+def test_an_operation_on_values_repeated_along_different_axes_has_all_entries():
+    x = fg.var("x", 2)
+    known = np.reshape(np.sum(x), 1)
+    twice = np.broadcast_to(np.broadcast_to(-known, 2), (2, 2))
+    total = np.broadcast_to(known, (2, 2)) + twice
+    root = np.transpose(total) * np.reshape(np.broadcast_to(np.sum(x), 2), (2, 1))
+    value = np.array([1.0, 2.5])
+    for how in (SUNK, AS_THEY_ARE):
+        (found,) = compile_arrays([root, np.sum(total, axis=0)][:1], [x], how)(value)
+        np.testing.assert_array_equal(found, np.zeros((2, 2)))
+
+
+def test_the_jitted_hessian_of_a_root_of_weighted_squares():
+    w = np.array([2.0, 3.0])
+    f = lambda x: np.cos(np.sqrt(np.sum(w * x**2)))  # noqa: E731
+    for x in (np.zeros(2), np.array([0.3, -0.4])):
+        np.testing.assert_allclose(fg.jit(fg.hessian(f))(x), fg.hessian(f)(x), rtol=1e-13)

@@ -34,19 +34,24 @@ NORMS = {
     "two squares": lambda x: np.sqrt(x[0] ** 2 + x[1] ** 2),
     "three squares": lambda x: np.sqrt(x[0] ** 2 + x[1] ** 2 + (0.5 * x[0] - 0.5 * x[1]) ** 2),
     "a power of Python's sum": lambda x: sum([v * v for v in (*x, 0.5 * (x[0] - x[1]))]) ** 0.5,
+    "weights": lambda x: np.sqrt(np.sum(np.array([2.0, 3.0]) * x**2)),
+    "two weights": lambda x: np.sqrt(2 * x[0] ** 2 + x[1] ** 2 * 3),
+    "weights of rows": lambda x: np.sqrt(np.sum(x * x * np.array([[2.0, 3.0], [1, 1]]), axis=1))[0],
     "rows": lambda x: np.linalg.norm(np.stack([x, x + 1]), axis=1)[0],
     "pairs": lambda x: np.linalg.norm(np.stack([x, 0 * x])[:, None] - np.zeros((3, 2)), axis=2)[
         0, 1
     ],
 }
 _OF_THREE = ("three squares", "a power of Python's sum")
+_WEIGHTED = ("weights", "two weights", "weights of rows")
 METRIC = dict.fromkeys(_OF_THREE, np.array([[1.25, -0.25], [-0.25, 1.25]]))
+METRIC |= dict.fromkeys(_WEIGHTED, np.diag([2.0, 3.0]))
 
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_hessian_at_zero_is_the_second_derivative_of_the_profile(profile, norm):
-    if profile == "Matern 5/2" and norm in _OF_THREE:
+    if profile == "Matern 5/2" and norm in (*_OF_THREE, *_WEIGHTED):
         pytest.skip("x is a factor of a sum of which the masked quotient is one term")
     (f, curvature), r = PROFILES[profile], NORMS[norm]
     whole = lambda x: f(r(x))  # noqa: E731
@@ -120,3 +125,14 @@ def test_entries_beside_zero_keep_their_derivatives():
     np.testing.assert_array_equal(whole[0, :, 1], np.zeros((2, 2)))
     batch = fg.vmap(fg.hessian(lambda y: np.cos(np.linalg.norm(y))))(x)
     np.testing.assert_allclose(batch, [-np.eye(2), alone, -np.eye(2)], rtol=1e-14)
+
+
+def test_the_square_of_a_distance_on_the_sphere_has_its_hessian_where_it_is_zero():
+    def distance(x):
+        a = np.sin((x[0] - 0.5) / 2) ** 2
+        a = a + np.cos(0.5) * np.cos(x[0]) * np.sin((x[1] - 0.2) / 2) ** 2
+        return 2 * np.arcsin(np.sqrt(a))
+
+    x, metric = np.array([0.5, 0.2]), np.diag([1.0, np.cos(0.5) ** 2])
+    np.testing.assert_allclose(fg.hessian(lambda x: distance(x) ** 2)(x), 2 * metric, rtol=1e-13)
+    np.testing.assert_allclose(fg.hessian(lambda x: np.cos(distance(x)))(x), -metric, rtol=1e-13)

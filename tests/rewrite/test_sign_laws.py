@@ -13,16 +13,51 @@ ODD = {
     "where": lambda x: np.where(x < 0, -1.0, 1.0) * np.tan(np.fabs(x)),
     "where of whole numbers": lambda x: np.where(x >= 0, 1, -1) * np.arctan(np.sqrt(x**2)),
 }
+MODES = {
+    "reverse": fg.grad,
+    "forward": lambda f: lambda x: fg.jvp(f, (x,), (np.ones_like(x),))[1],
+    "both": lambda f: lambda x: fg.hessian(lambda y: np.sum(f(y)))(x),
+}
+
+
+def _stable_sigmoid(x):
+    z = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + z), z / (1 + z))
+
+
+SIDES = {
+    "sigmoid": (_stable_sigmoid, 0.25),
+    "sigmoid, its sides in the other order": (
+        lambda x: np.where(x < 0, 1 - fg.sigmoid(np.abs(x)), fg.sigmoid(np.abs(x))),
+        0.25,
+    ),
+    "identity": (lambda x: np.where(x > 0, np.abs(x), -np.fabs(x)), 1.0),
+    "identity, twice": (lambda x: np.where(x <= 0, -np.abs(x), np.abs(x)) * np.exp(0 * x), 1.0),
+    "one side": (lambda x: np.where(x >= 0, np.expm1(np.abs(x)), 3 * x), 1.0),
+    "the other side": (lambda x: np.where(x > 0, np.expm1(np.abs(x)), 3 * x), 3.0),
+    "a sum": (lambda x: np.where(x >= 0, np.abs(x) + 2 * x, 3 * x), 3.0),
+    "a factor": (lambda x: np.where(x >= 0, 2.0, -2.0) * np.abs(x), 2.0),
+}
+
+
+@pytest.mark.parametrize("name", SIDES)
+def test_a_side_of_zero_has_the_slope_of_abs_on_this_side(name):
+    f, slope = SIDES[name]
+    x = np.array([0.0, 0.5, -0.5, -0.0])
+    expected = [slope, *[(f(t + 1e-6) - f(t - 1e-6)) / 2e-6 for t in (0.5, -0.5)], slope]
+    for transform in (lambda f: f, fg.jit):
+        gradient = transform(fg.grad(lambda x: np.sum(f(x))))(x)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-9)
+        np.testing.assert_allclose(transform(MODES["forward"](f))(x), expected, rtol=1e-9)
+        np.testing.assert_allclose(transform(fg.vmap(fg.grad(f)))(x), expected, rtol=1e-9)
+    assert fg.gradient(f(fg.var("x")), fg.var("x"))(x=0.0) == slope
+
+
 EVEN = {
     "cos": (lambda x: np.cos(np.abs(x)), -1.0),
     "of a root": (lambda x: np.cosh(np.sqrt(x**2)), 1.0),
     "product": (lambda x: np.abs(x) * np.sin(np.abs(x)), 2.0),
     "with a function of x": (lambda x: np.cos(np.abs(x)) * np.exp(x), 0.0),
-}
-MODES = {
-    "reverse": fg.grad,
-    "forward": lambda f: lambda x: fg.jvp(f, (x,), (np.ones_like(x),))[1],
-    "both": lambda f: lambda x: fg.hessian(lambda y: np.sum(f(y)))(x),
 }
 
 

@@ -217,8 +217,12 @@ def elide_broadcasts(flat: Flat, step: FlatStep) -> tuple[int, ...]:
     if not wide or not isinstance(step.op, Elementwise):
         return step.operands
     narrow = [steps[i].operands[0] if steps[i].op is broadcast_to else i for i in step.operands]
-    shape = broadcast_shapes(*[steps[i].type.shape for i in narrow])
-    return tuple(narrow if shape == step.type.shape else [step.operands[0], *narrow[1:]])
+    if broadcast_shapes(*[steps[i].type.shape for i in narrow]) == step.type.shape:
+        return tuple(narrow)
+    for k, i in enumerate(step.operands):
+        if steps[i].type.shape == step.type.shape:  # one operand with all entries is enough
+            return (*narrow[:k], i, *narrow[k + 1 :])
+    return step.operands
 
 
 _count = itertools.count(1)

@@ -56,28 +56,42 @@ def smooth_at_origin(expr: Expr) -> Expr | None:
 
 def _radius(condition: Expr, product: Expr) -> _Radius | None:
     """The r of a condition that a rule makes of norm, hypot or a root of squares."""
-    if condition.op is logic.logical_or:
-        return _root_of_squares(condition, product)
+    found = _compared_size(condition)
+    return _root_of_squares(condition, product) if found is None else found
+
+
+def _compared_size(condition: Expr) -> _Radius | None:
+    """The norm or hypot that a condition says is not 0, or is not of some slices."""
     of_sum = condition.op is reduction.any_op
     compared = condition.args[0] if of_sum else condition
     while compared.op is op.broadcast_to:
         compared = compared.args[0]
     if not _is_nonzero(compared):
         return None
-    wide = r = compared.args[0]
-    moves = []
-    while _is_move(r):
-        moves.append(r)
-        r = r.args[0]
+    wide = compared.args[0]
+    r, moves = _unmoved(wide)
     if r.op not in (reduction.norm_op, trigonometric.hypot):
         return None
-    places = _places(r)
     if of_sum and not _is_over_axes(condition, r):
         return None
-    for move in () if of_sum else reversed(moves):
+    places = _places_after([] if of_sum else moves, _places(r))
+    coordinates = frozenset([arg.key for arg in r.args])
+    return _Radius(r, wide, np.broadcast_to(places, condition.shape), coordinates)
+
+
+def _unmoved(expr: Expr) -> tuple[Expr, list[Expr]]:
+    """What is below moves of entries, and these, the last first."""
+    moves = []
+    while _is_move(expr):
+        moves.append(expr)
+        expr = expr.args[0]
+    return expr, moves
+
+
+def _places_after(moves: list[Expr], places: Array) -> Array:
+    for move in reversed(moves):
         places = _moved_places(move, places)
-    places = np.broadcast_to(places, condition.shape)
-    return _Radius(r, wide, places, frozenset([arg.key for arg in r.args]))
+    return places
 
 
 def _places(r: Expr) -> Array:
@@ -100,23 +114,38 @@ def _is_nonzero(condition: Expr) -> bool:
 
 
 def _root_of_squares(condition: Expr, product: Expr) -> _Radius | None:
-    """The root of x**2 + y**2 + z**2, in the places where one of them is not 0."""
-    parts = list(unnested(condition, lambda node: node.args if node.op is logic.logical_or else ()))
+    """The root of x**2 + w*y**2 or sum(w*x**2), in the places where not all squares are 0."""
+    inner, moves = _unmoved(condition)
+    if inner.op is reduction.any_op:
+        parts = [inner.args[0]]
+    else:
+        parts = list(unnested(inner, lambda node: node.args if node.op is logic.logical_or else ()))
     if not all(map(_is_nonzero, parts)):
         return None
     coordinates = frozenset([part.args[0].key for part in parts])
     for node in nearest_terms([product], _MOST):
-        if node.op is exponential.sqrt and _squares(node.args[0]) == coordinates:
-            return _Radius(node, node, _places(node), coordinates)
+        is_root = node.op is exponential.sqrt and node.shape == inner.shape
+        if is_root and _squares(node.args[0]) == coordinates:
+            return _Radius(node, node, _places_after(moves, _places(node)), coordinates)
     return None
 
 
 def _squares(total: Expr) -> frozenset[Key] | None:
-    """The keys of x, y and z in x**2 + y**2 + z**2."""
-    parts = unnested(total, lambda node: node.args if node.op is arithmetic.add else ())
-    terms = [term for term in parts if value_of(term) != 0]  # Python's `sum` begins with 0
-    alone = all([term.op is arithmetic.square for term in terms])
-    return frozenset([term.args[0].key for term in terms]) if alone else None
+    """The keys of x and y in x**2 + w*y**2, and of x in sum(w*x**2)."""
+    found = []
+    for term in unnested(total, lambda node: node.args if node.op in _ADDING else ()):
+        if value_of(term) == 0:  # Python's `sum` begins with 0
+            continue
+        factors = unnested(term, lambda node: node.args[: _IN_TERM.get(node.op, 0)])
+        squares = [factor.args[0] for factor in factors if factor.op is arithmetic.square]
+        if len(squares) != 1:
+            return None
+        found.append(squares[0].key)
+    return frozenset(found)
+
+
+_ADDING = (arithmetic.add, reduction.sum_op)
+_IN_TERM = {arithmetic.multiply: 2, arithmetic.divide: 1}
 
 
 def _is_over_axes(total: Expr, r: Expr) -> bool:
@@ -289,7 +318,9 @@ def _is_square(node: Expr, r: Expr) -> bool:
         return node.key == r.args[0].key
     if node.op is reduction.sum_op and r.op is reduction.norm_op and _is_over_axes(node, r):
         return node.args[0].op is arithmetic.square and node.args[0].args[0].key == r.args[0].key
-    return node.op is arithmetic.add and _squares(node) == frozenset([arg.key for arg in r.args])
+    squares = node.args if node.op is arithmetic.add else ()
+    alone = bool(squares) and all([square.op is arithmetic.square for square in squares])
+    return alone and {square.args[0].key for square in squares} == {arg.key for arg in r.args}
 
 
 def _near(node: Expr, args: tuple[_Near | None, ...]) -> _Near | None:

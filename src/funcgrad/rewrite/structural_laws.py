@@ -317,6 +317,9 @@ _SIGNS = (
     Over(op.broadcast_to, (magnitude.absolute_slope, magnitude.sign_op)),
     Over(arithmetic.multiply, (magnitude.absolute_slope, magnitude.sign_op)),
 )
+_SLOPE_OF_A_SIDE = StructuralLaw(
+    "funcgrad.rewrite.sign_laws:slope_of_a_side", (magnitude.absolute_slope, *_OF_RADIUS), _KINK
+)
 _SUMS_BELOW = (arithmetic.add, arithmetic.subtract, exponential.expm1)
 _LOGICAL = (StructuralLaw(_logical_cases),)
 STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
@@ -390,8 +393,10 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(_masked_sum, (selection.mask,)),
         StructuralLaw("funcgrad.rewrite.matrix_laws:sum_of_product", _PRODUCTS, "for finite reals"),
     ),
+    "where": (_SLOPE_OF_A_SIDE,),
     "mask": (
         StructuralLaw(_mask_cases),
+        _SLOPE_OF_A_SIDE,
         StructuralLaw(
             "funcgrad.rewrite.radial_laws:smooth_at_origin", _OF_RADIUS, "for finite reals"
         ),
