@@ -36,14 +36,13 @@ NORMS = {
     "a power of Python's sum": lambda x: sum([v * v for v in (*x, 0.5 * (x[0] - x[1]))]) ** 0.5,
     "weights": lambda x: np.sqrt(np.sum(np.array([2.0, 3.0]) * x**2)),
     "two weights": lambda x: np.sqrt(2 * x[0] ** 2 + x[1] ** 2 * 3),
-    "weights of rows": lambda x: np.sqrt(np.sum(x * x * np.array([[2.0, 3.0], [1, 1]]), axis=1))[0],
     "rows": lambda x: np.linalg.norm(np.stack([x, x + 1]), axis=1)[0],
     "pairs": lambda x: np.linalg.norm(np.stack([x, 0 * x])[:, None] - np.zeros((3, 2)), axis=2)[
         0, 1
     ],
 }
 _OF_THREE = ("three squares", "a power of Python's sum")
-_WEIGHTED = ("weights", "two weights", "weights of rows")
+_WEIGHTED = ("weights", "two weights")
 METRIC = dict.fromkeys(_OF_THREE, np.array([[1.25, -0.25], [-0.25, 1.25]]))
 METRIC |= dict.fromkeys(_WEIGHTED, np.diag([2.0, 3.0]))
 
@@ -136,3 +135,11 @@ def test_the_square_of_a_distance_on_the_sphere_has_its_hessian_where_it_is_zero
     x, metric = np.array([0.5, 0.2]), np.diag([1.0, np.cos(0.5) ** 2])
     np.testing.assert_allclose(fg.hessian(lambda x: distance(x) ** 2)(x), 2 * metric, rtol=1e-13)
     np.testing.assert_allclose(fg.hessian(lambda x: np.cos(distance(x)))(x), -metric, rtol=1e-13)
+
+
+def test_rows_with_weights_have_their_hessians_at_zero():
+    w, x = np.array([[2.0, 3.0], [1.0, 1.0]]), np.array([[0.0, 0.0], [0.3, -0.4]])
+    f = lambda x, w: np.cos(np.sqrt(np.sum(x * x * w, axis=-1)))  # noqa: E731
+    whole = fg.hessian(lambda x: np.sum(f(x, w)))(x)
+    np.testing.assert_allclose(whole[0, :, 0], -np.diag([2.0, 3.0]), rtol=1e-14)
+    np.testing.assert_allclose(whole[1, :, 1], fg.hessian(f)(x[1], w[1]), rtol=1e-14)
