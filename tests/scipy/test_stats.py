@@ -1304,3 +1304,13 @@ def test_second_derivatives_of_crystalball_at_the_joint(method):
         slope, h = fg.grad(function, first), 1e-5 * np.eye(3)[second]
         wanted = (slope(*(point + h)) - slope(*(point - h))) / 2e-5
         assert fg.grad(slope, second)(*point) == pytest.approx(wanted, rel=1e-3, abs=1e-4)
+
+
+def test_erlang_is_gamma():
+    for f in ("pdf", "logcdf", "sf"):
+        for x in (0.0, 0.7, 30.0):
+            erlang, gamma = (
+                fg.value_and_grad(lambda x, kind=kind, f=f: getattr(kind, f)(x, 3))(x)
+                for kind in (scipy.stats.erlang, scipy.stats.gamma)
+            )
+            np.testing.assert_array_equal(erlang, gamma)

@@ -76,6 +76,8 @@ gamma = Standard(
     log_quantile=lambda log_q, a: (log_q + gammaln(a + 1)) / a,
 )
 
+erlang = gamma
+
 beta = Standard(
     density=lambda x, a, b: (
         special.xlog1py(b - 1, -x) + special.xlogy(a - 1, x) - special.betaln(a, b)
