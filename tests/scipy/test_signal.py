@@ -631,3 +631,50 @@ def test_a_fill_value_beside_integers_is_one_of_them():
     total = lambda c: 1.0 * np.sum(signal.convolve2d(LARGE, LARGE[:1], fillvalue=c))  # noqa: E731
     assert fg.jit(total)(3) == total(3)
     assert fg.value_and_grad(lambda c: total(c) + c)(2.5) == (total(2) + 2.5, 1.0)
+
+
+def test_a_numerator_that_begins_with_zero_keeps_its_slope():
+    """SciPy cuts the zero off, and writes it again."""
+
+    def f(x):
+        return signal.tf2ss([x, 1.0, 2.0], [2.0 + x, 2.0, 3.0])
+
+    slopes = fg.jvp(f, (0.0,), (1.0,))[1]
+    near = [(a - b) / 2e-6 for a, b in zip(f(1e-6), f(-1e-6), strict=True)]
+    for found, expected in zip(slopes, near, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+    gains = fg.jvp(lambda k: signal.zpk2ss([1.0], [2.0, 3.0], k), (0.0,), (1.0,))[1]
+    np.testing.assert_allclose(gains[2], [[1.0, -1.0]])
+
+
+TRANSFERS = {
+    "several outputs": lambda x: ([[x, 1.0, 2.0], [0.0, x * x, 1.0]], [2.0, x, 3.0]),
+    "an array": lambda x: (x * np.array([[1.0, 2.0], [3.0, 4.0]]), [1.0, 2.0, x]),
+    "zeros before the first coefficients": lambda x: ([0, 0, 0, x, 1.0], [0, 2.0, 2.0 * x]),
+    "no state": lambda x: ([x], [2.0]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Badly conditioned filter coefficients")
+@pytest.mark.parametrize("case", TRANSFERS)
+def test_state_spaces_of_transfer_functions(case):
+    def f(x):
+        return signal.tf2ss(*TRANSFERS[case](x))
+
+    values, slopes = fg.jvp(f, (0.3,), (1.0,))
+    for k, (value, slope) in enumerate(zip(values, slopes, strict=True)):
+        np.testing.assert_allclose(value, f(0.3)[k], rtol=1e-14)
+        np.testing.assert_allclose(
+            slope, (f(0.3 + 1e-6)[k] - f(0.3 - 1e-6)[k]) / 2e-6, rtol=1e-8, atol=1e-9
+        )
+    with pytest.raises(ValueError, match="Improper transfer function"):
+        fg.grad(lambda x: signal.tf2ss([x, 1.0, 2.0], [1.0, 2.0])[3].sum())(0.3)
+
+
+def test_zeros_before_the_denominator_of_a_filter_at_rest():
+    def f(b):
+        return signal.lfilter_zi(b, [0.0, 2.0, 1.0])
+
+    b = np.array([0.4, 2.0, 3.0])
+    np.testing.assert_allclose(fg.jvp(f, (b,), (b,))[0], f(b), rtol=1e-14)
+    assert np.all(np.isfinite(fg.jacrev(f)(b)))

@@ -13,6 +13,7 @@ from scipy.optimize import fminbound
 from scipy.signal import _fir_filter_design
 
 from funcgrad.expr import concrete
+from funcgrad.expr.registry import functions
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
@@ -266,3 +267,25 @@ def minimum_phase_of(mag: Any, xp: ModuleType) -> Any:
 
 _LEAST = 1e-7
 """Times the greatest magnitude: the square root of some units of rounding."""
+
+
+# -- transfer functions --------------------------------------------------------------------------------
+@_composed
+def tf2ss(num: ArrayLike, den: ArrayLike) -> Any:
+    """As `scipy.signal.tf2ss`; a numerator that begins with 0, which SciPy cuts off, keeps its slope."""
+    scale, below = functions["call_adopted"](_scipy.normalize, ([1.0], den), {})
+    width = len(below)
+    top = _of_width(np.atleast_2d(number("tf2ss", num)), width) * scale
+    direct = top[:, :1]
+    if width == 1:
+        return np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((len(top), 1)), direct
+    state = np.concatenate([-below[None, 1:], np.eye(width - 2, width - 1)])
+    return state, np.eye(width - 1, 1), top[:, 1:] - direct * below[1:], direct
+
+
+def _of_width(rows: Array, width: int) -> Any:
+    """Numerators with as many coefficients as the denominator, after others that are 0."""
+    over = rows.shape[1] - width
+    if over > 0 and np.any(np.abs(rows[:, :over]) > 1e-14):
+        raise value_error("Improper transfer function. `num` is longer than `den`.")
+    return rows[:, over:] if over > 0 else np.pad(rows, ((0, 0), (-over, 0)))

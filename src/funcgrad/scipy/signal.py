@@ -34,6 +34,7 @@ from funcgrad.scipy.composition import (
 from funcgrad.scipy.filter_design import minimum_phase_of as minimum_phase_of
 from funcgrad.scipy.filter_design import natural_frequency as natural_frequency
 from funcgrad.scipy.filter_design import remez as remez
+from funcgrad.scipy.filter_design import tf2ss as tf2ss
 from funcgrad.scipy.filter_design import unique_roots as unique_roots
 from funcgrad.scipy.linear_filter import linear_filter_op
 from funcgrad.scipy.ndimage.rank_filters import ranked
@@ -275,7 +276,7 @@ def _monic(who: str, b: ArrayLike, a: ArrayLike) -> tuple[Any, Any]:
 @_composed
 def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Any:
     """As `scipy.signal.lfilter_zi`, in the coefficients."""
-    top, bottom = _monic("lfilter_zi", b, a)
+    top, bottom = _monic("lfilter_zi", b, a if holds_expr(a) else np.trim_zeros(a, "f"))
     steps = top[1:] - bottom[1:] * top[0]
     return np.cumsum(bottom[:-1]) * (steps.sum() / bottom.sum()) - (np.cumsum(steps) - steps)
 
