@@ -414,6 +414,24 @@ def test_ode_of_traced_values(name):
     assert fg.vmap(fg.grad(f))(np.array([a, 0.6]))[0] == pytest.approx(slope, rel=1e-7)
 
 
+@pytest.mark.parametrize("method", ["adams", "bdf"])
+def test_complex_states_of_ode(method):
+    def f(a):
+        def slope(t, y, rate):
+            return [1j * rate * y[0] + y[1], 1j * y[0] - y[1]]
+
+        solver = scipy.integrate.ode(slope).set_integrator(
+            "zvode", method=method, rtol=1e-11, atol=1e-13
+        )
+        solver.set_initial_value([1.0 + 0j, 2j * a], 0.0).set_f_params(a)
+        return solver.integrate(1.0)
+
+    value, slope = fg.jvp(f, (0.8,), (1.0,))
+    np.testing.assert_allclose(value, f(0.8), rtol=1e-8)
+    np.testing.assert_allclose(slope, (f(0.8 + 1e-4) - f(0.8 - 1e-4)) / 2e-4, rtol=1e-6)
+    np.testing.assert_allclose(fg.jacrev(lambda a: np.real(f(a)))(0.8), np.real(slope), rtol=1e-12)
+
+
 def test_ode_with_a_function_of_its_steps_is_refused():
     def f(a):
         solver = scipy.integrate.ode(lambda t, y: -a * y).set_integrator("dopri5")

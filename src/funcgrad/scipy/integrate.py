@@ -414,9 +414,32 @@ def advance(self: Any, t: Any, step: bool = False, relax: bool = False) -> Any:
     tighter: Any = {
         k: v for k in ("rtol", "atol") if np.all((v := getattr(by, k, 1.0)) < _TOLERANCE)
     }
-    self._y = odeint(slope, self._y, np.stack([self.t, t]), **tighter)[-1]
+    times = np.stack([self.t, t])
+    if np.iscomplexobj(self._y):
+        found = odeint(_in_parts(slope), _parts(self._y), times, **tighter)[-1]
+        self._y = _joined(found)
+    else:
+        self._y = odeint(slope, self._y, times, **tighter)[-1]
     self.t = t
     return self._y
+
+
+def _in_parts(slope: Callable[..., Any]) -> Callable[..., Any]:
+    """The slope of a complex state, as one of the real parts of its entries and their imaginary parts."""
+
+    def in_parts(y: Array, t: object) -> Any:
+        return _parts(number("ode.integrate", slope(_joined(y), t)))
+
+    return in_parts
+
+
+def _parts(y: Array) -> Any:
+    return np.concatenate([np.real(y), np.imag(y)])
+
+
+def _joined(parts: Array) -> Any:
+    count = len(parts) // 2
+    return parts[:count] + 1j * parts[count:]
 
 
 def one_step(self: Any) -> Any:
