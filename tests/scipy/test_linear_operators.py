@@ -160,16 +160,71 @@ def test_spectra_of_operators_whose_products_are_traced(name):
     np.testing.assert_allclose(slope, (exact(1.3 + 1e-5) - exact(1.3 - 1e-5)) / 2e-5, rtol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["eigs", "lobpcg"])
-def test_iterations_without_a_derivative_refuse_traced_products(name):
-    solve = getattr(solvers, name)
+def _shifted(t):
+    """A matrix without symmetry, whose eigenvalues move with t."""
+    return SYMMETRIC + t * np.triu(SYMMETRIC) + np.diag(np.arange(6.0))
+
+
+@pytest.mark.parametrize("which", ["LM", "SM", "LR", "SR", "sigma", "with M", "an operator"])
+def test_eigenvalues_of_a_general_matrix(which):
+    options = {"sigma": 0.7} if which == "sigma" else {"M": np.diag(np.arange(1.0, 7.0))}
+    options = options if which in ("sigma", "with M") else {"which": which}
 
     def found(t):
-        operator = solvers.LinearOperator((6, 6), matvec=lambda v: t * (SYMMETRIC @ v))
-        return np.sum(np.abs(solve(operator, *[np.eye(6)[:, :2]] * (name == "lobpcg"))[0]))
+        matrix = _shifted(t) if which in ("LM", "sigma") else sparse.csc_array(_shifted(t))
+        if which == "an operator":
+            product = lambda v: _shifted(t) @ v  # noqa: E731
+            return np.sort(solvers.eigs(solvers.LinearOperator((6, 6), matvec=product), 3)[0])
+        return np.sort(solvers.eigs(matrix, 3, **options)[0])
 
-    with pytest.raises(TypeError, match=rf"{name}: expected an operator whose products are plain"):
-        fg.grad(found)(1.3)
+    value, slope = fg.jvp(found, (1.3,), (1.0,))
+    np.testing.assert_allclose(value, found(1.3), rtol=1e-10)
+    expected = (found(1.3 + 1e-5) - found(1.3 - 1e-5)) / 2e-5
+    np.testing.assert_allclose(slope, expected, rtol=1e-6)
+    np.testing.assert_allclose(fg.jacrev(lambda t: np.real(found(t)))(1.3), slope.real, rtol=1e-10)
+
+
+def test_eigenvectors_of_a_general_matrix():
+    def kept(t):
+        values, vectors = solvers.eigs(_shifted(t), 2)
+        order = np.argsort(np.real(values))
+        values, vectors = values[order], vectors[:, order]
+        np.testing.assert_allclose(np.sum(np.abs(vectors) ** 2, axis=0), 1.0, rtol=1e-13)
+        return np.abs(vectors[0]) * np.abs(values)
+
+    slope = (kept(1.3 + 1e-5) - kept(1.3 - 1e-5)) / 2e-5
+    np.testing.assert_allclose(fg.jacobian(kept)(1.3), slope, rtol=1e-6)
+    alone = fg.jit(lambda t: solvers.eigs(_shifted(t), 2, return_eigenvectors=False))(1.3)
+    largest = sorted(np.linalg.eigvals(_shifted(1.3)), key=np.abs)[:-3:-1]
+    np.testing.assert_allclose(alone, largest, rtol=1e-12)
+
+
+def test_settings_of_iterations_are_plain():
+    with pytest.raises(TypeError, match="eigs: expected traced A and M and a plain sigma"):
+        fg.grad(lambda t: np.abs(solvers.eigs(SYMMETRIC, 2, sigma=t)[0]).sum())(0.3)
+    with pytest.raises(TypeError, match="lobpcg: expected traced A and B and plain first vectors"):
+        fg.grad(lambda t: solvers.lobpcg(SYMMETRIC * t, np.ones((6, 1)) * t)[0].sum())(0.3)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_pairs_of_lobpcg_are_the_exact_ones(largest):
+    start = np.random.default_rng(0).normal(size=(12, 2))
+    form = np.diag(np.arange(1.0, 13.0))
+    change = np.random.default_rng(1).normal(size=(12, 12))
+    change += change.T
+
+    def found(t):
+        matrix = sparse.csr_array(np.diag(np.arange(12.0)) + t * change)
+        values, vectors = solvers.lobpcg(
+            matrix, start, form * t, tol=1e-11, maxiter=300, largest=largest
+        )
+        return np.concatenate([values, np.abs(vectors[3])])
+
+    value, slope = fg.jvp(found, (0.9,), (1.0,))
+    np.testing.assert_allclose(value, found(0.9), rtol=1e-9)
+    expected = (found(0.9 + 1e-4) - found(0.9 - 1e-4)) / 2e-4
+    np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(fg.jit(fg.jacrev(found))(0.9), slope, rtol=1e-9)
 
 
 def test_lobpcg_of_a_function():
@@ -183,5 +238,7 @@ def test_lobpcg_of_a_function():
         return np.sum(solvers.lobpcg(product, start, tol=1e-9, maxiter=99)[0])
 
     assert fg.grad(lambda t: t * largest(1.0))(2.0) == pytest.approx(23.0, rel=1e-6)
-    with pytest.raises(TypeError, match="lobpcg: expected an operator whose products are plain"):
+    with pytest.raises(
+        TypeError, match="lobpcg: expected a function or an operator whose products are"
+    ):
         fg.grad(largest)(2.0)

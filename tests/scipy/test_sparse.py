@@ -251,6 +251,26 @@ def test_solvers_are_linear_in_the_right_side(case):
     np.testing.assert_array_equal(fg.vmap(f)(np.stack([X, -X]))[1], f(-X))
 
 
+@pytest.mark.parametrize("name", ["lsqr", "lsmr"])
+@pytest.mark.parametrize("shape", ["tall", "wide", "damped", "sparse"])
+def test_least_squares_in_the_matrix(name, shape):
+    change = np.cos(np.arange(12.0)).reshape(4, 3)
+
+    def f(t):
+        matrix = TALL.toarray() + t * change
+        matrix = matrix.T if shape == "wide" else matrix
+        matrix = scipy.sparse.csr_array(matrix) if shape == "sparse" else matrix
+        damp = 0.3 if shape == "damped" else 0.0
+        right = t + np.arange(1.0, 1.0 + matrix.shape[0])
+        return getattr(solvers, name)(matrix, right, damp, **TIGHT)[0]
+
+    value, slope = fg.jvp(f, (0.4,), (1.0,))
+    np.testing.assert_allclose(value, f(0.4), rtol=1e-13)
+    np.testing.assert_allclose(slope, (f(0.4 + 1e-5) - f(0.4 - 1e-5)) / 2e-5, rtol=1e-7)
+    np.testing.assert_allclose(fg.jacrev(f)(0.4), slope, rtol=1e-11)
+    np.testing.assert_allclose(fg.jit(f)(0.4), f(0.4), rtol=1e-13)
+
+
 def test_other_results_and_dtypes_of_solvers():
     single = scipy.sparse.csc_array(DENSE.astype(np.float32))
     b = X.astype(np.float32)
@@ -264,6 +284,8 @@ def test_other_results_and_dtypes_of_solvers():
     _, stop, count = fg.jit(lambda b: solvers.lsqr(TALL, b)[:3])(np.ones(4))
     assert [stop, count] == [*solvers.lsqr(TALL, np.ones(4))[1:3]]
     assert fg.jit(lambda b: solvers.lsqr(TALL, b)[9])(np.ones(4)).shape == (3,)
+    in_matrix = fg.jit(lambda t: solvers.lsqr(TALL.toarray() * t, np.ones(4))[:3])(1.0)
+    assert [*in_matrix[1:]] == [stop, count]
     with pytest.raises(TypeError, match="lsqr: expected a derivative"):
         fg.grad(lambda b: solvers.lsqr(TALL, b)[3])(np.ones(4))
     with pytest.raises(TypeError, match="lsqr: x0="):

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from importlib import import_module
 from inspect import signature
-from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from funcgrad.scipy.composition import (
     refuse,
     settings_by_value,
     with_places_of,
+    with_value,
 )
 from funcgrad.scipy.external_function import with_pullback
 from funcgrad.scipy.python_functions import attribute_of
@@ -41,8 +41,10 @@ from funcgrad.scipy.sparse.exponential_action import (
     funm_multiply_krylov as funm_multiply_krylov,
 )
 from funcgrad.scipy.sparse.exponential_action import taylor_steps as taylor_steps
+from funcgrad.scipy.sparse.partial_spectra import dense_of, is_traced_operator
+from funcgrad.scipy.sparse.partial_spectra import eigs as eigs
 from funcgrad.scipy.sparse.partial_spectra import eigsh as eigsh
-from funcgrad.scipy.sparse.partial_spectra import is_traced_operator
+from funcgrad.scipy.sparse.partial_spectra import lobpcg as lobpcg
 from funcgrad.scipy.sparse.partial_spectra import svds as svds
 from funcgrad.scipy.sparse.sparse_arguments import of_arguments
 from funcgrad.scipy.sparse.sparse_patterns import sum_at
@@ -388,26 +390,44 @@ def _least_squares(name: str) -> Callable[..., Any]:
         refuse(name, x0=options.get("x0"))
         if holds_expr([*options.values()]):
             raise type_error(f"{name}: expected plain options, but got a traced one")
-        matrix, right = _constant(name, A), np.ravel(real(name, b))
+        in_matrix = isinstance(A, TracedSparse) or holds_expr(A)
+        matrix = real(name, dense_of(name, A)) if in_matrix else _constant(name, A)
+        right = np.ravel(real(name, b))
 
         def part(k: int) -> Any:
-            def run(b: Array) -> Any:
-                return own(matrix, np.asarray(b), **options)[k]
+            def run(*given: Array) -> Any:
+                return own(given[0] if in_matrix else matrix, np.asarray(given[-1]), **options)[k]
 
-            def out(_: ArrayType) -> ArrayType:
-                shape = matrix.shape[1:] if k == _VARIANCES else ()
+            def out(*_: ArrayType) -> ArrayType:
+                shape = matrix.shape[1:] if k in (0, _VARIANCES) else ()
                 return ArrayType(shape, np.dtype(int if k in _COUNTS else float))
 
             # A norm has no derivative here: it is an error where one is asked for.
+            given = [matrix, right] if in_matrix else [right]
+            fixed = k == 0 or k in _COUNTS
             return primitive(run, out=out, name=name)(
-                stop_gradient(right) if k in _COUNTS else right
+                *[stop_gradient(x) if fixed else x for x in given]
             )
 
-        solution = _solved(name, lambda m, b: own(m, b, **options)[0], matrix, right, square=False)
+        if in_matrix:
+            solution = with_value(part(0), _exact(matrix, right, options.get("damp", 0.0)))
+        else:
+            solution = _solved(
+                name, lambda m, b: own(m, b, **options)[0], matrix, right, square=False
+            )
         return solution, *[part(k) for k in range(1, _RESULTS[name])]
 
-    function.__doc__ = f"As `scipy.sparse.linalg.{name}`, in the right side."
+    function.__doc__ = f"As `scipy.sparse.linalg.{name}`, in the matrix and the right side."
     return function
+
+
+def _exact(matrix: Array, right: Array, damp: float) -> Any:
+    """The least squares solution that the iterations come near to."""
+    if damp:
+        rows = damp * np.eye(matrix.shape[1])
+        matrix = np.concatenate([matrix, rows])
+        right = np.concatenate([right, np.zeros(len(rows))])
+    return np.linalg.lstsq(matrix, right, rcond=None)[0]
 
 
 _RESULTS, _COUNTS, _VARIANCES = {"lsqr": 10, "lsmr": 8}, (1, 2), 9
@@ -439,38 +459,6 @@ def _exponential(A: SparseMatrix) -> Any:
     return of_arguments(dense, None, A.format, A.kind)
 
 
-def _of_plain_entries(name: str, instead: str) -> Callable[..., Any]:
-    own = getattr(_scipy, name)
-
-    @wraps(own)
-    def function(A: SparseMatrix, *args: object, **kwargs: object) -> Any:
-        if has_traced(A):
-            raise type_error(
-                f"{name}: expected a matrix of plain entries, but got traced ones; write "
-                f"{instead}(A.toarray())",
-            )
-        if _has_traced_products(A, args):
-            raise type_error(
-                f"{name}: expected an operator whose products are plain, but got traced ones; write "
-                f"{instead} of the dense matrix, A @ np.eye(n)",
-            )
-        return own(A, *args, **kwargs)
-
-    return function
-
-
-def _has_traced_products(A: Any, args: Sequence[Any]) -> bool:
-    if isinstance(A, FunctionType | MethodType) and args:  # of `lobpcg`, beside the first vectors
-        return holds_expr(plain_value(functions["redirect"](A)(np.zeros(np.shape(args[0])))))
-    return is_traced_operator(A)
-
-
-_INSTEAD = {
-    "eigs": "np.linalg.eig",
-    "lobpcg": "np.linalg.eigh",
-}
-"""Iterations whose derivative is not known here, and functions of dense matrices."""
-globals().update({name: _of_plain_entries(name, instead) for name, instead in _INSTEAD.items()})
 globals()["expm"] = _exponential
 
 
