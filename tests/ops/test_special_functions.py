@@ -829,3 +829,21 @@ def test_inverses_of_the_normal_distribution_outside_their_domain(p, std):
     mean, deviation = scipy.special.nrdtrimn, scipy.special.nrdtrisd
     np.testing.assert_equal(fg.jit(mean)(p, std, 0.4), mean(p, std, 0.4))
     assert np.isnan(fg.jit(deviation)(0.4, p, 1.0)) == np.isnan(deviation(0.4, p, 1.0))
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_differences_of_polygamma_functions_have_all_digits(order):
+    rng = np.random.default_rng(order)
+    signs = rng.choice([-1.0, 1.0], 200)
+    a = np.concatenate([10 ** rng.uniform(-4, 4, 100), 1.4616 + signs[:100] * rng.random(100) / 9])
+    d = 10 ** rng.uniform(-9, 4, 200) * signs
+    at = a + d > 0
+    a, d = a[at], d[at]
+    found = OPS["polygamma_difference"].run(a, d, order=order)
+    with mp.workdps(40):
+        exact = [
+            mp.psi(order, mp.mpf(x) + mp.mpf(y)) - mp.psi(order, x)
+            for x, y in zip(a, d, strict=True)
+        ]
+    # (At 1.4616 digamma is 0: the rounding of a + d would cost a small difference its digits.)
+    np.testing.assert_allclose(found, [float(x) for x in exact], rtol=4e-15)

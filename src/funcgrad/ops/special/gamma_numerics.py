@@ -91,22 +91,32 @@ def digamma_difference(a: Array, d: Array) -> Any:
 
 def polygamma_difference(a: Array, d: Array, order: int) -> Any:
     """The difference of the polygamma function of an order between a + d and a, with the digits of d."""
-    regular = (a > 0) & (a + d > 0)
-    b, e = np.where(regular, a, 1.0), np.where(regular, d, 0.0)
+    special = scipy_special("polygamma")
+    psi = special.psi if order == 0 else lambda x: special.polygamma(order, x)
+    first, second = psi(a), psi(a + d)
+    found = np.asarray(second - first)
+    left, close = (a < 0) & (a + d <= 0), (a > 0) & (a + d > 0)
+    # Where neither the sum of the arguments nor the difference cancels, it has all digits.
+    close &= (np.abs(d) < a / 4) | (16 * np.abs(found) < np.abs(first) + np.abs(second))
+    if np.any(close):
+        b, e = [np.broadcast_to(x, found.shape)[close] for x in (a, d)]
+        by_series = _difference_by_series(b, e, order)
+        found[close] = np.where(np.isfinite(by_series), by_series, found[close])
+    return np.where(left, _reflected_difference(a, d, order), found) if np.any(left) else found
+
+
+def _difference_by_series(a: Array, d: Array, order: int) -> Any:
+    """`polygamma_difference` of positive arguments: of large ones, by the recurrence."""
     sign, power, large = (-1.0) ** order * math.factorial(order), order + 1.0, LARGE + 2 * order
     total: Any = 0.0
     for _ in range(int(large)):
-        step = np.minimum(b, b + e) < large
-        rise = _power_difference(b, e, -power) if order else -e / (b * (b + e))
+        step = np.minimum(a, a + d) < large
+        if not np.any(step):
+            break
+        rise = _power_difference(a, d, -power) if order else -d / (a * (a + d))
         total = total - np.where(step, sign * rise, 0.0)
-        b = np.where(step, b + 1.0, b)
-    by_series = total + _difference_for_large(b, e, order)
-    left = (a < 0) & (a + d <= 0)
-    far = ~regular & ~left | ~np.isfinite(by_series)
-    special = scipy_special("polygamma")
-    psi = special.psi if order == 0 else lambda x: special.polygamma(order, x)
-    found = np.where(far, psi(np.where(far, a + d, 1.0)) - psi(np.where(far, a, 1.0)), by_series)
-    return np.where(left, _reflected_difference(a, d, order), found) if np.any(left) else found
+        a = np.where(step, a + 1.0, a)
+    return total + _difference_for_large(a, d, order)
 
 
 def _power_difference(a: Array, d: Array, power: float) -> Any:
