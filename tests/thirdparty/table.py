@@ -2,6 +2,7 @@
 
 from tests.thirdparty import (
     rows_color,
+    rows_engineering,
     rows_geometry,
     rows_markets,
     rows_physics,
@@ -19,4 +20,5 @@ CASES: list[Case] = [
     *rows_color.ROWS,
     *rows_units.ROWS,
     *rows_markets.ROWS,
+    *rows_engineering.ROWS,
 ]
