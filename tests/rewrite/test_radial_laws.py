@@ -55,7 +55,7 @@ def test_the_hessian_at_zero_is_the_second_derivative_of_the_profile(profile, no
     (f, curvature), r = PROFILES[profile], NORMS[norm]
     whole = lambda x: f(r(x))  # noqa: E731
     expected = curvature * METRIC.get(norm, np.eye(2))
-    zero, near = np.zeros(2), np.array([1e-5, -2e-5])
+    zero, near = np.zeros(2), np.array([1e-6, -2e-6])
     for hessian in (fg.hessian(whole), fg.jit(fg.hessian(whole)), fg.jacobian(fg.grad(whole))):
         np.testing.assert_allclose(hessian(zero), expected, rtol=1e-13, atol=1e-13)
         np.testing.assert_allclose(hessian(near), expected, rtol=2e-4, atol=2e-4)
