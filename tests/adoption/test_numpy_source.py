@@ -405,10 +405,16 @@ def test_polymul_cuts_first_zeros_off_that_have_no_derivative(call):
     np.testing.assert_allclose(slopes @ d, call(d), rtol=1e-14)
 
 
-SERIES = ("polynomial.poly", "chebyshev.cheb", "legendre.leg", "hermite.herm", "laguerre.lag")
+POLYNOMIAL_FUNCTIONS = (
+    "polynomial.poly",
+    "chebyshev.cheb",
+    "legendre.leg",
+    "hermite.herm",
+    "laguerre.lag",
+)
 
 
-@pytest.mark.parametrize("path", [*SERIES, "hermite_e.herme"])
+@pytest.mark.parametrize("path", [*POLYNOMIAL_FUNCTIONS, "hermite_e.herme"])
 def test_a_coefficient_of_zero_keeps_its_slope(path):
     """NumPy returns a series of one coefficient for a line without slope, and x times 0 or its integral."""
     module, prefix = path.split(".")

@@ -36,6 +36,8 @@ SIDES = {
     "one side": (lambda x: np.where(x >= 0, np.expm1(np.abs(x)), 3 * x), 1.0),
     "the other side": (lambda x: np.where(x > 0, np.expm1(np.abs(x)), 3 * x), 3.0),
     "a sum": (lambda x: np.where(x >= 0, np.abs(x) + 2 * x, 3 * x), 3.0),
+    "unit": (lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))), 1.0),
+    "maximum": (lambda x: np.where(x < 0, 4 * x, np.log1p(np.maximum(x, 0))), 1.0),
     "a factor": (lambda x: np.where(x >= 0, 2.0, -2.0) * np.abs(x), 2.0),
 }
 

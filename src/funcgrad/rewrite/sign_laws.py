@@ -57,12 +57,37 @@ def slope_of_a_side(expr: Expr) -> Expr | None:
 
 
 def _beside_zero(value: Expr, x: Expr, side: int) -> Expr | None:
-    """A sum of products with the slope of abs(x), where x has one sign."""
-    y, z = _divided(value, x, _slope)
+    """A sum of products with the slope of abs(x), or of maximum(x, 0), where x has one sign."""
+    conditions, inner = [], value
+    while inner.op is selection.mask:
+        conditions.append(inner.args[0])
+        inner = inner.args[1]
+    y, z = _divided(inner, x, _slope)
+    y = _negated(y) if side < 0 else y
+    if y is None and any([_chooses(p, x, side) for p in conditions]):
+        y, z = _divided(inner, x, _tie)
     if y is None:
         return None
-    found = _sum(_negated(y) if side < 0 else y, z)
-    return found if isinstance(found, Expr) else shape.full_like(value, found)
+    total = _sum(y, z)
+    found: Expr = total if isinstance(total, Expr) else shape.full_like(inner, total)
+    for p in reversed(conditions):
+        found = selection.mask(p, found)
+    return found
+
+
+def _tie(expr: Expr) -> _Signed | None:
+    """The x of where(x == 0, 0.5, 1), a factor of the slope of maximum(x, 0)."""
+    if expr.op is not selection.where or expr.args[0].op is not logic.equal:
+        return None
+    (x, zero), *halves = expr.args[0].args, *expr.args[1:]
+    is_tie = value_of(zero) == 0 and [value_of(part) for part in halves] == [0.5, 1]
+    return (x, 1.0) if is_tie else None
+
+
+def _chooses(condition: Expr, x: Expr, side: int) -> bool:
+    """Whether x >= 0, for a side of 1, or x <= 0 is a condition or, beside NaN, a part of it."""
+    parts = condition.args if condition.op is logic.bitwise_or else (condition,)
+    return any([_side(p) == side and p.args[0].key == x.key for p in parts])
 
 
 def square_of_slope(expr: Expr) -> Expr | None:

@@ -318,7 +318,9 @@ _SIGNS = (
     Over(arithmetic.multiply, (magnitude.absolute_slope, magnitude.sign_op)),
 )
 _SLOPE_OF_A_SIDE = StructuralLaw(
-    "funcgrad.rewrite.sign_laws:slope_of_a_side", (magnitude.absolute_slope, *_OF_RADIUS), _KINK
+    "funcgrad.rewrite.sign_laws:slope_of_a_side",
+    (magnitude.absolute_slope, selection.mask, *_OF_RADIUS),
+    _KINK,
 )
 _SUMS_BELOW = (arithmetic.add, arithmetic.subtract, exponential.expm1)
 _LOGICAL = (StructuralLaw(_logical_cases),)
