@@ -276,7 +276,7 @@ def _monic(who: str, b: ArrayLike, a: ArrayLike) -> tuple[Any, Any]:
 @_composed
 def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Any:
     """As `scipy.signal.lfilter_zi`, in the coefficients."""
-    top, bottom = _monic("lfilter_zi", b, a if holds_expr(a) else np.trim_zeros(a, "f"))
+    top, bottom = _monic("lfilter_zi", b, a if holds_expr(a) else np.trim_zeros(np.asarray(a), "f"))
     steps = top[1:] - bottom[1:] * top[0]
     return np.cumsum(bottom[:-1]) * (steps.sum() / bottom.sum()) - (np.cumsum(steps) - steps)
 

@@ -380,7 +380,7 @@ def _least_squares(name: str) -> Callable[..., Any]:
     expected = signature(own)
 
     @wraps(own)
-    def function(A: Array, b: ArrayLike, *args: object, **kwargs: object) -> Any:
+    def function(A: Any, b: ArrayLike, *args: object, **kwargs: object) -> Any:
         if not has_traced([A, b, *args, *kwargs.values()]):
             return own(A, b, *args, **kwargs)
         options = settings_by_value(expected.bind(A, b, *args, **kwargs).arguments)
