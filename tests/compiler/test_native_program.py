@@ -232,3 +232,20 @@ def test_a_defect_of_the_compiler_leaves_the_function_to_numpy():
     assert "IndexError" in later.explanation()
     with pytest.raises(IndexError, match="tuple index"):
         DeferredCode(write, 1, 0.0, at_once=True).code()
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "shapes"),
+    [
+        ("ni,nij,nj->n", ((300, 6), (300, 6, 6), (300, 6))),
+        ("nij,nj->ni", ((300, 6, 6), (300, 6))),
+        ("ni,ni->n", ((5000, 3), (5000, 3))),
+    ],
+)
+def test_sums_over_short_axes_that_numpy_computes_one_by_one_become_machine_code(
+    subscripts, shapes
+):
+    pytest.importorskip("llvmlite")
+    xs = [np.random.default_rng(k).standard_normal(shape) for k, shape in enumerate(shapes)]
+    f = fg.jit(lambda *xs: np.einsum(subscripts, *xs))
+    assert "by estimate" not in f.lower(*xs).machine_code

@@ -18,6 +18,7 @@ EINSUMS = [
     ("bi,bj->bij", (30, 20), (30, 40)),
     ("aij,aij->a", (20, 30, 10), (20, 30, 10)),
     ("ij,jk,ki->", (30, 20), (20, 40), (40, 30)),
+    ("ni,kij,nj->nk", (60, 20), (8, 20, 20), (60, 20)),
 ]
 
 
@@ -64,6 +65,16 @@ def test_a_path_is_products_of_matrices():
     found = ops_of(lambda *xs: np.einsum("bij,bjk,kl->bil", *xs), *EINSUMS[0][1:])
     assert found.count("matmul") == 2
     assert "einsum" not in found
+
+
+def test_a_product_between_may_be_larger_than_the_operands():
+    (bilinear,) = [shapes for subscripts, *shapes in EINSUMS if subscripts == "ni,kij,nj->nk"]
+    found = ops_of(lambda *xs: np.einsum("ni,kij,nj->nk", *xs), *bilinear)
+    assert found.count("matmul") == 1
+    vast = ops_of(
+        lambda *xs: np.einsum("ni,kij,nj->nk", *xs), (90000, 20), (9, 20, 20), (90000, 20)
+    )
+    assert vast == ["einsum"]  # of 16 million numbers or more
 
 
 def test_small_and_empty_einsums_are_left():

@@ -20,6 +20,8 @@ from funcgrad.ops.shape import reshape, transpose, transpose_op
 
 _LEAST = 4096
 """Multiplications below which one call of `numpy.einsum` takes less time than a product with its views."""
+_MOST = 1 << 22
+"""Entries that a product between two others may have, if operands and result have fewer."""
 
 
 def path_of_einsum(expr: Expr) -> Any:
@@ -32,7 +34,7 @@ def path_of_einsum(expr: Expr) -> Any:
     path = np.einsum_path(
         f"{inputs}->{output}",
         *[np.broadcast_to(np.zeros(()), x.shape) for x in operands],
-        optimize="greedy",
+        optimize=("greedy", max([_MOST, expr.size, *[x.size for x in operands]])),
     )[0][1:]
     if len(path) == 1 and len(terms) > 2:  # fewer multiplications in one loop
         return None

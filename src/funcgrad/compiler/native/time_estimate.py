@@ -79,7 +79,8 @@ _NUMBER, _STATEMENT = 100.0, 25.0
 _NUMPY_VECTORS, _NUMPY_ALONE, _IN_VECTORS, _ALONE, _SPECIAL = 1.2, 9.0, 1.3, 9.0, 15.0
 # The dtypes of Python's numbers.
 _PYTHON = tuple([np.dtype(kind) for kind in (float, complex, int, bool)])
-_BLAS, _PRODUCT = 0.08, 0.17
+# A multiplication by BLAS, in machine code and in NumPy's einsum, and a matrix of a stack in NumPy's product.
+_BLAS, _PRODUCT, _EINSUM, _STACKED = 0.08, 0.17, 0.3, 30.0
 # A call of NumPy's for linear algebra; a small matrix of a stack in it and in machine code; LAPACK's call.
 _FACTORED, _MATRIX, _FIXED, _LAPACK = 5000.0, 500.0, 20.0, 2500.0
 # A call of NumPy's for a Fourier transform, a flop of a complex transform, in vectors and by itself, and in
@@ -176,10 +177,7 @@ def _of_step(flat: Flat, step: FlatStep) -> Estimate:
     sizes = [flat.steps[k].type.size for k in step.operands if flat.steps[k].type.dtype.kind != "O"]
     entries = max([step.type.size, *sizes])
     if step.op.name in ("matmul", "einsum"):
-        count = _multiplications(flat, step) * (4 if _is_complex(flat, step) else 1)
-        called = is_for_blas(count, count // max(step.type.size, 1)) and has_scipy()
-        shared = _BLAS * count if called else 0.0
-        return Estimate(_CALL + _BLAS * count, shared or _PRODUCT * count, 1, blas=shared)
+        return _of_contraction(flat, step)
     if (step.op.columns.machine or "").startswith("matrix_forms:"):
         *stack, n = flat.steps[step.operands[0]].type.shape[:-1]
         right = step.type.shape[-1] if step.op.name in ("solve", "inv") else 0
@@ -290,6 +288,21 @@ def _numpy_has_vectors() -> bool:
     """
     features = import_module("numpy._core._multiarray_umath").__cpu_features__
     return any([features.get(name, False) for name in ("AVX512_SKX", "X86_V4")])
+
+
+def _of_contraction(flat: Flat, step: FlatStep) -> Estimate:
+    count = _multiplications(flat, step) * (4 if _is_complex(flat, step) else 1)
+    operands = [flat.steps[k].type for k in step.operands]
+    if step.op.name == "einsum":  # (What BLAS computes is a product by now.)
+        widest = max([step.type, *operands], key=lambda type: type.size)
+        runs = count // max(1, *widest.shape[-1:])
+        return Estimate(_CALL + _EINSUM * count + _INNERMOST * runs, _PRODUCT * count, 1)
+    stack = math.prod(max(operands, key=lambda type: len(type.shape)).shape[:-2])
+    each = count // max(stack, 1)
+    called = is_for_blas(each, count // max(step.type.size, 1)) and has_scipy()
+    shared = _BLAS * count if called else 0.0
+    by_numpy = _CALL + _BLAS * count + (_STACKED * stack if stack > 1 else 0.0)
+    return Estimate(by_numpy, shared or _PRODUCT * count, 1, blas=shared)
 
 
 def _multiplications(flat: Flat, step: FlatStep) -> int:
