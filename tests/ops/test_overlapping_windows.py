@@ -5,6 +5,7 @@ import pytest
 
 import funcgrad as fg
 from funcgrad.arrays.reference import current
+from funcgrad.expr import subexpressions
 from funcgrad.ops.overlapping_windows import added_windows_op, overlapping_windows_op
 
 windows = np.lib.stride_tricks.sliding_window_view
@@ -22,6 +23,10 @@ FUNCTIONS = {
     "one entry": lambda x: windows(x, 3, axis=1)[1, 2, 1] ** 2,
     "of a slice": lambda x: windows(x[::2, 1:], 3, axis=1) ** 2,
     "of a transpose": lambda x: windows(x.T, 3, axis=0) ** 2,
+    "rows of a step of 0": lambda x: np.lib.stride_tricks.as_strided(x, (3, 63), (0, 8)) ** 2,
+    "windows of a step of 0": lambda x: (
+        np.lib.stride_tricks.as_strided(x, (9, 3, 8), (8, 0, 16)) * np.arange(3.0)[:, None]
+    ),
     "by strides": lambda x: np.lib.stride_tricks.as_strided(x, (10, 6), (40, 16)) ** 2,
 }
 
@@ -35,7 +40,7 @@ def test_windows_in_every_mode(name):
     np.testing.assert_allclose(
         fg.vmap(slope)(np.stack([X, -X]))[1], slope(-X), rtol=1e-12, atol=1e-14
     )
-    if name != "by strides":  # which are of float64
+    if "step of 0" not in name and name != "by strides":  # which are of float64
         assert fg.jit(slope)(X.astype(np.float32)).dtype == np.float32
 
 
@@ -64,6 +69,19 @@ def test_windows_are_added_at_their_places(shape, steps, start):
     made = overlapping_windows_op(x, shape=shape, steps=steps, start=start)
     np.testing.assert_array_equal(made, x[places])
     assert not made.flags.writeable
+
+
+@pytest.mark.parametrize("indexing", ["xy", "ij"])
+def test_a_meshgrid_is_broadcast(indexing):
+    def f(x):
+        a, b = np.meshgrid(x, x[1:], indexing=indexing)
+        return np.exp(a) * b**2
+
+    formula = fg.trace(f, np.zeros(5))
+    assert "overlapping_windows" not in [e.op.name for e in subexpressions(formula)]
+    x = np.linspace(0.5, 1.5, 5)
+    np.testing.assert_array_equal(fg.evaluate(formula, x=x), f(x))
+    fg.check_grads(f, (x,), order=2)
 
 
 def test_windows_make_no_table_of_places():
