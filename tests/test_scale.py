@@ -168,6 +168,20 @@ def in_words(count):
     return f
 
 
+def root_of_squares(n):
+    return lambda v: np.cos(np.sqrt(sum(v[i] ** 2 for i in range(n))))
+
+
+def products_beside_kinks(n):
+    def f(v):
+        y = np.cos(np.linalg.norm(v)) * np.abs(v[0]) * np.sign(v[0])
+        for i in range(n):
+            y = y * np.where(v[i] > 0, v[i], np.abs(v[i]))
+        return y
+
+    return f
+
+
 WORK = {
     "build": (int, mixed_formula),
     "key": (mixed_formula, lambda e: e.key),
@@ -190,6 +204,8 @@ WORK = {
     "vmap of compared numbers": (compared, lambda f: fg.vmap(f)(np.array([0.9, 0.8]))),
     "vmap of text": (in_words, lambda f: fg.vmap(f)(np.array([0.9, 0.8]))),
     "grad entry by entry": (entry_by_entry, lambda f: fg.grad(f)(np.ones(200))),
+    "grad of a root of squares": (root_of_squares, lambda f: fg.grad(f)(np.ones(200))),
+    "grad beside kinks": (products_beside_kinks, lambda f: fg.grad(f)(np.ones(200))),
     "grad of stored entries": (stored, lambda f: fg.grad(f)(np.ones(200))),
     "jit of captured arrays": (captured, lambda f: fg.jit(f)(2.0)),
     "repr": (mixed_formula, repr),

@@ -415,15 +415,18 @@ def has_more_nodes(roots: Iterable[T], most: int) -> bool:
     return len(seen) > most
 
 
-def nearest_terms(roots: Iterable[T], count: int) -> list[T]:
-    """So many terms of programs at most, each object once, breadth first from the roots."""
+def nearest_terms(roots: Iterable[T], count: int, operands: Operands | None = None) -> list[T]:
+    """So many terms of programs at most, each object once, breadth first from the roots.
+
+    ``operands`` gives the operands to visit, all if it is None.
+    """
     found: dict[int, T] = {}
     waiting = deque(roots)
     while waiting and len(found) < count:
         term = waiting.popleft()
         if id(term) not in found:
             found[id(term)] = term
-            waiting.extend(term.args)
+            waiting.extend(term.args if operands is None else operands(term))
     return list(found.values())
 
 

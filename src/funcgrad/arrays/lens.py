@@ -139,9 +139,7 @@ class FunctionLens:
         else:
             windows: Any = operation_table.ops["overlapping_windows"]
             found = windows(flat, shape=once.shape, steps=steps, start=int(places.flat[0]))
-        return (
-            found if once.shape == places.shape else functions["broadcast_to"](found, places.shape)
-        )
+        return found if once.shape == places.shape else np.broadcast_to(found, places.shape)
 
     def put(self, x: object, v: object) -> Any:
         if self._in_order:

@@ -7,13 +7,14 @@ cos(r), it is near x = 0 the product of x with the limit of f'(r)/r, and so is i
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from funcgrad.expr import Expr
 from funcgrad.fold import folded
-from funcgrad.graph import CONSTANT, Key, nearest_terms, unnested
+from funcgrad.graph import CONSTANT, nearest_terms
 from funcgrad.ops import indexing, reduction, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.base.op import Elementwise, columns_of
@@ -29,7 +30,10 @@ _MOVES = (
     indexing.scatter_op,
 )
 _MOST = 60
-"""The operations between a factor and the r that is looked for."""
+"""The operations that are looked into, from a mask, from a product and from each of its factors."""
+
+_MOST_PARTS = 32
+"""The operations of a sum, of a condition and of a product: those of 16 squares."""
 
 
 class _Radius(NamedTuple):
@@ -38,7 +42,8 @@ class _Radius(NamedTuple):
     """r, as large as x."""
     places: Array
     """The entries of r, as large as what the mask selects."""
-    coordinates: frozenset[Key]
+    coordinates: frozenset[int]
+    """The identities of the x of which r is the norm: equal nodes of a simplification are one object."""
 
 
 def smooth_at_origin(expr: Expr) -> Expr | None:
@@ -75,7 +80,7 @@ def _compared_size(condition: Expr) -> _Radius | None:
     if of_sum and not _is_over_axes(condition, r):
         return None
     places = _places_after([] if of_sum else moves, _places(r))
-    coordinates = frozenset([arg.key for arg in r.args])
+    coordinates = frozenset(map(id, r.args))
     return _Radius(r, wide, np.broadcast_to(places, condition.shape), coordinates)
 
 
@@ -119,10 +124,10 @@ def _root_of_squares(condition: Expr, product: Expr) -> _Radius | None:
     if inner.op is reduction.any_op:
         parts = [inner.args[0]]
     else:
-        parts = list(unnested(inner, lambda node: node.args if node.op is logic.logical_or else ()))
-    if not all(map(_is_nonzero, parts)):
+        parts = _parts(inner, _OF_CONDITION)
+    if not parts or not all(map(_is_nonzero, parts)):
         return None
-    coordinates = frozenset([part.args[0].key for part in parts])
+    coordinates = frozenset([id(part.args[0]) for part in parts])
     for node in nearest_terms([product], _MOST):
         is_root = node.op is exponential.sqrt and node.shape == inner.shape
         if is_root and _squares(node.args[0]) == coordinates:
@@ -130,22 +135,30 @@ def _root_of_squares(condition: Expr, product: Expr) -> _Radius | None:
     return None
 
 
-def _squares(total: Expr) -> frozenset[Key] | None:
-    """The keys of x and y in x**2 + w*y**2, and of x in sum(w*x**2)."""
+def _squares(total: Expr) -> frozenset[int] | None:
+    """The identities of x and y in x**2 + w*y**2, and of x in sum(w*x**2)."""
     found = []
-    for term in unnested(total, lambda node: node.args if node.op in _ADDING else ()):
+    for term in _parts(total, _OF_SUM):
         if value_of(term) == 0:  # Python's `sum` begins with 0
             continue
-        factors = unnested(term, lambda node: node.args[: _IN_TERM.get(node.op, 0)])
-        squares = [factor.args[0] for factor in factors if factor.op is arithmetic.square]
+        squares = [
+            factor.args[0] for factor in _parts(term, _OF_TERM) if factor.op is arithmetic.square
+        ]
         if len(squares) != 1:
             return None
-        found.append(squares[0].key)
+        found.append(id(squares[0]))
     return frozenset(found)
 
 
-_ADDING = (arithmetic.add, reduction.sum_op)
-_IN_TERM = {arithmetic.multiply: 2, arithmetic.divide: 1}
+def _parts(expr: Expr, opened: Mapping[Any, int]) -> list[Expr]:
+    """The operands of nested operations, so many of each; none if there are too many."""
+    near = nearest_terms([expr], _MOST_PARTS, lambda node: node.args[: opened.get(node.op, 0)])
+    return [node for node in near if node.op not in opened] if len(near) < _MOST_PARTS else []
+
+
+_OF_CONDITION = {logic.logical_or: 2}
+_OF_SUM = {arithmetic.add: 2, reduction.sum_op: 1}
+_OF_TERM = {arithmetic.multiply: 2, arithmetic.divide: 1}
 
 
 def _is_over_axes(total: Expr, r: Expr) -> bool:
@@ -161,12 +174,14 @@ _NOT_DIVIDED = (None, None)
 
 def _split(product: Expr, radius: _Radius) -> _Split:
     """A product that each of its terms divides by r once."""
+    near = {id(node) for node in nearest_terms([product], _MOST)}
 
     def operands(node: Expr) -> tuple[Expr, ...]:
-        return () if is_quotient(node) else node.args[_OF_DIVIDED.get(node.op, slice(0))]
+        opened = id(node) in near and not is_quotient(node)
+        return node.args[_OF_DIVIDED.get(node.op, slice(0))] if opened else ()
 
     def is_quotient(node: Expr) -> bool:
-        return node.op is arithmetic.divide and node.args[1].key == radius.divisor.key
+        return node.op is arithmetic.divide and node.args[1] is radius.divisor
 
     def step(node: Expr, parts: tuple[_Split, ...]) -> _Split:
         if is_quotient(node):
@@ -190,7 +205,7 @@ _OF_DIVIDED = {
 
 def _sorted_factors(product: Expr, r: Expr) -> _Split:
     factor, rest = 1.0, 1.0
-    for part in unnested(product, lambda node: node.args if node.op is arithmetic.multiply else ()):
+    for part in _parts(product, {arithmetic.multiply: 2}) or [product]:
         if _depends(part, r):
             factor = part * factor
         else:
@@ -199,7 +214,7 @@ def _sorted_factors(product: Expr, r: Expr) -> _Split:
 
 
 def _depends(expr: Expr, r: Expr) -> bool:
-    return any([node.key == r.key or _is_square(node, r) for node in nearest_terms([expr], _MOST)])
+    return any([node is r or _is_square(node, r) for node in nearest_terms([expr], _MOST)])
 
 
 def _split_of(node: Expr, parts: tuple[_Split, ...], radius: _Radius) -> _Split:
@@ -213,7 +228,7 @@ def _split_of(node: Expr, parts: tuple[_Split, ...], radius: _Radius) -> _Split:
     params = dict(node.params)
     if node.op is selection.mask:
         own = _radius(node.args[0], node)
-        if own is not None and own.r.key == radius.r.key:
+        if own is not None and own.r is radius.r:
             return factor, rest
         return factor, node.op(
             node.args[0], rest if isinstance(rest, Expr) else shape.full_like(node, rest)
@@ -252,18 +267,22 @@ def _split_sum(node: Expr, parts: tuple[_Split, ...]) -> _Split:
     return (node.op(factor, other), rest) if one == two else _NOT_DIVIDED
 
 
-def _is_multiple(product: Any, keys: frozenset[Key]) -> bool:
+def _is_multiple(product: Any, factors: frozenset[int]) -> bool:
     """Whether each term of a product has one of some factors."""
+    if not isinstance(product, Expr):
+        return False
+    near = {id(node) for node in nearest_terms([product], _MOST)}
 
     def operands(node: Expr) -> tuple[Expr, ...]:
-        return () if node.key in keys else node.args[_OF_DIVIDED.get(node.op, slice(0))]
+        opened = id(node) in near and id(node) not in factors
+        return node.args[_OF_DIVIDED.get(node.op, slice(0))] if opened else ()
 
     def step(node: Expr, having: tuple[bool, ...]) -> bool:
-        return node.key in keys or (
+        return id(node) in factors or (
             all(having) and bool(having) if node.op in _SUMS else any(having)
         )
 
-    return isinstance(product, Expr) and folded([product], step, operands=operands)[0]
+    return folded([product], step, operands=operands)[0]
 
 
 class _Near(NamedTuple):
@@ -287,11 +306,11 @@ def _limit(root: Any, radius: _Radius) -> Any:
     whole = _Near(_places(r), 0.0, 1.0, limit=1.0)
 
     def operands(node: Expr) -> tuple[Expr, ...]:
-        return node.args if node.key != r.key and _depends(node, r) else ()
+        return node.args if node is not r and _depends(node, r) else ()
 
     def step(node: Expr, args: tuple[_Near | None, ...]) -> _Near | None:
-        if node.key == r.key or _is_square(node, r):
-            return whole if node.key == r.key else whole._replace(slope=0.0, limit=0.0)
+        if node is r or _is_square(node, r):
+            return whole if node is r else whole._replace(slope=0.0, limit=0.0)
         return _near(node, args)
 
     (found,) = folded([root], step, operands=operands)
@@ -315,12 +334,12 @@ def _joined(places: list[Array | None]) -> Array | None:
 def _is_square(node: Expr, r: Expr) -> bool:
     """Whether a node is r**2, as the sum of squares."""
     if r.op is exponential.sqrt:
-        return node.key == r.args[0].key
+        return node is r.args[0]
     if node.op is reduction.sum_op and r.op is reduction.norm_op and _is_over_axes(node, r):
-        return node.args[0].op is arithmetic.square and node.args[0].args[0].key == r.args[0].key
+        return node.args[0].op is arithmetic.square and node.args[0].args[0] is r.args[0]
     squares = node.args if node.op is arithmetic.add else ()
     alone = bool(squares) and all([square.op is arithmetic.square for square in squares])
-    return alone and {square.args[0].key for square in squares} == {arg.key for arg in r.args}
+    return alone and {id(square.args[0]) for square in squares} == set(map(id, r.args))
 
 
 def _near(node: Expr, args: tuple[_Near | None, ...]) -> _Near | None:

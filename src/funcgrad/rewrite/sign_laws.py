@@ -6,7 +6,7 @@ derivative of abs, differs from a sign that a program reads, whose square is 0 a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,14 @@ def product_with_slope(expr: Expr) -> Expr | None:
         factors = (one.args, one.args[::-1]) if one.op is arithmetic.multiply else ()
         for sign, rest in ((one, None), *factors):
             slope = _slope(sign)
-            signed = _with_sign(sign) if slope is None else slope
-            if signed is None:
-                continue
-            x, factor = signed
-            y, z = _divided(other, x, _slope if slope is None else _slope_or_sign)
+            x = _sign(sign) if slope is None else slope
+            y, z = (
+                (None, None)
+                if x is None
+                else _divided(other, x, _SLOPES if slope is None else _SIGNS)
+            )
             if y is not None:
-                y = _product(factor, y)
+                y = _product(_magnitude(sign), y)
                 found = _sum(y if rest is None else _product(y, rest), _product(z, one))
                 return found if isinstance(found, Expr) else shape.full_like(expr, found)
     return None
@@ -44,10 +45,10 @@ def product_with_slope(expr: Expr) -> Expr | None:
 def slope_of_a_side(expr: Expr) -> Expr | None:
     """where(x >= 0, y*absolute_slope(x), z) = where(x >= 0, y, z), and with -y for x <= 0; so is a mask."""
     condition, *values = expr.args
-    x = _beneath(condition, _ordered)
+    side = _side(condition.args[0] if condition.op in _MOVES else condition)
+    x = _beneath(condition, _ordered) if side else None
     if x is None:
         return None
-    side = _side(condition.args[0] if condition.op in _MOVES else condition)
     found = [_beside_zero(value, x, k * side) for value, k in zip(values, (1, -1), strict=False)]
     if all([value is None for value in found]):
         return None
@@ -62,10 +63,10 @@ def _beside_zero(value: Expr, x: Expr, side: int) -> Expr | None:
     while inner.op is selection.mask:
         conditions.append(inner.args[0])
         inner = inner.args[1]
-    y, z = _divided(inner, x, _slope)
+    y, z = _divided(inner, x, _SLOPES)
     y = _negated(y) if side < 0 else y
     if y is None and any([_chooses(p, x, side) for p in conditions]):
-        y, z = _divided(inner, x, _tie)
+        y, z = _divided(inner, x, _TIES)
     if y is None:
         return None
     total = _sum(y, z)
@@ -75,19 +76,19 @@ def _beside_zero(value: Expr, x: Expr, side: int) -> Expr | None:
     return found
 
 
-def _tie(expr: Expr) -> _Signed | None:
+def _tie(expr: Expr) -> Expr | None:
     """The x of where(x == 0, 0.5, 1), a factor of the slope of maximum(x, 0)."""
     if expr.op is not selection.where or expr.args[0].op is not logic.equal:
         return None
     (x, zero), *halves = expr.args[0].args, *expr.args[1:]
     is_tie = value_of(zero) == 0 and [value_of(part) for part in halves] == [0.5, 1]
-    return (x, 1.0) if is_tie else None
+    return x if is_tie else None
 
 
 def _chooses(condition: Expr, x: Expr, side: int) -> bool:
     """Whether x >= 0, for a side of 1, or x <= 0 is a condition or, beside NaN, a part of it."""
     parts = condition.args if condition.op is logic.bitwise_or else (condition,)
-    return any([_side(p) == side and p.args[0].key == x.key for p in parts])
+    return any([_side(p) == side and p.args[0] is x for p in parts])
 
 
 def square_of_slope(expr: Expr) -> Expr | None:
@@ -111,28 +112,25 @@ _OPENED = {
 """Operations, and how many of their operands may have the sign."""
 
 
-_Signed = tuple[Expr, Any]
-"""The x and y of sign(x)*y; a y of 1.0 has no shape."""
+def _opened(node: Expr) -> tuple[Expr, ...]:
+    return node.args[: _OPENED.get(node.op, 0)]
 
 
-def _divided(term: Expr, x: Expr, read: Callable[[Expr], _Signed | None]) -> _Parts:
-    """A sum of products as y*sign(x) + z; ``read`` tells the signs."""
-    near = nearest_terms([term], _MOST)
-    signs = {
-        id(node): signed[1]
-        for node in near
-        if (signed := read(node)) is not None and signed[0].key == x.key
-    }
+def _divided(term: Expr, x: Expr, signed: Mapping[Any, Callable[[Expr], Expr | None]]) -> _Parts:
+    """A sum of products as y*sign(x) + z; ``signed`` gives the x of signs, by their operations."""
+    near = nearest_terms([term], _MOST, _opened)
+    found = [(node, signed[node.op](node)) for node in near if node.op in signed]
+    signs = {id(node) for node, own in found if own is not None and _is_same(own, x)}
     if not signs:
         return None, term
-    opened = {id(node) for node in near if node.op in _OPENED} - signs.keys()
+    opened = {id(node) for node in near} - signs
 
     def operands(node: Expr) -> tuple[Expr, ...]:
-        return node.args[: _OPENED[node.op]] if id(node) in opened else ()
+        return _opened(node) if id(node) in opened else ()
 
     def step(node: Expr, parts: tuple[_Parts, ...]) -> _Parts:
         if id(node) in signs:
-            return signs[id(node)], None
+            return _magnitude(node), None
         return (None, node) if all([y is None for y, _ in parts]) else _parts(node, parts)
 
     return folded([term], step, operands=operands)[0]
@@ -190,28 +188,40 @@ def _beneath(expr: Expr, operand: Callable[[Expr], Expr | None]) -> Expr | None:
     return found
 
 
-def _slope(expr: Expr) -> _Signed | None:
-    x = _beneath(expr, lambda node: node.args[0] if node.op is magnitude.absolute_slope else None)
-    return None if x is None else (x, 1.0)
+def _is_same(one: Expr, other: Expr) -> bool:
+    """Whether two expressions are equal: those of a simplification are one object, but for new moves."""
+    return one is other or (one.op in _MOVES and other.op in _MOVES and one.key == other.key)
 
 
-def _slope_or_sign(expr: Expr) -> _Signed | None:
-    return _slope(expr) or _with_sign(expr)
+def _slope(expr: Expr) -> Expr | None:
+    """The x of the slope of abs(x)."""
+    return _beneath(
+        expr, lambda node: node.args[0] if node.op is magnitude.absolute_slope else None
+    )
 
 
-def _with_sign(expr: Expr) -> _Signed | None:
-    """sign(x), copysign(1, x), where(x < 0, -y, y), also as whole numbers."""
-    x = _beneath(expr, _operand_of_sign)
-    if x is not None:
-        return x, 1.0
+def _sign(expr: Expr) -> Expr | None:
+    """The x of sign(x), copysign(1, x) and where(x < 0, -y, y), also as whole numbers."""
     choice = expr.args[0] if expr.op is op.astype else expr
-    x = _ordered(choice.args[0]) if choice.op is selection.where else None
-    if x is None:
-        return None
+    if choice.op is selection.where:
+        return _ordered(choice.args[0])
+    return _beneath(expr, _operand_of_sign)
+
+
+def _magnitude(expr: Expr) -> Any:
+    """The y of a sign, a slope or where(x < 0, -y, y); 1.0 has no shape."""
+    choice = expr.args[0] if expr.op is op.astype else expr
+    if choice.op is not selection.where or not _side(choice.args[0]):
+        return 1.0
     p, *sides = choice.args
-    side = _side(p)
-    y = np.where(p, *[-y if k < 0 else y for k, y in zip((side, -side), sides, strict=True)])
-    return x, _cast(y, expr) if choice is not expr else y
+    signs = (_side(p), -_side(p))
+    y = np.where(p, *[-y if k < 0 else y for k, y in zip(signs, sides, strict=True)])
+    return _cast(y, expr) if choice is not expr else y
+
+
+def _slope_or_sign(expr: Expr) -> Expr | None:
+    x = _slope(expr)
+    return _sign(expr) if x is None else x
 
 
 def _operand_of_sign(expr: Expr) -> Expr | None:
@@ -226,9 +236,11 @@ _SIDES = {logic.less: -1, logic.less_equal: -1, logic.greater: 1, logic.greater_
 
 def _side(condition: Expr) -> int:
     """The sign of x where x >= 0 and the like hold; 0 of another condition."""
+    sign = 1
     if condition.op is logic.logical_not:
-        return -_side_of_order(condition.args[0])
-    return _side_of_order(condition)
+        sign, condition = -1, condition.args[0]
+    side = _SIDES.get(condition.op, 0)
+    return sign * side if side and value_of(condition.args[1]) == 0 else 0
 
 
 def _ordered(condition: Expr) -> Expr | None:
@@ -238,6 +250,8 @@ def _ordered(condition: Expr) -> Expr | None:
     return (condition.args[0] if condition.op is logic.logical_not else condition).args[0]
 
 
-def _side_of_order(condition: Expr) -> int:
-    side = _SIDES.get(condition.op, 0)
-    return side if side and value_of(condition.args[1]) == 0 else 0
+_SLOPES = dict.fromkeys((magnitude.absolute_slope, *_MOVES), _slope)
+_SIGNS = dict.fromkeys(
+    (*_SLOPES, magnitude.sign_op, magnitude.copysign, selection.where, op.astype), _slope_or_sign
+)
+_TIES = {selection.where: _tie}

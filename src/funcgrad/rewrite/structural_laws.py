@@ -302,7 +302,13 @@ _OVERFLOWING_PRODUCT = StructuralLaw(
 )
 _IN_PRODUCT = (arithmetic.divide, arithmetic.multiply)
 _IN_FACTORS = (*_IN_PRODUCT, arithmetic.power, arithmetic.negative)
-_OF_RADIUS = (*_IN_PRODUCT, arithmetic.negative, arithmetic.add, arithmetic.subtract)
+_NONZERO = (logic.not_equal, logic.logical_or, reduction.any_op)
+_OF_RADIUS = (
+    *_NONZERO,
+    Over(op.broadcast_to, (shape.reshape_op, *_NONZERO)),
+    Over(shape.reshape_op, _NONZERO),
+)
+"""Conditions that say where a root is not 0."""
 _COMPLEMENT = StructuralLaw(
     "funcgrad.rewrite.share_laws:complement_of_share",
     (arithmetic.divide, Over(arithmetic.multiply, _IN_FACTORS)),
@@ -317,9 +323,10 @@ _SIGNS = (
     Over(op.broadcast_to, (magnitude.absolute_slope, magnitude.sign_op)),
     Over(arithmetic.multiply, (magnitude.absolute_slope, magnitude.sign_op)),
 )
+_ORDERS = (logic.less, logic.less_equal, logic.greater, logic.greater_equal, logic.logical_not)
 _SLOPE_OF_A_SIDE = StructuralLaw(
     "funcgrad.rewrite.sign_laws:slope_of_a_side",
-    (magnitude.absolute_slope, selection.mask, *_OF_RADIUS),
+    (*_ORDERS, Over(op.broadcast_to, _ORDERS), Over(shape.reshape_op, _ORDERS)),
     _KINK,
 )
 _SUMS_BELOW = (arithmetic.add, arithmetic.subtract, exponential.expm1)

@@ -272,7 +272,8 @@ _LEAST = 1e-7
 # -- transfer functions --------------------------------------------------------------------------------
 @_composed
 def tf2ss(num: ArrayLike, den: ArrayLike) -> Any:
-    """As `scipy.signal.tf2ss`; a numerator that begins with 0, which SciPy cuts off, keeps its slope."""
+    """As `scipy.signal.tf2ss`; a numerator that begins with 0, which SciPy cuts
+    off, keeps its slope."""
     scale, below = functions["call_adopted"](_scipy.normalize, ([1.0], den), {})
     width = len(below)
     top = _of_width(np.atleast_2d(number("tf2ss", num)), width) * scale
