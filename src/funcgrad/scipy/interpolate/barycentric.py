@@ -15,7 +15,7 @@ from funcgrad.expr import concrete
 from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
-from funcgrad.scipy.composition import number, taken, with_phases, with_value
+from funcgrad.scipy.composition import floating, taken, with_phases, with_value
 from funcgrad.transforms.custom.primitive import primitive
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array, ArrayLike
@@ -46,7 +46,7 @@ def evaluate_polynomial(interpolator: Any, x: Array) -> Any:
 
 def evaluate_rational(interpolator: Any, z: ArrayLike) -> Any:
     """As the call of a `FloaterHormannInterpolator` or of `AAA`."""
-    x = number("FloaterHormannInterpolator", z)
+    x = floating("FloaterHormannInterpolator", z)
     values, weights = interpolator._support_values, interpolator.weights
     rows = values.reshape(values.shape[0], -1)
     flat = np.ravel(x)
@@ -93,7 +93,7 @@ def _weights(z: Array, f: Array, places: Array, scaled: bool) -> Any:
     count = len(places)
     others = np.setdiff1d(np.arange(z.shape[0]), places)
     loewner = (f[others][:, None] - f[places]) / (z[others][:, None] - z[places])
-    scale: Any = np.linalg.norm(loewner, axis=0) if scaled else np.ones(count)
+    scale: Any = np.linalg.norm(loewner, axis=0) if scaled else 1.0
     matrix = np.pad(loewner / scale, ((0, max(count - len(others), 0)), (0, 0)))
     return np.conj(np.linalg.svd(matrix, full_matrices=False)[2][-1]) / scale
 
@@ -157,22 +157,29 @@ def _zeros(nodes: Array, weights: Array) -> Any:
     w: Any = lift_fully(weights)
     given: Any = np.stack([z + 0 * w, w + 0 * z])
     (count,) = concrete(given, "AAA", lambda given: np.array([len(_plain_zeros(given))]))
-    out = ArrayType((int(count),), np.dtype(complex))
+    out = ArrayType((int(count),), np.result_type(given.dtype, np.complex64))
     own = primitive(_plain_zeros, out=lambda _: out, name="zeros")(stop_gradient(given))
     size = 1 + np.max(np.abs(stop_gradient(z)))
     far = np.abs(own) > 1e8 * size  # zeros at infinity, but for rounding
     x = np.where(far, 2 * size, own)
+    # A weight of 0 has its zero at the node: the nearest node's term is multiplied by the distance from it.
+    places = np.argmin(np.abs(stop_gradient(x)[:, None] - stop_gradient(z)), axis=1)
+    near = places[:, None] == np.arange(z.shape[0])
     for _ in range(2):  # the first gives the first derivative, and both those up to the third order
-        inverse = 1 / (x[:, None] - z)
-        x = x + (inverse @ w) / ((inverse * inverse) @ w)
+        inverse = np.where(near, 0.0, 1 / np.where(near, 1.0, x[:, None] - z))
+        away, others = x - z[places], inverse @ w
+        x = x - (w[places] + away * others) / (others - away * ((inverse * inverse) @ w))
     return with_value(own, np.where(far, own, x))
 
 
 def _plain_zeros(given: Array) -> Any:
     nodes, weights = given
-    arrow = np.diag(np.append(0.0, nodes))
+    arrow = np.zeros((len(nodes) + 1,) * 2, given.dtype)
     arrow[0, 1:], arrow[1:, 0] = weights, 1
-    found = eigvals(arrow, np.diag(np.append(0.0, np.ones(len(nodes)))))
+    np.fill_diagonal(arrow[1:, 1:], nodes)
+    ends = np.eye(len(arrow), dtype=given.dtype)
+    ends[0, 0] = 0
+    found = eigvals(arrow, ends)
     return found[np.isfinite(found)]
 
 
