@@ -249,3 +249,18 @@ def test_sums_over_short_axes_that_numpy_computes_one_by_one_become_machine_code
     xs = [np.random.default_rng(k).standard_normal(shape) for k, shape in enumerate(shapes)]
     f = fg.jit(lambda *xs: np.einsum(subscripts, *xs))
     assert "by estimate" not in f.lower(*xs).machine_code
+
+
+def test_unrolled_loops_of_thousands_of_arrays_may_become_machine_code():
+    pytest.importorskip("llvmlite")
+
+    def unrolled(x):
+        for _ in range(60):
+            x = np.maximum(0.3 * x[:-1] + 0.6 * x[1:], np.cos(x[1:]))
+            for c in np.linspace(0.1, 0.2, 13):
+                x = x * 0.999 + c * np.sin(x)
+        return np.sum(x)
+
+    text = fg.jit(unrolled).lower(np.linspace(0.0, 1.0, 100)).machine_code
+    assert "then machine code" in text
+    assert "the most" not in text

@@ -21,7 +21,7 @@ from funcgrad.compiler.pass_options import PASS_OPTIONS
 from funcgrad.source import warn
 
 # Nanoseconds for compiling anything, beside those for its steps, and the most for these.
-_COMPILE, _MOST_COMPILING = 50e6, 5e9
+_COMPILE, _MOST_COMPILING = 50e6, 10e9
 # Bytes of the arena beyond which calls do not matter.
 _MOST_BYTES = 1 << 26
 # Arrays that a function takes; `ctypes` passes 1024 operands, five of which are its integers and its memory.
