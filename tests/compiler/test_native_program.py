@@ -264,3 +264,11 @@ def test_unrolled_loops_of_thousands_of_arrays_may_become_machine_code():
     text = fg.jit(unrolled).lower(np.linspace(0.0, 1.0, 100)).machine_code
     assert "then machine code" in text
     assert "the most" not in text
+
+
+def test_an_einsum_of_numbers_has_an_estimate():
+    x = np.float64(3.0)
+    f = fg.jit(
+        lambda x, y: np.einsum("...,...->...", x, y) + np.einsum("...i->...", np.ones(2) * y)
+    )
+    assert f(x, 2.0) == 10.0

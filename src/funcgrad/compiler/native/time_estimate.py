@@ -295,7 +295,7 @@ def _of_contraction(flat: Flat, step: FlatStep) -> Estimate:
     operands = [flat.steps[k].type for k in step.operands]
     if step.op.name == "einsum":  # (What BLAS computes is a product by now.)
         widest = max([step.type, *operands], key=lambda type: type.size)
-        runs = count // max(1, *widest.shape[-1:])
+        runs = count // max((1, *widest.shape[-1:]))
         return Estimate(_CALL + _EINSUM * count + _INNERMOST * runs, _PRODUCT * count, 1)
     stack = math.prod(max(operands, key=lambda type: len(type.shape)).shape[:-2])
     each = count // max(stack, 1)
