@@ -127,19 +127,9 @@ class FunctionLens:
             return functions["transpose"](x, self._axes)
         flat = functions["reshape"](x, (-1,))
         if self._steps is not None:
-            return self._repeated(flat, self._steps)
+            start = int(self._places.flat[0])
+            return functions["strided_view"](flat, self._places.shape, self._steps, start)
         return functions["getitem"](flat, self._places)
-
-    def _repeated(self, flat: Any, steps: tuple[int, ...]) -> Any:
-        """A view that has some entries several times: overlapping windows; along a step of 0 a broadcast."""
-        places = self._places
-        once = places[tuple([slice(None if step else 1) for step in steps])]
-        if once.size == self._numbers.size and np.array_equal(once.ravel(), np.arange(once.size)):
-            found = functions["reshape"](flat, once.shape)
-        else:
-            windows: Any = operation_table.ops["overlapping_windows"]
-            found = windows(flat, shape=once.shape, steps=steps, start=int(places.flat[0]))
-        return found if once.shape == places.shape else np.broadcast_to(found, places.shape)
 
     def put(self, x: object, v: object) -> Any:
         if self._in_order:

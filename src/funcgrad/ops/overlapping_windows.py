@@ -6,6 +6,7 @@ are a view, and need no table of places; what is added to them is added to a few
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -16,6 +17,7 @@ from funcgrad.graph import ArrayType
 from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.columns import Columns, each_entry, no_flops
 from funcgrad.ops.base.op import Op, lift_fully, same_on_batch
+from funcgrad.ops.shape import reshape
 from funcgrad.typing import Array
 
 Ints: TypeAlias = tuple[int, ...]
@@ -107,6 +109,18 @@ def part_of_windows(windows: Expr, index: tuple[Any, ...]) -> Expr | None:
     moved = part.__array_interface__["data"][0] - like.__array_interface__["data"][0]
     start = params["start"] + moved
     return overlapping_windows_op(x, shape=part.shape, steps=part.strides, start=start)  # type: ignore[no-any-return]
+
+
+def strided_view(x: Expr, shape: Ints, steps: Ints, start: int) -> Any:
+    """The overlapping windows of a vector; along a step of 0 they are broadcast."""
+    once = tuple([n if step else 1 for n, step in zip(shape, steps, strict=True)])
+    if math.prod(once) == x.size and np.array_equal(
+        _places(once, steps, start).ravel(), np.arange(x.size)
+    ):
+        found: Any = reshape(x, once)
+    else:
+        found = overlapping_windows_op(x, shape=once, steps=steps, start=start)
+    return found if once == shape else np.broadcast_to(found, shape)
 
 
 overlapping_windows_op: Op = Op(
