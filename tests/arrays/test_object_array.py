@@ -187,3 +187,34 @@ def test_the_variance_of_complex_entries():
     value, slope = fg.jvp(f, (0.7,), (1.0,))
     np.testing.assert_allclose(value, f(0.7), rtol=1e-14)
     np.testing.assert_allclose(slope, (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6, rtol=1e-8)
+
+
+class Length:
+    """An entry that is no number: its products with numbers are."""
+
+    def __init__(self, meters):
+        self.meters = meters
+
+    def __mul__(self, factor):
+        return self.meters * factor
+
+    __rmul__ = __mul__
+
+
+MATRIX_PRODUCTS = {
+    "right": lambda x: (
+        np.array([[x, 1.0], [2.0, x * x]]) @ np.array([Length(x), Length(2.0)])
+    ).sum(),
+    "left": lambda x: (
+        np.array([Length(x), Length(2.0)]) @ np.array([[x, 1.0], [2.0, x * x]])
+    ).sum(),
+    "of constants": lambda x: np.matmul(np.array([x, 3.0]), np.array([Length(1.5), Length(2.0)])),
+}
+
+
+@pytest.mark.parametrize("f", MATRIX_PRODUCTS.values(), ids=MATRIX_PRODUCTS.keys())
+def test_matrix_products_with_arrays_of_instances(f):
+    slope = (f(1.3 + 1e-6) - f(1.3 - 1e-6)) / 2e-6
+    assert fg.grad(f)(1.3) == pytest.approx(slope, rel=1e-8)
+    assert fg.jit(fg.grad(f))(1.3) == pytest.approx(slope, rel=1e-8)
+    assert fg.vmap(f)(np.array([1.3]))[0] == pytest.approx(f(1.3), rel=1e-14)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from funcgrad.arrays.object_array import as_objects, is_of_objects
 from funcgrad.arrays.values import by_value
 from funcgrad.expr import Expr
 from funcgrad.graph import ArrayType
@@ -113,6 +114,8 @@ def _common(arrays: list[Any]) -> list[Any]:
 
 def matmul(a: Any, b: Any) -> Any:
     """As `numpy.matmul`: vectors, matrices and stacks of matrices."""
+    if is_of_objects(a) or is_of_objects(b):
+        return np.matmul(as_objects(a), as_objects(b))
     a, b = _common(list(lift_all((a, b), "matmul")))
     if a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[max(b.ndim - 2, 0)]:
         raise value_error(
