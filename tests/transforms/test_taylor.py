@@ -14,6 +14,7 @@ import funcgrad as fg
 from funcgrad.expr import subexpressions
 from funcgrad.ops.numpy.dispatch import all_ops
 from funcgrad.trace.derive import derived, trace
+from funcgrad.trace.pytree import flatten
 from funcgrad.transforms.taylor import taylor
 from tests.default_slice import examples, marked_slow, one_in
 from tests.ops.samples import SAMPLES, call
@@ -332,3 +333,24 @@ def test_joining_many_parts_is_linear():
         return sum(1 + len(e.args) for e in subexpressions(*traced))
 
     assert count(80) < 2.2 * count(40)
+
+
+def test_a_loop_has_one_tangent_for_all_of_its_states():
+    def step(state, x):
+        p, q, r = state
+        return (np.sin(q) * x, p + r * x, p * q), p * x
+
+    def f(x):
+        return fg.scan(step, (x[0], x[1], x[2]), x)
+
+    x = np.array([0.3, -0.7, 1.1])
+    traced = trace(lambda x: taylor(f, x, 1), x)
+    assert sum(e.op.name == "loop" for e in subexpressions(*flatten(traced).leaves)) == 2
+    _, slope, bend = taylor(f, x, 2)
+    direction = np.ones(3)
+    expected = fg.jvp(f, (x,), (direction,))[1]
+    twice = fg.jvp(lambda x: fg.jvp(f, (x,), (direction,))[1], (x,), (direction,))[1]
+    for got, wanted in ((slope, expected), (bend, twice)):
+        scale = 1 if got is slope else 2
+        for a, b in zip(flatten(got).leaves, flatten(wanted).leaves, strict=True):
+            np.testing.assert_allclose(scale * a, b, rtol=1e-13)

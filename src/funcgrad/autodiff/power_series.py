@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from funcgrad.expr import Expr, assemble_node, rebuild, subexpressions, var
 from funcgrad.fold import folded, folded_by_key
 from funcgrad.graph import CONSTANT, INPUT, ArrayType, Key, Params
+from funcgrad.linear import Parts
 from funcgrad.ops.base.op import Op, differentiable, fit, infer_type
 from funcgrad.ops.base.promotion import same_type
 from funcgrad.ops.elementwise.arithmetic import divide
@@ -145,6 +146,7 @@ class _Series:
         self.varies: dict[Key, bool] = dict.fromkeys(given, True)
         self.rules: dict[Key, SeriesRule] = {}
         self.slopes: dict[Key, Expr] = {}
+        self.tuples: dict[Key, Parts] = {}
 
     def demand(self, root: Expr, order: int) -> None:
         """Compute a coefficient after the coefficients that it depends on: a fold over (node, order)."""
@@ -215,16 +217,21 @@ class _Series:
     def _slope_of_part(self, expr: Expr) -> Expr:
         """The slope of a part of a tuple, such as the eigenvalues: from the tangent of the tuple."""
         (whole,) = expr.args
+        if whole.key not in self.tuples:
+            self.tuples[whole.key] = self._slope_of_tuple(whole)
+        term = self.tuples[whole.key].of.get(dict(expr.params)["index"])
+        return zeros_of(expr) if term is None else fit(term, expr.type)
+
+    def _slope_of_tuple(self, whole: Expr) -> Parts:
+        """The tangent of a tuple; a node that holds programs has one for all of its operands together."""
         op: Any = whole.op
-        total = None
-        for i in self._varying(whole):
-            arg = whole.args[i]
-            moved = op.edge(i)(whole, *whole.args, **dict(whole.params)).apply(
-                assemble_node(rate, (arg,), (), arg.type)
-            )
-            term = moved.of.get(dict(expr.params)["index"])
-            total = total if term is None else _sum(total, term)
-        return zeros_of(expr) if total is None else fit(total, expr.type)
+        args, params = whole.args, dict(whole.params)
+        rates = {i: assemble_node(rate, (args[i],), (), args[i].type) for i in self._varying(whole)}
+        if op.joint is not None:
+            moved: Parts = op.joint(whole, *args, **params).forward(rates)
+            return moved
+        each = [op.edge(i)(whole, *args, **params).apply(v) for i, v in rates.items()]
+        return sum(each[1:], each[0])
 
     def _needs(self, expr: Expr, k: int) -> Iterator[tuple[Expr, int]]:
         """The coefficients that one depends on."""
