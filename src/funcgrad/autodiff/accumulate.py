@@ -405,6 +405,12 @@ def backprop(expr: Expr, seed: object = 1, wrt: Sequence[Expr] | None = None) ->
     3*x**2
     """
     expr = _checked_root(expr)
+    if wrt is not None and not (
+        isinstance(wrt, Sequence) and all([isinstance(target, Expr) for target in wrt])
+    ):
+        raise type_error(
+            f"backprop: expected a list of expressions as wrt, but got {wrt!r}; write wrt=[x]"
+        )
     with Paused():
         exprs = by_key(expr)
         wanted = reached_keys(exprs) if wrt is None else varied(exprs, wrt)

@@ -230,7 +230,7 @@ class _Series:
         if op.joint is not None:
             moved: Parts = op.joint(whole, *args, **params).forward(rates)
             return moved
-        each = [op.edge(i)(whole, *args, **params).apply(v) for i, v in rates.items()]
+        each: list[Parts] = [op.edge(i)(whole, *args, **params).apply(v) for i, v in rates.items()]
         return sum(each[1:], each[0])
 
     def _needs(self, expr: Expr, k: int) -> Iterator[tuple[Expr, int]]:

@@ -356,7 +356,12 @@ def var(name: str, shape: int | tuple[int, ...] = (), dtype: npt.DTypeLike = flo
         ) from None
     if any(n < 0 for n in lengths):
         raise value_error(f"var: expected lengths of 0 or more, but got shape {lengths}")
-    type = ArrayType(lengths, np.dtype(dtype))
+    try:
+        type = ArrayType(lengths, np.dtype(dtype))
+    except TypeError:
+        raise type_error(
+            f"var: expected a dtype of numbers, but got {dtype!r}; write 'float64'"
+        ) from None
     if type.dtype.kind not in "biufc":
         raise type_error(f"var: expected a dtype of numbers, but got {type.dtype}")
     return _closed(INPUT, (), (("name", name),), type, None, None, caller())

@@ -61,6 +61,11 @@ def substitute(
                 known = ", ".join(by_name) or "none"
                 raise type_error(f"substitute: expected a variable ({known}), but got {target!r}")
             target = by_name[target]
+        if not isinstance(target, Key | Expr):
+            raise type_error(
+                "substitute: expected variables, nodes or names to replace, but got "
+                f"{type(target).__name__}; write substitute(e, {{x: 1.0}})",
+            )
         if isinstance(target, Key):
             given[target] = lift_fully(new, (), "substitute")
         else:

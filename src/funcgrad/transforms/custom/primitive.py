@@ -173,6 +173,13 @@ def _check_partials(partials: object, out: object) -> None:
             "primitive: expected partials to be a list with one function an argument, or one of "
             f"{NUMERICAL_RULES}, but got {type(partials).__name__}; write [df]",
         )
+    rules = partials if isinstance(partials, list | tuple) else ()
+    others = [rule for rule in rules if rule is not None and not callable(rule)]
+    if others:
+        raise type_error(
+            "primitive: expected partials to be functions of the arguments, or None, but got "
+            f"{type(others[0]).__name__}; write [lambda x: np.cos(x)]",
+        )
     if out is not None and not callable(out):
         raise type_error(
             "primitive: expected out= to be a function of the types of the arguments, but got "

@@ -14,7 +14,7 @@ from funcgrad.control.closed_program import Body
 from funcgrad.expr import Expr, subexpressions, symbol
 from funcgrad.graph import CONSTANT, ArrayType
 from funcgrad.rewrite.substitute import substitute_all
-from funcgrad.source import fail, value_error
+from funcgrad.source import fail, type_error, value_error
 from funcgrad.transforms.jacobian import jacobian_columns
 
 # Limits on fixed-point iterations, and on Newton steps after SciPy's solvers.
@@ -145,6 +145,10 @@ class Problem:
                     found = np.asarray(self.solver.solve(*given, settings))
             else:
                 found = np.asarray(self.solver(*given))
+            if found.dtype.kind not in "biufcO":
+                raise type_error(
+                    f"{self.who}: expected the solver to return numbers, but got {found.dtype}",
+                )
             if found.size != run.start.size:
                 raise value_error(
                     f"{self.who}: expected the solver to return x with {run.start.size} entries, but got "
