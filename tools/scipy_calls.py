@@ -307,7 +307,8 @@ min_weight_full_bipartite_matching: scipy.sparse.csr_array(np.abs(A)) @ [1]""",
 expm: scipy.sparse.csc_array(A) @ .toarray() | inv: scipy.sparse.csc_array(A) @ .toarray()
 norm: scipy.sparse.csc_array(A)
 eigsh: scipy.sparse.csc_array(S), 1 @ [0]
-eigs: scipy.sparse.csc_array(S), 1 @ [0].real | lobpcg: S, np.eye(3)[:, :1] @ [0] | svds: scipy.sparse.csc_array(A), 1 @ [1]
+eigs: scipy.sparse.csc_array(S), 1 @ [0].real | lobpcg: S, np.eye(3)[:, :1] @ [0]
+svds: scipy.sparse.csc_array(A), 1 @ [1]
 bicg: D, x[:3] @ [0] | bicgstab: D, x[:3], rtol=1e-12 @ [0] | cg: D, x[:3] @ [0] | cgs: D, x[:3] @ [0]
 gcrotmk: D, x[:3] @ [0] | gmres: D, x[:3] @ [0] | lgmres: D, x[:3] @ [0] | minres: D, x[:3] @ [0]
 qmr: D, x[:3] @ [0] | tfqmr: D, x[:3] @ [0] | lsmr: D, x[:3] @ [0] | lsqr: D, x[:3] @ [0]
