@@ -678,3 +678,16 @@ def test_zeros_before_the_denominator_of_a_filter_at_rest():
     b = np.array([0.4, 2.0, 3.0])
     np.testing.assert_allclose(fg.jvp(f, (b,), (b,))[0], f(b), rtol=1e-14)
     assert np.all(np.isfinite(fg.jacrev(f)(b)))
+
+
+@pytest.mark.parametrize("order", [3, 5])
+def test_second_derivatives_where_an_image_is_mirrored(order):
+    values = np.array([0.3, 1.2, -0.4, 0.9, 2.0, 1.1])
+
+    def f(q):
+        return ndimage.map_coordinates(values, [[q]], order=order, mode="mirror")[0]
+
+    for q in (0.0, 5.0):
+        expected = (f(q + 1e-3) - 2 * f(q) + f(q - 1e-3)) / 1e-6
+        assert fg.grad(f)(q) == pytest.approx(0.0, abs=1e-12)
+        assert fg.grad(fg.grad(f))(q) == pytest.approx(expected, rel=2e-3)
