@@ -227,11 +227,14 @@ class _Series:
         op: Any = whole.op
         args, params = whole.args, dict(whole.params)
         rates = {i: assemble_node(rate, (args[i],), (), args[i].type) for i in self._varying(whole)}
+        total: Parts
         if op.joint is not None:
-            moved: Parts = op.joint(whole, *args, **params).forward(rates)
-            return moved
-        each: list[Parts] = [op.edge(i)(whole, *args, **params).apply(v) for i, v in rates.items()]
-        return sum(each[1:], each[0])
+            total = op.joint(whole, *args, **params).forward(rates)
+        else:
+            total, *others = [op.edge(i)(whole, *args, **params).apply(v) for i, v in rates.items()]
+            for other in others:
+                total = total + other
+        return total
 
     def _needs(self, expr: Expr, k: int) -> Iterator[tuple[Expr, int]]:
         """The coefficients that one depends on."""
