@@ -95,6 +95,26 @@ def test_signs_that_a_program_multiplies_are_zero_at_zero():
     assert fg.grad(lambda x: np.sign(x) * np.abs(x - 1.0))(0.0) == 0.0
 
 
+WHOLE = {
+    "rounded": lambda x: (np.sign(x) * 0.5 + 0.7).astype(int),
+    "a truth value of a sum": lambda x: (np.sign(x) + 1).astype(bool),
+    "a truth value": lambda x: np.where(x < 0, -1, 1).astype(bool),
+    "without signs": lambda x: np.where(x < 0, -1, 1).astype(np.uint8),
+    "a choice without signs": lambda x: np.where(x >= 0, np.uint8(1), np.uint8(2)),
+    "the least number": lambda x: np.where(x >= 0, np.int8(1), np.int8(-128)),
+    "a product": lambda x: np.where(x >= 0, np.int8(1), np.int8(-1)) * np.int8(-128),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_numbers_made_of_a_sign_are_factors(name):
+    for x in (-1.5, 1.5):
+        expected = np.sign(x) * float(WHOLE[name](np.float64(x)))
+        for transform in (lambda f: f, fg.jit):
+            slope = transform(fg.grad(lambda x: WHOLE[name](x) * np.abs(x)))
+            assert slope(x) == expected
+
+
 def test_a_slope_of_abs_reads_as_a_sign():
     assert str(fg.grad(lambda x: np.abs(x) * 2).expr(1.0)) == "2*sign(x)"
     assert fg.to_python(fg.grad(np.abs).expr(1.0)).count("sign(") == 1

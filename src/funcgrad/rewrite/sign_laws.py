@@ -123,7 +123,7 @@ def _divided(term: Expr, x: Expr, signed: Mapping[Any, Callable[[Expr], Expr | N
     signs = {id(node) for node, own in found if own is not None and _is_same(own, x)}
     if not signs:
         return None, term
-    opened = {id(node) for node in near} - signs
+    opened = {id(node) for node in near if _is_inexact(node)} - signs
 
     def operands(node: Expr) -> tuple[Expr, ...]:
         return _opened(node) if id(node) in opened else ()
@@ -134,6 +134,11 @@ def _divided(term: Expr, x: Expr, signed: Mapping[Any, Callable[[Expr], Expr | N
         return (None, node) if all([y is None for y, _ in parts]) else _parts(node, parts)
 
     return folded([term], step, operands=operands)[0]
+
+
+def _is_inexact(node: Expr) -> bool:
+    """Whether no whole number takes part, which a cast rounds and whose negative may overflow."""
+    return all([part.dtype.kind in "fc" for part in (node, *node.args)])
 
 
 def _parts(node: Expr, args: tuple[_Parts, ...]) -> _Parts:
@@ -204,7 +209,7 @@ def _sign(expr: Expr) -> Expr | None:
     """The x of sign(x), copysign(1, x) and where(x < 0, -y, y), also as whole numbers."""
     choice = expr.args[0] if expr.op is op.astype else expr
     if choice.op is selection.where:
-        return _ordered(choice.args[0])
+        return _ordered(choice.args[0]) if expr.dtype.kind == "f" else None
     return _beneath(expr, _operand_of_sign)
 
 
@@ -214,9 +219,10 @@ def _magnitude(expr: Expr) -> Any:
     if choice.op is not selection.where or not _side(choice.args[0]):
         return 1.0
     p, *sides = choice.args
+    if choice is not expr:
+        sides = [_cast(y, expr) for y in sides]
     signs = (_side(p), -_side(p))
-    y = np.where(p, *[-y if k < 0 else y for k, y in zip(signs, sides, strict=True)])
-    return _cast(y, expr) if choice is not expr else y
+    return np.where(p, *[-y if k < 0 else y for k, y in zip(signs, sides, strict=True)])
 
 
 def _slope_or_sign(expr: Expr) -> Expr | None:
