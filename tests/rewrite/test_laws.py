@@ -199,12 +199,13 @@ PROGRAMS = {
         np.repeat(x, 8) ** 3 + np.repeat(x, 8) ** 4 + np.repeat(x, 8) ** -2.0
     ),
     "product_with_slope": lambda x: np.sign(x) * np.log1p(np.abs(x)),
+    "slope_of_a_size": lambda x: np.abs(np.real(x) ** 2),
     "slope_of_a_side": lambda x: np.where(np.real(x) >= 0, np.abs(x), np.exp(-np.abs(x))),
     "square_of_slope": lambda x: np.cos(np.abs(x)),
     "smooth_at_origin": lambda x: np.cos(np.hypot(np.real(x), 2 * np.imag(x))),
     "sum_of_product": lambda x: np.sum(-(np.reshape(x, (-1, 1)) @ np.reshape(x, (1, -1))), axis=0),
 }
-UNLIKE_AT_ZERO = ("product_with_slope", "slope_of_a_side")
+UNLIKE_AT_ZERO = ("product_with_slope", "slope_of_a_side", "slope_of_a_size")
 """Laws of the derivatives of functions that are smooth at 0, where both sides of the law differ."""
 STABLE_PROGRAMS = {
     "log_of_sum_of_exp": lambda x: np.log(np.sum(np.exp(x))),

@@ -9,6 +9,8 @@ ODD = {
     "sign": lambda x: np.sign(x) * np.log1p(np.abs(x)),
     "sign, last": lambda x: np.expm1(np.abs(x)) * np.sign(x),
     "sign of a quotient": lambda x: np.sign(x) * (np.abs(x) / (1 + np.abs(x))),
+    "size and sign apart": lambda x: np.copysign(np.abs(x), x) + np.sin(x) - x,
+    "sign of a function of the size": lambda x: np.copysign(np.log1p(np.abs(x)), x),
     "copysign": lambda x: np.copysign(1.0, x) * (1 - np.exp(-np.abs(x))),
     "where": lambda x: np.where(x < 0, -1.0, 1.0) * np.tan(np.fabs(x)),
     "where of whole numbers": lambda x: np.where(x >= 0, 1, -1) * np.arctan(np.sqrt(x**2)),
@@ -57,6 +59,8 @@ def test_a_side_of_zero_has_the_slope_of_abs_on_this_side(name):
 
 EVEN = {
     "cos": (lambda x: np.cos(np.abs(x)), -1.0),
+    "size of a square": (lambda x: np.log1p(np.abs(x * x)), 2.0),
+    "root of a power": (lambda x: np.sqrt((x * x) ** 2), 2.0),
     "of a root": (lambda x: np.cosh(np.sqrt(x**2)), 1.0),
     "product": (lambda x: np.abs(x) * np.sin(np.abs(x)), 2.0),
     "with a function of x": (lambda x: np.cos(np.abs(x)) * np.exp(x), 0.0),

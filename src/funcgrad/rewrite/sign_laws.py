@@ -14,9 +14,16 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.fold import folded
 from funcgrad.graph import nearest_terms
-from funcgrad.ops import indexing, shape
+from funcgrad.ops import indexing, reduction, shape
 from funcgrad.ops.base import op
-from funcgrad.ops.elementwise import arithmetic, logic, magnitude, selection
+from funcgrad.ops.elementwise import (
+    arithmetic,
+    exponential,
+    logic,
+    magnitude,
+    selection,
+    trigonometric,
+)
 from funcgrad.rewrite.constant_values import value_of
 
 
@@ -95,6 +102,35 @@ def square_of_slope(expr: Expr) -> Expr | None:
     """absolute_slope(x)**2 = 1, as in the second derivative of cos(abs(x))."""
     found: Expr | None = None if _slope(expr.args[0]) is None else shape.ones_like(expr)
     return found
+
+
+def slope_of_a_size(expr: Expr) -> Expr | None:
+    """absolute_slope(abs(x)) = 1, and so of all that is never negative: abs(x**2) is x**2 also beside 0."""
+    (x,) = expr.args
+    while x.op in _RISING:
+        x = x.args[0]
+    return shape.ones_like(expr) if x.op in _NEVER_NEGATIVE else None
+
+
+_NEVER_NEGATIVE = (
+    arithmetic.square,
+    exponential.exp,
+    exponential.sqrt,
+    magnitude.absolute,
+    magnitude.fabs,
+    reduction.norm_op,
+    trigonometric.cosh,
+    trigonometric.hypot,
+)
+_RISING = (
+    exponential.expm1,
+    exponential.log1p,
+    trigonometric.arcsinh,
+    trigonometric.arctan,
+    trigonometric.sinh,
+    trigonometric.tanh,
+)
+"""Functions that rise from 0 at 0."""
 
 
 _Parts = tuple[Any, Any]

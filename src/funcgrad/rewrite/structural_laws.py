@@ -402,6 +402,7 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         StructuralLaw(_masked_sum, (selection.mask,)),
         StructuralLaw("funcgrad.rewrite.matrix_laws:sum_of_product", _PRODUCTS, "for finite reals"),
     ),
+    "absolute_slope": (StructuralLaw("funcgrad.rewrite.sign_laws:slope_of_a_size", holds=_KINK),),
     "where": (_SLOPE_OF_A_SIDE,),
     "mask": (
         StructuralLaw(_mask_cases),
