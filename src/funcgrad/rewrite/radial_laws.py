@@ -304,11 +304,15 @@ def _limit(root: Any, radius: _Radius) -> Any:
         return None
     r = radius.r
     whole = _Near(_places(r), 0.0, 1.0, limit=1.0)
+    others = _other_sizes(root) - {id(r)}
 
     def operands(node: Expr) -> tuple[Expr, ...]:
-        return node.args if node is not r and _depends(node, r) else ()
+        is_leaf = node is r or id(node) in others or not _depends(node, r)
+        return () if is_leaf else node.args
 
     def step(node: Expr, args: tuple[_Near | None, ...]) -> _Near | None:
+        if id(node) in others:
+            return _Near()
         if node is r or _is_square(node, r):
             return whole if node is r else whole._replace(slope=0.0, limit=0.0)
         return _near(node, args)
@@ -317,6 +321,12 @@ def _limit(root: Any, radius: _Radius) -> Any:
     if found is None or found.limit is None or _joined([found.places, radius.places]) is None:
         return None
     return found.limit
+
+
+def _other_sizes(root: Expr) -> set[int]:
+    """The q of where(q != 0, x, y), in whose x they are not 0: of hypot(hypot(x, y), z) the outer one."""
+    choices = [node.args[0] for node in nearest_terms([root], _MOST) if node.op is selection.where]
+    return {id(condition.args[0]) for condition in choices if _is_nonzero(condition)}
 
 
 def _joined(places: list[Array | None]) -> Array | None:
@@ -407,6 +417,10 @@ def _combined(node: Expr, places: Array, args: list[_Near]) -> _Near | None:
     """A function of r and of what does not depend on it."""
     if len(args) == 1:
         return _of_one(node, places, args[0])
+    if node.op is selection.where:
+        limits = [arg.limit for arg in args[1:]]
+        found = args[0].places is None and None not in limits
+        return _Near(places, limit=np.where(node.args[0], *limits)) if found else None
     if node.op not in _LINEAR:
         return None
     one, other = args
