@@ -17,7 +17,7 @@ from funcgrad.autodiff.accumulate import Zeros, linear_maps, varied, without_zer
 from funcgrad.expr import Expr, subexpressions, symbol
 from funcgrad.fold import Semiring, folded, path_sums
 from funcgrad.graph import CONSTANT, ArrayType
-from funcgrad.linear import LinearMap
+from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.base.op import Elementwise, Op, broadcast_to, differentiable
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.shape import ones_like, zeros_like
@@ -77,7 +77,10 @@ class _Pullbacks:
         """The operands of a node that depend on a target, each with its linear map or operations."""
         child = self._exprs[me]
         op, args, varied = child.op, child.args, self._varied
-        if not isinstance(op, Elementwise) or me in self._squares:
+        if me in self._squares:
+            beside_zero = Structural(lambda v: v, self._with_limit)
+            return [(arg, edge @ beside_zero) for arg, edge in self._linear_maps(me)]
+        if not isinstance(op, Elementwise):
             return self._linear_maps(me)
         values = self._factors.get(me) or (child, *args)
         types = tuple([value.type for value in values])
@@ -129,6 +132,11 @@ class _Pullbacks:
             else:
                 values.append(normal_form(expr, tuple([values[i] for i in places])))
         return values[result]
+
+    def _with_limit(self, g: Any) -> Any:
+        from funcgrad.rewrite.radial_laws import continued_cotangent  # of few programs
+
+        return continued_cotangent(self._simplified(g)) if type(g) is Expr else g
 
     def sum(self, a: Any, b: Any) -> Any:
         """The sum of two cotangents of a node."""

@@ -48,15 +48,34 @@ class _Radius(NamedTuple):
 
 def smooth_at_origin(expr: Expr) -> Expr | None:
     """mask(r != 0, x*sin(r)/r) = where(r != 0, x*sin(r)/r, x), and the like: the limit's slope is kept."""
+    return _continued(expr, needs_factor=True)  # only a product with x is 0 at 0
+
+
+def continued_cotangent(expr: Expr) -> Expr:
+    """The cotangent that a root of squares gives their sum, mask(r != 0, sin(r)/r), with its limit at 0.
+
+    The sum's own derivative is 0 there.
+    """
+    found = _continued(expr, needs_factor=False) if expr.op is selection.mask else None
+    return expr if found is None else found
+
+
+def _continued(expr: Expr, needs_factor: bool) -> Expr | None:
     condition, product = expr.args
     radius = _radius(condition, product)
     if radius is None:
         return None
     factor, rest = _split(product, radius)
-    if factor is None or not _is_multiple(rest, radius.coordinates):
-        return None  # only a product with x is 0 at 0
+    if factor is None or (needs_factor and not _is_multiple(rest, radius.coordinates)):
+        return None
     limit = _limit(factor, radius)
-    return None if limit is None else selection.where(condition, product, limit * rest)
+    if limit is None:
+        return None
+    beside = limit * rest
+    if not isinstance(beside, Expr):
+        beside = shape.full_like(product, beside)
+    found: Expr = selection.where(condition, product, beside)
+    return found
 
 
 def _radius(condition: Expr, product: Expr) -> _Radius | None:
