@@ -460,7 +460,8 @@ def const(value: object) -> Expr:
     array = np.array(value)
     if array.dtype.kind not in "biufc":
         functions["refuse_others"]("const", value)
-        got = f"dtype {array.dtype}" if array.shape else type(value).__name__
+        kind = "an int of more than 64 bits" if isinstance(value, int) else type(value).__name__
+        got = f"dtype {array.dtype}" if array.shape else kind
         raise type_error(f"const: expected numbers, but got {got}; write np.array(values, float)")
     array.flags.writeable = False
     return constant_of(Constant(array))
