@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.expr import Expr
+from funcgrad.expr import Expr, const
 from funcgrad.fold import folded
 from funcgrad.graph import CONSTANT, nearest_terms
 from funcgrad.ops import indexing, reduction, shape
@@ -40,8 +40,9 @@ class _Radius(NamedTuple):
     r: Expr
     divisor: Expr
     """r, as large as x."""
-    places: Array
-    """The entries of r, as large as what the mask selects."""
+    moves: list[Expr]
+    """The moves of the entries of r to those that the mask selects, the last first."""
+    shape: tuple[int, ...]
     coordinates: frozenset[int]
     """The identities of the x of which r is the norm: equal nodes of a simplification are one object."""
 
@@ -98,9 +99,7 @@ def _compared_size(condition: Expr) -> _Radius | None:
         return None
     if of_sum and not _is_over_axes(condition, r):
         return None
-    places = _places_after([] if of_sum else moves, _places(r))
-    coordinates = frozenset(map(id, r.args))
-    return _Radius(r, wide, np.broadcast_to(places, condition.shape), coordinates)
+    return _Radius(r, wide, [] if of_sum else moves, condition.shape, frozenset(map(id, r.args)))
 
 
 def _unmoved(expr: Expr) -> tuple[Expr, list[Expr]]:
@@ -110,16 +109,6 @@ def _unmoved(expr: Expr) -> tuple[Expr, list[Expr]]:
         moves.append(expr)
         expr = expr.args[0]
     return expr, moves
-
-
-def _places_after(moves: list[Expr], places: Array) -> Array:
-    for move in reversed(moves):
-        places = _moved_places(move, places)
-    return places
-
-
-def _places(r: Expr) -> Array:
-    return np.arange(1, 1 + r.size).reshape(r.shape)
 
 
 def _is_move(node: Expr) -> bool:
@@ -150,7 +139,7 @@ def _root_of_squares(condition: Expr, product: Expr) -> _Radius | None:
     for node in nearest_terms([product], _MOST):
         is_root = node.op is exponential.sqrt and node.shape == inner.shape
         if is_root and _squares(node.args[0]) == coordinates:
-            return _Radius(node, node, _places_after(moves, _places(node)), coordinates)
+            return _Radius(node, node, moves, condition.shape, coordinates)
     return None
 
 
@@ -322,7 +311,8 @@ def _limit(root: Any, radius: _Radius) -> Any:
     if not isinstance(root, Expr):
         return None
     r = radius.r
-    whole = _Near(_places(r), 0.0, 1.0, limit=1.0)
+    entries = np.arange(1, 1 + r.size).reshape(r.shape)
+    whole = _Near(entries, 0.0, 1.0, limit=1.0)
     others = _other_sizes(root) - {id(r)}
 
     def operands(node: Expr) -> tuple[Expr, ...]:
@@ -337,9 +327,12 @@ def _limit(root: Any, radius: _Radius) -> Any:
         return _near(node, args)
 
     (found,) = folded([root], step, operands=operands)
-    if found is None or found.limit is None or _joined([found.places, radius.places]) is None:
+    if found is None or found.limit is None:
         return None
-    return found.limit
+    for move in reversed(radius.moves):
+        entries = _moved_places(move, entries)
+    masked = np.broadcast_to(entries, radius.shape)
+    return None if _joined([found.places, masked]) is None else found.limit
 
 
 def _other_sizes(root: Expr) -> set[int]:
@@ -411,21 +404,21 @@ def _moved(node: Expr, arg: _Near) -> _Near | None:
 
 def _with_numbers(node: Expr, places: Array, args: list[_Near]) -> _Near:
     """A function of r and constants: its value and its slope at 0 are numbers."""
-    value, slopes = _numbers(node, [arg.value for arg in args])
-    slope = sum([d * arg.slope for d, arg in zip(slopes, args, strict=True) if arg.slope])
-    return _Near(
-        places, value, slope, math.isfinite(value), _if_finite(slope) if value == 0 else None
-    )
+    value, slope = _numbers(node, [arg.value for arg in args], [arg.slope for arg in args])
+    limit = _if_finite(slope) if value == 0 else None
+    return _Near(places, value, slope, math.isfinite(value), limit)
 
 
-def _numbers(node: Expr, values: list[Any]) -> tuple[float, list[float]]:
-    """The value of an elementwise operation at numbers, and its partial derivatives."""
-    numbers = [arg.dtype.type(value) for arg, value in zip(node.args, values, strict=True)]
-    params = dict(node.params)
-    with np.errstate(all="ignore"):
-        value = node.op.run(*numbers, **params)
-        edges = [edge and edge(value, *numbers, **params) for edge in node.op.edges]
-        return float(value), [float(edge.apply(np.float64(1.0))) if edge else 0.0 for edge in edges]
+def _numbers(node: Expr, values: list[Any], slopes: list[float]) -> tuple[float, float]:
+    """The value of an elementwise operation at numbers, and its slope, given those of its operands."""
+    numbers = [const(arg.dtype.type(v)) for arg, v in zip(node.args, values, strict=True)]
+    params, edges = dict(node.params), node.op.edges
+    value, total = node.op(*numbers, **params), 0.0
+    for place, slope in enumerate(slopes):
+        rule = edges[place] if type(edges) is tuple else edges(place)
+        if slope and rule is not None:
+            total += float(rule(value, *numbers, **params).apply(const(slope))())
+    return float(value()), total
 
 
 def _if_finite(number: float) -> float | None:
@@ -467,6 +460,6 @@ def _of_one(node: Expr, places: Array, arg: _Near) -> _Near | None:
         return _Near(places, None, 0.0, arg.is_finite, None if arg.limit is None else -arg.limit)
     if arg.limit is None:
         return None
-    value, (slope,) = _numbers(node, [0.0])
+    value, slope = _numbers(node, [0.0], [1.0])
     limit = slope * arg.limit if value == 0 and math.isfinite(slope) else None
     return _Near(places, None, 0.0, math.isfinite(value), limit)
