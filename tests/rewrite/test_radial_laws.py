@@ -36,6 +36,8 @@ NORMS = {
     "two squares": lambda x: np.sqrt(x[0] ** 2 + x[1] ** 2),
     "three squares": lambda x: np.sqrt(x[0] ** 2 + x[1] ** 2 + (0.5 * x[0] - 0.5 * x[1]) ** 2),
     "a power of Python's sum": lambda x: sum([v * v for v in (*x, 0.5 * (x[0] - x[1]))]) ** 0.5,
+    "scaled": lambda x: np.linalg.norm(2 * x),
+    "negative": lambda x: np.linalg.norm(-x / 0.5),
     "hypot of three": lambda x: math.hypot(x[0], x[1], 0.5 * x[0] - 0.5 * x[1]),
     "weights": lambda x: np.sqrt(np.sum(np.array([2.0, 3.0]) * x**2)),
     "two weights": lambda x: np.sqrt(2 * x[0] ** 2 + x[1] ** 2 * 3),
@@ -48,13 +50,14 @@ _OF_THREE = ("three squares", "a power of Python's sum")
 METRIC_OF_THREE = np.array([[1.25, -0.25], [-0.25, 1.25]])
 _WEIGHTED = ("weights", "two weights")
 METRIC = dict.fromkeys((*_OF_THREE, "hypot of three"), METRIC_OF_THREE)
+METRIC |= dict.fromkeys(["scaled", "negative"], 4 * np.eye(2))
 METRIC |= dict.fromkeys(_WEIGHTED, np.diag([2.0, 3.0]))
 
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_hessian_at_zero_is_the_second_derivative_of_the_profile(profile, norm):
-    if profile == "Matern 5/2" and norm == "hypot of three":
+    if profile == "Matern 5/2" and norm in ("hypot of three", "negative"):
         pytest.skip("beside other functions of r, r**2 has a derivative of its own")
     (f, curvature), r = PROFILES[profile], NORMS[norm]
     whole = lambda x: f(r(x))  # noqa: E731
@@ -87,6 +90,33 @@ def test_a_parameter_in_the_profile_is_differentiated():
     assert trace(2.0) == -12.0
     assert fg.grad(trace)(2.0) == -12.0
     assert fg.jit(fg.grad(trace))(2.0) == -12.0
+
+
+BENT = {
+    "a choice": lambda r: np.where(r > 0, np.sin(r), 0.0),
+    "a maximum": lambda r: np.maximum(r, 0.0),
+    "a clip": lambda r: np.clip(r, 0.0, 1.0),
+    "a size": lambda r: np.abs(np.sin(r)),
+    "a factor": lambda r: np.sign(r) * r,
+}
+
+
+@pytest.mark.parametrize("name", BENT)
+def test_a_factor_with_a_kink_has_its_slope_on_the_side_of_sizes(name):
+    f = lambda x: np.linalg.norm(x) * BENT[name](np.linalg.norm(x)) - np.cos(np.linalg.norm(x))  # noqa: E731
+    for hessian in (fg.hessian(f), fg.jit(fg.hessian(f))):
+        np.testing.assert_allclose(hessian(np.zeros(2)), 3 * np.eye(2), rtol=1e-13)
+
+
+def test_x_is_zero_only_in_the_places_of_a_size_of_zero():
+    x, y = fg.var("x", shape=(3, 3)), fg.var("y", shape=(3, 3))
+    r = np.hypot(x, x.T)
+    total = np.sum(np.where(r != 0, y * x[:, ::-1] * np.sin(r) / r, 0.0))
+    point = np.array([[0.0, 0.5, 0.7], [0.0, 0.3, 0.0], [0.2, 0.0, 0.0]])
+    size = np.hypot(point, point.T)
+    expected = point[:, ::-1] * np.sinc(size / np.pi) * (size != 0)
+    found = fg.gradient(total, y)(x=point, y=point)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
 def test_the_covariance_of_slopes_of_a_process_between_all_points():

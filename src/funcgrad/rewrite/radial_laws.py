@@ -7,7 +7,7 @@ cos(r), it is near x = 0 the product of x with the limit of f'(r)/r, and so is i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,8 +43,13 @@ class _Radius(NamedTuple):
     moves: list[Expr]
     """The moves of the entries of r to those that the mask selects, the last first."""
     shape: tuple[int, ...]
-    coordinates: frozenset[int]
-    """The identities of the x of which r is the norm: equal nodes of a simplification are one object."""
+    axes: tuple[int, ...]
+    """The axes of x over which r is a sum."""
+    coordinates: dict[int, tuple[int, ...]]
+    """What is 0 where r is 0, x and y, and x of 2*x: the shapes, by the identities.
+
+    Equal nodes of a simplification are one object.
+    """
 
 
 def smooth_at_origin(expr: Expr) -> Expr | None:
@@ -67,7 +72,7 @@ def _continued(expr: Expr, needs_factor: bool) -> Expr | None:
     if radius is None:
         return None
     factor, rest = _split(product, radius)
-    if factor is None or (needs_factor and not _is_multiple(rest, radius.coordinates)):
+    if factor is None or (needs_factor and not _is_multiple(rest, radius)):
         return None
     limit = _limit(factor, radius)
     if limit is None:
@@ -99,7 +104,43 @@ def _compared_size(condition: Expr) -> _Radius | None:
         return None
     if of_sum and not _is_over_axes(condition, r):
         return None
-    return _Radius(r, wide, [] if of_sum else moves, condition.shape, frozenset(map(id, r.args)))
+    axes = dict(r.params).get("axis", ())
+    moves = [] if of_sum else moves
+    return _Radius(r, wide, moves, condition.shape, axes, _coordinates(r.args))
+
+
+def _coordinates(args: Iterable[Expr]) -> dict[int, tuple[int, ...]]:
+    found = {}
+    for arg in args:
+        x: Expr | None = arg
+        while x is not None and x.shape == arg.shape:
+            found[id(x)] = x.shape
+            x = _unscaled(x)
+    return found
+
+
+def _unscaled(expr: Expr) -> Expr | None:
+    """The x of -x, 2*x and x/2, which products of a derivative have in place of these."""
+    if expr.op is arithmetic.negative:
+        return expr.args[0]
+    for i in {arithmetic.multiply: (0, 1), arithmetic.divide: (1,)}.get(expr.op, ()):
+        factor = value_of(expr.args[i])
+        if factor is not None and factor != 0 and np.isfinite(factor):
+            return expr.args[1 - i]
+    return None
+
+
+def _entries(r: Expr) -> Array:
+    """Numbers of the entries of r, from 1."""
+    return np.arange(1, 1 + r.size).reshape(r.shape)
+
+
+def _masked_entries(radius: _Radius) -> Array:
+    """The entries of r that the mask selects by."""
+    entries = _entries(radius.r)
+    for move in reversed(radius.moves):
+        entries = _moved_places(move, entries)
+    return np.broadcast_to(entries, radius.shape)
 
 
 def _unmoved(expr: Expr) -> tuple[Expr, list[Expr]]:
@@ -135,11 +176,12 @@ def _root_of_squares(condition: Expr, product: Expr) -> _Radius | None:
         parts = _parts(inner, _OF_CONDITION)
     if not parts or not all(map(_is_nonzero, parts)):
         return None
-    coordinates = frozenset([id(part.args[0]) for part in parts])
+    squared = [part.args[0] for part in parts]
+    axes = dict(inner.params).get("axis", ())
     for node in nearest_terms([product], _MOST):
         is_root = node.op is exponential.sqrt and node.shape == inner.shape
-        if is_root and _squares(node.args[0]) == coordinates:
-            return _Radius(node, node, moves, condition.shape, coordinates)
+        if is_root and _squares(node.args[0]) == frozenset(map(id, squared)):
+            return _Radius(node, node, moves, condition.shape, axes, _coordinates(squared))
     return None
 
 
@@ -238,6 +280,9 @@ def _split_of(node: Expr, parts: tuple[_Split, ...], radius: _Radius) -> _Split:
         own = _radius(node.args[0], node)
         if own is not None and own.r is radius.r:
             return factor, rest
+        if _depends(node.args[0], radius.r):
+            whole = factor if isinstance(factor, Expr) else shape.full_like(node, factor)
+            return node.op(node.args[0], whole), rest
         return factor, node.op(
             node.args[0], rest if isinstance(rest, Expr) else shape.full_like(node, rest)
         )
@@ -275,22 +320,51 @@ def _split_sum(node: Expr, parts: tuple[_Split, ...]) -> _Split:
     return (node.op(factor, other), rest) if one == two else _NOT_DIVIDED
 
 
-def _is_multiple(product: Any, factors: frozenset[int]) -> bool:
-    """Whether each term of a product has one of some factors."""
+def _is_multiple(product: Any, radius: _Radius) -> bool:
+    """Whether each term of a product has a factor that is 0 where r is 0."""
     if not isinstance(product, Expr):
         return False
     near = {id(node) for node in nearest_terms([product], _MOST)}
+    shapes, entries = radius.coordinates, np.expand_dims(_entries(radius.r), radius.axes)
 
     def operands(node: Expr) -> tuple[Expr, ...]:
-        opened = id(node) in near and id(node) not in factors
+        opened = id(node) in near and id(node) not in shapes
         return node.args[_OF_DIVIDED.get(node.op, slice(0))] if opened else ()
 
-    def step(node: Expr, having: tuple[bool, ...]) -> bool:
-        return id(node) in factors or (
-            all(having) and bool(having) if node.op in _SUMS else any(having)
-        )
+    def step(node: Expr, parts: tuple[Array | None, ...]) -> Array | None:
+        if id(node) in shapes:
+            return np.broadcast_to(entries, shapes[id(node)])
+        return _places_of_factor(node, parts)
 
-    return folded([product], step, operands=operands)[0]
+    (places,) = folded([product], step, operands=operands)
+    if places is None:
+        return False
+    return _joined([np.broadcast_to(places, radius.shape), _masked_entries(radius)]) is not None
+
+
+def _places_of_factor(node: Expr, parts: tuple[Array | None, ...]) -> Array | None:
+    """The entries of r where a node is 0, of those of its operands; None if it is not."""
+    known = [part for part in parts if part is not None]
+    if not known or (node.op in _SUMS and len(known) < 2):
+        return None
+    if node.op in _SUMS:
+        return _joined(known)
+    if node.op in _MOVES:
+        return _moved_places(node, known[0]) if _is_move(node) and _is_apart(node) else None
+    if node.op is not reduction.sum_op:
+        return known[0]
+    axes = dict(node.params)["axis"]
+    first = np.max(known[0], axes, keepdims=True, initial=0)
+    is_same = np.all((known[0] == first) | (known[0] == 0))
+    return np.max(known[0], axes, initial=0) if is_same else None
+
+
+def _is_apart(move: Expr) -> bool:
+    """Whether a move adds no entries up."""
+    if move.op is not indexing.scatter_op:
+        return True
+    ones = np.ones(move.args[0].shape, int)
+    return bool(np.max(_moved_places(move, ones), initial=0) < 2)
 
 
 class _Near(NamedTuple):
@@ -301,7 +375,10 @@ class _Near(NamedTuple):
     value: float | None = None
     """The value at 0, if only constants and r determine it."""
     slope: float = 0.0
+    beside: tuple[float, float] = (0.0, 0.0)
+    """The value and the slope where r is tiny: others beside a kink or a jump, as of where(r > 0, r, 0)."""
     is_finite: bool = True
+    """Whether it is finite at 0, and no jump."""
     limit: Any = None
     """The limit of node/r if it exists and the node is 0 at 0: an expression or a number."""
 
@@ -311,8 +388,8 @@ def _limit(root: Any, radius: _Radius) -> Any:
     if not isinstance(root, Expr):
         return None
     r = radius.r
-    entries = np.arange(1, 1 + r.size).reshape(r.shape)
-    whole = _Near(entries, 0.0, 1.0, limit=1.0)
+    whole = _Near(_entries(r), 0.0, 1.0, (_TINY, 1.0), limit=1.0)
+    square = whole._replace(slope=0.0, beside=(_TINY**2, 2 * _TINY), limit=0.0)
     others = _other_sizes(root) - {id(r)}
 
     def operands(node: Expr) -> tuple[Expr, ...]:
@@ -323,16 +400,14 @@ def _limit(root: Any, radius: _Radius) -> Any:
         if id(node) in others:
             return _Near()
         if node is r or _is_square(node, r):
-            return whole if node is r else whole._replace(slope=0.0, limit=0.0)
+            return whole if node is r else square
         return _near(node, args)
 
     (found,) = folded([root], step, operands=operands)
     if found is None or found.limit is None:
         return None
-    for move in reversed(radius.moves):
-        entries = _moved_places(move, entries)
-    masked = np.broadcast_to(entries, radius.shape)
-    return None if _joined([found.places, masked]) is None else found.limit
+    is_same = _joined([found.places, _masked_entries(radius)]) is not None
+    return found.limit if is_same else None
 
 
 def _other_sizes(root: Expr) -> set[int]:
@@ -341,7 +416,7 @@ def _other_sizes(root: Expr) -> set[int]:
     return {id(condition.args[0]) for condition in choices if _is_nonzero(condition)}
 
 
-def _joined(places: list[Array | None]) -> Array | None:
+def _joined(places: Sequence[Array | None]) -> Array | None:
     """The entries of r in several operands; None if they are not the same."""
     first, *others = [own for own in places if own is not None]
     for other in others:
@@ -368,7 +443,8 @@ def _near(node: Expr, args: tuple[_Near | None, ...]) -> _Near | None:
     """A node near r = 0, of operands near it; None if nothing is known."""
     value = value_of(node)
     if value is not None:
-        return _Near(value=float(value), is_finite=bool(np.isfinite(value)))
+        number = float(value)
+        return _Near(None, number, beside=(number, 0.0), is_finite=math.isfinite(number))
     if any([arg is None for arg in args]):
         return None
     known: list[_Near] = list(args)  # type: ignore[arg-type]
@@ -391,22 +467,30 @@ def _is_entrywise(node: Expr) -> bool:
 
 
 def _moved(node: Expr, arg: _Near) -> _Near | None:
-    if arg.places is None or not _is_move(node):
+    if arg.places is None or not (_is_move(node) and _is_apart(node)):
         return None
     moved, limit = arg._replace(places=_moved_places(node, arg.places)), arg.limit
     if node.op is indexing.scatter_op:
-        if np.max(_moved_places(node, np.ones_like(arg.places)), initial=0) > 1:
-            return None  # some are added up
         moved = moved._replace(value=None)
         limit = shape.full_like(node.args[0], limit) if isinstance(limit, float) else limit
     return moved._replace(limit=_moved_part(node, limit))
 
 
+_TINY = 1e-30
+
+
 def _with_numbers(node: Expr, places: Array, args: list[_Near]) -> _Near:
-    """A function of r and constants: its value and its slope at 0 are numbers."""
+    """A function of r and constants: its values and its slopes at 0 and beside it are numbers."""
     value, slope = _numbers(node, [arg.value for arg in args], [arg.slope for arg in args])
-    limit = _if_finite(slope) if value == 0 else None
-    return _Near(places, value, slope, math.isfinite(value), limit)
+    beside = _numbers(node, [arg.beside[0] for arg in args], [arg.beside[1] for arg in args])
+    is_continuous = math.isfinite(value) and _is_close(value, beside[0])
+    has_limit = value == 0 and is_continuous and math.isfinite(slope) and math.isfinite(beside[1])
+    limit = (slope if _is_close(slope, beside[1]) else beside[1]) if has_limit else None
+    return _Near(places, value, slope, beside, is_continuous, limit)
+
+
+def _is_close(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-6)
 
 
 def _numbers(node: Expr, values: list[Any], slopes: list[float]) -> tuple[float, float]:
@@ -419,10 +503,6 @@ def _numbers(node: Expr, values: list[Any], slopes: list[float]) -> tuple[float,
         if slope and rule is not None:
             total += float(rule(value, *numbers, **params).apply(const(slope))())
     return float(value()), total
-
-
-def _if_finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 def _combined(node: Expr, places: Array, args: list[_Near]) -> _Near | None:
@@ -448,7 +528,7 @@ def _combined(node: Expr, places: Array, args: list[_Near]) -> _Near | None:
         limit = node.op(one.limit, node.args[1])
     elif node.op is arithmetic.multiply and other.limit is not None and one.is_finite:
         limit = other.limit * node.args[0]
-    return _Near(places, None, 0.0, finite, limit)
+    return _Near(places, is_finite=finite, limit=limit)
 
 
 _LINEAR = (arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide)
@@ -457,9 +537,14 @@ _LINEAR = (arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.
 def _of_one(node: Expr, places: Array, arg: _Near) -> _Near | None:
     """A function of one operand, which is known to be 0 at 0, such as sin(k*r)."""
     if node.op is arithmetic.negative:
-        return _Near(places, None, 0.0, arg.is_finite, None if arg.limit is None else -arg.limit)
+        limit = None if arg.limit is None else -arg.limit
+        return _Near(places, is_finite=arg.is_finite, limit=limit)
     if arg.limit is None:
         return None
     value, slope = _numbers(node, [0.0], [1.0])
-    limit = slope * arg.limit if value == 0 and math.isfinite(slope) else None
-    return _Near(places, None, 0.0, math.isfinite(value), limit)
+    sides = [
+        _numbers(node, [k], [1.0])[1] for k in (-_TINY, _TINY)
+    ]  # at a kink, the sign is wanted
+    is_smooth = value == 0 and math.isfinite(slope) and all([_is_close(slope, k) for k in sides])
+    limit = slope * arg.limit if is_smooth else None
+    return _Near(places, is_finite=math.isfinite(value), limit=limit)
