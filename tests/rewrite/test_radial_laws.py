@@ -145,7 +145,7 @@ def test_the_covariance_of_slopes_of_a_process_between_all_points():
     ],
 )
 def test_the_gradient_at_zero_stays_zero(f):
-    np.testing.assert_array_equal(np.nan_to_num(fg.grad(f)(np.zeros(2))), [0.0, 0.0])
+    np.testing.assert_array_equal(fg.grad(f)(np.zeros(2)), [0.0, 0.0])
 
 
 def test_entries_beside_zero_keep_their_derivatives():
