@@ -230,11 +230,12 @@ the weights of these entries are 0 for any T. A rule that stopped at `exp(-inf)`
 `exp(log(p))` and `logsumexp(log(p))` have slopes other than 0 at p = 0. Choose after the factor,
 `np.where(mask, s / T, -np.inf)`: what is not selected has the gradient 0.
 
-A function of a norm or a root of squares that is smooth at 0, such as `np.cos(r)`, `np.sinc(r)` or
-`(1 + r) * np.exp(-r)` for `r = np.linalg.norm(x)`, has its Hessian there, by reverse mode or forward mode
-over it. Forward mode twice gives it too, except of sums that have `r**2` beside other functions of r, as the
-Matern kernel 5/2 has; of such sums of `math.hypot` of three numbers no mode does. It is still 0, without a
-warning, for `scipy.spatial.distance.pdist` and for functions of your own by `fg.primitive`.
+A function of a norm or of `np.hypot` that is smooth at 0, such as `np.cos(r)`, `np.sinc(r)` or
+`(1 + r) * np.exp(-r)` for `r = np.linalg.norm(x)`, has its Hessian there in all modes. Exceptions, of which
+the Hessian is wrong without a warning: sums that have `r**2` beside other functions of r, as the Matern
+kernel 5/2 has, in forward mode twice, and of `math.hypot` of three numbers; `scipy.spatial.distance.pdist`,
+and functions of your own by `fg.primitive`. Another root of squares, such as `np.sqrt(x**2 + y**2 + z**2)` or
+`np.sqrt(np.sum(w * x**2))`, has it by `grad`, `hessian` and `hvp`, not by `jacfwd` or `vjp` first.
 
 Vectors of `eigh` and `svd` that belong to equal values have no derivative, and a program that uses it has
 the derivative NaN, as in JAX. A tangent or cotangent that is exactly 0 and would turn such vectors adds 0:

@@ -84,6 +84,21 @@ def test_the_second_derivative_along_directions_is_that_of_the_hessian(profile):
     np.testing.assert_allclose(fg.grad(along)(zero), curvature * v, rtol=1e-13)
 
 
+@pytest.mark.parametrize("norm", ["norm", "hypot"])
+def test_every_pair_of_modes_has_the_hessian(norm):
+    f, r = lambda x: np.cos(NORMS[norm](x)), NORMS[norm]
+    both = lambda x: np.stack([f(x), 2 * np.cos(r(x))])  # noqa: E731
+    v = np.array([1.0, 2.0])
+    np.testing.assert_array_equal(
+        fg.jvp(lambda x: fg.vjp(f, x)[1](1.0)[0], (np.zeros(2),), (v,))[1], -v
+    )
+    for outer in (fg.jacfwd, fg.jacrev):
+        for inner in (fg.jacfwd, fg.jacrev):
+            np.testing.assert_array_equal(outer(inner(f))(np.zeros(2)), -np.eye(2))
+            expected = np.stack([-np.eye(2), -2 * np.eye(2)])
+            np.testing.assert_array_equal(outer(inner(both))(np.zeros(2)), expected)
+
+
 def test_a_parameter_in_the_profile_is_differentiated():
     f = lambda x, k: np.cos(k * np.linalg.norm(x))  # noqa: E731
     trace = lambda k: np.trace(fg.hessian(f)(np.zeros(3), k))  # noqa: E731

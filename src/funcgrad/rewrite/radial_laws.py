@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from funcgrad.expr import Expr, const
 from funcgrad.fold import folded
-from funcgrad.graph import CONSTANT, nearest_terms
+from funcgrad.graph import CONSTANT, Params, nearest_terms
 from funcgrad.ops import indexing, reduction, shape
 from funcgrad.ops.base import op
-from funcgrad.ops.base.op import Elementwise, columns_of
+from funcgrad.ops.base.op import Elementwise, Op, columns_of
 from funcgrad.ops.elementwise import arithmetic, exponential, logic, selection, trigonometric
 from funcgrad.rewrite.constant_values import value_of
 from funcgrad.typing import Array
@@ -54,7 +55,9 @@ class _Radius(NamedTuple):
 
 def smooth_at_origin(expr: Expr) -> Expr | None:
     """mask(r != 0, x*sin(r)/r) = where(r != 0, x*sin(r)/r, x), and the like: the limit's slope is kept."""
-    return _continued(expr, needs_factor=True)  # only a product with x is 0 at 0
+    radius = _compared_size(expr.args[0])
+    # Only a product with x is 0 at 0.
+    return None if radius is None else _continued(expr, radius, needs_factor=True)
 
 
 def continued_cotangent(expr: Expr) -> Expr:
@@ -62,15 +65,13 @@ def continued_cotangent(expr: Expr) -> Expr:
 
     The sum's own derivative is 0 there.
     """
-    found = _continued(expr, needs_factor=False) if expr.op is selection.mask else None
+    radius = _root_of_squares(*expr.args) if expr.op is selection.mask else None
+    found = None if radius is None else _continued(expr, radius, needs_factor=False)
     return expr if found is None else found
 
 
-def _continued(expr: Expr, needs_factor: bool) -> Expr | None:
+def _continued(expr: Expr, radius: _Radius, needs_factor: bool) -> Expr | None:
     condition, product = expr.args
-    radius = _radius(condition, product)
-    if radius is None:
-        return None
     factor, rest = _split(product, radius)
     if factor is None or (needs_factor and not _is_multiple(rest, radius)):
         return None
@@ -82,12 +83,6 @@ def _continued(expr: Expr, needs_factor: bool) -> Expr | None:
         beside = shape.full_like(product, beside)
     found: Expr = selection.where(condition, product, beside)
     return found
-
-
-def _radius(condition: Expr, product: Expr) -> _Radius | None:
-    """The r of a condition that a rule makes of norm, hypot or a root of squares."""
-    found = _compared_size(condition)
-    return _root_of_squares(condition, product) if found is None else found
 
 
 def _compared_size(condition: Expr) -> _Radius | None:
@@ -267,6 +262,21 @@ def _depends(expr: Expr, r: Expr) -> bool:
     return any([node is r or _is_square(node, r) for node in nearest_terms([expr], _MOST)])
 
 
+def _dependents(root: Expr, r: Expr) -> set[int]:
+    """The identities of the nodes near a root that depend on r, but for r and its square."""
+    near = {id(node) for node in nearest_terms([root], _MOST)} - {id(r)}
+    found: dict[int, bool] = {}
+
+    def operands(node: Expr) -> tuple[Expr, ...]:
+        return node.args if id(node) in near and not _is_square(node, r) else ()
+
+    def step(node: Expr, args: tuple[bool, ...]) -> bool:
+        return any(args) if args else node is r or _is_square(node, r)
+
+    folded([root], step, found, operands)
+    return {i for i, depends in found.items() if depends and i in near}
+
+
 def _split_of(node: Expr, parts: tuple[_Split, ...], radius: _Radius) -> _Split:
     """The parts of an operation with an operand that is divided by r."""
     if node.op in _SUMS:
@@ -277,7 +287,7 @@ def _split_of(node: Expr, parts: tuple[_Split, ...], radius: _Radius) -> _Split:
     factor, rest = parts[i]
     params = dict(node.params)
     if node.op is selection.mask:
-        own = _radius(node.args[0], node)
+        own = _compared_size(node.args[0])
         if own is not None and own.r is radius.r:
             return factor, rest
         if _depends(node.args[0], radius.r):
@@ -391,10 +401,10 @@ def _limit(root: Any, radius: _Radius) -> Any:
     whole = _Near(_entries(r), 0.0, 1.0, (_TINY, 1.0), limit=1.0)
     square = whole._replace(slope=0.0, beside=(_TINY**2, 2 * _TINY), limit=0.0)
     others = _other_sizes(root) - {id(r)}
+    opened = _dependents(root, r) - others
 
     def operands(node: Expr) -> tuple[Expr, ...]:
-        is_leaf = node is r or id(node) in others or not _depends(node, r)
-        return () if is_leaf else node.args
+        return node.args if id(node) in opened else ()
 
     def step(node: Expr, args: tuple[_Near | None, ...]) -> _Near | None:
         if id(node) in others:
@@ -495,13 +505,24 @@ def _is_close(one: float, other: float) -> bool:
 
 def _numbers(node: Expr, values: list[Any], slopes: list[float]) -> tuple[float, float]:
     """The value of an elementwise operation at numbers, and its slope, given those of its operands."""
-    numbers = [const(arg.dtype.type(v)) for arg, v in zip(node.args, values, strict=True)]
-    params, edges = dict(node.params), node.op.edges
-    value, total = node.op(*numbers, **params), 0.0
+    dtypes = tuple([arg.dtype for arg in node.args])
+    return _value_and_slope(node.op, node.params, dtypes, tuple(values), tuple(slopes))
+
+
+@lru_cache(maxsize=1 << 12)
+def _value_and_slope(
+    op: Op,
+    params: Params,
+    dtypes: tuple[np.dtype[Any], ...],
+    values: tuple[float, ...],
+    slopes: tuple[float, ...],
+) -> tuple[float, float]:
+    numbers = [const(dtype.type(v)) for dtype, v in zip(dtypes, values, strict=True)]
+    value, total = op(*numbers, **dict(params)), 0.0
     for place, slope in enumerate(slopes):
-        rule = edges[place] if type(edges) is tuple else edges(place)
+        rule = op.edges[place] if type(op.edges) is tuple else op.edges(place)  # type: ignore[operator]
         if slope and rule is not None:
-            total += float(rule(value, *numbers, **params).apply(const(slope))())
+            total += float(rule(value, *numbers, **dict(params)).apply(const(slope))())  # type: ignore[arg-type]
     return float(value()), total
 
 

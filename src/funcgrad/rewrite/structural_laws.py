@@ -302,13 +302,12 @@ _OVERFLOWING_PRODUCT = StructuralLaw(
 )
 _IN_PRODUCT = (arithmetic.divide, arithmetic.multiply)
 _IN_FACTORS = (*_IN_PRODUCT, arithmetic.power, arithmetic.negative)
-_NONZERO = (logic.not_equal, logic.logical_or, reduction.any_op)
 _OF_RADIUS = (
-    *_NONZERO,
-    Over(op.broadcast_to, (shape.reshape_op, *_NONZERO)),
-    Over(shape.reshape_op, _NONZERO),
+    logic.not_equal,
+    reduction.any_op,
+    Over(op.broadcast_to, (logic.not_equal, reduction.any_op)),
 )
-"""Conditions that say where a root is not 0."""
+"""Conditions that say where a norm is not 0."""
 _COMPLEMENT = StructuralLaw(
     "funcgrad.rewrite.share_laws:complement_of_share",
     (arithmetic.divide, Over(arithmetic.multiply, _IN_FACTORS)),
