@@ -248,6 +248,10 @@ def special_program(name):
     )
 
 
+PARTS = {"i2": ("i0", "i1"), "i2e": ("i0e", "i1e"), "j2": ("j0", "j1")}
+"""The special functions that a decomposition is made of."""
+
+
 def reads_special(reader, name):
     """Whether a reader reads a special function: if its record has the reader's column."""
     if reader in ("forward mode", "reverse mode", "second order"):
@@ -262,6 +266,8 @@ def reads_special(reader, name):
     if reader == "precise" and name in SLOW_IN_MPMATH:
         return False
     own = READERS[reader]
+    if reader in ("to_jax", "to_torch") and name in PARTS:
+        return all(reads_special(reader, part) for part in PARTS[name])
     return not own.column or own.has_row(operation_table.ops[name].columns)
 
 
