@@ -676,7 +676,11 @@ def test_zeros_before_the_denominator_of_a_filter_at_rest():
         return signal.lfilter_zi(b, [0.0, 2.0, 1.0])
 
     b = np.array([0.4, 2.0, 3.0])
-    np.testing.assert_allclose(fg.jvp(f, (b,), (b,))[0], f(b), rtol=1e-14)
+    try:
+        value = f(b)
+    except ValueError:
+        pytest.skip("this SciPy refuses a denominator that begins with 0")
+    np.testing.assert_allclose(fg.jvp(f, (b,), (b,))[0], value, rtol=1e-14)
     assert np.all(np.isfinite(fg.jacrev(f)(b)))
 
 
