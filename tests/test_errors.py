@@ -34,6 +34,7 @@ CASES = [
     (lambda: fg.var(""), TypeError, r"var: expected a name, but got ''; write var\('x'\)"),
     (lambda: fg.var("x", -1), ValueError, "var: expected lengths of 0 or more"),
     (lambda: fg.const("a"), TypeError, "const: expected a number, but got str; write float"),
+    (lambda: fg.to_jax(X), TypeError, r"to_jax: expected a function, .* write to_jax\(lambda x: e\(x=x\)\)"),
     (lambda: fg.const(10**30), TypeError, "const: expected numbers, but got an int of more than 64 bits"),
     (lambda: X + "a", TypeError, "^add: expected a number, but got str; write float"),
     (lambda: X + None, TypeError, "^add: .* but got NoneType; a function that has no return gives"),

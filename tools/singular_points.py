@@ -233,8 +233,8 @@ the weights of these entries are 0 for any T. A rule that stopped at `exp(-inf)`
 A function of a norm or of `np.hypot` that is smooth at 0, such as `np.cos(r)`, `np.sinc(r)` or
 `(1 + r) * np.exp(-r)` for `r = np.linalg.norm(x)`, has its Hessian there in all modes. Exceptions, of which
 the Hessian is wrong without a warning: sums that have `r**2` beside other functions of r, as the Matern
-kernel 5/2 has, in forward mode twice, and of `math.hypot` of three numbers; `scipy.spatial.distance.pdist`,
-and functions of your own by `fg.primitive`. Another root of squares, such as `np.sqrt(x**2 + y**2 + z**2)` or
+kernel 5/2 has, in forward mode twice; functions of r that are loops; `scipy.spatial.distance.pdist`, and
+functions of your own by `fg.primitive`. Another root of squares, such as `np.sqrt(x**2 + y**2 + z**2)` or
 `np.sqrt(np.sum(w * x**2))`, has it by `grad`, `hessian` and `hvp`, not by `jacfwd` or `vjp` first.
 
 Vectors of `eigh` and `svd` that belong to equal values have no derivative, and a program that uses it has

@@ -57,8 +57,6 @@ METRIC |= dict.fromkeys(_WEIGHTED, np.diag([2.0, 3.0]))
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_hessian_at_zero_is_the_second_derivative_of_the_profile(profile, norm):
-    if profile == "Matern 5/2" and norm in ("hypot of three", "negative"):
-        pytest.skip("beside other functions of r, r**2 has a derivative of its own")
     (f, curvature), r = PROFILES[profile], NORMS[norm]
     whole = lambda x: f(r(x))  # noqa: E731
     expected = curvature * METRIC.get(norm, np.eye(2))

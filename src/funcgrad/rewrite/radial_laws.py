@@ -106,11 +106,14 @@ def _compared_size(condition: Expr) -> _Radius | None:
 
 def _coordinates(args: Iterable[Expr]) -> dict[int, tuple[int, ...]]:
     found = {}
-    for arg in args:
-        x: Expr | None = arg
-        while x is not None and x.shape == arg.shape:
-            found[id(x)] = x.shape
-            x = _unscaled(x)
+    open_ = list(args)[::-1]
+    for _ in range(_MOST_PARTS):
+        if not open_:
+            break
+        x = open_.pop()
+        found[id(x)] = x.shape
+        inner = x.args if x.op is trigonometric.hypot else (_unscaled(x),)
+        open_ += [y for y in inner if y is not None and y.shape == x.shape]
     return found
 
 
@@ -230,7 +233,7 @@ def _split(product: Expr, radius: _Radius) -> _Split:
 
     def step(node: Expr, parts: tuple[_Split, ...]) -> _Split:
         if is_quotient(node):
-            return _sorted_factors(node.args[0], radius.r)
+            return _sorted_factors(node.args[0], radius)
         return _split_of(node, parts, radius) if parts else _NOT_DIVIDED
 
     return folded([product], step, operands=operands)[0]
@@ -248,30 +251,32 @@ _OF_DIVIDED = {
 """The operands that may hold the division."""
 
 
-def _sorted_factors(product: Expr, r: Expr) -> _Split:
+def _sorted_factors(product: Expr, radius: _Radius) -> _Split:
     factor, rest = 1.0, 1.0
     for part in _parts(product, {arithmetic.multiply: 2}) or [product]:
-        if _depends(part, r):
+        if _depends(part, radius):
             factor = part * factor
         else:
             rest = part * rest
     return factor, rest
 
 
-def _depends(expr: Expr, r: Expr) -> bool:
-    return any([node is r or _is_square(node, r) for node in nearest_terms([expr], _MOST)])
+def _depends(expr: Expr, radius: _Radius) -> bool:
+    return any(
+        [node is radius.r or _is_square(node, radius) for node in nearest_terms([expr], _MOST)]
+    )
 
 
-def _dependents(root: Expr, r: Expr) -> set[int]:
+def _dependents(root: Expr, radius: _Radius) -> set[int]:
     """The identities of the nodes near a root that depend on r, but for r and its square."""
-    near = {id(node) for node in nearest_terms([root], _MOST)} - {id(r)}
+    near = {id(node) for node in nearest_terms([root], _MOST)} - {id(radius.r)}
     found: dict[int, bool] = {}
 
     def operands(node: Expr) -> tuple[Expr, ...]:
-        return node.args if id(node) in near and not _is_square(node, r) else ()
+        return node.args if id(node) in near and not _is_square(node, radius) else ()
 
     def step(node: Expr, args: tuple[bool, ...]) -> bool:
-        return any(args) if args else node is r or _is_square(node, r)
+        return any(args) if args else node is radius.r or _is_square(node, radius)
 
     folded([root], step, found, operands)
     return {i for i, depends in found.items() if depends and i in near}
@@ -290,7 +295,7 @@ def _split_of(node: Expr, parts: tuple[_Split, ...], radius: _Radius) -> _Split:
         own = _compared_size(node.args[0])
         if own is not None and own.r is radius.r:
             return factor, rest
-        if _depends(node.args[0], radius.r):
+        if _depends(node.args[0], radius):
             whole = factor if isinstance(factor, Expr) else shape.full_like(node, factor)
             return node.op(node.args[0], whole), rest
         return factor, node.op(
@@ -311,7 +316,7 @@ def _split_of(node: Expr, parts: tuple[_Split, ...], radius: _Radius) -> _Split:
     number = value_of(other)
     if number is not None and isinstance(factor, float):
         return float(node.op.run(factor, float(number))), rest
-    if number is not None or _depends(other, radius.r):
+    if number is not None or _depends(other, radius):
         return node.op(factor, other), rest
     return factor, node.op(rest, other)
 
@@ -401,7 +406,7 @@ def _limit(root: Any, radius: _Radius) -> Any:
     whole = _Near(_entries(r), 0.0, 1.0, (_TINY, 1.0), limit=1.0)
     square = whole._replace(slope=0.0, beside=(_TINY**2, 2 * _TINY), limit=0.0)
     others = _other_sizes(root) - {id(r)}
-    opened = _dependents(root, r) - others
+    opened = _dependents(root, radius) - others
 
     def operands(node: Expr) -> tuple[Expr, ...]:
         return node.args if id(node) in opened else ()
@@ -409,7 +414,7 @@ def _limit(root: Any, radius: _Radius) -> Any:
     def step(node: Expr, args: tuple[_Near | None, ...]) -> _Near | None:
         if id(node) in others:
             return _Near()
-        if node is r or _is_square(node, r):
+        if node is r or _is_square(node, radius):
             return whole if node is r else square
         return _near(node, args)
 
@@ -438,15 +443,14 @@ def _joined(places: Sequence[Array | None]) -> Array | None:
     return first
 
 
-def _is_square(node: Expr, r: Expr) -> bool:
-    """Whether a node is r**2, as the sum of squares."""
-    if r.op is exponential.sqrt:
-        return node is r.args[0]
-    if node.op is reduction.sum_op and r.op is reduction.norm_op and _is_over_axes(node, r):
-        return node.args[0].op is arithmetic.square and node.args[0].args[0] is r.args[0]
-    squares = node.args if node.op is arithmetic.add else ()
-    alone = bool(squares) and all([square.op is arithmetic.square for square in squares])
-    return alone and {id(square.args[0]) for square in squares} == set(map(id, r.args))
+def _is_square(node: Expr, radius: _Radius) -> bool:
+    """Whether a node is a sum of squares of coordinates, or a square, which is as small as r**2."""
+    if radius.r.op is exponential.sqrt and node is radius.r.args[0]:
+        return True
+    x = node.args[0] if node.op is reduction.sum_op and _is_over_axes(node, radius.r) else node
+    if x.op is not arithmetic.square or node.shape != radius.r.shape:
+        return False
+    return id(x.args[0]) in radius.coordinates
 
 
 def _near(node: Expr, args: tuple[_Near | None, ...]) -> _Near | None:

@@ -31,10 +31,13 @@ from funcgrad.transformed import FormulaMethod, Transformed, function_of
 # -- functions -----------------------------------------------------------------------------------
 def _for_formulas(who: str, e: Expr) -> str:
     """What does to an expression as the transform does to a function."""
-    if "jac" in who or "hessian" in who:
+    if "grad" not in who and who not in ("jit", "vmap"):
         names = [*variables(e)] or ["x"]
         given = ", ".join([f"{name}={name}" for name in names])
-        places = f", argnums={(*range(len(names)),)}" if len(names) > 1 else ""
+        several = len(names) > 1 and ("jac" in who or "hessian" in who)
+        places = (
+            f", argnums={(*range(len(names)),)}" if several else _REST_OF_CALL.get(who, ")")[:-1]
+        )
         return f"{who}(lambda {', '.join(names)}: e({given}){places}), a function of the variables"
     if who == "jit":
         return "e(x=2.0), which runs a compiled program, or to_python(e)"

@@ -103,7 +103,8 @@ def hypot(*coordinates: Array) -> Any:
     coordinates = tuple([number_held_by(x) for x in coordinates])
     if not any_traced(*coordinates):
         return math.hypot(*coordinates)
-    return as_pythons(reduce(np.hypot, [as_number(x, "hypot") for x in coordinates], 0.0))
+    numbers = [as_number(x, "hypot") for x in coordinates]
+    return as_pythons(reduce(np.hypot, numbers) if len(numbers) > 1 else np.abs(numbers[0]))
 
 
 def dist(p: Iterable[Any], q: Iterable[Any], /) -> Any:
