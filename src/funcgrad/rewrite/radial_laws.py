@@ -105,16 +105,13 @@ def _compared_size(condition: Expr) -> _Radius | None:
 
 
 def _coordinates(args: Iterable[Expr]) -> dict[int, tuple[int, ...]]:
-    found = {}
-    open_ = list(args)[::-1]
-    for _ in range(_MOST_PARTS):
-        if not open_:
-            break
-        x = open_.pop()
-        found[id(x)] = x.shape
-        inner = x.args if x.op is trigonometric.hypot else (_unscaled(x),)
-        open_ += [y for y in inner if y is not None and y.shape == x.shape]
-    return found
+    """The operands of r, those of a hypot among them, and x of 2*x: their shapes, by their identities."""
+
+    def inner(x: Expr) -> list[Expr]:
+        parts = x.args if x.op is trigonometric.hypot else (_unscaled(x),)
+        return [y for y in parts if y is not None and y.shape == x.shape]
+
+    return {id(x): x.shape for x in nearest_terms(args, _MOST_PARTS, inner)}
 
 
 def _unscaled(expr: Expr) -> Expr | None:
