@@ -7,6 +7,7 @@ import pytest
 import scipy.special
 
 import funcgrad as fg
+from funcgrad.rewrite.evaluate import variables
 
 
 def _matern(d):
@@ -130,6 +131,43 @@ def test_x_is_zero_only_in_the_places_of_a_size_of_zero():
     expected = point[:, ::-1] * np.sinc(size / np.pi) * (size != 0)
     found = fg.gradient(total, y)(x=point, y=point)
     np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_terms_with_parameters_are_added_and_subtracted():
+    f = lambda x, k: k * np.cosh(np.linalg.norm(x)) + np.cos(np.linalg.norm(x))  # noqa: E731
+    np.testing.assert_array_equal(fg.hessian(f)(np.zeros(2), 3.0), 2 * np.eye(2))
+
+
+def test_another_root_in_the_product_is_a_factor():
+    def f(x):
+        return np.cos(np.sqrt(x[0] ** 2 + x[1] ** 2 + x[2] ** 2)) * np.sqrt(4 + x[0])
+
+    expected = -2 * np.eye(3)
+    expected[0, 0] -= 1 / 32
+    np.testing.assert_allclose(fg.hessian(f)(np.zeros(3)), expected, rtol=1e-14)
+
+
+X, Y, K = fg.var("x", shape=(2, 2)), fg.var("y", shape=(2, 2)), fg.var("k")
+NO_LIMITS = {
+    "infinite": lambda r: K * r * np.log(r),
+    "a quotient of zeros": lambda r: K * r / np.sin(r),
+    "an infinite factor first": lambda r: np.log(r) * (K * r),
+    "of other rows": lambda r: np.sin(r).T,
+    "a choice by r": lambda r: np.where(np.sin(r) > 0, K * r, 2 * K * r),
+}
+
+
+@pytest.mark.parametrize("name", NO_LIMITS)
+def test_a_factor_without_a_limit_leaves_what_is_masked_zero(name):
+    r = np.broadcast_to(np.linalg.norm(X, axis=1, keepdims=True), (2, 2))
+    total = np.sum(np.where(r != 0, Y * X * NO_LIMITS[name](r) / r, 0.0))
+    x = np.array([[0.0, 0.0], [0.3, 0.4]])
+    given = {"x": x, "y": x + 1, "k": 3.0}
+    slope = fg.gradient(total, Y)
+    used = lambda e: {n: v for n, v in given.items() if n in variables(e)}  # noqa: E731
+    np.testing.assert_array_equal(slope(**used(slope))[0], [0.0, 0.0])
+    both = fg.gradient(np.sum(slope[0]), X)
+    np.testing.assert_array_equal(both(**used(both))[0], [0.0, 0.0])
 
 
 def test_the_covariance_of_slopes_of_a_process_between_all_points():

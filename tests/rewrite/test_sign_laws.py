@@ -11,6 +11,7 @@ ODD = {
     "sign of a quotient": lambda x: np.sign(x) * (np.abs(x) / (1 + np.abs(x))),
     "size and sign apart": lambda x: np.copysign(np.abs(x), x) + np.sin(x) - x,
     "sign of a function of the size": lambda x: np.copysign(np.log1p(np.abs(x)), x),
+    "copysign of another number": lambda x: np.copysign(2.0, x) * np.expm1(np.abs(x) / 2),
     "copysign": lambda x: np.copysign(1.0, x) * (1 - np.exp(-np.abs(x))),
     "where": lambda x: np.where(x < 0, -1.0, 1.0) * np.tan(np.fabs(x)),
     "where of whole numbers": lambda x: np.where(x >= 0, 1, -1) * np.arctan(np.sqrt(x**2)),
@@ -40,6 +41,10 @@ SIDES = {
     "a sum": (lambda x: np.where(x >= 0, np.abs(x) + 2 * x, 3 * x), 3.0),
     "unit": (lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))), 1.0),
     "maximum": (lambda x: np.where(x < 0, 4 * x, np.log1p(np.maximum(x, 0))), 1.0),
+    "the other side of a tie": (
+        lambda x: np.where(x >= 0, 2 * np.minimum(x, 0) + x, 3 * x),
+        2.0,
+    ),
     "a factor": (lambda x: np.where(x >= 0, 2.0, -2.0) * np.abs(x), 2.0),
 }
 

@@ -134,7 +134,7 @@ _RISING = (
 
 
 _Parts = tuple[Any, Any]
-"""The y and z of y*sign(x) + z; None for 0. A y of 1.0 has no shape."""
+"""The y and z of y*sign(x) + z; None for 0. A y that is a number has no shape."""
 _MOST = 16
 """The operations that are looked into."""
 _OPENED = {
@@ -242,15 +242,17 @@ def _slope(expr: Expr) -> Expr | None:
 
 
 def _sign(expr: Expr) -> Expr | None:
-    """The x of sign(x), copysign(1, x) and where(x < 0, -y, y), also as whole numbers."""
+    """The x of sign(x), copysign(2, x) and where(x < 0, -y, y), also as whole numbers."""
     choice = expr.args[0] if expr.op is op.astype else expr
     if choice.op is selection.where:
-        return _ordered(choice.args[0]) if expr.dtype.kind == "f" else None
+        return _ordered(choice.args[0])
     return _beneath(expr, _operand_of_sign)
 
 
 def _magnitude(expr: Expr) -> Any:
-    """The y of a sign, a slope or where(x < 0, -y, y); 1.0 has no shape."""
+    """The y of a sign, a slope, copysign(y, x) or where(x < 0, -y, y); a number has no shape."""
+    if expr.op is magnitude.copysign:
+        return float(value_of(expr.args[0]))
     choice = expr.args[0] if expr.op is op.astype else expr
     if choice.op is not selection.where or not _side(choice.args[0]):
         return 1.0
@@ -269,8 +271,8 @@ def _slope_or_sign(expr: Expr) -> Expr | None:
 def _operand_of_sign(expr: Expr) -> Expr | None:
     if expr.op is magnitude.sign_op:
         return expr.args[0]
-    is_sign = expr.op is magnitude.copysign and value_of(expr.args[0]) == 1
-    return expr.args[1] if is_sign else None
+    size = value_of(expr.args[0]) if expr.op is magnitude.copysign else None
+    return expr.args[1] if size is not None and 0 < size < np.inf else None
 
 
 _SIDES = {logic.less: -1, logic.less_equal: -1, logic.greater: 1, logic.greater_equal: 1}
