@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
+from funcgrad.rewrite.simplify import simplify_all
 
 ODD = {
     "sign": lambda x: np.sign(x) * np.log1p(np.abs(x)),
@@ -122,6 +123,13 @@ def test_whole_numbers_made_of_a_sign_are_factors(name):
         for transform in (lambda f: f, fg.jit):
             slope = transform(fg.grad(lambda x: WHOLE[name](x) * np.abs(x)))
             assert slope(x) == expected
+
+
+def test_signs_in_the_program_of_a_derivative_are_zero_at_zero():
+    x, y = fg.var("x"), fg.var("y")
+    product = np.sign(x) * np.exp(y) * np.sign(x)
+    (simple,) = simplify_all([product], mode="derivative")
+    assert simple(x=0.0, y=1.0) == 0.0
 
 
 def test_a_slope_of_abs_reads_as_a_sign():
