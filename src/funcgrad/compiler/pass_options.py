@@ -22,6 +22,7 @@ PASSES = (
     "scatter_to_gather",
     "scatter_accumulation",
     "strip_mining",
+    "constant_folding",
     "mask_elimination",
     "broadcast_sinking",
     "constant_factoring",

@@ -203,5 +203,5 @@ external_op: Op = Op(
     joint=_joint,
     batch=_batch,
     notation=lambda *args, function, batch_axes: f"{function.name}({', '.join(args)})",
-    columns=Columns(latex=Form("named call"), untaken=run_where_taken),
+    columns=Columns(latex=Form("named call"), calls_function=True, untaken=run_where_taken),
 )

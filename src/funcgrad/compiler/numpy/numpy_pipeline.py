@@ -20,6 +20,7 @@ from funcgrad.compiler.numpy.numpy_codegen import bindings, numpy_source
 from funcgrad.compiler.pass_options import PASS_OPTIONS, PassOptions
 from funcgrad.compiler.passes.broadcast_sinking import sink_broadcasts
 from funcgrad.compiler.passes.constant_factoring import factor_constants
+from funcgrad.compiler.passes.constant_folding import fold_array_constants
 from funcgrad.compiler.passes.fusion import fuse
 from funcgrad.compiler.passes.layout_assignment import assign_layouts
 from funcgrad.compiler.passes.mask_elimination import eliminate_masks
@@ -103,6 +104,7 @@ def run_step_passes(
 
 STEP_PASSES: Mapping[str, Callable[[Flat], Flat]] = MappingProxyType(
     {
+        "constant_folding": fold_array_constants,
         "mask_elimination": eliminate_masks,
         "broadcast_sinking": sink_broadcasts,
         "constant_factoring": factor_constants,

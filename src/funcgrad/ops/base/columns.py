@@ -168,6 +168,8 @@ class Columns(NamedTuple):
     """Whether formulas are read with its name; otherwise they are read with its decomposition."""
     flops: Callable[[Expr], int] | None = None
     """The flops of a node. (Elementwise operations have 1 an entry, and those that move entries none.)"""
+    calls_function: bool = False
+    """Whether ``run`` calls a function that a node holds."""
     bodies: Callable[[Expr], Sequence[Sequence[Repeated]]] | None = None
     """The programs that a node holds, each with the number of times that it runs; alternatives apart."""
     stored: StoredRule | None = None

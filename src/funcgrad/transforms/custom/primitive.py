@@ -387,7 +387,9 @@ foreign_op: Op = Op(
     edges=_edge,
     batch=_batch,
     notation=lambda *args, function: f"{function.name}({', '.join(args)})",
-    columns=Columns(latex=Form("named call"), sparsity="foreign", untaken=_untaken),
+    columns=Columns(
+        latex=Form("named call"), calls_function=True, sparsity="foreign", untaken=_untaken
+    ),
 )
 
 
