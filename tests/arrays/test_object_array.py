@@ -218,3 +218,11 @@ def test_matrix_products_with_arrays_of_instances(f):
     assert fg.grad(f)(1.3) == pytest.approx(slope, rel=1e-8)
     assert fg.jit(fg.grad(f))(1.3) == pytest.approx(slope, rel=1e-8)
     assert fg.vmap(f)(np.array([1.3]))[0] == pytest.approx(f(1.3), rel=1e-14)
+
+
+def test_results_that_are_no_objects_are_plain_arrays():
+    objects = array_of_objects([2j, 3.0])
+    assert repr(objects) == "array([2j, 3.0], dtype=object)"
+    for found in (objects == objects, np.isreal(objects), objects.astype(complex)):
+        assert type(found) is np.ndarray
+    assert type(objects.astype(object)) is type(np.abs(objects)) is ObjectArray

@@ -32,7 +32,13 @@ class ObjectArray(np.ndarray[Any, Any]):
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         if type(self) not in (ObjectArray, HeldObjects):
             return super().__array_wrap__(array, context, return_scalar)
-        return array.view(ObjectArray) if array.ndim else array[()]
+        if not array.ndim:
+            return array[()]
+        return array.view(ObjectArray if array.dtype.kind == "O" else np.ndarray)
+
+    def __repr__(self) -> str:
+        own = type(self) in (ObjectArray, HeldObjects)
+        return repr(np.ndarray.view(self, np.ndarray)) if own else super().__repr__()
 
     def view(self, *of: Any, **named: Any) -> Any:
         """As NumPy's, also of an adopted class."""
@@ -44,7 +50,9 @@ class ObjectArray(np.ndarray[Any, Any]):
         """As NumPy's, of traced entries, too."""
         entries = [] if np.dtype(dtype).kind == "O" else [number_of(item) for item in self.flat]
         if not holds_expr(entries):
-            return super().astype(dtype, *args, **kwargs)
+            found = super().astype(dtype, *args, **kwargs)
+            is_plain = found.dtype.kind != "O" and type(found) in (ObjectArray, HeldObjects)
+            return np.ndarray.view(found, np.ndarray) if is_plain else found
         made = functions["reshape"](functions["array"](unwrapped(entries)), self.shape)
         return functions["as_in_adopted_code"](functions["astype"](made, dtype), _getframe(1))
 
