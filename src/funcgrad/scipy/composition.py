@@ -141,11 +141,15 @@ def with_places_of(
 def settings_by_value(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments by their names, with the value of those that say how SciPy computes.
 
-    A result has no derivative in a tolerance; `jit` guards it.
+    A result has no derivative in a tolerance; `jit` guards it. Of a pattern of sparsity the places count.
     """
-    return {
-        name: by_value(value, name) if name in _SETTINGS else value for name, value in given.items()
-    }
+
+    def setting(name: str, value: Any) -> Any:
+        if name == "jac_sparsity" and hasattr(value, "places"):
+            return value.places()
+        return by_value(value, name) if name in _SETTINGS else value
+
+    return {name: setting(name, value) for name, value in given.items()}
 
 
 _SETTINGS = frozenset(

@@ -22,7 +22,7 @@ from numpy.polynomial import (
     polyutils,
 )
 
-from funcgrad.arrays.reference import plain_value
+from funcgrad.arrays.reference import exported, plain_value
 from funcgrad.expr import Expr
 from funcgrad.expr.registry import functions
 from funcgrad.numpy.creation import array
@@ -30,7 +30,7 @@ from funcgrad.ops.eigenvectors import has_real_eigenvalues
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import unreplaced
 from funcgrad.source import value_error
-from funcgrad.typing import Array
+from funcgrad.typing import Array, DTypeLike
 
 
 def trimseq(seq: Array) -> Array:
@@ -135,6 +135,12 @@ def initialize(
             pass
     np.poly1d.__init__(self, [0.0], variable=variable)
     vars(self)["coeffs"] = given
+
+
+def as_numpys(self: np.poly1d, t: DTypeLike | None = None, copy: bool | None = None) -> Any:
+    """As ``poly.__array__`` of `numpy.poly1d`, which NumPy's own code calls: an array of NumPy's."""
+    own = exported(self.coeffs)
+    return own if t is None else own.astype(t)
 
 
 def divide(self: np.poly1d, other: Any) -> Any:

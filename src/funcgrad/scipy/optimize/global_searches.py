@@ -20,7 +20,12 @@ from funcgrad.scipy.composition import real, refuse, settings_by_value, tuple_of
 from funcgrad.scipy.host_call import unrefined
 from funcgrad.scipy.optimize.minima import local_minimum, minimum_in_bounds
 from funcgrad.scipy.optimize.nearby_solutions import found_by
-from funcgrad.scipy.optimize.solver_arguments import converged_result, limits, of_one_entry
+from funcgrad.scipy.optimize.solver_arguments import (
+    converged_result,
+    limits,
+    of_one_entry,
+    value_alone,
+)
 from funcgrad.trace.leaves import on_arrays
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import Array
@@ -103,11 +108,12 @@ def _basinhopping() -> _Function:
 
     def function(*args: object, **kwargs: object) -> Any:
         given = _numbers_of_search(parameters.bind(*args, **kwargs).arguments)
-        f, x0 = of_one_entry(given.pop("func")), given.pop("x0")
+        func, x0 = given.pop("func"), given.pop("x0")
         minimizer: Mapping[str, Any] = given.get("minimizer_kwargs") or {}
         extra = tuple_of(minimizer.get("args", ()))
+        f = of_one_entry(value_alone(func, minimizer.get("jac")))
         if not holds_expr([x0, *extra]) and without_tracing(f, x0, extra):
-            return own(f, x0, **given)
+            return own(of_one_entry(func), x0, **given)
         refuse("basinhopping", **{key: minimizer.get(key) for key in ("bounds", "constraints")})
         options = {
             **given,

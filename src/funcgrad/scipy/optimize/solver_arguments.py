@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.optimize as _scipy
 
+from funcgrad.arrays.reference import exported
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
 from funcgrad.source import fail
@@ -67,11 +68,16 @@ def converged_result(x: Array, **values: object) -> Any:
 
 
 def of_one_entry(fun: _Function) -> _Function:
-    """The function with a number as its value, where it gives an array of one entry, as SciPy takes it."""
+    """The function with a number as its value, where it gives an array of one entry, as SciPy takes it.
+
+    A value with its gradient beside it stays as it is.
+    """
     called = on_arrays(fun)
 
     def number_of(*args: object) -> Any:
         value = called(*args)
+        if isinstance(value, tuple):
+            return exported(value)
         return np.reshape(value, ()) if np.ndim(value) and np.size(value) == 1 else value
 
     return number_of

@@ -355,6 +355,19 @@ def isspmatrix(x: object) -> bool:
     return x.kind == "matrix" if isinstance(x, TracedSparse) else bool(_scipy.isspmatrix(x))
 
 
+def _of_format(name: str) -> Callable[..., bool]:
+    own = getattr(_scipy, f"isspmatrix_{name}")
+
+    @wraps(own)
+    def function(x: object) -> bool:
+        return isspmatrix(x) and getattr(x, "format", "") == name
+
+    return function
+
+
+globals().update({f"isspmatrix_{name}": _of_format(name) for name in _FORMATS})
+
+
 # -- matrices that take stores -----------------------------------------------------------------------
 class _TakesStores(type):
     """The class of a format whose matrices are written entry by entry, with traced entries as well."""

@@ -85,6 +85,10 @@ class TracedSparse(StoredLayout):
         """The column of each entry."""
         return self.pattern.indices
 
+    def places(self) -> Any:
+        """A matrix of SciPy's of ones at the places of the entries."""
+        return (self.pattern != 0).astype(int)
+
     @property
     def shape(self) -> tuple[int, int]:
         """The numbers of rows and columns."""

@@ -47,10 +47,12 @@ class _OfPoints(SciPyWrapper):
         self._key = (self._kind, args, tuple(sorted(options.items())))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name in ("own", "points", "npoints", "ndim"):
+        if name.startswith("_"):
             raise AttributeError(name)
         if "own" in self.__dict__:
             return getattr(self.own, name)
+        if name in ("own", "points", "npoints", "ndim"):  # before they are set
+            raise AttributeError(name)
         if name in self._choices:
             return concrete(self.points, type(self).__name__, _reading(*self._key, name))
         raise fail(

@@ -1,6 +1,6 @@
 """``scipy.spatial.transform`` for traced values: `Rotation` and `Slerp`.
 
-A rotation is its quaternion (x, y, z, w). All other names lead to SciPy.
+A rotation is its quaternion (x, y, z, w). All other names lead to SciPy; its ``RigidTransform`` is adopted.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.spatial.transform as _scipy
 
+from funcgrad.expr.registry import functions
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import nondifferentiable, real, taken, with_phases, with_value
 from funcgrad.scipy.external_function import with_pullback
@@ -410,4 +411,6 @@ class Slerp:
 
 
 def __getattr__(name: str) -> Any:
-    return attribute_of(_scipy, name)
+    found = attribute_of(_scipy, name)
+    # Its code over the rotations of this module.
+    return functions["redirect"](found) if name == "RigidTransform" else found

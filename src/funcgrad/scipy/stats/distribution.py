@@ -17,7 +17,6 @@ from funcgrad.ops.numpy.call_templates import answer_by_template
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import real
 from funcgrad.scipy.host_call import host_value
-from funcgrad.scipy.python_functions import of_scipy_or_adopted
 from funcgrad.scipy.stats.expectations import (
     INTEGRALS,
     expect_by_quadrature,
@@ -30,6 +29,7 @@ from funcgrad.scipy.stats.expectations import (
 from funcgrad.scipy.stats.likelihood import (
     FITTED_BY_FORMULAS,
     censored_maximum_likelihood,
+    censored_parts,
     is_censored,
     maximum_likelihood,
 )
@@ -205,12 +205,14 @@ class Distribution:
 
     def by_scipys_code(self, name: str) -> _Method:
         """A method of SciPy's, whose code is adopted for traced values."""
-        own = getattr(self.adoptable, name)
+        own = getattr(self.own, name)
 
         @wraps(own)
         def method(*args: object, **kwds: object) -> Any:
+            if not holds_expr([*args, *kwds.values()]):
+                return own(*args, **kwds)
             try:
-                return of_scipy_or_adopted(own, args, kwds)
+                return functions["call_adopted"](getattr(self.adoptable, name), args, kwds)
             except TypeError as error:
                 if "\n  at " not in str(error):  # no refusal of a traced value
                     raise
@@ -401,7 +403,7 @@ class Continuous(Distribution):
 
     def fit(self, data: ArrayLike, *args: ArrayLike, **kwds: Any) -> Any:
         """As SciPy's method: the likeliest parameters, in the data and in parameters that are fixed."""
-        if is_censored(data):
+        if is_censored(data) and holds_expr([*censored_parts(data), *args, *kwds.values()]):
             return censored_maximum_likelihood(self, data, args, kwds)
         if not holds_expr([data, *args, *kwds.values()]):
             return self.own.fit(data, *args, **kwds)

@@ -62,11 +62,16 @@ def is_censored(data: object) -> bool:
     return all([hasattr(data, name) for name in _CENSORED])
 
 
+def censored_parts(data: object) -> list[Any]:
+    """The arrays of a `scipy.stats.CensoredData`."""
+    return [getattr(data, name) for name in _CENSORED]
+
+
 def censored_maximum_likelihood(
     distribution: Any, data: object, starts: tuple[Any, ...], kwds: dict[str, Any]
 ) -> Any:
     """As `maximum_likelihood`, of a `scipy.stats.CensoredData`."""
-    parts: list[Any] = [lift_fully(unwrapped(getattr(data, name))) for name in _CENSORED]
+    parts: list[Any] = [lift_fully(unwrapped(part)) for part in censored_parts(data)]
     shapes = [part.shape for part in parts]
     ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
 
