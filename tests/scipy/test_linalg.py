@@ -381,6 +381,26 @@ def test_gelsy_has_no_residues_and_no_singular_values():
     assert found[2] == wanted[2]
 
 
+@pytest.mark.parametrize("columns", [[0, 1, 2], [0, 1, 0]])
+@pytest.mark.parametrize(
+    "options", [("gelsy", 0.5), ("gelsy", None), ("gelss", 1.5), ("gelsd", 0.5)]
+)
+def test_least_squares_of_lower_rank(options, columns):
+    driver, cond = options
+
+    def solution(a, b):
+        return scipy.linalg.lstsq(a[:, columns], b, cond, lapack_driver=driver)[0]
+
+    tall = np.concatenate([A, B])
+    right = np.linspace(-1.0, 2.0, 6)
+    for f in (solution, fg.jit(solution)):
+        value, tangent = fg.jvp(f, (tall, right), (np.cos(tall), right**2))
+        np.testing.assert_allclose(value, solution(tall, right), rtol=1e-12, atol=1e-13)
+        h = 1e-5
+        after, before = [solution(tall + k * np.cos(tall), right + k * right**2) for k in (h, -h)]
+        np.testing.assert_allclose(tangent, (after - before) / (2 * h), rtol=1e-7, atol=1e-8)
+
+
 def test_banded_systems_without_equations():
     empty = fg.jit(lambda ab: linalg.solve_banded((0, 0), ab, np.zeros(0)))(np.zeros((1, 0)))
     assert empty.shape == (0,)

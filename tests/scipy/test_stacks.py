@@ -17,18 +17,27 @@ CALLS = {
     "cholesky_banded": lambda t: scipy.linalg.cholesky_banded(t * BAND),
     "eigh_tridiagonal": lambda t: scipy.linalg.eigh_tridiagonal(t * LINE, LINE[:, :3])[0],
     "eigvals_banded": lambda t: scipy.linalg.eigvals_banded(t * BAND),
+    "eigvals, homogeneous": lambda t: np.real(
+        scipy.linalg.eigvals(S + t * t * np.eye(3), homogeneous_eigvals=True)
+    ),
     "fractional_matrix_power": lambda t: scipy.linalg.fractional_matrix_power(S * t, 0.3),
     "funm": lambda t: scipy.linalg.funm(A * t, np.sin),
     "hessenberg": lambda t: scipy.linalg.hessenberg(A + t * t * S),
     "ldl": lambda t: scipy.linalg.ldl(S + t * t * np.eye(3))[1],
     "logm": lambda t: scipy.linalg.logm(S + t * np.eye(3)),
     "lstsq": lambda t: scipy.linalg.lstsq(A + t * S, B)[0],
+    "lstsq by pivots": lambda t: scipy.linalg.lstsq(A + t * S, B, lapack_driver="gelsy")[0],
     "lu": lambda t: scipy.linalg.lu(A + t * S)[2],
     "lu of a stack of stacks": lambda t: scipy.linalg.lu((A + t * S)[None], permute_l=True)[0],
     "lu_factor": lambda t: scipy.linalg.lu_factor(A + t * S)[0],
     "matrix_balance": lambda t: scipy.linalg.matrix_balance(A * t)[0],
     "null_space": lambda t: np.square(scipy.linalg.null_space((A + t * S)[:, :2])),
     "polar": lambda t: scipy.linalg.polar(A + t * S)[0],
+    "qr_delete": lambda t: scipy.linalg.qr_delete(*scipy.linalg.qr(A + t * S), 1, which="col")[1],
+    "qr_insert": lambda t: scipy.linalg.qr_insert(*scipy.linalg.qr(A + t * S), t * LINE[0, :3], 1)[
+        1
+    ],
+    "qr_update": lambda t: scipy.linalg.qr_update(*scipy.linalg.qr(A + t * S), B[0], t * B[1])[0],
     "qr_multiply": lambda t: scipy.linalg.qr_multiply(A + t * S, B)[0],
     "qz": lambda t: scipy.linalg.qz(S + t * A, B)[0],
     "rq": lambda t: scipy.linalg.rq(A + t * S)[0],

@@ -253,7 +253,7 @@ def eigvals(
 
 
 def _over_one(w: Array) -> Any:
-    return np.stack([w, np.ones_like(w)])
+    return np.stack([w, np.ones_like(w)], axis=-2)
 
 
 @_hosted
@@ -346,11 +346,35 @@ def lstsq(a: Array, b: Array, cond: float | None = None, **options: object) -> A
     if cond is None:
         dtype = np.result_type(floating("lstsq", a).dtype, floating("lstsq", b).dtype)
         cond = float(np.finfo(dtype).eps)
-    x, residues, rank, values = np.linalg.lstsq(a, b, cond)
-    if options.get("lapack_driver") == "gelsy":  # which has neither
+    driver = options.get("lapack_driver")
+    if driver == "gelsy":  # which has neither residues nor singular values
+        rank, near = _by_columns(a, b, cond)
+        x = np.linalg.lstsq(near, b)[0]
         return x, np.zeros(0, x.dtype), rank, None
+    if driver == "gelss" and cond >= 1:  # every singular value counts as 0
+        a = np.zeros_like(a)
+    x, residues, rank, values = np.linalg.lstsq(a, b, cond)
     # SciPy's residue of a vector is a number.
     return x, residues[0] if np.ndim(b) == 1 and residues.size else residues, rank, values
+
+
+def _by_columns(a: Array, b: Array, cond: float) -> tuple[Any, Any]:
+    """The rank by pivots of QR, as "gelsy" finds it, and a projected onto as many columns of its own."""
+    matrix: Any = number("lstsq", a)
+
+    def run(a: Array, b: Array) -> Any:
+        rank = _scipy.lstsq(a, b, cond, lapack_driver="gelsy")[2]
+        kept = np.zeros(a.shape[1], bool)
+        kept[_scipy.qr(a, mode="r", pivoting=True)[1][:rank]] = True
+        return kept
+
+    type = ArrayType(matrix.shape[1:], np.dtype(bool))
+    kept = without_derivative(
+        "pivot_columns", run, type, floating("lstsq", a), floating("lstsq", b)
+    )
+    columns = np.where(kept, matrix, 0)
+    projected = columns @ np.linalg.pinv(columns) @ matrix
+    return np.count_nonzero(kept), np.where(np.all(kept), matrix, projected)
 
 
 lstsq = over_stacks("lstsq", lstsq)

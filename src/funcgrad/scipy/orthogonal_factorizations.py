@@ -21,7 +21,6 @@ from funcgrad.scipy.composition import (
     floating,
     nondifferentiable,
     number,
-    refuse,
     with_phases,
     with_value,
 )
@@ -154,13 +153,11 @@ def qr_multiply(
     mode: str = "right",
     pivoting: bool = False,
     conjugate: bool = False,
-    overwrite_c: bool = False,
     **_: object,
 ) -> Any:
     matrix, factor = number("qr_multiply", a), number("qr_multiply", c)
     if mode not in ("left", "right"):
         raise value_error(f"qr_multiply: expected mode 'left' or 'right', but got {mode!r}")
-    refuse("qr_multiply", overwrite_c=overwrite_c)
     q, r, *order = pivoted_qr(matrix) if pivoting else np.linalg.qr(matrix)
     q = np.conj(q) if conjugate else q
     inside = [q.shape[1], q.shape[0]][mode == "right"]

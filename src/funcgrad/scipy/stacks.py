@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from types import MappingProxyType
@@ -33,6 +33,9 @@ _AXES: Mapping[str, Mapping[str, int]] = MappingProxyType(
             ("cholesky_banded", (("ab", 2),)),
             ("lstsq", (("a", 2), ("b", 0))),
             ("qr_multiply", (("a", 2), ("c", 0))),
+            ("qr_delete", (("Q", 2), ("R", 2))),
+            ("qr_insert", (("Q", 2), ("R", 2), ("u", 0))),
+            ("qr_update", (("Q", 2), ("R", 2), ("u", 0), ("v", 0))),
             ("solveh_banded", (("ab", 2), ("b", 0))),
         )
         for name in names.split()
@@ -78,6 +81,8 @@ def over_stacks(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return of_stacks
 
 
-def _stacked(parts: Iterable[Array], lengths: tuple[int, ...]) -> Any:
+def _stacked(parts: Sequence[Array | None], lengths: tuple[int, ...]) -> Any:
+    if parts[0] is None:  # of lstsq by "gelsy", which has no singular values
+        return np.full(lengths, None)
     found: Any = np.stack([lift_fully(part) for part in parts])
     return np.reshape(found, (*lengths, *found.shape[1:]))
