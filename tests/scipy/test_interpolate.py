@@ -77,6 +77,9 @@ CASES = {
     "makima": lambda m, x, y, q: m.Akima1DInterpolator(x, y, method="makima", extrapolate=True)(q),
     "interp1d": lambda m, x, y, q: m.interp1d(x, y)(0.2 + q * 0.5),
     "interp1d unsorted": lambda m, x, y, q: m.interp1d(x[::-1], y)(0.2 + q * 0.5),
+    "interp1d without a fill value": lambda m, x, y, q: m.interp1d(
+        x, y, "cubic", bounds_error=False, fill_value=None
+    )(q),
     "interp1d extrapolated": lambda m, x, y, q: m.interp1d(x, y, fill_value="extrapolate")(q),
     "interp1d filled": lambda m, x, y, q: m.interp1d(
         x, y, bounds_error=False, fill_value=(-1.0, 2.0)
@@ -357,6 +360,20 @@ def test_gridded_data_on_triangles():
     assert at_place[0] == pytest.approx((plane(0.7 + 1e-6, 0.6) - value) / 1e-6, rel=1e-6)
     with pytest.raises(TypeError, match="expected plain points, since triangles"):
         fg.grad(lambda p: scipy.interpolate.LinearNDInterpolator(p, Y[:5])(1.0, 1.0))(SCATTERED)
+
+
+@pytest.mark.parametrize("method", ["linear", "cubic"])
+def test_the_value_outside_of_triangles_is_traced(method):
+    points = np.array([[0.7, 0.6], [9.0, 9.0]])
+
+    def values(fill):
+        return scipy.interpolate.griddata(SCATTERED, Y[:5], points, method, fill_value=fill)
+
+    value, slope = fg.jvp(values, (2.5,), (1.0,))
+    np.testing.assert_allclose(value, values(2.5), rtol=1e-14)
+    np.testing.assert_array_equal(slope, [0.0, 1.0])
+    np.testing.assert_allclose(fg.jit(values)(2.5), value, rtol=1e-14)
+    np.testing.assert_array_equal(fg.jacobian(values)(2.5), slope)
 
 
 def test_what_surfaces_refuse():

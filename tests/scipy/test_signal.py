@@ -671,6 +671,13 @@ def test_state_spaces_of_transfer_functions(case):
         fg.grad(lambda x: signal.tf2ss([x, 1.0, 2.0], [1.0, 2.0])[3].sum())(0.3)
 
 
+def test_state_spaces_of_mapped_transfer_functions():
+    """All paths run, also that on which the denominator is too short."""
+    below = np.array([[2.0, 1.0, 3.0], [1.0, 0.5, 4.0]])
+    found = fg.jit(fg.vmap(lambda num, den: signal.tf2ss(num, den)[0]))(below / 2, below)
+    np.testing.assert_allclose(found, [signal.tf2ss(den / 2, den)[0] for den in below])
+
+
 def test_zeros_before_the_denominator_of_a_filter_at_rest():
     def f(b):
         return signal.lfilter_zi(b, [0.0, 2.0, 1.0])

@@ -288,5 +288,6 @@ def _of_width(rows: Array, width: int) -> Any:
     """Numerators with as many coefficients as the denominator, after others that are 0."""
     over = rows.shape[1] - width
     if over > 0 and np.any(np.abs(rows[:, :over]) > 1e-14):
-        raise value_error("Improper transfer function. `num` is longer than `den`.")
+        # In SciPy's words: it is no refusal of a traced value, where all paths of a batch run.
+        raise ValueError("Improper transfer function. `num` is longer than `den`.")
     return rows[:, over:] if over > 0 else np.pad(rows, ((0, 0), (-over, 0)))

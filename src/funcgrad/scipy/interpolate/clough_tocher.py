@@ -13,7 +13,6 @@ from funcgrad.graph import ArrayType
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import number, taken, with_value, without_derivative
-from funcgrad.scipy.interpolate.polynomial_pieces import along
 from funcgrad.scipy.interpolate.scattered import OnTriangles, barycentric_in, coordinates
 from funcgrad.scipy.sparse.linalg import splu
 from funcgrad.typing import Array, ArrayLike
@@ -38,7 +37,7 @@ class CloughTocher2DInterpolator(OnTriangles):
         rescale: bool = False,
     ) -> None:
         self._options = {
-            "fill_value": fill_value,
+            "fill_value": np.nan if holds_expr(fill_value) else fill_value,
             "tol": tol,
             "maxiter": maxiter,
             "rescale": rescale,
@@ -49,7 +48,7 @@ class CloughTocher2DInterpolator(OnTriangles):
     def __call__(self, *args: ArrayLike, **options: float) -> Any:
         """The interpolant at points, whose coordinates are along the last axis, or given one by one."""
         own: Any = self.own
-        if not holds_expr([self.values, *args]):
+        if not holds_expr([self.values, self.fill_value, *args]):
             return own(*args, **options)
         q = coordinates("CloughTocher2DInterpolator", args, 2)
         flat = q.reshape(-1, 2)
@@ -62,9 +61,9 @@ class CloughTocher2DInterpolator(OnTriangles):
         found, shares = barycentric_in(own.tri, flat)
         gradients = lift_fully(gradients)
         value = _cubic(own.tri, found, shares, rows, gradients)
-        value = np.where(along(found >= 0, 1), value, own.fill_value)
         if not known:
             value = with_value(self._own_value(flat, rows), value)
+        value = self._filled(found >= 0, value)
         return value.reshape((*q.shape[:-1], *values.shape[1:]))
 
     def _own_value(self, q: Array, rows: Array) -> Any:

@@ -77,12 +77,12 @@ class interp1d(SciPyWrapper):  # noqa: N801
                 _scipy.interp1d(x, y, kind, axis, copy, bounds_error, fill_value, assume_sorted)
             )
             return
-        self.own, self.fill_value = None, fill_value
+        self.own, self.fill_value = None, _without_none(fill_value)
         self.kind = _SPLINES.get(kind, kind) if isinstance(kind, int) else kind
         self._prepare(x, y, axis, assume_sorted)
 
     def _set_own(self, own: Any) -> None:
-        self.own, self.kind, self.fill_value = own, own._kind, own.fill_value
+        self.own, self.kind, self.fill_value = own, own._kind, _without_none(own.fill_value)
         if self.kind == "spline":
             self.kind = _SPLINES.get(own._spline.k, own._spline.k)
 
@@ -161,6 +161,14 @@ class interp1d(SciPyWrapper):  # noqa: N801
         if self.kind == "next":
             return np.clip(np.searchsorted(x, q, side="left"), 0, last)
         return np.clip(np.searchsorted(x, q, side="right") - 1, 0, last)
+
+
+def _without_none(fill_value: Any) -> Any:
+    """None is NaN, as in an array of numbers."""
+    if isinstance(fill_value, tuple):
+        return tuple([_without_none(item) for item in fill_value])
+    is_none = isinstance(fill_value, np.ndarray) and fill_value.dtype == object
+    return fill_value.astype(float) if is_none else np.nan if fill_value is None else fill_value
 
 
 class RegularGridInterpolator(SciPyWrapper):

@@ -23,20 +23,28 @@ class OnTriangles(SciPyWrapper):
     """A wrapper of SciPy's interpolants on triangles between plain points, also in the values."""
 
     values: Any
+    fill_value: Any
+    """Outside of the triangles: it may be traced."""
 
     def _set_values(self, points: Any, values: ArrayLike, fill_value: Any) -> Any:
         """Keep the values; plain ones, for SciPy's object, are returned."""
         who = type(self).__name__
-        if holds_expr([points, fill_value]):
+        if holds_expr(points):
             raise type_error(
                 f"{who}: expected plain points, since triangles between them change by jumps, but got traced "
                 "ones; traced values, and traced places to interpolate at, have derivatives",
             )
         self.values = number(who, values) if holds_expr(values) else values
+        self.fill_value = number(who, fill_value) if holds_expr(fill_value) else fill_value
         return np.zeros(np.shape(self.values)) if holds_expr(values) else values
 
     def _set_own(self, own: Any) -> None:
         self.own, self.values = own, own.values.reshape((-1, *own.values_shape))
+        self.fill_value = own.fill_value
+
+    def _filled(self, inside: Array, value: Any) -> Any:
+        """Values at points, with the one outside of the triangles in its places."""
+        return np.where(along(inside, value.ndim - 1), value, self.fill_value)
 
 
 class LinearNDInterpolator(OnTriangles):
@@ -57,12 +65,13 @@ class LinearNDInterpolator(OnTriangles):
         self, points: Any, values: ArrayLike, fill_value: Any = np.nan, rescale: bool = False
     ) -> None:
         plain = self._set_values(points, values, fill_value)
-        self.own = _scipy.LinearNDInterpolator(points, plain, fill_value, rescale)
+        fill = np.nan if holds_expr(fill_value) else fill_value
+        self.own = _scipy.LinearNDInterpolator(points, plain, fill, rescale)
 
     def __call__(self, *args: Any, simplex_tolerance: float = 1.0) -> Any:
         """The interpolant at points, whose coordinates are along the last axis, or given one by one."""
         own: Any = self.own
-        if not holds_expr([self.values, *args]):
+        if not holds_expr([self.values, self.fill_value, *args]):
             # SciPy has the argument since version 1.18.
             options = {} if simplex_tolerance == 1 else {"simplex_tolerance": simplex_tolerance}
             return own(*args, **options)
@@ -75,7 +84,7 @@ class LinearNDInterpolator(OnTriangles):
             number("LinearNDInterpolator", self.values), taken(own.tri.simplices, found)
         )
         value = np.einsum("pc,pc...->p...", shares, at_corners)
-        value = np.where(along(found >= 0, value.ndim - 1), value, own.fill_value)
+        value = self._filled(found >= 0, value)
         return value.reshape((*q.shape[:-1], *value.shape[1:]))
 
 
