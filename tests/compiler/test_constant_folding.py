@@ -44,6 +44,16 @@ def test_operations_on_constants_are_folded_to_the_bit(constant):
     np.testing.assert_array_equal(run(x)[0], other(x)[0])
 
 
+def test_arrays_on_the_way_to_a_folded_one_are_not_kept():
+    flat = flatten_program([np.exp(np.cumsum(np.tanh(np.sort(C)))) * X], [X])
+    made = fold_array_constants(flat)
+    assert [step.op.name for step in made.steps].count("constant") == 2
+    assert [step.op.name for step in eliminate_dead_steps(made).steps][1:] == [
+        "constant",
+        "multiply",
+    ]
+
+
 def test_a_result_that_is_folded_is_a_new_array_at_each_call():
     run = compile_arrays([np.cumsum(np.tanh(C))], [X], FOLDED)
     (first,) = run(np.ones(6))

@@ -20,6 +20,7 @@ from funcgrad.compiler.ir_rewriter import Rewrite
 from funcgrad.graph import CONSTANT, Constant
 from funcgrad.ops.base.op import broadcast_to
 
+_LEFT = (CONSTANT, broadcast_to)
 _MOST_BYTES = 2**18
 """Of an array that is kept: reading a larger one takes longer than most operations that compute it."""
 
@@ -37,20 +38,21 @@ def fold_array_constants(flat: Flat) -> Flat:
     ['input', 'constant', 'multiply']
     """
     known = _known_values(flat)
-    if all([flat.steps[i].op in (CONSTANT, broadcast_to) for i in known]):
+    if all([flat.steps[i].op in _LEFT for i in known]):
         return flat
     rewrite = Rewrite(flat)
     for i, step in enumerate(flat.steps):
-        if i in known and step.op not in (CONSTANT, broadcast_to):
-            rewrite.new_index[i] = rewrite.emit(_constant(known[i], step))
-        else:
-            rewrite.new_index[i] = rewrite.emit(rewrite.remapped(step))
+        folded = i in known and step.op not in _LEFT
+        new = _constant(known[i], step) if folded else rewrite.remapped(step)
+        rewrite.new_index[i] = rewrite.emit(new)
     return rewrite.result()
 
 
 def _known_values(flat: Flat) -> dict[int, np.ndarray[Any, Any]]:
-    """The arrays of steps that depend on constants alone."""
+    """The arrays of steps that depend on constants alone, but those that only such steps read."""
     known: dict[int, np.ndarray[Any, Any]] = {}
+    kept = set(flat.results)
+    last = {k: i for i, step in enumerate(flat.steps) for k in step.operands}
     with np.errstate(all="ignore"):
         for i, step in enumerate(flat.steps):
             if step.op is CONSTANT:
@@ -59,6 +61,11 @@ def _known_values(flat: Flat) -> dict[int, np.ndarray[Any, Any]]:
             elif step.operands and all([k in known for k in step.operands]) and _is_pure(step):
                 with suppress(Exception):
                     known[i] = np.asarray(step.run(*[known[k] for k in step.operands]))
+            if i not in known or step.op is broadcast_to:
+                kept.update(step.operands)
+            for k in {*step.operands} - kept:
+                if last[k] == i:
+                    known.pop(k, None)
     return known
 
 
