@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks.measure import CLOCK
 from benchmarks.work import FAMILIES, NATIVE
 from benchmarks.work.base import AbsentError
+from funcgrad.compiler.pass_options import PASSES
 
 PEERS = ("funcgrad", NATIVE)
 BATCH = 0.02
@@ -120,13 +121,17 @@ def measure(ask: Ask, start: Start, names: Sequence[str], rounds: int) -> list[s
 
 
 def page(found: Sequence[str], names: Sequence[str], before: str) -> str:
-    """The page with the rows that were found of passes; its text, and the rows of other passes, stay."""
+    """The page with the rows that were found of passes; its text, and the rows of other passes, stay.
+
+    Rows of programs that are no benchmark's name the pass in backticks, and stay, too.
+    """
     kept, place = [], None
     for line in before.splitlines():
         if any(line.startswith(f"| {name} |") for name in names):
             place = len(kept) if place is None else place
         else:
             kept.append(line)
-    if place is None:  # none of them has rows there: below the table
-        place = 1 + max(k for k, line in enumerate(kept) if line.startswith("|"))
+    if place is None:  # none of them has rows there: below those of other passes
+        rows = tuple(f"| {name} |" for name in PASSES)
+        place = 1 + max(k for k, line in enumerate(kept) if line.startswith(rows))
     return "\n".join([*kept[:place], *found, *kept[place:]]) + "\n"

@@ -193,6 +193,10 @@ Prose.
 | fusion | mixture |
 
 More prose.
+
+| pass | program |
+| --- | --- |
+| `fusion` | measured by hand |
 """
 
 

@@ -3,7 +3,7 @@
 A decomposition or a sort of a large array, or a function of a user's, runs in NumPy. The other steps are
 partitioned into regions: a step is in the first region after all NumPy steps that it depends on, or in a
 later one if nothing before reads it. A region is machine code if that is faster, by estimate.
-Gain (docs/passes.md): without it the gradient of a sum of singular vectors takes twice as long.
+Gain (docs/passes.md): without it the gradient of a sum of singular vectors takes three times as long.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ vector registers, however few entries a row has. Only rows whose last axis would
 gain, and running sums along them, whose entries wait for one another. Bodies of other loops are treated in
 the same way, as in an ensemble of small systems. Legal because no entry depends on the order of the rows;
 sums are added in another order.
-Gain (docs/passes.md): without it bundle adjustment takes 2.2 times as long, and least squares on powers by
+Gain (docs/passes.md): without it bundle adjustment takes 2.4 times as long, and least squares on powers by
 `cumprod` 7 times.
 """
 
