@@ -207,44 +207,71 @@ autograd 1.9, JAX 0.10 and PyTorch 2.13.
 
 CONVENTIONS = """
 
-Conventions: at a kink, ties share the derivative equally; `abs` and `sign` have derivative 0 at 0; a norm of
-0 has the subgradient 0; the gradient of entries that a condition or an index does not select is zero, also if
-their own derivative is infinite or NaN. So is that of a path of `if`, `fg.cond` or a loop not taken. So is
-that of an entry that is overwritten or sliced off, also if it is NaN and the entries beside it are scaled by
-a number that is differentiated: masks, stores of zeros and slices act after the factors in reverse mode, and
-a product of matrices leaves out the slices of the summed axis that a slice of its result does not need. This
-holds for one slice or array of indices, also of arrays that were stacked, joined or transposed before, for
-places side by side that are read one by one, or for up to four stores and choices, of an array. Where a slice
-with a step is read of joined arrays, or one with more than half of them and a part of a piece, entries are
-put together again from several slices, or a reduction or a product of matrices mixes a NaN with entries that
-a mask or an index array selects later, reverse mode may multiply a zero by the NaN: use `np.where` before the
-factor, or forward mode.
+## Conventions
 
-A zero that a choice has put in the place of a value is no factor of an infinite slope: that of
-`np.sqrt(np.maximum(x, 0) * h)` in h is 0 at x = -1, where JAX and PyTorch give NaN. (So is that of a negative
-power other than -1, whose value is infinite there for every h; it occurs in the derivatives of roots.) So it
-is with the zeros of an array that the derivative is not taken in, `np.sqrt(x * h)` in h alone, as a factor of
-a root itself or of a term in it: the product is 0 whatever h is. Another zero that was computed, times an
-infinite factor, is NaN, as in JAX: `softmax(s / T)` with entries of -inf in s has no gradient in T, though
-the weights of these entries are 0 for any T. A rule that stopped at `exp(-inf)` would be wrong for others:
-`exp(log(p))` and `logsumexp(log(p))` have slopes other than 0 at p = 0. Choose after the factor,
+At a kink, ties share the derivative equally; `abs` and `sign` have derivative 0 at 0; a norm of 0 has the
+subgradient 0.
+
+## What is not selected
+
+The gradient is 0, also if the derivative there is infinite or NaN, of
+
+- entries that a condition or an index does not select,
+- a path of `if`, `fg.cond` or a loop that is not taken,
+- an entry that is overwritten or sliced off, also if it is NaN and the entries beside it are scaled by a
+  number that is differentiated.
+
+Masks, stores of zeros and slices act after the factors in reverse mode, and a product of matrices leaves out
+the slices of the summed axis that a slice of its result does not need. This holds for one slice or array of
+indices, also of arrays that were stacked, joined or transposed before, for places side by side that are read
+one by one, or for up to four stores and choices, of an array. Reverse mode may multiply a zero by a NaN where
+
+- a slice with a step is read of joined arrays, or one with more than half of them and a part of a piece,
+- entries are put together again from several slices,
+- a reduction or a product of matrices mixes a NaN with entries that a mask or an index array selects later.
+
+Use `np.where` before the factor, or forward mode.
+
+## Zeros beside infinite slopes
+
+Times an infinite factor,
+
+- a zero that a choice has put in the place of a value gives 0: the slope of `np.sqrt(np.maximum(x, 0) * h)`
+  in h is 0 at x = -1, where JAX and PyTorch give NaN. So is that of a negative power other than -1,
+  whose value is infinite there for every h; it occurs in the derivatives of roots.
+- a zero of an array that the derivative is not taken in gives 0, as a factor of a root itself or of a term in
+  it: `np.sqrt(x * h)` in h alone. The product is 0 whatever h is.
+- another zero that was computed gives NaN, as in JAX: `softmax(s / T)` with entries of -inf in s has no
+  gradient in T.
+
+The weights of entries of -inf are 0 for any T, but a rule that stopped at `exp(-inf)` would be wrong for
+others: `exp(log(p))` and `logsumexp(log(p))` have slopes other than 0 at p = 0. Choose after the factor,
 `np.where(mask, s / T, -np.inf)`: what is not selected has the gradient 0.
 
+## Smooth functions of a norm
+
 A function of a norm or of `np.hypot` that is smooth at 0, such as `np.cos(r)`, `np.sinc(r)` or
-`(1 + r) * np.exp(-r)` for `r = np.linalg.norm(x)`, has its Hessian there in all modes. Exceptions, of which
-the Hessian is wrong without a warning: sums that have `r**2` beside other functions of r, as the Matern
-kernel 5/2 has, in forward mode twice; functions of r that are loops; `scipy.spatial.distance.pdist`, and
-functions of your own by `fg.primitive`. Another root of squares, such as `np.sqrt(x**2 + y**2 + z**2)` or
-`np.sqrt(np.sum(w * x**2))`, has it by `grad`, `hessian` and `hvp`, not by `jacfwd` or `vjp` first.
+`(1 + r) * np.exp(-r)` for `r = np.linalg.norm(x)`, has its Hessian there in all modes. Another root of
+squares, such as `np.sqrt(x**2 + y**2 + z**2)` or `np.sqrt(np.sum(w * x**2))`, has it by `grad`, `hessian` and
+`hvp`, not by `jacfwd` or `vjp` first. The Hessian is wrong without a warning of
+
+- sums that have `r**2` beside other functions of r, as the Matern kernel 5/2 has, in forward mode twice,
+- functions of r that are loops,
+- `scipy.spatial.distance.pdist`, and functions of your own by `fg.primitive`.
+
+## Vectors of equal values
 
 Vectors of `eigh` and `svd` that belong to equal values have no derivative, and a program that uses it has
-the derivative NaN, as in JAX. A tangent or cotangent that is exactly 0 and would turn such vectors adds 0:
-functions of the values alone have their first derivatives, and functions of values that differ from all
-others, and of their vectors, those of any order. The derivative of each vector is by the reduced resolvent,
-which does not need those of the others (`ops/reduced_resolvents.py`). Functions v\\*f(w) @ v^H and
-u\\*f(s) @ v^H of the matrix have their first and second derivatives between equal values, too. If a program
-multiplies the vectors of two values of 0 by these values, reverse mode sees such a 0, and omits a finite
-term. Nearly equal values are divided by their difference, however small.
+the derivative NaN, as in JAX. Nearly equal values are divided by their difference, however small.
+
+- A tangent or cotangent that is exactly 0 and would turn such vectors adds 0. So functions of the values
+  alone have their first derivatives, and functions of values that differ from all others, and of their
+  vectors, those of any order. The derivative of each vector is by the reduced resolvent, which does not need
+  those of the others (`ops/reduced_resolvents.py`).
+- Functions v\\*f(w) @ v^H and u\\*f(s) @ v^H of the matrix have their first and second derivatives between
+  equal values, too.
+- If a program multiplies the vectors of two values of 0 by these values, reverse mode sees such a 0, and
+  omits a finite term.
 """
 
 
