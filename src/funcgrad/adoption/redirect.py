@@ -41,7 +41,6 @@ from funcgrad.adoption.array_subclasses import ArraySubclasses, is_array_subclas
 from funcgrad.adoption.builtin_names import builtin_names
 from funcgrad.adoption.compiled_classes import python_class, python_instance
 from funcgrad.adoption.containers import container_view, leads_elsewhere, proxy_view, tuple_view
-from funcgrad.adoption.generalized import generalized, is_generalized
 from funcgrad.adoption.globals import NEVER_REDIRECTED, AdoptedGlobals
 from funcgrad.adoption.instance_views import UNCHANGING, SlotView, class_of_views, view
 from funcgrad.adoption.masked_arrays import masked_modules
@@ -65,6 +64,7 @@ from funcgrad.adoption.namespaces import (
     original_of,
     replacement_of,
 )
+from funcgrad.adoption.numba_gufuncs import generalized, is_generalized
 from funcgrad.adoption.pandas_accessors import adopt_accessors
 from funcgrad.adoption.pandas_objects import is_table
 from funcgrad.adoption.replacements import replacements
