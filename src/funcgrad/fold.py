@@ -155,7 +155,7 @@ class Algebra(NamedTuple, Generic[T]):
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
-    >>> depth = Algebra(lambda e: 0, lambda e: 0, lambda e, args: 1 + max(args))
+    >>> depth = Algebra(lambda e: 0, lambda e: 0, lambda e, of: 1 + max(of))
     >>> fg.fold(x * x + x, depth)
     2
     """
@@ -183,7 +183,7 @@ def fold(roots: Pointed | Sequence[Pointed], algebra: Algebra[T]) -> T | list[T]
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
-    >>> depth = Algebra(lambda expr: 0, lambda expr: 0, lambda expr, depths: 1 + max(depths))
+    >>> depth = Algebra(lambda e: 0, lambda e: 0, lambda e, of: 1 + max(of))
     >>> fold((x * x + 1) * x, depth)
     3
     >>> fold([x * x, x], depth)
@@ -213,7 +213,7 @@ def environment(expr: Pointed, algebra: Algebra[T]) -> PMap[Key, T]:
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
-    >>> depth = fg.Algebra(lambda e: 0, lambda e: 0, lambda e, args: 1 + max(args))
+    >>> depth = fg.Algebra(lambda e: 0, lambda e: 0, lambda e, of: 1 + max(of))
     >>> fg.environment(x * x + x, depth)
     {x: 0, v1: 1, v2: 2}
     """
@@ -230,7 +230,7 @@ def environments(expr: Pointed, algebra: Algebra[T]) -> Iterator[PMap[Key, T]]:
 
     >>> import funcgrad as fg
     >>> x = fg.var("x")
-    >>> depth = fg.Algebra(lambda e: 0, lambda e: 0, lambda e, args: 1 + max(args))
+    >>> depth = fg.Algebra(lambda e: 0, lambda e: 0, lambda e, of: 1 + max(of))
     >>> list(fg.environments(x * x, depth))
     [{}, {x: 0}, {x: 0, v1: 1}]
     """

@@ -54,8 +54,10 @@ class Key(bytes):
 class ArrayType(NamedTuple):
     """The shape and dtype of a node's value.
 
-    >>> print(ArrayType((3, 4), np.dtype("float32")), ArrayType((), np.dtype(float)))
-    float32[3, 4] float64
+    >>> print(ArrayType((3, 4), np.dtype("float32")))
+    float32[3, 4]
+    >>> print(ArrayType((), np.dtype(float)))
+    float64
     """
 
     shape: tuple[int, ...]

@@ -177,7 +177,8 @@ def local(edge: Edge | LabeledEdge) -> Expr | None:
     >>> import numpy as np
     >>> import funcgrad as fg
     >>> x, y = fg.vars("x y")
-    >>> sums = fg.sum_product(np.sin(x) * y, fg.Semiring(operator.add, operator.mul, 1.0), local)
+    >>> real = fg.Semiring(operator.add, operator.mul, 1.0)
+    >>> sums = fg.sum_product(np.sin(x) * y, real, local)
     >>> fg.simplify(sums[x])
     y*cos(x)
     """

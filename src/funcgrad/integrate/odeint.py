@@ -69,7 +69,8 @@ def odeint(
     >>> y = odeint(lambda y, t, k: -k * y, 1.0, np.array([0.0, 1.0, 2.0]), 0.5)
     >>> np.round(y, 6)
     array([1.      , 0.606531, 0.367879])
-    >>> final = lambda k: odeint(lambda y, t: -k * y, 1.0, np.array([0.0, 2.0]))[-1]
+    >>> def final(k):
+    ...     return odeint(lambda y, t: -k * y, 1.0, np.array([0.0, 2.0]))[-1]
     >>> round(fg.grad(final)(0.5), 6)
     -0.735759
     """

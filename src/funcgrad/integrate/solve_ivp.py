@@ -129,10 +129,11 @@ def solve_ivp(
     >>> def hits_ground(t, y):
     ...     return y[0]
     >>> hits_ground.terminal, hits_ground.direction = True, -1
+    >>> def moves(t, y):
+    ...     return [y[1], -9.81]
     >>> def fall(height):
-    ...     found = solve_ivp(
-    ...         lambda t, y: [y[1], -9.81], (0, 100), [height, 0.0], events=hits_ground
-    ...     )
+    ...     start, times = [height, 0.0], (0, 100)
+    ...     found = solve_ivp(moves, times, start, events=hits_ground)
     ...     return found.t_events[0][0]
     >>> time, slope = fg.value_and_grad(fall)(10.0)  # sqrt(2*h/g)
     >>> round(time, 6), round(slope, 6)

@@ -226,7 +226,7 @@ def product_of(term: Monomial, like: Expr) -> Expr:
     """A monomial as an expression of the type of ``like``: numbers first, and what divides in one place."""
     if term.number == 0:
         return _number(0.0, like)
-    small = _repeated(term, like)
+    small = _repeated(term)
     if small is not None:
         return broadcast_to(small, shape=like.shape)  # type: ignore[no-any-return]
     top: list[Expr] = []
@@ -250,7 +250,7 @@ def product_of(term: Monomial, like: Expr) -> Expr:
     return -found if number < 0 else found
 
 
-def _repeated(term: Monomial, like: Expr) -> Expr | None:
+def _repeated(term: Monomial) -> Expr | None:
     """A product of repeated factors of one shape, before it is repeated."""
     inner = [base.args[0] for base, _ in term.powers.values() if base.op is broadcast_to]
     if not inner or len(inner) < len(term.powers) or len({x.shape for x in inner}) > 1:

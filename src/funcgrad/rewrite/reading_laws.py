@@ -125,13 +125,13 @@ def _like_terms(expr: Expr) -> Expr | None:
     opened = distributed(found)
     found = opened if len(opened) <= len(found) else found
     found = min(found, multiplied_out(found), of_one_sign(multiplied_out(found)), key=weight)
-    factor, rest = _factored(found, expr)
+    factor, rest = _factored(found)
     if factor is None:
         return _changed(sum_of(rest, expr), expr)
     return _changed(product_of(factor.times(_as_factor(rest, expr)), expr), expr)
 
 
-def _factored(found: Summands, like: Expr) -> tuple[Monomial | None, Summands]:
+def _factored(found: Summands) -> tuple[Monomial | None, Summands]:
     """What the terms have in common, if the formula is simpler with it apart, and the other factor."""
     for alike in (False, True) if len(found) > 1 else ():
         factor = common_factor(found, alike)

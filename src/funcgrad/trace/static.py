@@ -47,7 +47,8 @@ class static:  # noqa: N801  # it is used as a function and as an annotation
     ...     n: int = fg.static(2)
     >>> fg.grad(lambda p: p.scale**p.n)(Power(3.0))
     Power(scale=6.0, n=2)
-    >>> fg.grad(lambda p: p["x"] ** p["n"].value)({"x": 3.0, "n": fg.static(2)})
+    >>> p = {"x": 3.0, "n": fg.static(2)}
+    >>> fg.grad(lambda p: p["x"] ** p["n"].value)(p)
     {'x': 6.0, 'n': static(2)}
     """
 

@@ -154,7 +154,8 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     structures, shapes or dtypes differ, or if f does not return a real scalar.
 
     >>> import numpy as np
-    >>> hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
+    >>> x, v = np.array([1.0, 2.0]), np.array([1.0, 0.0])
+    >>> hvp(lambda x: np.sum(x**3), (x,), (v,))
     array([6., 0.])
     """
     check_function("hvp", f)

@@ -43,7 +43,8 @@ def taylor(
 
     >>> taylor(np.exp, 0.0, 4)
     (1.0, 1.0, 0.5, 0.16666..., 0.04166...)
-    >>> taylor(lambda x: x[0] * x[1], np.array([2.0, 3.0]), 2, np.array([1.0, 10.0]))
+    >>> x, v = np.array([2.0, 3.0]), np.array([1.0, 10.0])
+    >>> taylor(lambda x: x[0] * x[1], x, 2, v)
     (6.0, 23.0, 10.0)
     """
     check_function("taylor", f)

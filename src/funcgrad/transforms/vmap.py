@@ -78,7 +78,7 @@ def vmap(
     the batch axes differ in length or do not exist.
 
     >>> import numpy as np
-    >>> vmap(np.dot)(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 1.0]]))
+    >>> vmap(np.dot)(np.array([[1.0, 2.0], [3.0, 4.0]]), np.eye(2))
     array([1., 4.])
     >>> vmap(lambda x, y: x * y, in_axes=(0, None))(np.array([1.0, 2.0]), 3.0)
     array([3., 6.])

@@ -281,7 +281,7 @@ def _code(sums: _SumsOfProducts, register: dict[int, int], opcodes: Mapping[str,
             group = [register[i], *[register[k] for k in operands]]
         else:
             operands = tuple([k for term in terms for k in term[:2]])
-            name, group = _sum_instruction(terms, register, opcodes)
+            name, group = _sum_instruction(terms, register)
             group.insert(0, register[i])
         runs.add((i,), opcodes[name], group, operands)
     return runs.code()
@@ -300,7 +300,7 @@ def _by_depth(sums: _SumsOfProducts) -> list[int]:
 
 
 def _sum_instruction(
-    terms: Sequence[ProductTerm], register: Mapping[int, int], opcodes: Mapping[str, int]
+    terms: Sequence[ProductTerm], register: Mapping[int, int]
 ) -> tuple[str, list[int]]:
     """The instruction that adds a row of terms, and its operands."""
     if 1 < len(terms) <= MOST_TERMS and terms[0][1] != ONE and terms[1][1:] == (ONE, False):

@@ -42,7 +42,9 @@ def reduce(f: Callable[[Any, Any], Any], xs: object, initial: object = _FIRST) -
 
     >>> import numpy as np
     >>> import funcgrad as fg
-    >>> fg.grad(lambda r: reduce(lambda y, x: r * y + x, np.array([1.0, 2.0, 3.0]), 0.0))(10.0)
+    >>> def horner(r):
+    ...     return reduce(lambda y, c: r * y + c, np.array([1, 2, 3.0]), 0.0)
+    >>> fg.grad(horner)(10.0)
     22.0
     >>> reduce(np.maximum, np.array([1.0, 3.0, 2.0]))
     3.0

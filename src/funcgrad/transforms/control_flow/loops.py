@@ -61,7 +61,7 @@ def scan(
     ``length`` disagree or are missing, or ``checkpoint`` is unknown.
 
     >>> import numpy as np
-    >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))
+    >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1, 2, 3.0]))
     (6.0, array([0., 1., 3.]))
     """
     return scan_named("scan", f, init, xs, length, reverse, checkpoint)
@@ -352,7 +352,7 @@ def _while(
             f"while_loop: expected cond_fun to return one bool, but got {got}; write x > 0 or the like",
         )
     n = len(carry.leaves)
-    body, cond = _on_shared_operands(body, len(captured), cond, len(more), n)
+    body, cond = _on_shared_operands(body, cond, len(more), n)
     operands = [*carry.leaves, *captured, *more]
     spec = LoopSpec(n, 0, UNKNOWN_LENGTH)
     try:
@@ -366,9 +366,9 @@ def _while(
 
 
 @lru_cache(maxsize=256)
-def _on_shared_operands(first: Body, a: int, second: Body, b: int, n: int) -> tuple[Body, Body]:
-    """Two bodies on one list of operands: n shared ones, a of the first, b of the second."""
-    extra = [symbol(f"m{k}", second.inputs[n + k].type) for k in range(b)]
+def _on_shared_operands(first: Body, second: Body, more: int, n: int) -> tuple[Body, Body]:
+    """Two bodies on one list of operands: n shared ones, the others of the first, ``more`` of the second."""
+    extra = [symbol(f"m{k}", second.inputs[n + k].type) for k in range(more)]
     inputs = [*first.inputs, *extra]
     seen = second.inline([*first.inputs[:n], *extra])
     return body_of(inputs, first.outputs), body_of(inputs, seen)

@@ -166,8 +166,8 @@ def _solving(
         given = [lift_fully(item) for tree in trees[1:] for item in tree.leaves]
         unknowns = firsts if on_path else symbols([start], [x.type for x in firsts])
         inside = [*unknowns, *given]
-        body, captured, output = trace_body(on_arrays(f), trees, inside, numbers=kind != "argmin")
-        _check(who, kind, body, output, len(firsts))
+        body, captured, _ = trace_body(on_arrays(f), trees, inside, numbers=kind != "argmin")
+        _check(who, kind, body, len(firsts))
         problem = Problem(
             who, kind, body, residual_body(kind, body, len(firsts)), len(firsts), solver
         )
@@ -193,7 +193,7 @@ def _real(who: str, item: Array) -> Expr:
     return x
 
 
-def _check(who: str, kind: str, body: Body, output: object, count: int) -> None:
+def _check(who: str, kind: str, body: Body, count: int) -> None:
     wanted, found = [x.type for x in body.inputs[:count]], list(body.types)
     if kind == "argmin":
         if len(found) != 1 or found[0].shape or found[0].dtype.kind != "f":

@@ -88,9 +88,9 @@ def primitive(
     >>> import math
     >>> import numpy as np
     >>> import funcgrad as fg
-    >>> erf = primitive(
-    ...     np.vectorize(math.erf), [lambda x: 2 / math.sqrt(math.pi) * np.exp(-(x**2))]
-    ... )
+    >>> def bell(x):
+    ...     return 2 / math.sqrt(math.pi) * np.exp(-(x**2))
+    >>> erf = primitive(np.vectorize(math.erf), [bell])
     >>> fg.grad(erf)(0.0)
     1.1283791670955126
     """
