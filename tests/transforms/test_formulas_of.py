@@ -144,3 +144,13 @@ def test_columns_of_a_scalar_have_the_result_s_shape():
     assert fg.jacfwd(lambda x: np.ones(3) * 2.0 + 0.0 * x)(1.0).shape == (3,)
     batch = fg.vmap(fg.jacfwd(lambda x: np.ones(2) * x**2))(np.array([1.0, 2.0, 3.0]))
     np.testing.assert_array_equal(batch, 2 * np.array([[1.0] * 2, [2.0] * 2, [3.0] * 2]))
+
+
+def test_a_formula_that_depends_on_other_variables_alone_belongs_to_no_trace():
+    a, v = fg.var("a", (2, 2)), fg.var("v", 2)
+    linear = fg.jacobian(lambda v: a @ v).expr(v)
+    assert str(linear) == f"{linear}" == repr(linear) == "a"
+    assert str(fg.hessian(lambda v: v @ a @ v).expr(v)) == "a.T + a"
+    assert str(fg.trace(fg.grad(lambda x: x * y), 2.0)) == "y"
+    assert str(fg.trace(lambda x: 2 * fg.grad(lambda z: z * y)(x), 2.0)) == "2*y"
+    assert pickle.loads(pickle.dumps(linear)).key == linear.key

@@ -298,7 +298,20 @@ def closed(roots: Sequence[Expr], leaves: Sequence[Expr]) -> list[Expr]:
             taken.add(name)
             value = symbol(name, value.type)
         given[item.key] = value
-    return _with_labels(substitute_all(roots, given))
+    return _with_labels(_outliving(substitute_all(roots, given)))
+
+
+def _outliving(roots: list[Expr]) -> list[Expr]:
+    """Roots that belong to no trace that has ended: derivatives in it that depend on none of its leaves."""
+    if not any([root.traced and not root.traced.open for root in roots]):
+        return roots
+
+    def step(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+        if expr.op is leaf and expr.traced and not expr.traced.open:
+            return assemble_node(leaf, args, expr.params, expr.type)
+        return rebuild(expr, args)
+
+    return folded(roots, step)
 
 
 def _with_labels(roots: list[Expr]) -> list[Expr]:
