@@ -262,7 +262,12 @@ CASES = [
     (lambda: fg.backprop(3.0), TypeError, r"backprop: expected an expression, but got float"),
     (lambda: fg.backprop(X > 0), TypeError, "backprop: expected a float expression, but got bool"),
     (lambda: fg.backprop(V, seed=np.ones(2)), ValueError, r"backprop: expected a seed of float64\[3\]"),
-    (lambda: fg.gradient(V, V), TypeError, "gradient: expected a scalar expression.*sum it first"),
+    (lambda: fg.backprop(X, {"x": 2.0}), TypeError, r"a number or an array as seed, but got dict; .*\(e\)\(x=2.0\)"),
+    (lambda: fg.gradient(V, V), TypeError, r"scalar expression.*sum it first, or write fg.jacobian\(f\).expr\(x\)"),
+    (lambda: fg.gradient({"a": X}), TypeError, r"got dict; write \{name: gradient\(e\) for name, e in es.items\(\)\}"),
+    (lambda: fg.jacobian([X, X * 2], [X]), TypeError, r"got a list of expressions; write \[\[fg.gradient\(e, v\) for"),
+    (lambda: fg.primitive(np.sin, [lambda z, x: x]), TypeError, r"the arguments of f \(1\), .* one of \(z, x\); write \["),
+    (lambda: fg.var(X), TypeError, "var: expected a name, but got x; write var"),
     (lambda: fg.gradient(X, 3), TypeError, r"gradient: expected variables \(x\), but got 3"),
     (lambda: fg.gradient(X, "q"), TypeError, r"gradient: expected variables \(x\), but got 'q'"),
     # -- ranges, which are static, where arrays are run over

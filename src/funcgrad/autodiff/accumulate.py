@@ -485,6 +485,11 @@ def _seed(expr: Expr, seed: Any) -> Any:
             f"backprop: expected a number or an array as seed, but got str; write backprop(e)[{seed!r}] for "
             "the gradient of a variable",
         )
+    if isinstance(seed, Mapping):
+        raise type_error(
+            f"backprop: expected a number or an array as seed, but got {type(seed).__name__}; write "
+            "backprop(e)(x=2.0) for the cotangents at x = 2",
+        )
     if isinstance(seed, Expr) or seed.__class__.__module__ == "numpy":
         if seed.shape not in ((), expr.shape):
             raise value_error(

@@ -419,6 +419,8 @@ def no_expression(who: str, value: object) -> Any:
         hint = "write x = fg.var('x'), and the formula without quotes"
     elif isinstance(value, list | tuple):
         hint = f"write [{who}(e) for e in es]"
+    elif isinstance(value, dict):
+        hint = f"write {{name: {who}(e) for name, e in es.items()}}"
     return type_error(f"{who}: expected an expression, but got {type(value).__name__}; {hint}")
 
 

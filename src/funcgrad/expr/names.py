@@ -17,7 +17,7 @@ def check_name(who: str, name: object) -> None:
     """Refuse what a variable cannot be called, with what to write instead; TypeError."""
     if isinstance(name, str) and name.isidentifier() and not iskeyword(name):
         return
-    if not name or not isinstance(name, str):
+    if not isinstance(name, str) or not name:
         raise type_error(f"{who}: expected a name, but got {name!r}; write {who}('x')")
     several = split_names(name)
     if len(several) > 1 and all([one.isidentifier() for one in several]):

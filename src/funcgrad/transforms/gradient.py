@@ -44,7 +44,8 @@ def gradient(expr: Expr, wrt: object = None, *others: object) -> Any:
     expr = as_expression("gradient", expr)
     if expr.shape:
         raise type_error(
-            f"gradient: expected a scalar expression, but got {expr.type}; sum it first"
+            f"gradient: expected a scalar expression, but got {expr.type}; sum it first, or write "
+            "fg.jacobian(f).expr(x), with a function f of the variables",
         )
     if others:
         raise type_error(

@@ -46,10 +46,15 @@ def _for_formulas(who: str, e: Expr) -> str:
     return "gradient(e, x)"
 
 
-def check_function(who: str, f: Callable[..., Any]) -> None:
+def check_function(who: str, f: object) -> None:
     if isinstance(f, Expr):
         raise type_error(
             f"{who}: expected a function, but got an expression; write {_for_formulas(who, f)}",
+        )
+    if isinstance(f, list | tuple) and any([isinstance(e, Expr) for e in f]):
+        raise type_error(
+            f"{who}: expected a function, but got a {type(f).__name__} of expressions; write "
+            "[[fg.gradient(e, v) for v in (x, y)] for e in es], or a function that returns them",
         )
     if not callable(f):
         raise type_error(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -180,6 +181,12 @@ def _check_partials(partials: object, out: object) -> None:
             "primitive: expected partials to be functions of the arguments, or None, but got "
             f"{type(others[0]).__name__}; write [lambda x: np.cos(x)]",
         )
+    for rule in filter(None, rules):
+        if not _takes(rule, len(rules)):
+            raise type_error(
+                f"primitive: expected partials of the arguments of f ({len(rules)}), but got one of "
+                f"{signature(rule)}; write [lambda x: np.cos(x)], one function for each argument",
+            )
     if out is not None and not callable(out):
         raise type_error(
             "primitive: expected out= to be a function of the types of the arguments, but got "
@@ -190,6 +197,17 @@ def _check_partials(partials: object, out: object) -> None:
             "primitive: expected partials or out=, but got both: partial derivatives are those of a "
             "function that acts entry by entry; give this one a derivative by custom_vjp or custom_jvp",
         )
+
+
+def _takes(f: Callable[..., Any], number: int) -> bool:
+    """Whether a function can be called with so many arguments, as far as that is known."""
+    try:
+        signature(f).bind(*range(number))
+    except ValueError:  # some functions in C have no signature
+        return True
+    except TypeError:
+        return False
+    return True
 
 
 def _run(*arrays: object, function: Foreign) -> Any:
