@@ -57,7 +57,7 @@ def _replacements(modules: tuple[ModuleType | None, ...]) -> dict[int, tuple[Any
             (polyutils.trimcoef, polynomials.trimcoef),
             (stride_tricks.as_strided, striding.as_strided),
             (poly1d.__init__, polynomials.initialize),
-            (poly1d.__array__, polynomials.as_numpys),
+            (poly1d.__array__, polynomials.numpys_coefficients),
             (poly1d.__truediv__, polynomials.divide),
             (poly1d.__rtruediv__, polynomials.divide_into),
             *polynomials.constant_series().items(),

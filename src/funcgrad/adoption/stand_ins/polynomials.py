@@ -137,7 +137,9 @@ def initialize(
     vars(self)["coeffs"] = given
 
 
-def as_numpys(self: np.poly1d, t: DTypeLike | None = None, copy: bool | None = None) -> Any:
+def numpys_coefficients(
+    self: np.poly1d, t: DTypeLike | None = None, copy: bool | None = None
+) -> Any:
     """As ``poly.__array__`` of `numpy.poly1d`, which NumPy's own code calls: an array of NumPy's."""
     own = exported(self.coeffs)
     return own if t is None else own.astype(t)
