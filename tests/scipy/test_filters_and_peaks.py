@@ -93,6 +93,13 @@ def test_multiplicities_are_constant():
     np.testing.assert_array_equal(fg.jit(counts)(X), counts(X))
 
 
+def test_conditions_whose_sum_scipy_ends_at_a_term_of_0():
+    def smoothed(r):
+        return scipy.signal.symiirorder2(np.ones(100), r, np.pi / 3)
+
+    np.testing.assert_allclose(fg.jvp(smoothed, (0.5,), (1.0,))[0], smoothed(0.5), rtol=1e-14)
+
+
 def test_conditions_where_the_angle_is_0():
     def smoothed(omega):
         return scipy.signal.symiirorder2(SIGNAL, 0.4, omega, precision=1e-12)

@@ -686,3 +686,36 @@ def test_the_weight_of_smoothness_is_that_of_scipys_search(seed):
     y = np.random.default_rng(seed).normal(size=8)
     f = lambda y: scipy.interpolate.make_smoothing_spline(x, y)(t)  # noqa: E731
     np.testing.assert_allclose(fg.vjp(f, y)[0], f(y), atol=2e-3)
+
+
+@pytest.mark.parametrize("method", ["nearest", "linear", "cubic"])
+def test_scattered_points_are_traced_as_a_tuple_of_coordinates(method):
+    rng = np.random.default_rng(5)
+    x, y, z = rng.random((3, 12))
+    at = (rng.random(5) / 2 + 0.25, rng.random(5) / 2 + 0.25)
+
+    def values(z, first):
+        return scipy.interpolate.griddata((x, y), z, (first, at[1]), method)
+
+    def line(x):
+        return scipy.interpolate.griddata((np.sort(x),), z, (at[0],), method)
+
+    np.testing.assert_allclose(fg.jvp(values, (z, at[0]), (z, at[0]))[0], values(z, at[0]))
+    np.testing.assert_allclose(fg.jvp(line, (x,), (x,))[0], line(x), rtol=1e-12)
+
+
+def test_the_nearest_of_traced_points_that_are_a_tuple():
+    rng = np.random.default_rng(5)
+    x, y, z = rng.random((3, 12))
+    at = rng.random((5, 2))
+
+    def values(x, z):
+        return (
+            scipy.interpolate.NearestNDInterpolator((x, y), z)(at),
+            scipy.interpolate.griddata((x, y), z, (at[:, 0], at[:, 1]), "nearest"),
+        )
+
+    found, slopes = fg.jvp(values, (x, z), (x, z))
+    for value, slope in zip(found, slopes, strict=True):
+        np.testing.assert_array_equal(value, values(x, z)[0])
+        np.testing.assert_array_equal(slope, value)

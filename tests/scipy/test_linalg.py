@@ -648,3 +648,16 @@ def test_exponentials_of_a_stack_do_not_see_each_other(native, special):
         found, back = value(spoiled)[[0, 1, 3]], slope(spoiled)[[0, 1, 3]]
     np.testing.assert_allclose(found, scipy.linalg.expm(a), rtol=1e-13)
     np.testing.assert_allclose(back, slope(a), rtol=1e-13)
+
+
+@pytest.mark.parametrize("driver", ["auto", "stemr", "stebz"])
+def test_eigenvectors_of_an_interval_have_the_signs_of_scipys(driver):
+    options = {"select": "v", "select_range": (-0.30973, 1.83085), "lapack_driver": driver}
+
+    def both(d):
+        return scipy.linalg.eigh_tridiagonal(d, -np.ones(9), **options)
+
+    for found, own in zip(
+        fg.jvp(both, (np.ones(10),), (np.ones(10),))[0], both(np.ones(10)), strict=True
+    ):
+        np.testing.assert_allclose(found, own, atol=1e-12)

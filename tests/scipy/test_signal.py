@@ -671,6 +671,7 @@ def test_state_spaces_of_transfer_functions(case):
         fg.grad(lambda x: signal.tf2ss([x, 1.0, 2.0], [1.0, 2.0])[3].sum())(0.3)
 
 
+@pytest.mark.filterwarnings("ignore:Badly conditioned filter coefficients")
 def test_state_spaces_of_mapped_transfer_functions():
     """All paths run, also that on which the denominator is too short."""
     below = np.array([[2.0, 1.0, 3.0], [1.0, 0.5, 4.0]])

@@ -108,9 +108,9 @@ def _original(value: Any) -> Any:
 
 _TUPLES = (
     *("args", "bc_type", "bounds", "c_or_cr", "extra_args", "height", "prominence", "tck"),
-    "threshold",
+    *("points", "threshold", "xi"),
 )
-"""Names of parameters that are tuples, no arrays: arguments of a function, vectors, bounds, a spline."""
+"""Names of parameters that are tuples, no arrays: arguments of a function, vectors, bounds, coordinates."""
 
 
 def _places_of_tuples(function: Callable[..., Any]) -> tuple[int, ...]:

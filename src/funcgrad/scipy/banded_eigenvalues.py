@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg as _scipy
 
 from funcgrad.arrays.values import by_value
+from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy.composition import as_single, composed, nondifferentiable, number
 from funcgrad.typing import Array, ArrayLike
 
@@ -21,19 +22,24 @@ def _eigenvalues(
     """Those of the lower triangle of a matrix; eigenvectors have the signs of SciPy's ``name``."""
     w, v = np.linalg.eigh(whole) if vectors else (np.linalg.eigvalsh(whole), None)
     select, interval = options.get("select", "a"), options.get("select_range")
-    kept = dict(options)
+    chosen = kept = options
+    if holds_expr(interval):
+        chosen = options | {"select_range": tuple([by_value(end, name) for end in interval])}
     first, last = interval if select in ("i", "index", 2) else (0, whole.shape[0] - 1)
     if select in ("v", "value", 1):
         inside = by_value(np.logical_and(w > interval[0], w <= interval[1]), name)
         first, last = int(np.argmax(inside)), int(np.argmax(inside) + np.sum(inside)) - 1
-        kept |= {"select": "i", "select_range": (first, last)}
+        kept = options | {"select": "i", "select_range": (first, last)}
     w = w[first : last + 1]
     if v is None:
         return w
     v = v[:, first : last + 1]
 
     def own(v: Array, *given: Array) -> Any:
-        overlap = np.sum(np.conj(v) * getattr(_scipy, name)(*given, **kept)[1], axis=0)
+        theirs = getattr(_scipy, name)(*given, **chosen)[1]
+        if theirs.shape != v.shape:  # an eigenvalue is at an end of the interval, but for rounding
+            theirs = getattr(_scipy, name)(*given, **kept)[1]
+        overlap = np.sum(np.conj(v) * theirs, axis=0)
         return np.where(overlap == 0, 1.0, overlap / np.abs(overlap))
 
     signs = nondifferentiable("signs", own, v, *given) if first <= last else 1.0

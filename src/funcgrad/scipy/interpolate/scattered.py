@@ -158,7 +158,7 @@ class NearestNDInterpolator(SciPyWrapper):
             distance, found = interpolant.tree.query(interpolant._scale_x(q), **options)
             return np.where(np.isfinite(distance), found, -1)
 
-        given = [] if own is not None else [real("NearestNDInterpolator", self._made[0])]
+        given = [] if own is not None else [coordinates("NearestNDInterpolator", self._made[:1])]
         out = ArrayType(flat.shape[:1], np.dtype(np.int64))
         found = without_derivative("nearest", places, out, flat, *given)
         values = number("NearestNDInterpolator", self.values)
