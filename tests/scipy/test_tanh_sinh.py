@@ -27,6 +27,11 @@ INTEGRALS = {
     "several at once": lambda x: (
         tanhsinh(lambda t: np.stack([t ** x[0], t**2]), 0.0, x[1], preserve_shape=True).integral
     ),
+    "several at once, of arguments": lambda x: (
+        tanhsinh(
+            lambda t, p: np.exp(-p * t), [0.0, 0.5], [[np.inf]], args=(x,), preserve_shape=True
+        ).integral
+    ),
 }
 SUMS = {
     "an infinite sum": lambda x: nsum(lambda k, p: 1 / k**p, 1, np.inf, args=(3 * x,)).sum,

@@ -53,13 +53,17 @@ def tanhsinh(
         return tanhsinh(named, a, b, args=(*given, *kwargs.values()), **options)
     if not holds_expr([a, b]) and without_tracing(f, 0.5, given):
         return _scipy.tanhsinh(f, a, b, args=args, **options)
-    if any([options.get(name) for name in ("log", "preserve_shape", "callback")]):
+    if any([options.get(name) for name in ("log", "callback")]):
         return functions["call_adopted"](_SCIPYS, (f, a, b), {"args": args, **options})
     ends = [real("tanhsinh", end) for end in (a, b)]
-    parts = np.broadcast_arrays(*ends, *[real("tanhsinh", item) for item in given])
-    shape = parts[0].shape
-    one = vmap(lambda low, high, *args: _integrated(f, low, high, args, options))
-    integral, others = one(*[np.reshape(part, -1) for part in parts])
+    given = tuple([real("tanhsinh", item) for item in given])
+    if options.pop("preserve_shape", False):
+        shape, integral, others = _whole_arrays(f, ends, given, options)
+    else:
+        parts = np.broadcast_arrays(*ends, *given)
+        shape = parts[0].shape
+        one = vmap(lambda low, high, *args: _integrated(f, low, high, args, options))
+        integral, others = one(*[np.reshape(part, -1) for part in parts])
     error, status, nfev, maxlevel = [mutable(np.reshape(others[:, k], shape)) for k in range(4)]
     return _RichResult(
         success=mutable(np.equal(status, 0)),
@@ -78,6 +82,33 @@ def _by_place(f: Callable[..., Any], count: int, names: Sequence[str]) -> Callab
         return f(x, *args[:count], **dict(zip(names, args[count:], strict=True)))
 
     return integrand
+
+
+def _whole_arrays(
+    f: Callable[..., Any], ends: Sequence[Array], args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[int, ...], Any, Any]:
+    """The shape of the integral, its entries and what `_integrated` has beside each, for ``preserve_shape``.
+
+    The integrand takes arrays of the shape of the limits and of ``args``, and an entry of its value depends on
+    that entry alone.
+    """
+    taken = np.broadcast_shapes(*[item.shape for item in (*ends, *args)])
+
+    def whole(x: ArrayLike, *args: Any) -> Any:
+        return lift_fully(f(np.broadcast_to(x, taken), *args))
+
+    shape = np.broadcast_shapes(whole(0.5, *args).shape, taken)
+    entries = [
+        _integrated(
+            lambda x, *args, at=at: np.broadcast_to(whole(x, *args), shape)[at],
+            *[np.broadcast_to(end, shape)[at] for end in ends],
+            args,
+            options,
+        )
+        for at in np.ndindex(*shape)
+    ]
+    integrals, others = zip(*entries, strict=True)
+    return shape, np.stack(integrals), np.stack(others)
 
 
 def _integrated(
