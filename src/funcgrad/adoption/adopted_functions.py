@@ -154,16 +154,20 @@ def adopt_function(
             made.__dict__[name] = result.__dict__[name] = redirect(item)
         for i, content in zip(changed, contents, strict=True):
             cells[i].cell_contents = redirect(content)
-        made.__defaults__ = redirected(f.__defaults__, partial(standing, redirect=redirect))
-        named = f.__kwdefaults__
-        if named:
-            values = redirected(tuple(named.values()), partial(standing, redirect=redirect))
-            made.__kwdefaults__ = dict(zip(named, values, strict=True))
+        _redirect_defaults(f, made, redirect)
     except BaseException:  # what it holds is refused, and would be missing in the next run
         home.entries.pop(id(f), None)
         raise
     result.__defaults__, result.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
     return result
+
+
+def _redirect_defaults(f: FunctionType, made: FunctionType, redirect: Redirect) -> None:
+    made.__defaults__ = redirected(f.__defaults__, partial(standing, redirect=redirect))
+    named = f.__kwdefaults__
+    if named:
+        values = redirected(tuple(named.values()), partial(standing, redirect=redirect))
+        made.__kwdefaults__ = dict(zip(named, values, strict=True))
 
 
 def _is_redirected(content: Any) -> bool:

@@ -276,6 +276,12 @@ def _restored(value: Any, spaces: dict[int, dict[str, Any]], is_held: bool = Fal
             spaces.setdefault(id(value), instance_dict(value) or {})
     if kind in _FURTHER_VIEWS:
         return value._funcgrad_original
+    return _with_restored_items(value, spaces, is_held)
+
+
+def _with_restored_items(value: Any, spaces: dict[int, dict[str, Any]], is_held: bool) -> Any:
+    """A value whose items, if it is a container, are restored: in place where it can change."""
+    kind = type(value)
     if kind is set or kind is frozenset:
         found = [_restored(item, spaces, is_held) for item in value]
         changed = any([new is not old for new, old in zip(found, value, strict=True)])

@@ -77,18 +77,9 @@ def remedy(of_array: bool = False) -> str:
     An installed package that asks for an array is not the user's to change: ``of_array`` says so.
     """
     source = caller(2, USERS)
-    if source is not None and BUT_LABELS[source[0].co_filename]:
-        library = source[0].co_filename.split(os.sep)
-        if "xarray" in library:
-            return _OF_XARRAY
-        return _OF_INDEXES if "indexes" in library else _OF_PANDAS
-    if source is not None and re.search(_OF_MODELS, source[0].co_filename):
-        return (
-            "a model of cvxpy or casadi holds plain numbers: write the formula with NumPy's functions, or "
-            "give the solution a derivative by fg.implicit_argmin"
-        )
-    if of_array and source is not None and is_of_package(source[0]):
-        return _OF_PACKAGES
+    of_package = None if source is None else _remedy_in_package(source[0], of_array)
+    if of_package is not None:
+        return of_package
     text = "" if source is None else written(source)
     called = text.partition("(")[0].strip()
     name = called.rpartition(".")[2]
@@ -130,6 +121,21 @@ def remedy(of_array: bool = False) -> str:
             "np.stack([...]), or write fg.adopt(f) for the function"
         )
     return ""
+
+
+def _remedy_in_package(code: CodeType, of_array: bool) -> str | None:
+    """What to write if code of an installed package asks; None if it is not known to be one's."""
+    if BUT_LABELS[code.co_filename]:
+        library = code.co_filename.split(os.sep)
+        if "xarray" in library:
+            return _OF_XARRAY
+        return _OF_INDEXES if "indexes" in library else _OF_PANDAS
+    if re.search(_OF_MODELS, code.co_filename):
+        return (
+            "a model of cvxpy or casadi holds plain numbers: write the formula with NumPy's functions, or "
+            "give the solution a derivative by fg.implicit_argmin"
+        )
+    return _OF_PACKAGES if of_array and is_of_package(code) else None
 
 
 def _stacked(call: str) -> str:

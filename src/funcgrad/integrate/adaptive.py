@@ -160,14 +160,9 @@ class Integration(NamedTuple):
             )
             norm = np.maximum(norm, of_change)
         accept = norm < 1.0
-        power = SAFETY * np.maximum(norm, _TINY) ** (-1.0 / (self.method.error_order + 1))
-        grown = np.minimum(power, np.where(s.rejected, 1.0, GROW))
-        shrunk = np.where(np.isfinite(norm), np.maximum(power, SHRINK), SHRINK)
-        factor = fit(np.where(accept, grown, shrunk), ArrayType((), dtype))
+        size = self._change_of_size(norm, s.rejected) * np.minimum(size, left)
         spacing = np.finfo(dtype).eps * np.abs(stop_gradient(s.t)) + np.finfo(dtype).tiny
-        size = factor * np.minimum(size, left)
         stuck = ~accept & ~(size >= 10.0 * spacing)
-
         radius = np.where(accept, radius, s.spectral_radius)
         size, stiff_steps = self._within_stability(size, radius, s.stiff_steps, 10.0 * spacing)
 
@@ -194,6 +189,13 @@ class Integration(NamedTuple):
             steps=s.steps + accept,
             attempts=s.attempts + 1,
         )
+
+    def _change_of_size(self, norm: Any, rejected: Any) -> Any:
+        """The factor from the size of an attempt with this error to that of the next."""
+        power = SAFETY * np.maximum(norm, _TINY) ** (-1.0 / (self.method.error_order + 1))
+        grown = np.minimum(power, np.where(rejected, 1.0, GROW))
+        shrunk = np.where(np.isfinite(norm), np.maximum(power, SHRINK), SHRINK)
+        return fit(np.where(norm < 1.0, grown, shrunk), ArrayType((), self.end.dtype))
 
     def evaluations(self, s: Progress) -> Any:
         """The number of evaluations of the right-hand side: at the start twice, and in each attempt."""

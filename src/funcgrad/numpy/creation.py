@@ -72,19 +72,7 @@ def array(
     as_asked = type(value) is Expr and (dtype is None or value.dtype == np.dtype(dtype))
     if as_asked and not copy and order != "F" and value.ndim >= max(ndmin, 1):
         return shared_argument(value)  # a store would have to reach the expression
-    if isinstance(value, OTHER_LISTS):
-        value = list(value)
-    elif _is_of_objects(value) and dtype is not None and np.dtype(dtype).kind != "O":
-        value = value.view(ObjectArray).astype(dtype)  # NumPy would ask its entries for numbers
-    if type(value) is list or type(value) is tuple:
-        if any([hasattr(kind, "_funcgrad_operators") for kind in set(map(type, value))]):
-            value = [unlabeled(item) for item in value]
-    elif isinstance(value, np.poly1d):
-        value = value.coeffs  # which may be traced
-    elif type(value).__module__.partition(".")[0] == "pandas" and is_traced_column(value):
-        value = value.to_numpy()
-    else:  # an instance of an adopted class may make one of adopted arrays
-        value = array_held_by(value)
+    value = _without_class(value, dtype)
     lend(value)
     given = unwrapped(value)
     if not holds_expr(given):
@@ -102,9 +90,8 @@ def array(
         )
     if _are_objects(value, dtype):
         return array_of_objects(value)
-    if (
-        dtype is not None and np.dtype(dtype).kind in "SU"
-    ):  # text has no derivative, as str(x) has none
+    # Text has no derivative, as str(x) has none.
+    if dtype is not None and np.dtype(dtype).kind in "SU":
         return np.array(concrete_value(shape_module.array(given), "an array of text"), dtype)
     made = shape_module.array(given, dtype)
     made = made if made.shape else shape_module.as_numpys(made)
@@ -113,6 +100,22 @@ def array(
         like = layout_of(value) if isinstance(value, Reference) else np.empty(made.shape)
         state_of(cell).layout = np.empty_like(like, made.dtype, order, shape=cell.shape)
     return cell
+
+
+def _without_class(value: Any, dtype: DTypeLike | None) -> Any:
+    """The list or the array that an instance of another class stands for."""
+    if isinstance(value, OTHER_LISTS):
+        value = list(value)
+    elif _is_of_objects(value) and dtype is not None and np.dtype(dtype).kind != "O":
+        value = value.view(ObjectArray).astype(dtype)  # NumPy would ask its entries for numbers
+    if type(value) is list or type(value) is tuple:
+        labeled = any([hasattr(kind, "_funcgrad_operators") for kind in set(map(type, value))])
+        return [unlabeled(item) for item in value] if labeled else value
+    if isinstance(value, np.poly1d):
+        return value.coeffs  # which may be traced
+    if type(value).__module__.partition(".")[0] == "pandas" and is_traced_column(value):
+        return value.to_numpy()
+    return array_held_by(value)  # an instance of an adopted class may make one of adopted arrays
 
 
 def _is_of_objects(value: object) -> bool:

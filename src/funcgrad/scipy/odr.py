@@ -6,6 +6,7 @@ least sum of the weighted squares of the errors in both variables.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -91,32 +92,12 @@ def odr(
     _refuse_other_fits(y, job, options.pop("work", None))
     is_full = options.pop("full_output", 0)
     start, points, data = real("beta0", beta0), lift_fully(real("x", places)), real("y", y)
-    n = data.shape[-1]
     free, moving = _free(ifixb, start.shape), _free(ifixx, points.shape)
     if job % 10 == 2:
         moving = moving[:0]
-    count, called = len(free), on_arrays(alone)
     if wd is not None and not holds_expr(wd) and not np.any(wd):
         wd = None
-
-    def fitted(p: Array, beta0: Array, x: Array, *more: Array) -> tuple[Any, Any, Any]:
-        delta = lift_fully(np.zeros(x.size)).at[moving].set(p[count:]).reshape(x.shape)
-        beta = lift_fully(beta0).at[free].set(p[:count])
-        return beta, delta, called(beta, x + delta, *more)
-
-    def errors(p: Array, y: Array, *others: Array) -> Any:
-        _, delta, fit = fitted(p, *others)
-        return np.concatenate([np.ravel(fit - y), np.ravel(delta)])
-
-    def weighted(p: Array, we: Array | None, wd: Array | None, *args: Array) -> Any:
-        own = errors(p, *args)
-        eps, delta = own[: data.size].reshape(-1, n), own[data.size :].reshape(-1, n)
-        return np.concatenate([np.ravel(_weighted(we, eps)), np.ravel(_weighted(wd, delta))])
-
-    def sums(p: Array, we: Array | None, wd: Array | None, *args: Array) -> Any:
-        squares = errors(p, *args) * weighted(p, we, wd, *args)
-        return np.sum(squares[: data.size]), np.sum(squares[data.size :])
-
+    fitted, errors, weighted, sums = _errors_of(on_arrays(alone), free, moving, data.shape)
     weights = _without_none({"we": we, "wd": wd})
 
     def search(value: Callable[..., Any], _: Array, beta0: Array, x: Array, *each: Array) -> Any:
@@ -140,8 +121,8 @@ def odr(
     eps2, delta2 = sums(p, *whole)
     beta, delta, fit = fitted(p, *args[1:])
     hessian = jacobian(errors)(p, *args).T @ jacobian(weighted)(p, *whole)
-    covariance = np.linalg.inv(hessian)[:count, :count]
-    variance = (eps2 + delta2) / max(n - count, 1)
+    covariance = np.linalg.inv(hessian)[: len(free), : len(free)]
+    variance = (eps2 + delta2) / max(data.shape[-1] - len(free), 1)
     at_free = lift_fully(np.zeros((start.size, start.size))).at[free[:, None], free]
     deviations = lift_fully(np.zeros(start.size)).at[free]
     found = (
@@ -154,6 +135,36 @@ def odr(
     more_of_it = {"delta": delta, "eps": fit - data, "xplus": points + delta, "y": fit, "info": 1}
     more_of_it |= {"res_var": variance, "sum_square": eps2 + delta2}
     return (*found, {**more_of_it, "sum_square_delta": delta2, "sum_square_eps": eps2})
+
+
+def _errors_of(
+    model: Callable[..., Any], free: Any, moving: Any, shape: tuple[int, ...]
+) -> tuple[Callable[..., Any], ...]:
+    """The fit, its errors in both variables, these with weights, and the sums of their squares.
+
+    Each is a function of the free parameters, followed by the errors in x that may move.
+    """
+    count, size, n = len(free), math.prod(shape), shape[-1]
+
+    def fitted(p: Array, beta0: Array, x: Array, *more: Array) -> tuple[Any, Any, Any]:
+        delta = lift_fully(np.zeros(x.size)).at[moving].set(p[count:]).reshape(x.shape)
+        beta = lift_fully(beta0).at[free].set(p[:count])
+        return beta, delta, model(beta, x + delta, *more)
+
+    def errors(p: Array, y: Array, *others: Array) -> Any:
+        _, delta, fit = fitted(p, *others)
+        return np.concatenate([np.ravel(fit - y), np.ravel(delta)])
+
+    def weighted(p: Array, we: Array | None, wd: Array | None, *args: Array) -> Any:
+        own = errors(p, *args)
+        eps, delta = own[:size].reshape(-1, n), own[size:].reshape(-1, n)
+        return np.concatenate([np.ravel(_weighted(we, eps)), np.ravel(_weighted(wd, delta))])
+
+    def sums(p: Array, we: Array | None, wd: Array | None, *args: Array) -> Any:
+        squares = errors(p, *args) * weighted(p, we, wd, *args)
+        return np.sum(squares[:size]), np.sum(squares[size:])
+
+    return fitted, errors, weighted, sums
 
 
 def setting_of_odr(obj: Any, dtype: object = None) -> Any:

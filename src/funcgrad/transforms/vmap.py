@@ -6,7 +6,7 @@ on an example a batch axis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -90,15 +90,7 @@ def vmap(
     @named_after(f)
     def mapped(*args: Array, **kwargs: object) -> Any:
         whole = flatten((args, kwargs))
-        if not whole.leaves:
-            kinds = " and ".join([type(arg).__name__ for arg in args]) or "nothing"
-            raise value_error(
-                f"vmap: expected arrays to map over, but got {kinds}; write np.arange(3), or "
-                "np.array([...]) for the examples",
-            )
-        for value in whole.leaves:
-            refuse_others("vmap", value)
-        refuse_ranges("vmap", kwargs)
+        _check_arguments(whole, args, kwargs)
         given = _axes_of_arguments(in_axes, args)
         axes = [*given, *[0] * (len(whole.leaves) - len(given))]
         size = _size(f, args, whole, axes)
@@ -190,6 +182,18 @@ _SHARED = (
     "all examples share them; draw an array outside with an entry for each, and map over it as well"
 )
 """Of random numbers: who shares them, and what to write."""
+
+
+def _check_arguments(whole: Tree, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
+    if not whole.leaves:
+        kinds = " and ".join([type(arg).__name__ for arg in args]) or "nothing"
+        raise value_error(
+            f"vmap: expected arrays to map over, but got {kinds}; write np.arange(3), or "
+            "np.array([...]) for the examples",
+        )
+    for value in whole.leaves:
+        refuse_others("vmap", value)
+    refuse_ranges("vmap", kwargs)
 
 
 # -- axes ----------------------------------------------------------------------------------------
