@@ -14,9 +14,14 @@ class OperationHelp:
     >>> print(fg.sigmoid.__doc__)
     sigmoid, entry by entry, on numbers, arrays and expressions.
     <BLANKLINE>
+    The result has the operand's shape, and NumPy's dtype (NEP 50).
+    <BLANKLINE>
     Raises TypeError for other operands.
     >>> print(fg.arctan2.__doc__)
     As `numpy.arctan2`, on numbers, arrays and expressions.
+    <BLANKLINE>
+    The result has the shape to which the operands broadcast, and NumPy's dtype
+    (NEP 50).
     <BLANKLINE>
     Raises TypeError for other operands, ValueError unless shapes broadcast.
     """
@@ -28,7 +33,12 @@ class OperationHelp:
         if op is None:
             return self.of_class
         what = f"As `numpy.{op.name}`" if hasattr(np, op.name) else f"{op.name}, entry by entry"
-        raised = "Raises TypeError for other operands"
+        shape, raised = "the operand's shape, and NumPy's dtype ", ""
         if callable(op.edges) or len(op.edges) != 1:
-            raised += ", ValueError unless shapes broadcast"
-        return f"{what}, on numbers, arrays and expressions.\n\n{raised}."
+            shape = "the shape to which the operands broadcast, and NumPy's dtype\n"
+            raised = ", ValueError unless shapes broadcast"
+        return (
+            f"{what}, on numbers, arrays and expressions.\n\n"
+            f"The result has {shape}(NEP 50).\n\n"
+            f"Raises TypeError for other operands{raised}."
+        )
