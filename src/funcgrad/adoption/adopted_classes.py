@@ -125,9 +125,8 @@ def name_class(kind: type, adopted: type) -> None:
     for name, member in vars(adopted).items():
         cells = {id(cell) for cell in _cells_of_class(vars(kind).get(name))}
         for cell in _cells_of_class(member):
-            if (
-                id(cell) not in cells and cell_contents(cell) is kind
-            ):  # not of a method of another class
+            # Not of a method of another class.
+            if id(cell) not in cells and cell_contents(cell) is kind:
                 cell.cell_contents = adopted
 
 

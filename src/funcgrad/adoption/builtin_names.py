@@ -426,9 +426,8 @@ def hasattr_(value: Any, name: str) -> bool:
     if is_traced(value) and name.startswith("__"):
         # Code for the array API asks for the type next, which is that of a Python number.
         kind = stand_ins(value)[-1 if name == "__array_namespace__" else 0]
-        return any(
-            [name in vars(base) for base in kind.__mro__]
-        )  # a class is called, its instance not
+        # A class is called, its instance not.
+        return any([name in vars(base) for base in kind.__mro__])
     return hasattr(value, name) and not (name in _OF_NODES and is_traced(value))
 
 

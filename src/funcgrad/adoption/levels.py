@@ -3,7 +3,7 @@
 A function is adopted by itself if its names, or those of functions and classes that they lead to, tell a
 traced value from a number (``math``, ``float``, ``isinstance``, ...). A function that is refused is run
 again, adopted and on arrays that can be written, then with such arrays in the containers that it reaches, and
-so from then on. All others run as they are. Of code, only the names are read (``co_names``).
+so from then on. All others run as they are. Of code, names (``co_names``), constants and imports are read.
 """
 
 from __future__ import annotations

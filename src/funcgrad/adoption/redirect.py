@@ -371,9 +371,8 @@ def _viewed(instance: Any, kind: Any) -> Any:
         if getattr(type(known), "_funcgrad_kind", type(known)) is kind:
             return known
     made = view(instance, kind, redirect)
-    if issubclass(
-        type(made), SlotView
-    ):  # it refers to its instance, which may have no weak references
+    # It refers to its instance, which may have no weak references.
+    if issubclass(type(made), SlotView):
         seen = ref(made, partial(_forget, _VIEWED, key))
         _VIEWED[key] = lambda: getattr(seen(), "_funcgrad_original", None), seen
     elif made is not instance:

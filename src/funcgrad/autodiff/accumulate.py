@@ -235,12 +235,10 @@ class GradientMap(Mapping[Key, Any]):
         return "\n".join([f"GradientMap of {self._title()}", *body])
 
 
-_WIDEST_NODE = (
-    40  # characters of a node's formula; a longer one is called v and its place in the order
-)
-
-
-_MOST_WRITTEN = 1000  # nodes of a cotangent; it would be simplified for a line that is cut off
+_WIDEST_NODE = 40
+"""Characters of a node's formula; a longer one is called v and its place in the order."""
+_MOST_WRITTEN = 1000
+"""Nodes of a cotangent; a larger one would be simplified for a line that is cut off."""
 
 
 def _is_same(x: Any, y: Any) -> bool:

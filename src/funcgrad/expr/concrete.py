@@ -139,9 +139,8 @@ class Questions:
         return complex(number(self, "complex()", complex))
 
     def __index__(self: Any) -> int:
-        if (
-            self.shape
-        ):  # else NumPy takes an array of one entry, which an index may be, for a number
+        # Else NumPy takes an array of one entry, which an index may be, for a number.
+        if self.shape:
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
         if self.type.dtype.kind == "b":
             refuse_mask(asker_of(sys._getframe(1)))

@@ -490,9 +490,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
         return sum(size, axis=axes, keepdims=keepdims)
     powers = size**ord
     if 0 < ord < 1:
-        powers = mask(
-            size != 0, powers
-        )  # where the power's slope is infinite, and that of the size 0
+        # Where the power's slope is infinite, and that of the size 0.
+        powers = mask(size != 0, powers)
     total = sum(powers, axis=axes, keepdims=keepdims)
     root = total ** (1.0 / ord)
     return mask(total != 0, root) if ord > 0 else root

@@ -35,9 +35,10 @@ def _transported_edge(z: Array, a: Array, u: Array, s: Array, vh: Array, n: Arra
     """They turn out of their space by -a^+H da^H n on the left, and by -a^+ da n on the right."""
     inverse = 1.0 / s
     slopes = (-(inverse**2), 2.0 * inverse**3)
+    # The adjoint of the pseudoinverse, of full rank.
     back = singular_value_function_op(
         a, u, s, vh, inverse, *slopes, selection.stopped(inverse), form="columns", adjoint=False
-    )  # the adjoint of the pseudoinverse, of full rank
+    )
     is_complex = a.dtype.kind == "c"
 
     def left(da: Array) -> Any:

@@ -564,9 +564,8 @@ def _of_one(node: Expr, places: Array, arg: _Near) -> _Near | None:
     if arg.limit is None:
         return None
     value, slope = _numbers(node, [0.0], [1.0])
-    sides = [
-        _numbers(node, [k], [1.0])[1] for k in (-_TINY, _TINY)
-    ]  # at a kink, the sign is wanted
+    # At a kink, the sign is wanted.
+    sides = [_numbers(node, [k], [1.0])[1] for k in (-_TINY, _TINY)]
     is_smooth = value == 0 and math.isfinite(slope) and all([_is_close(slope, k) for k in sides])
     limit = slope * arg.limit if is_smooth else None
     return _Near(places, is_finite=math.isfinite(value), limit=limit)

@@ -179,9 +179,8 @@ def _opposite_masks(expr: Expr) -> Expr | None:
         [term.args for term in expr.args],
         [term.args for term in reversed(expr.args)],
     ):
-        inner = _is(x, selection.mask) or _is(
-            y, selection.mask
-        )  # what is left out there stays known
+        # What is left out there stays known.
+        inner = _is(x, selection.mask) or _is(y, selection.mask)
         if _is(q, logic.logical_not) and q.args[0].key == p.key and not inner:
             return selection.where(p, x, y)  # type: ignore[no-any-return]
     return None

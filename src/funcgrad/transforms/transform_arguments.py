@@ -30,7 +30,7 @@ from funcgrad.transformed import FormulaMethod, Transformed, function_of
 
 # -- functions -----------------------------------------------------------------------------------
 def _for_formulas(who: str, e: Expr) -> str:
-    """What does to an expression as the transform does to a function."""
+    """What to write for an expression in the place of a transform of a function."""
     if "grad" not in who and who not in ("jit", "vmap"):
         names = [*variables(e)] or ["x"]
         given = ", ".join([f"{name}={name}" for name in names])

@@ -70,9 +70,8 @@ def remembered(
     home = os.environ.get(VARIABLE)
     if not home or how is None:
         return lower(make(), inputs)
-    from funcgrad.compiler.disk_cache import (
-        entry_format,
-    )  # what few need, and takes long to import: files, digests
+    # Few programs need files and digests, which take long to import.
+    from funcgrad.compiler.disk_cache import entry_format
 
     identity = entry_format.identity(how, source())
     path = entry_format.place(home, identity)

@@ -152,9 +152,8 @@ def _substitution(writer: LLVMWriter, n: int, columns: int, dtype: str) -> str:
         with w.loop(integer(columns)) as j:
             x.put(w, (k, j), _quotient(w, x.at(w, (k, j)), pivot))
 
-    for _, count in _first_rows(
-        w, n
-    ):  # the rows above row k, from the last one on, as many as its number
+    # The rows above row k, from the last one on, as many as its number.
+    for _, count in _first_rows(w, n):
         divide(count)
         with w.loop(count) as i:
             _minus_product(w, x, i, count, a.at(w, (i, count)), (integer(0), integer(columns)))

@@ -88,9 +88,8 @@ def _affine(w: LLVMWriter, z: Number, given: Sequence[Number]) -> Number:
 
 def _extreme(larger: Literal["gt", "lt"]) -> Callable[..., Number]:
     def proceed(w: LLVMWriter, z: Number, given: Sequence[Number]) -> Number:
-        return w.select(
-            _beats(w, larger, z, given[0]), z, given[0]
-        )  # As NumPy, the later of equal zeros.
+        # As NumPy, the later of equal zeros.
+        return w.select(_beats(w, larger, z, given[0]), z, given[0])
 
     return proceed
 

@@ -1,8 +1,8 @@
 """Broadcast sinking: an elementwise operation on repeated values alone is done before they are repeated.
 
-Law: f(broadcast(x), broadcast(y)) = broadcast(f(x, y)), to the bit. So what a reduction gives is asked once
-whether it is 0, as norms and deviations are in their derivatives, and not for each entry. Machine code fuses
-the broadcast into its loops, and is not given this pass.
+Law: f(broadcast(x), broadcast(y)) = broadcast(f(x, y)), to the bit. So the derivatives of norms and
+deviations test the value of a reduction for 0 once, and not once an entry. Machine code fuses the broadcast
+into its loops, and is not given this pass.
 Gain (docs/passes.md): without it the gradient of the standard deviation of 40,000 numbers takes 1.7 times as
 long, of the maxima of 200 rows 1.6 times.
 """

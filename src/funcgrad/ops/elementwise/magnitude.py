@@ -43,9 +43,8 @@ def sign(x: ArrayLike) -> Any:
     if x.dtype.kind != "c":
         return sign_op(x)
     re, im = real(x), imag(x)
-    size = np.hypot(
-        re, im
-    )  # not np.abs, which differs from what np.sign divides by in the last place
+    # Not np.abs, which differs from what np.sign divides by in the last place.
+    size = np.hypot(re, im)
     far = np.isinf(size)
     scale = np.where(far | (size == 0), np.ones_like(size), size)
     # The parts apart, since a quotient of complex numbers loses signs of zeros.

@@ -19,10 +19,8 @@ _FALL = 46.0
 
 def _reach(w: Array, p: Array, b: Array) -> Any:
     """How far left of w the density of log(x) falls to a negligible value."""
-    low, high = (
-        np.full(np.shape(w + p + b), -60.0),
-        np.full(np.shape(w + p + b), 8.0),
-    )  # of the logarithm
+    shape = np.shape(w + p + b)
+    low, high = np.full(shape, -60.0), np.full(shape, 8.0)  # bounds of its logarithm
     for _ in range(60):
         middle = 0.5 * (low + high)
         v = np.exp(middle)

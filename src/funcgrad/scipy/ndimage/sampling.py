@@ -44,9 +44,8 @@ def _wrapped_coordinate(q: Array, n: int, mode: str) -> Any:
     if mode == "nearest":
         return np.clip(q, 0.0, last)
     if mode == "mirror":
-        folded = np.where(q < 0, -q, q) % (
-            2 * last
-        )  # with a slope at 0: f(abs(q)) bends there as f
+        # With a slope at 0: f(abs(q)) bends there as f.
+        folded = np.where(q < 0, -q, q) % (2 * last)
         return np.where(folded > last, 2 * last - folded, folded)
     if mode in ("reflect", "grid-mirror"):
         folded = (q + 0.5) % (2.0 * n)

@@ -49,9 +49,8 @@ def log_bessel_k(p: Array, b: Array) -> Any:
 
 def _log_bessel_integral(p: Array, b: Array) -> Any:
     """Around its maximum the integrand is exp(-rest*(cosh(v) - 1) - p*(exp(v) - 1 - v))."""
-    order = np.where(
-        p < 0, -p, p
-    )  # not abs(p), whose second derivative is not that of an even function
+    # Not abs(p), whose second derivative is not that of an even function.
+    order = np.where(p < 0, -p, p)
     size = np.hypot(order, b)
     rest = b * (b / (size + order))
     held, bound = stop_gradient(np.maximum(order, 1e-300)), stop_gradient(np.maximum(rest, 1e-300))

@@ -44,9 +44,8 @@ def in_columns(plan: Layout, sizes: Sequence[Size], texts: Sequence[Size | None]
     if not cuts:
         return plan
     gutters = [_lanes(plan, cut) for cut in cuts]
-    sides = LANE * max(
-        [len(lanes) for lanes in gutters]
-    )  # the room for edges above and below columns
+    # The room for edges above and below columns.
+    sides = LANE * max([len(lanes) for lanes in gutters])
     head = MARGIN + sides
     shifts, rights, right = [], [], 0.0
     for k, (low, high) in enumerate(_extents(plan, boxes, cuts)):

@@ -77,9 +77,8 @@ def _loop(types: Types, body: Body, cond: object, spec: object) -> str:
     if masked_by is not None and not (0 <= masked_by < m and inputs[n + masked_by] == _BOOL):
         return "expected a sequence of truth values as the mask"
     lengths = [length] * m
-    if (
-        length == UNKNOWN_LENGTH
-    ):  # in a program of `linearize`, some of the sequences are known arrays
+    # In a program of `linearize`, some of the sequences are known arrays.
+    if length == UNKNOWN_LENGTH:
         lengths = [t.shape[0] if t.shape else length for t in types[n : n + m]]
     sequences = [
         ArrayType((count, *t.shape), t.dtype)

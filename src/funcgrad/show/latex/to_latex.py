@@ -206,9 +206,8 @@ def identifier(name: str) -> str:
     >>> print(identifier("x12"), identifier("theta_max"), identifier("rate"), identifier("lambda_"))
     x_{12} \theta_{\mathrm{max}} \mathrm{rate} \lambda
     """
-    name = (
-        name[:-1] if name[:-1] in _GREEK and name[-1:] == "_" else name
-    )  # lambda_, as Python has it
+    # lambda_, as Python has it.
+    name = name[:-1] if name[:-1] in _GREEK and name[-1:] == "_" else name
     match = re.fullmatch(r"([A-Za-z]+)_?(\d+)|([A-Za-z]+)_([A-Za-z0-9]+)", name)
     if match is None:
         return _word(name)
