@@ -661,3 +661,17 @@ def test_eigenvectors_of_an_interval_have_the_signs_of_scipys(driver):
         fg.jvp(both, (np.ones(10),), (np.ones(10),))[0], both(np.ones(10)), strict=True
     ):
         np.testing.assert_allclose(found, own, atol=1e-12)
+
+
+@pytest.mark.parametrize("above", [1e3, 1e6, 1e9, 1e20, 1e200])
+def test_the_exponential_of_great_entries_beside_the_diagonal(above):
+    """Halved by its norm, a matrix would lose all digits when its exponential is squared as often."""
+    x = np.array([[0.3, above], [0.0, -0.4]])
+    value, slope = fg.jvp(lambda x: scipy.linalg.expm(x), (x,), (x,))
+    ratio = (np.exp(0.3) - np.exp(-0.4)) / 0.7  # by the divided difference of the exponential
+    want = np.array([[np.exp(0.3), above * ratio], [0.0, np.exp(-0.4)]])
+    np.testing.assert_allclose(value, want, rtol=1e-14)
+    np.testing.assert_allclose(slope, x @ want, rtol=1e-13)
+    stack = np.stack([x, np.zeros((2, 2)), x.T, 1e-3 * x])
+    each = fg.jit(fg.vmap(lambda x: fg.jvp(scipy.linalg.expm, (x,), (x,))[0]))
+    np.testing.assert_allclose(each(stack), scipy.linalg.expm(stack), rtol=1e-13, atol=1e-18)

@@ -89,7 +89,7 @@ def _whole_arrays(
 ) -> tuple[tuple[int, ...], Any, Any]:
     """The shape of the integral, its entries and what `_integrated` has beside each, for ``preserve_shape``.
 
-    The integrand takes arrays of the shape of the limits and of ``args``, and an entry of its value depends on
+    The integrand takes arrays of the shape of the limits and ``args``; an entry of its value depends on
     that entry alone.
     """
     taken = np.broadcast_shapes(*[item.shape for item in (*ends, *args)])
