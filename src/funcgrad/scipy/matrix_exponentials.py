@@ -55,7 +55,7 @@ _FIRST_LEFT_OUT = 1 / 113250775606021113483283660800000000
 
 
 def _halvings(a: Array) -> Any:
-    """How often a matrix is halved: by its norm, or less often by those of its powers (Al-Mohy, Higham, 2009).
+    """How often a matrix is halved: by its norm, or less by those of its powers (Al-Mohy and Higham, 2009).
 
     The norm alone halves matrices with great entries beside their diagonal too often, and the squarings lose
     all digits.
