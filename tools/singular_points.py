@@ -70,6 +70,11 @@ ROWS = (
         lambda: _grad(lambda x: np.sqrt(np.sum(np.array([1.0, 2.0]) * x**2)), np.zeros(2)),
         "nan", "nan", "nan", 0.0, "as a norm",
     ),
+    Row(
+        "sum(abs(x)**3)**(1/3) at 0",
+        lambda: _grad(lambda x: np.sum(np.abs(x) ** 3) ** (1 / 3), ZEROS),
+        "nan", "nan", "nan", 0.0, "the norm of order 3",
+    ),
     Row("std of equal entries", lambda: _grad(np.std, ONES), "nan", "nan", "0", 0.0),
     Row(
         "arctan2(x, x) at 0",

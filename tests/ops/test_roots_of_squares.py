@@ -22,6 +22,12 @@ ROOTS = {
     "entries": lambda x, s: np.sum(np.sqrt((s * x**2)[1:])) + np.sqrt((x**2 / s)[[0, 1]])[0],
     "fourth powers": lambda x, s: np.sqrt(np.sum(x**4) * s),
     "cube root": lambda x, s: np.cbrt(s * np.sum(x**4)),
+    "norm of order 3": lambda x, s: s * np.sum(np.abs(x) ** 3) ** (1 / 3),
+    "norm of order 4": lambda x, s: np.sum(s * np.abs(x) ** 4) ** (1 / 4),
+    "norm of order 49": lambda x, s: np.sum(s * np.abs(x) ** 49) ** (1 / 49),
+    "norms of order 2.5": lambda x, s: np.sum(
+        np.sum(np.abs(np.outer(x, W) / s) ** 2.5, axis=1) ** (1 / 2.5)
+    ),
     "root of a root": lambda x, s: np.sqrt(np.sqrt(s * np.sum(x**4))),
 }
 

@@ -4,7 +4,8 @@ That is the convention of norms: a subgradient. The factors may be of any sign, 
 itself. Its edge is masked where all squares are 0, and nowhere else: where a factor is 0, the slope in the
 factor is infinite, and where a divisor is, the root is no number. Powers count as squares if the slope of the
 root is 0 on both sides of their zeros, or has two signs: from degree 2 on below a square root, and beyond
-degree 3 below a cube root. (The cube root of ``5*x**3`` has a slope there, which is not 0.)
+degree 3 below a cube root. (The cube root of ``5*x**3`` has a slope there, which is not 0.) So do powers of
+``abs(x)`` that are as steep as a norm: ``sum(abs(x)**p)**(1/p)`` is the norm of order p.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from funcgrad.linear import LinearMap, Structural
 from funcgrad.ops.contraction import matmul_op
 from funcgrad.ops.elementwise.arithmetic import add, divide, multiply, power, square
 from funcgrad.ops.elementwise.exponential import cbrt, sqrt
+from funcgrad.ops.elementwise.magnitude import absolute, fabs
 from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.indexing import getitem_op
 from funcgrad.ops.reduction import sum_op
@@ -29,6 +31,7 @@ from funcgrad.ops.scans_and_sorts import cumsum_op
 from funcgrad.ops.shape import concatenate_op
 
 _NONE: Mapping[int, Expr] = MappingProxyType({})
+_SIZES = (absolute, fabs)
 _ROOTS: Mapping[Any, float] = MappingProxyType({sqrt: 1 / 2, cbrt: 1 / 3})
 
 
@@ -45,7 +48,8 @@ class _Squares(NamedTuple):
     def is_masked_in(self, exponent: float) -> bool:
         """Whether 0 is a slope of a root with this exponent at the zeros."""
         degree = self.degree * exponent
-        return degree > 1 or (degree == 1 and self.even)
+        is_one = abs(degree - 1) < 1e-12  # 49 * (1/49) is not 1
+        return self.even if is_one else degree > 1
 
 
 def nonzero_squares(exprs: Iterable[Expr]) -> Mapping[int, Expr]:
@@ -118,12 +122,8 @@ def _is_passed(expr: Expr) -> bool:
 
 def _squares(expr: Expr, known: Mapping[int, _Squares]) -> _Squares | None:
     op, args = expr.op, expr.args
-    if op is square:
-        return _Squares(np.not_equal(args[0], 0), 2, True)
-    if op is power:
-        degree = _constant(args[1])
-        even = degree % 2 == 0
-        return _Squares(np.not_equal(args[0], 0), degree, even) if degree > 1 else None
+    if op is square or op is power:
+        return _power(expr)
     if op is matmul_op and not expr.shape and args[0].key == args[1].key:
         return _Squares(np.any(np.not_equal(args[0], 0)), 2, True)
     parts = [known[id(x)] for x in args if id(x) in known]
@@ -156,6 +156,18 @@ def _squares(expr: Expr, known: Mapping[int, _Squares]) -> _Squares | None:
     elif op is divide and not _constant(args[1]):
         nonzero = np.logical_or(nonzero, np.equal(args[1], 0))
     return found._replace(nonzero=nonzero)
+
+
+def _power(expr: Expr) -> _Squares | None:
+    """A power, or one of powers, as of a square; None if it is no steeper than what it is a power of."""
+    degree, even = 1.0, False
+    while expr.op in (square, power, *_SIZES):
+        by = 1.0 if expr.op in _SIZES else 2.0 if expr.op is square else _constant(expr.args[1])
+        if by < 1:
+            break
+        degree, even = degree * by, even or by % 2 == 0 or expr.op in _SIZES
+        expr = expr.args[0]
+    return _Squares(np.not_equal(expr, 0), degree, even) if degree > 1 else None
 
 
 def _joined(join: Any, parts: list[_Squares]) -> _Squares:
