@@ -273,6 +273,32 @@ def test_a_fit_at_a_kink_of_the_density_is_an_error(name, fixed):
         fg.jacobian(lambda x: getattr(scipy.stats, name).fit(x, **fixed)[-1])(data)
 
 
+OMITTING = {
+    "entropy": lambda x: scipy.stats.entropy(x * x, axis=1, nan_policy="omit"),
+    "entropy, checked": lambda x: scipy.stats.entropy(x[:, :3] ** 2, nan_policy="raise"),
+    "relative entropy": lambda x: scipy.stats.entropy(
+        x[0] ** 2, x[0] ** 4, base=2.0, nan_policy="omit", keepdims=True
+    ),
+    "yeojohnson_llf": lambda x: scipy.stats.yeojohnson_llf(
+        x[0, 0] / 3, x, axis=1, nan_policy="omit"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OMITTING)
+def test_policies_on_nan(name):
+    f = OMITTING[name]
+    x = np.array([[1.3, 0.7, 2.2, np.nan, 1.9], [0.3, -1.7, 2.5, 1.4, np.nan]])
+    direction = np.cos(np.arange(10.0)).reshape(2, 5)
+    value, slope = fg.jvp(f, (x,), (direction,))
+    np.testing.assert_allclose(value, f(x), rtol=1e-14)
+    near = (f(x + 1e-5 * direction) - f(x - 1e-5 * direction)) / 2e-5
+    np.testing.assert_allclose(slope, near, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(
+        np.sum(fg.jit(fg.jacrev(f))(x) * direction, axis=(-1, -2)), slope, rtol=1e-12
+    )
+
+
 @pytest.mark.parametrize("power", [0.3, 0.0, 2.0, 1.4])
 def test_yeojohnson_llf_of_zeros_among_the_data(power):
     """sign(x)*log1p(abs(x)) has the slope 1 at 0."""

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import scipy.stats as _scipy
 
+from funcgrad.expr.registry import functions
 from funcgrad.ops.base.op import lift_fully
 from funcgrad.ops.shape import holds_expr
 from funcgrad.scipy import special
-from funcgrad.scipy.composition import composed, refuse_policy
+from funcgrad.scipy.composition import composed, unreplaced
 from funcgrad.transforms.grad import stop_gradient
 from funcgrad.typing import ArrayLike
 
-_composed = composed(_scipy)
+_composed, _SCIPYS = composed(_scipy), unreplaced(_scipy.entropy)
 
 
 @_composed
@@ -31,7 +32,9 @@ def entropy(
     """As `scipy.stats.entropy`: the slope at an entry 0 is infinite, and does not
     reach the others.
     """
-    refuse_policy("entropy", nan_policy)
+    if nan_policy != "propagate":
+        given = {"axis": axis, "nan_policy": nan_policy, "keepdims": keepdims}
+        return functions["call_adopted"](_SCIPYS, (pk, qk, base), given)
     p, q = lift_fully(pk) * 1.0, None
     if qk is not None:
         p, q = np.broadcast_arrays(p, lift_fully(qk) * 1.0)

@@ -65,6 +65,16 @@ def _correlation(x: Array, y: Array) -> Any:
     return np.sum(off * other) / np.sqrt(np.sum(off * off) * np.sum(other * other))
 
 
+def _without_nan(name: str, x: ArrayLike, nan_policy: str) -> Any:
+    """Data along one axis by SciPy's policy on NaN."""
+    data = real(name, x)
+    if nan_policy == "omit":
+        return data[~np.isnan(data)]
+    if nan_policy == "raise" and np.any(np.isnan(data)):
+        raise ValueError("The input contains nan values")  # in SciPy's words
+    return data
+
+
 @_composed
 def boxcox_normmax(
     x: ArrayLike,
@@ -83,8 +93,7 @@ def boxcox_normmax(
     >>> abs(slope) < 1e-6  # a scale leaves the power as it is
     True
     """
-    refuse_policy("boxcox_normmax", nan_policy)
-    data = real("boxcox_normmax", x)
+    data = _without_nan("boxcox_normmax", x, nan_policy)
     scores = special.ndtri(_medians(data.shape[0]))
     limit = {} if ymax is None else {"ymax": ymax}
 
@@ -126,6 +135,11 @@ def _signed_log1p(x: Array) -> Any:
     return np.where(up, np.log1p(np.where(up, x, 0.0)), -np.log1p(np.where(up, 0.0, -x)))
 
 
+_SCIPYS_LIKELIHOOD, _SCIPYS_SIGNED_LIKELIHOOD, _SCIPYS_MEAN = map(
+    unreplaced, (_scipy.boxcox_llf, _scipy.yeojohnson_llf, _scipy.pmean)
+)
+
+
 @_composed
 def yeojohnson_llf(
     lmb: Array,
@@ -136,7 +150,9 @@ def yeojohnson_llf(
     keepdims: bool = False,
 ) -> Any:
     """As `scipy.stats.yeojohnson_llf`, also in data of 0."""
-    refuse_policy("yeojohnson_llf", nan_policy)
+    if nan_policy != "propagate":
+        given = {"axis": axis, "nan_policy": nan_policy, "keepdims": keepdims}
+        return functions["call_adopted"](_SCIPYS_SIGNED_LIKELIHOOD, (lmb, data), given)
     x = floating("yeojohnson_llf", data)
     return _likelihood(lmb, _signed_log1p(x), yeojohnson_power(x, lmb), axis, keepdims)
 
@@ -146,9 +162,6 @@ def _likelihood(lmb: Array, logs: Array, moved: Array, axis: Any, keepdims: bool
     spread = np.log(np.var(moved, axis=axis, keepdims=keepdims))
     count = logs.size // max(spread.size, 1)
     return (lmb - 1) * np.sum(logs, axis=axis, keepdims=keepdims) - count / 2 * spread
-
-
-_SCIPYS_LIKELIHOOD, _SCIPYS_MEAN = map(unreplaced, (_scipy.boxcox_llf, _scipy.pmean))
 
 
 @_composed
@@ -196,8 +209,7 @@ def pmean(
 def yeojohnson_normmax(
     x: ArrayLike, brack: tuple[float, ...] | None = None, *, nan_policy: str = "propagate"
 ) -> Any:
-    refuse_policy("yeojohnson_normmax", nan_policy)
-    data = real("yeojohnson_normmax", x)
+    data = _without_nan("yeojohnson_normmax", x, nan_policy)
 
     def likelihood(power: Array, data: Array) -> Any:
         rest = np.mean(_signed_log1p(data))
