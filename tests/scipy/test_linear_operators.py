@@ -75,8 +75,20 @@ def of_an_object(x):
     return solvers.cg(Product(x), x * np.ones(3), rtol=1e-13)[0].sum()
 
 
+def of_a_shift(x):
+    a = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 2.0]])
+    known = solvers.minres(sparse.csr_array(a), np.ones(3), rtol=1e-14, shift=x)[0]
+    return known[0] + solvers.minres(a * x, known, rtol=1e-14, shift=-x * x)[0].sum()
+
+
+def of_a_preconditioner(x):
+    a = np.array([[4.0, x], [x, 3.0]])
+    return solvers.cg(a, np.ones(2), rtol=1e-14, M=np.diag([0.2 * x, 0.3]))[0].sum()
+
+
 PROGRAMS = {**{name: by_products(name) for name in METHODS}}
 PROGRAMS |= {f.__name__: f for f in (of_sums, of_matrices, of_a_class, of_an_object, of_numbers)}
+PROGRAMS |= {f.__name__: f for f in (of_a_shift, of_a_preconditioner)}
 
 
 @pytest.mark.parametrize("name", one_in(2, PROGRAMS))

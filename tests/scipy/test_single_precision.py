@@ -263,6 +263,15 @@ def test_dirichlet_of_single_precision():
     assert fg.jvp(entropy, (alpha,), (alpha,))[0].dtype == entropy(alpha).dtype == np.float32
 
 
+@pytest.mark.parametrize("mode", ["line", "smooth", "antisymmetric", "antireflect"])
+def test_signals_extended_in_single_precision(mode):
+    filtered = lambda x: scipy.signal.resample_poly(x, 2, 3, padtype=mode)  # noqa: E731
+    x = IMAGE[0].astype(np.float32)
+    value = fg.jvp(filtered, (x,), (x,))[0]
+    assert value.dtype == filtered(x).dtype == np.float32
+    np.testing.assert_allclose(value, filtered(x), rtol=1e-4, atol=1e-5)
+
+
 def test_data_in_both_precisions_give_double_precision():
     single = B.astype(np.float32)
     assert fg.jit(linalg.toeplitz)(single, A).dtype == np.float64

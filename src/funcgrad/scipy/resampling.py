@@ -31,7 +31,8 @@ def _extended(rows: Array, reach: int, mode: str, cval: float) -> Any:
         return np.pad(rows, margins, "reflect", reflect_type="odd")
     if mode == "antisymmetric":
         turns = (np.arange(-reach, count + reach) // count) % 2
-        return np.pad(rows, margins, "symmetric") * (1.0 - 2.0 * turns)
+        signs = (1 - 2 * turns).astype(rows.dtype)
+        return np.pad(rows, margins, "symmetric") * signs
     if mode not in ("line", "smooth"):
         raise value_error(
             "upfirdn: expected a mode among 'constant', 'edge', 'reflect', 'symmetric', 'wrap', "
@@ -45,7 +46,7 @@ def _extended(rows: Array, reach: int, mode: str, cval: float) -> Any:
         slopes = (
             [rows[..., 1:2] - first, last - rows[..., -2:-1]] if count > 1 else [0.0 * first] * 2
         )
-    steps = np.arange(1.0, reach + 1)
+    steps = np.arange(1, reach + 1).astype(rows.dtype)
     parts = [first - steps[::-1] * slopes[0], rows, last + steps * slopes[1]]
     return np.concatenate(parts, axis=-1)
 

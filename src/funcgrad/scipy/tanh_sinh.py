@@ -98,16 +98,13 @@ def _whole_arrays(
         return lift_fully(f(np.broadcast_to(x, taken), *args))
 
     shape = np.broadcast_shapes(whole(0.5, *args).shape, taken)
-    entries = [
-        _integrated(
-            lambda x, *args, at=at: np.broadcast_to(whole(x, *args), shape)[at],
-            *[np.broadcast_to(end, shape)[at] for end in ends],
-            args,
-            options,
-        )
-        for at in np.ndindex(*shape)
-    ]
-    integrals, others = zip(*entries, strict=True)
+    low, high = [np.broadcast_to(end, shape) for end in ends]
+
+    def integrated(at: tuple[int, ...]) -> tuple[Any, Any]:
+        entry = lambda x, *args: np.broadcast_to(whole(x, *args), shape)[at]  # noqa: E731
+        return _integrated(entry, low[at], high[at], args, options)
+
+    integrals, others = zip(*[integrated(at) for at in np.ndindex(*shape)], strict=True)
     return shape, np.stack(integrals), np.stack(others)
 
 

@@ -289,8 +289,14 @@ def _iterative(name: str) -> Callable[..., Any]:
 
     @wraps(own)
     def function(A: Array, b: ArrayLike, x0: object = None, **options: object) -> Any:
-        options = settings_by_value(options)
+        # A solution has no derivative in a preconditioner.
+        options = {
+            key: by_value(value, key) if key in ("M", "M1", "M2") and holds_expr(value) else value
+            for key, value in settings_by_value(options).items()
+        }
         A = _as_operator(A)
+        if holds_expr(options.get("shift")):  # of minres
+            A = _shifted(A, options.pop("shift"))
         if callable(A) and not hasattr(A, "shape"):
             raise type_error(
                 f"{name}: expected a matrix or an operator, but got a function; write "
@@ -314,6 +320,15 @@ def _iterative(name: str) -> Callable[..., Any]:
 
     function.__doc__ = f"As `scipy.sparse.linalg.{name}`, in the matrix and the right side."
     return function
+
+
+def _shifted(A: Array, shift: Any) -> _scipy.LinearOperator:
+    """The operator A less a traced number, times the identity matrix."""
+
+    def product(x: Array) -> Any:
+        return A @ x - shift * x
+
+    return functions["redirect"](_scipy.LinearOperator)(A.shape, product, dtype=float)
 
 
 def _of_traced_matrix(name: str, solve: Solver, a: Array, b: ArrayLike) -> Any:
