@@ -87,7 +87,7 @@ def tanh(w: LLVMWriter, x: Number) -> Number:
     return w.intrinsic("copysign", size, x)
 
 
-INLINED: Mapping[str, Callable[[LLVMWriter, Number], Number]] = MappingProxyType(
+EXPONENTIALS: Mapping[str, Callable[[LLVMWriter, Number], Number]] = MappingProxyType(
     {"exp": exp, "expm1": expm1, "tanh": tanh}
 )
 """By C's names: functions of a `float64` that are written out in loops over entries."""

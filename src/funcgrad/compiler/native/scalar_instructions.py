@@ -11,9 +11,11 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 
 from funcgrad.compiler.native import complex_arithmetic
-from funcgrad.compiler.native.inline_exponential import INLINED
+from funcgrad.compiler.native.inline_bessel import SERIES
+from funcgrad.compiler.native.inline_exponential import EXPONENTIALS
 from funcgrad.compiler.native.literal_powers import literal_power
 from funcgrad.compiler.native.llvm_writer import (
     COMPLEX,
@@ -30,6 +32,9 @@ from funcgrad.compiler.native.scipy_exports import special_symbol
 from funcgrad.compiler.native.vector_functions import declarations, vector_functions
 
 _LOW, _HIGH = -(2**63), 2**63 - 1
+
+INLINED = MappingProxyType({**EXPONENTIALS, **SERIES})
+"""Functions of a `float64` that are written out in loops over entries: by C's names, or by SciPy's."""
 
 _INSTRUCTIONS = ("sqrt", "copysign")
 """Functions that are one instruction, as are ``abs``, ``np_floor`` and so on: correctly rounded."""
@@ -290,7 +295,7 @@ class _Reader:
         instruction = f"f{name}" if name == "abs" else name.removeprefix("np_")
         if name in _INSTRUCTIONS or instruction != name:
             return self.w.intrinsic(instruction, *args)
-        if not hasattr(math, name):
+        if not (hasattr(math, name) or name in INLINED):
             raise UnsupportedError(name)
         wide = [x if x.type == "double" else self.w.cast("fpext", x, "double") for x in args]
         rounded = self.real != "double"

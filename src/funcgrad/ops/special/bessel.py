@@ -6,11 +6,14 @@ Derivatives in the argument are functions of the neighboring orders; those in a 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
+from funcgrad.expr import Expr
 from funcgrad.ops.base.columns import LibraryRow
 from funcgrad.ops.base.op import Op
 from funcgrad.ops.special.gamma import rgamma
@@ -47,14 +50,18 @@ def _neighbors(sign: float) -> Callable[..., Any]:
     return mean
 
 
-def _scaled(sign: float, mean: Callable[..., Any]) -> Callable[..., Any]:
+def _scaled(
+    sign: float, mean: Callable[..., Any], order: float | None = None
+) -> Callable[..., Any]:
     """The derivative of an exponentially scaled modified function, whose neighbors cancel far out.
 
-    There it is that of Hankel's asymptotic series (DLMF 10.40), whose terms decrease until the 25th.
-    ``mean`` is that of the neighbors.
+    There it is that of Hankel's asymptotic series (DLMF 10.40). ``mean`` is that of the neighbors.
+    The order is an operand if it is not given, which is at most 2.
     """
 
-    def slope(z: Array, v: Array, x: Array) -> Any:
+    def slope(z: Array, *given: Array) -> Any:
+        x = given[-1]
+        v: Any = given[0] if order is None else order
         near = mean(z, v, x)
         if sign < 0:
             near = near - np.sign(np.real(x)) * z
@@ -65,18 +72,35 @@ def _scaled(sign: float, mean: Callable[..., Any]) -> Callable[..., Any]:
         size = np.abs(x) if sign < 0 else x
         far = size > 60.0 + v * v
         t = 1.0 / np.where(far, size, 1.0)
-        w = np.where(far, v, 0.0)
-        total: Any = 0.0
-        for k in range(25, 0, -1):
-            term = sign * (4.0 * w * w - (2 * k - 1) ** 2) * t / (8.0 * k)
-            total = term * (2 * k + 1 + total)
         factor = math.sqrt(0.125 / math.pi) if sign < 0 else math.sqrt(math.pi / 8.0)
-        series = -factor * t**1.5 * (1.0 + total)
+        parity: Any
+        if order is None:
+            w = np.where(far, v, 0.0)
+            total, parity = _asymptotic_sum(sign, w, t), np.cos(math.pi * w)
+        else:
+            total, parity = _short_sum(sign, order, t), math.cos(math.pi * order)
+        series = -factor * t**1.5 * total
         # Of integer order, the function at -x is that at x with the sign of the order's parity.
-        mirrored = np.where(x < 0, -np.cos(math.pi * w), 1.0) if sign < 0 else 1.0
-        return np.where(far, series * mirrored, near)
+        mirrored = np.where(x < 0, -parity * series, series) if sign < 0 else series
+        return np.where(far, mirrored, near)
 
     return slope
+
+
+def _asymptotic_sum(sign: float, v: Array, t: Array) -> Any:
+    """The sum of the series in t, at most 1/(60 + v**2), whose terms decrease until the 25th."""
+    total: Any = 0.0
+    for k in range(25, 0, -1):
+        term = sign * (4.0 * v * v - (2 * k - 1) ** 2) * t / (8.0 * k)
+        total = term * (2 * k + 1 + total)
+    return 1.0 + total
+
+
+def _short_sum(sign: float, order: float, t: Array) -> Any:
+    """The same of a number, at most 2, of which the terms after the 13th are below 1e-17."""
+    ratios = [sign * (4.0 * order**2 - (2 * k - 1) ** 2) / (8.0 * k) for k in range(1, 14)]
+    products = accumulate(ratios, operator.mul, initial=1.0)
+    return power_series(t, [(2 * k + 1) * product for k, product in enumerate(products)])
 
 
 jv: Op = _bessel("jv", "besselj", 1.0, -1.0)
@@ -163,7 +187,14 @@ def _of_order_two(
         mpmath=mpmath,
         numpy=f"scipy.special.{ufunc}(2, {{0}})",
         decompose=lambda x: formula(x, *[function(x) for function in lower()]),
+        inlined="funcgrad.ops.special.bessel:by_lower_orders",
     )
+
+
+def by_lower_orders(node: Expr) -> Any:
+    """The formula of a function of order 2, which shares those of order 0 and 1; in double precision."""
+    (x,) = node.args
+    return node.op.columns.decompose(x.astype(np.float64)).astype(node.dtype)
 
 
 j0: Op = _of_whole_order("j0", lambda z, x: -j1(x), torch="bessel_j0")
@@ -190,7 +221,7 @@ k0: Op = _of_whole_order("k0", lambda z, x: -k1(x), torch="modified_bessel_k0")
 k1: Op = _of_whole_order("k1", lambda z, x: -k0(x) - z / x, torch="modified_bessel_k1")
 
 
-def _scaled_of_whole_order(name: str, mean: Callable[..., Any], **libraries: Any) -> Op:
+def _scaled_of_whole_order(name: str, mean: Callable[..., Any], **columns: Any) -> Op:
     order, sign = float(name[1]), -1.0 if name[0] == "i" else 1.0
 
     def by_mp(mp: FunctionLibrary, x: Any) -> Any:
@@ -198,17 +229,17 @@ def _scaled_of_whole_order(name: str, mean: Callable[..., Any], **libraries: Any
             return mp.exp(-abs(x)) * mp.besseli(order, x)
         return mp.exp(x) * mp.besselk(order, x)
 
-    def slope(z: Array, x: Array) -> Any:
-        return _scaled(sign, lambda z, v, x: mean(z, x))(z, np.full_like(x, order), x)
-
+    slope = _scaled(sign, lambda z, v, x: mean(z, x), order)
     if order == 2:
         return _of_order_two(name, slope, "ive", by_mp, lambda: (i0e, i1e))
-    return special_function(name, slope, mpmath=by_mp, **libraries)
+    return special_function(name, slope, mpmath=by_mp, **columns)
 
 
-i0e: Op = _scaled_of_whole_order("i0e", lambda z, x: i1e(x), jax="i0e", torch="i0e")
+i0e: Op = _scaled_of_whole_order(
+    "i0e", lambda z, x: i1e(x), native="i0e({0})", jax="i0e", torch="i0e"
+)
 i1e: Op = _scaled_of_whole_order(
-    "i1e", lambda z, x: 0.5 * (i0e(x) + i2e(x)), jax="i1e", torch="i1e"
+    "i1e", lambda z, x: 0.5 * (i0e(x) + i2e(x)), native="i1e({0})", jax="i1e", torch="i1e"
 )
 i2e: Op = _scaled_of_whole_order("i2e", lambda z, x: 0.5 * (i1e(x) + ive(3.0, x)))
 k0e: Op = _scaled_of_whole_order("k0e", lambda z, x: k1e(x))
