@@ -145,3 +145,21 @@ def test_a_real_power_among_complex_ones_has_no_slope_in_it():
     np.testing.assert_allclose(slope, difference, rtol=1e-7, atol=1e-9)
     with pytest.raises(TypeError, match=r"powers beside 2\.0 are real"):
         fg.jvp(lambda t: power(a, t), (2.0,), (1.0,))
+
+
+def test_the_sign_of_a_matrix_with_complex_eigenvalues_and_negative_ones():
+    rng = np.random.default_rng(7)
+    v, along = rng.normal(size=(2, 5, 5))
+    a = np.zeros((5, 5))
+    a[:2, :2] = [[0.4, 0.1], [-0.1, 0.4]]
+    a[2:, 2:] = np.diag([2.4, -0.1, -1.3])
+    a = np.linalg.solve(v, a @ v)
+
+    def sign(t):
+        return scipy.linalg.signm(a + t * along)
+
+    want = (sign(1e-6) - sign(-1e-6)) / 2e-6
+    np.testing.assert_allclose(fg.jvp(sign, (0.0,), (1.0,))[1], want, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(fg.jacrev(sign)(0.0), want, rtol=1e-6, atol=1e-7)
+    bent = (fg.jacfwd(sign)(1e-5) - fg.jacfwd(sign)(-1e-5)) / 2e-5
+    np.testing.assert_allclose(fg.jacfwd(fg.jacfwd(sign))(0.0), bent, rtol=1e-5, atol=1e-6)

@@ -209,8 +209,14 @@ def fractional_matrix_power(A: ArrayLike, t: Any) -> Any:
     return _powers(t)[whole](a)
 
 
-_REAL_SIGN = _by_blocks(_real_function, "signm", _scipy.signm)
-_COMPLEX_SIGN = _by_blocks(_complex_function, "signm", _scipy.signm)
+def _sign_along(a: Array, x: Array, direction: Array) -> Any:
+    """N dx + dx N = da - x da x, where N = x a is the root of a squared (Kenney and Laub, 1991)."""
+    root = x @ a
+    return sylvester(root, root, direction - x @ direction @ x)
+
+
+_REAL_SIGN = _real_function("signm", _scipy.signm, _sign_along)
+_COMPLEX_SIGN = _complex_function("signm", _scipy.signm, _sign_along)
 
 
 @_kept
