@@ -139,3 +139,13 @@ def test_float64_is_a_dtype():
     assert fnp.finfo(fnp.float64).eps == np.finfo(float).eps
     assert type(fnp.float64(2)) is np.float64
     assert fg.grad(lambda x: fnp.float64(x) ** 2)(np.float32(3.0)) == 6.0
+
+
+@pytest.mark.parametrize("kind", ["complex128", "complex64"])
+def test_a_complex_number_is_made_of_its_parts(kind):
+    for parts in ((1.0, -0.0), (np.inf, np.nan), (2, 3)):
+        assert repr(getattr(fnp, kind)(*parts)) == repr(getattr(np, kind)(*parts))
+    f = lambda x: (getattr(np, kind)(x, 2 * x) ** 2).imag  # noqa: E731
+    assert fg.grad(f)(3.0) == fg.jit(fg.grad(f))(3.0) == 24.0
+    with pytest.raises(TypeError):
+        fnp.float64(1.0, 2.0)

@@ -57,14 +57,20 @@ from funcgrad.numpy.types import frompyfunc as frompyfunc
 from funcgrad.numpy.types import isscalar as isscalar
 from funcgrad.numpy.types import vectorize as vectorize
 from funcgrad.ops import shape as _shape
+from funcgrad.ops.elementwise.magnitude import make_complex as _make_complex
 from funcgrad.source import as_of_numbers as _as_of_numbers
 
 
 class _OfExpressions(type):
     """The metaclass of a dtype that also converts expressions, and has NumPy's own scalars as instances."""
 
-    def __call__(cls, value: object = 0.0) -> Any:
+    def __call__(cls, value: object = 0.0, *imag: Any) -> Any:
         kind = cls.__mro__[1]
+        if imag and (kind not in (_numpy.complex128, _numpy.complex64) or len(imag) > 1):
+            return kind(value, *imag)  # type: ignore[call-arg]  # which refuses them
+        if imag:
+            parts = [asarray(part, float) for part in (value, *imag)]
+            value = _make_complex(*parts)
         value = _traced_part(_number_held_by(_array_like(value)))
         if isinstance(value, MutableArray):
             return value.astype(kind)
