@@ -238,6 +238,22 @@ def test_a_large_array_of_an_instance_is_an_input_and_traces_once():
     assert len(f.explain_misses().splitlines()) == 1
 
 
+def test_attributes_of_a_namespace_are_compared_in_the_inline_cache():
+    class Looked(types.SimpleNamespace):
+        def __getattribute__(self, name):
+            return object.__getattribute__(self, name)
+
+    for kind, inlined in ((types.SimpleNamespace, True), (Looked, False)):
+        settings = kind(w=2.0, functions=kind(g=np.sin))
+        f = fg.jit(lambda x, settings=settings: settings.w * settings.functions.g(x))
+        assert f(3.0) == 2.0 * np.sin(3.0)
+        assert (f.__code__.co_argcount > 0) == inlined
+        settings.w = 4.0
+        assert f(3.0) == 4.0 * np.sin(3.0)
+        settings.functions.g = np.cos
+        assert f(3.0) == 4.0 * np.cos(3.0)
+
+
 def test_attributes_that_come_and_go():
     settings = types.SimpleNamespace(w=2.0)
     f = fg.jit(lambda x: settings.w * x)

@@ -29,6 +29,7 @@ from funcgrad.transforms.jit.capture_sources import (
     Snapshot,
     has_namespace,
     in_class,
+    is_looked_up_plainly,
     is_written,
     namespace,
     same_items,
@@ -145,7 +146,7 @@ class _Column:
 
 def _is_plain(kind: Any) -> bool:
     """Whether attributes that instances hold are found without code of the user's."""
-    return kind.__getattribute__ is object.__getattribute__ and not hasattr(kind, "__getattr__")
+    return is_looked_up_plainly(kind) and not hasattr(kind, "__getattr__")
 
 
 def _is_in_dict(place: InstanceMember) -> bool:

@@ -15,7 +15,7 @@ from functools import cached_property
 from keyword import iskeyword
 from operator import is_
 from sys import intern
-from types import FunctionType, MappingProxyType, MemberDescriptorType
+from types import FunctionType, MappingProxyType, MemberDescriptorType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -173,10 +173,7 @@ class InstanceMember(NamedTuple):
 
     def test(self, k: int, value: object, objects: dict[str, Any]) -> str | None:
         """A condition, as above, or None if the lookup would run code."""
-        kind: Any = type(self.holder)
-        if kind.__getattribute__ is not object.__getattribute__:
-            return None
-        if not is_written(self.key):
+        if not (is_looked_up_plainly(type(self.holder)) and is_written(self.key)):
             return None
         objects[f"w{k}"] = self.holder
         if value is ABSENT:
@@ -199,6 +196,14 @@ class ClassOf(NamedTuple):
         """A condition, as above."""
         objects[f"w{k}"], objects[f"v{k}"] = self.holder, value
         return f"type(w{k}) is v{k}"
+
+
+_PLAIN_LOOKUPS = (object.__getattribute__, SimpleNamespace.__getattribute__)
+
+
+def is_looked_up_plainly(kind: Any) -> bool:
+    """Whether a class finds attributes as `object` does."""
+    return kind.__getattribute__ in _PLAIN_LOOKUPS
 
 
 def is_written(name: str) -> bool:
