@@ -7,7 +7,7 @@ and the deviance form of Loader, "Fast and accurate computation of binomial prob
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,13 @@ LARGE = 16.0
 
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+
+
+def where_taken(test: Array, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+    """np.where of two results, each of the whole shape, of which one that no entry takes is not computed."""
+    if not np.any(test):
+        return second()
+    return first() if np.all(test) else np.where(test, first(), second())
 
 
 def log1p_square(x: Array) -> Any:
@@ -178,54 +185,82 @@ def sin_pi(x: Array) -> Any:
 def log_minus_digamma_at(a: Array, x: Array) -> Any:
     """log(x) - digamma(a), with the digits of x - a where a is large."""
     large = a >= LARGE
-    b = np.where(large, a, LARGE)
-    excess = (np.where(large, x, b) - b) / b
-    log = np.where(excess < -0.5, np.log(np.where(large, x, b) / b), np.log1p(excess))
-    small = scipy_special("psi").psi(np.where(large, 1.0, a))
-    return np.where(large, log + _log_minus_digamma(b), np.log(np.where(large, 1.0, x)) - small)
+
+    def by_series() -> Any:
+        b = np.where(large, a, LARGE)
+        y = np.where(large, x, b)
+        excess = (y - b) / b
+        log = np.where(excess < -0.5, np.log(y / b), np.log1p(excess))
+        return log + _log_minus_digamma(b)
+
+    def direct() -> Any:
+        return np.log(np.where(large, 1.0, x)) - scipy_special("psi").psi(np.where(large, 1.0, a))
+
+    return where_taken(large, by_series, direct)
 
 
 def gamma_log_density(a: Array, x: Array, power: int = 0) -> Any:
     """x**a*exp(-x)/gamma(a), the density of the logarithm of a gamma variable; times x**power."""
     special = scipy_special("gammainc")
     large = (a >= LARGE) & np.isfinite(a)
-    b = np.where(large, a, LARGE)
-    y = np.where(large, x, b)
-    exponent = b * _log_minus(y / b, (y - b) / b) - stirling_error(b) + special.xlogy(power, y)
-    by_series = np.exp(exponent) * np.sqrt(b / (2.0 * math.pi))
-    s, t = np.where(large, 1.0, a), np.where(large, 1.0, x)
-    direct = np.exp(special.xlogy(s + power, t) - t) * special.rgamma(s)
-    return np.where(large, by_series, direct)
+
+    def by_series() -> Any:
+        b = np.where(large, a, LARGE)
+        y = np.where(large, x, b)
+        exponent = b * _log_minus(y / b, (y - b) / b) - stirling_error(b) + special.xlogy(power, y)
+        return np.exp(exponent) * np.sqrt(b / (2.0 * math.pi))
+
+    def direct() -> Any:
+        s, t = np.where(large, 1.0, a), np.where(large, 1.0, x)
+        return np.exp(special.xlogy(s + power, t) - t) * special.rgamma(s)
+
+    return where_taken(large, by_series, direct)
 
 
 def beta_deviation(a: Array, b: Array, x: Array, y: Array) -> Any:
     """log(x) - digamma(a) + digamma(a + b), where y = 1 - x."""
     large = a >= LARGE
-    c = np.where(large, a, LARGE)
-    excess = np.where(large, (b * x - a * y) / c, 0.0)
-    ratio = np.where(large, x * (a + b) / c, 1.0)
-    log = np.where(np.abs(excess) > 0.5, np.log(ratio), np.log1p(excess))
-    log_x = np.where(y < 0.5, np.log1p(-y), np.log(x))
-    difference = digamma_difference(np.where(large, 1.0, a), np.where(large, 0.0, b))
-    return np.where(large, log + excess_difference(c, b), log_x + difference)
+
+    def by_series() -> Any:
+        c = np.where(large, a, LARGE)
+        excess = np.where(large, (b * x - a * y) / c, 0.0)
+        ratio = np.where(large, x * (a + b) / c, 1.0)
+        log = np.where(np.abs(excess) > 0.5, np.log(ratio), np.log1p(excess))
+        return log + excess_difference(c, b)
+
+    def direct() -> Any:
+        log_x = np.where(y < 0.5, np.log1p(-y), np.log(x))
+        return log_x + digamma_difference(np.where(large, 1.0, a), np.where(large, 0.0, b))
+
+    return where_taken(large, by_series, direct)
 
 
 def beta_log_density(a: Array, b: Array, x: Array, y: Array) -> Any:
     """x**a*y**b/beta(a, b), where y = 1 - x: the density of the log odds of a beta variable."""
     special = scipy_special("betainc")
     many, few = np.maximum(a, b), np.minimum(a, b)
-    p, q = np.where(a >= b, x, y), np.where(a >= b, y, x)
     large = (many >= LARGE) & np.isfinite(many)
-    both = large & (few >= LARGE)
-    c, d = np.where(both, many, LARGE), np.where(both, few, LARGE)
-    n, gap = c + d, d * p - c * q
-    exponent = c * _log_minus(n * p / c, gap / c) + d * _log_minus(n * q / d, -gap / d)
-    errors = stirling_error(c) + stirling_error(d) - stirling_error(n)
-    balanced = np.exp(exponent - errors) * np.sqrt(c * (d / n) / (2.0 * math.pi))
-    m, s = np.where(large, many, LARGE), np.where(large & ~both, few, 1.0)
-    log_p = np.where(q < 0.5, np.log1p(-q), np.log(p))
-    ratio = (m - 0.5) * np.log1p(s / m) - s + stirling_error(m + s) - stirling_error(m)
-    lopsided = np.exp(m * log_p + ratio + special.xlogy(s, (m + s) * q)) * special.rgamma(s)
-    u, v = np.where(large, 1.0, a), np.where(large, 1.0, b)
-    direct = np.exp(special.xlogy(u, x) + special.xlogy(v, y)) / special.beta(u, v)
-    return np.where(both, balanced, np.where(large, lopsided, direct))
+
+    def by_series() -> Any:
+        p, q = np.where(a >= b, x, y), np.where(a >= b, y, x)
+        both = large & (few >= LARGE)
+        return where_taken(both, lambda: balanced(p, q, both), lambda: lopsided(p, q, both))
+
+    def balanced(p: Array, q: Array, both: Array) -> Any:
+        c, d = np.where(both, many, LARGE), np.where(both, few, LARGE)
+        n, gap = c + d, d * p - c * q
+        exponent = c * _log_minus(n * p / c, gap / c) + d * _log_minus(n * q / d, -gap / d)
+        errors = stirling_error(c) + stirling_error(d) - stirling_error(n)
+        return np.exp(exponent - errors) * np.sqrt(c * (d / n) / (2.0 * math.pi))
+
+    def lopsided(p: Array, q: Array, both: Array) -> Any:
+        m, s = np.where(large, many, LARGE), np.where(large & ~both, few, 1.0)
+        log_p = np.where(q < 0.5, np.log1p(-q), np.log(p))
+        ratio = (m - 0.5) * np.log1p(s / m) - s + stirling_error(m + s) - stirling_error(m)
+        return np.exp(m * log_p + ratio + special.xlogy(s, (m + s) * q)) * special.rgamma(s)
+
+    def direct() -> Any:
+        u, v = np.where(large, 1.0, a), np.where(large, 1.0, b)
+        return np.exp(special.xlogy(u, x) + special.xlogy(v, y)) / special.beta(u, v)
+
+    return where_taken(large, by_series, direct)

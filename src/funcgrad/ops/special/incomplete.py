@@ -27,10 +27,15 @@ from funcgrad.typing import Array, FunctionLibrary
 
 # -- densities -----------------------------------------------------------------------------------
 def _gamma_density(a: Array, x: Array) -> Any:
-    inside = x > 0
+    inside = (x > 0) & (x < np.inf)
     value = gamma_numerics.gamma_log_density(a, np.where(inside, x, 1.0), -1)
-    edge = np.where(a > 1, 0.0, np.where((a < 1) & (a > 0), np.inf, np.where(a == 1, 1.0, 0.0)))
-    return np.where(inside, np.where(np.isinf(x), 0.0, value), np.where(x == 0, edge, np.nan))
+
+    def at_ends() -> Any:
+        infinite = (a < 1) & (a > 0)
+        edge = np.where(infinite, np.inf, np.where(a == 1, 1.0, 0.0))
+        return np.where(x == np.inf, 0.0, np.where(x == 0, edge, np.nan))
+
+    return gamma_numerics.where_taken(inside, lambda: value, at_ends)
 
 
 def _times_log(z: Array, deviation: Array) -> Any:
@@ -76,9 +81,13 @@ def _beta_density(a: Array, b: Array, x: Array) -> Any:
         special = scipy_special("betainc")
         log = special.xlogy(a - 1.0, np.where(tiny, t, 1.0)) - special.betaln(a, b)
         value = np.where(tiny, np.exp(log), value)
-    first, second = np.where(x == 0, a, b), np.where(x == 0, b, a)
-    edge = np.where(first == 1, second, np.where((first < 1) & (first > 0), np.inf, 0.0))
-    return np.where(inside, value, np.where((x == 0) | (x == 1), edge, np.nan))
+
+    def at_ends() -> Any:
+        first, second = np.where(x == 0, a, b), np.where(x == 0, b, a)
+        edge = np.where(first == 1, second, np.where((first < 1) & (first > 0), np.inf, 0.0))
+        return np.where((x == 0) | (x == 1), edge, np.nan)
+
+    return gamma_numerics.where_taken(inside, lambda: value, at_ends)
 
 
 def _beta_density_in_shape(z: Array, a: Array, b: Array, x: Array, y: Array) -> Any:
