@@ -22,6 +22,7 @@ from funcgrad.arrays.reference import (
     layout_of,
     lend,
     note_export,
+    root_of,
     unwrapped,
     with_items,
     wrapped,
@@ -463,9 +464,7 @@ def _guarded(cell: Reference, found: object, operands: object) -> Any:
             if isinstance(other, Reference) and np.may_share_memory(
                 current(other), item._funcgrad_value
             ):
-                root: Any = other
-                while root._funcgrad_state is not None and root._funcgrad_state.base is not None:
-                    root = root._funcgrad_state.base
+                root = root_of(other)
                 note_export(root, weakref.ref(item._funcgrad_value))
                 note_export(item, _always(root))
     return found

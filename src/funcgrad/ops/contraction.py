@@ -387,8 +387,7 @@ def _product(a: Expr, b: Expr) -> Any:
 def vdot(a: ArrayLike, b: ArrayLike) -> Any:
     """As `numpy.vdot`: conjugates the first and flattens both."""
     a, b = lift_all((a, b), "vdot")
-    a = np.conjugate(a) if a.dtype.kind == "c" else a
-    return matmul(np.ravel(a), np.ravel(b))
+    return matmul(np.ravel(a.conj()), np.ravel(b))
 
 
 def inner(a: object, b: object) -> Any:

@@ -233,7 +233,7 @@ def convolve(a: Array, v: Array, mode: str | int = "full") -> Any:
 def correlate(a: Array, v: Array, mode: str | int = "valid") -> Any:
     """As `numpy.correlate`: conjugates the second."""
     a, v, kept = _two_vectors("correlate", a, v, mode)
-    v = np.conjugate(v) if v.dtype.kind == "c" else v
+    v = v.conj()
     if a.size < v.size:  # NumPy exchanges them, and turns the result round
         return np.flip(convolve_op(v, np.flip(a), kept=kept))
     return convolve_op(a, np.flip(v), kept=kept)

@@ -294,8 +294,7 @@ def _norm_edge(z: Array, a: Array, *, order: str) -> LinearMap:
     u, s, vh = (pick_op(svd_op(a), index=k) for k in range(3))
     s, d, t = _shares(s, max(np.shape(a)[-2:]), order)
     form = "plain" if order == "nuc" else "columns"
-    along = singular_function_op(a, u, s, vh, d, t, form=form, adjoint=False)
-    along = np.conjugate(along) if a.dtype.kind == "c" else along
+    along = singular_function_op(a, u, s, vh, d, t, form=form, adjoint=False).conj()
 
     def forward(da: Array) -> Any:
         return np.real(np.sum(along * da, axis=(-2, -1)))

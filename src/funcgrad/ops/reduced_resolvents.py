@@ -118,7 +118,7 @@ def transposed(a: Array, split: int | None) -> Any:
     """The matrix that transposes of `moved` belong to: its left vectors are the right ones of a."""
     if split is None:
         return mT(a)
-    return np.conjugate(a) if a.dtype.kind == "c" else a
+    return a.conj()
 
 
 def _summed(x: Array, y: Array) -> Any:

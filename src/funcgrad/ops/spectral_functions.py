@@ -30,10 +30,6 @@ def _from_basis(v: Array, x: Any) -> Any:
     return np.matmul(v, np.matmul(x, mH(v)))
 
 
-def _conjugate(v: Array) -> Any:
-    return np.conjugate(v) if v.dtype.kind == "c" else v
-
-
 # -- the function ----------------------------------------------------------------------------------
 # The values d = f(w) have the slopes s and t, and x has their numbers. Where f is fixed, x does not move.
 # Where the values do not depend on the matrix, x is d, and s and t are 0.
@@ -124,7 +120,7 @@ def _slope_by_matrix(
         return _from_basis(v, both(turned, _to_basis(v, da)))
 
     def backward(g: Any) -> Any:
-        u = _conjugate(v)
+        u = v.conj()
         back = _from_basis(u, both(mT(turned), _to_basis(u, g)))
         return back if a.dtype.kind == "c" else np.real(back)
 
@@ -151,7 +147,7 @@ def _slope_by_values(
         return spectral_slope_op(a, w, v, e, dx, none, none, dx)
 
     def backward(g: Any) -> Any:
-        shares = _to_basis(_conjugate(v), g) * _to_basis(v, e)
+        shares = _to_basis(v.conj(), g) * _to_basis(v, e)
         found = off_diagonal(shares + mT(shares), as_row(w) - as_column(w))
         back = np.sum(found, axis=-2)
         return back if x.dtype.kind == "c" else np.real(back)

@@ -26,7 +26,7 @@ def mT(x: Array) -> Any:
 
 def mH(x: Array) -> Any:
     """Each matrix transposed and conjugated."""
-    return np.conjugate(mT(x)) if x.dtype.kind == "c" else mT(x)
+    return mT(x).conj()
 
 
 def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

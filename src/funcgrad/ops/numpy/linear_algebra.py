@@ -193,7 +193,7 @@ def vecdot(x: ArrayLike, y: ArrayLike, /, *, axis: int = -1) -> Any:
     x, y = lift_all((x, y))
     if not x.ndim or not y.ndim:
         raise value_error(f"vecdot: expected vectors, but got {x.type} and {y.type}")
-    x = np.conjugate(x) if x.dtype.kind == "c" else x
+    x = x.conj()
     own = operator.index(axis)  # of each operand by itself
     last: list[Any] = [shape.moveaxis(item, own, -1) for item in (x, y)]
     products = last[0] * last[1]
@@ -283,7 +283,7 @@ def matvec(a: Array, x: Array, /) -> Any:
 def vecmat(x: Array, a: Array, /) -> Any:
     """As `numpy.vecmat`: each vector, conjugated, times its matrix."""
     a, x = _matrix_and_vector("vecmat", a, x)
-    x = np.conjugate(x) if x.dtype.kind == "c" else x
+    x = x.conj()
     return np.squeeze(np.matmul(np.expand_dims(x, -2), a), -2)
 
 

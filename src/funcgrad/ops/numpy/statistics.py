@@ -76,7 +76,7 @@ def cov(
         entries = _of_vectors(variables, free)
         return _matrix(entries) if others is not None else entries[0][0]
     centered = _centered(np.concatenate(variables, axis=0))
-    products = np.matmul(centered, np.transpose(_conjugate(centered)))
+    products = np.matmul(centered, np.transpose(centered.conj()))
     return np.squeeze(products) / max(free, 0)
 
 
@@ -84,18 +84,11 @@ def _centered(m: Array) -> Any:
     return m - np.mean(m, axis=-1, keepdims=True)
 
 
-def _conjugate(m: Array) -> Any:
-    return np.conjugate(m) if m.dtype.kind == "c" else m
-
-
 def _of_vectors(variables: list[Any], free: int) -> list[list[Any]]:
     """The covariances of one vector or two with each other, each a formula that holds no others'."""
     vectors = [_centered(np.squeeze(item, 0)) for item in variables]
     return [
-        [
-            np.sum(x * _conjugate(y)) / max(free, 0) if i <= k else None
-            for k, y in enumerate(vectors)
-        ]
+        [np.sum(x * y.conj()) / max(free, 0) if i <= k else None for k, y in enumerate(vectors)]
         for i, x in enumerate(vectors)
     ]
 
@@ -103,7 +96,7 @@ def _of_vectors(variables: list[Any], free: int) -> list[list[Any]]:
 def _matrix(entries: list[list[Any]]) -> Any:
     """The hermitian matrix of two rows, of which the entries on and above the diagonal are given."""
     (a, b), (_, d) = entries
-    return np.stack([a, b, _conjugate(b), d]).reshape(2, 2)
+    return np.stack([a, b, b.conj(), d]).reshape(2, 2)
 
 
 def _variables(x: Any, rowvar: bool) -> Any:
