@@ -260,9 +260,10 @@ A function of a norm or of `np.hypot` that is smooth at 0, such as `np.cos(r)`, 
 squares, such as `np.sqrt(x**2 + y**2 + z**2)` or `np.sqrt(np.sum(w * x**2))`, has it by `grad`, `hessian` and
 `hvp`, not by `jacfwd` or `vjp` first. The Hessian is wrong without a warning of
 
-- sums that have `r**2` beside other functions of r, as the Matern kernel 5/2 has, in forward mode twice,
+- sums that have `r**2` beside other functions of r, as the Matern kernel 5/2 has, by `jacfwd` first,
 - functions of r that are loops,
-- `scipy.spatial.distance.pdist`, and functions of your own by `fg.primitive`.
+- `scipy.spatial.distance.pdist`,
+- functions of your own by `fg.primitive` whose partial derivative is no formula of NumPy's functions.
 
 ## Vectors of equal values
 
