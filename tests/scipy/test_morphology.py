@@ -1,5 +1,7 @@
 """Morphology by footprints and structures, and filters of Fourier transforms in their parameters."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.ndimage
@@ -43,7 +45,7 @@ def test_structures_that_are_traced(name):
     check_function(lambda s: function(IMAGE, footprint=CROSS, structure=s), STRUCTURE)
 
 
-FOURIER = ("fourier_gaussian", "fourier_shift", "fourier_uniform")
+FOURIER = ("fourier_ellipsoid", "fourier_gaussian", "fourier_shift", "fourier_uniform")
 
 
 @pytest.mark.parametrize("name", FOURIER)
@@ -56,9 +58,12 @@ def test_filters_of_fourier_transforms_in_their_parameters(name):
     check_function(lambda s: function(whole, s[0]), sizes[:1], value_rtol=1e-13)
 
 
-def test_an_ellipsoid_of_a_traced_size_is_refused():
-    with pytest.raises(TypeError, match="fourier_ellipsoid: expected a plain size"):
-        fg.jacobian(lambda s: np.real(scipy.ndimage.fourier_ellipsoid(IMAGE, s)))(1.0)
+@pytest.mark.parametrize("shape", [(7,), (3, 4, 2)])
+def test_ellipsoids_in_one_and_three_dimensions_in_their_sizes(shape):
+    spectrum = np.cos(np.arange(math.prod(shape)) ** 2).reshape(shape)
+    sizes = np.array([1.2, 0.7, 2.1])[: len(shape)]
+    ellipsoid = scipy.ndimage.fourier_ellipsoid
+    check_function(lambda s: ellipsoid(spectrum, s), sizes, value_rtol=1e-13)
 
 
 WITH_NANS = np.where(np.cos(np.arange(30.0) ** 3).reshape(5, 6) > 0.7, np.nan, IMAGE)

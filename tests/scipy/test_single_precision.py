@@ -98,6 +98,7 @@ SIGNAL = [
     ("sosfilt", (SECTIONS, U), {}),
     *[("detrend", (U,), {"type": kind}) for kind in ("linear", "constant")],
 ]
+FREQUENCY_FILTERS = ("ellipsoid", "gaussian", "shift", "uniform")
 IMAGES = [
     *[(name, (IMAGE, A), {}) for name in ("correlate1d", "convolve1d")],
     *[(name, (IMAGE, KERNEL), {}) for name in ("correlate", "convolve")],
@@ -110,8 +111,8 @@ IMAGES = [
     ("spline_filter", (IMAGE,), {"output": np.float32}),
     *[("map_coordinates", (IMAGE, PLACES), {"order": order}) for order in (1, 3)],
     *[(name, (IMAGE, 1.2), {}) for name in ("shift", "zoom")],
-    *[(f"fourier_{name}", (IMAGE, 2.0), {}) for name in ("gaussian", "shift", "uniform")],
-    *[(f"fourier_{name}", (IMAGE, PARTS), {}) for name in ("gaussian", "shift", "uniform")],
+    *[(f"fourier_{name}", (IMAGE, 2.0), {}) for name in FREQUENCY_FILTERS],
+    *[(f"fourier_{name}", (IMAGE, PARTS), {}) for name in FREQUENCY_FILTERS],
 ]
 FOURIER = [
     *[(name, (IMAGE,), {}) for name in ("fft", "rfft", "irfft", "hfft", "ihfft", "fftn", "rfft2")],

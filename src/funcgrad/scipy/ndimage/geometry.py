@@ -12,10 +12,11 @@ import scipy.ndimage as _scipy
 
 from funcgrad.arrays.values import by_value
 from funcgrad.ops.shape import holds_expr
+from funcgrad.ops.special.hypergeometric import hyp0f1
 from funcgrad.scipy.composition import composed, floating, number, real, refuse
 from funcgrad.scipy.ndimage.filters import Output
 from funcgrad.scipy.ndimage.sampling import Sampling, map_coordinates, sampled_grid
-from funcgrad.source import type_error, value_error
+from funcgrad.source import value_error
 from funcgrad.typing import Array, ArrayLike
 
 _composed = composed(_scipy)
@@ -116,8 +117,10 @@ def zoom(
     return sampled_grid("zoom", input, rows, **sampling)
 
 
-def _fourier(name: str, factor: Callable[[Array, Array], Any] | None) -> Callable[..., Any]:
-    """A filter of a Fourier transform: a product over the axes of ``factor(frequency, size)``."""
+def _fourier(
+    name: str, response: Callable[[list[Array], Sequence[Array]], Any]
+) -> Callable[..., Any]:
+    """A filter of a Fourier transform: its product with ``response(frequencies, sizes)`` of the axes."""
     own = getattr(_scipy, name)
 
     def function(
@@ -129,28 +132,40 @@ def _fourier(name: str, factor: Callable[[Array, Array], Any] | None) -> Callabl
         ones = np.ones(transform.shape, transform.dtype)
         if not holds_expr(size):
             return transform * own(ones, size, n, axis)
-        if factor is None:
-            raise type_error(
-                f"{name}: expected a plain size, but got a traced one; write fourier_gaussian or "
-                "fourier_uniform, which are differentiated in it",
-            )
+        frequencies = [np.fft.fftfreq(count) for count in transform.shape]
+        if n > 0:  # the transform of n real samples
+            frequencies[axis] = np.arange(transform.shape[axis]) / n
         sizes = np.broadcast_to(real(name, size), (transform.ndim,))
-        product: Any = 1.0
-        for k, count in enumerate(transform.shape):
-            is_half = k == axis % transform.ndim and n > 0  # the transform of n real samples
-            frequency = np.arange(count) / n if is_half else np.fft.fftfreq(count)
-            along = factor(frequency, sizes[k])
-            product = product * along.reshape((-1, *[1] * (transform.ndim - 1 - k)))
         dtype = own(ones, np.ones(transform.ndim), n, axis).dtype
-        return (transform * product).astype(dtype)
+        return (transform * response(list(np.ix_(*frequencies)), sizes)).astype(dtype)
 
     function.__name__ = name
     return _composed(function)
 
 
-fourier_ellipsoid = _fourier("fourier_ellipsoid", None)
+def _product(factor: Callable[[Array, Array], Any]) -> Callable[..., Any]:
+    """The product over the axes of ``factor(frequency, size)``."""
+
+    def response(frequencies: list[Array], sizes: Array) -> Any:
+        return math.prod([factor(*pair) for pair in zip(frequencies, sizes, strict=True)])
+
+    return response
+
+
+def _ellipsoid(frequencies: list[Array], sizes: Array) -> Any:
+    """The transform of a ball in r, the length of the vector of frequencies times sizes.
+
+    It is sin(πr)/(πr) in one dimension, 2 J₁(πr)/(πr) in two and 3 j₁(πr)/(πr) in three.
+    """
+    squares = [(f * size) ** 2 for f, size in zip(frequencies, sizes, strict=True)]
+    return hyp0f1(len(squares) / 2 + 1, -((math.pi / 2) ** 2) * sum(squares))
+
+
+fourier_ellipsoid = _fourier("fourier_ellipsoid", _ellipsoid)
 fourier_gaussian = _fourier(
-    "fourier_gaussian", lambda f, sigma: np.exp(-2 * (math.pi * f * sigma) ** 2)
+    "fourier_gaussian", _product(lambda f, sigma: np.exp(-2 * (math.pi * f * sigma) ** 2))
 )
-fourier_shift = _fourier("fourier_shift", lambda f, shift: np.exp(-2j * math.pi * f * shift))
-fourier_uniform = _fourier("fourier_uniform", lambda f, size: np.sinc(f * size))
+fourier_shift = _fourier(
+    "fourier_shift", _product(lambda f, shift: np.exp(-2j * math.pi * f * shift))
+)
+fourier_uniform = _fourier("fourier_uniform", _product(lambda f, size: np.sinc(f * size)))
