@@ -277,7 +277,8 @@ linkage: A @ [:, 2] | average: A @ [:, 2] | centroid: A @ [:, 2] | complete: A @
 median: A @ [:, 2] | single: A @ [:, 2] | ward: A @ [:, 2] | weighted: A @ [:, 2]
 cophenet: scipy.cluster.hierarchy.single(A) | maxdists: scipy.cluster.hierarchy.single(A)
 fcluster: scipy.cluster.hierarchy.single(A), 1.0 | inconsistent: scipy.cluster.hierarchy.ward(B)
-leaves_list: scipy.cluster.hierarchy.single(A)""",
+leaves_list: scipy.cluster.hierarchy.single(A)
+optimal_leaf_ordering: scipy.cluster.hierarchy.single(A), A""",
     "sparse": """
 bsr_array: D*x[0] @ .toarray() | bsr_matrix: D*x[0] @ .toarray()
 coo_array: (x, ([0, 1, 1, 2], [1, 0, 2, 2])) @ .toarray()

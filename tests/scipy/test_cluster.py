@@ -80,6 +80,9 @@ TREES = {
     "its correlation": lambda x: scipy.cluster.hierarchy.cophenet(
         scipy.cluster.hierarchy.average(x), scipy.spatial.distance.pdist(x)
     )[0],
+    "ordered tree": lambda x: scipy.cluster.hierarchy.optimal_leaf_ordering(
+        scipy.cluster.hierarchy.average(x), x
+    ),
     "maxdists": lambda x: scipy.cluster.hierarchy.maxdists(scipy.cluster.hierarchy.centroid(x)),
     "inconsistent": lambda x: scipy.cluster.hierarchy.inconsistent(
         scipy.cluster.hierarchy.ward(x), 3

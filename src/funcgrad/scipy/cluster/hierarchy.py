@@ -232,6 +232,20 @@ def fcluster(
     return without_derivative("fcluster", labels, type, tree, bound, *beside)
 
 
+@with_captured_metric
+@_hosted
+def optimal_leaf_ordering(
+    Z: ArrayLike, y: ArrayLike, metric: str | Callable[..., Any] = "euclidean"
+) -> Any:
+    """As `scipy.cluster.hierarchy.optimal_leaf_ordering`: the heights of the tree; the order is constant."""
+    tree: Any = lift_fully(real("optimal_leaf_ordering", Z))
+    data: Any = lift_fully(real("optimal_leaf_ordering", y))
+    condensed = data if data.ndim == 1 else distance.pdist(data, metric)
+    own, type = _scipy.optimal_leaf_ordering, _whole(tree.shape, float)
+    ordered = without_derivative("optimal_leaf_ordering", own, type, tree, condensed)
+    return np.concatenate([ordered[:, :2], tree[:, 2:3], ordered[:, 3:]], axis=1)
+
+
 @_composed
 def leaves_list(Z: ArrayLike) -> Any:
     """As `scipy.cluster.hierarchy.leaves_list`: the observations from left to right, which are constant."""
