@@ -434,3 +434,16 @@ def test_a_coefficient_of_zero_keeps_its_slope(path):
         np.testing.assert_allclose(at_zero[1], slope, rtol=1e-14)
         np.testing.assert_allclose(at_zero[0], value - 0.5 * slope, atol=1e-15)
         np.testing.assert_array_equal(fg.jit(fg.jacobian(f))(0.0), at_zero[1])
+
+
+def test_whole_coefficients_become_floats_where_a_series_is_trimmed():
+    trimmed = np.polynomial.chebyshev.chebtrim
+
+    def f(x, c):
+        c = trimmed(c)
+        c /= 2
+        return x * c[-1]
+
+    for c, slope in (([0, 3, 0], 1.5), (np.array([1, 1]), 0.5), (np.float32([1.0, 0.0]), 0.5)):
+        assert fg.grad(f)(2.0, c) == slope
+        assert trimmed(c).dtype == fg.adopt(trimmed)(c).dtype

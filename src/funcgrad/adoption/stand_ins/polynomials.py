@@ -50,6 +50,8 @@ def trimcoef(c: Array, tol: float = 0) -> Any:
     if tol < 0:
         raise ValueError("tol must be non-negative")
     given: Any = array(c, ndmin=1)
+    if given.dtype.kind in "biu":
+        given = given.astype(float)
     if not tol and _is_differentiated(given):
         return given
     places = np.nonzero(np.abs(given) > tol)[0]
