@@ -79,7 +79,7 @@ def test_a_function_of_the_user_runs_with_the_program():
         calls.append(1)
         return 2 * x
 
-    f = fg.primitive(twice, [lambda z, x: 2.0])
+    f = fg.primitive(twice, [lambda x: 2.0])
     run = compile_arrays([f(C) + X], [X], FOLDED)
     before = len(calls)
     run(np.ones(6)), run(np.ones(6))

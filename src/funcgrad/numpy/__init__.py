@@ -67,7 +67,7 @@ class _OfExpressions(type):
     def __call__(cls, value: object = 0.0, *imag: Any) -> Any:
         kind = cls.__mro__[1]
         if imag and (kind not in (_numpy.complex128, _numpy.complex64) or len(imag) > 1):
-            return kind(value, *imag)  # type: ignore[call-arg]  # which refuses them
+            return kind(value, *imag)  # which refuses them
         if imag:
             parts = [asarray(part, float) for part in (value, *imag)]
             value = _make_complex(*parts)

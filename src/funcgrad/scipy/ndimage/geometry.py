@@ -117,9 +117,7 @@ def zoom(
     return sampled_grid("zoom", input, rows, **sampling)
 
 
-def _fourier(
-    name: str, response: Callable[[list[Array], Sequence[Array]], Any]
-) -> Callable[..., Any]:
+def _fourier(name: str, response: Callable[[list[Array], Array], Any]) -> Callable[..., Any]:
     """A filter of a Fourier transform: its product with ``response(frequencies, sizes)`` of the axes."""
     own = getattr(_scipy, name)
 
