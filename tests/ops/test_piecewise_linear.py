@@ -135,3 +135,12 @@ def test_bounds_hold_the_values(width):
         assert np.all((found.lo <= values) & (values <= found.hi))
         inner = np.concatenate([values, LEVELS[(start < KNOTS) & (start + width > KNOTS)]])
         np.testing.assert_allclose([found.lo, found.hi], [inner.min(), inner.max()], atol=0.1)
+
+
+def test_beyond_the_ends_no_infinite_slope_of_the_place_arrives():
+    f = lambda x: np.interp(1.0 / x, [0.0, 1.0, 2.0], [0.0, 1.0, 4.0])  # noqa: E731
+    for x in (0.0, -0.0):
+        assert fg.grad(f)(x) == fg.jit(fg.grad(f))(x) == fg.jvp(f, (x,), (1.0,))[1] == 0.0
+        assert fg.hessian(f)(x) == 0.0
+    batch = np.array([0.0, 0.8, -0.0])
+    np.testing.assert_allclose(fg.vmap(fg.grad(f))(batch), [0.0, -3.0 / 0.64, 0.0])

@@ -22,6 +22,7 @@ from funcgrad.linear import LinearMap, Structural, diagonal
 from funcgrad.ops.base.columns import Columns
 from funcgrad.ops.base.entrywise import spread_unbatched
 from funcgrad.ops.base.op import Op
+from funcgrad.ops.elementwise.selection import mask
 from funcgrad.ops.indexing import getitem_op, scatter_op
 from funcgrad.ops.scans_and_sorts import searchsorted_op
 from funcgrad.source import value_error
@@ -89,7 +90,7 @@ def _slope(x: Any, xp: Any, fp: Any) -> Any:
     i, (first, last) = _knots(x, xp), _ends(x, xp)
     width = _at(xp, i + 1) - _at(xp, i)
     slope = (_at(fp, i + 1) - _at(fp, i)) / np.where(width == 0, 1.0, width)
-    return np.where((x < first) | (x > last), 0.0, slope)
+    return mask(~((x < first) | (x > last)), slope)
 
 
 def _spread(g: Any, x: Any, xp: Any) -> Any:
