@@ -57,3 +57,53 @@ def test_texts_that_are_no_roundings_are_not_warned_of(read):
         assert fg.grad(lambda x: x * read(x))(1.5) == read(1.5)
         for each in READ + OTHER:
             assert fg.jit(each)(1.5) == each(1.5)  # no derivative is asked
+
+
+def filled(x):
+    text = "2*X + 1"
+    text = text.replace("X", str(x))
+    return eval(text)
+
+
+def run(x):
+    space = {}
+    exec(f"y = 3*{x}", space)
+    return space["y"]
+
+
+EVALUATED = [
+    lambda x: eval(f"{x}*2"),
+    lambda x: eval("(%s)+(%s)" % (x, 2.0)),  # noqa: UP031
+    lambda x: sum([eval(str(x) + op + "3") for op in "+*"]),
+    filled,
+    run,
+]
+
+
+def told(x):
+    print(f"at {x:.3f}")
+    if x < 0:
+        raise ValueError(f"expected a positive number, but got {x}")
+    return eval("x*x", {"x": x})
+
+
+@pytest.mark.parametrize("adopted", [True, False])
+@pytest.mark.parametrize("read", EVALUATED)
+def test_a_text_that_is_evaluated_is_warned_of(read, adopted):
+    f = lambda x: x * read(x)  # noqa: E731
+    f = f if adopted else fg.adopt(f, False)
+    for transform in (fg.grad(f), fg.jit(fg.grad(f)), lambda x: fg.jvp(f, (x,), (1.0,))[1]):
+        with pytest.warns(UserWarning, match="eval: the text of a differentiated value.*by name"):
+            assert transform(1.5) == read(1.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fg.jit(f)(1.5) == f(1.5)
+        assert fg.grad(lambda x: read(fg.stop_gradient(x)) + x)(1.5) == 1.0
+
+
+def test_what_evaluating_code_tells_people_is_not_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fg.grad(told)(1.5) == 3.0
+        with pytest.raises(ValueError, match=r"expected a positive number, but got -1\.5"):
+            fg.grad(told)(-1.5)

@@ -1,4 +1,4 @@
-"""Roundings by text, such as ``float(f"{x:.2f}")``: the number that is read has derivative zero.
+"""Numbers that are read from text, ``float(f"{x:.2f}")`` or ``eval(f"2*{x}")``: their derivative is zero.
 
 As `round` does, they warn where the value is differentiated. ``float(str(x))``, which rounds nothing, is how
 code says that a derivative of zero is meant; a Decimal or a Fraction is made from any text.
@@ -6,12 +6,13 @@ code says that a derivative of zero is meant; a Decimal or a Fraction is made fr
 
 from __future__ import annotations
 
+from dis import get_instructions
 from opcode import opmap
 from types import CodeType, FrameType
 
 from funcgrad.expr.node import ExprBase
 from funcgrad.expr.registry import functions
-from funcgrad.source import reader_of_text, warn
+from funcgrad.source import is_for_people, reader_of_text, warn
 
 
 def warn_of_number(root: ExprBase, caller: FrameType, rounds: bool) -> None:
@@ -25,8 +26,24 @@ def warn_of_number(root: ExprBase, caller: FrameType, rounds: bool) -> None:
             f"as a step has; compute with the value itself, or write {reader}(str(fg.stop_gradient(x))) if "
             "the derivative is meant to be zero"
         )
+    elif reader in _EVALUATORS or (reader != "float" and _is_for_evaluation(caller)):
+        warn(
+            "eval: the text of a differentiated value, which code that evaluates text asks for, has "
+            "derivative zero; give the evaluated code the values by name, as eval('f(p)', {'f': f, 'p': p})"
+        )
 
 
+def _is_for_evaluation(caller: FrameType) -> bool:
+    """Whether code that calls Python's `eval` or `exec` makes a text which is not for people."""
+    code = caller.f_code
+    if _EVALUATORS.isdisjoint(code.co_names) or is_for_people(code, caller.f_lasti):
+        return False
+    names = [step.argval for step in get_instructions(code) if step.opname in _READS_OF_NAMES]
+    return not _EVALUATORS.isdisjoint(names)
+
+
+_EVALUATORS = frozenset(("eval", "exec"))
+_READS_OF_NAMES = ("LOAD_GLOBAL", "LOAD_NAME")
 _RATIONALS = ("Decimal", "Fraction")
 
 
