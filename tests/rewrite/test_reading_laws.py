@@ -150,6 +150,26 @@ READINGS = {
     "like_terms, positive first": (lambda: -X + Y - 1, "y - x - 1"),
     "guarded": (lambda: mask(X != 0, Y / X), "y/x"),
     "guarded, of a power": (lambda: fg.gradient(X**Y, X), "y*x**(y - 1)"),
+    "guarded, of several": (
+        lambda: mask((X != 0) & (Y > 0) & (X**2 != 0), Y / X),
+        "where(y > 0, y/x, 0)",
+    ),
+    "guarded, of two products": (
+        lambda: fg.gradient(np.sqrt(X**2 * Y**2 + fg.var("z") ** 2 * Y**4), X),
+        "x*y**2/sqrt(y**4*z**2 + x**2*y**2)",
+    ),
+    "guarded, of a sum of quotients": (
+        lambda: mask(X != 0, np.sum(V / X) * Y),
+        "y*sum(v)/x",
+    ),
+    "guarded, not of some entries": (
+        lambda: mask(V != 0, np.sum(np.reshape(W / V, (3, 1))[:2])),
+        "where(v != 0, sum(reshape(w/v, shape=(3, 1))[:2]), 0)",
+    ),
+    "like_factors of a power of a radius": (
+        lambda: fg.gradient(np.hypot(X, X) ** np.exp(X), X),
+        "let a = hypot(x, x)\nin (a**exp(x)*log(a) + 2*x*a**(exp(x) - 1)/a)*exp(x)",
+    ),
     "guarded, of a logarithm": (lambda: fg.gradient(X**Y, Y), "x**y*log(x)"),
     "guarded, of a sum": (lambda: fg.gradient(X**X, X), "x**x*(log(x) + 1)"),
     "guarded, of two": (lambda: fg.gradient(np.arctan2(Y, X), Y), "x/(y**2 + x**2)"),
@@ -202,6 +222,23 @@ READINGS = {
         lambda: mask(((X > 1) & np.logical_not(Y > 0)) | (Y > 0), X),
         "where(logical_or(x > 1, y > 0), x, 0)",
     ),
+    "needed_conditions": (
+        lambda: mask((X > 1) | ((Y > 0) & (X > 1)) | (X > 1), X) + mask((Y > 0) & (Y > 0), Y),
+        "where(x > 1, x, 0) + where(y > 0, y, 0)",
+    ),
+    "either_way, of a power of itself": (
+        lambda: fg.gradient(fg.gradient(X**X, X), X),
+        "x**x*((log(x) + 2)*log(x) + 1/x + 1)",
+    ),
+    "either_way, of a power of a sum": (
+        lambda: fg.gradient(fg.gradient((1 + X) ** X, X), X),
+        "let a = (2*x*log(x + 1) + 2)/(x + 1) + log(x + 1)**2 + x*(x - 1)/(x + 1)**2\n"
+        "in (x + 1)**x*a",
+    ),
+    "like_terms with powers that differ by numbers": (
+        lambda: X ** (Y - 1) + Y * np.log(X) * X ** (Y - 1) - 2 * X**Y / X,
+        "(y*log(x) - 1)*x**(y - 1)",
+    ),
     "common_conjunct": (
         lambda: mask(((X > 1) & (Y > 0)) | ((Y > 0) & (X < 0)), X),
         "where(logical_and(logical_or(x > 1, x < 0), y > 0), x, 0)",
@@ -246,8 +283,102 @@ READINGS = {
         "x*y + v",
     ),
     "needless_axes": (lambda: V - np.reshape(X, (1,)), "v - x"),
+    "factor_of_sum, along an axis": (
+        lambda: fg.gradient(np.sum((M + V) ** 2), V),
+        "2*sum(m + v, axis=0)",
+    ),
+    "factor_of_sum, alike along an axis": (
+        lambda: np.sum(M * V[:, None] * W, axis=1),
+        "v*sum(m*w, axis=1)",
+    ),
     "factor_of_sum": (lambda: np.sum(-2 * V * X), "-2*x*sum(v)"),
-    "number_in_sum": (lambda: np.sum(V - X), "sum(v) - 3*x"),
+    "alike_in_sum, which cancels": (
+        lambda: fg.gradient(np.sum((M - np.mean(M, axis=0)) ** 2), M),
+        "2*(m - sum(m, axis=0)/3)",
+    ),
+    "alike_in_sum, of what is repeated": (
+        lambda: fg.gradient(np.sum(np.tile(V, 2) ** 2), V),
+        "4*v",
+    ),
+    "whole_or_part": (
+        lambda: fg.gradient(np.sum(np.concatenate([V, W]) ** 2), W),
+        "2*w",
+    ),
+    "only_part": (
+        lambda: fg.gradient(np.trace(np.cov(M)), M),
+        "m - sum(m, axis=1, keepdims=True)/3",
+    ),
+    "reshaped_broadcast": (
+        lambda: np.reshape(np.broadcast_to(np.sin(V), (1, 3)), (3,)) * W,
+        "w*sin(v)",
+    ),
+    "quadratic_form": (
+        lambda: fg.gradient(X * (V @ M @ W), X),
+        "v @ (m @ w)",
+    ),
+    "from_the_left of powers": (
+        lambda: fg.gradient(np.trace(np.linalg.matrix_power(M, 4)), M),
+        "4*(m.T @ m.T @ m.T)",
+    ),
+    "with_inverse": (lambda: np.linalg.inv(M) @ (M @ V) + 0 * V, "v"),
+    "inverse_of_inverse": (lambda: np.linalg.inv(np.linalg.inv(M.T)) @ M, "m.T @ m"),
+    "transposed_symmetric, of a Gram matrix": (
+        lambda: fg.gradient(np.linalg.slogdet(M.T @ M)[1], M),
+        "2*(m @ inv(m.T @ m))",
+    ),
+    "transposed_symmetric, not of other products": (
+        lambda: (M @ M @ fg.var("u", (3, 3))).T + 0 * M,
+        "u.T @ m.T @ m.T",
+    ),
+    "masked_diagonal": (
+        lambda: fg.jacobian(lambda v: np.maximum(v, 0)).expr(V),
+        "diag((sign(v) + 1)/2)",
+    ),
+    "zero_elsewhere, on a diagonal": (
+        lambda: fg.gradient(np.trace(np.sin(M)), M),
+        "eye(3)*cos(m)",
+    ),
+    "share_of_ties, along an axis": (
+        lambda: fg.gradient(np.sum(np.max(M, axis=1)), M),
+        "let a = m == max(m, axis=1, keepdims=True)\nin a/sum(a, axis=1, keepdims=True)",
+    ),
+    "like_terms of tangents": (
+        lambda: fg.gradient(fg.gradient(np.log(np.cos(X)), X), X),
+        "-1/cos(x)**2",
+    ),
+    "like_terms, squares multiplied out": (
+        lambda: (X**4 + 1) ** 2 * 2 + 4 * X**8 - 28 * X**4,
+        "6*x**8 - 24*x**4 + 2",
+    ),
+    "like_terms with numbers of one denominator": (
+        lambda: 1.5 * X * np.sin(Y) + np.sin(X) / 2,
+        "(3*x*sin(y) + sin(x))/2",
+    ),
+    "like_terms beside a norm": (
+        lambda: fg.hessian(lambda v: 1 / np.linalg.norm(v)).expr(V),
+        "3*outer(v, v)/norm(v)**5 - eye(3)/norm(v)**3",
+    ),
+    "like_terms of one difference": (
+        lambda: M @ (V - W) - M.T @ (W - V),
+        "m @ (v - w) + m.T @ (v - w)",
+    ),
+    "like_factors of a radius": (
+        lambda: fg.gradient(fg.gradient(np.hypot(X, Y), X), X),
+        "y**2/hypot(x, y)**3",
+    ),
+    "guarded_limit, zero by itself": (
+        lambda: fg.gradient(np.hypot(X, Y) ** 3, X),
+        "3*x*hypot(x, y)",
+    ),
+    "like_factors over an equal sum": (
+        lambda: fg.gradient(np.log(X + np.sqrt(X**2 + 1)), X),
+        "1/sqrt(x**2 + 1)",
+    ),
+    "like_factors, computed fractions": (
+        lambda: fg.gradient(fg.gradient(X ** (1 / 3), X), X),
+        "-2/(9*x**(5/3))",
+    ),
+    "alike_in_sum": (lambda: np.sum(V - X), "sum(v) - 3*x"),
     "constant_sum": (lambda: np.sum(fg.const(np.array([1.0, 2.0]))) * X, "3*x"),
     "sum_of_broadcast": (
         lambda: np.sum(np.broadcast_to(V, (2, 3)), axis=1),
@@ -470,7 +601,7 @@ READINGS = {
         lambda: fg.jacobian(lambda v: np.tanh(M @ v)).expr(V),
         "diag(1/cosh(m @ v)**2) @ m",
     ),
-    "diagonal_between": (
+    "from_the_left": (
         lambda: fg.hessian(lambda v: np.sum(np.exp(M @ v))).expr(V),
         "m.T @ diag(exp(m @ v)) @ m",
     ),
@@ -490,7 +621,7 @@ READINGS = {
         lambda: fg.gradient(np.sum(V * np.log(X) - X), X),
         "sum(v)/x - 3",
     ),
-    "sum_of_identity": (
+    "factor_of_sum, of an identity matrix": (
         lambda: np.sum(np.eye(3) * X, axis=0) * W,
         "w*x",
     ),
@@ -649,7 +780,7 @@ def lorenz(s):
 
 
 LAWS = {
-    law.__name__[1:]: law
+    law.__name__.removeprefix("_"): law
     for laws in (*STRUCTURAL_READING.values(), *COMPLEX_READING.values(), READING_ELEMENTWISE)
     for law in laws
 }

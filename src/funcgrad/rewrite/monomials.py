@@ -28,6 +28,8 @@ from funcgrad.rewrite.constant_values import value_of
 from funcgrad.typing import Array
 
 _LARGEST_DENOMINATOR = 64
+_FEW_UNITS = 4
+"""Units in the last place of a fraction that was computed, as 1 - 1/3."""
 _LETTER = re.compile(r"([A-Za-z])(\d*)", re.ASCII)
 OTHER_NAMES = ("~", 0)
 """The place of variables that are not called like x or x1."""
@@ -42,7 +44,10 @@ class Monomial(NamedTuple):
     @property
     def weight(self) -> int:
         """The length of a term in print: numbers and variables count 1, other functions 2."""
-        of_factors = [_weight(base) + (abs(k) != 1) for base, k in self.powers.values()]
+        of_factors = [
+            2 + (abs(k) != 0.5) if _is_radius(base, k) else _weight(base) + (abs(k) != 1)
+            for base, k in self.powers.values()
+        ]
         return sum(of_factors) + (abs(self.number) != 1 or not of_factors)
 
     @property
@@ -129,6 +134,9 @@ def _product(expr: Expr, parts: tuple[Monomial, ...]) -> Monomial:
     if value is not None:
         number = float(value)
         return Monomial(number, {}) if np.isfinite(number) else _atom(expr)
+    if expr.op is trigonometric.hypot:
+        x, y = map(arithmetic.square, expr.args)
+        return power(x + y, 0.5)
     if not parts:
         return _negated(expr) if expr.op is CONSTANT else _atom(expr)
     op = expr.op
@@ -277,16 +285,19 @@ def _positive(number: float, factors: list[Expr]) -> tuple[float, list[Expr]]:
 
 
 def _merged(powers: Iterable[tuple[Expr, float]]) -> list[tuple[Expr, float]]:
-    """The factors, with sin(x)/cos(x) as tan(x), and sum(x**2) beside norm(x) as its square."""
+    """The factors, with sin(x)/cos(x) as tan(x), (x**2 + y**2)**0.5 as hypot(x, y), and sum(x**2)
+    beside norm(x) as its square."""
     found = {base.key: (base, k) for base, k in powers}
     for base, k in list(found.values()):
         if base.op is norm_op:
             square: Expr = sum_op(arithmetic.square(base.args[0]), **dict(base.params))
             _, other = found.pop(square.key, (square, 0.0))
             found[base.key] = (base, k + 2 * other)
-        if base.op is trigonometric.hypot and k % 2 == 0:
-            squares: Expr = arithmetic.square(base.args[0]) + arithmetic.square(base.args[1])
-            found[base.key] = (squares, k / 2)
+        if _is_radius(base, k):
+            del found[base.key]
+            radius: Expr = trigonometric.hypot(*[side.args[0] for side in base.args])
+            _, other = found.get(radius.key, (radius, 0.0))
+            found[radius.key] = (radius, other + 2 * k)
     for base, k in list(found.values()):
         for sine, cosine, tangent in TANGENTS:
             if base.op is sine and k > 0:
@@ -295,6 +306,12 @@ def _merged(powers: Iterable[tuple[Expr, float]]) -> list[tuple[Expr, float]]:
                     del found[below.key]
                     found[base.key] = (tangent(base.args[0]), k)
     return list(found.values())
+
+
+def _is_radius(base: Expr, exponent: float) -> bool:
+    """Whether a power of a sum is one of a radius: (x**2 + y**2)**1.5 is hypot(x, y)**3."""
+    squares = base.op is arithmetic.add and all([x.op is arithmetic.square for x in base.args])
+    return squares and exponent % 1 == 0.5
 
 
 TANGENTS = (
@@ -324,7 +341,8 @@ def _power(base: Expr, exponent: float) -> Expr:
         return base
     if exponent == 0.5:
         return np.sqrt(base)  # type: ignore[return-value]
-    return np.square(base) if exponent == 2 else base**exponent  # type: ignore[return-value]
+    above, below = _ratio(exponent, base.dtype)
+    return np.square(base) if exponent == 2 else base ** (above / below)  # type: ignore[return-value]
 
 
 def _ratio(number: float, dtype: np.dtype[Any]) -> tuple[float, float]:
@@ -332,7 +350,8 @@ def _ratio(number: float, dtype: np.dtype[Any]) -> tuple[float, float]:
     if number.is_integer() or not 1e-4 < number < 1e4:
         return number, 1.0
     simple = Fraction(number).limit_denominator(_LARGEST_DENOMINATOR)
-    same = dtype.type(simple.numerator / simple.denominator) == dtype.type(number)
+    near = abs(float(simple) - number) <= _FEW_UNITS * np.finfo(dtype).eps * number
+    same = near if dtype.kind == "f" else float(simple) == number
     binary = simple.denominator & (simple.denominator - 1) == 0
     if same and (binary or len(str(number)) > 8):
         return float(simple.numerator), float(simple.denominator)
@@ -421,6 +440,12 @@ def is_alike(found: Summands) -> bool:
     """Whether terms are products with one number, which stands before their sum: 2*(x + y)."""
     numbers = {abs(term.number) for term in found.values()}
     return len(found) > 1 and len(numbers) == 1 and all([term.powers for term in found.values()])
+
+
+def common_part(found: Summands) -> float:
+    """1/d for terms whose numbers are fractions with one denominator d, as in 3*x/2 + y/2; else 1."""
+    sizes = [_ratio(abs(term.number), np.dtype(float))[1] for term in found.values()]
+    return 1 / sizes[0] if len({*sizes}) == 1 and len(sizes) > 1 else 1.0
 
 
 def distributed(found: Summands, alike: bool = False) -> Summands:

@@ -2,7 +2,8 @@
 
 A formula that funcgrad derived (`simplify`, `gradient`, ``grad(f).expr``, the cotangents of a map) runs with
 its guards and its order of operations; it is printed by the laws of `funcgrad.rewrite.reading_laws`. A
-program that a user wrote is printed as it was written, with the derived formulas in it in display form.
+program that a user wrote is printed as it was written, with the derived formulas in it in display form; what
+a function of NumPy's computes in several steps is printed by its name (`COMPOSITIONS`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from funcgrad.graph import subexpressions
 from funcgrad.ops.base.op import columns_of, leaf
 from funcgrad.rewrite.decompose import decomposed
 from funcgrad.rewrite.monomials import memoized_terms
+from funcgrad.rewrite.reading_matrix_laws import COMPOSITIONS
 from funcgrad.rewrite.simplify import simplify_all
 
 MOST_NODES_READ = 400
@@ -40,12 +42,22 @@ def reading(exprs: Sequence[Expr]) -> ReadFormulas:
     """
     below = subexpressions(*exprs, operands=_operands)
     derived = [expr for expr in below if _is_read(expr)]
-    if not derived or len(subexpressions(*derived)) > MOST_NODES_READ:
+    if len(subexpressions(*derived)) > MOST_NODES_READ or len(below) > MOST_NODES_READ:
         return ReadFormulas(list(exprs), False)
+    if not derived:
+        return ReadFormulas(folded(exprs, _composed), False)
     with memoized_terms():
         read = decomposed(simplify_all(derived, mode="reading"), _is_shown)
     known = {id(expr): _without_leaf(new) for expr, new in zip(derived, read, strict=True)}
-    return ReadFormulas(folded(exprs, rebuild, known), all(map(_is_read, exprs)))
+    return ReadFormulas(folded(exprs, _composed, known), all(map(_is_read, exprs)))
+
+
+def _composed(expr: Expr, args: tuple[Expr, ...]) -> Expr:
+    """A node of a user's formula on operands, with the name of the function whose steps it ends."""
+    expr = rebuild(expr, args)
+    laws = COMPOSITIONS.get(expr.op.name, ()) if expr.label is None else ()
+    found = next((new for law in laws if (new := law(expr)) is not None), expr)
+    return found if found.type == expr.type else expr
 
 
 def _is_read(expr: Expr) -> bool:

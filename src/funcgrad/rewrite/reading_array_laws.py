@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -20,6 +21,7 @@ from funcgrad.rewrite.monomials import (
     adds_axes,
     collected,
     monomial,
+    power,
     product_of,
     scalars_apart,
     sum_of,
@@ -59,39 +61,80 @@ def _needless_axes(expr: Expr) -> Expr | None:
     return inner if inner.type == expr.type else op.broadcast_to(inner, shape=expr.shape)
 
 
+def _reshaped_broadcast(expr: Expr) -> Expr | None:
+    """reshape(broadcast(x, (1, n)), (n,)) = x: of a broadcast that repeats nothing."""
+    (x,) = expr.args
+    if x.op is not op.broadcast_to or x.size != x.args[0].size:
+        return None
+    return shape.reshape(x.args[0], expr.shape)  # type: ignore[no-any-return]
+
+
 def _factor_of_sum(expr: Expr) -> Expr | None:
-    """sum(c*x) = c*sum(x) for a number c, or what is alike along the axes."""
+    """sum(c*x) = c*sum(x) for a number c, or what is alike along the axes, as v in sum(v*x, axis=0)."""
     (x,) = expr.args
-    if x.dtype.kind != "f" or expr.shape or x.dtype != expr.dtype:
+    if x.dtype.kind != "f" or x.dtype != expr.dtype:
         return None
-    inside = monomial(x)
-    own = {key: item for key, item in inside.powers.items() if unbroadcast(item[0]).shape}
-    bases = [(unbroadcast(base), k) for base, k in inside.powers.values()]
-    alike = {base.key: (base, k) for base, k in bases if not base.shape}
-    if not own or (not alike and inside.number == 1):
+    outside, own = _alike_apart(monomial(x), expr)
+    if not own.powers or (not outside.powers and outside.number == 1):
         return None
-    rest = reduction.sum_op(product_of(Monomial(1.0, own), x), **dict(expr.params))
-    return product_of(Monomial(inside.number, alike).times(monomial(rest)), expr)
+    rest = reduction.sum_op(product_of(own, x), **dict(expr.params))
+    return product_of(outside.times(monomial(rest)), expr)
 
 
-def _number_in_sum(expr: Expr) -> Expr | None:
-    """sum(x - c) = sum(x) - n*c for a number c."""
+def _alike_in_sum(expr: Expr) -> Expr | None:
+    """sum(x - c) = sum(x) - n*c for a number c; sum(x - sum(x, axis=0)/n, axis=0) = 0, where terms cancel."""
     (x,) = expr.args
-    if x.dtype.kind != "f" or expr.shape or x.dtype != expr.dtype or x.op not in SUMS:
+    if x.dtype.kind != "f" or x.dtype != expr.dtype:
         return None
-    terms = terms_of(x).values()
-    alike, own = [], []
-    for term in terms:
-        bases = [(unbroadcast(base), k) for base, k in term.powers.values()]
-        if any([base.shape for base, _ in bases]):
-            own.append(term)
-        else:
-            powers = {base.key: (base, k) for base, k in bases}
-            alike.append(Monomial(term.number * x.size, powers))
-    if not alike or not own:
+    count = math.prod([x.shape[k] for k in dict(expr.params)["axis"]])
+    parts = [(term, *_alike_apart(term, expr)) for term in terms_of(x).values()]
+    alike = [one._replace(number=one.number * count) for _, one, own in parts if not own.powers]
+    others = [term for term, _, own in parts if own.powers]
+    if not alike or (not others and x.op not in SUMS and x.op is not op.broadcast_to):
         return None
-    rest = reduction.sum_op(sum_of(collected(own), x), **dict(expr.params))
+    apart = [
+        one.times(power(reduction.sum_op(product_of(own, x), **dict(expr.params)), 1.0))
+        for _, one, own in parts
+        if own.powers
+    ]
+    found = collected([*alike, *apart])
+    if not others or len(found) <= len(others):
+        return sum_of(found, expr)
+    if expr.shape:
+        return None
+    rest = reduction.sum_op(sum_of(collected(others), x), **dict(expr.params))
     return sum_of(collected([*alike, *terms_of(rest).values()]), expr)
+
+
+def _alike_apart(term: Monomial, total: Expr) -> tuple[Monomial, Monomial]:
+    """The factors that are alike along the axes of a sum, in the shape of the sum, and the others."""
+    alike, own = {}, {}
+    for key, (base, k) in term.powers.items():
+        small = _along_others(base, total)
+        if small is None:
+            own[key] = (base, k)
+        else:
+            alike[small.key] = (small, k)
+    return Monomial(term.number, alike), Monomial(1.0, own)
+
+
+def _along_others(base: Expr, total: Expr) -> Expr | None:
+    """What is repeated along the axes of a sum, in the shape of the sum; None of other factors."""
+    if base.op is not op.broadcast_to:
+        return None
+    (inner,) = base.args
+    if not inner.shape:
+        return op.broadcast_to(inner, shape=total.shape) if total.shape else inner
+    lead = base.ndim - inner.ndim
+    axes = [k - lead for k in dict(total.params)["axis"] if k >= lead]
+    if any([inner.shape[k] != 1 for k in axes]):
+        return None
+    kept = tuple([n for k, n in enumerate(inner.shape) if k not in axes])
+    adds = inner.op is shape.reshape_op or _only_adds_axes(inner)
+    if adds and inner.args[0].shape == kept:
+        (inner,) = inner.args
+    small = inner if inner.shape == kept else shape.reshape(inner, kept)
+    return small if kept == total.shape else op.broadcast_to(small, shape=total.shape)
 
 
 def _entry_of_entries(expr: Expr) -> Expr | None:
@@ -186,6 +229,36 @@ def _constant_entries(expr: Expr) -> Expr | None:
     return const(np.concatenate(repeated).astype(expr.dtype))
 
 
+def _whole_or_part(expr: Expr) -> Expr | None:
+    """concatenate([x, y])[0:n] = x, for x of n rows; x[0:n] = x."""
+    (x, *arrays) = expr.args
+    if arrays or not 0 < x.size <= _MOST_PLACES:
+        return None
+    joined = x.op is shape.concatenate_op
+    places = _places(x.args) if joined else _places([x])
+    whole = x.op.run(*places, **dict(x.params)) if joined else places[0]
+    found = expr.op.run(whole, **dict(expr.params))
+    parts = zip((*(x.args if joined else ()), x), (*places, whole), strict=False)
+    return next((p for p, own in parts if p.type == expr.type and np.array_equal(own, found)), None)
+
+
+def _places(parts: Sequence[Expr]) -> list[Any]:
+    """An array of the shape of each part, with a number of its own for each entry of all parts."""
+    ends = np.cumsum([part.size for part in parts])
+    return [
+        np.arange(end - part.size, end).reshape(part.shape)
+        for part, end in zip(parts, ends, strict=True)
+    ]
+
+
+_MOST_PLACES = 10_000
+
+
+def _only_part(expr: Expr) -> Expr | None:
+    """concatenate([x]) = x."""
+    return expr.args[0] if len(expr.args) == 1 and expr.args[0].type == expr.type else None
+
+
 def _constant_sums(expr: Expr) -> Expr | None:
     """The sums of the first entries of a constant vector are one."""
     (x,) = expr.args
@@ -208,11 +281,12 @@ def _share_of_ties(expr: Expr) -> Expr | None:
     p, value = expr.args
     shares = monomial(value) if expr.dtype == float else Monomial(0.0, {})
     for key, (base, k) in shares.powers.items():
-        total = unbroadcast(base)
+        whole = unbroadcast(base)
+        total = whole.args[0] if whole.op is shape.reshape_op else whole
         if k == -1 and total.op is reduction.sum_op and _is_indicator(total.args[0], p):
             rest = {other: item for other, item in shares.powers.items() if other != key}
             x = product_of(Monomial(shares.number, rest), expr)
-            count = np.sum(unbroadcast(p), **dict(total.params))
+            count = np.sum(unbroadcast(p), **dict(total.params)).reshape(whole.shape)
             chosen = p if value_of(x) == 1 else x * p
             return chosen / count  # type: ignore[no-any-return]
     return None
@@ -298,10 +372,25 @@ def _keeps_axes(expr: Expr, x: Expr) -> bool:
     return expr.shape == tuple([1 if i in lost else n for i, n in enumerate(x.shape)])
 
 
+def _only_adds_axes(expr: Expr) -> bool:
+    """Whether an expression is x[:, None] or the like."""
+    spec = dict(expr.params)["spec"] if expr.op is indexing.getitem_op else ("",)
+    return all([i in ("new", "...", ("slice", None, None, None)) for i in spec])
+
+
 _NEW_LAST = (("slice", None, None, None), "new")
 
 
-def _outer_product(expr: Expr) -> Expr | None:
+def entry_of_vector(expr: Expr) -> Expr | None:
+    """x[..., 1] = x[1], for one entry of an array."""
+    (x, *arrays) = expr.args
+    numbers = [i for i in dict(expr.params)["spec"] if i != "..."]
+    if arrays or expr.shape or len(numbers) != x.ndim or numbers == [*dict(expr.params)["spec"]]:
+        return None
+    return x[tuple(numbers)]  # type: ignore[no-any-return]
+
+
+def outer_product(expr: Expr) -> Expr | None:
     """x[:, None]*y = outer(x, y) for vectors."""
     if expr.ndim != 2 or any([arg.op is not op.broadcast_to for arg in expr.args]):
         return None
@@ -324,15 +413,15 @@ ARRAY_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "subtract": (_entries_in_zeros,),
         "negative": (_scaled_entry,),
         "divide": (_scaled_entry,),
-        "multiply": (_outer_product, _scaled_entry),
+        "multiply": (outer_product, _scaled_entry),
         "exp": (_softmax,),
         "broadcast_to": (_needless_axes,),
-        "sum": (_constant_sum, _sum_of_broadcast, _factor_of_sum, _number_in_sum),
-        "reshape": (_entry_of_entries,),
+        "sum": (_constant_sum, _sum_of_broadcast, _factor_of_sum, _alike_in_sum),
+        "reshape": (_entry_of_entries, _reshaped_broadcast),
         "cumsum": (_constant_sums,),
         "mask": (_share_of_ties,),
-        "concatenate": (_constant_entries,),
-        "getitem": (_entry_of_entries, _entries_of_broadcast),
+        "concatenate": (_only_part, _constant_entries),
+        "getitem": (_entry_of_entries, _entries_of_broadcast, _whole_or_part),
         "scatter_add": (_entry_in_zeros,),
     }
 )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from itertools import permutations
 from types import MappingProxyType
 
 import numpy as np
 
 from funcgrad.expr import Expr, scalar
 from funcgrad.graph import Key, unnested
-from funcgrad.ops import reduction
-from funcgrad.ops.base.op import Op
+from funcgrad.ops import reduction, shape
+from funcgrad.ops.base.op import Op, broadcast_to
 from funcgrad.ops.elementwise import (
     arithmetic,
     exponential,
@@ -38,22 +40,33 @@ from funcgrad.rewrite.reading_terms import multiplied_out
 def _guarded(expr: Expr) -> Expr | None:
     """where(x != 0, y/x, 0) = y/x; where((x != 0) | (y != 0), y*x**(y - 1), 0) = y*x**(y - 1).
 
+    Of several conditions, the others are left: where((x != 0) & (z > 0), y/x, 0) = where(z > 0, y/x, 0).
     So is where(x != 0, x*y, 0), which is 0 there by itself.
     """
     p, value = expr.args
-    zeros = _zeros(p) if value.dtype.kind == "f" else None
-    if not zeros:
+    if value.dtype.kind != "f":
         return None
     numbers = None if unbroadcast(p).shape else stacked_numbers(_unmasked(value))
     parts = [value] if numbers is None else [x for x in numbers if value_of(x) != 0]
-    return value if all([_needs_no_guard(_unmasked(part), zeros) for part in parts]) else None
+    conditions = list(unnested(unbroadcast(p), _conjuncts))
+    kept = [
+        q
+        for q in conditions
+        if not (zeros := _zeros(q))
+        or not all([_needs_no_guard(_unmasked(part), zeros) for part in parts])
+    ]
+    if len(kept) == len(conditions):
+        return None
+    whole = reduce(logic.logical_and, kept) if kept else None
+    return value if whole is None else selection.mask(broadcast_to(whole, shape=p.shape), value)
 
 
 def _guarded_limit(expr: Expr) -> Expr | None:
-    """where(x != 0, y/x, z) = y/x, if z is a limit at 0."""
+    """where(x != 0, y/x, z) = y/x, if z is a limit at 0; so is where(x != 0, x*y, 0)."""
     p, value, other = expr.args
     zeros = _zeros(p) if value.type == other.type and value.dtype.kind == "f" else None
-    return value if zeros and _has_infinite_term(value, zeros) else None
+    needless = _needs_no_guard if value_of(other) == 0 else _has_infinite_term
+    return value if zeros and needless(value, zeros) else None
 
 
 def _beside_infinite(expr: Expr) -> Expr | None:
@@ -92,8 +105,15 @@ def _unmasked(value: Expr) -> Expr:
 _BOTH = (logic.bitwise_and, logic.logical_and)
 
 
+_EITHER = (logic.bitwise_or, logic.logical_or)
+
+
+def _conjuncts(p: Expr) -> tuple[Expr, ...]:
+    return p.args if p.op in _BOTH else ()
+
+
 def _disjuncts(p: Expr) -> tuple[Expr, ...]:
-    return p.args if p.op in (logic.bitwise_or, logic.logical_or) else ()
+    return p.args if p.op in _EITHER else ()
 
 
 def _nonzero(p: Expr) -> list[Expr]:
@@ -108,12 +128,17 @@ def _nonzero(p: Expr) -> list[Expr]:
         return []
     x = unbroadcast(p.args[0])
     sides = x.args if x.op is trigonometric.hypot else ()
-    return [x, *map(unbroadcast, sides)]
+    factors = [*monomial(x).powers.values()] if x.dtype.kind == "f" else []
+    of_power = [base for base, k in factors if k > 0 and len(factors) == 1]
+    return [x, *map(unbroadcast, (*sides, *of_power))]
 
 
 def _is_infinite(base: Expr, exponent: float, zeros: Mapping[Key, Expr]) -> bool:
     """Whether a factor is not finite where some expressions are zero."""
     base = unbroadcast(base)
+    of_numbers = not any([x.shape for x in zeros.values()])
+    if base.op in _LINEAR and exponent > 0 and of_numbers:  # all entries are infinite, or NaN
+        return _has_infinite_term(base.args[0], zeros)
     if base.op is exponential.log:
         return _vanishes(base.args[0], zeros)
     if base.op is arithmetic.power and exponent > 0 and _vanishes(base.args[0], zeros):
@@ -125,6 +150,9 @@ def _is_infinite(base: Expr, exponent: float, zeros: Mapping[Key, Expr]) -> bool
                 return True
         return False
     return exponent < 0 and _vanishes(base, zeros)
+
+
+_LINEAR = (reduction.sum_op, shape.reshape_op, shape.transpose_op)
 
 
 def _vanishes(expr: Expr, zeros: Mapping[Key, Expr]) -> bool:
@@ -179,10 +207,28 @@ _OPPOSITE: Mapping[object, tuple[Op | None, Op | None]] = MappingProxyType(
 
 
 def _either_way(expr: Expr) -> Expr | None:
-    """p | not p = True; (x >= y) | (y >= x) = True."""
-    p, q = expr.args
-    certain = _is_opposite(p, q) or _is_opposite(q, p) or _is_either_order(p, q)
+    """p | not p = True; (x >= y) | (y >= x) = True; (x != y) | (x <= y) = True."""
+    parts = list(unnested(expr, _disjuncts))
+    pairs = permutations(parts, 2) if len(parts) <= _MOST_CONDITIONS else ()
+    certain = any([_is_opposite(p, q) or _is_either_order(p, q) for p, q in pairs])
     return scalar(True, expr.dtype) if certain and expr.dtype.kind == "b" else None
+
+
+_MOST_CONDITIONS = 8
+
+
+def _needed_conditions(expr: Expr) -> Expr | None:
+    """p | q | p = p | q; p | (p & q) = p; p & (p | q) = p."""
+    inside, within = (_disjuncts, _conjuncts)[:: 1 if expr.op in _EITHER else -1]
+    parts = {part.key: part for part in unnested(expr, inside)}
+    kept = [
+        part
+        for part in parts.values()
+        if not any([q.key in parts and q.key != part.key for q in unnested(part, within)])
+    ]
+    if len(kept) == len(list(unnested(expr, inside))) or any([p.type != expr.type for p in kept]):
+        return None
+    return reduce(expr.op, kept)
 
 
 def _is_never_zero(expr: Expr) -> Expr | None:
@@ -203,6 +249,13 @@ def _is_positive(base: Expr) -> bool:
     found = terms_of(base).values()
     even = [k % 2 == 0 for term in found for _, k in term.powers.values()]
     return all([t.number > 0 for t in found]) and all(even) and not all([t.powers for t in found])
+
+
+def _is_above(base: Expr, x: Expr) -> bool:
+    """Whether an expression is positive where x is: a sum of powers of x with positive numbers."""
+    found = terms_of(base).values() if base.dtype.kind == "f" else ()
+    own = {key for term in found for key in term.powers} <= {x.key}
+    return bool(found) and own and all([term.number > 0 for term in found])
 
 
 def _same_operands(expr: Expr) -> Expr | None:
@@ -318,11 +371,15 @@ def _masked(expr: Expr) -> tuple[Expr, Expr] | None:
 
 
 def _is_either_order(p: Expr, q: Expr) -> bool:
-    """Whether two conditions are x >= y and y >= x."""
+    """Whether two conditions are x >= y and y >= x, or one of these and x != y; also x <= 0, 1 + x != 0."""
     if p.op not in (logic.greater_equal, logic.less_equal):
         return False
-    sides = [x.key for x in p.args]
-    return q.op is p.op and [x.key for x in q.args] == sides[::-1]
+    sides, others = [x.key for x in p.args], [x.key for x in q.args]
+    if q.op is logic.not_equal:
+        x, y = p.args if p.op is logic.less_equal else p.args[::-1]
+        beside_zero = value_of(y) == value_of(q.args[1]) == 0
+        return others in (sides, sides[::-1]) or (beside_zero and _is_above(q.args[0], x))
+    return q.op is p.op and others == sides[::-1]
 
 
 CASE_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
@@ -333,8 +390,10 @@ CASE_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "equal": (_same_operands,),
         "sign": (_sign_of_part,),
         "where": (_same_mask, _defined, _guarded_limit),
-        "logical_or": (_either_way, _known_conjunct, _common_conjunct),
-        "bitwise_or": (_either_way, _known_conjunct, _common_conjunct),
+        "logical_or": (_either_way, _needed_conditions, _known_conjunct, _common_conjunct),
+        "bitwise_or": (_either_way, _needed_conditions, _known_conjunct, _common_conjunct),
+        "logical_and": (_needed_conditions,),
+        "bitwise_and": (_needed_conditions,),
     }
 )
 """The laws by operation."""

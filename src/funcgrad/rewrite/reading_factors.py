@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import permutations
 
 from funcgrad.expr import Expr, subexpressions
+from funcgrad.graph import Key
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic, extrema, logic, magnitude, selection, trigonometric
 from funcgrad.rewrite.constant_values import value_of
@@ -17,6 +18,7 @@ from funcgrad.rewrite.monomials import (
     Monomial,
     Summands,
     collected,
+    monomial,
     power,
     sum_of,
     terms_of,
@@ -67,14 +69,28 @@ def in_signs(term: Monomial) -> Monomial:
     return term
 
 
+def split_powers(term: Monomial) -> Monomial:
+    """x**(y - 1) = x**y/x, which `joined_powers` joins again."""
+    for base, k in list(term.powers.values()):
+        if base.op is not arithmetic.power or k != 1:
+            continue
+        x, exponent = base.args
+        found = dict(terms_of(exponent))
+        number = found.pop(frozenset(), Monomial(0.0, {})).number
+        if found and number and number.is_integer() and x.key in monomial(x).powers:
+            rest: Expr = arithmetic.power(x, sum_of(found, exponent))
+            term = term.times(power(base, -1.0)).times(power(x, number)).times(power(rest, 1.0))
+    return term
+
+
 def joined_powers(term: Monomial) -> Monomial:
-    """x*x**(y - 1) = x**y."""
+    """x*x**(y - 2) = x**(y - 1)."""
     for base, k in list(term.powers.values()):
         if base.op is not arithmetic.power or k != 1:
             continue
         x, exponent = base.args
         _, more = term.powers.get(x.key, (x, 0.0))
-        if more > 0 and more.is_integer():
+        if more and more.is_integer():
             terms = collected([*terms_of(exponent).values(), Monomial(more, {})])
             joined: Expr = arithmetic.power(x, sum_of(terms, exponent))
             term = term.times(power(base, -1.0)).times(power(x, -more)).times(power(joined, 1.0))
@@ -82,21 +98,32 @@ def joined_powers(term: Monomial) -> Monomial:
 
 
 def over_one_denominator(term: Monomial) -> Monomial:
-    """The product with a sum multiplied by what it and another factor divide by: x*(y/x + 1) is y + x."""
+    """The product with a sum multiplied by what it and another factor divide by: x*(y/x + 1) is y + x.
+
+    So is (x/y + 1)/(x + y), which is 1/y.
+    """
     for key, (base, exponent) in term.powers.items():
         found = terms_of(base) if base.op in SUMS and exponent.is_integer() else {}
         below = {k: item for t in found.values() for k, item in t.powers.items() if item[1] < 0}
         for other, (factor, _) in below.items():
             lowest = min([t.powers.get(other, (factor, 0.0))[1] for t in found.values()])
             outside = term.powers.get(other, (factor, 0.0))[1]
-            if outside == 0 or abs(outside + lowest * exponent) > abs(outside):
-                continue
             scale = Monomial(1.0, {other: (factor, -lowest)})
-            whole = sum_of(collected([t.times(scale) for t in found.values()]), base)
+            scaled = collected([t.times(scale) for t in found.values()])
+            equal = _equal_factor(term, key, scaled)
+            if equal is None and (outside == 0 or abs(outside + lowest * exponent) > abs(outside)):
+                continue
+            whole = sum_of(scaled, base) if equal is None else equal
             rest = Monomial(term.number, {k: v for k, v in term.powers.items() if k != key})
             rest = rest.times(scale.to_the(-exponent))
             return rest.times(Monomial(1.0, {whole.key: (whole, exponent)}))
     return term
+
+
+def _equal_factor(term: Monomial, key: Key, found: Summands) -> Expr | None:
+    """Another factor of a product that is the same sum."""
+    others = [base for other, (base, _) in term.powers.items() if other != key and base.op in SUMS]
+    return next((base for base in others if _is_same_sum(terms_of(base), found)), None)
 
 
 def in_one_interval(term: Monomial) -> Monomial:

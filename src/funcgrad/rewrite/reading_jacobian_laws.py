@@ -11,7 +11,7 @@ from funcgrad.expr import Expr, const, scalar
 from funcgrad.graph import CONSTANT
 from funcgrad.ops import contraction, reduction, shape
 from funcgrad.ops.base import op
-from funcgrad.ops.elementwise import arithmetic
+from funcgrad.ops.elementwise import arithmetic, selection
 from funcgrad.rewrite.monomials import Monomial, power, product_of, scalars_apart, unbroadcast
 from funcgrad.rewrite.reading_array_laws import ReadingLaw
 from funcgrad.rewrite.reading_matrix_laws import is_identity_matrix, is_reshaped_identity
@@ -70,12 +70,16 @@ def _scaled_rows(expr: Expr) -> Expr | None:
     return None
 
 
-def _diagonal_between(expr: Expr) -> Expr | None:
-    """A @ (diag(v) @ B) = A @ diag(v) @ B, multiplied from the left."""
-    a, b = expr.args
-    if b.op is not contraction.matmul_op or b.args[0].op is not diag_op or a.ndim != 2:
+def _masked_diagonal(expr: Expr) -> Expr | None:
+    """where(broadcast(p, (n, n)), diag(v), 0) = diag(where(p, v, 0)), also with p for the rows."""
+    p, x = expr.args
+    if x.op is not diag_op or x.ndim != 2 or x.type != expr.type:
         return None
-    return contraction.matmul_op(contraction.matmul_op(a, b.args[0]), b.args[1])  # type: ignore[no-any-return]
+    rows = unbroadcast(p.args[0] if p.op is shape.transpose_op else p)
+    if rows.shape not in ((), x.shape[:1]):
+        return None
+    condition = rows if rows.shape else op.broadcast_to(rows, shape=x.shape[:1])
+    return diag_op(selection.mask(condition, x.args[0]))  # type: ignore[no-any-return]
 
 
 def _products_of_rows(expr: Expr) -> Expr | None:
@@ -110,18 +114,6 @@ def _sum_of_repeated(expr: Expr) -> Expr | None:
     inner = y.args[0] if y.op is shape.reshape_op else y
     total = reduction.sum_op(inner, axis=tuple(range(inner.ndim)))
     return op.broadcast_to(total, shape=expr.shape)  # type: ignore[no-any-return]
-
-
-def _sum_of_identity(expr: Expr) -> Expr | None:
-    """sum(c*eye(n), axis=0) = full(n, c)."""
-    (x,) = expr.args
-    if expr.ndim != 1 or x.dtype != expr.dtype or x.dtype.kind != "f":
-        return None
-    alike, rest = scalars_apart(x)
-    bases = [base for base, k in rest.powers.values() if k == 1 and is_identity_matrix(base)]
-    whole = len(bases) == len(rest.powers) == 1
-    number = product_of(alike, scalar(0, expr.dtype)) if whole else None
-    return None if number is None else op.broadcast_to(number, shape=expr.shape)
 
 
 def _trace_of_product(expr: Expr) -> Expr | None:
@@ -192,11 +184,12 @@ JACOBIAN_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "multiply": (_scaled_diagonal, _scaled_rows),
         "divide": (_scaled_diagonal, _scaled_rows),
         "negative": (_scaled_diagonal,),
-        "matmul": (_scalars_outside, _products_of_rows, _diagonal_between),
+        "matmul": (_scalars_outside, _products_of_rows),
         "outer": (_scalars_outside,),
         "solve": (_scalars_outside,),
         "reshape": (_same_everywhere, _moved_constant, _scalars_outside),
         "transpose": (_same_everywhere, _moved_constant, _rows_of_columns, _scalars_outside),
+        "mask": (_masked_diagonal,),
         "any": (_same_everywhere,),
         "all": (_same_everywhere,),
         "getitem": (_scalars_outside,),
@@ -205,7 +198,6 @@ JACOBIAN_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "sum": (
             _sum_of_repeated,
             _sum_of_constant,
-            _sum_of_identity,
             _trace_of_product,
         ),
         "scatter_add": (_axes_dropped,),

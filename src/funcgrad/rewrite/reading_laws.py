@@ -29,6 +29,7 @@ from funcgrad.rewrite.monomials import (
     Summands,
     collected,
     common_factor,
+    common_part,
     denominator_of,
     distributed,
     is_alike,
@@ -40,6 +41,7 @@ from funcgrad.rewrite.monomials import (
     unbroadcast,
 )
 from funcgrad.rewrite.reading_array_laws import ARRAY_READING, ReadingLaw
+from funcgrad.rewrite.reading_array_terms import beside_norms, of_one_difference
 from funcgrad.rewrite.reading_axis_laws import AXIS_READING
 from funcgrad.rewrite.reading_case_laws import CASE_READING
 from funcgrad.rewrite.reading_complex_laws import COMPLEX_PARTS, COMPLEX_PRODUCTS
@@ -51,6 +53,7 @@ from funcgrad.rewrite.reading_factors import (
     in_sines,
     joined_powers,
     over_one_denominator,
+    split_powers,
     with_safe_denominators,
 )
 from funcgrad.rewrite.reading_guard_laws import GUARD_READING
@@ -117,18 +120,24 @@ def _like_terms(expr: Expr) -> Expr | None:
     """x + y - x = y; x*f(y) + f(y) = (x + 1)*f(y); 1/(1 + x) - x/(1 + x)**2 = 1/(1 + x)**2."""
     if expr.op is arithmetic.negative and expr.args[0].op not in SUMS:
         return _like_factors(expr)
-    found = collected(map(joined_powers, terms_of(expr).values()))
+    found = collected(map(split_powers, terms_of(expr).values()))
+    found = of_one_difference(beside_norms(found))
     opened = paired(distributed(found, alike=True))
     found = opened if len(opened) <= _MOST_TERMS_OPENED else paired(found)
     if len(found) < 2:
-        return _changed(sum_of(found, expr), expr)
+        return _changed(_sum_of_joined(found, expr), expr)
     opened = distributed(found)
     found = opened if len(opened) <= len(found) else found
     found = min(found, multiplied_out(found), of_one_sign(multiplied_out(found)), key=weight)
     factor, rest = _factored(found)
     if factor is None:
-        return _changed(sum_of(rest, expr), expr)
-    return _changed(product_of(factor.times(_as_factor(rest, expr)), expr), expr)
+        return _changed(_sum_of_joined(rest, expr), expr)
+    whole = joined_powers(factor.times(_as_factor(rest, expr)))
+    return _changed(product_of(whole, expr), expr)
+
+
+def _sum_of_joined(found: Summands, like: Expr) -> Expr:
+    return sum_of(collected(map(joined_powers, found.values())), like)
 
 
 def _factored(found: Summands) -> tuple[Monomial | None, Summands]:
@@ -142,10 +151,11 @@ def _factored(found: Summands) -> tuple[Monomial | None, Summands]:
             return factor, min(rest, multiplied_out(rest), key=weight)
     below = denominator_of(found)
     inverse = below.to_the(-1.0)
-    rest = multiplied_out(collected([term.times(inverse) for term in found.values()]))
+    rest = collected([term.times(inverse) for term in found.values()])
+    rest = min(multiplied_out(rest), rest, key=weight)
     if below.powers and weight(rest) + below.weight < weight(found):
         return below, rest
-    number = abs(next(iter(found.values())).number) if is_alike(found) else 1.0
+    number = abs(next(iter(found.values())).number) if is_alike(found) else common_part(found)
     if number == 1:
         return None, found
     signs = [term._replace(number=term.number / number) for term in found.values()]
@@ -156,7 +166,7 @@ def _as_factor(found: Summands, like: Expr) -> Monomial:
     """A sum as a factor."""
     if len(found) == 1:
         return next(iter(found.values()))
-    return power(sum_of(found, like), 1.0)
+    return power(_sum_of_joined(found, like), 1.0)
 
 
 def _derivative_of_sinc(expr: Expr) -> Expr | None:

@@ -17,6 +17,7 @@ from funcgrad.graph import CONSTANT, unnested
 from funcgrad.ops import indexing, shape
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic, logic, selection
+from funcgrad.ops.stores import index_add_op, index_set_op
 from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.monomials import scalars_apart
 from funcgrad.rewrite.reading_array_laws import MOST_ENTRIES, ReadingLaw
@@ -60,7 +61,7 @@ def _subgoals(x: Expr, conditions: list[Expr]) -> list[_Goal] | None:
         return []
     if x.dtype.kind == "c" and any([is_guarded(p, x) for p in conditions]):
         return []
-    values = [constant_array(e) for e in (x, *conditions)]
+    values = [_computed_array(e) for e in (x, *conditions)]
     if all([value is not None for value in values]):
         inside = np.logical_or.reduce([np.broadcast_to(p, x.shape) for p in values[1:]])
         return None if np.any(np.asarray(values[0])[~inside]) else []
@@ -74,7 +75,8 @@ def _subgoals(x: Expr, conditions: list[Expr]) -> list[_Goal] | None:
     if x.op in _SUMS:
         return [(arg, conditions) for arg in x.args]
     if x.op is arithmetic.multiply:
-        factors = [arg for arg in x.args if arg.op in _SPARSE] or [x.args[0]]
+        sparse = [arg for arg in x.args if arg.op in _SPARSE or arg.op is CONSTANT]
+        factors = sparse or [x.args[0]]
         return [(factors[0], conditions)]
     moved = [p for p in conditions if p.op is x.op and _is_moved_alike(p, x)]
     if not moved:
@@ -135,6 +137,19 @@ def constant_array(expr: Expr) -> Any:
     if inner.op is not CONSTANT:
         return None
     return np.broadcast_to(inner.params[0][1].array, expr.shape)
+
+
+def _computed_array(expr: Expr) -> Any:
+    """The array of a constant, or of constants stored into one; None of other expressions."""
+    if expr.op not in _STORES or expr.size > _MOST_STORED:
+        return constant_array(expr)
+    arrays = [constant_array(arg) for arg in expr.args]
+    if any([array is None for array in arrays]):
+        return None
+    return np.broadcast_to(expr.op.run(*arrays, **dict(expr.params)), expr.shape)
+
+
+_STORES = (indexing.scatter_op, index_set_op, index_add_op)
 
 
 def _sum_of_stored(expr: Expr) -> Expr | None:

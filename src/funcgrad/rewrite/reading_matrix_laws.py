@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from funcgrad.expr import Expr, const, scalar
-from funcgrad.graph import CONSTANT
+from funcgrad.graph import CONSTANT, unnested
 from funcgrad.ops import contraction, determinants, indexing, shape, solve
 from funcgrad.ops.base import op
 from funcgrad.ops.elementwise import arithmetic
 from funcgrad.rewrite.constant_values import value_of
 from funcgrad.rewrite.monomials import scalars_apart, terms_of, unbroadcast
-from funcgrad.rewrite.reading_array_laws import ReadingLaw
+from funcgrad.rewrite.reading_array_laws import ReadingLaw, entry_of_vector, outer_product
 from funcgrad.rewrite.reading_ops import diag_op, outer_op, trace_op, tril_op, triu_op
 
 
@@ -77,12 +78,81 @@ def _outer_of_products(expr: Expr) -> Expr | None:
     return None
 
 
+def _from_the_left(expr: Expr) -> Expr | None:
+    """A @ (B @ C) = A @ B @ C, multiplied from the left; also of a vector C."""
+    a, b = expr.args
+    if a.ndim != 2 or b.op is not contraction.matmul_op or b.args[0].ndim != 2 or b.ndim > 2:
+        return None
+    return contraction.matmul_op(contraction.matmul_op(a, b.args[0]), b.args[1])  # type: ignore[no-any-return]
+
+
+def _with_inverse(expr: Expr) -> Expr | None:
+    """A @ inv(B) @ B = A; inv(B).T @ B.T @ v = v."""
+    a, b = expr.args
+    if a.ndim != 2 or b.ndim > 2 or expr.dtype.kind != "f" or a.dtype != b.dtype:
+        return None
+    *before, last = unnested(a, _matrix_factors)
+    if not _is_inverse(last, b):
+        return None
+    if before:
+        return reduce(contraction.matmul_op, before)
+    return const(np.eye(expr.shape[0], dtype=expr.dtype))
+
+
+def _is_inverse(a: Expr, b: Expr) -> bool:
+    if _is_transposed(a) and _is_transposed(b):
+        (a,), (b,) = a.args, b.args
+    pairs = ((a, b), (b, a))
+    return any([x.op is solve.inv_op and x.ndim == 2 and x.args[0].key == y.key for x, y in pairs])
+
+
+def _matrix_factors(x: Expr) -> tuple[Expr, ...]:
+    """The matrices of a product of matrices."""
+    product = x.op is contraction.matmul_op and all([arg.ndim == 2 for arg in x.args])
+    return x.args if product else ()
+
+
+def _inverse_of_inverse(expr: Expr) -> Expr | None:
+    """inv(inv(A)) = A; inv(A.T) = inv(A).T."""
+    (x,) = expr.args
+    if _is_transposed(x):
+        return shape.transpose(solve.inv_op(x.args[0]), (1, 0))  # type: ignore[no-any-return]
+    return x.args[0] if x.op is solve.inv_op else None
+
+
+def _is_symmetric(x: Expr) -> bool:
+    """Whether a matrix is its own transpose, by its form: X.T @ X, inv(X.T @ X), X @ diag(v) @ X.T."""
+    while x.op is solve.inv_op:
+        (x,) = x.args
+    factors = list(unnested(x, _matrix_factors))
+    half = len(factors) // 2
+    ends = zip(factors[:half], factors[::-1], strict=False)
+    if any([a.key != _transpose(b).key for a, b in ends]):
+        return False
+    middle = factors[half] if len(factors) % 2 else None
+    if middle is not x:
+        return middle is None or _is_symmetric(middle)
+    return x.op is diag_op or is_identity_matrix(x)
+
+
 def _vector_on_the_right(expr: Expr) -> Expr | None:
     """v @ A = A.T @ v."""
     x, y = expr.args
     if x.ndim != 1 or y.ndim != 2:
         return None
     return contraction.matmul_op(_transpose(y), x)  # type: ignore[no-any-return]
+
+
+def _quadratic_form(expr: Expr) -> Expr | None:
+    """(A.T @ v) @ w = v @ (A @ w), for vectors."""
+    a, w = expr.args
+    for x, y in ((a, w), (w, a)):
+        if x.ndim != 1 or y.ndim != 1 or x.op is not contraction.matmul_op:
+            continue
+        m, v = x.args
+        if m.ndim == 2 and _is_transposed(m):
+            return contraction.matmul_op(v, contraction.matmul_op(m.args[0], y))  # type: ignore[no-any-return]
+    return None
 
 
 def _is_transposed(expr: Expr) -> bool:
@@ -210,13 +280,13 @@ def _diagonal_apart(expr: Expr) -> Expr | None:
 
 
 def _transposed_symmetric(expr: Expr) -> Expr | None:
-    """diag(v).T = diag(v); outer(x, y).T = outer(y, x)."""
+    """diag(v).T = diag(v); (X.T @ X).T = X.T @ X; outer(x, y).T = outer(y, x)."""
     (x,) = expr.args
     if not _is_transposed(expr):
         return None
     if x.op is outer_op:
         return outer_op(*x.args[::-1])  # type: ignore[no-any-return]
-    return x if x.op is diag_op or is_identity_matrix(x) else None
+    return x if x.ndim == 2 and _is_symmetric(x) else None
 
 
 def _triangle(expr: Expr) -> Expr | None:
@@ -343,6 +413,16 @@ def _without_shift(expr: Expr) -> Expr | None:
     return op.broadcast_to(scalar(0.0, expr.dtype), shape=expr.shape)  # type: ignore[no-any-return]
 
 
+COMPOSITIONS: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
+    {
+        "getitem": (_diagonal_of_matrix, entry_of_vector),
+        "mask": (_triangle,),
+        "multiply": (outer_product,),
+        "reshape": (_solution_of_vector, _scattered_diagonal),
+        "sum": (_trace_of_matrix,),
+    }
+)
+"""Functions that are computed in several steps, by the last of these: a user's formula names them, too."""
 MATRIX_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
     {
         "multiply": (_cofactors_of_two, _diagonal_matrix, _diagonal_apart),
@@ -352,8 +432,17 @@ MATRIX_READING: Mapping[str, tuple[ReadingLaw, ...]] = MappingProxyType(
         "scatter_add": (_on_the_diagonal,),
         "mask": (_triangle,),
         "reshape": (_solution_of_vector, _scattered_diagonal),
-        "transpose": (_transposed_product, _transposed_entrywise, _transposed_symmetric),
-        "matmul": (_identity_matrix, _product_of_vectors, _outer_of_products, _vector_on_the_right),
+        "transpose": (_transposed_symmetric, _transposed_product, _transposed_entrywise),
+        "matmul": (
+            _identity_matrix,
+            _product_of_vectors,
+            _outer_of_products,
+            _vector_on_the_right,
+            _quadratic_form,
+            _from_the_left,
+            _with_inverse,
+        ),
+        "inv": (_inverse_of_inverse,),
         "cofactors": (_cofactors_by_inverse,),
         "null_space_shift": (_without_shift,),
     }

@@ -32,11 +32,11 @@ def weight(found: Summands) -> int:
 
 
 def multiplied_out(found: Summands) -> Summands:
-    """The sum with products of sums as sums: x*(x + 1) is x**2 + x."""
+    """The sum with products and squares of sums as sums: x*(x + 1) is x**2 + x."""
     opened: list[Monomial] = []
     for term in found.values():
         sums = [item for item in term.powers.items() if _is_sum(*item[1])]
-        parts = [list(terms_of(base).values()) for _, (base, _) in sums]
+        parts = [list(terms_of(base).values()) for _, (base, k) in sums for _ in range(int(k))]
         if not sums or prod([len(part) for part in parts]) > _MOST_TERMS:
             opened.append(term)
             continue
@@ -50,11 +50,11 @@ def multiplied_out(found: Summands) -> Summands:
 
 
 def _is_sum(base: Expr, exponent: float) -> bool:
-    return base.op in SUMS and exponent == 1
+    return base.op in SUMS and exponent in (1, 2)
 
 
 def paired(found: Summands) -> Summands:
-    """sin(x)**2 + cos(x)**2 = 1; cosh(x)**2 - sinh(x)**2 = 1; exp(x) + exp(-x) = 2*cosh(x)."""
+    """sin(x)**2 + cos(x)**2 = 1; tan(x)**2 + 1 = 1/cos(x)**2; exp(x) + exp(-x) = 2*cosh(x)."""
     while True:
         pair = next((pair for term in found.values() for pair in _pairs(term, found)), None)
         if pair is None:
@@ -81,6 +81,8 @@ def _identities(base: Expr, k: float) -> Iterator[tuple[Monomial, int, Monomial]
         yield power(trigonometric.cos(base.args[0]), 2.0), 1, one
     if base.op is trigonometric.cosh and k == 2:
         yield power(trigonometric.sinh(base.args[0]), 2.0), -1, one
+    if base.op is trigonometric.tan and k == 2:
+        yield one, 1, power(trigonometric.cos(base.args[0]), -2.0)
     if base.op is exponential.exp and k > 0:
         inside = monomial(base.args[0])
         x = product_of(inside._replace(number=inside.number * k), base)
