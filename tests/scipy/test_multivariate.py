@@ -386,6 +386,7 @@ def test_a_normal_vector_with_a_covariance_object(name):
         lambda x: frozen.logpdf(x),
         lambda x: normal(mean, covariance(1 + x[0, 0] ** 2)).logpdf(x),
         lambda x: normal.entropy(mean, covariance(1 + x[0, 0] ** 2)),
+        lambda x: x[0, 0] * normal.entropy(x[0], plain),
     ]
     for f in functions:
         check_function(f, POINTS, value_rtol=1e-13, vmap=False)

@@ -397,7 +397,8 @@ class Multivariate:
         own = self._scipys("entropy")
         named = args, kwds
         args, kwds = self.parameters(args, kwds)
-        if self.name not in _ENTROPIES or not holds_expr([*args, *kwds.values()]):
+        is_plain = not holds_expr([*args, *kwds.values()])
+        if self.name not in _ENTROPIES or is_plain or _holds_covariance(args, kwds):
             return own(*named[0], **named[1])
         return _ENTROPIES[self.name](*args, **kwds)
 
