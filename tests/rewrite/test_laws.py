@@ -145,9 +145,14 @@ PROGRAMS = {
         np.concatenate([np.stack([x[:2], x[1:3]]), np.ones((1, 2))])[1] * np.stack([x[0], 2.0])[-2]
         + np.concatenate([x[:0], x, x[:1]])[3]
     ),
-    "whole": lambda x: np.sum(x)[()] * x[:][...],
+    "whole": lambda x: np.sum(x)[()] * x[:][...] + x[0 : x.size] + x[: x.size : 1][-x.size :],
+    "of_parts_with_entries": lambda x: (
+        np.concatenate([x[:0], x, x[3:3]]) + np.concatenate([np.exp(x)])
+    ),
     "of_all_or_none": lambda x: (
-        _stored(x, ("set", np.zeros(0, int), 0.0)) + _stored(x, ("set", slice(None), x[0]))
+        _stored(x, ("set", np.zeros(0, int), 0.0))
+        + _stored(x, ("set", slice(None), x[0]))
+        + _stored(x, ("set", slice(0, x.size), x[0]))
     ),
     "of_no_entries": lambda x: x * np.sum(np.exp(x)[np.zeros(0, int)]),
     "overwritten": lambda x: _stored(x, ("add", 0, x[2]), ("set", 0, x[1])),
@@ -267,6 +272,33 @@ def test_a_formula_next_to_one_that_a_law_rewrites_keeps_its_value(name):
         for mode in ("value", "derivative", "formula"):
             numbers = NUMBERS[2:] if name in UNLIKE_AT_ZERO else NUMBERS
             has_value_of(simplify_all([formula], mode=mode)[0], formula, rng, numbers)
+
+
+def test_what_takes_all_entries_in_order_is_no_operation():
+    x = fg.var("x", (3, 4))
+    empty = x[3:]
+    for same_ in (
+        x[0:3, :],
+        x[-3:, 0:9],
+        x[..., 0:4],
+        np.roll(x, (0, 4), (0, 1)),
+        np.concatenate([x[1:][2:], x, empty], axis=0),
+        np.concatenate([x * 1.0], axis=1),
+        (2 * x).at[0:3].set(x),
+    ):
+        assert fg.simplify(same_).key == x.key
+    for other in (
+        x[::-1],
+        x[:, ::-1],
+        x[0:3, None],
+        x[:2],
+        x[None, 0:3],
+        np.roll(x, (0, 1), (0, 1)),
+    ):
+        assert fg.simplify(other).key != x.key
+    assert fg.simplify(np.concatenate([empty, empty])).shape == (0, 4)
+    joined = fg.simplify(np.concatenate([empty, x, x[:0], 2 * x]))
+    assert [part.shape for part in joined.args] == [(3, 4), (3, 4)]
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((5,), 0), ((3, 4), 0), ((3, 4), 1), ((2, 3, 4), -1)])

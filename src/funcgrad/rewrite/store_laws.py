@@ -17,7 +17,7 @@ import numpy as np
 from funcgrad.expr import Expr
 from funcgrad.ops import indexing, shape
 from funcgrad.ops.base import op
-from funcgrad.ops.base.index_spec import Spec
+from funcgrad.ops.base.index_spec import Spec, shape_of
 from funcgrad.ops.elementwise import arithmetic
 from funcgrad.ops.store_forwarding import constant_entry, forwarded, place_of
 from funcgrad.ops.stores import index_add_op, index_set_op
@@ -86,9 +86,18 @@ _WHOLE = (("slice", None, None, None), "...")
 
 
 def whole(expr: Expr) -> Expr | None:
-    """x[()] = x; x[:] = x; x[...] = x."""
+    """x[()] = x; x[:] = x; x[...] = x; x[0:len(x)] = x."""
     x = expr.args[0]
     return x if len(expr.args) == 1 and x.shape == expr.shape and _is_whole(expr) else None
+
+
+def of_parts_with_entries(expr: Expr) -> Expr | None:
+    """concatenate([x]) = x; concatenate([x, y]) = x, where y has no entries along the axis."""
+    axis = dict(expr.params)["axis"]
+    parts = [part for part in expr.args if part.shape[axis]] or [*expr.args[:1]]
+    if len(parts) > 1 and len(parts) == len(expr.args):
+        return None
+    return parts[0] if len(parts) == 1 else shape.concatenate_op(*parts, axis=axis)
 
 
 def of_all_or_none(expr: Expr) -> Expr | None:
@@ -107,7 +116,14 @@ def of_no_entries(expr: Expr) -> Expr | None:
 
 
 def _is_whole(expr: Expr) -> bool:
-    return all([item in _WHOLE for item in dict(expr.params)["spec"]])
+    """Whether an index has slices alone, of increasing places, and as many of them as there are."""
+    x, spec = expr.args[0], dict(expr.params)["spec"]
+    if all([item in _WHOLE for item in spec]):
+        return True
+    steps = [item[3] if isinstance(item, tuple) else 1 if item == "..." else -1 for item in spec]
+    if -1 in x.shape or not all([step is None or step > 0 for step in steps]):
+        return False
+    return shape_of(x, spec, ()) == x.shape
 
 
 def overwritten(expr: Expr) -> Expr | None:

@@ -360,7 +360,10 @@ STRUCTURAL: dict[str, tuple[StructuralLaw, ...]] = {
         _MOVED,
     ),
     "scatter_add": (StructuralLaw(store_laws.of_no_entries), _MOVED),
-    "concatenate": (StructuralLaw(_joined_mask, (selection.mask,), _NUMBERS),),
+    "concatenate": (
+        StructuralLaw(store_laws.of_parts_with_entries),
+        StructuralLaw(_joined_mask, (selection.mask,), _NUMBERS),
+    ),
     "index_set": (
         StructuralLaw(store_laws.of_all_or_none),
         StructuralLaw(store_laws.overwritten, (index_set_op, index_add_op)),
