@@ -459,7 +459,8 @@ def _value_if_known(root: ExprBase) -> Any:
         return value
 
     try:
-        return folded([root], step, operands=_without_value)[0]
+        with np.errstate(all="ignore"):
+            return folded([root], step, operands=_without_value)[0]
     except (_NoValueError, TypeError):
         _keep_causes(root)
         raise
@@ -469,7 +470,8 @@ def _kept_value(expr: ExprBase) -> Any:
     kept = expr._value
     if type(kept) is not _Valueless:
         return kept
-    return _computed(kept.cause, tuple([arg._value for arg in kept.cause.args]))  # raises anew
+    with np.errstate(all="ignore"):
+        return _computed(kept.cause, tuple([arg._value for arg in kept.cause.args]))  # raises anew
 
 
 def _without_value(expr: ExprBase) -> tuple[ExprBase, ...]:
@@ -501,8 +503,7 @@ def _computed(expr: ExprBase, operands: tuple[Any, ...]) -> Any:
     if expr.op is CONSTANT:
         return expr.params[0][1].array
     try:
-        with np.errstate(all="ignore"):
-            return expr.op.run(*operands, **dict(expr.params))
+        return expr.op.run(*operands, **dict(expr.params))
     except Exception as error:
         tell_node(error, expr)
         raise

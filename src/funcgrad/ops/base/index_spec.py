@@ -136,11 +136,13 @@ def _is_boolean(item: object) -> bool:
 
 def _check_boolean(place: int, x: Expr, index: tuple[Any, ...]) -> None:
     """Refuse a boolean index, the one at that place, that is not as long as the axes that it stands for."""
-    taken = [_axes_taken(other) for other in index]
-    before = sum(taken[:place])
-    if any(other is Ellipsis for other in index[:place]):
-        before += x.ndim - sum(taken)
-    shape = np.shape(index[place])
+    before, item = 0, index[place]
+    if place:
+        taken = [_axes_taken(other) for other in index]
+        before = sum(taken[:place])
+        if any(other is Ellipsis for other in index[:place]):
+            before += x.ndim - sum(taken)
+    shape = item.shape if isinstance(item, _ARRAYS) else np.shape(item)
     if x.shape[before : before + len(shape)] != shape:
         raise fail(
             IndexError,
