@@ -100,15 +100,17 @@ def polygamma_difference(a: Array, d: Array, order: int) -> Any:
     """The difference of the polygamma function of an order between a + d and a, with the digits of d."""
     special = scipy_special("polygamma")
     psi = special.psi if order == 0 else lambda x: special.polygamma(order, x)
-    first, second = psi(a), psi(a + d)
+    end = a + d
+    first, second = psi(a), psi(end)
     found = np.asarray(second - first)
-    left, close = (a < 0) & (a + d <= 0), (a > 0) & (a + d > 0)
     # Where neither the sum of the arguments nor the difference cancels, it has all digits.
-    close &= (np.abs(d) < a / 4) | (16 * np.abs(found) < np.abs(first) + np.abs(second))
+    close = (np.abs(d) < a / 4) | (16 * np.abs(found) < np.abs(first) + np.abs(second))
     if np.any(close):
+        close = close & (a > 0) & (end > 0)
         b, e = [np.broadcast_to(x, found.shape)[close] for x in (a, d)]
         by_series = _difference_by_series(b, e, order)
         found[close] = np.where(np.isfinite(by_series), by_series, found[close])
+    left = (a < 0) & (end <= 0) if np.any(a < 0) else np.False_
     return np.where(left, _reflected_difference(a, d, order), found) if np.any(left) else found
 
 
