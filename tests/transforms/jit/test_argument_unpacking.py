@@ -260,3 +260,19 @@ def test_large_trees_and_other_containers_are_left_to_the_signature():
     for key in (1, True, 1.0, "1"):
         (found,) = jitted({key: 3.0})
         assert type(found) is type(key)
+
+
+def test_arrays_in_another_order_than_cs_are_inlined():
+    base = np.arange(24.0).reshape(4, 6)
+    orders = [base.T, base[:, ::2].T, np.asfortranarray(base.T), base.T.copy(), base.T[::-1]]
+
+    def f(p):
+        return p["w"].ravel(order="K") * 2.0
+
+    for first in orders:
+        jitted = fg.jit(f)
+        np.testing.assert_array_equal(jitted({"w": first}), f({"w": first}))
+        assert is_inlined(jitted)
+        for other in orders:
+            np.testing.assert_array_equal(jitted({"w": other}), f({"w": other}))
+        np.testing.assert_array_equal(jitted({"w": first + 1.0}), f({"w": first + 1.0}))

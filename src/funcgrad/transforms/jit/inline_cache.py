@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.compiler.python import scalar_ops
+from funcgrad.trace.pytree import leaves_of
 from funcgrad.transforms.jit.argument_unpacking import UnpackedArguments
 from funcgrad.transforms.jit.capture_owners import is_ours
 from funcgrad.transforms.jit.capture_sources import Snapshot
@@ -120,12 +121,13 @@ class InlineCache:
         passed = [*parameters[: len(args)], *sorted(named)]
         if len(args) > len(parameters) or not named.keys() <= set(parameters):
             return
-        unpacked = UnpackedArguments([*args, *[named[name] for name in sorted(named)]], passed)
+        trees = [*args, *[named[name] for name in sorted(named)]]
+        unpacked = UnpackedArguments(trees, passed)
         known, objects = unpacked.leaves, dict(unpacked.objects)
         if not unpacked.is_known or len(known) != len(kinds):
             return
         pairs = [pair for pair in zip(known, kinds, strict=True) if pair[0] not in unpacked.texts]
-        tests = _tests(pairs, objects)
+        tests = _tests(pairs, objects, dict(zip(known, leaves_of(trees), strict=True)))
         if tests is None:
             return
         absent = [f"{name} is none" for name in parameters if name not in passed]
@@ -262,10 +264,13 @@ def given(
 _HOME["given"] = given
 
 
-def _tests(pairs: Sequence[tuple[str, Any]], objects: dict[str, Any]) -> list[str] | None:
+def _tests(
+    pairs: Sequence[tuple[str, Any]], objects: dict[str, Any], values: Mapping[str, Any]
+) -> list[str] | None:
     """Conditions on the leaves by name and kind; None if one is of a kind without a condition.
 
-    The names of their objects are words: those of the captured variables are letters.
+    The names of their objects are words: those of the captured variables are letters. ``values`` has the
+    leaves of the traced call: of an array in another order than C's, the strides are compared.
     """
     tests = []
     for i, (x, kind) in enumerate(pairs):
@@ -273,12 +278,15 @@ def _tests(pairs: Sequence[tuple[str, Any]], objects: dict[str, Any]) -> list[st
             tests.append(f"type({x}) is {kind.__name__}")
             if kind is int:
                 tests.append(f"{INT64_MIN} <= {x} <= {INT64_MAX}")
-        elif len(kind) == 2 and isinstance(kind[0], tuple):
-            objects[f"shape{i}"], objects[f"dtype{i}"] = kind
-            tests.append(
-                f"type({x}) is ndarray and {x}.shape == shape{i} and {x}.dtype == dtype{i}"
-                + (f" and {x}.flags.c_contiguous" if len(kind[0]) > 1 else "")
-            )
+        elif isinstance(kind[0], tuple):
+            objects[f"shape{i}"], objects[f"dtype{i}"] = kind[:2]
+            test = f"type({x}) is ndarray and {x}.shape == shape{i} and {x}.dtype == dtype{i}"
+            if len(kind) > 2:
+                objects[f"strides{i}"] = values[x].strides
+                test += f" and {x}.strides == strides{i}"
+            elif len(kind[0]) > 1:
+                test += f" and {x}.flags.c_contiguous"
+            tests.append(test)
         elif _is_scalar(kind) and kind[1].type in SCALAR_TYPES:
             objects[f"scalar{i}"] = kind[1].type
             tests.append(f"type({x}) is scalar{i}")
